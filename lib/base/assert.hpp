@@ -1,0 +1,17 @@
+// Assertions that stay on in release builds: they state what only our own bug can break.
+// A peer's bad packet is a verdict and a counter, a bad environment is a Result; neither ends here.
+#pragma once
+
+namespace cairn {
+
+// Writes one line (expression, file, line, errno-free) to stderr and aborts. Never returns.
+[[noreturn]] void assertion_failed(const char* expression, const char* file, int line) noexcept;
+
+}  // namespace cairn
+
+#define CAIRN_ASSERT(condition)                                       \
+    do {                                                              \
+        if (!(condition)) [[unlikely]] {                              \
+            ::cairn::assertion_failed(#condition, __FILE__, __LINE__); \
+        }                                                             \
+    } while (false)

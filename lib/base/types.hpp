@@ -1,0 +1,56 @@
+// The domain's numbers as types of their own: a Qpn is not a Psn is not a Qkey.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace cairn {
+
+// A number with a name. `kMask` is the widest value the field can carry on the wire.
+template <class Tag, class Rep, Rep kMask = static_cast<Rep>(~Rep{0})>
+struct Number {
+    Rep value = 0;
+
+    constexpr Number() noexcept = default;
+    constexpr explicit Number(Rep raw) noexcept : value(static_cast<Rep>(raw & kMask)) {}
+    friend constexpr auto operator<=>(const Number&, const Number&) noexcept = default;
+};
+
+using Qpn = Number<struct QpnTag, std::uint32_t, 0xffffffU>;    // queue pair number, 24 bits
+using Qkey = Number<struct QkeyTag, std::uint32_t>;             // datagram key, 32 bits
+using Pkey = Number<struct PkeyTag, std::uint16_t>;             // partition key, bit 15 = full member
+using Rkey = Number<struct RkeyTag, std::uint32_t>;             // remote key of a memory region
+using Lkey = Number<struct LkeyTag, std::uint32_t>;             // local key of a memory region
+using SessionId = Number<struct SessionIdTag, std::uint16_t>;   // eRPC session number at one endpoint
+
+// Packet sequence number: 24 bits, ordered by distance on the circle, never by magnitude
+// (IBTA vol. 1, 9.7.1).
+class Psn {
+public:
+    static constexpr std::uint32_t kMask = 0xffffffU;
+
+    constexpr Psn() noexcept = default;
+    constexpr explicit Psn(std::uint32_t raw) noexcept : value_(raw & kMask) {}
+
+    [[nodiscard]] constexpr std::uint32_t value() const noexcept { return value_; }
+    [[nodiscard]] constexpr Psn plus(std::uint32_t packets) const noexcept { return Psn{value_ + packets}; }
+    [[nodiscard]] constexpr Psn next() const noexcept { return plus(1); }
+
+    // Packets from `base` to this one, in [-2^23, 2^23): negative when this one is older.
+    [[nodiscard]] constexpr std::int32_t since(Psn base) const noexcept {
+        const std::uint32_t distance = (value_ - base.value_) & kMask;
+        return distance < 0x800000U ? static_cast<std::int32_t>(distance)
+                                    : static_cast<std::int32_t>(distance) - 0x1000000;
+    }
+
+    friend constexpr bool operator==(const Psn&, const Psn&) noexcept = default;
+
+private:
+    std::uint32_t value_ = 0;
+};
+
+static_assert(Psn{0xffffffU}.next() == Psn{0});
+static_assert(Psn{1}.since(Psn{0xfffffeU}) == 3);
+static_assert(Psn{0xfffffeU}.since(Psn{1}) == -3);
+
+}  // namespace cairn

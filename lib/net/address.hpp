@@ -1,0 +1,64 @@
+// Addresses as values: a MAC address and an IP address that is IPv4 or IPv6.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lib/base/result.hpp"
+
+namespace cairn::net {
+
+struct MacAddress {
+    std::array<std::uint8_t, 6> octets{};
+    friend constexpr auto operator<=>(const MacAddress&, const MacAddress&) noexcept = default;
+};
+
+constexpr MacAddress kBroadcastMac{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+
+// Sixteen octets in network order; an IPv4 address is held as ::ffff:a.b.c.d (RFC 4291, 2.5.5.2),
+// which is also how RoCEv2 writes an IPv4 GID.
+class IpAddress {
+public:
+    constexpr IpAddress() noexcept = default;
+    static constexpr IpAddress from_v4(std::uint32_t host_order) noexcept {
+        IpAddress address;
+        address.octets_[10] = 0xff;
+        address.octets_[11] = 0xff;
+        for (std::size_t i = 0; i < 4; ++i) {
+            address.octets_[12 + i] = static_cast<std::uint8_t>(host_order >> (8 * (3 - i)));
+        }
+        return address;
+    }
+    static constexpr IpAddress from_v6(const std::array<std::uint8_t, 16>& octets) noexcept {
+        IpAddress address;
+        address.octets_ = octets;
+        return address;
+    }
+    // "192.0.2.1" or "2001:db8::1"; anything else is an Error that names the text.
+    static Result<IpAddress> parse(std::string_view text);
+
+    [[nodiscard]] constexpr bool is_v4() const noexcept {
+        for (std::size_t i = 0; i < 10; ++i) {
+            if (octets_[i] != 0) {
+                return false;
+            }
+        }
+        return octets_[10] == 0xff && octets_[11] == 0xff;
+    }
+    [[nodiscard]] constexpr std::uint32_t v4() const noexcept {  // host order; is_v4() must hold
+        return (std::uint32_t{octets_[12]} << 24U) | (std::uint32_t{octets_[13]} << 16U) |
+               (std::uint32_t{octets_[14]} << 8U) | octets_[15];
+    }
+    [[nodiscard]] constexpr const std::array<std::uint8_t, 16>& octets() const noexcept { return octets_; }
+    [[nodiscard]] std::string text() const;
+
+    friend constexpr auto operator<=>(const IpAddress&, const IpAddress&) noexcept = default;
+
+private:
+    std::array<std::uint8_t, 16> octets_{};
+};
+
+}  // namespace cairn::net

@@ -1,0 +1,87 @@
+// Path: everything constant between one local and one remote address, made ready once.
+// It owns the lower headers (Ethernet, IP, UDP) of both directions and the ICRC state of all that
+// stands before the BTH, so that a small packet costs one copy of a template and one short CRC.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "lib/net/address.hpp"
+
+namespace cairn::port {
+
+// What makes two packets travel the same way. The UDP source port is the same in both directions:
+// whoever connects chooses it (so that answers reach its own receive queue), the other side mirrors it.
+struct PathKey {
+    net::IpAddress local;
+    net::IpAddress remote;
+    std::uint16_t udp_source_port = 0;
+    std::uint8_t traffic_class = 0;  // DSCP and ECN bits written on transmit; never compared on receive
+
+    friend constexpr bool operator==(const PathKey&, const PathKey&) noexcept = default;
+};
+
+enum class Direction : std::uint8_t { Transmit, Receive };
+
+// Owned by a PathTable, which hands out stable pointers. Driven by the worker that owns the port.
+class Path {
+public:
+    static constexpr std::size_t kEthernetBytes = 14;
+    static constexpr std::size_t kLowerBytesV4 = 14 + 20 + 8;
+    static constexpr std::size_t kLowerBytesV6 = 14 + 40 + 8;
+
+    Path() noexcept = default;
+    explicit Path(const PathKey& key) noexcept;
+
+    // Ethernet addresses become known (or change) when the neighbour answers; IP-only ports never call it.
+    void resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept;
+    void unresolve() noexcept { resolved_ = false; }
+
+    [[nodiscard]] const PathKey& key() const noexcept { return key_; }
+    [[nodiscard]] bool is_v4() const noexcept { return is_v4_; }
+    [[nodiscard]] bool resolved() const noexcept { return resolved_; }
+    [[nodiscard]] std::size_t lower_bytes() const noexcept { return is_v4_ ? kLowerBytesV4 : kLowerBytesV6; }
+
+    // Writes Ethernet, IP (ID 0, DF, checksum right) and UDP (checksum 0) so that they end just before
+    // `udp_payload`; the room of lower_bytes() before it must belong to the caller.
+    void write_lower_headers(std::uint8_t* udp_payload, std::uint16_t udp_payload_bytes) const noexcept;
+
+    // True when the lower headers of `frame` (at least lower_bytes() long) are this path's, received:
+    // addresses, protocol, ports, no options, not a fragment, ID 0 with DF, IPv4 header checksum right, lengths
+    // consistent with `frame_bytes` (a frame may be padded to 60 bytes). Constant time; no allocation.
+    [[nodiscard]] bool matches_received(const std::uint8_t* frame, std::size_t frame_bytes) const noexcept;
+
+    // The ICRC of a datagram of `udp_payload_bytes` (BTH ... ICRC) that travels here, computed over all but
+    // its last four bytes; the value is stored little-endian in those. Valid for ID 0 with DF.
+    [[nodiscard]] std::uint32_t icrc(Direction direction, const std::uint8_t* bth,
+                                     std::uint16_t udp_payload_bytes) noexcept;
+
+    // Sessions and queue pairs pin the paths they use; an unpinned path may be recycled by its table.
+    void pin() noexcept { ++pins_; }
+    void unpin() noexcept;
+    [[nodiscard]] std::uint32_t pins() const noexcept { return pins_; }
+
+private:
+    // CRC state before BTH byte 4 for one length and one first BTH word (opcode, flags, P_Key).
+    struct IcrcState {
+        std::uint32_t bth_word = 0;
+        std::uint16_t udp_payload_bytes = 0;  // 0: empty
+        std::uint32_t crc = 0;
+    };
+    static constexpr std::size_t kStates = 8;
+
+    [[nodiscard]] std::uint32_t icrc_prefix(Direction direction, std::uint32_t bth_word,
+                                            std::uint16_t udp_payload_bytes) noexcept;
+
+    PathKey key_;
+    bool is_v4_ = true;
+    bool resolved_ = false;
+    std::uint32_t pins_ = 0;
+    std::uint32_t checksum_base_ = 0;  // one's complement sum of the constant words of the transmit IPv4 header
+    alignas(64) std::array<std::uint8_t, 64> transmit_header_{};  // lower_bytes() of template, lengths 0
+    alignas(64) std::array<std::uint8_t, 64> receive_header_{};
+    std::array<std::array<IcrcState, kStates>, 2> icrc_states_{};  // by Direction
+};
+
+}  // namespace cairn::port

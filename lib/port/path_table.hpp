@@ -1,0 +1,44 @@
+// Interns paths: equal keys give one Path, at a stable address, found in constant time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lib/port/path.hpp"
+
+namespace cairn::port {
+
+// Fixed capacity, allocated at construction. When it is full, the unpinned path that was interned
+// longest ago is recycled; when every path is pinned, intern() returns nullptr (a counted drop for a
+// received packet, an error for a local open). Strangers can therefore never make it grow.
+class PathTable {
+public:
+    explicit PathTable(std::uint32_t capacity = 65536);
+
+    [[nodiscard]] Path* intern(const PathKey& key) noexcept;
+    [[nodiscard]] Path* find(const PathKey& key) noexcept;
+    // Calls f(Path&) for every path to `remote` (to resolve or unresolve it).
+    template <class F>
+    void for_each_to(const net::IpAddress& remote, F&& f) {
+        for (std::uint32_t i = 0; i < used_; ++i) {
+            if (paths_[i].key().remote == remote) {
+                f(paths_[i]);
+            }
+        }
+    }
+    [[nodiscard]] std::uint32_t size() const noexcept { return used_; }
+
+private:
+    [[nodiscard]] std::uint32_t home(const PathKey& key) const noexcept;
+    void unlink(std::uint32_t index) noexcept;
+
+    std::uint32_t capacity_;
+    std::uint32_t used_ = 0;
+    std::uint32_t victim_ = 0;                  // clock hand for recycling
+    std::unique_ptr<Path[]> paths_;             // [capacity]
+    std::vector<std::uint32_t> next_;           // chain links, index + 1
+    std::vector<std::uint32_t> heads_;          // hash buckets, index + 1
+};
+
+}  // namespace cairn::port

@@ -1,0 +1,87 @@
+// Port: what carries bursts of RoCE datagrams. The engine above knows no NIC, socket or simulator.
+// Implementations: EthdevPort (pmd_glue), SimPort (tests/support); one thread drives one port queue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "lib/base/result.hpp"
+#include "lib/base/time.hpp"
+#include "lib/port/path.hpp"
+
+namespace cairn::port {
+
+// Bytes of ICRC at the end of every datagram.
+constexpr std::uint16_t kIcrcBytes = 4;
+// Largest UDP payload of a RoCEv2 packet: path MTU 4096 behind the longest headers.
+constexpr std::uint16_t kMaxUdpPayloadBytes = 4096 + 64;
+
+// One datagram in a buffer of the port's pool. `data` is the first byte of the BTH, `len` the UDP
+// payload (BTH ... ICRC). A received buffer may be sent again as it is: geometry is the same both ways.
+struct PacketRef {
+    std::uint8_t* data = nullptr;
+    Path* path = nullptr;           // receive: where it came from; transmit: where it goes
+    void* cookie = nullptr;         // the port's own handle of the buffer; nullptr: given away
+    std::uint16_t len = 0;          // bytes, ICRC included
+    std::uint16_t room = 0;         // bytes that `data` may grow to
+    std::uint16_t ip_id = 0;        // receive: IPv4 ID and flags/offset as seen
+    std::uint8_t ecn = 0;           // receive: the two ECN bits
+    bool icrc_ok = false;           // receive: set by the port's verify pass
+};
+
+// A datagram to send. Without a `tail` all of `packet.len` is in the buffer, the last four bytes left
+// for the port's ICRC. With one, the buffer holds the headers and `tail` the payload (with its pad),
+// which the port reads in place (can_send_from() said so) or copies behind the headers.
+struct TxPacket {
+    PacketRef packet;
+    std::span<const std::uint8_t> tail{};
+};
+
+struct PortLimits {
+    std::uint16_t max_udp_payload_bytes = 0;  // what the link's MTU leaves for BTH ... ICRC
+    std::uint16_t burst = 32;                 // packets per receive or transmit that suit the port
+    bool poll_only = true;                    // no descriptor to sleep on
+};
+
+class Port {
+public:
+    Port() = default;
+    Port(const Port&) = delete;
+    Port& operator=(const Port&) = delete;
+    virtual ~Port() = default;
+
+    // Fills `out` from the front with datagrams whose lower headers are sound and whose ICRC has been
+    // judged (all verified in one pass, `icrc_ok` says how); returns how many. The caller owns the
+    // buffers: it releases or transmits each. Answers ARP, ND and ICMP on the way.
+    [[nodiscard]] virtual std::size_t receive_burst(std::span<PacketRef> out, Instant now) noexcept = 0;
+
+    // Adds ICRC and lower headers and sends from the front; returns how many were taken (their buffers
+    // are the port's again). The rest stay the caller's, unchanged: a full ring is a value.
+    // A packet for an unresolved path is taken, counted and dropped while the neighbour is asked.
+    [[nodiscard]] virtual std::size_t transmit_burst(std::span<TxPacket> packets, Instant now) noexcept = 0;
+
+    // Empty buffers with headroom for the lower headers: data, room and cookie set. Returns how many;
+    // fewer than asked when the pool is empty.
+    [[nodiscard]] virtual std::size_t allocate_burst(std::span<PacketRef> out) noexcept = 0;
+    // Gives buffers back; entries whose cookie is nullptr are skipped.
+    virtual void release_burst(std::span<PacketRef> packets) noexcept = 0;
+
+    // True when `range` may be a TxPacket::tail without a copy.
+    [[nodiscard]] virtual bool can_send_from(std::span<const std::uint8_t> range) const noexcept = 0;
+
+    // Interns the way to `key.remote` and starts resolving it. nullptr: the table is full of pinned paths.
+    [[nodiscard]] virtual Path* open_path(const PathKey& key, Instant now) noexcept = 0;
+
+    // Neighbour ageing and retries, link changes: call each loop turn or by next_deadline().
+    virtual void on_timeout(Instant now) noexcept = 0;
+    [[nodiscard]] virtual Instant next_deadline() const noexcept = 0;
+
+    [[nodiscard]] virtual net::IpAddress local_address() const noexcept = 0;
+    [[nodiscard]] virtual PortLimits limits() const noexcept = 0;
+    // A line for the operator: driver, offloads used, what is done in software instead.
+    [[nodiscard]] virtual std::string describe() const = 0;
+};
+
+}  // namespace cairn::port

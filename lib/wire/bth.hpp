@@ -1,0 +1,47 @@
+// Base Transport Header: the first 12 bytes of every RoCEv2 packet (IBTA vol. 1, 9.2).
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/endian.hpp"
+#include "lib/base/types.hpp"
+
+namespace cairn::wire {
+
+// The bytes as they stand on the wire. Parse with Bth::parse, write with Bth::emit.
+struct RawBth {
+    std::uint8_t opcode;
+    std::uint8_t flags;   // SE 1, MigReq 1, PadCnt 2, TVer 4
+    Be16 pkey;
+    std::uint8_t resv8a;  // FECN 1, BECN 1, reserved 6: not in the ICRC
+    Be24 dest_qpn;
+    std::uint8_t ack_req;  // AckReq 1, reserved 7
+    Be24 psn;
+};
+static_assert(sizeof(RawBth) == 12 && alignof(RawBth) == 1);
+
+// The meaningful values.
+struct Bth {
+    static constexpr std::size_t kBytes = sizeof(RawBth);
+
+    std::uint8_t opcode = 0;
+    bool solicited = false;
+    bool migration = true;    // MigReq: 1 = migrated, what a peer without APM sends
+    std::uint8_t pad_count = 0;  // 0..3
+    Pkey pkey{0xffff};
+    bool fecn = false;
+    bool becn = false;
+    Qpn dest_qpn{};
+    bool ack_request = false;
+    Psn psn{};
+
+    // Reads the 12 bytes at `raw`; the header version must be judged apart (version_of).
+    [[nodiscard]] static Bth parse(const RawBth& raw) noexcept;
+    [[nodiscard]] static std::uint8_t version_of(const RawBth& raw) noexcept { return raw.flags & 0x0fU; }
+    // Writes all 12 bytes, whatever stood there.
+    void emit(RawBth& raw) const noexcept;
+
+    friend bool operator==(const Bth&, const Bth&) noexcept = default;
+};
+
+}  // namespace cairn::wire
