@@ -1,0 +1,67 @@
+// Sender: what an engine sends through. It keeps a few empty buffers at hand, collects datagrams into a
+// burst and hands the burst to the port once per loop turn; nothing here is virtual per packet.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "lib/port/port.hpp"
+#include "lib/roce/drops.hpp"
+
+namespace cairn::roce {
+
+// Driven by the worker that owns the port. Buffers taken but neither queued nor given back leak: callers
+// do one of the two. On destruction all buffers return to the port.
+class Sender {
+public:
+    static constexpr std::size_t kQueuePackets = 256;
+    static constexpr std::size_t kStashBuffers = 32;
+
+    explicit Sender(port::Port& carrier) noexcept;
+    Sender(const Sender&) = delete;
+    Sender& operator=(const Sender&) = delete;
+    ~Sender();
+
+    // An empty buffer; `cookie` is nullptr when the pool is exhausted.
+    [[nodiscard]] port::PacketRef take() noexcept {
+        if (stash_count_ == 0 && !refill()) {
+            return {};
+        }
+        return stash_[--stash_count_];
+    }
+    // Gives an unneeded buffer back.
+    void give_back(const port::PacketRef& buffer) noexcept;
+
+    // Queues a datagram whose `path`, `data` and `len` are set. With a full queue even after a flush the
+    // packet is dropped and counted: to the protocol above it is one more lost datagram.
+    void send(const port::PacketRef& packet, Instant now) noexcept {
+        if (queued_ == burst_) {
+            flush(now);
+        }
+        if (queued_ == kQueuePackets) {
+            drop(packet);
+            return;
+        }
+        queue_[queued_++].packet = packet;
+    }
+    // Hands what is queued to the port; what it does not take stays queued, in order.
+    void flush(Instant now) noexcept;
+
+    [[nodiscard]] port::Port& carrier() noexcept { return port_; }
+    [[nodiscard]] std::size_t queued() const noexcept { return queued_; }
+    [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
+
+private:
+    bool refill() noexcept;
+    void drop(const port::PacketRef& packet) noexcept;
+
+    port::Port& port_;
+    std::size_t burst_;
+    std::size_t queued_ = 0;
+    std::size_t stash_count_ = 0;
+    std::uint64_t dropped_ = 0;
+    std::array<port::PacketRef, kStashBuffers> stash_{};
+    std::array<port::TxPacket, kQueuePackets> queue_{};
+};
+
+}  // namespace cairn::roce

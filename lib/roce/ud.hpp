@@ -1,0 +1,114 @@
+// Unreliable datagrams: queue pairs by number, judged and delivered in bursts (IBTA vol. 1, 9.8.3, 10.2.5).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lib/base/endian.hpp"
+#include "lib/base/result.hpp"
+#include "lib/base/time.hpp"
+#include "lib/base/types.hpp"
+#include "lib/port/port.hpp"
+#include "lib/roce/drops.hpp"
+#include "lib/wire/bth.hpp"
+
+namespace cairn::roce {
+
+// BTH and DETH as every UD packet starts; an ImmDt may follow.
+struct RawUd {
+    wire::RawBth bth;
+    Be32 qkey;
+    std::uint8_t reserved;
+    Be24 source_qpn;
+};
+static_assert(sizeof(RawUd) == 20 && alignof(RawUd) == 1);
+
+constexpr std::uint8_t kUdSendOnly = 0x64;
+constexpr std::uint8_t kUdSendOnlyImmediate = 0x65;
+
+// Where a datagram goes: what a verbs address handle, remote QPN and Q_Key say together.
+struct UdAddress {
+    port::Path* path = nullptr;
+    Qpn qpn{};
+    Qkey qkey{};
+};
+
+// One delivered datagram. The payload lies in `packet`'s buffer. A receiver that wants the buffer (to hold
+// it, or to answer in it) copies *packet and sets packet->cookie to nullptr; otherwise it is released.
+struct UdDatagram {
+    port::PacketRef* packet = nullptr;
+    std::uint8_t* payload = nullptr;
+    std::uint16_t payload_bytes = 0;
+    bool has_immediate = false;
+    Qpn source_qpn{};
+    std::uint32_t immediate = 0;
+};
+
+// Whoever owns a queue pair. Called on the worker's thread with a run of consecutive datagrams.
+class UdReceiver {
+public:
+    virtual ~UdReceiver() = default;
+    virtual void on_datagrams(std::span<const UdDatagram> datagrams, Instant now) noexcept = 0;
+};
+
+struct UdQpConfig {
+    Qpn qpn{};  // 0: the service picks one; 1 is the general services interface
+    Qkey qkey{};
+    Pkey pkey{0xffff};
+    std::uint16_t path_mtu_bytes = 1024;  // 256, 512, 1024, 2048 or 4096
+};
+
+class UdQp {
+public:
+    UdQp(const UdQpConfig& config, UdReceiver& receiver) noexcept : config_(config), receiver_(receiver) {}
+    [[nodiscard]] const UdQpConfig& config() const noexcept { return config_; }
+
+    // The 20 bytes that start every packet to `to`, PSN and pad left 0: see stamp().
+    [[nodiscard]] RawUd make_header(const UdAddress& to) const noexcept;
+    // PSN of the next packet; UD receivers do not check it, captures do.
+    [[nodiscard]] Psn next_psn() noexcept {
+        const Psn psn = psn_;
+        psn_ = psn_.next();
+        return psn;
+    }
+
+private:
+    friend class UdService;
+    UdQpConfig config_;
+    UdReceiver& receiver_;
+    Psn psn_{};
+};
+
+// All UD queue pairs of one worker. Not thread-safe: the worker that owns the port drives it.
+class UdService {
+public:
+    explicit UdService(port::Port& carrier);
+
+    // Errors: the number is taken, out of range, or the path MTU is no legal one or above the link's.
+    Result<UdQp*> create_qp(const UdQpConfig& config, UdReceiver& receiver);
+    void destroy_qp(UdQp* qp) noexcept;
+
+    // Judges the whole burst, then delivers runs to their receivers; buffers nobody kept are released.
+    void on_packets(std::span<port::PacketRef> burst, Instant now) noexcept;
+
+    [[nodiscard]] const DropCounters& drops() const noexcept { return drops_; }
+
+private:
+    struct Verdict {
+        UdQp* qp = nullptr;  // nullptr: drop for `reason`
+        Drop reason = Drop::TooShort;
+    };
+    [[nodiscard]] Verdict judge(const port::PacketRef& packet, UdDatagram& out) const noexcept;
+    [[nodiscard]] UdQp* find(Qpn qpn) const noexcept;
+
+    static constexpr std::uint32_t kBuckets = 1024;
+    port::Port& port_;
+    DropCounters drops_;
+    std::vector<std::unique_ptr<UdQp>> qps_;
+    std::vector<UdQp*> buckets_;  // [kBuckets] by low QPN bits, open addressing
+    std::uint32_t next_qpn_ = 0x11;
+};
+
+}  // namespace cairn::roce

@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/roce/ud.hpp"
+
+namespace cairn::roce {
+
+namespace {
+
+bool legal_path_mtu(std::uint16_t bytes) noexcept {
+    return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
+}
+
+}  // namespace
+
+UdService::UdService(port::Port& carrier) : port_(carrier), buckets_(kBuckets, nullptr) {}
+
+Result<UdQp*> UdService::create_qp(const UdQpConfig& config, UdReceiver& receiver) {
+    UdQpConfig chosen = config;
+    if (!legal_path_mtu(config.path_mtu_bytes)) {
+        return Error{fmt::format("path MTU {} is not a legal one", config.path_mtu_bytes),
+                     "use 256, 512, 1024, 2048 or 4096"};
+    }
+    const std::size_t needed = sizeof(RawUd) + config.path_mtu_bytes + port::kIcrcBytes;
+    if (needed > port_.limits().max_udp_payload_bytes) {
+        return Error{fmt::format("path MTU {} needs a UDP payload of {} bytes, the port carries {}",
+                                 config.path_mtu_bytes, needed, port_.limits().max_udp_payload_bytes),
+                     "choose a smaller --path-mtu or raise the link's MTU"};
+    }
+    if (qps_.size() >= kBuckets / 2) {
+        return Error{"no queue pair left on this worker", "destroy unused ones or use more workers"};
+    }
+    if (chosen.qpn.value == 0) {
+        while (find(Qpn{next_qpn_}) != nullptr) {
+            ++next_qpn_;
+        }
+        chosen.qpn = Qpn{next_qpn_++};
+    }
+    if (find(chosen.qpn) != nullptr) {
+        return Error{fmt::format("queue pair number {} is taken", chosen.qpn.value), "choose another"};
+    }
+    qps_.push_back(std::make_unique<UdQp>(chosen, receiver));
+    std::uint32_t index = chosen.qpn.value % kBuckets;
+    while (buckets_[index] != nullptr) {
+        index = (index + 1) % kBuckets;
+    }
+    buckets_[index] = qps_.back().get();
+    return qps_.back().get();
+}
+
+void UdService::destroy_qp(UdQp* qp) noexcept {
+    std::erase_if(qps_, [qp](const std::unique_ptr<UdQp>& owned) { return owned.get() == qp; });
+    std::fill(buckets_.begin(), buckets_.end(), nullptr);
+    for (const std::unique_ptr<UdQp>& left : qps_) {
+        std::uint32_t index = left->config().qpn.value % kBuckets;
+        while (buckets_[index] != nullptr) {
+            index = (index + 1) % kBuckets;
+        }
+        buckets_[index] = left.get();
+    }
+}
+
+RawUd UdQp::make_header(const UdAddress& to) const noexcept {
+    RawUd raw{};
+    wire::Bth bth;
+    bth.opcode = kUdSendOnly;
+    bth.pkey = config_.pkey;
+    bth.dest_qpn = to.qpn;
+    bth.emit(raw.bth);
+    raw.qkey.set(to.qkey.value);
+    raw.source_qpn.set(config_.qpn.value);
+    return raw;
+}
+
+}  // namespace cairn::roce

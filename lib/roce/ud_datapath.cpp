@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <array>
+
+#include "lib/roce/ud.hpp"
+
+namespace cairn::roce {
+
+namespace {
+
+constexpr std::size_t kBurst = 64;
+constexpr std::uint16_t kPkeyMember = 0x8000;
+
+// Partitions agree in the low 15 bits, and two limited members do not talk (IBTA vol. 1, 10.9.3).
+bool pkeys_match(Pkey ours, Pkey theirs) noexcept {
+    return ((ours.value ^ theirs.value) & 0x7fffU) == 0 && ((ours.value | theirs.value) & kPkeyMember) != 0;
+}
+
+}  // namespace
+
+UdQp* UdService::find(Qpn qpn) const noexcept {
+    std::uint32_t index = qpn.value % kBuckets;
+    while (buckets_[index] != nullptr) {
+        if (buckets_[index]->config_.qpn == qpn) {
+            return buckets_[index];
+        }
+        index = (index + 1) % kBuckets;
+    }
+    return nullptr;
+}
+
+UdService::Verdict UdService::judge(const port::PacketRef& packet, UdDatagram& out) const noexcept {
+    if (!packet.icrc_ok) {
+        return {nullptr, Drop::BadIcrc};
+    }
+    std::size_t header_bytes = sizeof(RawUd);
+    if (packet.len < header_bytes + port::kIcrcBytes) {
+        return {nullptr, Drop::TooShort};
+    }
+    const auto& raw = *reinterpret_cast<const RawUd*>(packet.data);
+    if (wire::Bth::version_of(raw.bth) != 0) {
+        return {nullptr, Drop::BadVersion};
+    }
+    out.has_immediate = raw.bth.opcode == kUdSendOnlyImmediate;
+    if (!out.has_immediate && raw.bth.opcode != kUdSendOnly) {
+        return {nullptr, Drop::BadOpcode};
+    }
+    UdQp* qp = find(Qpn{raw.bth.dest_qpn.get()});
+    if (qp == nullptr) {
+        return {nullptr, Drop::UnknownQpn};
+    }
+    if (!pkeys_match(qp->config_.pkey, Pkey{raw.bth.pkey.get()})) {
+        return {nullptr, Drop::BadPkey};
+    }
+    if (raw.qkey.get() != qp->config_.qkey.value) {
+        return {nullptr, Drop::BadQkey};
+    }
+    header_bytes += out.has_immediate ? sizeof(Be32) : 0;
+    const std::size_t pad = (raw.bth.flags >> 4U) & 3U;
+    if (packet.len < header_bytes + pad + port::kIcrcBytes) {
+        return {nullptr, Drop::BadLength};
+    }
+    const std::size_t payload = packet.len - header_bytes - pad - port::kIcrcBytes;
+    if (payload > qp->config_.path_mtu_bytes || ((payload + pad) & 3U) != 0) {
+        return {nullptr, Drop::BadLength};
+    }
+    if (out.has_immediate) {
+        out.immediate = reinterpret_cast<const Be32*>(packet.data + sizeof(RawUd))->get();
+    }
+    out.payload = packet.data + header_bytes;
+    out.payload_bytes = static_cast<std::uint16_t>(payload);
+    out.source_qpn = Qpn{raw.source_qpn.get()};
+    return {qp, Drop::Count};
+}
+
+void UdService::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
+    std::array<UdDatagram, kBurst> datagrams;
+    std::array<UdQp*, kBurst> owners;
+    while (!burst.empty()) {
+        const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));
+        burst = burst.subspan(part.size());
+        std::size_t accepted = 0;
+        for (port::PacketRef& packet : part) {
+            UdDatagram& datagram = datagrams[accepted];
+            const Verdict verdict = judge(packet, datagram);
+            if (verdict.qp == nullptr) {
+                drops_.count(verdict.reason);
+                continue;
+            }
+            datagram.packet = &packet;
+            owners[accepted++] = verdict.qp;
+        }
+        for (std::size_t first = 0; first < accepted;) {
+            std::size_t last = first + 1;
+            while (last < accepted && owners[last] == owners[first]) {
+                ++last;
+            }
+            owners[first]->receiver_.on_datagrams(std::span(datagrams).subspan(first, last - first), now);
+            first = last;
+        }
+        port_.release_burst(part);
+    }
+}
+
+}  // namespace cairn::roce

@@ -1,0 +1,60 @@
+// Why eRPC drops a packet: one list of reason, counter name and what a non-zero value tells the operator.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace cairn::erpc {
+
+// X(enumerator, counter name, what non-zero means)
+#define CAIRN_ERPC_DROPS(X)                                                                                   \
+    X(Malformed, "erpc_malformed", "packets that are no eRPC of this version: another program on this Q_Key") \
+    X(UnknownSession, "erpc_unknown_session", "packets for sessions that ended, or a peer that was restarted") \
+    X(WrongPeer, "erpc_wrong_peer", "packets for a session from another host or queue pair: forged or stale")  \
+    X(StaleRequest, "erpc_stale_request", "late copies of requests already answered and forgotten")           \
+    X(FutureRequest, "erpc_future_request", "request numbers that the client can not have reached")           \
+    X(DuplicateBusy, "erpc_duplicate_busy", "retransmitted requests whose handler is still at work")          \
+    X(StaleResponse, "erpc_stale_response", "late copies of responses already taken")                         \
+    X(BadSize, "erpc_bad_size", "packets whose size does not fit the message they claim, or its buffer")      \
+    X(NoHandler, "erpc_no_handler", "requests of a type that no handler is registered for")                   \
+    X(NoBuffer, "erpc_no_buffer", "answers or requests put off because the buffer pool was empty")            \
+    X(Injected, "erpc_injected", "packets dropped on purpose by the fault injection option")
+
+enum class Drop : std::uint8_t {
+#define CAIRN_X(name, counter, text) name,
+    CAIRN_ERPC_DROPS(CAIRN_X)
+#undef CAIRN_X
+        Count,
+};
+
+constexpr std::size_t kDropReasons = static_cast<std::size_t>(Drop::Count);
+
+struct DropText {
+    std::string_view counter;
+    std::string_view meaning;
+};
+
+constexpr std::array<DropText, kDropReasons> kDropTexts{{
+#define CAIRN_X(name, counter, text) {counter, text},
+    CAIRN_ERPC_DROPS(CAIRN_X)
+#undef CAIRN_X
+}};
+
+// What an endpoint did and met; plain words of the owning worker, read relaxed by whoever prints them.
+struct Statistics {
+    std::array<std::uint64_t, kDropReasons> drops{};
+    std::uint64_t requests_sent = 0;
+    std::uint64_t responses_received = 0;
+    std::uint64_t requests_handled = 0;
+    std::uint64_t retransmits = 0;
+    std::uint64_t responses_resent = 0;
+    std::uint64_t calls_failed = 0;
+    std::uint64_t peers_lost = 0;
+
+    void count(Drop reason) noexcept { ++drops[static_cast<std::size_t>(reason)]; }
+    [[nodiscard]] std::uint64_t of(Drop reason) const noexcept { return drops[static_cast<std::size_t>(reason)]; }
+};
+
+}  // namespace cairn::erpc

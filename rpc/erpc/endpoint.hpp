@@ -1,0 +1,211 @@
+// eRPC endpoint: sessions, calls and request handlers over one UD queue pair (Kalia et al., "Datacenter RPCs
+// can be General and Fast", NSDI 2019). Client-driven: a server only answers. One thread drives it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/base/time.hpp"
+#include "lib/roce/sender.hpp"
+#include "lib/roce/ud.hpp"
+#include "rpc/common/msg_buffer.hpp"
+#include "rpc/erpc/control.hpp"
+#include "rpc/erpc/drops.hpp"
+#include "rpc/erpc/header.hpp"
+#include "rpc/erpc/session.hpp"
+
+namespace cairn::erpc {
+
+enum class CallStatus : std::uint8_t { Ok, DeadlinePassed, Cancelled, Disconnected, PeerLost, ResponseTooLong };
+
+// How a call ended. `response` lies in the receive buffer (or in the call's response buffer when it gave
+// one) and is valid until the callback returns.
+struct CallResult {
+    CallStatus status = CallStatus::Ok;
+    std::span<const std::uint8_t> response{};
+    Duration latency{};
+    std::uint64_t tag = 0;
+};
+
+using Completion = void (*)(void* context, const CallResult& result);
+
+// One call. `request` must stay as it is until the completion runs: it may be sent again.
+struct Call {
+    std::uint8_t type = 0;
+    std::span<const std::uint8_t> request{};
+    rpc::MsgBuffer* response = nullptr;  // copied here when given; `bytes` is set
+    Completion completion = nullptr;
+    void* context = nullptr;
+    std::uint64_t tag = 0;
+    Instant deadline = Instant::never();
+};
+
+using CallId = std::uint64_t;  // 0: none
+
+enum class PostVerdict : std::uint8_t { Posted, NoSuchSession, Full, TooLong };
+struct Posted {
+    PostVerdict verdict = PostVerdict::Posted;
+    CallId id = 0;
+};
+
+class Endpoint;
+
+// Names a request to answer later; goes stale without harm when its session ends.
+struct RequestHandle {
+    SessionId session{};
+    std::uint64_t request_number = 0;
+};
+
+// A request as its handler sees it. The payload is in the receive buffer: valid until the handler returns.
+struct Request {
+    Endpoint& endpoint;
+    RequestHandle handle;
+    std::uint8_t type;
+    std::span<const std::uint8_t> payload;
+    Instant now;
+};
+
+// Answers at once (Endpoint::reserve, then respond) or keeps `handle` and answers later.
+using Handler = void (*)(void* context, const Request& request);
+
+enum class SessionEvent : std::uint8_t { Connected, Refused, Disconnected, PeerLost };
+using SessionCallback = void (*)(void* context, SessionId session, SessionEvent event, RefuseReason reason);
+
+struct EndpointConfig {
+    roce::UdQpConfig qp{};
+    std::uint16_t sessions_max = 1024;
+    std::uint32_t calls_max = 4096;         // outstanding and backlogged, all sessions together
+    std::uint16_t credits = kDefaultCredits;
+    std::uint64_t seed = 1;                 // tokens and injected faults follow from it; give an unguessable one
+    Duration peer_timeout = kPeerTimeout;
+    std::uint32_t drop_per_million = 0;     // fault injection: received packets to lose
+};
+
+class Endpoint final : public roce::UdReceiver {
+public:
+    // All three outlive the endpoint. Errors: those of UdService::create_qp, or limits out of range.
+    static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, roce::UdService& service,
+                                                    roce::Sender& sender, rpc::MsgPool& pool);
+    ~Endpoint() override;
+    Endpoint(const Endpoint&) = delete;
+    Endpoint& operator=(const Endpoint&) = delete;
+
+    void set_handler(std::uint8_t type, Handler handler, void* context) noexcept;
+    void set_session_callback(SessionCallback callback, void* context) noexcept;
+
+    // Starts a session; the callback tells how it went. Calls may be posted at once: they wait.
+    Result<SessionId> connect(const roce::UdAddress& peer, Instant now);
+    // Ends a client session: pending calls fail with Disconnected. Unknown sessions are left alone.
+    void disconnect(SessionId session, Instant now) noexcept;
+
+    Posted post(SessionId session, const Call& call, Instant now) noexcept;
+    // The completion runs with Cancelled before this returns. False: no such call (any more).
+    bool cancel(CallId id, Instant now) noexcept;
+
+    // Room for a response of `bytes`; empty when it is longer than max_message_bytes(), the pool is empty, or
+    // the handle is stale. respond() sends what was written there.
+    [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
+    bool respond(const RequestHandle& handle, Instant now) noexcept;
+
+    void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
+    // Timers: retransmission, deadlines, pings, dead peers. Harmless when called early.
+    void on_timeout(Instant now) noexcept;
+    [[nodiscard]] Instant next_deadline() const noexcept;
+
+    [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
+    [[nodiscard]] Qpn qpn() const noexcept { return qp_->config().qpn; }
+    [[nodiscard]] std::uint32_t max_message_bytes() const noexcept { return max_message_bytes_; }
+    [[nodiscard]] std::uint32_t sessions_open() const noexcept { return sessions_open_; }
+    [[nodiscard]] std::uint32_t calls_pending() const noexcept { return calls_pending_; }
+    // Asserts what must hold between any two events: credits, slots, lists.
+    void check_invariants() const noexcept;
+
+private:
+    struct PendingCall {
+        Call call;
+        std::uint32_t generation = 0;
+        std::uint32_t next = kNone;  // backlog or free list
+        std::uint32_t session = kNone;
+        std::uint8_t slot = 0xff;  // 0xff: in the backlog
+        bool used = false;
+    };
+    struct HandlerEntry {
+        Handler function = nullptr;
+        void* context = nullptr;
+    };
+
+    Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgPool& pool);
+
+    // receive_datapath.cpp
+    void on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
+    [[nodiscard]] bool injected_loss() noexcept;
+    port::PacketRef compose(Session& session, port::PacketRef buffer, const Header& header,
+                            std::span<const std::uint8_t> payload) noexcept;
+    // client_datapath.cpp
+    void on_response(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
+    void start(Session& session, std::uint32_t call, Instant now) noexcept;
+    void send_request(Session& session, std::uint32_t slot_index, Instant now) noexcept;
+    void complete(Session& session, std::uint32_t slot_index, CallStatus status, std::span<const std::uint8_t> response,
+                  Instant now) noexcept;
+    void finish_call(std::uint32_t call, CallStatus status, std::span<const std::uint8_t> response, Duration latency) noexcept;
+    void refill_slots(Session& session, Instant now) noexcept;
+    void serve_stall_queue(Instant now) noexcept;
+    void stall(Session& session, std::uint32_t slot_index) noexcept;
+    void link_newest(std::uint32_t slot_id) noexcept;
+    void unlink(std::uint32_t slot_id) noexcept;
+    [[nodiscard]] ClientSlot& client_slot(std::uint32_t slot_id) noexcept;
+    // server_datapath.cpp
+    void on_request(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
+    void send_response(Session& session, ServerSlot& slot, port::PacketRef buffer, Instant now) noexcept;
+    [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;
+    // session_control.cpp
+    void on_control(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
+    void on_connect(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept;
+    void on_client_control(Session& session, const Control& control, Instant now) noexcept;
+    void on_reset(Session& session, const Control& control, Instant now) noexcept;
+    void send_control(const roce::UdAddress& to, const Control& control, Instant now) noexcept;
+    void send_control(Session& session, ControlType type, Instant now) noexcept;
+    void answer_unknown(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
+    [[nodiscard]] Session* allocate_session(const roce::UdAddress& peer, std::uint64_t token, Instant now);
+    void end_session(Session& session, SessionEvent event, CallStatus status, Instant now,
+                     RefuseReason reason = RefuseReason::None) noexcept;
+    void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
+    [[nodiscard]] std::uint64_t next_token() noexcept;
+    // recovery.cpp
+    void scan_losses(Instant now) noexcept;
+    void scan_deadlines(Instant now) noexcept;
+    void scan_sessions(Instant now) noexcept;
+    void supervise(Session& session, Instant now) noexcept;
+
+    EndpointConfig config_;
+    roce::Sender& sender_;
+    rpc::MsgPool& pool_;
+    roce::UdService* service_ = nullptr;
+    roce::UdQp* qp_ = nullptr;
+    std::uint32_t max_message_bytes_ = 0;
+    std::uint32_t sessions_open_ = 0;
+    std::uint32_t calls_pending_ = 0;
+    std::uint32_t calls_with_deadline_ = 0;
+    std::uint32_t free_call_ = kNone;
+    std::uint32_t oldest_sent_ = kNone;  // sent slots in order of their last sending
+    std::uint32_t newest_sent_ = kNone;
+    std::uint64_t random_state_;
+    Instant next_scan_{};
+    Instant next_session_scan_{};
+    SessionCallback session_callback_ = nullptr;
+    void* session_context_ = nullptr;
+    Statistics statistics_;
+    std::array<HandlerEntry, kRequestTypes> handlers_{};
+    std::vector<Session> sessions_;
+    std::vector<std::uint32_t> free_sessions_;
+    std::vector<PendingCall> calls_;
+    std::vector<std::uint32_t> stall_queue_;  // sessions with stalled slots, oldest first
+    std::unordered_map<std::uint64_t, std::uint32_t> server_tokens_;  // control path only
+};
+
+}  // namespace cairn::erpc

@@ -1,0 +1,69 @@
+// eRPC packet header: 16 bytes behind the DETH, big-endian: version and kind (where the original has two
+// bytes of padding), then its 14 bytes: type 8, message size 24, destination session 16, packet type 2,
+// packet number 14, request number 44, magic 4.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/endian.hpp"
+#include "lib/base/types.hpp"
+#include "rpc/erpc/limits.hpp"
+
+namespace cairn::erpc {
+
+enum class Kind : std::uint8_t { Data = 0, Control = 1 };
+// Rfr and CreditReturn belong to messages of several packets.
+enum class PacketType : std::uint8_t { Request = 0, Rfr = 1, CreditReturn = 2, Response = 3 };
+
+constexpr std::uint8_t kMagic = 11;
+
+struct RawHeader {
+    std::uint8_t version;
+    std::uint8_t kind;
+    std::uint8_t request_type;
+    Be24 message_bytes;
+    Be16 session;
+    Be16 type_and_number;
+    Be48 request_and_magic;
+
+    [[nodiscard]] bool well_formed() const noexcept {
+        return version == kHeaderVersion && kind <= 1 && (request_and_magic.get() & 0xfU) == kMagic;
+    }
+};
+static_assert(sizeof(RawHeader) == 16 && alignof(RawHeader) == 1);
+
+struct Header {
+    Kind kind = Kind::Data;
+    std::uint8_t request_type = 0;
+    std::uint32_t message_bytes = 0;  // whole message, without headers; 24 bits
+    SessionId session{};              // at the receiver
+    PacketType type = PacketType::Request;
+    std::uint16_t packet_number = 0;    // 14 bits
+    std::uint64_t request_number = 0;   // 44 bits
+
+    // `raw` must be well_formed().
+    [[nodiscard]] static Header parse(const RawHeader& raw) noexcept {
+        Header header;
+        header.kind = static_cast<Kind>(raw.kind);
+        header.request_type = raw.request_type;
+        header.message_bytes = raw.message_bytes.get();
+        header.session = SessionId{raw.session.get()};
+        header.type = static_cast<PacketType>(raw.type_and_number.get() >> 14U);
+        header.packet_number = raw.type_and_number.get() & 0x3fffU;
+        header.request_number = raw.request_and_magic.get() >> 4U;
+        return header;
+    }
+    void emit(RawHeader& raw) const noexcept {
+        raw.version = kHeaderVersion;
+        raw.kind = static_cast<std::uint8_t>(kind);
+        raw.request_type = request_type;
+        raw.message_bytes.set(message_bytes);
+        raw.session.set(session.value);
+        raw.type_and_number.set(
+            static_cast<std::uint16_t>((static_cast<unsigned>(type) << 14U) | (packet_number & 0x3fffU)));
+        raw.request_and_magic.set(((request_number & kRequestNumberMask) << 4U) | kMagic);
+    }
+    friend bool operator==(const Header&, const Header&) noexcept = default;
+};
+
+}  // namespace cairn::erpc

@@ -1,0 +1,95 @@
+// Sessions and their slots: plain state, changed only by Endpoint.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "lib/base/time.hpp"
+#include "lib/roce/ud.hpp"
+#include "rpc/common/msg_buffer.hpp"
+#include "rpc/erpc/limits.hpp"
+
+namespace cairn::erpc {
+
+constexpr std::uint32_t kNone = 0xffffffffU;  // no call, no slot, no session
+
+enum class SessionState : std::uint8_t {
+    Free,
+    Connecting,     // client: Connect sent, waits for Accepted or Refused
+    Connected,      // client: calls flow
+    Disconnecting,  // client: Disconnect sent, waits for Disconnected
+    Serving,        // server
+};
+
+// One request in flight at the client. A slot is busy while `call` names one.
+struct ClientSlot {
+    std::uint64_t request_number = 0;  // of the request in flight, or of the next one
+    Instant first_sent{};
+    Instant last_sent{};
+    std::uint32_t call = kNone;
+    std::uint32_t older = kNone;  // neighbours in the endpoint's list of sent slots, oldest first
+    std::uint32_t newer = kNone;
+    std::uint8_t sends = 0;  // 0: waits for a credit
+};
+
+enum class ServerSlotState : std::uint8_t { Idle, Executing, Answered };
+
+// The last request accepted in a slot and its answer, kept until the next one arrives.
+struct ServerSlot {
+    std::uint64_t request_number = 0;
+    rpc::MsgBuffer response{};
+    std::uint8_t request_type = 0;
+    ServerSlotState state = ServerSlotState::Idle;
+};
+
+struct Session {
+    SessionState state = SessionState::Free;
+    std::uint8_t free_slots = 0;      // client: bit per slot without a call
+    std::uint8_t stalled_slots = 0;   // client: bit per slot that waits for a credit
+    bool in_stall_queue = false;
+    std::uint16_t credits = 0;        // client: packets it may still send
+    std::uint16_t credits_max = 0;
+    SessionId self{};
+    SessionId remote{};
+    roce::UdAddress peer{};
+    roce::RawUd header{};             // ready-made BTH and DETH towards the peer
+    std::uint64_t token = 0;
+    Instant last_heard{};
+    Instant last_control{};           // client: last Connect, Disconnect or Ping sent
+    Instant opened{};
+    Duration srtt{};                  // smoothed round trip, 0: no sample yet (RFC 6298)
+    Duration rttvar{};
+    std::uint32_t backlog_head = kNone;  // calls that wait for a slot, oldest first
+    std::uint32_t backlog_tail = kNone;
+    std::unique_ptr<std::array<ClientSlot, kSlotsPerSession>> client_slots;
+    std::unique_ptr<std::array<ServerSlot, kSlotsPerSession>> server_slots;
+
+    // Retransmission timeout from the round trips seen, in [kRtoMin, kRtoMax], doubled per resend.
+    [[nodiscard]] Duration rto(std::uint8_t sends) const noexcept {
+        Duration base = srtt + rttvar * 4;
+        base = base < kRtoMin ? kRtoMin : base;
+        for (std::uint8_t i = 1; i < sends && base < kRtoMax; ++i) {
+            base = base * 2;
+        }
+        return base < kRtoMax ? base : kRtoMax;
+    }
+    void on_rtt_sample(Duration sample) noexcept {
+        if (srtt.ns == 0) {
+            srtt = sample;
+            rttvar = sample / 2;
+            return;
+        }
+        const Duration error = sample - srtt;
+        rttvar = rttvar + (Duration{error.ns < 0 ? -error.ns : error.ns} - rttvar) / 4;
+        srtt = srtt + error / 8;
+    }
+};
+
+// First request number of a session, so that packets of an earlier session under the same number fit no slot.
+[[nodiscard]] constexpr std::uint64_t first_request_number(std::uint64_t token) noexcept {
+    const std::uint64_t mixed = (token ^ (token >> 29U)) * 0x9e3779b97f4a7c15U;
+    return (mixed >> 24U) & (kRequestNumberMask >> 2U) & ~std::uint64_t{kSlotsPerSession - 1};
+}
+
+}  // namespace cairn::erpc
