@@ -9,9 +9,9 @@ namespace cairn {
 
 }  // namespace cairn
 
-#define CAIRN_ASSERT(condition)                                       \
-    do {                                                              \
-        if (!(condition)) [[unlikely]] {                              \
+#define CAIRN_ASSERT(condition)                                        \
+    do {                                                               \
+        if (!(condition)) [[unlikely]] {                               \
             ::cairn::assertion_failed(#condition, __FILE__, __LINE__); \
-        }                                                             \
+        }                                                              \
     } while (false)

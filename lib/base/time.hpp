@@ -18,10 +18,18 @@ struct Duration {
     constexpr Duration operator/(std::int64_t divisor) const noexcept { return {ns / divisor}; }
 };
 
-constexpr Duration nanoseconds(std::int64_t count) noexcept { return {count}; }
-constexpr Duration microseconds(std::int64_t count) noexcept { return {count * 1'000}; }
-constexpr Duration milliseconds(std::int64_t count) noexcept { return {count * 1'000'000}; }
-constexpr Duration seconds(std::int64_t count) noexcept { return {count * 1'000'000'000}; }
+constexpr Duration nanoseconds(std::int64_t count) noexcept {
+    return {count};
+}
+constexpr Duration microseconds(std::int64_t count) noexcept {
+    return {count * 1'000};
+}
+constexpr Duration milliseconds(std::int64_t count) noexcept {
+    return {count * 1'000'000};
+}
+constexpr Duration seconds(std::int64_t count) noexcept {
+    return {count * 1'000'000'000};
+}
 
 // A point in time, nanoseconds since an epoch that only differences give a meaning.
 struct Instant {

@@ -35,10 +35,10 @@ private:
 
     std::uint32_t capacity_;
     std::uint32_t used_ = 0;
-    std::uint32_t victim_ = 0;                  // clock hand for recycling
-    std::unique_ptr<Path[]> paths_;             // [capacity]
-    std::vector<std::uint32_t> next_;           // chain links, index + 1
-    std::vector<std::uint32_t> heads_;          // hash buckets, index + 1
+    std::uint32_t victim_ = 0;          // clock hand for recycling
+    std::unique_ptr<Path[]> paths_;     // [capacity]
+    std::vector<std::uint32_t> next_;   // chain links, index + 1
+    std::vector<std::uint32_t> heads_;  // hash buckets, index + 1
 };
 
 }  // namespace cairn::port

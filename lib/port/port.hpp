@@ -22,13 +22,13 @@ constexpr std::uint16_t kMaxUdpPayloadBytes = 4096 + 64;
 // payload (BTH ... ICRC). A received buffer may be sent again as it is: geometry is the same both ways.
 struct PacketRef {
     std::uint8_t* data = nullptr;
-    Path* path = nullptr;           // receive: where it came from; transmit: where it goes
-    void* cookie = nullptr;         // the port's own handle of the buffer; nullptr: given away
-    std::uint16_t len = 0;          // bytes, ICRC included
-    std::uint16_t room = 0;         // bytes that `data` may grow to
-    std::uint16_t ip_id = 0;        // receive: IPv4 ID and flags/offset as seen
-    std::uint8_t ecn = 0;           // receive: the two ECN bits
-    bool icrc_ok = false;           // receive: set by the port's verify pass
+    Path* path = nullptr;     // receive: where it came from; transmit: where it goes
+    void* cookie = nullptr;   // the port's own handle of the buffer; nullptr: given away
+    std::uint16_t len = 0;    // bytes, ICRC included
+    std::uint16_t room = 0;   // bytes that `data` may grow to
+    std::uint16_t ip_id = 0;  // receive: IPv4 ID and flags/offset as seen
+    std::uint8_t ecn = 0;     // receive: the two ECN bits
+    bool icrc_ok = false;     // receive: set by the port's verify pass
 };
 
 // A datagram to send. Without a `tail` all of `packet.len` is in the buffer, the last four bytes left

@@ -33,7 +33,8 @@ MsgBuffer MsgPool::allocate(std::uint32_t capacity_bytes) noexcept {
         std::memcpy(&free_[size_class], data, sizeof(std::uint8_t*));
     } else {
         // Data starts on a cache line; its header fills the end of the line before.
-        const std::size_t whole = kAlignment + rounded + ((headers_behind(rounded) + kAlignment - 1) & ~(kAlignment - 1));
+        const std::size_t whole =
+            kAlignment + rounded + ((headers_behind(rounded) + kAlignment - 1) & ~(kAlignment - 1));
         if (used_ + whole > region_.size()) {
             return {};
         }

@@ -17,7 +17,7 @@ enum class ControlType : std::uint8_t {
     Disconnected = 5,  // server -> client: token; also the answer for a session that is no more
     Ping = 6,          // either way: token
     Pong = 7,
-    Reset = 8,         // "I know no such session": echoes token 0 and the request number seen
+    Reset = 8,  // "I know no such session": echoes token 0 and the request number seen
 };
 
 enum class RefuseReason : std::uint8_t { None = 0, NoSessionLeft = 1, BadParameters = 2, ShuttingDown = 3 };
@@ -29,7 +29,7 @@ struct RawControl {
     Be16 receiver_session;  // number at the receiver, as far as the sender knows it
     Be16 credits;
     Be64 token;
-    Be64 request_number;    // Reset: the packet that hit no session
+    Be64 request_number;  // Reset: the packet that hit no session
 };
 static_assert(sizeof(RawControl) == 24 && alignof(RawControl) == 1);
 

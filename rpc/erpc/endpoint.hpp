@@ -79,11 +79,11 @@ using SessionCallback = void (*)(void* context, SessionId session, SessionEvent 
 struct EndpointConfig {
     roce::UdQpConfig qp{};
     std::uint16_t sessions_max = 1024;
-    std::uint32_t calls_max = 4096;         // outstanding and backlogged, all sessions together
+    std::uint32_t calls_max = 4096;  // outstanding and backlogged, all sessions together
     std::uint16_t credits = kDefaultCredits;
-    std::uint64_t seed = 1;                 // tokens and injected faults follow from it; give an unguessable one
+    std::uint64_t seed = 1;  // tokens and injected faults follow from it; give an unguessable one
     Duration peer_timeout = kPeerTimeout;
-    std::uint32_t drop_per_million = 0;     // fault injection: received packets to lose
+    std::uint32_t drop_per_million = 0;  // fault injection: received packets to lose
 };
 
 class Endpoint final : public roce::UdReceiver {
@@ -152,7 +152,9 @@ private:
     void send_request(Session& session, std::uint32_t slot_index, Instant now) noexcept;
     void complete(Session& session, std::uint32_t slot_index, CallStatus status, std::span<const std::uint8_t> response,
                   Instant now) noexcept;
-    void finish_call(std::uint32_t call, CallStatus status, std::span<const std::uint8_t> response, Duration latency) noexcept;
+    void finish_call(std::uint32_t call, CallStatus status, std::span<const std::uint8_t> response,
+                     Duration latency) noexcept;
+    void end_call(std::uint32_t call, CallStatus status, Instant now) noexcept;
     void refill_slots(Session& session, Instant now) noexcept;
     void serve_stall_queue(Instant now) noexcept;
     void stall(Session& session, std::uint32_t slot_index) noexcept;
@@ -167,7 +169,7 @@ private:
     void on_control(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void on_connect(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept;
     void on_client_control(Session& session, const Control& control, Instant now) noexcept;
-    void on_reset(Session& session, const Control& control, Instant now) noexcept;
+    void on_reset(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept;
     void send_control(const roce::UdAddress& to, const Control& control, Instant now) noexcept;
     void send_control(Session& session, ControlType type, Instant now) noexcept;
     void answer_unknown(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
@@ -199,12 +201,14 @@ private:
     Instant next_session_scan_{};
     SessionCallback session_callback_ = nullptr;
     void* session_context_ = nullptr;
+    port::PacketRef* reply_buffer_ = nullptr;  // the request under the running handler
+    const ServerSlot* reply_slot_ = nullptr;
     Statistics statistics_;
     std::array<HandlerEntry, kRequestTypes> handlers_{};
     std::vector<Session> sessions_;
     std::vector<std::uint32_t> free_sessions_;
     std::vector<PendingCall> calls_;
-    std::vector<std::uint32_t> stall_queue_;  // sessions with stalled slots, oldest first
+    std::vector<std::uint32_t> stall_queue_;                          // sessions with stalled slots, oldest first
     std::unordered_map<std::uint64_t, std::uint32_t> server_tokens_;  // control path only
 };
 

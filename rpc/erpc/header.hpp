@@ -38,8 +38,8 @@ struct Header {
     std::uint32_t message_bytes = 0;  // whole message, without headers; 24 bits
     SessionId session{};              // at the receiver
     PacketType type = PacketType::Request;
-    std::uint16_t packet_number = 0;    // 14 bits
-    std::uint64_t request_number = 0;   // 44 bits
+    std::uint16_t packet_number = 0;   // 14 bits
+    std::uint64_t request_number = 0;  // 44 bits
 
     // `raw` must be well_formed().
     [[nodiscard]] static Header parse(const RawHeader& raw) noexcept {

@@ -20,16 +20,19 @@ enum class RequestVerdict : std::uint8_t {
 // How far a slot's number may jump: cancelled requests that never arrived leave gaps.
 constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096;
 
-[[nodiscard]] constexpr RequestVerdict judge_request(ServerSlotState state, std::uint64_t current,
-                                                     const Header& header, std::size_t payload_bytes) noexcept {
+[[nodiscard]] constexpr RequestVerdict judge_request(ServerSlotState state, std::uint64_t current, const Header& header,
+                                                     std::size_t payload_bytes) noexcept {
     if (header.request_number < current) {
         return RequestVerdict::Stale;
     }
     if (header.request_number == current) {
         switch (state) {
-            case ServerSlotState::Idle: return RequestVerdict::Stale;
-            case ServerSlotState::Executing: return RequestVerdict::Busy;
-            case ServerSlotState::Answered: return RequestVerdict::Resend;
+            case ServerSlotState::Idle:
+                return RequestVerdict::Stale;
+            case ServerSlotState::Executing:
+                return RequestVerdict::Busy;
+            case ServerSlotState::Answered:
+                return RequestVerdict::Resend;
         }
     }
     if (header.request_number - current > kMaxRequestJump) {

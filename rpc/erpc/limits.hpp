@@ -8,18 +8,18 @@
 namespace cairn::erpc {
 
 constexpr std::uint8_t kHeaderVersion = 1;
-constexpr std::uint32_t kSlotsPerSession = 8;        // requests in flight per session (power of two)
-constexpr std::uint32_t kDefaultCredits = 32;        // packets in flight per session
+constexpr std::uint32_t kSlotsPerSession = 8;  // requests in flight per session (power of two)
+constexpr std::uint32_t kDefaultCredits = 32;  // packets in flight per session
 constexpr std::uint32_t kMaxCredits = 128;
-constexpr std::uint32_t kMaxSessions = 32768;        // per endpoint; session numbers are 16 bits on the wire
+constexpr std::uint32_t kMaxSessions = 32768;  // per endpoint; session numbers are 16 bits on the wire
 constexpr std::uint32_t kRequestTypes = 256;
 constexpr std::uint64_t kRequestNumberMask = (std::uint64_t{1} << 44U) - 1;
 
-constexpr Duration kRtoMin = microseconds(1000);     // below it, a preempted peer looks like loss
+constexpr Duration kRtoMin = microseconds(1000);  // below it, a preempted peer looks like loss
 constexpr Duration kRtoMax = milliseconds(200);
 constexpr Duration kControlRetry = milliseconds(10);
 constexpr Duration kPingInterval = milliseconds(250);
-constexpr Duration kPeerTimeout = seconds(2);        // silence after which a peer counts as dead
+constexpr Duration kPeerTimeout = seconds(2);  // silence after which a peer counts as dead
 constexpr Duration kScanInterval = microseconds(500);
 
 static_assert((kSlotsPerSession & (kSlotsPerSession - 1)) == 0, "a request's slot is its number's low bits");

@@ -45,20 +45,20 @@ struct ServerSlot {
 
 struct Session {
     SessionState state = SessionState::Free;
-    std::uint8_t free_slots = 0;      // client: bit per slot without a call
-    std::uint8_t stalled_slots = 0;   // client: bit per slot that waits for a credit
+    std::uint8_t free_slots = 0;     // client: bit per slot without a call
+    std::uint8_t stalled_slots = 0;  // client: bit per slot that waits for a credit
     bool in_stall_queue = false;
-    std::uint16_t credits = 0;        // client: packets it may still send
+    std::uint16_t credits = 0;  // client: packets it may still send
     std::uint16_t credits_max = 0;
     SessionId self{};
     SessionId remote{};
     roce::UdAddress peer{};
-    roce::RawUd header{};             // ready-made BTH and DETH towards the peer
+    roce::RawUd header{};  // ready-made BTH and DETH towards the peer
     std::uint64_t token = 0;
     Instant last_heard{};
-    Instant last_control{};           // client: last Connect, Disconnect or Ping sent
+    Instant last_control{};  // client: last Connect, Disconnect or Ping sent
     Instant opened{};
-    Duration srtt{};                  // smoothed round trip, 0: no sample yet (RFC 6298)
+    Duration srtt{};  // smoothed round trip, 0: no sample yet (RFC 6298)
     Duration rttvar{};
     std::uint32_t backlog_head = kNone;  // calls that wait for a slot, oldest first
     std::uint32_t backlog_tail = kNone;

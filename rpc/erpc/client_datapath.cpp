@@ -1,0 +1,257 @@
+// The client's side of a call: slots, credits, backlog, requests out, responses in.
+#include <bit>
+#include <cstring>
+
+#include "rpc/erpc/endpoint.hpp"
+#include "rpc/erpc/judge.hpp"
+
+namespace cairn::erpc {
+
+namespace {
+
+constexpr std::uint8_t bit_of(std::uint32_t slot_index) noexcept {
+    return static_cast<std::uint8_t>(1U << slot_index);
+}
+
+}  // namespace
+
+ClientSlot& Endpoint::client_slot(std::uint32_t slot_id) noexcept {
+    return (*sessions_[slot_id / kSlotsPerSession].client_slots)[slot_id % kSlotsPerSession];
+}
+
+void Endpoint::link_newest(std::uint32_t slot_id) noexcept {
+    ClientSlot& slot = client_slot(slot_id);
+    slot.older = newest_sent_;
+    slot.newer = kNone;
+    if (newest_sent_ != kNone) {
+        client_slot(newest_sent_).newer = slot_id;
+    } else {
+        oldest_sent_ = slot_id;
+    }
+    newest_sent_ = slot_id;
+}
+
+void Endpoint::unlink(std::uint32_t slot_id) noexcept {
+    const ClientSlot& slot = client_slot(slot_id);
+    (slot.older != kNone ? client_slot(slot.older).newer : oldest_sent_) = slot.newer;
+    (slot.newer != kNone ? client_slot(slot.newer).older : newest_sent_) = slot.older;
+}
+
+Posted Endpoint::post(SessionId session_id, const Call& call, Instant now) noexcept {
+    if (session_id.value >= sessions_.size()) {
+        return {PostVerdict::NoSuchSession};
+    }
+    Session& session = sessions_[session_id.value];
+    if (session.state != SessionState::Connected && session.state != SessionState::Connecting) {
+        return {PostVerdict::NoSuchSession};
+    }
+    if (call.request.size() > max_message_bytes_) {
+        return {PostVerdict::TooLong};
+    }
+    if (free_call_ == kNone) {
+        return {PostVerdict::Full};
+    }
+    const std::uint32_t index = free_call_;
+    PendingCall& pending = calls_[index];
+    free_call_ = pending.next;
+    pending.call = call;
+    pending.used = true;
+    pending.session = session_id.value;
+    pending.slot = 0xff;
+    pending.next = kNone;
+    ++calls_pending_;
+    calls_with_deadline_ += call.deadline < Instant::never() ? 1U : 0U;
+    const CallId id = (std::uint64_t{pending.generation} << 32U) | (index + 1U);
+    if (session.state == SessionState::Connected && session.free_slots != 0 && session.backlog_head == kNone) {
+        start(session, index, now);
+    } else if (session.backlog_tail == kNone) {
+        session.backlog_head = session.backlog_tail = index;
+    } else {
+        calls_[session.backlog_tail].next = index;
+        session.backlog_tail = index;
+    }
+    return {PostVerdict::Posted, id};
+}
+
+void Endpoint::start(Session& session, std::uint32_t call, Instant now) noexcept {
+    const auto slot_index = static_cast<std::uint32_t>(std::countr_zero(session.free_slots));
+    session.free_slots = static_cast<std::uint8_t>(session.free_slots & ~bit_of(slot_index));
+    ClientSlot& slot = (*session.client_slots)[slot_index];
+    slot.call = call;
+    slot.sends = 0;
+    calls_[call].slot = static_cast<std::uint8_t>(slot_index);
+    if (session.credits == 0) {
+        stall(session, slot_index);
+        return;
+    }
+    --session.credits;
+    slot.first_sent = now;
+    send_request(session, slot_index, now);
+    ++statistics_.requests_sent;
+}
+
+void Endpoint::stall(Session& session, std::uint32_t slot_index) noexcept {
+    session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots | bit_of(slot_index));
+    if (!session.in_stall_queue) {
+        session.in_stall_queue = true;
+        stall_queue_.push_back(session.self.value);  // reserved for every session: never grows
+    }
+}
+
+// Sends or resends; without a buffer the retransmission timer tries again.
+void Endpoint::send_request(Session& session, std::uint32_t slot_index, Instant now) noexcept {
+    ClientSlot& slot = (*session.client_slots)[slot_index];
+    const Call& call = calls_[slot.call].call;
+    slot.last_sent = now;
+    slot.sends = static_cast<std::uint8_t>(slot.sends < 255 ? slot.sends + 1 : 255);
+    link_newest(session.self.value * kSlotsPerSession + slot_index);
+    const port::PacketRef buffer = sender_.take();
+    if (buffer.cookie == nullptr) {
+        statistics_.count(Drop::NoBuffer);
+        return;
+    }
+    Header header;
+    header.request_type = call.type;
+    header.message_bytes = static_cast<std::uint32_t>(call.request.size());
+    header.session = session.remote;
+    header.type = PacketType::Request;
+    header.request_number = slot.request_number;
+    sender_.send(compose(session, buffer, header, call.request), now);
+}
+
+void Endpoint::on_response(Session& session, const roce::UdDatagram& datagram, const Header& header,
+                           Instant now) noexcept {
+    const auto slot_index = static_cast<std::uint32_t>(header.request_number % kSlotsPerSession);
+    ClientSlot& slot = (*session.client_slots)[slot_index];
+    const std::size_t payload_bytes = datagram.payload_bytes - sizeof(RawHeader);
+    const ResponseVerdict verdict = judge_response(slot, header, payload_bytes);
+    if (verdict != ResponseVerdict::Take) {
+        statistics_.count(verdict == ResponseVerdict::Stale ? Drop::StaleResponse : Drop::BadSize);
+        return;
+    }
+    ++statistics_.responses_received;
+    if (slot.sends == 1) {  // a resent request's answer may be to either copy (Karn)
+        session.on_rtt_sample(now - slot.last_sent);
+    }
+    complete(session, slot_index, CallStatus::Ok, {datagram.payload + sizeof(RawHeader), payload_bytes}, now);
+    // The completion is done with the buffer; the next request can go out in it.
+    sender_.give_back(*datagram.packet);
+    datagram.packet->cookie = nullptr;
+}
+
+// Frees the slot and its credit first, so that the completion may post or disconnect.
+void Endpoint::complete(Session& session, std::uint32_t slot_index, CallStatus status,
+                        std::span<const std::uint8_t> response, Instant now) noexcept {
+    ClientSlot& slot = (*session.client_slots)[slot_index];
+    const std::uint32_t call = slot.call;
+    const Duration latency = slot.sends == 0 ? Duration{} : now - slot.first_sent;
+    if (slot.sends != 0) {
+        unlink(session.self.value * kSlotsPerSession + slot_index);
+        ++session.credits;
+        CAIRN_ASSERT(session.credits <= session.credits_max);
+    }
+    session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots & ~bit_of(slot_index));
+    session.free_slots = static_cast<std::uint8_t>(session.free_slots | bit_of(slot_index));
+    slot.call = kNone;
+    slot.sends = 0;
+    slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
+    finish_call(call, status, response, latency);
+    refill_slots(session, now);
+}
+
+void Endpoint::finish_call(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
+                           Duration latency) noexcept {
+    PendingCall& pending = calls_[index];
+    const Call call = pending.call;
+    pending.used = false;
+    ++pending.generation;
+    pending.next = free_call_;
+    free_call_ = index;
+    --calls_pending_;
+    calls_with_deadline_ -= call.deadline < Instant::never() ? 1U : 0U;
+    if (call.response != nullptr && status == CallStatus::Ok) {
+        if (response.size() > call.response->capacity) {
+            status = CallStatus::ResponseTooLong;
+            response = {};
+        } else {
+            if (!response.empty()) {
+                std::memcpy(call.response->data, response.data(), response.size());
+            }
+            call.response->bytes = static_cast<std::uint32_t>(response.size());
+            response = call.response->span();
+        }
+    }
+    statistics_.calls_failed += status == CallStatus::Ok ? 0 : 1;
+    if (call.completion != nullptr) {
+        call.completion(call.context, {status, response, latency, call.tag});
+    }
+}
+
+void Endpoint::refill_slots(Session& session, Instant now) noexcept {
+    while (session.state == SessionState::Connected && session.backlog_head != kNone && session.free_slots != 0) {
+        const std::uint32_t call = session.backlog_head;
+        session.backlog_head = calls_[call].next;
+        if (session.backlog_head == kNone) {
+            session.backlog_tail = kNone;
+        }
+        calls_[call].next = kNone;
+        start(session, call, now);
+    }
+}
+
+void Endpoint::serve_stall_queue(Instant now) noexcept {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < stall_queue_.size(); ++i) {
+        Session& session = sessions_[stall_queue_[i]];
+        while (session.stalled_slots != 0 && session.credits != 0) {
+            const auto slot_index = static_cast<std::uint32_t>(std::countr_zero(session.stalled_slots));
+            session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots & ~bit_of(slot_index));
+            --session.credits;
+            (*session.client_slots)[slot_index].first_sent = now;
+            send_request(session, slot_index, now);
+            ++statistics_.requests_sent;
+        }
+        if (session.stalled_slots != 0) {
+            stall_queue_[kept++] = stall_queue_[i];
+        } else {
+            session.in_stall_queue = false;
+        }
+    }
+    stall_queue_.resize(kept);
+}
+
+bool Endpoint::cancel(CallId id, Instant now) noexcept {
+    const std::uint64_t index = (id & 0xffffffffU) - 1U;
+    if (id == 0 || index >= calls_.size()) {
+        return false;
+    }
+    PendingCall& pending = calls_[index];
+    if (!pending.used || pending.generation != static_cast<std::uint32_t>(id >> 32U)) {
+        return false;
+    }
+    end_call(static_cast<std::uint32_t>(index), CallStatus::Cancelled, now);
+    return true;
+}
+
+void Endpoint::end_call(std::uint32_t index, CallStatus status, Instant now) noexcept {
+    PendingCall& pending = calls_[index];
+    Session& session = sessions_[pending.session];
+    if (pending.slot != 0xff) {
+        complete(session, pending.slot, status, {}, now);
+        return;
+    }
+    std::uint32_t before = kNone;
+    std::uint32_t at = session.backlog_head;
+    while (at != index) {
+        CAIRN_ASSERT(at != kNone);
+        before = at;
+        at = calls_[at].next;
+    }
+    (before == kNone ? session.backlog_head : calls_[before].next) = pending.next;
+    if (session.backlog_tail == index) {
+        session.backlog_tail = before;
+    }
+    finish_call(index, status, {}, Duration{});
+}
+
+}  // namespace cairn::erpc

@@ -1,0 +1,206 @@
+// Making and ending an endpoint and its sessions.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rpc/erpc/endpoint.hpp"
+
+namespace cairn::erpc {
+
+namespace {
+
+constexpr std::uint8_t kAllSlots = 0xff;
+static_assert(kSlotsPerSession == 8, "slots are the bits of one byte");
+
+}  // namespace
+
+Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config, roce::UdService& service,
+                                                   roce::Sender& sender, rpc::MsgPool& pool) {
+    if (config.sessions_max == 0 || config.sessions_max > kMaxSessions) {
+        return Error{fmt::format("{} sessions are out of range", config.sessions_max),
+                     fmt::format("choose 1 to {}", kMaxSessions)};
+    }
+    if (config.credits == 0 || config.credits > kMaxCredits) {
+        return Error{fmt::format("{} credits are out of range", config.credits),
+                     fmt::format("choose 1 to {}", kMaxCredits)};
+    }
+    if (config.calls_max == 0 || config.calls_max > (1U << 24U)) {
+        return Error{fmt::format("{} outstanding calls are out of range", config.calls_max), "choose 1 to 16777216"};
+    }
+    std::unique_ptr<Endpoint> endpoint(new Endpoint(config, sender, pool));
+    Result<roce::UdQp*> qp = service.create_qp(config.qp, *endpoint);
+    if (!qp.ok()) {
+        return qp.error();
+    }
+    endpoint->service_ = &service;
+    endpoint->qp_ = qp.value();
+    endpoint->max_message_bytes_ = config.qp.path_mtu_bytes - static_cast<std::uint32_t>(sizeof(RawHeader));
+    return endpoint;
+}
+
+Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgPool& pool)
+    : config_(config),
+      sender_(sender),
+      pool_(pool),
+      random_state_(config.seed),
+      sessions_(config.sessions_max),
+      calls_(config.calls_max) {
+    for (std::uint32_t i = config.sessions_max; i-- > 0;) {
+        sessions_[i].self = SessionId{static_cast<std::uint16_t>(i)};
+        free_sessions_.push_back(i);
+    }
+    for (std::uint32_t i = 0; i < config.calls_max; ++i) {
+        calls_[i].next = i + 1 < config.calls_max ? i + 1 : kNone;
+    }
+    free_call_ = 0;
+    stall_queue_.reserve(config.sessions_max);
+    server_tokens_.reserve(config.sessions_max);
+}
+
+Endpoint::~Endpoint() {
+    for (Session& session : sessions_) {
+        if (session.server_slots != nullptr) {
+            for (ServerSlot& slot : *session.server_slots) {
+                pool_.release(slot.response);
+            }
+        }
+        if (session.state != SessionState::Free) {
+            session.peer.path->unpin();
+        }
+    }
+    if (service_ != nullptr) {
+        service_->destroy_qp(qp_);
+    }
+}
+
+void Endpoint::set_handler(std::uint8_t type, Handler handler, void* context) noexcept {
+    handlers_[type] = {handler, context};
+}
+
+void Endpoint::set_session_callback(SessionCallback callback, void* context) noexcept {
+    session_callback_ = callback;
+    session_context_ = context;
+}
+
+Result<SessionId> Endpoint::connect(const roce::UdAddress& peer, Instant now) {
+    if (peer.path == nullptr) {
+        return Error{"no path to the peer", "open one at the port first; its path table may be full"};
+    }
+    Session* session = allocate_session(peer, next_token(), now);
+    if (session == nullptr) {
+        return Error{fmt::format("all {} sessions are in use", config_.sessions_max), "raise sessions_max"};
+    }
+    session->state = SessionState::Connecting;
+    session->credits = session->credits_max = config_.credits;
+    session->free_slots = kAllSlots;
+    session->client_slots = std::make_unique<std::array<ClientSlot, kSlotsPerSession>>();
+    const std::uint64_t first = first_request_number(session->token);
+    for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
+        (*session->client_slots)[i].request_number = first + kSlotsPerSession + i;
+    }
+    send_control(*session, ControlType::Connect, now);
+    return session->self;
+}
+
+void Endpoint::disconnect(SessionId id, Instant now) noexcept {
+    if (id.value >= sessions_.size()) {
+        return;
+    }
+    Session& session = sessions_[id.value];
+    if (session.state == SessionState::Connected || session.state == SessionState::Connecting) {
+        session.state = SessionState::Disconnecting;
+        session.opened = now;
+        fail_calls(session, CallStatus::Disconnected, now);
+        send_control(session, ControlType::Disconnect, now);
+    }
+}
+
+Session* Endpoint::allocate_session(const roce::UdAddress& peer, std::uint64_t token, Instant now) {
+    if (free_sessions_.empty()) {
+        return nullptr;
+    }
+    Session& session = sessions_[free_sessions_.back()];
+    free_sessions_.pop_back();
+    const SessionId self = session.self;
+    session = Session{};
+    session.self = self;
+    session.peer = peer;
+    session.token = token;
+    session.header = qp_->make_header(peer);
+    session.last_heard = session.opened = now;
+    peer.path->pin();
+    ++sessions_open_;
+    next_session_scan_ = std::min(next_session_scan_, now + kControlRetry);
+    return &session;
+}
+
+// The one way a session ends. The completions and the callback may open, post and disconnect.
+void Endpoint::end_session(Session& session, SessionEvent event, CallStatus status, Instant now,
+                           RefuseReason reason) noexcept {
+    const bool client = session.state != SessionState::Serving;
+    session.state = client ? SessionState::Disconnecting : SessionState::Free;
+    if (client) {
+        fail_calls(session, status, now);
+    } else {
+        server_tokens_.erase(session.token);
+        for (ServerSlot& slot : *session.server_slots) {
+            pool_.release(slot.response);
+        }
+    }
+    session.state = SessionState::Free;
+    session.client_slots.reset();
+    session.server_slots.reset();
+    session.peer.path->unpin();
+    free_sessions_.push_back(session.self.value);
+    --sessions_open_;
+    statistics_.peers_lost += event == SessionEvent::PeerLost ? 1 : 0;
+    if (session_callback_ != nullptr && client) {
+        session_callback_(session_context_, session.self, event, reason);
+    }
+}
+
+void Endpoint::fail_calls(Session& session, CallStatus status, Instant now) noexcept {
+    CAIRN_ASSERT(session.state == SessionState::Disconnecting);  // nothing new can be posted meanwhile
+    for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
+        if ((*session.client_slots)[i].call != kNone) {
+            complete(session, i, status, {}, now);
+        }
+    }
+    while (session.backlog_head != kNone) {
+        end_call(session.backlog_head, status, now);
+    }
+}
+
+std::uint64_t Endpoint::next_token() noexcept {  // SplitMix64
+    random_state_ += 0x9e3779b97f4a7c15U;
+    std::uint64_t mixed = random_state_;
+    mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
+    mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
+    return mixed ^ (mixed >> 31U);
+}
+
+void Endpoint::check_invariants() const noexcept {
+    std::uint32_t open = 0;
+    std::uint32_t calls = 0;
+    for (const Session& session : sessions_) {
+        open += session.state != SessionState::Free ? 1 : 0;
+        if (session.client_slots == nullptr) {
+            continue;
+        }
+        std::uint32_t sent = 0;
+        for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
+            const ClientSlot& slot = (*session.client_slots)[i];
+            CAIRN_ASSERT(((session.free_slots >> i) & 1U) == (slot.call == kNone ? 1U : 0U));
+            CAIRN_ASSERT(slot.request_number % kSlotsPerSession == i);
+            sent += slot.sends != 0 ? 1 : 0;
+            calls += slot.call != kNone ? 1 : 0;
+        }
+        CAIRN_ASSERT(session.credits + sent == session.credits_max);
+        for (std::uint32_t call = session.backlog_head; call != kNone; call = calls_[call].next) {
+            ++calls;
+        }
+    }
+    CAIRN_ASSERT(open == sessions_open_ && calls == calls_pending_);
+}
+
+}  // namespace cairn::erpc

@@ -1,0 +1,103 @@
+// What time does: resending what was lost, deadlines, pings, and giving up on peers that are silent.
+#include <algorithm>
+
+#include "rpc/erpc/endpoint.hpp"
+
+namespace cairn::erpc {
+
+void Endpoint::on_timeout(Instant now) noexcept {
+    if (now < next_scan_) {
+        return;
+    }
+    next_scan_ = now + kScanInterval;
+    serve_stall_queue(now);
+    scan_losses(now);
+    if (calls_with_deadline_ != 0) {
+        scan_deadlines(now);
+    }
+    if (now >= next_session_scan_) {
+        next_session_scan_ = now + kControlRetry;
+        scan_sessions(now);
+    }
+}
+
+Instant Endpoint::next_deadline() const noexcept {
+    if (oldest_sent_ != kNone || calls_with_deadline_ != 0) {
+        return next_scan_;
+    }
+    return sessions_open_ != 0 ? std::max(next_session_scan_, next_scan_) : Instant::never();
+}
+
+// The list is in order of last sending: behind the first slot younger than the least timeout nothing is due.
+void Endpoint::scan_losses(Instant now) noexcept {
+    const std::uint32_t last = newest_sent_;
+    for (std::uint32_t id = oldest_sent_; id != kNone;) {
+        ClientSlot& slot = client_slot(id);
+        const std::uint32_t next = slot.newer;
+        const Duration waited = now - slot.last_sent;
+        if (waited < kRtoMin) {
+            break;
+        }
+        Session& session = sessions_[id / kSlotsPerSession];
+        if (waited >= session.rto(slot.sends)) {
+            unlink(id);
+            ++statistics_.retransmits;
+            send_request(session, id % kSlotsPerSession, now);
+        }
+        if (id == last) {
+            break;  // those behind it were resent just now
+        }
+        id = next;
+    }
+}
+
+void Endpoint::scan_deadlines(Instant now) noexcept {
+    for (std::uint32_t i = 0; i < calls_.size(); ++i) {
+        if (calls_[i].used && calls_[i].call.deadline <= now) {
+            end_call(i, CallStatus::DeadlinePassed, now);
+        }
+    }
+}
+
+void Endpoint::scan_sessions(Instant now) noexcept {
+    for (Session& session : sessions_) {
+        if (session.state != SessionState::Free) {
+            supervise(session, now);
+        }
+    }
+}
+
+void Endpoint::supervise(Session& session, Instant now) noexcept {
+    const Duration silent = now - session.last_heard;
+    switch (session.state) {
+        case SessionState::Free:
+            break;
+        case SessionState::Connecting:
+        case SessionState::Connected:
+            if (silent >= config_.peer_timeout) {
+                end_session(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
+            } else if (session.state == SessionState::Connecting) {
+                if (now - session.last_control >= kControlRetry) {
+                    send_control(session, ControlType::Connect, now);
+                }
+            } else if (silent >= kPingInterval && now - session.last_control >= kPingInterval) {
+                send_control(session, ControlType::Ping, now);
+            }
+            break;
+        case SessionState::Disconnecting:
+            if (now - session.opened >= config_.peer_timeout) {
+                end_session(session, SessionEvent::Disconnected, CallStatus::Disconnected, now);
+            } else if (now - session.last_control >= kControlRetry) {
+                send_control(session, ControlType::Disconnect, now);
+            }
+            break;
+        case SessionState::Serving:
+            // The client pings; twice its patience leaves it to notice first.
+            if (silent >= config_.peer_timeout * 2) {
+                end_session(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
+            }
+            break;
+    }
+}
+
+}  // namespace cairn::erpc

@@ -1,0 +1,109 @@
+// The server's side of a call: at most one execution per request number, answers kept for resending.
+#include "rpc/erpc/endpoint.hpp"
+#include "rpc/erpc/judge.hpp"
+
+namespace cairn::erpc {
+
+void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, const Header& header,
+                          Instant now) noexcept {
+    ServerSlot& slot = (*session.server_slots)[header.request_number % kSlotsPerSession];
+    const std::size_t payload_bytes = datagram.payload_bytes - sizeof(RawHeader);
+    switch (judge_request(slot.state, slot.request_number, header, payload_bytes)) {
+        case RequestVerdict::Execute:
+            break;
+        case RequestVerdict::Resend:
+            ++statistics_.responses_resent;
+            send_response(session, slot, *datagram.packet, now);
+            datagram.packet->cookie = nullptr;
+            return;
+        case RequestVerdict::Busy:
+            statistics_.count(Drop::DuplicateBusy);
+            return;
+        case RequestVerdict::Stale:
+            statistics_.count(Drop::StaleRequest);
+            return;
+        case RequestVerdict::Future:
+            statistics_.count(Drop::FutureRequest);
+            return;
+        case RequestVerdict::WrongSize:
+            statistics_.count(Drop::BadSize);
+            return;
+    }
+    const HandlerEntry& handler = handlers_[header.request_type];
+    if (handler.function == nullptr) {
+        statistics_.count(Drop::NoHandler);
+        return;
+    }
+    slot.request_number = header.request_number;
+    slot.request_type = header.request_type;
+    slot.state = ServerSlotState::Executing;
+    slot.response.bytes = 0;
+    ++statistics_.requests_handled;
+    reply_buffer_ = datagram.packet;
+    reply_slot_ = &slot;
+    handler.function(handler.context, {*this,
+                                       {session.self, header.request_number},
+                                       header.request_type,
+                                       {datagram.payload + sizeof(RawHeader), payload_bytes},
+                                       now});
+    reply_buffer_ = nullptr;
+}
+
+ServerSlot* Endpoint::executing_slot(const RequestHandle& handle) noexcept {
+    if (handle.session.value >= sessions_.size() || sessions_[handle.session.value].state != SessionState::Serving) {
+        return nullptr;
+    }
+    ServerSlot& slot = (*sessions_[handle.session.value].server_slots)[handle.request_number % kSlotsPerSession];
+    return slot.state == ServerSlotState::Executing && slot.request_number == handle.request_number ? &slot : nullptr;
+}
+
+std::span<std::uint8_t> Endpoint::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
+    ServerSlot* slot = executing_slot(handle);
+    if (slot == nullptr || bytes > max_message_bytes_) {
+        return {};
+    }
+    if (slot->response.capacity < bytes || !slot->response.valid()) {
+        pool_.release(slot->response);
+        slot->response = pool_.allocate(bytes);
+        if (!slot->response.valid()) {
+            statistics_.count(Drop::NoBuffer);
+            return {};
+        }
+    }
+    slot->response.bytes = bytes;
+    return slot->response.span();
+}
+
+bool Endpoint::respond(const RequestHandle& handle, Instant now) noexcept {
+    ServerSlot* slot = executing_slot(handle);
+    if (slot == nullptr) {
+        return false;
+    }
+    Session& session = sessions_[handle.session.value];
+    slot->state = ServerSlotState::Answered;
+    // Inside the handler the answer goes out in the request's own buffer, which is still warm.
+    if (reply_buffer_ != nullptr && reply_slot_ == slot && reply_buffer_->cookie != nullptr) {
+        send_response(session, *slot, *reply_buffer_, now);
+        reply_buffer_->cookie = nullptr;
+        return true;
+    }
+    const port::PacketRef buffer = sender_.take();
+    if (buffer.cookie == nullptr) {
+        statistics_.count(Drop::NoBuffer);  // the client asks again
+        return true;
+    }
+    send_response(session, *slot, buffer, now);
+    return true;
+}
+
+void Endpoint::send_response(Session& session, ServerSlot& slot, port::PacketRef buffer, Instant now) noexcept {
+    Header header;
+    header.request_type = slot.request_type;
+    header.message_bytes = slot.response.bytes;
+    header.session = session.remote;
+    header.type = PacketType::Response;
+    header.request_number = slot.request_number;
+    sender_.send(compose(session, buffer, header, slot.response.span()), now);
+}
+
+}  // namespace cairn::erpc
