@@ -11,7 +11,7 @@ namespace cairn::wire {
 // The bytes as they stand on the wire. Parse with Bth::parse, write with Bth::emit.
 struct RawBth {
     std::uint8_t opcode;
-    std::uint8_t flags;   // SE 1, MigReq 1, PadCnt 2, TVer 4
+    std::uint8_t flags;  // SE 1, MigReq 1, PadCnt 2, TVer 4
     Be16 pkey;
     std::uint8_t resv8a;  // FECN 1, BECN 1, reserved 6: not in the ICRC
     Be24 dest_qpn;
@@ -26,7 +26,7 @@ struct Bth {
 
     std::uint8_t opcode = 0;
     bool solicited = false;
-    bool migration = true;    // MigReq: 1 = migrated, what a peer without APM sends
+    bool migration = true;       // MigReq: 1 = migrated, what a peer without APM sends
     std::uint8_t pad_count = 0;  // 0..3
     Pkey pkey{0xffff};
     bool fecn = false;
@@ -36,10 +36,32 @@ struct Bth {
     Psn psn{};
 
     // Reads the 12 bytes at `raw`; the header version must be judged apart (version_of).
-    [[nodiscard]] static Bth parse(const RawBth& raw) noexcept;
+    [[nodiscard]] static Bth parse(const RawBth& raw) noexcept {
+        Bth bth;
+        bth.opcode = raw.opcode;
+        bth.solicited = (raw.flags & 0x80U) != 0;
+        bth.migration = (raw.flags & 0x40U) != 0;
+        bth.pad_count = static_cast<std::uint8_t>((raw.flags >> 4U) & 3U);
+        bth.pkey = Pkey{raw.pkey.get()};
+        bth.fecn = (raw.resv8a & 0x80U) != 0;
+        bth.becn = (raw.resv8a & 0x40U) != 0;
+        bth.dest_qpn = Qpn{raw.dest_qpn.get()};
+        bth.ack_request = (raw.ack_req & 0x80U) != 0;
+        bth.psn = Psn{raw.psn.get()};
+        return bth;
+    }
     [[nodiscard]] static std::uint8_t version_of(const RawBth& raw) noexcept { return raw.flags & 0x0fU; }
     // Writes all 12 bytes, whatever stood there.
-    void emit(RawBth& raw) const noexcept;
+    void emit(RawBth& raw) const noexcept {
+        raw.opcode = opcode;
+        raw.flags =
+            static_cast<std::uint8_t>((solicited ? 0x80U : 0U) | (migration ? 0x40U : 0U) | ((pad_count & 3U) << 4U));
+        raw.pkey.set(pkey.value);
+        raw.resv8a = static_cast<std::uint8_t>((fecn ? 0x80U : 0U) | (becn ? 0x40U : 0U));
+        raw.dest_qpn.set(dest_qpn.value);
+        raw.ack_req = ack_request ? 0x80U : 0U;
+        raw.psn.set(psn.value());
+    }
 
     friend bool operator==(const Bth&, const Bth&) noexcept = default;
 };
