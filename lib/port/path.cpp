@@ -1,0 +1,73 @@
+#include "lib/port/path.hpp"
+
+#include <cstring>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::port {
+
+namespace {
+
+constexpr std::uint16_t kRocePort = 4791;
+constexpr std::uint8_t kTtl = 64;
+constexpr std::uint8_t kUdp = 17;
+constexpr std::size_t kIp = Path::kEthernetBytes;
+
+void put16(std::uint8_t* at, std::uint16_t value) noexcept {
+    at[0] = static_cast<std::uint8_t>(value >> 8U);
+    at[1] = static_cast<std::uint8_t>(value);
+}
+
+// Everything but MAC addresses, lengths and the IPv4 checksum.
+void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddress& destination,
+          const PathKey& key) noexcept {
+    const bool v4 = source.is_v4();
+    std::uint8_t* ip = header + kIp;
+    put16(header + 12, v4 ? 0x0800 : 0x86dd);
+    if (v4) {
+        ip[0] = 0x45;
+        ip[1] = key.traffic_class;
+        put16(ip + 6, 0x4000);  // don't fragment; ID 0 counts in the ICRC
+        ip[8] = kTtl;
+        ip[9] = kUdp;
+        std::memcpy(ip + 12, source.octets().data() + 12, 4);
+        std::memcpy(ip + 16, destination.octets().data() + 12, 4);
+    } else {
+        ip[0] = static_cast<std::uint8_t>(0x60U | (key.traffic_class >> 4U));
+        ip[1] = static_cast<std::uint8_t>(key.traffic_class << 4U);
+        ip[6] = kUdp;
+        ip[7] = kTtl;
+        std::memcpy(ip + 8, source.octets().data(), 16);
+        std::memcpy(ip + 24, destination.octets().data(), 16);
+    }
+    std::uint8_t* udp = ip + (v4 ? 20 : 40);
+    put16(udp, key.udp_source_port);
+    put16(udp + 2, kRocePort);
+}
+
+}  // namespace
+
+Path::Path(const PathKey& key) noexcept : key_(key), is_v4_(key.local.is_v4()) {
+    CAIRN_ASSERT(key.local.is_v4() == key.remote.is_v4());
+    fill(transmit_header_.data(), key.local, key.remote, key);
+    fill(receive_header_.data(), key.remote, key.local, key);
+    if (is_v4_) {
+        for (std::size_t i = 0; i < 20; i += 2) {
+            checksum_base_ += (std::uint32_t{transmit_header_[kIp + i]} << 8U) + transmit_header_[kIp + i + 1];
+        }
+    }
+}
+
+void Path::resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept {
+    std::memcpy(transmit_header_.data(), remote.octets.data(), 6);
+    std::memcpy(transmit_header_.data() + 6, local.octets.data(), 6);
+    std::memcpy(receive_header_.data(), local.octets.data(), 6);
+    resolved_ = true;
+}
+
+void Path::unpin() noexcept {
+    CAIRN_ASSERT(pins_ > 0);
+    --pins_;
+}
+
+}  // namespace cairn::port

@@ -1,0 +1,97 @@
+// Paths: what one side writes the other recognises, and both agree with the reference ICRC.
+#include "lib/port/path.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "lib/port/path_table.hpp"
+#include "lib/wire/icrc.hpp"
+
+namespace cairn::port {
+namespace {
+
+constexpr net::MacAddress kMacA{{2, 0, 0, 0, 0, 1}};
+constexpr net::MacAddress kMacB{{2, 0, 0, 0, 0, 2}};
+
+PathKey key_of(const char* local, const char* remote) {
+    return {net::IpAddress::parse(local).value(), net::IpAddress::parse(remote).value(), 0xc123, 0x68};
+}
+
+struct Pair {
+    Path a;
+    Path b;
+};
+
+Pair make_pair(bool v4) {
+    Pair pair{Path(v4 ? key_of("10.1.0.1", "10.1.0.2") : key_of("fd00::1", "fd00::2")),
+              Path(v4 ? key_of("10.1.0.2", "10.1.0.1") : key_of("fd00::2", "fd00::1"))};
+    pair.a.resolve(kMacA, kMacB);
+    pair.b.resolve(kMacB, kMacA);
+    return pair;
+}
+
+std::vector<std::uint8_t> make_frame(Path& from, std::size_t payload_bytes) {
+    std::vector<std::uint8_t> frame(from.lower_bytes() + payload_bytes, 0xa5);
+    std::uint8_t* bth = frame.data() + from.lower_bytes();
+    for (std::size_t i = 0; i < payload_bytes; ++i) {
+        bth[i] = static_cast<std::uint8_t>(i * 7 + payload_bytes);
+    }
+    from.write_lower_headers(bth, static_cast<std::uint16_t>(payload_bytes));
+    const std::uint32_t icrc = from.icrc(Direction::Transmit, bth, static_cast<std::uint16_t>(payload_bytes));
+    std::memcpy(bth + payload_bytes - 4, &icrc, 4);
+    return frame;
+}
+
+class PathTest : public testing::TestWithParam<bool> {};
+
+TEST_P(PathTest, ThePeerRecognisesEveryLengthAndBothAgreeWithTheReference) {
+    Pair pair = make_pair(GetParam());
+    for (std::size_t bytes = 16; bytes <= 300; ++bytes) {
+        const std::vector<std::uint8_t> frame = make_frame(pair.a, bytes);
+        ASSERT_TRUE(pair.b.matches_received(frame.data(), frame.size())) << bytes;
+        std::uint32_t carried = 0;
+        std::memcpy(&carried, frame.data() + frame.size() - 4, 4);
+        const std::uint8_t* bth = frame.data() + pair.b.lower_bytes();
+        EXPECT_EQ(pair.b.icrc(Direction::Receive, bth, static_cast<std::uint16_t>(bytes)), carried) << bytes;
+        EXPECT_EQ(wire::icrc_reference(std::span(frame).subspan(14, frame.size() - 18)), carried) << bytes;
+    }
+}
+
+TEST_P(PathTest, AnyFlippedBitOfTheCheckedHeadersIsRefused) {
+    Pair pair = make_pair(GetParam());
+    const std::vector<std::uint8_t> frame = make_frame(pair.a, 104);
+    for (std::size_t at = 0; at < pair.b.lower_bytes(); ++at) {
+        const bool source_mac = at >= 6 && at < 12;
+        const bool v6_variant = !GetParam() && at >= 14 && (at < 18 || at == 21);
+        if (source_mac || v6_variant) {
+            continue;
+        }
+        for (std::uint8_t bit = 1; bit != 0; bit = static_cast<std::uint8_t>(bit << 1U)) {
+            std::vector<std::uint8_t> damaged = frame;
+            damaged[at] ^= bit;
+            EXPECT_FALSE(pair.b.matches_received(damaged.data(), damaged.size())) << at;
+        }
+    }
+    EXPECT_FALSE(pair.b.matches_received(frame.data(), frame.size() - 1)) << "a frame shorter than it says";
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, PathTest, testing::Bool());
+
+TEST(PathTable, RecyclesOnlyUnpinnedPathsAndRefusesWhenAllArePinned) {
+    PathTable table(2);
+    Path* first = table.intern(key_of("10.0.0.1", "10.0.0.2"));
+    Path* second = table.intern(key_of("10.0.0.1", "10.0.0.3"));
+    ASSERT_NE(first, nullptr);
+    EXPECT_EQ(table.intern(key_of("10.0.0.1", "10.0.0.2")), first);
+    first->pin();
+    EXPECT_EQ(table.intern(key_of("10.0.0.1", "10.0.0.4")), second);
+    EXPECT_EQ(table.find(key_of("10.0.0.1", "10.0.0.3")), nullptr);
+    second->pin();
+    EXPECT_EQ(table.intern(key_of("10.0.0.1", "10.0.0.5")), nullptr);
+    EXPECT_EQ(table.find(key_of("10.0.0.1", "10.0.0.2")), first);
+}
+
+}  // namespace
+}  // namespace cairn::port
