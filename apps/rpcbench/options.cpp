@@ -1,0 +1,77 @@
+#include "apps/rpcbench/options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <iostream>
+#include <vector>
+
+namespace cairn::rpcbench {
+
+namespace {
+
+void declare(CLI::App& app, Options& options, std::string& polling) {
+    app.add_option("--system", options.system, "RPC system")->check(CLI::IsMember({"erpc"}))->capture_default_str();
+    app.add_flag("--server", options.server, "serve; also with --peer, then both call and serve");
+    app.add_option("--ip", options.ip, "this port's IP address")->capture_default_str();
+    app.add_option("--peer", options.peer, "the server's IP address: be a client");
+    app.add_option("--port", options.port_id, "ethdev port")->capture_default_str();
+    app.add_option("--qpn", options.qpn, "queue pair number of the service, both ends")
+        ->check(CLI::Range(2U, 0xffffffU))
+        ->capture_default_str();
+    app.add_option("--qkey", options.qkey, "Q_Key of the service, both ends")->capture_default_str();
+    app.add_option("--req", options.request_bytes, "request bytes")
+        ->check(CLI::Range(0U, 4080U))
+        ->capture_default_str();
+    app.add_option("--resp", options.response_bytes, "response bytes")
+        ->check(CLI::Range(0U, 4080U))
+        ->capture_default_str();
+    app.add_option("--window", options.window, "calls outstanding over all sessions")
+        ->check(CLI::Range(1U, 4096U))
+        ->capture_default_str();
+    app.add_option("--sessions", options.sessions, "sessions")->check(CLI::Range(1U, 32768U))->capture_default_str();
+    app.add_option("--credits", options.credits, "packets in flight per session")
+        ->check(CLI::Range(1U, 128U))
+        ->capture_default_str();
+    app.add_option("--path-mtu", options.path_mtu_bytes, "path MTU")
+        ->check(CLI::IsMember({256U, 512U, 1024U, 2048U, 4096U}))
+        ->capture_default_str();
+    app.add_option("--burst", options.burst, "packets per port burst")
+        ->check(CLI::Range(1U, 64U))
+        ->capture_default_str();
+    app.add_option("--duration", options.duration_s, "seconds to measure; a server without --peer runs until a signal")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--drop-per-million", options.drop_per_million, "fault injection: received packets to lose")
+        ->check(CLI::Range(0U, 1000000U));
+    app.add_option("--poll", polling, "adaptive or spin")
+        ->check(CLI::IsMember({"adaptive", "spin"}))
+        ->capture_default_str();
+    app.add_flag("--json", options.json, "end with one JSON object on stdout");
+}
+
+}  // namespace
+
+Result<Options> parse_options(int argc, char** argv, int first) {
+    CLI::App app("cairn-rpcbench: RPC rate and latency between two processes; EAL arguments first, then --");
+    Options options;
+    std::string polling = "adaptive";
+    declare(app, options, polling);
+    std::vector<char*> arguments{argv[0]};
+    arguments.insert(arguments.end(), argv + first, argv + argc);
+    try {
+        app.parse(static_cast<int>(arguments.size()), arguments.data());
+    } catch (const CLI::CallForHelp&) {
+        std::cout << app.help();
+        std::exit(0);
+    } catch (const CLI::ParseError& error) {
+        return Error{error.what(), "--help lists the arguments"};
+    }
+    options.spin = polling == "spin";
+    if (!options.server && options.peer.empty()) {
+        return Error{"neither --server nor --peer is given", "serve with --server, or call with --peer ADDRESS"};
+    }
+    return options;
+}
+
+}  // namespace cairn::rpcbench

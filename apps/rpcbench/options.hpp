@@ -1,0 +1,35 @@
+// cairn-rpcbench's own arguments, behind EAL's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/base/result.hpp"
+
+namespace cairn::rpcbench {
+
+struct Options {
+    std::string system = "erpc";
+    bool server = false;
+    std::string ip = "10.77.0.1";
+    std::string peer;
+    std::uint16_t port_id = 0;
+    std::uint32_t qpn = 0x100;
+    std::uint32_t qkey = 0x0205;
+    std::uint32_t request_bytes = 32;
+    std::uint32_t response_bytes = 32;
+    std::uint32_t window = 60;
+    std::uint32_t sessions = 8;
+    std::uint32_t credits = 32;
+    std::uint32_t path_mtu_bytes = 1024;
+    std::uint32_t burst = 16;
+    double duration_s = 5;
+    std::uint32_t drop_per_million = 0;
+    bool spin = false;
+    bool json = false;
+};
+
+// Parses argv[first...]. --help prints and exits 0; an error names the argument and the remedy.
+Result<Options> parse_options(int argc, char** argv, int first);
+
+}  // namespace cairn::rpcbench
