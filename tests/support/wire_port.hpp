@@ -1,0 +1,113 @@
+// Two ports joined by a wire in memory, with virtual time and losses on demand: enough network for protocol
+// tests that name each packet.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "lib/port/path_table.hpp"
+#include "lib/port/port.hpp"
+
+namespace cairn::test {
+
+class WirePort final : public port::Port {
+public:
+    static constexpr std::uint16_t kRoom = 4400;
+    static constexpr std::size_t kHeadroom = 128;
+
+    WirePort(const char* address, std::size_t buffers) : address_(net::IpAddress::parse(address).value()) {
+        for (std::size_t i = 0; i < buffers; ++i) {
+            storage_.push_back(std::make_unique<std::vector<std::uint8_t>>(kHeadroom + kRoom));
+            free_.push_back(storage_.back().get());
+        }
+    }
+    void join(WirePort& other) { peer_ = &other; }
+
+    // Says what becomes of each datagram sent, by its number: 0 lost, 1 delivered, 2 doubled. Default: delivered.
+    std::function<int(std::uint64_t)> fate = [](std::uint64_t) { return 1; };
+
+    [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant) noexcept override {
+        std::size_t count = 0;
+        while (count < out.size() && !arrivals_.empty()) {
+            if (allocate_burst(out.subspan(count, 1)) == 0) {
+                break;
+            }
+            const Arrival& arrival = arrivals_.front();
+            port::PacketRef& packet = out[count++];
+            std::memcpy(packet.data, arrival.bytes.data(), arrival.bytes.size());
+            packet.len = static_cast<std::uint16_t>(arrival.bytes.size());
+            packet.path = paths_.intern({address_, arrival.from, arrival.udp_source_port, 0});
+            std::uint32_t carried = 0;
+            std::memcpy(&carried, packet.data + packet.len - port::kIcrcBytes, sizeof(carried));
+            packet.icrc_ok = packet.path->icrc(port::Direction::Receive, packet.data, packet.len) == carried;
+            arrivals_.pop_front();
+        }
+        return count;
+    }
+
+    [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant) noexcept override {
+        for (port::TxPacket& sent : packets) {
+            port::PacketRef& packet = sent.packet;
+            const std::uint32_t icrc = packet.path->icrc(port::Direction::Transmit, packet.data, packet.len);
+            std::memcpy(packet.data + packet.len - port::kIcrcBytes, &icrc, sizeof(icrc));
+            for (int copies = fate(sent_++); copies > 0; --copies) {
+                peer_->arrivals_.push_back(
+                    {{packet.data, packet.data + packet.len}, address_, packet.path->key().udp_source_port});
+            }
+        }
+        for (port::TxPacket& sent : packets) {
+            release_burst({&sent.packet, 1});
+        }
+        return packets.size();
+    }
+
+    [[nodiscard]] std::size_t allocate_burst(std::span<port::PacketRef> out) noexcept override {
+        std::size_t count = 0;
+        for (; count < out.size() && !free_.empty(); ++count) {
+            out[count] = {};
+            out[count].cookie = free_.back();
+            out[count].data = free_.back()->data() + kHeadroom;
+            out[count].room = kRoom;
+            free_.pop_back();
+        }
+        return count;
+    }
+    void release_burst(std::span<port::PacketRef> packets) noexcept override {
+        for (const port::PacketRef& packet : packets) {
+            if (packet.cookie != nullptr) {
+                free_.push_back(static_cast<std::vector<std::uint8_t>*>(packet.cookie));
+            }
+        }
+    }
+    [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return false; }
+    [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant) noexcept override {
+        return paths_.intern(key);
+    }
+    void on_timeout(Instant) noexcept override {}
+    [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
+    [[nodiscard]] net::IpAddress local_address() const noexcept override { return address_; }
+    [[nodiscard]] port::PortLimits limits() const noexcept override { return {port::kMaxUdpPayloadBytes, 16, true}; }
+    [[nodiscard]] std::string describe() const override { return "wire"; }
+
+    [[nodiscard]] std::size_t buffers_in_use() const { return storage_.size() - free_.size(); }
+    [[nodiscard]] std::uint64_t sent() const { return sent_; }
+
+private:
+    struct Arrival {
+        std::vector<std::uint8_t> bytes;
+        net::IpAddress from;
+        std::uint16_t udp_source_port;
+    };
+    net::IpAddress address_;
+    WirePort* peer_ = nullptr;
+    std::uint64_t sent_ = 0;
+    port::PathTable paths_{256};
+    std::vector<std::unique_ptr<std::vector<std::uint8_t>>> storage_;
+    std::vector<std::vector<std::uint8_t>*> free_;
+    std::deque<Arrival> arrivals_;
+};
+
+}  // namespace cairn::test

@@ -1,0 +1,256 @@
+// Two eRPC endpoints over a wire in memory, in virtual time: the contract of Endpoint under loss, doubling,
+// slow handlers, cancellation and peers that die.
+#include "rpc/erpc/endpoint.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "tests/support/wire_port.hpp"
+
+namespace cairn::erpc {
+namespace {
+
+constexpr std::uint8_t kEcho = 7;
+constexpr std::size_t kBuffers = 1024;
+
+// One host: port, engine, endpoint.
+struct Host {
+    explicit Host(const char* address, std::uint64_t seed) : port(address, kBuffers), memory(1U << 20U), pool(memory) {
+        restart(seed);
+    }
+    void restart(std::uint64_t seed) {
+        endpoint.reset();
+        sender.reset();
+        service.emplace(port);
+        sender.emplace(port);
+        EndpointConfig config;
+        config.qp.qpn = Qpn{0x100};
+        config.qp.qkey = Qkey{0x205};
+        config.sessions_max = 16;
+        config.calls_max = 256;
+        config.credits = 4;
+        config.seed = seed;
+        endpoint = Endpoint::create(config, *service, *sender, pool).value();
+    }
+    void turn(Instant now) {
+        std::array<port::PacketRef, 16> burst;
+        const std::size_t count = port.receive_burst(burst, now);
+        service->on_packets(std::span(burst).first(count), now);
+        endpoint->on_timeout(now);
+        sender->flush(now);
+        endpoint->check_invariants();
+    }
+    test::WirePort port;
+    std::vector<std::uint8_t> memory;
+    rpc::MsgPool pool;
+    std::optional<roce::UdService> service;
+    std::optional<roce::Sender> sender;
+    std::unique_ptr<Endpoint> endpoint;
+};
+
+class EndpointTest : public testing::Test {
+protected:
+    void SetUp() override {
+        client.port.join(server.port);
+        server.port.join(client.port);
+        server.endpoint->set_handler(kEcho, &EndpointTest::echo, this);
+        client.endpoint->set_session_callback(&EndpointTest::on_session, this);
+    }
+    void run(Duration span) {
+        for (const Instant end = now + span; now < end; now = now + microseconds(50)) {
+            client.turn(now);
+            server.turn(now);
+        }
+    }
+    SessionId connect() {
+        const roce::UdAddress peer{
+            client.port.open_path({client.port.local_address(), server.port.local_address(), 0xc000, 0}, now),
+            Qpn{0x100}, Qkey{0x205}};
+        return client.endpoint->connect(peer, now).value();
+    }
+    Posted post(SessionId session, std::uint64_t tag, Instant deadline = Instant::never()) {
+        requests[tag] = std::vector<std::uint8_t>(8 + tag % 300, static_cast<std::uint8_t>(tag));
+        std::memcpy(requests[tag].data(), &tag, sizeof(tag));
+        Call call;
+        call.type = kEcho;
+        call.request = requests[tag];
+        call.completion = &EndpointTest::completed;
+        call.context = this;
+        call.tag = tag;
+        call.deadline = deadline;
+        return client.endpoint->post(session, call, now);
+    }
+    // Answers with the request's bytes plus one each.
+    static void echo(void* context, const Request& request) {
+        auto& self = *static_cast<EndpointTest*>(context);
+        std::uint64_t tag = 0;
+        std::memcpy(&tag, request.payload.data(), sizeof(tag));
+        ++self.executed[tag];
+        self.held.emplace_back(request.handle,
+                               std::vector<std::uint8_t>(request.payload.begin(), request.payload.end()));
+        if (!self.hold) {
+            self.answer_held(request.now);
+        }
+    }
+    void answer_held(Instant at) {
+        for (auto& [handle, bytes] : held) {
+            const std::span<std::uint8_t> answer =
+                server.endpoint->reserve(handle, static_cast<std::uint32_t>(bytes.size()));
+            for (std::size_t i = 0; i < answer.size(); ++i) {
+                answer[i] = static_cast<std::uint8_t>(bytes[i] + 1);
+            }
+            server.endpoint->respond(handle, at);
+        }
+        held.clear();
+    }
+    static void completed(void* context, const CallResult& result) {
+        auto& self = *static_cast<EndpointTest*>(context);
+        ASSERT_EQ(self.results.count(result.tag), 0U) << "completed twice";
+        self.results[result.tag] = result.status;
+        if (result.status == CallStatus::Ok) {
+            const std::vector<std::uint8_t>& request = self.requests[result.tag];
+            ASSERT_EQ(result.response.size(), request.size());
+            for (std::size_t i = 0; i < request.size(); ++i) {
+                ASSERT_EQ(result.response[i], static_cast<std::uint8_t>(request[i] + 1));
+            }
+        }
+    }
+    static void on_session(void* context, SessionId, SessionEvent event, RefuseReason) {
+        static_cast<EndpointTest*>(context)->events.push_back(event);
+    }
+    void expect_all(std::uint64_t calls, CallStatus status) {
+        ASSERT_EQ(results.size(), calls);
+        for (const auto& [tag, got] : results) {
+            EXPECT_EQ(got, status) << tag;
+        }
+    }
+    void expect_each_executed_at_most_once() {
+        for (const auto& [tag, times] : executed) {
+            EXPECT_EQ(times, 1) << tag;
+        }
+    }
+
+    Host client{"10.0.0.1", 11};
+    Host server{"10.0.0.2", 22};
+    Instant now{1'000'000'000};
+    bool hold = false;
+    std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
+    std::map<std::uint64_t, CallStatus> results;
+    std::map<std::uint64_t, int> executed;
+    std::vector<std::pair<RequestHandle, std::vector<std::uint8_t>>> held;
+    std::vector<SessionEvent> events;
+};
+
+TEST_F(EndpointTest, CallsPostedBeforeAndBeyondSlotsAndCreditsAllComplete) {
+    const SessionId session = connect();
+    for (std::uint64_t tag = 0; tag < 100; ++tag) {
+        EXPECT_EQ(post(session, tag).verdict, PostVerdict::Posted);
+    }
+    run(milliseconds(50));
+    expect_all(100, CallStatus::Ok);
+    expect_each_executed_at_most_once();
+    EXPECT_EQ(client.endpoint->statistics().retransmits, 0U);
+}
+
+TEST_F(EndpointTest, LossAndDoublingNeverExecuteTwiceNorLoseACall) {
+    client.port.fate = [](std::uint64_t number) { return number % 5 == 2 ? 0 : number % 7 == 3 ? 2 : 1; };
+    server.port.fate = [](std::uint64_t number) { return number % 4 == 1 ? 0 : number % 6 == 5 ? 2 : 1; };
+    const SessionId session = connect();
+    for (std::uint64_t tag = 0; tag < 200; ++tag) {
+        post(session, tag);
+    }
+    run(seconds(3));
+    expect_all(200, CallStatus::Ok);
+    expect_each_executed_at_most_once();
+    EXPECT_GT(client.endpoint->statistics().retransmits, 0U);
+    EXPECT_GT(server.endpoint->statistics().responses_resent, 0U);
+}
+
+TEST_F(EndpointTest, AHandlerMayAnswerLaterAndRetransmissionsMeanwhileAreDropped) {
+    hold = true;
+    post(connect(), 1);
+    run(milliseconds(20));
+    EXPECT_TRUE(results.empty());
+    EXPECT_GT(server.endpoint->statistics().of(Drop::DuplicateBusy), 0U);
+    answer_held(now);
+    run(milliseconds(5));
+    expect_all(1, CallStatus::Ok);
+    expect_each_executed_at_most_once();
+}
+
+TEST_F(EndpointTest, CancelledAndOverdueCallsCompleteOnceAndTheirSlotsServeOn) {
+    const SessionId session = connect();
+    run(milliseconds(5));
+    hold = true;
+    const Posted first = post(session, 1);
+    post(session, 2, now + milliseconds(3));
+    run(milliseconds(10));
+    EXPECT_EQ(results.at(2), CallStatus::DeadlinePassed);
+    EXPECT_TRUE(client.endpoint->cancel(first.id, now));
+    EXPECT_FALSE(client.endpoint->cancel(first.id, now));
+    EXPECT_EQ(results.at(1), CallStatus::Cancelled);
+    hold = false;
+    answer_held(now);
+    for (std::uint64_t tag = 10; tag < 40; ++tag) {
+        post(session, tag);
+    }
+    run(milliseconds(100));
+    for (std::uint64_t tag = 10; tag < 40; ++tag) {
+        EXPECT_EQ(results.at(tag), CallStatus::Ok);
+    }
+    expect_each_executed_at_most_once();
+}
+
+TEST_F(EndpointTest, ADeadPeerFailsPendingCallsWithinTheConfiguredTimeAndLeaksNothing) {
+    const SessionId session = connect();
+    run(milliseconds(5));
+    client.port.fate = [](std::uint64_t) { return 0; };
+    for (std::uint64_t tag = 0; tag < 20; ++tag) {
+        post(session, tag);
+    }
+    run(kPeerTimeout + milliseconds(50));
+    expect_all(20, CallStatus::PeerLost);
+    EXPECT_EQ(client.endpoint->sessions_open(), 0U);
+    run(kPeerTimeout * 2);
+    EXPECT_EQ(server.endpoint->sessions_open(), 0U);
+    EXPECT_EQ(server.pool.live(), 0U);
+    client.endpoint.reset();
+    client.sender.reset();
+    EXPECT_EQ(client.port.buffers_in_use(), 0U);
+}
+
+TEST_F(EndpointTest, ARestartedPeerResetsTheOldSessionAndTakesANewOne) {
+    const SessionId session = connect();
+    run(milliseconds(5));
+    server.restart(33);
+    server.endpoint->set_handler(kEcho, &EndpointTest::echo, this);
+    post(session, 1);
+    run(milliseconds(5));
+    expect_all(1, CallStatus::PeerLost);
+    post(connect(), 2);
+    run(milliseconds(5));
+    EXPECT_EQ(results.at(2), CallStatus::Ok);
+}
+
+TEST_F(EndpointTest, DisconnectFreesTheSessionsOfBothEnds) {
+    std::vector<SessionId> sessions;
+    for (int i = 0; i < 16; ++i) {
+        sessions.push_back(connect());
+    }
+    run(milliseconds(5));
+    EXPECT_EQ(server.endpoint->sessions_open(), 16U);
+    for (const SessionId session : sessions) {
+        client.endpoint->disconnect(session, now);
+    }
+    run(milliseconds(5));
+    EXPECT_EQ(server.endpoint->sessions_open(), 0U);
+    EXPECT_EQ(client.endpoint->sessions_open(), 0U);
+    EXPECT_EQ(events.size(), 32U);
+}
+
+}  // namespace
+}  // namespace cairn::erpc
