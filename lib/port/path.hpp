@@ -73,6 +73,8 @@ private:
 
     [[nodiscard]] std::uint32_t icrc_prefix(Direction direction, std::uint32_t bth_word,
                                             std::uint16_t udp_payload_bytes) noexcept;
+    [[nodiscard]] std::uint32_t icrc_state(Direction direction, std::uint32_t bth_word,
+                                           std::uint16_t udp_payload_bytes) const noexcept;
 
     PathKey key_;
     bool is_v4_ = true;
