@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
         }
     }
     std::uint64_t state = 1;
-    for (int i = 0; i < 20000; ++i) {
+    for (int i = 0; i < 3000; ++i) {
         std::vector<std::uint8_t> input(next_random(state) % 300U);
         for (std::uint8_t& byte : input) {
             byte = static_cast<std::uint8_t>(next_random(state));

@@ -1,0 +1,43 @@
+// Arena: hands out pieces of one block of memory for good; all go back together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::mem {
+
+constexpr std::size_t kCacheLineBytes = 64;
+
+// Divides memory that outlives it, at start: rings, pools, tables. No piece is given back alone. One thread.
+class Arena {
+public:
+    explicit Arena(std::span<std::uint8_t> memory) noexcept : memory_(memory) {}
+
+    // `bytes` at an address that is a multiple of `alignment` (a power of two); empty when it does not fit.
+    [[nodiscard]] std::span<std::uint8_t> try_allocate(std::size_t bytes,
+                                                       std::size_t alignment = kCacheLineBytes) noexcept {
+        CAIRN_ASSERT(alignment != 0 && (alignment & (alignment - 1)) == 0);
+        const auto address = reinterpret_cast<std::uintptr_t>(memory_.data()) + used_;
+        const std::size_t gap = (alignment - address % alignment) % alignment;
+        if (gap > left() || bytes > left() - gap) {
+            return {};
+        }
+        const std::span<std::uint8_t> piece = memory_.subspan(used_ + gap, bytes);
+        used_ += gap + bytes;
+        return piece;
+    }
+
+    void reset() noexcept { used_ = 0; }  // every piece handed out ends here
+
+    [[nodiscard]] std::size_t used() const noexcept { return used_; }
+    [[nodiscard]] std::size_t left() const noexcept { return memory_.size() - used_; }
+
+private:
+    std::span<std::uint8_t> memory_;
+    std::size_t used_ = 0;
+};
+
+}  // namespace cairn::mem

@@ -1,0 +1,37 @@
+#include "lib/telemetry/histogram.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cairn::telemetry {
+
+void Histogram::merge(const Histogram& other) noexcept {
+    for (std::size_t i = 0; i < kBuckets; ++i) {
+        buckets_[i] += other.buckets_[i];
+    }
+    count_ += other.count_;
+    sum_ += other.sum_;
+    max_ = std::max(max_, other.max_);
+    min_ = std::min(min_, other.min_);
+}
+
+std::uint64_t Histogram::percentile(double q) const noexcept {
+    if (count_ == 0) {
+        return 0;
+    }
+    if (!(q > 0.0)) {  // also not-a-number
+        return min_;
+    }
+    const double wanted = std::ceil(std::min(q, 1.0) * static_cast<double>(count_));
+    const auto rank = std::clamp(static_cast<std::uint64_t>(wanted), std::uint64_t{1}, count_);
+    std::uint64_t seen = 0;
+    for (std::size_t i = 0; i < kBuckets; ++i) {
+        seen += buckets_[i];
+        if (seen >= rank) {
+            return std::min(highest_in(i), max_);
+        }
+    }
+    return max_;
+}
+
+}  // namespace cairn::telemetry
