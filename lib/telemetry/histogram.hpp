@@ -16,6 +16,10 @@ namespace cairn::telemetry {
 // and reads; across threads, merge after the recorder has stopped.
 class Histogram {
 public:
+    static constexpr unsigned kStepBits = 6;
+    static constexpr std::uint64_t kSteps = std::uint64_t{1} << kStepBits;
+    static constexpr std::size_t kBuckets = kSteps + (64U - kStepBits) * kSteps;
+
     void record(std::uint64_t value) noexcept {
         ++buckets_[bucket_of(value)];
         ++count_;
@@ -56,23 +60,14 @@ public:
     }
 
 private:
-    static constexpr unsigned kStepBits = 6;
-    static constexpr std::uint64_t kSteps = std::uint64_t{1} << kStepBits;
-    static constexpr std::size_t kBuckets = kSteps + (64U - kStepBits) * kSteps;
-
     std::array<std::uint64_t, kBuckets> buckets_{};
     std::uint64_t count_ = 0;
     std::uint64_t sum_ = 0;  // wraps only after 2^64 units; a year of nanoseconds is 2^55
     std::uint64_t max_ = 0;
     std::uint64_t min_ = ~std::uint64_t{0};
-
-    friend struct HistogramLimits;
 };
 
-struct HistogramLimits {
-    static constexpr std::size_t kBuckets = Histogram::kBuckets;
-    static_assert(Histogram::bucket_of(~std::uint64_t{0}) == kBuckets - 1);
-    static_assert(Histogram::highest_in(kBuckets - 1) == ~std::uint64_t{0});
-};
+static_assert(Histogram::bucket_of(~std::uint64_t{0}) == Histogram::kBuckets - 1);
+static_assert(Histogram::highest_in(Histogram::kBuckets - 1) == ~std::uint64_t{0});
 
 }  // namespace cairn::telemetry
