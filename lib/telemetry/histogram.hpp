@@ -31,8 +31,8 @@ public:
     void merge(const Histogram& other) noexcept;
     void clear() noexcept { *this = Histogram{}; }
 
-    // The smallest recorded value that at least the fraction `q` of all values does not exceed (nearest rank,
-    // within the error above). `q` is cut to [0, 1]; q = 0 gives the minimum; 0 when nothing was recorded.
+    // The value that the fraction `q` of all values does not exceed (nearest rank, with the error above).
+    // `q` is cut to [0, 1]: 0 gives the minimum, 1 the maximum. 0 when nothing was recorded.
     [[nodiscard]] std::uint64_t percentile(double q) const noexcept;
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
