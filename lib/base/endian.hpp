@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -20,12 +21,19 @@ public:
     constexpr explicit BigEndian(Host value) noexcept { set(value); }
 
     constexpr void set(Host value) noexcept {
+        if constexpr (kBytes == sizeof(Host) && std::endian::native == std::endian::little) {
+            octets_ = std::bit_cast<std::array<std::uint8_t, kBytes>>(swapped(value));  // one store
+            return;
+        }
         for (std::size_t i = 0; i < kBytes; ++i) {
             octets_[i] = static_cast<std::uint8_t>(value >> (8 * (kBytes - 1 - i)));
         }
     }
 
     [[nodiscard]] constexpr Host get() const noexcept {
+        if constexpr (kBytes == sizeof(Host) && std::endian::native == std::endian::little) {
+            return swapped(std::bit_cast<Host>(octets_));
+        }
         std::uint64_t value = 0;
         for (const std::uint8_t octet : octets_) {
             value = (value << 8U) | octet;
@@ -36,6 +44,16 @@ public:
     friend constexpr bool operator==(const BigEndian&, const BigEndian&) noexcept = default;
 
 private:
+    static constexpr Host swapped(Host value) noexcept {
+        if constexpr (sizeof(Host) == 2) {
+            return __builtin_bswap16(value);
+        } else if constexpr (sizeof(Host) == 4) {
+            return __builtin_bswap32(value);
+        } else {
+            return __builtin_bswap64(value);
+        }
+    }
+
     std::array<std::uint8_t, kBytes> octets_{};
 };
 

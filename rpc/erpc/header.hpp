@@ -3,6 +3,8 @@
 // packet number 14, request number 44, magic 4.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 
 #include "lib/base/endian.hpp"
@@ -53,15 +55,15 @@ struct Header {
         header.request_number = raw.request_and_magic.get() >> 4U;
         return header;
     }
+    // Two eight-byte stores: the ICRC is computed over these bytes soon after.
     void emit(RawHeader& raw) const noexcept {
-        raw.version = kHeaderVersion;
-        raw.kind = static_cast<std::uint8_t>(kind);
-        raw.request_type = request_type;
-        raw.message_bytes.set(message_bytes);
-        raw.session.set(session.value);
-        raw.type_and_number.set(
-            static_cast<std::uint16_t>((static_cast<unsigned>(type) << 14U) | (packet_number & 0x3fffU)));
-        raw.request_and_magic.set(((request_number & kRequestNumberMask) << 4U) | kMagic);
+        const std::uint64_t first = (std::uint64_t{kHeaderVersion} << 56U) | (static_cast<std::uint64_t>(kind) << 48U) |
+                                    (std::uint64_t{request_type} << 40U) |
+                                    (std::uint64_t{message_bytes & 0xffffffU} << 16U) | session.value;
+        const std::uint64_t second = (static_cast<std::uint64_t>(type) << 62U) |
+                                     (std::uint64_t{packet_number & 0x3fffU} << 48U) |
+                                     ((request_number & kRequestNumberMask) << 4U) | kMagic;
+        raw = std::bit_cast<RawHeader>(std::array<Be64, 2>{Be64{first}, Be64{second}});
     }
     friend bool operator==(const Header&, const Header&) noexcept = default;
 };
