@@ -13,6 +13,15 @@ namespace cairn::net {
 
 struct MacAddress {
     std::array<std::uint8_t, 6> octets{};
+
+    // "02:00:5e:10:00:01"; anything else is an Error that names the text.
+    static Result<MacAddress> parse(std::string_view text);
+    [[nodiscard]] std::string text() const;
+    // The group bit: multicast and broadcast.
+    [[nodiscard]] constexpr bool is_group() const noexcept { return (octets[0] & 1U) != 0; }
+    // True when one station can own it: no group, not all zero.
+    [[nodiscard]] constexpr bool is_station() const noexcept { return !is_group() && *this != MacAddress{}; }
+
     friend constexpr auto operator<=>(const MacAddress&, const MacAddress&) noexcept = default;
 };
 
@@ -54,6 +63,20 @@ public:
     }
     [[nodiscard]] constexpr const std::array<std::uint8_t, 16>& octets() const noexcept { return octets_; }
     [[nodiscard]] std::string text() const;
+
+    [[nodiscard]] constexpr bool is_unspecified() const noexcept { return is_v4() ? v4() == 0 : *this == IpAddress{}; }
+    // Multicast, or IPv4's limited broadcast.
+    [[nodiscard]] constexpr bool is_group() const noexcept {
+        return is_v4() ? octets_[12] >= 224 && (octets_[12] < 240 || v4() == 0xffffffffU) : octets_[0] == 0xff;
+    }
+    // fe80::/10, which is always on the link.
+    [[nodiscard]] constexpr bool is_v6_link_local() const noexcept {
+        return octets_[0] == 0xfe && (octets_[1] & 0xc0U) == 0x80;
+    }
+    // True when one host can own it.
+    [[nodiscard]] constexpr bool is_station() const noexcept { return !is_unspecified() && !is_group(); }
+    // True when both are of one family and their first `prefix_bits` (of 32 or 128) agree.
+    [[nodiscard]] bool shares_prefix(const IpAddress& other, std::uint8_t prefix_bits) const noexcept;
 
     friend constexpr auto operator<=>(const IpAddress&, const IpAddress&) noexcept = default;
 

@@ -1,0 +1,52 @@
+// IPv4 header without options: 20 bytes (RFC 791).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "lib/base/endian.hpp"
+#include "lib/net/address.hpp"
+#include "lib/net/parsed.hpp"
+
+namespace cairn::net {
+
+struct RawIpv4 {
+    std::uint8_t version_and_words;
+    std::uint8_t traffic_class;
+    Be16 total_bytes;
+    Be16 id;
+    Be16 flags_and_offset;
+    std::uint8_t ttl;
+    std::uint8_t protocol;
+    Be16 checksum;
+    Be32 source;
+    Be32 destination;
+};
+static_assert(sizeof(RawIpv4) == 20 && alignof(RawIpv4) == 1);
+
+struct Ipv4Header {
+    using Raw = RawIpv4;
+    static constexpr std::size_t kBytes = sizeof(Raw);
+    static constexpr std::uint16_t kDontFragment = 0x4000;
+
+    std::uint8_t traffic_class = 0;
+    std::uint16_t total_bytes = 0;  // header and what follows
+    std::uint16_t id = 0;
+    std::uint16_t flags_and_offset = kDontFragment;
+    std::uint8_t ttl = 64;
+    std::uint8_t protocol = 0;
+    IpAddress source{};
+    IpAddress destination{};
+
+    // `packet` starts at the header and reaches at least to the packet's end (link padding may follow).
+    [[nodiscard]] static Parsed<Ipv4Header> parse(std::span<const std::uint8_t> packet) noexcept;
+    // Writes all 20 bytes with the right checksum; both addresses are IPv4.
+    void emit(Raw& raw) const noexcept;
+
+    // More Fragments, or an offset.
+    [[nodiscard]] bool is_fragment() const noexcept { return (flags_and_offset & 0x3fffU) != 0; }
+
+    friend bool operator==(const Ipv4Header&, const Ipv4Header&) noexcept = default;
+};
+
+}  // namespace cairn::net
