@@ -1,4 +1,4 @@
-// EthdevPort: a Port over one queue of any DPDK ethernet device.
+// EthdevPort: what one worker sees of a Device: a Port that moves RoCEv2 datagrams as mbufs.
 #pragma once
 
 #include <array>
@@ -7,52 +7,53 @@
 #include <string>
 #include <vector>
 
+#include "lib/net/arp.hpp"
+#include "lib/port/datagram.hpp"
 #include "lib/port/path_table.hpp"
 #include "lib/port/port.hpp"
+#include "lib/telemetry/counters.hpp"
+#include "pmd_glue/device.hpp"
 
 struct rte_mbuf;
-struct rte_mempool;
+struct rte_mbuf_ext_shared_info;
 
 namespace cairn::pmd {
 
 struct EthdevPortConfig {
-    std::uint16_t port_id = 0;
-    std::uint16_t queue_id = 0;
+    std::uint16_t worker = 0;  // 0 ... device.workers() - 1
     net::IpAddress local{};
-    std::uint16_t ring_slots = 1024;
-    std::uint32_t buffers = 16384;
-    std::uint16_t data_room_bytes = 0;  // 0: what suits the driver
     std::uint16_t burst = 16;
 };
 
-// X(member, operator text)
-#define CAIRN_ETHDEV_COUNTERS(X)                                                              \
-    X(received, "datagrams handed to the engine")                                             \
-    X(transmitted, "datagrams given to the device")                                           \
-    X(not_roce, "frames that are neither RoCEv2 nor ARP for us: other traffic on the link")   \
-    X(bad_frame, "RoCEv2 frames with wrong lengths, checksums, fragments or addresses")       \
-    X(bad_icrc, "datagrams whose ICRC is wrong: damage on the way, or a peer that miscounts") \
-    X(unresolved, "datagrams dropped because the neighbour has not answered yet")             \
-    X(no_path, "datagrams from more peers than the path table holds")                         \
-    X(no_buffer, "allocations refused by an empty buffer pool")
+// X(enumerator, counter name, what non-zero means)
+#define CAIRN_ETHDEV_COUNTERS(X)                                                                           \
+    X(Received, "port_received", "datagrams handed to the engine")                                         \
+    X(Transmitted, "port_transmitted", "datagrams given to the device")                                    \
+    X(Forwarded, "port_forwarded", "frames that reached another worker than theirs and were passed on")    \
+    X(Linearized, "port_linearized", "frames that came in several segments and were copied together")      \
+    X(TailCopied, "port_tail_copied", "payloads copied because the device cannot send from where they lie") \
+    X(BadIcrc, "port_bad_icrc", "datagrams whose ICRC is wrong: damage, or a peer that miscounts")         \
+    X(BadOffload, "port_bad_checksum_hw", "frames whose IPv4 checksum the device found wrong")             \
+    X(TooLong, "port_too_long", "frames longer than a buffer: the sender's MTU is larger than ours")       \
+    X(Unresolved, "port_unresolved", "datagrams dropped because the neighbour has not answered yet")       \
+    X(NoPath, "port_no_path", "datagrams from more peers than the path table holds")                       \
+    X(NoBuffer, "port_no_buffer", "buffers asked for while the pool was empty: raise --buffers")           \
+    X(RingFull, "port_ring_full", "frames lost between workers: the one they belong to is too slow")
 
-struct EthdevCounters {
-#define CAIRN_X(name, text) std::uint64_t name = 0;
-    CAIRN_ETHDEV_COUNTERS(CAIRN_X)
-#undef CAIRN_X
-};
+CAIRN_DECLARE_COUNTERS(EthdevCounter, CAIRN_ETHDEV_COUNTERS);
 
-// Created on any thread, then driven by one worker.
+// Created on any thread, then driven by one worker. The device outlives it.
 class EthdevPort final : public port::Port {
 public:
-    static Result<std::unique_ptr<EthdevPort>> open(const EthdevPortConfig& config);
+    EthdevPort(Device& device, const EthdevPortConfig& config);
     ~EthdevPort() override;
 
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override;
     [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept override;
     [[nodiscard]] std::size_t allocate_burst(std::span<port::PacketRef> out) noexcept override;
     void release_burst(std::span<port::PacketRef> packets) noexcept override;
-    [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return false; }
+    [[nodiscard]] bool can_send_from(std::span<const std::uint8_t> range) const noexcept override;
+    void settle_tails() noexcept override;
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant now) noexcept override;
     void on_timeout(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override { return next_ask_; }
@@ -60,19 +61,29 @@ public:
     [[nodiscard]] port::PortLimits limits() const noexcept override;
     [[nodiscard]] std::string describe() const override;
 
-    [[nodiscard]] const EthdevCounters& counters() const noexcept { return counters_; }
-    [[nodiscard]] std::uint32_t buffers_in_use() const noexcept;
+    [[nodiscard]] const telemetry::CounterSet<EthdevCounter>& counters() const noexcept { return counters_; }
+    [[nodiscard]] const port::FrameVerdictCounters& verdicts() const noexcept { return verdicts_; }
 
 private:
-    explicit EthdevPort(const EthdevPortConfig& config);
-    Status configure();
-    // datapath
-    [[nodiscard]] port::Path* path_of(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
-    [[nodiscard]] bool accept(rte_mbuf* mbuf, port::PacketRef& out, Instant now) noexcept;
-    void verify(std::span<port::PacketRef> packets) noexcept;
+    // ethdev_port_receive_datapath.cpp
+    [[nodiscard]] std::uint16_t poll_device(rte_mbuf** frames, std::uint16_t wanted) noexcept;
+    [[nodiscard]] bool accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept;
+    [[nodiscard]] bool accept_slowly(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept;
+    void hand_over(rte_mbuf* frame, const port::Path& path, port::PacketRef& out) noexcept;
+    [[nodiscard]] rte_mbuf* in_one_piece(rte_mbuf* chain) noexcept;
+    [[nodiscard]] bool pass_to_owner(const port::PacketRef& packet) noexcept;
+    void verify(std::span<port::PacketRef> packets, std::uint64_t already_judged) noexcept;
+    void send_for_others() noexcept;
+    // ethdev_port_transmit_datapath.cpp
+    [[nodiscard]] bool prepare(port::TxPacket& packet) noexcept;
+    [[nodiscard]] bool attach_tail(port::TxPacket& packet) noexcept;
+    void copy_tail(port::TxPacket& packet) noexcept;
+    void add_icrc(port::TxPacket& packet) noexcept;
+    [[nodiscard]] std::size_t send(rte_mbuf** frames, std::size_t count) noexcept;
     // neighbours
-    void on_arp(const std::uint8_t* frame, std::size_t frame_bytes, Instant now) noexcept;
-    void send_arp(std::uint16_t operation, const net::MacAddress& to, std::uint32_t target_ip) noexcept;
+    void on_other_frame(rte_mbuf& frame, Instant now) noexcept;
+    void on_arp(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
+    void send_arp(net::ArpOperation operation, const net::MacAddress& to, const net::IpAddress& target) noexcept;
     void learn(const net::IpAddress& address, const net::MacAddress& mac) noexcept;
 
     struct Neighbour {
@@ -84,17 +95,22 @@ private:
     static constexpr std::size_t kMaxBurst = 64;
     static constexpr std::size_t kNeighbours = 1024;
 
+    // What every packet needs, together.
+    Device& device_;
+    rte_mempool* pool_;
+    std::uint16_t port_id_;
+    std::uint16_t queue_;  // kNoQueue: frames come and go through the exchange
+    std::uint16_t data_room_bytes_;
+    bool checksum_offload_;
+    Exchange* exchange_;
     EthdevPortConfig config_;
-    net::MacAddress mac_{};
-    rte_mempool* pool_ = nullptr;
-    std::uint16_t data_room_bytes_ = 0;
-    std::uint16_t link_mtu_bytes_ = 0;
-    std::string driver_;
-    bool started_ = false;
-    Instant next_ask_ = Instant::never();
-    EthdevCounters counters_;
-    port::PathTable paths_;
     std::array<port::Path*, kPathCache> path_cache_{};
+    telemetry::CounterSet<EthdevCounter> counters_;
+
+    port::FrameVerdictCounters verdicts_;
+    std::unique_ptr<rte_mbuf_ext_shared_info> tails_;  // reference count: 1 + tails that the device still holds
+    Instant next_ask_ = Instant::never();
+    port::PathTable paths_;
     std::vector<Neighbour> neighbours_;
 };
 

@@ -1,11 +1,18 @@
 #include "pmd_glue/worker.hpp"
 
+#include <rte_launch.h>
+#include <rte_lcore.h>
 #include <rte_pause.h>
+#include <sched.h>
 
+#include <atomic>
 #include <csignal>
 #include <ctime>
+#include <vector>
 
-#include <sched.h>
+#include "lib/base/assert.hpp"
+#include "pmd_glue/adaptive_spin.hpp"
+#include "pmd_glue/poll_fence.hpp"
 
 namespace cairn::pmd {
 
@@ -17,27 +24,58 @@ extern "C" void request_stop(int) {
     stop_flag.store(true, std::memory_order_relaxed);
 }
 
-constexpr Duration kSpin = microseconds(50);  // idle time spent spinning
-constexpr Duration kYield = milliseconds(1);  // then yielding, before sleeping
-constexpr long kSleepNs = 50'000;
+void spin() noexcept {
+    rte_pause();
+    rte_pause();  // two leave a sibling thread its issue slots and cost no latency that shows
+}
 
-void wait_idle(Duration idle) noexcept {
-    if (idle < kSpin) {
-        rte_pause();
-        rte_pause();  // two leave the sibling thread its issue slots and cost no latency that shows
-    } else if (idle < kYield) {
-        sched_yield();
-    } else {
-        const timespec nap{0, kSleepNs};
-        nanosleep(&nap, nullptr);
+void give_way(AdaptiveSpin::Advice advice) noexcept {
+    constexpr timespec kNap{0, 50'000};
+    switch (advice) {
+        case AdaptiveSpin::Advice::Spin:
+            spin();
+            break;
+        case AdaptiveSpin::Advice::Yield:
+            sched_yield();
+            break;
+        case AdaptiveSpin::Advice::Sleep:
+            nanosleep(&kNap, nullptr);
+            break;
     }
 }
 
-}  // namespace
-
-const std::atomic<bool>& stop_requested() noexcept {
-    return stop_flag;
+void run_worker(WorkerTask& task, unsigned worker, const Clock& clock, Polling polling) noexcept {
+    PollFence fence(worker);
+    AdaptiveSpin idleness;
+    while (!stop_flag.load(std::memory_order_relaxed)) {
+        const Instant now = clock.now();
+        fence.pass();
+        if (task.run_turn(now)) {
+            idleness.on_work(now);
+        } else if (task.finished(now)) {
+            return;
+        } else if (polling == Polling::Spin) {
+            spin();
+        } else {
+            give_way(idleness.on_idle(now));
+        }
+    }
 }
+
+struct Launch {
+    WorkerTask* task;
+    unsigned worker;
+    const Clock* clock;
+    Polling polling;
+};
+
+int launch(void* argument) {
+    const auto& what = *static_cast<const Launch*>(argument);
+    run_worker(*what.task, what.worker, *what.clock, what.polling);
+    return 0;
+}
+
+}  // namespace
 
 void stop_on_signals() noexcept {
     struct sigaction action {};
@@ -46,20 +84,23 @@ void stop_on_signals() noexcept {
     sigaction(SIGTERM, &action, nullptr);
 }
 
-void run_worker(WorkerTask& task, const Clock& clock, Polling polling) noexcept {
-    Instant last_work = clock.now();
-    while (!stop_flag.load(std::memory_order_relaxed)) {
-        const Instant now = clock.now();
-        if (task.run_turn(now)) {
-            last_work = now;
-        } else if (task.finished(now)) {
-            return;
-        } else if (polling == Polling::Spin) {
-            wait_idle(Duration{});
-        } else {
-            wait_idle(now - last_work);
-        }
+std::uint16_t worker_count() noexcept {
+    return static_cast<std::uint16_t>(rte_lcore_count());
+}
+
+void run_workers(std::span<WorkerTask* const> tasks, const Clock& clock, Polling polling) noexcept {
+    CAIRN_ASSERT(!tasks.empty() && tasks.size() <= rte_lcore_count() && tasks.size() <= PollFence::kMaxWorkers);
+    std::vector<Launch> launches;
+    for (unsigned i = 0; i < tasks.size(); ++i) {
+        launches.push_back({tasks[i], i, &clock, polling});
     }
+    unsigned lcore = rte_get_next_lcore(-1U, 1, 0);
+    for (std::size_t i = 1; i < tasks.size(); ++i) {
+        CAIRN_ASSERT(rte_eal_remote_launch(launch, &launches[i], lcore) == 0);
+        lcore = rte_get_next_lcore(lcore, 1, 0);
+    }
+    launch(launches.data());
+    rte_eal_mp_wait_lcore();
 }
 
 }  // namespace cairn::pmd

@@ -1,16 +1,16 @@
-// The loop of one worker: turns until told to stop, spinning while there is work and yielding when there is none.
+// Workers: one polling loop per lcore, turns until told to stop; spinning while there is work, yielding the CPU
+// when there is none.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "lib/base/time.hpp"
 #include "pmd_glue/eal.hpp"
 
 namespace cairn::pmd {
 
-// Set by SIGINT and SIGTERM; every worker looks at it once per turn.
-[[nodiscard]] const std::atomic<bool>& stop_requested() noexcept;
+// SIGINT and SIGTERM end every worker's loop within a turn.
 void stop_on_signals() noexcept;
 
 // What a worker drives. run_turn() does what is there and says whether that was anything.
@@ -22,11 +22,15 @@ public:
 };
 
 enum class Polling : std::uint8_t {
-    Adaptive,  // spins, then yields the CPU, then sleeps up to 50 us
+    Adaptive,  // spins, then yields the CPU, then sleeps up to 50 us; how long it spins follows what spinning finds
     Spin,      // never gives the CPU away: for dedicated cores
 };
 
-// Runs on the calling thread until the task is finished or a signal asks to stop.
-void run_worker(WorkerTask& task, const Clock& clock, Polling polling) noexcept;
+// The lcores that EAL was given: how many workers an application has.
+[[nodiscard]] std::uint16_t worker_count() noexcept;
+
+// Runs task i on lcore i, the first on the calling (main) one; returns when all are finished or a signal asks to
+// stop. There are at most worker_count() tasks.
+void run_workers(std::span<WorkerTask* const> tasks, const Clock& clock, Polling polling) noexcept;
 
 }  // namespace cairn::pmd

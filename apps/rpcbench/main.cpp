@@ -1,23 +1,84 @@
 // cairn-rpcbench: EAL arguments -- own arguments; parse, build, run.
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 #include <random>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "apps/rpcbench/bench_task.hpp"
+#include "apps/rpcbench/bench_worker.hpp"
+#include "apps/rpcbench/report.hpp"
+#include "pmd_glue/port_argument.hpp"
 
 namespace {
 
-constexpr int kBadUsage = 2;
+using namespace cairn;
 
-int complain(const cairn::Error& error) {
+constexpr int kBadUsage = 2;
+constexpr std::size_t kMemoryBytes = std::size_t{32} << 20U;  // of messages, per worker
+
+int complain(const Error& error) {
     fmt::print(stderr, "cairn-rpcbench: {}\n", error.text());
     return kBadUsage;
 }
 
+std::uint64_t unguessable() {
+    std::random_device entropy;
+    return (std::uint64_t{entropy()} << 32U) | entropy();
+}
+
+Result<std::unique_ptr<pmd::Device>> open_device(const rpcbench::Options& options, std::uint16_t workers) {
+    const Result<std::uint16_t> port = pmd::choose_port(options.port);
+    if (!port.ok()) {
+        return port.error();
+    }
+    pmd::DeviceConfig config;
+    config.port_id = port.value();
+    config.wish.workers = workers;
+    config.wish.path_mtu_bytes = static_cast<std::uint16_t>(options.path_mtu_bytes);
+    config.wish.data_room_bytes = static_cast<std::uint16_t>(options.data_room_bytes);
+    config.buffers = options.buffers;
+    return pmd::Device::open(config);
+}
+
+int run_bench(const rpcbench::Options& options, const net::IpAddress& local, const net::IpAddress* peer) {
+    const std::uint16_t workers = pmd::worker_count();
+    auto device = open_device(options, workers);
+    if (!device.ok()) {
+        return complain(device.error());
+    }
+    fmt::print(stderr, "{}\n", device.value()->describe());
+    const pmd::Clock clock;
+    std::vector<std::unique_ptr<rpcbench::BenchWorker>> benches;
+    std::vector<pmd::WorkerTask*> tasks;
+    for (std::uint16_t i = 0; i < workers; ++i) {
+        Result<pmd::HeapBlock> memory = pmd::HeapBlock::allocate(kMemoryBytes, "messages");
+        if (!memory.ok()) {
+            return complain(memory.error());
+        }
+        benches.push_back(std::make_unique<rpcbench::BenchWorker>(options, *device.value(), local, i,
+                                                                  std::move(memory).value()));
+        fmt::print(stderr, "{}\n", benches.back()->port().describe());
+        const Status prepared = benches.back()->prepare(peer, unguessable(), clock.now());
+        if (!prepared.ok()) {
+            return complain(prepared.error());
+        }
+        tasks.push_back(benches.back().get());
+    }
+    {
+        const rpcbench::ProgressPrinter printer(benches);
+        pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
+    }
+    rpcbench::print_counters(benches);
+    if (options.json) {
+        rpcbench::print_json(options, benches);
+    }
+    const bool failed = std::any_of(benches.begin(), benches.end(), [](const auto& bench) { return bench->failed(); });
+    return failed ? 1 : 0;
+}
+
 int run(int argc, char** argv, int first) {
-    using namespace cairn;
     const Result<rpcbench::Options> options = rpcbench::parse_options(argc, argv, first);
     if (!options.ok()) {
         return complain(options.error());
@@ -26,27 +87,19 @@ int run(int argc, char** argv, int first) {
     if (!local.ok()) {
         return complain(local.error());
     }
-    pmd::EthdevPortConfig config;
-    config.port_id = options.value().port_id;
-    config.local = local.value();
-    config.burst = static_cast<std::uint16_t>(options.value().burst);
-    auto port = pmd::EthdevPort::open(config);
-    if (!port.ok()) {
-        return complain(port.error());
+    if (options.value().peer.empty()) {
+        return run_bench(options.value(), local.value(), nullptr);
     }
-    fmt::print(stderr, "{}\n", port.value()->describe());
-    const pmd::Clock clock;
-    std::random_device entropy;
-    const std::uint64_t seed = (std::uint64_t{entropy()} << 32U) | entropy();
-    rpcbench::BenchTask task(options.value(), *port.value());
-    const Status prepared = task.prepare(seed, clock.now());
-    if (!prepared.ok()) {
-        return complain(prepared.error());
+    const Result<net::IpAddress> peer = net::IpAddress::parse(options.value().peer);
+    if (!peer.ok()) {
+        return complain(peer.error());
     }
-    pmd::stop_on_signals();
-    pmd::run_worker(task, clock, options.value().spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
-    task.print_result();
-    return task.failed() ? 1 : 0;
+    if (peer.value().is_v4() != local.value().is_v4()) {
+        return complain({fmt::format("--ip {} and --peer {} are of two families", options.value().ip,
+                                     options.value().peer),
+                         "give both as IPv4 or both as IPv6"});
+    }
+    return run_bench(options.value(), local.value(), &peer.value());
 }
 
 }  // namespace
@@ -57,9 +110,10 @@ int main(int argc, char** argv) {
             return run(argc, argv, i);
         }
     }
-    const auto eal = cairn::pmd::Eal::start(argc, argv);
+    const auto eal = pmd::Eal::start(argc, argv);
     if (!eal.ok()) {
         return complain(eal.error());
     }
+    pmd::stop_on_signals();
     return run(argc, argv, eal.value().consumed() + 1);
 }

@@ -15,7 +15,10 @@ void declare(CLI::App& app, Options& options, std::string& polling) {
     app.add_flag("--server", options.server, "serve; also with --peer, then both call and serve");
     app.add_option("--ip", options.ip, "this port's IP address")->capture_default_str();
     app.add_option("--peer", options.peer, "the server's IP address: be a client");
-    app.add_option("--port", options.port_id, "ethdev port")->capture_default_str();
+    app.add_option("--port", options.port, "port: eth:N; without it the first one");
+    app.add_option("--peer-workers", options.peer_workers, "lcores of the server: sessions go to each in turn")
+        ->check(CLI::Range(1U, 128U))
+        ->capture_default_str();
     app.add_option("--qpn", options.qpn, "queue pair number of the service, both ends")
         ->check(CLI::Range(2U, 0xffffffU))
         ->capture_default_str();
@@ -26,10 +29,10 @@ void declare(CLI::App& app, Options& options, std::string& polling) {
     app.add_option("--resp", options.response_bytes, "response bytes")
         ->check(CLI::Range(0U, 4080U))
         ->capture_default_str();
-    app.add_option("--window", options.window, "calls outstanding over all sessions")
+    app.add_option("--window", options.window, "calls outstanding over all sessions of an lcore")
         ->check(CLI::Range(1U, 4096U))
         ->capture_default_str();
-    app.add_option("--sessions", options.sessions, "sessions")->check(CLI::Range(1U, 32768U))->capture_default_str();
+    app.add_option("--sessions", options.sessions, "sessions of an lcore")->check(CLI::Range(1U, 32768U))->capture_default_str();
     app.add_option("--credits", options.credits, "packets in flight per session")
         ->check(CLI::Range(1U, 128U))
         ->capture_default_str();
@@ -39,11 +42,21 @@ void declare(CLI::App& app, Options& options, std::string& polling) {
     app.add_option("--burst", options.burst, "packets per port burst")
         ->check(CLI::Range(1U, 64U))
         ->capture_default_str();
+    app.add_option("--buffers", options.buffers, "packet buffers of the process")
+        ->check(CLI::Range(512U, 4194304U))
+        ->capture_default_str();
+    app.add_option("--data-room", options.data_room_bytes, "bytes of a packet buffer; 0: what suits the driver")
+        ->check(CLI::Range(0U, 16384U));
     app.add_option("--duration", options.duration_s, "seconds to measure; a server without --peer runs until a signal")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_option("--drop-per-million", options.drop_per_million, "fault injection: received packets to lose")
         ->check(CLI::Range(0U, 1000000U));
+    app.add_option("--deadline", options.deadline_ms, "milliseconds a call may take; 0: no deadline");
+    app.add_option("--peer-timeout", options.peer_timeout_ms, "milliseconds of silence after which a peer is dead")
+        ->check(CLI::Range(10U, 600000U))
+        ->capture_default_str();
+    app.add_option("--pcap", options.pcap, "record all frames in this file, for Wireshark");
     app.add_option("--poll", polling, "adaptive or spin")
         ->check(CLI::IsMember({"adaptive", "spin"}))
         ->capture_default_str();

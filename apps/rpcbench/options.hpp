@@ -10,10 +10,11 @@ namespace cairn::rpcbench {
 
 struct Options {
     std::string system = "erpc";
+    std::string port;  // eth:N; empty: the first one
     bool server = false;
     std::string ip = "10.77.0.1";
     std::string peer;
-    std::uint16_t port_id = 0;
+    std::uint32_t peer_workers = 1;
     std::uint32_t qpn = 0x100;
     std::uint32_t qkey = 0x0205;
     std::uint32_t request_bytes = 32;
@@ -23,8 +24,13 @@ struct Options {
     std::uint32_t credits = 32;
     std::uint32_t path_mtu_bytes = 1024;
     std::uint32_t burst = 16;
+    std::uint32_t buffers = 16384;
+    std::uint32_t data_room_bytes = 0;
     double duration_s = 5;
     std::uint32_t drop_per_million = 0;
+    std::uint32_t deadline_ms = 0;
+    std::uint32_t peer_timeout_ms = 2000;
+    std::string pcap;
     bool spin = false;
     bool json = false;
 };

@@ -57,6 +57,11 @@ public:
     [[nodiscard]] std::uint32_t icrc(Direction direction, const std::uint8_t* bth,
                                      std::uint16_t udp_payload_bytes) noexcept;
 
+    // The CRC state behind the first `header_bytes` of a datagram of `udp_payload_bytes` whose rest lies
+    // elsewhere: continue it with wire::crc32 over that rest, the ICRC's own four bytes excluded.
+    [[nodiscard]] std::uint32_t icrc_of_headers(Direction direction, const std::uint8_t* bth, std::size_t header_bytes,
+                                                std::uint16_t udp_payload_bytes) noexcept;
+
     // Sessions and queue pairs pin the paths they use; an unpinned path may be recycled by its table.
     void pin() noexcept { ++pins_; }
     void unpin() noexcept;

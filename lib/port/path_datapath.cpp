@@ -143,13 +143,17 @@ std::uint32_t Path::icrc_state(Direction direction, std::uint32_t bth_word,
     return wire::crc32(lower, bth.data(), bth.size());
 }
 
-std::uint32_t Path::icrc(Direction direction, const std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept {
+std::uint32_t Path::icrc_of_headers(Direction direction, const std::uint8_t* bth, std::size_t header_bytes,
+                                    std::uint16_t udp_payload_bytes) noexcept {
     std::uint32_t bth_word = 0;
     std::memcpy(&bth_word, bth, sizeof(bth_word));
     const std::uint32_t prefix = icrc_prefix(direction, bth_word, udp_payload_bytes);
     // As wire::icrc_finish, from the state behind the first word on.
-    return wire::crc32(prefix ^ (bth[kBeforeMask] ^ 0xffU), bth + kBeforeMask,
-                       std::size_t{udp_payload_bytes} - kIcrc - kBeforeMask);
+    return wire::crc32(prefix ^ (bth[kBeforeMask] ^ 0xffU), bth + kBeforeMask, header_bytes - kBeforeMask);
+}
+
+std::uint32_t Path::icrc(Direction direction, const std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept {
+    return icrc_of_headers(direction, bth, std::size_t{udp_payload_bytes} - kIcrc, udp_payload_bytes);
 }
 
 }  // namespace cairn::port

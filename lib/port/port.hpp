@@ -71,6 +71,10 @@ public:
     // True when `range` may be a TxPacket::tail without a copy.
     [[nodiscard]] virtual bool can_send_from(std::span<const std::uint8_t> range) const noexcept = 0;
 
+    // Returns when no tail handed over so far is read any more, so that its memory may change. Needed only where
+    // a tail may still wait for a device although its message is over: one that was sent twice.
+    virtual void settle_tails() noexcept {}
+
     // Interns the way to `key.remote` and starts resolving it. nullptr: the table is full of pinned paths.
     [[nodiscard]] virtual Path* open_path(const PathKey& key, Instant now) noexcept = 0;
 

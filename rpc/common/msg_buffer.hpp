@@ -2,48 +2,43 @@
 // further packets behind it, so that each packet of a message is one or two contiguous ranges.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include "lib/mem/buffer_pool.hpp"
 
 namespace cairn::rpc {
 
 constexpr std::uint32_t kMsgHeaderBytes = 16;
 constexpr std::uint32_t kMaxMessageBytes = (1U << 24U) - 1;  // the wire's 24 bits
+constexpr std::uint32_t kSmallestPathMtuBytes = 256;         // decides how many headers a message may need
 
 // A handle, not an owner: MsgPool::release() ends it. Copying copies the handle.
 struct MsgBuffer {
     std::uint8_t* data = nullptr;  // first byte of the message; header 0 stands in the 16 bytes before it
     std::uint32_t bytes = 0;       // message size now
     std::uint32_t capacity = 0;    // largest size that fits
-    std::uint8_t size_class = 0;
+    mem::Buffer memory{};          // of the pool
 
     [[nodiscard]] bool valid() const noexcept { return data != nullptr; }
     [[nodiscard]] std::span<std::uint8_t> span() const noexcept { return {data, bytes}; }
 };
 
-// Hands out message buffers of size classes 64 B, 128 B ... 16 MiB (powers of two) from one region given at
-// construction, which outlives it. An empty pool is a value: an invalid MsgBuffer. One thread.
+// Hands out message buffers from one region given at construction, which outlives it. An empty pool is a value:
+// an invalid MsgBuffer. One thread.
 class MsgPool {
 public:
-    explicit MsgPool(std::span<std::uint8_t> region);
+    explicit MsgPool(std::span<std::uint8_t> region) : pool_(region) {}
 
     // A buffer that holds `capacity_bytes`; `bytes` is set to that.
     [[nodiscard]] MsgBuffer allocate(std::uint32_t capacity_bytes) noexcept;
     void release(MsgBuffer& buffer) noexcept;  // and makes it invalid; an invalid one is left alone
 
-    [[nodiscard]] std::uint64_t live() const noexcept { return live_; }
+    [[nodiscard]] std::uint64_t live() const noexcept { return pool_.live_buffers(); }
 
 private:
-    static constexpr std::uint32_t kClasses = 19;  // 64 << 18 = 16 MiB
-    static constexpr std::uint32_t kSmallest = 64;
-
-    std::span<std::uint8_t> region_;
-    std::size_t used_ = 0;
-    std::uint64_t live_ = 0;
-    std::array<std::uint8_t*, kClasses> free_{};  // intrusive lists: the next pointer lies in the data
+    mem::BufferPool pool_;
 };
 
 }  // namespace cairn::rpc

@@ -1,0 +1,192 @@
+#include "apps/rpcbench/bench_worker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace cairn::rpcbench {
+
+namespace {
+
+constexpr std::uint8_t kEcho = 1;
+constexpr std::uint16_t kUdpSourcePort = 0xc000;
+constexpr Duration kWarmUp = milliseconds(500);
+constexpr Duration kLook = milliseconds(10);   // how often time and progress are looked at
+constexpr Duration kLinger = seconds(1);       // a caller that also serves waits for its peer's last calls
+constexpr std::uint16_t kSessionsMax = 32767;
+
+}  // namespace
+
+BenchWorker::BenchWorker(const Options& options, pmd::Device& device, const net::IpAddress& local,
+                         std::uint16_t worker, pmd::HeapBlock memory)
+    : options_(options),
+      worker_(worker),
+      memory_(std::move(memory)),
+      port_(device, {worker, local, static_cast<std::uint16_t>(options.burst)}),
+      pool_(memory_.bytes()),
+      service_(port_),
+      sender_(port_),
+      calls_(!options.peer.empty()) {}
+
+Status BenchWorker::prepare(const net::IpAddress* peer, std::uint64_t seed, Instant now) {
+    erpc::EndpointConfig config;
+    config.qp.qpn = Qpn{options_.qpn + worker_};
+    config.qp.qkey = Qkey{options_.qkey};
+    config.qp.path_mtu_bytes = static_cast<std::uint16_t>(options_.path_mtu_bytes);
+    config.sessions_max = kSessionsMax;
+    config.credits = static_cast<std::uint16_t>(options_.credits);
+    config.seed = seed;
+    config.peer_timeout = milliseconds(options_.peer_timeout_ms);
+    config.drop_per_million = options_.drop_per_million;
+    auto endpoint = erpc::Endpoint::create(config, service_, sender_, pool_);
+    if (!endpoint.ok()) {
+        return endpoint.error();
+    }
+    endpoint_ = std::move(endpoint).value();
+    const std::uint32_t longest = std::max(options_.request_bytes, options_.response_bytes);
+    if (longest > endpoint_->max_message_bytes()) {
+        return Error{fmt::format("messages of {} bytes do not fit one packet at path MTU {}", longest,
+                                 options_.path_mtu_bytes),
+                     fmt::format("use at most {} bytes or a larger --path-mtu", endpoint_->max_message_bytes())};
+    }
+    request_ = pool_.allocate(std::max(options_.request_bytes, 1U));
+    request_.bytes = options_.request_bytes;
+    std::memset(request_.data, 0x5a, request_.bytes);
+    if (options_.server) {
+        endpoint_->set_handler(kEcho, serve, this);
+    }
+    endpoint_->set_session_callback(session_changed, this);
+    return peer != nullptr ? connect(*peer, now) : Nothing{};
+}
+
+Status BenchWorker::connect(const net::IpAddress& remote, Instant now) {
+    const auto source_port = static_cast<std::uint16_t>(kUdpSourcePort + worker_);
+    for (std::uint32_t i = 0; i < options_.sessions; ++i) {
+        roce::UdAddress peer;
+        peer.path = port_.open_path({port_.local_address(), remote, source_port, 0}, now);
+        peer.qpn = Qpn{options_.qpn + (worker_ * options_.sessions + i) % options_.peer_workers};
+        peer.qkey = Qkey{options_.qkey};
+        const Result<SessionId> session = endpoint_->connect(peer, now);
+        if (!session.ok()) {
+            return session.error();
+        }
+        sessions_.push_back(session.value());
+    }
+    return Nothing{};
+}
+
+bool BenchWorker::run_turn(Instant now) noexcept {
+    std::array<port::PacketRef, 64> burst;
+    now_ = now;
+    const std::size_t received = port_.receive_burst(burst, now);
+    if (received != 0) {
+        service_.on_packets(std::span(burst).first(received), now);
+    }
+    endpoint_->on_timeout(now);
+    port_.on_timeout(now);
+    sender_.flush(now);
+    if (now >= next_look_) {
+        keep_time(now);
+    }
+    return received != 0;
+}
+
+void BenchWorker::keep_time(Instant now) noexcept {
+    next_look_ = now + kLook;
+    const erpc::Statistics& statistics = endpoint_->statistics();
+    const auto show = [this](BenchCounter which, std::uint64_t value) {
+        progress_.count(which, value - progress_.of(which));
+    };
+    show(BenchCounter::Completed, completed_);
+    show(BenchCounter::Handled, statistics.requests_handled);
+    show(BenchCounter::Failed, statistics.calls_failed);
+    show(BenchCounter::Resent, statistics.retransmits);
+    if (!calls_ || connected_ < sessions_.size()) {
+        return;
+    }
+    const Duration measured{static_cast<std::int64_t>(options_.duration_s * 1e9)};
+    if (measured_from_ == Instant::never()) {
+        measured_from_ = now + kWarmUp;
+    } else if (measured_to_ == Instant::never() && now >= measured_from_ + measured) {
+        measured_to_ = now;
+        for (const SessionId session : sessions_) {
+            endpoint_->disconnect(session, now);
+        }
+    }
+}
+
+bool BenchWorker::finished(Instant now) const noexcept {
+    if (failed_) {
+        return true;
+    }
+    const bool over = measured_to_ < Instant::never();
+    return over && (options_.server ? now - measured_to_ > kLinger : endpoint_->sessions_open() == 0);
+}
+
+double BenchWorker::rate_mops() const noexcept {
+    const Instant to = std::min(measured_to_, now_);
+    return to > measured_from_ ? static_cast<double>(completed_measured_) * 1e3 /
+                                     static_cast<double>((to - measured_from_).ns)
+                               : 0.0;
+}
+
+void BenchWorker::serve(void* context, const erpc::Request& request) {
+    const auto& self = *static_cast<BenchWorker*>(context);
+    const std::span<std::uint8_t> answer = request.endpoint.reserve(request.handle, self.options_.response_bytes);
+    if (answer.size() == self.options_.response_bytes) {
+        std::memcpy(answer.data(), request.payload.data(), std::min(answer.size(), request.payload.size()));
+        request.endpoint.respond(request.handle, request.now);
+    }
+}
+
+void BenchWorker::call(std::uint32_t index) noexcept {
+    erpc::Call call;
+    call.type = kEcho;
+    call.request = request_.span();
+    call.completion = completed;
+    call.context = this;
+    call.tag = index;
+    if (options_.deadline_ms != 0) {
+        call.deadline = now_ + milliseconds(options_.deadline_ms);
+    }
+    const SessionId session = sessions_[index % sessions_.size()];
+    failed_ = failed_ || endpoint_->post(session, call, now_).verdict != erpc::PostVerdict::Posted;
+}
+
+void BenchWorker::completed(void* context, const erpc::CallResult& result) {
+    auto& self = *static_cast<BenchWorker*>(context);
+    if (result.status == erpc::CallStatus::Ok) {
+        ++self.completed_;
+        if (self.now_ >= self.measured_from_) {
+            ++self.completed_measured_;
+            self.latency_ns_.record(static_cast<std::uint64_t>(result.latency.ns));
+        }
+    } else if (result.status != erpc::CallStatus::DeadlinePassed) {
+        return;  // the session callback says why
+    }
+    if (self.measured_to_ == Instant::never()) {
+        self.call(static_cast<std::uint32_t>(result.tag));
+    }
+}
+
+void BenchWorker::session_changed(void* context, SessionId session, erpc::SessionEvent event, erpc::RefuseReason) {
+    auto& self = *static_cast<BenchWorker*>(context);
+    if (event == erpc::SessionEvent::Connected) {
+        ++self.connected_;
+        if (self.connected_ == self.sessions_.size()) {
+            for (std::uint32_t i = 0; i < self.options_.window; ++i) {
+                self.call(i);
+            }
+        }
+    } else if (self.measured_to_ == Instant::never()) {
+        std::fprintf(stderr, "cairn-rpcbench: session %u ended: %s\n", session.value,
+                     event == erpc::SessionEvent::PeerLost ? "the peer is gone; is the server running?"
+                                                           : "the server refused it; raise its sessions");
+        self.failed_ = true;
+    }
+}
+
+}  // namespace cairn::rpcbench

@@ -1,0 +1,78 @@
+// One worker of cairn-rpcbench: an eRPC endpoint that serves, calls in a closed loop, or both.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "apps/rpcbench/options.hpp"
+#include "lib/telemetry/counters.hpp"
+#include "lib/telemetry/histogram.hpp"
+#include "pmd_glue/ethdev_port.hpp"
+#include "pmd_glue/heap_block.hpp"
+#include "pmd_glue/worker.hpp"
+#include "rpc/erpc/endpoint.hpp"
+
+namespace cairn::rpcbench {
+
+// X(enumerator, counter name, what non-zero means): what the progress line reads from another thread.
+#define CAIRN_BENCH_COUNTERS(X)                                   \
+    X(Completed, "bench_completed", "calls answered")             \
+    X(Handled, "bench_handled", "requests answered as a server")  \
+    X(Failed, "bench_failed", "calls that ended without answer")  \
+    X(Resent, "bench_resent", "requests sent again for want of an answer in time")
+
+CAIRN_DECLARE_COUNTERS(BenchCounter, CAIRN_BENCH_COUNTERS);
+
+class BenchWorker final : public pmd::WorkerTask {
+public:
+    BenchWorker(const Options& options, pmd::Device& device, const net::IpAddress& local, std::uint16_t worker,
+                pmd::HeapBlock memory);
+
+    // Makes the endpoint; connects when there is a peer. `seed` is not to be guessed.
+    Status prepare(const net::IpAddress* peer, std::uint64_t seed, Instant now);
+    [[nodiscard]] bool run_turn(Instant now) noexcept override;
+    [[nodiscard]] bool finished(Instant now) const noexcept override;
+
+    [[nodiscard]] const telemetry::CounterSet<BenchCounter>& progress() const noexcept { return progress_; }
+    // Once the worker has stopped:
+    [[nodiscard]] double rate_mops() const noexcept;
+    [[nodiscard]] const telemetry::Histogram& latency_ns() const noexcept { return latency_ns_; }
+    [[nodiscard]] const erpc::Endpoint& endpoint() const noexcept { return *endpoint_; }
+    [[nodiscard]] const pmd::EthdevPort& port() const noexcept { return port_; }
+    [[nodiscard]] const roce::UdService& service() const noexcept { return service_; }
+    [[nodiscard]] bool failed() const noexcept { return failed_; }
+
+private:
+    static void serve(void* context, const erpc::Request& request);
+    static void completed(void* context, const erpc::CallResult& result);
+    static void session_changed(void* context, SessionId session, erpc::SessionEvent event, erpc::RefuseReason reason);
+    Status connect(const net::IpAddress& peer, Instant now);
+    void call(std::uint32_t index) noexcept;
+    void keep_time(Instant now) noexcept;
+
+    const Options& options_;
+    std::uint16_t worker_;
+    pmd::HeapBlock memory_;
+    pmd::EthdevPort port_;
+    rpc::MsgPool pool_;
+    roce::UdService service_;
+    roce::Sender sender_;
+    std::unique_ptr<erpc::Endpoint> endpoint_;
+    std::vector<SessionId> sessions_;
+    rpc::MsgBuffer request_{};
+    bool calls_;  // has a peer
+    bool failed_ = false;
+    std::uint32_t connected_ = 0;
+    Instant now_{};
+    Instant next_look_{};
+    Instant measured_from_ = Instant::never();
+    Instant measured_to_ = Instant::never();
+    std::uint64_t completed_ = 0;
+    std::uint64_t completed_measured_ = 0;
+    telemetry::Histogram latency_ns_;
+    telemetry::CounterSet<BenchCounter> progress_;
+};
+
+}  // namespace cairn::rpcbench

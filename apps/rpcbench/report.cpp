@@ -1,0 +1,103 @@
+#include "apps/rpcbench/report.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace cairn::rpcbench {
+
+namespace {
+
+telemetry::CounterSnapshot<BenchCounter> total_progress(Workers workers) {
+    telemetry::CounterSnapshot<BenchCounter> sum;
+    for (const auto& worker : workers) {
+        sum += worker->progress().snapshot();
+    }
+    return sum;
+}
+
+void print_line(std::string_view name, std::uint64_t value, std::string_view meaning) {
+    if (value != 0) {
+        fmt::print(stderr, "  {:<24}{:>12}  {}\n", name, value, meaning);
+    }
+}
+
+double us(const telemetry::Histogram& latency_ns, double quantile) {
+    return static_cast<double>(latency_ns.percentile(quantile)) / 1e3;
+}
+
+}  // namespace
+
+ProgressPrinter::ProgressPrinter(Workers workers) : workers_(workers), thread_([this] { run(); }) {}
+
+ProgressPrinter::~ProgressPrinter() {
+    stop_.store(true, std::memory_order_relaxed);
+    thread_.join();
+}
+
+void ProgressPrinter::run() {
+    using Clock = std::chrono::steady_clock;
+    constexpr auto kNap = std::chrono::milliseconds(20);
+    auto before = total_progress(workers_);
+    auto printed = Clock::now();
+    while (!stop_.load(std::memory_order_relaxed)) {
+        std::this_thread::sleep_for(kNap);
+        const auto now = Clock::now();
+        if (now - printed < std::chrono::seconds(1)) {
+            continue;
+        }
+        const double elapsed_us = std::chrono::duration<double, std::micro>(now - printed).count();
+        const auto progress = total_progress(workers_);
+        const auto since = progress.since(before);
+        std::fprintf(stderr, "calls %.3f M/s, served %.3f M/s, %llu failed, %llu resent\n",
+                     static_cast<double>(since.of(BenchCounter::Completed)) / elapsed_us,
+                     static_cast<double>(since.of(BenchCounter::Handled)) / elapsed_us,
+                     static_cast<unsigned long long>(progress.of(BenchCounter::Failed)),
+                     static_cast<unsigned long long>(progress.of(BenchCounter::Resent)));
+        before = progress;
+        printed = now;
+    }
+}
+
+void print_counters(Workers workers) {
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+        const BenchWorker& worker = *workers[i];
+        fmt::print(stderr, "worker {}:\n{}", i, telemetry::text_of(worker.port().counters().snapshot()));
+        for (std::size_t reason = 0; reason < port::kFrameVerdictTexts.size(); ++reason) {
+            print_line(port::kFrameVerdictTexts[reason].counter,
+                       worker.port().verdicts().of(static_cast<port::FrameVerdict>(reason)),
+                       port::kFrameVerdictTexts[reason].meaning);
+        }
+        for (std::size_t reason = 0; reason < roce::kDropReasons; ++reason) {
+            print_line(roce::kDropTexts[reason].counter, worker.service().drops().of(static_cast<roce::Drop>(reason)),
+                       roce::kDropTexts[reason].meaning);
+        }
+        for (std::size_t reason = 0; reason < erpc::kDropReasons; ++reason) {
+            print_line(erpc::kDropTexts[reason].counter, worker.endpoint().statistics().drops[reason],
+                       erpc::kDropTexts[reason].meaning);
+        }
+    }
+}
+
+void print_json(const Options& options, Workers workers) {
+    double rate_mops = 0;
+    telemetry::Histogram latency_ns;
+    std::uint64_t retransmits = 0;
+    std::uint64_t handled = 0;
+    std::uint64_t failed = 0;
+    for (const auto& worker : workers) {
+        rate_mops += worker->rate_mops();
+        latency_ns.merge(worker->latency_ns());
+        retransmits += worker->endpoint().statistics().retransmits;
+        handled += worker->endpoint().statistics().requests_handled;
+        failed += worker->endpoint().statistics().calls_failed;
+    }
+    fmt::print(
+        "{{\"system\":\"{}\",\"rate_mops\":{:.3f},\"p50_us\":{:.3f},\"p99_us\":{:.3f},\"p999_us\":{:.3f},"
+        "\"retransmits\":{},\"failed\":{},\"requests_handled\":{},\"workers\":{}}}\n",
+        options.system, rate_mops, us(latency_ns, 0.5), us(latency_ns, 0.99), us(latency_ns, 0.999), retransmits,
+        failed, handled, workers.size());
+}
+
+}  // namespace cairn::rpcbench

@@ -1,0 +1,35 @@
+// What cairn-rpcbench prints: a progress line each second, drops with their meaning, one JSON object.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <thread>
+
+#include "apps/rpcbench/bench_worker.hpp"
+
+namespace cairn::rpcbench {
+
+using Workers = std::span<const std::unique_ptr<BenchWorker>>;
+
+// Prints from a thread of its own, so that no worker waits for a terminal.
+class ProgressPrinter {
+public:
+    explicit ProgressPrinter(Workers workers);
+    ~ProgressPrinter();
+    ProgressPrinter(const ProgressPrinter&) = delete;
+    ProgressPrinter& operator=(const ProgressPrinter&) = delete;
+
+private:
+    void run();
+    Workers workers_;
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+// After the workers have stopped: counters that are not zero to stderr.
+void print_counters(Workers workers);
+// One JSON object, the last line of stdout.
+void print_json(const Options& options, Workers workers);
+
+}  // namespace cairn::rpcbench

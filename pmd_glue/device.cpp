@@ -1,0 +1,229 @@
+#include "pmd_glue/device.hpp"
+
+#include <fmt/format.h>
+#include <net/if.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "pmd_glue/exchange.hpp"
+#include "pmd_glue/flow_rules.hpp"
+
+namespace cairn::pmd {
+
+namespace {
+
+constexpr std::uint16_t kCacheMbufs = 256;
+constexpr std::uint64_t kHashFields = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;
+
+Error device_error(const DeviceFacts& facts, const char* step, int code) {
+    return Error{fmt::format("{}: {} refused: {}", facts.name, step, rte_strerror(-code)),
+                 "check the device arguments; --log-level=debug says more"};
+}
+
+// The kernel's interface knows its MTU better than a driver that never asked.
+void ask_kernel(unsigned interface_index, DeviceFacts& facts) {
+    std::array<char, IF_NAMESIZE> interface{};
+    if (interface_index == 0 || if_indextoname(interface_index, interface.data()) == nullptr) {
+        return;
+    }
+    std::ifstream file(fmt::format("/sys/class/net/{}/mtu", interface.data()));
+    std::uint16_t mtu_bytes = 0;
+    if (file >> mtu_bytes) {
+        facts.mtu_bytes = mtu_bytes;
+        facts.kernel_interface = true;
+    }
+}
+
+// An RDMA device beside the PCI function whose GID table speaks RoCE v2: the NIC's own engine is on.
+bool roce_is_on(const std::string& pci_name) {
+    namespace fs = std::filesystem;
+    std::error_code none;
+    const fs::path devices = fs::path("/sys/bus/pci/devices") / pci_name / "infiniband";
+    for (const auto& device : fs::directory_iterator(devices, none)) {
+        const fs::path types = device.path() / "ports/1/gid_attrs/types";
+        for (const auto& type : fs::directory_iterator(types, none)) {
+            std::ifstream file(type.path());
+            std::string text;
+            if (std::getline(file, text) && text.find("RoCE v2") != std::string::npos) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+Result<DeviceFacts> facts_of(std::uint16_t port_id) {
+    DeviceFacts facts;
+    std::array<char, RTE_ETH_NAME_MAX_LEN> name{};
+    rte_eth_dev_get_name_by_port(port_id, name.data());
+    facts.name = name.data();
+    rte_eth_dev_info info{};
+    const int code = rte_eth_dev_info_get(port_id, &info);
+    if (code != 0) {
+        return device_error(facts, "reading its limits", code);
+    }
+    facts.driver = info.driver_name;
+    const rte_devargs* devargs = info.device != nullptr ? rte_dev_devargs(info.device) : nullptr;
+    facts.devargs = devargs != nullptr && devargs->args != nullptr ? devargs->args : "";
+    facts.max_queues = std::min(info.max_rx_queues, info.max_tx_queues);
+    rte_eth_dev_get_mtu(port_id, &facts.mtu_bytes);
+    facts.max_mtu_bytes = info.max_mtu == UINT16_MAX ? std::uint16_t{0} : info.max_mtu;
+    ask_kernel(info.if_index, facts);
+    facts.offers_rss = (info.flow_type_rss_offloads & kHashFields) != 0;
+    facts.offers_ipv4_checksum = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0;
+    facts.offers_segments = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+    facts.roce_in_hardware = facts.driver == "mlx5_pci" && roce_is_on(facts.name);
+    return facts;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> Device::open(const DeviceConfig& config) {
+    if (rte_eth_dev_is_valid_port(config.port_id) == 0) {
+        return Error{fmt::format("port eth:{} does not exist ({} ports)", config.port_id, rte_eth_dev_count_avail()),
+                     "add a --vdev or -a argument before \"--\", or choose another --port"};
+    }
+    std::unique_ptr<Device> device(new Device(config));
+    const Status configured = device->configure();
+    if (!configured.ok()) {
+        return configured.error();
+    }
+    return device;
+}
+
+Device::Device(const DeviceConfig& config) : config_(config) {}
+
+Status Device::configure() {
+    Result<DeviceFacts> facts = facts_of(config_.port_id);
+    if (!facts.ok()) {
+        return facts.error();
+    }
+    facts_ = std::move(facts).value();
+    Result<DevicePlan> plan = plan_device(facts_, config_.wish);
+    if (!plan.ok()) {
+        return plan.error();
+    }
+    plan_ = plan.value();
+    const Status pool = make_pool();
+    if (!pool.ok()) {
+        return pool.error();
+    }
+    if (workers() > 1) {
+        Result<Exchange> made = Exchange::make(port_id(), workers());
+        if (!made.ok()) {
+            return made.error();
+        }
+        exchange_ = std::make_unique<Exchange>(std::move(made).value());
+    }
+    rte_flow_error refusal{};
+    isolated_ = plan_.isolate && rte_flow_isolate(port_id(), 1, &refusal) == 0;
+    const Status queues = set_up_queues();
+    if (!queues.ok()) {
+        return queues.error();
+    }
+    rte_ether_addr address{};
+    rte_eth_macaddr_get(port_id(), &address);
+    std::memcpy(mac_.octets.data(), address.addr_bytes, mac_.octets.size());
+    steer();
+    return Nothing{};
+}
+
+Status Device::make_pool() {
+    const auto name = fmt::format("cairn_{}", port_id());
+    pool_ = rte_pktmbuf_pool_create(name.c_str(), config_.buffers, kCacheMbufs, 0,
+                                    static_cast<std::uint16_t>(plan_.data_room_bytes + RTE_PKTMBUF_HEADROOM),
+                                    rte_eth_dev_socket_id(port_id()));
+    if (pool_ == nullptr) {
+        return Error{fmt::format("no memory for {} buffers of {} bytes", config_.buffers, plan_.data_room_bytes),
+                     "raise -m, reserve more huge pages, or lower --buffers"};
+    }
+    return Nothing{};
+}
+
+Status Device::set_up_queues() {
+    rte_eth_conf conf{};
+    if (plan_.rss) {
+        rte_eth_dev_info info{};
+        rte_eth_dev_info_get(port_id(), &info);
+        conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        conf.rx_adv_conf.rss_conf.rss_hf = kHashFields & info.flow_type_rss_offloads;
+    }
+    conf.txmode.offloads = (plan_.ipv4_checksum_offload ? RTE_ETH_TX_OFFLOAD_IPV4_CKSUM : 0U) |
+                           (plan_.segments ? RTE_ETH_TX_OFFLOAD_MULTI_SEGS : 0U);
+    if (plan_.set_mtu) {
+        conf.rxmode.mtu = plan_.link_mtu_bytes;
+    }
+    int code = rte_eth_dev_configure(port_id(), plan_.queues, plan_.queues, &conf);
+    if (code != 0) {
+        return device_error(facts_, "configuring its queues", code);
+    }
+    std::uint16_t receive_slots = config_.ring_slots;
+    std::uint16_t transmit_slots = config_.ring_slots;
+    code = rte_eth_dev_adjust_nb_rx_tx_desc(port_id(), &receive_slots, &transmit_slots);
+    const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_id()));
+    for (std::uint16_t queue = 0; code == 0 && queue < plan_.queues; ++queue) {
+        code = rte_eth_rx_queue_setup(port_id(), queue, receive_slots, socket, nullptr, pool_);
+        if (code == 0) {
+            code = rte_eth_tx_queue_setup(port_id(), queue, transmit_slots, socket, nullptr);
+        }
+    }
+    if (code != 0) {
+        return device_error(facts_, "setting up its queues", code);
+    }
+    code = rte_eth_dev_start(port_id());
+    if (code != 0) {
+        return device_error(facts_, "starting", code);
+    }
+    started_ = true;
+    return Nothing{};
+}
+
+// Offers the rules; a driver that cannot leaves telling packets apart to software, which describe() says.
+void Device::steer() {
+    rte_flow_error refusal{};
+    for (const Traffic traffic : traffic_to_steer(isolated_)) {
+        const FlowRule rule(traffic, plan_.queues);
+        if (rte_flow_create(port_id(), rule.attributes(), rule.pattern(), rule.actions(), &refusal) == nullptr) {
+            steering_ = fmt::format("no rte_flow rule for {}, told apart in software", name_of(traffic));
+            rte_flow_flush(port_id(), &refusal);
+            if (isolated_) {  // nothing at all would arrive
+                steering_ += "; port not isolated";
+                isolated_ = rte_flow_isolate(port_id(), 0, &refusal) != 0;
+            }
+            return;
+        }
+    }
+    steering_ = isolated_ ? "isolated, RoCE steered by rte_flow" : "RoCE steered by rte_flow";
+}
+
+Device::~Device() {
+    if (started_) {
+        rte_eth_dev_stop(port_id());
+        rte_eth_dev_close(port_id());
+    }
+    exchange_.reset();
+    rte_mempool_free(pool_);
+}
+
+std::uint32_t Device::buffers_in_use() const noexcept {
+    return rte_mempool_in_use_count(pool_);
+}
+
+std::string Device::describe() const {
+    const char* spread = plan_.rss ? "RSS" : "software";
+    return fmt::format("{} ({}): MTU {}, {} of {} queues{}, {} buffers of {} bytes, IPv4 checksum by {}, ICRC by software, {}",
+                       facts_.name, facts_.driver, plan_.link_mtu_bytes, plan_.queues, facts_.max_queues,
+                       workers() > 1 ? fmt::format(" for {} workers spread by {}", workers(), spread) : "",
+                       config_.buffers, plan_.data_room_bytes, plan_.ipv4_checksum_offload ? "device" : "software",
+                       steering_);
+}
+
+}  // namespace cairn::pmd

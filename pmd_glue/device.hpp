@@ -1,0 +1,64 @@
+// Device: one DPDK port, set up for RoCEv2 traffic: queues, buffer pool, offloads, steering. Its EthdevPorts,
+// one per worker, move the packets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "lib/base/result.hpp"
+#include "lib/net/address.hpp"
+#include "pmd_glue/device_plan.hpp"
+
+struct rte_mempool;
+
+namespace cairn::pmd {
+
+class Exchange;
+
+struct DeviceConfig {
+    std::uint16_t port_id = 0;
+    DeviceWish wish{};
+    std::uint16_t ring_slots = 1024;
+    std::uint32_t buffers = 16384;
+};
+
+// Opened and closed on the main thread; the workers of its ports have stopped by then.
+class Device {
+public:
+    static Result<std::unique_ptr<Device>> open(const DeviceConfig& config);
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+    ~Device();
+
+    [[nodiscard]] std::uint16_t port_id() const noexcept { return config_.port_id; }
+    [[nodiscard]] std::uint16_t workers() const noexcept { return config_.wish.workers; }
+    [[nodiscard]] const DevicePlan& plan() const noexcept { return plan_; }
+    [[nodiscard]] const std::string& name() const noexcept { return facts_.name; }
+    [[nodiscard]] const net::MacAddress& mac() const noexcept { return mac_; }
+    [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
+    // Between the workers; nullptr when there is one.
+    [[nodiscard]] Exchange* exchange() const noexcept { return exchange_.get(); }
+    [[nodiscard]] std::uint32_t buffers_in_use() const noexcept;
+    // A line for the operator: what the device does and what software does instead.
+    [[nodiscard]] std::string describe() const;
+
+private:
+    explicit Device(const DeviceConfig& config);
+    Status configure();
+    Status make_pool();
+    Status set_up_queues();
+    void steer();
+
+    DeviceConfig config_;
+    DeviceFacts facts_;
+    DevicePlan plan_;
+    net::MacAddress mac_{};
+    rte_mempool* pool_ = nullptr;
+    std::unique_ptr<Exchange> exchange_;
+    std::string steering_;
+    bool started_ = false;
+    bool isolated_ = false;
+};
+
+}  // namespace cairn::pmd

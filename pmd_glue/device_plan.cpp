@@ -1,0 +1,168 @@
+#include "pmd_glue/device_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+namespace cairn::pmd {
+
+namespace {
+
+constexpr std::uint32_t kEthernetBytes = 14;
+constexpr std::uint32_t kDefaultRoom = 2048;
+constexpr std::uint32_t kMemifSlotBytes = 2048;   // net_memif's default bsize
+constexpr std::uint32_t kAfPacketFrame = 2048;    // net_af_packet's default framesz
+constexpr std::uint32_t kXdpFrameBytes = 3498;    // a page less XDP's headroom and the skb's tail
+constexpr std::uint32_t kRoomAlignment = 64;
+
+// What DPDK's common interface does not tell of a driver.
+struct Quirk {
+    std::string_view driver;
+    bool one_queue;          // further ones need the peer's consent, or do not exist
+    bool all_queues;         // spreads what it receives over all the queues it has, polled or not
+    bool no_mtu;             // a frame may be as large as a buffer
+    bool fence_disconnects;  // see poll_fence.hpp
+    bool isolate;            // shares the NIC with the kernel
+    // The data room follows this device argument: equal to it (memif copies fastest so) or at least it
+    // (af_packet copies a whole frame unchecked).
+    std::string_view room_argument;
+    std::uint32_t room_default;
+    std::uint32_t frame_limit_bytes;  // 0: none but the MTU
+};
+
+constexpr std::array<Quirk, 5> kQuirks{{
+    {"net_memif", true, false, true, true, false, "bsize", kMemifSlotBytes, 0},
+    {"net_af_packet", false, true, false, false, false, "framesz", kAfPacketFrame, 0},
+    {"net_af_xdp", false, false, false, false, false, "", 0, kXdpFrameBytes},
+    {"net_ring", true, false, true, false, false, "", 0, 0},
+    {"mlx5_pci", false, false, false, false, true, "", 0, 0},
+}};
+constexpr Quirk kOrdinary{"", false, false, false, false, false, "", 0, 0};
+
+const Quirk& quirk_of(std::string_view driver) noexcept {
+    const auto* found =
+        std::find_if(kQuirks.begin(), kQuirks.end(), [driver](const Quirk& quirk) { return quirk.driver == driver; });
+    return found == kQuirks.end() ? kOrdinary : *found;
+}
+
+std::uint32_t rounded_up(std::uint32_t bytes) noexcept {
+    return (bytes + kRoomAlignment - 1) / kRoomAlignment * kRoomAlignment;
+}
+
+// Buffers hold a whole frame of the largest path MTU, or what the driver dictates.
+Result<std::uint32_t> choose_room(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish) {
+    const std::uint32_t frame = kEthernetBytes + ip_bytes_for(wish.path_mtu_bytes);
+    std::uint32_t room = wish.data_room_bytes != 0 ? wish.data_room_bytes : std::max(kDefaultRoom, rounded_up(frame));
+    if (quirk.room_argument.empty()) {
+        return room;
+    }
+    const std::string argument(quirk.room_argument);
+    const std::uint32_t dictated = devarg_number(facts.devargs, argument, quirk.room_default);
+    if (quirk.no_mtu && wish.data_room_bytes == 0) {
+        room = dictated;
+    }
+    if (room < dictated) {
+        return Error{fmt::format("{}: buffers of {} bytes are smaller than its {}={}", facts.name, room, argument,
+                                 dictated),
+                     fmt::format("raise --data-room to {} or lower {}", dictated, argument)};
+    }
+    if (frame > dictated) {
+        return Error{fmt::format("{}: {}={} is too small for path MTU {}, whose frames have {} bytes", facts.name,
+                                 argument, dictated, wish.path_mtu_bytes, frame),
+                     fmt::format("give {}={} or more, at both ends, or choose a smaller --path-mtu", argument,
+                                 rounded_up(frame))};
+    }
+    return room;
+}
+
+Status choose_mtu(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
+    const std::uint16_t needed = ip_bytes_for(wish.path_mtu_bytes);
+    if (quirk.frame_limit_bytes != 0 && needed + kEthernetBytes > quirk.frame_limit_bytes) {
+        return Error{fmt::format("{}: path MTU {} does not fit its frames of {} bytes", facts.name,
+                                 wish.path_mtu_bytes, quirk.frame_limit_bytes),
+                     "choose --path-mtu 2048 or less"};
+    }
+    plan.link_mtu_bytes = quirk.no_mtu ? static_cast<std::uint16_t>(plan.data_room_bytes - kEthernetBytes)
+                                       : facts.mtu_bytes;
+    if (plan.link_mtu_bytes >= needed) {
+        return Nothing{};
+    }
+    if (!facts.kernel_interface && facts.max_mtu_bytes >= needed) {
+        plan.set_mtu = true;
+        plan.link_mtu_bytes = needed;
+        return Nothing{};
+    }
+    return Error{fmt::format("{}: MTU {} is too small for path MTU {}, which needs {}", facts.name, plan.link_mtu_bytes,
+                             wish.path_mtu_bytes, needed),
+                 facts.kernel_interface
+                     ? fmt::format("ip link set its interface mtu {}, or choose a smaller --path-mtu", needed)
+                     : "choose a smaller --path-mtu"};
+}
+
+Status choose_queues(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
+    const std::uint16_t offered = std::max<std::uint16_t>(facts.max_queues, 1);
+    if (quirk.all_queues) {
+        if (offered > wish.workers) {
+            return Error{fmt::format("{}: spreads packets over {} queues, but there are {} workers", facts.name, offered,
+                                     wish.workers),
+                         fmt::format("give qpairs={} or more lcores", wish.workers)};
+        }
+        plan.queues = offered;
+        return Nothing{};
+    }
+    // Without RSS nothing would reach a second queue.
+    plan.rss = !quirk.one_queue && facts.offers_rss && offered > 1 && wish.workers > 1;
+    plan.queues = plan.rss ? std::min(wish.workers, offered) : std::uint16_t{1};
+    return Nothing{};
+}
+
+}  // namespace
+
+std::uint32_t devarg_number(const std::string& devargs, const std::string& key, std::uint32_t otherwise) {
+    std::string_view rest = devargs;
+    while (!rest.empty()) {
+        const std::string_view pair = rest.substr(0, rest.find(','));
+        rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+        if (pair.size() > key.size() && pair.starts_with(key) && pair[key.size()] == '=') {
+            std::uint32_t value = 0;
+            const std::string_view digits = pair.substr(key.size() + 1);
+            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+            return error == std::errc() && end == digits.data() + digits.size() ? value : otherwise;
+        }
+    }
+    return otherwise;
+}
+
+Result<DevicePlan> plan_device(const DeviceFacts& facts, const DeviceWish& wish) {
+    const Quirk& quirk = quirk_of(facts.driver);
+    if (facts.roce_in_hardware) {
+        return Error{fmt::format("{}: the NIC takes RoCE packets (UDP 4791) itself", facts.name),
+                     fmt::format("devlink dev param set pci/{} name enable_roce value false cmode driverinit && "
+                                 "devlink dev reload pci/{}",
+                                 facts.name, facts.name)};
+    }
+    DevicePlan plan;
+    const Result<std::uint32_t> room = choose_room(quirk, facts, wish);
+    if (!room.ok()) {
+        return room.error();
+    }
+    plan.data_room_bytes = static_cast<std::uint16_t>(std::min<std::uint32_t>(room.value(), 0xff00U));
+    const Status mtu = choose_mtu(quirk, facts, wish, plan);
+    if (!mtu.ok()) {
+        return mtu.error();
+    }
+    const Status queues = choose_queues(quirk, facts, wish, plan);
+    if (!queues.ok()) {
+        return queues.error();
+    }
+    plan.ipv4_checksum_offload = facts.offers_ipv4_checksum;
+    plan.segments = facts.offers_segments;
+    plan.isolate = quirk.isolate;
+    plan.fence_disconnects = quirk.fence_disconnects;
+    return plan;
+}
+
+}  // namespace cairn::pmd

@@ -1,0 +1,26 @@
+// How a datagram lies in an mbuf: what both directions of EthdevPort's datapath share.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <cstdint>
+
+#include "lib/port/port.hpp"
+
+namespace cairn::pmd {
+
+constexpr std::uint16_t kNoQueue = 0xffff;
+constexpr std::size_t kEthernetBytes = port::Path::kEthernetBytes;
+
+[[nodiscard]] inline rte_mbuf* mbuf_of(const port::PacketRef& packet) noexcept {
+    return static_cast<rte_mbuf*>(packet.cookie);
+}
+
+[[nodiscard]] inline std::uint16_t get16(const std::uint8_t* at) noexcept {
+    return static_cast<std::uint16_t>((at[0] << 8U) | at[1]);
+}
+[[nodiscard]] inline std::uint32_t get32(const std::uint8_t* at) noexcept {
+    return (std::uint32_t{get16(at)} << 16U) | get16(at + 2);
+}
+
+}  // namespace cairn::pmd

@@ -1,0 +1,206 @@
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "lib/wire/bth.hpp"
+#include "pmd_glue/ethdev_port.hpp"
+#include "pmd_glue/ethdev_port_layout.hpp"
+#include "pmd_glue/exchange.hpp"
+
+namespace cairn::pmd {
+
+namespace {
+
+constexpr std::uint16_t kLeastDatagram = wire::Bth::kBytes + port::kIcrcBytes;
+constexpr std::size_t kDestQpnAt = offsetof(wire::RawBth, dest_qpn);
+
+}  // namespace
+
+std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
+    std::array<rte_mbuf*, kMaxBurst> frames;
+    const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(out.size(), config_.burst));
+    const std::uint16_t got = poll_device(frames.data(), wanted);
+    std::size_t accepted = 0;
+    std::uint64_t judged = 0;  // bit per packet whose ICRC needs no second look
+    for (std::uint16_t i = 0; i < got; ++i) {
+        port::PacketRef& packet = out[accepted];
+        packet.ip_id = 0;
+        if (!accept(frames[i], packet, now)) {
+            continue;
+        }
+        if (exchange_ != nullptr && pass_to_owner(packet)) {
+            continue;
+        }
+        judged |= std::uint64_t{packet.ip_id != 0 ? 1U : 0U} << accepted;
+        ++accepted;
+    }
+    verify(out.first(accepted), judged);
+    if (accepted != 0) {
+        counters_.count(EthdevCounter::Received, accepted);
+    }
+    return accepted;
+}
+
+std::uint16_t EthdevPort::poll_device(rte_mbuf** frames, std::uint16_t wanted) noexcept {
+    std::uint16_t got = queue_ == kNoQueue ? std::uint16_t{0} : rte_eth_rx_burst(port_id_, queue_, frames, wanted);
+    if (exchange_ != nullptr) [[unlikely]] {
+        if (queue_ != kNoQueue) {
+            send_for_others();
+        }
+        got = static_cast<std::uint16_t>(
+            got + exchange_->collect(Exchange::Lane::Received, config_.worker,
+                                     {frames + got, static_cast<std::size_t>(wanted - got)}));
+    }
+    return got;
+}
+
+// False: not a datagram for the engine; the frame is dealt with.
+bool EthdevPort::accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept {
+    const auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
+    const bool v4 = bytes[12] == 0x08;
+    const std::uint8_t* ip = bytes + kEthernetBytes;
+    const std::uint32_t hash = get32(v4 ? ip + 12 : ip + 20) ^ get16(ip + (v4 ? 20 : 40));
+    port::Path* path = path_cache_[hash % kPathCache];
+    if (frame->nb_segs == 1 && path != nullptr && path->is_v4() == v4 &&
+        path->matches_received(bytes, frame->data_len)) [[likely]] {
+        hand_over(frame, *path, out);
+        return true;
+    }
+    const bool accepted = accept_slowly(frame, out, now);
+    if (accepted && out.ip_id == 0) {
+        path_cache_[hash % kPathCache] = out.path;
+    }
+    return accepted;
+}
+
+// The lower headers are known to be whole and consistent.
+void EthdevPort::hand_over(rte_mbuf* frame, const port::Path& path, port::PacketRef& out) noexcept {
+    const auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
+    const std::size_t lower = path.lower_bytes();
+    out.data = rte_pktmbuf_mtod_offset(frame, std::uint8_t*, lower);
+    out.path = const_cast<port::Path*>(&path);
+    out.cookie = frame;
+    out.len = static_cast<std::uint16_t>(get16(bytes + lower - 4) - 8U);
+    out.room = static_cast<std::uint16_t>(data_room_bytes_ - lower);
+    const std::uint8_t traffic_class = bytes[kEthernetBytes + 1];
+    out.ecn = static_cast<std::uint8_t>((path.is_v4() ? traffic_class : traffic_class >> 4U) & 3U);
+}
+
+// First frames of a peer, foreign senders, segments, neighbour discovery, and all that is wrong.
+bool EthdevPort::accept_slowly(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept {
+    frame = frame->nb_segs == 1 ? frame : in_one_piece(frame);
+    if (frame == nullptr) {
+        return false;
+    }
+    if ((frame->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_BAD) {
+        counters_.count(EthdevCounter::BadOffload);
+        rte_pktmbuf_free(frame);
+        return false;
+    }
+    const std::span<const std::uint8_t> bytes(rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->data_len);
+    const port::ParsedFrame parsed = port::parse_frame_for(device_.mac(), config_.local, bytes);
+    if (!parsed.ok()) {
+        if (parsed.reason() == port::FrameVerdict::NotRoce) {
+            on_other_frame(*frame, now);
+        }
+        verdicts_.count(parsed.reason());
+        rte_pktmbuf_free(frame);
+        return false;
+    }
+    const port::Datagram& datagram = parsed.value();
+    port::Path* path = paths_.intern(datagram.key);
+    if (path == nullptr) {
+        counters_.count(EthdevCounter::NoPath);
+        rte_pktmbuf_free(frame);
+        return false;
+    }
+    if (!path->resolved()) {  // whoever sends to us can be answered where the frame came from
+        path->resolve(device_.mac(), datagram.source_mac);
+    }
+    hand_over(frame, *path, out);
+    if (!datagram.has_path_icrc()) {  // a sender that counts its IPv4 ID up, which the ICRC covers
+        out.ip_id = datagram.ip_id != 0 ? datagram.ip_id : std::uint16_t{1};
+        out.icrc_ok = port::has_room_for_icrc(datagram) &&
+                      port::icrc_of_frame(datagram) == port::carried_icrc(datagram);
+    }
+    return true;
+}
+
+rte_mbuf* EthdevPort::in_one_piece(rte_mbuf* chain) noexcept {
+    rte_mbuf* whole = nullptr;
+    if (chain->pkt_len > data_room_bytes_) {
+        counters_.count(EthdevCounter::TooLong);
+    } else if ((whole = rte_pktmbuf_alloc(pool_)) == nullptr) {
+        counters_.count(EthdevCounter::NoBuffer);
+    } else {
+        auto* to = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(whole, static_cast<std::uint16_t>(chain->pkt_len)));
+        for (const rte_mbuf* segment = chain; segment != nullptr; segment = segment->next) {
+            std::memcpy(to, rte_pktmbuf_mtod(segment, const std::uint8_t*), segment->data_len);
+            to += segment->data_len;
+        }
+        counters_.count(EthdevCounter::Linearized);
+    }
+    rte_pktmbuf_free(chain);
+    return whole;
+}
+
+// A queue pair's number names its worker. A foreign IPv4 ID is judged again there.
+bool EthdevPort::pass_to_owner(const port::PacketRef& packet) noexcept {
+    if (packet.len < kLeastDatagram) {
+        return false;
+    }
+    const std::uint8_t* qpn = packet.data + kDestQpnAt;
+    const std::uint16_t owner = exchange_->owner_of(qpn[2]);
+    if (owner == config_.worker) {
+        return false;
+    }
+    if (exchange_->pass(Exchange::Lane::Received, config_.worker, owner, mbuf_of(packet))) {
+        counters_.count(EthdevCounter::Forwarded);
+    } else {
+        counters_.count(EthdevCounter::RingFull);
+        rte_pktmbuf_free(mbuf_of(packet));
+    }
+    return true;
+}
+
+// Second pass: the CRC chains of the burst's packets overlap.
+void EthdevPort::verify(std::span<port::PacketRef> packets, std::uint64_t already_judged) noexcept {
+    std::uint64_t bad = 0;
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+        port::PacketRef& packet = packets[i];
+        if (((already_judged >> i) & 1U) == 0) [[likely]] {
+            packet.icrc_ok = false;
+            if (packet.len >= kLeastDatagram) [[likely]] {
+                std::uint32_t carried = 0;
+                std::memcpy(&carried, packet.data + packet.len - port::kIcrcBytes, sizeof(carried));
+                packet.icrc_ok = packet.path->icrc(port::Direction::Receive, packet.data, packet.len) == carried;
+            }
+        }
+        bad += packet.icrc_ok ? 0U : 1U;
+    }
+    if (bad != 0) [[unlikely]] {
+        counters_.count(EthdevCounter::BadIcrc, bad);
+    }
+}
+
+void EthdevPort::release_burst(std::span<port::PacketRef> packets) noexcept {
+    std::array<rte_mbuf*, kMaxBurst> frames;
+    unsigned count = 0;
+    for (const port::PacketRef& packet : packets) {
+        if (packet.cookie == nullptr) {
+            continue;
+        }
+        frames[count++] = mbuf_of(packet);
+        if (count == kMaxBurst) {
+            rte_pktmbuf_free_bulk(frames.data(), count);
+            count = 0;
+        }
+    }
+    if (count != 0) {
+        rte_pktmbuf_free_bulk(frames.data(), count);
+    }
+}
+
+}  // namespace cairn::pmd

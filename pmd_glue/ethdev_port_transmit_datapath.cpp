@@ -1,0 +1,159 @@
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "lib/wire/icrc.hpp"
+#include "pmd_glue/ethdev_port.hpp"
+#include "pmd_glue/ethdev_port_layout.hpp"
+#include "pmd_glue/exchange.hpp"
+
+namespace cairn::pmd {
+
+std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instant) noexcept {
+    std::array<rte_mbuf*, kMaxBurst> frames;
+    const std::size_t count = std::min<std::size_t>(packets.size(), kMaxBurst);
+    std::size_t ready = 0;
+    while (ready < count && prepare(packets[ready])) {
+        frames[ready] = mbuf_of(packets[ready].packet);
+        ++ready;
+    }
+    for (std::size_t i = 0; i < ready; ++i) {  // in a pass of its own: the CRC chains overlap
+        add_icrc(packets[i]);
+    }
+    const std::size_t sent = send(frames.data(), ready);
+    if (sent == ready && ready < count) {  // the next one has no neighbour yet: one more lost datagram
+        counters_.count(EthdevCounter::Unresolved);
+        rte_pktmbuf_free(mbuf_of(packets[ready].packet));
+        return sent + 1;
+    }
+    return sent;
+}
+
+std::size_t EthdevPort::send(rte_mbuf** frames, std::size_t count) noexcept {
+    std::size_t sent = 0;
+    if (count == 0) {
+        return 0;
+    }
+    if (queue_ != kNoQueue) [[likely]] {
+        sent = rte_eth_tx_burst(port_id_, queue_, frames, static_cast<std::uint16_t>(count));
+    } else {
+        const auto sender = static_cast<std::uint16_t>(config_.worker % device_.plan().queues);
+        while (sent < count && exchange_->pass(Exchange::Lane::ToSend, config_.worker, sender, frames[sent])) {
+            ++sent;
+        }
+    }
+    counters_.count(EthdevCounter::Transmitted, sent);
+    return sent;
+}
+
+// What workers without a queue hand over. The device's refusal is a loss here: there is no one to ask again.
+void EthdevPort::send_for_others() noexcept {
+    std::array<rte_mbuf*, kMaxBurst> frames;
+    const std::size_t count = exchange_->collect(Exchange::Lane::ToSend, config_.worker, frames);
+    const std::size_t sent =
+        count == 0 ? 0 : rte_eth_tx_burst(port_id_, queue_, frames.data(), static_cast<std::uint16_t>(count));
+    if (sent < count) {
+        counters_.count(EthdevCounter::RingFull, count - sent);
+        rte_pktmbuf_free_bulk(frames.data() + sent, static_cast<unsigned>(count - sent));
+    }
+}
+
+// Lower headers and mbuf. False: the neighbour is not known. A packet refused by a full ring comes again and is
+// then found with its tail already in place.
+bool EthdevPort::prepare(port::TxPacket& packet) noexcept {
+    port::PacketRef& head = packet.packet;
+    const port::Path& path = *head.path;
+    if (!path.resolved()) [[unlikely]] {
+        return false;
+    }
+    rte_mbuf* frame = mbuf_of(head);
+    const std::size_t lower = path.lower_bytes();
+    path.write_lower_headers(head.data, static_cast<std::uint16_t>(head.len + packet.tail.size()));
+    frame->data_off = static_cast<std::uint16_t>(head.data - lower - static_cast<std::uint8_t*>(frame->buf_addr));
+    frame->data_len = static_cast<std::uint16_t>(head.len + lower);
+    frame->pkt_len = frame->data_len;
+    if (checksum_offload_ && path.is_v4()) {
+        std::memset(head.data - lower + kEthernetBytes + 10, 0, 2);
+        frame->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
+        frame->l2_len = kEthernetBytes;
+        frame->l3_len = 20;
+    }
+    if (!packet.tail.empty() && frame->nb_segs == 1 && !attach_tail(packet)) [[unlikely]] {
+        copy_tail(packet);
+    }
+    return true;
+}
+
+// headers | tail, in place | ICRC.
+bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
+    std::array<rte_mbuf*, 2> more;
+    if (!can_send_from(packet.tail) || rte_pktmbuf_alloc_bulk(pool_, more.data(), more.size()) != 0) {
+        return false;
+    }
+    rte_mbuf* frame = mbuf_of(packet.packet);
+    rte_mbuf* tail = more[0];
+    rte_mbuf* trailer = more[1];
+    auto* memory = const_cast<std::uint8_t*>(packet.tail.data());
+    const auto bytes = static_cast<std::uint16_t>(packet.tail.size());
+    rte_mbuf_ext_refcnt_update(tails_.get(), 1);
+    rte_pktmbuf_attach_extbuf(tail, memory, rte_mem_virt2iova(memory), bytes, tails_.get());
+    tail->data_off = 0;
+    tail->data_len = bytes;
+    // The ICRC's room behind the headers moves behind the tail.
+    frame->data_len = static_cast<std::uint16_t>(frame->data_len - port::kIcrcBytes);
+    trailer->data_len = port::kIcrcBytes;
+    frame->next = tail;
+    tail->next = trailer;
+    frame->nb_segs = 3;
+    return true;
+}
+
+void EthdevPort::copy_tail(port::TxPacket& packet) noexcept {
+    port::PacketRef& head = packet.packet;
+    CAIRN_ASSERT(head.len + packet.tail.size() <= head.room);
+    std::memcpy(head.data + head.len - port::kIcrcBytes, packet.tail.data(), packet.tail.size());
+    head.len = static_cast<std::uint16_t>(head.len + packet.tail.size());
+    packet.tail = {};
+    rte_mbuf* frame = mbuf_of(head);
+    frame->data_len = static_cast<std::uint16_t>(head.len + head.path->lower_bytes());
+    frame->pkt_len = frame->data_len;
+    counters_.count(EthdevCounter::TailCopied);
+}
+
+void EthdevPort::add_icrc(port::TxPacket& packet) noexcept {
+    const port::PacketRef& head = packet.packet;
+    rte_mbuf* frame = mbuf_of(head);
+    if (frame->nb_segs == 1) [[likely]] {
+        const std::uint32_t icrc = head.path->icrc(port::Direction::Transmit, head.data, head.len);
+        std::memcpy(head.data + head.len - port::kIcrcBytes, &icrc, sizeof(icrc));
+        return;
+    }
+    const auto whole = static_cast<std::uint16_t>(head.len + packet.tail.size());
+    const std::uint32_t headers =
+        head.path->icrc_of_headers(port::Direction::Transmit, head.data, head.len - port::kIcrcBytes, whole);
+    const std::uint32_t icrc = wire::crc32(headers, packet.tail.data(), packet.tail.size());
+    rte_mbuf* trailer = frame->next->next;
+    std::memcpy(rte_pktmbuf_mtod(trailer, void*), &icrc, sizeof(icrc));
+    frame->pkt_len = static_cast<std::uint32_t>(whole + head.path->lower_bytes());
+}
+
+std::size_t EthdevPort::allocate_burst(std::span<port::PacketRef> out) noexcept {
+    std::array<rte_mbuf*, kMaxBurst> frames;
+    const std::size_t wanted = std::min<std::size_t>(out.size(), kMaxBurst);
+    if (rte_pktmbuf_alloc_bulk(pool_, frames.data(), static_cast<unsigned>(wanted)) != 0) {
+        counters_.count(EthdevCounter::NoBuffer);
+        return 0;
+    }
+    const std::size_t lower = config_.local.is_v4() ? port::Path::kLowerBytesV4 : port::Path::kLowerBytesV6;
+    for (std::size_t i = 0; i < wanted; ++i) {
+        out[i] = {};
+        out[i].cookie = frames[i];
+        out[i].data = rte_pktmbuf_mtod_offset(frames[i], std::uint8_t*, lower);
+        out[i].room = static_cast<std::uint16_t>(data_room_bytes_ - lower);
+    }
+    return wanted;
+}
+
+}  // namespace cairn::pmd

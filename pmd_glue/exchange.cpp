@@ -1,0 +1,77 @@
+#include "pmd_glue/exchange.hpp"
+
+#include <fmt/format.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include <bit>
+#include <utility>
+
+namespace cairn::pmd {
+
+namespace {
+
+constexpr unsigned kRingFrames = 1024;
+
+}  // namespace
+
+Exchange::Exchange(std::uint16_t workers)
+    : workers_(workers),
+      mask_(std::bit_ceil(std::uint32_t{workers}) - 1),
+      rings_(std::size_t{2} * workers * workers, nullptr) {}
+
+Exchange::Exchange(Exchange&& other) noexcept
+    : workers_(other.workers_), mask_(other.mask_), rings_(std::exchange(other.rings_, {})) {}
+
+Result<Exchange> Exchange::make(std::uint16_t port_id, std::uint16_t workers) {
+    Exchange exchange(workers);
+    for (const Lane lane : {Lane::Received, Lane::ToSend}) {
+        for (std::uint16_t from = 0; from < workers; ++from) {
+            for (std::uint16_t to = 0; to < workers; ++to) {
+                if (from == to) {
+                    continue;
+                }
+                const auto name = fmt::format("cairn_{}_{}_{}_{}", port_id, static_cast<int>(lane), from, to);
+                rte_ring* made = rte_ring_create(name.c_str(), kRingFrames, static_cast<int>(rte_socket_id()),
+                                                 RING_F_SP_ENQ | RING_F_SC_DEQ);
+                if (made == nullptr) {
+                    return Error{fmt::format("no memory for the rings between {} workers: {}", workers,
+                                             rte_strerror(rte_errno)),
+                                 "raise -m, or use fewer lcores"};
+                }
+                exchange.ring(lane, from, to) = made;
+            }
+        }
+    }
+    return exchange;
+}
+
+Exchange::~Exchange() {
+    for (rte_ring* each : rings_) {
+        void* frame = nullptr;
+        while (each != nullptr && rte_ring_sc_dequeue(each, &frame) == 0) {
+            rte_pktmbuf_free(static_cast<rte_mbuf*>(frame));
+        }
+        rte_ring_free(each);
+    }
+}
+
+bool Exchange::pass(Lane lane, std::uint16_t from, std::uint16_t to, rte_mbuf* frame) noexcept {
+    return rte_ring_sp_enqueue(ring(lane, from, to), frame) == 0;
+}
+
+std::size_t Exchange::collect(Lane lane, std::uint16_t to, std::span<rte_mbuf*> out) noexcept {
+    std::size_t count = 0;
+    for (std::uint16_t from = 0; from < workers_ && count < out.size(); ++from) {
+        if (from == to) {
+            continue;
+        }
+        count += rte_ring_sc_dequeue_burst(ring(lane, from, to), reinterpret_cast<void**>(out.data() + count),
+                                           static_cast<unsigned>(out.size() - count), nullptr);
+    }
+    return count;
+}
+
+}  // namespace cairn::pmd

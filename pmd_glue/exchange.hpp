@@ -1,0 +1,51 @@
+// Exchange: frames from worker to worker, where the device cannot steer: a ring per ordered pair of workers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lib/base/result.hpp"
+
+struct rte_mbuf;
+struct rte_ring;
+
+namespace cairn::pmd {
+
+// Made on the main thread; then each (from, to) ring has one producer and one consumer thread.
+class Exchange {
+public:
+    enum class Lane : std::uint8_t { Received, ToSend };  // frames to be judged there, frames to be sent from there
+
+    static Result<Exchange> make(std::uint16_t port_id, std::uint16_t workers);
+    Exchange(Exchange&& other) noexcept;
+    Exchange& operator=(Exchange&&) = delete;
+    ~Exchange();  // frees what still lies in the rings
+
+    // False when the ring is full: the frame stays the caller's.
+    [[nodiscard]] bool pass(Lane lane, std::uint16_t from, std::uint16_t to, rte_mbuf* frame) noexcept;
+    // Frames for worker `to`, from all others, at most out.size().
+    [[nodiscard]] std::size_t collect(Lane lane, std::uint16_t to, std::span<rte_mbuf*> out) noexcept;
+
+    // The worker that owns a queue pair: its number's low bits (DESIGN 3).
+    [[nodiscard]] std::uint16_t owner_of(std::uint32_t qpn) const noexcept {
+        const auto index = static_cast<std::uint16_t>(qpn & mask_);
+        return index < workers_ ? index : std::uint16_t{0};
+    }
+    [[nodiscard]] std::uint16_t workers() const noexcept { return workers_; }
+    // Service numbers must be multiples of it, so that number + worker is owned by that worker.
+    [[nodiscard]] std::uint32_t qpn_step() const noexcept { return mask_ + 1; }
+
+private:
+    explicit Exchange(std::uint16_t workers);
+    [[nodiscard]] rte_ring*& ring(Lane lane, std::uint16_t from, std::uint16_t to) noexcept {
+        return rings_[(static_cast<std::size_t>(lane) * workers_ + from) * workers_ + to];
+    }
+
+    std::uint16_t workers_;
+    std::uint32_t mask_;
+    std::vector<rte_ring*> rings_;
+};
+
+}  // namespace cairn::pmd
