@@ -53,7 +53,8 @@ public:
     [[nodiscard]] bool matches_received(const std::uint8_t* frame, std::size_t frame_bytes) const noexcept;
 
     // The ICRC of a datagram of `udp_payload_bytes` (BTH ... ICRC) that travels here, computed over all but
-    // its last four bytes; the value is stored little-endian in those. Valid for ID 0 with DF.
+    // its last four bytes; the value is stored little-endian in those. Valid for ID 0 with DF. The 12 bytes in
+    // front of `bth` must be readable.
     [[nodiscard]] std::uint32_t icrc(Direction direction, const std::uint8_t* bth,
                                      std::uint16_t udp_payload_bytes) noexcept;
 

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "lib/port/path.hpp"
+#include "lib/wire/crc32_short.hpp"
 #include "lib/wire/icrc.hpp"
 
 namespace cairn::port {
@@ -147,9 +148,12 @@ std::uint32_t Path::icrc_of_headers(Direction direction, const std::uint8_t* bth
                                     std::uint16_t udp_payload_bytes) noexcept {
     std::uint32_t bth_word = 0;
     std::memcpy(&bth_word, bth, sizeof(bth_word));
-    const std::uint32_t prefix = icrc_prefix(direction, bth_word, udp_payload_bytes);
     // As wire::icrc_finish, from the state behind the first word on.
-    return wire::crc32(prefix ^ (bth[kBeforeMask] ^ 0xffU), bth + kBeforeMask, header_bytes - kBeforeMask);
+    const std::uint32_t state =
+        icrc_prefix(direction, bth_word, udp_payload_bytes) ^ (bth[kBeforeMask] ^ std::uint32_t{0xff});
+    const std::size_t count = header_bytes - kBeforeMask;
+    return wire::is_short(count) ? wire::crc32_short(state, bth + kBeforeMask, count)
+                                 : wire::crc32(state, bth + kBeforeMask, count);
 }
 
 std::uint32_t Path::icrc(Direction direction, const std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept {

@@ -1,0 +1,40 @@
+// Copying of short messages without a call: most are a few words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace cairn {
+
+// As memcpy. Up to 64 bytes go as overlapping fixed-size moves, which compilers turn into plain loads and stores.
+inline void copy_bytes(std::uint8_t* to, const std::uint8_t* from, std::size_t count) noexcept {
+    const auto ends = [to, from, count]<std::size_t kBytes>() noexcept {
+        struct Piece {
+            std::uint8_t bytes[kBytes];
+        };
+        Piece first;
+        Piece last;
+        std::memcpy(&first, from, kBytes);
+        std::memcpy(&last, from + count - kBytes, kBytes);
+        std::memcpy(to, &first, kBytes);
+        std::memcpy(to + count - kBytes, &last, kBytes);
+    };
+    if (count >= 16 && count <= 32) {
+        ends.template operator()<16>();
+    } else if (count > 32 && count <= 64) {
+        ends.template operator()<32>();
+    } else if (count > 64) {
+        std::memcpy(to, from, count);
+    } else if (count >= 8) {
+        ends.template operator()<8>();
+    } else if (count >= 4) {
+        ends.template operator()<4>();
+    } else if (count >= 2) {
+        ends.template operator()<2>();
+    } else if (count == 1) {
+        *to = *from;
+    }
+}
+
+}  // namespace cairn
