@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "lib/port/port.hpp"
 #include "lib/roce/drops.hpp"
@@ -32,17 +34,26 @@ public:
     // Gives an unneeded buffer back.
     void give_back(const port::PacketRef& buffer) noexcept;
 
-    // Queues a datagram whose `path`, `data` and `len` are set. With a full queue even after a flush the
-    // packet is dropped and counted: to the protocol above it is one more lost datagram.
-    void send(const port::PacketRef& packet, Instant now) noexcept {
-        if (queued_ == burst_) {
+    // Queues the datagram of `len` bytes (BTH ... ICRC, less the tail) that lies at buffer.data; `tail` as in
+    // TxPacket. With a full queue even after a flush the packet is dropped and counted: to the protocol above it
+    // is one more lost datagram.
+    void send(const port::PacketRef& buffer, port::Path* path, std::size_t len, std::span<const std::uint8_t> tail,
+              Instant now) noexcept {
+        if (queued_ >= burst_ && queued_ % burst_ == 0) [[unlikely]] {
             flush(now);
         }
-        if (queued_ == kQueuePackets) {
-            drop(packet);
+        if (queued_ == kQueuePackets) [[unlikely]] {
+            drop(buffer);
             return;
         }
-        queue_[queued_++].packet = packet;
+        // Field by field: the whole struct was written piece by piece just now and would not be forwarded.
+        port::TxPacket& queued = queue_[queued_++];
+        queued.packet.data = buffer.data;
+        queued.packet.path = path;
+        queued.packet.cookie = buffer.cookie;
+        queued.packet.len = static_cast<std::uint16_t>(len);
+        queued.packet.room = buffer.room;
+        queued.tail = tail;
     }
     // Hands what is queued to the port; what it does not take stays queued, in order.
     void flush(Instant now) noexcept;

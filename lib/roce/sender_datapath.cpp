@@ -40,7 +40,7 @@ void Sender::flush(Instant now) noexcept {
         const std::size_t offered = std::min(burst_, queued_ - sent);
         const std::size_t taken = port_.transmit_burst(std::span(queue_).subspan(sent, offered), now);
         sent += taken;
-        if (taken < offered) {
+        if (taken == 0) {
             break;
         }
     }

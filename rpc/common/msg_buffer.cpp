@@ -14,7 +14,15 @@ constexpr std::uint32_t bytes_behind(std::uint32_t data_bytes) noexcept {
 }
 static_assert(kFrontBytes + kMaxMessageBytes + bytes_behind(kMaxMessageBytes) <= mem::BufferPool::kLargestBytes);
 
+std::span<std::uint8_t> aligned(std::span<std::uint8_t> region) noexcept {
+    const std::size_t over = reinterpret_cast<std::uintptr_t>(region.data()) % mem::BufferPool::kSmallestBytes;
+    const std::size_t gap = over == 0 ? 0 : mem::BufferPool::kSmallestBytes - over;
+    return region.subspan(gap < region.size() ? gap : region.size());
+}
+
 }  // namespace
+
+MsgPool::MsgPool(std::span<std::uint8_t> region) : pool_(aligned(region)) {}
 
 MsgBuffer MsgPool::allocate(std::uint32_t capacity_bytes) noexcept {
     if (capacity_bytes > kMaxMessageBytes) {

@@ -29,7 +29,7 @@ struct MsgBuffer {
 // an invalid MsgBuffer. One thread.
 class MsgPool {
 public:
-    explicit MsgPool(std::span<std::uint8_t> region) : pool_(region) {}
+    explicit MsgPool(std::span<std::uint8_t> region);
 
     // A buffer that holds `capacity_bytes`; `bytes` is set to that.
     [[nodiscard]] MsgBuffer allocate(std::uint32_t capacity_bytes) noexcept;

@@ -1,7 +1,7 @@
 // The client's side of a call: slots, credits, backlog, requests out, responses in.
 #include <bit>
-#include <cstring>
 
+#include "lib/base/copy.hpp"
 #include "rpc/erpc/endpoint.hpp"
 #include "rpc/erpc/judge.hpp"
 
@@ -13,28 +13,30 @@ constexpr std::uint8_t bit_of(std::uint32_t slot_index) noexcept {
     return static_cast<std::uint8_t>(1U << slot_index);
 }
 
+// Into the caller's buffer, where `response` then lies.
+CallStatus take_response(rpc::MsgBuffer& into, std::span<const std::uint8_t>& response) noexcept {
+    if (response.size() > into.capacity) {
+        response = {};
+        return CallStatus::ResponseTooLong;
+    }
+    copy_bytes(into.data, response.data(), response.size());
+    into.bytes = static_cast<std::uint32_t>(response.size());
+    response = into.span();
+    return CallStatus::Ok;
+}
+
 }  // namespace
 
-ClientSlot& Endpoint::client_slot(std::uint32_t slot_id) noexcept {
-    return (*sessions_[slot_id / kSlotsPerSession].client_slots)[slot_id % kSlotsPerSession];
-}
-
-void Endpoint::link_newest(std::uint32_t slot_id) noexcept {
-    ClientSlot& slot = client_slot(slot_id);
+void Endpoint::link_newest(ClientSlot& slot) noexcept {
     slot.older = newest_sent_;
-    slot.newer = kNone;
-    if (newest_sent_ != kNone) {
-        client_slot(newest_sent_).newer = slot_id;
-    } else {
-        oldest_sent_ = slot_id;
-    }
-    newest_sent_ = slot_id;
+    slot.newer = nullptr;
+    (newest_sent_ != nullptr ? newest_sent_->newer : oldest_sent_) = &slot;
+    newest_sent_ = &slot;
 }
 
-void Endpoint::unlink(std::uint32_t slot_id) noexcept {
-    const ClientSlot& slot = client_slot(slot_id);
-    (slot.older != kNone ? client_slot(slot.older).newer : oldest_sent_) = slot.newer;
-    (slot.newer != kNone ? client_slot(slot.newer).older : newest_sent_) = slot.older;
+void Endpoint::unlink(ClientSlot& slot) noexcept {
+    (slot.older != nullptr ? slot.older->newer : oldest_sent_) = slot.newer;
+    (slot.newer != nullptr ? slot.newer->older : newest_sent_) = slot.older;
 }
 
 Posted Endpoint::post(SessionId session_id, const Call& call, Instant now) noexcept {
@@ -104,7 +106,7 @@ void Endpoint::send_request(Session& session, std::uint32_t slot_index, Instant 
     const Call& call = calls_[slot.call].call;
     slot.last_sent = now;
     slot.sends = static_cast<std::uint8_t>(slot.sends < 255 ? slot.sends + 1 : 255);
-    link_newest(session.self.value * kSlotsPerSession + slot_index);
+    link_newest(slot);
     const port::PacketRef buffer = sender_.take();
     if (buffer.cookie == nullptr) {
         statistics_.count(Drop::NoBuffer);
@@ -116,7 +118,7 @@ void Endpoint::send_request(Session& session, std::uint32_t slot_index, Instant 
     header.session = session.remote;
     header.type = PacketType::Request;
     header.request_number = slot.request_number;
-    sender_.send(compose(session, buffer, header, call.request), now);
+    send_packet(session, buffer, header, call.request, now);
 }
 
 void Endpoint::on_response(Session& session, const roce::UdDatagram& datagram, const Header& header,
@@ -145,8 +147,11 @@ void Endpoint::complete(Session& session, std::uint32_t slot_index, CallStatus s
     ClientSlot& slot = (*session.client_slots)[slot_index];
     const std::uint32_t call = slot.call;
     const Duration latency = slot.sends == 0 ? Duration{} : now - slot.first_sent;
+    if (slot.sends > 1 || status != CallStatus::Ok) [[unlikely]] {
+        settle(calls_[call].call.request);  // a copy of the request may still wait for the device
+    }
     if (slot.sends != 0) {
-        unlink(session.self.value * kSlotsPerSession + slot_index);
+        unlink(slot);
         ++session.credits;
         CAIRN_ASSERT(session.credits <= session.credits_max);
     }
@@ -162,28 +167,27 @@ void Endpoint::complete(Session& session, std::uint32_t slot_index, CallStatus s
 void Endpoint::finish_call(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
                            Duration latency) noexcept {
     PendingCall& pending = calls_[index];
-    const Call call = pending.call;
+    const Call& call = pending.call;
+    --calls_pending_;
+    calls_with_deadline_ -= call.deadline < Instant::never() ? 1U : 0U;
+    if (call.response != nullptr && status == CallStatus::Ok) {
+        status = take_response(*call.response, response);
+    }
+    if (status != CallStatus::Ok) {
+        ++statistics_.calls_failed;
+    } else if (telemetry::Histogram* kept = handlers_[call.type].latency_ns.get(); kept != nullptr) {
+        kept->record(static_cast<std::uint64_t>(latency.ns));
+    }
+    const Completion completion = call.completion;
+    void* const context = call.context;
+    const CallResult result{status, response, latency, call.tag};
+    // From here on the completion may post, which takes this very entry.
     pending.used = false;
     ++pending.generation;
     pending.next = free_call_;
     free_call_ = index;
-    --calls_pending_;
-    calls_with_deadline_ -= call.deadline < Instant::never() ? 1U : 0U;
-    if (call.response != nullptr && status == CallStatus::Ok) {
-        if (response.size() > call.response->capacity) {
-            status = CallStatus::ResponseTooLong;
-            response = {};
-        } else {
-            if (!response.empty()) {
-                std::memcpy(call.response->data, response.data(), response.size());
-            }
-            call.response->bytes = static_cast<std::uint32_t>(response.size());
-            response = call.response->span();
-        }
-    }
-    statistics_.calls_failed += status == CallStatus::Ok ? 0 : 1;
-    if (call.completion != nullptr) {
-        call.completion(call.context, {status, response, latency, call.tag});
+    if (completion != nullptr) {
+        completion(context, result);
     }
 }
 

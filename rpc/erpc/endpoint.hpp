@@ -13,68 +13,14 @@
 #include "lib/base/time.hpp"
 #include "lib/roce/sender.hpp"
 #include "lib/roce/ud.hpp"
+#include "lib/telemetry/histogram.hpp"
 #include "rpc/common/msg_buffer.hpp"
-#include "rpc/erpc/control.hpp"
+#include "rpc/erpc/call.hpp"
 #include "rpc/erpc/drops.hpp"
 #include "rpc/erpc/header.hpp"
 #include "rpc/erpc/session.hpp"
 
 namespace cairn::erpc {
-
-enum class CallStatus : std::uint8_t { Ok, DeadlinePassed, Cancelled, Disconnected, PeerLost, ResponseTooLong };
-
-// How a call ended. `response` lies in the receive buffer (or in the call's response buffer when it gave
-// one) and is valid until the callback returns.
-struct CallResult {
-    CallStatus status = CallStatus::Ok;
-    std::span<const std::uint8_t> response{};
-    Duration latency{};
-    std::uint64_t tag = 0;
-};
-
-using Completion = void (*)(void* context, const CallResult& result);
-
-// One call. `request` must stay as it is until the completion runs: it may be sent again.
-struct Call {
-    std::uint8_t type = 0;
-    std::span<const std::uint8_t> request{};
-    rpc::MsgBuffer* response = nullptr;  // copied here when given; `bytes` is set
-    Completion completion = nullptr;
-    void* context = nullptr;
-    std::uint64_t tag = 0;
-    Instant deadline = Instant::never();
-};
-
-using CallId = std::uint64_t;  // 0: none
-
-enum class PostVerdict : std::uint8_t { Posted, NoSuchSession, Full, TooLong };
-struct Posted {
-    PostVerdict verdict = PostVerdict::Posted;
-    CallId id = 0;
-};
-
-class Endpoint;
-
-// Names a request to answer later; goes stale without harm when its session ends.
-struct RequestHandle {
-    SessionId session{};
-    std::uint64_t request_number = 0;
-};
-
-// A request as its handler sees it. The payload is in the receive buffer: valid until the handler returns.
-struct Request {
-    Endpoint& endpoint;
-    RequestHandle handle;
-    std::uint8_t type;
-    std::span<const std::uint8_t> payload;
-    Instant now;
-};
-
-// Answers at once (Endpoint::reserve, then respond) or keeps `handle` and answers later.
-using Handler = void (*)(void* context, const Request& request);
-
-enum class SessionEvent : std::uint8_t { Connected, Refused, Disconnected, PeerLost };
-using SessionCallback = void (*)(void* context, SessionId session, SessionEvent event, RefuseReason reason);
 
 struct EndpointConfig {
     roce::UdQpConfig qp{};
@@ -117,10 +63,17 @@ public:
     void on_timeout(Instant now) noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept;
 
+    // Keeps a histogram of the latencies (ns) of calls of this type from now on; allocates it.
+    void keep_latency(std::uint8_t type);
+    // nullptr: not kept.
+    [[nodiscard]] const telemetry::Histogram* latency_ns(std::uint8_t type) const noexcept {
+        return handlers_[type].latency_ns.get();
+    }
+
     [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
     [[nodiscard]] Qpn qpn() const noexcept { return qp_->config().qpn; }
     [[nodiscard]] std::uint32_t max_message_bytes() const noexcept { return max_message_bytes_; }
-    [[nodiscard]] std::uint32_t sessions_open() const noexcept { return sessions_open_; }
+    [[nodiscard]] std::uint32_t sessions_open() const noexcept { return static_cast<std::uint32_t>(open_sessions_.size()); }
     [[nodiscard]] std::uint32_t calls_pending() const noexcept { return calls_pending_; }
     // Asserts what must hold between any two events: credits, slots, lists.
     void check_invariants() const noexcept;
@@ -134,9 +87,10 @@ private:
         std::uint8_t slot = 0xff;  // 0xff: in the backlog
         bool used = false;
     };
-    struct HandlerEntry {
+    struct TypeEntry {
         Handler function = nullptr;
         void* context = nullptr;
+        std::unique_ptr<telemetry::Histogram> latency_ns;
     };
 
     Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgPool& pool);
@@ -144,8 +98,9 @@ private:
     // receive_datapath.cpp
     void on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     [[nodiscard]] bool injected_loss() noexcept;
-    port::PacketRef compose(Session& session, port::PacketRef buffer, const Header& header,
-                            std::span<const std::uint8_t> payload) noexcept;
+    void send_packet(Session& session, const port::PacketRef& buffer, const Header& header,
+                     std::span<const std::uint8_t> payload, Instant now) noexcept;
+    void settle(std::span<const std::uint8_t> payload) noexcept;
     // client_datapath.cpp
     void on_response(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void start(Session& session, std::uint32_t call, Instant now) noexcept;
@@ -158,12 +113,11 @@ private:
     void refill_slots(Session& session, Instant now) noexcept;
     void serve_stall_queue(Instant now) noexcept;
     void stall(Session& session, std::uint32_t slot_index) noexcept;
-    void link_newest(std::uint32_t slot_id) noexcept;
-    void unlink(std::uint32_t slot_id) noexcept;
-    [[nodiscard]] ClientSlot& client_slot(std::uint32_t slot_id) noexcept;
+    void link_newest(ClientSlot& slot) noexcept;
+    void unlink(ClientSlot& slot) noexcept;
     // server_datapath.cpp
     void on_request(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
-    void send_response(Session& session, ServerSlot& slot, port::PacketRef buffer, Instant now) noexcept;
+    void send_response(Session& session, ServerSlot& slot, const port::PacketRef& buffer, Instant now) noexcept;
     [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;
     // session_control.cpp
     void on_control(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
@@ -190,12 +144,11 @@ private:
     roce::UdService* service_ = nullptr;
     roce::UdQp* qp_ = nullptr;
     std::uint32_t max_message_bytes_ = 0;
-    std::uint32_t sessions_open_ = 0;
     std::uint32_t calls_pending_ = 0;
     std::uint32_t calls_with_deadline_ = 0;
     std::uint32_t free_call_ = kNone;
-    std::uint32_t oldest_sent_ = kNone;  // sent slots in order of their last sending
-    std::uint32_t newest_sent_ = kNone;
+    ClientSlot* oldest_sent_ = nullptr;  // sent slots in order of their last sending
+    ClientSlot* newest_sent_ = nullptr;
     std::uint64_t random_state_;
     Instant next_scan_{};
     Instant next_session_scan_{};
@@ -204,9 +157,10 @@ private:
     port::PacketRef* reply_buffer_ = nullptr;  // the request under the running handler
     const ServerSlot* reply_slot_ = nullptr;
     Statistics statistics_;
-    std::array<HandlerEntry, kRequestTypes> handlers_{};
+    std::array<TypeEntry, kRequestTypes> handlers_{};
     std::vector<Session> sessions_;
-    std::vector<std::uint32_t> free_sessions_;
+    std::vector<std::uint16_t> free_sessions_;
+    std::vector<std::uint16_t> open_sessions_;  // in no order; Session::place says where
     std::vector<PendingCall> calls_;
     std::vector<std::uint32_t> stall_queue_;                          // sessions with stalled slots, oldest first
     std::unordered_map<std::uint64_t, std::uint32_t> server_tokens_;  // control path only

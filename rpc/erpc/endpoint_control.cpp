@@ -47,13 +47,14 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
       calls_(config.calls_max) {
     for (std::uint32_t i = config.sessions_max; i-- > 0;) {
         sessions_[i].self = SessionId{static_cast<std::uint16_t>(i)};
-        free_sessions_.push_back(i);
+        free_sessions_.push_back(static_cast<std::uint16_t>(i));
     }
     for (std::uint32_t i = 0; i < config.calls_max; ++i) {
         calls_[i].next = i + 1 < config.calls_max ? i + 1 : kNone;
     }
     free_call_ = 0;
     stall_queue_.reserve(config.sessions_max);
+    open_sessions_.reserve(config.sessions_max);
     server_tokens_.reserve(config.sessions_max);
 }
 
@@ -74,7 +75,12 @@ Endpoint::~Endpoint() {
 }
 
 void Endpoint::set_handler(std::uint8_t type, Handler handler, void* context) noexcept {
-    handlers_[type] = {handler, context};
+    handlers_[type].function = handler;
+    handlers_[type].context = context;
+}
+
+void Endpoint::keep_latency(std::uint8_t type) {
+    handlers_[type].latency_ns = std::make_unique<telemetry::Histogram>();
 }
 
 void Endpoint::set_session_callback(SessionCallback callback, void* context) noexcept {
@@ -97,6 +103,7 @@ Result<SessionId> Endpoint::connect(const roce::UdAddress& peer, Instant now) {
     const std::uint64_t first = first_request_number(session->token);
     for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
         (*session->client_slots)[i].request_number = first + kSlotsPerSession + i;
+        (*session->client_slots)[i].session = session->self.value;
     }
     send_control(*session, ControlType::Connect, now);
     return session->self;
@@ -129,7 +136,8 @@ Session* Endpoint::allocate_session(const roce::UdAddress& peer, std::uint64_t t
     session.header = qp_->make_header(peer);
     session.last_heard = session.opened = now;
     peer.path->pin();
-    ++sessions_open_;
+    session.place = static_cast<std::uint16_t>(open_sessions_.size());
+    open_sessions_.push_back(self.value);
     next_session_scan_ = std::min(next_session_scan_, now + kControlRetry);
     return &session;
 }
@@ -144,6 +152,7 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
     } else {
         server_tokens_.erase(session.token);
         for (ServerSlot& slot : *session.server_slots) {
+            settle(slot.response.span());
             pool_.release(slot.response);
         }
     }
@@ -152,7 +161,9 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
     session.server_slots.reset();
     session.peer.path->unpin();
     free_sessions_.push_back(session.self.value);
-    --sessions_open_;
+    sessions_[open_sessions_.back()].place = session.place;
+    open_sessions_[session.place] = open_sessions_.back();
+    open_sessions_.pop_back();
     statistics_.peers_lost += event == SessionEvent::PeerLost ? 1 : 0;
     if (session_callback_ != nullptr && client) {
         session_callback_(session_context_, session.self, event, reason);
@@ -200,7 +211,7 @@ void Endpoint::check_invariants() const noexcept {
             ++calls;
         }
     }
-    CAIRN_ASSERT(open == sessions_open_ && calls == calls_pending_);
+    CAIRN_ASSERT(open == open_sessions_.size() && calls == calls_pending_);
 }
 
 }  // namespace cairn::erpc

@@ -31,6 +31,8 @@ struct RawHeader {
     [[nodiscard]] bool well_formed() const noexcept {
         return version == kHeaderVersion && kind <= 1 && (request_and_magic.get() & 0xfU) == kMagic;
     }
+    // The same bytes as two numbers, which read and write faster than ten.
+    [[nodiscard]] std::array<Be64, 2> words() const noexcept { return std::bit_cast<std::array<Be64, 2>>(*this); }
 };
 static_assert(sizeof(RawHeader) == 16 && alignof(RawHeader) == 1);
 
@@ -45,14 +47,16 @@ struct Header {
 
     // `raw` must be well_formed().
     [[nodiscard]] static Header parse(const RawHeader& raw) noexcept {
+        const std::uint64_t first = raw.words()[0].get();
+        const std::uint64_t second = raw.words()[1].get();
         Header header;
-        header.kind = static_cast<Kind>(raw.kind);
-        header.request_type = raw.request_type;
-        header.message_bytes = raw.message_bytes.get();
-        header.session = SessionId{raw.session.get()};
-        header.type = static_cast<PacketType>(raw.type_and_number.get() >> 14U);
-        header.packet_number = raw.type_and_number.get() & 0x3fffU;
-        header.request_number = raw.request_and_magic.get() >> 4U;
+        header.kind = static_cast<Kind>((first >> 48U) & 0xffU);
+        header.request_type = static_cast<std::uint8_t>(first >> 40U);
+        header.message_bytes = static_cast<std::uint32_t>(first >> 16U) & 0xffffffU;
+        header.session = SessionId{static_cast<std::uint16_t>(first)};
+        header.type = static_cast<PacketType>(second >> 62U);
+        header.packet_number = static_cast<std::uint16_t>((second >> 48U) & 0x3fffU);
+        header.request_number = (second >> 4U) & kRequestNumberMask;
         return header;
     }
     // Two eight-byte stores: the ICRC is computed over these bytes soon after.

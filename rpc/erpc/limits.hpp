@@ -13,6 +13,7 @@ constexpr std::uint32_t kDefaultCredits = 32;  // packets in flight per session
 constexpr std::uint32_t kMaxCredits = 128;
 constexpr std::uint32_t kMaxSessions = 32768;  // per endpoint; session numbers are 16 bits on the wire
 constexpr std::uint32_t kRequestTypes = 256;
+constexpr std::uint32_t kTailBytes = 1024;  // payloads from here on are sent from where they lie, if the port can
 constexpr std::uint64_t kRequestNumberMask = (std::uint64_t{1} << 44U) - 1;
 
 constexpr Duration kRtoMin = microseconds(1000);  // below it, a preempted peer looks like loss

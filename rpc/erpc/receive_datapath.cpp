@@ -1,6 +1,8 @@
 // What every packet passes: form, session, peer; and how every packet is composed.
+#include <cstddef>
 #include <cstring>
 
+#include "lib/base/copy.hpp"
 #include "rpc/erpc/endpoint.hpp"
 
 namespace cairn::erpc {
@@ -70,24 +72,37 @@ void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, I
     }
 }
 
-port::PacketRef Endpoint::compose(Session& session, port::PacketRef buffer, const Header& header,
-                                  std::span<const std::uint8_t> payload) noexcept {
-    constexpr std::size_t kHeaders = sizeof(roce::RawUd) + sizeof(RawHeader);
-    const auto pad = static_cast<std::uint8_t>((4U - (payload.size() & 3U)) & 3U);
-    CAIRN_ASSERT(kHeaders + payload.size() + pad + port::kIcrcBytes <= buffer.room);
-    // The payload first: it may lie in this very buffer, behind the request that it answers.
-    if (!payload.empty()) {
-        std::memmove(buffer.data + kHeaders, payload.data(), payload.size());
+// Before memory that was perhaps sent in place changes hands.
+void Endpoint::settle(std::span<const std::uint8_t> payload) noexcept {
+    if (payload.size() >= kTailBytes) {
+        sender_.carrier().settle_tails();
     }
-    auto& ud = *reinterpret_cast<roce::RawUd*>(buffer.data);
-    std::memcpy(&ud, &session.header, sizeof(ud));
-    ud.bth.flags = static_cast<std::uint8_t>(ud.bth.flags | (pad << 4U));
-    ud.bth.psn.set(qp_->next_psn().value());
-    header.emit(*reinterpret_cast<RawHeader*>(buffer.data + sizeof(roce::RawUd)));
-    std::memset(buffer.data + kHeaders + payload.size(), 0, pad);
-    buffer.path = session.peer.path;
-    buffer.len = static_cast<std::uint16_t>(kHeaders + payload.size() + pad + port::kIcrcBytes);
-    return buffer;
+}
+
+// BTH, DETH and our header from the session's template, the payload behind them: copied, or sent from where it
+// lies when that is cheaper and the port can.
+void Endpoint::send_packet(Session& session, const port::PacketRef& buffer, const Header& header,
+                           std::span<const std::uint8_t> payload, Instant now) noexcept {
+    constexpr std::size_t kHeaders = sizeof(roce::RawUd) + sizeof(RawHeader);
+    const std::size_t bytes = payload.size();
+    const auto pad = static_cast<std::uint32_t>((0 - bytes) & 3U);
+    const bool in_place = bytes >= kTailBytes && pad == 0 && sender_.carrier().can_send_from(payload);
+    CAIRN_ASSERT(kHeaders + bytes + pad + port::kIcrcBytes <= buffer.room);
+    std::uint8_t* const at = buffer.data;
+    std::memcpy(at, &session.header, sizeof(session.header));
+    const Be32 psn_word{qp_->next_psn().value()};  // AckReq and reserved bits 0
+    std::memcpy(at + offsetof(wire::RawBth, ack_req), &psn_word, sizeof(psn_word));
+    header.emit(*reinterpret_cast<RawHeader*>(at + sizeof(roce::RawUd)));
+    if (pad != 0) {
+        at[offsetof(wire::RawBth, flags)] = static_cast<std::uint8_t>(session.header.bth.flags | (pad << 4U));
+        std::memset(at + kHeaders + bytes + pad - 4, 0, 4);
+    }
+    if (in_place) [[unlikely]] {
+        sender_.send(buffer, session.peer.path, kHeaders + port::kIcrcBytes, payload, now);
+        return;
+    }
+    copy_bytes(at + kHeaders, payload.data(), bytes);
+    sender_.send(buffer, session.peer.path, kHeaders + bytes + pad + port::kIcrcBytes, {}, now);
 }
 
 }  // namespace cairn::erpc

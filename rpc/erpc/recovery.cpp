@@ -22,32 +22,32 @@ void Endpoint::on_timeout(Instant now) noexcept {
 }
 
 Instant Endpoint::next_deadline() const noexcept {
-    if (oldest_sent_ != kNone || calls_with_deadline_ != 0) {
+    if (oldest_sent_ != nullptr || calls_with_deadline_ != 0) {
         return next_scan_;
     }
-    return sessions_open_ != 0 ? std::max(next_session_scan_, next_scan_) : Instant::never();
+    return !open_sessions_.empty() ? std::max(next_session_scan_, next_scan_) : Instant::never();
 }
 
 // The list is in order of last sending: behind the first slot younger than the least timeout nothing is due.
 void Endpoint::scan_losses(Instant now) noexcept {
-    const std::uint32_t last = newest_sent_;
-    for (std::uint32_t id = oldest_sent_; id != kNone;) {
-        ClientSlot& slot = client_slot(id);
-        const std::uint32_t next = slot.newer;
-        const Duration waited = now - slot.last_sent;
+    const ClientSlot* const last = newest_sent_;
+    for (ClientSlot* slot = oldest_sent_; slot != nullptr;) {
+        ClientSlot* const next = slot->newer;
+        const Duration waited = now - slot->last_sent;
         if (waited < kRtoMin) {
             break;
         }
-        Session& session = sessions_[id / kSlotsPerSession];
-        if (waited >= session.rto(slot.sends)) {
-            unlink(id);
+        Session& session = sessions_[slot->session];
+        const bool was_last = slot == last;
+        if (waited >= session.rto(slot->sends)) {
+            unlink(*slot);
             ++statistics_.retransmits;
-            send_request(session, id % kSlotsPerSession, now);
+            send_request(session, slot->index(), now);
         }
-        if (id == last) {
+        if (was_last) {
             break;  // those behind it were resent just now
         }
-        id = next;
+        slot = next;
     }
 }
 
@@ -59,10 +59,11 @@ void Endpoint::scan_deadlines(Instant now) noexcept {
     }
 }
 
+// Backwards: a session that ends makes room for the last one, which was looked at already.
 void Endpoint::scan_sessions(Instant now) noexcept {
-    for (Session& session : sessions_) {
-        if (session.state != SessionState::Free) {
-            supervise(session, now);
+    for (std::size_t i = open_sessions_.size(); i-- > 0;) {
+        if (i < open_sessions_.size()) {
+            supervise(sessions_[open_sessions_[i]], now);
         }
     }
 }

@@ -13,6 +13,7 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
             break;
         case RequestVerdict::Resend:
             ++statistics_.responses_resent;
+            slot.resent = true;
             send_response(session, slot, *datagram.packet, now);
             datagram.packet->cookie = nullptr;
             return;
@@ -29,10 +30,15 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
             statistics_.count(Drop::BadSize);
             return;
     }
-    const HandlerEntry& handler = handlers_[header.request_type];
+    const TypeEntry& handler = handlers_[header.request_type];
     if (handler.function == nullptr) {
         statistics_.count(Drop::NoHandler);
         return;
+    }
+    // Without resending and skipping, the client's next request proves that it read the last answer.
+    if (slot.resent || header.request_number != slot.request_number + kSlotsPerSession) [[unlikely]] {
+        settle(slot.response.span());
+        slot.resent = false;
     }
     slot.request_number = header.request_number;
     slot.request_type = header.request_type;
@@ -96,14 +102,15 @@ bool Endpoint::respond(const RequestHandle& handle, Instant now) noexcept {
     return true;
 }
 
-void Endpoint::send_response(Session& session, ServerSlot& slot, port::PacketRef buffer, Instant now) noexcept {
+void Endpoint::send_response(Session& session, ServerSlot& slot, const port::PacketRef& buffer,
+                             Instant now) noexcept {
     Header header;
     header.request_type = slot.request_type;
     header.message_bytes = slot.response.bytes;
     header.session = session.remote;
     header.type = PacketType::Response;
     header.request_number = slot.request_number;
-    sender_.send(compose(session, buffer, header, slot.response.span()), now);
+    send_packet(session, buffer, header, slot.response.span(), now);
 }
 
 }  // namespace cairn::erpc

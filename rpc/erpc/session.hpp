@@ -27,10 +27,13 @@ struct ClientSlot {
     std::uint64_t request_number = 0;  // of the request in flight, or of the next one
     Instant first_sent{};
     Instant last_sent{};
+    ClientSlot* older = nullptr;  // neighbours in the endpoint's list of sent slots, oldest first
+    ClientSlot* newer = nullptr;
     std::uint32_t call = kNone;
-    std::uint32_t older = kNone;  // neighbours in the endpoint's list of sent slots, oldest first
-    std::uint32_t newer = kNone;
+    std::uint16_t session = 0;
     std::uint8_t sends = 0;  // 0: waits for a credit
+
+    [[nodiscard]] std::uint32_t index() const noexcept { return request_number % kSlotsPerSession; }
 };
 
 enum class ServerSlotState : std::uint8_t { Idle, Executing, Answered };
@@ -41,6 +44,7 @@ struct ServerSlot {
     rpc::MsgBuffer response{};
     std::uint8_t request_type = 0;
     ServerSlotState state = ServerSlotState::Idle;
+    bool resent = false;  // the answer, at least once
 };
 
 struct Session {
@@ -52,6 +56,7 @@ struct Session {
     std::uint16_t credits_max = 0;
     SessionId self{};
     SessionId remote{};
+    std::uint16_t place = 0;  // among the open sessions
     roce::UdAddress peer{};
     roce::RawUd header{};  // ready-made BTH and DETH towards the peer
     std::uint64_t token = 0;

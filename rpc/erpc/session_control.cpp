@@ -129,9 +129,9 @@ void Endpoint::on_client_control(Session& session, const Control& control, Insta
 
 // A restarted peer knows nothing of us. It proves that it saw our packet by naming a request in flight.
 void Endpoint::on_reset(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept {
-    for (std::uint32_t id = oldest_sent_; id != kNone; id = client_slot(id).newer) {
-        Session& session = sessions_[id / kSlotsPerSession];
-        if (client_slot(id).request_number == control.request_number && session.remote == control.sender_session &&
+    for (const ClientSlot* slot = oldest_sent_; slot != nullptr; slot = slot->newer) {
+        Session& session = sessions_[slot->session];
+        if (slot->request_number == control.request_number && session.remote == control.sender_session &&
             session.peer.path == datagram.packet->path && session.peer.qpn == datagram.source_qpn) {
             end_session(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
             return;
@@ -178,7 +178,7 @@ void Endpoint::send_control(const roce::UdAddress& to, const Control& control, I
     Session towards;
     towards.peer = to;
     towards.header = qp_->make_header(to);
-    sender_.send(compose(towards, buffer, header, {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}), now);
+    send_packet(towards, buffer, header, {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}, now);
 }
 
 }  // namespace cairn::erpc

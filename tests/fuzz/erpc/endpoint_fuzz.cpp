@@ -58,7 +58,7 @@ struct World {
         }
         packet.len = static_cast<std::uint16_t>(sizeof(raw) + payload.size() + bth.pad_count + port::kIcrcBytes);
         packet.path = path;
-        sender.send(packet, now);
+        sender.send(packet, packet.path, packet.len, {}, now);
     }
     void turn() {
         for (int i = 0; i < 4; ++i) {
