@@ -68,17 +68,18 @@ private:
     // ethdev_port_receive_datapath.cpp
     [[nodiscard]] std::uint16_t poll_device(rte_mbuf** frames, std::uint16_t wanted) noexcept;
     [[nodiscard]] bool accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept;
-    [[nodiscard]] bool accept_slowly(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept;
-    void hand_over(rte_mbuf* frame, const port::Path& path, port::PacketRef& out) noexcept;
+    [[nodiscard]] bool accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept;
+    void hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) noexcept;
+    void judged(port::PacketRef& packet, bool icrc_ok) noexcept;
     [[nodiscard]] rte_mbuf* in_one_piece(rte_mbuf* chain) noexcept;
     [[nodiscard]] bool pass_to_owner(const port::PacketRef& packet) noexcept;
-    void verify(std::span<port::PacketRef> packets, std::uint64_t already_judged) noexcept;
     void send_for_others() noexcept;
     // ethdev_port_transmit_datapath.cpp
     [[nodiscard]] bool prepare(port::TxPacket& packet) noexcept;
     [[nodiscard]] bool attach_tail(port::TxPacket& packet) noexcept;
     void copy_tail(port::TxPacket& packet) noexcept;
-    void add_icrc(port::TxPacket& packet) noexcept;
+    void prepare_tail(port::TxPacket& packet) noexcept;
+    void seal_with_tail(port::TxPacket& packet) noexcept;
     [[nodiscard]] std::size_t send(rte_mbuf** frames, std::size_t count) noexcept;
     // neighbours
     void on_other_frame(rte_mbuf& frame, Instant now) noexcept;

@@ -13,7 +13,7 @@ namespace cairn::pmd {
 
 namespace {
 
-constexpr std::uint32_t kPaths = 16384;
+constexpr std::uint32_t kPaths = 4096;  // of 2 KB each
 
 // Called when the last reference goes, which the port itself holds: never.
 void never_freed(void*, void*) {}

@@ -23,20 +23,16 @@ std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant no
     const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(out.size(), config_.burst));
     const std::uint16_t got = poll_device(frames.data(), wanted);
     std::size_t accepted = 0;
-    std::uint64_t judged = 0;  // bit per packet whose ICRC needs no second look
     for (std::uint16_t i = 0; i < got; ++i) {
         port::PacketRef& packet = out[accepted];
-        packet.ip_id = 0;
-        if (!accept(frames[i], packet, now)) {
+        if (!accept(frames[i], packet, now)) [[unlikely]] {
             continue;
         }
-        if (exchange_ != nullptr && pass_to_owner(packet)) {
+        if (exchange_ != nullptr && pass_to_owner(packet)) [[unlikely]] {
             continue;
         }
-        judged |= std::uint64_t{packet.ip_id != 0 ? 1U : 0U} << accepted;
         ++accepted;
     }
-    verify(out.first(accepted), judged);
     if (accepted != 0) {
         counters_.count(EthdevCounter::Received, accepted);
     }
@@ -58,38 +54,45 @@ std::uint16_t EthdevPort::poll_device(rte_mbuf** frames, std::uint16_t wanted) n
 
 // False: not a datagram for the engine; the frame is dealt with.
 bool EthdevPort::accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept {
-    const auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
+    auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
     const bool v4 = bytes[12] == 0x08;
     const std::uint8_t* ip = bytes + kEthernetBytes;
     const std::uint32_t hash = get32(v4 ? ip + 12 : ip + 20) ^ get16(ip + (v4 ? 20 : 40));
-    port::Path* path = path_cache_[hash % kPathCache];
-    if (frame->nb_segs == 1 && path != nullptr && path->is_v4() == v4 &&
-        path->matches_received(bytes, frame->data_len)) [[likely]] {
-        hand_over(frame, *path, out);
-        return true;
+    port::Path*& cached = path_cache_[hash % kPathCache];
+    if (frame->nb_segs == 1 && cached != nullptr && cached->is_v4() == v4) [[likely]] {
+        const port::Path::Arrival arrival = cached->judge_arrival(bytes, frame->data_len);
+        if (arrival != port::Path::Arrival::NoMatch) [[likely]] {
+            hand_over(frame, *cached, out);
+            judged(out, arrival == port::Path::Arrival::Whole);
+            return true;
+        }
     }
-    const bool accepted = accept_slowly(frame, out, now);
-    if (accepted && out.ip_id == 0) {
-        path_cache_[hash % kPathCache] = out.path;
+    return accept_slowly(frame, cached, out, now);
+}
+
+void EthdevPort::judged(port::PacketRef& packet, bool icrc_ok) noexcept {
+    packet.icrc_ok = icrc_ok;
+    if (!icrc_ok) [[unlikely]] {
+        counters_.count(EthdevCounter::BadIcrc);
     }
-    return accepted;
 }
 
 // The lower headers are known to be whole and consistent.
-void EthdevPort::hand_over(rte_mbuf* frame, const port::Path& path, port::PacketRef& out) noexcept {
-    const auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
+void EthdevPort::hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) noexcept {
+    auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
     const std::size_t lower = path.lower_bytes();
-    out.data = rte_pktmbuf_mtod_offset(frame, std::uint8_t*, lower);
-    out.path = const_cast<port::Path*>(&path);
+    out.data = bytes + lower;
+    out.path = &path;
     out.cookie = frame;
     out.len = static_cast<std::uint16_t>(get16(bytes + lower - 4) - 8U);
     out.room = static_cast<std::uint16_t>(data_room_bytes_ - lower);
+    out.ip_id = 0;
     const std::uint8_t traffic_class = bytes[kEthernetBytes + 1];
     out.ecn = static_cast<std::uint8_t>((path.is_v4() ? traffic_class : traffic_class >> 4U) & 3U);
 }
 
 // First frames of a peer, foreign senders, segments, neighbour discovery, and all that is wrong.
-bool EthdevPort::accept_slowly(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept {
+bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept {
     frame = frame->nb_segs == 1 ? frame : in_one_piece(frame);
     if (frame == nullptr) {
         return false;
@@ -120,10 +123,11 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::PacketRef& out, Instant no
         path->resolve(device_.mac(), datagram.source_mac);
     }
     hand_over(frame, *path, out);
-    if (!datagram.has_path_icrc()) {  // a sender that counts its IPv4 ID up, which the ICRC covers
-        out.ip_id = datagram.ip_id != 0 ? datagram.ip_id : std::uint16_t{1};
-        out.icrc_ok = port::has_room_for_icrc(datagram) &&
-                      port::icrc_of_frame(datagram) == port::carried_icrc(datagram);
+    judged(out, port::has_room_for_icrc(datagram) && port::icrc_of_frame(datagram) == port::carried_icrc(datagram));
+    if (datagram.has_path_icrc()) {
+        cached = path;
+    } else {  // a sender that counts its IPv4 ID up, which the ICRC covers
+        out.ip_id = datagram.ip_id;
     }
     return true;
 }
@@ -146,7 +150,7 @@ rte_mbuf* EthdevPort::in_one_piece(rte_mbuf* chain) noexcept {
     return whole;
 }
 
-// A queue pair's number names its worker. A foreign IPv4 ID is judged again there.
+// A queue pair's number names its worker, which judges the frame again.
 bool EthdevPort::pass_to_owner(const port::PacketRef& packet) noexcept {
     if (packet.len < kLeastDatagram) {
         return false;
@@ -163,26 +167,6 @@ bool EthdevPort::pass_to_owner(const port::PacketRef& packet) noexcept {
         rte_pktmbuf_free(mbuf_of(packet));
     }
     return true;
-}
-
-// Second pass: the CRC chains of the burst's packets overlap.
-void EthdevPort::verify(std::span<port::PacketRef> packets, std::uint64_t already_judged) noexcept {
-    std::uint64_t bad = 0;
-    for (std::size_t i = 0; i < packets.size(); ++i) {
-        port::PacketRef& packet = packets[i];
-        if (((already_judged >> i) & 1U) == 0) [[likely]] {
-            packet.icrc_ok = false;
-            if (packet.len >= kLeastDatagram) [[likely]] {
-                std::uint32_t carried = 0;
-                std::memcpy(&carried, packet.data + packet.len - port::kIcrcBytes, sizeof(carried));
-                packet.icrc_ok = packet.path->icrc(port::Direction::Receive, packet.data, packet.len) == carried;
-            }
-        }
-        bad += packet.icrc_ok ? 0U : 1U;
-    }
-    if (bad != 0) [[unlikely]] {
-        counters_.count(EthdevCounter::BadIcrc, bad);
-    }
 }
 
 void EthdevPort::release_burst(std::span<port::PacketRef> packets) noexcept {

@@ -19,9 +19,6 @@ std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instan
         frames[ready] = mbuf_of(packets[ready].packet);
         ++ready;
     }
-    for (std::size_t i = 0; i < ready; ++i) {  // in a pass of its own: the CRC chains overlap
-        add_icrc(packets[i]);
-    }
     const std::size_t sent = send(frames.data(), ready);
     if (sent == ready && ready < count) {  // the next one has no neighbour yet: one more lost datagram
         counters_.count(EthdevCounter::Unresolved);
@@ -60,30 +57,40 @@ void EthdevPort::send_for_others() noexcept {
     }
 }
 
-// Lower headers and mbuf. False: the neighbour is not known. A packet refused by a full ring comes again and is
-// then found with its tail already in place.
+// Lower headers, ICRC and mbuf. False: the neighbour is not known. A packet refused by a full ring comes again.
 bool EthdevPort::prepare(port::TxPacket& packet) noexcept {
     port::PacketRef& head = packet.packet;
-    const port::Path& path = *head.path;
+    port::Path& path = *head.path;
     if (!path.resolved()) [[unlikely]] {
         return false;
     }
+    if (!packet.tail.empty()) [[unlikely]] {
+        prepare_tail(packet);
+    }
     rte_mbuf* frame = mbuf_of(head);
     const std::size_t lower = path.lower_bytes();
-    path.write_lower_headers(head.data, static_cast<std::uint16_t>(head.len + packet.tail.size()));
     frame->data_off = static_cast<std::uint16_t>(head.data - lower - static_cast<std::uint8_t*>(frame->buf_addr));
-    frame->data_len = static_cast<std::uint16_t>(head.len + lower);
-    frame->pkt_len = frame->data_len;
+    if (packet.tail.empty()) [[likely]] {
+        path.seal(head.data, head.len);
+        frame->data_len = static_cast<std::uint16_t>(head.len + lower);
+        frame->pkt_len = frame->data_len;
+    } else {
+        seal_with_tail(packet);
+    }
     if (checksum_offload_ && path.is_v4()) {
         std::memset(head.data - lower + kEthernetBytes + 10, 0, 2);
         frame->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
         frame->l2_len = kEthernetBytes;
         frame->l3_len = 20;
     }
-    if (!packet.tail.empty() && frame->nb_segs == 1 && !attach_tail(packet)) [[unlikely]] {
+    return true;
+}
+
+// Attached, or copied behind the headers; a packet that comes again has it already.
+void EthdevPort::prepare_tail(port::TxPacket& packet) noexcept {
+    if (mbuf_of(packet.packet)->nb_segs == 1 && !attach_tail(packet)) {
         copy_tail(packet);
     }
-    return true;
 }
 
 // headers | tail, in place | ICRC.
@@ -101,8 +108,6 @@ bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
     rte_pktmbuf_attach_extbuf(tail, memory, rte_mem_virt2iova(memory), bytes, tails_.get());
     tail->data_off = 0;
     tail->data_len = bytes;
-    // The ICRC's room behind the headers moves behind the tail.
-    frame->data_len = static_cast<std::uint16_t>(frame->data_len - port::kIcrcBytes);
     trailer->data_len = port::kIcrcBytes;
     frame->next = tail;
     tail->next = trailer;
@@ -116,26 +121,21 @@ void EthdevPort::copy_tail(port::TxPacket& packet) noexcept {
     std::memcpy(head.data + head.len - port::kIcrcBytes, packet.tail.data(), packet.tail.size());
     head.len = static_cast<std::uint16_t>(head.len + packet.tail.size());
     packet.tail = {};
-    rte_mbuf* frame = mbuf_of(head);
-    frame->data_len = static_cast<std::uint16_t>(head.len + head.path->lower_bytes());
-    frame->pkt_len = frame->data_len;
     counters_.count(EthdevCounter::TailCopied);
 }
 
-void EthdevPort::add_icrc(port::TxPacket& packet) noexcept {
+// The ICRC's room behind the headers moves behind the tail.
+void EthdevPort::seal_with_tail(port::TxPacket& packet) noexcept {
     const port::PacketRef& head = packet.packet;
-    rte_mbuf* frame = mbuf_of(head);
-    if (frame->nb_segs == 1) [[likely]] {
-        const std::uint32_t icrc = head.path->icrc(port::Direction::Transmit, head.data, head.len);
-        std::memcpy(head.data + head.len - port::kIcrcBytes, &icrc, sizeof(icrc));
-        return;
-    }
     const auto whole = static_cast<std::uint16_t>(head.len + packet.tail.size());
+    const std::size_t header_bytes = head.len - std::size_t{port::kIcrcBytes};
+    head.path->write_lower_headers(head.data, whole);
     const std::uint32_t headers =
-        head.path->icrc_of_headers(port::Direction::Transmit, head.data, head.len - port::kIcrcBytes, whole);
+        head.path->icrc_of_headers(port::Direction::Transmit, head.data, header_bytes, whole);
     const std::uint32_t icrc = wire::crc32(headers, packet.tail.data(), packet.tail.size());
-    rte_mbuf* trailer = frame->next->next;
-    std::memcpy(rte_pktmbuf_mtod(trailer, void*), &icrc, sizeof(icrc));
+    rte_mbuf* frame = mbuf_of(head);
+    std::memcpy(rte_pktmbuf_mtod(frame->next->next, void*), &icrc, sizeof(icrc));
+    frame->data_len = static_cast<std::uint16_t>(header_bytes + head.path->lower_bytes());
     frame->pkt_len = static_cast<std::uint32_t>(whole + head.path->lower_bytes());
 }
 

@@ -79,11 +79,10 @@ Status BenchWorker::connect(const net::IpAddress& remote, Instant now) {
 }
 
 bool BenchWorker::run_turn(Instant now) noexcept {
-    std::array<port::PacketRef, 64> burst;
     now_ = now;
-    const std::size_t received = port_.receive_burst(burst, now);
+    const std::size_t received = port_.receive_burst(burst_, now);
     if (received != 0) {
-        service_.on_packets(std::span(burst).first(received), now);
+        service_.on_packets(std::span(burst_).first(received), now);
     }
     endpoint_->on_timeout(now);
     port_.on_timeout(now);
@@ -152,7 +151,7 @@ void BenchWorker::call(std::uint32_t index) noexcept {
     if (options_.deadline_ms != 0) {
         call.deadline = now_ + milliseconds(options_.deadline_ms);
     }
-    const SessionId session = sessions_[index % sessions_.size()];
+    const SessionId session = sessions_[index];
     failed_ = failed_ || endpoint_->post(session, call, now_).verdict != erpc::PostVerdict::Posted;
 }
 
@@ -178,7 +177,7 @@ void BenchWorker::session_changed(void* context, SessionId session, erpc::Sessio
         ++self.connected_;
         if (self.connected_ == self.sessions_.size()) {
             for (std::uint32_t i = 0; i < self.options_.window; ++i) {
-                self.call(i);
+                self.call(static_cast<std::uint32_t>(i % self.sessions_.size()));
             }
         }
     } else if (self.measured_to_ == Instant::never()) {

@@ -60,6 +60,7 @@ private:
     roce::UdService service_;
     roce::Sender sender_;
     std::unique_ptr<erpc::Endpoint> endpoint_;
+    std::array<port::PacketRef, 64> burst_{};
     std::vector<SessionId> sessions_;
     rpc::MsgBuffer request_{};
     bool calls_;  // has a peer

@@ -62,6 +62,7 @@ void Path::resolve(const net::MacAddress& local, const net::MacAddress& remote) 
     std::memcpy(transmit_header_.data(), remote.octets.data(), 6);
     std::memcpy(transmit_header_.data() + 6, local.octets.data(), 6);
     std::memcpy(receive_header_.data(), local.octets.data(), 6);
+    shapes_ = {};  // made for the addresses before
     resolved_ = true;
 }
 

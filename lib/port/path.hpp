@@ -57,11 +57,17 @@ public:
     // front of `bth` must be readable.
     [[nodiscard]] std::uint32_t icrc(Direction direction, const std::uint8_t* bth,
                                      std::uint16_t udp_payload_bytes) noexcept;
-
     // The CRC state behind the first `header_bytes` of a datagram of `udp_payload_bytes` whose rest lies
     // elsewhere: continue it with wire::crc32 over that rest, the ICRC's own four bytes excluded.
     [[nodiscard]] std::uint32_t icrc_of_headers(Direction direction, const std::uint8_t* bth, std::size_t header_bytes,
                                                 std::uint16_t udp_payload_bytes) noexcept;
+
+    // Both in one, for datagrams in one piece: what write_lower_headers() and icrc() do, from what was made ready
+    // for the last datagrams of this length and first BTH word.
+    void seal(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept;
+    // And their counterpart: what matches_received() judges, then the ICRC.
+    enum class Arrival : std::uint8_t { Whole, BadIcrc, NoMatch };
+    [[nodiscard]] Arrival judge_arrival(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
 
     // Sessions and queue pairs pin the paths they use; an unpinned path may be recycled by its table.
     void pin() noexcept { ++pins_; }
@@ -69,18 +75,29 @@ public:
     [[nodiscard]] std::uint32_t pins() const noexcept { return pins_; }
 
 private:
-    // CRC state before BTH byte 4 for one length and one first BTH word (opcode, flags, P_Key).
-    struct IcrcState {
+    // All that datagrams of one length and one first BTH word (opcode, flags, P_Key) share: the lower headers as
+    // they stand in the frame and the CRC state before BTH byte 4.
+    struct alignas(64) Shape {
+        std::array<std::uint8_t, 64> header{};  // received: as judged last, checksum and traffic class included
         std::uint32_t bth_word = 0;
-        std::uint16_t udp_payload_bytes = 0;  // 0: empty
         std::uint32_t crc = 0;
+        std::uint16_t udp_payload_bytes = 0;  // 0: empty
     };
-    static constexpr std::size_t kStates = 8;
+    static constexpr std::size_t kShapes = 8;
 
-    [[nodiscard]] std::uint32_t icrc_prefix(Direction direction, std::uint32_t bth_word,
-                                            std::uint16_t udp_payload_bytes) noexcept;
-    [[nodiscard]] std::uint32_t icrc_state(Direction direction, std::uint32_t bth_word,
-                                           std::uint16_t udp_payload_bytes) const noexcept;
+    [[nodiscard]] Shape& shape_for(Direction direction, std::uint32_t bth_word,
+                                   std::uint16_t udp_payload_bytes) noexcept {
+        // The opcode (first byte of the word) parts the First and Middle of one length.
+        return shapes_[static_cast<std::size_t>(direction)][(udp_payload_bytes / 4U + bth_word) % kShapes];
+    }
+    // The shape of this length and word, made ready if it is another's.
+    [[nodiscard]] Shape& ready_shape(Direction direction, std::uint32_t bth_word,
+                                     std::uint16_t udp_payload_bytes) noexcept;
+    template <class Family>
+    [[nodiscard]] Arrival judge_known(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
+    [[nodiscard]] Arrival judge_new(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
+    void make_shape(Shape& shape, Direction direction, std::uint32_t bth_word,
+                    std::uint16_t udp_payload_bytes) const noexcept;
 
     PathKey key_;
     bool is_v4_ = true;
@@ -89,7 +106,7 @@ private:
     std::uint32_t checksum_base_ = 0;  // one's complement sum of the constant words of the transmit IPv4 header
     alignas(64) std::array<std::uint8_t, 64> transmit_header_{};  // lower_bytes() of template, lengths 0
     alignas(64) std::array<std::uint8_t, 64> receive_header_{};
-    std::array<std::array<IcrcState, kStates>, 2> icrc_states_{};  // by Direction
+    std::array<std::array<Shape, kShapes>, 2> shapes_{};  // by Direction
 };
 
 }  // namespace cairn::port

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kIp = Path::kEthernetBytes;
 constexpr std::uint16_t kUdpBytes = 8;
 constexpr std::uint16_t kIcrc = 4;
-constexpr std::size_t kBeforeMask = 4;  // BTH bytes in front of the one that reads as ones
+constexpr std::uint16_t kLeastPayload = 12 + kIcrc;  // of UDP: a BTH and an ICRC
+constexpr std::size_t kBeforeMask = 4;               // BTH bytes in front of the one that reads as ones
 
 void put16(std::uint8_t* at, std::uint32_t value) noexcept {
     at[0] = static_cast<std::uint8_t>(value >> 8U);
@@ -23,56 +24,79 @@ std::uint32_t get16(const std::uint8_t* at) noexcept {
     return (std::uint32_t{at[0]} << 8U) | at[1];
 }
 
+std::uint32_t get_word32(const std::uint8_t* at) noexcept {
+    std::uint32_t word = 0;
+    std::memcpy(&word, at, sizeof(word));
+    return word;
+}
+
 std::uint64_t get_word(const std::uint8_t* at) noexcept {
     std::uint64_t word = 0;
     std::memcpy(&word, at, sizeof(word));
     return word;
 }
 
-// Eight bytes of the lower headers and which of their bits must equal the template's.
-struct MaskedWord {
+// Sixteen bytes at a time, loaded straight from where they lie.
+using Block = std::uint64_t __attribute__((vector_size(16)));
+
+// Which bits of a frame's first bytes must equal a template's.
+template <std::size_t kBytes>
+using Mask = std::array<std::uint8_t, kBytes>;
+
+struct Field {
     std::size_t at;
-    std::uint64_t mask;
+    std::size_t bytes;
+    std::uint8_t bits = 0xff;
 };
 
-constexpr MaskedWord at(std::size_t offset, std::array<std::uint8_t, 8> mask) noexcept {
-    return {offset, std::bit_cast<std::uint64_t>(mask)};
+template <std::size_t kBytes, std::size_t kFields>
+consteval Mask<kBytes> mask_of(const std::array<Field, kFields>& fields) {
+    Mask<kBytes> mask{};
+    for (const Field& field : fields) {
+        for (std::size_t i = 0; i < field.bytes; ++i) {
+            mask[field.at + i] = field.bits;
+        }
+    }
+    return mask;
 }
 
-constexpr std::uint8_t kAll = 0xff;
-constexpr std::uint8_t kVersion = 0xf0;
+// What differs between the two families in the work below. kConstant leaves out what is judged elsewhere or
+// free: source MAC, traffic class, lengths, TTL, IPv4 checksum. kWhole leaves out the source MAC alone, which
+// may be any router's. Masks reach into the BTH, so that they are whole blocks; nothing is compared there.
+struct V4 {
+    static constexpr std::size_t kLower = Path::kLowerBytesV4;
+    static constexpr auto kConstant = mask_of<48>(std::array<Field, 6>{{{0, 6},      // destination MAC
+                                                                        {12, 3},     // EtherType, version and IHL
+                                                                        {18, 4},     // ID, flags and offset
+                                                                        {23, 1},     // protocol
+                                                                        {26, 12},    // addresses, ports
+                                                                        {40, 2}}});  // UDP checksum
+    static constexpr auto kWhole = mask_of<48>(std::array<Field, 2>{{{0, 6}, {12, 30}}});
+};
+struct V6 {
+    static constexpr std::size_t kLower = Path::kLowerBytesV6;
+    static constexpr auto kConstant = mask_of<64>(std::array<Field, 6>{{{0, 6},         // destination MAC
+                                                                        {12, 2},        // EtherType
+                                                                        {14, 1, 0xf0},  // version
+                                                                        {20, 1},        // next header
+                                                                        {22, 36},       // addresses, ports
+                                                                        {60, 2}}});     // UDP checksum
+    static constexpr auto kWhole = mask_of<64>(std::array<Field, 2>{{{0, 6}, {12, 50}}});
+};
 
-// Judged elsewhere or free: source MAC, TOS, total length, TTL, IPv4 checksum, UDP length.
-constexpr std::array<MaskedWord, 5> kWordsV4{{
-    at(0, {kAll, kAll, kAll, kAll, kAll, kAll, 0, 0}),         // destination MAC
-    at(12, {kAll, kAll, kAll, 0, 0, 0, kAll, kAll}),           // EtherType, version and IHL, ID
-    at(20, {kAll, kAll, 0, kAll, 0, 0, kAll, kAll}),           // flags and offset, protocol, source
-    at(28, {kAll, kAll, kAll, kAll, kAll, kAll, kAll, kAll}),  // source, destination, source port
-    at(34, {kAll, kAll, kAll, kAll, 0, 0, kAll, kAll}),        // ports, UDP checksum
-}};
-
-// Likewise: source MAC, traffic class, flow label, payload length, hop limit, UDP length.
-constexpr std::array<MaskedWord, 8> kWordsV6{{
-    at(0, {kAll, kAll, kAll, kAll, kAll, kAll, 0, 0}),         // destination MAC
-    at(12, {kAll, kAll, kVersion, 0, 0, 0, 0, 0}),             // EtherType, version
-    at(20, {kAll, 0, kAll, kAll, kAll, kAll, kAll, kAll}),     // next header, source
-    at(28, {kAll, kAll, kAll, kAll, kAll, kAll, kAll, kAll}),  // source
-    at(36, {kAll, kAll, kAll, kAll, kAll, kAll, kAll, kAll}),  // source, destination
-    at(44, {kAll, kAll, kAll, kAll, kAll, kAll, kAll, kAll}),  // destination
-    at(52, {kAll, kAll, kAll, kAll, kAll, kAll, 0, 0}),        // destination, ports
-    at(54, {kAll, kAll, kAll, kAll, 0, 0, kAll, kAll}),        // ports, UDP checksum
-}};
-
-// Bits that differ, in any position: 0 when all the masked words agree. No early exit: a branch per word
-// costs more than the words.
-template <std::size_t kCount>
-std::uint64_t difference(const std::uint8_t* frame, const std::uint8_t* expected,
-                         const std::array<MaskedWord, kCount>& words) noexcept {
-    std::uint64_t bits = 0;
-    for (const MaskedWord& word : words) {
-        bits |= (get_word(frame + word.at) ^ get_word(expected + word.at)) & word.mask;
+template <std::size_t kBytes>
+inline bool agree(const std::uint8_t* frame, const std::uint8_t* expected, const Mask<kBytes>& mask) noexcept {
+    Block difference{};
+    for (std::size_t at = 0; at < kBytes; at += sizeof(Block)) {
+        Block left;
+        Block right;
+        Block bits;
+        std::memcpy(&left, frame + at, sizeof(Block));
+        std::memcpy(&right, expected + at, sizeof(Block));
+        std::memcpy(&bits, mask.data() + at, sizeof(Block));
+        difference |= (left ^ right) & bits;
     }
-    return bits;
+    return (difference[0] | difference[1]) == 0;
 }
 
 std::uint32_t fold(std::uint32_t sum) noexcept {
@@ -113,51 +137,110 @@ bool Path::matches_received(const std::uint8_t* frame, std::size_t frame_bytes) 
     const std::uint8_t* ip = frame + kIp;
     if (is_v4_) {
         const std::uint32_t udp_bytes = get16(frame + kLowerBytesV4 - 4);
-        return difference(frame, receive_header_.data(), kWordsV4) == 0 && get16(ip + 2) == udp_bytes + 20 &&
+        return agree(frame, receive_header_.data(), V4::kConstant) && get16(ip + 2) == udp_bytes + 20 &&
                kIp + 20 + udp_bytes <= frame_bytes && udp_bytes >= kUdpBytes && checksum_is_right(ip);
     }
     const std::uint32_t udp_bytes = get16(frame + kLowerBytesV6 - 4);
-    return difference(frame, receive_header_.data(), kWordsV6) == 0 && get16(ip + 4) == udp_bytes &&
+    return agree(frame, receive_header_.data(), V6::kConstant) && get16(ip + 4) == udp_bytes &&
            kIp + 40 + udp_bytes <= frame_bytes && udp_bytes >= kUdpBytes;
 }
 
-std::uint32_t Path::icrc_prefix(Direction direction, std::uint32_t bth_word, std::uint16_t udp_payload_bytes) noexcept {
-    const auto side = static_cast<std::size_t>(direction);
-    // The opcode (first byte of the word) parts the First and Middle of one length.
-    IcrcState& state = icrc_states_[side][(udp_payload_bytes / 4U + bth_word) % kStates];
-    if (state.udp_payload_bytes != udp_payload_bytes || state.bth_word != bth_word) [[unlikely]] {
-        state = {bth_word, udp_payload_bytes, icrc_state(direction, bth_word, udp_payload_bytes)};
-    }
-    return state.crc;
-}
-
-std::uint32_t Path::icrc_state(Direction direction, std::uint32_t bth_word,
-                               std::uint16_t udp_payload_bytes) const noexcept {
-    std::array<std::uint8_t, 64> header = direction == Direction::Transmit ? transmit_header_ : receive_header_;
+void Path::make_shape(Shape& shape, Direction direction, std::uint32_t bth_word,
+                      std::uint16_t udp_payload_bytes) const noexcept {
+    shape.bth_word = bth_word;
+    shape.udp_payload_bytes = udp_payload_bytes;
+    shape.header = direction == Direction::Transmit ? transmit_header_ : receive_header_;
     const std::uint32_t udp_bytes = udp_payload_bytes + std::uint32_t{kUdpBytes};
-    std::uint8_t* ip = header.data() + kIp;
+    std::uint8_t* ip = shape.header.data() + kIp;
     put16(is_v4_ ? ip + 2 : ip + 4, is_v4_ ? udp_bytes + 20 : udp_bytes);
-    put16(header.data() + lower_bytes() - 4, udp_bytes);
+    put16(shape.header.data() + lower_bytes() - 4, udp_bytes);
+    if (is_v4_) {
+        put16(ip + 10, ~fold(checksum_base_ + udp_bytes + 20));  // both directions: the same words in another order
+    }
     std::array<std::uint8_t, kBeforeMask> bth{};
     std::memcpy(bth.data(), &bth_word, sizeof(bth_word));
-    const std::uint32_t lower = wire::icrc_lower_state(std::span(header).subspan(kIp, lower_bytes() - kIp));
-    return wire::crc32(lower, bth.data(), bth.size());
+    const std::uint32_t lower = wire::icrc_lower_state(std::span(shape.header).subspan(kIp, lower_bytes() - kIp));
+    shape.crc = wire::crc32(lower, bth.data(), bth.size());
 }
+
+Path::Shape& Path::ready_shape(Direction direction, std::uint32_t bth_word, std::uint16_t udp_payload_bytes) noexcept {
+    Shape& shape = shape_for(direction, bth_word, udp_payload_bytes);
+    if (shape.udp_payload_bytes != udp_payload_bytes || shape.bth_word != bth_word) [[unlikely]] {
+        make_shape(shape, direction, bth_word, udp_payload_bytes);
+    }
+    return shape;
+}
+
+namespace {
+
+// As wire::icrc_finish, from the state behind the first word on.
+inline std::uint32_t continued(std::uint32_t state, const std::uint8_t* bth, std::size_t bytes) noexcept {
+    const std::uint32_t masked = state ^ (bth[kBeforeMask] ^ std::uint32_t{0xff});
+    const std::size_t count = bytes - kBeforeMask;
+    return wire::is_short(count) ? wire::crc32_short(masked, bth + kBeforeMask, count)
+                                 : wire::crc32(masked, bth + kBeforeMask, count);
+}
+
+}  // namespace
 
 std::uint32_t Path::icrc_of_headers(Direction direction, const std::uint8_t* bth, std::size_t header_bytes,
                                     std::uint16_t udp_payload_bytes) noexcept {
-    std::uint32_t bth_word = 0;
-    std::memcpy(&bth_word, bth, sizeof(bth_word));
-    // As wire::icrc_finish, from the state behind the first word on.
-    const std::uint32_t state =
-        icrc_prefix(direction, bth_word, udp_payload_bytes) ^ (bth[kBeforeMask] ^ std::uint32_t{0xff});
-    const std::size_t count = header_bytes - kBeforeMask;
-    return wire::is_short(count) ? wire::crc32_short(state, bth + kBeforeMask, count)
-                                 : wire::crc32(state, bth + kBeforeMask, count);
+    const Shape& shape = ready_shape(direction, get_word32(bth), udp_payload_bytes);
+    return continued(shape.crc, bth, header_bytes);
 }
 
 std::uint32_t Path::icrc(Direction direction, const std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept {
     return icrc_of_headers(direction, bth, std::size_t{udp_payload_bytes} - kIcrc, udp_payload_bytes);
+}
+
+void Path::seal(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept {
+    const Shape& shape = ready_shape(Direction::Transmit, get_word32(bth), udp_payload_bytes);
+    if (is_v4_) [[likely]] {
+        std::memcpy(bth - V4::kLower, shape.header.data(), V4::kLower);
+    } else {
+        std::memcpy(bth - V6::kLower, shape.header.data(), V6::kLower);
+    }
+    const std::uint32_t crc = continued(shape.crc, bth, std::size_t{udp_payload_bytes} - kIcrc);
+    std::memcpy(bth + udp_payload_bytes - kIcrc, &crc, sizeof(crc));
+}
+
+Path::Arrival Path::judge_arrival(const std::uint8_t* frame, std::size_t frame_bytes) noexcept {
+    return is_v4_ ? judge_known<V4>(frame, frame_bytes) : judge_known<V6>(frame, frame_bytes);
+}
+
+template <class Family>
+inline Path::Arrival Path::judge_known(const std::uint8_t* frame, std::size_t frame_bytes) noexcept {
+    if (frame_bytes < Family::kLower + kLeastPayload) [[unlikely]] {
+        return Arrival::NoMatch;
+    }
+    const std::uint8_t* bth = frame + Family::kLower;
+    const auto payload_bytes = static_cast<std::uint16_t>(get16(bth - 4) - kUdpBytes);
+    const std::uint32_t bth_word = get_word32(bth);
+    const Shape& shape = shape_for(Direction::Receive, bth_word, payload_bytes);
+    const bool known = shape.udp_payload_bytes == payload_bytes && shape.bth_word == bth_word &&
+                       agree(frame, shape.header.data(), Family::kWhole) &&
+                       Family::kLower + payload_bytes <= frame_bytes && payload_bytes >= kLeastPayload;
+    if (!known) [[unlikely]] {
+        return judge_new(frame, frame_bytes);
+    }
+    const std::uint32_t crc = continued(shape.crc, bth, std::size_t{payload_bytes} - kIcrc);
+    return crc == get_word32(bth + payload_bytes - kIcrc) ? Arrival::Whole : Arrival::BadIcrc;
+}
+
+// The first of its length and BTH word, or one whose traffic class or TTL changed on the way.
+Path::Arrival Path::judge_new(const std::uint8_t* frame, std::size_t frame_bytes) noexcept {
+    const std::size_t lower = lower_bytes();
+    const std::uint8_t* bth = frame + lower;
+    const auto payload_bytes = static_cast<std::uint16_t>(get16(bth - 4) - kUdpBytes);
+    if (!matches_received(frame, frame_bytes) || payload_bytes < kLeastPayload) {
+        return Arrival::NoMatch;
+    }
+    const std::uint32_t bth_word = get_word32(bth);
+    Shape& shape = shape_for(Direction::Receive, bth_word, payload_bytes);
+    make_shape(shape, Direction::Receive, bth_word, payload_bytes);
+    std::memcpy(shape.header.data(), frame, lower);
+    const std::uint32_t crc = continued(shape.crc, bth, std::size_t{payload_bytes} - kIcrc);
+    return crc == get_word32(bth + payload_bytes - kIcrc) ? Arrival::Whole : Arrival::BadIcrc;
 }
 
 }  // namespace cairn::port

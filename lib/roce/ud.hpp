@@ -1,6 +1,7 @@
 // Unreliable datagrams: queue pairs by number, judged and delivered in bursts (IBTA vol. 1, 9.8.3, 10.2.5).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -62,7 +63,7 @@ struct UdQpConfig {
 
 class UdQp {
 public:
-    UdQp(const UdQpConfig& config, UdReceiver& receiver) noexcept : config_(config), receiver_(receiver) {}
+    UdQp(const UdQpConfig& config, UdReceiver& receiver) noexcept;
     [[nodiscard]] const UdQpConfig& config() const noexcept { return config_; }
 
     // The 20 bytes that start every packet to `to`, PSN and pad left 0: see stamp().
@@ -76,9 +77,11 @@ public:
 
 private:
     friend class UdService;
-    UdQpConfig config_;
+    // The first 16 bytes of an ordinary SEND to this queue pair: what varies is masked out when comparing.
+    std::array<std::uint8_t, 16> expected_{};
     UdReceiver& receiver_;
     Psn psn_{};
+    UdQpConfig config_;
 };
 
 // All UD queue pairs of one worker. Not thread-safe: the worker that owns the port drives it.
@@ -100,11 +103,17 @@ private:
         UdQp* qp = nullptr;  // nullptr: drop for `reason`
         Drop reason = Drop::TooShort;
     };
+    // Most packets are ordinary and for the queue pair of the one before: true when this one is.
+    [[nodiscard]] bool take_ordinary(const port::PacketRef& packet, UdDatagram& out) const noexcept;
     [[nodiscard]] Verdict judge(const port::PacketRef& packet, UdDatagram& out) const noexcept;
     [[nodiscard]] UdQp* find(Qpn qpn) const noexcept;
 
     static constexpr std::uint32_t kBuckets = 1024;
+    static constexpr std::size_t kBurst = 64;
     port::Port& port_;
+    UdQp* recent_ = nullptr;
+    std::array<UdDatagram, kBurst> datagrams_{};  // of the burst under way
+    std::array<UdQp*, kBurst> owners_{};
     DropCounters drops_;
     std::vector<std::unique_ptr<UdQp>> qps_;
     std::vector<UdQp*> buckets_;  // [kBuckets] by low QPN bits, open addressing

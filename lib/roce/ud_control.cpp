@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "lib/roce/ud.hpp"
 
@@ -49,7 +50,13 @@ Result<UdQp*> UdService::create_qp(const UdQpConfig& config, UdReceiver& receive
     return qps_.back().get();
 }
 
+UdQp::UdQp(const UdQpConfig& config, UdReceiver& receiver) noexcept : receiver_(receiver), config_(config) {
+    const RawUd raw = make_header({nullptr, config.qpn, config.qkey});
+    std::memcpy(expected_.data(), &raw, expected_.size());
+}
+
 void UdService::destroy_qp(UdQp* qp) noexcept {
+    recent_ = nullptr;
     std::erase_if(qps_, [qp](const std::unique_ptr<UdQp>& owned) { return owned.get() == qp; });
     std::fill(buckets_.begin(), buckets_.end(), nullptr);
     for (const std::unique_ptr<UdQp>& left : qps_) {

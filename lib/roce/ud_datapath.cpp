@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 
 #include "lib/roce/ud.hpp"
 
@@ -7,7 +9,6 @@ namespace cairn::roce {
 
 namespace {
 
-constexpr std::size_t kBurst = 64;
 constexpr std::uint16_t kPkeyMember = 0x8000;
 
 // Partitions agree in the low 15 bits, and two limited members do not talk (IBTA vol. 1, 10.9.3).
@@ -26,6 +27,33 @@ UdQp* UdService::find(Qpn qpn) const noexcept {
         index = (index + 1) % kBuckets;
     }
     return nullptr;
+}
+
+bool UdService::take_ordinary(const port::PacketRef& packet, UdDatagram& out) const noexcept {
+    // Opcode, version, P_Key | destination QPN | Q_Key. Free are SE, MigReq, pad, congestion bits, AckReq, PSN.
+    constexpr std::uint64_t kFirst =
+        std::endian::native == std::endian::little ? 0xffffff00ffff0fffU : 0xff0fffff00ffffffU;
+    constexpr std::uint64_t kSecond =
+        std::endian::native == std::endian::little ? 0xffffffff00000000U : 0x00000000ffffffffU;
+    if (recent_ == nullptr || !packet.icrc_ok || packet.len < sizeof(RawUd) + port::kIcrcBytes) {
+        return false;
+    }
+    std::array<std::uint64_t, 2> there;
+    std::array<std::uint64_t, 2> wanted;
+    std::memcpy(there.data(), packet.data, sizeof(there));
+    std::memcpy(wanted.data(), recent_->expected_.data(), sizeof(wanted));
+    const auto& raw = *reinterpret_cast<const RawUd*>(packet.data);
+    const std::uint32_t pad = (raw.bth.flags >> 4U) & 3U;
+    const std::uint32_t behind = packet.len - std::uint32_t{sizeof(RawUd) + port::kIcrcBytes};  // payload and pad
+    if ((((there[0] ^ wanted[0]) & kFirst) | ((there[1] ^ wanted[1]) & kSecond)) != 0 || (behind & 3U) != 0 ||
+        behind < pad || behind - pad > recent_->config_.path_mtu_bytes) [[unlikely]] {
+        return false;
+    }
+    out.payload = packet.data + sizeof(RawUd);
+    out.payload_bytes = static_cast<std::uint16_t>(behind - pad);
+    out.has_immediate = false;
+    out.source_qpn = Qpn{raw.source_qpn.get()};
+    return true;
 }
 
 UdService::Verdict UdService::judge(const port::PacketRef& packet, UdDatagram& out) const noexcept {
@@ -73,28 +101,29 @@ UdService::Verdict UdService::judge(const port::PacketRef& packet, UdDatagram& o
 }
 
 void UdService::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
-    std::array<UdDatagram, kBurst> datagrams;
-    std::array<UdQp*, kBurst> owners;
     while (!burst.empty()) {
         const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));
         burst = burst.subspan(part.size());
         std::size_t accepted = 0;
         for (port::PacketRef& packet : part) {
-            UdDatagram& datagram = datagrams[accepted];
-            const Verdict verdict = judge(packet, datagram);
-            if (verdict.qp == nullptr) {
-                drops_.count(verdict.reason);
-                continue;
+            UdDatagram& datagram = datagrams_[accepted];
+            if (!take_ordinary(packet, datagram)) [[unlikely]] {
+                const Verdict verdict = judge(packet, datagram);
+                if (verdict.qp == nullptr) {
+                    drops_.count(verdict.reason);
+                    continue;
+                }
+                recent_ = verdict.qp;
             }
             datagram.packet = &packet;
-            owners[accepted++] = verdict.qp;
+            owners_[accepted++] = recent_;
         }
         for (std::size_t first = 0; first < accepted;) {
             std::size_t last = first + 1;
-            while (last < accepted && owners[last] == owners[first]) {
+            while (last < accepted && owners_[last] == owners_[first]) {
                 ++last;
             }
-            owners[first]->receiver_.on_datagrams(std::span(datagrams).subspan(first, last - first), now);
+            owners_[first]->receiver_.on_datagrams(std::span(datagrams_).subspan(first, last - first), now);
             first = last;
         }
         port_.release_burst(part);

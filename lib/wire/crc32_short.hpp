@@ -47,8 +47,8 @@ inline std::uint32_t reduce(__m128i rest) noexcept {
     const __m128i fold = constants(folding_constant(128 + 32), folding_constant(128 - 32));
     const __m128i polynomial = constants(0x1db710641, 0x1f7011641);  // P and floor(x^64 / P), reflected
     __m128i folded = _mm_xor_si128(_mm_srli_si128(rest, 8), _mm_clmulepi64_si128(rest, fold, 0x10));
-    const __m128i low = _mm_clmulepi64_si128(_mm_and_si128(folded, low_words),
-                                             constants(folding_constant(64), 0), 0x00);
+    const __m128i low =
+        _mm_clmulepi64_si128(_mm_and_si128(folded, low_words), constants(folding_constant(64), 0), 0x00);
     folded = _mm_xor_si128(_mm_srli_si128(folded, 4), low);
     __m128i quotient = _mm_clmulepi64_si128(_mm_and_si128(folded, low_words), polynomial, 0x10);
     quotient = _mm_clmulepi64_si128(_mm_and_si128(quotient, low_words), polynomial, 0x00);

@@ -97,6 +97,7 @@ private:
 
     // receive_datapath.cpp
     void on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
+    void on_stray(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     [[nodiscard]] bool injected_loss() noexcept;
     void send_packet(Session& session, const port::PacketRef& buffer, const Header& header,
                      std::span<const std::uint8_t> payload, Instant now) noexcept;
@@ -155,7 +156,8 @@ private:
     SessionCallback session_callback_ = nullptr;
     void* session_context_ = nullptr;
     port::PacketRef* reply_buffer_ = nullptr;  // the request under the running handler
-    const ServerSlot* reply_slot_ = nullptr;
+    ServerSlot* reply_slot_ = nullptr;
+    Session* reply_session_ = nullptr;
     Statistics statistics_;
     std::array<TypeEntry, kRequestTypes> handlers_{};
     std::vector<Session> sessions_;

@@ -157,6 +157,9 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
         }
     }
     session.state = SessionState::Free;
+    if (reply_session_ == &session) {
+        reply_slot_ = nullptr;  // ended by its own handler
+    }
     session.client_slots.reset();
     session.server_slots.reset();
     session.peer.path->unpin();

@@ -13,11 +13,6 @@ bool from_peer(const Session& session, const roce::UdDatagram& datagram) noexcep
     return datagram.packet->path == session.peer.path && datagram.source_qpn == session.peer.qpn;
 }
 
-bool serves(const Session& session, PacketType type) noexcept {
-    return type == PacketType::Request ? session.state == SessionState::Serving
-                                       : session.state == SessionState::Connected;
-}
-
 }  // namespace
 
 void Endpoint::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept {
@@ -42,7 +37,9 @@ void Endpoint::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant
             on_data(datagram, header, now);
         }
     }
-    serve_stall_queue(now);
+    if (!stall_queue_.empty()) {
+        serve_stall_queue(now);
+    }
 }
 
 bool Endpoint::injected_loss() noexcept {
@@ -50,26 +47,37 @@ bool Endpoint::injected_loss() noexcept {
 }
 
 void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
+    if (header.session.value < sessions_.size()) [[likely]] {
+        Session& session = sessions_[header.session.value];
+        if (header.type == PacketType::Request && session.state == SessionState::Serving) {
+            if (from_peer(session, datagram)) [[likely]] {
+                session.last_heard = now;
+                on_request(session, datagram, header, now);
+                return;
+            }
+            statistics_.count(Drop::WrongPeer);
+            return;
+        }
+        if (header.type == PacketType::Response && session.state == SessionState::Connected) {
+            if (from_peer(session, datagram)) [[likely]] {
+                session.last_heard = now;
+                on_response(session, datagram, header, now);
+                return;
+            }
+            statistics_.count(Drop::WrongPeer);
+            return;
+        }
+    }
+    on_stray(datagram, header, now);
+}
+
+void Endpoint::on_stray(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
     if (header.type == PacketType::Rfr || header.type == PacketType::CreditReturn) {
         statistics_.count(Drop::BadSize);  // only messages of several packets have them
         return;
     }
-    if (header.session.value >= sessions_.size() || !serves(sessions_[header.session.value], header.type)) {
-        statistics_.count(Drop::UnknownSession);
-        answer_unknown(datagram, header, now);
-        return;
-    }
-    Session& session = sessions_[header.session.value];
-    if (!from_peer(session, datagram)) {
-        statistics_.count(Drop::WrongPeer);
-        return;
-    }
-    session.last_heard = now;
-    if (header.type == PacketType::Request) {
-        on_request(session, datagram, header, now);
-    } else {
-        on_response(session, datagram, header, now);
-    }
+    statistics_.count(Drop::UnknownSession);
+    answer_unknown(datagram, header, now);
 }
 
 // Before memory that was perhaps sent in place changes hands.

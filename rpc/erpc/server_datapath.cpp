@@ -47,15 +47,22 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
     ++statistics_.requests_handled;
     reply_buffer_ = datagram.packet;
     reply_slot_ = &slot;
+    reply_session_ = &session;
     handler.function(handler.context, {*this,
                                        {session.self, header.request_number},
                                        header.request_type,
                                        {datagram.payload + sizeof(RawHeader), payload_bytes},
                                        now});
     reply_buffer_ = nullptr;
+    reply_slot_ = nullptr;
 }
 
 ServerSlot* Endpoint::executing_slot(const RequestHandle& handle) noexcept {
+    if (reply_slot_ != nullptr && reply_session_->self == handle.session &&
+        reply_slot_->request_number == handle.request_number &&
+        reply_slot_->state == ServerSlotState::Executing) [[likely]] {
+        return reply_slot_;  // of the handler that runs
+    }
     if (handle.session.value >= sessions_.size() || sessions_[handle.session.value].state != SessionState::Serving) {
         return nullptr;
     }
@@ -88,7 +95,7 @@ bool Endpoint::respond(const RequestHandle& handle, Instant now) noexcept {
     Session& session = sessions_[handle.session.value];
     slot->state = ServerSlotState::Answered;
     // Inside the handler the answer goes out in the request's own buffer, which is still warm.
-    if (reply_buffer_ != nullptr && reply_slot_ == slot && reply_buffer_->cookie != nullptr) {
+    if (reply_slot_ == slot && reply_buffer_->cookie != nullptr) [[likely]] {
         send_response(session, *slot, *reply_buffer_, now);
         reply_buffer_->cookie = nullptr;
         return true;
