@@ -152,6 +152,8 @@ private:
     ClientSlot* newest_sent_ = nullptr;
     std::uint64_t random_state_;
     Instant next_scan_{};
+    Instant last_scan_{};
+    Instant losses_from_{};  // not before: we were away ourselves
     Instant next_session_scan_{};
     SessionCallback session_callback_ = nullptr;
     void* session_context_ = nullptr;

@@ -9,9 +9,16 @@ void Endpoint::on_timeout(Instant now) noexcept {
     if (now < next_scan_) {
         return;
     }
+    // After a stall of our own the answers lie in the ring, unread: nothing is lost by waiting once more.
+    if (now - last_scan_ >= kScanInterval + kOwnStall) {
+        losses_from_ = now + kRtoMin;
+    }
+    last_scan_ = now;
     next_scan_ = now + kScanInterval;
     serve_stall_queue(now);
-    scan_losses(now);
+    if (now >= losses_from_) {
+        scan_losses(now);
+    }
     if (calls_with_deadline_ != 0) {
         scan_deadlines(now);
     }
