@@ -12,7 +12,7 @@ public:
     enum class Advice : std::uint8_t { Spin, Yield, Sleep };
 
     static constexpr Duration kSpin = microseconds(50);
-    static constexpr Duration kProbe = milliseconds(5);       // until spinning is tried again
+    static constexpr Duration kProbe = milliseconds(5);        // until spinning is tried again
     static constexpr Duration kPreempted = microseconds(100);  // a turn this long was not ours alone
     static constexpr Duration kYield = milliseconds(1);        // idle time after which sleep is allowed
 

@@ -30,7 +30,7 @@ Error device_error(const DeviceFacts& facts, const char* step, int code) {
 
 // The kernel's interface knows its MTU better than a driver that never asked.
 void ask_kernel(unsigned interface_index, DeviceFacts& facts) {
-    std::array<char, IF_NAMESIZE> interface{};
+    std::array<char, IF_NAMESIZE> interface {};
     if (interface_index == 0 || if_indextoname(interface_index, interface.data()) == nullptr) {
         return;
     }
@@ -219,11 +219,11 @@ std::uint32_t Device::buffers_in_use() const noexcept {
 
 std::string Device::describe() const {
     const char* spread = plan_.rss ? "RSS" : "software";
-    return fmt::format("{} ({}): MTU {}, {} of {} queues{}, {} buffers of {} bytes, IPv4 checksum by {}, ICRC by software, {}",
-                       facts_.name, facts_.driver, plan_.link_mtu_bytes, plan_.queues, facts_.max_queues,
-                       workers() > 1 ? fmt::format(" for {} workers spread by {}", workers(), spread) : "",
-                       config_.buffers, plan_.data_room_bytes, plan_.ipv4_checksum_offload ? "device" : "software",
-                       steering_);
+    return fmt::format(
+        "{} ({}): MTU {}, {} of {} queues{}, {} buffers of {} bytes, IPv4 checksum by {}, ICRC by software, {}",
+        facts_.name, facts_.driver, plan_.link_mtu_bytes, plan_.queues, facts_.max_queues,
+        workers() > 1 ? fmt::format(" for {} workers spread by {}", workers(), spread) : "", config_.buffers,
+        plan_.data_room_bytes, plan_.ipv4_checksum_offload ? "device" : "software", steering_);
 }
 
 }  // namespace cairn::pmd

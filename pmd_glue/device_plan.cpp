@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::uint32_t kEthernetBytes = 14;
 constexpr std::uint32_t kDefaultRoom = 2048;
-constexpr std::uint32_t kMemifSlotBytes = 2048;   // net_memif's default bsize
-constexpr std::uint32_t kAfPacketFrame = 2048;    // net_af_packet's default framesz
-constexpr std::uint32_t kXdpFrameBytes = 3498;    // a page less XDP's headroom and the skb's tail
+constexpr std::uint32_t kMemifSlotBytes = 2048;  // net_memif's default bsize
+constexpr std::uint32_t kAfPacketFrame = 2048;   // net_af_packet's default framesz
+constexpr std::uint32_t kXdpFrameBytes = 3498;   // a page less XDP's headroom and the skb's tail
 constexpr std::uint32_t kRoomAlignment = 64;
 
 // What DPDK's common interface does not tell of a driver.
@@ -65,9 +65,9 @@ Result<std::uint32_t> choose_room(const Quirk& quirk, const DeviceFacts& facts, 
         room = dictated;
     }
     if (room < dictated) {
-        return Error{fmt::format("{}: buffers of {} bytes are smaller than its {}={}", facts.name, room, argument,
-                                 dictated),
-                     fmt::format("raise --data-room to {} or lower {}", dictated, argument)};
+        return Error{
+            fmt::format("{}: buffers of {} bytes are smaller than its {}={}", facts.name, room, argument, dictated),
+            fmt::format("raise --data-room to {} or lower {}", dictated, argument)};
     }
     if (frame > dictated) {
         return Error{fmt::format("{}: {}={} is too small for path MTU {}, whose frames have {} bytes", facts.name,
@@ -81,12 +81,12 @@ Result<std::uint32_t> choose_room(const Quirk& quirk, const DeviceFacts& facts, 
 Status choose_mtu(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
     const std::uint16_t needed = ip_bytes_for(wish.path_mtu_bytes);
     if (quirk.frame_limit_bytes != 0 && needed + kEthernetBytes > quirk.frame_limit_bytes) {
-        return Error{fmt::format("{}: path MTU {} does not fit its frames of {} bytes", facts.name,
-                                 wish.path_mtu_bytes, quirk.frame_limit_bytes),
+        return Error{fmt::format("{}: path MTU {} does not fit its frames of {} bytes", facts.name, wish.path_mtu_bytes,
+                                 quirk.frame_limit_bytes),
                      "choose --path-mtu 2048 or less"};
     }
-    plan.link_mtu_bytes = quirk.no_mtu ? static_cast<std::uint16_t>(plan.data_room_bytes - kEthernetBytes)
-                                       : facts.mtu_bytes;
+    plan.link_mtu_bytes =
+        quirk.no_mtu ? static_cast<std::uint16_t>(plan.data_room_bytes - kEthernetBytes) : facts.mtu_bytes;
     if (plan.link_mtu_bytes >= needed) {
         return Nothing{};
     }
@@ -106,8 +106,8 @@ Status choose_queues(const Quirk& quirk, const DeviceFacts& facts, const DeviceW
     const std::uint16_t offered = std::max<std::uint16_t>(facts.max_queues, 1);
     if (quirk.all_queues) {
         if (offered > wish.workers) {
-            return Error{fmt::format("{}: spreads packets over {} queues, but there are {} workers", facts.name, offered,
-                                     wish.workers),
+            return Error{fmt::format("{}: spreads packets over {} queues, but there are {} workers", facts.name,
+                                     offered, wish.workers),
                          fmt::format("give qpairs={} or more lcores", wish.workers)};
         }
         plan.queues = offered;

@@ -12,9 +12,9 @@ namespace cairn::pmd {
 
 // What is known of a device before it is configured.
 struct DeviceFacts {
-    std::string driver;   // as DPDK names it: "net_memif", "mlx5_pci", ...
-    std::string name;     // "net_memif0", "0000:3b:00.0"
-    std::string devargs;  // "role=server,bsize=2048"
+    std::string driver;                 // as DPDK names it: "net_memif", "mlx5_pci", ...
+    std::string name;                   // "net_memif0", "0000:3b:00.0"
+    std::string devargs;                // "role=server,bsize=2048"
     std::uint16_t max_queues = 1;       // pairs
     std::uint16_t mtu_bytes = 1500;     // of the kernel's interface where there is one, else the driver's
     std::uint16_t max_mtu_bytes = 0;    // what it may be raised to; 0: the driver does not say

@@ -5,6 +5,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
+#include <rte_pdump.h>
 
 #include <cstring>
 #include <string_view>
@@ -61,11 +62,13 @@ Result<Eal> Eal::start(int argc, char** argv) {
     if (consumed < 0) {
         return Error{fmt::format("EAL does not start: {}", rte_strerror(rte_errno)), remedy_for(rte_errno)};
     }
+    rte_pdump_init();  // for dpdk-dumpcap; refused without shared configuration (--no-shconf, --no-huge), then --pcap
     return Eal(consumed - (added ? 1 : 0));
 }
 
 Eal::~Eal() {
     if (consumed_ >= 0) {
+        rte_pdump_uninit();
         rte_eal_cleanup();
     }
 }

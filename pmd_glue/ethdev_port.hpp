@@ -26,18 +26,18 @@ struct EthdevPortConfig {
 };
 
 // X(enumerator, counter name, what non-zero means)
-#define CAIRN_ETHDEV_COUNTERS(X)                                                                           \
-    X(Received, "port_received", "datagrams handed to the engine")                                         \
-    X(Transmitted, "port_transmitted", "datagrams given to the device")                                    \
-    X(Forwarded, "port_forwarded", "frames that reached another worker than theirs and were passed on")    \
-    X(Linearized, "port_linearized", "frames that came in several segments and were copied together")      \
+#define CAIRN_ETHDEV_COUNTERS(X)                                                                            \
+    X(Received, "port_received", "datagrams handed to the engine")                                          \
+    X(Transmitted, "port_transmitted", "datagrams given to the device")                                     \
+    X(Forwarded, "port_forwarded", "frames that reached another worker than theirs and were passed on")     \
+    X(Linearized, "port_linearized", "frames that came in several segments and were copied together")       \
     X(TailCopied, "port_tail_copied", "payloads copied because the device cannot send from where they lie") \
-    X(BadIcrc, "port_bad_icrc", "datagrams whose ICRC is wrong: damage, or a peer that miscounts")         \
-    X(BadOffload, "port_bad_checksum_hw", "frames whose IPv4 checksum the device found wrong")             \
-    X(TooLong, "port_too_long", "frames longer than a buffer: the sender's MTU is larger than ours")       \
-    X(Unresolved, "port_unresolved", "datagrams dropped because the neighbour has not answered yet")       \
-    X(NoPath, "port_no_path", "datagrams from more peers than the path table holds")                       \
-    X(NoBuffer, "port_no_buffer", "buffers asked for while the pool was empty: raise --buffers")           \
+    X(BadIcrc, "port_bad_icrc", "datagrams whose ICRC is wrong: damage, or a peer that miscounts")          \
+    X(BadOffload, "port_bad_checksum_hw", "frames whose IPv4 checksum the device found wrong")              \
+    X(TooLong, "port_too_long", "frames longer than a buffer: the sender's MTU is larger than ours")        \
+    X(Unresolved, "port_unresolved", "datagrams dropped because the neighbour has not answered yet")        \
+    X(NoPath, "port_no_path", "datagrams from more peers than the path table holds")                        \
+    X(NoBuffer, "port_no_buffer", "buffers asked for while the pool was empty: raise --buffers")            \
     X(RingFull, "port_ring_full", "frames lost between workers: the one they belong to is too slow")
 
 CAIRN_DECLARE_COUNTERS(EthdevCounter, CAIRN_ETHDEV_COUNTERS);

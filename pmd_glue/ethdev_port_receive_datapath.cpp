@@ -45,9 +45,9 @@ std::uint16_t EthdevPort::poll_device(rte_mbuf** frames, std::uint16_t wanted) n
         if (queue_ != kNoQueue) {
             send_for_others();
         }
-        got = static_cast<std::uint16_t>(
-            got + exchange_->collect(Exchange::Lane::Received, config_.worker,
-                                     {frames + got, static_cast<std::size_t>(wanted - got)}));
+        got = static_cast<std::uint16_t>(got +
+                                         exchange_->collect(Exchange::Lane::Received, config_.worker,
+                                                            {frames + got, static_cast<std::size_t>(wanted - got)}));
     }
     return got;
 }
@@ -139,7 +139,8 @@ rte_mbuf* EthdevPort::in_one_piece(rte_mbuf* chain) noexcept {
     } else if ((whole = rte_pktmbuf_alloc(pool_)) == nullptr) {
         counters_.count(EthdevCounter::NoBuffer);
     } else {
-        auto* to = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(whole, static_cast<std::uint16_t>(chain->pkt_len)));
+        auto* to =
+            reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(whole, static_cast<std::uint16_t>(chain->pkt_len)));
         for (const rte_mbuf* segment = chain; segment != nullptr; segment = segment->next) {
             std::memcpy(to, rte_pktmbuf_mtod(segment, const std::uint8_t*), segment->data_len);
             to += segment->data_len;

@@ -130,8 +130,7 @@ void EthdevPort::seal_with_tail(port::TxPacket& packet) noexcept {
     const auto whole = static_cast<std::uint16_t>(head.len + packet.tail.size());
     const std::size_t header_bytes = head.len - std::size_t{port::kIcrcBytes};
     head.path->write_lower_headers(head.data, whole);
-    const std::uint32_t headers =
-        head.path->icrc_of_headers(port::Direction::Transmit, head.data, header_bytes, whole);
+    const std::uint32_t headers = head.path->icrc_of_headers(port::Direction::Transmit, head.data, header_bytes, whole);
     const std::uint32_t icrc = wire::crc32(headers, packet.tail.data(), packet.tail.size());
     rte_mbuf* frame = mbuf_of(head);
     std::memcpy(rte_pktmbuf_mtod(frame->next->next, void*), &icrc, sizeof(icrc));

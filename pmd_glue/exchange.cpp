@@ -37,9 +37,9 @@ Result<Exchange> Exchange::make(std::uint16_t port_id, std::uint16_t workers) {
                 rte_ring* made = rte_ring_create(name.c_str(), kRingFrames, static_cast<int>(rte_socket_id()),
                                                  RING_F_SP_ENQ | RING_F_SC_DEQ);
                 if (made == nullptr) {
-                    return Error{fmt::format("no memory for the rings between {} workers: {}", workers,
-                                             rte_strerror(rte_errno)),
-                                 "raise -m, or use fewer lcores"};
+                    return Error{
+                        fmt::format("no memory for the rings between {} workers: {}", workers, rte_strerror(rte_errno)),
+                        "raise -m, or use fewer lcores"};
                 }
                 exchange.ring(lane, from, to) = made;
             }

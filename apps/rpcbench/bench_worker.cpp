@@ -14,14 +14,14 @@ namespace {
 constexpr std::uint8_t kEcho = 1;
 constexpr std::uint16_t kUdpSourcePort = 0xc000;
 constexpr Duration kWarmUp = milliseconds(500);
-constexpr Duration kLook = milliseconds(10);   // how often time and progress are looked at
-constexpr Duration kLinger = seconds(1);       // a caller that also serves waits for its peer's last calls
+constexpr Duration kLook = milliseconds(10);  // how often time and progress are looked at
+constexpr Duration kLinger = seconds(1);      // a caller that also serves waits for its peer's last calls
 constexpr std::uint16_t kSessionsMax = 32767;
 
 }  // namespace
 
-BenchWorker::BenchWorker(const Options& options, pmd::Device& device, const net::IpAddress& local,
-                         std::uint16_t worker, pmd::HeapBlock memory)
+BenchWorker::BenchWorker(const Options& options, pmd::Device& device, const net::IpAddress& local, std::uint16_t worker,
+                         pmd::HeapBlock memory)
     : options_(options),
       worker_(worker),
       memory_(std::move(memory)),
@@ -48,9 +48,9 @@ Status BenchWorker::prepare(const net::IpAddress* peer, std::uint64_t seed, Inst
     endpoint_ = std::move(endpoint).value();
     const std::uint32_t longest = std::max(options_.request_bytes, options_.response_bytes);
     if (longest > endpoint_->max_message_bytes()) {
-        return Error{fmt::format("messages of {} bytes do not fit one packet at path MTU {}", longest,
-                                 options_.path_mtu_bytes),
-                     fmt::format("use at most {} bytes or a larger --path-mtu", endpoint_->max_message_bytes())};
+        return Error{
+            fmt::format("messages of {} bytes do not fit one packet at path MTU {}", longest, options_.path_mtu_bytes),
+            fmt::format("use at most {} bytes or a larger --path-mtu", endpoint_->max_message_bytes())};
     }
     request_ = pool_.allocate(std::max(options_.request_bytes, 1U));
     request_.bytes = options_.request_bytes;
@@ -127,9 +127,9 @@ bool BenchWorker::finished(Instant now) const noexcept {
 
 double BenchWorker::rate_mops() const noexcept {
     const Instant to = std::min(measured_to_, now_);
-    return to > measured_from_ ? static_cast<double>(completed_measured_) * 1e3 /
-                                     static_cast<double>((to - measured_from_).ns)
-                               : 0.0;
+    return to > measured_from_
+               ? static_cast<double>(completed_measured_) * 1e3 / static_cast<double>((to - measured_from_).ns)
+               : 0.0;
 }
 
 void BenchWorker::serve(void* context, const erpc::Request& request) {

@@ -17,10 +17,10 @@
 namespace cairn::rpcbench {
 
 // X(enumerator, counter name, what non-zero means): what the progress line reads from another thread.
-#define CAIRN_BENCH_COUNTERS(X)                                   \
-    X(Completed, "bench_completed", "calls answered")             \
-    X(Handled, "bench_handled", "requests answered as a server")  \
-    X(Failed, "bench_failed", "calls that ended without answer")  \
+#define CAIRN_BENCH_COUNTERS(X)                                  \
+    X(Completed, "bench_completed", "calls answered")            \
+    X(Handled, "bench_handled", "requests answered as a server") \
+    X(Failed, "bench_failed", "calls that ended without answer") \
     X(Resent, "bench_resent", "requests sent again for want of an answer in time")
 
 CAIRN_DECLARE_COUNTERS(BenchCounter, CAIRN_BENCH_COUNTERS);

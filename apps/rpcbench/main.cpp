@@ -9,6 +9,7 @@
 
 #include "apps/rpcbench/bench_worker.hpp"
 #include "apps/rpcbench/report.hpp"
+#include "pmd_glue/capture.hpp"
 #include "pmd_glue/port_argument.hpp"
 
 namespace {
@@ -57,8 +58,8 @@ int run_bench(const rpcbench::Options& options, const net::IpAddress& local, con
         if (!memory.ok()) {
             return complain(memory.error());
         }
-        benches.push_back(std::make_unique<rpcbench::BenchWorker>(options, *device.value(), local, i,
-                                                                  std::move(memory).value()));
+        benches.push_back(
+            std::make_unique<rpcbench::BenchWorker>(options, *device.value(), local, i, std::move(memory).value()));
         fmt::print(stderr, "{}\n", benches.back()->port().describe());
         const Status prepared = benches.back()->prepare(peer, unguessable(), clock.now());
         if (!prepared.ok()) {
@@ -66,10 +67,20 @@ int run_bench(const rpcbench::Options& options, const net::IpAddress& local, con
         }
         tasks.push_back(benches.back().get());
     }
+    std::unique_ptr<pmd::Capture> capture;
+    if (!options.pcap.empty()) {
+        auto started = pmd::Capture::start(*device.value(), options.pcap,
+                                           options.pcap_all ? pmd::Capture::Frames::All : pmd::Capture::Frames::Roce);
+        if (!started.ok()) {
+            return complain(started.error());
+        }
+        capture = std::move(started).value();
+    }
     {
         const rpcbench::ProgressPrinter printer(benches);
         pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
     }
+    capture.reset();
     rpcbench::print_counters(benches);
     if (options.json) {
         rpcbench::print_json(options, benches);
@@ -95,9 +106,9 @@ int run(int argc, char** argv, int first) {
         return complain(peer.error());
     }
     if (peer.value().is_v4() != local.value().is_v4()) {
-        return complain({fmt::format("--ip {} and --peer {} are of two families", options.value().ip,
-                                     options.value().peer),
-                         "give both as IPv4 or both as IPv6"});
+        return complain(
+            {fmt::format("--ip {} and --peer {} are of two families", options.value().ip, options.value().peer),
+             "give both as IPv4 or both as IPv6"});
     }
     return run_bench(options.value(), local.value(), &peer.value());
 }

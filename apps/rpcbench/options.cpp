@@ -32,7 +32,9 @@ void declare(CLI::App& app, Options& options, std::string& polling) {
     app.add_option("--window", options.window, "calls outstanding over all sessions of an lcore")
         ->check(CLI::Range(1U, 4096U))
         ->capture_default_str();
-    app.add_option("--sessions", options.sessions, "sessions of an lcore")->check(CLI::Range(1U, 32768U))->capture_default_str();
+    app.add_option("--sessions", options.sessions, "sessions of an lcore")
+        ->check(CLI::Range(1U, 32768U))
+        ->capture_default_str();
     app.add_option("--credits", options.credits, "packets in flight per session")
         ->check(CLI::Range(1U, 128U))
         ->capture_default_str();
@@ -56,7 +58,8 @@ void declare(CLI::App& app, Options& options, std::string& polling) {
     app.add_option("--peer-timeout", options.peer_timeout_ms, "milliseconds of silence after which a peer is dead")
         ->check(CLI::Range(10U, 600000U))
         ->capture_default_str();
-    app.add_option("--pcap", options.pcap, "record all frames in this file, for Wireshark");
+    app.add_option("--pcap", options.pcap, "record the RoCEv2 frames in this file, for Wireshark");
+    app.add_flag("--pcap-all", options.pcap_all, "record all other frames too: ARP, neighbour discovery, strangers");
     app.add_option("--poll", polling, "adaptive or spin")
         ->check(CLI::IsMember({"adaptive", "spin"}))
         ->capture_default_str();

@@ -31,6 +31,7 @@ struct Options {
     std::uint32_t deadline_ms = 0;
     std::uint32_t peer_timeout_ms = 2000;
     std::string pcap;
+    bool pcap_all = false;
     bool spin = false;
     bool json = false;
 };

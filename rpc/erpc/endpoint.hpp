@@ -73,7 +73,9 @@ public:
     [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
     [[nodiscard]] Qpn qpn() const noexcept { return qp_->config().qpn; }
     [[nodiscard]] std::uint32_t max_message_bytes() const noexcept { return max_message_bytes_; }
-    [[nodiscard]] std::uint32_t sessions_open() const noexcept { return static_cast<std::uint32_t>(open_sessions_.size()); }
+    [[nodiscard]] std::uint32_t sessions_open() const noexcept {
+        return static_cast<std::uint32_t>(open_sessions_.size());
+    }
     [[nodiscard]] std::uint32_t calls_pending() const noexcept { return calls_pending_; }
     // Asserts what must hold between any two events: credits, slots, lists.
     void check_invariants() const noexcept;

@@ -16,7 +16,7 @@ constexpr std::uint32_t kRequestTypes = 256;
 constexpr std::uint32_t kTailBytes = 1024;  // payloads from here on are sent from where they lie, if the port can
 constexpr std::uint64_t kRequestNumberMask = (std::uint64_t{1} << 44U) - 1;
 
-constexpr Duration kRtoMin = microseconds(4000);  // below it, a preempted peer looks like loss
+constexpr Duration kRtoMin = microseconds(4000);   // below it, a preempted peer looks like loss
 constexpr Duration kOwnStall = microseconds(500);  // a gap between two looks at the time that was not the peer's
 constexpr Duration kRtoMax = milliseconds(200);
 constexpr Duration kControlRetry = milliseconds(10);

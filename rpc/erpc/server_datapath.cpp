@@ -59,8 +59,8 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
 
 ServerSlot* Endpoint::executing_slot(const RequestHandle& handle) noexcept {
     if (reply_slot_ != nullptr && reply_session_->self == handle.session &&
-        reply_slot_->request_number == handle.request_number &&
-        reply_slot_->state == ServerSlotState::Executing) [[likely]] {
+        reply_slot_->request_number == handle.request_number && reply_slot_->state == ServerSlotState::Executing)
+        [[likely]] {
         return reply_slot_;  // of the handler that runs
     }
     if (handle.session.value >= sessions_.size() || sessions_[handle.session.value].state != SessionState::Serving) {
@@ -109,8 +109,7 @@ bool Endpoint::respond(const RequestHandle& handle, Instant now) noexcept {
     return true;
 }
 
-void Endpoint::send_response(Session& session, ServerSlot& slot, const port::PacketRef& buffer,
-                             Instant now) noexcept {
+void Endpoint::send_response(Session& session, ServerSlot& slot, const port::PacketRef& buffer, Instant now) noexcept {
     Header header;
     header.request_type = slot.request_type;
     header.message_bytes = slot.response.bytes;
