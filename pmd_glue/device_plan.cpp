@@ -61,8 +61,8 @@ Result<std::uint32_t> choose_room(const Quirk& quirk, const DeviceFacts& facts, 
     }
     const std::string argument(quirk.room_argument);
     const std::uint32_t dictated = devarg_number(facts.devargs, argument, quirk.room_default);
-    if (quirk.no_mtu && wish.data_room_bytes == 0) {
-        room = dictated;
+    if (wish.data_room_bytes == 0) {
+        room = quirk.no_mtu ? dictated : std::max(room, dictated);
     }
     if (room < dictated) {
         return Error{

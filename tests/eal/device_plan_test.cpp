@@ -1,0 +1,128 @@
+// What is decided about a device from what its driver says, without any device: the driver-quirk table, row by row.
+#include "pmd_glue/device_plan.hpp"
+
+#include <gtest/gtest.h>
+
+namespace cairn::pmd {
+namespace {
+
+DeviceFacts nic(const char* driver) {
+    DeviceFacts facts;
+    facts.driver = driver;
+    facts.name = "port";
+    facts.max_queues = 8;
+    facts.max_mtu_bytes = 9600;
+    facts.offers_rss = true;
+    facts.offers_ipv4_checksum = true;
+    facts.offers_segments = true;
+    return facts;
+}
+
+DeviceWish wish(std::uint16_t workers, std::uint16_t path_mtu_bytes = 1024) {
+    DeviceWish result;
+    result.workers = workers;
+    result.path_mtu_bytes = path_mtu_bytes;
+    return result;
+}
+
+TEST(DevicePlan, AnOrdinaryNicGetsAQueuePerWorkerItsOffloadsAndTheMtuThatThePathMtuNeeds) {
+    const DevicePlan plan = plan_device(nic("net_ixgbe"), wish(4, 4096)).value();
+    EXPECT_EQ(plan.queues, 4);
+    EXPECT_TRUE(plan.rss && plan.ipv4_checksum_offload && plan.segments);
+    EXPECT_TRUE(plan.set_mtu);
+    EXPECT_EQ(plan.link_mtu_bytes, ip_bytes_for(4096));
+    EXPECT_GE(plan.data_room_bytes, plan.link_mtu_bytes + 14);
+    EXPECT_FALSE(plan.isolate || plan.fence_disconnects);
+}
+
+TEST(DevicePlan, WithoutRssOneQueueFeedsAllWorkers) {
+    DeviceFacts facts = nic("net_tap");
+    facts.offers_rss = false;
+    const DevicePlan plan = plan_device(facts, wish(3)).value();
+    EXPECT_EQ(plan.queues, 1);
+    EXPECT_FALSE(plan.rss);
+}
+
+TEST(DevicePlan, FewerQueuesThanWorkersAreAllUsed) {
+    DeviceFacts facts = nic("net_ixgbe");
+    facts.max_queues = 2;
+    EXPECT_EQ(plan_device(facts, wish(3)).value().queues, 2);
+}
+
+TEST(DevicePlan, MemifBuffersAreAsLargeAsItsSlotsAndItsDisconnectsAreFenced) {
+    DeviceFacts facts = nic("net_memif");
+    EXPECT_EQ(plan_device(facts, wish(2)).value().data_room_bytes, 2048);
+    facts.devargs = "role=server,bsize=4352,rsize=9";
+    const DevicePlan plan = plan_device(facts, wish(2, 4096)).value();
+    EXPECT_EQ(plan.data_room_bytes, 4352);
+    EXPECT_EQ(plan.link_mtu_bytes, 4352 - 14);
+    EXPECT_EQ(plan.queues, 1);
+    EXPECT_TRUE(plan.fence_disconnects);
+}
+
+TEST(DevicePlan, AMemifSlotTooSmallForThePathMtuIsRefusedByName) {
+    const auto refused = plan_device(nic("net_memif"), wish(1, 4096));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().what.find("bsize=2048"), std::string::npos) << refused.error().text();
+    EXPECT_NE(refused.error().remedy.find("bsize="), std::string::npos);
+}
+
+TEST(DevicePlan, AfPacketNeedsBuffersOfAWholeFrameBecauseItCopiesUnchecked) {
+    DeviceFacts facts = nic("net_af_packet");
+    facts.max_queues = 1;
+    facts.devargs = "iface=veth0,framesz=4096";
+    EXPECT_GE(plan_device(facts, wish(1)).value().data_room_bytes, 2048);
+    DeviceWish small = wish(1);
+    small.data_room_bytes = 2048;
+    const auto refused = plan_device(facts, small);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().what.find("framesz=4096"), std::string::npos);
+}
+
+TEST(DevicePlan, AfPacketSpreadsOverAllItsQueuesSoEachNeedsAWorker) {
+    DeviceFacts facts = nic("net_af_packet");
+    facts.max_queues = 2;
+    EXPECT_EQ(plan_device(facts, wish(2)).value().queues, 2);
+    EXPECT_FALSE(plan_device(facts, wish(1)).ok());
+}
+
+TEST(DevicePlan, AfXdpIsLimitedToAPage) {
+    EXPECT_TRUE(plan_device(nic("net_af_xdp"), wish(1, 2048)).ok());
+    const auto refused = plan_device(nic("net_af_xdp"), wish(1, 4096));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().remedy.find("2048"), std::string::npos);
+}
+
+TEST(DevicePlan, AKernelInterfaceWhoseMtuIsTooSmallIsNamedWithTheCommandThatHelps) {
+    DeviceFacts facts = nic("net_af_packet");
+    facts.max_queues = 1;
+    facts.devargs = "framesz=8192";
+    facts.kernel_interface = true;
+    const auto refused = plan_device(facts, wish(1, 4096));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().what.find("MTU 1500"), std::string::npos);
+    EXPECT_NE(refused.error().remedy.find("ip link set"), std::string::npos);
+    facts.mtu_bytes = 9000;
+    EXPECT_FALSE(plan_device(facts, wish(1, 4096)).value().set_mtu);
+}
+
+TEST(DevicePlan, Mlx5WithRoceEnabledIsRefusedWithTheRemedyAndElseSharesTheNicWithTheKernel) {
+    DeviceFacts facts = nic("mlx5_pci");
+    facts.name = "0000:3b:00.0";
+    EXPECT_TRUE(plan_device(facts, wish(1)).value().isolate);
+    facts.roce_in_hardware = true;
+    const auto refused = plan_device(facts, wish(1));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().remedy.find("devlink dev param set pci/0000:3b:00.0 name enable_roce"), std::string::npos);
+}
+
+TEST(DevargNumber, FindsWholeKeysAndIgnoresWhatIsNoNumber) {
+    EXPECT_EQ(devarg_number("role=server,bsize=384", "bsize", 7), 384U);
+    EXPECT_EQ(devarg_number("xbsize=1,bsize=2", "bsize", 7), 2U);
+    EXPECT_EQ(devarg_number("bsize=12k", "bsize", 7), 7U);
+    EXPECT_EQ(devarg_number("bsize", "bsize", 7), 7U);
+    EXPECT_EQ(devarg_number("", "bsize", 7), 7U);
+}
+
+}  // namespace
+}  // namespace cairn::pmd
