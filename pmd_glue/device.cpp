@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <net/if.h>
+#include <rte_alarm.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_ethdev.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <semaphore>
 
 #include "pmd_glue/exchange.hpp"
 #include "pmd_glue/flow_rules.hpp"
@@ -82,6 +84,32 @@ Result<DeviceFacts> facts_of(std::uint16_t port_id) {
     facts.offers_segments = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
     facts.roce_in_hardware = facts.driver == "mlx5_pci" && roce_is_on(facts.name);
     return facts;
+}
+
+void close_port(std::uint16_t port_id) {
+    rte_eth_dev_stop(port_id);
+    rte_eth_dev_close(port_id);
+}
+
+// net_memif tears down on DPDK's control thread when its peer goes, without a lock against a close on another
+// (DPDK 22.11): closing there too puts the two in an order.
+void on_control_thread(void (*function)(std::uint16_t), std::uint16_t port_id) {
+    struct Errand {
+        void (*function)(std::uint16_t);
+        std::uint16_t port_id;
+        std::binary_semaphore done{0};
+    };
+    Errand errand{function, port_id};
+    const auto run = [](void* argument) {
+        auto& what = *static_cast<Errand*>(argument);
+        what.function(what.port_id);
+        what.done.release();
+    };
+    if (rte_eal_alarm_set(1, run, &errand) == 0) {
+        errand.done.acquire();
+    } else {
+        function(port_id);
+    }
 }
 
 }  // namespace
@@ -205,9 +233,10 @@ void Device::steer() {
 }
 
 Device::~Device() {
-    if (started_) {
-        rte_eth_dev_stop(port_id());
-        rte_eth_dev_close(port_id());
+    if (started_ && plan_.fence_disconnects) {
+        on_control_thread(close_port, port_id());
+    } else if (started_) {
+        close_port(port_id());
     }
     exchange_.reset();
     rte_mempool_free(pool_);

@@ -3,13 +3,22 @@
 #include <fmt/format.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
-#include <rte_errno.h>
-#include <rte_log.h>
 #include <rte_pdump.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <cstring>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "pmd_glue/eal_arguments.hpp"
 
 namespace cairn::pmd {
 
@@ -17,26 +26,62 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// What EAL's error numbers mean to whoever typed the command.
-const char* remedy_for(int error) noexcept {
-    switch (error) {
-        case EACCES:
-        case EPERM:
-            return "huge pages or devices need permission: add --no-huge -m 512 --no-pci";
-        case ENOMEM:
-            return "no huge pages are free: add --no-huge -m 512 or reserve some";
-        case EALREADY:
-        case EAGAIN:
-        case EEXIST:
-            return "another process holds this --file-prefix: choose another";
-        case EINVAL:
-            return "check the EAL arguments before \"--\"";
-        case ENOENT:
-        case ENODEV:
-            return "check the --vdev and -a arguments";
-        default:
-            return "check the EAL arguments before \"--\" and the lines above";
+// Takes what is written to stdout and stderr while it lives: EAL complains on both, in many lines.
+class Overheard {
+public:
+    Overheard()
+        : file_(memfd_create("cairn_eal_output", MFD_CLOEXEC)), out_(dup(STDOUT_FILENO)), err_(dup(STDERR_FILENO)) {
+        std::fflush(nullptr);
+        if (file_ >= 0) {
+            dup2(file_, STDOUT_FILENO);
+            dup2(file_, STDERR_FILENO);
+        }
     }
+    // Ends listening; the text.
+    std::string finish() {
+        std::fflush(nullptr);
+        dup2(out_, STDOUT_FILENO);
+        dup2(err_, STDERR_FILENO);
+        std::string text;
+        std::array<char, 4096> piece;
+        for (off_t at = 0; file_ >= 0;) {
+            const ssize_t got = pread(file_, piece.data(), piece.size(), at);
+            if (got <= 0) {
+                break;
+            }
+            text.append(piece.data(), static_cast<std::size_t>(got));
+            at += got;
+        }
+        for (const int each : {file_, out_, err_}) {
+            close(each);
+        }
+        return text;
+    }
+
+private:
+    int file_;
+    int out_;
+    int err_;
+};
+
+// A file that a dead memif server left behind keeps the next one from listening.
+Status check_memif_sockets(std::span<char* const> arguments) {
+    for (const std::string& vdev : vdev_arguments(arguments)) {
+        const std::optional<std::string> path = memif_listening_file(vdev);
+        sockaddr_un address{};
+        if (!path.has_value() || path->size() >= sizeof(address.sun_path) || access(path->c_str(), F_OK) != 0) {
+            continue;
+        }
+        address.sun_family = AF_UNIX;
+        std::memcpy(address.sun_path, path->c_str(), path->size() + 1);
+        const int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        const bool alive = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+        close(probe);
+        return Error{fmt::format("the memif socket {} exists already", *path),
+                     alive ? "another process serves there: choose another socket="
+                           : fmt::format("its process is gone: rm {}", *path)};
+    }
+    return Nothing{};
 }
 
 bool names_log_level(int argc, char** argv) noexcept {
@@ -58,10 +103,17 @@ Result<Eal> Eal::start(int argc, char** argv) {
         arguments.insert(arguments.begin() + 1, quiet);
     }
     arguments.push_back(nullptr);
-    const int consumed = rte_eal_init(static_cast<int>(arguments.size()) - 1, arguments.data());
-    if (consumed < 0) {
-        return Error{fmt::format("EAL does not start: {}", rte_strerror(rte_errno)), remedy_for(rte_errno)};
+    const Status sockets = check_memif_sockets({argv, static_cast<std::size_t>(argc)});
+    if (!sockets.ok()) {
+        return sockets.error();
     }
+    Overheard overheard;
+    const int consumed = rte_eal_init(static_cast<int>(arguments.size()) - 1, arguments.data());
+    const std::string said = overheard.finish();
+    if (consumed < 0) {
+        return explain_eal_failure(said);
+    }
+    std::fputs(said.c_str(), stderr);
     rte_pdump_init();  // for dpdk-dumpcap; refused without shared configuration (--no-shconf, --no-huge), then --pcap
     return Eal(consumed - (added ? 1 : 0));
 }

@@ -66,7 +66,7 @@ public:
 
 private:
     // ethdev_port_receive_datapath.cpp
-    [[nodiscard]] std::uint16_t poll_device(rte_mbuf** frames, std::uint16_t wanted) noexcept;
+    [[nodiscard]] std::uint16_t collect_from_others(rte_mbuf** frames, std::uint16_t wanted) noexcept;
     [[nodiscard]] bool accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept;
     [[nodiscard]] bool accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept;
     void hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) noexcept;
@@ -83,6 +83,7 @@ private:
     [[nodiscard]] std::size_t send(rte_mbuf** frames, std::size_t count) noexcept;
     // neighbours
     void on_other_frame(rte_mbuf& frame, Instant now) noexcept;
+    void share(const rte_mbuf& frame) noexcept;
     void on_arp(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
     void send_arp(net::ArpOperation operation, const net::MacAddress& to, const net::IpAddress& target) noexcept;
     void learn(const net::IpAddress& address, const net::MacAddress& mac) noexcept;
@@ -111,6 +112,7 @@ private:
     port::FrameVerdictCounters verdicts_;
     std::unique_ptr<rte_mbuf_ext_shared_info> tails_;  // reference count: 1 + tails that the device still holds
     Instant next_ask_ = Instant::never();
+    bool fresh_ = true;  // the frame under judgement came from the device, not from another worker
     port::PathTable paths_;
     std::vector<Neighbour> neighbours_;
 };

@@ -83,8 +83,10 @@ port::Path* EthdevPort::open_path(const port::PathKey& key, Instant now) noexcep
     port::Path* path = paths_.intern(key);
     if (path != nullptr && !path->resolved()) {
         for (const Neighbour& neighbour : neighbours_) {
-            if (neighbour.known && neighbour.address == key.remote) {
-                path->resolve(device_.mac(), neighbour.mac);
+            if (neighbour.address == key.remote) {
+                if (neighbour.known) {
+                    path->resolve(device_.mac(), neighbour.mac);
+                }
                 return path;
             }
         }

@@ -26,7 +26,25 @@ void EthdevPort::on_other_frame(rte_mbuf& frame, Instant) noexcept {
     if (!ethernet.ok() || ethernet.value().type != net::kEtherTypeArp) {
         return;
     }
+    if (exchange_ != nullptr && fresh_) {
+        share(frame);
+    }
     on_arp(bytes.data(), bytes.size());
+}
+
+void EthdevPort::share(const rte_mbuf& frame) noexcept {
+    for (std::uint16_t worker = 0; worker < exchange_->workers(); ++worker) {
+        if (worker == config_.worker) {
+            continue;
+        }
+        rte_mbuf* copy = rte_pktmbuf_copy(&frame, pool_, 0, UINT32_MAX);
+        if (copy == nullptr) {
+            counters_.count(EthdevCounter::NoBuffer);
+        } else if (!exchange_->pass(Exchange::Lane::Received, config_.worker, worker, copy)) {
+            counters_.count(EthdevCounter::RingFull);
+            rte_pktmbuf_free(copy);
+        }
+    }
 }
 
 // RFC 826: answers requests for our address and learns from what is meant for us.
@@ -37,7 +55,7 @@ void EthdevPort::on_arp(const std::uint8_t* frame, std::size_t frame_bytes) noex
     }
     const net::ArpMessage& arp = parsed.value();
     learn(arp.sender_ip, arp.sender_mac);
-    if (arp.operation == net::ArpOperation::Request) {
+    if (arp.operation == net::ArpOperation::Request && (exchange_ == nullptr || fresh_)) {
         send_arp(net::ArpOperation::Reply, arp.sender_mac, arp.sender_ip);
     }
 }
@@ -79,14 +97,15 @@ void EthdevPort::on_timeout(Instant now) noexcept {
     }
 }
 
+// Whoever names itself to us may be a new station at an old address.
 void EthdevPort::learn(const net::IpAddress& address, const net::MacAddress& mac) noexcept {
     for (Neighbour& neighbour : neighbours_) {
         if (neighbour.address == address) {
             neighbour.mac = mac;
             neighbour.known = true;
-            paths_.for_each_to(address, [&](port::Path& path) { path.resolve(device_.mac(), mac); });
         }
     }
+    paths_.for_each_to(address, [&](port::Path& path) { path.resolve(device_.mac(), mac); });
 }
 
 }  // namespace cairn::pmd

@@ -21,10 +21,17 @@ constexpr std::size_t kDestQpnAt = offsetof(wire::RawBth, dest_qpn);
 std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(out.size(), config_.burst));
-    const std::uint16_t got = poll_device(frames.data(), wanted);
+    const std::uint16_t own =
+        queue_ == kNoQueue ? std::uint16_t{0} : rte_eth_rx_burst(port_id_, queue_, frames.data(), wanted);
+    std::uint16_t got = own;
+    if (exchange_ != nullptr) [[unlikely]] {
+        got = static_cast<std::uint16_t>(
+            got + collect_from_others(frames.data() + got, static_cast<std::uint16_t>(wanted - got)));
+    }
     std::size_t accepted = 0;
     for (std::uint16_t i = 0; i < got; ++i) {
         port::PacketRef& packet = out[accepted];
+        fresh_ = i < own;
         if (!accept(frames[i], packet, now)) [[unlikely]] {
             continue;
         }
@@ -39,17 +46,12 @@ std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant no
     return accepted;
 }
 
-std::uint16_t EthdevPort::poll_device(rte_mbuf** frames, std::uint16_t wanted) noexcept {
-    std::uint16_t got = queue_ == kNoQueue ? std::uint16_t{0} : rte_eth_rx_burst(port_id_, queue_, frames, wanted);
-    if (exchange_ != nullptr) [[unlikely]] {
-        if (queue_ != kNoQueue) {
-            send_for_others();
-        }
-        got = static_cast<std::uint16_t>(got +
-                                         exchange_->collect(Exchange::Lane::Received, config_.worker,
-                                                            {frames + got, static_cast<std::size_t>(wanted - got)}));
+std::uint16_t EthdevPort::collect_from_others(rte_mbuf** frames, std::uint16_t wanted) noexcept {
+    if (queue_ != kNoQueue) {
+        send_for_others();
     }
-    return got;
+    return static_cast<std::uint16_t>(
+        exchange_->collect(Exchange::Lane::Received, config_.worker, {frames, std::size_t{wanted}}));
 }
 
 // False: not a datagram for the engine; the frame is dealt with.

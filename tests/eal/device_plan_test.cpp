@@ -113,7 +113,8 @@ TEST(DevicePlan, Mlx5WithRoceEnabledIsRefusedWithTheRemedyAndElseSharesTheNicWit
     facts.roce_in_hardware = true;
     const auto refused = plan_device(facts, wish(1));
     ASSERT_FALSE(refused.ok());
-    EXPECT_NE(refused.error().remedy.find("devlink dev param set pci/0000:3b:00.0 name enable_roce"), std::string::npos);
+    EXPECT_NE(refused.error().remedy.find("devlink dev param set pci/0000:3b:00.0 name enable_roce"),
+              std::string::npos);
 }
 
 TEST(DevargNumber, FindsWholeKeysAndIgnoresWhatIsNoNumber) {

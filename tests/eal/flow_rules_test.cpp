@@ -16,8 +16,8 @@ const rte_flow_item* item_of(const FlowRule& rule, rte_flow_item_type type) {
 }
 
 TEST(FlowRules, RoceIsUdpToPort4791OfBothFamilies) {
-    for (const auto& [traffic, ip] : {std::pair{Traffic::RoceV4, RTE_FLOW_ITEM_TYPE_IPV4},
-                                      std::pair{Traffic::RoceV6, RTE_FLOW_ITEM_TYPE_IPV6}}) {
+    for (const auto& [traffic, ip] :
+         {std::pair{Traffic::RoceV4, RTE_FLOW_ITEM_TYPE_IPV4}, std::pair{Traffic::RoceV6, RTE_FLOW_ITEM_TYPE_IPV6}}) {
         const FlowRule rule(traffic, 1);
         EXPECT_EQ(rule.attributes()->ingress, 1U);
         ASSERT_NE(item_of(rule, ip), nullptr);

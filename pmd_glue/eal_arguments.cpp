@@ -1,0 +1,101 @@
+#include "pmd_glue/eal_arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace cairn::pmd {
+
+namespace {
+
+// A line that holds `sign` is the cause; the line itself is quoted.
+struct Cause {
+    std::string_view sign;
+    std::string_view remedy;
+};
+
+// In order of telling power: EAL complains of consequences too.
+constexpr std::array<Cause, 15> kCauses{{
+    {"unrecognized option", "EAL's arguments stand before \"--\", the program's own behind it; --help lists those"},
+    {"invalid option", "EAL's arguments stand before \"--\", the program's own behind it; --help lists those"},
+    {"Cannot create lock on", "another process uses this --file-prefix: give each process its own"},
+    {"failed to parse device", "check the name and arguments of that --vdev"},
+    {"Unable to parse device", "check the name and arguments of that --vdev"},
+    {"Invalid parameters", "check the arguments of that --vdev"},
+    {"invalid core list", "choose lcores that the machine has: -l 0"},
+    {"invalid coremask", "choose lcores that the machine has: -l 0"},
+    {"lcore", "choose lcores that the machine has and that are allowed here: -l 0"},
+    {"Permission denied", "run with --no-huge -m 256 --no-pci, or give access to the huge pages"},
+    {"No free", "reserve huge pages, or run with --no-huge -m 256"},
+    {"No available", "reserve huge pages, or run with --no-huge -m 256"},
+    {"hugepage", "reserve huge pages, or run with --no-huge -m 256"},
+    {"mmap", "lower -m, or free memory"},
+    {"probe", "check the --vdev and -a arguments"},
+}};
+
+std::string_view trimmed(std::string_view line) {
+    for (const std::string_view prefix : {"EAL: ", "Error: "}) {
+        if (line.starts_with(prefix)) {
+            line.remove_prefix(prefix.size());
+        }
+    }
+    return line;
+}
+
+std::string_view line_with(std::string_view text, std::string_view sign) {
+    const std::size_t at = text.find(sign);
+    if (at == std::string_view::npos) {
+        return {};
+    }
+    const std::size_t first = text.rfind('\n', at) + 1;  // npos + 1 is 0
+    return text.substr(first, text.find('\n', at) - first);
+}
+
+}  // namespace
+
+std::optional<std::string> devarg_value(std::string_view argument, std::string_view key) {
+    while (!argument.empty()) {
+        const std::string_view pair = argument.substr(0, argument.find(','));
+        argument.remove_prefix(std::min(argument.size(), pair.size() + 1));
+        if (pair.size() > key.size() && pair.starts_with(key) && pair[key.size()] == '=') {
+            return std::string(pair.substr(key.size() + 1));
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> memif_listening_file(std::string_view vdev_argument) {
+    const bool listens = vdev_argument.starts_with("net_memif") && devarg_value(vdev_argument, "role") == "server" &&
+                         devarg_value(vdev_argument, "socket-abstract") == "no";
+    return listens ? devarg_value(vdev_argument, "socket") : std::nullopt;
+}
+
+std::vector<std::string> vdev_arguments(std::span<char* const> arguments) {
+    constexpr std::string_view kName = "--vdev";
+    std::vector<std::string> found;
+    for (std::size_t i = 1; i < arguments.size() && std::strcmp(arguments[i], "--") != 0; ++i) {
+        const std::string_view argument = arguments[i];
+        if (argument == kName && i + 1 < arguments.size()) {
+            found.emplace_back(arguments[++i]);
+        } else if (argument.starts_with(kName) && argument.size() > kName.size() && argument[kName.size()] == '=') {
+            found.emplace_back(argument.substr(kName.size() + 1));
+        }
+    }
+    return found;
+}
+
+Error explain_eal_failure(std::string_view output) {
+    for (const Cause& cause : kCauses) {
+        const std::string_view line = line_with(output, cause.sign);
+        if (!line.empty()) {
+            return {fmt::format("EAL does not start: {}", trimmed(line)), std::string(cause.remedy)};
+        }
+    }
+    const std::string_view first = output.substr(0, output.find('\n'));
+    return {fmt::format("EAL does not start: {}", first.empty() ? "it gives no reason" : trimmed(first)),
+            "check the arguments before \"--\"; --log-level=debug says more"};
+}
+
+}  // namespace cairn::pmd

@@ -1,0 +1,28 @@
+// What can be said of EAL's arguments and of its complaints without EAL: pure, so that each line an operator may
+// read has a test.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+
+namespace cairn::pmd {
+
+// The value of `key` in a device argument "net_memif0,role=server,socket=/x".
+[[nodiscard]] std::optional<std::string> devarg_value(std::string_view argument, std::string_view key);
+
+// The socket file that a net_memif server among the arguments would have to create: it listens there, so a file
+// that is in its way has to go. Abstract sockets and clients have none.
+[[nodiscard]] std::optional<std::string> memif_listening_file(std::string_view vdev_argument);
+
+// EAL's arguments before "--": every --vdev's value, in either form.
+[[nodiscard]] std::vector<std::string> vdev_arguments(std::span<char* const> arguments);
+
+// What EAL wrote on its way to failure, as one line with a remedy.
+[[nodiscard]] Error explain_eal_failure(std::string_view output);
+
+}  // namespace cairn::pmd

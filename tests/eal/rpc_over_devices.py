@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""cairn-rpcbench between processes over devices that need no NIC, and against bad input.
+
+    rpc_over_devices.py CASE PROGRAM
+
+Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed.
+"""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-telemetry']
+SKIPPED = 77
+
+
+def expect(condition, message):
+    if not condition:
+        print(f'FAILED: {message}')
+        sys.exit(1)
+
+
+class Session:
+    """Processes of one case; all are ended with it."""
+
+    def __init__(self, program):
+        self.program = program
+        self.work = tempfile.mkdtemp(prefix='cairn-eal-')
+        self.socket = os.path.join(self.work, 'memif.sock')
+        self.running = []
+        self.count = 0
+
+    def close(self):
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def memif(self, role, extra=''):
+        return f'--vdev=net_memif0,role={role},socket={self.socket},socket-abstract=no,rsize=9{extra}'
+
+    def start(self, devices, own, eal=EAL, lcores='0', wrap=()):
+        self.count += 1
+        prefix = f'--file-prefix=cairn-test-{os.getpid()}-{self.count}'
+        process = subprocess.Popen([*wrap, self.program, '-l', lcores, prefix, *eal, *devices, '--', *own],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.running.append(process)
+        return process
+
+    def server(self, *own, extra='', **options):
+        if os.path.exists(self.socket):
+            os.remove(self.socket)
+        process = self.start([self.memif('server', extra)], ['--server', '--ip', '10.77.0.1', *own], **options)
+        for _ in range(200):
+            if os.path.exists(self.socket) or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        expect(process.poll() is None, f'the server ended: {process.stderr.read() if process.poll() is not None else ""}')
+        return process
+
+    def client(self, *own, extra='', **options):
+        return self.start([self.memif('client', extra)],
+                          ['--peer', '10.77.0.1', '--ip', '10.77.0.2', '--json', *own], **options)
+
+
+def result_of(process, timeout=40):
+    out, err = process.communicate(timeout=timeout)
+    expect(process.returncode == 0, f'exit code {process.returncode}: {err}')
+    return json.loads(out.strip().splitlines()[-1])
+
+
+def end(process, timeout=20):
+    """Asks for a clean stop; returns stderr."""
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=timeout)
+    expect(process.returncode == 0, f'exit code {process.returncode} after SIGTERM: {err}')
+    return err
+
+
+def memif_calls(session):
+    server = session.server()
+    result = result_of(session.client('--duration', '1'))
+    expect(result['rate_mops'] > 0.01, f'no calls: {result}')
+    expect(result['p50_us'] > 0 and result['p99_us'] >= result['p50_us'], f'latencies: {result}')
+    err = end(server)
+    expect('port_transmitted' in err, f'no final statistics: {err}')
+
+
+def memif_losses(session):
+    """Packets lost on purpose at both ends: every call still ends well."""
+    server = session.server('--drop-per-million', '5000')
+    result = result_of(session.client('--duration', '1', '--drop-per-million', '5000'))
+    expect(result['retransmits'] > 0, f'nothing was lost: {result}')
+    expect(result['rate_mops'] > 0, f'no calls: {result}')
+    end(server)
+
+
+def memif_large(session):
+    """4096-byte path MTU: slots of the frame's size; payloads are sent in place or copied, both must arrive."""
+    extra = ',bsize=4352'
+    server = session.server('--path-mtu', '4096', '--resp', '4080', extra=extra)
+    result = result_of(session.client('--path-mtu', '4096', '--req', '4080', '--resp', '4080', '--duration', '1',
+                                      extra=extra))
+    expect(result['rate_mops'] > 0, f'no calls: {result}')
+    end(server)
+
+
+def memif_workers(session):
+    """Two workers on each side share one queue: frames reach the owner of their queue pair through rings."""
+    server = session.server(lcores='0,1')
+    result = result_of(session.client('--duration', '1', '--peer-workers', '2', lcores='0,1'))
+    expect(result['workers'] == 2 and result['rate_mops'] > 0, f'{result}')
+    err = end(server)
+    expect(err.count('port_received') == 2, f'a worker got nothing: {err}')
+    expect('port_forwarded' in err, f'nothing was passed on: {err}')
+
+
+def memif_symmetric(session):
+    first = session.server('--peer', '10.77.0.2', '--duration', '1', '--json')
+    second = session.client('--server', '--duration', '1')
+    for process in (second, first):
+        expect(result_of(process)['rate_mops'] > 0, 'no calls one way')
+
+
+def memif_server_killed(session):
+    """The peer is killed in the middle of everything, again and again: pending calls fail, the survivor lives."""
+    for _ in range(6):
+        server = session.server()
+        client = session.client('--duration', '30', '--peer-timeout', '500')
+        time.sleep(1.6)
+        server.kill()
+        server.communicate()
+        _, err = client.communicate(timeout=20)
+        expect(client.returncode == 1, f'exit code {client.returncode}, not 1: {err}')
+        expect('the peer is gone' in err, f'does not say so: {err}')
+
+
+def memif_client_killed(session):
+    """A server outlives its clients' sudden ends and serves the next one."""
+    server = session.server()
+    for _ in range(4):
+        client = session.client('--duration', '30')
+        time.sleep(1.4)
+        client.kill()
+        client.communicate()
+        expect(server.poll() is None, 'the server ended with its client')
+    result = result_of(session.client('--duration', '1'))
+    expect(result['rate_mops'] > 0, f'no calls afterwards: {result}')
+    end(server)
+
+
+def worker_stopped(session):
+    """A worker that was stopped for a while carries on where it was."""
+    server = session.server()
+    client = session.client('--duration', '3', '--peer-timeout', '10000')
+    time.sleep(2)
+    server.send_signal(signal.SIGSTOP)
+    time.sleep(1.5)
+    server.send_signal(signal.SIGCONT)
+    expect(result_of(client)['rate_mops'] > 0, 'no calls')
+    end(server)
+
+
+def pcap(session):
+    """The capture holds RoCEv2 frames whose ICRC an independent computation confirms."""
+    import zlib
+    file = os.path.join(session.work, 'calls.pcap')
+    server = session.server()
+    result_of(session.client('--duration', '0.2', '--window', '1', '--sessions', '1', '--pcap', file))
+    end(server)
+    with open(file, 'rb') as opened:
+        data = opened.read()
+    expect(data[:4] == bytes.fromhex('4d3cb2a1'), 'no nanosecond pcap')
+    at, frames = 24, 0
+    while at + 16 <= len(data) and frames < 2000:
+        size = int.from_bytes(data[at + 8:at + 12], 'little')
+        frame = bytearray(data[at + 16:at + 16 + size])
+        at += 16 + size
+        expect(frame[36:38] == b'\x12\xb7', 'a frame that is not UDP 4791')
+        frame = frame[14:14 + int.from_bytes(frame[16:18], 'big')]
+        carried = int.from_bytes(frame[-4:], 'little')
+        frame[1] = frame[8] = frame[10] = frame[11] = frame[26] = frame[27] = frame[32] = 0xff
+        expect(zlib.crc32(b'\xff' * 8 + bytes(frame[:-4])) == carried, f'ICRC of frame {frames}')
+        frames += 1
+    expect(frames > 10, f'{frames} frames')
+
+
+def bad_input(session):
+    """One line that names the cause and the remedy, exit code 2."""
+    left = os.path.join(session.work, 'left.sock')
+    dead = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    dead.bind(left)
+    dead.close()
+    memif = '--vdev=net_memif0,role=server,socket={},socket-abstract=no'.format(session.socket)
+    left_over = f'--vdev=net_memif0,role=server,socket={left},socket-abstract=no'
+    server = ['--server']
+    cases = [
+        ([memif], ['--server', '--nonsense'], '--nonsense'),
+        ([memif], ['--server', '--ip', '10.77.0.300'], '10.77.0.300'),
+        ([memif], ['--peer', 'nowhere'], 'nowhere'),
+        ([memif], ['--peer', 'fd00::1'], 'famil'),
+        ([memif], ['--window', '0', '--server'], 'window'),
+        ([memif], [], '--server'),
+        ([memif], ['--server', '--port', 'eth:7'], 'eth:7'),
+        ([memif], ['--server', '--port', 'sm:7'], 'sm:7'),
+        ([memif], ['--server', '--path-mtu', '4096'], 'bsize'),
+        ([memif], ['--server', '--req', '1020'], '1020'),
+        ([memif], ['--server', '--pcap', '/nonexistent/file.pcap'], '/nonexistent/file.pcap'),
+        ([], server, '--vdev'),
+        (['--vdev=net_nonsense0'], server, 'net_nonsense0'),
+        (['--nonsense-of-eal'], server, 'nonsense-of-eal'),
+        ([left_over], server, left),
+    ]
+    for devices, own, named in cases:
+        process = session.start(devices, own)
+        out, err = process.communicate(timeout=30)
+        said = [line for line in err.splitlines() if line.startswith('cairn-rpcbench: ')]
+        expect(process.returncode == 2, f'{devices} {own}: exit code {process.returncode}: {err}')
+        expect(len(said) == 1 and named in said[0] and out == '', f'{devices} {own}: said {err!r}')
+
+
+def one_prefix(session):
+    """Two processes with one --file-prefix."""
+    eal = ['-m', '64', '--no-huge', '--no-pci', '--no-telemetry']
+    prefix = f'--file-prefix=cairn-twice-{os.getpid()}'
+    command = [session.program, '-l', '0', prefix, *eal, '--vdev=net_null0', '--', '--server', '--buffers', '1024']
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    session.running.append(first)
+    time.sleep(2)
+    second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    expect(first.poll() is None, 'the first one did not run')
+    said = [line for line in second.stderr.splitlines() if line.startswith('cairn-rpcbench: ')]
+    expect(second.returncode == 2 and len(said) == 1 and '--file-prefix' in said[0],
+           f'exit code {second.returncode}, said {second.stderr!r}')
+    end(first)
+
+
+def af_packet(session):
+    if os.geteuid() != 0:
+        print('skipped: network namespaces need root')
+        sys.exit(SKIPPED)
+    names = [f'cairntest{os.getpid()}{side}' for side in 'ab']
+    try:
+        for name in names:
+            made = subprocess.run(['ip', 'netns', 'add', name], capture_output=True, text=True, check=False)
+            if made.returncode != 0:
+                print(f'skipped: no network namespaces here: {made.stderr.strip()}')
+                sys.exit(SKIPPED)
+        made = subprocess.run(['ip', 'link', 'add', 'cta', 'netns', names[0], 'type', 'veth', 'peer', 'name', 'ctb',
+                               'netns', names[1]], capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            print(f'skipped: no veth here: {made.stderr.strip()}')
+            sys.exit(SKIPPED)
+        for name, link in zip(names, ('cta', 'ctb')):
+            subprocess.run(['ip', '-n', name, 'link', 'set', link, 'up'], check=True)
+        wraps = [('ip', 'netns', 'exec', name) for name in names]
+        server = session.start(['--vdev=net_af_packet0,iface=ctb'], ['--server', '--ip', '10.78.0.1'], wrap=wraps[1])
+        time.sleep(2)
+        result = result_of(session.start(['--vdev=net_af_packet0,iface=cta'],
+                                         ['--peer', '10.78.0.1', '--ip', '10.78.0.2', '--duration', '1', '--json'],
+                                         wrap=wraps[0]))
+        expect(result['rate_mops'] > 0, f'no calls: {result}')
+        small = session.start(['--vdev=net_af_packet0,iface=cta,framesz=4096'],
+                              ['--server', '--path-mtu', '2048'], wrap=wraps[0])
+        _, err = small.communicate(timeout=30)
+        expect(small.returncode == 2 and 'MTU 1500' in err and 'ip link set' in err, f'MTU too small: {err}')
+        end(server)
+    finally:
+        for name in names:
+            subprocess.run(['ip', 'netns', 'del', name], capture_output=True, check=False)
+
+
+CASES = {function.__name__: function for function in (
+    memif_calls, memif_losses, memif_large, memif_workers, memif_symmetric, memif_server_killed, memif_client_killed,
+    worker_stopped, pcap, bad_input, one_prefix, af_packet)}
+
+
+def main():
+    session = Session(sys.argv[2])
+    try:
+        CASES[sys.argv[1]](session)
+    finally:
+        session.close()
+
+
+main()
