@@ -16,12 +16,14 @@ struct Number {
     friend constexpr auto operator<=>(const Number&, const Number&) noexcept = default;
 };
 
-using Qpn = Number<struct QpnTag, std::uint32_t, 0xffffffU>;   // queue pair number, 24 bits
-using Qkey = Number<struct QkeyTag, std::uint32_t>;            // datagram key, 32 bits
-using Pkey = Number<struct PkeyTag, std::uint16_t>;            // partition key, bit 15 = full member
-using Rkey = Number<struct RkeyTag, std::uint32_t>;            // remote key of a memory region
-using Lkey = Number<struct LkeyTag, std::uint32_t>;            // local key of a memory region
-using SessionId = Number<struct SessionIdTag, std::uint16_t>;  // eRPC session number at one endpoint
+using Qpn = Number<struct QpnTag, std::uint32_t, 0xffffffU>;    // queue pair number, 24 bits
+using Qkey = Number<struct QkeyTag, std::uint32_t>;             // datagram key, 32 bits
+using Pkey = Number<struct PkeyTag, std::uint16_t>;             // partition key, bit 15 = full member
+using Rkey = Number<struct RkeyTag, std::uint32_t>;             // remote key of a memory region
+using Lkey = Number<struct LkeyTag, std::uint32_t>;             // local key of a memory region
+using Msn = Number<struct MsnTag, std::uint32_t, 0xffffffU>;    // message sequence number, 24 bits
+using Srqn = Number<struct SrqnTag, std::uint32_t, 0xffffffU>;  // shared receive queue number, 24 bits
+using SessionId = Number<struct SessionIdTag, std::uint16_t>;   // eRPC session number at one endpoint
 
 // Packet sequence number: 24 bits, ordered by distance on the circle, never by magnitude
 // (IBTA vol. 1, 9.7.1).

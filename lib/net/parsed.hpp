@@ -1,55 +1,15 @@
-// What a parser makes of bytes: a value, or the reason why there is none; and bytes as raw headers.
+// What the parsers of this layer return: a value, or one of its drop reasons.
 #pragma once
 
-#include <cstdint>
-#include <cstring>
-#include <span>
-#include <type_traits>
-
-#include "lib/base/assert.hpp"
+#include "lib/base/parsed.hpp"
 #include "lib/net/drops.hpp"
 
 namespace cairn::net {
 
-// Holds a T or a Reason; T is small. Reading the value that is not there is our bug (asserted).
 template <class T, class Reason = Drop>
-class [[nodiscard]] Parsed {
-public:
-    Parsed(const T& value) noexcept : value_(value), ok_(true) {}  // NOLINT(google-explicit-constructor)
-    Parsed(Reason reason) noexcept : reason_(reason) {}            // NOLINT(google-explicit-constructor)
+using Parsed = cairn::Parsed<T, Reason>;
 
-    [[nodiscard]] bool ok() const noexcept { return ok_; }
-    [[nodiscard]] const T& value() const noexcept {
-        CAIRN_ASSERT(ok_);
-        return value_;
-    }
-    [[nodiscard]] Reason reason() const noexcept {
-        CAIRN_ASSERT(!ok_);
-        return reason_;
-    }
-
-private:
-    T value_{};
-    Reason reason_{};
-    bool ok_ = false;
-};
-
-// The raw header that starts at `at`; sizeof(Raw) bytes must be there.
-template <class Raw>
-[[nodiscard]] Raw read_raw(const std::uint8_t* at) noexcept {
-    static_assert(std::is_trivially_copyable_v<Raw> && alignof(Raw) == 1);
-    Raw raw;
-    std::memcpy(&raw, at, sizeof(Raw));
-    return raw;
-}
-
-// Writes a header's sizeof(Header::Raw) bytes to `at`.
-template <class Header>
-void emit_at(std::uint8_t* at, const Header& header) noexcept {
-    typename Header::Raw raw;
-    static_assert(std::is_trivially_copyable_v<typename Header::Raw> && alignof(typename Header::Raw) == 1);
-    header.emit(raw);
-    std::memcpy(at, &raw, sizeof(raw));
-}
+using cairn::emit_at;
+using cairn::read_raw;
 
 }  // namespace cairn::net

@@ -22,7 +22,8 @@ static_assert(sizeof(RawBth) == 12 && alignof(RawBth) == 1);
 
 // The meaningful values.
 struct Bth {
-    static constexpr std::size_t kBytes = sizeof(RawBth);
+    using Raw = RawBth;
+    static constexpr std::size_t kBytes = sizeof(Raw);
 
     std::uint8_t opcode = 0;
     bool solicited = false;

@@ -9,6 +9,8 @@
 
 namespace cairn::wire {
 
+constexpr std::size_t kIcrcBytes = 4;
+
 // CRC-32 of `bytes` continued from `crc` (0 to start), complemented at both ends as usual.
 [[nodiscard]] std::uint32_t crc32(std::uint32_t crc, const std::uint8_t* bytes, std::size_t count) noexcept;
 
