@@ -172,7 +172,7 @@ TEST(Packet, OfAnUnevenLengthIsRefused) {
 TEST(Packet, WhosePadIsLargerThanWhatFollowsTheHeadersIsRefused) {
     for (std::uint8_t pad = 1; pad <= 3; ++pad) {
         Bytes datagram = datagram_of(Packet(Service::Rc, Operation::SendOnly));
-        datagram[1] = static_cast<std::uint8_t>(0x40U | (pad << 4U));
+        datagram[1] = static_cast<std::uint8_t>(0x40U | (static_cast<unsigned>(pad) << 4U));
         EXPECT_EQ(reason_of(datagram), Drop::BadPad);
         datagram.insert(datagram.end() - kIcrcBytes, 4, 9);
         ASSERT_EQ(reason_of(datagram), Drop::Count);
