@@ -1,6 +1,7 @@
 // EthdevPort: what one worker sees of a Device: a Port that moves RoCEv2 datagrams as mbufs.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -61,6 +62,19 @@ public:
     [[nodiscard]] port::PortLimits limits() const noexcept override;
     [[nodiscard]] std::string describe() const override;
 
+    // For packet generators: up to `count` frames as `make(index, out)` writes them, whole and unchecked, Ethernet
+    // header first; it returns each one's size. How many the device took.
+    template <class Make>
+    [[nodiscard]] std::size_t transmit_frames(std::size_t count, Make&& make) noexcept {
+        std::array<port::PacketRef, kMaxBurst> buffers;
+        const std::size_t got = allocate_burst(std::span(buffers).first(std::min(count, kMaxBurst)));
+        for (std::size_t i = 0; i < got; ++i) {
+            const std::span<std::uint8_t> frame = whole_frame(buffers[i]);
+            set_frame_bytes(buffers[i], make(i, frame));
+        }
+        return send_buffers(std::span(buffers).first(got));
+    }
+
     [[nodiscard]] const telemetry::CounterSet<EthdevCounter>& counters() const noexcept { return counters_; }
     [[nodiscard]] const port::FrameVerdictCounters& verdicts() const noexcept { return verdicts_; }
 
@@ -81,6 +95,9 @@ private:
     void prepare_tail(port::TxPacket& packet) noexcept;
     void seal_with_tail(port::TxPacket& packet) noexcept;
     [[nodiscard]] std::size_t send(rte_mbuf** frames, std::size_t count) noexcept;
+    [[nodiscard]] std::span<std::uint8_t> whole_frame(const port::PacketRef& buffer) const noexcept;
+    void set_frame_bytes(const port::PacketRef& buffer, std::size_t bytes) noexcept;
+    [[nodiscard]] std::size_t send_buffers(std::span<port::PacketRef> buffers) noexcept;
     // neighbours
     void on_other_frame(rte_mbuf& frame, Instant now) noexcept;
     void share(const rte_mbuf& frame) noexcept;

@@ -138,6 +138,26 @@ void EthdevPort::seal_with_tail(port::TxPacket& packet) noexcept {
     frame->pkt_len = static_cast<std::uint32_t>(whole + head.path->lower_bytes());
 }
 
+std::span<std::uint8_t> EthdevPort::whole_frame(const port::PacketRef& buffer) const noexcept {
+    return {rte_pktmbuf_mtod(mbuf_of(buffer), std::uint8_t*), data_room_bytes_};
+}
+
+void EthdevPort::set_frame_bytes(const port::PacketRef& buffer, std::size_t bytes) noexcept {
+    CAIRN_ASSERT(bytes <= data_room_bytes_);
+    mbuf_of(buffer)->data_len = static_cast<std::uint16_t>(bytes);
+    mbuf_of(buffer)->pkt_len = static_cast<std::uint32_t>(bytes);
+}
+
+std::size_t EthdevPort::send_buffers(std::span<port::PacketRef> buffers) noexcept {
+    std::array<rte_mbuf*, kMaxBurst> frames;
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+        frames[i] = mbuf_of(buffers[i]);
+    }
+    const std::size_t sent = send(frames.data(), buffers.size());
+    release_burst(buffers.subspan(sent));
+    return sent;
+}
+
 std::size_t EthdevPort::allocate_burst(std::span<port::PacketRef> out) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const std::size_t wanted = std::min<std::size_t>(out.size(), kMaxBurst);

@@ -30,4 +30,13 @@ Result<std::uint16_t> choose_port(std::string_view text) {
     return number;
 }
 
+std::vector<std::uint16_t> all_ports() {
+    std::vector<std::uint16_t> found;
+    for (std::uint64_t port = rte_eth_find_next(0); port < RTE_MAX_ETHPORTS;
+         port = rte_eth_find_next(static_cast<std::uint16_t>(port + 1))) {
+        found.push_back(static_cast<std::uint16_t>(port));
+    }
+    return found;
+}
+
 }  // namespace cairn::pmd

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "lib/base/result.hpp"
 
@@ -11,5 +12,8 @@ namespace cairn::pmd {
 // The ethdev port that `text` names. With an empty text the first one, which a line on stderr says.
 // Errors: no such form, no such port, no port at all.
 Result<std::uint16_t> choose_port(std::string_view text);
+
+// All of EAL's ethernet ports.
+[[nodiscard]] std::vector<std::uint16_t> all_ports();
 
 }  // namespace cairn::pmd

@@ -20,7 +20,7 @@ namespace {
 
 std::atomic<bool> stop_flag{false};
 
-extern "C" void request_stop(int) {
+extern "C" void on_stop_signal(int) {
     stop_flag.store(true, std::memory_order_relaxed);
 }
 
@@ -79,9 +79,13 @@ int launch(void* argument) {
 
 void stop_on_signals() noexcept {
     struct sigaction action {};
-    action.sa_handler = request_stop;
+    action.sa_handler = on_stop_signal;
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+}
+
+void request_stop() noexcept {
+    stop_flag.store(true, std::memory_order_relaxed);
 }
 
 std::uint16_t worker_count() noexcept {

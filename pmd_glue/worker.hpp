@@ -12,6 +12,8 @@ namespace cairn::pmd {
 
 // SIGINT and SIGTERM end every worker's loop within a turn.
 void stop_on_signals() noexcept;
+// The same from within; any thread.
+void request_stop() noexcept;
 
 // What a worker drives. run_turn() does what is there and says whether that was anything.
 class WorkerTask {

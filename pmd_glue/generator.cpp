@@ -1,0 +1,65 @@
+#include "pmd_glue/generator.hpp"
+
+#include <algorithm>
+
+namespace cairn::pmd {
+
+Generator::Generator(const GeneratorConfig& config, EthdevPort& port, FrameSource& source)
+    : config_(config), port_(port), source_(source) {}
+
+bool Generator::run_turn(Instant now) noexcept {
+    if (path_ == nullptr) {
+        path_ = port_.open_path(config_.path, now);
+        opened_ = now;
+    }
+    port_.on_timeout(now);
+    const bool received = receive(now);
+    return (path_ != nullptr && path_->resolved() && send_due(now)) || received;
+}
+
+bool Generator::send_due(Instant now) noexcept {
+    if (config_.count != 0 && serial_ == config_.count) {
+        return false;
+    }
+    if (serial_ == 0 && first_sent_.ns == 0) {
+        first_sent_ = now;
+    }
+    const double elapsed_s = static_cast<double>((now - first_sent_).ns) / 1e9;
+    auto due = static_cast<std::uint64_t>(elapsed_s * config_.rate_pps) + 1;
+    due = config_.count != 0 ? std::min(due, config_.count) : due;
+    if (due <= serial_) {
+        return false;
+    }
+    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(due - serial_, kBurst));
+    const std::size_t sent = port_.transmit_frames(
+        wanted, [this](std::size_t i, std::span<std::uint8_t> out) { return source_.make(*path_, serial_ + i, out); });
+    serial_ += sent;
+    last_sent_ = now;
+    counters_.count(GeneratorCounter::Sent, sent);
+    counters_.count(GeneratorCounter::Refused, sent < wanted ? 1 : 0);
+    return true;
+}
+
+bool Generator::receive(Instant now) noexcept {
+    const std::size_t got = port_.receive_burst(burst_, now);
+    for (const port::PacketRef& packet : std::span(burst_).first(got)) {
+        counters_.count(GeneratorCounter::Returned);
+        counters_.count(GeneratorCounter::ReturnedBytes, packet.len);
+        counters_.count(GeneratorCounter::ReturnedBroken, packet.icrc_ok ? 0 : 1);
+    }
+    port_.release_burst(std::span(burst_).first(got));
+    return got != 0;
+}
+
+bool Generator::finished(Instant now) const noexcept {
+    if (!neighbour_answered()) {
+        return path_ != nullptr && now - opened_ >= config_.give_up;
+    }
+    return config_.count != 0 && serial_ == config_.count && now - last_sent_ >= config_.linger;
+}
+
+double Generator::seconds_sending() const noexcept {
+    return static_cast<double>((last_sent_ - first_sent_).ns) / 1e9;
+}
+
+}  // namespace cairn::pmd
