@@ -5,10 +5,10 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
-#include "lib/net/arp.hpp"
+#include "lib/net/host.hpp"
 #include "lib/port/datagram.hpp"
 #include "lib/port/path_table.hpp"
 #include "lib/port/port.hpp"
@@ -24,6 +24,8 @@ struct EthdevPortConfig {
     std::uint16_t worker = 0;  // 0 ... device.workers() - 1
     net::IpAddress local{};
     std::uint16_t burst = 16;
+    std::uint8_t prefix_bits = 0;             // of the link; 0: every peer is on it
+    std::optional<net::IpAddress> gateway{};  // for peers that are not
 };
 
 // X(enumerator, counter name, what non-zero means)
@@ -76,6 +78,7 @@ public:
     }
 
     [[nodiscard]] const telemetry::CounterSet<EthdevCounter>& counters() const noexcept { return counters_; }
+    [[nodiscard]] const net::Host& host() const noexcept { return host_; }
     [[nodiscard]] const port::FrameVerdictCounters& verdicts() const noexcept { return verdicts_; }
 
 private:
@@ -98,21 +101,16 @@ private:
     [[nodiscard]] std::span<std::uint8_t> whole_frame(const port::PacketRef& buffer) const noexcept;
     void set_frame_bytes(const port::PacketRef& buffer, std::size_t bytes) noexcept;
     [[nodiscard]] std::size_t send_buffers(std::span<port::PacketRef> buffers) noexcept;
-    // neighbours
+    // ethdev_port_neighbours.cpp
     void on_other_frame(rte_mbuf& frame, Instant now) noexcept;
     void share(const rte_mbuf& frame) noexcept;
-    void on_arp(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
-    void send_arp(net::ArpOperation operation, const net::MacAddress& to, const net::IpAddress& target) noexcept;
-    void learn(const net::IpAddress& address, const net::MacAddress& mac) noexcept;
+    void follow_changes() noexcept;
+    void want(const port::Path& path, Instant now) noexcept;
+    [[nodiscard]] std::span<std::uint8_t> room_of(rte_mbuf& buffer) const noexcept;
+    void send_other(rte_mbuf* frame, std::size_t bytes) noexcept;
 
-    struct Neighbour {
-        net::IpAddress address;
-        net::MacAddress mac;
-        bool known = false;
-    };
     static constexpr std::size_t kPathCache = 64;
     static constexpr std::size_t kMaxBurst = 64;
-    static constexpr std::size_t kNeighbours = 1024;
 
     // What every packet needs, together.
     Device& device_;
@@ -131,7 +129,7 @@ private:
     Instant next_ask_ = Instant::never();
     bool fresh_ = true;  // the frame under judgement came from the device, not from another worker
     port::PathTable paths_;
-    std::vector<Neighbour> neighbours_;
+    net::Host host_;
 };
 
 }  // namespace cairn::pmd

@@ -34,9 +34,9 @@ EthdevPort::EthdevPort(Device& device, const EthdevPortConfig& config)
       exchange_(device.exchange()),
       config_(config),
       tails_(std::make_unique<rte_mbuf_ext_shared_info>()),
-      paths_(kPaths) {
+      paths_(kPaths),
+      host_({device.mac(), config.local, config.prefix_bits, config.gateway}) {
     CAIRN_ASSERT(config.worker < device.workers());
-    neighbours_.reserve(kNeighbours);
     config_.burst = std::clamp<std::uint16_t>(config_.burst, 1, kMaxBurst);
     tails_->free_cb = never_freed;
     rte_mbuf_ext_refcnt_set(tails_.get(), 1);
@@ -82,18 +82,10 @@ port::Path* EthdevPort::open_path(const port::PathKey& key, Instant now) noexcep
     }
     port::Path* path = paths_.intern(key);
     if (path != nullptr && !path->resolved()) {
-        for (const Neighbour& neighbour : neighbours_) {
-            if (neighbour.address == key.remote) {
-                if (neighbour.known) {
-                    path->resolve(device_.mac(), neighbour.mac);
-                }
-                return path;
-            }
+        if (const std::optional<net::MacAddress> mac = host_.resolve(key.remote, now)) {
+            path->resolve(device_.mac(), *mac);
         }
-        if (neighbours_.size() < kNeighbours) {
-            neighbours_.push_back({key.remote, {}, false});
-        }
-        next_ask_ = now;
+        next_ask_ = host_.next_deadline();
     }
     return path;
 }

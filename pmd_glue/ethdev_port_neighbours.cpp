@@ -2,10 +2,6 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include <array>
-#include <cstring>
-
-#include "lib/net/arp.hpp"
 #include "lib/net/ethernet.hpp"
 #include "pmd_glue/ethdev_port.hpp"
 #include "pmd_glue/ethdev_port_layout.hpp"
@@ -13,25 +9,24 @@
 
 namespace cairn::pmd {
 
-namespace {
-
-constexpr std::uint16_t kLeastFrameBytes = 60;
-
-}  // namespace
-
-// Neighbour discovery reaches one worker; the others want to know too.
-void EthdevPort::on_other_frame(rte_mbuf& frame, Instant) noexcept {
-    const std::span<const std::uint8_t> bytes(rte_pktmbuf_mtod(&frame, const std::uint8_t*), frame.data_len);
-    const auto ethernet = net::EthernetHeader::parse(bytes);
-    if (!ethernet.ok() || ethernet.value().type != net::kEtherTypeArp) {
-        return;
-    }
-    if (exchange_ != nullptr && fresh_) {
+void EthdevPort::on_other_frame(rte_mbuf& frame, Instant now) noexcept {
+    const bool shared = exchange_ != nullptr;
+    if (shared && fresh_) {
         share(frame);
     }
-    on_arp(bytes.data(), bytes.size());
+    rte_mbuf* answer = rte_pktmbuf_alloc(pool_);
+    if (answer == nullptr) {
+        counters_.count(EthdevCounter::NoBuffer);
+        return;
+    }
+    const std::span<const std::uint8_t> bytes(rte_pktmbuf_mtod(&frame, const std::uint8_t*), frame.data_len);
+    const std::size_t answer_bytes = host_.on_frame(bytes, now, room_of(*answer));
+    follow_changes();
+    // One worker answers, all learn.
+    send_other(answer, !shared || fresh_ ? answer_bytes : 0);
 }
 
+// Neighbour discovery reaches one worker; the others want to know too.
 void EthdevPort::share(const rte_mbuf& frame) noexcept {
     for (std::uint16_t worker = 0; worker < exchange_->workers(); ++worker) {
         if (worker == config_.worker) {
@@ -47,65 +42,57 @@ void EthdevPort::share(const rte_mbuf& frame) noexcept {
     }
 }
 
-// RFC 826: answers requests for our address and learns from what is meant for us.
-void EthdevPort::on_arp(const std::uint8_t* frame, std::size_t frame_bytes) noexcept {
-    const auto parsed = net::ArpMessage::parse({frame + kEthernetBytes, frame_bytes - kEthernetBytes});
-    if (!parsed.ok() || parsed.value().target_ip != config_.local) {
-        return;
-    }
-    const net::ArpMessage& arp = parsed.value();
-    learn(arp.sender_ip, arp.sender_mac);
-    if (arp.operation == net::ArpOperation::Request && (exchange_ == nullptr || fresh_)) {
-        send_arp(net::ArpOperation::Reply, arp.sender_mac, arp.sender_ip);
-    }
-}
-
-void EthdevPort::send_arp(net::ArpOperation operation, const net::MacAddress& to,
-                          const net::IpAddress& target) noexcept {
-    rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_);
-    if (mbuf == nullptr) {
-        counters_.count(EthdevCounter::NoBuffer);
-        return;
-    }
-    auto* frame = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
-    std::memset(frame, 0, kLeastFrameBytes);
-    net::ArpMessage arp;
-    arp.operation = operation;
-    arp.sender_mac = device_.mac();
-    arp.sender_ip = config_.local;
-    arp.target_mac = operation == net::ArpOperation::Reply ? to : net::MacAddress{};
-    arp.target_ip = target;
-    net::emit_at(frame, net::EthernetHeader{to, device_.mac(), net::kEtherTypeArp});
-    net::emit_at(frame + kEthernetBytes, arp);
-    mbuf->data_len = kLeastFrameBytes;
-    mbuf->pkt_len = kLeastFrameBytes;
-    if (send(&mbuf, 1) == 0) {
-        rte_pktmbuf_free(mbuf);
-    }
-}
-
 void EthdevPort::on_timeout(Instant now) noexcept {
     if (now < next_ask_) {
         return;
     }
-    next_ask_ = Instant::never();
-    for (const Neighbour& neighbour : neighbours_) {
-        if (!neighbour.known && neighbour.address.is_v4()) {
-            send_arp(net::ArpOperation::Request, net::kBroadcastMac, neighbour.address);
-            next_ask_ = now + milliseconds(100);
+    for (bool more = true; more;) {
+        rte_mbuf* question = rte_pktmbuf_alloc(pool_);
+        if (question == nullptr) {
+            counters_.count(EthdevCounter::NoBuffer);
+            next_ask_ = now + net::kAskFirst;
+            return;
         }
+        const std::size_t bytes = host_.poll_question(now, room_of(*question));
+        more = bytes != 0;
+        send_other(question, bytes);
+    }
+    follow_changes();
+    next_ask_ = host_.next_deadline();
+}
+
+// Paths follow their next hop.
+void EthdevPort::follow_changes() noexcept {
+    while (const auto change = host_.poll_change()) {
+        paths_.for_each([&](port::Path& path) {
+            if (host_.next_hop(path.key().remote) != change->address) {
+                return;
+            }
+            if (change->mac) {
+                path.resolve(device_.mac(), *change->mac);
+            } else {
+                path.unresolve();
+            }
+        });
     }
 }
 
-// Whoever names itself to us may be a new station at an old address.
-void EthdevPort::learn(const net::IpAddress& address, const net::MacAddress& mac) noexcept {
-    for (Neighbour& neighbour : neighbours_) {
-        if (neighbour.address == address) {
-            neighbour.mac = mac;
-            neighbour.known = true;
-        }
+// Someone sends where no MAC is known: it is asked for, again if need be.
+void EthdevPort::want(const port::Path& path, Instant now) noexcept {
+    (void)host_.resolve(path.key().remote, now);
+    next_ask_ = host_.next_deadline();
+}
+
+std::span<std::uint8_t> EthdevPort::room_of(rte_mbuf& buffer) const noexcept {
+    return {rte_pktmbuf_mtod(&buffer, std::uint8_t*), data_room_bytes_};
+}
+
+void EthdevPort::send_other(rte_mbuf* frame, std::size_t bytes) noexcept {
+    frame->data_len = static_cast<std::uint16_t>(bytes);
+    frame->pkt_len = frame->data_len;
+    if (bytes == 0 || send(&frame, 1) == 0) {
+        rte_pktmbuf_free(frame);
     }
-    paths_.for_each_to(address, [&](port::Path& path) { path.resolve(device_.mac(), mac); });
 }
 
 }  // namespace cairn::pmd

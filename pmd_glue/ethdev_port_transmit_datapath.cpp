@@ -11,7 +11,7 @@
 
 namespace cairn::pmd {
 
-std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instant) noexcept {
+std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const std::size_t count = std::min<std::size_t>(packets.size(), kMaxBurst);
     std::size_t ready = 0;
@@ -22,6 +22,7 @@ std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instan
     const std::size_t sent = send(frames.data(), ready);
     if (sent == ready && ready < count) {  // the next one has no neighbour yet: one more lost datagram
         counters_.count(EthdevCounter::Unresolved);
+        want(*packets[ready].packet.path, now);
         rte_pktmbuf_free(mbuf_of(packets[ready].packet));
         return sent + 1;
     }

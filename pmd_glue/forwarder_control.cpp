@@ -68,7 +68,7 @@ Forwarder::Forwarder(const ForwardConfig& config, std::span<const std::unique_pt
         lane->device = devices[i].get();
         if (config_.mode == ForwardMode::RoceEcho || config_.mode == ForwardMode::IcmpEcho) {
             lane->port = std::make_unique<EthdevPort>(
-                *devices[i], EthdevPortConfig{worker, counted_up(config_.local, i), config_.burst});
+                *devices[i], EthdevPortConfig{worker, counted_up(config_.local, i), config_.burst, 0, {}});
         } else if (config_.mode == ForwardMode::TxOnly) {
             lane->frame = make_frame(config_, *devices[i]);
         }

@@ -106,7 +106,7 @@ int generate(const Options& options, const pktgen::Stream& stream) {
         }
         capture = std::move(started).value();
     }
-    pmd::EthdevPort port(*device.value(), {0, stream.source, 32});
+    pmd::EthdevPort port(*device.value(), {0, stream.source, 32, 0, {}});
     pmd::GeneratorConfig generation;
     generation.path = {stream.source, stream.destination, stream.udp_source_port, stream.traffic_class};
     generation.rate_pps = stream.rate_pps;

@@ -18,6 +18,19 @@ constexpr Duration kLook = milliseconds(10);  // how often time and progress are
 constexpr Duration kLinger = seconds(1);      // a caller that also serves waits for its peer's last calls
 constexpr std::uint16_t kSessionsMax = 32767;
 
+// Options were checked when they were parsed.
+pmd::EthdevPortConfig port_config(const Options& options, const net::IpAddress& local, std::uint16_t worker) {
+    pmd::EthdevPortConfig config;
+    config.worker = worker;
+    config.local = local;
+    config.burst = static_cast<std::uint16_t>(options.burst);
+    config.prefix_bits = static_cast<std::uint8_t>(options.prefix_bits);
+    if (!options.gateway.empty()) {
+        config.gateway = net::IpAddress::parse(options.gateway).value();
+    }
+    return config;
+}
+
 }  // namespace
 
 BenchWorker::BenchWorker(const Options& options, pmd::Device& device, const net::IpAddress& local, std::uint16_t worker,
@@ -25,7 +38,7 @@ BenchWorker::BenchWorker(const Options& options, pmd::Device& device, const net:
     : options_(options),
       worker_(worker),
       memory_(std::move(memory)),
-      port_(device, {worker, local, static_cast<std::uint16_t>(options.burst)}),
+      port_(device, port_config(options, local, worker)),
       pool_(memory_.bytes()),
       service_(port_),
       sender_(port_),

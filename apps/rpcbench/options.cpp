@@ -6,6 +6,8 @@
 #include <iostream>
 #include <vector>
 
+#include "lib/net/address.hpp"
+
 namespace cairn::rpcbench {
 
 namespace {
@@ -14,6 +16,9 @@ void declare(CLI::App& app, Options& options, std::string& polling) {
     app.add_option("--system", options.system, "RPC system")->check(CLI::IsMember({"erpc"}))->capture_default_str();
     app.add_flag("--server", options.server, "serve; also with --peer, then both call and serve");
     app.add_option("--ip", options.ip, "this port's IP address")->capture_default_str();
+    app.add_option("--prefix", options.prefix_bits, "bits of the link's prefix; 0: every peer is on the link")
+        ->check(CLI::Range(0U, 128U));
+    app.add_option("--gateway", options.gateway, "router for peers that are not on the link");
     app.add_option("--peer", options.peer, "the server's IP address: be a client");
     app.add_option("--port", options.port, "port: eth:N; without it the first one");
     app.add_option("--peer-workers", options.peer_workers, "lcores of the server: sessions go to each in turn")
@@ -82,6 +87,12 @@ Result<Options> parse_options(int argc, char** argv, int first) {
         std::exit(0);
     } catch (const CLI::ParseError& error) {
         return Error{error.what(), "--help lists the arguments"};
+    }
+    if (!options.gateway.empty()) {
+        const Result<net::IpAddress> gateway = net::IpAddress::parse(options.gateway);
+        if (!gateway.ok()) {
+            return gateway.error();
+        }
     }
     options.spin = polling == "spin";
     if (!options.server && options.peer.empty()) {

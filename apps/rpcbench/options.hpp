@@ -13,6 +13,8 @@ struct Options {
     std::string port;  // eth:N; empty: the first one
     bool server = false;
     std::string ip = "10.77.0.1";
+    std::uint32_t prefix_bits = 0;
+    std::string gateway;
     std::string peer;
     std::uint32_t peer_workers = 1;
     std::uint32_t qpn = 0x100;

@@ -18,13 +18,11 @@ public:
 
     [[nodiscard]] Path* intern(const PathKey& key) noexcept;
     [[nodiscard]] Path* find(const PathKey& key) noexcept;
-    // Calls f(Path&) for every path to `remote` (to resolve or unresolve it).
+    // Calls f(Path&) for every path (to resolve or unresolve those of a next hop).
     template <class F>
-    void for_each_to(const net::IpAddress& remote, F&& f) {
+    void for_each(F&& f) {
         for (std::uint32_t i = 0; i < used_; ++i) {
-            if (paths_[i].key().remote == remote) {
-                f(paths_[i]);
-            }
+            f(paths_[i]);
         }
     }
     [[nodiscard]] std::uint32_t size() const noexcept { return used_; }

@@ -1,0 +1,75 @@
+// Host: what one station owes its link beside RoCE: answering ARP, neighbour solicitations and pings, and asking
+// for the MAC addresses that it needs itself. No I/O: frames in, frames out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "lib/base/time.hpp"
+#include "lib/net/address.hpp"
+#include "lib/net/drops.hpp"
+#include "lib/net/ethernet.hpp"
+#include "lib/net/ipv4.hpp"
+#include "lib/net/ipv6.hpp"
+#include "lib/net/neighbours.hpp"
+
+namespace cairn::net {
+
+struct HostConfig {
+    MacAddress mac{};
+    IpAddress address{};
+    std::uint8_t prefix_bits = 0;        // of the link; 0: everyone is on it
+    std::optional<IpAddress> gateway{};  // for the others
+};
+
+// One thread; one per worker.
+class Host {
+public:
+    // Room that a question or an answer to ARP or a solicitation takes; a ping's answer is as long as the ping.
+    static constexpr std::size_t kQuestionBytes = 86;
+    static constexpr std::size_t kLeastFrameBytes = 60;
+
+    explicit Host(const HostConfig& config) : config_(config) {}
+
+    // Judges a frame that is not RoCE: learns from it and writes the answer it asks for into `out`. The answer's
+    // size, 0: none. Why a frame is not taken is counted.
+    [[nodiscard]] std::size_t on_frame(std::span<const std::uint8_t> frame, Instant now,
+                                       std::span<std::uint8_t> out) noexcept;
+
+    // The MAC to send to for this address (the gateway's for one off the link), or nothing while it is asked for.
+    [[nodiscard]] std::optional<MacAddress> resolve(const IpAddress& remote, Instant now) noexcept;
+    [[nodiscard]] const IpAddress& next_hop(const IpAddress& remote) const noexcept;
+
+    // Writes the next question that is due into `out` (kQuestionBytes); its size, 0: none.
+    [[nodiscard]] std::size_t poll_question(Instant now, std::span<std::uint8_t> out) noexcept;
+    [[nodiscard]] Instant next_deadline() const noexcept { return neighbours_.next_deadline(); }
+    // Next hops whose MAC changed or went, and stations that named themselves in the last frame, asked for or not:
+    // a peer that came back with another MAC says so in its first question. Call until there is nothing.
+    [[nodiscard]] std::optional<NeighbourTable::Change> poll_change() noexcept;
+
+    [[nodiscard]] const CountsByReason<Drop>& drops() const noexcept { return drops_; }
+
+private:
+    using Frame = std::span<const std::uint8_t>;
+    using Out = std::span<std::uint8_t>;
+    [[nodiscard]] std::size_t on_arp(Frame message, Instant now, Out out) noexcept;
+    [[nodiscard]] std::size_t on_ipv4(const EthernetHeader& ethernet, Frame packet, Out out) noexcept;
+    [[nodiscard]] std::size_t on_ipv6(const EthernetHeader& ethernet, Frame packet, Instant now, Out out) noexcept;
+    [[nodiscard]] std::size_t on_neighbour(const Ipv6Header& ip, Frame message, Instant now, Out out) noexcept;
+    std::size_t write_arp(bool reply, const MacAddress& to, const IpAddress& target, Out out) const noexcept;
+    std::size_t write_nd(const MacAddress& to, const IpAddress& destination, const IpAddress& target,
+                         bool advertisement, bool solicited, Out out) const noexcept;
+    void learn(const IpAddress& address, const MacAddress& mac, Instant now) noexcept;
+    std::size_t drop(Drop reason) noexcept {
+        drops_.count(reason);
+        return 0;
+    }
+
+    HostConfig config_;
+    NeighbourTable neighbours_;
+    std::optional<NeighbourTable::Change> named_{};
+    CountsByReason<Drop> drops_;
+};
+
+}  // namespace cairn::net
