@@ -23,7 +23,7 @@ namespace cairn::pktgen {
     X(Qkey, "qkey", "another Q_Key, ICRC right")                            \
     X(Version, "version", "transport header version 1, ICRC right")         \
     X(Opcode, "opcode", "each opcode in turn, ICRC right")                  \
-    X(Pad, "pad", "a pad count that does not fit, ICRC right")              \
+    X(Pad, "pad", "a payload and pad that are no whole words, ICRC right")  \
     X(IpChecksum, "ip-checksum", "IPv4 header checksum wrong")              \
     X(IpLength, "ip-length", "IP length beyond the frame's end")            \
     X(UdpLength, "udp-length", "UDP length shorter than IP's")              \

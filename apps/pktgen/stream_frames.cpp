@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "apps/pktgen/stream.hpp"
+#include "lib/net/checksum.hpp"
+#include "lib/net/ipv4.hpp"
 #include "lib/roce/ud.hpp"
 
 namespace cairn::pktgen {
@@ -54,9 +56,6 @@ void other_version(Draft& draft) noexcept {
 void other_opcode(Draft& draft) noexcept {
     draft.raw.bth.opcode = static_cast<std::uint8_t>(draft.serial);
 }
-void other_pad(Draft& draft) noexcept {
-    draft.raw.bth.flags = static_cast<std::uint8_t>(draft.raw.bth.flags ^ 0x10U);
-}
 void flip_icrc(Draft& draft) noexcept {
     flip(draft.frame.last(4), draft.random);
 }
@@ -69,14 +68,26 @@ void truncate(Draft& draft) noexcept {
 void break_ip_checksum(Draft& draft) noexcept {
     draft.ip()[draft.v4() ? 10 : 6] ^= 0x55;  // IPv6 has none: its next header
 }
+// So that the fault itself is noticed, not the checksum over it.
+void right_ip_checksum(Draft& draft) noexcept {
+    if (draft.v4()) {
+        draft.ip()[10] = draft.ip()[11] = 0;
+        net::ChecksumSum sum;
+        sum.add({draft.ip(), net::Ipv4Header::kBytes});
+        draft.ip()[10] = static_cast<std::uint8_t>(sum.checksum() >> 8U);
+        draft.ip()[11] = static_cast<std::uint8_t>(sum.checksum());
+    }
+}
 void break_ip_length(Draft& draft) noexcept {
     draft.ip()[draft.v4() ? 2 : 4] ^= 0x10;
+    right_ip_checksum(draft);
 }
 void break_udp_length(Draft& draft) noexcept {
     draft.frame[draft.lower - 3] = static_cast<std::uint8_t>(draft.frame[draft.lower - 3] - 4);
 }
 void fragment(Draft& draft) noexcept {
     draft.ip()[6] = draft.v4() ? 0x20 : 44;  // more fragments, or the fragment header's number
+    right_ip_checksum(draft);
 }
 void randomise(Draft& draft) noexcept {
     for (std::size_t i = draft.lower; i < draft.frame.size(); ++i) {
@@ -100,7 +111,7 @@ constexpr std::array<Breaking, static_cast<std::size_t>(Fault::Count)> kBreaking
     {Fault::Qkey, other_qkey, nothing},
     {Fault::Version, other_version, nothing},
     {Fault::Opcode, other_opcode, nothing},
-    {Fault::Pad, other_pad, nothing},
+    {Fault::Pad, nothing, nothing},  // make_frame() sends a byte too many
     {Fault::IpChecksum, nothing, break_ip_checksum},
     {Fault::IpLength, nothing, break_ip_length},
     {Fault::UdpLength, nothing, break_udp_length},
@@ -134,7 +145,8 @@ std::size_t make_frame(const Stream& stream, port::Path& path, std::uint64_t ser
     breaking.headers(draft);
 
     draft.lower = path.lower_bytes();
-    const std::size_t udp_payload = sizeof(raw) + stream.payload_bytes + bth.pad_count + 4U;
+    const std::size_t misfit = stream.fault == Fault::Pad ? 1 : 0;
+    const std::size_t udp_payload = sizeof(raw) + stream.payload_bytes + bth.pad_count + misfit + 4U;
     draft.frame = out.first(draft.lower + udp_payload);
     std::fill(draft.frame.begin(), draft.frame.end(), std::uint8_t{0});
     std::uint8_t* at = draft.frame.data() + draft.lower;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""cairn-rpcbench between processes over devices that need no NIC, and against bad input.
+"""The programs, between processes over devices that need no NIC, and against bad input.
 
-    rpc_over_devices.py CASE PROGRAM
+    rpc_over_devices.py CASE FOLDER_OF_PROGRAMS
 
 Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed.
 """
@@ -28,8 +28,9 @@ def expect(condition, message):
 class Session:
     """Processes of one case; all are ended with it."""
 
-    def __init__(self, program):
-        self.program = program
+    def __init__(self, folder):
+        self.folder = folder
+        self.program = os.path.join(folder, 'cairn-rpcbench')
         self.work = tempfile.mkdtemp(prefix='cairn-eal-')
         self.socket = os.path.join(self.work, 'memif.sock')
         self.running = []
@@ -45,24 +46,44 @@ class Session:
     def memif(self, role, extra=''):
         return f'--vdev=net_memif0,role={role},socket={self.socket},socket-abstract=no,rsize=9{extra}'
 
-    def start(self, devices, own, eal=EAL, lcores='0', wrap=()):
+    def start(self, devices, own, eal=EAL, lcores='0', wrap=(), program=None):
         self.count += 1
         prefix = f'--file-prefix=cairn-test-{os.getpid()}-{self.count}'
-        process = subprocess.Popen([*wrap, self.program, '-l', lcores, prefix, *eal, *devices, '--', *own],
+        process = subprocess.Popen([*wrap, program or self.program, '-l', lcores, prefix, *eal, *devices, '--', *own],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.running.append(process)
         return process
 
     def server(self, *own, extra='', **options):
+        return self.listen(['--server', '--ip', '10.77.0.1', *own], extra, **options)
+
+    def listen(self, own, extra='', **options):
+        """Starts the side that makes the socket; returns when it is there."""
         if os.path.exists(self.socket):
             os.remove(self.socket)
-        process = self.start([self.memif('server', extra)], ['--server', '--ip', '10.77.0.1', *own], **options)
+        process = self.start([self.memif('server', extra)], own, **options)
         for _ in range(200):
             if os.path.exists(self.socket) or process.poll() is not None:
                 break
             time.sleep(0.05)
         expect(process.poll() is None, f'the server ended: {process.stderr.read() if process.poll() is not None else ""}')
         return process
+
+    def testpmd(self, mode, *own, **options):
+        return self.listen(['--forward-mode', mode, '--ip', '10.77.0.1', *own],
+                           program=os.path.join(self.folder, 'cairn-testpmd'), **options)
+
+    def pktgen(self, **keys):
+        """Sends a stream over memif and returns what was counted."""
+        script = os.path.join(self.work, 'stream.toml')
+        stream = {'source': '10.77.0.2', 'destination': '10.77.0.1', 'qpn': 0x100, 'qkey': 0x205, 'count': 2000,
+                  'rate_pps': 50000, **keys}
+        with open(script, 'w', encoding='utf-8') as file:
+            file.write('[stream]\n')
+            for key, value in stream.items():
+                file.write(f'{key} = {json.dumps(value)}\n')
+        return result_of(self.start([self.memif('client')], ['--script', script, '--json'],
+                                    program=os.path.join(self.folder, 'cairn-pktgen')))
 
     def client(self, *own, extra='', **options):
         return self.start([self.memif('client', extra)],
@@ -191,6 +212,83 @@ def pcap(session):
     expect(frames > 10, f'{frames} frames')
 
 
+FAULTS = ['icrc', 'payload', 'truncated', 'qpn', 'pkey', 'qkey', 'version', 'opcode', 'pad', 'ip-checksum',
+          'ip-length', 'udp-length', 'fragment', 'random']
+
+
+def roce_echo(session):
+    """testpmd sends sound datagrams back, all of them, and no broken one."""
+    echo = session.testpmd('roce-echo')
+    sound = session.pktgen()
+    expect(sound['sent'] == 2000 and sound['returned'] == 2000 and sound['returned_broken'] == 0, f'{sound}')
+    for fault in ('icrc', 'truncated', 'udp-length', 'fragment', 'ip-checksum', 'random'):
+        broken = session.pktgen(fault=fault)
+        expect(broken['sent'] == 2000 and broken['returned'] == 0, f'{fault}: {broken}')
+    end(echo)
+
+
+def hostile_packets(session):
+    """A server under broken packets of every kind: all counted by reason, and the next client is served."""
+    server = session.server()
+    for fault in FAULTS:
+        sent = session.pktgen(fault=fault, count=3000)
+        expect(sent['sent'] == 3000, f'{fault}: {sent}')
+    expect(result_of(session.client('--duration', '0.5'))['rate_mops'] > 0, 'no calls afterwards')
+    err = end(server)
+    for counter in ('port_bad_icrc', 'roce_unknown_qpn', 'roce_bad_pkey', 'roce_bad_qkey', 'roce_bad_version',
+                    'roce_bad_opcode', 'roce_bad_length', 'port_bad_checksum', 'port_bad_length', 'port_fragment',
+                    'port_truncated', 'erpc_malformed'):
+        expect(counter in err, f'{counter} was not counted: {err}')
+
+
+def icmp_echo(session):
+    """The kernel's own ping to a port on the other end of a veth pair."""
+    if os.geteuid() != 0:
+        print('skipped: network namespaces need root')
+        sys.exit(SKIPPED)
+    name = f'cairnping{os.getpid()}'
+    if subprocess.run(['ip', 'netns', 'add', name], capture_output=True, check=False).returncode != 0:
+        print('skipped: no network namespaces here')
+        sys.exit(SKIPPED)
+    here, there = f'cp{os.getpid()}a', f'cp{os.getpid()}b'
+    try:
+        if subprocess.run(['ip', 'link', 'add', here, 'type', 'veth', 'peer', 'name', there, 'netns', name],
+                          capture_output=True, check=False).returncode != 0:
+            print('skipped: no veth here')
+            sys.exit(SKIPPED)
+        subprocess.run(['ip', 'addr', 'add', '10.79.0.1/24', 'dev', here], check=True)
+        subprocess.run(['ip', 'link', 'set', here, 'up'], check=True)
+        subprocess.run(['ip', '-n', name, 'link', 'set', there, 'up'], check=True)
+        answering = session.start([f'--vdev=net_af_packet0,iface={there}'],
+                                  ['--forward-mode', 'icmpecho', '--ip', '10.79.0.2'],
+                                  program=os.path.join(session.folder, 'cairn-testpmd'),
+                                  wrap=('ip', 'netns', 'exec', name))
+        time.sleep(2)
+        echo = bytes.fromhex('08000000004d0001') + b'cairn'
+        total = sum(int.from_bytes((echo + b'\0')[i:i + 2], 'big') for i in range(0, 14, 2))
+        total = (total & 0xffff) + (total >> 16)
+        echo = echo[:2] + (~total & 0xffff).to_bytes(2, 'big') + echo[4:]
+        with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as raw:
+            raw.settimeout(10)
+            raw.sendto(echo, ('10.79.0.2', 0))
+            answer, sender = raw.recvfrom(2048)
+            while answer[20] == 8:  # our own request, when the kernel shows it
+                answer, sender = raw.recvfrom(2048)
+        expect(sender[0] == '10.79.0.2' and answer[20] == 0 and answer[28:33] == b'cairn', f'{answer.hex()}')
+        end(answering)
+    finally:
+        subprocess.run(['ip', 'link', 'del', here], capture_output=True, check=False)
+        subprocess.run(['ip', 'netns', 'del', name], capture_output=True, check=False)
+
+
+def memif_v6(session):
+    server = session.listen(['--server', '--ip', 'fd00::1'])
+    result = result_of(session.start([session.memif('client')], ['--peer', 'fd00::1', '--ip', 'fd00::2', '--duration',
+                                                                 '0.5', '--json']))
+    expect(result['rate_mops'] > 0, f'no calls: {result}')
+    end(server)
+
+
 def bad_input(session):
     """One line that names the cause and the remedy, exit code 2."""
     left = os.path.join(session.work, 'left.sock')
@@ -278,7 +376,7 @@ def af_packet(session):
 
 CASES = {function.__name__: function for function in (
     memif_calls, memif_losses, memif_large, memif_workers, memif_symmetric, memif_server_killed, memif_client_killed,
-    worker_stopped, pcap, bad_input, one_prefix, af_packet)}
+    worker_stopped, pcap, bad_input, one_prefix, af_packet, roce_echo, hostile_packets, icmp_echo, memif_v6)}
 
 
 def main():
