@@ -1,0 +1,108 @@
+#include "tests/support/sim/link.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cairn::sim {
+
+namespace {
+
+constexpr std::int64_t kPicosecondsPerNanosecond = 1000;
+constexpr std::uint64_t kBitPicoseconds = 8'000'000'000'000;  // 8 bits in units of 1e-12 s
+
+bool later(const Flight& a, const Flight& b) noexcept {
+    return a.arrival != b.arrival ? a.arrival > b.arrival : a.serial > b.serial;
+}
+
+}  // namespace
+
+void Link::set_faults(const LinkFaults& faults) noexcept {
+    faults_ = faults;
+    bad_ = false;
+}
+
+std::uint64_t Link::queued_bytes(Instant now) {
+    while (!queue_.empty() && queue_.front().departure_ps <= now.ns * kPicosecondsPerNanosecond) {
+        queued_bytes_ -= queue_.front().bytes;
+        queue_.pop_front();
+    }
+    return queued_bytes_;
+}
+
+// False: dropped at the tail.
+bool Link::pass_bottleneck(Frame& frame, Instant now, Instant& departure) {
+    departure = now;
+    if (shape_.bits_per_second == 0) {
+        return true;
+    }
+    const std::uint64_t waiting = queued_bytes(now);
+    const std::size_t bytes = frame.bytes.size() + kWireOverheadBytes;
+    if (shape_.queue_limit_bytes != 0 && waiting + bytes > shape_.queue_limit_bytes) {
+        ++counters_.tail_dropped;
+        return false;
+    }
+    if (shape_.ecn_threshold_bytes != 0 && waiting > shape_.ecn_threshold_bytes && frame.mark_congestion()) {
+        ++counters_.marked;
+    }
+    const auto span = static_cast<std::int64_t>(bytes * kBitPicoseconds / shape_.bits_per_second);
+    busy_until_ps_ = std::max(busy_until_ps_, now.ns * kPicosecondsPerNanosecond) + span;
+    queue_.push_back({busy_until_ps_, bytes});
+    queued_bytes_ += bytes;
+    departure = Instant{(busy_until_ps_ + kPicosecondsPerNanosecond - 1) / kPicosecondsPerNanosecond};
+    return true;
+}
+
+bool Link::lose() {
+    if (partitioned_) {
+        ++counters_.partitioned;
+        return true;
+    }
+    if (bad_) {
+        bad_ = !random_.chance(faults_.burst_leave_per_million);
+    } else if (random_.chance(faults_.burst_enter_per_million)) {
+        bad_ = true;
+        ++counters_.bursts;
+    }
+    if (bad_) {
+        ++counters_.burst_lost;
+        return true;
+    }
+    if (random_.chance(faults_.loss_per_million)) {
+        ++counters_.lost;
+        return true;
+    }
+    return false;
+}
+
+void Link::send(Frame frame, Instant now, std::uint64_t& next_serial) {
+    ++counters_.offered;
+    Instant departure;
+    if (!pass_bottleneck(frame, now, departure) || lose()) {
+        return;
+    }
+    if (random_.chance(faults_.duplicate_per_million)) {
+        ++counters_.duplicated;
+        launch(frame, departure, next_serial);
+    }
+    launch(std::move(frame), departure, next_serial);
+}
+
+void Link::launch(Frame frame, Instant departure, std::uint64_t& next_serial) {
+    if (random_.chance(faults_.corrupt_per_million)) {
+        ++counters_.corrupted;
+        frame.flip_bit(random_.next());
+    }
+    const Duration late = faults_.jitter.ns == 0 ? Duration{} : random_.between(Duration{}, faults_.jitter);
+    flights_.push_back({departure + shape_.delay + late, next_serial++, std::move(frame)});
+    std::push_heap(flights_.begin(), flights_.end(), later);
+}
+
+Flight Link::pop() {
+    std::pop_heap(flights_.begin(), flights_.end(), later);
+    Flight flight = std::move(flights_.back());
+    flights_.pop_back();
+    ++counters_.delivered;
+    return flight;
+}
+
+}  // namespace cairn::sim

@@ -1,0 +1,86 @@
+#include "tests/support/sim/network.hpp"
+
+#include <algorithm>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::sim {
+
+Network::Network(std::size_t nodes, std::uint64_t seed) : nodes_(nodes) {
+    for (std::size_t i = 0; i < nodes * nodes; ++i) {
+        links_.emplace_back(split_mix(seed));
+    }
+}
+
+void Network::set_faults(const LinkFaults& faults, const LinkShape& shape) noexcept {
+    for (Link& each : links_) {
+        each.set_faults(faults);
+        each.set_shape(shape);
+    }
+}
+
+net::IpAddress Network::address_of(std::size_t node) noexcept {
+    return net::IpAddress::from_v4(0x0a000001U + static_cast<std::uint32_t>(node));
+}
+
+net::MacAddress Network::mac_of(std::size_t node) noexcept {
+    return {{2, 0, 0, 0, 0, static_cast<std::uint8_t>(node + 1)}};
+}
+
+void Network::send(std::size_t from, Frame frame, Instant now) {
+    const std::size_t to = frame.destination().v4() - address_of(0).v4();
+    CAIRN_ASSERT(to < nodes_);
+    capture_.add(frame.bytes, now);
+    link(from, to).send(std::move(frame), now, next_serial_);
+}
+
+std::optional<Frame> Network::receive(std::size_t to, Instant now) {
+    Link* first = nullptr;
+    for (std::size_t from = 0; from < nodes_; ++from) {
+        Link& each = link(from, to);
+        if (each.empty() || each.front().arrival > now) {
+            continue;
+        }
+        const bool earlier =
+            first == nullptr || each.front().arrival < first->front().arrival ||
+            (each.front().arrival == first->front().arrival && each.front().serial < first->front().serial);
+        first = earlier ? &each : first;
+    }
+    if (first == nullptr) {
+        return std::nullopt;
+    }
+    Flight flight = first->pop();
+    for (const std::uint8_t byte : flight.frame.bytes) {
+        trace_hash_ = (trace_hash_ ^ byte) * 0x100000001b3U;
+    }
+    trace_hash_ ^= static_cast<std::uint64_t>(flight.arrival.ns);
+    return std::move(flight.frame);
+}
+
+Instant Network::next_arrival() const noexcept {
+    Instant first = Instant::never();
+    for (const Link& each : links_) {
+        first = each.empty() ? first : std::min(first, each.front().arrival);
+    }
+    return first;
+}
+
+LinkCounters Network::totals() const noexcept {
+    LinkCounters sum;
+    for (const Link& each : links_) {
+        const LinkCounters& one = each.counters();
+        sum.offered += one.offered;
+        sum.tail_dropped += one.tail_dropped;
+        sum.marked += one.marked;
+        sum.partitioned += one.partitioned;
+        sum.lost += one.lost;
+        sum.burst_lost += one.burst_lost;
+        sum.bursts += one.bursts;
+        sum.duplicated += one.duplicated;
+        sum.corrupted += one.corrupted;
+        sum.delivered += one.delivered;
+    }
+    return sum;
+}
+
+}  // namespace cairn::sim

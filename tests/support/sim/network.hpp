@@ -1,0 +1,45 @@
+// Network: all links between the nodes of a simulated world, in virtual time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lib/net/address.hpp"
+#include "tests/support/sim/capture.hpp"
+#include "tests/support/sim/fault_mix.hpp"
+#include "tests/support/sim/link.hpp"
+
+namespace cairn::sim {
+
+// Nodes are numbered from 0; node i owns address_of(i) and mac_of(i). A link per ordered pair of nodes.
+class Network {
+public:
+    Network(std::size_t nodes, std::uint64_t seed);
+
+    void set_faults(const LinkFaults& faults, const LinkShape& shape) noexcept;
+    [[nodiscard]] Link& link(std::size_t from, std::size_t to) noexcept { return links_[from * nodes_ + to]; }
+    [[nodiscard]] std::size_t nodes() const noexcept { return nodes_; }
+
+    void send(std::size_t from, Frame frame, Instant now);
+    // The frame that arrives at this node next, if that is not later than `now`: in the order of (time, serial).
+    [[nodiscard]] std::optional<Frame> receive(std::size_t to, Instant now);
+    [[nodiscard]] Instant next_arrival() const noexcept;
+
+    [[nodiscard]] const Capture& capture() const noexcept { return capture_; }
+    // Of all frames delivered, in order: two runs of one seed agree.
+    [[nodiscard]] std::uint64_t trace_hash() const noexcept { return trace_hash_; }
+    [[nodiscard]] LinkCounters totals() const noexcept;
+
+    [[nodiscard]] static net::IpAddress address_of(std::size_t node) noexcept;
+    [[nodiscard]] static net::MacAddress mac_of(std::size_t node) noexcept;
+
+private:
+    std::size_t nodes_;
+    std::vector<Link> links_;
+    std::uint64_t next_serial_ = 0;
+    std::uint64_t trace_hash_ = 0xcbf29ce484222325U;
+    Capture capture_;
+};
+
+}  // namespace cairn::sim

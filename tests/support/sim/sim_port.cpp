@@ -1,0 +1,113 @@
+#include "tests/support/sim/sim_port.hpp"
+
+#include <cstring>
+
+namespace cairn::sim {
+
+SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed)
+    : network_(network), node_(node), random_(seed) {
+    for (std::size_t i = 0; i < buffers; ++i) {
+        storage_.push_back(std::make_unique<Buffer>(kHeadroom + kRoom, std::uint8_t{0xa5}));
+        free_.push_back(storage_.back().get());
+    }
+}
+
+std::size_t SimPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
+    std::size_t count = 0;
+    while (count < out.size()) {
+        const std::optional<Frame> frame = network_.receive(node_, now);
+        if (!frame) {
+            break;
+        }
+        if (allocate_burst(out.subspan(count, 1)) == 1) {  // else it is lost, as by a NIC without descriptors
+            if (take_in(*frame, out[count])) {
+                ++count;
+            } else {
+                release_burst(out.subspan(count, 1));
+            }
+        }
+    }
+    return count;
+}
+
+bool SimPort::take_in(const Frame& frame, port::PacketRef& out) noexcept {
+    const port::ParsedFrame parsed = port::parse_frame_for(Network::mac_of(node_), local_address(), frame.bytes);
+    if (!parsed.ok()) {
+        return false;
+    }
+    port::Path* path = paths_.intern(parsed.value().key);
+    if (path == nullptr) {
+        return false;
+    }
+    resolve(*path);
+    const std::size_t lower = path->lower_bytes();
+    std::memcpy(out.data - lower, frame.bytes.data(), frame.bytes.size());
+    out.path = path;
+    out.len = static_cast<std::uint16_t>(frame.bytes.size() - lower);
+    out.ecn = parsed.value().ecn();
+    out.icrc_ok = path->judge_arrival(out.data - lower, frame.bytes.size()) == port::Path::Arrival::Whole;
+    bad_icrcs_ += out.icrc_ok ? 0 : 1;
+    return true;
+}
+
+std::size_t SimPort::transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept {
+    std::size_t taken = 0;
+    for (port::TxPacket& sent : packets) {
+        if (random_.chance(faults_.tx_full_per_million)) {
+            refused_ += packets.size() - taken;
+            break;
+        }
+        port::PacketRef& packet = sent.packet;
+        if (!sent.tail.empty()) {
+            std::memcpy(packet.data + packet.len - port::kIcrcBytes, sent.tail.data(), sent.tail.size());
+            packet.len = static_cast<std::uint16_t>(packet.len + sent.tail.size());
+        }
+        packet.path->seal(packet.data, packet.len);
+        std::uint8_t* frame = packet.data - packet.path->lower_bytes();
+        network_.send(node_, Frame{std::vector<std::uint8_t>(frame, packet.data + packet.len)}, now);
+        release_burst({&packet, 1});
+        ++taken;
+    }
+    return taken;
+}
+
+std::size_t SimPort::allocate_burst(std::span<port::PacketRef> out) noexcept {
+    std::size_t count = 0;
+    for (; count < out.size() && !free_.empty(); ++count) {
+        if (random_.chance(faults_.pool_empty_per_million)) {
+            ++starved_;
+            break;
+        }
+        out[count] = {};
+        out[count].cookie = free_.back();
+        out[count].data = free_.back()->data() + kHeadroom;
+        out[count].room = kRoom;
+        free_.pop_back();
+    }
+    return count;
+}
+
+void SimPort::release_burst(std::span<port::PacketRef> packets) noexcept {
+    for (const port::PacketRef& packet : packets) {
+        if (packet.cookie != nullptr) {
+            free_.push_back(static_cast<Buffer*>(packet.cookie));
+        }
+    }
+}
+
+port::Path* SimPort::open_path(const port::PathKey& key, Instant) noexcept {
+    port::Path* path = paths_.intern(key);
+    if (path != nullptr) {
+        resolve(*path);
+    }
+    return path;
+}
+
+void SimPort::resolve(port::Path& path) noexcept {
+    if (!path.resolved()) {
+        const std::size_t peer = path.key().remote.v4() - Network::address_of(0).v4();
+        path.resolve(Network::mac_of(node_), Network::mac_of(peer));
+    }
+}
+
+}  // namespace cairn::sim

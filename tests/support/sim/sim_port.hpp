@@ -1,0 +1,59 @@
+// SimPort: the Port of one node of a simulated network. Whole frames travel, so that lower headers, ICRC and
+// their judgement are the production ones.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lib/port/datagram.hpp"
+#include "lib/port/path_table.hpp"
+#include "lib/port/port.hpp"
+#include "tests/support/sim/network.hpp"
+#include "tests/support/sim/random.hpp"
+
+namespace cairn::sim {
+
+class SimPort final : public port::Port {
+public:
+    static constexpr std::uint16_t kRoom = 4352;
+    static constexpr std::size_t kHeadroom = 128;
+
+    SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed);
+
+    void set_faults(const PortFaults& faults) noexcept { faults_ = faults; }
+
+    [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override;
+    [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept override;
+    [[nodiscard]] std::size_t allocate_burst(std::span<port::PacketRef> out) noexcept override;
+    void release_burst(std::span<port::PacketRef> packets) noexcept override;
+    [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return true; }
+    [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant now) noexcept override;
+    void on_timeout(Instant) noexcept override {}
+    [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
+    [[nodiscard]] net::IpAddress local_address() const noexcept override { return Network::address_of(node_); }
+    [[nodiscard]] port::PortLimits limits() const noexcept override { return {port::kMaxUdpPayloadBytes, 16, true}; }
+    [[nodiscard]] std::string describe() const override { return "simulated"; }
+
+    [[nodiscard]] std::size_t buffers_in_use() const noexcept { return storage_.size() - free_.size(); }
+    [[nodiscard]] std::uint64_t bad_icrcs() const noexcept { return bad_icrcs_; }
+    [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }  // packets a full ring did not take
+    [[nodiscard]] std::uint64_t starved() const noexcept { return starved_; }  // buffers an empty pool did not give
+
+private:
+    using Buffer = std::vector<std::uint8_t>;
+    void resolve(port::Path& path) noexcept;
+    [[nodiscard]] bool take_in(const Frame& frame, port::PacketRef& out) noexcept;
+
+    Network& network_;
+    std::size_t node_;
+    Random random_;
+    PortFaults faults_;
+    port::PathTable paths_{256};
+    std::vector<std::unique_ptr<Buffer>> storage_;
+    std::vector<Buffer*> free_;
+    std::uint64_t bad_icrcs_ = 0;
+    std::uint64_t refused_ = 0;
+    std::uint64_t starved_ = 0;
+};
+
+}  // namespace cairn::sim
