@@ -159,6 +159,9 @@ Status Device::configure() {
     }
     rte_ether_addr address{};
     rte_eth_macaddr_get(port_id(), &address);
+    if (rte_is_zero_ether_addr(&address) != 0) {  // net_ring and net_null have none; peers answer only stations
+        rte_eth_random_addr(address.addr_bytes);
+    }
     std::memcpy(mac_.octets.data(), address.addr_bytes, mac_.octets.size());
     steer();
     return Nothing{};
