@@ -206,6 +206,9 @@ const IpAddress& Host::next_hop(const IpAddress& remote) const noexcept {
 }
 
 std::optional<MacAddress> Host::resolve(const IpAddress& remote, Instant now) noexcept {
+    if (remote.is_v4() != config_.address.is_v4()) {
+        return std::nullopt;  // a question needs an address of ours of its family
+    }
     return neighbours_.resolve(next_hop(remote), now);
 }
 

@@ -146,6 +146,7 @@ private:
     rpc::MsgPool& pool_;
     roce::UdService* service_ = nullptr;
     roce::UdQp* qp_ = nullptr;
+    Duration ping_interval_{};
     std::uint32_t max_message_bytes_ = 0;
     std::uint32_t calls_pending_ = 0;
     std::uint32_t calls_with_deadline_ = 0;

@@ -42,6 +42,8 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
     : config_(config),
       sender_(sender),
       pool_(pool),
+      // Several pings must fit a peer's patience, or an idle session would count as dead.
+      ping_interval_(std::min(kPingInterval, config.peer_timeout / 4)),
       random_state_(config.seed),
       sessions_(config.sessions_max),
       calls_(config.calls_max) {

@@ -88,7 +88,7 @@ void Endpoint::supervise(Session& session, Instant now) noexcept {
                 if (now - session.last_control >= kControlRetry) {
                     send_control(session, ControlType::Connect, now);
                 }
-            } else if (silent >= kPingInterval && now - session.last_control >= kPingInterval) {
+            } else if (silent >= ping_interval_ && now - session.last_control >= ping_interval_) {
                 send_control(session, ControlType::Ping, now);
             }
             break;

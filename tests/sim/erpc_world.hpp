@@ -86,6 +86,7 @@ private:
     std::vector<CallRecord> calls_;
     Instant now_{};
     bool healed_ = false;
+    Instant healed_at_{};
     bool calling_ = true;
     std::uint64_t calls_ok_ = 0;
     std::optional<std::string> broken_;

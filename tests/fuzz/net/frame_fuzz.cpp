@@ -1,0 +1,71 @@
+// Any bytes as a frame: the judge of RoCEv2 frames, each lower header both ways, and agreement between the slow
+// judge and a path's fast one.
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "lib/base/assert.hpp"
+#include "lib/net/arp.hpp"
+#include "lib/net/ethernet.hpp"
+#include "lib/net/ipv4.hpp"
+#include "lib/net/ipv6.hpp"
+#include "lib/net/nd.hpp"
+#include "lib/port/datagram.hpp"
+
+namespace {
+
+using namespace cairn;
+
+// What parses is written again as it was: these headers have no bits that are ignored.
+template <class Header>
+void both_ways(std::span<const std::uint8_t> bytes) {
+    const auto parsed = Header::parse(bytes);
+    if (!parsed.ok()) {
+        return;
+    }
+    std::vector<std::uint8_t> written(Header::kBytes, 0xa5);
+    net::emit_at(written.data(), parsed.value());
+    CAIRN_ASSERT(std::memcmp(written.data(), bytes.data(), Header::kBytes) == 0);
+}
+
+// A frame that a path takes for its own is one that the slow judge takes too.
+void judges_agree(std::span<const std::uint8_t> frame) {
+    const port::ParsedFrame parsed = port::parse_frame(frame);
+    if (!parsed.ok()) {
+        return;
+    }
+    const port::Datagram& datagram = parsed.value();
+    CAIRN_ASSERT(datagram.udp_payload.data() + datagram.udp_payload.size() <= frame.data() + frame.size());
+    if (datagram.key.local.is_v4() != datagram.key.remote.is_v4()) {
+        return;
+    }
+    port::Path path(datagram.key);
+    path.resolve(datagram.destination_mac, datagram.source_mac);
+    // Both read whole blocks: give them the room that a packet buffer has.
+    std::vector<std::uint8_t> room(64, 0x5a);
+    room.insert(room.end(), frame.begin(), frame.end());
+    room.resize(room.size() + 64, 0x5a);
+    const auto arrival = path.judge_arrival(room.data() + 64, frame.size());
+    if (arrival != port::Path::Arrival::NoMatch) {
+        const bool right =
+            port::has_room_for_icrc(datagram) && port::icrc_of_frame(datagram) == port::carried_icrc(datagram);
+        CAIRN_ASSERT(right == (arrival == port::Path::Arrival::Whole));
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::span<const std::uint8_t> bytes(data, size);
+    both_ways<net::EthernetHeader>(bytes);
+    both_ways<net::Ipv4Header>(bytes);
+    both_ways<net::Ipv6Header>(bytes);
+    both_ways<net::ArpMessage>(bytes);
+    net::Ipv6Header ip;
+    ip.source = net::IpAddress::parse("fe80::1").value();
+    ip.destination = net::all_nodes_group();
+    ip.hop_limit = net::kNeighbourHopLimit;
+    (void)net::NeighbourMessage::parse(ip, bytes);
+    judges_agree(bytes);
+    return 0;
+}
