@@ -29,7 +29,7 @@ rte_rcu_qsbr* made_fence() noexcept {
     return made;
 }
 
-void wait_for_workers() noexcept {
+[[maybe_unused]] void wait_for_workers() noexcept {
     rte_rcu_qsbr* current = fence.load(std::memory_order_acquire);
     if (!polls && current != nullptr) {
         rte_rcu_qsbr_synchronize(current, RTE_QSBR_THRID_INVALID);

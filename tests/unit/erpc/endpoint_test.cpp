@@ -145,6 +145,14 @@ protected:
     std::vector<SessionEvent> events;
 };
 
+TEST_F(EndpointTest, AConnectThatArrivesTwiceOpensOneSession) {
+    client.port.fate = [](std::uint64_t) { return 2; };
+    connect();
+    run(milliseconds(5));
+    EXPECT_EQ(server.endpoint->sessions_open(), 1U);
+    EXPECT_EQ(client.endpoint->sessions_open(), 1U);
+}
+
 TEST_F(EndpointTest, CallsPostedBeforeAndBeyondSlotsAndCreditsAllComplete) {
     const SessionId session = connect();
     for (std::uint64_t tag = 0; tag < 100; ++tag) {
