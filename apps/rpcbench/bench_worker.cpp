@@ -114,7 +114,7 @@ void BenchWorker::keep_time(Instant now) noexcept {
     };
     show(BenchCounter::Completed, completed_);
     show(BenchCounter::Handled, statistics.requests_handled);
-    show(BenchCounter::Failed, statistics.calls_failed);
+    show(BenchCounter::Failed, calls_failed_);
     show(BenchCounter::Resent, statistics.retransmits);
     if (!calls_ || connected_ < sessions_.size()) {
         return;
@@ -176,8 +176,11 @@ void BenchWorker::completed(void* context, const erpc::CallResult& result) {
             ++self.completed_measured_;
             self.latency_ns_.record(static_cast<std::uint64_t>(result.latency.ns));
         }
-    } else if (result.status != erpc::CallStatus::DeadlinePassed) {
-        return;  // the session callback says why
+    } else {
+        self.calls_failed_ += self.measured_to_ == Instant::never() ? 1U : 0U;
+        if (result.status != erpc::CallStatus::DeadlinePassed) {
+            return;  // the session callback says why
+        }
     }
     if (self.measured_to_ == Instant::never()) {
         self.call(static_cast<std::uint32_t>(result.tag));

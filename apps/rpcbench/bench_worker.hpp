@@ -43,6 +43,7 @@ public:
     [[nodiscard]] const pmd::EthdevPort& port() const noexcept { return port_; }
     [[nodiscard]] const roce::UdService& service() const noexcept { return service_; }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
+    [[nodiscard]] std::uint64_t calls_failed() const noexcept { return calls_failed_; }  // not those it ended itself
 
 private:
     static void serve(void* context, const erpc::Request& request);
@@ -72,6 +73,7 @@ private:
     Instant measured_to_ = Instant::never();
     std::uint64_t completed_ = 0;
     std::uint64_t completed_measured_ = 0;
+    std::uint64_t calls_failed_ = 0;
     telemetry::Histogram latency_ns_;
     telemetry::CounterSet<BenchCounter> progress_;
 };

@@ -91,7 +91,7 @@ void print_json(const Options& options, Workers workers) {
         latency_ns.merge(worker->latency_ns());
         retransmits += worker->endpoint().statistics().retransmits;
         handled += worker->endpoint().statistics().requests_handled;
-        failed += worker->endpoint().statistics().calls_failed;
+        failed += worker->calls_failed();
     }
     fmt::print(
         "{{\"system\":\"{}\",\"rate_mops\":{:.3f},\"p50_us\":{:.3f},\"p99_us\":{:.3f},\"p999_us\":{:.3f},"
