@@ -164,7 +164,7 @@ void ErpcWorld::call_something(Node& node) {
     if (node.sessions.size() < 4 && node.endpoint->sessions_open() < 16) {
         const std::size_t server = clients_ + random_.below(nodes_.size() - clients_);
         const roce::UdAddress peer{
-            node.port->open_path({Network::address_of(node.index), Network::address_of(server), 0xc000, 0}, now_),
+            node.port->open_path({network_.address_of(node.index), network_.address_of(server), 0xc000, 0}, now_),
             Qpn{kQpn}, Qkey{kQkey}};
         if (const auto session = node.endpoint->connect(peer, now_); session.ok()) {
             node.sessions.push_back(session.value());
@@ -262,7 +262,8 @@ void ErpcWorld::handle(void* context, const erpc::Request& request) {
         const std::size_t other =
             world.clients_ + (node.index - world.clients_ + 1) % (world.nodes_.size() - world.clients_);
         const roce::UdAddress peer{
-            node.port->open_path({Network::address_of(node.index), Network::address_of(other), 0xc100, 0}, world.now_),
+            node.port->open_path({world.network_.address_of(node.index), world.network_.address_of(other), 0xc100, 0},
+                                 world.now_),
             Qpn{kQpn}, Qkey{kQkey}};
         if (const auto session = node.endpoint->connect(peer, world.now_); session.ok()) {
             node.sessions.push_back(session.value());

@@ -51,6 +51,10 @@ FaultMix FaultMix::from_seed(std::uint64_t seed) {
         mix.link.duplicate_per_million = share(random, 200'000);
     }
     if (random.chance(kHalf)) {
+        mix.link.late_copy_per_million = share(random, 50'000);
+        mix.link.late_copy_most = one_of(random, milliseconds(1), milliseconds(10), milliseconds(100));
+    }
+    if (random.chance(kHalf)) {
         mix.link.corrupt_per_million = share(random, 50'000);
     }
     if (random.chance(kHalf)) {
@@ -73,12 +77,16 @@ FaultMix FaultMix::from_seed(std::uint64_t seed) {
         mix.node.partition_every = one_of(random, milliseconds(5), milliseconds(20), milliseconds(80));
         mix.node.partition_max = one_of(random, milliseconds(1), milliseconds(10), milliseconds(150));
     }
+    if (random.chance(kHalf)) {
+        mix.forge_per_million = share(random, 200'000);
+    }
     return mix;
 }
 
 FaultMix FaultMix::healed() const {
     FaultMix mix;
     mix.shape.delay = shape.delay;
+    mix.forge_per_million = forge_per_million;
     return mix;
 }
 
@@ -96,6 +104,8 @@ std::string FaultMix::text() const {
     add("burst enter ppm", link.burst_enter_per_million);
     add("burst leave ppm", link.burst_leave_per_million);
     add("duplicate ppm", link.duplicate_per_million);
+    add("late copy ppm", link.late_copy_per_million);
+    add("late copy up to ns", link.late_copy_most.ns);
     add("corrupt ppm", link.corrupt_per_million);
     add("jitter ns", link.jitter.ns);
     add("tx full ppm", port.tx_full_per_million);
@@ -105,6 +115,7 @@ std::string FaultMix::text() const {
     add("restart every ns", node.restart_every.ns);
     add("partition every ns", node.partition_every.ns);
     add("partition up to ns", node.partition_max.ns);
+    add("forge ppm", forge_per_million);
     return line;
 }
 

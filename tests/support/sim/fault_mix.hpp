@@ -16,6 +16,9 @@ struct LinkFaults {
     std::uint32_t burst_enter_per_million = 0;
     std::uint32_t burst_leave_per_million = 0;
     std::uint32_t duplicate_per_million = 0;
+    // A second copy that comes late by [0, late_copy_most]: out of an earlier session, or of a process that died.
+    std::uint32_t late_copy_per_million = 0;
+    Duration late_copy_most{};
     std::uint32_t corrupt_per_million = 0;  // one bit of BTH ... ICRC is flipped
     Duration jitter{};                      // each frame is late by [0, jitter]: above the spacing it reorders
 };
@@ -48,10 +51,11 @@ struct FaultMix {
     LinkShape shape;
     PortFaults port;
     NodeFaults node;
+    std::uint32_t forge_per_million = 0;  // frames seen on the way that a stranger forges another from
 
     // Swarm: each kind of fault is off in half of the seeds, so that none hides another.
     [[nodiscard]] static FaultMix from_seed(std::uint64_t seed);
-    // A perfect network with the same delay.
+    // A perfect network with the same delay. Strangers are no fault of the network: they stay.
     [[nodiscard]] FaultMix healed() const;
     // One line that names what is on.
     [[nodiscard]] std::string text() const;

@@ -84,6 +84,10 @@ void Link::send(Frame frame, Instant now, std::uint64_t& next_serial) {
         ++counters_.duplicated;
         launch(frame, departure, next_serial);
     }
+    if (random_.chance(faults_.late_copy_per_million)) {
+        ++counters_.late_copies;
+        launch(frame, departure + random_.between(Duration{}, faults_.late_copy_most), next_serial);
+    }
     launch(std::move(frame), departure, next_serial);
 }
 

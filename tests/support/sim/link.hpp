@@ -22,6 +22,7 @@ struct LinkCounters {
     std::uint64_t burst_lost = 0;    // lost while the link was bad
     std::uint64_t bursts = 0;        // times it turned bad
     std::uint64_t duplicated = 0;
+    std::uint64_t late_copies = 0;
     std::uint64_t corrupted = 0;
     std::uint64_t delivered = 0;
 };

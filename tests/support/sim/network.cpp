@@ -6,7 +6,8 @@
 
 namespace cairn::sim {
 
-Network::Network(std::size_t nodes, std::uint64_t seed) : nodes_(nodes) {
+Network::Network(std::size_t nodes, std::uint64_t seed, Family family) : nodes_(nodes), family_(family) {
+    CAIRN_ASSERT(nodes <= kMaxNodes);
     for (std::size_t i = 0; i < nodes * nodes; ++i) {
         links_.emplace_back(split_mix(seed));
     }
@@ -19,8 +20,18 @@ void Network::set_faults(const LinkFaults& faults, const LinkShape& shape) noexc
     }
 }
 
-net::IpAddress Network::address_of(std::size_t node) noexcept {
-    return net::IpAddress::from_v4(0x0a000001U + static_cast<std::uint32_t>(node));
+// 10.0.0.1 or fd00::1 is the first: the last octet tells them apart.
+net::IpAddress Network::address_of(std::size_t node) const noexcept {
+    if (family_ == Family::V4) {
+        return net::IpAddress::from_v4(0x0a000001U + static_cast<std::uint32_t>(node));
+    }
+    return net::IpAddress::from_v6({0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, mac_of(node).octets[5]});
+}
+
+std::size_t Network::node_of(const net::IpAddress& address) const noexcept {
+    const std::size_t node = std::size_t{address.octets()[15]} - 1;
+    CAIRN_ASSERT(node < nodes_ && address_of(node) == address);
+    return node;
 }
 
 net::MacAddress Network::mac_of(std::size_t node) noexcept {
@@ -28,8 +39,7 @@ net::MacAddress Network::mac_of(std::size_t node) noexcept {
 }
 
 void Network::send(std::size_t from, Frame frame, Instant now) {
-    const std::size_t to = frame.destination().v4() - address_of(0).v4();
-    CAIRN_ASSERT(to < nodes_);
+    const std::size_t to = node_of(frame.destination());
     capture_.add(frame.bytes, now);
     link(from, to).send(std::move(frame), now, next_serial_);
 }
@@ -54,6 +64,9 @@ std::optional<Frame> Network::receive(std::size_t to, Instant now) {
         trace_hash_ = (trace_hash_ ^ byte) * 0x100000001b3U;
     }
     trace_hash_ ^= static_cast<std::uint64_t>(flight.arrival.ns);
+    if (tap_) {
+        tap_(to, flight.frame);
+    }
     return std::move(flight.frame);
 }
 
@@ -77,6 +90,7 @@ LinkCounters Network::totals() const noexcept {
         sum.burst_lost += one.burst_lost;
         sum.bursts += one.bursts;
         sum.duplicated += one.duplicated;
+        sum.late_copies += one.late_copies;
         sum.corrupted += one.corrupted;
         sum.delivered += one.delivered;
     }

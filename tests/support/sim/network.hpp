@@ -1,7 +1,7 @@
 // Network: all links between the nodes of a simulated world, in virtual time.
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -12,10 +12,15 @@
 
 namespace cairn::sim {
 
+enum class Family : std::uint8_t { V4, V6 };
+
 // Nodes are numbered from 0; node i owns address_of(i) and mac_of(i). A link per ordered pair of nodes.
 class Network {
 public:
-    Network(std::size_t nodes, std::uint64_t seed);
+    static constexpr std::size_t kMaxNodes = 255;
+    using Tap = std::function<void(std::size_t to, const Frame& frame)>;
+
+    Network(std::size_t nodes, std::uint64_t seed, Family family = Family::V4);
 
     void set_faults(const LinkFaults& faults, const LinkShape& shape) noexcept;
     [[nodiscard]] Link& link(std::size_t from, std::size_t to) noexcept { return links_[from * nodes_ + to]; }
@@ -25,17 +30,23 @@ public:
     // The frame that arrives at this node next, if that is not later than `now`: in the order of (time, serial).
     [[nodiscard]] std::optional<Frame> receive(std::size_t to, Instant now);
     [[nodiscard]] Instant next_arrival() const noexcept;
+    // Sees each frame as it is delivered, before its receiver does.
+    void set_tap(Tap tap) { tap_ = std::move(tap); }
 
     [[nodiscard]] const Capture& capture() const noexcept { return capture_; }
     // Of all frames delivered, in order: two runs of one seed agree.
     [[nodiscard]] std::uint64_t trace_hash() const noexcept { return trace_hash_; }
     [[nodiscard]] LinkCounters totals() const noexcept;
 
-    [[nodiscard]] static net::IpAddress address_of(std::size_t node) noexcept;
+    [[nodiscard]] net::IpAddress address_of(std::size_t node) const noexcept;
+    // The owner of one of these addresses.
+    [[nodiscard]] std::size_t node_of(const net::IpAddress& address) const noexcept;
     [[nodiscard]] static net::MacAddress mac_of(std::size_t node) noexcept;
 
 private:
     std::size_t nodes_;
+    Family family_;
+    Tap tap_;
     std::vector<Link> links_;
     std::uint64_t next_serial_ = 0;
     std::uint64_t trace_hash_ = 0xcbf29ce484222325U;

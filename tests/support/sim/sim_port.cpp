@@ -105,8 +105,7 @@ port::Path* SimPort::open_path(const port::PathKey& key, Instant) noexcept {
 
 void SimPort::resolve(port::Path& path) noexcept {
     if (!path.resolved()) {
-        const std::size_t peer = path.key().remote.v4() - Network::address_of(0).v4();
-        path.resolve(Network::mac_of(node_), Network::mac_of(peer));
+        path.resolve(Network::mac_of(node_), Network::mac_of(network_.node_of(path.key().remote)));
     }
 }
 

@@ -30,7 +30,7 @@ public:
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant now) noexcept override;
     void on_timeout(Instant) noexcept override {}
     [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
-    [[nodiscard]] net::IpAddress local_address() const noexcept override { return Network::address_of(node_); }
+    [[nodiscard]] net::IpAddress local_address() const noexcept override { return network_.address_of(node_); }
     [[nodiscard]] port::PortLimits limits() const noexcept override { return {port::kMaxUdpPayloadBytes, 16, true}; }
     [[nodiscard]] std::string describe() const override { return "simulated"; }
 
