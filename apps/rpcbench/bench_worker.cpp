@@ -14,8 +14,9 @@ namespace {
 constexpr std::uint8_t kEcho = 1;
 constexpr std::uint16_t kUdpSourcePort = 0xc000;
 constexpr Duration kWarmUp = milliseconds(500);
-constexpr Duration kLook = milliseconds(10);  // how often time and progress are looked at
-constexpr Duration kLinger = seconds(1);      // a caller that also serves waits for its peer's last calls
+constexpr Duration kLook = milliseconds(10);     // how often time and progress are looked at
+constexpr Duration kLinger = milliseconds(200);  // a caller that also serves stays for its peer's sessions,
+constexpr Duration kLingerMost = seconds(5);     // so long at the most
 constexpr std::uint16_t kSessionsMax = 32767;
 
 // Options were checked when they were parsed.
@@ -135,7 +136,11 @@ bool BenchWorker::finished(Instant now) const noexcept {
         return true;
     }
     const bool over = measured_to_ < Instant::never();
-    return over && (options_.server ? now - measured_to_ > kLinger : endpoint_->sessions_open() == 0);
+    if (!over || !options_.server) {
+        return over && endpoint_->sessions_open() == 0;
+    }
+    const Duration since = now - measured_to_;
+    return since > kLingerMost || (since > kLinger && endpoint_->sessions_open() == 0);
 }
 
 double BenchWorker::rate_mops() const noexcept {
