@@ -1,8 +1,9 @@
+#include "lib/mem/buffer_pool.hpp"
+
 #include <bit>
 #include <cstring>
 
 #include "lib/base/assert.hpp"
-#include "lib/mem/buffer_pool.hpp"
 
 namespace cairn::mem {
 

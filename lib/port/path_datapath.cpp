@@ -1,7 +1,8 @@
+#include "lib/port/path.hpp"
+
 #include <bit>
 #include <cstring>
 
-#include "lib/port/path.hpp"
 #include "lib/wire/crc32_short.hpp"
 #include "lib/wire/icrc.hpp"
 

@@ -1,7 +1,7 @@
+#include "lib/roce/sender.hpp"
+
 #include <algorithm>
 #include <span>
-
-#include "lib/roce/sender.hpp"
 
 namespace cairn::roce {
 

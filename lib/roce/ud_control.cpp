@@ -1,9 +1,9 @@
+#include "lib/roce/ud.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
-
-#include "lib/roce/ud.hpp"
 
 namespace cairn::roce {
 

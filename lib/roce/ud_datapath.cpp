@@ -1,9 +1,9 @@
+#include "lib/roce/ud.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
-
-#include "lib/roce/ud.hpp"
 
 namespace cairn::roce {
 

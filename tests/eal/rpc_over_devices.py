@@ -66,7 +66,8 @@ class Session:
             if os.path.exists(self.socket) or process.poll() is not None:
                 break
             time.sleep(0.05)
-        expect(process.poll() is None, f'the server ended: {process.stderr.read() if process.poll() is not None else ""}')
+        if process.poll() is not None:
+            expect(False, f'the server ended: {process.stderr.read()}')
         return process
 
     def testpmd(self, mode, *own, **options):
