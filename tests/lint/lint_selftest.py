@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Each rule of lint.py, and the compilation of headers alone, given a bad sample: it has to complain of it.
+
+    lint_selftest.py SOURCE_ROOT COMPILER...
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import lint  # noqa: E402
+
+ROOT, COMPILER = sys.argv[1], sys.argv[2:]
+HEADER = '// What it is.\n#pragma once\n'
+SOURCE = '// What it is.\n'
+RULES = lint.layer_rules(ROOT)
+
+# check, path, text, what the complaint says
+BAD = [
+    ('layers', 'lib/wire/x.cpp', '#include "lib/net/arp.hpp"\n', 'not among the deps'),
+    ('layers', 'lib/base/x.hpp', '#include "lib/mem/arena.hpp"\n', 'not among the deps'),
+    ('layers', 'lib/mem/x.hpp', '#include "lib/telemetry/histogram.hpp"\n', 'not among the deps'),
+    ('layers', 'lib/telemetry/x.hpp', '#include "lib/mem/arena.hpp"\n', 'not among the deps'),
+    ('layers', 'lib/roce/x.cpp', '#include "rpc/erpc/endpoint.hpp"\n', 'not among the deps'),
+    ('layers', 'rpc/common/x.cpp', '#include "rpc/erpc/endpoint.hpp"\n', 'not among the deps'),
+    ('layers', 'rpc/erpc/x.cpp', '#include "pmd_glue/eal.hpp"\n', 'not among the deps'),
+    ('layers', 'lib/unlisted/x.cpp', '#include "lib/base/types.hpp"\n', 'not in the table'),
+    ('layers', 'fs/meta/x.cpp', '#include "pmd_glue/eal.hpp"\n', 'not below fs'),
+    ('layers', 'pmd_glue/x.cpp', '#include "rpc/erpc/endpoint.hpp"\n', 'not below pmd_glue'),
+    ('layers', 'apps/perf/x.cpp', '#include "tests/support/wire_port.hpp"\n', 'do not need tests'),
+    ('layers', 'lib/net/x.cpp', '#include <rte_mbuf.h>\n', 'only pmd_glue'),
+    ('layers', 'apps/perf/x.cpp', '#include <rte_mbuf.h>\n', 'only pmd_glue'),
+    ('layers', 'tests/unit/net/x.cpp', '#  include <rte_mbuf.h>\n', 'only pmd_glue'),
+    ('layers', 'lib/net/x.cpp', '#include "arp.hpp"\n', 'from the root'),
+    ('layers', 'lib/net/x.cpp', '#include "../wire/bth.hpp"\n', 'from the root'),
+    ('layers', 'lib/net/x.cpp', '#include <lib/base/types.hpp>\n', 'not a system header'),
+    ('sizes', 'lib/net/x.hpp', 'int a;\n' * 201, '201 lines'),
+    ('sizes', 'lib/net/x.cpp', 'int a;\n' * 351, '351 lines'),
+    ('sizes', 'tests/sim/erpc_world.cpp', 'int a;\n' * 601, '601 lines'),
+    ('sizes', 'tests/sim/erpc_world.cpp', 'int a;\n', 'short enough'),
+    ('sizes', 'lib/net/x.cpp', 'void f() {\n' + '    g();\n' * 69 + '}\n', 'a function of 71 lines'),
+    ('tokens', 'lib/net/x.cpp', SOURCE + 'int a;  // TO' + 'DO\n', 'finish it'),
+    ('tokens', 'scripts/x', '# FIX' + 'ME\n', 'finish it'),
+    ('tokens', 'README.md', 'XX' + 'X\n', 'finish it'),
+    ('tokens', 'lib/net/x.cpp', SOURCE + 'int a; \n', 'a space at the end'),
+    ('tokens', 'lib/net/meson.build', 'deps = [\n\t]\n', 'a tab'),
+    ('tokens', 'tests/x.py', 'x' * 121 + '\n', '121 columns'),
+    ('tokens', 'scripts/x', 'cd /ho' + 'me/someone\n', 'one machine'),
+    ('tokens', 'lib/net/x.cpp', '#include <array>\n', 'begins neither'),
+    ('tokens', 'lib/net/x.cpp', '#include "lib/base/types.hpp"\n', 'begins neither'),
+    ('tokens', 'lib/net/x.hpp', '#pragma once\n', '#pragma once'),
+    ('tokens', 'lib/net/x.hpp', '// What it is.\nint a;\n', '#pragma once'),
+    ('tokens', 'lib/net/x.hpp', HEADER + 'using namespace std;\n', 'using namespace'),
+    *(('tokens', 'lib/net/x_datapath.cpp', SOURCE + code, 'in a datapath file') for code in (
+        'auto* a = new int;\n', 'void* a = std::malloc(1);\n', 'auto a = std::make_unique<int>(1);\n',
+        'std::vector<int> a(5);\n', 'std::string text;\n', 'std::function<void()> call;\n', 'throw 1;\n',
+        'std::mutex guard;\n', 'std::lock_guard guard(a);\n', 'std::fprintf(stderr, "");\n', 'std::cerr << 1;\n',
+        'fmt::print("");\n')),
+]
+
+GOOD = [
+    ('layers', 'lib/mem/x.hpp', '#include "lib/base/types.hpp"\n#include "lib/mem/arena.hpp"\n#include <array>\n'),
+    ('layers', 'rpc/erpc/x.cpp', '#include "rpc/common/msg_buffer.hpp"\n#include "lib/roce/ud.hpp"\n'),
+    ('layers', 'pmd_glue/x.cpp', '#include <rte_mbuf.h>\n#include "lib/roce/ud.hpp"\n'),
+    ('layers', 'tests/eal/x.cpp', '#include <rte_mbuf.h>\n#include "pmd_glue/eal.hpp"\n'),
+    ('layers', 'apps/perf/x.cpp', '#include "pmd_glue/eal.hpp"\n#include "rpc/erpc/endpoint.hpp"\n'),
+    ('sizes', 'lib/net/x.hpp', 'int a;\n' * 200),
+    ('sizes', 'lib/net/x.cpp', 'int a;\n' * 350),
+    ('sizes', 'tests/sim/erpc_world.cpp', 'int a;\n' * 600),
+    ('sizes', 'lib/net/x.cpp', 'void f() {\n' + '    g();\n' * 68 + '}\n'),
+    ('sizes', 'lib/net/x.cpp', 'constexpr int kTable[] = {\n' + '    1,\n' * 100 + '};\n'),
+    ('tokens', 'lib/net/x.hpp', HEADER + '#include "lib/base/types.hpp"\n'),
+    ('tokens', 'lib/net/x.cpp', '#include "lib/net/x.hpp"\n'),
+    ('tokens', 'README.md', 'x' * 200 + '\n'),
+    ('tokens', 'lib/net/x_datapath.cpp', SOURCE + 'f("new", std::string_view{});  // a new one\nrenew(thrown);\n'),
+]
+
+FUNCTIONS = {  # a function of three lines each
+    'free': 'int f(int a) {\n    return a;\n}\n',
+    'C linkage': 'extern "C" int f() {\n    return 1;\n}\n',
+    'in a class': 'class A : public B<int> {\npublic:\n    A() {\n        g();\n    }\n    int b_{};\n};\n',
+    'in a template with braces in its arguments': (
+        'template <class T, T kM = static_cast<T>(~T{0})>\nstruct N {\n    T f() {\n        return {};\n    }\n};\n'),
+    'with initialisers in braces': 'A::A(int a)\n    : a_{a}, b_(a) {\n}\n',
+    'returning an array': 'constexpr std::array<int, 3> f() {\n    return {1, 2, 3};\n}\n',
+    'after a table': 'constexpr int kTable[] = {1, 2};\nvoid f() {\n    g();\n}\n',
+    'with a lambda': 'void f() {\n    g([](int a) { return a; });\n}\n',
+    'an operator': 'bool operator<(const A& a, const A& b) {\n    return a.v < b.v;\n}\n',
+    'a test': 'namespace {\nTEST(A, B) {\n    EXPECT_EQ(f("{"), \'{\');  // {\n}\n}  // namespace\n',
+    'beside a macro': '#define M(a) \\\n    do {       \\\n    } while (a)\nvoid f() {\n    M(1);\n}\n',
+}
+
+
+class Lint(unittest.TestCase):
+    def complaints(self, check, path, text):
+        return [what for _, what in lint.CHECKS[check](path, text, RULES)]
+
+    def test_every_bad_sample_is_complained_of(self):
+        for check, path, text, complaint in BAD:
+            with self.subTest(check=check, path=path, text=text[:60]):
+                self.assertIn(complaint, ' '.join(self.complaints(check, path, text)))
+
+    def test_good_samples_pass(self):
+        for check, path, text in GOOD:
+            with self.subTest(check=check, path=path, text=text[:60]):
+                self.assertEqual(self.complaints(check, path, text), [])
+
+    def test_functions_are_found_and_measured(self):
+        for name, text in FUNCTIONS.items():
+            with self.subTest(name):
+                self.assertEqual([length for _, length in lint.function_lengths(text)], [3])
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.write('lib/meson.build', "lib_layers = [\n  'base',  # types\n  'mem',\n]\n")
+        self.write('rpc/meson.build', 'rpc_layers = []\n')
+        self.write('lib/base/meson.build', 'sources = []\n')
+        self.write('lib/mem/meson.build', "deps = ['base']\n")
+
+    def write(self, path, text):
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text, encoding='utf-8')
+
+    def compile(self, name):
+        template = pathlib.Path(__file__).parent / 'header_alone.cpp.in'
+        self.write('alone.cpp', template.read_text(encoding='utf-8').replace('@HEADER@', name))
+        return subprocess.run([*COMPILER, '-std=c++20', '-fsyntax-only', '-I', self.root, self.root / 'alone.cpp'],
+                              capture_output=True, check=False).returncode
+
+    def test_the_order_of_the_layers_is_that_of_the_build(self):
+        self.assertEqual(lint.layer_rules(self.root)['lib/mem'], {'lib/mem', 'lib/base'})
+        self.write('lib/base/meson.build', "deps = ['mem']\n")
+        with self.assertRaises(SystemExit):
+            lint.layer_rules(self.root)
+
+    def test_findings_name_the_file_and_the_line(self):
+        self.write('lib/mem/a.cpp', SOURCE + 'int a; \n')
+        self.assertEqual(list(lint.check_tree('tokens', self.root)),
+                         ['lib/mem/a.cpp:2: a tab or a space at the end'])
+
+    def test_what_a_build_made_is_not_a_source(self):
+        self.write('out/meson-private/x', '')
+        self.write('out/a.cpp', SOURCE + 'int a; \n')
+        self.assertEqual(list(lint.check_tree('tokens', self.root)), [f'{self.root}: no sources'])
+
+    @unittest.skipUnless(shutil.which('clang-format-14') or shutil.which('clang-format'), 'no clang-format')
+    def test_code_laid_out_otherwise_is_complained_of(self):
+        shutil.copy(os.path.join(ROOT, '.clang-format'), self.root)
+        self.write('lib/mem/a.cpp', 'int a;\n')
+        self.assertIn(lint.check_format(self.root), (0, 77))
+        self.write('lib/mem/a.cpp', 'int  a;\n')
+        self.assertIn(lint.check_format(self.root), (1, 77))
+
+    def test_a_header_that_needs_another_or_lacks_its_guard_does_not_compile_alone(self):
+        self.write('good.hpp', HEADER + '#include <string>\ninline std::string f() { return {}; }\n')
+        self.write('needs.hpp', HEADER + 'inline std::string f() { return {}; }\n')
+        self.write('unguarded.hpp', 'inline int f() { return 1; }\n')
+        self.assertEqual(self.compile('good.hpp'), 0)
+        self.assertNotEqual(self.compile('needs.hpp'), 0)
+        self.assertNotEqual(self.compile('unguarded.hpp'), 0)
+
+
+unittest.main(argv=sys.argv[:1])
