@@ -9,9 +9,7 @@ namespace cairn {
 
 }  // namespace cairn
 
-#define CAIRN_ASSERT(condition)                                        \
-    do {                                                               \
-        if (!(condition)) [[unlikely]] {                               \
-            ::cairn::assertion_failed(#condition, __FILE__, __LINE__); \
-        }                                                              \
-    } while (false)
+// An expression, so that asserting nests nothing deeper.
+#define CAIRN_ASSERT(condition)                                               \
+    (__builtin_expect(static_cast<bool>(condition), 1) ? static_cast<void>(0) \
+                                                       : ::cairn::assertion_failed(#condition, __FILE__, __LINE__))

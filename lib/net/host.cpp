@@ -5,7 +5,6 @@
 
 #include "lib/net/arp.hpp"
 #include "lib/net/icmp.hpp"
-#include "lib/net/nd.hpp"
 
 namespace cairn::net {
 
@@ -183,8 +182,12 @@ std::size_t Host::on_neighbour(const Ipv6Header& ip, Frame message, Instant now,
     }
     // A question without a source is one whether the address is taken: everyone is to hear the answer.
     const bool asker_known = neighbour.mac && ip.source.is_station();
+    NeighbourMessage answer;
+    answer.advertisement = true;
+    answer.solicited = asker_known;
+    answer.target = config_.address;
     return write_nd(asker_known ? *neighbour.mac : group_mac(all_nodes_group()),
-                    asker_known ? ip.source : all_nodes_group(), config_.address, true, asker_known, out);
+                    asker_known ? ip.source : all_nodes_group(), answer, out);
 }
 
 void Host::learn(const IpAddress& address, const MacAddress& mac, Instant now) noexcept {
@@ -220,9 +223,11 @@ std::size_t Host::poll_question(Instant now, Out out) noexcept {
     if (question->address.is_v4()) {
         return write_arp(false, question->to.value_or(kBroadcastMac), question->address, out);
     }
+    NeighbourMessage solicitation;
+    solicitation.target = question->address;
     const IpAddress group = solicited_node_group(question->address);
-    return question->to ? write_nd(*question->to, question->address, question->address, false, false, out)
-                        : write_nd(group_mac(group), group, question->address, false, false, out);
+    return question->to ? write_nd(*question->to, question->address, solicitation, out)
+                        : write_nd(group_mac(group), group, solicitation, out);
 }
 
 std::size_t Host::write_arp(bool reply, const MacAddress& to, const IpAddress& target, Out out) const noexcept {
@@ -239,8 +244,8 @@ std::size_t Host::write_arp(bool reply, const MacAddress& to, const IpAddress& t
     return kLeastFrameBytes;
 }
 
-std::size_t Host::write_nd(const MacAddress& to, const IpAddress& destination, const IpAddress& target,
-                           bool advertisement, bool solicited, Out out) const noexcept {
+std::size_t Host::write_nd(const MacAddress& to, const IpAddress& destination, NeighbourMessage message,
+                           Out out) const noexcept {
     CAIRN_ASSERT(out.size() >= kQuestionBytes);
     emit_at(out.data(), EthernetHeader{to, config_.mac, kEtherTypeIpv6});
     Ipv6Header ip;
@@ -250,10 +255,6 @@ std::size_t Host::write_nd(const MacAddress& to, const IpAddress& destination, c
     ip.source = config_.address;
     ip.destination = destination;
     emit_at(out.data() + kEthernet, ip);
-    NeighbourMessage message;
-    message.advertisement = advertisement;
-    message.solicited = solicited;
-    message.target = target;
     message.mac = config_.mac;
     const Out at = out.subspan(kEthernet + Ipv6Header::kBytes, NeighbourMessage::kBytes);
     emit_at(at.data(), message);

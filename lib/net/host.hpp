@@ -12,6 +12,7 @@
 #include "lib/net/ethernet.hpp"
 #include "lib/net/ipv4.hpp"
 #include "lib/net/ipv6.hpp"
+#include "lib/net/nd.hpp"
 #include "lib/net/neighbours.hpp"
 
 namespace cairn::net {
@@ -57,9 +58,11 @@ private:
     [[nodiscard]] std::size_t on_ipv4(const EthernetHeader& ethernet, Frame packet, Out out) noexcept;
     [[nodiscard]] std::size_t on_ipv6(const EthernetHeader& ethernet, Frame packet, Instant now, Out out) noexcept;
     [[nodiscard]] std::size_t on_neighbour(const Ipv6Header& ip, Frame message, Instant now, Out out) noexcept;
-    std::size_t write_arp(bool reply, const MacAddress& to, const IpAddress& target, Out out) const noexcept;
-    std::size_t write_nd(const MacAddress& to, const IpAddress& destination, const IpAddress& target,
-                         bool advertisement, bool solicited, Out out) const noexcept;
+    [[nodiscard]] std::size_t write_arp(bool reply, const MacAddress& to, const IpAddress& target,
+                                        Out out) const noexcept;
+    // Our MAC and the checksum are added to `message`.
+    [[nodiscard]] std::size_t write_nd(const MacAddress& to, const IpAddress& destination, NeighbourMessage message,
+                                       Out out) const noexcept;
     void learn(const IpAddress& address, const MacAddress& mac, Instant now) noexcept;
     std::size_t drop(Drop reason) noexcept {
         drops_.count(reason);

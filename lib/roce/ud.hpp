@@ -105,6 +105,8 @@ private:
     };
     // Most packets are ordinary and for the queue pair of the one before: true when this one is.
     [[nodiscard]] bool take_ordinary(const port::PacketRef& packet, UdDatagram& out) const noexcept;
+    // Judges the packets into datagrams_ and owners_; returns how many are to be delivered.
+    [[nodiscard]] std::size_t take_burst(std::span<port::PacketRef> burst) noexcept;
     [[nodiscard]] Verdict judge(const port::PacketRef& packet, UdDatagram& out) const noexcept;
     [[nodiscard]] UdQp* find(Qpn qpn) const noexcept;
 

@@ -100,24 +100,29 @@ UdService::Verdict UdService::judge(const port::PacketRef& packet, UdDatagram& o
     return {qp, Drop::Count};
 }
 
+std::size_t UdService::take_burst(std::span<port::PacketRef> burst) noexcept {
+    std::size_t accepted = 0;
+    for (port::PacketRef& packet : burst) {
+        UdDatagram& datagram = datagrams_[accepted];
+        if (!take_ordinary(packet, datagram)) [[unlikely]] {
+            const Verdict verdict = judge(packet, datagram);
+            if (verdict.qp == nullptr) {
+                drops_.count(verdict.reason);
+                continue;
+            }
+            recent_ = verdict.qp;
+        }
+        datagram.packet = &packet;
+        owners_[accepted++] = recent_;
+    }
+    return accepted;
+}
+
 void UdService::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
     while (!burst.empty()) {
         const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));
         burst = burst.subspan(part.size());
-        std::size_t accepted = 0;
-        for (port::PacketRef& packet : part) {
-            UdDatagram& datagram = datagrams_[accepted];
-            if (!take_ordinary(packet, datagram)) [[unlikely]] {
-                const Verdict verdict = judge(packet, datagram);
-                if (verdict.qp == nullptr) {
-                    drops_.count(verdict.reason);
-                    continue;
-                }
-                recent_ = verdict.qp;
-            }
-            datagram.packet = &packet;
-            owners_[accepted++] = recent_;
-        }
+        const std::size_t accepted = take_burst(part);
         for (std::size_t first = 0; first < accepted;) {
             std::size_t last = first + 1;
             while (last < accepted && owners_[last] == owners_[first]) {

@@ -43,7 +43,7 @@ constexpr bool well_formed(const std::array<CounterText, kCount>& texts) noexcep
         return std::array<::cairn::telemetry::CounterText, static_cast<std::size_t>(Set::Count)>{ \
             {LIST(CAIRN_COUNTER_TEXT)}};                                                          \
     }                                                                                             \
-    static_assert(::cairn::telemetry::well_formed(counter_texts(Set{})), "name or meaning of " #Set)
+    static_assert(::cairn::telemetry::well_formed(counter_texts(Set::Count)), "name or meaning of " #Set)
 
 template <class Set>
 constexpr std::size_t kCounters = static_cast<std::size_t>(Set::Count);

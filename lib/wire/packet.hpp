@@ -28,7 +28,7 @@ public:
 
     // Writes every bit of BTH and extension headers to the front of `out`, which must hold them; returns how
     // many bytes they are. Payload, pad_bytes() of zeros and the ICRC belong behind them.
-    std::size_t emit(std::span<std::uint8_t> out) const noexcept;
+    [[nodiscard]] std::size_t emit(std::span<std::uint8_t> out) const noexcept;
 
     [[nodiscard]] const OpcodeTraits& traits() const noexcept { return *traits_; }
     [[nodiscard]] const Bth& bth() const noexcept { return bth_; }

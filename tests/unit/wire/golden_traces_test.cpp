@@ -62,8 +62,8 @@ Traces read_traces() {
 }
 
 const Traces& traces() {
-    static const Traces all = read_traces();
-    return all;
+    static const Traces kAll = read_traces();
+    return kAll;
 }
 
 template <class Header>
