@@ -57,6 +57,9 @@ public:
     }
     // Hands what is queued to the port; what it does not take stays queued, in order.
     void flush(Instant now) noexcept;
+    // Returns when no tail given so far is read any more, so that its memory may change: those that still wait
+    // here are copied into their buffers, for the others the port is asked.
+    void settle_tails() noexcept;
 
     [[nodiscard]] port::Port& carrier() noexcept { return port_; }
     [[nodiscard]] std::size_t queued() const noexcept { return queued_; }

@@ -1,7 +1,10 @@
 #include "lib/roce/sender.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
+
+#include "lib/base/assert.hpp"
 
 namespace cairn::roce {
 
@@ -47,6 +50,20 @@ void Sender::flush(Instant now) noexcept {
     std::move(queue_.begin() + static_cast<std::ptrdiff_t>(sent), queue_.begin() + static_cast<std::ptrdiff_t>(queued_),
               queue_.begin());
     queued_ -= sent;
+}
+
+void Sender::settle_tails() noexcept {
+    for (port::TxPacket& queued : std::span(queue_).first(queued_)) {
+        port::PacketRef& packet = queued.packet;
+        if (queued.tail.empty()) {
+            continue;
+        }
+        CAIRN_ASSERT(packet.len + queued.tail.size() <= packet.room);
+        std::memcpy(packet.data + packet.len - port::kIcrcBytes, queued.tail.data(), queued.tail.size());
+        packet.len = static_cast<std::uint16_t>(packet.len + queued.tail.size());
+        queued.tail = {};
+    }
+    port_.settle_tails();
 }
 
 }  // namespace cairn::roce

@@ -133,6 +133,7 @@ private:
     [[nodiscard]] Session* allocate_session(const roce::UdAddress& peer, std::uint64_t token, Instant now);
     void end_session(Session& session, SessionEvent event, CallStatus status, Instant now,
                      RefuseReason reason = RefuseReason::None) noexcept;
+    void remember_ended(std::uint64_t token);
     void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
     [[nodiscard]] std::uint64_t next_token() noexcept;
     // recovery.cpp
@@ -170,7 +171,9 @@ private:
     std::vector<std::uint16_t> open_sessions_;  // in no order; Session::place says where
     std::vector<PendingCall> calls_;
     std::vector<std::uint32_t> stall_queue_;                          // sessions with stalled slots, oldest first
-    std::unordered_map<std::uint64_t, std::uint32_t> server_tokens_;  // control path only
+    std::unordered_map<std::uint64_t, std::uint32_t> server_tokens_;  // control path only; kNone: ended
+    std::vector<std::uint64_t> ended_tokens_;                         // a ring of those that ended last
+    std::size_t next_ended_ = 0;
 };
 
 }  // namespace cairn::erpc

@@ -57,10 +57,12 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
     free_call_ = 0;
     stall_queue_.reserve(config.sessions_max);
     open_sessions_.reserve(config.sessions_max);
-    server_tokens_.reserve(config.sessions_max);
+    server_tokens_.reserve(std::size_t{config.sessions_max} * 2);
+    ended_tokens_.resize(config.sessions_max);
 }
 
 Endpoint::~Endpoint() {
+    sender_.settle_tails();  // the sender lives on, the messages need not
     for (Session& session : sessions_) {
         if (session.server_slots != nullptr) {
             for (ServerSlot& slot : *session.server_slots) {
@@ -152,7 +154,7 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
     if (client) {
         fail_calls(session, status, now);
     } else {
-        server_tokens_.erase(session.token);
+        remember_ended(session.token);
         for (ServerSlot& slot : *session.server_slots) {
             settle(slot.response.span());
             pool_.release(slot.response);
@@ -173,6 +175,18 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
     if (session_callback_ != nullptr && client) {
         session_callback_(session_context_, session.self, event, reason);
     }
+}
+
+// A Connect that was under way for long must not open its session again: copies of the session's requests may be
+// under way as well, and would be executed again.
+void Endpoint::remember_ended(std::uint64_t token) {
+    std::uint64_t& oldest = ended_tokens_[next_ended_];
+    next_ended_ = (next_ended_ + 1) % ended_tokens_.size();
+    if (const auto found = server_tokens_.find(oldest); found != server_tokens_.end() && found->second == kNone) {
+        server_tokens_.erase(found);
+    }
+    server_tokens_[token] = kNone;
+    oldest = token;
 }
 
 void Endpoint::fail_calls(Session& session, CallStatus status, Instant now) noexcept {

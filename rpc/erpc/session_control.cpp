@@ -56,6 +56,10 @@ void Endpoint::on_control(const roce::UdDatagram& datagram, const Header& header
 void Endpoint::on_connect(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept {
     const roce::UdAddress from{datagram.packet->path, datagram.source_qpn, config_.qp.qkey};
     const auto known = server_tokens_.find(control.token);
+    if (known != server_tokens_.end() && known->second == kNone) {
+        statistics_.count(Drop::UnknownSession);
+        return;
+    }
     if (known != server_tokens_.end()) {  // our Accepted was lost, or their Connect was doubled
         Session& session = sessions_[known->second];
         if (session.peer.path == from.path && session.peer.qpn == from.qpn) {

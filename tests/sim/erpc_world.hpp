@@ -4,91 +4,99 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "rpc/erpc/endpoint.hpp"
-#include "tests/support/sim/network.hpp"
-#include "tests/support/sim/sim_port.hpp"
+#include "tests/sim/erpc_node.hpp"
+#include "tests/sim/stranger.hpp"
 
 namespace cairn::sim {
 
-// What each call's content says, so that any party can tell whose it is. The rest of a message follows from it.
-struct CallTag {
-    std::uint32_t client;
-    std::uint32_t serial;
-};
+// What happened in a world besides its network's counters.
+struct WorldCounters {
+    std::uint64_t calls_ok = 0;
+    std::uint64_t deadlines_passed = 0;
+    std::uint64_t cancelled = 0;
+    std::uint64_t peers_lost = 0;
+    std::uint64_t too_long = 0;  // responses that did not fit the caller's buffer
+    std::uint64_t nested = 0;    // requests that a handler answered after a call of its own
+    std::uint64_t restarts = 0;
+    std::uint64_t wrong_peers = 0;  // forged packets that an endpoint refused for their sender
+    std::uint64_t forged = 0;
+    std::uint64_t refused = 0;  // packets that a full ring did not take
+    std::uint64_t starved = 0;  // buffers that an empty pool did not give
 
-// One call, from its posting to its completion.
-struct CallRecord {
-    std::vector<std::uint8_t> request;
-    std::uint32_t response_bytes = 0;
-    std::uint32_t executions = 0;
-    std::uint32_t completions = 0;
-    erpc::CallId id = 0;
-    Instant posted{};
-    Instant deadline = Instant::never();
-    bool abandoned = false;  // its client was restarted
+    WorldCounters& operator+=(const WorldCounters& other) noexcept;
+    friend bool operator==(const WorldCounters&, const WorldCounters&) = default;
 };
 
 class ErpcWorld {
 public:
-    ErpcWorld(std::uint64_t seed, std::size_t clients, std::size_t servers);
-    ~ErpcWorld();
+    ErpcWorld(std::uint64_t seed, std::size_t clients, std::size_t servers, Family family);
 
     // Runs with faults, heals, and requires progress. The first promise that was broken, or nothing.
     [[nodiscard]] std::optional<std::string> run();
 
-    [[nodiscard]] std::uint64_t trace_hash() const noexcept { return network_.trace_hash(); }
     [[nodiscard]] const Network& network() const noexcept { return network_; }
+    [[nodiscard]] WorldCounters counters() const;
     [[nodiscard]] std::string text() const;
-    [[nodiscard]] std::uint64_t calls_ok() const noexcept { return calls_ok_; }
 
+private:
+    static constexpr Qpn kQpn{0x100};
+    static constexpr Qkey kQkey{0x205};
     static constexpr std::uint8_t kAtOnce = 1;
     static constexpr std::uint8_t kLater = 2;
     static constexpr std::uint8_t kNested = 3;
 
-private:
-    struct Node;
-    struct LateAnswer {
-        Instant due{};
-        erpc::RequestHandle handle{};
-        std::vector<std::uint8_t> content;
-    };
-
-    void start(Node& node);
-    void stop(Node& node);
-    void turn(Node& node);
-    void call_something(Node& node);
-    void answer_late(Node& node);
-    void do_harm();
-    void harm(Node& node);
-    [[nodiscard]] Instant next_event() const;
-    void run_until(Instant end);
+    // erpc_world.cpp: time, turns, harm
+    void start(ErpcNode& node);
+    void stop(ErpcNode& node);
+    void turn(ErpcNode& node);
+    bool receive(ErpcNode& node);
+    void harm(ErpcNode& node);
+    void partition(ErpcNode& node, bool apart);
     void heal();
-    void check(bool condition, const char* promise, const Node* node = nullptr);
+    void run_until(Instant end);
+    [[nodiscard]] Instant wakes_at(const ErpcNode& node) const;
+    [[nodiscard]] Instant next_event() const;
+    [[nodiscard]] Instant soon(Duration every);
+
+    // erpc_workload.cpp: what clients and handlers do
+    void connect(ErpcNode& node, std::size_t server);
+    void act(ErpcNode& node);
+    void post(ErpcNode& node, SessionId session);
+    void complete(ErpcNode& node, const erpc::CallResult& result);
+    void execute(ErpcNode& node, const erpc::Request& request);
+    bool call_another(ErpcNode& node, const erpc::Request& request, const CallTag& tag);
+    void answer(ErpcNode& node, const LateAnswer& answer);
+    void answer_late(ErpcNode& node);
+    void session_changed(ErpcNode& node, SessionId session, erpc::SessionEvent event);
+
+    // erpc_checks.cpp: what is promised
+    void check(bool condition, const char* promise, const ErpcNode* node = nullptr);
+    void check_request(ErpcNode& node, const erpc::Request& request, const CallTag& tag);
+    void check_result(ErpcNode& node, const CallRecord& call, const erpc::CallResult& result);
+    void check_bounds(const ErpcNode& node);
     void check_progress();
     void check_end();
-
-    static void handle(void* context, const erpc::Request& request);
-    static void completed(void* context, const erpc::CallResult& result);
-    static void nested_completed(void* context, const erpc::CallResult& result);
-    static void session_changed(void* context, SessionId session, erpc::SessionEvent event, erpc::RefuseReason reason);
 
     Random random_;
     FaultMix mix_;
     Network network_;
+    Stranger stranger_;
     std::size_t clients_;
-    std::vector<std::unique_ptr<Node>> nodes_;
-    std::vector<CallRecord> calls_;
+    Duration peer_timeout_{};
+    std::vector<std::unique_ptr<ErpcNode>> nodes_;
+    std::deque<CallRecord> calls_;  // by serial; a record stays where it is
+    std::uint64_t processes_ = 0;
     Instant now_{};
+    Instant settled_ = Instant::never();  // from here on no session is lost
     bool healed_ = false;
-    Instant healed_at_{};
     bool calling_ = true;
-    std::uint64_t calls_ok_ = 0;
+    bool in_order_ = false;  // requests of one session arrive in the order of their posting
+    WorldCounters counters_;
     std::optional<std::string> broken_;
 };
 

@@ -16,6 +16,16 @@ bool later(const Flight& a, const Flight& b) noexcept {
 
 }  // namespace
 
+LinkCounters& LinkCounters::operator+=(const LinkCounters& other) noexcept {
+    for (const auto field :
+         {&LinkCounters::offered, &LinkCounters::tail_dropped, &LinkCounters::marked, &LinkCounters::partitioned,
+          &LinkCounters::lost, &LinkCounters::burst_lost, &LinkCounters::bursts, &LinkCounters::duplicated,
+          &LinkCounters::late_copies, &LinkCounters::corrupted, &LinkCounters::delivered}) {
+        this->*field += other.*field;
+    }
+    return *this;
+}
+
 void Link::set_faults(const LinkFaults& faults) noexcept {
     faults_ = faults;
     bad_ = false;

@@ -25,6 +25,8 @@ struct LinkCounters {
     std::uint64_t late_copies = 0;
     std::uint64_t corrupted = 0;
     std::uint64_t delivered = 0;
+
+    LinkCounters& operator+=(const LinkCounters& other) noexcept;
 };
 
 struct Flight {

@@ -81,18 +81,7 @@ Instant Network::next_arrival() const noexcept {
 LinkCounters Network::totals() const noexcept {
     LinkCounters sum;
     for (const Link& each : links_) {
-        const LinkCounters& one = each.counters();
-        sum.offered += one.offered;
-        sum.tail_dropped += one.tail_dropped;
-        sum.marked += one.marked;
-        sum.partitioned += one.partitioned;
-        sum.lost += one.lost;
-        sum.burst_lost += one.burst_lost;
-        sum.bursts += one.bursts;
-        sum.duplicated += one.duplicated;
-        sum.late_copies += one.late_copies;
-        sum.corrupted += one.corrupted;
-        sum.delivered += one.delivered;
+        sum += each.counters();
     }
     return sum;
 }

@@ -1,0 +1,130 @@
+// What eRPC promises, held against what happened in a simulated world.
+#include <fmt/format.h>
+
+#include "rpc/erpc/limits.hpp"
+#include "tests/sim/erpc_world.hpp"
+
+namespace cairn::sim {
+
+void ErpcWorld::check(bool condition, const char* promise, const ErpcNode* node) {
+    if (!condition && !broken_) {
+        broken_ = fmt::format("at {} ns, node {}: {}", now_.ns, node != nullptr ? static_cast<int>(node->index) : -1,
+                              promise);
+    }
+}
+
+void ErpcWorld::check_request(ErpcNode& node, const erpc::Request& request, const CallTag& tag) {
+    const bool whole = holds(request.payload, sizeof(CallTag), tag, Part::Request);
+    if (tag.serial == kInnerCall) {
+        check(whole && tag.client >= clients_ && tag.client < nodes_.size(), "an inner request arrives as it was sent",
+              &node);
+        return;
+    }
+    const bool known = tag.serial < calls_.size();
+    check(known && whole && request.payload.size() == calls_[tag.serial].request.size() &&
+              tag.client == calls_[tag.serial].tag.client &&
+              tag.response_bytes == calls_[tag.serial].tag.response_bytes,
+          "a request arrives as it was sent", &node);
+    if (broken_) {
+        return;
+    }
+    CallRecord& call = calls_[tag.serial];
+    call.executions = call.executed_by == node.process ? call.executions + 1 : 1;
+    call.executed_by = node.process;
+    check(call.executions == 1, "a request is executed at most once", &node);
+    // With a credit for each slot nothing overtakes: slots are filled in the order of posting.
+    if (in_order_ && nodes_[tag.client]->credits >= erpc::kSlotsPerSession) {
+        const auto [last, first] = node.last_serial.try_emplace(request.handle.session.value, tag.serial);
+        check(first || last->second < tag.serial, "a session's calls leave in the order of their posting", &node);
+        last->second = tag.serial;
+    }
+}
+
+void ErpcWorld::check_result(ErpcNode& node, const CallRecord& call, const erpc::CallResult& result) {
+    check(call.completions == 1, "a call completes once", &node);
+    check(!call.abandoned, "a call of a restarted client does not complete", &node);
+    switch (result.status) {
+        case erpc::CallStatus::Ok:
+            ++counters_.calls_ok;
+            check(call.executions == 1, "an answered call was executed once", &node);
+            check(result.response.size() == call.tag.response_bytes, "the response is the request's, by its size",
+                  &node);
+            check(holds(result.response, 0, call.tag, Part::Response), "the response is the request's, by its content",
+                  &node);
+            check(!call.response.valid() || result.response.data() == call.response.data,
+                  "a response lies in the caller's buffer if there is one", &node);
+            break;
+        case erpc::CallStatus::ResponseTooLong:
+            ++counters_.too_long;
+            check(call.response.valid() && call.tag.response_bytes > call.response.capacity,
+                  "only a response that does not fit is too long", &node);
+            break;
+        case erpc::CallStatus::DeadlinePassed:
+            ++counters_.deadlines_passed;
+            check(call.deadline <= now_, "a deadline that passes was there", &node);
+            break;
+        case erpc::CallStatus::Cancelled:
+            ++counters_.cancelled;
+            check(!healed_, "only a cancelled call is", &node);
+            break;
+        case erpc::CallStatus::Disconnected:
+        case erpc::CallStatus::PeerLost:
+            break;
+    }
+}
+
+// After a turn: what time alone decides has been decided. Each scan is at most its interval ago.
+void ErpcWorld::check_bounds(const ErpcNode& node) {
+    check(node.deadlines.empty() || node.deadlines.begin()->first + erpc::kScanInterval > now_,
+          "a call ends by its deadline", &node);
+    for (const ClientSession& session : node.sessions) {
+        const Instant heard = std::max(session.opened, node.heard[session.peer]);
+        check(now_ - heard <= peer_timeout_ + erpc::kControlRetry + erpc::kScanInterval,
+              "a silent peer is given up in time", &node);
+    }
+}
+
+// Whatever happened before: every call has ended, and new ones are answered, in order.
+void ErpcWorld::check_progress() {
+    for (const auto& node : nodes_) {
+        check(node->endpoint->calls_pending() == 0, "no call stays pending once the network healed", node.get());
+        node->last_serial.clear();
+    }
+    for (const CallRecord& call : calls_) {
+        check(call.completions == 1 || call.abandoned, "every call completes");
+    }
+    const std::uint64_t before = counters_.calls_ok + counters_.too_long;
+    const std::size_t first = calls_.size();
+    calling_ = in_order_ = true;
+    run_until(now_ + milliseconds(20));
+    calling_ = false;
+    run_until(now_ + milliseconds(50));
+    in_order_ = false;
+    check(calls_.size() > first + 10, "healed clients can post");
+    check(counters_.calls_ok + counters_.too_long - before == calls_.size() - first,
+          "every call after healing is answered");
+    run_until(now_ + peer_timeout_ * 3);  // idle: pings alone keep the sessions
+}
+
+void ErpcWorld::check_end() {
+    for (auto& node : nodes_) {
+        for (const ClientSession& session : std::vector<ClientSession>(node->sessions)) {
+            node->endpoint->disconnect(session.id, now_);
+        }
+    }
+    run_until(now_ + peer_timeout_ * 3);
+    std::uint64_t bad_icrcs = 0;
+    for (auto& node : nodes_) {
+        check(node->endpoint->sessions_open() == 0, "every session ends", node.get());
+        check(node->pool->live() == 0, "without sessions no message buffer is kept", node.get());
+        stop(*node);
+        check(node->bad_icrcs == node->port->bad_icrcs(), "the engine counts every damaged packet", node.get());
+        bad_icrcs += node->port->bad_icrcs();
+    }
+    const std::uint64_t corrupted = network_.totals().corrupted;
+    check(bad_icrcs <= corrupted &&
+              (bad_icrcs == corrupted || mix_.port.pool_empty_per_million != 0 || mix_.forge_per_million != 0),
+          "what the network damages is noticed, and nothing else");
+}
+
+}  // namespace cairn::sim

@@ -1,0 +1,84 @@
+// One host of a simulated eRPC world: its port, the production engine and endpoint, and what the workload and the
+// checks remember about it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "rpc/erpc/endpoint.hpp"
+#include "tests/sim/messages.hpp"
+#include "tests/support/sim/sim_port.hpp"
+
+namespace cairn::sim {
+
+class ErpcWorld;
+
+// One call of a client, from its posting to its completion.
+struct CallRecord {
+    CallTag tag{};
+    std::vector<std::uint8_t> request;
+    rpc::MsgBuffer response{};     // invalid: the call gave none
+    std::uint32_t executions = 0;  // by one process: what it did is forgotten with it
+    std::uint64_t executed_by = 0;
+    std::uint32_t completions = 0;
+    erpc::CallId id = 0;
+    Instant deadline = Instant::never();
+    bool abandoned = false;  // never posted, or its client was restarted
+};
+
+// A request whose handler returned without an answer.
+struct LateAnswer {
+    Instant due{};
+    erpc::RequestHandle handle{};
+    CallTag tag{};
+    std::uint32_t attempts = 0;  // for which there was no buffer
+};
+
+// A session that its client holds for alive.
+struct ClientSession {
+    SessionId id{};
+    std::size_t peer = 0;
+    Instant opened{};
+};
+
+struct ErpcNode {
+    ErpcWorld* world = nullptr;
+    std::size_t index = 0;
+    bool is_client = false;
+    std::unique_ptr<SimPort> port;
+    std::vector<std::uint8_t> memory;
+
+    // Of the process; a restart makes them anew.
+    std::optional<rpc::MsgPool> pool;
+    std::optional<roce::UdService> service;
+    std::optional<roce::Sender> sender;
+    std::unique_ptr<erpc::Endpoint> endpoint;
+    std::uint64_t process = 0;  // its number in the world, from 1
+    std::uint16_t credits = 0;
+    std::vector<ClientSession> sessions;
+    std::vector<LateAnswer> late;
+    std::map<std::uint64_t, LateAnswer> nested;             // by the number of the inner call
+    std::deque<std::vector<std::uint8_t>> nested_requests;  // by the number of the inner call
+    std::set<std::pair<Instant, std::uint32_t>> deadlines;  // of calls under way, with their serials
+    std::map<std::uint16_t, std::uint32_t> last_serial;     // server: of the calls executed, by session
+    std::vector<Instant> heard;                             // when each node's last frame came
+    Instant next_call{};
+    bool ending = false;  // inside the completion of a call whose session ends: of that one hears after its calls
+
+    // What befalls it.
+    Instant stalled_until{};
+    Instant next_stall = Instant::never();
+    Instant next_restart = Instant::never();
+    Instant next_partition = Instant::never();
+    Instant partition_ends = Instant::never();
+    std::uint64_t bad_icrcs = 0;    // counted by the engines of its earlier processes
+    std::uint64_t wrong_peers = 0;  // and by their endpoints
+};
+
+}  // namespace cairn::sim

@@ -1,0 +1,196 @@
+// What the clients of a simulated eRPC world ask for, and what its handlers do about it.
+#include <algorithm>
+
+#include "tests/sim/erpc_world.hpp"
+
+namespace cairn::sim {
+
+namespace {
+
+constexpr std::size_t kSessionsPerClient = 4;
+constexpr std::uint8_t kOverwritten = 0xdd;
+constexpr std::uint32_t kAttempts = 50;
+
+}  // namespace
+
+void ErpcWorld::connect(ErpcNode& node, std::size_t server) {
+    const port::PathKey key{network_.address_of(node.index), network_.address_of(server), 0xc000, 0};
+    const roce::UdAddress peer{node.port->open_path(key, now_), kQpn, kQkey};
+    if (const auto session = node.endpoint->connect(peer, now_); session.ok()) {
+        node.sessions.push_back({session.value(), server, now_});
+    }
+}
+
+// One step of a client: sometimes connects, ends a session, cancels, and mostly calls.
+void ErpcWorld::act(ErpcNode& node) {
+    if (node.sessions.size() < kSessionsPerClient && node.endpoint->sessions_open() < 16) {
+        connect(node, clients_ + random_.below(nodes_.size() - clients_));
+    }
+    if (!healed_ && random_.chance(3'000) && !node.sessions.empty()) {
+        const auto at = static_cast<std::ptrdiff_t>(random_.below(node.sessions.size()));
+        const SessionId session = node.sessions[static_cast<std::size_t>(at)].id;
+        node.sessions.erase(node.sessions.begin() + at);
+        node.endpoint->disconnect(session, now_);
+    }
+    if (!healed_ && random_.chance(30'000) && !calls_.empty()) {  // perhaps over, perhaps another client's: harmless
+        const std::size_t recent = std::min<std::size_t>(calls_.size(), 64);
+        node.endpoint->cancel(calls_[calls_.size() - 1 - random_.below(recent)].id, now_);
+    }
+    if (node.sessions.empty()) {
+        return;
+    }
+    const SessionId session = node.sessions[random_.below(node.sessions.size())].id;
+    for (std::uint64_t calls = random_.chance(30'000) ? random_.between(8, 40) : 1; calls > 0; --calls) {
+        post(node, session);
+    }
+}
+
+void ErpcWorld::post(ErpcNode& node, SessionId session) {
+    const std::uint32_t most = node.endpoint->max_message_bytes();
+    const bool small = random_.chance(800'000);
+    CallRecord& record = calls_.emplace_back();
+    record.tag = {static_cast<std::uint32_t>(node.index), static_cast<std::uint32_t>(calls_.size() - 1),
+                  static_cast<std::uint32_t>(random_.below(small ? 100 : most + 1))};
+    record.request.resize(sizeof(CallTag) + random_.below(small ? 100 : most - sizeof(CallTag) + 1));
+    fill_request(record.request, record.tag);
+    if (!healed_ && random_.chance(100'000)) {
+        record.deadline = now_ + random_.between(microseconds(10), milliseconds(20));
+    }
+    if (random_.chance(200'000)) {  // mostly large enough
+        record.response = node.pool->allocate(random_.chance(900'000) ? most : record.tag.response_bytes / 2);
+    }
+    erpc::Call call;
+    call.type = static_cast<std::uint8_t>(random_.between(kAtOnce, kNested));
+    call.request = record.request;
+    call.response = record.response.valid() ? &record.response : nullptr;
+    call.completion = [](void* context, const erpc::CallResult& result) {
+        auto& self = *static_cast<ErpcNode*>(context);
+        self.world->complete(self, result);
+    };
+    call.context = &node;
+    call.tag = record.tag.serial;
+    call.deadline = record.deadline;
+    const erpc::Posted posted = node.endpoint->post(session, call, now_);
+    record.id = posted.id;
+    if (posted.verdict == erpc::PostVerdict::Posted) {
+        if (record.deadline < Instant::never()) {
+            node.deadlines.emplace(record.deadline, record.tag.serial);
+        }
+        return;
+    }
+    check(posted.verdict == erpc::PostVerdict::Full ||
+              (posted.verdict == erpc::PostVerdict::NoSuchSession && node.ending),
+          "a live session takes calls until the table is full", &node);
+    record.abandoned = true;
+    node.pool->release(record.response);
+}
+
+void ErpcWorld::complete(ErpcNode& node, const erpc::CallResult& result) {
+    CallRecord& call = calls_[result.tag];
+    ++call.completions;
+    check_result(node, call, result);
+    node.deadlines.erase({call.deadline, call.tag.serial});
+    // The request's memory is the caller's again: from now on it may hold anything.
+    std::fill(call.request.begin(), call.request.end(), kOverwritten);
+    if (calling_ && random_.chance(30'000)) {  // a completion may post, cancel, disconnect, connect
+        const bool outer = node.ending;
+        node.ending =
+            outer || result.status == erpc::CallStatus::PeerLost || result.status == erpc::CallStatus::Disconnected;
+        act(node);
+        node.ending = outer;
+        if (result.status == erpc::CallStatus::Ok) {
+            check(holds(result.response, 0, call.tag, Part::Response), "a response stays until its callback returns",
+                  &node);
+        }
+    }
+    node.pool->release(call.response);
+}
+
+void ErpcWorld::execute(ErpcNode& node, const erpc::Request& request) {
+    check(request.payload.size() >= sizeof(CallTag), "a request arrives whole", &node);
+    if (request.payload.size() < sizeof(CallTag)) {
+        return;
+    }
+    const CallTag tag = CallTag::read(request.payload);
+    check_request(node, request, tag);
+    if (broken_) {
+        return;
+    }
+    if (request.type == kLater) {
+        node.late.push_back({now_ + random_.between(Duration{}, milliseconds(2)), request.handle, tag});
+    } else if (request.type != kNested || !call_another(node, request, tag)) {
+        answer(node, {now_, request.handle, tag});
+    }
+}
+
+// Answers after a call to another server. False: there is none, or it takes no call now.
+bool ErpcWorld::call_another(ErpcNode& node, const erpc::Request& request, const CallTag& tag) {
+    const std::size_t servers = nodes_.size() - clients_;
+    if (node.sessions.empty() && servers > 1) {
+        connect(node, clients_ + (node.index - clients_ + 1) % servers);
+    }
+    if (node.sessions.empty()) {
+        return false;
+    }
+    std::vector<std::uint8_t>& bytes = node.nested_requests.emplace_back(sizeof(CallTag));
+    fill_request(bytes, {static_cast<std::uint32_t>(node.index), kInnerCall, 16});
+    erpc::Call call;
+    call.type = kAtOnce;
+    call.request = bytes;
+    call.tag = node.nested_requests.size() - 1;
+    call.context = &node;
+    call.completion = [](void* context, const erpc::CallResult& result) {
+        auto& self = *static_cast<ErpcNode*>(context);
+        const auto found = self.nested.find(result.tag);
+        self.world->check(found != self.nested.end(), "a nested call completes once", &self);
+        if (found != self.nested.end()) {  // however it ended, the outer one gets its answer
+            self.late.push_back(found->second);
+            self.nested.erase(found);
+        }
+    };
+    if (node.endpoint->post(node.sessions.front().id, call, now_).verdict != erpc::PostVerdict::Posted) {
+        return false;
+    }
+    ++counters_.nested;
+    node.nested[call.tag] = {now_, request.handle, tag};
+    return true;
+}
+
+// Without a buffer it is tried again for a while: the handle may also have gone stale.
+void ErpcWorld::answer(ErpcNode& node, const LateAnswer& answer) {
+    const std::span<std::uint8_t> room = node.endpoint->reserve(answer.handle, answer.tag.response_bytes);
+    if (room.data() == nullptr) {
+        if (answer.attempts < kAttempts) {
+            node.late.push_back({now_ + milliseconds(1), answer.handle, answer.tag, answer.attempts + 1});
+        }
+        return;
+    }
+    check(room.size() == answer.tag.response_bytes, "a handler gets the room it asks for", &node);
+    fill_response(room, answer.tag);
+    node.endpoint->respond(answer.handle, now_);
+}
+
+void ErpcWorld::answer_late(ErpcNode& node) {
+    std::vector<LateAnswer> due;
+    for (std::size_t i = 0; i < node.late.size();) {
+        if (node.late[i].due <= now_) {
+            due.push_back(node.late[i]);
+            node.late.erase(node.late.begin() + static_cast<std::ptrdiff_t>(i));
+        } else {
+            ++i;
+        }
+    }
+    for (const LateAnswer& each : due) {
+        answer(node, each);
+    }
+}
+
+void ErpcWorld::session_changed(ErpcNode& node, SessionId session, erpc::SessionEvent event) {
+    if (event != erpc::SessionEvent::Connected) {
+        std::erase_if(node.sessions, [session](const ClientSession& each) { return each.id == session; });
+    }
+    counters_.peers_lost += event == erpc::SessionEvent::PeerLost ? 1 : 0;
+    check(now_ < settled_ || event != erpc::SessionEvent::PeerLost, "a session of two live peers stays", &node);
+}
+
+}  // namespace cairn::sim

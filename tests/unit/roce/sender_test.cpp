@@ -1,0 +1,98 @@
+// The sender over a port whose ring is full: what waits keeps its order, its buffers and its bytes.
+#include "lib/roce/sender.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "tests/support/sim/sim_port.hpp"
+
+namespace cairn::roce {
+namespace {
+
+constexpr std::size_t kHeaders = 36;
+constexpr sim::PortFaults kRingFull{.tx_full_per_million = sim::kMillion};
+
+class SenderTest : public testing::Test {
+protected:
+    // Headers full of `mark`; the payload behind them stays where it is.
+    void send(std::uint8_t mark, std::span<const std::uint8_t> tail) {
+        const port::PacketRef buffer = sender->take();
+        ASSERT_NE(buffer.cookie, nullptr);
+        std::fill_n(buffer.data, kHeaders, mark);
+        sender->send(buffer, path, kHeaders + port::kIcrcBytes, tail, now);
+    }
+    // The datagrams that arrive, without their ICRC.
+    std::vector<std::vector<std::uint8_t>> arrivals() {
+        std::vector<std::vector<std::uint8_t>> all;
+        port::PacketRef packet;
+        while (there.receive_burst({&packet, 1}, Instant::never()) == 1) {
+            EXPECT_TRUE(packet.icrc_ok);
+            all.emplace_back(packet.data, packet.data + packet.len - port::kIcrcBytes);
+            there.release_burst({&packet, 1});
+        }
+        return all;
+    }
+
+    sim::Network network{2, 1};
+    sim::SimPort here{network, 0, 512, 1};
+    sim::SimPort there{network, 1, 512, 2};
+    std::optional<Sender> sender{here};
+    port::Path* path = here.open_path({network.address_of(0), network.address_of(1), 0xc000, 0}, {});
+    Instant now{};
+};
+
+TEST_F(SenderTest, WhatAFullRingRefusesWaitsInOrder) {
+    here.set_faults(kRingFull);
+    for (std::uint8_t mark = 1; mark <= 40; ++mark) {
+        send(mark, {});
+    }
+    sender->flush(now);
+    EXPECT_EQ(sender->queued(), 40U);
+    EXPECT_TRUE(arrivals().empty());
+    here.set_faults({});
+    sender->flush(now);
+    const auto got = arrivals();
+    ASSERT_EQ(got.size(), 40U);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        EXPECT_EQ(got[i], std::vector<std::uint8_t>(kHeaders, static_cast<std::uint8_t>(i + 1)));
+    }
+}
+
+TEST_F(SenderTest, SettledTailsLeaveAsTheyWereAlthoughTheirMemoryChanged) {
+    here.set_faults(kRingFull);
+    std::vector<std::uint8_t> payload(2048, 0x77);
+    send(1, payload);
+    send(2, std::span(payload).first(1024));
+    send(3, {});
+    sender->flush(now);
+    sender->settle_tails();
+    std::fill(payload.begin(), payload.end(), std::uint8_t{0xdd});
+    here.set_faults({});
+    sender->flush(now);
+    const auto got = arrivals();
+    ASSERT_EQ(got.size(), 3U);
+    const std::array<std::size_t, 3> tails{2048, 1024, 0};
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        std::vector<std::uint8_t> expected(kHeaders, static_cast<std::uint8_t>(i + 1));
+        expected.resize(kHeaders + tails[i], 0x77);
+        EXPECT_EQ(got[i], expected);
+    }
+}
+
+TEST_F(SenderTest, AFullQueueDropsAndCountsAndEveryBufferComesBack) {
+    here.set_faults(kRingFull);
+    for (std::size_t i = 0; i < Sender::kQueuePackets + 5; ++i) {
+        send(1, {});
+    }
+    EXPECT_EQ(sender->queued(), Sender::kQueuePackets);
+    EXPECT_EQ(sender->dropped(), 5U);
+    sender.reset();
+    EXPECT_EQ(here.buffers_in_use(), 0U);
+}
+
+}  // namespace
+}  // namespace cairn::roce
