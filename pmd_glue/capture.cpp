@@ -7,6 +7,7 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -53,6 +54,7 @@ bool is_roce(const rte_mbuf& frame) noexcept {
     return (v4 || v6) && bytes.size() >= udp + 4 && word(udp + 2) == net::kRoceUdpPort;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the parameters are DPDK's
 std::uint16_t on_received(std::uint16_t, std::uint16_t, rte_mbuf** frames, std::uint16_t count, std::uint16_t,
                           void* capture) {
     static_cast<Capture*>(capture)->record(frames, count);
@@ -67,7 +69,8 @@ std::uint16_t on_transmit(std::uint16_t, std::uint16_t, rte_mbuf** frames, std::
 }  // namespace
 
 Result<std::unique_ptr<Capture>> Capture::start(const Device& device, const std::string& file_name, Frames wanted) {
-    Result<port::PcapWriter> writer = port::PcapWriter::create(file_name);
+    std::signal(SIGPIPE, SIG_IGN);  // the file may be a pipe whose reader leaves
+    auto writer = port::PcapWriter::open(file_name, {});
     if (!writer.ok()) {
         return writer.error();
     }
@@ -79,7 +82,7 @@ Result<std::unique_ptr<Capture>> Capture::start(const Device& device, const std:
     return capture;
 }
 
-Capture::Capture(std::uint16_t port_id, std::string file_name, port::PcapWriter writer, Frames wanted)
+Capture::Capture(std::uint16_t port_id, std::string file_name, std::unique_ptr<port::PcapWriter> writer, Frames wanted)
     : port_id_(port_id), file_name_(std::move(file_name)), writer_(std::move(writer)), wanted_(wanted) {}
 
 Status Capture::attach(std::uint16_t queues, std::uint16_t data_room_bytes) {
@@ -148,7 +151,7 @@ void Capture::write_loop() {
         std::this_thread::sleep_for(kNap);
     }
     drain();
-    writer_.flush();
+    writer_->flush();
 }
 
 void Capture::drain() {
@@ -160,14 +163,14 @@ void Capture::drain() {
         for (const rte_mbuf* part = copy; part != nullptr && count < pieces.size(); part = part->next) {
             pieces[count++] = {rte_pktmbuf_mtod(part, const std::uint8_t*), part->data_len};
         }
-        writer_.add(std::span(pieces).first(count), stamp_of(*copy));
+        writer_->add(std::span(pieces).first(count), stamp_of(*copy));
         rte_pktmbuf_free(copy);
     }
 }
 
 std::string Capture::summary() const {
-    return fmt::format("{}: {} frames written, {} missed", file_name_, writer_.written(),
-                       missed_.load(std::memory_order_relaxed) + writer_.lost());
+    return fmt::format("{}: {} frames written, {} missed", file_name_, writer_->frames_taken(),
+                       missed_.load(std::memory_order_relaxed) + writer_->frames_lost());
 }
 
 }  // namespace cairn::pmd

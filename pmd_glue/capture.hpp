@@ -42,7 +42,7 @@ public:
     void record(rte_mbuf* const* frames, std::uint16_t count) noexcept;
 
 private:
-    Capture(std::uint16_t port_id, std::string file_name, port::PcapWriter writer, Frames wanted);
+    Capture(std::uint16_t port_id, std::string file_name, std::unique_ptr<port::PcapWriter> writer, Frames wanted);
     Status attach(std::uint16_t queues, std::uint16_t data_room_bytes);
     void write_loop();
     void drain();
@@ -54,7 +54,7 @@ private:
     };
     std::uint16_t port_id_;
     std::string file_name_;
-    port::PcapWriter writer_;
+    std::unique_ptr<port::PcapWriter> writer_;
     Frames wanted_;
     rte_mempool* pool_ = nullptr;
     rte_ring* ring_ = nullptr;

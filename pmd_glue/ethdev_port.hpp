@@ -86,7 +86,7 @@ private:
     [[nodiscard]] std::uint16_t collect_from_others(rte_mbuf** frames, std::uint16_t wanted) noexcept;
     [[nodiscard]] bool accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept;
     [[nodiscard]] bool accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept;
-    void hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) noexcept;
+    void hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) const noexcept;
     void judged(port::PacketRef& packet, bool icrc_ok) noexcept;
     [[nodiscard]] rte_mbuf* in_one_piece(rte_mbuf* chain) noexcept;
     [[nodiscard]] bool pass_to_owner(const port::PacketRef& packet) noexcept;
@@ -99,7 +99,7 @@ private:
     void seal_with_tail(port::TxPacket& packet) noexcept;
     [[nodiscard]] std::size_t send(rte_mbuf** frames, std::size_t count) noexcept;
     [[nodiscard]] std::span<std::uint8_t> whole_frame(const port::PacketRef& buffer) const noexcept;
-    void set_frame_bytes(const port::PacketRef& buffer, std::size_t bytes) noexcept;
+    void set_frame_bytes(const port::PacketRef& buffer, std::size_t bytes) const noexcept;
     [[nodiscard]] std::size_t send_buffers(std::span<port::PacketRef> buffers) noexcept;
     // ethdev_port_neighbours.cpp
     void on_other_frame(rte_mbuf& frame, Instant now) noexcept;

@@ -80,7 +80,7 @@ void EthdevPort::judged(port::PacketRef& packet, bool icrc_ok) noexcept {
 }
 
 // The lower headers are known to be whole and consistent.
-void EthdevPort::hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) noexcept {
+void EthdevPort::hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) const noexcept {
     auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
     const std::size_t lower = path.lower_bytes();
     out.data = bytes + lower;

@@ -143,7 +143,7 @@ std::span<std::uint8_t> EthdevPort::whole_frame(const port::PacketRef& buffer) c
     return {rte_pktmbuf_mtod(mbuf_of(buffer), std::uint8_t*), data_room_bytes_};
 }
 
-void EthdevPort::set_frame_bytes(const port::PacketRef& buffer, std::size_t bytes) noexcept {
+void EthdevPort::set_frame_bytes(const port::PacketRef& buffer, std::size_t bytes) const noexcept {
     CAIRN_ASSERT(bytes <= data_room_bytes_);
     mbuf_of(buffer)->data_len = static_cast<std::uint16_t>(bytes);
     mbuf_of(buffer)->pkt_len = static_cast<std::uint32_t>(bytes);

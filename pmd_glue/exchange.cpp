@@ -15,6 +15,12 @@ namespace {
 
 constexpr unsigned kRingFrames = 1024;
 
+// nullptr: no memory.
+rte_ring* make_ring(std::uint16_t port_id, int lane, std::uint16_t from, std::uint16_t to) {
+    const auto name = fmt::format("cairn_{}_{}_{}_{}", port_id, lane, from, to);
+    return rte_ring_create(name.c_str(), kRingFrames, static_cast<int>(rte_socket_id()), RING_F_SP_ENQ | RING_F_SC_DEQ);
+}
+
 }  // namespace
 
 Exchange::Exchange(std::uint16_t workers)
@@ -27,23 +33,19 @@ Exchange::Exchange(Exchange&& other) noexcept
 
 Result<Exchange> Exchange::make(std::uint16_t port_id, std::uint16_t workers) {
     Exchange exchange(workers);
+    bool complete = true;
     for (const Lane lane : {Lane::Received, Lane::ToSend}) {
         for (std::uint16_t from = 0; from < workers; ++from) {
             for (std::uint16_t to = 0; to < workers; ++to) {
-                if (from == to) {
-                    continue;
-                }
-                const auto name = fmt::format("cairn_{}_{}_{}_{}", port_id, static_cast<int>(lane), from, to);
-                rte_ring* made = rte_ring_create(name.c_str(), kRingFrames, static_cast<int>(rte_socket_id()),
-                                                 RING_F_SP_ENQ | RING_F_SC_DEQ);
-                if (made == nullptr) {
-                    return Error{
-                        fmt::format("no memory for the rings between {} workers: {}", workers, rte_strerror(rte_errno)),
-                        "raise -m, or use fewer lcores"};
-                }
-                exchange.ring(lane, from, to) = made;
+                rte_ring*& between = exchange.ring(lane, from, to);
+                between = from == to ? nullptr : make_ring(port_id, static_cast<int>(lane), from, to);
+                complete = complete && (from == to || between != nullptr);
             }
         }
+    }
+    if (!complete) {
+        return Error{fmt::format("no memory for the rings between {} workers: {}", workers, rte_strerror(rte_errno)),
+                     "raise -m, or use fewer lcores"};
     }
     return exchange;
 }

@@ -79,7 +79,7 @@ private:
     [[nodiscard]] bool forward(Lane& from, Lane& to) noexcept;
     [[nodiscard]] bool transmit_only(Lane& lane) noexcept;
     [[nodiscard]] bool echo_roce(Lane& lane, Instant now) noexcept;
-    void send(Lane& lane, rte_mbuf** frames, std::uint16_t count) noexcept;
+    void send(Lane& lane, rte_mbuf** frames, std::uint16_t count) const noexcept;
 
     ForwardConfig config_;
     std::uint16_t worker_;

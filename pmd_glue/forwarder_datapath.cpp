@@ -96,7 +96,7 @@ bool Forwarder::transmit_only(Lane& lane) noexcept {
 }
 
 // What the device does not take at once is dropped and counted, as testers expect of a forwarder.
-void Forwarder::send(Lane& lane, rte_mbuf** frames, std::uint16_t count) noexcept {
+void Forwarder::send(Lane& lane, rte_mbuf** frames, std::uint16_t count) const noexcept {
     std::array<std::uint64_t, kMaxBurst + 1> bytes_before{};
     for (std::uint16_t i = 0; i < count; ++i) {
         bytes_before[i + 1U] = bytes_before[i] + frames[i]->pkt_len;

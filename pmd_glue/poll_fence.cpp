@@ -19,7 +19,7 @@ std::atomic<std::uint64_t> grace_periods{0};
 thread_local bool polls = false;
 
 rte_rcu_qsbr* made_fence() noexcept {
-    static rte_rcu_qsbr* const made = [] {
+    static rte_rcu_qsbr* made = [] {
         const std::size_t bytes = rte_rcu_qsbr_get_memsize(PollFence::kMaxWorkers);
         auto* memory = static_cast<rte_rcu_qsbr*>(std::aligned_alloc(RTE_CACHE_LINE_SIZE, bytes));
         CAIRN_ASSERT(memory != nullptr && rte_rcu_qsbr_init(memory, PollFence::kMaxWorkers) == 0);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/app.hpp"
 #include "apps/pktgen/stream.hpp"
 #include "pmd_glue/capture.hpp"
 #include "pmd_glue/generator.hpp"
@@ -18,8 +19,6 @@ namespace {
 
 using namespace cairn;
 
-constexpr int kBadUsage = 2;
-
 struct Options {
     std::string script;
     std::string port;
@@ -27,11 +26,6 @@ struct Options {
     bool spin = false;
     bool json = false;
 };
-
-int complain(const Error& error) {
-    fmt::print(stderr, "cairn-pktgen: {}\n", error.text());
-    return kBadUsage;
-}
 
 std::string faults_text() {
     std::string text;
@@ -85,24 +79,24 @@ void report(const pmd::Generator& generator, bool json) {
     }
 }
 
-int generate(const Options& options, const pktgen::Stream& stream) {
+Result<int> generate(const Options& options, const pktgen::Stream& stream) {
     const Result<std::uint16_t> chosen = pmd::choose_port(options.port);
     if (!chosen.ok()) {
-        return complain(chosen.error());
+        return chosen.error();
     }
     pmd::DeviceConfig config;
     config.port_id = chosen.value();
     config.wish.path_mtu_bytes = stream.payload_bytes > 1024 ? 4096 : 1024;
     auto device = pmd::Device::open(config);
     if (!device.ok()) {
-        return complain(device.error());
+        return device.error();
     }
     fmt::print(stderr, "{}\n", device.value()->describe());
     std::unique_ptr<pmd::Capture> capture;
     if (!options.pcap.empty()) {
         auto started = pmd::Capture::start(*device.value(), options.pcap);
         if (!started.ok()) {
-            return complain(started.error());
+            return started.error();
         }
         capture = std::move(started).value();
     }
@@ -125,27 +119,17 @@ int generate(const Options& options, const pktgen::Stream& stream) {
     return 0;
 }
 
-int run(int argc, char** argv, int first) {
+Result<int> run(int argc, char** argv, int first) {
     const Result<Options> options = parse_options(argc, argv, first);
     if (!options.ok()) {
-        return complain(options.error());
+        return options.error();
     }
     const Result<pktgen::Stream> stream = pktgen::read_stream(options.value().script);
-    return stream.ok() ? generate(options.value(), stream.value()) : complain(stream.error());
+    return stream.ok() ? generate(options.value(), stream.value()) : Result<int>(stream.error());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    for (int i = 1; i < argc; ++i) {
-        if (std::string_view(argv[i]) == "--help") {  // without EAL
-            return run(argc, argv, i);
-        }
-    }
-    const auto eal = pmd::Eal::start(argc, argv);
-    if (!eal.ok()) {
-        return complain(eal.error());
-    }
-    pmd::stop_on_signals();
-    return run(argc, argv, eal.value().consumed() + 1);
+    return app::run("cairn-pktgen", argc, argv, run);
 }

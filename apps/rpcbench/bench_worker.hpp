@@ -49,7 +49,7 @@ private:
     static void serve(void* context, const erpc::Request& request);
     static void completed(void* context, const erpc::CallResult& result);
     static void session_changed(void* context, SessionId session, erpc::SessionEvent event, erpc::RefuseReason reason);
-    Status connect(const net::IpAddress& peer, Instant now);
+    Status connect(const net::IpAddress& remote, Instant now);
     void call(std::uint32_t index) noexcept;
     void keep_time(Instant now) noexcept;
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/common/app.hpp"
 #include "apps/rpcbench/bench_worker.hpp"
 #include "apps/rpcbench/report.hpp"
 #include "pmd_glue/capture.hpp"
@@ -16,13 +17,7 @@ namespace {
 
 using namespace cairn;
 
-constexpr int kBadUsage = 2;
 constexpr std::size_t kMemoryBytes = std::size_t{32} << 20U;  // of messages, per worker
-
-int complain(const Error& error) {
-    fmt::print(stderr, "cairn-rpcbench: {}\n", error.text());
-    return kBadUsage;
-}
 
 std::uint64_t unguessable() {
     std::random_device entropy;
@@ -43,11 +38,11 @@ Result<std::unique_ptr<pmd::Device>> open_device(const rpcbench::Options& option
     return pmd::Device::open(config);
 }
 
-int run_bench(const rpcbench::Options& options, const net::IpAddress& local, const net::IpAddress* peer) {
+Result<int> run_bench(const rpcbench::Options& options, const net::IpAddress& local, const net::IpAddress* peer) {
     const std::uint16_t workers = pmd::worker_count();
     auto device = open_device(options, workers);
     if (!device.ok()) {
-        return complain(device.error());
+        return device.error();
     }
     fmt::print(stderr, "{}\n", device.value()->describe());
     const pmd::Clock clock;
@@ -56,14 +51,14 @@ int run_bench(const rpcbench::Options& options, const net::IpAddress& local, con
     for (std::uint16_t i = 0; i < workers; ++i) {
         Result<pmd::HeapBlock> memory = pmd::HeapBlock::allocate(kMemoryBytes, "messages");
         if (!memory.ok()) {
-            return complain(memory.error());
+            return memory.error();
         }
         benches.push_back(
             std::make_unique<rpcbench::BenchWorker>(options, *device.value(), local, i, std::move(memory).value()));
         fmt::print(stderr, "{}\n", benches.back()->port().describe());
         const Status prepared = benches.back()->prepare(peer, unguessable(), clock.now());
         if (!prepared.ok()) {
-            return complain(prepared.error());
+            return prepared.error();
         }
         tasks.push_back(benches.back().get());
     }
@@ -72,7 +67,7 @@ int run_bench(const rpcbench::Options& options, const net::IpAddress& local, con
         auto started = pmd::Capture::start(*device.value(), options.pcap,
                                            options.pcap_all ? pmd::Capture::Frames::All : pmd::Capture::Frames::Roce);
         if (!started.ok()) {
-            return complain(started.error());
+            return started.error();
         }
         capture = std::move(started).value();
     }
@@ -89,26 +84,25 @@ int run_bench(const rpcbench::Options& options, const net::IpAddress& local, con
     return failed ? 1 : 0;
 }
 
-int run(int argc, char** argv, int first) {
+Result<int> run(int argc, char** argv, int first) {
     const Result<rpcbench::Options> options = rpcbench::parse_options(argc, argv, first);
     if (!options.ok()) {
-        return complain(options.error());
+        return options.error();
     }
     const Result<net::IpAddress> local = net::IpAddress::parse(options.value().ip);
     if (!local.ok()) {
-        return complain(local.error());
+        return local.error();
     }
     if (options.value().peer.empty()) {
         return run_bench(options.value(), local.value(), nullptr);
     }
     const Result<net::IpAddress> peer = net::IpAddress::parse(options.value().peer);
     if (!peer.ok()) {
-        return complain(peer.error());
+        return peer.error();
     }
     if (peer.value().is_v4() != local.value().is_v4()) {
-        return complain(
-            {fmt::format("--ip {} and --peer {} are of two families", options.value().ip, options.value().peer),
-             "give both as IPv4 or both as IPv6"});
+        return Error{fmt::format("--ip {} and --peer {} are of two families", options.value().ip, options.value().peer),
+                     "give both as IPv4 or both as IPv6"};
     }
     return run_bench(options.value(), local.value(), &peer.value());
 }
@@ -116,15 +110,5 @@ int run(int argc, char** argv, int first) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    for (int i = 1; i < argc; ++i) {
-        if (std::string_view(argv[i]) == "--help") {  // without EAL
-            return run(argc, argv, i);
-        }
-    }
-    const auto eal = pmd::Eal::start(argc, argv);
-    if (!eal.ok()) {
-        return complain(eal.error());
-    }
-    pmd::stop_on_signals();
-    return run(argc, argv, eal.value().consumed() + 1);
+    return app::run("cairn-rpcbench", argc, argv, run);
 }

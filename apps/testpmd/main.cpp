@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "apps/common/app.hpp"
 #include "pmd_glue/capture.hpp"
 #include "pmd_glue/forwarder.hpp"
 #include "pmd_glue/port_argument.hpp"
@@ -19,8 +20,6 @@
 namespace {
 
 using namespace cairn;
-
-constexpr int kBadUsage = 2;
 
 struct Options {
     std::string mode = "io";
@@ -42,11 +41,6 @@ struct Options {
 using Devices = std::vector<std::unique_ptr<pmd::Device>>;
 using Forwarders = std::vector<std::unique_ptr<pmd::Forwarder>>;
 using Snapshot = telemetry::CounterSnapshot<pmd::ForwardCounter>;
-
-int complain(const Error& error) {
-    fmt::print(stderr, "cairn-testpmd: {}\n", error.text());
-    return kBadUsage;
-}
 
 std::string modes_text() {
     std::string text;
@@ -213,19 +207,19 @@ private:
     std::thread thread_;
 };
 
-int run(int argc, char** argv, int first) {
+Result<int> run(int argc, char** argv, int first) {
     const Result<Options> parsed = parse_options(argc, argv, first);
     if (!parsed.ok()) {
-        return complain(parsed.error());
+        return parsed.error();
     }
     const Options& options = parsed.value();
     const Result<pmd::ForwardConfig> config = config_of(options);
     if (!config.ok()) {
-        return complain(config.error());
+        return config.error();
     }
     Result<Devices> opened = open_devices(options, pmd::worker_count());
     if (!opened.ok()) {
-        return complain(opened.error());
+        return opened.error();
     }
     const Devices& devices = opened.value();
     std::uint16_t queues = pmd::worker_count();
@@ -242,7 +236,7 @@ int run(int argc, char** argv, int first) {
     if (!options.pcap.empty()) {
         auto started = pmd::Capture::start(*devices.front(), options.pcap);
         if (!started.ok()) {
-            return complain(started.error());
+            return started.error();
         }
         capture = std::move(started).value();
     }
@@ -269,15 +263,5 @@ int run(int argc, char** argv, int first) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    for (int i = 1; i < argc; ++i) {
-        if (std::string_view(argv[i]) == "--help") {  // without EAL
-            return run(argc, argv, i);
-        }
-    }
-    const auto eal = pmd::Eal::start(argc, argv);
-    if (!eal.ok()) {
-        return complain(eal.error());
-    }
-    pmd::stop_on_signals();
-    return run(argc, argv, eal.value().consumed() + 1);
+    return app::run("cairn-testpmd", argc, argv, run);
 }

@@ -1,44 +1,54 @@
-// Writes frames into a classic pcap file (nanosecond stamps, Ethernet) that Wireshark and tcpdump open.
+// Writes frames to a capture file that Wireshark and tcpdump read: classic pcap, nanoseconds, Ethernet.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "lib/base/result.hpp"
 #include "lib/base/time.hpp"
 
 namespace cairn::port {
 
-// Collects in memory and writes in large pieces. One thread. What the file refuses (a full disk) is counted and
-// lost: a capture never stops what it watches.
+// Driven by one thread. add() copies into a buffer, which goes to the file when it is full, at flush() and at the
+// end. What cannot be written (disk full, a pipe that no one reads) stays in the buffer for the next flush(); frames
+// that then find no room are counted, and nothing waits. A file on a disk ends with a whole frame at any time.
+// A pipe whose reader is gone raises SIGPIPE, as everywhere: a program that writes to pipes ignores it.
 class PcapWriter {
 public:
-    // Creates or truncates the file. Errors name it.
-    static Result<PcapWriter> create(const std::string& file_name);
+    static constexpr std::size_t kBufferBytes = 256U * 1024U;
+    static constexpr std::size_t kFrameBytesMax = 128U * 1024U;  // longer frames are counted as lost
 
-    // One frame, Ethernet header first, in one or more pieces. `when` counts from the Unix epoch.
-    void add(std::span<const std::span<const std::uint8_t>> pieces, Instant when);
-    void add(std::span<const std::uint8_t> frame, Instant when) { add({&frame, 1}, when); }
-    void flush();
+    // Makes or empties the file. `epoch` is where on the calendar (since 1970, UTC) the zero of `when` lies.
+    static Result<std::unique_ptr<PcapWriter>> open(const std::string& path, Duration epoch);
+    PcapWriter(const PcapWriter&) = delete;
+    PcapWriter& operator=(const PcapWriter&) = delete;
+    ~PcapWriter();
 
-    [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
-    [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }  // frames the file did not take
+    // One frame in one or several segments. A time before 1970 or after 2106 is written as the nearest there is.
+    void add(std::span<const std::span<const std::uint8_t>> segments, Instant when) noexcept;
+    void add(std::span<const std::uint8_t> frame, Instant when) noexcept { add({&frame, 1}, when); }
+
+    // Writes what is buffered, as far as that goes at once; false when some stays behind.
+    bool flush() noexcept;
+
+    [[nodiscard]] std::uint64_t frames_taken() const noexcept { return frames_taken_; }
+    [[nodiscard]] std::uint64_t frames_lost() const noexcept { return frames_lost_; }
 
 private:
-    struct Close {
-        void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-    };
-    explicit PcapWriter(std::FILE* file);
+    PcapWriter(int file, Duration epoch, std::uint64_t file_bytes);
+    [[nodiscard]] std::size_t whole_frames(std::size_t bytes) const noexcept;
 
-    std::unique_ptr<std::FILE, Close> file_;
-    std::vector<std::uint8_t> waiting_;
-    std::uint64_t frames_waiting_ = 0;
-    std::uint64_t written_ = 0;
-    std::uint64_t lost_ = 0;
+    int file_;
+    Duration epoch_;
+    std::uint64_t file_bytes_;  // written so far
+    std::unique_ptr<std::uint8_t[]> buffer_;
+    std::size_t buffered_bytes_ = 0;
+    bool stuck_ = false;  // the last write fell short: only flush() tries again, not every add()
+    std::uint64_t frames_taken_ = 0;
+    std::uint64_t frames_lost_ = 0;
 };
 
 }  // namespace cairn::port

@@ -205,8 +205,8 @@ void Endpoint::refill_slots(Session& session, Instant now) noexcept {
 
 void Endpoint::serve_stall_queue(Instant now) noexcept {
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < stall_queue_.size(); ++i) {
-        Session& session = sessions_[stall_queue_[i]];
+    for (const std::uint32_t waiting : stall_queue_) {
+        Session& session = sessions_[waiting];
         while (session.stalled_slots != 0 && session.credits != 0) {
             const auto slot_index = static_cast<std::uint32_t>(std::countr_zero(session.stalled_slots));
             session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots & ~bit_of(slot_index));
@@ -216,7 +216,7 @@ void Endpoint::serve_stall_queue(Instant now) noexcept {
             ++statistics_.requests_sent;
         }
         if (session.stalled_slots != 0) {
-            stall_queue_[kept++] = stall_queue_[i];
+            stall_queue_[kept++] = waiting;
         } else {
             session.in_stall_queue = false;
         }

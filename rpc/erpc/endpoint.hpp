@@ -47,7 +47,7 @@ public:
     // Starts a session; the callback tells how it went. Calls may be posted at once: they wait.
     Result<SessionId> connect(const roce::UdAddress& peer, Instant now);
     // Ends a client session: pending calls fail with Disconnected. Unknown sessions are left alone.
-    void disconnect(SessionId session, Instant now) noexcept;
+    void disconnect(SessionId id, Instant now) noexcept;
 
     Posted post(SessionId session, const Call& call, Instant now) noexcept;
     // The completion runs with Cancelled before this returns. False: no such call (any more).
@@ -110,9 +110,9 @@ private:
     void send_request(Session& session, std::uint32_t slot_index, Instant now) noexcept;
     void complete(Session& session, std::uint32_t slot_index, CallStatus status, std::span<const std::uint8_t> response,
                   Instant now) noexcept;
-    void finish_call(std::uint32_t call, CallStatus status, std::span<const std::uint8_t> response,
+    void finish_call(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
                      Duration latency) noexcept;
-    void end_call(std::uint32_t call, CallStatus status, Instant now) noexcept;
+    void end_call(std::uint32_t index, CallStatus status, Instant now) noexcept;
     void refill_slots(Session& session, Instant now) noexcept;
     void serve_stall_queue(Instant now) noexcept;
     void stall(Session& session, std::uint32_t slot_index) noexcept;

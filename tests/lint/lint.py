@@ -17,9 +17,7 @@ TOOLS = ('.ci/', 'scripts/')  # programs whose names have no ending
 OWN_HEADER_FIRST = ('lib/', 'rpc/', 'tests/')
 LAYERED = ('lib', 'rpc')  # each has the table of its layers in its meson.build
 
-HEADER_LINES, SOURCE_LINES, SOURCE_LINES_AT_MOST, FUNCTION_LINES, LINE_COLUMNS = 200, 350, 600, 70, 120
-# Longer than a source should be, with the reason; no reason is good for more than SOURCE_LINES_AT_MOST.
-LONG_SOURCES = {}
+HEADER_LINES, SOURCE_LINES, FUNCTION_LINES, LINE_COLUMNS = 200, 350, 70, 120
 
 # The words are put together here so that this file does not hold what it forbids.
 UNFINISHED = re.compile(r'\b(' + '|'.join(('TO' 'DO', 'FIX' 'ME', 'XX' 'X', 'HA' 'CK')) + r')\b')
@@ -146,11 +144,9 @@ def check_sizes(path, text, _):
     if not path.endswith(CODE):
         return
     lines = text.count('\n')
-    limit = HEADER_LINES if path.endswith('.hpp') else SOURCE_LINES_AT_MOST if path in LONG_SOURCES else SOURCE_LINES
+    limit = HEADER_LINES if path.endswith('.hpp') else SOURCE_LINES
     if lines > limit:
         yield 1, f'{lines} lines, {limit} are allowed'
-    if path in LONG_SOURCES and lines <= SOURCE_LINES:
-        yield 1, 'short enough: take it out of LONG_SOURCES'
     for first, length in function_lengths(text):
         if length > FUNCTION_LINES:
             yield first, f'a function of {length} lines, {FUNCTION_LINES} are allowed'

@@ -17,96 +17,96 @@ constexpr std::size_t kMiB = std::size_t{1} << 20U;
 class BufferPoolTest : public testing::Test {
 protected:
     explicit BufferPoolTest(std::size_t bytes = kMiB)
-        : region_(Region::map(bytes, PageWish::NoHuge).value()), pool_(region_.bytes().first(bytes)) {}
+        : region(Region::map(bytes, PageWish::NoHuge).value()), pool(region.bytes().first(bytes)) {}
 
     std::vector<Buffer> take_all(std::size_t bytes) {
         std::vector<Buffer> taken;
-        for (Buffer buffer = pool_.try_allocate(bytes); buffer.valid(); buffer = pool_.try_allocate(bytes)) {
+        for (Buffer buffer = pool.try_allocate(bytes); buffer.valid(); buffer = pool.try_allocate(bytes)) {
             taken.push_back(buffer);
         }
         return taken;
     }
     void give_back(const std::vector<Buffer>& buffers) {
         for (const Buffer& buffer : buffers) {
-            pool_.release(buffer);
+            pool.release(buffer);
         }
     }
 
-    Region region_;
-    BufferPool pool_;
+    Region region;
+    BufferPool pool;
 };
 
 TEST_F(BufferPoolTest, RoundsUpToPowersOfTwoAndAlignsToCacheLines) {
     for (const auto& [asked, given] : std::vector<std::pair<std::size_t, std::uint32_t>>{
              {0, 64}, {1, 64}, {64, 64}, {65, 128}, {4096, 4096}, {4097, 8192}, {kMiB / 2 - 1, kMiB / 2}}) {
-        const Buffer buffer = pool_.try_allocate(asked);
+        const Buffer buffer = pool.try_allocate(asked);
         ASSERT_TRUE(buffer.valid()) << asked;
         EXPECT_EQ(buffer.capacity_bytes, given);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data) % 64, 0U);
-        pool_.release(buffer);
+        pool.release(buffer);
     }
-    EXPECT_EQ(pool_.live_buffers(), 0U);
-    pool_.check_invariants();
+    EXPECT_EQ(pool.live_buffers(), 0U);
+    pool.check_invariants();
 }
 
 TEST_F(BufferPoolTest, LendsEveryByteOnceAndThenSaysEmpty) {
     std::vector<Buffer> taken = take_all(64);
     EXPECT_EQ(taken.size(), kMiB / 64);
-    EXPECT_EQ(pool_.live_bytes(), kMiB);
+    EXPECT_EQ(pool.live_bytes(), kMiB);
     std::sort(taken.begin(), taken.end(), [](const Buffer& a, const Buffer& b) { return a.data < b.data; });
     for (std::size_t i = 1; i < taken.size(); ++i) {
         ASSERT_EQ(taken[i].data - taken[i - 1].data, 64);
     }
-    pool_.check_invariants();
+    pool.check_invariants();
     give_back(taken);
-    EXPECT_EQ(pool_.live_buffers(), 0U);
-    EXPECT_EQ(pool_.live_bytes(), 0U);
+    EXPECT_EQ(pool.live_buffers(), 0U);
+    EXPECT_EQ(pool.live_bytes(), 0U);
 }
 
 TEST_F(BufferPoolTest, MakesOneLargeBufferOfManySmallOnes) {
     give_back(take_all(64));
-    pool_.check_invariants();
-    const Buffer whole = pool_.try_allocate(kMiB);
+    pool.check_invariants();
+    const Buffer whole = pool.try_allocate(kMiB);
     ASSERT_TRUE(whole.valid());
-    EXPECT_EQ(whole.data, region_.bytes().data());
-    EXPECT_FALSE(pool_.try_allocate(1).valid());
-    pool_.release(whole);
+    EXPECT_EQ(whole.data, region.bytes().data());
+    EXPECT_FALSE(pool.try_allocate(1).valid());
+    pool.release(whole);
 }
 
 TEST_F(BufferPoolTest, IsNotWornDownBySmallBuffersThatStay) {
-    const Buffer stays = pool_.try_allocate(64);
-    const Buffer half = pool_.try_allocate(kMiB / 2);
+    const Buffer stays = pool.try_allocate(64);
+    const Buffer half = pool.try_allocate(kMiB / 2);
     ASSERT_TRUE(half.valid());
-    EXPECT_FALSE(pool_.try_allocate(kMiB / 2).valid());
-    EXPECT_TRUE(pool_.try_allocate(kMiB / 4).valid());
+    EXPECT_FALSE(pool.try_allocate(kMiB / 2).valid());
+    EXPECT_TRUE(pool.try_allocate(kMiB / 4).valid());
     EXPECT_TRUE(stays.valid());
-    pool_.check_invariants();
+    pool.check_invariants();
 }
 
 TEST_F(BufferPoolTest, GivesTheBufferJustReturnedAgain) {
-    const Buffer first = pool_.try_allocate(200);
-    pool_.release(first);
-    EXPECT_EQ(pool_.try_allocate(256).data, first.data);
+    const Buffer first = pool.try_allocate(200);
+    pool.release(first);
+    EXPECT_EQ(pool.try_allocate(256).data, first.data);
 }
 
 TEST_F(BufferPoolTest, RefusesWhatIsLargerThanEveryClass) {
-    EXPECT_FALSE(pool_.try_allocate(BufferPool::kLargestBytes).valid());  // larger than the pool
-    EXPECT_FALSE(pool_.try_allocate(std::size_t{BufferPool::kLargestBytes} + 1).valid());
-    EXPECT_FALSE(pool_.try_allocate(~std::size_t{0}).valid());
-    pool_.release(Buffer{});
-    pool_.check_invariants();
+    EXPECT_FALSE(pool.try_allocate(BufferPool::kLargestBytes).valid());  // larger than the pool
+    EXPECT_FALSE(pool.try_allocate(std::size_t{BufferPool::kLargestBytes} + 1).valid());
+    EXPECT_FALSE(pool.try_allocate(~std::size_t{0}).valid());
+    pool.release(Buffer{});
+    pool.check_invariants();
 }
 
 using BufferPoolDeathTest = BufferPoolTest;
 
 TEST_F(BufferPoolDeathTest, AssertsAgainstGivingBackTwiceAndWhatIsNoBuffer) {
-    const Buffer buffer = pool_.try_allocate(128);
-    EXPECT_DEATH(pool_.release({buffer.data + 64, 64}), "does not hold");
-    EXPECT_DEATH(pool_.release({buffer.data + 1, 64}), "does not hold");
-    pool_.release(buffer);
-    EXPECT_DEATH(pool_.release(buffer), "does not hold");
-    const Buffer free_block = pool_.try_allocate(64);
-    EXPECT_DEATH(pool_.release({free_block.data + 64, 64}), "does not hold");
+    const Buffer buffer = pool.try_allocate(128);
+    EXPECT_DEATH(pool.release({buffer.data + 64, 64}), "does not hold");
+    EXPECT_DEATH(pool.release({buffer.data + 1, 64}), "does not hold");
+    pool.release(buffer);
+    EXPECT_DEATH(pool.release(buffer), "does not hold");
+    const Buffer free_block = pool.try_allocate(64);
+    EXPECT_DEATH(pool.release({free_block.data + 64, 64}), "does not hold");
 }
 
 TEST(BufferPool, UsesARegionOfAnySize) {
@@ -193,7 +193,8 @@ TEST(BufferPool, KeepsItsInvariantsThroughRandomHistories) {
             ASSERT_TRUE(stamped.intact());
             pool.release(stamped.buffer);
         }
-        EXPECT_TRUE(pool.try_allocate(64 * 1024).valid()) << "seed " << seed << ": freed memory did not merge";
+        const Buffer whole = pool.try_allocate(std::size_t{64} * 1024);
+        EXPECT_TRUE(whole.valid()) << "seed " << seed << ": freed memory did not merge";
         pool.check_invariants();
     }
 }

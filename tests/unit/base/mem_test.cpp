@@ -81,6 +81,7 @@ TEST(Slab, DestroysEachObjectOnceAndTheRestAtItsEnd) {
 TEST(Slab, VisitsLiveObjectsAndLetsThemBeErased) {
     Slab<int> slab(5);
     std::vector<Handle<int>> handles;
+    handles.reserve(5);
     for (int i = 0; i < 5; ++i) {
         handles.push_back(slab.try_emplace(i));
     }

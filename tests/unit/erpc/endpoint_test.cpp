@@ -246,6 +246,7 @@ TEST_F(EndpointTest, ARestartedPeerResetsTheOldSessionAndTakesANewOne) {
 
 TEST_F(EndpointTest, DisconnectFreesTheSessionsOfBothEnds) {
     std::vector<SessionId> sessions;
+    sessions.reserve(16);
     for (int i = 0; i < 16; ++i) {
         sessions.push_back(connect());
     }

@@ -156,7 +156,7 @@ protected:
         bytes[2] = static_cast<std::uint8_t>(sum.checksum() >> 8U);
         bytes[3] = static_cast<std::uint8_t>(sum.checksum());
     }
-    Drop reason_of(const Bytes& bytes) const {
+    [[nodiscard]] Drop reason_of(const Bytes& bytes) const {
         const auto parsed = NeighbourMessage::parse(ip, bytes);
         return parsed.ok() ? Drop::Count : parsed.reason();
     }

@@ -80,9 +80,9 @@ TEST_F(UdTest, EveryFaultIsCountedByItsReason) {
     port::PacketRef packet = make(32);
     packet.icrc_ok = false;
     expect_dropped(packet, Drop::BadIcrc);
-    for (std::uint16_t len = 0; len < sizeof(RawUd) + port::kIcrcBytes; ++len) {
+    for (std::size_t len = 0; len < sizeof(RawUd) + port::kIcrcBytes; ++len) {
         packet = make(32);
-        packet.len = len;
+        packet.len = static_cast<std::uint16_t>(len);
         expect_dropped(packet, Drop::TooShort);
     }
     packet = make(32);

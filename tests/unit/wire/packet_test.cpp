@@ -197,7 +197,7 @@ TEST(Packet, KeepsItsOwnOpcodeAndPadWhateverBthItTakes) {
 
 TEST(Packet, IsEqualOnlyToOneThatSaysTheSame) {
     const Bytes payload = payload_of(8);
-    const Bytes same = payload;
+    const Bytes same = payload_of(8);
     Bytes other = payload;
     other[7] = 0;
     Packet packet = filled(*find_opcode(0x65));

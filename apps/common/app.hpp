@@ -1,0 +1,20 @@
+// What every program's main() does: EAL, signals, and one line for what went wrong.
+#pragma once
+
+#include <string_view>
+
+#include "lib/base/result.hpp"
+
+namespace cairn::app {
+
+// Exit status of a program that was asked for something it cannot do.
+constexpr int kBadUsage = 2;
+
+// A program behind its EAL arguments: argv[first] is its own first argument. Returns the exit status.
+using Program = Result<int> (*)(int argc, char** argv, int first);
+
+// Starts EAL with the arguments up to "--" (not for --help), turns SIGINT and SIGTERM into a clean stop, runs the
+// program, and prints its error as "name: cause; remedy".
+int run(std::string_view name, int argc, char** argv, Program program) noexcept;
+
+}  // namespace cairn::app

@@ -1,0 +1,191 @@
+// Capture files: read back whole, segments joined, times kept, and what a full disk does to them.
+#include "lib/port/pcap_writer.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+#include "tests/support/hex.hpp"
+#include "tests/support/pcap_reader.hpp"
+
+namespace cairn::port {
+namespace {
+
+using test::Frame;
+
+// A file name of this test's own, removed at the end.
+struct TemporaryPath {
+    explicit TemporaryPath(const char* suffix = "")
+        : path(testing::TempDir() + "cairn_pcap_" + std::to_string(::getpid()) + "_" +
+               testing::UnitTest::GetInstance()->current_test_info()->name() + suffix) {}
+    TemporaryPath(const TemporaryPath&) = delete;
+    ~TemporaryPath() { ::unlink(path.c_str()); }
+    std::string path;
+};
+
+Frame make_frame(std::size_t bytes) {
+    Frame frame(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) {
+        frame[i] = static_cast<std::uint8_t>(i * 7 + bytes);
+    }
+    return frame;
+}
+
+Frame read_bytes(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+TEST(PcapWriter, WritesTheGoldenBytesOfOneFrame) {
+    const TemporaryPath file;
+    {
+        auto writer = PcapWriter::open(file.path, seconds(1'700'000'000)).value();
+        writer->add(test::from_hex("0102030405"), Instant{5'000'000'007});
+    }
+    EXPECT_EQ(test::to_hex(read_bytes(file.path)),
+              "4d3cb2a1020004000000000000000000000002000100000005f153650700000005000000050000000102030405");
+}
+
+TEST(PcapWriter, WhatIsWrittenIsReadBackWhateverItsSizeAndSegments) {
+    const TemporaryPath file;
+    std::vector<Frame> frames;
+    auto writer = PcapWriter::open(file.path, {}).value();
+    for (std::size_t bytes = 0; bytes < 600; ++bytes) {
+        frames.push_back(make_frame(bytes * 7));
+        const std::span<const std::uint8_t> frame = frames.back();
+        const std::size_t cut = frame.size() / 3;
+        const std::array<std::span<const std::uint8_t>, 4> segments{frame.first(cut), frame.subspan(cut, 0),
+                                                                    frame.subspan(cut, cut), frame.subspan(2 * cut)};
+        writer->add(segments, Instant{1});
+    }
+    EXPECT_LT(test::read_pcap(file.path).size(), frames.size()) << "the last frames wait in the buffer";
+    EXPECT_TRUE(writer->flush());
+    EXPECT_EQ(test::read_pcap(file.path), frames);
+    EXPECT_EQ(writer->frames_taken(), frames.size());
+    EXPECT_EQ(writer->frames_lost(), 0U);
+}
+
+TEST(PcapWriter, TimesOutsideTheFormatAreTheNearestThereIs) {
+    const TemporaryPath file;
+    {
+        auto writer = PcapWriter::open(file.path, {}).value();
+        writer->add(Frame{}, Instant{-1});
+        writer->add(Frame{}, Instant{5'000'000'000'000'000'000});
+    }
+    const Frame bytes = read_bytes(file.path);
+    EXPECT_EQ(test::to_hex(std::span(bytes).subspan(24, 8)), "0000000000000000");
+    EXPECT_EQ(test::to_hex(std::span(bytes).subspan(40, 8)), "ffffffffffc99a3b");
+}
+
+TEST(PcapWriter, AFrameLargerThanTheFormatAllowsIsCountedAndTheOthersStay) {
+    const TemporaryPath file;
+    auto writer = PcapWriter::open(file.path, {}).value();
+    const Frame largest = make_frame(PcapWriter::kFrameBytesMax);
+    writer->add(largest, Instant{1});
+    writer->add(make_frame(PcapWriter::kFrameBytesMax + 1), Instant{2});
+    writer->add(largest, Instant{3});
+    EXPECT_TRUE(writer->flush());
+    EXPECT_EQ(test::read_pcap(file.path), (std::vector<Frame>{largest, largest}));
+    EXPECT_EQ(writer->frames_lost(), 1U);
+}
+
+TEST(PcapWriter, AnExistingFileIsEmptiedFirst) {
+    const TemporaryPath file;
+    std::ofstream(file.path) << std::string(1000, 'x');
+    PcapWriter::open(file.path, {}).value()->add(make_frame(10), Instant{1});
+    EXPECT_EQ(test::read_pcap(file.path), (std::vector<Frame>{make_frame(10)}));
+}
+
+TEST(PcapWriter, APlaceThatCannotBeWrittenIsNamedWithARemedy) {
+    for (const char* path : {"/nonexistent/folder/a.pcap", "/", "", "/dev/full"}) {
+        const auto writer = PcapWriter::open(path, {});
+        ASSERT_FALSE(writer.ok()) << path;
+        EXPECT_NE(writer.error().what.find(std::string("'") + path + "'"), std::string::npos);
+        EXPECT_FALSE(writer.error().remedy.empty());
+    }
+}
+
+// The disk is full behind so many bytes of any file, for as long as this lives.
+class FullDisk {
+public:
+    explicit FullDisk(rlim_t bytes) {
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        handler_ = std::signal(SIGXFSZ, SIG_IGN);
+        const rlimit limit{bytes, before_.rlim_max};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    FullDisk(const FullDisk&) = delete;
+    ~FullDisk() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+
+private:
+    rlimit before_{};
+    void (*handler_)(int) = SIG_DFL;
+};
+
+TEST(PcapWriter, AFullDiskCostsFramesAndTheFileStaysWhole) {
+    const TemporaryPath file;
+    auto writer = PcapWriter::open(file.path, {}).value();
+    const Frame frame = make_frame(1000);
+    constexpr std::uint64_t kFrames = 1000;  // four times what the buffer holds
+    std::uint64_t written = 0;
+    {
+        const FullDisk full(10'000);
+        for (std::uint64_t i = 0; i < kFrames; ++i) {
+            writer->add(frame, Instant{1});
+        }
+        EXPECT_FALSE(writer->flush());
+        written = test::read_pcap(file.path).size();
+        EXPECT_EQ(read_bytes(file.path).size(), 24 + written * 1016) << "cut at the end of a frame";
+    }
+    EXPECT_EQ(written, 9U);
+    EXPECT_GT(writer->frames_lost(), 0U);
+    EXPECT_EQ(writer->frames_taken() + writer->frames_lost(), kFrames);
+    EXPECT_TRUE(writer->flush()) << "there is room again";
+    writer->add(frame, Instant{2});
+    EXPECT_TRUE(writer->flush());
+    const std::vector<Frame> frames = test::read_pcap(file.path);
+    EXPECT_EQ(frames.size(), writer->frames_taken());
+    EXPECT_EQ(frames, std::vector<Frame>(frames.size(), frame));
+}
+
+TEST(PcapWriter, APipeThatNoOneReadsCostsFramesNotTimeAndGoesOnWhereItStopped) {
+    const TemporaryPath pipe;
+    ASSERT_EQ(::mkfifo(pipe.path.c_str(), 0600), 0);
+    EXPECT_FALSE(PcapWriter::open(pipe.path, {}).ok()) << "no reader yet";
+    const int reader = ::open(pipe.path.c_str(), O_RDONLY | O_NONBLOCK);
+    ASSERT_GE(reader, 0);
+    Frame read;
+    const auto drain = [&read, reader] {
+        std::array<std::uint8_t, 4096> chunk;
+        for (ssize_t got = ::read(reader, chunk.data(), chunk.size()); got > 0;
+             got = ::read(reader, chunk.data(), chunk.size())) {
+            read.insert(read.end(), chunk.begin(), chunk.begin() + got);
+        }
+    };
+    auto writer = PcapWriter::open(pipe.path, {}).value();
+    for (int i = 0; i < 1000; ++i) {
+        writer->add(make_frame(1000), Instant{1});
+    }
+    EXPECT_GT(writer->frames_lost(), 0U);
+    do {
+        drain();
+    } while (!writer->flush());
+    drain();
+    ::close(reader);
+    EXPECT_EQ(read.size(), 24 + writer->frames_taken() * 1016);
+    const TemporaryPath copy("_copy");
+    std::ofstream(copy.path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(read.data()), static_cast<std::streamsize>(read.size()));
+    EXPECT_EQ(test::read_pcap(copy.path), std::vector<Frame>(writer->frames_taken(), make_frame(1000)));
+}
+
+}  // namespace
+}  // namespace cairn::port
