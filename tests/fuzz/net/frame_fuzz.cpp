@@ -1,5 +1,6 @@
 // Any bytes as a frame: the judge of RoCEv2 frames, each lower header both ways, and agreement between the slow
 // judge and a path's fast one.
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -42,9 +43,12 @@ void judges_agree(std::span<const std::uint8_t> frame) {
     port::Path path(datagram.key);
     path.resolve(datagram.destination_mac, datagram.source_mac);
     // Both read whole blocks: give them the room that a packet buffer has.
-    std::vector<std::uint8_t> room(64, 0x5a);
-    room.insert(room.end(), frame.begin(), frame.end());
-    room.resize(room.size() + 64, 0x5a);
+    std::array<std::uint8_t, 64 + 65536 + 64> room;
+    if (frame.size() > 65536) {
+        return;
+    }
+    room.fill(0x5a);
+    std::memcpy(room.data() + 64, frame.data(), frame.size());
     const auto arrival = path.judge_arrival(room.data() + 64, frame.size());
     if (arrival != port::Path::Arrival::NoMatch) {
         const bool right =
