@@ -19,8 +19,8 @@ void put16(std::uint8_t* at, std::uint16_t value) noexcept {
 }
 
 // Everything but MAC addresses, lengths and the IPv4 checksum.
-void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddress& destination,
-          const PathKey& key) noexcept {
+void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddress& destination, const PathKey& key,
+          std::uint16_t udp_source_port) noexcept {
     const bool v4 = source.is_v4();
     std::uint8_t* ip = header + kIp;
     put16(header + 12, v4 ? 0x0800 : 0x86dd);
@@ -41,16 +41,16 @@ void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddre
         std::memcpy(ip + 24, destination.octets().data(), 16);
     }
     std::uint8_t* udp = ip + (v4 ? 20 : 40);
-    put16(udp, key.udp_source_port);
+    put16(udp, udp_source_port);
     put16(udp + 2, kRocePort);
 }
 
 }  // namespace
 
-Path::Path(const PathKey& key) noexcept : key_(key), is_v4_(key.local.is_v4()) {
+Path::Path(const PathKey& key, std::uint16_t own_source_port) noexcept : key_(key), is_v4_(key.local.is_v4()) {
     CAIRN_ASSERT(key.local.is_v4() == key.remote.is_v4());
-    fill(transmit_header_.data(), key.local, key.remote, key);
-    fill(receive_header_.data(), key.remote, key.local, key);
+    fill(transmit_header_.data(), key.local, key.remote, key, own_source_port);
+    fill(receive_header_.data(), key.remote, key.local, key, key.udp_source_port);
     if (is_v4_) {
         for (std::size_t i = 0; i < 20; i += 2) {
             checksum_base_ += (std::uint32_t{transmit_header_[kIp + i]} << 8U) + transmit_header_[kIp + i + 1];

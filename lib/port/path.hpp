@@ -32,7 +32,9 @@ public:
     static constexpr std::size_t kLowerBytesV6 = 14 + 40 + 8;
 
     Path() noexcept = default;
-    explicit Path(const PathKey& key) noexcept;
+    explicit Path(const PathKey& key) noexcept : Path(key, key.udp_source_port) {}
+    // Sends from another UDP port than it receives from: a socket has only its own.
+    Path(const PathKey& key, std::uint16_t own_source_port) noexcept;
 
     // Ethernet addresses become known (or change) when the neighbour answers; IP-only ports never call it.
     void resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept;
@@ -46,6 +48,11 @@ public:
     // Writes Ethernet, IP (ID 0, DF, checksum right) and UDP (checksum 0) so that they end just before
     // `udp_payload`; the room of lower_bytes() before it must belong to the caller.
     void write_lower_headers(std::uint8_t* udp_payload, std::uint16_t udp_payload_bytes) const noexcept;
+
+    // The lower headers of a datagram for a capture file, lower_bytes() of them, with the IPv4 ID and the ECN bits
+    // that it had.
+    void describe_lower_headers(Direction direction, std::uint8_t* out, std::uint16_t udp_payload_bytes,
+                                std::uint16_t ip_id, std::uint8_t ecn) const noexcept;
 
     // True when the lower headers of `frame` (at least lower_bytes() long) are this path's, received:
     // addresses, protocol, ports, no options, not a fragment, ID 0 with DF, IPv4 header checksum right, lengths

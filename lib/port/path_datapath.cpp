@@ -134,6 +134,28 @@ void Path::write_lower_headers(std::uint8_t* udp_payload, std::uint16_t udp_payl
     put16(udp_payload - 4, udp_bytes);
 }
 
+void Path::describe_lower_headers(Direction direction, std::uint8_t* out, std::uint16_t udp_payload_bytes,
+                                  std::uint16_t ip_id, std::uint8_t ecn) const noexcept {
+    const std::size_t lower = lower_bytes();
+    std::memcpy(out, (direction == Direction::Transmit ? transmit_header_ : receive_header_).data(), lower);
+    const std::uint32_t udp_bytes = udp_payload_bytes + std::uint32_t{kUdpBytes};
+    std::uint8_t* const ip = out + kIp;
+    put16(out + lower - 4, udp_bytes);
+    if (!is_v4_) {
+        put16(ip + 4, udp_bytes);
+        ip[1] = static_cast<std::uint8_t>(ip[1] | (ecn << 4U));
+        return;
+    }
+    ip[1] = static_cast<std::uint8_t>(ip[1] | ecn);
+    put16(ip + 2, udp_bytes + 20);
+    put16(ip + 4, ip_id);
+    std::uint32_t sum = 0;
+    for (std::size_t at = 0; at < 20; at += 2) {
+        sum += at == 10 ? 0U : get16(ip + at);
+    }
+    put16(ip + 10, ~fold(sum));
+}
+
 bool Path::matches_received(const std::uint8_t* frame, std::size_t frame_bytes) const noexcept {
     const std::uint8_t* ip = frame + kIp;
     if (is_v4_) {

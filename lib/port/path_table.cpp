@@ -16,8 +16,9 @@ std::uint64_t mix(std::uint64_t value) noexcept {
 
 }  // namespace
 
-PathTable::PathTable(std::uint32_t capacity)
+PathTable::PathTable(std::uint32_t capacity, std::uint16_t own_source_port)
     : capacity_(capacity),
+      own_source_port_(own_source_port),
       paths_(std::make_unique<Path[]>(capacity)),
       next_(capacity, 0),
       heads_(std::bit_ceil(std::size_t{capacity}), 0) {
@@ -61,7 +62,7 @@ Path* PathTable::intern(const PathKey& key) noexcept {
         victim_ = (victim_ + 1) % capacity_;
         unlink(index);
     }
-    paths_[index] = Path(key);
+    paths_[index] = own_source_port_ == 0 ? Path(key) : Path(key, own_source_port_);
     std::uint32_t& head = heads_[home(key)];
     next_[index] = head;
     head = index + 1;

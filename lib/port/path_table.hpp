@@ -14,7 +14,8 @@ namespace cairn::port {
 // received packet, an error for a local open). Strangers can therefore never make it grow.
 class PathTable {
 public:
-    explicit PathTable(std::uint32_t capacity = 65536);
+    // `own_source_port`: what all its paths send from; 0: each from the port it receives from.
+    explicit PathTable(std::uint32_t capacity = 65536, std::uint16_t own_source_port = 0);
 
     [[nodiscard]] Path* intern(const PathKey& key) noexcept;
     [[nodiscard]] Path* find(const PathKey& key) noexcept;
@@ -32,6 +33,7 @@ private:
     void unlink(std::uint32_t index) noexcept;
 
     std::uint32_t capacity_;
+    std::uint16_t own_source_port_;
     std::uint32_t used_ = 0;
     std::uint32_t victim_ = 0;          // clock hand for recycling
     std::unique_ptr<Path[]> paths_;     // [capacity]

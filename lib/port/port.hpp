@@ -1,5 +1,5 @@
 // Port: what carries bursts of RoCE datagrams. The engine above knows no NIC, socket or simulator.
-// Implementations: EthdevPort (pmd_glue), SimPort (tests/support); one thread drives one port queue.
+// Implementations: EthdevPort (pmd_glue), UringPort (here), SimPort (tests/support); one thread drives one port queue.
 #pragma once
 
 #include <cstddef>
@@ -78,6 +78,9 @@ public:
     // Interns the way to `key.remote` and starts resolving it. nullptr: the table is full of pinned paths.
     [[nodiscard]] virtual Path* open_path(const PathKey& key, Instant now) noexcept = 0;
 
+    // Sleeps until something arrives, at most so long; for ports that are not poll_only. Others ignore it.
+    virtual void wait(Duration most) noexcept { static_cast<void>(most); }
+
     // Neighbour ageing and retries, link changes: call each loop turn or by next_deadline().
     virtual void on_timeout(Instant now) noexcept = 0;
     [[nodiscard]] virtual Instant next_deadline() const noexcept = 0;
@@ -86,6 +89,8 @@ public:
     [[nodiscard]] virtual PortLimits limits() const noexcept = 0;
     // A line for the operator: driver, offloads used, what is done in software instead.
     [[nodiscard]] virtual std::string describe() const = 0;
+    // What was counted, a line for each that is not zero.
+    [[nodiscard]] virtual std::string counters_text() const { return {}; }
 };
 
 }  // namespace cairn::port

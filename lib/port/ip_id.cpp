@@ -1,0 +1,95 @@
+#include "lib/port/ip_id.hpp"
+
+#include <algorithm>
+
+#include "lib/base/assert.hpp"
+#include "lib/wire/icrc.hpp"
+
+namespace cairn::port {
+
+namespace {
+
+constexpr std::size_t kBehindId = 20 - 6 + 8;  // of the IPv4 and UDP headers
+constexpr std::size_t kIdBytes = 2;
+constexpr std::uint16_t kNear = 64;
+constexpr std::int64_t kPerMillisecond = 2;
+constexpr std::int64_t kFar = 0x7fff;
+
+}  // namespace
+
+IpIdDeltas::IpIdDeltas() : bases_(std::make_unique<Basis[]>(std::size_t{kMaxUdpPayloadBytes} + 1)) {}
+
+const IpIdDeltas::Basis& IpIdDeltas::basis_for(std::uint16_t udp_payload_bytes) noexcept {
+    CAIRN_ASSERT(udp_payload_bytes <= kMaxUdpPayloadBytes && udp_payload_bytes >= wire::kIcrcBytes);
+    Basis& basis = bases_[udp_payload_bytes];
+    if (basis[0] == 0) {
+        std::array<std::uint8_t, kIdBytes + kBehindId + kMaxUdpPayloadBytes> message{};
+        const std::size_t bytes = kIdBytes + kBehindId + udp_payload_bytes - wire::kIcrcBytes;
+        const std::uint32_t zeros = wire::crc32(0, message.data(), bytes);
+        for (std::size_t bit = 0; bit < basis.size(); ++bit) {
+            std::uint8_t& octet = message[bit < 8 ? 1 : 0];
+            octet = static_cast<std::uint8_t>(1U << (bit % 8));
+            basis[bit] = wire::crc32(0, message.data(), bytes) ^ zeros;
+            octet = 0;
+        }
+    }
+    return basis;
+}
+
+std::uint32_t IpIdDeltas::delta(std::uint16_t udp_payload_bytes, std::uint16_t id) noexcept {
+    const Basis& basis = basis_for(udp_payload_bytes);
+    std::uint32_t sum = 0;
+    for (std::uint32_t bit = 0; id >> bit != 0; ++bit) {
+        sum ^= ((id >> bit) & 1U) != 0 ? basis[bit] : 0U;
+    }
+    return sum;
+}
+
+// Gaussian elimination; the 16 words are independent, so that there is one solution or none.
+std::optional<std::uint16_t> IpIdDeltas::solve(std::uint16_t udp_payload_bytes, std::uint32_t difference) noexcept {
+    Basis words = basis_for(udp_payload_bytes);
+    std::array<std::uint16_t, 16> bits;
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+        bits[i] = static_cast<std::uint16_t>(1U << i);
+    }
+    std::uint16_t id = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        CAIRN_ASSERT(words[i] != 0);
+        const std::uint32_t pivot = words[i] & (0U - words[i]);
+        for (std::size_t j = i + 1; j < words.size(); ++j) {
+            if ((words[j] & pivot) != 0) {
+                words[j] ^= words[i];
+                bits[j] = static_cast<std::uint16_t>(bits[j] ^ bits[i]);
+            }
+        }
+        if ((difference & pivot) != 0) {
+            difference ^= words[i];
+            id = static_cast<std::uint16_t>(id ^ bits[i]);
+        }
+    }
+    return difference == 0 ? std::optional(id) : std::nullopt;
+}
+
+bool IpIdHistory::follows(std::uint16_t id, std::uint16_t last, Duration since) noexcept {
+    const std::int64_t most = std::min(kFar, kNear + since.ns / 1'000'000 * kPerMillisecond);
+    const auto ahead = static_cast<std::int16_t>(id - last);
+    return ahead >= -kNear && ahead <= most;  // behind: reordered
+}
+
+bool IpIdHistory::judge(std::uint16_t id, Instant now) noexcept {
+    const bool believed =
+        !known_ || follows(id, last_, now - seen_) || (doubts_ && follows(id, doubtful_, now - doubted_));
+    if (!believed) {
+        doubtful_ = id;
+        doubted_ = now;
+        doubts_ = true;
+        return false;
+    }
+    last_ = id;
+    seen_ = now;
+    known_ = true;
+    doubts_ = false;
+    return true;
+}
+
+}  // namespace cairn::port

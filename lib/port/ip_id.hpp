@@ -1,0 +1,51 @@
+// The IPv4 ID in an ICRC. The ID counts in the ICRC but a UDP socket cannot see it: kernels number the segments of
+// one GSO send from 0, Soft-RoCE counts up. CRC-32 is linear, so for one length the ID's bits change the ICRC by 16
+// constants, which tell the ICRC for any ID from that for 0, and the ID from the difference of two ICRCs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "lib/base/time.hpp"
+
+namespace cairn::port {
+
+// Constants per length, made when a length is first seen. One thread.
+class IpIdDeltas {
+public:
+    static constexpr std::uint16_t kMaxUdpPayloadBytes = 4160;
+
+    IpIdDeltas();
+
+    // What ID `id` instead of 0 changes in the ICRC of a datagram of `udp_payload_bytes` (at most the maximum).
+    [[nodiscard]] std::uint32_t delta(std::uint16_t udp_payload_bytes, std::uint16_t id) noexcept;
+    // The one ID that makes this difference, if any does.
+    [[nodiscard]] std::optional<std::uint16_t> solve(std::uint16_t udp_payload_bytes,
+                                                     std::uint32_t difference) noexcept;
+
+private:
+    using Basis = std::array<std::uint32_t, 16>;  // by bit of the ID; never 0 once made
+    [[nodiscard]] const Basis& basis_for(std::uint16_t udp_payload_bytes) noexcept;
+    std::unique_ptr<Basis[]> bases_;  // [kMaxUdpPayloadBytes + 1]
+};
+
+// Which solved IDs of one peer to believe: any ID passes one damaged packet in 65,536, those near the last one far
+// fewer. A peer's counter moves on with time and with its packets to others (Linux: by up to a jiffy's worth of
+// chance per jiffy); two packets in a row that agree with each other start anew.
+class IpIdHistory {
+public:
+    [[nodiscard]] bool judge(std::uint16_t id, Instant now) noexcept;
+
+private:
+    [[nodiscard]] static bool follows(std::uint16_t id, std::uint16_t last, Duration since) noexcept;
+    std::uint16_t last_ = 0;
+    std::uint16_t doubtful_ = 0;
+    bool known_ = false;
+    bool doubts_ = false;
+    Instant seen_{};
+    Instant doubted_{};
+};
+
+}  // namespace cairn::port

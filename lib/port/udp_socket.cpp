@@ -1,0 +1,194 @@
+#include "lib/port/udp_socket.hpp"
+
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <memory>
+
+namespace cairn::port {
+
+namespace {
+
+constexpr int kUdpSegment = 103;  // linux/udp.h, which clashes with netinet's
+constexpr int kUdpGro = 104;
+constexpr int kUdpNoCheck6Rx = 102;
+constexpr int kBindTries = 100;
+constexpr timespec kBindPause{0, 10'000'000};
+
+using Interfaces = std::unique_ptr<ifaddrs, decltype(&freeifaddrs)>;
+
+Interfaces list_interfaces() noexcept {
+    ifaddrs* list = nullptr;
+    return {getifaddrs(&list) == 0 ? list : nullptr, freeifaddrs};
+}
+
+bool has_ip(const ifaddrs& entry) noexcept {
+    return entry.ifa_addr != nullptr && (entry.ifa_addr->sa_family == AF_INET || entry.ifa_addr->sa_family == AF_INET6);
+}
+
+net::IpAddress address_of(const ifaddrs& entry) noexcept {
+    sockaddr_storage storage{};
+    std::memcpy(&storage, entry.ifa_addr,
+                entry.ifa_addr->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    std::uint16_t port = 0;
+    return from_sockaddr(storage, port);
+}
+
+// 0: on no interface. All of 127.0.0.0/8 is the loopback's.
+std::uint32_t mtu_of_interface_with(const net::IpAddress& address, int fd) noexcept {
+    const bool loopback = address.is_v4() && address.v4() >> 24U == 127;
+    const Interfaces interfaces = list_interfaces();
+    for (const ifaddrs* each = interfaces.get(); each != nullptr; each = each->ifa_next) {
+        if (has_ip(*each) && (address_of(*each) == address || (loopback && (each->ifa_flags & IFF_LOOPBACK) != 0))) {
+            ifreq request{};
+            std::strncpy(request.ifr_name, each->ifa_name, IFNAMSIZ - 1);
+            return ioctl(fd, SIOCGIFMTU, &request) == 0 ? static_cast<std::uint32_t>(request.ifr_mtu) : 0;
+        }
+    }
+    return 0;
+}
+
+bool set_number(int fd, int level, int option, int value) noexcept {
+    return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
+}
+
+Error explain_bind(const UdpSocketConfig& config, int reason) {
+    const std::string what =
+        fmt::format("cannot bind UDP {} port {}: {}", config.local.text(), config.port, std::strerror(reason));
+    switch (reason) {
+        case EADDRINUSE:
+            return {what,
+                    "another process has it (ss -lunp names it; the rdma_rxe module takes it too): stop that, or "
+                    "use another address, such as 127.0.0.2"};
+        case EADDRNOTAVAIL:
+            return {what, "give an address of this machine (ip addr lists them)"};
+        default:
+            return {what, "check the address and the permissions of this user"};
+    }
+}
+
+}  // namespace
+
+socklen_t to_sockaddr(const net::IpAddress& address, std::uint16_t port, sockaddr_storage& out) noexcept {
+    if (address.is_v4()) {
+        auto& v4 = reinterpret_cast<sockaddr_in&>(out);
+        v4 = {};
+        v4.sin_family = AF_INET;
+        v4.sin_port = htons(port);
+        v4.sin_addr.s_addr = htonl(address.v4());
+        return sizeof(v4);
+    }
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(out);
+    v6 = {};
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    std::memcpy(&v6.sin6_addr, address.octets().data(), 16);
+    return sizeof(v6);
+}
+
+net::IpAddress from_sockaddr(const sockaddr_storage& address, std::uint16_t& port) noexcept {
+    if (address.ss_family == AF_INET6) {
+        const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+        std::array<std::uint8_t, 16> octets;
+        std::memcpy(octets.data(), &v6.sin6_addr, octets.size());
+        port = ntohs(v6.sin6_port);
+        return net::IpAddress::from_v6(octets);
+    }
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    port = address.ss_family == AF_INET ? ntohs(v4.sin_port) : std::uint16_t{0};
+    return net::IpAddress::from_v4(address.ss_family == AF_INET ? ntohl(v4.sin_addr.s_addr) : 0);
+}
+
+net::IpAddress first_local_address() {
+    const Interfaces interfaces = list_interfaces();
+    net::IpAddress found = net::IpAddress::from_v4(0x7f000001);
+    bool any = false;
+    for (const ifaddrs* each = interfaces.get(); each != nullptr; each = each->ifa_next) {
+        if (!has_ip(*each) || (each->ifa_flags & IFF_LOOPBACK) != 0 || (each->ifa_flags & IFF_UP) == 0) {
+            continue;
+        }
+        const net::IpAddress address = address_of(*each);
+        if (address.is_v4()) {
+            return address;
+        }
+        if (!any && !address.is_v6_link_local()) {
+            found = address;
+            any = true;
+        }
+    }
+    return found;
+}
+
+Result<UdpSocket> UdpSocket::open(const UdpSocketConfig& config) {
+    const int family = config.local.is_v4() ? AF_INET : AF_INET6;
+    const int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return Error{fmt::format("cannot make a UDP socket for {}: {}", config.local.text(), std::strerror(errno)),
+                     "check that this machine has the address family, and the limit of open files (ulimit -n)"};
+    }
+    UdpSocket made(fd);
+    sockaddr_storage address{};
+    const socklen_t length = to_sockaddr(config.local, config.port, address);
+    int tries = 0;
+    while (bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+        if (errno != EADDRINUSE || ++tries == kBindTries) {
+            return explain_bind(config, errno);
+        }
+        nanosleep(&kBindPause, nullptr);
+    }
+    const std::uint32_t mtu = mtu_of_interface_with(config.local, fd);
+    made.link_mtu_bytes_ = mtu != 0 ? mtu : made.link_mtu_bytes_;
+    made.set_options(config);
+    return made;
+}
+
+void UdpSocket::set_options(const UdpSocketConfig& config) noexcept {
+    if (config.local.is_v4()) {
+        set_number(fd_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+        set_number(fd_, IPPROTO_IP, IP_RECVTOS, 1);
+    } else {
+        set_number(fd_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
+        set_number(fd_, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+        set_number(fd_, IPPROTO_UDP, kUdpNoCheck6Rx, 1);  // Soft-RoCE sends without a UDP checksum
+    }
+    const auto wished = static_cast<int>(config.buffer_bytes);
+    if (!set_number(fd_, SOL_SOCKET, SO_RCVBUFFORCE, wished)) {
+        set_number(fd_, SOL_SOCKET, SO_RCVBUF, wished);
+    }
+    if (!set_number(fd_, SOL_SOCKET, SO_SNDBUFFORCE, wished)) {
+        set_number(fd_, SOL_SOCKET, SO_SNDBUF, wished);
+    }
+    int given = 0;
+    socklen_t size = sizeof(given);
+    if (getsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &given, &size) == 0) {
+        receive_buffer_bytes_ = static_cast<std::uint32_t>(given);
+    }
+    int segment = 0;
+    size = sizeof(segment);
+    segments_ =
+        getsockopt(fd_, IPPROTO_UDP, kUdpSegment, &segment, &size) == 0 && set_number(fd_, IPPROTO_UDP, kUdpGro, 1);
+}
+
+UdpSocket::UdpSocket(UdpSocket&& other) noexcept
+    : fd_(other.fd_),
+      link_mtu_bytes_(other.link_mtu_bytes_),
+      receive_buffer_bytes_(other.receive_buffer_bytes_),
+      segments_(other.segments_) {
+    other.fd_ = -1;
+}
+
+UdpSocket::~UdpSocket() {
+    if (fd_ >= 0) {
+        close(fd_);
+    }
+}
+
+}  // namespace cairn::port

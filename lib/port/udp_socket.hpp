@@ -1,0 +1,52 @@
+// The one UDP socket of a UringPort: bound to an address and port 4791, unconnected, so that the kernel sends ID 0
+// with DF (IP_PMTUDISC_PROBE) and whole batches at once (UDP_SEGMENT, UDP_GRO).
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+
+#include "lib/base/result.hpp"
+#include "lib/net/address.hpp"
+
+namespace cairn::port {
+
+struct UdpSocketConfig {
+    net::IpAddress local{};
+    std::uint16_t port = 4791;
+    std::uint32_t buffer_bytes = 8U << 20U;  // wished for in each direction; the kernel may give less
+};
+
+class UdpSocket {
+public:
+    // A port still held by a process that just ended is tried again for a second. Errors: the address is not on this
+    // machine, the port is another process's, no IPv6; each with its remedy.
+    static Result<UdpSocket> open(const UdpSocketConfig& config);
+    UdpSocket(UdpSocket&& other) noexcept;
+    UdpSocket& operator=(UdpSocket&&) = delete;
+    ~UdpSocket();
+
+    [[nodiscard]] int fd() const noexcept { return fd_; }
+    [[nodiscard]] std::uint32_t link_mtu_bytes() const noexcept { return link_mtu_bytes_; }
+    [[nodiscard]] bool segments() const noexcept { return segments_; }  // UDP_SEGMENT and UDP_GRO are there
+    [[nodiscard]] std::uint32_t receive_buffer_bytes() const noexcept { return receive_buffer_bytes_; }
+
+private:
+    explicit UdpSocket(int fd) noexcept : fd_(fd) {}
+    void set_options(const UdpSocketConfig& config) noexcept;
+
+    int fd_;
+    std::uint32_t link_mtu_bytes_ = 1500;
+    std::uint32_t receive_buffer_bytes_ = 0;
+    bool segments_ = false;
+};
+
+// `address` and `port` as the socket interface wants them; the length of what is used.
+[[nodiscard]] socklen_t to_sockaddr(const net::IpAddress& address, std::uint16_t port, sockaddr_storage& out) noexcept;
+// The reverse; anything that is no IP address gives 0.0.0.0.
+[[nodiscard]] net::IpAddress from_sockaddr(const sockaddr_storage& address, std::uint16_t& port) noexcept;
+
+// The first address of this machine that is neither loopback nor link-local, IPv4 preferred; else 127.0.0.1.
+[[nodiscard]] net::IpAddress first_local_address();
+
+}  // namespace cairn::port

@@ -1,0 +1,144 @@
+#include "lib/port/uring_port.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::port {
+
+namespace {
+
+constexpr std::size_t kHeadroomBytes = 64;  // a CRC over the first bytes of a datagram reads in front of it
+constexpr std::size_t kBufferBytes = (kHeadroomBytes + kMaxUdpPayloadBytes + 63) / 64 * 64;
+constexpr std::size_t kBatchBytes = kHeadroomBytes + 65536;
+constexpr std::uint32_t kPathsMax = 4096;
+constexpr std::uint16_t kBurst = 128;  // segments that one GSO send takes at most
+
+}  // namespace
+
+Result<std::unique_ptr<UringPort>> UringPort::open(const UringPortConfig& config) {
+    Result<UdpSocket> socket = UdpSocket::open({config.local, config.udp_port});
+    if (!socket.ok()) {
+        return socket.error();
+    }
+    const std::size_t bytes = config.buffers * kBufferBytes + config.batches * kBatchBytes;
+    Result<mem::Region> memory = mem::Region::map(bytes, mem::PageWish::NoHuge);
+    if (!memory.ok()) {
+        return memory.error();
+    }
+    std::unique_ptr<DatagramCapture> capture;
+    if (!config.pcap.empty()) {
+        auto opened = DatagramCapture::open(config.pcap);
+        if (!opened.ok()) {
+            return opened.error();
+        }
+        capture = std::move(opened).value();
+    }
+    const int fd = socket.value().fd();
+    std::unique_ptr<SocketIo> io;
+    std::string refused;
+    if (config.mode != SocketMode::Plain) {
+        auto ring = SocketIo::make_ring(fd, config.mode, kSends);
+        if (ring.ok()) {
+            io = std::move(ring).value();
+        } else {
+            refused = ring.error().text();
+        }
+    }
+    if (io == nullptr) {
+        io = SocketIo::make_plain(fd);
+    }
+    std::unique_ptr<UringPort> made(
+        new UringPort(config, std::move(socket).value(), std::move(io), std::move(memory).value()));
+    made->io_refused_ = std::move(refused);
+    made->capture_ = std::move(capture);
+    return made;
+}
+
+UringPort::UringPort(const UringPortConfig& config, UdpSocket socket, std::unique_ptr<SocketIo> io, mem::Region memory)
+    : config_(config),
+      socket_(std::move(socket)),
+      io_(std::move(io)),
+      memory_(std::move(memory)),
+      blocks_(std::size_t{config.buffers} + config.batches),
+      paths_(kPathsMax, config.udp_port),
+      gso_(socket_.segments()),
+      batches_(kSends),
+      messages_(kSends),
+      sending_(kPackets),
+      send_pieces_(kPieces) {
+    std::uint8_t* at = memory_.bytes().data();
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        Block& block = blocks_[i];
+        block.batch = i >= config.buffers;
+        block.data = at + kHeadroomBytes;
+        at += block.batch ? kBatchBytes : kBufferBytes;
+        (block.batch ? free_batches_ : free_buffers_).push_back(&block);
+    }
+}
+
+UringPort::~UringPort() {
+    exchange(nullptr);  // the last words: an endpoint that ended has told its peers
+}
+
+Path* UringPort::open_path(const PathKey& key, Instant) noexcept {
+    PathKey ours = key;
+    ours.udp_source_port = config_.udp_port;  // the socket's: peers on sockets send from it, too
+    Path* path = paths_.intern(ours);
+    if (path != nullptr && !path->resolved()) {
+        path->resolve({}, {});  // the kernel knows the neighbours
+    }
+    return path;
+}
+
+void UringPort::settle_tails() noexcept {
+    exchange(nullptr);
+    for (std::size_t i = 0; i < sends_; ++i) {  // what the socket did not take now is lost, as on a wire
+        messages_[i].result = -ECANCELED;
+    }
+    finish_sends();
+}
+
+void UringPort::wait(Duration most) noexcept {
+    if (sends_ != 0 && !backlog_) {
+        exchange(nullptr);
+    }
+    if (arrival_.block != nullptr || most.ns <= 0) {
+        return;
+    }
+    pollfd waiting{socket_.fd(), static_cast<short>(backlog_ ? POLLIN | POLLOUT : POLLIN), 0};
+    const timespec timeout{most.ns / 1'000'000'000, most.ns % 1'000'000'000};
+    ppoll(&waiting, 1, &timeout, nullptr);
+}
+
+std::size_t UringPort::buffers_in_use() const noexcept {
+    return blocks_.size() - free_buffers_.size() - free_batches_.size() - (receive_block_ != nullptr ? 1U : 0U);
+}
+
+PortLimits UringPort::limits() const noexcept {
+    const std::uint32_t below = config_.local.is_v4() ? 28 : 48;
+    const std::uint32_t link = std::max(socket_.link_mtu_bytes(), below) - below;
+    return {static_cast<std::uint16_t>(std::min<std::uint32_t>(link, kMaxUdpPayloadBytes)), kBurst, false};
+}
+
+std::string UringPort::describe() const {
+    std::string text =
+        fmt::format("{} port {}: UDP socket over {}, MTU {}, receive buffer {} KiB, {}", config_.local.text(),
+                    config_.udp_port, io_->describe(), socket_.link_mtu_bytes(), socket_.receive_buffer_bytes() / 1024,
+                    gso_ ? "batches by UDP_SEGMENT and UDP_GRO" : "one datagram per call");
+    if (!io_refused_.empty()) {
+        text += "; " + io_refused_;
+    }
+    return text;
+}
+
+std::string UringPort::counters_text() const {
+    return telemetry::text_of(counters_.snapshot());
+}
+
+}  // namespace cairn::port

@@ -1,0 +1,170 @@
+// UringPort: RoCEv2 over a UDP socket of the kernel: no NIC to own, no privilege. A loop turn's datagrams to one peer
+// leave as one GSO send and arrive as one GRO batch, whose segments are handed on where they lie.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/mem/region.hpp"
+#include "lib/port/datagram_capture.hpp"
+#include "lib/port/ip_id.hpp"
+#include "lib/port/path_table.hpp"
+#include "lib/port/port.hpp"
+#include "lib/port/socket_io.hpp"
+#include "lib/port/udp_socket.hpp"
+#include "lib/telemetry/counters.hpp"
+
+namespace cairn::port {
+
+struct UringPortConfig {
+    net::IpAddress local{};
+    std::uint16_t udp_port = 4791;
+    SocketMode mode = SocketMode::Defer;
+    std::uint16_t buffers = 1024;  // of one datagram each, for sending
+    std::uint16_t batches = 64;    // of up to 64 KB each, for receiving
+    std::string pcap;              // a file for every datagram, with lower headers as a NIC would show them
+};
+
+// X(enumerator, counter name, what non-zero means)
+#define CAIRN_URING_COUNTERS(X)                                                                                       \
+    X(Received, "port_received", "datagrams handed to the engine")                                                    \
+    X(ReceivedBatches, "port_received_batches", "receive calls that brought datagrams")                               \
+    X(Transmitted, "port_transmitted", "datagrams given to the kernel")                                               \
+    X(TransmittedBatches, "port_transmitted_batches", "send calls that took datagrams")                               \
+    X(SolvedIds, "port_solved_ids", "datagrams of peers that count IPv4 IDs: verified but for those 16 bits")         \
+    X(BadIcrc, "port_bad_icrc", "datagrams whose ICRC is wrong: damage, or a peer that miscounts")                    \
+    X(TooShort, "port_too_short", "datagrams without room for a BTH and an ICRC: a broken or hostile sender")         \
+    X(TooLong, "port_too_long", "datagrams or batches longer than a buffer: the sender's path MTU is no RoCE MTU")    \
+    X(NoPath, "port_no_path", "datagrams from more peers than the path table holds")                                  \
+    X(NoBuffer, "port_no_buffer", "buffers asked for while none was free: the engine holds them, or raise --buffers") \
+    X(SendWaited, "port_send_waited", "sends that found the socket's buffer full and were tried again")               \
+    X(SendFailed, "port_send_failed", "datagrams the kernel refused to send: no route, or a firewall")                \
+    X(SentSingly, "port_sent_singly", "datagrams of batches that the interface refused to take whole")                \
+    X(ReceiveFailed, "port_receive_failed", "errors of the socket while receiving")
+
+CAIRN_DECLARE_COUNTERS(UringCounter, CAIRN_URING_COUNTERS);
+
+// Opened on any thread, then driven by one.
+class UringPort final : public Port {
+public:
+    // Falls back to plain system calls where io_uring is refused, and says so in describe(). Errors: those of
+    // UdpSocket::open and of the pcap file, no memory.
+    static Result<std::unique_ptr<UringPort>> open(const UringPortConfig& config);
+    ~UringPort() override;
+
+    [[nodiscard]] std::size_t receive_burst(std::span<PacketRef> out, Instant now) noexcept override;
+    [[nodiscard]] std::size_t transmit_burst(std::span<TxPacket> packets, Instant now) noexcept override;
+    [[nodiscard]] std::size_t allocate_burst(std::span<PacketRef> out) noexcept override;
+    void release_burst(std::span<PacketRef> packets) noexcept override;
+    [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return true; }
+    void settle_tails() noexcept override;
+    [[nodiscard]] Path* open_path(const PathKey& key, Instant now) noexcept override;
+    void on_timeout(Instant) noexcept override {}
+    [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
+    void wait(Duration most) noexcept override;
+    [[nodiscard]] net::IpAddress local_address() const noexcept override { return config_.local; }
+    [[nodiscard]] PortLimits limits() const noexcept override;
+    [[nodiscard]] std::string describe() const override;
+    [[nodiscard]] std::string counters_text() const override;
+
+    [[nodiscard]] const telemetry::CounterSet<UringCounter>& counters() const noexcept { return counters_; }
+    // Buffers that are neither free nor half received: the caller's and those on their way out.
+    [[nodiscard]] std::size_t buffers_in_use() const noexcept;
+
+private:
+    // A piece of memory that datagrams lie in: one to send, or all of one received batch.
+    struct Block {
+        std::uint8_t* data = nullptr;
+        std::uint32_t references = 0;
+        bool batch = false;
+    };
+    // Datagrams of one length (the last may be shorter) to one peer.
+    struct SendBatch {
+        Path* path = nullptr;
+        std::uint32_t first_packet = 0;
+        std::uint32_t packets = 0;
+        std::uint32_t first_piece = 0;
+        std::uint32_t pieces = 0;
+        std::uint32_t bytes = 0;
+        std::uint16_t segment_bytes = 0;
+        sockaddr_storage to{};
+        alignas(cmsghdr) std::array<std::uint8_t, 64> control{};
+    };
+    // A received batch, as far as it is not handed out yet.
+    struct Arrival {
+        Block* block = nullptr;
+        Path* path = nullptr;
+        std::uint32_t bytes = 0;
+        std::uint32_t at = 0;
+        std::uint16_t segment_bytes = 0;
+        std::uint16_t index = 0;
+        std::uint8_t ecn = 0;
+    };
+    // Where one peer's IPv4 IDs are; peers share entries when there are more.
+    struct PeerIds {
+        const Path* path = nullptr;
+        IpIdHistory history;
+    };
+
+    UringPort(const UringPortConfig& config, UdpSocket socket, std::unique_ptr<SocketIo> io, mem::Region memory);
+    // uring_port_receive_datapath.cpp
+    void arm_receive() noexcept;
+    void take_arrival(Instant now) noexcept;
+    [[nodiscard]] bool next_segment(PacketRef& out, Instant now) noexcept;
+    void place(PacketRef& out, std::uint16_t len, bool last) noexcept;
+    [[nodiscard]] bool verify(const PacketRef& packet, std::uint16_t index, std::uint16_t& ip_id, Instant now) noexcept;
+    void end_arrival() noexcept;
+    void drop_reference(Block& block) noexcept;
+    // uring_port_transmit_datapath.cpp
+    void append_batch(std::span<TxPacket> packets, std::size_t first) noexcept;
+    [[nodiscard]] bool fits(const SendBatch& batch, const TxPacket& packet) const noexcept;
+    void append_packet(SendBatch& batch, const TxPacket& packet) noexcept;
+    void append_piece(SendBatch& batch, const std::uint8_t* data, std::size_t bytes) noexcept;
+    void address(SendBatch& batch, SocketMessage& message) noexcept;
+    void exchange(SocketMessage* receive) noexcept;
+    void finish_sends() noexcept;
+    [[nodiscard]] bool finish(std::size_t index) noexcept;
+    void send_singly(SendBatch& batch) noexcept;
+
+    static constexpr std::size_t kSends = 256;
+    static constexpr std::size_t kPackets = 1024;
+    static constexpr std::size_t kPieces = kPackets * 3;
+    static constexpr std::size_t kPeers = 256;
+
+    UringPortConfig config_;
+    UdpSocket socket_;
+    std::unique_ptr<SocketIo> io_;
+    std::string io_refused_;  // why not the ring that was asked for
+    mem::Region memory_;
+    std::vector<Block> blocks_;
+    std::vector<Block*> free_buffers_;
+    std::vector<Block*> free_batches_;
+    PathTable paths_;
+    IpIdDeltas deltas_;
+    std::array<PeerIds, kPeers> peers_{};
+    std::unique_ptr<DatagramCapture> capture_;
+    bool gso_;
+
+    Arrival arrival_;
+    SocketMessage receive_;
+    iovec receive_piece_{};
+    sockaddr_storage receive_from_{};
+    alignas(cmsghdr) std::array<std::uint8_t, 128> receive_control_{};
+    Block* receive_block_ = nullptr;
+
+    std::size_t sends_ = 0;
+    std::size_t packets_ = 0;
+    std::size_t pieces_ = 0;
+    bool backlog_ = false;  // some sends found the socket's buffer full
+    std::vector<SendBatch> batches_;
+    std::vector<SocketMessage> messages_;  // one per batch
+    std::vector<TxPacket> sending_;        // their packets
+    std::vector<iovec> send_pieces_;
+    telemetry::CounterSet<UringCounter> counters_;
+};
+
+}  // namespace cairn::port

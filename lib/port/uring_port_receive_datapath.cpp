@@ -1,0 +1,223 @@
+// UringPort: what arrives, batch by batch and segment by segment.
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "lib/base/assert.hpp"
+#include "lib/port/uring_port.hpp"
+#include "lib/wire/bth.hpp"
+
+namespace cairn::port {
+
+namespace {
+
+constexpr int kUdpGro = 104;  // linux/udp.h
+constexpr std::size_t kBatchPayloadBytes = 65536;
+constexpr std::uint16_t kShortBytes = 1024;
+constexpr std::uint32_t kLeastDatagram = wire::Bth::kBytes + kIcrcBytes;
+
+struct Ancillary {
+    int segment_bytes = 0;  // 0: one datagram
+    std::uint8_t traffic_class = 0;
+};
+
+Ancillary read_ancillary(msghdr& header) noexcept {
+    Ancillary found;
+    for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
+        if (each->cmsg_level == IPPROTO_UDP && each->cmsg_type == kUdpGro) {
+            std::memcpy(&found.segment_bytes, CMSG_DATA(each), sizeof(found.segment_bytes));
+        } else if ((each->cmsg_level == IPPROTO_IP && each->cmsg_type == IP_TOS) ||
+                   (each->cmsg_level == IPPROTO_IPV6 && each->cmsg_type == IPV6_TCLASS)) {
+            found.traffic_class = *CMSG_DATA(each);
+        }
+    }
+    return found;
+}
+
+}  // namespace
+
+std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
+    if (arrival_.block == nullptr) {
+        arm_receive();
+        exchange(receive_block_ != nullptr ? &receive_ : nullptr);
+        take_arrival(now);
+    } else if (sends_ != 0) {
+        exchange(nullptr);
+    }
+    std::size_t accepted = 0;
+    while (accepted < out.size() && arrival_.block != nullptr) {
+        accepted += next_segment(out[accepted], now) ? 1U : 0U;
+    }
+    if (accepted != 0) {
+        counters_.count(UringCounter::Received, accepted);
+    }
+    return accepted;
+}
+
+void UringPort::arm_receive() noexcept {
+    if (receive_block_ == nullptr) {
+        if (free_batches_.empty()) {
+            counters_.count(UringCounter::NoBuffer);
+            return;
+        }
+        receive_block_ = free_batches_.back();
+        free_batches_.pop_back();
+    }
+    receive_piece_ = {receive_block_->data, kBatchPayloadBytes};
+    receive_.header.msg_name = &receive_from_;
+    receive_.header.msg_namelen = sizeof(receive_from_);
+    receive_.header.msg_iov = &receive_piece_;
+    receive_.header.msg_iovlen = 1;
+    receive_.header.msg_control = receive_control_.data();
+    receive_.header.msg_controllen = receive_control_.size();
+    receive_.header.msg_flags = 0;
+    receive_.result = -EAGAIN;
+}
+
+// What the last exchange brought, if anything, becomes the arrival to hand out.
+void UringPort::take_arrival(Instant) noexcept {
+    if (receive_block_ == nullptr || receive_.result < 0) {
+        if (receive_block_ != nullptr && receive_.result != -EAGAIN && receive_.result != -EINTR) {
+            counters_.count(UringCounter::ReceiveFailed);
+        }
+        return;
+    }
+    if ((receive_.header.msg_flags & MSG_TRUNC) != 0) {
+        counters_.count(UringCounter::TooLong);
+    }
+    const Ancillary with = read_ancillary(receive_.header);
+    PathKey key;
+    key.local = config_.local;
+    key.remote = from_sockaddr(receive_from_, key.udp_source_port);
+    Path* path = key.remote.is_v4() == key.local.is_v4() ? paths_.intern(key) : nullptr;
+    if (path == nullptr) {
+        counters_.count(UringCounter::NoPath);
+        return;
+    }
+    if (!path->resolved()) {
+        path->resolve({}, {});
+    }
+    const auto bytes = static_cast<std::uint32_t>(receive_.result);
+    const auto whole = static_cast<std::uint16_t>(std::min<std::uint32_t>(bytes, 0xffff));
+    arrival_.block = std::exchange(receive_block_, nullptr);
+    arrival_.block->references = 1;
+    arrival_.path = path;
+    arrival_.bytes = bytes;
+    arrival_.at = 0;
+    arrival_.index = 0;
+    arrival_.segment_bytes = with.segment_bytes > 0 ? static_cast<std::uint16_t>(with.segment_bytes) : whole;
+    arrival_.ecn = with.traffic_class & 3U;
+    counters_.count(UringCounter::ReceivedBatches);
+    if (bytes == 0) {
+        counters_.count(UringCounter::TooShort);
+        end_arrival();
+    }
+}
+
+// False: the segment is no datagram; either way the arrival moves on.
+bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
+    const std::uint32_t len = std::min<std::uint32_t>(arrival_.segment_bytes, arrival_.bytes - arrival_.at);
+    const bool last = arrival_.at + len == arrival_.bytes;
+    const bool sound = len >= kLeastDatagram && len <= kMaxUdpPayloadBytes;
+    if (sound) [[likely]] {
+        place(out, static_cast<std::uint16_t>(len), last);
+        out.path = arrival_.path;
+        out.ecn = arrival_.ecn;
+        out.ip_id = 0;
+        out.icrc_ok = verify(out, arrival_.index, out.ip_id, now);
+        if (!out.icrc_ok) [[unlikely]] {
+            counters_.count(UringCounter::BadIcrc);
+        }
+        if (capture_ != nullptr) [[unlikely]] {
+            const std::span<const std::uint8_t> whole(out.data, out.len);
+            capture_->record(Direction::Receive, *out.path, {&whole, 1}, out.ip_id, out.ecn);
+        }
+    } else {
+        counters_.count(len < kLeastDatagram ? UringCounter::TooShort : UringCounter::TooLong);
+    }
+    arrival_.at += len;
+    ++arrival_.index;
+    if (last) {
+        end_arrival();
+    }
+    return sound;
+}
+
+// Where it lies, or copied out of its 64 KB, which whoever keeps it would keep: short ones that came alone, and all
+// when half of the batches are kept already.
+void UringPort::place(PacketRef& out, std::uint16_t len, bool last) noexcept {
+    Block* block = arrival_.block;
+    std::uint8_t* data = block->data + arrival_.at;
+    std::size_t room = len;  // the next segment lies right behind
+    if (last) {
+        room = std::min<std::size_t>(kBatchPayloadBytes - arrival_.at, kMaxUdpPayloadBytes);
+    }
+    const bool alone = len == arrival_.bytes && len <= kShortBytes;
+    if ((alone || free_batches_.size() < config_.batches / 2U) && !free_buffers_.empty()) {
+        block = free_buffers_.back();
+        free_buffers_.pop_back();
+        std::memcpy(block->data, data, len);
+        data = block->data;
+        room = kMaxUdpPayloadBytes;
+    }
+    ++block->references;
+    out.data = data;
+    out.cookie = block;
+    out.len = len;
+    out.room = static_cast<std::uint16_t>(room);
+}
+
+// The ICRC for the IPv4 ID that the sender's kernel gave: 0, or the segment's place in its batch, or a counter.
+bool UringPort::verify(const PacketRef& packet, std::uint16_t index, std::uint16_t& ip_id, Instant now) noexcept {
+    std::uint32_t carried = 0;
+    std::memcpy(&carried, packet.data + packet.len - kIcrcBytes, sizeof(carried));
+    const std::uint32_t difference = packet.path->icrc(Direction::Receive, packet.data, packet.len) ^ carried;
+    if (difference == 0) {
+        return true;
+    }
+    if (!packet.path->is_v4()) {
+        return false;
+    }
+    if (index != 0 && difference == deltas_.delta(packet.len, index)) [[likely]] {
+        ip_id = index;
+        return true;
+    }
+    const auto id = deltas_.solve(packet.len, difference);
+    if (!id.has_value()) {
+        return false;
+    }
+    PeerIds& peer = peers_[(reinterpret_cast<std::uintptr_t>(packet.path) / sizeof(Path)) % kPeers];
+    if (peer.path != packet.path) {
+        peer = {packet.path, {}};
+    }
+    if (!peer.history.judge(*id, now)) {
+        return false;
+    }
+    ip_id = *id;
+    counters_.count(UringCounter::SolvedIds);
+    return true;
+}
+
+void UringPort::end_arrival() noexcept {
+    drop_reference(*std::exchange(arrival_.block, nullptr));
+}
+
+void UringPort::drop_reference(Block& block) noexcept {
+    CAIRN_ASSERT(block.references > 0);
+    if (--block.references == 0) {
+        (block.batch ? free_batches_ : free_buffers_).push_back(&block);  // reserved for all: never grows
+    }
+}
+
+void UringPort::release_burst(std::span<PacketRef> packets) noexcept {
+    for (const PacketRef& packet : packets) {
+        if (packet.cookie != nullptr) {
+            drop_reference(*static_cast<Block*>(packet.cookie));
+        }
+    }
+}
+
+}  // namespace cairn::port

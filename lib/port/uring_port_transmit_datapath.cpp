@@ -1,0 +1,247 @@
+// UringPort: what is sent, grouped into batches that leave in one go.
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "lib/base/assert.hpp"
+#include "lib/port/uring_port.hpp"
+#include "lib/wire/icrc.hpp"
+
+namespace cairn::port {
+
+namespace {
+
+constexpr int kUdpSegment = 103;               // linux/udp.h
+constexpr std::uint32_t kSegmentsMax = 128;    // what one send takes
+constexpr std::uint32_t kGsoBytesV4 = 65'493;  // above it the kernel cuts in software, silently
+constexpr std::uint32_t kGsoBytesV6 = 65'473;
+
+template <class T>
+void add_control(msghdr& header, int level, int type, T value) noexcept {
+    auto* const entry =
+        reinterpret_cast<cmsghdr*>(static_cast<std::uint8_t*>(header.msg_control) + header.msg_controllen);
+    entry->cmsg_level = level;
+    entry->cmsg_type = type;
+    entry->cmsg_len = CMSG_LEN(sizeof(value));
+    std::memcpy(CMSG_DATA(entry), &value, sizeof(value));
+    header.msg_controllen += CMSG_SPACE(sizeof(value));
+}
+
+std::size_t length_of(const TxPacket& packet) noexcept {
+    return packet.packet.len + packet.tail.size();
+}
+
+}  // namespace
+
+std::size_t UringPort::allocate_burst(std::span<PacketRef> out) noexcept {
+    std::size_t count = 0;
+    while (count < out.size() && !free_buffers_.empty()) {
+        Block* const block = free_buffers_.back();
+        free_buffers_.pop_back();
+        block->references = 1;
+        out[count] = {};
+        out[count].data = block->data;
+        out[count].cookie = block;
+        out[count].room = kMaxUdpPayloadBytes;
+        ++count;
+    }
+    if (count < out.size()) [[unlikely]] {
+        counters_.count(UringCounter::NoBuffer);
+    }
+    return count;
+}
+
+// They leave with the next exchange: the one call of the next receive_burst(), or of wait().
+std::size_t UringPort::transmit_burst(std::span<TxPacket> packets, Instant) noexcept {
+    if (backlog_) {
+        return 0;
+    }
+    const auto room = [this] { return std::min({kSends - sends_, kPackets - packets_, (kPieces - pieces_) / 3}); };
+    if (room() < packets.size()) {
+        exchange(nullptr);
+    }
+    const std::size_t count = backlog_ ? 0 : std::min(packets.size(), room());
+    for (std::size_t first = 0; first < count; ++first) {
+        if (packets[first].packet.cookie != nullptr) {
+            append_batch(packets.first(count), first);
+        }
+    }
+    return count;
+}
+
+// The first one and all behind it that go the same way, as far as one send takes them in order.
+void UringPort::append_batch(std::span<TxPacket> packets, std::size_t first) noexcept {
+    SendBatch& batch = batches_[sends_];
+    batch.path = packets[first].packet.path;
+    batch.path->pin();
+    batch.first_packet = static_cast<std::uint32_t>(packets_);
+    batch.first_piece = static_cast<std::uint32_t>(pieces_);
+    batch.packets = batch.pieces = batch.bytes = 0;
+    batch.segment_bytes = static_cast<std::uint16_t>(length_of(packets[first]));
+    for (TxPacket& packet : packets.subspan(first)) {
+        if (packet.packet.cookie == nullptr || packet.packet.path != batch.path) {
+            continue;
+        }
+        if (!fits(batch, packet)) {
+            break;
+        }
+        append_packet(batch, packet);
+        packet.packet.cookie = nullptr;
+        if (length_of(packet) < batch.segment_bytes) {
+            break;  // only the last may be shorter
+        }
+    }
+    address(batch, messages_[sends_]);
+    ++sends_;
+}
+
+bool UringPort::fits(const SendBatch& batch, const TxPacket& packet) const noexcept {
+    const std::size_t len = length_of(packet);
+    const std::uint32_t most = batch.path->is_v4() ? kGsoBytesV4 : kGsoBytesV6;
+    return batch.packets == 0 ||
+           (gso_ && batch.packets < kSegmentsMax && len <= batch.segment_bytes && batch.bytes + len <= most);
+}
+
+// Segment i gets IPv4 ID i where the kernel or the NIC cuts the batch; the ICRC says so from the start.
+void UringPort::append_packet(SendBatch& batch, const TxPacket& packet) noexcept {
+    const PacketRef& head = packet.packet;
+    const auto len = static_cast<std::uint16_t>(length_of(packet));
+    const std::size_t header_bytes = std::size_t{head.len} - kIcrcBytes;
+    std::uint32_t icrc = head.path->icrc_of_headers(Direction::Transmit, head.data, header_bytes, len);
+    if (!packet.tail.empty()) {
+        icrc = wire::crc32(icrc, packet.tail.data(), packet.tail.size());
+    }
+    const auto ip_id = static_cast<std::uint16_t>(head.path->is_v4() ? batch.packets : 0);
+    icrc ^= ip_id != 0 ? deltas_.delta(len, ip_id) : 0;
+    std::memcpy(head.data + header_bytes, &icrc, sizeof(icrc));
+    if (packet.tail.empty()) {
+        append_piece(batch, head.data, head.len);
+    } else {
+        append_piece(batch, head.data, header_bytes);
+        append_piece(batch, packet.tail.data(), packet.tail.size());
+        append_piece(batch, head.data + header_bytes, kIcrcBytes);
+    }
+    if (capture_ != nullptr) [[unlikely]] {
+        const std::array<std::span<const std::uint8_t>, 3> pieces{
+            {{head.data, header_bytes}, packet.tail, {head.data + header_bytes, kIcrcBytes}}};
+        capture_->record(Direction::Transmit, *head.path, pieces, ip_id, 0);
+    }
+    sending_[packets_++] = packet;
+    ++batch.packets;
+    batch.bytes += len;
+}
+
+// Answers often lie where their requests did, one behind the other.
+void UringPort::append_piece(SendBatch& batch, const std::uint8_t* data, std::size_t bytes) noexcept {
+    auto* const at = const_cast<std::uint8_t*>(data);
+    if (batch.pieces != 0) {
+        iovec& last = send_pieces_[pieces_ - 1];
+        if (static_cast<std::uint8_t*>(last.iov_base) + last.iov_len == at) {
+            last.iov_len += bytes;
+            return;
+        }
+    }
+    send_pieces_[pieces_++] = {at, bytes};
+    ++batch.pieces;
+}
+
+void UringPort::address(SendBatch& batch, SocketMessage& message) noexcept {
+    const PathKey& key = batch.path->key();
+    msghdr& header = message.header;
+    header.msg_namelen = to_sockaddr(key.remote, config_.udp_port, batch.to);
+    header.msg_name = &batch.to;
+    header.msg_iov = &send_pieces_[batch.first_piece];
+    header.msg_iovlen = batch.pieces;
+    header.msg_flags = 0;
+    header.msg_control = batch.control.data();
+    header.msg_controllen = 0;
+    if (batch.packets > 1) {
+        add_control(header, IPPROTO_UDP, kUdpSegment, batch.segment_bytes);
+    }
+    if (key.traffic_class != 0) {
+        add_control(header, key.local.is_v4() ? IPPROTO_IP : IPPROTO_IPV6, key.local.is_v4() ? IP_TOS : IPV6_TCLASS,
+                    int{key.traffic_class});
+    }
+    if (header.msg_controllen == 0) {
+        header.msg_control = nullptr;
+    }
+}
+
+void UringPort::exchange(SocketMessage* receive) noexcept {
+    if (sends_ != 0 || receive != nullptr) {
+        io_->exchange(std::span(messages_).first(sends_), receive);
+        finish_sends();
+    }
+}
+
+// What did not fit into the socket's buffer stays, in order, for the next exchange.
+void UringPort::finish_sends() noexcept {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < sends_; ++i) {
+        if (!finish(i)) {
+            if (kept != i) {
+                batches_[kept] = batches_[i];
+            }
+            address(batches_[kept], messages_[kept]);
+            ++kept;
+        }
+    }
+    backlog_ = kept != 0;
+    sends_ = kept;
+    if (kept == 0) {
+        packets_ = pieces_ = 0;
+    }
+}
+
+// False: to be tried again.
+bool UringPort::finish(std::size_t index) noexcept {
+    SendBatch& batch = batches_[index];
+    const std::int32_t result = messages_[index].result;
+    if (result == -EAGAIN || result == -ENOBUFS || result == -EINTR) {
+        counters_.count(UringCounter::SendWaited);
+        return false;
+    }
+    if (result >= 0) [[likely]] {
+        counters_.count(UringCounter::Transmitted, batch.packets);
+        counters_.count(UringCounter::TransmittedBatches);
+    } else if (batch.packets > 1 && (result == -EINVAL || result == -EIO || result == -EOPNOTSUPP)) {
+        send_singly(batch);
+    } else {
+        counters_.count(UringCounter::SendFailed, batch.packets);
+    }
+    for (std::uint32_t i = 0; i < batch.packets; ++i) {
+        drop_reference(*static_cast<Block*>(sending_[batch.first_packet + i].packet.cookie));
+    }
+    batch.path->unpin();
+    return true;
+}
+
+// The interface takes no batches (no checksum offload): from now on one datagram per send, each with ID 0.
+void UringPort::send_singly(SendBatch& batch) noexcept {
+    gso_ = false;
+    for (std::uint32_t i = 0; i < batch.packets; ++i) {
+        const TxPacket& packet = sending_[batch.first_packet + i];
+        std::uint8_t* const icrc_at = packet.packet.data + packet.packet.len - kIcrcBytes;
+        std::uint32_t icrc = 0;
+        std::memcpy(&icrc, icrc_at, sizeof(icrc));
+        if (batch.path->is_v4()) {
+            icrc ^= deltas_.delta(static_cast<std::uint16_t>(length_of(packet)), static_cast<std::uint16_t>(i));
+            std::memcpy(icrc_at, &icrc, sizeof(icrc));
+        }
+        std::array<iovec, 3> pieces{{{packet.packet.data, std::size_t{packet.packet.len} - kIcrcBytes},
+                                     {const_cast<std::uint8_t*>(packet.tail.data()), packet.tail.size()},
+                                     {icrc_at, kIcrcBytes}}};
+        SocketMessage message;
+        message.header.msg_name = &batch.to;
+        message.header.msg_namelen = to_sockaddr(batch.path->key().remote, config_.udp_port, batch.to);
+        message.header.msg_iov = pieces.data();
+        message.header.msg_iovlen = pieces.size();
+        io_->exchange({&message, 1}, nullptr);
+        counters_.count(message.result >= 0 ? UringCounter::SentSingly : UringCounter::SendFailed);
+    }
+}
+
+}  // namespace cairn::port

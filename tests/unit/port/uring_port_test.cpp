@@ -1,0 +1,316 @@
+// UringPort over loopback: two ports in one process, in every mode and family, against each other and against a
+// bare socket that plays a foreign peer.
+#include "lib/port/uring_port.hpp"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "lib/port/datagram.hpp"
+#include "tests/support/pcap_reader.hpp"
+
+namespace cairn::port {
+namespace {
+
+struct Setup {
+    SocketMode mode;
+    const char* here;
+    const char* there;
+};
+
+std::string name_of(const testing::TestParamInfo<Setup>& info) {
+    static constexpr std::array<const char*, 3> kModes{"Defer", "Sqpoll", "Plain"};
+    return std::string(kModes[static_cast<std::size_t>(info.param.mode)]) +
+           (std::string_view(info.param.here).find(':') == std::string_view::npos ? "V4" : "V6");
+}
+
+// Only one IPv6 address is on a loopback: there the ports differ instead.
+constexpr std::uint16_t kPort = 14'791;
+
+class UringPortTest : public testing::TestWithParam<Setup> {
+protected:
+    static std::unique_ptr<UringPort> open(const char* address, SocketMode mode, const std::string& pcap = {}) {
+        UringPortConfig config;
+        config.local = net::IpAddress::parse(address).value();
+        config.udp_port = kPort;
+        config.mode = mode;
+        config.pcap = pcap;
+        auto opened = UringPort::open(config);
+        EXPECT_TRUE(opened.ok()) << (opened.ok() ? "" : opened.error().text());
+        return std::move(opened).value();
+    }
+    void SetUp() override {
+        here = open(GetParam().here, GetParam().mode);
+        there =
+            std::string_view(GetParam().here) == GetParam().there ? nullptr : open(GetParam().there, GetParam().mode);
+        path = here->open_path({here->local_address(), peer().local_address(), 0, 0}, now);
+    }
+    // With one address only, a port talks to itself.
+    UringPort& peer() { return there != nullptr ? *there : *here; }
+
+    static std::uint8_t content(std::size_t packet, std::size_t at) {
+        return static_cast<std::uint8_t>(packet * 37 + at * 11 + 1);
+    }
+    // Datagrams of these lengths; their tails, if wanted, lie in `tails` behind 36 bytes of headers.
+    void send(const std::vector<std::size_t>& lengths, std::vector<std::vector<std::uint8_t>>* tails = nullptr) {
+        std::vector<PacketRef> buffers(lengths.size());
+        ASSERT_EQ(here->allocate_burst(buffers), lengths.size());
+        std::vector<TxPacket> packets(lengths.size());
+        for (std::size_t i = 0; i < lengths.size(); ++i) {
+            const std::size_t payload = lengths[i] - kIcrcBytes;
+            const std::size_t in_buffer = tails != nullptr ? std::min<std::size_t>(payload, 36) : payload;
+            for (std::size_t at = 0; at < in_buffer; ++at) {
+                buffers[i].data[at] = content(i, at);
+            }
+            packets[i].packet = buffers[i];
+            packets[i].packet.path = path;
+            packets[i].packet.len = static_cast<std::uint16_t>(in_buffer + kIcrcBytes);
+            if (tails != nullptr) {
+                std::vector<std::uint8_t>& tail = tails->emplace_back(payload - in_buffer);
+                for (std::size_t at = 0; at < tail.size(); ++at) {
+                    tail[at] = content(i, in_buffer + at);
+                }
+                packets[i].tail = tail;
+            }
+        }
+        for (std::size_t sent = 0; sent < packets.size();) {
+            const std::size_t took = here->transmit_burst(std::span(packets).subspan(sent), now);
+            ASSERT_GT(took, 0U);
+            sent += took;
+        }
+        here->wait({});
+    }
+    std::vector<PacketRef> receive(std::size_t wanted) {
+        std::vector<PacketRef> got;
+        std::array<PacketRef, 64> burst;
+        for (int tries = 0; tries < 2000 && got.size() < wanted; ++tries) {
+            const std::size_t count = peer().receive_burst(burst, now);
+            got.insert(got.end(), burst.begin(), burst.begin() + static_cast<std::ptrdiff_t>(count));
+        }
+        return got;
+    }
+    void expect_whole(std::vector<PacketRef>& got, const std::vector<std::size_t>& lengths) {
+        ASSERT_EQ(got.size(), lengths.size());
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            EXPECT_EQ(got[i].len, lengths[i]);
+            EXPECT_TRUE(got[i].icrc_ok) << i;
+            for (std::size_t at = 0; at + kIcrcBytes < lengths[i]; ++at) {
+                ASSERT_EQ(got[i].data[at], content(i, at)) << i << " at " << at;
+            }
+        }
+        peer().release_burst(got);
+        EXPECT_EQ(peer().buffers_in_use(), 0U);
+        EXPECT_EQ(here->buffers_in_use(), 0U);
+    }
+
+    std::unique_ptr<UringPort> here;
+    std::unique_ptr<UringPort> there;
+    Path* path = nullptr;
+    Instant now{};
+};
+
+TEST_P(UringPortTest, OneDatagramArrivesWhole) {
+    send({68});
+    auto got = receive(1);
+    expect_whole(got, {68});
+}
+
+TEST_P(UringPortTest, ABatchOfEqualDatagramsIsOneSendAndOneReceive) {
+    const std::vector<std::size_t> lengths(60, 68);
+    send(lengths);
+    EXPECT_EQ(here->counters().of(UringCounter::TransmittedBatches), 1U);
+    auto got = receive(60);
+    expect_whole(got, lengths);
+    EXPECT_EQ(peer().counters().of(UringCounter::ReceivedBatches), 1U);
+    EXPECT_EQ(peer().counters().of(UringCounter::SolvedIds), 0U);
+}
+
+TEST_P(UringPortTest, MixedLengthsArriveInOrder) {
+    std::vector<std::size_t> lengths;
+    for (std::size_t i = 0; i < 300; ++i) {
+        lengths.push_back(16 + (i * i * 4) % 1'000 / 4 * 4);
+    }
+    send(lengths);
+    auto got = receive(lengths.size());
+    expect_whole(got, lengths);
+}
+
+TEST_P(UringPortTest, LargeDatagramsFillSeveralSends) {
+    const std::vector<std::size_t> lengths(100, 4160);
+    send(lengths);
+    EXPECT_GE(here->counters().of(UringCounter::TransmittedBatches), 7U);
+    auto got = receive(lengths.size());
+    expect_whole(got, lengths);
+}
+
+TEST_P(UringPortTest, TailsAreSentFromWhereTheyLie) {
+    std::vector<std::vector<std::uint8_t>> tails;
+    const std::vector<std::size_t> lengths{1'064, 1'064, 1'064, 540, 4'160};
+    tails.reserve(lengths.size());
+    send(lengths, &tails);
+    here->settle_tails();
+    for (auto& tail : tails) {
+        std::fill(tail.begin(), tail.end(), std::uint8_t{0xdd});
+    }
+    auto got = receive(lengths.size());
+    expect_whole(got, lengths);
+}
+
+TEST_P(UringPortTest, AReceivedSegmentIsAnsweredInItsOwnMemory) {
+    if (there == nullptr) {
+        GTEST_SKIP() << "needs two addresses";
+    }
+    const std::vector<std::size_t> lengths(40, 100);
+    send(lengths);
+    auto got = receive(lengths.size());
+    ASSERT_EQ(got.size(), lengths.size());
+    std::vector<TxPacket> answers(got.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        EXPECT_GE(got[i].room, got[i].len);
+        answers[i].packet = got[i];
+    }
+    EXPECT_EQ(there->transmit_burst(answers, now), answers.size());
+    there->wait({});
+    EXPECT_EQ(there->buffers_in_use(), 0U);
+    std::array<PacketRef, 64> back;
+    std::size_t count = 0;
+    for (int tries = 0; tries < 1000 && count < got.size(); ++tries) {
+        count += here->receive_burst(std::span(back).subspan(count), now);
+    }
+    ASSERT_EQ(count, got.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_TRUE(back[i].icrc_ok);
+        EXPECT_EQ(back[i].data[20], content(i, 20));
+    }
+    here->release_burst(std::span(back).first(count));
+}
+
+TEST_P(UringPortTest, WhatNoDatagramCanBeIsCountedAndDropped) {
+    const int stranger = socket(path->is_v4() ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_storage to{};
+    const socklen_t length = to_sockaddr(peer().local_address(), kPort, to);
+    const std::vector<std::uint8_t> junk(5'000, 0x5a);
+    for (const std::size_t bytes : std::initializer_list<std::size_t>{0, 1, 15, 16, 100, 4'161, 5'000}) {
+        ASSERT_EQ(sendto(stranger, junk.data(), bytes, 0, reinterpret_cast<const sockaddr*>(&to), length),
+                  static_cast<ssize_t>(bytes));
+    }
+    ::close(stranger);
+    std::vector<PacketRef> got = receive(2);
+    ASSERT_EQ(got.size(), 2U);
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_TRUE(receive(1).empty());
+        if (peer().counters().of(UringCounter::TooLong) == 2) {
+            break;
+        }
+    }
+    EXPECT_FALSE(got[0].icrc_ok || got[1].icrc_ok);
+    peer().release_burst(got);
+    EXPECT_EQ(peer().counters().of(UringCounter::TooShort), 3U);
+    EXPECT_EQ(peer().counters().of(UringCounter::TooLong), 2U);
+    EXPECT_EQ(peer().counters().of(UringCounter::BadIcrc), 2U);
+    EXPECT_EQ(peer().buffers_in_use(), 0U);
+}
+
+// A socket whose kernel counts IPv4 IDs, as Soft-RoCE does, from a port of its own.
+TEST_P(UringPortTest, APeerThatCountsItsIdsIsUnderstood) {
+    if (!path->is_v4()) {
+        GTEST_SKIP() << "IPv6 has no ID";
+    }
+    const int foreign = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_storage to{};
+    const socklen_t length = to_sockaddr(peer().local_address(), kPort, to);
+    Path theirs({net::IpAddress::parse("127.0.0.9").value(), peer().local_address(), 0xc123, 0});
+    sockaddr_storage from{};
+    const socklen_t from_length = to_sockaddr(theirs.key().local, 0xc123, from);
+    ASSERT_EQ(bind(foreign, reinterpret_cast<const sockaddr*>(&from), from_length), 0);
+    IpIdDeltas deltas;
+    for (std::uint16_t id = 40'000; id < 40'020; ++id) {
+        std::array<std::uint8_t, 12 + 100> room{};
+        std::uint8_t* const datagram = room.data() + 12;
+        datagram[0] = 0x64;
+        datagram[50] = static_cast<std::uint8_t>(id);
+        // That path writes kPort's source; only its destination port 4791 and ours differ from the wire.
+        const std::uint32_t icrc = theirs.icrc(Direction::Transmit, datagram, 100) ^ deltas.delta(100, id);
+        std::memcpy(datagram + 96, &icrc, 4);
+        ASSERT_EQ(sendto(foreign, datagram, 100, 0, reinterpret_cast<const sockaddr*>(&to), length), 100);
+    }
+    ::close(foreign);
+    std::vector<PacketRef> got = receive(20);
+    ASSERT_EQ(got.size(), 20U);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        EXPECT_TRUE(got[i].icrc_ok);
+        EXPECT_EQ(got[i].ip_id, 40'000 + i);
+        EXPECT_EQ(got[i].path->key().udp_source_port, 0xc123);
+    }
+    peer().release_burst(got);
+    EXPECT_EQ(peer().counters().of(UringCounter::SolvedIds), 20U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, UringPortTest,
+                         testing::Values(Setup{SocketMode::Defer, "127.0.0.1", "127.0.0.2"},
+                                         Setup{SocketMode::Plain, "127.0.0.1", "127.0.0.2"},
+                                         Setup{SocketMode::Sqpoll, "127.0.0.1", "127.0.0.2"},
+                                         Setup{SocketMode::Defer, "::1", "::1"},
+                                         Setup{SocketMode::Plain, "::1", "::1"}),
+                         name_of);
+
+TEST(UringPort, WhatCannotBeBoundIsNamedWithARemedy) {
+    UringPortConfig config;
+    config.local = net::IpAddress::parse("192.0.2.77").value();
+    auto opened = UringPort::open(config);
+    ASSERT_FALSE(opened.ok());
+    EXPECT_NE(opened.error().text().find("192.0.2.77"), std::string::npos);
+    EXPECT_NE(opened.error().remedy.find("address of this machine"), std::string::npos);
+    config.local = net::IpAddress::parse("127.0.0.3").value();
+    config.udp_port = kPort;
+    const auto first = UringPort::open(config);
+    ASSERT_TRUE(first.ok());
+    const auto second = UringPort::open(config);
+    ASSERT_FALSE(second.ok());
+    EXPECT_NE(second.error().remedy.find("another process"), std::string::npos);
+}
+
+TEST(UringPort, ACaptureHoldsFramesThatTheFrameJudgeAccepts) {
+    const std::string file = testing::TempDir() + "cairn_uring_" + std::to_string(::getpid()) + ".pcap";
+    {
+        UringPortConfig config;
+        config.local = net::IpAddress::parse("127.0.0.4").value();
+        config.pcap = file;
+        auto port = UringPort::open(config).value().release();
+        std::unique_ptr<UringPort> owner(port);
+        Path* path = port->open_path({config.local, config.local, 0, 0}, {});
+        std::array<PacketRef, 5> buffers;
+        ASSERT_EQ(port->allocate_burst(buffers), 5U);
+        std::array<TxPacket, 5> packets;
+        for (std::size_t i = 0; i < 5; ++i) {
+            std::memset(buffers[i].data, 0x64, 96);
+            packets[i].packet = buffers[i];
+            packets[i].packet.path = path;
+            packets[i].packet.len = 100;
+        }
+        ASSERT_EQ(port->transmit_burst(packets, {}), 5U);
+        std::array<PacketRef, 8> got;
+        std::size_t count = 0;
+        for (int tries = 0; tries < 1000 && count < 5; ++tries) {
+            count += port->receive_burst(std::span(got).subspan(count), {});
+        }
+        ASSERT_EQ(count, 5U);
+        port->release_burst(std::span(got).first(count));
+    }
+    const std::vector<test::Frame> frames = test::read_pcap(file);
+    ::unlink(file.c_str());
+    ASSERT_EQ(frames.size(), 10U) << "sent and received";
+    for (const test::Frame& frame : frames) {
+        const ParsedFrame parsed = parse_frame(frame);
+        ASSERT_TRUE(parsed.ok());
+        EXPECT_EQ(icrc_of_frame(parsed.value()), carried_icrc(parsed.value()));
+    }
+}
+
+}  // namespace
+}  // namespace cairn::port
