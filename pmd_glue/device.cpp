@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <net/if.h>
-#include <rte_alarm.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_ethdev.h>
@@ -13,8 +12,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <semaphore>
 
+#include "pmd_glue/control_thread.hpp"
 #include "pmd_glue/exchange.hpp"
 #include "pmd_glue/flow_rules.hpp"
 
@@ -89,27 +88,6 @@ Result<DeviceFacts> facts_of(std::uint16_t port_id) {
 void close_port(std::uint16_t port_id) {
     rte_eth_dev_stop(port_id);
     rte_eth_dev_close(port_id);
-}
-
-// net_memif tears down on DPDK's control thread when its peer goes, without a lock against a close on another
-// (DPDK 22.11): closing there too puts the two in an order.
-void on_control_thread(void (*function)(std::uint16_t), std::uint16_t port_id) {
-    struct Errand {
-        void (*function)(std::uint16_t);
-        std::uint16_t port_id;
-        std::binary_semaphore done{0};
-    };
-    Errand errand{function, port_id};
-    const auto run = [](void* argument) {
-        auto& what = *static_cast<Errand*>(argument);
-        what.function(what.port_id);
-        what.done.release();
-    };
-    if (rte_eal_alarm_set(1, run, &errand) == 0) {
-        errand.done.acquire();
-    } else {
-        function(port_id);
-    }
 }
 
 }  // namespace
@@ -237,7 +215,10 @@ void Device::steer() {
 
 Device::~Device() {
     if (started_ && plan_.fence_disconnects) {
-        on_control_thread(close_port, port_id());
+        // net_memif tears down on DPDK's control thread when its peer goes, without a lock against a close on another
+        // (DPDK 22.11): closing there too puts the two in an order.
+        std::uint16_t id = port_id();
+        run_on_control_thread([](void* port) { close_port(*static_cast<std::uint16_t*>(port)); }, &id);
     } else if (started_) {
         close_port(port_id());
     }

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pmd_glue/control_thread.hpp"
 #include "pmd_glue/eal_arguments.hpp"
 
 namespace cairn::pmd {
@@ -121,6 +122,7 @@ Result<Eal> Eal::start(int argc, char** argv) {
 Eal::~Eal() {
     if (consumed_ >= 0) {
         rte_pdump_uninit();
+        settle_control_thread();
         rte_eal_cleanup();
     }
 }

@@ -86,6 +86,44 @@ std::vector<std::string> vdev_arguments(std::span<char* const> arguments) {
     return found;
 }
 
+bool asks_for_socket(std::span<char* const> arguments) {
+    for (std::size_t i = 1; i < arguments.size(); ++i) {
+        const std::string_view argument = arguments[i];
+        if (argument.starts_with("--port=uring") || (argument == "--port" && i + 1 < arguments.size() &&
+                                                     std::string_view(arguments[i + 1]).starts_with("uring"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::vector<std::string> arguments_without_device(std::span<char* const> eal_arguments, std::string_view cpus) {
+    std::vector<std::string> all(eal_arguments.begin(), eal_arguments.end());
+    const auto lacks = [&all](std::initializer_list<std::string_view> names) {
+        return std::none_of(all.begin(), all.end(), [names](const std::string& argument) {
+            return std::any_of(names.begin(), names.end(),
+                               [&argument](std::string_view name) { return argument.starts_with(name); });
+        });
+    };
+    const bool memory = lacks({"--no-huge", "-m", "--socket-mem", "--huge"});
+    if (memory) {
+        all.insert(all.end(), {"--no-huge", "-m", "128"});
+    }
+    if (lacks({"--no-pci", "-a", "--allow", "-b", "--block"})) {
+        all.emplace_back("--no-pci");
+    }
+    if (lacks({"--file-prefix", "--in-memory", "--no-shconf"})) {
+        all.emplace_back("--no-shconf");
+    }
+    if (lacks({"--no-telemetry"})) {
+        all.emplace_back("--no-telemetry");
+    }
+    if (lacks({"-l", "-c", "--lcores"})) {
+        all.push_back(fmt::format("--lcores=0@({})", cpus));
+    }
+    return all;
+}
+
 Error explain_eal_failure(std::string_view output) {
     for (const Cause& cause : kCauses) {
         const std::string_view line = line_with(output, cause.sign);

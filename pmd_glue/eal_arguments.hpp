@@ -22,6 +22,14 @@ namespace cairn::pmd {
 // EAL's arguments before "--": every --vdev's value, in either form.
 [[nodiscard]] std::vector<std::string> vdev_arguments(std::span<char* const> arguments);
 
+// True when the program's own arguments ask for a UDP socket: --port uring...
+[[nodiscard]] bool asks_for_socket(std::span<char* const> arguments);
+
+// The arguments with which EAL starts where there is no device for it: those given, and what is missing among them:
+// ordinary memory, no PCI scan, nothing shared, and one lcore that runs on any of the process's CPUs ("0,1").
+[[nodiscard]] std::vector<std::string> arguments_without_device(std::span<char* const> eal_arguments,
+                                                                std::string_view cpus);
+
 // What EAL wrote on its way to failure, as one line with a remedy.
 [[nodiscard]] Error explain_eal_failure(std::string_view output);
 

@@ -63,6 +63,7 @@ public:
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return config_.local; }
     [[nodiscard]] port::PortLimits limits() const noexcept override;
     [[nodiscard]] std::string describe() const override;
+    [[nodiscard]] std::string counters_text() const override;
 
     // For packet generators: up to `count` frames as `make(index, out)` writes them, whole and unchecked, Ethernet
     // header first; it returns each one's size. How many the device took.

@@ -62,6 +62,16 @@ std::string EthdevPort::describe() const {
                        queue_ == kNoQueue ? "no queue of its own" : fmt::format("queue {}", queue_), config_.burst);
 }
 
+std::string EthdevPort::counters_text() const {
+    std::string text = telemetry::text_of(counters_.snapshot());
+    for (std::size_t reason = 0; reason < port::kFrameVerdictTexts.size(); ++reason) {
+        const std::uint64_t count = verdicts_.of(static_cast<port::FrameVerdict>(reason));
+        const net::DropText& what = port::kFrameVerdictTexts[reason];
+        text += count == 0 ? "" : fmt::format("  {:<24}{:>12}  {}\n", what.counter, count, what.meaning);
+    }
+    return text;
+}
+
 bool EthdevPort::can_send_from(std::span<const std::uint8_t> range) const noexcept {
     // With physical addresses a range may cross pages that do not follow each other.
     return device_.plan().segments && queue_ != kNoQueue && !range.empty() && rte_eal_iova_mode() == RTE_IOVA_VA &&

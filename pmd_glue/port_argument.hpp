@@ -1,17 +1,29 @@
-// The --port argument that every application takes: eth:N, or nothing for the first port.
+// The --port argument that every application takes: eth:N, uring:ADDRESS, or nothing for the first there is.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "lib/net/address.hpp"
 
 namespace cairn::pmd {
 
-// The ethdev port that `text` names. With an empty text the first one, which a line on stderr says.
-// Errors: no such form, no such port, no port at all.
-Result<std::uint16_t> choose_port(std::string_view text);
+struct EthdevChoice {
+    std::uint16_t port_id = 0;
+};
+struct SocketChoice {
+    net::IpAddress local{};
+};
+using PortChoice = std::variant<EthdevChoice, SocketChoice>;
+
+// What `text` names: "eth:0", "uring:192.0.2.1", "uring" for the machine's first address. An empty text is EAL's first
+// ethernet port, or without one "uring"; a line on stderr says which. Errors: no such form, no such port or address.
+Result<PortChoice> choose_port(std::string_view text);
+// The same where only an ethernet port will do, as for raw frames.
+Result<std::uint16_t> choose_ethdev(std::string_view text);
 
 // All of EAL's ethernet ports.
 [[nodiscard]] std::vector<std::uint16_t> all_ports();

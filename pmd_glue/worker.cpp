@@ -29,17 +29,20 @@ void spin() noexcept {
     rte_pause();  // two leave a sibling thread its issue slots and cost no latency that shows
 }
 
-void give_way(AdaptiveSpin::Advice advice) noexcept {
-    constexpr timespec kNap{0, 50'000};
+void give_way(WorkerTask& task, AdaptiveSpin::Advice advice, Instant now) noexcept {
     switch (advice) {
         case AdaptiveSpin::Advice::Spin:
             spin();
             break;
         case AdaptiveSpin::Advice::Yield:
-            sched_yield();
+            if (task.can_wait()) {
+                task.wait(now);
+            } else {
+                sched_yield();
+            }
             break;
         case AdaptiveSpin::Advice::Sleep:
-            nanosleep(&kNap, nullptr);
+            task.wait(now);
             break;
     }
 }
@@ -57,7 +60,7 @@ void run_worker(WorkerTask& task, unsigned worker, const Clock& clock, Polling p
         } else if (polling == Polling::Spin) {
             spin();
         } else {
-            give_way(idleness.on_idle(now));
+            give_way(task, idleness.on_idle(now), now);
         }
     }
 }
@@ -76,6 +79,11 @@ int launch(void* argument) {
 }
 
 }  // namespace
+
+void WorkerTask::wait(Instant) noexcept {
+    constexpr timespec kNap{0, 50'000};
+    nanosleep(&kNap, nullptr);
+}
 
 void stop_on_signals() noexcept {
     struct sigaction action {};

@@ -21,6 +21,10 @@ public:
     virtual ~WorkerTask() = default;
     [[nodiscard]] virtual bool run_turn(Instant now) noexcept = 0;
     [[nodiscard]] virtual bool finished(Instant now) const noexcept = 0;
+    // True when wait() sleeps until something arrives: then there is no need to yield and look again.
+    [[nodiscard]] virtual bool can_wait() const noexcept { return false; }
+    // Called when the worker may sleep: at most until something is due.
+    virtual void wait(Instant now) noexcept;
 };
 
 enum class Polling : std::uint8_t {

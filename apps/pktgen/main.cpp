@@ -80,7 +80,7 @@ void report(const pmd::Generator& generator, bool json) {
 }
 
 Result<int> generate(const Options& options, const pktgen::Stream& stream) {
-    const Result<std::uint16_t> chosen = pmd::choose_port(options.port);
+    const Result<std::uint16_t> chosen = pmd::choose_ethdev(options.port);
     if (!chosen.ok()) {
         return chosen.error();
     }

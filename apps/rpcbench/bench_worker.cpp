@@ -19,33 +19,20 @@ constexpr Duration kLinger = milliseconds(200);  // a caller that also serves st
 constexpr Duration kLingerMost = seconds(5);     // so long at the most
 constexpr std::uint16_t kSessionsMax = 32767;
 
-// Options were checked when they were parsed.
-pmd::EthdevPortConfig port_config(const Options& options, const net::IpAddress& local, std::uint16_t worker) {
-    pmd::EthdevPortConfig config;
-    config.worker = worker;
-    config.local = local;
-    config.burst = static_cast<std::uint16_t>(options.burst);
-    config.prefix_bits = static_cast<std::uint8_t>(options.prefix_bits);
-    if (!options.gateway.empty()) {
-        config.gateway = net::IpAddress::parse(options.gateway).value();
-    }
-    return config;
-}
-
 }  // namespace
 
-BenchWorker::BenchWorker(const Options& options, pmd::Device& device, const net::IpAddress& local, std::uint16_t worker,
+BenchWorker::BenchWorker(const Options& options, std::unique_ptr<port::Port> port, std::uint16_t worker,
                          pmd::HeapBlock memory)
     : options_(options),
       worker_(worker),
       memory_(std::move(memory)),
-      port_(device, port_config(options, local, worker)),
+      port_(std::move(port)),
       pool_(memory_.bytes()),
-      service_(port_),
-      sender_(port_),
+      service_(*port_),
+      sender_(*port_),
       calls_(!options.peer.empty()) {}
 
-Status BenchWorker::prepare(const net::IpAddress* peer, std::uint64_t seed, Instant now) {
+Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, std::uint64_t seed, Instant now) {
     erpc::EndpointConfig config;
     config.qp.qpn = Qpn{options_.qpn + worker_};
     config.qp.qkey = Qkey{options_.qkey};
@@ -73,14 +60,14 @@ Status BenchWorker::prepare(const net::IpAddress* peer, std::uint64_t seed, Inst
         endpoint_->set_handler(kEcho, serve, this);
     }
     endpoint_->set_session_callback(session_changed, this);
-    return peer != nullptr ? connect(*peer, now) : Nothing{};
+    return peer.has_value() ? connect(*peer, now) : Nothing{};
 }
 
 Status BenchWorker::connect(const net::IpAddress& remote, Instant now) {
     const auto source_port = static_cast<std::uint16_t>(kUdpSourcePort + worker_);
     for (std::uint32_t i = 0; i < options_.sessions; ++i) {
         roce::UdAddress peer;
-        peer.path = port_.open_path({port_.local_address(), remote, source_port, 0}, now);
+        peer.path = port_->open_path({port_->local_address(), remote, source_port, 0}, now);
         peer.qpn = Qpn{options_.qpn + (worker_ * options_.sessions + i) % options_.peer_workers};
         peer.qkey = Qkey{options_.qkey};
         const Result<SessionId> session = endpoint_->connect(peer, now);
@@ -94,17 +81,26 @@ Status BenchWorker::connect(const net::IpAddress& remote, Instant now) {
 
 bool BenchWorker::run_turn(Instant now) noexcept {
     now_ = now;
-    const std::size_t received = port_.receive_burst(burst_, now);
+    const std::size_t received = port_->receive_burst(burst_, now);
     if (received != 0) {
         service_.on_packets(std::span(burst_).first(received), now);
     }
     endpoint_->on_timeout(now);
-    port_.on_timeout(now);
+    port_->on_timeout(now);
     sender_.flush(now);
     if (now >= next_look_) {
         keep_time(now);
     }
     return received != 0;
+}
+
+void BenchWorker::wait(Instant now) noexcept {
+    if (can_wait()) {
+        const Instant due = std::min({endpoint_->next_deadline(), port_->next_deadline(), next_look_});
+        port_->wait(sender_.queued() != 0 ? Duration{} : due - now);
+    } else {
+        WorkerTask::wait(now);
+    }
 }
 
 void BenchWorker::keep_time(Instant now) noexcept {

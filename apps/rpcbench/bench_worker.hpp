@@ -4,12 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "apps/rpcbench/options.hpp"
 #include "lib/telemetry/counters.hpp"
 #include "lib/telemetry/histogram.hpp"
-#include "pmd_glue/ethdev_port.hpp"
 #include "pmd_glue/heap_block.hpp"
 #include "pmd_glue/worker.hpp"
 #include "rpc/erpc/endpoint.hpp"
@@ -27,20 +27,21 @@ CAIRN_DECLARE_COUNTERS(BenchCounter, CAIRN_BENCH_COUNTERS);
 
 class BenchWorker final : public pmd::WorkerTask {
 public:
-    BenchWorker(const Options& options, pmd::Device& device, const net::IpAddress& local, std::uint16_t worker,
-                pmd::HeapBlock memory);
+    BenchWorker(const Options& options, std::unique_ptr<port::Port> port, std::uint16_t worker, pmd::HeapBlock memory);
 
     // Makes the endpoint; connects when there is a peer. `seed` is not to be guessed.
-    Status prepare(const net::IpAddress* peer, std::uint64_t seed, Instant now);
+    Status prepare(const std::optional<net::IpAddress>& peer, std::uint64_t seed, Instant now);
     [[nodiscard]] bool run_turn(Instant now) noexcept override;
     [[nodiscard]] bool finished(Instant now) const noexcept override;
+    [[nodiscard]] bool can_wait() const noexcept override { return !port_->limits().poll_only; }
+    void wait(Instant now) noexcept override;
 
     [[nodiscard]] const telemetry::CounterSet<BenchCounter>& progress() const noexcept { return progress_; }
     // Once the worker has stopped:
     [[nodiscard]] double rate_mops() const noexcept;
     [[nodiscard]] const telemetry::Histogram& latency_ns() const noexcept { return latency_ns_; }
     [[nodiscard]] const erpc::Endpoint& endpoint() const noexcept { return *endpoint_; }
-    [[nodiscard]] const pmd::EthdevPort& port() const noexcept { return port_; }
+    [[nodiscard]] const port::Port& port() const noexcept { return *port_; }
     [[nodiscard]] const roce::UdService& service() const noexcept { return service_; }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
     [[nodiscard]] std::uint64_t calls_failed() const noexcept { return calls_failed_; }  // not those it ended itself
@@ -56,7 +57,7 @@ private:
     const Options& options_;
     std::uint16_t worker_;
     pmd::HeapBlock memory_;
-    pmd::EthdevPort port_;
+    std::unique_ptr<port::Port> port_;
     rpc::MsgPool pool_;
     roce::UdService service_;
     roce::Sender sender_;

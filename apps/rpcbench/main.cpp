@@ -2,16 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "apps/common/app.hpp"
+#include "apps/common/carrier.hpp"
 #include "apps/rpcbench/bench_worker.hpp"
 #include "apps/rpcbench/report.hpp"
-#include "pmd_glue/capture.hpp"
-#include "pmd_glue/port_argument.hpp"
+#include "pmd_glue/heap_block.hpp"
 
 namespace {
 
@@ -24,58 +24,91 @@ std::uint64_t unguessable() {
     return (std::uint64_t{entropy()} << 32U) | entropy();
 }
 
-Result<std::unique_ptr<pmd::Device>> open_device(const rpcbench::Options& options, std::uint16_t workers) {
-    const Result<std::uint16_t> port = pmd::choose_port(options.port);
-    if (!port.ok()) {
-        return port.error();
-    }
-    pmd::DeviceConfig config;
-    config.port_id = port.value();
-    config.wish.workers = workers;
-    config.wish.path_mtu_bytes = static_cast<std::uint16_t>(options.path_mtu_bytes);
-    config.wish.data_room_bytes = static_cast<std::uint16_t>(options.data_room_bytes);
-    config.buffers = options.buffers;
-    return pmd::Device::open(config);
+app::CarrierOptions carrier_options(const rpcbench::Options& options) {
+    app::CarrierOptions carrier;
+    carrier.port = options.port;
+    carrier.ip = options.ip;
+    carrier.gateway = options.gateway;
+    carrier.prefix_bits = static_cast<std::uint8_t>(options.prefix_bits);
+    carrier.workers = pmd::worker_count();
+    carrier.path_mtu_bytes = static_cast<std::uint16_t>(options.path_mtu_bytes);
+    carrier.data_room_bytes = static_cast<std::uint16_t>(options.data_room_bytes);
+    carrier.buffers = options.buffers;
+    carrier.burst = static_cast<std::uint16_t>(options.burst);
+    carrier.socket_mode = options.socket_mode;
+    carrier.pcap = options.pcap;
+    carrier.pcap_all = options.pcap_all;
+    return carrier;
 }
 
-Result<int> run_bench(const rpcbench::Options& options, const net::IpAddress& local, const net::IpAddress* peer) {
-    const std::uint16_t workers = pmd::worker_count();
-    auto device = open_device(options, workers);
-    if (!device.ok()) {
-        return device.error();
+// The peer's address, if there is a peer: of the family of our own.
+Result<std::optional<net::IpAddress>> peer_of(const rpcbench::Options& options, const net::IpAddress& local) {
+    if (options.peer.empty()) {
+        return std::optional<net::IpAddress>();
     }
-    fmt::print(stderr, "{}\n", device.value()->describe());
-    const pmd::Clock clock;
-    std::vector<std::unique_ptr<rpcbench::BenchWorker>> benches;
-    std::vector<pmd::WorkerTask*> tasks;
-    for (std::uint16_t i = 0; i < workers; ++i) {
+    const Result<net::IpAddress> peer = net::IpAddress::parse(options.peer);
+    if (!peer.ok()) {
+        return peer.error();
+    }
+    if (peer.value().is_v4() != local.is_v4()) {
+        return Error{fmt::format("our address {} and --peer {} are of two families", local.text(), options.peer),
+                     "give both as IPv4 or both as IPv6"};
+    }
+    return std::optional(peer.value());
+}
+
+using Benches = std::vector<std::unique_ptr<rpcbench::BenchWorker>>;
+
+Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& carrier, const pmd::Clock& clock) {
+    const auto peer = peer_of(options, carrier.local());
+    if (!peer.ok()) {
+        return peer.error();
+    }
+    Benches benches;
+    for (std::uint16_t i = 0; i < pmd::worker_count(); ++i) {
         Result<pmd::HeapBlock> memory = pmd::HeapBlock::allocate(kMemoryBytes, "messages");
         if (!memory.ok()) {
             return memory.error();
         }
+        auto port = carrier.make_port(i);
+        if (!port.ok()) {
+            return port.error();
+        }
         benches.push_back(
-            std::make_unique<rpcbench::BenchWorker>(options, *device.value(), local, i, std::move(memory).value()));
-        fmt::print(stderr, "{}\n", benches.back()->port().describe());
-        const Status prepared = benches.back()->prepare(peer, unguessable(), clock.now());
+            std::make_unique<rpcbench::BenchWorker>(options, std::move(port).value(), i, std::move(memory).value()));
+        const Status prepared = benches.back()->prepare(peer.value(), unguessable(), clock.now());
         if (!prepared.ok()) {
             return prepared.error();
         }
-        tasks.push_back(benches.back().get());
     }
-    std::unique_ptr<pmd::Capture> capture;
-    if (!options.pcap.empty()) {
-        auto started = pmd::Capture::start(*device.value(), options.pcap,
-                                           options.pcap_all ? pmd::Capture::Frames::All : pmd::Capture::Frames::Roce);
-        if (!started.ok()) {
-            return started.error();
-        }
-        capture = std::move(started).value();
+    return benches;
+}
+
+Result<int> run_bench(const rpcbench::Options& options) {
+    auto opened = app::Carrier::open(carrier_options(options));
+    if (!opened.ok()) {
+        return opened.error();
+    }
+    app::Carrier& carrier = opened.value();
+    const pmd::Clock clock;
+    const auto made = make_benches(options, carrier, clock);
+    if (!made.ok()) {
+        return made.error();
+    }
+    const Benches& benches = made.value();
+    std::vector<pmd::WorkerTask*> tasks;
+    for (const auto& bench : benches) {
+        tasks.push_back(bench.get());
+    }
+    const Status captured = carrier.start_capture();
+    if (!captured.ok()) {
+        return captured.error();
     }
     {
         const rpcbench::ProgressPrinter printer(benches);
         pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
     }
-    capture.reset();
+    carrier.stop_capture();
     rpcbench::print_counters(benches);
     if (options.json) {
         rpcbench::print_json(options, benches);
@@ -86,25 +119,7 @@ Result<int> run_bench(const rpcbench::Options& options, const net::IpAddress& lo
 
 Result<int> run(int argc, char** argv, int first) {
     const Result<rpcbench::Options> options = rpcbench::parse_options(argc, argv, first);
-    if (!options.ok()) {
-        return options.error();
-    }
-    const Result<net::IpAddress> local = net::IpAddress::parse(options.value().ip);
-    if (!local.ok()) {
-        return local.error();
-    }
-    if (options.value().peer.empty()) {
-        return run_bench(options.value(), local.value(), nullptr);
-    }
-    const Result<net::IpAddress> peer = net::IpAddress::parse(options.value().peer);
-    if (!peer.ok()) {
-        return peer.error();
-    }
-    if (peer.value().is_v4() != local.value().is_v4()) {
-        return Error{fmt::format("--ip {} and --peer {} are of two families", options.value().ip, options.value().peer),
-                     "give both as IPv4 or both as IPv6"};
-    }
-    return run_bench(options.value(), local.value(), &peer.value());
+    return options.ok() ? run_bench(options.value()) : Result<int>(options.error());
 }
 
 }  // namespace

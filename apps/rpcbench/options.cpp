@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <vector>
 
 #include "lib/net/address.hpp"
@@ -20,7 +21,13 @@ void declare(CLI::App& app, Options& options, std::string& polling) {
         ->check(CLI::Range(0U, 128U));
     app.add_option("--gateway", options.gateway, "router for peers that are not on the link");
     app.add_option("--peer", options.peer, "the server's IP address: be a client");
-    app.add_option("--port", options.port, "port: eth:N; without it the first one");
+    app.add_option("--port", options.port, "port: eth:N or uring:ADDRESS; without it the first there is");
+    app.add_option("--uring", options.socket_mode,
+                   "how a socket is driven: defer, sqpoll (a kernel thread), plain (no ring)")
+        ->transform(
+            CLI::CheckedTransformer(std::map<std::string, port::SocketMode>{{"defer", port::SocketMode::Defer},
+                                                                            {"sqpoll", port::SocketMode::Sqpoll},
+                                                                            {"plain", port::SocketMode::Plain}}));
     app.add_option("--peer-workers", options.peer_workers, "lcores of the server: sessions go to each in turn")
         ->check(CLI::Range(1U, 128U))
         ->capture_default_str();

@@ -5,12 +5,14 @@
 #include <string>
 
 #include "lib/base/result.hpp"
+#include "lib/port/socket_io.hpp"
 
 namespace cairn::rpcbench {
 
 struct Options {
     std::string system = "erpc";
-    std::string port;  // eth:N; empty: the first one
+    std::string port;  // eth:N or uring:ADDRESS; empty: the first there is
+    port::SocketMode socket_mode = port::SocketMode::Defer;
     bool server = false;
     std::string ip = "10.77.0.1";
     std::uint32_t prefix_bits = 0;

@@ -63,12 +63,7 @@ void ProgressPrinter::run() {
 void print_counters(Workers workers) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
         const BenchWorker& worker = *workers[i];
-        fmt::print(stderr, "worker {}:\n{}", i, telemetry::text_of(worker.port().counters().snapshot()));
-        for (std::size_t reason = 0; reason < port::kFrameVerdictTexts.size(); ++reason) {
-            print_line(port::kFrameVerdictTexts[reason].counter,
-                       worker.port().verdicts().of(static_cast<port::FrameVerdict>(reason)),
-                       port::kFrameVerdictTexts[reason].meaning);
-        }
+        fmt::print(stderr, "worker {}:\n{}", i, worker.port().counters_text());
         for (std::size_t reason = 0; reason < roce::kDropReasons; ++reason) {
             print_line(roce::kDropTexts[reason].counter, worker.service().drops().of(static_cast<roce::Drop>(reason)),
                        roce::kDropTexts[reason].meaning);

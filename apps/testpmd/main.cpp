@@ -125,7 +125,7 @@ Result<Devices> open_devices(const Options& options, std::uint16_t workers) {
     if (!options.ports.empty()) {
         ports.clear();
         for (const std::string& text : options.ports) {
-            const Result<std::uint16_t> port = pmd::choose_port(text);
+            const Result<std::uint16_t> port = pmd::choose_ethdev(text);
             if (!port.ok()) {
                 return port.error();
             }

@@ -31,7 +31,7 @@ public:
         }
         return stash_[--stash_count_];
     }
-    // Gives an unneeded buffer back.
+    // Gives an unneeded buffer back: kept for take() when it has the room of a fresh one.
     void give_back(const port::PacketRef& buffer) noexcept;
 
     // Queues the datagram of `len` bytes (BTH ... ICRC, less the tail) that lies at buffer.data; `tail` as in
@@ -74,6 +74,7 @@ private:
     std::size_t queued_ = 0;
     std::size_t stash_count_ = 0;
     std::uint64_t dropped_ = 0;
+    std::uint16_t room_ = 0xffff;  // of a fresh buffer, once one was seen
     std::array<port::PacketRef, kStashBuffers> stash_{};
     std::array<port::TxPacket, kQueuePackets> queue_{};
 };

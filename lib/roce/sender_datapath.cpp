@@ -20,10 +20,19 @@ Sender::~Sender() {
 
 bool Sender::refill() noexcept {
     stash_count_ = port_.allocate_burst(std::span(stash_).first(kStashBuffers / 2));
-    return stash_count_ != 0;
+    if (stash_count_ == 0) {
+        return false;
+    }
+    room_ = stash_[0].room;
+    return true;
 }
 
 void Sender::give_back(const port::PacketRef& buffer) noexcept {
+    if (buffer.room < room_) [[unlikely]] {
+        port::PacketRef small = buffer;
+        port_.release_burst({&small, 1});
+        return;
+    }
     if (stash_count_ == kStashBuffers) {
         port_.release_burst(std::span(stash_).last(kStashBuffers / 2));
         stash_count_ -= kStashBuffers / 2;

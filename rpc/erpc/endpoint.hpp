@@ -103,6 +103,10 @@ private:
     [[nodiscard]] bool injected_loss() noexcept;
     void send_packet(Session& session, const port::PacketRef& buffer, const Header& header,
                      std::span<const std::uint8_t> payload, Instant now) noexcept;
+    // Of a packet with so much payload, in its buffer.
+    [[nodiscard]] static constexpr std::size_t room_for(std::size_t payload_bytes) noexcept {
+        return sizeof(roce::RawUd) + sizeof(RawHeader) + ((payload_bytes + 3U) & ~std::size_t{3}) + port::kIcrcBytes;
+    }
     void settle(std::span<const std::uint8_t> payload) noexcept;
     // client_datapath.cpp
     void on_response(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
@@ -120,7 +124,8 @@ private:
     void unlink(ClientSlot& slot) noexcept;
     // server_datapath.cpp
     void on_request(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
-    void send_response(Session& session, ServerSlot& slot, const port::PacketRef& buffer, Instant now) noexcept;
+    void answer(Session& session, const ServerSlot& slot, port::PacketRef* request, Instant now) noexcept;
+    void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, Instant now) noexcept;
     [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;
     // session_control.cpp
     void on_control(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;

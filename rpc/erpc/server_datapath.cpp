@@ -14,8 +14,7 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
         case RequestVerdict::Resend:
             ++statistics_.responses_resent;
             slot.resent = true;
-            send_response(session, slot, *datagram.packet, now);
-            datagram.packet->cookie = nullptr;
+            answer(session, slot, datagram.packet, now);
             return;
         case RequestVerdict::Busy:
             statistics_.count(Drop::DuplicateBusy);
@@ -94,22 +93,27 @@ bool Endpoint::respond(const RequestHandle& handle, Instant now) noexcept {
     }
     Session& session = sessions_[handle.session.value];
     slot->state = ServerSlotState::Answered;
-    // Inside the handler the answer goes out in the request's own buffer, which is still warm.
-    if (reply_slot_ == slot && reply_buffer_->cookie != nullptr) [[likely]] {
-        send_response(session, *slot, *reply_buffer_, now);
-        reply_buffer_->cookie = nullptr;
-        return true;
+    answer(session, *slot, reply_slot_ == slot ? reply_buffer_ : nullptr, now);
+    return true;
+}
+
+// In the request's own buffer if that is still here and large enough: it is still warm.
+void Endpoint::answer(Session& session, const ServerSlot& slot, port::PacketRef* request, Instant now) noexcept {
+    if (request != nullptr && request->cookie != nullptr && room_for(slot.response.bytes) <= request->room) [[likely]] {
+        send_response(session, slot, *request, now);
+        request->cookie = nullptr;
+        return;
     }
     const port::PacketRef buffer = sender_.take();
     if (buffer.cookie == nullptr) {
         statistics_.count(Drop::NoBuffer);  // the client asks again
-        return true;
+        return;
     }
-    send_response(session, *slot, buffer, now);
-    return true;
+    send_response(session, slot, buffer, now);
 }
 
-void Endpoint::send_response(Session& session, ServerSlot& slot, const port::PacketRef& buffer, Instant now) noexcept {
+void Endpoint::send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer,
+                             Instant now) noexcept {
     Header header;
     header.request_type = slot.request_type;
     header.message_bytes = slot.response.bytes;

@@ -1,0 +1,92 @@
+#include "apps/common/carrier.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "lib/port/uring_port.hpp"
+#include "pmd_glue/ethdev_port.hpp"
+#include "pmd_glue/port_argument.hpp"
+
+namespace cairn::app {
+
+Result<Carrier> Carrier::open(const CarrierOptions& options) {
+    const Result<pmd::PortChoice> choice = pmd::choose_port(options.port);
+    if (!choice.ok()) {
+        return choice.error();
+    }
+    Carrier carrier(options);
+    if (const auto* socket = std::get_if<pmd::SocketChoice>(&choice.value()); socket != nullptr) {
+        if (options.workers > 1) {
+            return Error{fmt::format("a socket port has one worker, and there are {} lcores", options.workers),
+                         "give one lcore: -l 0"};
+        }
+        carrier.local_ = socket->local;
+        return carrier;
+    }
+    const Result<net::IpAddress> local = net::IpAddress::parse(options.ip);
+    if (!local.ok()) {
+        return local.error();
+    }
+    carrier.local_ = local.value();
+    pmd::DeviceConfig config;
+    config.port_id = std::get<pmd::EthdevChoice>(choice.value()).port_id;
+    config.wish.workers = options.workers;
+    config.wish.path_mtu_bytes = options.path_mtu_bytes;
+    config.wish.data_room_bytes = options.data_room_bytes;
+    config.buffers = options.buffers;
+    auto device = pmd::Device::open(config);
+    if (!device.ok()) {
+        return device.error();
+    }
+    carrier.device_ = std::move(device).value();
+    fmt::print(stderr, "{}\n", carrier.device_->describe());
+    return carrier;
+}
+
+Result<std::unique_ptr<port::Port>> Carrier::make_port(std::uint16_t worker) {
+    std::unique_ptr<port::Port> made;
+    if (is_socket()) {
+        port::UringPortConfig config;
+        config.local = local_;
+        config.mode = options_.socket_mode;
+        config.pcap = options_.pcap;
+        auto opened = port::UringPort::open(config);
+        if (!opened.ok()) {
+            return opened.error();
+        }
+        made = std::move(opened).value();
+    } else {
+        pmd::EthdevPortConfig config;
+        config.worker = worker;
+        config.local = local_;
+        config.burst = options_.burst;
+        config.prefix_bits = options_.prefix_bits;
+        if (!options_.gateway.empty()) {
+            const Result<net::IpAddress> gateway = net::IpAddress::parse(options_.gateway);
+            if (!gateway.ok()) {
+                return gateway.error();
+            }
+            config.gateway = gateway.value();
+        }
+        made = std::make_unique<pmd::EthdevPort>(*device_, config);
+    }
+    fmt::print(stderr, "{}\n", made->describe());
+    return made;
+}
+
+Status Carrier::start_capture() {
+    if (options_.pcap.empty() || is_socket()) {
+        return Nothing{};
+    }
+    auto started = pmd::Capture::start(*device_, options_.pcap,
+                                       options_.pcap_all ? pmd::Capture::Frames::All : pmd::Capture::Frames::Roce);
+    if (!started.ok()) {
+        return started.error();
+    }
+    capture_ = std::move(started).value();
+    return Nothing{};
+}
+
+}  // namespace cairn::app

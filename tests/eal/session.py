@@ -1,0 +1,98 @@
+"""What the cases of this folder share: processes that end with their case, their results, expectations."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-telemetry']
+SKIPPED = 77
+
+
+def expect(condition, message):
+    if not condition:
+        print(f'FAILED: {message}')
+        sys.exit(1)
+
+
+class Session:
+    """Processes of one case; all are ended with it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.program = os.path.join(folder, 'cairn-rpcbench')
+        self.work = tempfile.mkdtemp(prefix='cairn-eal-')
+        self.socket = os.path.join(self.work, 'memif.sock')
+        self.running = []
+        self.count = 0
+
+    def close(self):
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def memif(self, role, extra=''):
+        return f'--vdev=net_memif0,role={role},socket={self.socket},socket-abstract=no,rsize=9{extra}'
+
+    def start(self, devices, own, eal=EAL, lcores='0', wrap=(), program=None):
+        self.count += 1
+        prefix = f'--file-prefix=cairn-test-{os.getpid()}-{self.count}'
+        process = subprocess.Popen([*wrap, program or self.program, '-l', lcores, prefix, *eal, *devices, '--', *own],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.running.append(process)
+        return process
+
+    def server(self, *own, extra='', **options):
+        return self.listen(['--server', '--ip', '10.77.0.1', *own], extra, **options)
+
+    def listen(self, own, extra='', **options):
+        """Starts the side that makes the socket; returns when it is there."""
+        if os.path.exists(self.socket):
+            os.remove(self.socket)
+        process = self.start([self.memif('server', extra)], own, **options)
+        for _ in range(200):
+            if os.path.exists(self.socket) or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        if process.poll() is not None:
+            expect(False, f'the server ended: {process.stderr.read()}')
+        return process
+
+    def testpmd(self, mode, *own, **options):
+        return self.listen(['--forward-mode', mode, '--ip', '10.77.0.1', *own],
+                           program=os.path.join(self.folder, 'cairn-testpmd'), **options)
+
+    def pktgen(self, **keys):
+        """Sends a stream over memif and returns what was counted."""
+        script = os.path.join(self.work, 'stream.toml')
+        stream = {'source': '10.77.0.2', 'destination': '10.77.0.1', 'qpn': 0x100, 'qkey': 0x205, 'count': 2000,
+                  'rate_pps': 50000, **keys}
+        with open(script, 'w', encoding='utf-8') as file:
+            file.write('[stream]\n')
+            for key, value in stream.items():
+                file.write(f'{key} = {json.dumps(value)}\n')
+        return result_of(self.start([self.memif('client')], ['--script', script, '--json'],
+                                    program=os.path.join(self.folder, 'cairn-pktgen')))
+
+    def client(self, *own, extra='', **options):
+        return self.start([self.memif('client', extra)],
+                          ['--peer', '10.77.0.1', '--ip', '10.77.0.2', '--json', *own], **options)
+
+
+def result_of(process, timeout=40):
+    out, err = process.communicate(timeout=timeout)
+    expect(process.returncode == 0, f'exit code {process.returncode}: {err}')
+    return json.loads(out.strip().splitlines()[-1])
+
+
+def end(process, timeout=20):
+    """Asks for a clean stop; returns stderr."""
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=timeout)
+    expect(process.returncode == 0, f'exit code {process.returncode} after SIGTERM: {err}')
+    return err
