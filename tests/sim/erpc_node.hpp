@@ -52,7 +52,7 @@ struct ErpcNode {
     std::size_t index = 0;
     bool is_client = false;
     std::unique_ptr<SimPort> port;
-    std::vector<std::uint8_t> memory;
+    std::unique_ptr<std::uint8_t[]> memory;  // of its pool
 
     // Of the process; a restart makes them anew.
     std::optional<rpc::MsgPool> pool;

@@ -47,7 +47,7 @@ ErpcWorld::ErpcWorld(std::uint64_t seed, std::size_t clients, std::size_t server
         node->is_client = i < clients;
         node->port = std::make_unique<SimPort>(network_, i, kBuffers, random_.next());
         node->port->set_faults(mix_.port);
-        node->memory.resize(kPoolBytes);
+        node->memory = std::make_unique_for_overwrite<std::uint8_t[]>(kPoolBytes);
         node->heard.resize(clients + servers + 1);
         node->next_stall = soon(mix_.node.stall_every);
         node->next_restart = soon(mix_.node.restart_every);
@@ -63,7 +63,7 @@ Instant ErpcWorld::soon(Duration every) {
 
 void ErpcWorld::start(ErpcNode& node) {
     node.process = ++processes_;
-    node.pool.emplace(node.memory);
+    node.pool.emplace(std::span(node.memory.get(), kPoolBytes));
     node.service.emplace(*node.port);
     node.sender.emplace(*node.port);
     node.credits = static_cast<std::uint16_t>(random_.between(1, 16));

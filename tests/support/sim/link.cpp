@@ -11,10 +11,32 @@ constexpr std::int64_t kPicosecondsPerNanosecond = 1000;
 constexpr std::uint64_t kBitPicoseconds = 8'000'000'000'000;  // 8 bits in units of 1e-12 s
 
 bool later(const Flight& a, const Flight& b) noexcept {
-    return a.arrival != b.arrival ? a.arrival > b.arrival : a.serial > b.serial;
+    return b.before(a);
 }
 
 }  // namespace
+
+std::string_view text_of(Fate fate) noexcept {
+    switch (fate) {
+        case Fate::Delivered:
+            return "delivered";
+        case Fate::Corrupted:
+            return "corrupted";
+        case Fate::Duplicated:
+            return "duplicated";
+        case Fate::Late:
+            return "late";
+        case Fate::Lost:
+            return "lost";
+        case Fate::LostInBurst:
+            return "lost in a burst";
+        case Fate::Partitioned:
+            return "lost to a partition";
+        case Fate::TailDropped:
+            return "lost to a full queue";
+    }
+    return "";
+}
 
 LinkCounters& LinkCounters::operator+=(const LinkCounters& other) noexcept {
     for (const auto field :
@@ -62,10 +84,11 @@ bool Link::pass_bottleneck(Frame& frame, Instant now, Instant& departure) {
     return true;
 }
 
-bool Link::lose() {
+// Delivered: it is not lost.
+Fate Link::lose() {
     if (partitioned_) {
         ++counters_.partitioned;
-        return true;
+        return Fate::Partitioned;
     }
     if (bad_) {
         bad_ = !random_.chance(faults_.burst_leave_per_million);
@@ -75,39 +98,49 @@ bool Link::lose() {
     }
     if (bad_) {
         ++counters_.burst_lost;
-        return true;
+        return Fate::LostInBurst;
     }
     if (random_.chance(faults_.loss_per_million)) {
         ++counters_.lost;
-        return true;
+        return Fate::Lost;
     }
-    return false;
+    return Fate::Delivered;
 }
 
-void Link::send(Frame frame, Instant now, std::uint64_t& next_serial) {
+void Link::send(Frame frame, Instant now, std::uint64_t& next_serial, const Witness& witness) {
     ++counters_.offered;
     Instant departure;
-    if (!pass_bottleneck(frame, now, departure) || lose()) {
+    const Fate fate = pass_bottleneck(frame, now, departure) ? lose() : Fate::TailDropped;
+    if (fate != Fate::Delivered) {
+        if (witness) {
+            witness(frame, fate, now);
+        }
         return;
     }
     if (random_.chance(faults_.duplicate_per_million)) {
         ++counters_.duplicated;
-        launch(frame, departure, next_serial);
+        launch(frame, Fate::Duplicated, departure, next_serial, witness);
     }
     if (random_.chance(faults_.late_copy_per_million)) {
         ++counters_.late_copies;
-        launch(frame, departure + random_.between(Duration{}, faults_.late_copy_most), next_serial);
+        const Duration late = random_.between(Duration{}, faults_.late_copy_most);
+        launch(frame, Fate::Late, departure + late, next_serial, witness);
     }
-    launch(std::move(frame), departure, next_serial);
+    launch(std::move(frame), Fate::Delivered, departure, next_serial, witness);
 }
 
-void Link::launch(Frame frame, Instant departure, std::uint64_t& next_serial) {
+void Link::launch(Frame frame, Fate fate, Instant departure, std::uint64_t& next_serial, const Witness& witness) {
     if (random_.chance(faults_.corrupt_per_million)) {
         ++counters_.corrupted;
+        fate = Fate::Corrupted;
         frame.flip_bit(random_.next());
     }
     const Duration late = faults_.jitter.ns == 0 ? Duration{} : random_.between(Duration{}, faults_.jitter);
-    flights_.push_back({departure + shape_.delay + late, next_serial++, std::move(frame)});
+    const Instant arrival = departure + shape_.delay + late;
+    if (witness) {
+        witness(frame, fate, arrival);
+    }
+    flights_.push_back({arrival, next_serial++, std::move(frame)});
     std::push_heap(flights_.begin(), flights_.end(), later);
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/time.hpp"
@@ -33,7 +35,24 @@ struct Flight {
     Instant arrival{};
     std::uint64_t serial = 0;
     Frame frame;
+
+    [[nodiscard]] bool before(const Flight& other) const noexcept {
+        return arrival != other.arrival ? arrival < other.arrival : serial < other.serial;
+    }
 };
+
+// What became of a frame, or of one copy of it.
+enum class Fate : std::uint8_t {
+    Delivered,
+    Corrupted,
+    Duplicated,  // this is the second copy
+    Late,        // and this one comes when nobody waits for it
+    Lost,
+    LostInBurst,
+    Partitioned,
+    TailDropped
+};
+[[nodiscard]] std::string_view text_of(Fate fate) noexcept;
 
 class Link {
 public:
@@ -44,8 +63,10 @@ public:
     void set_shape(const LinkShape& shape) noexcept { shape_ = shape; }
     void set_partitioned(bool partitioned) noexcept { partitioned_ = partitioned; }
 
+    using Witness = std::function<void(const Frame& frame, Fate fate, Instant arrival)>;
+
     // The frame passes the bottleneck, then the faults. `next_serial` is the network's: one for all links.
-    void send(Frame frame, Instant now, std::uint64_t& next_serial);
+    void send(Frame frame, Instant now, std::uint64_t& next_serial, const Witness& witness = nullptr);
 
     [[nodiscard]] bool empty() const noexcept { return flights_.empty(); }
     // The first to arrive; there must be one.
@@ -62,8 +83,8 @@ private:
         std::size_t bytes;
     };
     [[nodiscard]] bool pass_bottleneck(Frame& frame, Instant now, Instant& departure);
-    [[nodiscard]] bool lose();
-    void launch(Frame frame, Instant departure, std::uint64_t& next_serial);
+    [[nodiscard]] Fate lose();
+    void launch(Frame frame, Fate fate, Instant departure, std::uint64_t& next_serial, const Witness& witness);
 
     Random random_;
     LinkFaults faults_;

@@ -1,12 +1,14 @@
 #include "tests/support/sim/network.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "lib/base/assert.hpp"
 
 namespace cairn::sim {
 
-Network::Network(std::size_t nodes, std::uint64_t seed, Family family) : nodes_(nodes), family_(family) {
+Network::Network(std::size_t nodes, std::uint64_t seed, Family family)
+    : nodes_(nodes), family_(family), earliest_(nodes, Instant::never()) {
     CAIRN_ASSERT(nodes <= kMaxNodes);
     for (std::size_t i = 0; i < nodes * nodes; ++i) {
         links_.emplace_back(split_mix(seed));
@@ -41,41 +43,60 @@ net::MacAddress Network::mac_of(std::size_t node) noexcept {
 void Network::send(std::size_t from, Frame frame, Instant now) {
     const std::size_t to = node_of(frame.destination());
     capture_.add(frame.bytes, now);
-    link(from, to).send(std::move(frame), now, next_serial_);
+    Link& taken = link(from, to);
+    if (witness_) {
+        taken.send(std::move(frame), now, next_serial_, [&](const Frame& seen, Fate fate, Instant arrival) {
+            witness_({from, to, now, arrival, fate}, seen);
+        });
+    } else {
+        taken.send(std::move(frame), now, next_serial_);
+    }
+    if (!taken.empty()) {
+        earliest_[to] = std::min(earliest_[to], taken.front().arrival);
+    }
 }
 
 std::optional<Frame> Network::receive(std::size_t to, Instant now) {
+    if (earliest_[to] > now) {
+        return std::nullopt;
+    }
     Link* first = nullptr;
     for (std::size_t from = 0; from < nodes_; ++from) {
         Link& each = link(from, to);
-        if (each.empty() || each.front().arrival > now) {
-            continue;
+        if (!each.empty() && (first == nullptr || each.front().before(first->front()))) {
+            first = &each;
         }
-        const bool earlier =
-            first == nullptr || each.front().arrival < first->front().arrival ||
-            (each.front().arrival == first->front().arrival && each.front().serial < first->front().serial);
-        first = earlier ? &each : first;
-    }
-    if (first == nullptr) {
-        return std::nullopt;
     }
     Flight flight = first->pop();
-    for (const std::uint8_t byte : flight.frame.bytes) {
-        trace_hash_ = (trace_hash_ ^ byte) * 0x100000001b3U;
+    earliest_[to] = Instant::never();
+    for (std::size_t from = 0; from < nodes_; ++from) {
+        const Link& each = link(from, to);
+        earliest_[to] = each.empty() ? earliest_[to] : std::min(earliest_[to], each.front().arrival);
     }
-    trace_hash_ ^= static_cast<std::uint64_t>(flight.arrival.ns);
+    hash(flight);
     if (tap_) {
         tap_(to, flight.frame);
     }
     return std::move(flight.frame);
 }
 
-Instant Network::next_arrival() const noexcept {
-    Instant first = Instant::never();
-    for (const Link& each : links_) {
-        first = each.empty() ? first : std::min(first, each.front().arrival);
+// FNV-1a by words instead of bytes: a history is hashed whole.
+void Network::hash(const Flight& flight) noexcept {
+    const auto add = [this](std::uint64_t word) {
+        trace_hash_ = (trace_hash_ ^ word) * 0x100000001b3U;
+        trace_hash_ ^= trace_hash_ >> 32U;
+    };
+    const std::span<const std::uint8_t> bytes = flight.frame.bytes;
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data() + at, std::min(sizeof(word), bytes.size() - at));
+        add(word);
     }
-    return first;
+    add(static_cast<std::uint64_t>(flight.arrival.ns));
+}
+
+Instant Network::next_arrival() const noexcept {
+    return *std::min_element(earliest_.begin(), earliest_.end());
 }
 
 LinkCounters Network::totals() const noexcept {

@@ -19,6 +19,15 @@ class Network {
 public:
     static constexpr std::size_t kMaxNodes = 255;
     using Tap = std::function<void(std::size_t to, const Frame& frame)>;
+    // A frame, or a copy of it, that was sent; or that it was lost.
+    struct Passage {
+        std::size_t from = 0;
+        std::size_t to = 0;
+        Instant sent{};
+        Instant arrival{};  // of a frame that is not lost
+        Fate fate = Fate::Delivered;
+    };
+    using Witness = std::function<void(const Passage& passage, const Frame& frame)>;
 
     Network(std::size_t nodes, std::uint64_t seed, Family family = Family::V4);
 
@@ -32,6 +41,8 @@ public:
     [[nodiscard]] Instant next_arrival() const noexcept;
     // Sees each frame as it is delivered, before its receiver does.
     void set_tap(Tap tap) { tap_ = std::move(tap); }
+    // Is told what becomes of each frame when it is sent, one call for each copy.
+    void set_witness(Witness witness) { witness_ = std::move(witness); }
 
     [[nodiscard]] const Capture& capture() const noexcept { return capture_; }
     // Of all frames delivered, in order: two runs of one seed agree.
@@ -44,10 +55,14 @@ public:
     [[nodiscard]] static net::MacAddress mac_of(std::size_t node) noexcept;
 
 private:
+    void hash(const Flight& flight) noexcept;
+
     std::size_t nodes_;
     Family family_;
     Tap tap_;
+    Witness witness_;
     std::vector<Link> links_;
+    std::vector<Instant> earliest_;  // arrival at each node
     std::uint64_t next_serial_ = 0;
     std::uint64_t trace_hash_ = 0xcbf29ce484222325U;
     Capture capture_;

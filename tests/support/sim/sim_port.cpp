@@ -1,16 +1,17 @@
 #include "tests/support/sim/sim_port.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cairn::sim {
 
 SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed)
-    : network_(network), node_(node), random_(seed) {
-    for (std::size_t i = 0; i < buffers; ++i) {
-        storage_.push_back(std::make_unique<Buffer>(kHeadroom + kRoom, std::uint8_t{0xa5}));
-        free_.push_back(storage_.back().get());
-    }
-}
+    : network_(network),
+      node_(node),
+      random_(seed),
+      // Enough for a path to each node from each of a few UDP ports: a full-sized table costs more than a history.
+      paths_(static_cast<std::uint32_t>(std::max<std::size_t>(16, 4 * network.nodes()))),
+      buffers_(buffers) {}
 
 std::size_t SimPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
     std::size_t count = 0;
@@ -73,18 +74,28 @@ std::size_t SimPort::transmit_burst(std::span<port::TxPacket> packets, Instant n
 
 std::size_t SimPort::allocate_burst(std::span<port::PacketRef> out) noexcept {
     std::size_t count = 0;
-    for (; count < out.size() && !free_.empty(); ++count) {
+    for (; count < out.size() && buffers_in_use() < buffers_; ++count) {
         if (random_.chance(faults_.pool_empty_per_million)) {
             ++starved_;
             break;
         }
+        Buffer* const buffer = take_buffer();
         out[count] = {};
-        out[count].cookie = free_.back();
-        out[count].data = free_.back()->data() + kHeadroom;
+        out[count].cookie = buffer;
+        out[count].data = buffer->data() + kHeadroom;
         out[count].room = kRoom;
-        free_.pop_back();
     }
     return count;
+}
+
+// The one given back last; else a new one.
+SimPort::Buffer* SimPort::take_buffer() {
+    if (free_.empty()) {
+        return storage_.emplace_back(std::make_unique<Buffer>(kHeadroom + kRoom, std::uint8_t{0xa5})).get();
+    }
+    Buffer* const buffer = free_.back();
+    free_.pop_back();
+    return buffer;
 }
 
 void SimPort::release_burst(std::span<port::PacketRef> packets) noexcept {

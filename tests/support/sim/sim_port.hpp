@@ -41,6 +41,7 @@ public:
 
 private:
     using Buffer = std::vector<std::uint8_t>;
+    [[nodiscard]] Buffer* take_buffer();
     void resolve(port::Path& path) noexcept;
     [[nodiscard]] bool take_in(const Frame& frame, port::PacketRef& out) noexcept;
 
@@ -48,9 +49,10 @@ private:
     std::size_t node_;
     Random random_;
     PortFaults faults_;
-    port::PathTable paths_{256};
-    std::vector<std::unique_ptr<Buffer>> storage_;
-    std::vector<Buffer*> free_;
+    port::PathTable paths_;
+    std::size_t buffers_;                           // that it has; most are never asked for
+    std::vector<std::unique_ptr<Buffer>> storage_;  // those that were
+    std::vector<Buffer*> free_;                     // of these
     std::uint64_t bad_icrcs_ = 0;
     std::uint64_t refused_ = 0;
     std::uint64_t starved_ = 0;
