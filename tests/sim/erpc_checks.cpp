@@ -96,7 +96,7 @@ void ErpcWorld::check_progress() {
     const std::uint64_t before = counters_.calls_ok + counters_.too_long;
     const std::size_t first = calls_.size();
     calling_ = in_order_ = true;
-    run_until(now_ + milliseconds(20));
+    run_until(now_ + plan_.calling_again);
     calling_ = false;
     run_until(now_ + milliseconds(50));
     in_order_ = false;

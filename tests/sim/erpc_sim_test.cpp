@@ -19,10 +19,6 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
     return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-ErpcWorld make_world(std::uint64_t seed) {
-    return ErpcWorld(seed, 1 + seed % 3, 1 + seed % 2, seed % 5 < 3 ? Family::V4 : Family::V6);
-}
-
 // How to see it again, and the last frames for Wireshark.
 std::string report(std::uint64_t seed, const ErpcWorld& world) {
     const std::string file = testing::TempDir() + "erpc_sim_" + std::to_string(seed) + ".pcap";
@@ -46,7 +42,7 @@ void on_abort(int) {
 
 // One history; on failure its seed, what was wrong, and the last frames.
 void live_through(std::uint64_t seed) {
-    ErpcWorld world = make_world(seed);
+    ErpcWorld world(seed, WorldPlan::of_seed(seed));
     running = {seed, &world};
     std::signal(SIGABRT, on_abort);
     const std::optional<std::string> broken = world.run();
@@ -80,8 +76,8 @@ TEST(ErpcSwarm, KeepsItsPromisesUnderTheSeedsThatOnceBrokeThem) {
 
 TEST(ErpcSwarm, OneSeedIsOneHistory) {
     for (std::uint64_t seed = 1000; seed < 1005; ++seed) {
-        ErpcWorld first = make_world(seed);
-        ErpcWorld second = make_world(seed);
+        ErpcWorld first(seed, WorldPlan::of_seed(seed));
+        ErpcWorld second(seed, WorldPlan::of_seed(seed));
         EXPECT_EQ(first.run(), second.run());
         EXPECT_EQ(first.network().trace_hash(), second.network().trace_hash()) << seed;
         EXPECT_EQ(first.counters(), second.counters());
@@ -89,8 +85,8 @@ TEST(ErpcSwarm, OneSeedIsOneHistory) {
 }
 
 TEST(ErpcSwarm, AnotherSeedIsAnotherHistory) {
-    ErpcWorld first = make_world(1000);
-    ErpcWorld second = make_world(1030);  // as many nodes, and the same family
+    ErpcWorld first(1000, WorldPlan::of_seed(1000));
+    ErpcWorld second(1030, WorldPlan::of_seed(1030));  // as many nodes, and the same family
     (void)first.run();
     (void)second.run();
     EXPECT_NE(first.network().trace_hash(), second.network().trace_hash());
@@ -100,7 +96,7 @@ TEST(ErpcSwarm, TheFaultsReallyHappen) {
     LinkCounters network;
     WorldCounters world;
     for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-        ErpcWorld each = make_world(seed);
+        ErpcWorld each(seed, WorldPlan::of_seed(seed));
         (void)each.run();
         network += each.network().totals();
         world += each.counters();

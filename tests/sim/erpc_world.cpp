@@ -11,14 +11,13 @@ namespace {
 
 constexpr std::size_t kBuffers = 512;
 constexpr std::size_t kPoolBytes = std::size_t{1} << 20U;
-constexpr Duration kHarmful = milliseconds(120);
 constexpr Duration kHealing = milliseconds(1500);  // several of the longest retransmission timeouts
 
 }  // namespace
 
 WorldCounters& WorldCounters::operator+=(const WorldCounters& other) noexcept {
     for (const auto field :
-         {&WorldCounters::calls_ok, &WorldCounters::deadlines_passed, &WorldCounters::cancelled,
+         {&WorldCounters::calls, &WorldCounters::calls_ok, &WorldCounters::deadlines_passed, &WorldCounters::cancelled,
           &WorldCounters::peers_lost, &WorldCounters::too_long, &WorldCounters::nested, &WorldCounters::restarts,
           &WorldCounters::wrong_peers, &WorldCounters::forged, &WorldCounters::refused, &WorldCounters::starved}) {
         this->*field += other.*field;
@@ -27,12 +26,13 @@ WorldCounters& WorldCounters::operator+=(const WorldCounters& other) noexcept {
 }
 
 // The last place in the network is the stranger's.
-ErpcWorld::ErpcWorld(std::uint64_t seed, std::size_t clients, std::size_t servers, Family family)
-    : random_(seed),
+ErpcWorld::ErpcWorld(std::uint64_t seed, const WorldPlan& plan)
+    : plan_(plan),
+      random_(seed),
       mix_(FaultMix::from_seed(seed)),
-      network_(clients + servers + 1, seed * 3 + 1, family),
-      stranger_(network_, clients + servers, seed * 5 + 1),
-      clients_(clients),
+      network_(plan.clients + plan.servers + 1, seed * 3 + 1, plan.family),
+      stranger_(network_, plan.clients + plan.servers, seed * 5 + 1),
+      clients_(plan.clients),
       peer_timeout_(random_.chance(kMillion / 2) ? milliseconds(30) : milliseconds(200)) {
     network_.set_faults(mix_.link, mix_.shape);
     network_.set_tap([this](std::size_t, const Frame& frame) {
@@ -40,15 +40,15 @@ ErpcWorld::ErpcWorld(std::uint64_t seed, std::size_t clients, std::size_t server
             stranger_.forge_from(frame, now_);
         }
     });
-    for (std::size_t i = 0; i < clients + servers; ++i) {
+    for (std::size_t i = 0; i < plan.clients + plan.servers; ++i) {
         auto node = std::make_unique<ErpcNode>();
         node->world = this;
         node->index = i;
-        node->is_client = i < clients;
+        node->is_client = i < clients_;
         node->port = std::make_unique<SimPort>(network_, i, kBuffers, random_.next());
         node->port->set_faults(mix_.port);
         node->memory = std::make_unique_for_overwrite<std::uint8_t[]>(kPoolBytes);
-        node->heard.resize(clients + servers + 1);
+        node->heard.resize(network_.nodes());
         node->next_stall = soon(mix_.node.stall_every);
         node->next_restart = soon(mix_.node.restart_every);
         node->next_partition = soon(mix_.node.partition_every);
@@ -235,7 +235,7 @@ void ErpcWorld::run_until(Instant end) {
 }
 
 std::optional<std::string> ErpcWorld::run() {
-    run_until(now_ + kHarmful);
+    run_until(now_ + plan_.harmful);
     heal();
     settled_ = now_ + peer_timeout_ * 2 + mix_.link.late_copy_most;
     calling_ = false;
@@ -247,6 +247,7 @@ std::optional<std::string> ErpcWorld::run() {
 
 WorldCounters ErpcWorld::counters() const {
     WorldCounters all = counters_;
+    all.calls = calls_.size();
     all.forged = stranger_.forged();
     for (const auto& node : nodes_) {
         all.wrong_peers += node->wrong_peers;

@@ -7,15 +7,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/sim/erpc_node.hpp"
 #include "tests/sim/stranger.hpp"
+#include "tests/sim/world_plan.hpp"
 
 namespace cairn::sim {
 
 // What happened in a world besides its network's counters.
 struct WorldCounters {
+    std::uint64_t calls = 0;
     std::uint64_t calls_ok = 0;
     std::uint64_t deadlines_passed = 0;
     std::uint64_t cancelled = 0;
@@ -34,12 +37,18 @@ struct WorldCounters {
 
 class ErpcWorld {
 public:
-    ErpcWorld(std::uint64_t seed, std::size_t clients, std::size_t servers, Family family);
+    ErpcWorld(std::uint64_t seed, const WorldPlan& plan);
+    ErpcWorld(const ErpcWorld&) = delete;  // its nodes and its network point to it
+    ErpcWorld& operator=(const ErpcWorld&) = delete;
+
+    // Before run(): who is told the fate of every frame.
+    void set_witness(Network::Witness witness) { network_.set_witness(std::move(witness)); }
 
     // Runs with faults, heals, and requires progress. The first promise that was broken, or nothing.
     [[nodiscard]] std::optional<std::string> run();
 
     [[nodiscard]] const Network& network() const noexcept { return network_; }
+    [[nodiscard]] Instant now() const noexcept { return now_; }
     [[nodiscard]] WorldCounters counters() const;
     [[nodiscard]] std::string text() const;
 
@@ -82,6 +91,7 @@ private:
     void check_progress();
     void check_end();
 
+    WorldPlan plan_;
     Random random_;
     FaultMix mix_;
     Network network_;

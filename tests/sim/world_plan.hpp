@@ -1,0 +1,33 @@
+// How large a simulated world is and how long its phases last: what a seed decides besides its faults.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lib/base/time.hpp"
+#include "tests/support/sim/network.hpp"
+
+namespace cairn::sim {
+
+struct WorldPlan {
+    std::size_t clients = 1;
+    std::size_t servers = 1;
+    Family family = Family::V4;
+    Duration harmful = milliseconds(120);
+    Duration calling_again = milliseconds(20);  // after the healing
+
+    [[nodiscard]] static WorldPlan of_seed(std::uint64_t seed) noexcept {
+        return {.clients = 1 + seed % 3, .servers = 1 + seed % 2, .family = family_of(seed)};
+    }
+    // One client and one server, with whom the same goes wrong for a shorter time.
+    [[nodiscard]] static WorldPlan small_of_seed(std::uint64_t seed) noexcept {
+        return {.family = family_of(seed), .harmful = milliseconds(20), .calling_again = milliseconds(5)};
+    }
+
+private:
+    [[nodiscard]] static Family family_of(std::uint64_t seed) noexcept {
+        return seed % 5 < 3 ? Family::V4 : Family::V6;
+    }
+};
+
+}  // namespace cairn::sim
