@@ -4,8 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <exception>
 #include <span>
 #include <string>
 #include <vector>
@@ -71,20 +69,10 @@ Result<int> run_in_eal(int argc, char** argv, Program program) {
     return pmd::asks_for_socket(arguments) ? run_on_socket(arguments, program) : run_on_devices(argc, argv, program);
 }
 
-int complain(std::string_view name, const char* text) noexcept {
-    std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(name.size()), name.data(), text);
-    return kBadUsage;
-}
-
 }  // namespace
 
 int run(std::string_view name, int argc, char** argv, Program program) noexcept {
-    try {
-        const Result<int> status = run_in_eal(argc, argv, program);
-        return status.ok() ? status.value() : complain(name, status.error().text().c_str());
-    } catch (const std::exception& failure) {  // no memory, as a rule
-        return complain(name, failure.what());
-    }
+    return exit_status(name, [&] { return run_in_eal(argc, argv, program); });
 }
 
 }  // namespace cairn::app

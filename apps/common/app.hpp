@@ -3,12 +3,10 @@
 
 #include <string_view>
 
+#include "apps/common/exit_status.hpp"
 #include "lib/base/result.hpp"
 
 namespace cairn::app {
-
-// Exit status of a program that was asked for something it cannot do.
-constexpr int kBadUsage = 2;
 
 // A program behind its EAL arguments: argv[first] is its own first argument. Returns the exit status.
 using Program = Result<int> (*)(int argc, char** argv, int first);

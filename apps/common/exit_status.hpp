@@ -1,0 +1,28 @@
+// How every program ends when it cannot do what it was asked: one line, and this exit status.
+#pragma once
+
+#include <exception>
+#include <string_view>
+
+#include "lib/base/result.hpp"
+
+namespace cairn::app {
+
+// Exit status of a program that was asked for something it cannot do.
+constexpr int kBadUsage = 2;
+
+// Prints "name: text" on stderr. Returns kBadUsage.
+int complain(std::string_view name, std::string_view text) noexcept;
+
+// The exit status of `program`, which returns a Result<int>; its error is printed as "name: cause; remedy".
+template <class F>
+int exit_status(std::string_view name, F program) noexcept {
+    try {
+        const Result<int> status = program();
+        return status.ok() ? status.value() : complain(name, status.error().text());
+    } catch (const std::exception& failure) {  // no memory, as a rule
+        return complain(name, failure.what());
+    }
+}
+
+}  // namespace cairn::app

@@ -1,0 +1,88 @@
+#include "apps/sim/crash.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+
+#include "apps/sim/report.hpp"
+
+namespace cairn::simulate {
+
+namespace {
+
+constexpr unsigned kReportSeconds = 10;  // the crash may have left the allocator locked
+
+struct Slot {
+    std::atomic<bool> taken{false};
+    std::atomic<std::uint64_t> seed{0};
+    std::atomic<bool> small{false};
+    const sim::ErpcWorld* world = nullptr;  // its thread's alone
+};
+
+std::array<Slot, kMaxUnderWay> slots;
+thread_local Slot* own = nullptr;
+std::atomic_flag reporting = ATOMIC_FLAG_INIT;
+
+void say_seed(const Slot& slot, const char* what) noexcept {
+    std::array<char, 256> line;
+    const std::uint64_t seed = slot.seed.load(std::memory_order_relaxed);
+    char* end = fmt::format_to_n(line.data(), line.size(), "seed {}: {}\n  replay: ", seed, what).out;
+    const auto room = [&] { return static_cast<std::size_t>(line.data() + line.size() - end); };
+    end = fmt::format_to_n(end, room(), kReplay, seed, size_argument(slot.small.load(std::memory_order_relaxed))).out;
+    end = fmt::format_to_n(end, room(), "\n").out;
+    (void)!write(STDERR_FILENO, line.data(), static_cast<std::size_t>(end - line.data()));
+}
+
+void on_crash(int signal) {
+    if (reporting.test_and_set() && own == nullptr) {
+        return;
+    }
+    std::signal(signal, SIG_DFL);  // a crash in here ends it, and so does its end
+    alarm(kReportSeconds);
+    if (own != nullptr) {
+        say_seed(*own, "the program failed in this history");
+        const std::string frames = write_frames(*own->world, frames_file(own->seed.load(std::memory_order_relaxed)));
+        fmt::print(stderr, "  {}\n  {}\n", own->world->text(), frames);
+    } else {
+        for (const Slot& slot : slots) {
+            if (slot.taken.load(std::memory_order_acquire)) {
+                say_seed(slot, "under way when the program failed");
+            }
+        }
+    }
+    std::raise(signal);
+}
+
+}  // namespace
+
+UnderWay::UnderWay(std::uint64_t seed, bool small, const sim::ErpcWorld& world) noexcept {
+    CAIRN_ASSERT(own == nullptr);
+    for (Slot& slot : slots) {
+        if (!slot.taken.exchange(true, std::memory_order_acquire)) {
+            slot.seed.store(seed, std::memory_order_relaxed);
+            slot.small.store(small, std::memory_order_relaxed);
+            slot.world = &world;
+            own = &slot;
+            return;
+        }
+    }
+    CAIRN_ASSERT(false && "more histories under way than there are slots");
+}
+
+UnderWay::~UnderWay() {
+    Slot& slot = *own;
+    own = nullptr;
+    slot.world = nullptr;
+    slot.taken.store(false, std::memory_order_release);
+}
+
+void report_crashes() noexcept {
+    for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+        std::signal(signal, on_crash);
+    }
+}
+
+}  // namespace cairn::simulate

@@ -1,0 +1,31 @@
+// cairn-sim's arguments.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/base/result.hpp"
+#include "tests/sim/world_plan.hpp"
+
+namespace cairn::simulate {
+
+struct Options {
+    std::uint64_t first = 1;
+    std::uint64_t seeds = 1000;
+    double minutes = 0;   // instead of `seeds`; 0: not given
+    bool single = false;  // one history, of seed `first`
+    bool trace = false;
+    std::string pcap;
+    unsigned jobs = 1;
+    bool small = false;
+    bool json = false;
+
+    [[nodiscard]] sim::WorldPlan plan_of(std::uint64_t seed) const noexcept {
+        return small ? sim::WorldPlan::small_of_seed(seed) : sim::WorldPlan::of_seed(seed);
+    }
+};
+
+// --help prints and exits 0; an error names the argument and the remedy.
+Result<Options> parse_options(int argc, char** argv);
+
+}  // namespace cairn::simulate

@@ -1,0 +1,40 @@
+// What cairn-sim says about its histories.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/sim/erpc_world.hpp"
+
+namespace cairn::simulate {
+
+// Sums over histories.
+struct Tally {
+    std::uint64_t histories = 0;
+    std::uint64_t calls = 0;
+    std::uint64_t frames = 0;
+    double virtual_s = 0;
+    double cpu_s = 0;  // of the threads that lived through them
+    std::vector<std::uint64_t> failures;
+
+    void add(const sim::ErpcWorld& world);
+    [[nodiscard]] double histories_per_s_per_core() const noexcept;
+    [[nodiscard]] std::string text() const;
+    [[nodiscard]] std::string json() const;
+};
+
+// The command that shows a history again: its seed, then size_argument().
+constexpr std::string_view kReplay = "cairn-sim --seed {}{} --trace";
+[[nodiscard]] constexpr std::string_view size_argument(bool small) noexcept {
+    return small ? " --small" : "";
+}
+
+// The file for the frames of a failed history, in the working directory.
+[[nodiscard]] std::string frames_file(std::uint64_t seed);
+
+// Writes the last frames. A line that says where they are.
+[[nodiscard]] std::string write_frames(const sim::ErpcWorld& world, const std::string& file_name);
+
+}  // namespace cairn::simulate
