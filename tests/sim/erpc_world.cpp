@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t kBuffers = 512;
 constexpr std::size_t kPoolBytes = std::size_t{1} << 20U;
-constexpr Duration kHealing = milliseconds(1500);  // several of the longest retransmission timeouts
 
 }  // namespace
 
@@ -71,7 +70,7 @@ void ErpcWorld::start(ErpcNode& node) {
     config.qp.qpn = kQpn;
     config.qp.qkey = kQkey;
     config.qp.path_mtu_bytes = 4096;
-    config.sessions_max = 64;
+    config.sessions_max = plan_.sessions_max;
     config.calls_max = 512;
     config.credits = node.credits;
     config.seed = random_.next();
@@ -134,6 +133,9 @@ void ErpcWorld::turn(ErpcNode& node) {
 
 // True: something came.
 bool ErpcWorld::receive(ErpcNode& node) {
+    if (network_.next_arrival(node.index) > now_) {  // as a rule: all nodes have their turn at each event
+        return false;
+    }
     bool any = false;
     std::array<port::PacketRef, 16> burst;
     for (std::size_t got = burst.size(); got == burst.size();) {
@@ -239,7 +241,7 @@ std::optional<std::string> ErpcWorld::run() {
     heal();
     settled_ = now_ + peer_timeout_ * 2 + mix_.link.late_copy_most;
     calling_ = false;
-    run_until(now_ + kHealing);
+    run_until(now_ + plan_.healing);
     check_progress();
     check_end();
     return broken_;

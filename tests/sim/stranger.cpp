@@ -20,8 +20,12 @@ constexpr std::size_t kLastForged = static_cast<std::size_t>(erpc::ControlType::
 
 // One datagram under construction, with the room that lower headers need before it.
 struct Draft {
-    std::array<std::uint8_t, 128 + port::kMaxUdpPayloadBytes> bytes{};
-    std::size_t len = 0;
+    std::array<std::uint8_t, 128 + port::kMaxUdpPayloadBytes> bytes;
+    std::size_t len;
+
+    explicit Draft(std::span<const std::uint8_t> seen) noexcept : len(seen.size()) {
+        std::memcpy(datagram(), seen.data(), len);
+    }
 
     [[nodiscard]] std::uint8_t* datagram() noexcept { return bytes.data() + 128; }
     [[nodiscard]] roce::RawUd& ud() noexcept { return *reinterpret_cast<roce::RawUd*>(datagram()); }
@@ -61,9 +65,7 @@ void forge_reset(Draft& draft, const erpc::Header& request) noexcept {
 }  // namespace
 
 void Stranger::forge_from(const Frame& frame, Instant now) {
-    Draft draft;
-    draft.len = frame.bytes.size() - frame.lower_bytes();
-    std::memcpy(draft.datagram(), frame.bytes.data() + frame.lower_bytes(), draft.len);
+    Draft draft(std::span(frame.bytes).subspan(frame.lower_bytes()));
     if (draft.len < kHeaders + port::kIcrcBytes || !draft.header().well_formed() ||
         frame.source() == network_.address_of(node_)) {
         return;

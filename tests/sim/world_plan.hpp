@@ -13,15 +13,22 @@ struct WorldPlan {
     std::size_t clients = 1;
     std::size_t servers = 1;
     Family family = Family::V4;
+    std::uint16_t sessions_max = 64;  // of each endpoint
     Duration harmful = milliseconds(120);
+    Duration healing = milliseconds(1500);      // several of the longest retransmission timeouts
     Duration calling_again = milliseconds(20);  // after the healing
 
     [[nodiscard]] static WorldPlan of_seed(std::uint64_t seed) noexcept {
         return {.clients = 1 + seed % 3, .servers = 1 + seed % 2, .family = family_of(seed)};
     }
-    // One client and one server, with whom the same goes wrong for a shorter time.
+    // One client and one server, with whom the same goes wrong for a shorter time: too short for timeouts to
+    // grow long, so that the healing is shorter too.
     [[nodiscard]] static WorldPlan small_of_seed(std::uint64_t seed) noexcept {
-        return {.family = family_of(seed), .harmful = milliseconds(20), .calling_again = milliseconds(5)};
+        return {.family = family_of(seed),
+                .sessions_max = 24,
+                .harmful = milliseconds(10),
+                .healing = milliseconds(300),
+                .calling_again = milliseconds(5)};
     }
 
 private:

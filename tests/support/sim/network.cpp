@@ -1,6 +1,7 @@
 #include "tests/support/sim/network.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "lib/base/assert.hpp"
@@ -80,19 +81,26 @@ std::optional<Frame> Network::receive(std::size_t to, Instant now) {
     return std::move(flight.frame);
 }
 
-// FNV-1a by words instead of bytes: a history is hashed whole.
+// FNV-1a by words instead of bytes, in lanes that do not wait for each other: a history is hashed whole.
 void Network::hash(const Flight& flight) noexcept {
-    const auto add = [this](std::uint64_t word) {
-        trace_hash_ = (trace_hash_ ^ word) * 0x100000001b3U;
-        trace_hash_ ^= trace_hash_ >> 32U;
+    using Words = std::array<std::uint64_t, 4>;
+    const auto mixed = [](std::uint64_t hash, std::uint64_t word) {
+        hash = (hash ^ word) * 0x100000001b3U;
+        return hash ^ (hash >> 32U);
     };
     const std::span<const std::uint8_t> bytes = flight.frame.bytes;
-    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, bytes.data() + at, std::min(sizeof(word), bytes.size() - at));
-        add(word);
+    Words lanes{1, 2, 3, 4};
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(Words)) {
+        Words words{};
+        std::memcpy(words.data(), bytes.data() + at, std::min(sizeof(words), bytes.size() - at));
+        for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+            lanes[lane] = mixed(lanes[lane], words[lane]);
+        }
     }
-    add(static_cast<std::uint64_t>(flight.arrival.ns));
+    for (const std::uint64_t lane : lanes) {
+        trace_hash_ = mixed(trace_hash_, lane);
+    }
+    trace_hash_ = mixed(trace_hash_, static_cast<std::uint64_t>(flight.arrival.ns));
 }
 
 Instant Network::next_arrival() const noexcept {

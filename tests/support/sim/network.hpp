@@ -39,6 +39,7 @@ public:
     // The frame that arrives at this node next, if that is not later than `now`: in the order of (time, serial).
     [[nodiscard]] std::optional<Frame> receive(std::size_t to, Instant now);
     [[nodiscard]] Instant next_arrival() const noexcept;
+    [[nodiscard]] Instant next_arrival(std::size_t to) const noexcept { return earliest_[to]; }
     // Sees each frame as it is delivered, before its receiver does.
     void set_tap(Tap tap) { tap_ = std::move(tap); }
     // Is told what becomes of each frame when it is sent, one call for each copy.
