@@ -9,6 +9,7 @@
 #include "apps/sim/options.hpp"
 #include "apps/sim/report.hpp"
 #include "apps/sim/swarm.hpp"
+#include "tests/support/sim/capture.hpp"
 
 namespace {
 
@@ -32,6 +33,9 @@ Result<int> run(int argc, char** argv) {
         return parsed.error();
     }
     const simulate::Options& options = parsed.value();
+    if (!options.pcap.empty() && !sim::Capture().write(options.pcap)) {
+        return Error{fmt::format("--pcap {} cannot be written", options.pcap), "name a file in a folder that is there"};
+    }
     stop_on_signals();
     simulate::report_crashes();
     const simulate::Tally tally = simulate::Swarm(options).run();

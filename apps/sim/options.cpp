@@ -17,12 +17,14 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
     auto* const seeds = app.add_option("--seeds", options.seeds, "histories to live through")
                             ->check(CLI::PositiveNumber)
                             ->capture_default_str();
-    auto* const first =
-        app.add_option("--first", options.first, "seed of the first; the others count up")->capture_default_str();
+    auto* const first = app.add_option("--first", options.first, "seed of the first; the others count up")
+                            ->check(CLI::NonNegativeNumber)
+                            ->capture_default_str();
     auto* const minutes = app.add_option("--minutes", options.minutes, "time to go on for, instead of --seeds")
                               ->check(CLI::PositiveNumber)
                               ->excludes(seeds);
     auto* const one = app.add_option("--seed", seed, "live through this one history")
+                          ->check(CLI::NonNegativeNumber)
                           ->excludes(seeds)
                           ->excludes(first)
                           ->excludes(minutes);

@@ -15,6 +15,7 @@ CODE = ('.cpp', '.hpp')
 TEXT = CODE + ('.build', '.in', '.md', '.py', '.toml', '.txt')
 TOOLS = ('.ci/', 'scripts/')  # programs whose names have no ending
 OWN_HEADER_FIRST = ('lib/', 'rpc/', 'tests/')
+WORLDS = ('tests/sim/', 'tests/support/sim/')  # what apps/sim runs
 LAYERED = ('lib', 'rpc')  # each has the table of its layers in its meson.build
 
 HEADER_LINES, SOURCE_LINES, FUNCTION_LINES, LINE_COLUMNS = 200, 350, 70, 120
@@ -79,8 +80,10 @@ def may_include(path, name, rules):
         return None if name.startswith(('lib/', 'pmd_glue/')) else 'not below pmd_glue'
     if path.startswith('fs/') and name.startswith(('pmd_glue/', 'apps/', 'tests/')):
         return 'not below fs'
+    if path.startswith('apps/sim/') and name.startswith('pmd_glue/'):
+        return 'worlds do not need devices'
     if path.startswith('apps/') and name.startswith('tests/'):
-        return 'programs do not need tests'
+        return None if path.startswith('apps/sim/') and name.startswith(WORLDS) else 'programs do not need tests'
     return None
 
 
