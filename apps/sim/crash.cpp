@@ -24,7 +24,6 @@ struct Slot {
 
 std::array<Slot, kMaxUnderWay> slots;
 thread_local Slot* own = nullptr;
-std::atomic_flag reporting = ATOMIC_FLAG_INIT;
 
 void say_seed(const Slot& slot, const char* what) noexcept {
     std::array<char, 256> line;
@@ -37,15 +36,14 @@ void say_seed(const Slot& slot, const char* what) noexcept {
 }
 
 void on_crash(int signal) {
-    if (reporting.test_and_set() && own == nullptr) {
-        return;
-    }
     std::signal(signal, SIG_DFL);  // a crash in here ends it, and so does its end
     alarm(kReportSeconds);
     if (own != nullptr) {
         say_seed(*own, "the program failed in this history");
-        const std::string frames = write_frames(*own->world, frames_file(own->seed.load(std::memory_order_relaxed)));
-        fmt::print(stderr, "  {}\n  {}\n", own->world->text(), frames);
+        if (own->world != nullptr) {
+            const std::uint64_t seed = own->seed.load(std::memory_order_relaxed);
+            fmt::print(stderr, "  {}\n  {}\n", own->world->text(), write_frames(*own->world, frames_file(seed)));
+        }
     } else {
         for (const Slot& slot : slots) {
             if (slot.taken.load(std::memory_order_acquire)) {
@@ -58,13 +56,12 @@ void on_crash(int signal) {
 
 }  // namespace
 
-UnderWay::UnderWay(std::uint64_t seed, bool small, const sim::ErpcWorld& world) noexcept {
+UnderWay::UnderWay(std::uint64_t seed, bool small) noexcept {
     CAIRN_ASSERT(own == nullptr);
     for (Slot& slot : slots) {
         if (!slot.taken.exchange(true, std::memory_order_acquire)) {
             slot.seed.store(seed, std::memory_order_relaxed);
             slot.small.store(small, std::memory_order_relaxed);
-            slot.world = &world;
             own = &slot;
             return;
         }
@@ -77,6 +74,10 @@ UnderWay::~UnderWay() {
     own = nullptr;
     slot.world = nullptr;
     slot.taken.store(false, std::memory_order_release);
+}
+
+void UnderWay::set_world(const sim::ErpcWorld* world) noexcept {
+    own->world = world;
 }
 
 void report_crashes() noexcept {

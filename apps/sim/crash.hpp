@@ -10,14 +10,17 @@ namespace cairn::simulate {
 
 constexpr std::size_t kMaxUnderWay = 256;
 
-// While it lives, its thread lives through this world: a failed assertion or a crash of the thread is reported as
-// this seed's. At most kMaxUnderWay at a time, one per thread.
+// While it lives, its thread lives through this seed's history: a failed assertion or a crash of the thread is
+// reported as the seed's. At most kMaxUnderWay at a time, one per thread.
 class UnderWay {
 public:
-    UnderWay(std::uint64_t seed, bool small, const sim::ErpcWorld& world) noexcept;
+    UnderWay(std::uint64_t seed, bool small) noexcept;
     ~UnderWay();
     UnderWay(const UnderWay&) = delete;
     UnderWay& operator=(const UnderWay&) = delete;
+
+    // The world whose frames a report is to hold, while it stands; nullptr before and after.
+    void set_world(const sim::ErpcWorld* world) noexcept;
 };
 
 // From now on. A signal to a thread without a world names the seeds of all that are under way.

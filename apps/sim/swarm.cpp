@@ -73,14 +73,16 @@ std::optional<std::uint64_t> Swarm::next_seed() {
 void Swarm::live_through(std::uint64_t seed) {
     const double before_s = thread_cpu_s();
     const sim::WorldPlan plan = options_.plan_of(seed);
+    UnderWay under_way(seed, options_.small);
     sim::ErpcWorld world(seed, plan);
-    const UnderWay under_way(seed, options_.small, world);
+    under_way.set_world(&world);
     if (options_.trace) {
         world.set_witness([&plan](const sim::Network::Passage& passage, const sim::Frame& frame) {
             fmt::print("{}\n", trace_line(plan, passage, frame));
         });
     }
     const std::optional<std::string> broken = world.run();
+    under_way.set_world(nullptr);
     if (options_.trace) {
         fmt::print("{}\n", world.text());
     }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <string>
 
 #include "tests/support/pcap_reader.hpp"
@@ -252,6 +253,38 @@ TEST_P(NetworkTest, OneSeedIsOneHistoryAndAnotherSeedAnother) {
     };
     EXPECT_EQ(history(5), history(5));
     EXPECT_NE(history(5), history(6));
+}
+
+TEST_P(NetworkTest, AWitnessIsToldTheFateOfEachFrameAndOfEachCopy) {
+    std::map<Fate, std::uint64_t> told;
+    network.set_witness([&](const Network::Passage& passage, const Frame& frame) {
+        EXPECT_EQ(passage.from, 0U);
+        EXPECT_EQ(passage.to, 1U);
+        EXPECT_EQ(passage.sent, now);
+        EXPECT_EQ(frame.source(), network.address_of(0));
+        ++told[passage.fate];
+    });
+    network.set_faults({.loss_per_million = 100'000,
+                        .burst_enter_per_million = 10'000,
+                        .burst_leave_per_million = 200'000,
+                        .duplicate_per_million = 100'000,
+                        .late_copy_per_million = 100'000,
+                        .late_copy_most = microseconds(50)},
+                       {});
+    constexpr std::uint64_t kSent = 2000;
+    for (std::uint32_t i = 0; i < kSent; ++i) {
+        send(i);
+    }
+    network.link(0, 1).set_partitioned(true);
+    send(kSent);
+    const LinkCounters totals = network.totals();
+    EXPECT_EQ(told[Fate::Lost], totals.lost);
+    EXPECT_EQ(told[Fate::LostInBurst], totals.burst_lost);
+    EXPECT_EQ(told[Fate::Partitioned], 1U);
+    EXPECT_EQ(told[Fate::Duplicated], totals.duplicated);
+    EXPECT_EQ(told[Fate::Late], totals.late_copies);
+    EXPECT_EQ(told[Fate::Delivered], totals.offered - totals.lost - totals.burst_lost - 1);
+    EXPECT_EQ(drain().size(), told[Fate::Delivered] + told[Fate::Duplicated] + told[Fate::Late]);
 }
 
 TEST_P(NetworkTest, TheCaptureKeepsTheLastFramesInOrder) {
