@@ -22,8 +22,8 @@ struct BottleneckConfig {
     double mark_from_bytes = 5e3;         // marks begin here
     double mark_all_bytes = 200e3;        // from here on every packet is marked
     double mark_chance_most = 0.01;       // just below mark_all_bytes
-    Duration warm_up = milliseconds(50);  // not measured
-    Duration measured = milliseconds(20);
+    Duration warm_up = milliseconds(20);  // not measured
+    Duration measured = milliseconds(10);
 };
 
 struct BottleneckResult {

@@ -200,6 +200,8 @@ TEST(DcqcnNotificationPoint, AnswersMarksAtMostOncePerInterval) {
 TEST(DcqcnOverOneQueue, SharesAreEqualTheLinkBusyAndTheQueueShort) {
     for (const std::size_t senders : {2U, 3U, 10U, 30U, 100U}) {
         test::BottleneckConfig config;
+        config.warm_up = milliseconds(50);  // its steps are 55 us apart
+        config.measured = milliseconds(20);
         test::Bottleneck bottleneck(config, senders);
         for (std::size_t i = 0; i < senders; ++i) {
             bottleneck.add(std::make_unique<Dcqcn>(config.link_rate_bytes_per_s, Instant{}));

@@ -87,7 +87,7 @@ TEST_F(TimingWheelTest, ATimeBeyondTheHorizonGoesToTheLastSlotAndIsCounted) {
 
 TEST_F(TimingWheelTest, AfterALongPauseEverythingComesInOrder) {
     for (int entry = 7; entry >= 0; --entry) {
-        ASSERT_TRUE(wheel.insert(entry, at(entry * 15'000)));
+        ASSERT_TRUE(wheel.insert(entry, at(std::int64_t{15'000} * entry)));
     }
     EXPECT_EQ(take(kStart + seconds(3600)), (Ints{0, 1, 2, 3, 4, 5, 6, 7}));
     // And the wheel goes on from there, around its whole circle.
