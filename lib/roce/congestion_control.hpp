@@ -42,7 +42,7 @@ public:
         }
         handle_ack(sample, now);
     }
-    // The peer's congestion notification packet has come (IBTA annex A17, 17.9.3).
+    // The peer's congestion notification packet has come (IBTA annex A17).
     void on_cnp(Instant now) noexcept { handle_cnp(now); }
     // Runs what is due. Spurious calls are harmless. Late ones too: each step counts as taken at its own time, and the
     // other inputs take what is due first, so that a flow at rest needs no timer. Call it before asking for the rate.

@@ -10,7 +10,7 @@
 
 namespace cairn::roce {
 
-// The paper's values (its section 5 and table of parameters) unless it says otherwise.
+// The paper's values where no other origin is named.
 struct DcqcnParameters {
     double alpha_gain = 1.0 / 256;                // g: weight of the newest observation in alpha
     Duration alpha_period = microseconds(55);     // without a CNP for so long, alpha decays once
@@ -29,7 +29,7 @@ constexpr DcqcnParameters kDcqcn{};
 //
 // A CNP makes the present rate the target and cuts the rate by alpha/2; then both counters of rounds begin anew. Each
 // round of the timer or the byte counter halves the distance to the target; the target itself rises by a step once one
-// of them has counted F rounds, by hyper steps once both are beyond (the paper's figure 7).
+// of them has counted F rounds, by hyper steps once both are beyond.
 //
 // Departs: within a step of link rate a flow is uncongested and its timers end, since halving never arrives. A timer
 // that is late catches up in at most link rate / step + 64 rounds.

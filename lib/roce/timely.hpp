@@ -19,7 +19,7 @@ struct TimelyParameters {
     double ewma_alpha = 0.46;             // weight of the newest RTT difference
     double beta = 0.26;                   // weight of a decrease
     double decrease_most = 0.5;           // no update leaves less than this of the rate
-    // Decides between rtt_low and rtt_high by gradient and RTT together (Zhu et al., CoNEXT 2016, section 5), which
+    // Decides between rtt_low and rtt_high by gradient and RTT together (Zhu et al., CoNEXT 2016), which
     // makes the shares of flows converge; the original's depend on the order of events. eRPC leaves it off.
     bool patched = false;
 };

@@ -1,5 +1,5 @@
 // Timing wheel: keeps what is to happen at a time and hands it out when the time has come. Pacing sends packets
-// through it (Carousel: Saeed et al., SIGCOMM 2017, section 4; eRPC: Kalia et al., NSDI 2019, section 5.2).
+// through it (Carousel: Saeed et al., SIGCOMM 2017; eRPC: Kalia et al., NSDI 2019, section 5.2).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace cairn::roce {
 
-constexpr Duration kSlot = nanoseconds(500);                 // as eRPC: two packets of 1 KB at 40 Gbit/s
+constexpr Duration kSlot = nanoseconds(500);                 // as in eRPC
 constexpr Duration kTimingWheelHorizonMax = seconds(1);      // 2^21 slots, 16 MiB
 constexpr std::uint32_t kTimingWheelCapacityMax = 1U << 30;  // entries
 
