@@ -42,17 +42,13 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, std::uint
     config.seed = seed;
     config.peer_timeout = milliseconds(options_.peer_timeout_ms);
     config.drop_per_million = options_.drop_per_million;
+    config.congestion = options_.congestion;
+    config.selective = !options_.go_back_n;
     auto endpoint = erpc::Endpoint::create(config, service_, sender_, pool_);
     if (!endpoint.ok()) {
         return endpoint.error();
     }
     endpoint_ = std::move(endpoint).value();
-    const std::uint32_t longest = std::max(options_.request_bytes, options_.response_bytes);
-    if (longest > endpoint_->max_message_bytes()) {
-        return Error{
-            fmt::format("messages of {} bytes do not fit one packet at path MTU {}", longest, options_.path_mtu_bytes),
-            fmt::format("use at most {} bytes or a larger --path-mtu", endpoint_->max_message_bytes())};
-    }
     request_ = pool_.allocate(std::max(options_.request_bytes, 1U));
     request_.bytes = options_.request_bytes;
     std::memset(request_.data, 0x5a, request_.bytes);

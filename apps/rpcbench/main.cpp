@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <random>
 #include <utility>
@@ -17,7 +18,11 @@ namespace {
 
 using namespace cairn;
 
-constexpr std::size_t kMemoryBytes = std::size_t{32} << 20U;  // of messages, per worker
+// Of messages, per worker: both directions of a full window, and some for the pool to move in.
+std::size_t memory_bytes(const rpcbench::Options& options) {
+    const std::size_t longest = std::size_t{options.request_bytes} + options.response_bytes;
+    return (std::size_t{32} << 20U) + std::bit_ceil(longest) * 2 * (std::size_t{options.window} + 1);
+}
 
 std::uint64_t unguessable() {
     std::random_device entropy;
@@ -66,7 +71,7 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& car
     }
     Benches benches;
     for (std::uint16_t i = 0; i < pmd::worker_count(); ++i) {
-        Result<pmd::HeapBlock> memory = pmd::HeapBlock::allocate(kMemoryBytes, "messages");
+        Result<pmd::HeapBlock> memory = pmd::HeapBlock::allocate(memory_bytes(options), "messages");
         if (!memory.ok()) {
             return memory.error();
         }

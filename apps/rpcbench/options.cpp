@@ -8,12 +8,16 @@
 #include <vector>
 
 #include "lib/net/address.hpp"
+#include "rpc/erpc/limits.hpp"
 
 namespace cairn::rpcbench {
 
 namespace {
 
 void declare(CLI::App& app, Options& options, std::string& polling) {
+    app.add_option("--poll", polling, "adaptive or spin")
+        ->check(CLI::IsMember({"adaptive", "spin"}))
+        ->capture_default_str();
     app.add_option("--system", options.system, "RPC system")->check(CLI::IsMember({"erpc"}))->capture_default_str();
     app.add_flag("--server", options.server, "serve; also with --peer, then both call and serve");
     app.add_option("--ip", options.ip, "this port's IP address")->capture_default_str();
@@ -31,25 +35,6 @@ void declare(CLI::App& app, Options& options, std::string& polling) {
     app.add_option("--peer-workers", options.peer_workers, "lcores of the server: sessions go to each in turn")
         ->check(CLI::Range(1U, 128U))
         ->capture_default_str();
-    app.add_option("--qpn", options.qpn, "queue pair number of the service, both ends")
-        ->check(CLI::Range(2U, 0xffffffU))
-        ->capture_default_str();
-    app.add_option("--qkey", options.qkey, "Q_Key of the service, both ends")->capture_default_str();
-    app.add_option("--req", options.request_bytes, "request bytes")
-        ->check(CLI::Range(0U, 4080U))
-        ->capture_default_str();
-    app.add_option("--resp", options.response_bytes, "response bytes")
-        ->check(CLI::Range(0U, 4080U))
-        ->capture_default_str();
-    app.add_option("--window", options.window, "calls outstanding over all sessions of an lcore")
-        ->check(CLI::Range(1U, 4096U))
-        ->capture_default_str();
-    app.add_option("--sessions", options.sessions, "sessions of an lcore")
-        ->check(CLI::Range(1U, 32768U))
-        ->capture_default_str();
-    app.add_option("--credits", options.credits, "packets in flight per session")
-        ->check(CLI::Range(1U, 128U))
-        ->capture_default_str();
     app.add_option("--path-mtu", options.path_mtu_bytes, "path MTU")
         ->check(CLI::IsMember({256U, 512U, 1024U, 2048U, 4096U}))
         ->capture_default_str();
@@ -64,6 +49,38 @@ void declare(CLI::App& app, Options& options, std::string& polling) {
     app.add_option("--duration", options.duration_s, "seconds to measure; a server without --peer runs until a signal")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
+}
+
+// What is called, how often, and what is to go wrong.
+void declare_load(CLI::App& app, Options& options) {
+    app.add_option("--qpn", options.qpn, "queue pair number of the service, both ends")
+        ->check(CLI::Range(2U, 0xffffffU))
+        ->capture_default_str();
+    app.add_option("--qkey", options.qkey, "Q_Key of the service, both ends")->capture_default_str();
+    app.add_option("--req", options.request_bytes, "request bytes")
+        ->check(CLI::Range(0U, erpc::kMaxMessageBytes))
+        ->capture_default_str();
+    app.add_option("--resp", options.response_bytes, "response bytes")
+        ->check(CLI::Range(0U, erpc::kMaxMessageBytes))
+        ->capture_default_str();
+    app.add_option("--window", options.window, "calls outstanding over all sessions of an lcore")
+        ->check(CLI::Range(1U, 4096U))
+        ->capture_default_str();
+    app.add_option("--sessions", options.sessions, "sessions of an lcore")
+        ->check(CLI::Range(1U, 32768U))
+        ->capture_default_str();
+    app.add_option("--credits", options.credits, "packets in flight per session")
+        ->check(CLI::Range(1U, 128U))
+        ->capture_default_str();
+    app.add_option("--cc", options.congestion.algorithm, "congestion control: timely, dcqcn, none")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, erpc::CongestionAlgorithm>{{"timely", erpc::CongestionAlgorithm::Timely},
+                                                             {"dcqcn", erpc::CongestionAlgorithm::Dcqcn},
+                                                             {"none", erpc::CongestionAlgorithm::None}}));
+    app.add_option("--link-gbit", options.link_gbit, "rate of the link, which no session exceeds; for --cc")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_flag("--go-back-n", options.go_back_n, "do not hold packets that arrive early");
     app.add_option("--drop-per-million", options.drop_per_million, "fault injection: received packets to lose")
         ->check(CLI::Range(0U, 1000000U));
     app.add_option("--deadline", options.deadline_ms, "milliseconds a call may take; 0: no deadline");
@@ -72,9 +89,6 @@ void declare(CLI::App& app, Options& options, std::string& polling) {
         ->capture_default_str();
     app.add_option("--pcap", options.pcap, "record the RoCEv2 frames in this file, for Wireshark");
     app.add_flag("--pcap-all", options.pcap_all, "record all other frames too: ARP, neighbour discovery, strangers");
-    app.add_option("--poll", polling, "adaptive or spin")
-        ->check(CLI::IsMember({"adaptive", "spin"}))
-        ->capture_default_str();
     app.add_flag("--json", options.json, "end with one JSON object on stdout");
 }
 
@@ -85,6 +99,7 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     Options options;
     std::string polling = "adaptive";
     declare(app, options, polling);
+    declare_load(app, options);
     std::vector<char*> arguments{argv[0]};
     arguments.insert(arguments.end(), argv + first, argv + argc);
     try {
@@ -102,6 +117,7 @@ Result<Options> parse_options(int argc, char** argv, int first) {
         }
     }
     options.spin = polling == "spin";
+    options.congestion.link_bits_per_s = options.link_gbit * 1e9;
     if (!options.server && options.peer.empty()) {
         return Error{"neither --server nor --peer is given", "serve with --server, or call with --peer ADDRESS"};
     }

@@ -6,6 +6,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/port/socket_io.hpp"
+#include "rpc/erpc/pacer.hpp"
 
 namespace cairn::rpcbench {
 
@@ -26,6 +27,9 @@ struct Options {
     std::uint32_t window = 60;
     std::uint32_t sessions = 8;
     std::uint32_t credits = 32;
+    erpc::CongestionConfig congestion{};
+    double link_gbit = 100;
+    bool go_back_n = false;
     std::uint32_t path_mtu_bytes = 1024;
     std::uint32_t burst = 16;
     std::uint32_t buffers = 16384;

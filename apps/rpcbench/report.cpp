@@ -89,10 +89,11 @@ void print_json(const Options& options, Workers workers) {
         failed += worker->calls_failed();
     }
     fmt::print(
-        "{{\"system\":\"{}\",\"rate_mops\":{:.3f},\"p50_us\":{:.3f},\"p99_us\":{:.3f},\"p999_us\":{:.3f},"
+        "{{\"system\":\"{}\",\"rate_mops\":{:.6f},\"gbit_s\":{:.2f},\"p50_us\":{:.3f},\"p99_us\":{:.3f},\"p999_us\":{:."
+        "3f},"
         "\"retransmits\":{},\"failed\":{},\"requests_handled\":{},\"workers\":{}}}\n",
-        options.system, rate_mops, us(latency_ns, 0.5), us(latency_ns, 0.99), us(latency_ns, 0.999), retransmits,
-        failed, handled, workers.size());
+        options.system, rate_mops, rate_mops * (options.request_bytes + options.response_bytes) * 8 / 1e3,
+        us(latency_ns, 0.5), us(latency_ns, 0.99), us(latency_ns, 0.999), retransmits, failed, handled, workers.size());
 }
 
 }  // namespace cairn::rpcbench

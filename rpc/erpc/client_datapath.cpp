@@ -19,7 +19,9 @@ CallStatus take_response(rpc::MsgBuffer& into, std::span<const std::uint8_t>& re
         response = {};
         return CallStatus::ResponseTooLong;
     }
-    copy_bytes(into.data, response.data(), response.size());
+    if (response.data() != into.data) {  // else it was put together there
+        copy_bytes(into.data, response.data(), response.size());
+    }
     into.bytes = static_cast<std::uint32_t>(response.size());
     response = into.span();
     return CallStatus::Ok;
@@ -86,8 +88,23 @@ void Endpoint::start(Session& session, std::uint32_t call, Instant now) noexcept
         stall(session, slot_index);
         return;
     }
-    --session.credits;
+    send_first(session, slot_index, now);
+}
+
+// With a credit at hand.
+void Endpoint::send_first(Session& session, std::uint32_t slot_index, Instant now) noexcept {
+    ClientSlot& slot = (*session.client_slots)[slot_index];
     slot.first_sent = now;
+    if (calls_[slot.call].call.request.size() > packet_bytes_) [[unlikely]] {
+        if (!begin_transfer(slot)) {
+            stall(session, slot_index);
+            return;
+        }
+        ++statistics_.requests_sent;
+        kick(session, slot_index, now);
+        return;
+    }
+    --session.credits;
     send_request(session, slot_index, now);
     ++statistics_.requests_sent;
 }
@@ -125,6 +142,10 @@ void Endpoint::on_response(Session& session, const roce::UdDatagram& datagram, c
                            Instant now) noexcept {
     const auto slot_index = static_cast<std::uint32_t>(header.request_number % kSlotsPerSession);
     ClientSlot& slot = (*session.client_slots)[slot_index];
+    if (slot.transfer != nullptr || header.message_bytes > packet_bytes_) [[unlikely]] {
+        on_response_packet(session, datagram, header, now);
+        return;
+    }
     const std::size_t payload_bytes = datagram.payload_bytes - sizeof(RawHeader);
     const ResponseVerdict verdict = judge_response(slot, header, payload_bytes);
     if (verdict != ResponseVerdict::Take) {
@@ -134,6 +155,9 @@ void Endpoint::on_response(Session& session, const roce::UdDatagram& datagram, c
     ++statistics_.responses_received;
     if (slot.sends == 1) {  // a resent request's answer may be to either copy (Karn)
         session.on_rtt_sample(now - slot.last_sent);
+        if (session.control != nullptr) {
+            session.control->on_ack({now - slot.last_sent, payload_bytes, stalls_.spoils(slot.last_sent)}, now);
+        }
     }
     complete(session, slot_index, CallStatus::Ok, {datagram.payload + sizeof(RawHeader), payload_bytes}, now);
     // The completion is done with the buffer; the next request can go out in it.
@@ -147,20 +171,29 @@ void Endpoint::complete(Session& session, std::uint32_t slot_index, CallStatus s
     ClientSlot& slot = (*session.client_slots)[slot_index];
     const std::uint32_t call = slot.call;
     const Duration latency = slot.sends == 0 ? Duration{} : now - slot.first_sent;
-    if (slot.sends > 1 || status != CallStatus::Ok) [[unlikely]] {
+    const bool copies = slot.sends > 1 || (slot.transfer != nullptr && slot.transfer->ambiguous_below != 0);
+    if (copies || status != CallStatus::Ok) [[unlikely]] {
         settle(calls_[call].call.request);  // a copy of the request may still wait for the device
     }
     if (slot.sends != 0) {
         unlink(slot);
-        ++session.credits;
-        CAIRN_ASSERT(session.credits <= session.credits_max);
     }
+    rpc::MsgBuffer owned;
+    if (slot.transfer != nullptr) [[unlikely]] {
+        owned = end_transfer(session, slot);
+    } else if (slot.sends != 0) {
+        ++session.credits;
+    }
+    CAIRN_ASSERT(session.credits <= session.credits_max);
     session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots & ~bit_of(slot_index));
     session.free_slots = static_cast<std::uint8_t>(session.free_slots | bit_of(slot_index));
     slot.call = kNone;
     slot.sends = 0;
     slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
     finish_call(call, status, response, latency);
+    if (owned.valid()) [[unlikely]] {
+        pool_.release(owned);
+    }
     refill_slots(session, now);
 }
 
@@ -204,24 +237,27 @@ void Endpoint::refill_slots(Session& session, Instant now) noexcept {
 }
 
 void Endpoint::serve_stall_queue(Instant now) noexcept {
-    std::size_t kept = 0;
-    for (const std::uint32_t waiting : stall_queue_) {
-        Session& session = sessions_[waiting];
-        while (session.stalled_slots != 0 && session.credits != 0) {
-            const auto slot_index = static_cast<std::uint32_t>(std::countr_zero(session.stalled_slots));
-            session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots & ~bit_of(slot_index));
-            --session.credits;
-            (*session.client_slots)[slot_index].first_sent = now;
-            send_request(session, slot_index, now);
-            ++statistics_.requests_sent;
-        }
-        if (session.stalled_slots != 0) {
-            stall_queue_[kept++] = waiting;
+    std::size_t waiting = stall_queue_.size();
+    for (std::size_t i = 0; i < waiting; ++i) {
+        serve_stalled(sessions_[stall_queue_[i]], now);
+    }
+    std::erase_if(stall_queue_, [this](std::uint32_t index) {
+        sessions_[index].in_stall_queue = sessions_[index].stalled_slots != 0;
+        return !sessions_[index].in_stall_queue;
+    });
+}
+
+// Each slot that waits gets one chance, as long as there are credits; it may have to wait on.
+void Endpoint::serve_stalled(Session& session, Instant now) noexcept {
+    for (std::uint32_t left = session.stalled_slots; left != 0 && session.credits != 0; left &= left - 1) {
+        const auto slot_index = static_cast<std::uint32_t>(std::countr_zero(left));
+        session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots & ~bit_of(slot_index));
+        if ((*session.client_slots)[slot_index].transfer != nullptr) {
+            kick(session, slot_index, now);
         } else {
-            session.in_stall_queue = false;
+            send_first(session, slot_index, now);
         }
     }
-    stall_queue_.resize(kept);
 }
 
 bool Endpoint::cancel(CallId id, Instant now) noexcept {

@@ -20,6 +20,8 @@ enum class ControlType : std::uint8_t {
     Reset = 8,  // "I know no such session": echoes token 0 and the request number seen
 };
 
+constexpr std::uint16_t kFeatureSelective = 1;  // holds packets that arrive early and says which
+
 enum class RefuseReason : std::uint8_t { None = 0, NoSessionLeft = 1, BadParameters = 2, ShuttingDown = 3 };
 
 struct RawControl {
@@ -30,8 +32,11 @@ struct RawControl {
     Be16 credits;
     Be64 token;
     Be64 request_number;  // Reset: the packet that hit no session
+    Be16 features;        // Connect: what the client can; Accepted: what both can
+    Be16 path_mtu_bytes;  // both ends cut messages alike
+    Be64 incarnation;     // of the sending endpoint: another one has forgotten all
 };
-static_assert(sizeof(RawControl) == 24 && alignof(RawControl) == 1);
+static_assert(sizeof(RawControl) == 36 && alignof(RawControl) == 1);
 
 struct Control {
     ControlType type = ControlType::Ping;
@@ -41,6 +46,9 @@ struct Control {
     std::uint16_t credits = 0;
     std::uint64_t token = 0;
     std::uint64_t request_number = 0;
+    std::uint16_t features = 0;
+    std::uint16_t path_mtu_bytes = 0;
+    std::uint64_t incarnation = 0;
 
     [[nodiscard]] static bool known(const RawControl& raw) noexcept {
         return raw.type >= static_cast<std::uint8_t>(ControlType::Connect) &&
@@ -57,6 +65,9 @@ struct Control {
         control.credits = raw.credits.get();
         control.token = raw.token.get();
         control.request_number = raw.request_number.get();
+        control.features = raw.features.get();
+        control.path_mtu_bytes = raw.path_mtu_bytes.get();
+        control.incarnation = raw.incarnation.get();
         return control;
     }
     void emit(RawControl& raw) const noexcept {
@@ -67,6 +78,9 @@ struct Control {
         raw.credits.set(credits);
         raw.token.set(token);
         raw.request_number.set(request_number);
+        raw.features.set(features);
+        raw.path_mtu_bytes.set(path_mtu_bytes);
+        raw.incarnation.set(incarnation);
     }
     friend bool operator==(const Control&, const Control&) noexcept = default;
 };

@@ -18,6 +18,7 @@ namespace cairn::erpc {
     X(DuplicateBusy, "erpc_duplicate_busy", "retransmitted requests whose handler is still at work")           \
     X(StaleResponse, "erpc_stale_response", "late copies of responses already taken")                          \
     X(BadSize, "erpc_bad_size", "packets whose size does not fit the message they claim, or its buffer")       \
+    X(OutOfOrder, "erpc_out_of_order", "packets behind a gap that could not be held: they are sent again")     \
     X(NoHandler, "erpc_no_handler", "requests of a type that no handler is registered for")                    \
     X(NoBuffer, "erpc_no_buffer", "answers or requests put off because the buffer pool was empty")             \
     X(Injected, "erpc_injected", "packets dropped on purpose by the fault injection option")

@@ -13,24 +13,15 @@
 #include "lib/base/time.hpp"
 #include "lib/roce/sender.hpp"
 #include "lib/roce/ud.hpp"
-#include "lib/telemetry/histogram.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/erpc/call.hpp"
 #include "rpc/erpc/drops.hpp"
+#include "rpc/erpc/endpoint_config.hpp"
 #include "rpc/erpc/header.hpp"
+#include "rpc/erpc/pending_call.hpp"
 #include "rpc/erpc/session.hpp"
 
 namespace cairn::erpc {
-
-struct EndpointConfig {
-    roce::UdQpConfig qp{};
-    std::uint16_t sessions_max = 1024;
-    std::uint32_t calls_max = 4096;  // outstanding and backlogged, all sessions together
-    std::uint16_t credits = kDefaultCredits;
-    std::uint64_t seed = 1;  // tokens and injected faults follow from it; give an unguessable one
-    Duration peer_timeout = kPeerTimeout;
-    std::uint32_t drop_per_million = 0;  // fault injection: received packets to lose
-};
 
 class Endpoint final : public roce::UdReceiver {
 public:
@@ -73,40 +64,21 @@ public:
     [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
     [[nodiscard]] Qpn qpn() const noexcept { return qp_->config().qpn; }
     [[nodiscard]] std::uint32_t max_message_bytes() const noexcept { return max_message_bytes_; }
-    [[nodiscard]] std::uint32_t sessions_open() const noexcept {
-        return static_cast<std::uint32_t>(open_sessions_.size());
-    }
+    [[nodiscard]] std::size_t sessions_open() const noexcept { return open_sessions_.size(); }
     [[nodiscard]] std::uint32_t calls_pending() const noexcept { return calls_pending_; }
     // Asserts what must hold between any two events: credits, slots, lists.
     void check_invariants() const noexcept;
 
 private:
-    struct PendingCall {
-        Call call;
-        std::uint32_t generation = 0;
-        std::uint32_t next = kNone;  // backlog or free list
-        std::uint32_t session = kNone;
-        std::uint8_t slot = 0xff;  // 0xff: in the backlog
-        bool used = false;
-    };
-    struct TypeEntry {
-        Handler function = nullptr;
-        void* context = nullptr;
-        std::unique_ptr<telemetry::Histogram> latency_ns;
-    };
-
     Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgPool& pool);
 
     // receive_datapath.cpp
     void on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
+    void on_rare(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void on_stray(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     [[nodiscard]] bool injected_loss() noexcept;
     void send_packet(Session& session, const port::PacketRef& buffer, const Header& header,
                      std::span<const std::uint8_t> payload, Instant now) noexcept;
-    // Of a packet with so much payload, in its buffer.
-    [[nodiscard]] static constexpr std::size_t room_for(std::size_t payload_bytes) noexcept {
-        return sizeof(roce::RawUd) + sizeof(RawHeader) + ((payload_bytes + 3U) & ~std::size_t{3}) + port::kIcrcBytes;
-    }
     void settle(std::span<const std::uint8_t> payload) noexcept;
     // client_datapath.cpp
     void on_response(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
@@ -118,14 +90,52 @@ private:
                      Duration latency) noexcept;
     void end_call(std::uint32_t index, CallStatus status, Instant now) noexcept;
     void refill_slots(Session& session, Instant now) noexcept;
+    void send_first(Session& session, std::uint32_t slot_index, Instant now) noexcept;
     void serve_stall_queue(Instant now) noexcept;
+    void serve_stalled(Session& session, Instant now) noexcept;
     void stall(Session& session, std::uint32_t slot_index) noexcept;
     void link_newest(ClientSlot& slot) noexcept;
     void unlink(ClientSlot& slot) noexcept;
+    // large_client_datapath.cpp
+    [[nodiscard]] bool begin_transfer(ClientSlot& slot) noexcept;
+    [[nodiscard]] rpc::MsgBuffer end_transfer(Session& session, ClientSlot& slot) noexcept;
+    void kick(Session& session, std::uint32_t slot_index, Instant now) noexcept;
+    void send_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
+    void transmit_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
+    void sample(Session& session, const ClientTransfer& transfer, std::uint32_t number, Instant now) noexcept;
+    void note_answered(Session& session, ClientSlot& slot, std::uint32_t number) noexcept;
+    void on_credit_return(Session& session, const roce::UdDatagram& datagram, const Header& header,
+                          Instant now) noexcept;
+    void resend_overtaken(Session& session, std::uint32_t slot_index, Instant now) noexcept;
+    void on_transfer_timeout(Session& session, ClientSlot& slot, Instant now) noexcept;
+    [[nodiscard]] std::uint32_t judge_response_packet(const ClientSlot& slot, const Header& header,
+                                                      std::size_t payload_bytes) const noexcept;
+    [[nodiscard]] bool place_response(ClientTransfer& transfer, const Call& call, std::uint32_t bytes) noexcept;
+    void on_response_packet(Session& session, const roce::UdDatagram& datagram, const Header& header,
+                            Instant now) noexcept;
+    // pacing_datapath.cpp
+    void pace(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
+    void run_wheel(Instant now) noexcept;
+    // large_server_datapath.cpp
+    void on_request_packet(Session& session, const roce::UdDatagram& datagram, const Header& header,
+                           Instant now) noexcept;
+    [[nodiscard]] bool begin_request(ServerSlot& slot, const Header& header) noexcept;
+    void end_request(ServerSlot& slot) noexcept;
+    void take_request_packet(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram, const Header& header,
+                             Instant now) noexcept;
+    void send_credit_returns(Instant now) noexcept;
+    void send_credit_return(Session& session, const ServerSlot& slot, std::uint32_t newest, std::uint32_t in_order,
+                            const std::array<std::uint64_t, 2>& ahead, Instant now) noexcept;
+    void repeat_answer(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram, const Header& header,
+                       Instant now) noexcept;
+    void on_rfr(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     // server_datapath.cpp
+    void run_handler(Session& session, ServerSlot& slot, port::PacketRef* packet, std::span<const std::uint8_t> payload,
+                     Instant now) noexcept;
     void on_request(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void answer(Session& session, const ServerSlot& slot, port::PacketRef* request, Instant now) noexcept;
-    void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, Instant now) noexcept;
+    void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
+                       Instant now) noexcept;
     [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;
     // session_control.cpp
     void on_control(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
@@ -141,8 +151,7 @@ private:
     void remember_ended(std::uint64_t token);
     void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
     [[nodiscard]] std::uint64_t next_token() noexcept;
-    // recovery.cpp
-    void scan_losses(Instant now) noexcept;
+    void scan_losses(Instant now) noexcept;  // recovery.cpp
     void scan_deadlines(Instant now) noexcept;
     void scan_sessions(Instant now) noexcept;
     void supervise(Session& session, Instant now) noexcept;
@@ -153,6 +162,7 @@ private:
     roce::UdService* service_ = nullptr;
     roce::UdQp* qp_ = nullptr;
     Duration ping_interval_{};
+    std::uint32_t packet_bytes_ = 0;  // payload of a packet that is not a message's last
     std::uint32_t max_message_bytes_ = 0;
     std::uint32_t calls_pending_ = 0;
     std::uint32_t calls_with_deadline_ = 0;
@@ -160,6 +170,7 @@ private:
     ClientSlot* oldest_sent_ = nullptr;  // sent slots in order of their last sending
     ClientSlot* newest_sent_ = nullptr;
     std::uint64_t random_state_;
+    std::uint64_t incarnation_ = 0;
     Instant next_scan_{};
     Instant last_scan_{};
     Instant losses_from_{};  // not before: we were away ourselves
@@ -175,6 +186,11 @@ private:
     std::vector<std::uint16_t> free_sessions_;
     std::vector<std::uint16_t> open_sessions_;  // in no order; Session::place says where
     std::vector<PendingCall> calls_;
+    FixedTable<ClientTransfer> client_transfers_;
+    FixedTable<ServerTransfer> server_transfers_;
+    std::vector<CreditDue> credits_due_;  // of the burst under way
+    roce::StallWatch stalls_{kOwnStall};
+    std::unique_ptr<PacerWheel> wheel_;                               // nullptr: no congestion control
     std::vector<std::uint32_t> stall_queue_;                          // sessions with stalled slots, oldest first
     std::unordered_map<std::uint64_t, std::uint32_t> server_tokens_;  // control path only; kNone: ended
     std::vector<std::uint64_t> ended_tokens_;                         // a ring of those that ended last

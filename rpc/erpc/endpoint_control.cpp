@@ -27,6 +27,10 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
     if (config.calls_max == 0 || config.calls_max > (1U << 24U)) {
         return Error{fmt::format("{} outstanding calls are out of range", config.calls_max), "choose 1 to 16777216"};
     }
+    if (config.max_message_bytes == 0 || config.max_message_bytes > kMaxMessageBytes) {
+        return Error{fmt::format("messages of {} bytes are out of range", config.max_message_bytes),
+                     fmt::format("choose 1 to {}", kMaxMessageBytes)};
+    }
     std::unique_ptr<Endpoint> endpoint(new Endpoint(config, sender, pool));
     Result<roce::UdQp*> qp = service.create_qp(config.qp, *endpoint);
     if (!qp.ok()) {
@@ -34,7 +38,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
     }
     endpoint->service_ = &service;
     endpoint->qp_ = qp.value();
-    endpoint->max_message_bytes_ = config.qp.path_mtu_bytes - static_cast<std::uint32_t>(sizeof(RawHeader));
+    endpoint->packet_bytes_ = config.qp.path_mtu_bytes - static_cast<std::uint32_t>(sizeof(RawHeader));
+    endpoint->max_message_bytes_ = config.max_message_bytes;
     return endpoint;
 }
 
@@ -46,7 +51,12 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
       ping_interval_(std::min(kPingInterval, config.peer_timeout / 4)),
       random_state_(config.seed),
       sessions_(config.sessions_max),
-      calls_(config.calls_max) {
+      calls_(config.calls_max),
+      client_transfers_(config.transfers_max),
+      server_transfers_(config.transfers_max),
+      wheel_(make_wheel(config.congestion, config.sessions_max, config.credits, Instant{})) {
+    incarnation_ = next_token();
+    credits_due_.reserve(config.transfers_max);
     for (std::uint32_t i = config.sessions_max; i-- > 0;) {
         sessions_[i].self = SessionId{static_cast<std::uint16_t>(i)};
         free_sessions_.push_back(static_cast<std::uint16_t>(i));
@@ -66,7 +76,14 @@ Endpoint::~Endpoint() {
     for (Session& session : sessions_) {
         if (session.server_slots != nullptr) {
             for (ServerSlot& slot : *session.server_slots) {
+                end_request(slot);
                 pool_.release(slot.response);
+            }
+        }
+        if (session.client_slots != nullptr) {
+            for (ClientSlot& slot : *session.client_slots) {
+                rpc::MsgBuffer owned = slot.transfer != nullptr ? end_transfer(session, slot) : rpc::MsgBuffer{};
+                pool_.release(owned);
             }
         }
         if (session.state != SessionState::Free) {
@@ -103,6 +120,7 @@ Result<SessionId> Endpoint::connect(const roce::UdAddress& peer, Instant now) {
     session->state = SessionState::Connecting;
     session->credits = session->credits_max = config_.credits;
     session->free_slots = kAllSlots;
+    session->control = make_control(config_.congestion, now);
     session->client_slots = std::make_unique<std::array<ClientSlot, kSlotsPerSession>>();
     const std::uint64_t first = first_request_number(session->token);
     for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
@@ -156,6 +174,7 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
     } else {
         remember_ended(session.token);
         for (ServerSlot& slot : *session.server_slots) {
+            end_request(slot);
             settle(slot.response.span());
             pool_.release(slot.response);
         }
@@ -222,7 +241,7 @@ void Endpoint::check_invariants() const noexcept {
             const ClientSlot& slot = (*session.client_slots)[i];
             CAIRN_ASSERT(((session.free_slots >> i) & 1U) == (slot.call == kNone ? 1U : 0U));
             CAIRN_ASSERT(slot.request_number % kSlotsPerSession == i);
-            sent += slot.sends != 0 ? 1 : 0;
+            sent += slot.transfer != nullptr ? slot.transfer->outstanding() : slot.sends != 0 ? 1 : 0;
             calls += slot.call != kNone ? 1 : 0;
         }
         CAIRN_ASSERT(session.credits + sent == session.credits_max);

@@ -36,6 +36,12 @@ struct RawHeader {
 };
 static_assert(sizeof(RawHeader) == 16 && alignof(RawHeader) == 1);
 
+// What a packet with so much payload needs of a buffer: BTH and DETH, our header, payload and pad, ICRC.
+[[nodiscard]] constexpr std::size_t room_for(std::size_t payload_bytes) noexcept {
+    constexpr std::size_t kBthDethIcrc = 12 + 8 + 4;
+    return kBthDethIcrc + sizeof(RawHeader) + ((payload_bytes + 3U) & ~std::size_t{3});
+}
+
 struct Header {
     Kind kind = Kind::Data;
     std::uint8_t request_type = 0;

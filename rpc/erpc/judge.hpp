@@ -29,6 +29,8 @@ constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096
         switch (state) {
             case ServerSlotState::Idle:
                 return RequestVerdict::Stale;
+            case ServerSlotState::Receiving:
+                return RequestVerdict::WrongSize;  // that one has several packets
             case ServerSlotState::Executing:
                 return RequestVerdict::Busy;
             case ServerSlotState::Answered:
@@ -45,6 +47,43 @@ constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096
         return RequestVerdict::WrongSize;
     }
     return RequestVerdict::Execute;
+}
+
+// A packet of a request that has several.
+enum class PacketVerdict : std::uint8_t {
+    Begin,      // the first to arrive of the slot's next request
+    Part,       // of the request that is arriving
+    Known,      // of one that arrived whole and is answered, or being
+    Busy,       // of the next request, while the handler is at work on the last
+    Stale,      // older than the current one
+    Future,     // further ahead than a client can have come by cancelling
+    WrongSize,  // not of the message that the packets before it were of, or longer than any may be
+};
+
+[[nodiscard]] inline PacketVerdict judge_request_packet(const ServerSlot& slot, const Header& header,
+                                                        std::uint32_t packet_bytes,
+                                                        std::uint32_t message_bytes_max) noexcept {
+    if (header.request_number < slot.request_number) {
+        return PacketVerdict::Stale;
+    }
+    if (header.message_bytes > message_bytes_max) {
+        return PacketVerdict::WrongSize;
+    }
+    if (header.request_number == slot.request_number) {
+        if (slot.state == ServerSlotState::Idle) {
+            return PacketVerdict::Stale;
+        }
+        if (slot.request_type != header.request_type ||
+            slot.request_packets != packets_of(header.message_bytes, packet_bytes) ||
+            (slot.transfer != nullptr && slot.transfer->request.bytes != header.message_bytes)) {
+            return PacketVerdict::WrongSize;
+        }
+        return slot.state == ServerSlotState::Receiving ? PacketVerdict::Part : PacketVerdict::Known;
+    }
+    if (header.request_number - slot.request_number > kMaxRequestJump) {
+        return PacketVerdict::Future;
+    }
+    return slot.state == ServerSlotState::Executing ? PacketVerdict::Busy : PacketVerdict::Begin;
 }
 
 enum class ResponseVerdict : std::uint8_t { Take, Stale, WrongSize };

@@ -7,12 +7,14 @@
 
 namespace cairn::erpc {
 
-constexpr std::uint8_t kHeaderVersion = 1;
+constexpr std::uint8_t kHeaderVersion = 2;     // of data and control packets
 constexpr std::uint32_t kSlotsPerSession = 8;  // requests in flight per session (power of two)
 constexpr std::uint32_t kDefaultCredits = 32;  // packets in flight per session
 constexpr std::uint32_t kMaxCredits = 128;
 constexpr std::uint32_t kMaxSessions = 32768;  // per endpoint; session numbers are 16 bits on the wire
 constexpr std::uint32_t kRequestTypes = 256;
+constexpr std::uint32_t kMaxMessageBytes = (1U << 24U) - 1;
+constexpr std::uint32_t kPacketOverheadBytes = 102;  // Ethernet, IPv4, UDP, BTH, DETH, ICRC and ours: for pacing
 constexpr std::uint32_t kTailBytes = 1024;  // payloads from here on are sent from where they lie, if the port can
 constexpr std::uint64_t kRequestNumberMask = (std::uint64_t{1} << 44U) - 1;
 

@@ -37,6 +37,9 @@ void Endpoint::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant
             on_data(datagram, header, now);
         }
     }
+    if (!credits_due_.empty()) [[unlikely]] {
+        send_credit_returns(now);
+    }
     if (!stall_queue_.empty()) {
         serve_stall_queue(now);
     }
@@ -68,14 +71,34 @@ void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, I
             return;
         }
     }
-    on_stray(datagram, header, now);
+    on_rare(datagram, header, now);
+}
+
+// What only messages of several packets have, and packets for sessions that are no more.
+void Endpoint::on_rare(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
+    if (header.session.value >= sessions_.size()) {
+        on_stray(datagram, header, now);
+        return;
+    }
+    Session& session = sessions_[header.session.value];
+    const bool rfr = header.type == PacketType::Rfr && session.state == SessionState::Serving;
+    if (!rfr && (header.type != PacketType::CreditReturn || session.state != SessionState::Connected)) {
+        on_stray(datagram, header, now);
+        return;
+    }
+    if (!from_peer(session, datagram)) {
+        statistics_.count(Drop::WrongPeer);
+        return;
+    }
+    session.last_heard = now;
+    if (rfr) {
+        on_rfr(session, datagram, header, now);
+    } else {
+        on_credit_return(session, datagram, header, now);
+    }
 }
 
 void Endpoint::on_stray(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
-    if (header.type == PacketType::Rfr || header.type == PacketType::CreditReturn) {
-        statistics_.count(Drop::BadSize);  // only messages of several packets have them
-        return;
-    }
     statistics_.count(Drop::UnknownSession);
     answer_unknown(datagram, header, now);
 }

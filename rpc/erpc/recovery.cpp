@@ -6,6 +6,10 @@
 namespace cairn::erpc {
 
 void Endpoint::on_timeout(Instant now) noexcept {
+    if (wheel_ != nullptr) {
+        stalls_.on_turn(now);
+        run_wheel(now);
+    }
     if (now < next_scan_) {
         return;
     }
@@ -29,6 +33,9 @@ void Endpoint::on_timeout(Instant now) noexcept {
 }
 
 Instant Endpoint::next_deadline() const noexcept {
+    if (wheel_ != nullptr && wheel_->size() != 0) {
+        return std::min(next_scan_, wheel_->next_due());
+    }
     if (oldest_sent_ != nullptr || calls_with_deadline_ != 0) {
         return next_scan_;
     }
@@ -46,7 +53,9 @@ void Endpoint::scan_losses(Instant now) noexcept {
         }
         Session& session = sessions_[slot->session];
         const bool was_last = slot == last;
-        if (waited >= session.rto(slot->sends)) {
+        if (waited >= session.rto(slot->sends) && slot->transfer != nullptr) {
+            on_transfer_timeout(session, *slot, now);
+        } else if (waited >= session.rto(slot->sends)) {
             unlink(*slot);
             ++statistics_.retransmits;
             send_request(session, slot->index(), now);

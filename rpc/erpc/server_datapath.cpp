@@ -1,4 +1,6 @@
 // The server's side of a call: at most one execution per request number, answers kept for resending.
+#include <algorithm>
+
 #include "rpc/erpc/endpoint.hpp"
 #include "rpc/erpc/judge.hpp"
 
@@ -6,6 +8,10 @@ namespace cairn::erpc {
 
 void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, const Header& header,
                           Instant now) noexcept {
+    if (header.message_bytes > packet_bytes_) [[unlikely]] {
+        on_request_packet(session, datagram, header, now);
+        return;
+    }
     ServerSlot& slot = (*session.server_slots)[header.request_number % kSlotsPerSession];
     const std::size_t payload_bytes = datagram.payload_bytes - sizeof(RawHeader);
     switch (judge_request(slot.state, slot.request_number, header, payload_bytes)) {
@@ -39,19 +45,24 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
         settle(slot.response.span());
         slot.resent = false;
     }
+    end_request(slot);  // of a request that its client gave up
     slot.request_number = header.request_number;
     slot.request_type = header.request_type;
-    slot.state = ServerSlotState::Executing;
+    slot.request_packets = 1;
     slot.response.bytes = 0;
+    run_handler(session, slot, datagram.packet, {datagram.payload + sizeof(RawHeader), payload_bytes}, now);
+}
+
+void Endpoint::run_handler(Session& session, ServerSlot& slot, port::PacketRef* packet,
+                           std::span<const std::uint8_t> payload, Instant now) noexcept {
+    const TypeEntry& handler = handlers_[slot.request_type];
+    slot.state = ServerSlotState::Executing;
+    slot.newest_rfr = 0;
     ++statistics_.requests_handled;
-    reply_buffer_ = datagram.packet;
+    reply_buffer_ = packet;
     reply_slot_ = &slot;
     reply_session_ = &session;
-    handler.function(handler.context, {*this,
-                                       {session.self, header.request_number},
-                                       header.request_type,
-                                       {datagram.payload + sizeof(RawHeader), payload_bytes},
-                                       now});
+    handler.function(handler.context, {*this, {session.self, slot.request_number}, slot.request_type, payload, now});
     reply_buffer_ = nullptr;
     reply_slot_ = nullptr;
 }
@@ -99,8 +110,9 @@ bool Endpoint::respond(const RequestHandle& handle, Instant now) noexcept {
 
 // In the request's own buffer if that is still here and large enough: it is still warm.
 void Endpoint::answer(Session& session, const ServerSlot& slot, port::PacketRef* request, Instant now) noexcept {
-    if (request != nullptr && request->cookie != nullptr && room_for(slot.response.bytes) <= request->room) [[likely]] {
-        send_response(session, slot, *request, now);
+    const std::uint32_t first = std::min(slot.response.bytes, packet_bytes_);
+    if (request != nullptr && request->cookie != nullptr && room_for(first) <= request->room) [[likely]] {
+        send_response(session, slot, *request, 0, now);
         request->cookie = nullptr;
         return;
     }
@@ -109,18 +121,21 @@ void Endpoint::answer(Session& session, const ServerSlot& slot, port::PacketRef*
         statistics_.count(Drop::NoBuffer);  // the client asks again
         return;
     }
-    send_response(session, slot, buffer, now);
+    send_response(session, slot, buffer, 0, now);
 }
 
+// Packet `index` of the response.
 void Endpoint::send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer,
-                             Instant now) noexcept {
+                             std::uint32_t index, Instant now) noexcept {
     Header header;
     header.request_type = slot.request_type;
     header.message_bytes = slot.response.bytes;
     header.session = session.remote;
     header.type = PacketType::Response;
+    header.packet_number = static_cast<std::uint16_t>((slot.request_packets - 1 + index) & kPacketNumberMask);
     header.request_number = slot.request_number;
-    send_packet(session, buffer, header, slot.response.span(), now);
+    const std::uint32_t bytes = bytes_of_packet(slot.response.bytes, packet_bytes_, index);
+    send_packet(session, buffer, header, slot.response.span().subspan(std::size_t{index} * packet_bytes_, bytes), now);
 }
 
 }  // namespace cairn::erpc

@@ -6,9 +6,11 @@
 #include <memory>
 
 #include "lib/base/time.hpp"
+#include "lib/roce/congestion_control.hpp"
 #include "lib/roce/ud.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/erpc/limits.hpp"
+#include "rpc/erpc/transfer.hpp"
 
 namespace cairn::erpc {
 
@@ -31,12 +33,18 @@ struct ClientSlot {
     ClientSlot* newer = nullptr;
     std::uint32_t call = kNone;
     std::uint16_t session = 0;
-    std::uint8_t sends = 0;  // 0: waits for a credit
+    std::uint8_t sends = 0;              // 0: waits for a credit
+    ClientTransfer* transfer = nullptr;  // of messages of several packets
 
     [[nodiscard]] std::uint32_t index() const noexcept { return request_number % kSlotsPerSession; }
 };
 
-enum class ServerSlotState : std::uint8_t { Idle, Executing, Answered };
+enum class ServerSlotState : std::uint8_t {
+    Idle,
+    Receiving,  // some packets of a request that has several
+    Executing,
+    Answered,
+};
 
 // The last request accepted in a slot and its answer, kept until the next one arrives.
 struct ServerSlot {
@@ -45,6 +53,9 @@ struct ServerSlot {
     std::uint8_t request_type = 0;
     ServerSlotState state = ServerSlotState::Idle;
     bool resent = false;  // the answer, at least once
+    std::uint32_t request_packets = 1;
+    std::uint32_t newest_rfr = 0;        // index of the response packet asked for last
+    ServerTransfer* transfer = nullptr;  // while receiving
 };
 
 struct Session {
@@ -52,6 +63,7 @@ struct Session {
     std::uint8_t free_slots = 0;     // client: bit per slot without a call
     std::uint8_t stalled_slots = 0;  // client: bit per slot that waits for a credit
     bool in_stall_queue = false;
+    bool selective = false;     // both ends hold packets that arrive early
     std::uint16_t credits = 0;  // client: packets it may still send
     std::uint16_t credits_max = 0;
     SessionId self{};
@@ -60,12 +72,15 @@ struct Session {
     roce::UdAddress peer{};
     roce::RawUd header{};  // ready-made BTH and DETH towards the peer
     std::uint64_t token = 0;
+    std::uint64_t peer_incarnation = 0;  // client: of the server that accepted
     Instant last_heard{};
     Instant last_control{};  // client: last Connect, Disconnect or Ping sent
     Instant opened{};
     Duration srtt{};  // smoothed round trip, 0: no sample yet (RFC 6298)
     Duration rttvar{};
-    std::uint32_t backlog_head = kNone;  // calls that wait for a slot, oldest first
+    std::unique_ptr<roce::CongestionControl> control;  // client: nullptr: none
+    Instant next_send{};                               // client: when the flow's rate allows the next packet
+    std::uint32_t backlog_head = kNone;                // calls that wait for a slot, oldest first
     std::uint32_t backlog_tail = kNone;
     std::unique_ptr<std::array<ClientSlot, kSlotsPerSession>> client_slots;
     std::unique_ptr<std::array<ServerSlot, kSlotsPerSession>> server_slots;

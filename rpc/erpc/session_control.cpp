@@ -72,7 +72,7 @@ void Endpoint::on_connect(const roce::UdDatagram& datagram, const Control& contr
     Control refusal = control;
     refusal.type = ControlType::Refused;
     refusal.receiver_session = control.sender_session;
-    if (control.credits == 0 || control.credits > kMaxCredits) {
+    if (control.credits == 0 || control.credits > kMaxCredits || control.path_mtu_bytes != config_.qp.path_mtu_bytes) {
         refusal.reason = RefuseReason::BadParameters;
         send_control(from, refusal, now);
         return;
@@ -86,6 +86,7 @@ void Endpoint::on_connect(const roce::UdDatagram& datagram, const Control& contr
     session->state = SessionState::Serving;
     session->remote = control.sender_session;
     session->credits_max = control.credits;
+    session->selective = config_.selective && (control.features & kFeatureSelective) != 0;
     session->server_slots = std::make_unique<std::array<ServerSlot, kSlotsPerSession>>();
     const std::uint64_t first = first_request_number(control.token);
     for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
@@ -96,11 +97,19 @@ void Endpoint::on_connect(const roce::UdDatagram& datagram, const Control& contr
 }
 
 void Endpoint::on_client_control(Session& session, const Control& control, Instant now) noexcept {
+    const bool speaks_of_it = control.type == ControlType::Accepted || control.type == ControlType::Pong;
+    if (session.state == SessionState::Connected && speaks_of_it && control.incarnation != session.peer_incarnation) {
+        // A late copy of our Connect opened it anew at a server that was restarted since.
+        end_session(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
+        return;
+    }
     switch (control.type) {
         case ControlType::Accepted:
             if (session.state == SessionState::Connecting) {
                 session.state = SessionState::Connected;
                 session.remote = control.sender_session;
+                session.peer_incarnation = control.incarnation;
+                session.selective = config_.selective && (control.features & kFeatureSelective) != 0;
                 if (session_callback_ != nullptr) {
                     session_callback_(session_context_, session.self, SessionEvent::Connected, RefuseReason::None);
                 }
@@ -163,6 +172,10 @@ void Endpoint::send_control(Session& session, ControlType type, Instant now) noe
     control.receiver_session = session.remote;
     control.credits = session.credits_max;
     control.token = session.token;
+    const bool selective = type == ControlType::Connect ? config_.selective : session.selective;
+    control.features = selective ? kFeatureSelective : std::uint16_t{0};
+    control.path_mtu_bytes = config_.qp.path_mtu_bytes;
+    control.incarnation = incarnation_;
     session.last_control = now;
     send_control(session.peer, control, now);
 }

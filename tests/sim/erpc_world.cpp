@@ -10,7 +10,8 @@ namespace cairn::sim {
 namespace {
 
 constexpr std::size_t kBuffers = 512;
-constexpr std::size_t kPoolBytes = std::size_t{1} << 20U;
+constexpr std::uint32_t kMessageBytesMax = 16'000;  // 70 packets at the smallest path MTU
+constexpr std::size_t kPoolBytes = std::size_t{8} << 20U;
 
 }  // namespace
 
@@ -33,6 +34,10 @@ ErpcWorld::ErpcWorld(std::uint64_t seed, const WorldPlan& plan)
       stranger_(network_, plan.clients + plan.servers, seed * 5 + 1),
       clients_(plan.clients),
       peer_timeout_(random_.chance(kMillion / 2) ? milliseconds(30) : milliseconds(200)) {
+    constexpr std::array<std::uint16_t, 3> kPathMtus{256, 1024, 4096};
+    path_mtu_bytes_ = kPathMtus[random_.below(kPathMtus.size())];
+    congestion_.algorithm = static_cast<erpc::CongestionAlgorithm>(random_.below(3));
+    congestion_.link_bits_per_s = 1e9;
     network_.set_faults(mix_.link, mix_.shape);
     network_.set_tap([this](std::size_t, const Frame& frame) {
         if (random_.chance(mix_.forge_per_million)) {
@@ -69,7 +74,11 @@ void ErpcWorld::start(ErpcNode& node) {
     erpc::EndpointConfig config;
     config.qp.qpn = kQpn;
     config.qp.qkey = kQkey;
-    config.qp.path_mtu_bytes = 4096;
+    config.qp.path_mtu_bytes = path_mtu_bytes_;
+    config.max_message_bytes = kMessageBytesMax;
+    config.selective = random_.chance(kMillion * 7 / 10);
+    config.transfers_max = 64;
+    config.congestion = congestion_;
     config.sessions_max = plan_.sessions_max;
     config.calls_max = 512;
     config.credits = node.credits;

@@ -98,6 +98,8 @@ private:
     Stranger stranger_;
     std::size_t clients_;
     Duration peer_timeout_{};
+    std::uint16_t path_mtu_bytes_ = 1024;
+    erpc::CongestionConfig congestion_{};
     std::vector<std::unique_ptr<ErpcNode>> nodes_;
     std::deque<CallRecord> calls_;  // by serial; a record stays where it is
     std::uint64_t processes_ = 0;

@@ -1,0 +1,26 @@
+// What an endpoint is told when it is made.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/roce/ud.hpp"
+#include "rpc/erpc/limits.hpp"
+#include "rpc/erpc/pacer.hpp"
+
+namespace cairn::erpc {
+
+struct EndpointConfig {
+    roce::UdQpConfig qp{};
+    std::uint16_t sessions_max = 1024;
+    std::uint32_t calls_max = 4096;  // outstanding and backlogged, all sessions together
+    std::uint16_t credits = kDefaultCredits;
+    std::uint64_t seed = 1;  // tokens and injected faults follow from it; give an unguessable one
+    Duration peer_timeout = kPeerTimeout;
+    std::uint32_t max_message_bytes = kMaxMessageBytes;
+    std::uint32_t transfers_max = 256;  // messages of several packets under way, in each direction
+    bool selective = true;              // packets that arrive early are held; else all behind a gap come again
+    CongestionConfig congestion{};
+    std::uint32_t drop_per_million = 0;  // fault injection: received packets to lose
+};
+
+}  // namespace cairn::erpc

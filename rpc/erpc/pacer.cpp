@@ -1,0 +1,39 @@
+#include "rpc/erpc/pacer.hpp"
+
+#include <algorithm>
+
+#include "lib/roce/dcqcn.hpp"
+#include "lib/roce/timely.hpp"
+#include "rpc/erpc/limits.hpp"
+
+namespace cairn::erpc {
+
+namespace {
+
+constexpr Duration kHorizon = milliseconds(10);  // 32 packets of 4096 bytes at the least rate of 15 MB/s
+constexpr std::uint32_t kWheelEntriesMax = 1U << 20U;
+
+}  // namespace
+
+std::unique_ptr<roce::CongestionControl> make_control(const CongestionConfig& config, Instant now) {
+    const double bytes_per_s = config.link_bits_per_s / 8;
+    switch (config.algorithm) {
+        case CongestionAlgorithm::None:
+            break;
+        case CongestionAlgorithm::Timely:
+            return std::make_unique<roce::Timely>(bytes_per_s, now);
+        case CongestionAlgorithm::Dcqcn:
+            return std::make_unique<roce::Dcqcn>(bytes_per_s, now);
+    }
+    return nullptr;
+}
+
+std::unique_ptr<PacerWheel> make_wheel(const CongestionConfig& config, std::uint32_t sessions, std::uint32_t credits,
+                                       Instant now) {
+    if (config.algorithm == CongestionAlgorithm::None) {
+        return nullptr;
+    }
+    return std::make_unique<PacerWheel>(kHorizon, std::min(sessions * credits, kWheelEntriesMax), now);
+}
+
+}  // namespace cairn::erpc
