@@ -180,7 +180,10 @@ void BenchWorker::completed(void* context, const erpc::CallResult& result) {
         }
     }
     if (self.measured_to_ == Instant::never()) {
-        self.call(static_cast<std::uint32_t>(result.tag));
+        // As many calls as sessions keep theirs; fewer go over all sessions in turn.
+        const bool in_turn = self.sessions_.size() > self.options_.window;
+        self.call(in_turn ? self.turn_++ % static_cast<std::uint32_t>(self.sessions_.size())
+                          : static_cast<std::uint32_t>(result.tag));
     }
 }
 

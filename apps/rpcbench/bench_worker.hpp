@@ -68,6 +68,7 @@ private:
     bool calls_;  // has a peer
     bool failed_ = false;
     std::uint32_t connected_ = 0;
+    std::uint32_t turn_ = 0;  // the next session to call over
     Instant now_{};
     Instant next_look_{};
     Instant measured_from_ = Instant::never();

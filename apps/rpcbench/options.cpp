@@ -63,8 +63,8 @@ void declare_load(CLI::App& app, Options& options) {
     app.add_option("--resp", options.response_bytes, "response bytes")
         ->check(CLI::Range(0U, erpc::kMaxMessageBytes))
         ->capture_default_str();
-    app.add_option("--window", options.window, "calls outstanding over all sessions of an lcore")
-        ->check(CLI::Range(1U, 4096U))
+    app.add_option("--window", options.window, "calls outstanding over all sessions of an lcore; 0: only connect")
+        ->check(CLI::Range(0U, 4096U))
         ->capture_default_str();
     app.add_option("--sessions", options.sessions, "sessions of an lcore")
         ->check(CLI::Range(1U, 32768U))

@@ -1,0 +1,167 @@
+// What plain UDP sockets do here, to compare with: an echo of datagrams by sendmmsg and recvmmsg, and a ping-pong of
+// single ones, both sides spinning. Two processes on 127.0.0.0/8:
+//
+//   udp_ruler echo ADDRESS                         until it is ended
+//   udp_ruler mmsg ADDRESS BYTES OUTSTANDING SECONDS
+//   udp_ruler pingpong ADDRESS BYTES SECONDS
+//
+// The last two print one JSON object. Nothing of Cairn is used: that is the point.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint16_t kPort = 4799;
+constexpr std::size_t kBatch = 32;
+constexpr std::size_t kBytesMax = 2048;
+
+sockaddr_in address_of(const char* text, std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    if (inet_pton(AF_INET, text, &address.sin_addr) != 1) {
+        std::fprintf(stderr, "udp_ruler: %s is no IPv4 address; write it as 127.0.0.1\n", text);
+        std::exit(2);
+    }
+    return address;
+}
+
+int open_socket(const sockaddr_in* bound) {
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || (bound != nullptr && bind(fd, reinterpret_cast<const sockaddr*>(bound), sizeof(*bound)) != 0)) {
+        std::perror("udp_ruler: cannot open its socket");
+        std::exit(2);
+    }
+    return fd;
+}
+
+// As many messages as one system call takes.
+struct Batch {
+    std::array<std::array<std::uint8_t, kBytesMax>, kBatch> memory{};
+    std::array<iovec, kBatch> pieces{};
+    std::array<sockaddr_in, kBatch> addresses{};
+    std::array<mmsghdr, kBatch> messages{};
+
+    void arm() {
+        for (std::size_t i = 0; i < kBatch; ++i) {
+            pieces[i] = {memory[i].data(), kBytesMax};
+            messages[i].msg_hdr = {};
+            messages[i].msg_hdr.msg_name = &addresses[i];
+            messages[i].msg_hdr.msg_namelen = sizeof(sockaddr_in);
+            messages[i].msg_hdr.msg_iov = &pieces[i];
+            messages[i].msg_hdr.msg_iovlen = 1;
+        }
+    }
+    // How many came.
+    std::size_t receive(int fd) {
+        arm();
+        const int got = recvmmsg(fd, messages.data(), kBatch, MSG_DONTWAIT, nullptr);
+        return got < 0 ? 0 : static_cast<std::size_t>(got);
+    }
+    void send(int fd, std::size_t count) {
+        for (std::size_t sent = 0; sent < count;) {
+            const int took = sendmmsg(fd, &messages[sent], static_cast<unsigned>(count - sent), 0);
+            sent += took > 0 ? static_cast<std::size_t>(took) : 0;
+        }
+    }
+};
+
+int echo(const char* address) {
+    const sockaddr_in here = address_of(address, kPort);
+    const int fd = open_socket(&here);
+    static Batch batch;
+    for (;;) {
+        const std::size_t got = batch.receive(fd);
+        for (std::size_t i = 0; i < got; ++i) {
+            batch.pieces[i].iov_len = batch.messages[i].msg_len;
+        }
+        batch.send(fd, got);
+    }
+}
+
+int run_mmsg(const char* address, std::size_t bytes, std::size_t outstanding, double seconds) {
+    const sockaddr_in there = address_of(address, kPort);
+    const int fd = open_socket(nullptr);
+    static Batch batch;
+    const auto send = [&](std::size_t count) {
+        batch.arm();
+        for (std::size_t i = 0; i < count; ++i) {
+            batch.addresses[i] = there;
+            batch.pieces[i].iov_len = bytes;
+        }
+        batch.send(fd, count);
+    };
+    for (std::size_t left = outstanding; left != 0;) {
+        const std::size_t count = std::min(left, kBatch);
+        send(count);
+        left -= count;
+    }
+    std::uint64_t done = 0;
+    const auto started = Clock::now();
+    double elapsed = 0;
+    while (elapsed < seconds) {
+        const std::size_t got = batch.receive(fd);
+        done += got;
+        send(got);
+        elapsed = std::chrono::duration<double>(Clock::now() - started).count();
+    }
+    std::printf("{\"rate_mops\":%.3f}\n", static_cast<double>(done) / elapsed / 1e6);
+    return 0;
+}
+
+int run_pingpong(const char* address, std::size_t bytes, double seconds) {
+    const sockaddr_in there = address_of(address, kPort);
+    const int fd = open_socket(nullptr);
+    std::array<std::uint8_t, kBytesMax> memory{};
+    std::vector<double> round_trips_us;
+    round_trips_us.reserve(std::size_t{1} << 22U);
+    const auto started = Clock::now();
+    for (auto sent = started; std::chrono::duration<double>(sent - started).count() < seconds;) {
+        sendto(fd, memory.data(), bytes, 0, reinterpret_cast<const sockaddr*>(&there), sizeof(there));
+        while (recv(fd, memory.data(), memory.size(), MSG_DONTWAIT) < 0) {
+        }
+        const auto now = Clock::now();
+        round_trips_us.push_back(std::chrono::duration<double, std::micro>(now - sent).count());
+        sent = now;
+    }
+    std::sort(round_trips_us.begin(), round_trips_us.end());
+    const auto at = [&](double quantile) {
+        return round_trips_us[static_cast<std::size_t>(quantile * static_cast<double>(round_trips_us.size() - 1))];
+    };
+    std::printf("{\"p50_us\":%.3f,\"p99_us\":%.3f}\n", at(0.5), at(0.99));
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string_view mode = argc > 1 ? argv[1] : "";
+    if (mode == "echo" && argc == 3) {
+        return echo(argv[2]);
+    }
+    const std::size_t bytes = argc > 3 ? std::min<std::size_t>(std::strtoull(argv[3], nullptr, 10), kBytesMax) : 0;
+    if (mode == "mmsg" && argc == 6) {
+        return run_mmsg(argv[2], bytes, std::strtoull(argv[4], nullptr, 10), std::strtod(argv[5], nullptr));
+    }
+    if (mode == "pingpong" && argc == 5) {
+        return run_pingpong(argv[2], bytes, std::strtod(argv[4], nullptr));
+    }
+    std::fprintf(stderr,
+                 "udp_ruler: echo ADDRESS | mmsg ADDRESS BYTES OUTSTANDING SECONDS | "
+                 "pingpong ADDRESS BYTES SECONDS\n");
+    return 2;
+}
