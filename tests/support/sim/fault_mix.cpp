@@ -28,7 +28,7 @@ LinkShape make_shape(Random& random) {
     if (random.chance(kHalf)) {
         constexpr std::uint64_t kRates[] = {100'000'000, 1'000'000'000, 10'000'000'000};
         shape.bits_per_second = kRates[random.below(3)];
-        shape.queue_limit_bytes = static_cast<std::uint32_t>(random.between(6'000, 65'536));
+        shape.queue_limit_bytes = static_cast<std::uint32_t>(random.between(2'500, 32'768));
         shape.ecn_threshold_bytes = shape.queue_limit_bytes / 4;
     }
     return shape;
