@@ -63,7 +63,8 @@ void ProgressPrinter::run() {
 void print_counters(Workers workers) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
         const BenchWorker& worker = *workers[i];
-        fmt::print(stderr, "worker {}:\n{}", i, worker.port().counters_text());
+        fmt::print(stderr, "worker {}, {} bytes per idle session:\n{}", i, erpc::kIdleSessionBytes,
+                   worker.port().counters_text());
         for (std::size_t reason = 0; reason < roce::kDropReasons; ++reason) {
             print_line(roce::kDropTexts[reason].counter, worker.service().drops().of(static_cast<roce::Drop>(reason)),
                        roce::kDropTexts[reason].meaning);

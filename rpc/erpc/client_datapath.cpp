@@ -78,6 +78,9 @@ Posted Endpoint::post(SessionId session_id, const Call& call, Instant now) noexc
 }
 
 void Endpoint::start(Session& session, std::uint32_t call, Instant now) noexcept {
+    if (session.client_slots == nullptr) [[unlikely]] {
+        make_client_slots(session);
+    }
     const auto slot_index = static_cast<std::uint32_t>(std::countr_zero(session.free_slots));
     session.free_slots = static_cast<std::uint8_t>(session.free_slots & ~bit_of(slot_index));
     ClientSlot& slot = (*session.client_slots)[slot_index];
@@ -141,6 +144,10 @@ void Endpoint::send_request(Session& session, std::uint32_t slot_index, Instant 
 void Endpoint::on_response(Session& session, const roce::UdDatagram& datagram, const Header& header,
                            Instant now) noexcept {
     const auto slot_index = static_cast<std::uint32_t>(header.request_number % kSlotsPerSession);
+    if (session.client_slots == nullptr) [[unlikely]] {
+        statistics_.count(Drop::StaleResponse);  // no call was ever made over it
+        return;
+    }
     ClientSlot& slot = (*session.client_slots)[slot_index];
     if (slot.transfer != nullptr || header.message_bytes > packet_bytes_) [[unlikely]] {
         on_response_packet(session, datagram, header, now);

@@ -72,7 +72,6 @@ public:
 private:
     Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgPool& pool);
 
-    // receive_datapath.cpp
     void on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void on_rare(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void on_stray(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
@@ -80,7 +79,6 @@ private:
     void send_packet(Session& session, const port::PacketRef& buffer, const Header& header,
                      std::span<const std::uint8_t> payload, Instant now) noexcept;
     void settle(std::span<const std::uint8_t> payload) noexcept;
-    // client_datapath.cpp
     void on_response(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void start(Session& session, std::uint32_t call, Instant now) noexcept;
     void send_request(Session& session, std::uint32_t slot_index, Instant now) noexcept;
@@ -113,7 +111,6 @@ private:
     [[nodiscard]] bool place_response(ClientTransfer& transfer, const Call& call, std::uint32_t bytes) noexcept;
     void on_response_packet(Session& session, const roce::UdDatagram& datagram, const Header& header,
                             Instant now) noexcept;
-    // pacing_datapath.cpp
     void pace(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
     void run_wheel(Instant now) noexcept;
     // large_server_datapath.cpp
@@ -148,6 +145,9 @@ private:
     [[nodiscard]] Session* allocate_session(const roce::UdAddress& peer, std::uint64_t token, Instant now);
     void end_session(Session& session, SessionEvent event, CallStatus status, Instant now,
                      RefuseReason reason = RefuseReason::None) noexcept;
+    void make_client_slots(Session& session);
+    void make_server_slots(Session& session);
+    void release_messages(Session& session) noexcept;
     void remember_ended(std::uint64_t token);
     void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
     [[nodiscard]] std::uint64_t next_token() noexcept;

@@ -74,12 +74,7 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
 Endpoint::~Endpoint() {
     sender_.settle_tails();  // the sender lives on, the messages need not
     for (Session& session : sessions_) {
-        if (session.server_slots != nullptr) {
-            for (ServerSlot& slot : *session.server_slots) {
-                end_request(slot);
-                pool_.release(slot.response);
-            }
-        }
+        release_messages(session);
         if (session.client_slots != nullptr) {
             for (ClientSlot& slot : *session.client_slots) {
                 rpc::MsgBuffer owned = slot.transfer != nullptr ? end_transfer(session, slot) : rpc::MsgBuffer{};
@@ -121,14 +116,26 @@ Result<SessionId> Endpoint::connect(const roce::UdAddress& peer, Instant now) {
     session->credits = session->credits_max = config_.credits;
     session->free_slots = kAllSlots;
     session->control = make_control(config_.congestion, now);
-    session->client_slots = std::make_unique<std::array<ClientSlot, kSlotsPerSession>>();
-    const std::uint64_t first = first_request_number(session->token);
-    for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
-        (*session->client_slots)[i].request_number = first + kSlotsPerSession + i;
-        (*session->client_slots)[i].session = session->self.value;
-    }
     send_control(*session, ControlType::Connect, now);
     return session->self;
+}
+
+// A session that is only open costs little: its slots are made for its first call.
+void Endpoint::make_client_slots(Session& session) {
+    session.client_slots = std::make_unique<std::array<ClientSlot, kSlotsPerSession>>();
+    const std::uint64_t first = first_request_number(session.token);
+    for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
+        (*session.client_slots)[i].request_number = first + kSlotsPerSession + i;
+        (*session.client_slots)[i].session = session.self.value;
+    }
+}
+
+void Endpoint::make_server_slots(Session& session) {
+    session.server_slots = std::make_unique<std::array<ServerSlot, kSlotsPerSession>>();
+    const std::uint64_t first = first_request_number(session.token);
+    for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
+        (*session.server_slots)[i].request_number = first + i;  // one before the client's first
+    }
 }
 
 void Endpoint::disconnect(SessionId id, Instant now) noexcept {
@@ -173,11 +180,7 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
         fail_calls(session, status, now);
     } else {
         remember_ended(session.token);
-        for (ServerSlot& slot : *session.server_slots) {
-            end_request(slot);
-            settle(slot.response.span());
-            pool_.release(slot.response);
-        }
+        release_messages(session);
     }
     session.state = SessionState::Free;
     if (reply_session_ == &session) {
@@ -196,6 +199,18 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
     }
 }
 
+// What a server keeps of requests and answers.
+void Endpoint::release_messages(Session& session) noexcept {
+    if (session.server_slots == nullptr) {
+        return;
+    }
+    for (ServerSlot& slot : *session.server_slots) {
+        end_request(slot);
+        settle(slot.response.span());
+        pool_.release(slot.response);
+    }
+}
+
 // A Connect that was under way for long must not open its session again: copies of the session's requests may be
 // under way as well, and would be executed again.
 void Endpoint::remember_ended(std::uint64_t token) {
@@ -210,7 +225,7 @@ void Endpoint::remember_ended(std::uint64_t token) {
 
 void Endpoint::fail_calls(Session& session, CallStatus status, Instant now) noexcept {
     CAIRN_ASSERT(session.state == SessionState::Disconnecting);  // nothing new can be posted meanwhile
-    for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
+    for (std::uint32_t i = 0; session.client_slots != nullptr && i < kSlotsPerSession; ++i) {
         if ((*session.client_slots)[i].call != kNone) {
             complete(session, i, status, {}, now);
         }
@@ -233,18 +248,15 @@ void Endpoint::check_invariants() const noexcept {
     std::uint32_t calls = 0;
     for (const Session& session : sessions_) {
         open += session.state != SessionState::Free ? 1 : 0;
-        if (session.client_slots == nullptr) {
-            continue;
-        }
         std::uint32_t sent = 0;
-        for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
+        for (std::uint32_t i = 0; session.client_slots != nullptr && i < kSlotsPerSession; ++i) {
             const ClientSlot& slot = (*session.client_slots)[i];
             CAIRN_ASSERT(((session.free_slots >> i) & 1U) == (slot.call == kNone ? 1U : 0U));
             CAIRN_ASSERT(slot.request_number % kSlotsPerSession == i);
             sent += slot.transfer != nullptr ? slot.transfer->outstanding() : slot.sends != 0 ? 1 : 0;
             calls += slot.call != kNone ? 1 : 0;
         }
-        CAIRN_ASSERT(session.credits + sent == session.credits_max);
+        CAIRN_ASSERT(session.client_slots == nullptr || session.credits + sent == session.credits_max);
         for (std::uint32_t call = session.backlog_head; call != kNone; call = calls_[call].next) {
             ++calls;
         }

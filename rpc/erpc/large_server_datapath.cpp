@@ -162,6 +162,10 @@ void Endpoint::repeat_answer(Session& session, ServerSlot& slot, const roce::UdD
 }
 
 void Endpoint::on_rfr(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
+    if (session.server_slots == nullptr) {
+        statistics_.count(Drop::StaleRequest);
+        return;
+    }
     ServerSlot& slot = (*session.server_slots)[header.request_number % kSlotsPerSession];
     if (slot.request_number != header.request_number || slot.state != ServerSlotState::Answered) {
         statistics_.count(Drop::StaleRequest);

@@ -8,6 +8,9 @@ namespace cairn::erpc {
 
 void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, const Header& header,
                           Instant now) noexcept {
+    if (session.server_slots == nullptr) [[unlikely]] {
+        make_server_slots(session);
+    }
     if (header.message_bytes > packet_bytes_) [[unlikely]] {
         on_request_packet(session, datagram, header, now);
         return;
@@ -73,7 +76,8 @@ ServerSlot* Endpoint::executing_slot(const RequestHandle& handle) noexcept {
         [[likely]] {
         return reply_slot_;  // of the handler that runs
     }
-    if (handle.session.value >= sessions_.size() || sessions_[handle.session.value].state != SessionState::Serving) {
+    if (handle.session.value >= sessions_.size() || sessions_[handle.session.value].state != SessionState::Serving ||
+        sessions_[handle.session.value].server_slots == nullptr) {
         return nullptr;
     }
     ServerSlot& slot = (*sessions_[handle.session.value].server_slots)[handle.request_number % kSlotsPerSession];

@@ -106,6 +106,11 @@ struct Session {
     }
 };
 
+// What a session costs that was opened and not called over: itself, its place in the tables (free and open lists, stall
+// queue, remembered token) and a server's entry by token.
+constexpr std::size_t kIdleSessionBytes = sizeof(Session) + 2 + 2 + 4 + 8 + 32;
+static_assert(kIdleSessionBytes <= 512);
+
 // First request number of a session, so that packets of an earlier session under the same number fit no slot.
 [[nodiscard]] constexpr std::uint64_t first_request_number(std::uint64_t token) noexcept {
     const std::uint64_t mixed = (token ^ (token >> 29U)) * 0x9e3779b97f4a7c15U;

@@ -87,11 +87,6 @@ void Endpoint::on_connect(const roce::UdDatagram& datagram, const Control& contr
     session->remote = control.sender_session;
     session->credits_max = control.credits;
     session->selective = config_.selective && (control.features & kFeatureSelective) != 0;
-    session->server_slots = std::make_unique<std::array<ServerSlot, kSlotsPerSession>>();
-    const std::uint64_t first = first_request_number(control.token);
-    for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
-        (*session->server_slots)[i].request_number = first + i;  // one before the client's first
-    }
     server_tokens_.emplace(control.token, session->self.value);
     send_control(*session, ControlType::Accepted, now);
 }
