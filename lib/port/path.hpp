@@ -8,6 +8,7 @@
 #include <span>
 
 #include "lib/net/address.hpp"
+#include "lib/wire/crc32_short.hpp"
 
 namespace cairn::port {
 
@@ -72,7 +73,8 @@ public:
     // Both in one, for datagrams in one piece: what write_lower_headers() and icrc() do, from what was made ready
     // for the last datagrams of this length and first BTH word.
     void seal(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept;
-    // And their counterpart: what matches_received() judges, then the ICRC.
+    // And their counterpart: what matches_received() judges, then the ICRC. `frame` lies in a packet buffer: 80 bytes
+    // from there on can be read, however short it is.
     enum class Arrival : std::uint8_t { Whole, BadIcrc, NoMatch };
     [[nodiscard]] Arrival judge_arrival(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
 
@@ -82,27 +84,34 @@ public:
     [[nodiscard]] std::uint32_t pins() const noexcept { return pins_; }
 
 private:
-    // All that datagrams of one length and one first BTH word (opcode, flags, P_Key) share: the lower headers as
-    // they stand in the frame and the CRC state before BTH byte 4.
+    // All that datagrams of one length and one first BTH word (opcode, flags, P_Key) share: the headers up to that
+    // word as they stand in the frame, and the CRC of what is before BTH byte 4.
     struct alignas(64) Shape {
-        std::array<std::uint8_t, 64> header{};  // received: as judged last, checksum and traffic class included
+        std::array<std::uint8_t, 68> header{};  // received: as judged last, checksum and traffic class included
+        wire::CrcRuns rest;                     // BTH byte 4 ... payload
         std::uint32_t bth_word = 0;
-        std::uint32_t crc = 0;
-        std::uint16_t udp_payload_bytes = 0;  // 0: empty
+        std::uint32_t least_bytes = 0xffffffffU;  // that a frame must have
+        std::uint16_t udp_payload_bytes = 0;      // 0: empty
+
+        [[nodiscard]] bool is_of(std::uint32_t word, std::uint16_t bytes) const noexcept {
+            return udp_payload_bytes == bytes && bth_word == word;
+        }
     };
     static constexpr std::size_t kShapes = 8;
 
-    [[nodiscard]] Shape& shape_for(Direction direction, std::uint32_t bth_word,
-                                   std::uint16_t udp_payload_bytes) noexcept {
-        // The opcode (first byte of the word) parts the First and Middle of one length.
-        return shapes_[static_cast<std::size_t>(direction)][(udp_payload_bytes / 4U + bth_word) % kShapes];
+    // By any `bytes` that go with the length. The opcode (first byte of the word) parts the First and Middle of one.
+    [[nodiscard]] Shape& shape_for(Direction direction, std::uint32_t bth_word, std::size_t bytes) noexcept {
+        return shapes_[static_cast<std::size_t>(direction)][(bytes + std::size_t{4} * bth_word) % (4 * kShapes) / 4];
     }
     // The shape of this length and word, made ready if it is another's.
     [[nodiscard]] Shape& ready_shape(Direction direction, std::uint32_t bth_word,
                                      std::uint16_t udp_payload_bytes) noexcept;
     template <class Family>
+    void seal_known(const Shape& shape, std::uint8_t* bth) noexcept;
+    [[gnu::noinline]] void seal_other(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept;
+    template <class Family>
     [[nodiscard]] Arrival judge_known(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
-    [[nodiscard]] Arrival judge_new(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
+    [[nodiscard]] [[gnu::noinline]] Arrival judge_new(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
     void make_shape(Shape& shape, Direction direction, std::uint32_t bth_word,
                     std::uint16_t udp_payload_bytes) const noexcept;
 

@@ -1,10 +1,12 @@
 #include "lib/port/path.hpp"
 
-#include <bit>
 #include <cstring>
 
-#include "lib/wire/crc32_short.hpp"
 #include "lib/wire/icrc.hpp"
+
+#ifdef __SSE4_1__
+#include <immintrin.h>
+#endif
 
 namespace cairn::port {
 
@@ -12,9 +14,10 @@ namespace {
 
 constexpr std::size_t kIp = Path::kEthernetBytes;
 constexpr std::uint16_t kUdpBytes = 8;
+constexpr std::uint8_t kOnes = 0xff;
 constexpr std::uint16_t kIcrc = 4;
 constexpr std::uint16_t kLeastPayload = 12 + kIcrc;  // of UDP: a BTH and an ICRC
-constexpr std::size_t kBeforeMask = 4;               // BTH bytes in front of the one that reads as ones
+constexpr std::size_t kWord = 4;                     // BTH bytes in front of the one that reads as ones
 
 void put16(std::uint8_t* at, std::uint32_t value) noexcept {
     at[0] = static_cast<std::uint8_t>(value >> 8U);
@@ -37,8 +40,36 @@ std::uint64_t get_word(const std::uint8_t* at) noexcept {
     return word;
 }
 
-// Sixteen bytes at a time, loaded straight from where they lie.
+// Sixteen or 32 bytes at a time, loaded straight from where they lie.
 using Block = std::uint64_t __attribute__((vector_size(16)));
+using WideBlock = std::uint64_t __attribute__((vector_size(32)));
+using LooseBlock = std::uint64_t __attribute__((vector_size(16), aligned(1), may_alias));
+using LooseWideBlock = std::uint64_t __attribute__((vector_size(32), aligned(1), may_alias));
+
+inline const LooseBlock& block_at(const std::uint8_t* at) noexcept {
+    return *reinterpret_cast<const LooseBlock*>(at);
+}
+
+inline const LooseWideBlock& wide_block_at(const std::uint8_t* at) noexcept {
+    return *reinterpret_cast<const LooseWideBlock*>(at);
+}
+
+inline bool none_of(Block bits, Block mask) noexcept {
+#ifdef __SSE4_1__
+    return _mm_testz_si128(reinterpret_cast<__m128i>(bits), reinterpret_cast<__m128i>(mask)) != 0;
+#else
+    bits &= mask;
+    return (bits[0] | bits[1]) == 0;
+#endif
+}
+
+inline bool is_zero(const WideBlock& bits) noexcept {
+#ifdef __AVX__
+    return _mm256_testz_si256(reinterpret_cast<__m256i>(bits), reinterpret_cast<__m256i>(bits)) != 0;
+#else
+    return (bits[0] | bits[1] | bits[2] | bits[3]) == 0;
+#endif
+}
 
 // Which bits of a frame's first bytes must equal a template's.
 template <std::size_t kBytes>
@@ -62,8 +93,9 @@ consteval Mask<kBytes> mask_of(const std::array<Field, kFields>& fields) {
 }
 
 // What differs between the two families in the work below. kConstant leaves out what is judged elsewhere or
-// free: source MAC, traffic class, lengths, TTL, IPv4 checksum. kWhole leaves out the source MAC alone, which
-// may be any router's. Masks reach into the BTH, so that they are whole blocks; nothing is compared there.
+// free: source MAC, traffic class, lengths, TTL, IPv4 checksum. Masks reach into the BTH, so that they are whole
+// blocks; nothing is compared there. kWide is where wide blocks start that hold all from the IP header to the BTH's
+// first word.
 struct V4 {
     static constexpr std::size_t kLower = Path::kLowerBytesV4;
     static constexpr auto kConstant = mask_of<48>(std::array<Field, 6>{{{0, 6},      // destination MAC
@@ -72,7 +104,7 @@ struct V4 {
                                                                         {23, 1},     // protocol
                                                                         {26, 12},    // addresses, ports
                                                                         {40, 2}}});  // UDP checksum
-    static constexpr auto kWhole = mask_of<48>(std::array<Field, 2>{{{0, 6}, {12, 30}}});
+    static constexpr std::array<std::size_t, 1> kWide{kIp};
 };
 struct V6 {
     static constexpr std::size_t kLower = Path::kLowerBytesV6;
@@ -82,22 +114,27 @@ struct V6 {
                                                                         {20, 1},        // next header
                                                                         {22, 36},       // addresses, ports
                                                                         {60, 2}}});     // UDP checksum
-    static constexpr auto kWhole = mask_of<64>(std::array<Field, 2>{{{0, 6}, {12, 50}}});
+    static constexpr std::array<std::size_t, 2> kWide{kIp, kLower + kWord - sizeof(WideBlock)};
 };
 
 template <std::size_t kBytes>
 inline bool agree(const std::uint8_t* frame, const std::uint8_t* expected, const Mask<kBytes>& mask) noexcept {
     Block difference{};
     for (std::size_t at = 0; at < kBytes; at += sizeof(Block)) {
-        Block left;
-        Block right;
-        Block bits;
-        std::memcpy(&left, frame + at, sizeof(Block));
-        std::memcpy(&right, expected + at, sizeof(Block));
-        std::memcpy(&bits, mask.data() + at, sizeof(Block));
-        difference |= (left ^ right) & bits;
+        difference |= (block_at(frame + at) ^ block_at(expected + at)) & block_at(mask.data() + at);
     }
-    return (difference[0] | difference[1]) == 0;
+    return none_of(difference, difference);
+}
+
+// True when a frame's headers up to the BTH's first word are these, whatever the source MAC, which may be any router's.
+template <class Family>
+inline bool has_headers(const std::uint8_t* frame, const std::uint8_t* expected) noexcept {
+    constexpr auto kEthernet = mask_of<sizeof(Block)>(std::array<Field, 2>{{{0, 6}, {12, 4}}});
+    WideBlock difference{};
+    for (const std::size_t at : Family::kWide) {
+        difference |= wide_block_at(frame + at) ^ wide_block_at(expected + at);
+    }
+    return none_of(block_at(frame) ^ block_at(expected), block_at(kEthernet.data())) && is_zero(difference);
 }
 
 std::uint32_t fold(std::uint32_t sum) noexcept {
@@ -170,62 +207,78 @@ bool Path::matches_received(const std::uint8_t* frame, std::size_t frame_bytes) 
 
 void Path::make_shape(Shape& shape, Direction direction, std::uint32_t bth_word,
                       std::uint16_t udp_payload_bytes) const noexcept {
-    shape.bth_word = bth_word;
-    shape.udp_payload_bytes = udp_payload_bytes;
-    shape.header = direction == Direction::Transmit ? transmit_header_ : receive_header_;
+    const std::size_t lower = lower_bytes();
     const std::uint32_t udp_bytes = udp_payload_bytes + std::uint32_t{kUdpBytes};
-    std::uint8_t* ip = shape.header.data() + kIp;
+    std::uint8_t* const header = shape.header.data();
+    std::uint8_t* const ip = header + kIp;
+    std::memcpy(header, (direction == Direction::Transmit ? transmit_header_ : receive_header_).data(), lower);
     put16(is_v4_ ? ip + 2 : ip + 4, is_v4_ ? udp_bytes + 20 : udp_bytes);
-    put16(shape.header.data() + lower_bytes() - 4, udp_bytes);
+    put16(header + lower - 4, udp_bytes);
     if (is_v4_) {
         put16(ip + 10, ~fold(checksum_base_ + udp_bytes + 20));  // both directions: the same words in another order
     }
-    std::array<std::uint8_t, kBeforeMask> bth{};
-    std::memcpy(bth.data(), &bth_word, sizeof(bth_word));
-    const std::uint32_t lower = wire::icrc_lower_state(std::span(shape.header).subspan(kIp, lower_bytes() - kIp));
-    shape.crc = wire::crc32(lower, bth.data(), bth.size());
+    std::memcpy(header + lower, &bth_word, kWord);
+    shape.bth_word = bth_word;
+    shape.udp_payload_bytes = udp_payload_bytes;
+    shape.least_bytes = static_cast<std::uint32_t>(lower) + udp_payload_bytes;
+    const std::uint32_t before = wire::icrc_lower_state({ip, lower - kIp});
+    shape.rest = wire::CrcRuns(wire::crc32(before, header + lower, kWord),
+                               std::size_t{udp_payload_bytes} - kWord - kIcrc, kOnes);
 }
 
 Path::Shape& Path::ready_shape(Direction direction, std::uint32_t bth_word, std::uint16_t udp_payload_bytes) noexcept {
     Shape& shape = shape_for(direction, bth_word, udp_payload_bytes);
-    if (shape.udp_payload_bytes != udp_payload_bytes || shape.bth_word != bth_word) [[unlikely]] {
+    if (!shape.is_of(bth_word, udp_payload_bytes)) {
         make_shape(shape, direction, bth_word, udp_payload_bytes);
     }
     return shape;
 }
 
-namespace {
-
-// As wire::icrc_finish, from the state behind the first word on.
-inline std::uint32_t continued(std::uint32_t state, const std::uint8_t* bth, std::size_t bytes) noexcept {
-    const std::uint32_t masked = state ^ (bth[kBeforeMask] ^ std::uint32_t{0xff});
-    const std::size_t count = bytes - kBeforeMask;
-    return wire::is_short(count) ? wire::crc32_short(masked, bth + kBeforeMask, count)
-                                 : wire::crc32(masked, bth + kBeforeMask, count);
-}
-
-}  // namespace
-
 std::uint32_t Path::icrc_of_headers(Direction direction, const std::uint8_t* bth, std::size_t header_bytes,
                                     std::uint16_t udp_payload_bytes) noexcept {
     const Shape& shape = ready_shape(direction, get_word32(bth), udp_payload_bytes);
-    return continued(shape.crc, bth, header_bytes);
+    return wire::CrcRuns(shape.rest.crc_before(), header_bytes - kWord, kOnes).crc_of(bth + kWord).crc;
 }
 
 std::uint32_t Path::icrc(Direction direction, const std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept {
-    return icrc_of_headers(direction, bth, std::size_t{udp_payload_bytes} - kIcrc, udp_payload_bytes);
+    return ready_shape(direction, get_word32(bth), udp_payload_bytes).rest.crc_of(bth + kWord).crc;
+}
+
+template <class Family>
+inline void Path::seal_known(const Shape& shape, std::uint8_t* bth) noexcept {
+    std::memcpy(bth - Family::kLower, shape.header.data(), Family::kLower);
+    const wire::CrcRuns::End end = shape.rest.crc_of_small(bth + kWord);
+    std::memcpy(bth + (end.behind - bth), &end.crc, sizeof(end.crc));
 }
 
 void Path::seal(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept {
-    const Shape& shape = ready_shape(Direction::Transmit, get_word32(bth), udp_payload_bytes);
-    if (is_v4_) [[likely]] {
-        std::memcpy(bth - V4::kLower, shape.header.data(), V4::kLower);
-    } else {
-        std::memcpy(bth - V6::kLower, shape.header.data(), V6::kLower);
+    const std::uint32_t bth_word = get_word32(bth);
+    const Shape& shape = shape_for(Direction::Transmit, bth_word, udp_payload_bytes);
+    if (!shape.is_of(bth_word, udp_payload_bytes) || !shape.rest.are_small()) [[unlikely]] {
+        return seal_other(bth, udp_payload_bytes);
     }
-    const std::uint32_t crc = continued(shape.crc, bth, std::size_t{udp_payload_bytes} - kIcrc);
+    return is_v4_ ? seal_known<V4>(shape, bth) : seal_known<V6>(shape, bth);
+}
+
+void Path::seal_other(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept {
+    const Shape& shape = ready_shape(Direction::Transmit, get_word32(bth), udp_payload_bytes);
+    const std::size_t lower = lower_bytes();
+    std::memcpy(bth - lower, shape.header.data(), lower);
+    const std::uint32_t crc = shape.rest.crc_of(bth + kWord).crc;
     std::memcpy(bth + udp_payload_bytes - kIcrc, &crc, sizeof(crc));
 }
+
+namespace {
+
+inline Path::Arrival judged(const wire::CrcRuns::End& end) noexcept {
+    return end.crc == get_word32(end.behind) ? Path::Arrival::Whole : Path::Arrival::BadIcrc;
+}
+
+[[gnu::noinline]] Path::Arrival judge_rest(const wire::CrcRuns& rest, const std::uint8_t* bytes) noexcept {
+    return judged(rest.crc_of(bytes));
+}
+
+}  // namespace
 
 Path::Arrival Path::judge_arrival(const std::uint8_t* frame, std::size_t frame_bytes) noexcept {
     return is_v4_ ? judge_known<V4>(frame, frame_bytes) : judge_known<V6>(frame, frame_bytes);
@@ -233,21 +286,16 @@ Path::Arrival Path::judge_arrival(const std::uint8_t* frame, std::size_t frame_b
 
 template <class Family>
 inline Path::Arrival Path::judge_known(const std::uint8_t* frame, std::size_t frame_bytes) noexcept {
-    if (frame_bytes < Family::kLower + kLeastPayload) [[unlikely]] {
-        return Arrival::NoMatch;
-    }
     const std::uint8_t* bth = frame + Family::kLower;
-    const auto payload_bytes = static_cast<std::uint16_t>(get16(bth - 4) - kUdpBytes);
-    const std::uint32_t bth_word = get_word32(bth);
-    const Shape& shape = shape_for(Direction::Receive, bth_word, payload_bytes);
-    const bool known = shape.udp_payload_bytes == payload_bytes && shape.bth_word == bth_word &&
-                       agree(frame, shape.header.data(), Family::kWhole) &&
-                       Family::kLower + payload_bytes <= frame_bytes && payload_bytes >= kLeastPayload;
-    if (!known) [[unlikely]] {
+    const Shape& shape = shape_for(Direction::Receive, get_word32(bth), frame_bytes);
+    // Both lengths and the BTH's word stand in the headers, so that one comparison proves the shape.
+    if (!has_headers<Family>(frame, shape.header.data()) || frame_bytes < shape.least_bytes) [[unlikely]] {
         return judge_new(frame, frame_bytes);
     }
-    const std::uint32_t crc = continued(shape.crc, bth, std::size_t{payload_bytes} - kIcrc);
-    return crc == get_word32(bth + payload_bytes - kIcrc) ? Arrival::Whole : Arrival::BadIcrc;
+    if (!shape.rest.are_small()) [[unlikely]] {
+        return judge_rest(shape.rest, bth + kWord);
+    }
+    return judged(shape.rest.crc_of_small(bth + kWord));
 }
 
 // The first of its length and BTH word, or one whose traffic class or TTL changed on the way.
@@ -255,15 +303,14 @@ Path::Arrival Path::judge_new(const std::uint8_t* frame, std::size_t frame_bytes
     const std::size_t lower = lower_bytes();
     const std::uint8_t* bth = frame + lower;
     const auto payload_bytes = static_cast<std::uint16_t>(get16(bth - 4) - kUdpBytes);
-    if (!matches_received(frame, frame_bytes) || payload_bytes < kLeastPayload) {
+    if (frame_bytes < lower + kLeastPayload || !matches_received(frame, frame_bytes) || payload_bytes < kLeastPayload) {
         return Arrival::NoMatch;
     }
     const std::uint32_t bth_word = get_word32(bth);
-    Shape& shape = shape_for(Direction::Receive, bth_word, payload_bytes);
+    Shape& shape = shape_for(Direction::Receive, bth_word, frame_bytes);
     make_shape(shape, Direction::Receive, bth_word, payload_bytes);
     std::memcpy(shape.header.data(), frame, lower);
-    const std::uint32_t crc = continued(shape.crc, bth, std::size_t{payload_bytes} - kIcrc);
-    return crc == get_word32(bth + payload_bytes - kIcrc) ? Arrival::Whole : Arrival::BadIcrc;
+    return judge_rest(shape.rest, bth + kWord);
 }
 
 }  // namespace cairn::port

@@ -77,6 +77,58 @@ TEST_P(PathTest, AnyFlippedBitOfTheCheckedHeadersIsRefused) {
     EXPECT_FALSE(pair.b.matches_received(frame.data(), frame.size() - 1)) << "a frame shorter than it says";
 }
 
+TEST_P(PathTest, SealedDatagramsArriveWholeAndAreWrittenAsInTwoSteps) {
+    Pair pair = make_pair(GetParam());
+    for (int turn = 0; turn < 2; ++turn) {  // the shapes are new, then known
+        for (std::size_t bytes = 16; bytes <= 300; ++bytes) {
+            const std::vector<std::uint8_t> frame = make_frame(pair.a, bytes);
+            std::vector<std::uint8_t> sealed(frame.size() + 80, 0);
+            std::uint8_t* const bth = sealed.data() + pair.a.lower_bytes();
+            std::memcpy(bth, frame.data() + pair.a.lower_bytes(), bytes - 4);
+            for (int time = 0; time < 2; ++time) {
+                pair.a.seal(bth, static_cast<std::uint16_t>(bytes));
+                ASSERT_EQ(std::memcmp(sealed.data(), frame.data(), frame.size()), 0) << bytes;
+                ASSERT_EQ(pair.b.judge_arrival(sealed.data(), frame.size()), Path::Arrival::Whole) << bytes;
+                ASSERT_EQ(pair.b.judge_arrival(sealed.data(), frame.size() + 1), Path::Arrival::Whole) << "padded";
+                ASSERT_EQ(pair.b.judge_arrival(sealed.data(), frame.size() - 1), Path::Arrival::NoMatch) << bytes;
+            }
+        }
+    }
+}
+
+TEST_P(PathTest, AKnownShapeLetsNoFlippedBitPass) {
+    Pair pair = make_pair(GetParam());
+    for (const std::size_t bytes : {std::size_t{68}, std::size_t{72}, std::size_t{104}}) {
+        std::vector<std::uint8_t> frame = make_frame(pair.a, bytes);
+        const std::size_t frame_bytes = frame.size();
+        frame.resize(frame_bytes + 80, 0);
+        for (std::size_t at = 0; at < frame_bytes; ++at) {
+            const std::size_t lower = pair.b.lower_bytes();
+            const bool free = (at >= 6 && at < 12) || (!GetParam() && ((at > 14 && at < 18) || at == 21));
+            for (std::uint8_t bit = 1; bit != 0; bit = static_cast<std::uint8_t>(bit << 1U)) {
+                ASSERT_EQ(pair.b.judge_arrival(frame.data(), frame_bytes), Path::Arrival::Whole);
+                frame[at] ^= bit;
+                const Path::Arrival arrival = pair.b.judge_arrival(frame.data(), frame_bytes);
+                const bool traffic_class = !GetParam() && at == 14 && bit < 16;
+                if (free || traffic_class || at == lower + 4) {
+                    EXPECT_EQ(arrival, Path::Arrival::Whole) << at;
+                } else {
+                    EXPECT_EQ(arrival, at < lower ? Path::Arrival::NoMatch : Path::Arrival::BadIcrc) << at;
+                }
+                frame[at] ^= bit;
+            }
+        }
+    }
+}
+
+TEST_P(PathTest, NoShapeIsKnownBeforeTheFirstDatagram) {
+    Pair pair = make_pair(GetParam());
+    const std::vector<std::uint8_t> zeros(256, 0);
+    for (std::size_t bytes = 0; bytes <= 128; ++bytes) {
+        EXPECT_EQ(pair.b.judge_arrival(zeros.data(), bytes), Path::Arrival::NoMatch) << bytes;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, PathTest, testing::Bool());
 
 TEST(PathTable, RecyclesOnlyUnpinnedPathsAndRefusesWhenAllArePinned) {

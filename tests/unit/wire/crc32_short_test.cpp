@@ -32,6 +32,28 @@ TEST(Crc32Short, AgreesWithIsalForEveryLengthStateAndAlignment) {
 #endif
 }
 
+TEST(Crc32Short, RunsOfAllLengthsMayTakeTheFirstByteAsOnes) {
+    std::array<std::uint8_t, 16 + 600> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        bytes[i] = static_cast<std::uint8_t>(i * 37 + i / 7);
+    }
+    std::uint8_t* const run = bytes.data() + 16;
+    for (std::size_t count = 1; count <= 600; ++count) {
+        const CrcRuns runs(0x1234567U, count, 0xff);
+        const std::uint8_t before = run[0];
+        run[0] = 0xff;
+        const std::uint32_t wanted = crc32(0x1234567U, run, count);
+        run[0] = before;
+        ASSERT_EQ(runs.crc_of(run).crc, wanted) << count;
+        ASSERT_EQ(runs.crc_of(run).behind, run + count) << count;
+        if (runs.are_small()) {
+            ASSERT_EQ(runs.crc_of_small(run).crc, wanted) << count;
+            ASSERT_EQ(runs.crc_of_small(run).behind, run + count) << count;
+        }
+        EXPECT_EQ(runs.crc_before(), 0x1234567U);
+    }
+}
+
 TEST(Crc32Short, LeavesOtherLengthsToIsal) {
     EXPECT_FALSE(is_short(0));
     EXPECT_FALSE(is_short(12));
