@@ -103,10 +103,16 @@ private:
         UdQp* qp = nullptr;  // nullptr: drop for `reason`
         Drop reason = Drop::TooShort;
     };
-    // Most packets are ordinary and for the queue pair of the one before: true when this one is.
-    [[nodiscard]] bool take_ordinary(const port::PacketRef& packet, UdDatagram& out) const noexcept;
-    // Judges the packets into datagrams_ and owners_; returns how many are to be delivered.
+    // Consecutive datagrams for one queue pair.
+    struct Run {
+        UdQp* owner = nullptr;
+        std::span<const UdDatagram> datagrams;
+    };
+    struct Ordinary;  // what an ordinary packet looks like
+    // Judges the packets into datagrams_ and runs_; returns how many runs are to be delivered.
     [[nodiscard]] std::size_t take_burst(std::span<port::PacketRef> burst) noexcept;
+    // A packet that is not ordinary: its queue pair, nullptr when it was dropped.
+    [[nodiscard]] [[gnu::noinline]] UdQp* take_other(const port::PacketRef& packet, UdDatagram& out) noexcept;
     [[nodiscard]] Verdict judge(const port::PacketRef& packet, UdDatagram& out) const noexcept;
     [[nodiscard]] UdQp* find(Qpn qpn) const noexcept;
 
@@ -115,7 +121,7 @@ private:
     port::Port& port_;
     UdQp* recent_ = nullptr;
     std::array<UdDatagram, kBurst> datagrams_{};  // of the burst under way
-    std::array<UdQp*, kBurst> owners_{};
+    std::array<Run, kBurst + 1> runs_{};
     DropCounters drops_;
     std::vector<std::unique_ptr<UdQp>> qps_;
     std::vector<UdQp*> buckets_;  // [kBuckets] by low QPN bits, open addressing

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 
 namespace cairn::roce {
@@ -14,6 +15,13 @@ constexpr std::uint16_t kPkeyMember = 0x8000;
 // Partitions agree in the low 15 bits, and two limited members do not talk (IBTA vol. 1, 10.9.3).
 bool pkeys_match(Pkey ours, Pkey theirs) noexcept {
     return ((ours.value ^ theirs.value) & 0x7fffU) == 0 && ((ours.value | theirs.value) & kPkeyMember) != 0;
+}
+
+template <class Word>
+Word load(const std::uint8_t* at) noexcept {
+    Word word;
+    std::memcpy(&word, at, sizeof(word));
+    return word;
 }
 
 }  // namespace
@@ -29,32 +37,44 @@ UdQp* UdService::find(Qpn qpn) const noexcept {
     return nullptr;
 }
 
-bool UdService::take_ordinary(const port::PacketRef& packet, UdDatagram& out) const noexcept {
-    // Opcode, version, P_Key | destination QPN | Q_Key. Free are SE, MigReq, pad, congestion bits, AckReq, PSN.
-    constexpr std::uint64_t kFirst =
+// Most packets are ordinary and for the queue pair of the one before: what that takes, made ready for a burst.
+struct UdService::Ordinary {
+    // Opcode, version, P_Key, destination QPN. Free are SE, MigReq, pad and congestion bits.
+    static constexpr std::uint64_t kFixed =
         std::endian::native == std::endian::little ? 0xffffff00ffff0fffU : 0xff0fffff00ffffffU;
-    constexpr std::uint64_t kSecond =
-        std::endian::native == std::endian::little ? 0xffffffff00000000U : 0x00000000ffffffffU;
-    if (recent_ == nullptr || !packet.icrc_ok || packet.len < sizeof(RawUd) + port::kIcrcBytes) {
-        return false;
+    static constexpr std::size_t kQkeyAt = offsetof(RawUd, qkey);
+    static constexpr std::size_t kSourceAt = offsetof(RawUd, reserved);
+
+    explicit Ordinary(const UdQp* qp) noexcept {
+        if (qp != nullptr) {
+            start = load<std::uint64_t>(qp->expected_.data()) & kFixed;
+            qkey = load<std::uint32_t>(qp->expected_.data() + kQkeyAt);
+            most_bytes = qp->config_.path_mtu_bytes;
+        }
     }
-    std::array<std::uint64_t, 2> there;
-    std::array<std::uint64_t, 2> wanted;
-    std::memcpy(there.data(), packet.data, sizeof(there));
-    std::memcpy(wanted.data(), recent_->expected_.data(), sizeof(wanted));
-    const auto& raw = *reinterpret_cast<const RawUd*>(packet.data);
-    const std::uint32_t pad = (raw.bth.flags >> 4U) & 3U;
-    const std::uint32_t behind = packet.len - std::uint32_t{sizeof(RawUd) + port::kIcrcBytes};  // payload and pad
-    if ((((there[0] ^ wanted[0]) & kFirst) | ((there[1] ^ wanted[1]) & kSecond)) != 0 || (behind & 3U) != 0 ||
-        behind < pad || behind - pad > recent_->config_.path_mtu_bytes) [[unlikely]] {
-        return false;
+
+    // True when `packet` is one; `out` is written but for its packet. Reads a whole header however short the packet
+    // is: its buffer has the room, and its length is then refused.
+    [[nodiscard]] bool take(const port::PacketRef& packet, UdDatagram& out) const noexcept {
+        const std::uint8_t* const at = packet.data;
+        const std::uint32_t pad = (at[1] >> 4U) & 3U;
+        const std::uint32_t behind = packet.len - std::uint32_t{sizeof(RawUd) + port::kIcrcBytes};  // payload and pad
+        const std::uint32_t payload_bytes = behind - pad;  // huge when there is less
+        if ((load<std::uint64_t>(at) & kFixed) != start || load<std::uint32_t>(at + kQkeyAt) != qkey ||
+            payload_bytes > most_bytes || (behind & 3U) != 0 || !packet.icrc_ok) [[unlikely]] {
+            return false;
+        }
+        out.payload = packet.data + sizeof(RawUd);
+        out.payload_bytes = static_cast<std::uint16_t>(payload_bytes);
+        out.has_immediate = false;
+        out.source_qpn = Qpn{reinterpret_cast<const Be32*>(at + kSourceAt)->get() & 0xffffffU};
+        return true;
     }
-    out.payload = packet.data + sizeof(RawUd);
-    out.payload_bytes = static_cast<std::uint16_t>(behind - pad);
-    out.has_immediate = false;
-    out.source_qpn = Qpn{raw.source_qpn.get()};
-    return true;
-}
+
+    std::uint64_t start = ~kFixed;  // no packet's
+    std::uint32_t qkey = 0;
+    std::uint32_t most_bytes = 0;
+};
 
 UdService::Verdict UdService::judge(const port::PacketRef& packet, UdDatagram& out) const noexcept {
     if (!packet.icrc_ok) {
@@ -100,36 +120,46 @@ UdService::Verdict UdService::judge(const port::PacketRef& packet, UdDatagram& o
     return {qp, Drop::Count};
 }
 
+UdQp* UdService::take_other(const port::PacketRef& packet, UdDatagram& out) noexcept {
+    const Verdict verdict = judge(packet, out);
+    if (verdict.qp == nullptr) {
+        drops_.count(verdict.reason);
+    }
+    return verdict.qp;
+}
+
 std::size_t UdService::take_burst(std::span<port::PacketRef> burst) noexcept {
-    std::size_t accepted = 0;
+    std::size_t runs = 0;
+    UdDatagram* run = datagrams_.data();
+    UdDatagram* next = run;
+    Ordinary ordinary(recent_);
     for (port::PacketRef& packet : burst) {
-        UdDatagram& datagram = datagrams_[accepted];
-        if (!take_ordinary(packet, datagram)) [[unlikely]] {
-            const Verdict verdict = judge(packet, datagram);
-            if (verdict.qp == nullptr) {
-                drops_.count(verdict.reason);
+        if (!ordinary.take(packet, *next)) [[unlikely]] {
+            UdQp* const owner = take_other(packet, *next);
+            if (owner == nullptr) {
                 continue;
             }
-            recent_ = verdict.qp;
+            if (owner != recent_) {
+                runs_[runs] = {recent_, {run, next}};
+                runs += next == run ? 0U : 1U;
+                run = next;
+                recent_ = owner;
+                ordinary = Ordinary(owner);
+            }
         }
-        datagram.packet = &packet;
-        owners_[accepted++] = recent_;
+        next->packet = &packet;
+        ++next;
     }
-    return accepted;
+    runs_[runs] = {recent_, {run, next}};
+    return runs + (next == run ? 0U : 1U);
 }
 
 void UdService::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
     while (!burst.empty()) {
         const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));
         burst = burst.subspan(part.size());
-        const std::size_t accepted = take_burst(part);
-        for (std::size_t first = 0; first < accepted;) {
-            std::size_t last = first + 1;
-            while (last < accepted && owners_[last] == owners_[first]) {
-                ++last;
-            }
-            owners_[first]->receiver_.on_datagrams(std::span(datagrams_).subspan(first, last - first), now);
-            first = last;
+        for (const Run& run : std::span(runs_).first(take_burst(part))) {
+            run.owner->receiver_.on_datagrams(run.datagrams, now);
         }
         port_.release_burst(part);
     }

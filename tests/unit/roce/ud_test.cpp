@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "lib/roce/sender.hpp"
@@ -76,7 +77,16 @@ TEST_F(UdTest, DeliversEveryLengthUpToThePathMtuWithoutItsPad) {
     EXPECT_EQ(service.drops().total(), 0U);
 }
 
-TEST_F(UdTest, EveryFaultIsCountedByItsReason) {
+// Before and after the service knows what an ordinary packet looks like.
+class UdFaultTest : public UdTest, public testing::WithParamInterface<bool> {};
+
+TEST_P(UdFaultTest, EveryFaultIsCountedByItsReason) {
+    if (GetParam()) {
+        port::PacketRef good = make(32);
+        service.on_packets({&good, 1}, {});
+        ASSERT_EQ(collector.payloads.size(), 1U);
+        collector.payloads.clear();
+    }
     port::PacketRef packet = make(32);
     packet.icrc_ok = false;
     expect_dropped(packet, Drop::BadIcrc);
@@ -107,6 +117,62 @@ TEST_F(UdTest, EveryFaultIsCountedByItsReason) {
     packet = make(32);
     packet.len = static_cast<std::uint16_t>(packet.len - 1);
     expect_dropped(packet, Drop::BadLength);
+}
+
+INSTANTIATE_TEST_SUITE_P(KnownQueuePair, UdFaultTest, testing::Bool());
+
+TEST_F(UdTest, ABurstReachesItsQueuePairsInRunsAndInOrder) {
+    UdQpConfig config;
+    config.qpn = Qpn{0x21};
+    config.qkey = Qkey{0x1234};
+    config.path_mtu_bytes = 256;
+    Collector other;
+    ASSERT_TRUE(service.create_qp(config, other).ok());
+    // One letter a packet: a and b are the two queue pairs', x is damaged.
+    for (const std::string_view burst : {"aabba", "xbxaab", "abababab", "bxxxb", "xxx", "aaaa"}) {
+        std::vector<port::PacketRef> packets;
+        for (std::size_t i = 0; i < burst.size(); ++i) {
+            packets.push_back(make(4 * i));
+            raw_of(packets.back()).bth.dest_qpn.set(burst[i] == 'b' ? 0x21 : 0x20);
+            packets.back().icrc_ok = burst[i] != 'x';
+        }
+        collector.payloads.clear();
+        other.payloads.clear();
+        const std::uint64_t dropped = service.drops().total();
+        service.on_packets(packets, {});
+        std::size_t first = 0;
+        std::size_t second = 0;
+        for (std::size_t i = 0; i < burst.size(); ++i) {
+            if (burst[i] == 'a') {
+                ASSERT_LT(first, collector.payloads.size());
+                EXPECT_EQ(collector.payloads[first++].size(), 4 * i) << burst;
+            } else if (burst[i] == 'b') {
+                ASSERT_LT(second, other.payloads.size());
+                EXPECT_EQ(other.payloads[second++].size(), 4 * i) << burst;
+            }
+        }
+        EXPECT_EQ(collector.payloads.size(), first);
+        EXPECT_EQ(other.payloads.size(), second);
+        EXPECT_EQ(service.drops().total() - dropped, burst.size() - first - second);
+        EXPECT_EQ(port.buffers_in_use(), 0U);
+    }
+}
+
+TEST_F(UdTest, ALongBurstOfChangingQueuePairsArrivesWhole) {
+    UdQpConfig config;
+    config.qpn = Qpn{0x21};
+    config.qkey = Qkey{0x1234};
+    config.path_mtu_bytes = 256;
+    Collector other;
+    ASSERT_TRUE(service.create_qp(config, other).ok());
+    std::vector<port::PacketRef> packets;
+    for (std::size_t i = 0; i < 64; ++i) {
+        packets.push_back(make(8));
+        raw_of(packets.back()).bth.dest_qpn.set(i % 2 == 0 ? 0x20 : 0x21);
+    }
+    service.on_packets(packets, {});
+    EXPECT_EQ(collector.payloads.size(), 32U);
+    EXPECT_EQ(other.payloads.size(), 32U);
 }
 
 TEST_F(UdTest, ALimitedMemberTalksOnlyToFullMembers) {
