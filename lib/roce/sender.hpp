@@ -39,15 +39,12 @@ public:
     // is one more lost datagram.
     void send(const port::PacketRef& buffer, port::Path* path, std::size_t len, std::span<const std::uint8_t> tail,
               Instant now) noexcept {
-        if (queued_ >= burst_ && queued_ % burst_ == 0) [[unlikely]] {
-            flush(now);
-        }
-        if (queued_ == kQueuePackets) [[unlikely]] {
+        if (end_ == stop_ && !make_room(now)) [[unlikely]] {
             drop(buffer);
             return;
         }
         // Field by field: the whole struct was written piece by piece just now and would not be forwarded.
-        port::TxPacket& queued = queue_[queued_++];
+        port::TxPacket& queued = *end_++;
         queued.packet.data = buffer.data;
         queued.packet.path = path;
         queued.packet.cookie = buffer.cookie;
@@ -62,16 +59,19 @@ public:
     void settle_tails() noexcept;
 
     [[nodiscard]] port::Port& carrier() noexcept { return port_; }
-    [[nodiscard]] std::size_t queued() const noexcept { return queued_; }
+    [[nodiscard]] std::size_t queued() const noexcept { return static_cast<std::size_t>(end_ - queue_.data()); }
     [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
 private:
     bool refill() noexcept;
+    bool make_room(Instant now) noexcept;
+    void set_end(std::size_t queued) noexcept;
     void drop(const port::PacketRef& packet) noexcept;
 
     port::Port& port_;
     std::size_t burst_;
-    std::size_t queued_ = 0;
+    port::TxPacket* end_ = nullptr;   // behind what is queued
+    port::TxPacket* stop_ = nullptr;  // where the next burst is complete, or the queue is full
     std::size_t stash_count_ = 0;
     std::uint64_t dropped_ = 0;
     std::uint16_t room_ = 0xffff;  // of a fresh buffer, once one was seen

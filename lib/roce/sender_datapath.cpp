@@ -9,11 +9,13 @@
 namespace cairn::roce {
 
 Sender::Sender(port::Port& carrier) noexcept
-    : port_(carrier), burst_(std::clamp<std::size_t>(carrier.limits().burst, 1, kQueuePackets)) {}
+    : port_(carrier), burst_(std::clamp<std::size_t>(carrier.limits().burst, 1, kQueuePackets)) {
+    set_end(0);
+}
 
 Sender::~Sender() {
-    for (std::size_t i = 0; i < queued_; ++i) {
-        port_.release_burst({&queue_[i].packet, 1});
+    for (port::TxPacket& left : std::span(queue_).first(queued())) {
+        port_.release_burst({&left.packet, 1});
     }
     port_.release_burst({stash_.data(), stash_count_});
 }
@@ -46,23 +48,34 @@ void Sender::drop(const port::PacketRef& packet) noexcept {
     port_.release_burst({&buffer, 1});
 }
 
+void Sender::set_end(std::size_t queued) noexcept {
+    end_ = queue_.data() + queued;
+    stop_ = queue_.data() + std::min(kQueuePackets, (queued / burst_ + 1) * burst_);
+}
+
+// False: the queue is full although the port was asked.
+bool Sender::make_room(Instant now) noexcept {
+    flush(now);
+    return queued() < kQueuePackets;
+}
+
 void Sender::flush(Instant now) noexcept {
+    const std::size_t queued_before = queued();
     std::size_t sent = 0;
-    while (sent < queued_) {
-        const std::size_t offered = std::min(burst_, queued_ - sent);
+    while (sent < queued_before) {
+        const std::size_t offered = std::min(burst_, queued_before - sent);
         const std::size_t taken = port_.transmit_burst(std::span(queue_).subspan(sent, offered), now);
         sent += taken;
         if (taken == 0) {
             break;
         }
     }
-    std::move(queue_.begin() + static_cast<std::ptrdiff_t>(sent), queue_.begin() + static_cast<std::ptrdiff_t>(queued_),
-              queue_.begin());
-    queued_ -= sent;
+    std::move(queue_.data() + sent, end_, queue_.data());
+    set_end(queued_before - sent);
 }
 
 void Sender::settle_tails() noexcept {
-    for (port::TxPacket& queued : std::span(queue_).first(queued_)) {
+    for (port::TxPacket& queued : std::span(queue_).first(queued())) {
         port::PacketRef& packet = queued.packet;
         if (queued.tail.empty()) {
             continue;
