@@ -16,6 +16,12 @@ namespace {
 constexpr std::uint16_t kLeastDatagram = wire::Bth::kBytes + port::kIcrcBytes;
 constexpr std::size_t kDestQpnAt = offsetof(wire::RawBth, dest_qpn);
 
+// Of whom a frame may come from: the last octets of its source address and of its UDP source port.
+inline std::size_t sender_hash(const std::uint8_t* frame) noexcept {
+    const std::uint8_t* ip = frame + kEthernetBytes;
+    return frame[12] == 0x08 ? ip[15] ^ ip[21] : ip[23] ^ ip[41];
+}
+
 }  // namespace
 
 std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
@@ -29,16 +35,16 @@ std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant no
             got + collect_from_others(frames.data() + got, static_cast<std::uint16_t>(wanted - got)));
     }
     std::size_t accepted = 0;
-    for (std::uint16_t i = 0; i < got; ++i) {
-        port::PacketRef& packet = out[accepted];
-        fresh_ = i < own;
-        if (!accept(frames[i], packet, now)) [[unlikely]] {
-            continue;
+    const bool alone = exchange_ == nullptr;
+    std::uint16_t next = 0;
+    for (const std::uint16_t end : {own, got}) {
+        fresh_ = end == own;
+        for (; next < end; ++next) {
+            port::PacketRef& packet = out[accepted];
+            if (accept(frames[next], packet, now) && (alone || !pass_to_owner(packet))) [[likely]] {
+                ++accepted;
+            }
         }
-        if (exchange_ != nullptr && pass_to_owner(packet)) [[unlikely]] {
-            continue;
-        }
-        ++accepted;
     }
     if (accepted != 0) {
         counters_.count(EthdevCounter::Received, accepted);
@@ -57,15 +63,15 @@ std::uint16_t EthdevPort::collect_from_others(rte_mbuf** frames, std::uint16_t w
 // False: not a datagram for the engine; the frame is dealt with.
 bool EthdevPort::accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept {
     auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
-    const bool v4 = bytes[12] == 0x08;
-    const std::uint8_t* ip = bytes + kEthernetBytes;
-    const std::uint32_t hash = get32(v4 ? ip + 12 : ip + 20) ^ get16(ip + (v4 ? 20 : 40));
-    port::Path*& cached = path_cache_[hash % kPathCache];
-    if (frame->nb_segs == 1 && cached != nullptr && cached->is_v4() == v4) [[likely]] {
-        const port::Path::Arrival arrival = cached->judge_arrival(bytes, frame->data_len);
+    port::Path*& cached = path_cache_[sender_hash(bytes) % kPathCache];
+    if (port::Path* const path = cached; frame->nb_segs == 1 && path != nullptr) [[likely]] {
+        const port::Path::Arrival arrival = path->judge_arrival(bytes, frame->data_len, out);
         if (arrival != port::Path::Arrival::NoMatch) [[likely]] {
-            hand_over(frame, *cached, out);
-            judged(out, arrival == port::Path::Arrival::Whole);
+            out.cookie = frame;
+            out.room = static_cast<std::uint16_t>(data_room_bytes_ - path->lower_bytes());
+            if (arrival == port::Path::Arrival::BadIcrc) [[unlikely]] {
+                counters_.count(EthdevCounter::BadIcrc);
+            }
             return true;
         }
     }

@@ -48,6 +48,7 @@ void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddre
 }  // namespace
 
 Path::Path(const PathKey& key, std::uint16_t own_source_port) noexcept : key_(key), is_v4_(key.local.is_v4()) {
+    lower_bytes_ = is_v4_ ? kLowerBytesV4 : kLowerBytesV6;
     CAIRN_ASSERT(key.local.is_v4() == key.remote.is_v4());
     fill(transmit_header_.data(), key.local, key.remote, key, own_source_port);
     fill(receive_header_.data(), key.remote, key.local, key, key.udp_source_port);

@@ -23,6 +23,8 @@ struct PathKey {
     friend constexpr bool operator==(const PathKey&, const PathKey&) noexcept = default;
 };
 
+struct PacketRef;  // port.hpp
+
 enum class Direction : std::uint8_t { Transmit, Receive };
 
 // Owned by a PathTable, which hands out stable pointers. Driven by the worker that owns the port.
@@ -44,7 +46,7 @@ public:
     [[nodiscard]] const PathKey& key() const noexcept { return key_; }
     [[nodiscard]] bool is_v4() const noexcept { return is_v4_; }
     [[nodiscard]] bool resolved() const noexcept { return resolved_; }
-    [[nodiscard]] std::size_t lower_bytes() const noexcept { return is_v4_ ? kLowerBytesV4 : kLowerBytesV6; }
+    [[nodiscard]] std::size_t lower_bytes() const noexcept { return lower_bytes_; }
 
     // Writes Ethernet, IP (ID 0, DF, checksum right) and UDP (checksum 0) so that they end just before
     // `udp_payload`; the room of lower_bytes() before it must belong to the caller.
@@ -77,6 +79,8 @@ public:
     // from there on can be read, however short it is.
     enum class Arrival : std::uint8_t { Whole, BadIcrc, NoMatch };
     [[nodiscard]] Arrival judge_arrival(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
+    // And says what arrived, unless it is NoMatch: all of `out` but its buffer (cookie, room).
+    [[nodiscard]] Arrival judge_arrival(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept;
 
     // Sessions and queue pairs pin the paths they use; an unpinned path may be recycled by its table.
     void pin() noexcept { ++pins_; }
@@ -91,7 +95,12 @@ private:
         wire::CrcRuns rest;                     // BTH byte 4 ... payload
         std::uint32_t bth_word = 0;
         std::uint32_t least_bytes = 0xffffffffU;  // that a frame must have
-        std::uint16_t udp_payload_bytes = 0;      // 0: empty
+        // As the end of a PacketRef, which is written in one piece.
+        std::uint16_t udp_payload_bytes = 0;  // 0: empty
+        std::uint16_t room = 0;
+        std::uint16_t ip_id = 0;
+        std::uint8_t ecn = 0;
+        bool icrc_ok = true;
 
         [[nodiscard]] bool is_of(std::uint32_t word, std::uint16_t bytes) const noexcept {
             return udp_payload_bytes == bytes && bth_word == word;
@@ -110,14 +119,18 @@ private:
     void seal_known(const Shape& shape, std::uint8_t* bth) noexcept;
     [[gnu::noinline]] void seal_other(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept;
     template <class Family>
-    [[nodiscard]] Arrival judge_known(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
-    [[nodiscard]] [[gnu::noinline]] Arrival judge_new(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
+    [[nodiscard]] Arrival judge_known(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept;
+    [[nodiscard]] [[gnu::noinline]] Arrival judge_new(std::uint8_t* frame, std::size_t frame_bytes,
+                                                      PacketRef& out) noexcept;
+    void describe(const Shape& shape, std::uint8_t* bth, PacketRef& out) noexcept;
+    [[nodiscard]] std::uint8_t ecn_of(const std::uint8_t* frame) const noexcept;
     void make_shape(Shape& shape, Direction direction, std::uint32_t bth_word,
                     std::uint16_t udp_payload_bytes) const noexcept;
 
     PathKey key_;
     bool is_v4_ = true;
     bool resolved_ = false;
+    std::uint8_t lower_bytes_ = kLowerBytesV4;
     std::uint32_t pins_ = 0;
     std::uint32_t checksum_base_ = 0;  // one's complement sum of the constant words of the transmit IPv4 header
     alignas(64) std::array<std::uint8_t, 64> transmit_header_{};  // lower_bytes() of template, lengths 0

@@ -1,7 +1,9 @@
 #include "lib/port/path.hpp"
 
+#include <cstddef>
 #include <cstring>
 
+#include "lib/port/port.hpp"
 #include "lib/wire/icrc.hpp"
 
 #ifdef __SSE4_1__
@@ -205,6 +207,11 @@ bool Path::matches_received(const std::uint8_t* frame, std::size_t frame_bytes) 
            kIp + 40 + udp_bytes <= frame_bytes && udp_bytes >= kUdpBytes;
 }
 
+inline std::uint8_t Path::ecn_of(const std::uint8_t* frame) const noexcept {
+    const std::uint8_t traffic_class = frame[kIp + 1];
+    return static_cast<std::uint8_t>((is_v4_ ? traffic_class : traffic_class >> 4U) & 3U);
+}
+
 void Path::make_shape(Shape& shape, Direction direction, std::uint32_t bth_word,
                       std::uint16_t udp_payload_bytes) const noexcept {
     const std::size_t lower = lower_bytes();
@@ -218,6 +225,7 @@ void Path::make_shape(Shape& shape, Direction direction, std::uint32_t bth_word,
         put16(ip + 10, ~fold(checksum_base_ + udp_bytes + 20));  // both directions: the same words in another order
     }
     std::memcpy(header + lower, &bth_word, kWord);
+    shape.ecn = ecn_of(header);
     shape.bth_word = bth_word;
     shape.udp_payload_bytes = udp_payload_bytes;
     shape.least_bytes = static_cast<std::uint32_t>(lower) + udp_payload_bytes;
@@ -270,38 +278,61 @@ void Path::seal_other(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexce
 
 namespace {
 
-inline Path::Arrival judged(const wire::CrcRuns::End& end) noexcept {
-    return end.crc == get_word32(end.behind) ? Path::Arrival::Whole : Path::Arrival::BadIcrc;
+inline Path::Arrival judged(const wire::CrcRuns::End& end, PacketRef& out) noexcept {
+    if (end.crc == get_word32(end.behind)) [[likely]] {
+        return Path::Arrival::Whole;
+    }
+    out.icrc_ok = false;
+    return Path::Arrival::BadIcrc;
 }
 
-[[gnu::noinline]] Path::Arrival judge_rest(const wire::CrcRuns& rest, const std::uint8_t* bytes) noexcept {
-    return judged(rest.crc_of(bytes));
+[[gnu::noinline]] Path::Arrival judge_rest(const wire::CrcRuns& rest, PacketRef& out) noexcept {
+    return judged(rest.crc_of(out.data + kWord), out);
 }
 
 }  // namespace
 
 Path::Arrival Path::judge_arrival(const std::uint8_t* frame, std::size_t frame_bytes) noexcept {
-    return is_v4_ ? judge_known<V4>(frame, frame_bytes) : judge_known<V6>(frame, frame_bytes);
+    PacketRef ignored;  // which is all that could be written through
+    return judge_arrival(const_cast<std::uint8_t*>(frame), frame_bytes, ignored);
+}
+
+Path::Arrival Path::judge_arrival(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept {
+    return is_v4_ ? judge_known<V4>(frame, frame_bytes, out) : judge_known<V6>(frame, frame_bytes, out);
 }
 
 template <class Family>
-inline Path::Arrival Path::judge_known(const std::uint8_t* frame, std::size_t frame_bytes) noexcept {
-    const std::uint8_t* bth = frame + Family::kLower;
+inline Path::Arrival Path::judge_known(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept {
+    std::uint8_t* const bth = frame + Family::kLower;
     const Shape& shape = shape_for(Direction::Receive, get_word32(bth), frame_bytes);
     // Both lengths and the BTH's word stand in the headers, so that one comparison proves the shape.
     if (!has_headers<Family>(frame, shape.header.data()) || frame_bytes < shape.least_bytes) [[unlikely]] {
-        return judge_new(frame, frame_bytes);
+        return judge_new(frame, frame_bytes, out);
     }
+    describe(shape, bth, out);
     if (!shape.rest.are_small()) [[unlikely]] {
-        return judge_rest(shape.rest, bth + kWord);
+        return judge_rest(shape.rest, out);
     }
-    return judged(shape.rest.crc_of_small(bth + kWord));
+    return judged(shape.rest.crc_of_small(bth + kWord), out);
+}
+
+inline void Path::describe(const Shape& shape, std::uint8_t* bth, PacketRef& out) noexcept {
+    constexpr std::size_t kFrom = offsetof(Shape, udp_payload_bytes);
+    constexpr std::size_t kTo = offsetof(PacketRef, len);
+    static_assert(kTo + sizeof(std::uint64_t) == sizeof(PacketRef));
+    static_assert(offsetof(PacketRef, ip_id) - kTo == offsetof(Shape, ip_id) - kFrom);
+    static_assert(offsetof(PacketRef, ecn) - kTo == offsetof(Shape, ecn) - kFrom);
+    static_assert(offsetof(PacketRef, icrc_ok) - kTo == offsetof(Shape, icrc_ok) - kFrom);
+    out.data = bth;
+    out.path = this;
+    std::memcpy(reinterpret_cast<std::uint8_t*>(&out) + kTo, reinterpret_cast<const std::uint8_t*>(&shape) + kFrom,
+                sizeof(std::uint64_t));
 }
 
 // The first of its length and BTH word, or one whose traffic class or TTL changed on the way.
-Path::Arrival Path::judge_new(const std::uint8_t* frame, std::size_t frame_bytes) noexcept {
+Path::Arrival Path::judge_new(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept {
     const std::size_t lower = lower_bytes();
-    const std::uint8_t* bth = frame + lower;
+    std::uint8_t* const bth = frame + lower;
     const auto payload_bytes = static_cast<std::uint16_t>(get16(bth - 4) - kUdpBytes);
     if (frame_bytes < lower + kLeastPayload || !matches_received(frame, frame_bytes) || payload_bytes < kLeastPayload) {
         return Arrival::NoMatch;
@@ -310,7 +341,9 @@ Path::Arrival Path::judge_new(const std::uint8_t* frame, std::size_t frame_bytes
     Shape& shape = shape_for(Direction::Receive, bth_word, frame_bytes);
     make_shape(shape, Direction::Receive, bth_word, payload_bytes);
     std::memcpy(shape.header.data(), frame, lower);
-    return judge_rest(shape.rest, bth + kWord);
+    shape.ecn = ecn_of(frame);
+    describe(shape, bth, out);
+    return judge_rest(shape.rest, out);
 }
 
 }  // namespace cairn::port

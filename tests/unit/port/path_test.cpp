@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/port/path_table.hpp"
+#include "lib/port/port.hpp"
 #include "lib/wire/icrc.hpp"
 
 namespace cairn::port {
@@ -117,6 +118,40 @@ TEST_P(PathTest, AKnownShapeLetsNoFlippedBitPass) {
                 }
                 frame[at] ^= bit;
             }
+        }
+    }
+}
+
+TEST_P(PathTest, WhatArrivedIsDescribed) {
+    Pair pair = make_pair(GetParam());
+    const std::size_t lower = pair.b.lower_bytes();
+    for (const std::size_t bytes : {std::size_t{16}, std::size_t{68}, std::size_t{300}}) {
+        std::vector<std::uint8_t> frame = make_frame(pair.a, bytes);
+        const std::size_t frame_bytes = frame.size();
+        frame.resize(frame_bytes + 80, 0);
+        for (const bool damaged : {false, true, false}) {
+            for (int time = 0; time < 2; ++time) {
+                PacketRef packet;
+                packet.cookie = &pair;
+                packet.ip_id = 7;
+                frame[frame_bytes - 1] ^= damaged ? 1U : 0U;
+                const Path::Arrival arrival = pair.b.judge_arrival(frame.data(), frame_bytes, packet);
+                frame[frame_bytes - 1] ^= damaged ? 1U : 0U;
+                EXPECT_EQ(arrival, damaged ? Path::Arrival::BadIcrc : Path::Arrival::Whole);
+                EXPECT_EQ(packet.icrc_ok, !damaged);
+                EXPECT_EQ(packet.data, frame.data() + lower);
+                EXPECT_EQ(packet.path, &pair.b);
+                EXPECT_EQ(packet.cookie, &pair);
+                EXPECT_EQ(packet.len, bytes);
+                EXPECT_EQ(packet.ip_id, 0);
+                EXPECT_EQ(packet.ecn, 0);
+            }
+        }
+        if (!GetParam()) {  // a router marks congestion; IPv4 would need another checksum
+            frame[15] |= 0x30U;
+            PacketRef packet;
+            EXPECT_EQ(pair.b.judge_arrival(frame.data(), frame_bytes, packet), Path::Arrival::Whole);
+            EXPECT_EQ(packet.ecn, 3);
         }
     }
 }
