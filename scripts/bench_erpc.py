@@ -17,8 +17,8 @@ LARGE_FRAME_BYTES = 4178  # path MTU 4096
 DATAGRAM_BYTES = 72  # BTH ... ICRC of a 32-byte request or response
 EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-telemetry']
 LARGE_EAL = ['--no-huge', '-m', '768', '--no-pci', '--no-telemetry']
-LARGE = ['--req', '8388608', '--resp', '32', '--window', '2', '--sessions', '1', '--path-mtu', '4096', '--credits', '96',
-         '--burst', '32', '--cc', 'timely', '--link-gbit', '100']
+LARGE = ['--req', '8388608', '--resp', '32', '--window', '2', '--sessions', '1', '--path-mtu', '4096',
+         '--credits', '96', '--burst', '32', '--cc', 'timely', '--link-gbit', '100']
 SERVER, CLIENT, THIRD = '127.66.0.1', '127.66.0.2', '127.66.0.3'
 
 
@@ -134,8 +134,8 @@ class Bench:
         try:
             time.sleep(1)
             if third:
-                idle = start([BENCH, '--', '--port', f'uring:{THIRD}', '--peer', SERVER, '--window', '0', '--poll', poll,
-                              '--duration', '60'])
+                idle = start([BENCH, '--', '--port', f'uring:{THIRD}', '--peer', SERVER, '--window', '0', '--poll',
+                              poll, '--duration', '60'])
                 time.sleep(1)
             return last_json(start([BENCH, *lcores[1], *memory, '--', '--port', f'uring:{CLIENT}', '--peer', SERVER,
                                     *common, *client_own]), self.seconds)
@@ -257,7 +257,8 @@ MEASUREMENTS = [
     ('erpc.large.memif.loss1e-2', lambda bench: bench.large(10000), [('', 'Gbit/s', lambda result: result['gbit_s'])]),
     ('ruler.udp.mmsg', lambda bench: bench.ruler('mmsg', str(DATAGRAM_BYTES), '60'),
      [('', 'Mops', lambda result: result['rate_mops'])]),
-    ('erpc.small.oneway.uring', lambda bench: bench.sockets([], []), [('', 'Mops', lambda result: result['rate_mops'])]),
+    ('erpc.small.oneway.uring', lambda bench: bench.sockets([], []),
+     [('', 'Mops', lambda result: result['rate_mops'])]),
     ('ruler.udp.pingpong', lambda bench: bench.ruler('pingpong', str(DATAGRAM_BYTES)),
      [('.p50', 'us', lambda result: result['p50_us'])]),
     ('erpc.lat.uring', lambda bench: bench.sockets([], ['--window', '1', '--sessions', '1']),
