@@ -1,5 +1,6 @@
 // The client's side of a call: slots, credits, backlog, requests out, responses in.
 #include <bit>
+#include <utility>
 
 #include "lib/base/copy.hpp"
 #include "rpc/erpc/endpoint.hpp"
@@ -89,9 +90,14 @@ void Endpoint::start(Session& session, std::uint32_t call, Instant now) noexcept
     calls_[call].slot = static_cast<std::uint8_t>(slot_index);
     if (session.credits == 0) {
         stall(session, slot_index);
-        return;
+    } else if (calls_[call].call.request.size() > packet_bytes_) [[unlikely]] {
+        send_first(session, slot_index, now);
+    } else {
+        slot.first_sent = now;
+        --session.credits;
+        send_request(session, slot_index, now);
+        ++statistics_.requests_sent;
     }
-    send_first(session, slot_index, now);
 }
 
 // With a credit at hand.
@@ -176,32 +182,49 @@ void Endpoint::on_response(Session& session, const roce::UdDatagram& datagram, c
 void Endpoint::complete(Session& session, std::uint32_t slot_index, CallStatus status,
                         std::span<const std::uint8_t> response, Instant now) noexcept {
     ClientSlot& slot = (*session.client_slots)[slot_index];
-    const std::uint32_t call = slot.call;
+    if (slot.transfer != nullptr || slot.sends != 1 || status != CallStatus::Ok) [[unlikely]] {
+        complete_slowly(session, slot_index, status, response, now);
+        return;
+    }
+    unlink(slot);
+    ++session.credits;
+    const Duration latency = now - slot.first_sent;
+    finish_call(free_slot(session, slot_index), status, response, latency);
+    refill_slots(session, now);
+}
+
+// Failed, sent more than once, or of several packets.
+void Endpoint::complete_slowly(Session& session, std::uint32_t slot_index, CallStatus status,
+                               std::span<const std::uint8_t> response, Instant now) noexcept {
+    ClientSlot& slot = (*session.client_slots)[slot_index];
     const Duration latency = slot.sends == 0 ? Duration{} : now - slot.first_sent;
     const bool copies = slot.sends > 1 || (slot.transfer != nullptr && slot.transfer->ambiguous_below != 0);
-    if (copies || status != CallStatus::Ok) [[unlikely]] {
-        settle(calls_[call].call.request);  // a copy of the request may still wait for the device
+    if (copies || status != CallStatus::Ok) {
+        settle(calls_[slot.call].call.request);  // a copy of the request may still wait for the device
     }
     if (slot.sends != 0) {
         unlink(slot);
     }
     rpc::MsgBuffer owned;
-    if (slot.transfer != nullptr) [[unlikely]] {
+    if (slot.transfer != nullptr) {
         owned = end_transfer(session, slot);
     } else if (slot.sends != 0) {
         ++session.credits;
     }
+    finish_call(free_slot(session, slot_index), status, response, latency);
+    pool_.release(owned);
+    refill_slots(session, now);
+}
+
+// The call it held.
+std::uint32_t Endpoint::free_slot(Session& session, std::uint32_t slot_index) noexcept {
+    ClientSlot& slot = (*session.client_slots)[slot_index];
     CAIRN_ASSERT(session.credits <= session.credits_max);
     session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots & ~bit_of(slot_index));
     session.free_slots = static_cast<std::uint8_t>(session.free_slots | bit_of(slot_index));
-    slot.call = kNone;
     slot.sends = 0;
     slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
-    finish_call(call, status, response, latency);
-    if (owned.valid()) [[unlikely]] {
-        pool_.release(owned);
-    }
-    refill_slots(session, now);
+    return std::exchange(slot.call, kNone);
 }
 
 void Endpoint::finish_call(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,

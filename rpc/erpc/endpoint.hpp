@@ -84,6 +84,9 @@ private:
     void send_request(Session& session, std::uint32_t slot_index, Instant now) noexcept;
     void complete(Session& session, std::uint32_t slot_index, CallStatus status, std::span<const std::uint8_t> response,
                   Instant now) noexcept;
+    void complete_slowly(Session& session, std::uint32_t slot_index, CallStatus status,
+                         std::span<const std::uint8_t> response, Instant now) noexcept;
+    std::uint32_t free_slot(Session& session, std::uint32_t slot_index) noexcept;
     void finish_call(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
                      Duration latency) noexcept;
     void end_call(std::uint32_t index, CallStatus status, Instant now) noexcept;
@@ -94,7 +97,6 @@ private:
     void stall(Session& session, std::uint32_t slot_index) noexcept;
     void link_newest(ClientSlot& slot) noexcept;
     void unlink(ClientSlot& slot) noexcept;
-    // large_client_datapath.cpp
     [[nodiscard]] bool begin_transfer(ClientSlot& slot) noexcept;
     [[nodiscard]] rpc::MsgBuffer end_transfer(Session& session, ClientSlot& slot) noexcept;
     void kick(Session& session, std::uint32_t slot_index, Instant now) noexcept;
@@ -113,7 +115,6 @@ private:
                             Instant now) noexcept;
     void pace(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
     void run_wheel(Instant now) noexcept;
-    // large_server_datapath.cpp
     void on_request_packet(Session& session, const roce::UdDatagram& datagram, const Header& header,
                            Instant now) noexcept;
     [[nodiscard]] bool begin_request(ServerSlot& slot, const Header& header) noexcept;
@@ -126,7 +127,6 @@ private:
     void repeat_answer(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram, const Header& header,
                        Instant now) noexcept;
     void on_rfr(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
-    // server_datapath.cpp
     void run_handler(Session& session, ServerSlot& slot, port::PacketRef* packet, std::span<const std::uint8_t> payload,
                      Instant now) noexcept;
     void on_request(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
@@ -134,7 +134,6 @@ private:
     void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                        Instant now) noexcept;
     [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;
-    // session_control.cpp
     void on_control(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void on_connect(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept;
     void on_client_control(Session& session, const Control& control, Instant now) noexcept;

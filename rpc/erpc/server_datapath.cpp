@@ -48,7 +48,9 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
         settle(slot.response.span());
         slot.resent = false;
     }
-    end_request(slot);  // of a request that its client gave up
+    if (slot.transfer != nullptr) [[unlikely]] {
+        end_request(slot);  // of a request that its client gave up
+    }
     slot.request_number = header.request_number;
     slot.request_type = header.request_type;
     slot.request_packets = 1;
@@ -108,7 +110,16 @@ bool Endpoint::respond(const RequestHandle& handle, Instant now) noexcept {
     }
     Session& session = sessions_[handle.session.value];
     slot->state = ServerSlotState::Answered;
-    answer(session, *slot, reply_slot_ == slot ? reply_buffer_ : nullptr, now);
+    port::PacketRef* const request = reply_slot_ == slot ? reply_buffer_ : nullptr;
+    const std::uint32_t bytes = slot->response.bytes;
+    if (request == nullptr || request->cookie == nullptr || bytes > packet_bytes_ || room_for(bytes) > request->room)
+        [[unlikely]] {
+        answer(session, *slot, request, now);
+        return true;
+    }
+    // Inside the handler the answer goes out in the request's own buffer, which is still warm.
+    send_response(session, *slot, *request, 0, now);
+    request->cookie = nullptr;
     return true;
 }
 
@@ -138,8 +149,12 @@ void Endpoint::send_response(Session& session, const ServerSlot& slot, const por
     header.type = PacketType::Response;
     header.packet_number = static_cast<std::uint16_t>((slot.request_packets - 1 + index) & kPacketNumberMask);
     header.request_number = slot.request_number;
-    const std::uint32_t bytes = bytes_of_packet(slot.response.bytes, packet_bytes_, index);
-    send_packet(session, buffer, header, slot.response.span().subspan(std::size_t{index} * packet_bytes_, bytes), now);
+    std::span<const std::uint8_t> payload = slot.response.span();
+    if (payload.size() > packet_bytes_) [[unlikely]] {
+        payload = payload.subspan(std::size_t{index} * packet_bytes_,
+                                  bytes_of_packet(slot.response.bytes, packet_bytes_, index));
+    }
+    send_packet(session, buffer, header, payload, now);
 }
 
 }  // namespace cairn::erpc
