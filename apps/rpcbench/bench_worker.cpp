@@ -38,6 +38,7 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, std::uint
     config.qp.qkey = Qkey{options_.qkey};
     config.qp.path_mtu_bytes = static_cast<std::uint16_t>(options_.path_mtu_bytes);
     config.sessions_max = kSessionsMax;
+    config.calls_max = std::max(config.calls_max, options_.window);
     config.credits = static_cast<std::uint16_t>(options_.credits);
     config.seed = seed;
     config.peer_timeout = milliseconds(options_.peer_timeout_ms);

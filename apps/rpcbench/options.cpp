@@ -64,7 +64,7 @@ void declare_load(CLI::App& app, Options& options) {
         ->check(CLI::Range(0U, erpc::kMaxMessageBytes))
         ->capture_default_str();
     app.add_option("--window", options.window, "calls outstanding over all sessions of an lcore; 0: only connect")
-        ->check(CLI::Range(0U, 4096U))
+        ->check(CLI::Range(0U, 65536U))
         ->capture_default_str();
     app.add_option("--sessions", options.sessions, "sessions of an lcore")
         ->check(CLI::Range(1U, 32768U))

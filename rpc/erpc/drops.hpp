@@ -53,6 +53,7 @@ struct Statistics {
     std::uint64_t responses_resent = 0;
     std::uint64_t calls_failed = 0;
     std::uint64_t peers_lost = 0;
+    std::uint64_t controls_sent = 0;
 
     void count(Drop reason) noexcept { ++drops[static_cast<std::size_t>(reason)]; }
     [[nodiscard]] std::uint64_t of(Drop reason) const noexcept { return drops[static_cast<std::size_t>(reason)]; }

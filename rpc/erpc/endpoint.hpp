@@ -138,7 +138,7 @@ private:
     void on_connect(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept;
     void on_client_control(Session& session, const Control& control, Instant now) noexcept;
     void on_reset(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept;
-    void send_control(const roce::UdAddress& to, const Control& control, Instant now) noexcept;
+    bool send_control(const roce::UdAddress& to, const Control& control, Instant now) noexcept;
     void send_control(Session& session, ControlType type, Instant now) noexcept;
     void answer_unknown(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     [[nodiscard]] Session* allocate_session(const roce::UdAddress& peer, std::uint64_t token, Instant now);
@@ -152,7 +152,7 @@ private:
     [[nodiscard]] std::uint64_t next_token() noexcept;
     void scan_losses(Instant now) noexcept;  // recovery.cpp
     void scan_deadlines(Instant now) noexcept;
-    void scan_sessions(Instant now) noexcept;
+    [[nodiscard]] bool scan_sessions(Instant now) noexcept;  // true: all were looked at
     void supervise(Session& session, Instant now) noexcept;
 
     EndpointConfig config_;
@@ -194,6 +194,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> server_tokens_;  // control path only; kNone: ended
     std::vector<std::uint64_t> ended_tokens_;                         // a ring of those that ended last
     std::size_t next_ended_ = 0;
+    std::size_t scan_place_ = 0;  // among the open sessions
 };
 
 }  // namespace cairn::erpc

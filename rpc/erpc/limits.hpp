@@ -1,6 +1,7 @@
 // Every limit and default of eRPC in one place.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "lib/base/time.hpp"
@@ -24,6 +25,8 @@ constexpr Duration kRtoMax = milliseconds(200);
 constexpr Duration kControlRetry = milliseconds(10);
 constexpr Duration kPingInterval = milliseconds(250);
 constexpr Duration kPeerTimeout = seconds(2);  // silence after which a peer counts as dead
+constexpr std::size_t kSessionsPerScan = 1024;
+constexpr std::uint32_t kControlsPerScan = 64;
 constexpr Duration kScanInterval = microseconds(500);
 
 static_assert((kSlotsPerSession & (kSlotsPerSession - 1)) == 0, "a request's slot is its number's low bits");

@@ -27,8 +27,7 @@ void Endpoint::on_timeout(Instant now) noexcept {
         scan_deadlines(now);
     }
     if (now >= next_session_scan_) {
-        next_session_scan_ = now + kControlRetry;
-        scan_sessions(now);
+        next_session_scan_ = now + (scan_sessions(now) ? kControlRetry : kScanInterval);
     }
 }
 
@@ -75,13 +74,21 @@ void Endpoint::scan_deadlines(Instant now) noexcept {
     }
 }
 
-// Backwards: a session that ends makes room for the last one, which was looked at already.
-void Endpoint::scan_sessions(Instant now) noexcept {
-    for (std::size_t i = open_sessions_.size(); i-- > 0;) {
-        if (i < open_sessions_.size()) {
-            supervise(sessions_[open_sessions_[i]], now);
+// Backwards: a session that ends makes room for the last one, which was looked at already. Thousands of sessions are
+// looked at in parts, and speak in turn: a burst of their pings would find no buffers and drown what matters.
+bool Endpoint::scan_sessions(Instant now) noexcept {
+    if (scan_place_ == 0) {
+        scan_place_ = open_sessions_.size();
+    }
+    const std::uint64_t silent_after = statistics_.controls_sent + kControlsPerScan;
+    std::size_t left = kSessionsPerScan;
+    while (scan_place_ != 0 && left-- != 0 && statistics_.controls_sent < silent_after) {
+        --scan_place_;
+        if (scan_place_ < open_sessions_.size()) {
+            supervise(sessions_[open_sessions_[scan_place_]], now);
         }
     }
+    return scan_place_ == 0;
 }
 
 void Endpoint::supervise(Session& session, Instant now) noexcept {

@@ -171,15 +171,17 @@ void Endpoint::send_control(Session& session, ControlType type, Instant now) noe
     control.features = selective ? kFeatureSelective : std::uint16_t{0};
     control.path_mtu_bytes = config_.qp.path_mtu_bytes;
     control.incarnation = incarnation_;
-    session.last_control = now;
-    send_control(session.peer, control, now);
+    if (send_control(session.peer, control, now)) {
+        session.last_control = now;
+    }
 }
 
-void Endpoint::send_control(const roce::UdAddress& to, const Control& control, Instant now) noexcept {
+// False: no buffer; whoever waits for it asks again.
+bool Endpoint::send_control(const roce::UdAddress& to, const Control& control, Instant now) noexcept {
     const port::PacketRef buffer = sender_.take();
     if (buffer.cookie == nullptr) {
-        statistics_.count(Drop::NoBuffer);  // whoever waits for it asks again
-        return;
+        statistics_.count(Drop::NoBuffer);
+        return false;
     }
     RawControl raw{};
     control.emit(raw);
@@ -190,7 +192,9 @@ void Endpoint::send_control(const roce::UdAddress& to, const Control& control, I
     Session towards;
     towards.peer = to;
     towards.header = qp_->make_header(to);
+    ++statistics_.controls_sent;
     send_packet(towards, buffer, header, {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}, now);
+    return true;
 }
 
 }  // namespace cairn::erpc
