@@ -71,6 +71,10 @@ public:
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] std::string counters_text() const override;
 
+    // For packet generators: as transmit_burst(), but each datagram leaves alone and as it is, broken or not: all of it
+    // is in its buffer, its ICRC too, for ID 0. It may be shorter than one.
+    [[nodiscard]] std::size_t transmit_as_is(std::span<TxPacket> packets) noexcept;
+
     [[nodiscard]] const telemetry::CounterSet<UringCounter>& counters() const noexcept { return counters_; }
     // Buffers that are neither free nor half received: the caller's and those on their way out.
     [[nodiscard]] std::size_t buffers_in_use() const noexcept;
@@ -120,6 +124,8 @@ private:
     void end_arrival() noexcept;
     void drop_reference(Block& block) noexcept;
     // uring_port_transmit_datapath.cpp
+    [[nodiscard]] std::size_t take_room(std::size_t packets) noexcept;
+    [[nodiscard]] SendBatch& begin_batch(const TxPacket& first) noexcept;
     void append_batch(std::span<TxPacket> packets, std::size_t first) noexcept;
     [[nodiscard]] bool fits(const SendBatch& batch, const TxPacket& packet) const noexcept;
     void append_packet(SendBatch& batch, const TxPacket& packet) noexcept;

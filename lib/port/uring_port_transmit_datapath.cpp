@@ -56,14 +56,7 @@ std::size_t UringPort::allocate_burst(std::span<PacketRef> out) noexcept {
 
 // They leave with the next exchange: the one call of the next receive_burst(), or of wait().
 std::size_t UringPort::transmit_burst(std::span<TxPacket> packets, Instant) noexcept {
-    if (backlog_) {
-        return 0;
-    }
-    const auto room = [this] { return std::min({kSends - sends_, kPackets - packets_, (kPieces - pieces_) / 3}); };
-    if (room() < packets.size()) {
-        exchange(nullptr);
-    }
-    const std::size_t count = backlog_ ? 0 : std::min(packets.size(), room());
+    const std::size_t count = take_room(packets.size());
     for (std::size_t first = 0; first < count; ++first) {
         if (packets[first].packet.cookie != nullptr) {
             append_batch(packets.first(count), first);
@@ -72,15 +65,46 @@ std::size_t UringPort::transmit_burst(std::span<TxPacket> packets, Instant) noex
     return count;
 }
 
-// The first one and all behind it that go the same way, as far as one send takes them in order.
-void UringPort::append_batch(std::span<TxPacket> packets, std::size_t first) noexcept {
+std::size_t UringPort::transmit_as_is(std::span<TxPacket> packets) noexcept {
+    const std::size_t count = take_room(packets.size());
+    for (TxPacket& packet : packets.first(count)) {
+        SendBatch& batch = begin_batch(packet);
+        append_piece(batch, packet.packet.data, packet.packet.len);
+        if (capture_ != nullptr) {
+            const std::span<const std::uint8_t> whole(packet.packet.data, packet.packet.len);
+            capture_->record(Direction::Transmit, *batch.path, {&whole, 1}, 0, 0);
+        }
+        sending_[packets_++] = packet;
+        ++batch.packets;
+        packet.packet.cookie = nullptr;
+        address(batch, messages_[sends_++]);
+    }
+    return count;
+}
+
+// How many of so many packets can be appended now; what is queued leaves for them if need be.
+std::size_t UringPort::take_room(std::size_t packets) noexcept {
+    const auto room = [this] { return std::min({kSends - sends_, kPackets - packets_, (kPieces - pieces_) / 3}); };
+    if (!backlog_ && room() < packets) {
+        exchange(nullptr);
+    }
+    return backlog_ ? 0 : std::min(packets, room());
+}
+
+UringPort::SendBatch& UringPort::begin_batch(const TxPacket& first) noexcept {
     SendBatch& batch = batches_[sends_];
-    batch.path = packets[first].packet.path;
+    batch.path = first.packet.path;
     batch.path->pin();
     batch.first_packet = static_cast<std::uint32_t>(packets_);
     batch.first_piece = static_cast<std::uint32_t>(pieces_);
     batch.packets = batch.pieces = batch.bytes = 0;
-    batch.segment_bytes = static_cast<std::uint16_t>(length_of(packets[first]));
+    batch.segment_bytes = static_cast<std::uint16_t>(length_of(first));
+    return batch;
+}
+
+// The first one and all behind it that go the same way, as far as one send takes them in order.
+void UringPort::append_batch(std::span<TxPacket> packets, std::size_t first) noexcept {
+    SendBatch& batch = begin_batch(packets[first]);
     for (TxPacket& packet : packets.subspan(first)) {
         if (packet.packet.cookie == nullptr || packet.packet.path != batch.path) {
             continue;

@@ -140,6 +140,30 @@ TEST_P(UringPortTest, MixedLengthsArriveInOrder) {
     expect_whole(got, lengths);
 }
 
+TEST_P(UringPortTest, WhatIsSentAsItIsArrivesAsItIs) {
+    constexpr std::array<std::uint16_t, 5> kLengths{68, 68, 15, 0, 68};
+    std::array<PacketRef, kLengths.size()> buffers;
+    std::array<TxPacket, kLengths.size()> packets;
+    ASSERT_EQ(here->allocate_burst(buffers), buffers.size());
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+        PacketRef& buffer = packets[i].packet = buffers[i];
+        buffer.path = path;
+        buffer.len = kLengths[i];
+        std::memset(buffer.data, 0x40, 68);
+        const std::uint32_t icrc = path->icrc(Direction::Transmit, buffer.data, 68) ^ (i == 1 ? 1U : 0U);
+        std::memcpy(buffer.data + 64, &icrc, sizeof(icrc));
+    }
+    ASSERT_EQ(here->transmit_as_is(packets), packets.size());
+    here->wait({});
+    std::vector<PacketRef> got = receive(3);
+    ASSERT_EQ(got.size(), 3U);
+    EXPECT_TRUE(got[0].icrc_ok && !got[1].icrc_ok && got[2].icrc_ok);
+    EXPECT_EQ(std::memcmp(got[1].data, packets[1].packet.data, 68), 0);
+    EXPECT_EQ(peer().counters().of(UringCounter::TooShort), 2U);
+    peer().release_burst(got);
+    EXPECT_EQ(here->buffers_in_use(), 0U);
+}
+
 TEST_P(UringPortTest, LargeDatagramsFillSeveralSends) {
     const std::vector<std::size_t> lengths(100, 4160);
     send(lengths);
