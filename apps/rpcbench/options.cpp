@@ -2,11 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include <cstdlib>
-#include <iostream>
 #include <map>
-#include <vector>
 
+#include "apps/common/command_line.hpp"
 #include "lib/net/address.hpp"
 #include "rpc/erpc/limits.hpp"
 
@@ -14,10 +12,7 @@ namespace cairn::rpcbench {
 
 namespace {
 
-void declare(CLI::App& app, Options& options, std::string& polling) {
-    app.add_option("--poll", polling, "adaptive or spin")
-        ->check(CLI::IsMember({"adaptive", "spin"}))
-        ->capture_default_str();
+void declare(CLI::App& app, Options& options) {
     app.add_option("--system", options.system, "RPC system")->check(CLI::IsMember({"erpc"}))->capture_default_str();
     app.add_flag("--server", options.server, "serve; also with --peer, then both call and serve");
     app.add_option("--ip", options.ip, "this port's IP address")->capture_default_str();
@@ -26,12 +21,7 @@ void declare(CLI::App& app, Options& options, std::string& polling) {
     app.add_option("--gateway", options.gateway, "router for peers that are not on the link");
     app.add_option("--peer", options.peer, "the server's IP address: be a client");
     app.add_option("--port", options.port, "port: eth:N or uring:ADDRESS; without it the first there is");
-    app.add_option("--uring", options.socket_mode,
-                   "how a socket is driven: defer, sqpoll (a kernel thread), plain (no ring)")
-        ->transform(
-            CLI::CheckedTransformer(std::map<std::string, port::SocketMode>{{"defer", port::SocketMode::Defer},
-                                                                            {"sqpoll", port::SocketMode::Sqpoll},
-                                                                            {"plain", port::SocketMode::Plain}}));
+    app::add_socket_mode(app, options.socket_mode);
     app.add_option("--peer-workers", options.peer_workers, "lcores of the server: sessions go to each in turn")
         ->check(CLI::Range(1U, 128U))
         ->capture_default_str();
@@ -87,9 +77,9 @@ void declare_load(CLI::App& app, Options& options) {
     app.add_option("--peer-timeout", options.peer_timeout_ms, "milliseconds of silence after which a peer is dead")
         ->check(CLI::Range(10U, 600000U))
         ->capture_default_str();
-    app.add_option("--pcap", options.pcap, "record the RoCEv2 frames in this file, for Wireshark");
     app.add_flag("--pcap-all", options.pcap_all, "record all other frames too: ARP, neighbour discovery, strangers");
-    app.add_flag("--json", options.json, "end with one JSON object on stdout");
+    app::add_polling(app, options.spin);
+    app::add_output(app, options.pcap, options.json);
 }
 
 }  // namespace
@@ -97,18 +87,11 @@ void declare_load(CLI::App& app, Options& options) {
 Result<Options> parse_options(int argc, char** argv, int first) {
     CLI::App app("cairn-rpcbench: RPC rate and latency between two processes; EAL arguments first, then --");
     Options options;
-    std::string polling = "adaptive";
-    declare(app, options, polling);
+    declare(app, options);
     declare_load(app, options);
-    std::vector<char*> arguments{argv[0]};
-    arguments.insert(arguments.end(), argv + first, argv + argc);
-    try {
-        app.parse(static_cast<int>(arguments.size()), arguments.data());
-    } catch (const CLI::CallForHelp&) {
-        std::cout << app.help();
-        std::exit(0);
-    } catch (const CLI::ParseError& error) {
-        return Error{error.what(), "--help lists the arguments"};
+    const Status parsed = app::parse_arguments(app, argc, argv, first);
+    if (!parsed.ok()) {
+        return parsed.error();
     }
     if (!options.gateway.empty()) {
         const Result<net::IpAddress> gateway = net::IpAddress::parse(options.gateway);
@@ -116,7 +99,6 @@ Result<Options> parse_options(int argc, char** argv, int first) {
             return gateway.error();
         }
     }
-    options.spin = polling == "spin";
     options.congestion.link_bits_per_s = options.link_gbit * 1e9;
     if (!options.server && options.peer.empty()) {
         return Error{"neither --server nor --peer is given", "serve with --server, or call with --peer ADDRESS"};

@@ -3,10 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cstdlib>
-#include <iostream>
 #include <thread>
 
+#include "apps/common/command_line.hpp"
 #include "apps/sim/crash.hpp"
 
 namespace cairn::simulate {
@@ -45,13 +44,9 @@ Result<Options> parse_options(int argc, char** argv) {
     options.jobs = std::clamp(std::thread::hardware_concurrency(), 1U, static_cast<unsigned>(kMaxUnderWay));
     std::uint64_t seed = 0;
     declare(app, options, seed);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-        std::cout << app.help();
-        std::exit(0);
-    } catch (const CLI::ParseError& error) {
-        return Error{error.what(), "--help lists the arguments"};
+    const Status parsed = app::parse_arguments(app, argc, argv, 1);
+    if (!parsed.ok()) {
+        return parsed.error();
     }
     if (app.count("--seed") != 0) {
         options.single = true;
