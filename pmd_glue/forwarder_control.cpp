@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/base/assert.hpp"
 #include "lib/roce/ud.hpp"
 #include "pmd_glue/forwarder.hpp"
 
@@ -9,16 +10,6 @@ namespace cairn::pmd {
 namespace {
 
 constexpr std::uint16_t kUdpSourcePort = 0xc000;
-
-struct ModeName {
-    ForwardMode mode;
-    std::string_view name;
-};
-constexpr std::array kModeNames{
-#define CAIRN_X(enumerator, name, text) ModeName{ForwardMode::enumerator, name},
-    CAIRN_FORWARD_MODES(CAIRN_X)
-#undef CAIRN_X
-};
 
 // A sound RoCEv2 UD SEND to queue pair 1 of nobody in particular.
 std::vector<std::uint8_t> make_frame(const ForwardConfig& config, const Device& device) {
@@ -41,35 +32,17 @@ std::vector<std::uint8_t> make_frame(const ForwardConfig& config, const Device& 
     return frame;
 }
 
-net::IpAddress counted_up(const net::IpAddress& first, std::size_t by) {
-    auto octets = first.octets();
-    octets.back() = static_cast<std::uint8_t>(octets.back() + by);
-    return net::IpAddress::from_v6(octets);
-}
-
 }  // namespace
-
-std::optional<ForwardMode> forward_mode_named(std::string_view name) noexcept {
-    const auto* found =
-        std::find_if(kModeNames.begin(), kModeNames.end(), [name](const ModeName& each) { return each.name == name; });
-    return found == kModeNames.end() ? std::nullopt : std::optional(found->mode);
-}
-
-std::string_view name_of(ForwardMode mode) noexcept {
-    return kModeNames[static_cast<std::size_t>(mode)].name;
-}
 
 Forwarder::Forwarder(const ForwardConfig& config, std::span<const std::unique_ptr<Device>> devices,
                      std::uint16_t worker)
     : config_(config), worker_(worker) {
+    CAIRN_ASSERT(!is_echo(config_.mode));
     config_.burst = std::clamp<std::uint16_t>(config_.burst, 1, kMaxBurst);
     for (std::size_t i = 0; i < devices.size(); ++i) {
         auto lane = std::make_unique<Lane>();
         lane->device = devices[i].get();
-        if (config_.mode == ForwardMode::RoceEcho || config_.mode == ForwardMode::IcmpEcho) {
-            lane->port = std::make_unique<EthdevPort>(
-                *devices[i], EthdevPortConfig{worker, counted_up(config_.local, i), config_.burst, 0, {}});
-        } else if (config_.mode == ForwardMode::TxOnly) {
+        if (config_.mode == ForwardMode::TxOnly) {
             lane->frame = make_frame(config_, *devices[i]);
         }
         lanes_.push_back(std::move(lane));

@@ -25,6 +25,9 @@ Result<Carrier> Carrier::open(const CarrierOptions& options) {
         carrier.local_ = socket->local;
         return carrier;
     }
+    if (options.ip.empty()) {
+        return Error{"an ethernet port needs an IP address of its own, and none is given", options.ip_remedy};
+    }
     const Result<net::IpAddress> local = net::IpAddress::parse(options.ip);
     if (!local.ok()) {
         return local.error();
@@ -45,35 +48,48 @@ Result<Carrier> Carrier::open(const CarrierOptions& options) {
     return carrier;
 }
 
-Result<std::unique_ptr<port::Port>> Carrier::make_port(std::uint16_t worker) {
-    std::unique_ptr<port::Port> made;
-    if (is_socket()) {
-        port::UringPortConfig config;
-        config.local = local_;
-        config.mode = options_.socket_mode;
-        config.pcap = options_.pcap;
-        auto opened = port::UringPort::open(config);
-        if (!opened.ok()) {
-            return opened.error();
-        }
-        made = std::move(opened).value();
-    } else {
-        pmd::EthdevPortConfig config;
-        config.worker = worker;
-        config.local = local_;
-        config.burst = options_.burst;
-        config.prefix_bits = options_.prefix_bits;
-        if (!options_.gateway.empty()) {
-            const Result<net::IpAddress> gateway = net::IpAddress::parse(options_.gateway);
-            if (!gateway.ok()) {
-                return gateway.error();
-            }
-            config.gateway = gateway.value();
-        }
-        made = std::make_unique<pmd::EthdevPort>(*device_, config);
+Result<std::unique_ptr<port::UringPort>> Carrier::make_socket_port() {
+    port::UringPortConfig config;
+    config.local = local_;
+    config.mode = options_.socket_mode;
+    config.pcap = options_.pcap;
+    auto opened = port::UringPort::open(config);
+    if (opened.ok()) {
+        fmt::print(stderr, "{}\n", opened.value()->describe());
     }
+    return opened;
+}
+
+Result<std::unique_ptr<pmd::EthdevPort>> Carrier::make_ethdev_port(std::uint16_t worker) {
+    pmd::EthdevPortConfig config;
+    config.worker = worker;
+    config.local = local_;
+    config.burst = options_.burst;
+    config.prefix_bits = options_.prefix_bits;
+    if (!options_.gateway.empty()) {
+        const Result<net::IpAddress> gateway = net::IpAddress::parse(options_.gateway);
+        if (!gateway.ok()) {
+            return gateway.error();
+        }
+        config.gateway = gateway.value();
+    }
+    auto made = std::make_unique<pmd::EthdevPort>(*device_, config);
     fmt::print(stderr, "{}\n", made->describe());
     return made;
+}
+
+Result<std::unique_ptr<port::Port>> Carrier::make_port(std::uint16_t worker) {
+    const auto any = [](auto made) -> Result<std::unique_ptr<port::Port>> {
+        if (!made.ok()) {
+            return made.error();
+        }
+        return std::unique_ptr<port::Port>(std::move(made).value());
+    };
+    return is_socket() ? any(make_socket_port()) : any(make_ethdev_port(worker));
+}
+
+std::string Carrier::name() const {
+    return is_socket() ? "uring:" + local_.text() : device_->name();
 }
 
 Status Carrier::start_capture() {

@@ -12,11 +12,19 @@
 #include "pmd_glue/capture.hpp"
 #include "pmd_glue/device.hpp"
 
+namespace cairn::port {
+class UringPort;
+}
+namespace cairn::pmd {
+class EthdevPort;
+}
+
 namespace cairn::app {
 
 struct CarrierOptions {
-    std::string port;     // as choose_port() takes it
-    std::string ip;       // of an ethernet port; a socket has its own
+    std::string port;  // as choose_port() takes it
+    std::string ip;    // of an ethernet port, which needs one; a socket has its own
+    std::string ip_remedy = "give --ip ADDRESS";
     std::string gateway;  // empty: none
     std::uint8_t prefix_bits = 0;
     std::uint16_t workers = 1;
@@ -36,12 +44,17 @@ public:
 
     // The port of one worker. It must not outlive the carrier.
     Result<std::unique_ptr<port::Port>> make_port(std::uint16_t worker);
+    // The same where its kind matters: whichever is_socket() says.
+    Result<std::unique_ptr<port::UringPort>> make_socket_port();
+    Result<std::unique_ptr<pmd::EthdevPort>> make_ethdev_port(std::uint16_t worker);
     // To be called once all ports are there; ends with the carrier, or by stop_capture().
     Status start_capture();
     void stop_capture() noexcept { capture_.reset(); }
 
     [[nodiscard]] const net::IpAddress& local() const noexcept { return local_; }
     [[nodiscard]] bool is_socket() const noexcept { return device_ == nullptr; }
+    // The device's name, or "uring:ADDRESS".
+    [[nodiscard]] std::string name() const;
 
 private:
     explicit Carrier(const CarrierOptions& options) : options_(options) {}

@@ -1,0 +1,96 @@
+#include <algorithm>
+
+#include "lib/roce/ud.hpp"
+#include "lib/wire/packet.hpp"
+#include "pmd_glue/echo.hpp"
+
+namespace cairn::pmd {
+
+namespace {
+
+constexpr Duration kLook = milliseconds(10);  // a request to stop wakes nobody
+
+// Nothing that a receiving queue pair would refuse before it looks at QPN and keys.
+bool is_sound_send(const port::PacketRef& packet) noexcept {
+    if (!packet.icrc_ok || packet.len < sizeof(roce::RawUd) + port::kIcrcBytes) {
+        return false;
+    }
+    const auto& raw = *reinterpret_cast<const roce::RawUd*>(packet.data);
+    const bool immediate = raw.bth.opcode == roce::kUdSendOnlyImmediate;
+    const std::size_t pad = (raw.bth.flags >> 4U) & 3U;
+    const std::size_t least = sizeof(raw) + (immediate ? sizeof(Be32) : 0) + pad + port::kIcrcBytes;
+    return (immediate || raw.bth.opcode == roce::kUdSendOnly) && wire::Bth::version_of(raw.bth) == 0 &&
+           packet.len % 4 == 0 && packet.len >= least;
+}
+
+// To the queue pair it came from, as from the one it went to.
+void turn_around(port::PacketRef& packet) noexcept {
+    auto& raw = *reinterpret_cast<roce::RawUd*>(packet.data);
+    const std::uint32_t there = raw.source_qpn.get();
+    raw.source_qpn.set(raw.bth.dest_qpn.get());
+    raw.bth.dest_qpn.set(there);
+}
+
+}  // namespace
+
+bool Echo::run_turn(Instant now) noexcept {
+    bool worked = false;
+    for (Lane& lane : lanes_) {
+        worked |= echo(lane, now);
+    }
+    return worked;
+}
+
+// The port answers ARP, neighbour solicitations and pings by itself; in icmpecho that is all.
+bool Echo::echo(Lane& lane, Instant now) noexcept {
+    const std::size_t got = lane.port->receive_burst(std::span(burst_).first(burst_packets_), now);
+    lane.port->on_timeout(now);
+    std::size_t count = 0;
+    for (port::PacketRef& packet : std::span(burst_).first(got)) {
+        const std::uint64_t bytes = packet.len + packet.path->lower_bytes();
+        lane.counters.count(ForwardCounter::RxPackets);
+        lane.counters.count(ForwardCounter::RxBytes, bytes);
+        if (mode_ == ForwardMode::RoceEcho && is_sound_send(packet)) {
+            turn_around(packet);
+            answers_[count++] = {packet, {}};
+            lane.counters.count(ForwardCounter::TxBytes, bytes);
+        } else {
+            ignore(lane, packet);
+        }
+    }
+    const std::size_t sent = lane.port->transmit_burst(std::span(answers_).first(count), now);
+    lane.counters.count(ForwardCounter::TxPackets, sent);
+    for (std::size_t i = sent; i < count; ++i) {
+        lane.counters.count(ForwardCounter::TxDropped);
+        lane.port->release_burst({&answers_[i].packet, 1});
+    }
+    return got != 0;
+}
+
+// A wrong ICRC is among the port's own counters.
+void Echo::ignore(Lane& lane, port::PacketRef& packet) const noexcept {
+    lane.counters.count(ForwardCounter::Ignored);
+    if (mode_ == ForwardMode::RoceEcho && packet.icrc_ok) {
+        const wire::Parsed<wire::Packet> parsed = wire::Packet::parse({packet.data, packet.len});
+        if (!parsed.ok()) {
+            lane.drops.count(parsed.reason());
+        }
+    }
+    lane.port->release_burst({&packet, 1});
+}
+
+// Several sockets can not be slept on at once.
+bool Echo::can_wait() const noexcept {
+    return lanes_.size() == 1 && !lanes_.front().port->limits().poll_only;
+}
+
+void Echo::wait(Instant now) noexcept {
+    if (can_wait()) {
+        port::Port& only = *lanes_.front().port;
+        only.wait(std::min(only.next_deadline() - now, kLook));
+    } else {
+        WorkerTask::wait(now);
+    }
+}
+
+}  // namespace cairn::pmd
