@@ -4,8 +4,8 @@
 
 namespace cairn::pmd {
 
-Generator::Generator(const GeneratorConfig& config, EthdevPort& port, FrameSource& source)
-    : config_(config), port_(port), source_(source) {}
+Generator::Generator(const GeneratorConfig& config, port::Port& port, Emitter& emitter)
+    : config_(config), port_(port), emitter_(emitter) {}
 
 bool Generator::run_turn(Instant now) noexcept {
     if (path_ == nullptr) {
@@ -18,7 +18,7 @@ bool Generator::run_turn(Instant now) noexcept {
 }
 
 bool Generator::send_due(Instant now) noexcept {
-    if (config_.count != 0 && serial_ == config_.count) {
+    if (all_sent()) {
         return false;
     }
     if (serial_ == 0 && first_sent_.ns == 0) {
@@ -31,8 +31,7 @@ bool Generator::send_due(Instant now) noexcept {
         return false;
     }
     const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(due - serial_, kBurst));
-    const std::size_t sent = port_.transmit_frames(
-        wanted, [this](std::size_t i, std::span<std::uint8_t> out) { return source_.make(*path_, serial_ + i, out); });
+    const std::size_t sent = emitter_.emit(*path_, serial_, wanted, now);
     serial_ += sent;
     last_sent_ = now;
     counters_.count(GeneratorCounter::Sent, sent);
@@ -55,7 +54,17 @@ bool Generator::finished(Instant now) const noexcept {
     if (!neighbour_answered()) {
         return path_ != nullptr && now - opened_ >= config_.give_up;
     }
-    return config_.count != 0 && serial_ == config_.count && now - last_sent_ >= config_.linger;
+    return all_sent() && now - last_sent_ >= config_.linger;
+}
+
+void Generator::wait(Instant now) noexcept {
+    if (!can_wait()) {
+        WorkerTask::wait(now);
+        return;
+    }
+    constexpr Duration kLook = milliseconds(10);  // a request to stop wakes nobody
+    const Duration next{static_cast<std::int64_t>(static_cast<double>(serial_) * 1e9 / config_.rate_pps)};
+    port_.wait(all_sent() || !neighbour_answered() ? kLook : std::min(first_sent_ + next - now, kLook));
 }
 
 double Generator::seconds_sending() const noexcept {

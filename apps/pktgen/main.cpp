@@ -2,74 +2,48 @@
 // TOML script and counts what comes back.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
-#include <iostream>
 #include <memory>
-#include <string>
-#include <vector>
+#include <utility>
 
 #include "apps/common/app.hpp"
-#include "apps/pktgen/stream.hpp"
-#include "pmd_glue/capture.hpp"
-#include "pmd_glue/generator.hpp"
-#include "pmd_glue/port_argument.hpp"
+#include "apps/common/carrier.hpp"
+#include "apps/pktgen/emitters.hpp"
+#include "apps/pktgen/options.hpp"
 
 namespace {
 
 using namespace cairn;
 
-struct Options {
-    std::string script;
-    std::string port;
-    std::string pcap;
-    bool spin = false;
-    bool json = false;
-};
-
-std::string faults_text() {
-    std::string text;
-#define CAIRN_X(enumerator, name, what) text += fmt::format("\n  {:<12} {}", name, what);
-    CAIRN_PKTGEN_FAULTS(CAIRN_X)
-#undef CAIRN_X
-    return text;
+app::CarrierOptions carrier_options(const pktgen::Options& options, const pktgen::Stream& stream) {
+    app::CarrierOptions carrier;
+    carrier.port = options.port;
+    carrier.ip = stream.source ? stream.source->text() : "";
+    carrier.ip_remedy = "name it in the script: source = \"ADDRESS\"";
+    carrier.path_mtu_bytes = stream.payload_bytes > 1024 ? 4096 : 1024;
+    carrier.burst = 32;
+    carrier.socket_mode = options.socket_mode;
+    carrier.pcap = options.pcap;
+    return carrier;
 }
 
-Result<Options> parse_options(int argc, char** argv, int first) {
-    CLI::App app("cairn-pktgen: sends a stream of packets; EAL arguments first, then --\nFaults:" + faults_text());
-    Options options;
-    app.add_option("--script", options.script, "the stream, in TOML; see config/")->required();
-    app.add_option("--port", options.port, "port: eth:N; without it the first one");
-    app.add_option("--pcap", options.pcap, "record the RoCEv2 frames in this file, for Wireshark");
-    app.add_flag("--spin", options.spin, "never give the CPU away");
-    app.add_flag("--json", options.json, "end with one JSON object on stdout");
-    std::vector<char*> arguments{argv[0]};
-    arguments.insert(arguments.end(), argv + first, argv + argc);
-    try {
-        app.parse(static_cast<int>(arguments.size()), arguments.data());
-    } catch (const CLI::CallForHelp&) {
-        std::cout << app.help();
-        std::exit(0);
-    } catch (const CLI::ParseError& error) {
-        return Error{error.what(), "--help lists the arguments"};
+// What a socket cannot do.
+Status check_for_socket(const pktgen::Stream& stream, const net::IpAddress& local) {
+    if (pktgen::layer_of(stream.fault) == pktgen::FaultLayer::Lower) {
+        return Error{fmt::format("fault = \"{}\" lies below UDP, where a socket sends nothing of its own",
+                                 pktgen::name_of(stream.fault)),
+                     "use --port eth:N, or another fault"};
     }
-    return options;
+    if (stream.source && *stream.source != local) {
+        return Error{
+            fmt::format("the script's source {} is not the socket's address {}", stream.source->text(), local.text()),
+            fmt::format("use --port uring:{}, or leave source out", stream.source->text())};
+    }
+    return Nothing{};
 }
 
-class StreamSource final : public pmd::FrameSource {
-public:
-    explicit StreamSource(const pktgen::Stream& stream) : stream_(stream) {}
-    [[nodiscard]] std::size_t make(port::Path& path, std::uint64_t serial, std::span<std::uint8_t> out) override {
-        return pktgen::make_frame(stream_, path, serial, out);
-    }
-
-private:
-    const pktgen::Stream& stream_;
-};
-
-void report(const pmd::Generator& generator, bool json) {
+void report(const port::Port& port, const pmd::Generator& generator, bool json) {
     const auto counts = generator.counters().snapshot();
-    fmt::print(stderr, "{}", telemetry::text_of(counts));
+    fmt::print(stderr, "{}{}", telemetry::text_of(counts), port.counters_text());
     if (json) {
         const double seconds = generator.seconds_sending();
         const double sent = static_cast<double>(counts.of(pmd::GeneratorCounter::Sent));
@@ -79,39 +53,32 @@ void report(const pmd::Generator& generator, bool json) {
     }
 }
 
-Result<int> generate(const Options& options, const pktgen::Stream& stream) {
-    const Result<std::uint16_t> chosen = pmd::choose_ethdev(options.port);
-    if (!chosen.ok()) {
-        return chosen.error();
+Result<int> generate(const pktgen::Options& options, const pktgen::Stream& stream, app::Carrier& carrier,
+                     port::Port& port, pmd::Emitter& emitter) {
+    const net::IpAddress local = carrier.local();
+    if (local.is_v4() != stream.destination.is_v4()) {
+        return Error{fmt::format("our address {} and the script's destination {} are of two families", local.text(),
+                                 stream.destination.text()),
+                     "give both as IPv4 or both as IPv6"};
     }
-    pmd::DeviceConfig config;
-    config.port_id = chosen.value();
-    config.wish.path_mtu_bytes = stream.payload_bytes > 1024 ? 4096 : 1024;
-    auto device = pmd::Device::open(config);
-    if (!device.ok()) {
-        return device.error();
+    if (pktgen::datagram_bytes(stream) > port.limits().max_udp_payload_bytes) {
+        return Error{fmt::format("payload_bytes = {} does not fit a packet of this port", stream.payload_bytes),
+                     "send less, or raise the link's MTU"};
     }
-    fmt::print(stderr, "{}\n", device.value()->describe());
-    std::unique_ptr<pmd::Capture> capture;
-    if (!options.pcap.empty()) {
-        auto started = pmd::Capture::start(*device.value(), options.pcap);
-        if (!started.ok()) {
-            return started.error();
-        }
-        capture = std::move(started).value();
+    const Status captured = carrier.start_capture();
+    if (!captured.ok()) {
+        return captured.error();
     }
-    pmd::EthdevPort port(*device.value(), {0, stream.source, 32, 0, {}});
     pmd::GeneratorConfig generation;
-    generation.path = {stream.source, stream.destination, stream.udp_source_port, stream.traffic_class};
+    generation.path = {local, stream.destination, stream.udp_source_port, stream.traffic_class};
     generation.rate_pps = stream.rate_pps;
     generation.count = stream.count;
-    StreamSource source(stream);
-    pmd::Generator generator(generation, port, source);
+    pmd::Generator generator(generation, port, emitter);
     pmd::WorkerTask* const task = &generator;
     const pmd::Clock clock;
     pmd::run_workers({&task, 1}, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
-    capture.reset();
-    report(generator, options.json);
+    carrier.stop_capture();
+    report(port, generator, options.json);
     if (!generator.neighbour_answered()) {
         fmt::print(stderr, "cairn-pktgen: {} does not answer; is it on this link?\n", stream.destination.text());
         return 1;
@@ -119,13 +86,39 @@ Result<int> generate(const Options& options, const pktgen::Stream& stream) {
     return 0;
 }
 
+Result<int> run_on(const pktgen::Options& options, const pktgen::Stream& stream) {
+    auto opened = app::Carrier::open(carrier_options(options, stream));
+    if (!opened.ok()) {
+        return opened.error();
+    }
+    app::Carrier& carrier = opened.value();
+    if (!carrier.is_socket()) {
+        const auto port = carrier.make_ethdev_port(0);
+        if (!port.ok()) {
+            return port.error();
+        }
+        pktgen::FrameEmitter emitter(stream, *port.value());
+        return generate(options, stream, carrier, *port.value(), emitter);
+    }
+    const Status possible = check_for_socket(stream, carrier.local());
+    if (!possible.ok()) {
+        return possible.error();
+    }
+    const auto port = carrier.make_socket_port();
+    if (!port.ok()) {
+        return port.error();
+    }
+    pktgen::DatagramEmitter emitter(stream, *port.value());
+    return generate(options, stream, carrier, *port.value(), emitter);
+}
+
 Result<int> run(int argc, char** argv, int first) {
-    const Result<Options> options = parse_options(argc, argv, first);
+    const Result<pktgen::Options> options = pktgen::parse_options(argc, argv, first);
     if (!options.ok()) {
         return options.error();
     }
     const Result<pktgen::Stream> stream = pktgen::read_stream(options.value().script);
-    return stream.ok() ? generate(options.value(), stream.value()) : Result<int>(stream.error());
+    return stream.ok() ? run_on(options.value(), stream.value()) : Result<int>(stream.error());
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "lib/base/result.hpp"
 #include "lib/base/types.hpp"
@@ -12,33 +14,43 @@
 
 namespace cairn::pktgen {
 
-// X(enumerator, name, what is wrong with the packet)
-#define CAIRN_PKTGEN_FAULTS(X)                                              \
-    X(None, "none", "nothing")                                              \
-    X(Icrc, "icrc", "one bit of the ICRC is flipped")                       \
-    X(Payload, "payload", "one bit behind the BTH is flipped")              \
-    X(Truncated, "truncated", "the frame ends early, at each byte in turn") \
-    X(Qpn, "qpn", "a queue pair number that is counted up")                 \
-    X(Pkey, "pkey", "another partition, ICRC right")                        \
-    X(Qkey, "qkey", "another Q_Key, ICRC right")                            \
-    X(Version, "version", "transport header version 1, ICRC right")         \
-    X(Opcode, "opcode", "each opcode in turn, ICRC right")                  \
-    X(Pad, "pad", "a payload and pad that are no whole words, ICRC right")  \
-    X(IpChecksum, "ip-checksum", "IPv4 header checksum wrong")              \
-    X(IpLength, "ip-length", "IP length beyond the frame's end")            \
-    X(UdpLength, "udp-length", "UDP length shorter than IP's")              \
-    X(Fragment, "fragment", "IPv4 more-fragments flag")                     \
-    X(Random, "random", "random bytes behind the UDP header")
+// Where in a packet a fault lies.
+enum class FaultLayer : std::uint8_t {
+    Headers,   // in the transport headers, under a right ICRC; or there is no fault
+    Finished,  // in the finished datagram, so that its ICRC is wrong
+    Lower,     // below UDP: a socket cannot send it
+};
+
+// X(enumerator, name, what is wrong with the packet, where)
+#define CAIRN_PKTGEN_FAULTS(X)                                                                               \
+    X(None, "none", "nothing", Headers)                                                                      \
+    X(Icrc, "icrc", "one bit of the ICRC is flipped", Finished)                                              \
+    X(Payload, "payload", "one bit behind the BTH is flipped", Finished)                                     \
+    X(Truncated, "truncated", "the frame (socket: the datagram) ends early, at each byte in turn", Finished) \
+    X(Qpn, "qpn", "a queue pair number that is counted up", Headers)                                         \
+    X(Pkey, "pkey", "another partition, ICRC right", Headers)                                                \
+    X(Qkey, "qkey", "another Q_Key, ICRC right", Headers)                                                    \
+    X(Version, "version", "transport header version 1, ICRC right", Headers)                                 \
+    X(Opcode, "opcode", "each opcode in turn, ICRC right", Headers)                                          \
+    X(Pad, "pad", "a payload and pad that are no whole words, ICRC right", Headers)                          \
+    X(IpChecksum, "ip-checksum", "IPv4 header checksum wrong; not over a socket", Lower)                     \
+    X(IpLength, "ip-length", "IP length beyond the frame's end; not over a socket", Lower)                   \
+    X(UdpLength, "udp-length", "UDP length shorter than IP's; not over a socket", Lower)                     \
+    X(Fragment, "fragment", "IPv4 more-fragments flag; not over a socket", Lower)                            \
+    X(Random, "random", "random bytes behind the UDP header", Finished)
 
 enum class Fault : std::uint8_t {
-#define CAIRN_X(enumerator, name, text) enumerator,
+#define CAIRN_X(enumerator, name, text, layer) enumerator,
     CAIRN_PKTGEN_FAULTS(CAIRN_X)
 #undef CAIRN_X
         Count,
 };
 
+[[nodiscard]] FaultLayer layer_of(Fault fault) noexcept;
+[[nodiscard]] std::string_view name_of(Fault fault) noexcept;
+
 struct Stream {
-    net::IpAddress source{};
+    std::optional<net::IpAddress> source{};  // without one: the port's own
     net::IpAddress destination{};
     std::uint16_t udp_source_port = 0xc000;
     std::uint8_t traffic_class = 0;
@@ -62,6 +74,11 @@ constexpr std::size_t kLongestFrameBytes = 4352;
 // Writes frame `serial` into `out` (at least kLongestFrameBytes); returns its size. The path is resolved and
 // leads to the stream's destination. The same serial gives the same frame.
 [[nodiscard]] std::size_t make_frame(const Stream& stream, port::Path& path, std::uint64_t serial,
-                                     std::span<std::uint8_t> out);
+                                     std::span<std::uint8_t> out) noexcept;
+// The same without what is below UDP: BTH ... ICRC. The fault does not lie there.
+[[nodiscard]] std::size_t make_datagram(const Stream& stream, port::Path& path, std::uint64_t serial,
+                                        std::span<std::uint8_t> out) noexcept;
+// How long a datagram of the stream is at most.
+[[nodiscard]] std::size_t datagram_bytes(const Stream& stream) noexcept;
 
 }  // namespace cairn::pktgen

@@ -25,17 +25,17 @@ void flip(std::span<std::uint8_t> bytes, std::uint64_t choice) noexcept {
     bytes[choice % bytes.size()] ^= static_cast<std::uint8_t>(1U << (choice / bytes.size() % 8));
 }
 
-// A packet under construction: its RoCE headers first, later the finished frame.
+// A packet under construction: its RoCE headers first, then the finished datagram, then the frame around it.
 struct Draft {
     const Stream& stream;
     std::uint64_t serial;
     std::uint64_t random;
     roce::RawUd& raw;
+    std::span<std::uint8_t> datagram{};
     std::span<std::uint8_t> frame{};  // cut to what is sent
-    std::size_t lower = 0;
+    bool v4 = true;
 
     [[nodiscard]] std::uint8_t* ip() const noexcept { return frame.data() + kEthernet; }
-    [[nodiscard]] bool v4() const noexcept { return stream.source.is_v4(); }
 };
 
 using Break = void (*)(Draft&) noexcept;
@@ -57,20 +57,20 @@ void other_opcode(Draft& draft) noexcept {
     draft.raw.bth.opcode = static_cast<std::uint8_t>(draft.serial);
 }
 void flip_icrc(Draft& draft) noexcept {
-    flip(draft.frame.last(4), draft.random);
+    flip(draft.datagram.last(4), draft.random);
 }
 void flip_payload(Draft& draft) noexcept {
-    flip(draft.frame.subspan(draft.lower + wire::Bth::kBytes), draft.random);
+    flip(draft.datagram.subspan(wire::Bth::kBytes), draft.random);
 }
-void truncate(Draft& draft) noexcept {
+void truncate_frame(Draft& draft) noexcept {
     draft.frame = draft.frame.first(kEthernet + draft.serial % (draft.frame.size() - kEthernet));
 }
 void break_ip_checksum(Draft& draft) noexcept {
-    draft.ip()[draft.v4() ? 10 : 6] ^= 0x55;  // IPv6 has none: its next header
+    draft.ip()[draft.v4 ? 10 : 6] ^= 0x55;  // IPv6 has none: its next header
 }
 // So that the fault itself is noticed, not the checksum over it.
 void right_ip_checksum(Draft& draft) noexcept {
-    if (draft.v4()) {
+    if (draft.v4) {
         draft.ip()[10] = draft.ip()[11] = 0;
         net::ChecksumSum sum;
         sum.add({draft.ip(), net::Ipv4Header::kBytes});
@@ -79,43 +79,46 @@ void right_ip_checksum(Draft& draft) noexcept {
     }
 }
 void break_ip_length(Draft& draft) noexcept {
-    draft.ip()[draft.v4() ? 2 : 4] ^= 0x10;
+    draft.ip()[draft.v4 ? 2 : 4] ^= 0x10;
     right_ip_checksum(draft);
 }
 void break_udp_length(Draft& draft) noexcept {
-    draft.frame[draft.lower - 3] = static_cast<std::uint8_t>(draft.frame[draft.lower - 3] - 4);
+    std::uint8_t& low = *(draft.datagram.data() - 3);
+    low = static_cast<std::uint8_t>(low - 4);
 }
 void fragment(Draft& draft) noexcept {
-    draft.ip()[6] = draft.v4() ? 0x20 : 44;  // more fragments, or the fragment header's number
+    draft.ip()[6] = draft.v4 ? 0x20 : 44;  // more fragments, or the fragment header's number
     right_ip_checksum(draft);
 }
 void randomise(Draft& draft) noexcept {
-    for (std::size_t i = draft.lower; i < draft.frame.size(); ++i) {
-        draft.frame[i] = static_cast<std::uint8_t>(random_of(draft.random, i));
+    for (std::size_t i = 0; i < draft.datagram.size(); ++i) {
+        draft.datagram[i] = static_cast<std::uint8_t>(random_of(draft.random, i));
     }
 }
 
-// What each fault does: to the headers, before a right ICRC is put over them, and to the finished frame.
+// What each fault does: to the headers, before a right ICRC is put over them, to the finished datagram, and to the
+// frame around that.
 struct Breaking {
     Fault fault;
-    Break headers;
-    Break frame;
+    Break headers = nothing;
+    Break datagram = nothing;
+    Break frame = nothing;
 };
 constexpr std::array<Breaking, static_cast<std::size_t>(Fault::Count)> kBreakings{{
-    {Fault::None, nothing, nothing},
+    {Fault::None},
     {Fault::Icrc, nothing, flip_icrc},
     {Fault::Payload, nothing, flip_payload},
-    {Fault::Truncated, nothing, truncate},
-    {Fault::Qpn, other_qpn, nothing},
-    {Fault::Pkey, other_pkey, nothing},
-    {Fault::Qkey, other_qkey, nothing},
-    {Fault::Version, other_version, nothing},
-    {Fault::Opcode, other_opcode, nothing},
-    {Fault::Pad, nothing, nothing},  // make_frame() sends a byte too many
-    {Fault::IpChecksum, nothing, break_ip_checksum},
-    {Fault::IpLength, nothing, break_ip_length},
-    {Fault::UdpLength, nothing, break_udp_length},
-    {Fault::Fragment, nothing, fragment},
+    {Fault::Truncated, nothing, nothing, truncate_frame},  // make_datagram() cuts for itself
+    {Fault::Qpn, other_qpn},
+    {Fault::Pkey, other_pkey},
+    {Fault::Qkey, other_qkey},
+    {Fault::Version, other_version},
+    {Fault::Opcode, other_opcode},
+    {Fault::Pad},  // compose() sends a byte too many
+    {Fault::IpChecksum, nothing, nothing, break_ip_checksum},
+    {Fault::IpLength, nothing, nothing, break_ip_length},
+    {Fault::UdpLength, nothing, nothing, break_udp_length},
+    {Fault::Fragment, nothing, nothing, fragment},
     {Fault::Random, nothing, randomise},
 }};
 static_assert([] {
@@ -127,36 +130,85 @@ static_assert([] {
     return true;
 }());
 
-}  // namespace
+struct FaultText {
+    std::string_view name;
+    FaultLayer layer;
+};
+constexpr std::array<FaultText, kBreakings.size()> kFaultTexts{{
+#define CAIRN_X(enumerator, name, text, layer) {name, FaultLayer::layer},
+    CAIRN_PKTGEN_FAULTS(CAIRN_X)
+#undef CAIRN_X
+}};
 
-std::size_t make_frame(const Stream& stream, port::Path& path, std::uint64_t serial, std::span<std::uint8_t> out) {
-    const Breaking& breaking = kBreakings[static_cast<std::size_t>(stream.fault)];
-    roce::RawUd raw{};
-    Draft draft{stream, serial, random_of(stream.seed, serial), raw};
+const Breaking& breaking_of(const Stream& stream) noexcept {
+    return kBreakings[static_cast<std::size_t>(stream.fault)];
+}
+
+std::uint8_t pad_of(const Stream& stream) noexcept {
+    return static_cast<std::uint8_t>((4U - stream.payload_bytes % 4U) % 4U);
+}
+
+// The datagram at the front of `out`, broken as far as that shows in it.
+void compose(Draft& draft, port::Path& path, std::span<std::uint8_t> out) noexcept {
+    const Stream& stream = draft.stream;
     wire::Bth bth;
     bth.opcode = roce::kUdSendOnly;
     bth.pkey = stream.pkey;
     bth.dest_qpn = stream.qpn;
-    bth.pad_count = static_cast<std::uint8_t>((4U - stream.payload_bytes % 4U) % 4U);
-    bth.psn = Psn{static_cast<std::uint32_t>(serial)};
-    bth.emit(raw.bth);
-    raw.qkey.set(stream.qkey.value);
-    raw.source_qpn.set(stream.source_qpn.value);
-    breaking.headers(draft);
+    bth.pad_count = pad_of(stream);
+    bth.psn = Psn{static_cast<std::uint32_t>(draft.serial)};
+    bth.emit(draft.raw.bth);
+    draft.raw.qkey.set(stream.qkey.value);
+    draft.raw.source_qpn.set(stream.source_qpn.value);
+    breaking_of(stream).headers(draft);
 
-    draft.lower = path.lower_bytes();
-    const std::size_t misfit = stream.fault == Fault::Pad ? 1 : 0;
-    const std::size_t udp_payload = sizeof(raw) + stream.payload_bytes + bth.pad_count + misfit + 4U;
-    draft.frame = out.first(draft.lower + udp_payload);
-    std::fill(draft.frame.begin(), draft.frame.end(), std::uint8_t{0});
-    std::uint8_t* at = draft.frame.data() + draft.lower;
-    std::memcpy(at, &raw, sizeof(raw));
+    draft.v4 = path.is_v4();
+    draft.datagram = out.first(datagram_bytes(stream));
+    std::fill(draft.datagram.begin(), draft.datagram.end(), std::uint8_t{0});
+    std::uint8_t* at = draft.datagram.data();
+    std::memcpy(at, &draft.raw, sizeof(draft.raw));
     for (std::size_t i = 0; i < stream.payload_bytes; ++i) {
-        at[sizeof(raw) + i] = static_cast<std::uint8_t>(serial + i);
+        at[sizeof(draft.raw) + i] = static_cast<std::uint8_t>(draft.serial + i);
     }
-    path.seal(at, static_cast<std::uint16_t>(udp_payload));
-    breaking.frame(draft);
+    const auto bytes = static_cast<std::uint16_t>(draft.datagram.size());
+    const std::uint32_t icrc = path.icrc(port::Direction::Transmit, at, bytes);
+    std::memcpy(at + bytes - port::kIcrcBytes, &icrc, sizeof(icrc));
+    breaking_of(stream).datagram(draft);
+}
+
+}  // namespace
+
+FaultLayer layer_of(Fault fault) noexcept {
+    return kFaultTexts[static_cast<std::size_t>(fault)].layer;
+}
+
+std::string_view name_of(Fault fault) noexcept {
+    return kFaultTexts[static_cast<std::size_t>(fault)].name;
+}
+
+std::size_t datagram_bytes(const Stream& stream) noexcept {
+    const std::size_t misfit = stream.fault == Fault::Pad ? 1 : 0;
+    return sizeof(roce::RawUd) + stream.payload_bytes + pad_of(stream) + misfit + port::kIcrcBytes;
+}
+
+std::size_t make_frame(const Stream& stream, port::Path& path, std::uint64_t serial,
+                       std::span<std::uint8_t> out) noexcept {
+    roce::RawUd raw{};
+    Draft draft{stream, serial, random_of(stream.seed, serial), raw};
+    const std::size_t lower = path.lower_bytes();
+    compose(draft, path, out.subspan(lower));
+    draft.frame = out.first(lower + draft.datagram.size());
+    path.write_lower_headers(draft.datagram.data(), static_cast<std::uint16_t>(draft.datagram.size()));
+    breaking_of(stream).frame(draft);
     return draft.frame.size();
+}
+
+std::size_t make_datagram(const Stream& stream, port::Path& path, std::uint64_t serial,
+                          std::span<std::uint8_t> out) noexcept {
+    roce::RawUd raw{};
+    Draft draft{stream, serial, random_of(stream.seed, serial), raw};
+    compose(draft, path, out);
+    return stream.fault == Fault::Truncated ? serial % draft.datagram.size() : draft.datagram.size();
 }
 
 }  // namespace cairn::pktgen

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <optional>
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
 #include <toml++/toml.h>
 
@@ -16,11 +16,13 @@ namespace cairn::pktgen {
 
 namespace {
 
-constexpr std::array<std::string_view, static_cast<std::size_t>(Fault::Count)> kFaultNames{
-#define CAIRN_X(enumerator, name, text) name,
-    CAIRN_PKTGEN_FAULTS(CAIRN_X)
-#undef CAIRN_X
-};
+std::vector<std::string_view> fault_names() {
+    std::vector<std::string_view> names;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(Fault::Count); ++i) {
+        names.push_back(name_of(static_cast<Fault>(i)));
+    }
+    return names;
+}
 
 template <class Names>
 std::string listed(const Names& names) {
@@ -62,8 +64,11 @@ public:
             into = *value;
         }
     }
-    void address(std::string_view key, net::IpAddress& into) {
+    void address(std::string_view key, net::IpAddress& into, bool required = true) {
         known_.emplace(key);
+        if (!required && !table_.contains(key)) {
+            return;
+        }
         const std::optional<std::string> text = table_[key].value_exact<std::string>();
         const Result<net::IpAddress> parsed = net::IpAddress::parse(text.value_or(""));
         if (!parsed.ok()) {
@@ -76,12 +81,13 @@ public:
         known_.emplace(key);
         if (const auto node = table_[key]) {
             const std::string name = node.value<std::string>().value_or("");
-            const auto* found = std::find(kFaultNames.begin(), kFaultNames.end(), name);
-            if (found == kFaultNames.end()) {
-                fail(key, "give one of " + listed(kFaultNames));
+            const std::vector<std::string_view> names = fault_names();
+            const auto found = std::find(names.begin(), names.end(), name);
+            if (found == names.end()) {
+                fail(key, "give one of " + listed(names));
                 return;
             }
-            into = static_cast<Fault>(found - kFaultNames.begin());
+            into = static_cast<Fault>(found - names.begin());
         }
     }
     // After the last key: what is there beside them is a mistake too.
@@ -126,12 +132,13 @@ Result<Stream> parse_stream(const std::string& text, const std::string& file_nam
                      "see config/pktgen-ud.toml"};
     }
     Stream stream;
+    net::IpAddress source{};
     std::uint32_t qpn = 0;
     std::uint32_t source_qpn = stream.source_qpn.value;
     std::uint32_t qkey = 0;
     std::uint16_t pkey = stream.pkey.value;
     Reader reader(*table, file_name);
-    reader.address("source", stream.source);
+    reader.address("source", source, false);
     reader.address("destination", stream.destination);
     reader.number("udp_source_port", stream.udp_source_port, 1, 65535);
     reader.number("traffic_class", stream.traffic_class, 0, 255);
@@ -147,7 +154,10 @@ Result<Stream> parse_stream(const std::string& text, const std::string& file_nam
     if (std::optional<Error> error = reader.finish()) {
         return *error;
     }
-    if (stream.source.is_v4() != stream.destination.is_v4()) {
+    if (table->contains("source")) {
+        stream.source = source;
+    }
+    if (stream.source && stream.source->is_v4() != stream.destination.is_v4()) {
         return Error{fmt::format("{}: source and destination are of two families", file_name),
                      "give both as IPv4 or both as IPv6"};
     }
