@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace cairn::pmd {
 namespace {
@@ -50,6 +55,74 @@ TEST(VdevArguments, AreFoundInBothFormsBeforeTheDashes) {
         arguments[i] = text[i];
     }
     EXPECT_EQ(vdev_arguments(arguments), (std::vector<std::string>{"a,b=1", "c"}));
+}
+
+// A command line as main() gets it.
+class CommandLine {
+public:
+    CommandLine(std::initializer_list<const char*> words) : words_(words.begin(), words.end()) {
+        for (std::string& word : words_) {
+            pointers_.push_back(word.data());
+        }
+    }
+    [[nodiscard]] std::span<char* const> span() const { return pointers_; }
+
+private:
+    std::vector<std::string> words_;
+    std::vector<char*> pointers_;
+};
+
+TEST(AsksForSocket, IsTrueOfAPortArgumentInEitherFormThatNamesASocket) {
+    EXPECT_TRUE(asks_for_socket(CommandLine{"prog", "--port", "uring:127.0.0.1"}.span()));
+    EXPECT_TRUE(asks_for_socket(CommandLine{"prog", "--port=uring:127.0.0.1"}.span()));
+    EXPECT_TRUE(asks_for_socket(CommandLine{"prog", "--port", "uring", "--server"}.span()));
+    EXPECT_TRUE(asks_for_socket(CommandLine{"prog", "-l", "0", "--", "--server", "--port", "uring:::1"}.span()));
+    EXPECT_TRUE(asks_for_socket(CommandLine{"prog", "--", "--port", "eth:0", "--port", "uring"}.span()));
+}
+
+TEST(AsksForSocket, IsFalseOfAnythingElse) {
+    EXPECT_FALSE(asks_for_socket(CommandLine{"prog"}.span()));
+    EXPECT_FALSE(asks_for_socket(CommandLine{"uring", "--", "--server"}.span()));
+    EXPECT_FALSE(asks_for_socket(CommandLine{"prog", "--port", "eth:0"}.span()));
+    EXPECT_FALSE(asks_for_socket(CommandLine{"prog", "--server", "--port"}.span()));
+    EXPECT_FALSE(asks_for_socket(CommandLine{"prog", "--uring", "plain", "--", "--port=eth:0"}.span()));
+    EXPECT_FALSE(asks_for_socket(CommandLine{"prog", "--pcap", "uring:127.0.0.1"}.span()));
+}
+
+using Words = std::vector<std::string>;
+
+TEST(ArgumentsWithoutDevice, AddAllThatIsMissing) {
+    EXPECT_EQ(
+        arguments_without_device(CommandLine{"prog"}.span(), "0,1"),
+        (Words{"prog", "--no-huge", "-m", "128", "--no-pci", "--no-shconf", "--no-telemetry", "--lcores=0@(0,1)"}));
+}
+
+TEST(ArgumentsWithoutDevice, LeaveWhatIsGivenAndDoNotContradictIt) {
+    struct Case {
+        CommandLine given;
+        Words added;
+    };
+    const std::array<Case, 7> cases{{
+        {{"prog", "-l", "3"}, {"--no-huge", "-m", "128", "--no-pci", "--no-shconf", "--no-telemetry"}},
+        {{"prog", "--lcores", "(0-1)@0"}, {"--no-huge", "-m", "128", "--no-pci", "--no-shconf", "--no-telemetry"}},
+        {{"prog", "-m", "512"}, {"--no-pci", "--no-shconf", "--no-telemetry", "--lcores=0@(7)"}},
+        {{"prog", "--no-huge", "-l0"}, {"--no-pci", "--no-shconf", "--no-telemetry"}},
+        {{"prog", "--huge-dir=/x", "-c", "1", "--no-telemetry"}, {"--no-pci", "--no-shconf"}},
+        {{"prog", "-a", "0000:01:00.0", "-l", "0", "-m64"}, {"--no-shconf", "--no-telemetry"}},
+        {{"prog", "--file-prefix=a", "-l", "0", "-m64"}, {"--no-pci", "--no-telemetry"}},
+    }};
+    for (const Case& each : cases) {
+        Words expected(each.given.span().begin(), each.given.span().end());
+        expected.insert(expected.end(), each.added.begin(), each.added.end());
+        EXPECT_EQ(arguments_without_device(each.given.span(), "7"), expected);
+    }
+}
+
+TEST(ArgumentsWithoutDevice, AreNotMisledByLongerNames) {
+    // "--main-lcore" is no "-m", "--log-level" no "-l".
+    const Words made = arguments_without_device(CommandLine{"prog", "--main-lcore=0", "--log-level=info"}.span(), "0");
+    EXPECT_NE(std::find(made.begin(), made.end(), "--no-huge"), made.end());
+    EXPECT_NE(std::find(made.begin(), made.end(), "--lcores=0@(0)"), made.end());
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed.
 """
+import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -18,24 +20,52 @@ SERVER = '127.77.0.1'
 CLIENT = '127.77.0.2'
 
 
-def start(session, *own, wrap=()):
-    process = subprocess.Popen([*wrap, session.program, *own], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True)
+FAULTS = ['icrc', 'payload', 'truncated', 'version', 'opcode', 'pad', 'random']  # that a sound peer notices
+FAULTS_BELOW_UDP = ['ip-checksum', 'ip-length', 'udp-length', 'fragment']
+
+
+def start(session, *own, wrap=(), program='cairn-rpcbench'):
+    process = subprocess.Popen([*wrap, os.path.join(session.folder, program), *own], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
     session.running.append(process)
+    return process
+
+
+def is_bound(address):
+    """A socket of port 4791 has this IPv4 address."""
+    wanted = f'{int.from_bytes(socket.inet_aton(address), sys.byteorder):08X}:12B7'
+    with open('/proc/net/udp', encoding='ascii') as file:
+        return any(line.split()[1] == wanted for line in file.readlines()[1:])
+
+
+def await_socket(process, address):
+    for _ in range(200):
+        if is_bound(address) or process.poll() is not None:
+            break
+        time.sleep(0.05)
+    expect(process.poll() is None, f'the process ended: {process.stderr.read() if process.poll() else ""}')
     return process
 
 
 def listen(session, *own, address=SERVER, **options):
     """A server, once its socket is there."""
     process = start(session, '--port', f'uring:{address}', '--server', *own, **options)
-    for _ in range(200):
-        with open('/proc/net/udp', encoding='ascii') as file:
-            if any(line.split()[1].endswith(':12B7') and line.split()[1].startswith('01004D7F')
-                   for line in file.readlines()[1:]) or process.poll() is not None or address != SERVER:
-                break
-        time.sleep(0.05)
-    expect(process.poll() is None, 'the server ended')
+    return process if ':' in address else await_socket(process, address)
+
+
+def echo(session, *own, addresses=(SERVER,)):
+    """testpmd that sends back what comes to any of the addresses."""
+    ports = [argument for address in addresses for argument in ('--port', f'uring:{address}')]
+    process = start(session, *ports, '--forward-mode', 'roce-echo', *own, program='cairn-testpmd')
+    for address in addresses:
+        await_socket(process, address)
     return process
+
+
+def pktgen(session, *own, address=CLIENT, **keys):
+    """A stream to the server's address and what was counted."""
+    stream = session.stream(**{'source': None, 'destination': SERVER, **keys})
+    return result_of(start(session, '--port', f'uring:{address}', *stream, *own, program='cairn-pktgen'))
 
 
 def client(session, *own, server=SERVER, address=CLIENT, **options):
@@ -114,12 +144,9 @@ def idle(session):
     end(server)
 
 
-def pcap(session):
-    """The capture holds RoCEv2 frames whose ICRC an independent computation confirms."""
-    file = os.path.join(session.work, 'calls.pcap')
-    server = listen(session)
-    result_of(client(session, '--duration', '0.2', '--pcap', file))
-    end(server)
+def check_icrcs(file):
+    """All frames of a capture have the ICRC that an independent computation gives; how many there are, and how many
+    of them have an IPv4 ID."""
     with open(file, 'rb') as opened:
         data = opened.read()
     at, frames, numbered = 24, 0, 0
@@ -134,7 +161,82 @@ def pcap(session):
         frame[1] = frame[8] = frame[10] = frame[11] = frame[26] = frame[27] = frame[32] = 0xff
         expect(zlib.crc32(b'\xff' * 8 + bytes(frame[:-4])) == carried, f'ICRC of frame {frames}')
         frames += 1
+    return frames, numbered
+
+
+def pcap(session):
+    """The capture holds RoCEv2 frames whose ICRCs are right."""
+    file = os.path.join(session.work, 'calls.pcap')
+    server = listen(session)
+    result_of(client(session, '--duration', '0.2', '--pcap', file))
+    end(server)
+    frames, numbered = check_icrcs(file)
     expect(frames > 10 and numbered > 0, f'{frames} frames, {numbered} of them inside a batch')
+
+
+def roce_echo(session):
+    """testpmd sends sound datagrams back, all of them, and no broken one; it counts those by reason."""
+    answering = echo(session)
+    for keys in ({}, {'payload_bytes': 0}, {'payload_bytes': 1021, 'rate_pps': 20000},
+                 {'count': 50000, 'rate_pps': 1e6}):
+        sound = pktgen(session, **keys)
+        expect(sound['returned'] == sound['sent'] == keys.get('count', 2000) and sound['returned_broken'] == 0,
+               f'{keys}: {sound}')
+    for fault in FAULTS:
+        broken = pktgen(session, fault=fault)
+        sound = 16 if fault == 'opcode' else 0  # two opcodes of 256 are UD's
+        expect(broken['sent'] == 2000 and broken['returned'] == sound, f'{fault}: {broken}')
+    said = end(answering)
+    for counter in ('port_bad_icrc', 'port_too_short', 'wire_bad_version', 'wire_unknown_opcode', 'wire_bad_length',
+                    'wire_unexpected_payload', 'ignored'):
+        expect(counter in said, f'{counter} was not counted: {said}')
+
+
+def echo_ports(session):
+    """One testpmd answers at several addresses, in every way to drive a socket, and records the first port."""
+    file = os.path.join(session.work, 'echo.pcap')
+    addresses = (SERVER, '127.77.0.3', '127.77.0.4')
+    for mode in ('defer', 'plain'):
+        answering = echo(session, '--uring', mode, '--pcap', file, '--poll', 'spin', '--json', addresses=addresses)
+        for address in addresses:
+            counted = pktgen(session, '--uring', mode, destination=address, count=500)
+            expect(counted['returned'] == 500, f'{mode}, {address}: {counted}')
+        answering.send_signal(signal.SIGTERM)
+        out, said = answering.communicate(timeout=20)
+        expect(json.loads(out)['tx_packets'] == 1500 and all(f'uring:{address}:' in said for address in addresses),
+               f'{out}{said}')
+        expect(check_icrcs(file)[0] == 1000, 'not all frames of the first port')
+
+
+def hostile_packets(session):
+    """A server under broken datagrams of every kind: all counted by reason, and the next client is served."""
+    server = listen(session)
+    file = os.path.join(session.work, 'broken.pcap')
+    for fault in [*FAULTS, 'qpn', 'pkey', 'qkey']:
+        sent = pktgen(session, '--pcap', file, fault=fault, count=3000)
+        expect(sent['sent'] == 3000, f'{fault}: {sent}')
+        expect(os.path.getsize(file) > 3000 * 58, f'{fault}: {os.path.getsize(file)} bytes recorded')
+    expect(result_of(client(session, '--duration', '0.5'))['rate_mops'] > 0, 'no calls afterwards')
+    said = end(server)
+    for counter in ('port_bad_icrc', 'port_too_short', 'roce_unknown_qpn', 'roce_bad_pkey', 'roce_bad_qkey',
+                    'roce_bad_version', 'roce_bad_opcode', 'roce_bad_length', 'erpc_malformed'):
+        expect(counter in said, f'{counter} was not counted: {said}')
+
+
+def fallback(session):
+    """Without --port and without a device: a socket on the machine's first address, said in one line."""
+    eal = ['-l', '0', '--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--no-telemetry', '--']
+    for program, own in (('cairn-testpmd', ['--forward-mode', 'roce-echo', '--duration', '0.2']),
+                         ('cairn-pktgen', session.stream(source=None, destination=SERVER, count=10)),
+                         ('cairn-rpcbench', ['--server'])):
+        process = start(session, *eal, *own, program=program)
+        if program == 'cairn-rpcbench':
+            time.sleep(2)
+            process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=20)
+        said = [line for line in err.splitlines() if 'taking uring:' in line]
+        expect(process.returncode == 0 and len(said) == 1, f'{program}: exit code {process.returncode}: {err}')
+        expect('no --port given and EAL found no ethernet port' in said[0], said[0])
 
 
 def v6(session):
@@ -160,30 +262,50 @@ def v6(session):
         subprocess.run(['ip', 'netns', 'del', name], capture_output=True, check=False)
 
 
-def bad_input(session):
+def expect_refusal(session, program, arguments, named):
     """One line that names the cause and the remedy, exit code 2."""
+    process = start(session, *arguments, program=program)
+    out, err = process.communicate(timeout=30)
+    said = [line for line in err.splitlines() if line.startswith(f'{program}: ')]
+    expect(process.returncode == 2, f'{arguments}: exit code {process.returncode}: {err}')
+    expect(len(said) == 1 and named in said[0] and out == '', f'{arguments}: said {err!r}')
+
+
+def bad_input(session):
     taken = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     taken.bind(('127.77.0.9', 4791))
-    cases = [
-        (['--port', 'uring:127.77.0.9', '--server'], 'another process has it'),
-        (['--port', 'uring:192.0.2.77', '--server'], 'address of this machine'),
-        (['--port', 'uring:nowhere', '--server'], 'nowhere'),
-        (['--port', 'uring:127.77.0.1', '--server', '--uring', 'fast'], 'fast'),
-        (['--port', 'uring:127.77.0.1', '--peer', 'fd77::1'], 'famil'),
-        (['--port', 'uring:127.77.0.1', '--server', '--pcap', '/nonexistent/x.pcap'], '/nonexistent/x.pcap'),
-        (['--lcores', '(0-1)@0', '--', '--port', 'uring:127.77.0.1', '--server'], 'one worker'),
-    ]
-    for arguments, named in cases:
-        process = start(session, *arguments)
-        out, err = process.communicate(timeout=30)
-        said = [line for line in err.splitlines() if line.startswith('cairn-rpcbench: ')]
-        expect(process.returncode == 2, f'{arguments}: exit code {process.returncode}: {err}')
-        expect(len(said) == 1 and named in said[0] and out == '', f'{arguments}: said {err!r}')
+    here = ['--port', f'uring:{SERVER}']
+    for arguments, named in (
+            (['--port', 'uring:127.77.0.9', '--server'], 'another process has it'),
+            (['--port', 'uring:192.0.2.77', '--server'], 'address of this machine'),
+            (['--port', 'uring:nowhere', '--server'], 'nowhere'),
+            ([*here, '--server', '--uring', 'fast'], 'fast'),
+            ([*here, '--peer', 'fd77::1'], 'famil'),
+            ([*here, '--server', '--pcap', '/nonexistent/x.pcap'], '/nonexistent/x.pcap'),
+            (['--lcores', '(0-1)@0', '--', *here, '--server'], 'one worker')):
+        expect_refusal(session, 'cairn-rpcbench', arguments, named)
+    for mode in ('io', 'macswap', 'icmpecho', 'rxonly', 'txonly'):
+        expect_refusal(session, 'cairn-testpmd', [*here, '--forward-mode', mode], 'needs frames')
+    expect_refusal(session, 'cairn-testpmd', ['-l', '0', '--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--'],
+                   'EAL found no ethernet port')
+    for arguments, named in (([*here, '--forward-mode', 'roce-echo', *here], 'another process has it'),
+                             ([*here, '--forward-mode', 'sideways'], 'sideways')):
+        expect_refusal(session, 'cairn-testpmd', arguments, named)
+    for keys, named in (*(({'fault': fault}, 'below UDP') for fault in FAULTS_BELOW_UDP),
+                        ({'source': '127.77.0.5'}, '--port uring:127.77.0.5'),
+                        ({'destination': 'fd77::1'}, 'famil'),
+                        ({'fault': 'none of these'}, 'ip-checksum')):
+        stream = session.stream(**{'source': None, 'destination': SERVER, **keys})
+        expect_refusal(session, 'cairn-pktgen', [*here, *stream], named)
+    without_address = session.stream(source=None, destination=SERVER)
+    expect_refusal(session, 'cairn-pktgen', ['-l', '0', '--no-huge', '-m', '128', '--no-pci', '--no-shconf',
+                                             '--vdev=net_null0', '--', *without_address], 'source = ')
     taken.close()
 
 
 CASES = {function.__name__: function for function in (
-    calls, plain, sqpoll, losses, sizes, server_killed, idle, pcap, v6, bad_input)}
+    calls, plain, sqpoll, losses, sizes, server_killed, idle, pcap, roce_echo, echo_ports, hostile_packets, fallback,
+    v6, bad_input)}
 
 
 def main():

@@ -67,16 +67,21 @@ class Session:
         return self.listen(['--forward-mode', mode, '--ip', '10.77.0.1', *own],
                            program=os.path.join(self.folder, 'cairn-testpmd'), **options)
 
-    def pktgen(self, **keys):
-        """Sends a stream over memif and returns what was counted."""
+    def stream(self, **keys):
+        """Arguments that give a stream to pktgen; a key without value is left out."""
         script = os.path.join(self.work, 'stream.toml')
         stream = {'source': '10.77.0.2', 'destination': '10.77.0.1', 'qpn': 0x100, 'qkey': 0x205, 'count': 2000,
                   'rate_pps': 50000, **keys}
         with open(script, 'w', encoding='utf-8') as file:
             file.write('[stream]\n')
             for key, value in stream.items():
-                file.write(f'{key} = {json.dumps(value)}\n')
-        return result_of(self.start([self.memif('client')], ['--script', script, '--json'],
+                if value is not None:
+                    file.write(f'{key} = {json.dumps(value)}\n')
+        return ['--script', script, '--json']
+
+    def pktgen(self, **keys):
+        """Sends a stream over memif and returns what was counted."""
+        return result_of(self.start([self.memif('client')], self.stream(**keys),
                                     program=os.path.join(self.folder, 'cairn-pktgen')))
 
     def client(self, *own, extra='', **options):
