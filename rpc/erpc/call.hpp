@@ -11,7 +11,16 @@
 
 namespace cairn::erpc {
 
-enum class CallStatus : std::uint8_t { Ok, DeadlinePassed, Cancelled, Disconnected, PeerLost, ResponseTooLong };
+enum class CallStatus : std::uint8_t {
+    Ok,
+    DeadlinePassed,
+    Cancelled,
+    Disconnected,
+    PeerLost,
+    ResponseTooLong,
+    TableFull,  // this one and the next only of co_await call(): the call was not posted
+    RequestTooLong,
+};
 
 // How a call ended. `response` lies in the receive buffer (or in the call's response buffer when it gave
 // one) and is valid until the callback returns.
@@ -34,6 +43,7 @@ struct Call {
     void* context = nullptr;
     std::uint64_t tag = 0;
     Instant deadline = Instant::never();
+    bool ends_with_endpoint = false;  // completes with Disconnected when the endpoint is destroyed; else is forgotten
 };
 
 using CallId = std::uint64_t;  // 0: none
@@ -64,6 +74,10 @@ struct Request {
 
 // Answers at once (Endpoint::reserve, then respond) or keeps `handle` and answers later.
 using Handler = void (*)(void* context, const Request& request);
+
+class BackgroundRequest;
+// Runs on a thread of a BackgroundPool, several at a time if it has several; the answer leaves when it returns.
+using BackgroundHandler = void (*)(void* context, BackgroundRequest& request);
 
 enum class SessionEvent : std::uint8_t { Connected, Refused, Disconnected, PeerLost };
 using SessionCallback = void (*)(void* context, SessionId session, SessionEvent event, RefuseReason reason);

@@ -9,18 +9,20 @@
 namespace cairn::erpc {
 
 // X(enumerator, counter name, what non-zero means)
-#define CAIRN_ERPC_DROPS(X)                                                                                    \
-    X(Malformed, "erpc_malformed", "packets that are no eRPC of this version: another program on this Q_Key")  \
-    X(UnknownSession, "erpc_unknown_session", "packets for sessions that ended, or a peer that was restarted") \
-    X(WrongPeer, "erpc_wrong_peer", "packets for a session from another host or queue pair: forged or stale")  \
-    X(StaleRequest, "erpc_stale_request", "late copies of requests already answered and forgotten")            \
-    X(FutureRequest, "erpc_future_request", "request numbers that the client can not have reached")            \
-    X(DuplicateBusy, "erpc_duplicate_busy", "retransmitted requests whose handler is still at work")           \
-    X(StaleResponse, "erpc_stale_response", "late copies of responses already taken")                          \
-    X(BadSize, "erpc_bad_size", "packets whose size does not fit the message they claim, or its buffer")       \
-    X(OutOfOrder, "erpc_out_of_order", "packets behind a gap that could not be held: they are sent again")     \
-    X(NoHandler, "erpc_no_handler", "requests of a type that no handler is registered for")                    \
-    X(NoBuffer, "erpc_no_buffer", "answers or requests put off because the buffer pool was empty")             \
+#define CAIRN_ERPC_DROPS(X)                                                                                     \
+    X(Malformed, "erpc_malformed", "packets that are no eRPC of this version: another program on this Q_Key")   \
+    X(UnknownSession, "erpc_unknown_session", "packets for sessions that ended, or a peer that was restarted")  \
+    X(WrongPeer, "erpc_wrong_peer", "packets for a session from another host or queue pair: forged or stale")   \
+    X(StaleRequest, "erpc_stale_request", "late copies of requests already answered and forgotten")             \
+    X(FutureRequest, "erpc_future_request", "request numbers that the client can not have reached")             \
+    X(DuplicateBusy, "erpc_duplicate_busy", "retransmitted requests whose handler is still at work")            \
+    X(StaleResponse, "erpc_stale_response", "late copies of responses already taken")                           \
+    X(BadSize, "erpc_bad_size", "packets whose size does not fit the message they claim, or its buffer")        \
+    X(OutOfOrder, "erpc_out_of_order", "packets behind a gap that could not be held: they are sent again")      \
+    X(NoHandler, "erpc_no_handler", "requests of a type that no handler is registered for")                     \
+    X(NoBuffer, "erpc_no_buffer", "answers or requests put off because the buffer pool was empty")              \
+    X(BackgroundFull, "erpc_background_full", "requests put off because every background job was out: too few") \
+    X(StaleAnswer, "erpc_stale_answer", "answers of background handlers whose session had ended meanwhile")     \
     X(Injected, "erpc_injected", "packets dropped on purpose by the fault injection option")
 
 enum class Drop : std::uint8_t {

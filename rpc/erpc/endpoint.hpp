@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -19,11 +18,13 @@
 #include "rpc/erpc/endpoint_config.hpp"
 #include "rpc/erpc/header.hpp"
 #include "rpc/erpc/pending_call.hpp"
+#include "rpc/erpc/request_types.hpp"
+#include "rpc/erpc/server_tokens.hpp"
 #include "rpc/erpc/session.hpp"
 
 namespace cairn::erpc {
 
-class Endpoint final : public roce::UdReceiver {
+class Endpoint final : public roce::UdReceiver, public RequestTypes {
 public:
     // All three outlive the endpoint. Errors: those of UdService::create_qp, or limits out of range.
     static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, roce::UdService& service,
@@ -32,7 +33,6 @@ public:
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
 
-    void set_handler(std::uint8_t type, Handler handler, void* context) noexcept;
     void set_session_callback(SessionCallback callback, void* context) noexcept;
 
     // Starts a session; the callback tells how it went. Calls may be posted at once: they wait.
@@ -53,13 +53,6 @@ public:
     // Timers: retransmission, deadlines, pings, dead peers. Harmless when called early.
     void on_timeout(Instant now) noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept;
-
-    // Keeps a histogram of the latencies (ns) of calls of this type from now on; allocates it.
-    void keep_latency(std::uint8_t type);
-    // nullptr: not kept.
-    [[nodiscard]] const telemetry::Histogram* latency_ns(std::uint8_t type) const noexcept {
-        return handlers_[type].latency_ns.get();
-    }
 
     [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
     [[nodiscard]] Qpn qpn() const noexcept { return qp_->config().qpn; }
@@ -118,6 +111,8 @@ private:
     void on_request_packet(Session& session, const roce::UdDatagram& datagram, const Header& header,
                            Instant now) noexcept;
     [[nodiscard]] bool begin_request(ServerSlot& slot, const Header& header) noexcept;
+    [[nodiscard]] bool execute_transfer(Session& session, ServerSlot& slot, port::PacketRef* packet,
+                                        Instant now) noexcept;
     void end_request(ServerSlot& slot) noexcept;
     void take_request_packet(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram, const Header& header,
                              Instant now) noexcept;
@@ -130,10 +125,18 @@ private:
     void run_handler(Session& session, ServerSlot& slot, port::PacketRef* packet, std::span<const std::uint8_t> payload,
                      Instant now) noexcept;
     void on_request(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
+    void execute(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram, const Header& header,
+                 Instant now) noexcept;
     void answer(Session& session, const ServerSlot& slot, port::PacketRef* request, Instant now) noexcept;
     void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                        Instant now) noexcept;
     [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;
+    // endpoint_background.cpp
+    [[nodiscard]] BackgroundJob* prepare_job(std::uint8_t type, const ServerSlot& slot,
+                                             std::span<const std::uint8_t> copied) noexcept;
+    void submit_job(Session& session, ServerSlot& slot, BackgroundJob& job) noexcept;
+    void answer_finished_jobs(Instant now) noexcept;
+    void drain_jobs() noexcept;
     void on_control(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void on_connect(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept;
     void on_client_control(Session& session, const Control& control, Instant now) noexcept;
@@ -147,8 +150,8 @@ private:
     void make_client_slots(Session& session);
     void make_server_slots(Session& session);
     void release_messages(Session& session) noexcept;
-    void remember_ended(std::uint64_t token);
     void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
+    void end_awaited_calls() noexcept;
     [[nodiscard]] std::uint64_t next_token() noexcept;
     void scan_losses(Instant now) noexcept;  // recovery.cpp
     void scan_deadlines(Instant now) noexcept;
@@ -180,7 +183,6 @@ private:
     ServerSlot* reply_slot_ = nullptr;
     Session* reply_session_ = nullptr;
     Statistics statistics_;
-    std::array<TypeEntry, kRequestTypes> handlers_{};
     std::vector<Session> sessions_;
     std::vector<std::uint16_t> free_sessions_;
     std::vector<std::uint16_t> open_sessions_;  // in no order; Session::place says where
@@ -189,11 +191,9 @@ private:
     FixedTable<ServerTransfer> server_transfers_;
     std::vector<CreditDue> credits_due_;  // of the burst under way
     roce::StallWatch stalls_{kOwnStall};
-    std::unique_ptr<PacerWheel> wheel_;                               // nullptr: no congestion control
-    std::vector<std::uint32_t> stall_queue_;                          // sessions with stalled slots, oldest first
-    std::unordered_map<std::uint64_t, std::uint32_t> server_tokens_;  // control path only; kNone: ended
-    std::vector<std::uint64_t> ended_tokens_;                         // a ring of those that ended last
-    std::size_t next_ended_ = 0;
+    std::unique_ptr<PacerWheel> wheel_;       // nullptr: no congestion control
+    std::vector<std::uint32_t> stall_queue_;  // sessions with stalled slots, oldest first
+    ServerTokens server_tokens_;
     std::size_t scan_place_ = 0;  // among the open sessions
 };
 

@@ -9,6 +9,8 @@
 
 namespace cairn::erpc {
 
+class BackgroundPool;
+
 struct EndpointConfig {
     roce::UdQpConfig qp{};
     std::uint16_t sessions_max = 1024;
@@ -20,7 +22,8 @@ struct EndpointConfig {
     std::uint32_t transfers_max = 256;  // messages of several packets under way, in each direction
     bool selective = true;              // packets that arrive early are held; else all behind a gap come again
     CongestionConfig congestion{};
-    std::uint32_t drop_per_million = 0;  // fault injection: received packets to lose
+    BackgroundPool* background = nullptr;  // for set_background_handler(); outlives the endpoint, serves no other
+    std::uint32_t drop_per_million = 0;    // fault injection: received packets to lose
 };
 
 }  // namespace cairn::erpc

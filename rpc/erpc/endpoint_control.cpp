@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rpc/erpc/background.hpp"
 #include "rpc/erpc/endpoint.hpp"
 
 namespace cairn::erpc {
@@ -54,7 +55,8 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
       calls_(config.calls_max),
       client_transfers_(config.transfers_max),
       server_transfers_(config.transfers_max),
-      wheel_(make_wheel(config.congestion, config.sessions_max, config.credits, Instant{})) {
+      wheel_(make_wheel(config.congestion, config.sessions_max, config.credits, Instant{})),
+      server_tokens_(config.sessions_max) {
     incarnation_ = next_token();
     credits_due_.reserve(config.transfers_max);
     for (std::uint32_t i = config.sessions_max; i-- > 0;) {
@@ -67,11 +69,14 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
     free_call_ = 0;
     stall_queue_.reserve(config.sessions_max);
     open_sessions_.reserve(config.sessions_max);
-    server_tokens_.reserve(std::size_t{config.sessions_max} * 2);
-    ended_tokens_.resize(config.sessions_max);
+    if (config.background != nullptr) {
+        config.background->attach();
+    }
 }
 
 Endpoint::~Endpoint() {
+    end_awaited_calls();
+    drain_jobs();
     sender_.settle_tails();  // the sender lives on, the messages need not
     for (Session& session : sessions_) {
         release_messages(session);
@@ -88,15 +93,6 @@ Endpoint::~Endpoint() {
     if (service_ != nullptr) {
         service_->destroy_qp(qp_);
     }
-}
-
-void Endpoint::set_handler(std::uint8_t type, Handler handler, void* context) noexcept {
-    handlers_[type].function = handler;
-    handlers_[type].context = context;
-}
-
-void Endpoint::keep_latency(std::uint8_t type) {
-    handlers_[type].latency_ns = std::make_unique<telemetry::Histogram>();
 }
 
 void Endpoint::set_session_callback(SessionCallback callback, void* context) noexcept {
@@ -179,7 +175,7 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
     if (client) {
         fail_calls(session, status, now);
     } else {
-        remember_ended(session.token);
+        server_tokens_.end(session.token);
         release_messages(session);
     }
     session.state = SessionState::Free;
@@ -211,18 +207,6 @@ void Endpoint::release_messages(Session& session) noexcept {
     }
 }
 
-// A Connect that was under way for long must not open its session again: copies of the session's requests may be
-// under way as well, and would be executed again.
-void Endpoint::remember_ended(std::uint64_t token) {
-    std::uint64_t& oldest = ended_tokens_[next_ended_];
-    next_ended_ = (next_ended_ + 1) % ended_tokens_.size();
-    if (const auto found = server_tokens_.find(oldest); found != server_tokens_.end() && found->second == kNone) {
-        server_tokens_.erase(found);
-    }
-    server_tokens_[token] = kNone;
-    oldest = token;
-}
-
 void Endpoint::fail_calls(Session& session, CallStatus status, Instant now) noexcept {
     CAIRN_ASSERT(session.state == SessionState::Disconnecting);  // nothing new can be posted meanwhile
     for (std::uint32_t i = 0; session.client_slots != nullptr && i < kSlotsPerSession; ++i) {
@@ -232,6 +216,20 @@ void Endpoint::fail_calls(Session& session, CallStatus status, Instant now) noex
     }
     while (session.backlog_head != kNone) {
         end_call(session.backlog_head, status, now);
+    }
+}
+
+// Their completions may still answer requests, but neither open sessions nor post.
+void Endpoint::end_awaited_calls() noexcept {
+    free_sessions_.clear();
+    for (Session& session : sessions_) {
+        const bool calls = session.state == SessionState::Connected || session.state == SessionState::Connecting;
+        session.state = calls ? SessionState::Disconnecting : session.state;
+    }
+    for (std::uint32_t i = 0; i < calls_.size(); ++i) {
+        if (calls_[i].used && calls_[i].call.ends_with_endpoint) {
+            end_call(i, CallStatus::Disconnected, last_scan_);
+        }
     }
 }
 

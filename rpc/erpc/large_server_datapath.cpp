@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "rpc/erpc/background.hpp"
 #include "rpc/erpc/endpoint.hpp"
 #include "rpc/erpc/judge.hpp"
 
@@ -41,7 +42,7 @@ void Endpoint::on_request_packet(Session& session, const roce::UdDatagram& datag
 
 // False: there is no handler, or no memory now; the client tries again.
 bool Endpoint::begin_request(ServerSlot& slot, const Header& header) noexcept {
-    if (handlers_[header.request_type].function == nullptr) {
+    if (!handlers_[header.request_type].registered()) {
         statistics_.count(Drop::NoHandler);
         return false;
     }
@@ -98,17 +99,35 @@ void Endpoint::take_request_packet(Session& session, ServerSlot& slot, const roc
         std::memcpy(transfer.request.data + std::size_t{index} * packet_bytes_, datagram.payload + sizeof(RawHeader),
                     payload_bytes);
     }
-    transfer.newest = index;
     if (transfer.received.next() == transfer.packets) {
-        run_handler(session, slot, datagram.packet, transfer.request.span(), now);
-        end_request(slot);
-        return;
+        if (execute_transfer(session, slot, datagram.packet, now) || index + 1 == transfer.packets) {
+            return;  // the last packet has no credit return: put off, it comes again
+        }
     }
+    transfer.newest = index;
     if (!transfer.credit_due) {
         transfer.credit_due = true;
         credits_due_.push_back(
             {session.self.value, static_cast<std::uint8_t>(header.request_number % kSlotsPerSession)});
     }
+}
+
+// All of a request is there. False: it can not be executed in the background now.
+bool Endpoint::execute_transfer(Session& session, ServerSlot& slot, port::PacketRef* packet, Instant now) noexcept {
+    if (handlers_[slot.request_type].function != nullptr) {
+        run_handler(session, slot, packet, slot.transfer->request.span(), now);
+        end_request(slot);
+        return true;
+    }
+    BackgroundJob* const job = prepare_job(slot.request_type, slot, {});
+    if (job == nullptr) {
+        return false;
+    }
+    job->request = slot.transfer->request;  // changes hands
+    slot.transfer->request = {};
+    end_request(slot);
+    submit_job(session, slot, *job);
+    return true;
 }
 
 // One for all of a burst: what came in order, and which packets are ahead of a gap.

@@ -1,11 +1,10 @@
-// Entries of an endpoint's tables: a call from its posting to its completion, and what is registered per request type.
+// Entries of an endpoint's tables, such as a call from its posting to its completion.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "lib/telemetry/histogram.hpp"
 #include "rpc/erpc/call.hpp"
 #include "rpc/erpc/session.hpp"
 
@@ -18,12 +17,6 @@ struct PendingCall {
     std::uint32_t session = kNone;
     std::uint8_t slot = 0xff;  // 0xff: in the backlog
     bool used = false;
-};
-
-struct TypeEntry {
-    Handler function = nullptr;
-    void* context = nullptr;
-    std::unique_ptr<telemetry::Histogram> latency_ns;
 };
 
 // Names a server's slot whose credit return leaves at the end of the burst.

@@ -1,6 +1,7 @@
 // What time does: resending what was lost, deadlines, pings, and giving up on peers that are silent.
 #include <algorithm>
 
+#include "rpc/erpc/background.hpp"
 #include "rpc/erpc/endpoint.hpp"
 
 namespace cairn::erpc {
@@ -9,6 +10,9 @@ void Endpoint::on_timeout(Instant now) noexcept {
     if (wheel_ != nullptr) {
         stalls_.on_turn(now);
         run_wheel(now);
+    }
+    if (config_.background != nullptr && config_.background->any_finished()) {
+        answer_finished_jobs(now);
     }
     if (now < next_scan_) {
         return;
@@ -35,7 +39,8 @@ Instant Endpoint::next_deadline() const noexcept {
     if (wheel_ != nullptr && wheel_->size() != 0) {
         return std::min(next_scan_, wheel_->next_due());
     }
-    if (oldest_sent_ != nullptr || calls_with_deadline_ != 0) {
+    const bool polls = config_.background != nullptr && config_.background->wants_polling();
+    if (oldest_sent_ != nullptr || calls_with_deadline_ != 0 || polls) {
         return next_scan_;
     }
     return !open_sessions_.empty() ? std::max(next_session_scan_, next_scan_) : Instant::never();

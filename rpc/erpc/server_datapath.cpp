@@ -19,7 +19,8 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
     const std::size_t payload_bytes = datagram.payload_bytes - sizeof(RawHeader);
     switch (judge_request(slot.state, slot.request_number, header, payload_bytes)) {
         case RequestVerdict::Execute:
-            break;
+            execute(session, slot, datagram, header, now);
+            return;
         case RequestVerdict::Resend:
             ++statistics_.responses_resent;
             slot.resent = true;
@@ -38,10 +39,19 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
             statistics_.count(Drop::BadSize);
             return;
     }
-    const TypeEntry& handler = handlers_[header.request_type];
-    if (handler.function == nullptr) {
-        statistics_.count(Drop::NoHandler);
-        return;
+}
+
+// A new request of the slot. Without means to execute it in the background nothing changes: the client asks again.
+void Endpoint::execute(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram, const Header& header,
+                       Instant now) noexcept {
+    const std::span<const std::uint8_t> payload{datagram.payload + sizeof(RawHeader),
+                                                datagram.payload_bytes - sizeof(RawHeader)};
+    BackgroundJob* job = nullptr;
+    if (handlers_[header.request_type].function == nullptr) [[unlikely]] {
+        job = prepare_job(header.request_type, slot, payload);
+        if (job == nullptr) {
+            return;
+        }
     }
     // Without resending and skipping, the client's next request proves that it read the last answer.
     if (slot.resent || header.request_number != slot.request_number + kSlotsPerSession) [[unlikely]] {
@@ -55,7 +65,11 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
     slot.request_type = header.request_type;
     slot.request_packets = 1;
     slot.response.bytes = 0;
-    run_handler(session, slot, datagram.packet, {datagram.payload + sizeof(RawHeader), payload_bytes}, now);
+    if (job != nullptr) [[unlikely]] {
+        submit_job(session, slot, *job);
+        return;
+    }
+    run_handler(session, slot, datagram.packet, payload, now);
 }
 
 void Endpoint::run_handler(Session& session, ServerSlot& slot, port::PacketRef* packet,

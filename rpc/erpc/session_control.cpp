@@ -55,13 +55,13 @@ void Endpoint::on_control(const roce::UdDatagram& datagram, const Header& header
 
 void Endpoint::on_connect(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept {
     const roce::UdAddress from{datagram.packet->path, datagram.source_qpn, config_.qp.qkey};
-    const auto known = server_tokens_.find(control.token);
-    if (known != server_tokens_.end() && known->second == kNone) {
+    const ServerTokens::Found known = server_tokens_.find(control.token);
+    if (known.state == ServerTokens::State::Ended) {
         statistics_.count(Drop::UnknownSession);
         return;
     }
-    if (known != server_tokens_.end()) {  // our Accepted was lost, or their Connect was doubled
-        Session& session = sessions_[known->second];
+    if (known.state == ServerTokens::State::Open) {  // our Accepted was lost, or their Connect was doubled
+        Session& session = sessions_[known.session];
         if (session.peer.path == from.path && session.peer.qpn == from.qpn) {
             send_control(session, ControlType::Accepted, now);
         } else {
@@ -87,7 +87,7 @@ void Endpoint::on_connect(const roce::UdDatagram& datagram, const Control& contr
     session->remote = control.sender_session;
     session->credits_max = control.credits;
     session->selective = config_.selective && (control.features & kFeatureSelective) != 0;
-    server_tokens_.emplace(control.token, session->self.value);
+    server_tokens_.open(control.token, session->self.value);
     send_control(*session, ControlType::Accepted, now);
 }
 

@@ -70,6 +70,10 @@ void ErpcWorld::check_result(ErpcNode& node, const CallRecord& call, const erpc:
         case erpc::CallStatus::Disconnected:
         case erpc::CallStatus::PeerLost:
             break;
+        case erpc::CallStatus::TableFull:
+        case erpc::CallStatus::RequestTooLong:
+            check(false, "a call that was posted ends otherwise", &node);
+            break;
     }
 }
 

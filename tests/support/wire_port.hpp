@@ -1,4 +1,4 @@
-// Two ports joined by a wire in memory, with virtual time and losses on demand: enough network for protocol
+// Ports joined by wires in memory, with virtual time and losses on demand: enough network for protocol
 // tests that name each packet.
 #pragma once
 
@@ -24,7 +24,8 @@ public:
             free_.push_back(storage_.back().get());
         }
     }
-    void join(WirePort& other) { peer_ = &other; }
+    // One way. With several, a datagram goes to the one that has its address, else to the first.
+    void join(WirePort& other) { peers_.push_back(&other); }
 
     // Says what becomes of each datagram sent, by its number: 0 lost, 1 delivered, 2 doubled. Default: delivered.
     std::function<int(std::uint64_t)> fate = [](std::uint64_t) { return 1; };
@@ -53,8 +54,9 @@ public:
             port::PacketRef& packet = sent.packet;
             const std::uint32_t icrc = packet.path->icrc(port::Direction::Transmit, packet.data, packet.len);
             std::memcpy(packet.data + packet.len - port::kIcrcBytes, &icrc, sizeof(icrc));
+            WirePort& to = towards(packet.path->key().remote);
             for (int copies = fate(sent_++); copies > 0; --copies) {
-                peer_->arrivals_.push_back(
+                to.arrivals_.push_back(
                     {{packet.data, packet.data + packet.len}, address_, packet.path->key().udp_source_port});
             }
         }
@@ -101,8 +103,16 @@ private:
         net::IpAddress from;
         std::uint16_t udp_source_port;
     };
+    [[nodiscard]] WirePort& towards(const net::IpAddress& remote) const noexcept {
+        for (WirePort* const peer : peers_) {
+            if (peer->address_ == remote) {
+                return *peer;
+            }
+        }
+        return *peers_.front();
+    }
     net::IpAddress address_;
-    WirePort* peer_ = nullptr;
+    std::vector<WirePort*> peers_;
     std::uint64_t sent_ = 0;
     port::PathTable paths_{256};
     std::vector<std::unique_ptr<std::vector<std::uint8_t>>> storage_;

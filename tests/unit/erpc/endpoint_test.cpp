@@ -4,53 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstring>
 #include <map>
-#include <optional>
 
-#include "tests/support/wire_port.hpp"
+#include "tests/unit/erpc/host.hpp"
 
 namespace cairn::erpc {
 namespace {
 
 constexpr std::uint8_t kEcho = 7;
-constexpr std::size_t kBuffers = 1024;
-
-// One host: port, engine, endpoint.
-struct Host {
-    explicit Host(const char* address, std::uint64_t seed) : port(address, kBuffers), memory(1U << 20U), pool(memory) {
-        restart(seed);
-    }
-    void restart(std::uint64_t seed) {
-        endpoint.reset();
-        sender.reset();
-        service.emplace(port);
-        sender.emplace(port);
-        EndpointConfig config;
-        config.qp.qpn = Qpn{0x100};
-        config.qp.qkey = Qkey{0x205};
-        config.sessions_max = 16;
-        config.calls_max = 256;
-        config.credits = 4;
-        config.seed = seed;
-        endpoint = Endpoint::create(config, *service, *sender, pool).value();
-    }
-    void turn(Instant now) {
-        std::array<port::PacketRef, 16> burst;
-        const std::size_t count = port.receive_burst(burst, now);
-        service->on_packets(std::span(burst).first(count), now);
-        endpoint->on_timeout(now);
-        sender->flush(now);
-        endpoint->check_invariants();
-    }
-    test::WirePort port;
-    std::vector<std::uint8_t> memory;
-    rpc::MsgPool pool;
-    std::optional<roce::UdService> service;
-    std::optional<roce::Sender> sender;
-    std::unique_ptr<Endpoint> endpoint;
-};
 
 class EndpointTest : public testing::Test {
 protected:
@@ -66,12 +28,7 @@ protected:
             server.turn(now);
         }
     }
-    SessionId connect() {
-        const roce::UdAddress peer{
-            client.port.open_path({client.port.local_address(), server.port.local_address(), 0xc000, 0}, now),
-            Qpn{0x100}, Qkey{0x205}};
-        return client.endpoint->connect(peer, now).value();
-    }
+    SessionId connect() { return client.connect(server, now); }
     Posted post(SessionId session, std::uint64_t tag, Instant deadline = Instant::never()) {
         requests[tag] = std::vector<std::uint8_t>(8 + tag % 300, static_cast<std::uint8_t>(tag));
         std::memcpy(requests[tag].data(), &tag, sizeof(tag));

@@ -1,0 +1,200 @@
+#include "rpc/erpc/background.hpp"
+
+#include <fmt/format.h>
+#include <readerwriterqueue/readerwriterqueue.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace cairn::erpc {
+
+namespace {
+
+constexpr std::uint32_t kThreadsMax = 256;
+constexpr std::uint32_t kJobsMax = 65536;
+
+}  // namespace
+
+// What one thread has of its own. Each side's words lie on cache lines of their own.
+struct BackgroundPool::Lane {
+    using Queue = moodycamel::ReaderWriterQueue<BackgroundJob*>;
+
+    explicit Lane(std::uint32_t jobs_max) : waiting(jobs_max), done(jobs_max) {}
+
+    Queue waiting;
+    Queue done;
+    std::uint32_t jobs = 0;  // handed over and not taken back
+    std::uint32_t taken = 0;
+    alignas(64) std::atomic<std::uint32_t> submitted{0};  // written by the worker; wraps
+    alignas(64) std::atomic<std::uint32_t> finished{0};   // written by the thread; wraps
+    std::uint32_t begun = 0;                              // of those submitted
+    std::thread thread;
+};
+
+Result<std::unique_ptr<BackgroundPool>> BackgroundPool::create(const BackgroundConfig& config) {
+    if (config.threads > kThreadsMax) {
+        return Error{fmt::format("{} background threads are out of range", config.threads),
+                     fmt::format("choose 0 to {}", kThreadsMax)};
+    }
+    if (config.jobs_max == 0 || config.jobs_max > kJobsMax || config.jobs_per_thread == 0 ||
+        config.jobs_per_thread > kJobsMax) {
+        return Error{
+            fmt::format("{} background jobs, {} per thread, are out of range", config.jobs_max, config.jobs_per_thread),
+            fmt::format("choose 1 to {}", kJobsMax)};
+    }
+    std::unique_ptr<BackgroundPool> pool(new BackgroundPool(config));
+    if (const Status started = pool->start_threads(); !started.ok()) {
+        return started.error();
+    }
+    return pool;
+}
+
+BackgroundPool::BackgroundPool(const BackgroundConfig& config) : config_(config), jobs_(config.jobs_max) {
+    for (std::uint32_t i = 0; i < std::max(config.threads, 1U); ++i) {
+        lanes_.push_back(std::make_unique<Lane>(config.jobs_per_thread));
+    }
+}
+
+Status BackgroundPool::start_threads() {
+    try {
+        for (std::uint32_t i = 0; i < config_.threads; ++i) {
+            lanes_[i]->thread = std::thread([this, lane = lanes_[i].get()] { serve(*lane); });
+        }
+    } catch (const std::system_error& error) {
+        return Error{fmt::format("no background thread: {}", error.what()),
+                     "ask for fewer, or raise the limit (ulimit -u)"};
+    }
+    return Nothing{};
+}
+
+BackgroundPool::~BackgroundPool() {
+    CAIRN_ASSERT(!attached_);
+    stop_.store(true, std::memory_order_relaxed);
+    for (const std::unique_ptr<Lane>& lane : lanes_) {
+        lane->submitted.fetch_add(1, std::memory_order_release);  // shows the thread `stop_`
+        lane->submitted.notify_one();
+    }
+    for (const std::unique_ptr<Lane>& lane : lanes_) {
+        if (lane->thread.joinable()) {
+            lane->thread.join();
+        }
+    }
+}
+
+// A thread's life. What was submitted before the number it sleeps on has been run: no wake-up is lost.
+void BackgroundPool::serve(Lane& lane) noexcept {
+    while (!stop_.load(std::memory_order_relaxed)) {
+        if (!run_next(lane)) {
+            lane.submitted.wait(lane.begun, std::memory_order_acquire);
+        }
+    }
+}
+
+bool BackgroundPool::run_next(Lane& lane) noexcept {
+    BackgroundJob* job = nullptr;
+    // Acquire: pairs with the release in submit().
+    if (lane.submitted.load(std::memory_order_acquire) == lane.begun || !lane.waiting.try_dequeue(job)) {
+        return false;
+    }
+    ++lane.begun;
+    if (!closing_.load(std::memory_order_acquire)) {
+        BackgroundRequest request(*job);
+        job->function(job->context, request);
+    }
+    const bool queued = lane.done.try_enqueue(job);
+    CAIRN_ASSERT(queued);
+    lane.finished.fetch_add(1, std::memory_order_release);  // pairs with the acquire in poll_finished()
+    finished_.fetch_add(1, std::memory_order_release);      // pairs with the acquire in any_finished()
+    finished_.notify_one();                                 // no system call unless drain() waits
+    if (config_.wake != nullptr) {
+        config_.wake(config_.wake_context);
+    }
+    return true;
+}
+
+bool BackgroundPool::run_one() noexcept {
+    CAIRN_ASSERT(config_.threads == 0);
+    return run_next(*lanes_.front());
+}
+
+void BackgroundPool::attach() noexcept {
+    CAIRN_ASSERT(!attached_);
+    attached_ = true;
+}
+
+BackgroundJob* BackgroundPool::take() noexcept {
+    return jobs_.take();
+}
+
+void BackgroundPool::give_back(BackgroundJob& job) noexcept {
+    jobs_.give_back(&job);
+}
+
+void BackgroundPool::submit(BackgroundJob& job) noexcept {
+    job.next = nullptr;
+    (first_waiting_ == nullptr ? first_waiting_ : last_waiting_->next) = &job;
+    last_waiting_ = &job;
+    ++out_;
+    dispatch();
+}
+
+// Each to the thread that has the fewest.
+void BackgroundPool::dispatch() noexcept {
+    const auto fewer = [](const auto& one, const auto& other) { return one->jobs < other->jobs; };
+    while (first_waiting_ != nullptr) {
+        Lane& lane = **std::min_element(lanes_.begin(), lanes_.end(), fewer);
+        if (lane.jobs >= config_.jobs_per_thread) {
+            return;
+        }
+        const bool queued = lane.waiting.try_enqueue(first_waiting_);
+        CAIRN_ASSERT(queued);
+        first_waiting_ = first_waiting_->next;
+        ++lane.jobs;
+        lane.submitted.fetch_add(1, std::memory_order_release);
+        lane.submitted.notify_one();  // no system call unless the thread sleeps
+    }
+}
+
+BackgroundJob* BackgroundPool::poll_finished() noexcept {
+    for (const std::unique_ptr<Lane>& lane : lanes_) {
+        BackgroundJob* job = nullptr;
+        if (lane->finished.load(std::memory_order_acquire) != lane->taken && lane->done.try_dequeue(job)) {
+            ++lane->taken;
+            --lane->jobs;
+            ++taken_;
+            --out_;
+            dispatch();
+            return job;
+        }
+    }
+    return nullptr;
+}
+
+BackgroundJob* BackgroundPool::drain() noexcept {
+    closing_.store(true, std::memory_order_release);
+    if (BackgroundJob* const job = first_waiting_; job != nullptr) {
+        first_waiting_ = job->next;
+        --out_;
+        return job;
+    }
+    while (out_ != 0) {
+        const std::uint32_t seen = finished_.load(std::memory_order_acquire);
+        if (BackgroundJob* const job = poll_finished(); job != nullptr) {
+            return job;
+        }
+        if (config_.threads == 0) {
+            run_next(*lanes_.front());
+        } else {
+            finished_.wait(seen, std::memory_order_acquire);
+        }
+    }
+    return nullptr;
+}
+
+void BackgroundPool::detach() noexcept {
+    CAIRN_ASSERT(attached_ && out_ == 0);
+    attached_ = false;
+    closing_.store(false, std::memory_order_release);
+}
+
+}  // namespace cairn::erpc
