@@ -1,9 +1,9 @@
 #include "rpc/erpc/background.hpp"
 
 #include <fmt/format.h>
-#include <readerwriterqueue/readerwriterqueue.h>
 
 #include <algorithm>
+#include <bit>
 #include <system_error>
 
 namespace cairn::erpc {
@@ -15,18 +15,20 @@ constexpr std::uint32_t kJobsMax = 65536;
 
 }  // namespace
 
-// What one thread has of its own. Each side's words lie on cache lines of their own.
+// What one thread has of its own: two rings of jobs, each written by one side, whose counters are also what the sides
+// sleep on. No more than the rings' size is ever out, so that they can not overrun. Departs: not readerwriterqueue,
+// whose order is made by fences, which g++ refuses to compile for TSan (-Wtsan); and it would only repeat the counters.
 struct BackgroundPool::Lane {
-    using Queue = moodycamel::ReaderWriterQueue<BackgroundJob*>;
+    explicit Lane(std::uint32_t jobs_max)
+        : waiting(std::bit_ceil(jobs_max)), done(waiting.size()), mask(waiting.size() - 1) {}
 
-    explicit Lane(std::uint32_t jobs_max) : waiting(jobs_max), done(jobs_max) {}
-
-    Queue waiting;
-    Queue done;
-    std::uint32_t jobs = 0;  // handed over and not taken back
-    std::uint32_t taken = 0;
-    alignas(64) std::atomic<std::uint32_t> submitted{0};  // written by the worker; wraps
-    alignas(64) std::atomic<std::uint32_t> finished{0};   // written by the thread; wraps
+    std::vector<BackgroundJob*> waiting;  // entry by counter, of those submitted
+    std::vector<BackgroundJob*> done;     // of those finished
+    std::size_t mask;
+    alignas(64) std::atomic<std::uint32_t> submitted{0};  // written by the worker, as the next two; wraps
+    std::uint32_t jobs = 0;                               // handed over and not taken back
+    std::uint32_t taken = 0;                              // of those finished
+    alignas(64) std::atomic<std::uint32_t> finished{0};   // written by the thread, as the next one; wraps
     std::uint32_t begun = 0;                              // of those submitted
     std::thread thread;
 };
@@ -71,7 +73,7 @@ BackgroundPool::~BackgroundPool() {
     CAIRN_ASSERT(!attached_);
     stop_.store(true, std::memory_order_relaxed);
     for (const std::unique_ptr<Lane>& lane : lanes_) {
-        lane->submitted.fetch_add(1, std::memory_order_release);  // shows the thread `stop_`
+        lane->submitted.fetch_add(1, std::memory_order_release);  // no job, but shows the thread `stop_`
         lane->submitted.notify_one();
     }
     for (const std::unique_ptr<Lane>& lane : lanes_) {
@@ -81,28 +83,27 @@ BackgroundPool::~BackgroundPool() {
     }
 }
 
-// A thread's life. What was submitted before the number it sleeps on has been run: no wake-up is lost.
+// A thread's life. It sleeps on the number of jobs submitted, as long as it has begun them all: no wake-up is lost.
 void BackgroundPool::serve(Lane& lane) noexcept {
-    while (!stop_.load(std::memory_order_relaxed)) {
-        if (!run_next(lane)) {
-            lane.submitted.wait(lane.begun, std::memory_order_acquire);
+    for (;;) {
+        lane.submitted.wait(lane.begun, std::memory_order_acquire);  // pairs with the release in ~BackgroundPool()
+        if (stop_.load(std::memory_order_relaxed)) {
+            return;
         }
+        run_next(lane);
     }
 }
 
 bool BackgroundPool::run_next(Lane& lane) noexcept {
-    BackgroundJob* job = nullptr;
-    // Acquire: pairs with the release in submit().
-    if (lane.submitted.load(std::memory_order_acquire) == lane.begun || !lane.waiting.try_dequeue(job)) {
+    if (lane.submitted.load(std::memory_order_acquire) == lane.begun) {  // pairs with the release in dispatch()
         return false;
     }
-    ++lane.begun;
+    BackgroundJob* const job = lane.waiting[lane.begun++ & lane.mask];
     if (!closing_.load(std::memory_order_acquire)) {
         BackgroundRequest request(*job);
         job->function(job->context, request);
     }
-    const bool queued = lane.done.try_enqueue(job);
-    CAIRN_ASSERT(queued);
+    lane.done[lane.finished.load(std::memory_order_relaxed) & lane.mask] = job;
     lane.finished.fetch_add(1, std::memory_order_release);  // pairs with the acquire in poll_finished()
     finished_.fetch_add(1, std::memory_order_release);      // pairs with the acquire in any_finished()
     finished_.notify_one();                                 // no system call unless drain() waits
@@ -146,8 +147,7 @@ void BackgroundPool::dispatch() noexcept {
         if (lane.jobs >= config_.jobs_per_thread) {
             return;
         }
-        const bool queued = lane.waiting.try_enqueue(first_waiting_);
-        CAIRN_ASSERT(queued);
+        lane.waiting[lane.submitted.load(std::memory_order_relaxed) & lane.mask] = first_waiting_;
         first_waiting_ = first_waiting_->next;
         ++lane.jobs;
         lane.submitted.fetch_add(1, std::memory_order_release);
@@ -157,9 +157,8 @@ void BackgroundPool::dispatch() noexcept {
 
 BackgroundJob* BackgroundPool::poll_finished() noexcept {
     for (const std::unique_ptr<Lane>& lane : lanes_) {
-        BackgroundJob* job = nullptr;
-        if (lane->finished.load(std::memory_order_acquire) != lane->taken && lane->done.try_dequeue(job)) {
-            ++lane->taken;
+        if (lane->finished.load(std::memory_order_acquire) != lane->taken) {  // pairs with the release in run_next()
+            BackgroundJob* const job = lane->done[lane->taken++ & lane->mask];
             --lane->jobs;
             ++taken_;
             --out_;
