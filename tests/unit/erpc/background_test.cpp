@@ -57,7 +57,7 @@ TEST_F(Background, WithAllJobsOutRequestsStayUnexecutedUntilTheirClientAsksAgain
 }
 
 TEST_F(Background, WithoutMemoryForTheAnswerARequestIsPutOffAndNothingIsKept) {
-    open(0, 4);
+    open(0, 1);
     server->endpoint->set_background_handler(kSlow, &Background::work, this, 2U << 20U);  // more than there is
     post(1);
     run(milliseconds(10));

@@ -68,7 +68,8 @@ struct Speaker {
     static Task<> keep_answer(Task<std::string> question, std::vector<std::string>& answers) {
         answers.push_back(co_await std::move(question));
     }
-    static Task<> keep_asking(Speaker& self, int times, std::vector<std::string>& answers) {
+    // Parameters end with the frame, what is local already at its last suspension.
+    static Task<> keep_asking(InFrame, Speaker& self, int times, std::vector<std::string>& answers) {
         for (int i = 0; i < times; ++i) {
             answers.push_back(co_await ask(self, std::to_string(i)));
         }
@@ -108,7 +109,7 @@ protected:
         }
     }
     // One call of a's into `answers`.
-    void ask(int times = 1) { start(Speaker::keep_asking(a, times, answers)); }
+    void ask(int times = 1) { start(Speaker::keep_asking(InFrame(a.frames), a, times, answers)); }
 
     Instant now{1'000'000'000};
     std::vector<std::string> answers;
@@ -118,7 +119,8 @@ protected:
 
 TEST_F(Coroutine, IsLazyAndOneThatIsNeverBegunLeavesNothing) {
     {
-        const auto task = Speaker::keep_asking(a, 1, answers);
+        const auto task = Speaker::keep_asking(InFrame(a.frames), a, 1, answers);
+        EXPECT_EQ(a.frames, 1);
         EXPECT_EQ(a.host.endpoint->calls_pending(), 0U);
     }
     EXPECT_EQ(a.frames, 0);
@@ -148,7 +150,7 @@ TEST_F(Coroutine, WhatIsNotPostedEndsAtOnceAndSaysWhy) {
     EXPECT_EQ(a.status, CallStatus::RequestTooLong);
     std::vector<std::string> others;
     for (int i = 0; i < 256; ++i) {
-        start(Speaker::keep_asking(a, 1, others));
+        start(Speaker::keep_asking(InFrame(a.frames), a, 1, others));
     }
     EXPECT_TRUE(others.empty());
     ask();
@@ -173,7 +175,7 @@ TEST_F(Coroutine, AnEndpointThatEndsResumesAllWithDisconnectedAndLeavesNoFrame) 
     for (int i = 0; i < 30; ++i) {  // more than there are slots; what they ask next is refused at once
         ask(5);
     }
-    EXPECT_EQ(a.frames, 30);
+    EXPECT_EQ(a.frames, 60);
     a.host.endpoint.reset();
     EXPECT_EQ(a.status, CallStatus::Disconnected);
     EXPECT_EQ(answers, std::vector<std::string>(150, "!"));
