@@ -17,8 +17,9 @@ LARGE_FRAME_BYTES = 4178  # path MTU 4096
 DATAGRAM_BYTES = 72  # BTH ... ICRC of a 32-byte request or response
 EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-telemetry']
 LARGE_EAL = ['--no-huge', '-m', '768', '--no-pci', '--no-telemetry']
-LARGE = ['--req', '8388608', '--resp', '32', '--window', '2', '--sessions', '1', '--path-mtu', '4096',
-         '--credits', '96', '--burst', '32', '--cc', 'timely', '--link-gbit', '100']
+LARGE = ['--req', '8388608', '--resp', '32', '--window', '1', '--sessions', '1', '--path-mtu', '4096',
+         '--credits', '96', '--burst', '32']
+CONTROL = ['--cc', 'timely', '--link-gbit', '100']
 SERVER, CLIENT, THIRD = '127.66.0.1', '127.66.0.2', '127.66.0.3'
 
 
@@ -109,8 +110,7 @@ class Bench:
         return self.pair(['--server'], ['--peer', '10.77.0.1', '--window', '1', '--sessions', '1'])[0]
 
     def oneway_controlled(self):
-        control = ['--cc', 'timely', '--link-gbit', '100']
-        return self.pair(['--server', '--burst', '32', *control], ['--peer', '10.77.0.1', *control])[0]
+        return self.pair(['--server', '--burst', '32', *CONTROL], ['--peer', '10.77.0.1', *CONTROL])[0]
 
     def sessions(self, count):
         """Calls over so many sessions in turn, and over 8, in the same run."""
@@ -119,7 +119,7 @@ class Bench:
         return many['rate_mops'], self.oneway()['rate_mops']
 
     def large(self, drop_per_million=0):
-        own = [*LARGE, '--drop-per-million', str(drop_per_million)]
+        own = [*LARGE, *CONTROL, '--drop-per-million', str(drop_per_million)]
         return self.pair(['--server', *own], ['--peer', '10.77.0.1', *own], eal=LARGE_EAL, bsize=LARGE_BSIZE)[0]
 
     def sockets(self, server_own, client_own, poll='spin', cpus=None, third=False):

@@ -10,6 +10,8 @@ namespace {
 
 // Numbers that overtook a missing one by more than this many say that it is lost.
 constexpr std::uint32_t kOvertaken = 3;
+// Packets that make a batch which every port carries well.
+constexpr std::uint32_t kWorthSending = 16;
 
 }  // namespace
 
@@ -40,6 +42,12 @@ void Endpoint::kick(Session& session, std::uint32_t slot_index, Instant now) noe
     ClientSlot& slot = (*session.client_slots)[slot_index];
     ClientTransfer& transfer = *slot.transfer;
     const std::uint32_t limit = std::min(transfer.known_numbers(), transfer.answered.next() + kWindowPackets);
+    // A few credits at a time would come back a few at a time, for ever: what is under way brings more.
+    const std::uint32_t worth = std::min({limit - transfer.sent, kWorthSending, session.credits_max / 2U});
+    if (session.credits < worth && transfer.outstanding() != 0) {
+        stall(session, slot_index);
+        return;
+    }
     while (transfer.sent < limit) {
         if (transfer.answered.has(transfer.sent)) {
             ++transfer.sent;
