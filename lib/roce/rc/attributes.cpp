@@ -1,0 +1,95 @@
+#include "lib/roce/rc/attributes.hpp"
+
+#include <array>
+
+namespace cairn::roce::rc {
+
+namespace {
+
+using enum Attribute;
+using QpState::Err, QpState::Init, QpState::Reset, QpState::Rtr, QpState::Rts, QpState::Sqd, QpState::Sqe;
+
+constexpr AttributeSet kNone{};
+constexpr AttributeSet kOfInit = AttributeSet::of(Attribute::Pkey, Access);
+constexpr AttributeSet kOfRtr = AttributeSet::of(Path, PathMtu, DestQpn, ReceivePsn, MaxDestRdAtomic, MinRnrTimer);
+constexpr AttributeSet kOfRts = AttributeSet::of(SendPsn, AckTimeout, RetryCount, RnrRetry, MaxRdAtomic);
+constexpr AttributeSet kWhileRunning = AttributeSet::of(Access, MinRnrTimer, MigrationState);
+constexpr AttributeSet kWhileDrained = kWhileRunning.with(
+    AttributeSet::of(Attribute::Pkey, Path, AckTimeout, RetryCount, RnrRetry, MaxRdAtomic, MaxDestRdAtomic));
+
+// Reliable connection; any state may also go to Reset and Err, with nothing set.
+constexpr std::array kTransitions{
+    Transition{Reset, Init, kOfInit, kNone},    Transition{Init, Init, kNone, kOfInit},
+    Transition{Init, Rtr, kOfRtr, kOfInit},     Transition{Rtr, Rts, kOfRts, kWhileRunning},
+    Transition{Rts, Rts, kNone, kWhileRunning}, Transition{Rts, Sqd, kNone, kNone},
+    Transition{Sqd, Rts, kNone, kWhileRunning}, Transition{Sqd, Sqd, kNone, kWhileDrained},
+    Transition{Sqe, Rts, kNone, kWhileRunning},
+};
+constexpr Transition kToReset{Reset, Reset, kNone, kNone};
+constexpr Transition kToErr{Err, Err, kNone, kNone};
+
+bool legal_mtu(std::uint32_t bytes) noexcept {
+    return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
+}
+
+bool legal_values(AttributeSet which, const QpAttributes& values) noexcept {
+    return (!which.has(PathMtu) || legal_mtu(values.path_mtu_bytes)) &&
+           (!which.has(MaxDestRdAtomic) || values.max_dest_rd_atomic <= kMaxRdAtomic) &&
+           (!which.has(MaxRdAtomic) || values.max_rd_atomic <= kMaxRdAtomic) &&
+           (!which.has(AckTimeout) || values.ack_timeout <= 31) &&
+           (!which.has(RetryCount) || values.retry_count <= 7) && (!which.has(RnrRetry) || values.rnr_retry <= 7);
+}
+
+}  // namespace
+
+const Transition* find_transition(QpState from, QpState to) noexcept {
+    if (to == Reset) {
+        return &kToReset;
+    }
+    if (to == Err) {
+        return &kToErr;
+    }
+    for (const Transition& transition : kTransitions) {
+        if (transition.from == from && transition.to == to) {
+            return &transition;
+        }
+    }
+    return nullptr;
+}
+
+ModifyVerdict judge_modify(QpState from, QpState to, AttributeSet which, const QpAttributes& values) noexcept {
+    const Transition* const transition = find_transition(from, to);
+    if (transition == nullptr) {
+        return ModifyVerdict::NoTransition;
+    }
+    if (!which.covers(transition->required)) {
+        return ModifyVerdict::Missing;
+    }
+    if (!transition->required.with(transition->optional).covers(which)) {
+        return ModifyVerdict::NotAllowed;
+    }
+    return legal_values(which, values) ? ModifyVerdict::Ok : ModifyVerdict::BadValue;
+}
+
+void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& values) noexcept {
+    const auto take = [&](Attribute one, auto member) noexcept {
+        if (which.has(one)) {
+            attributes.*member = values.*member;
+        }
+    };
+    take(Access, &QpAttributes::access);
+    take(Attribute::Pkey, &QpAttributes::pkey);
+    take(PathMtu, &QpAttributes::path_mtu_bytes);
+    take(DestQpn, &QpAttributes::dest_qpn);
+    take(ReceivePsn, &QpAttributes::receive_psn);
+    take(MaxDestRdAtomic, &QpAttributes::max_dest_rd_atomic);
+    take(MinRnrTimer, &QpAttributes::min_rnr_timer);
+    take(SendPsn, &QpAttributes::send_psn);
+    take(AckTimeout, &QpAttributes::ack_timeout);
+    take(RetryCount, &QpAttributes::retry_count);
+    take(RnrRetry, &QpAttributes::rnr_retry);
+    take(MaxRdAtomic, &QpAttributes::max_rd_atomic);
+    take(MigrationState, &QpAttributes::migrated);
+}
+
+}  // namespace cairn::roce::rc

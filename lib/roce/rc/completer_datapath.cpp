@@ -1,0 +1,243 @@
+// The requester's answers: acknowledgements, NAKs, data; what they complete and what they have sent again.
+#include <array>
+
+#include "lib/roce/rc/requester.hpp"
+#include "lib/roce/rc/timers.hpp"
+
+namespace cairn::roce::rc {
+
+namespace {
+
+using enum RequesterResult;
+
+constexpr std::array<CompletionOpcode, static_cast<std::size_t>(WorkOpcode::Count)> kCompletionOpcodes{
+    CompletionOpcode::Send,      CompletionOpcode::Send,     CompletionOpcode::Send,        CompletionOpcode::RdmaWrite,
+    CompletionOpcode::RdmaWrite, CompletionOpcode::RdmaRead, CompletionOpcode::CompareSwap, CompletionOpcode::FetchAdd,
+};
+
+}  // namespace
+
+RequesterResult Requester::on_answer(const wire::Packet& packet, Instant now) noexcept {
+    switch (judge_answer_psn(packet.bth().psn, unacknowledged_, sent_)) {
+        case AnswerPsnVerdict::Stale:
+            counters_.count(RcCounter::StaleResponse);
+            return Ok;
+        case AnswerPsnVerdict::Unsent:
+            counters_.count(RcCounter::UnsentResponse);
+            return Ok;
+        case AnswerPsnVerdict::Current:
+            break;
+    }
+    return packet.traits().role == wire::Role::Acknowledge ? on_acknowledge(packet, now) : on_data(packet, now);
+}
+
+RequesterResult Requester::on_acknowledge(const wire::Packet& packet, Instant now) noexcept {
+    const Psn psn = packet.bth().psn;
+    const auto& syndrome = packet.get<wire::Aeth>().syndrome;
+    if (const auto* code = std::get_if<wire::NakCode>(&syndrome)) {
+        return on_nak(*code, psn, now);
+    }
+    if (const auto* timer = std::get_if<wire::RnrTimer>(&syndrome)) {
+        return on_rnr(*timer, psn, now);
+    }
+    if (!acknowledge(psn, now)) {
+        return CqOverrun;
+    }
+    return psn.since(unacknowledged_) >= 0 ? recover_lost_answer(now) : Ok;
+}
+
+bool Requester::acknowledge(Psn psn, Instant now) noexcept {
+    const Psn before = unacknowledged_;
+    bool pushed = true;
+    while (pushed && psn.since(unacknowledged_) >= 0) {
+        const SendWqe& head = queue_.at(queue_.head());
+        CAIRN_ASSERT(!queue_.empty() && head.started);
+        if (is_read_or_atomic(head.opcode)) {
+            break;
+        }
+        const bool whole = head.last.since(psn) <= 0;
+        unacknowledged_ = (whole ? head.last : psn).next();
+        pushed = !whole || complete_head(CompletionStatus::Success);
+    }
+    if (unacknowledged_ != before) {
+        on_progress(now);
+    }
+    return pushed;
+}
+
+// A NAK says that all before its PSN is there.
+RequesterResult Requester::on_nak(wire::NakCode code, Psn psn, Instant now) noexcept {
+    const bool sequence = code == wire::NakCode::PsnSequence;
+    counters_.count(sequence ? RcCounter::NakSequenceReceived : RcCounter::NakFatalReceived);
+    if (!acknowledge(psn.plus(Psn::kMask), now)) {
+        return CqOverrun;
+    }
+    if (!sequence) {
+        return fail(status_of(code));
+    }
+    return cursor_psn() == unacknowledged_ ? Ok : retry(now);  // gone back already
+}
+
+RequesterResult Requester::on_rnr(wire::RnrTimer timer, Psn psn, Instant now) noexcept {
+    counters_.count(RcCounter::RnrNakReceived);
+    if (!acknowledge(psn.plus(Psn::kMask), now)) {
+        return CqOverrun;
+    }
+    if (unacknowledged_ != psn) {
+        return recover_lost_answer(now);
+    }
+    if (cursor_psn() == psn) {
+        return Ok;  // waiting already
+    }
+    if (rnr_retries_left_ == 0) {
+        return fail(CompletionStatus::RnrRetryExceeded);
+    }
+    rnr_retries_left_ -= attributes_->rnr_retry == kRnrRetryForEver ? 0 : 1;
+    go_back();
+    ack_deadline_ = Instant::never();
+    rnr_until_ = now + rnr_delay(timer);
+    return Ok;
+}
+
+RequesterResult Requester::on_data(const wire::Packet& packet, Instant now) noexcept {
+    const Psn psn = packet.bth().psn;
+    if (!acknowledge(psn.plus(Psn::kMask), now)) {
+        return CqOverrun;
+    }
+    if (unacknowledged_ != psn) {
+        return recover_lost_answer(now);
+    }
+    SendWqe& wqe = queue_.at(queue_.head());
+    const bool is_read = packet.traits().operation != wire::Operation::AtomicAcknowledge;
+    const bool asked = is_read ? wqe.opcode == WorkOpcode::RdmaRead : is_atomic(wqe.opcode);
+    if (!asked) {
+        counters_.count(RcCounter::UnexpectedResponse);
+        return Ok;
+    }
+    const RequesterResult taken = take_data(packet, wqe);
+    if (taken != Ok) {
+        return taken;
+    }
+    const bool last = psn == wqe.last;
+    unacknowledged_ = psn.next();
+    --read_psns_out_;
+    const bool pushed = !last || complete_head(CompletionStatus::Success);
+    on_progress(now);
+    return pushed ? Ok : CqOverrun;
+}
+
+RequesterResult Requester::take_data(const wire::Packet& packet, SendWqe& wqe) noexcept {
+    std::array<std::uint8_t, kAtomicBytes> word{};
+    std::span<const std::uint8_t> data = packet.payload();
+    std::uint32_t offset = 0;
+    if (is_atomic(wqe.opcode)) {
+        const std::uint64_t original = packet.get<wire::AtomicAckEth>().original;  // memory is in host order
+        std::memcpy(word.data(), &original, sizeof(original));
+        data = word;
+    } else {
+        const std::uint32_t mtu = attributes_->path_mtu_bytes;
+        offset = static_cast<std::uint32_t>(unacknowledged_.since(wqe.first)) * mtu;
+        const DataVerdict verdict = judge_read_response(packet.traits().place, data.size(), wqe.bytes - offset, mtu);
+        if (verdict != DataVerdict::Good) {
+            counters_.count(RcCounter::BadResponse);
+            return fail(CompletionStatus::BadResponse);
+        }
+    }
+    Pieces pieces;
+    if (!find_pieces(memory_, pd_, Right::LocalWrite, wqe.pieces(), offset, data.size(), pieces)) {
+        return fail(CompletionStatus::LocalProtection);
+    }
+    place(pieces, data);
+    return Ok;
+}
+
+// An answer came that lies behind a READ or atomic still waiting for its own: that one was lost (9.7.5.1.1). Once; many
+// such answers may be on their way, and if going back did not help the timeout does.
+RequesterResult Requester::recover_lost_answer(Instant now) noexcept {
+    counters_.count(RcCounter::ImpliedNak);
+    if (recovered_) {
+        return Ok;
+    }
+    recovered_ = true;
+    return retry(now);
+}
+
+RequesterResult Requester::retry(Instant now) noexcept {
+    if (retries_left_ == 0) {
+        return fail(CompletionStatus::RetryExceeded);
+    }
+    --retries_left_;
+    go_back();
+    arm(now);
+    return Ok;
+}
+
+void Requester::go_back() noexcept {
+    cursor_ = queue_.head();
+    const bool midway = !queue_.empty() && queue_.at(cursor_).started;
+    cursor_packet_ = midway ? static_cast<std::uint32_t>(unacknowledged_.since(queue_.at(cursor_).first)) : 0;
+}
+
+void Requester::on_progress(Instant now) noexcept {
+    retries_left_ = attributes_->retry_count;
+    rnr_retries_left_ = attributes_->rnr_retry;
+    rnr_until_ = Instant::never();
+    recovered_ = false;
+    const bool left_behind = cursor_ - queue_.head() > queue_.tail() - queue_.head();
+    if (left_behind || cursor_psn().since(unacknowledged_) < 0) {
+        go_back();  // what was to be sent again has arrived after all
+    }
+    arm(now);
+}
+
+RequesterResult Requester::on_timeout(Instant now) noexcept {
+    if (rnr_until_ <= now) {
+        rnr_until_ = Instant::never();
+        arm(now);
+    }
+    if (now < ack_deadline_) {
+        return Ok;
+    }
+    if (cursor_psn() == unacknowledged_) {
+        arm(now);  // nothing could be sent since: that was no silence of the peer
+        return Ok;
+    }
+    counters_.count(RcCounter::Timeout);
+    return retry(now);
+}
+
+bool Requester::complete_head(CompletionStatus status) noexcept {
+    const SendWqe& wqe = queue_.at(queue_.head());
+    Completion completion;
+    completion.wr_id = wqe.wr_id;
+    completion.status = status;
+    completion.opcode = kCompletionOpcodes[static_cast<std::size_t>(wqe.opcode)];
+    completion.qpn = qpn_;
+    completion.bytes = is_read_or_atomic(wqe.opcode) ? wqe.bytes : 0;
+    if (wqe.started && is_read_or_atomic(wqe.opcode)) {
+        --reads_out_;
+    }
+    const bool wanted = wqe.signalled || status != CompletionStatus::Success;
+    queue_.pop();
+    return !wanted || completions_.push(completion);
+}
+
+RequesterResult Requester::fail(CompletionStatus status) noexcept {
+    return complete_head(status) ? Failed : CqOverrun;
+}
+
+bool Requester::flush() noexcept {
+    bool pushed = true;
+    while (!queue_.empty()) {
+        pushed = complete_head(CompletionStatus::Flushed) && pushed;
+    }
+    cursor_ = queue_.head();
+    cursor_packet_ = 0;
+    unacknowledged_ = sent_;
+    read_psns_out_ = 0;
+    ack_deadline_ = Instant::never();
+    rnr_until_ = Instant::never();
+    return pushed;
+}
+
+}  // namespace cairn::roce::rc

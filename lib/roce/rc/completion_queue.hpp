@@ -1,0 +1,50 @@
+// Completion queue: a ring that its queue pairs fill and its owner empties (IBTA vol. 1, 10.2.6, 10.10).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lib/roce/rc/work.hpp"
+
+namespace cairn::roce::rc {
+
+// In order of completion, each once. A completion that finds the ring full is lost, the queue is overrun for good, and
+// every queue pair that pushes into it learns so and stops (10.10.1). One thread; allocates only when made.
+class CompletionQueue {
+public:
+    enum class Arm : std::uint8_t { Off, Solicited, Next };
+
+    // `slots` is in [1, kMaxCompletionSlots] (asserted).
+    explicit CompletionQueue(std::uint32_t slots);
+
+    // False: overrun, now or before; the completion is lost.
+    [[nodiscard]] bool push(const Completion& completion) noexcept;
+    // The oldest completions; returns how many.
+    [[nodiscard]] std::size_t poll(std::span<Completion> out) noexcept;
+    // Takes out all that the queue pair pushed: it goes to RESET and leaves nothing behind.
+    void forget(Qpn qpn) noexcept;
+
+    // The next completion (or the next solicited or failed one) makes an event; stronger wishes stay (10.10.2).
+    void arm(Arm wish) noexcept;
+    // True once for each event made.
+    [[nodiscard]] bool take_event() noexcept;
+
+    [[nodiscard]] bool overrun() const noexcept { return overrun_; }
+    [[nodiscard]] std::uint32_t size() const noexcept { return tail_ - head_; }
+    [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
+
+private:
+    [[nodiscard]] Completion& at(std::uint32_t position) noexcept { return ring_[position & mask_]; }
+
+    std::uint32_t slots_;
+    std::uint32_t mask_;
+    std::uint32_t head_ = 0;  // positions run over 2^32; their low bits are the index
+    std::uint32_t tail_ = 0;
+    Arm arm_ = Arm::Off;
+    bool event_ = false;
+    bool overrun_ = false;
+    std::vector<Completion> ring_;
+};
+
+}  // namespace cairn::roce::rc

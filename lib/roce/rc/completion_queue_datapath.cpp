@@ -1,0 +1,49 @@
+#include "lib/roce/rc/completion_queue.hpp"
+
+#include <algorithm>
+
+namespace cairn::roce::rc {
+
+bool CompletionQueue::push(const Completion& completion) noexcept {
+    if (overrun_ || size() == slots_) [[unlikely]] {
+        overrun_ = true;
+        return false;
+    }
+    at(tail_++) = completion;
+    const bool wakes_solicited = completion.solicited || completion.status != CompletionStatus::Success;
+    if (arm_ == Arm::Next || (arm_ == Arm::Solicited && wakes_solicited)) {
+        event_ = true;
+        arm_ = Arm::Off;
+    }
+    return true;
+}
+
+std::size_t CompletionQueue::poll(std::span<Completion> out) noexcept {
+    const std::size_t count = std::min<std::size_t>(out.size(), size());
+    for (std::size_t i = 0; i < count; ++i) {
+        out[i] = at(head_++);
+    }
+    return count;
+}
+
+void CompletionQueue::forget(Qpn qpn) noexcept {
+    std::uint32_t kept = head_;
+    for (std::uint32_t position = head_; position != tail_; ++position) {
+        if (at(position).qpn != qpn) {
+            at(kept++) = at(position);
+        }
+    }
+    tail_ = kept;
+}
+
+void CompletionQueue::arm(Arm wish) noexcept {
+    arm_ = std::max(arm_, wish);
+}
+
+bool CompletionQueue::take_event() noexcept {
+    const bool made = event_;
+    event_ = false;
+    return made;
+}
+
+}  // namespace cairn::roce::rc

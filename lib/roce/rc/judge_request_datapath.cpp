@@ -1,0 +1,134 @@
+#include "lib/roce/rc/judge_request.hpp"
+
+#include <array>
+
+namespace cairn::roce::rc {
+
+namespace {
+
+using wire::Operation;
+using wire::Place;
+using enum RequestVerdict;
+
+struct Entry {
+    Operation operation;
+    RequestTraits traits;
+};
+constexpr Rights kWrites{Right::RemoteWrite};
+constexpr std::array kRequests{
+    Entry{Operation::SendFirst, {MessageKind::Send, true, {}}},
+    Entry{Operation::SendMiddle, {MessageKind::Send, false, {}}},
+    Entry{Operation::SendLast, {MessageKind::Send, false, {}}},
+    Entry{Operation::SendLastImmediate, {MessageKind::Send, false, {}}},
+    Entry{Operation::SendLastInvalidate, {MessageKind::Send, false, {}}},
+    Entry{Operation::SendOnly, {MessageKind::Send, true, {}}},
+    Entry{Operation::SendOnlyImmediate, {MessageKind::Send, true, {}}},
+    Entry{Operation::SendOnlyInvalidate, {MessageKind::Send, true, {}}},
+    Entry{Operation::WriteFirst, {MessageKind::Write, false, kWrites}},
+    Entry{Operation::WriteMiddle, {MessageKind::Write, false, kWrites}},
+    Entry{Operation::WriteLast, {MessageKind::Write, false, kWrites}},
+    Entry{Operation::WriteLastImmediate, {MessageKind::Write, true, kWrites}},
+    Entry{Operation::WriteOnly, {MessageKind::Write, false, kWrites}},
+    Entry{Operation::WriteOnlyImmediate, {MessageKind::Write, true, kWrites}},
+    Entry{Operation::ReadRequest, {MessageKind::None, false, Right::RemoteRead}},
+    Entry{Operation::CompareSwap, {MessageKind::None, false, Right::RemoteAtomic}},
+    Entry{Operation::FetchAdd, {MessageKind::None, false, Right::RemoteAtomic}},
+};
+
+constexpr auto kByOperation = [] {
+    std::array<RequestTraits, 32> table{};
+    for (const Entry& entry : kRequests) {
+        table[static_cast<std::size_t>(entry.operation) % table.size()] = entry.traits;
+    }
+    return table;
+}();
+
+RequestVerdict judge_reach(const MemoryTable& memory, Pd pd, Rights wanted, Rkey rkey, std::uint64_t address,
+                           std::uint64_t bytes) noexcept {
+    if (bytes == 0) {
+        return Execute;
+    }
+    return memory.find(rkey, pd, wanted, address, bytes).verdict == MemoryVerdict::Ok ? Execute : RemoteAccess;
+}
+
+}  // namespace
+
+const RequestTraits& request_traits(Operation operation) noexcept {
+    return kByOperation[static_cast<std::size_t>(operation) % kByOperation.size()];
+}
+
+RequestVerdict judge_sequence(const wire::OpcodeTraits& opcode, MessageKind under_way) noexcept {
+    if (opcode.role != wire::Role::Request) {
+        return InvalidRequest;
+    }
+    const MessageKind fits = opcode.starts_message() ? MessageKind::None : request_traits(opcode.operation).kind;
+    return fits == under_way ? Execute : InvalidRequest;
+}
+
+RequestVerdict judge_rights(Operation operation, Rights granted) noexcept {
+    return granted.cover(request_traits(operation).rights) ? Execute : InvalidRequest;
+}
+
+RequestVerdict judge_length(const wire::Packet& packet, const InboundMessage& message,
+                            std::uint32_t path_mtu_bytes) noexcept {
+    const wire::OpcodeTraits& opcode = packet.traits();
+    const std::size_t payload = packet.payload().size();
+    const bool has_reth = opcode.headers.has<wire::Reth>();
+    const std::uint64_t stated = has_reth ? packet.get<wire::Reth>().dma_bytes : message.total_bytes;
+    if (stated > kMaxMessageBytes && has_reth) {
+        return InvalidRequest;
+    }
+    if (opcode.payload == wire::Payload::None) {
+        return Execute;
+    }
+    const bool fills = opcode.place == Place::First || opcode.place == Place::Middle;
+    if (fills ? payload != path_mtu_bytes : payload > path_mtu_bytes) {
+        return InvalidRequest;
+    }
+    if (opcode.place == Place::Last && payload == 0) {
+        return InvalidRequest;
+    }
+    const std::uint64_t behind = (opcode.starts_message() ? 0 : message.done_bytes) + payload;
+    if (request_traits(opcode.operation).kind == MessageKind::Send) {
+        return behind <= kMaxMessageBytes ? Execute : TooLong;
+    }
+    return (fills ? behind < stated : behind == stated) ? Execute : InvalidRequest;
+}
+
+RequestVerdict judge_room(const wire::Packet& packet, const InboundMessage& message,
+                          std::uint64_t receive_bytes) noexcept {
+    const std::uint64_t before = packet.traits().starts_message() ? 0 : message.done_bytes;
+    return before + packet.payload().size() <= receive_bytes ? Execute : TooLong;
+}
+
+RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& message, const MemoryTable& memory,
+                            Pd pd) noexcept {
+    const wire::OpcodeTraits& opcode = packet.traits();
+    const RequestTraits& traits = request_traits(opcode.operation);
+    if (opcode.headers.has<wire::AtomicEth>()) {
+        const auto& atomic = packet.get<wire::AtomicEth>();
+        const MemoryView view = memory.find(atomic.rkey, pd, traits.rights, atomic.address, kAtomicBytes);
+        if (atomic.address % kAtomicBytes != 0) {
+            return InvalidRequest;
+        }
+        if (view.verdict != MemoryVerdict::Ok) {
+            return RemoteAccess;
+        }
+        return reinterpret_cast<std::uintptr_t>(view.data) % kAtomicBytes == 0 ? Execute : InvalidRequest;
+    }
+    if (opcode.headers.has<wire::Reth>()) {
+        const auto& reth = packet.get<wire::Reth>();
+        return judge_reach(memory, pd, traits.rights, reth.rkey, reth.address, reth.dma_bytes);
+    }
+    if (traits.kind == MessageKind::Write) {
+        return judge_reach(memory, pd, traits.rights, message.rkey, message.address + message.done_bytes,
+                           packet.payload().size());
+    }
+    if (opcode.headers.has<wire::Ieth>()) {
+        const Rkey ended = packet.get<wire::Ieth>().rkey;
+        return memory.judge_invalidate(ended, pd) == MemoryVerdict::Ok ? Execute : RemoteAccess;
+    }
+    return Execute;
+}
+
+}  // namespace cairn::roce::rc

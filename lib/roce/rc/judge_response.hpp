@@ -1,0 +1,47 @@
+// What the requester thinks of an answer: pure functions (IBTA vol. 1, 9.7.5.1, 9.7.6).
+#pragma once
+
+#include <cstdint>
+
+#include "lib/roce/rc/work.hpp"
+#include "lib/wire/packet.hpp"
+
+namespace cairn::roce::rc {
+
+// Where an answer's PSN lies among those sent: [unacknowledged, sent).
+enum class AnswerPsnVerdict : std::uint8_t { Current, Stale, Unsent };
+[[nodiscard]] constexpr AnswerPsnVerdict judge_answer_psn(Psn psn, Psn unacknowledged, Psn sent) noexcept {
+    if (psn.since(unacknowledged) < 0) {
+        return AnswerPsnVerdict::Stale;
+    }
+    return psn.since(sent) < 0 ? AnswerPsnVerdict::Current : AnswerPsnVerdict::Unsent;
+}
+
+// What an answer with data must be: the length of a READ response follows from what is left of the READ, and its kind
+// from whether that is more than the path MTU (9.7.5.1.3).
+enum class DataVerdict : std::uint8_t { Good, BadLength };
+[[nodiscard]] constexpr DataVerdict judge_read_response(wire::Place place, std::size_t payload_bytes,
+                                                        std::uint64_t left_bytes,
+                                                        std::uint32_t path_mtu_bytes) noexcept {
+    const bool more_follow = place == wire::Place::First || place == wire::Place::Middle;
+    const bool more_wanted = left_bytes > path_mtu_bytes;
+    const std::uint64_t wanted = more_wanted ? path_mtu_bytes : left_bytes;
+    return more_follow == more_wanted && payload_bytes == wanted ? DataVerdict::Good : DataVerdict::BadLength;
+}
+
+// How the request ends that a NAK refuses; PsnSequence ends none.
+[[nodiscard]] constexpr CompletionStatus status_of(wire::NakCode code) noexcept {
+    switch (code) {
+        case wire::NakCode::RemoteAccess:
+            return CompletionStatus::RemoteAccess;
+        case wire::NakCode::RemoteOperational:
+            return CompletionStatus::RemoteOperation;
+        case wire::NakCode::PsnSequence:
+        case wire::NakCode::InvalidRequest:
+        case wire::NakCode::InvalidRdRequest:
+            break;
+    }
+    return CompletionStatus::RemoteInvalidRequest;
+}
+
+}  // namespace cairn::roce::rc

@@ -1,0 +1,153 @@
+#include "lib/roce/rc/memory.hpp"
+
+#include <bit>
+#include <limits>
+#include <numeric>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::roce::rc {
+
+namespace {
+
+constexpr std::uint32_t kGenerationBits = 8;
+
+// SipHash-2-4 (Aumasson, Bernstein 2012) of one word: what it gives tells nothing of the key, nor of its other values.
+std::uint64_t sip_hash(const MemoryTable::Seed& key, std::uint64_t word) noexcept {
+    std::uint64_t a = key[0] ^ 0x736f6d6570736575U;
+    std::uint64_t b = key[1] ^ 0x646f72616e646f6dU;
+    std::uint64_t c = key[0] ^ 0x6c7967656e657261U;
+    std::uint64_t d = key[1] ^ 0x7465646279746573U;
+    const auto rounds = [&](int count) noexcept {
+        for (; count > 0; --count) {
+            a += b;
+            b = std::rotl(b, 13) ^ a;
+            a = std::rotl(a, 32);
+            c += d;
+            d = std::rotl(d, 16) ^ c;
+            a += d;
+            d = std::rotl(d, 21) ^ a;
+            c += b;
+            b = std::rotl(b, 17) ^ c;
+            c = std::rotl(c, 32);
+        }
+    };
+    constexpr std::uint64_t kLength = std::uint64_t{8} << 56U;
+    for (const std::uint64_t block : {word, kLength}) {
+        d ^= block;
+        rounds(2);
+        a ^= block;
+    }
+    c ^= 0xff;
+    rounds(4);
+    return a ^ b ^ c ^ d;
+}
+
+}  // namespace
+
+MemoryTable::MemoryTable(std::uint32_t regions, const Seed& seed) : seed_(seed), regions_(regions), free_(regions) {
+    CAIRN_ASSERT(regions >= 1 && regions <= kMaxRegions);
+    index_shift_ = 32U - std::max(1U, static_cast<std::uint32_t>(std::bit_width(regions - 1)));
+    std::iota(free_.begin(), free_.end(), 0U);
+}
+
+// Index, secret, generation. The generation is moved on by a secret of the index, so that it tells no age; within a
+// slot 256 keys in a row differ whatever the secret between them is.
+Rkey MemoryTable::make_key(std::uint32_t index, std::uint32_t generation) const noexcept {
+    constexpr std::uint64_t kOfIndexOnly = std::uint64_t{1} << 63U;
+    const std::uint64_t secret = sip_hash(seed_, (std::uint64_t{index} << 32U) | generation);
+    const auto moved = static_cast<std::uint32_t>(generation + sip_hash(seed_, kOfIndexOnly | index));
+    const std::uint32_t secret_mask = (std::uint32_t{1} << (index_shift_ - kGenerationBits)) - 1;
+    return Rkey{(index << index_shift_) | ((static_cast<std::uint32_t>(secret) & secret_mask) << kGenerationBits) |
+                (moved & 0xffU)};
+}
+
+MemoryTable::Domain* MemoryTable::domain(Pd pd) noexcept {
+    if (pd.value == 0 || pd.value > domains_.size() || !domains_[pd.value - 1].live) {
+        return nullptr;
+    }
+    return &domains_[pd.value - 1];
+}
+
+Pd MemoryTable::create_pd() {
+    for (std::uint32_t i = 0; i < domains_.size(); ++i) {
+        if (!domains_[i].live) {
+            domains_[i] = {0, true};
+            return Pd{i + 1};
+        }
+    }
+    domains_.push_back({0, true});
+    return Pd{static_cast<std::uint32_t>(domains_.size())};
+}
+
+bool MemoryTable::destroy_pd(Pd pd) noexcept {
+    Domain* const found = domain(pd);
+    if (found == nullptr || found->users != 0) {
+        return false;
+    }
+    found->live = false;
+    return true;
+}
+
+bool MemoryTable::hold_pd(Pd pd) noexcept {
+    Domain* const found = domain(pd);
+    if (found == nullptr) {
+        return false;
+    }
+    ++found->users;
+    return true;
+}
+
+void MemoryTable::release_pd(Pd pd) noexcept {
+    Domain* const found = domain(pd);
+    CAIRN_ASSERT(found != nullptr && found->users > 0);
+    --found->users;
+}
+
+Result<Rkey> MemoryTable::register_region(const RegionRequest& request) {
+    const bool writes_remotely =
+        Rights{request.rights}.cover(Right::RemoteWrite) || Rights{request.rights}.cover(Right::RemoteAtomic);
+    if (domain(request.pd) == nullptr) {
+        return Error{"there is no such protection domain", "create one first"};
+    }
+    if (writes_remotely && !request.rights.cover(Right::LocalWrite)) {
+        return Error{"remote write or atomic rights without local write", "ask for LocalWrite as well"};
+    }
+    if (request.memory.size() > std::numeric_limits<std::uint64_t>::max() - request.base) {
+        return Error{"the region's addresses go beyond 2^64", "choose a lower base"};
+    }
+    if (in_use_ == regions_.size()) {
+        return Error{"no memory region left", "destroy unused ones or make the table larger"};
+    }
+    const std::uint32_t index = free_[free_head_];
+    free_head_ = (free_head_ + 1) % static_cast<std::uint32_t>(free_.size());
+    ++in_use_;
+    Region& region = regions_[index];
+    region = {make_key(index, region.generation),
+              request.pd,
+              request.base,
+              request.memory.size(),
+              request.memory.data(),
+              region.generation,
+              request.rights,
+              true};
+    (void)hold_pd(request.pd);
+    return region.key;
+}
+
+bool MemoryTable::destroy_region(Rkey key) noexcept {
+    const Region* const found = at(key);
+    if (found == nullptr) {
+        return false;
+    }
+    const auto index = static_cast<std::uint32_t>(found - regions_.data());
+    Region& region = regions_[index];
+    region.live = false;
+    ++region.generation;
+    release_pd(region.pd);
+    free_[(free_head_ + free_.size() - in_use_) % free_.size()] = index;
+    --in_use_;
+    return true;
+}
+
+}  // namespace cairn::roce::rc

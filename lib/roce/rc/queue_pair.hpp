@@ -1,0 +1,112 @@
+// One reliable connection: queues, requester and responder under the state machine of a queue pair
+// (IBTA vol. 1, 10.2.4, 10.3.1).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "lib/roce/rc/requester.hpp"
+#include "lib/roce/rc/responder.hpp"
+
+namespace cairn::roce::rc {
+
+// Fixed when the queue pair is made; the limits of the queues' own headers hold (asserted there).
+struct QpCapacity {
+    std::uint32_t send_slots = 128;
+    std::uint32_t receive_slots = 128;
+    std::uint32_t max_sges = 4;
+    std::uint32_t inline_bytes = 64;
+    std::uint32_t window_packets = 256;  // SENDs and WRITEs on their way
+};
+
+// What a queue pair uses and others may share; all outlive it.
+struct QpContext {
+    MemoryTable& memory;
+    CompletionQueue& send_completions;
+    CompletionQueue& receive_completions;
+    RcCounters& counters;
+    ReceiveQueue* shared_receives = nullptr;  // nullptr: its own
+};
+
+// Asynchronous events of the queue pair (11.6.3).
+enum class QpEvent : std::uint8_t {
+    CommunicationEstablished,  // the first packet came while still in RTR
+    SendQueueDrained,          // in SQD, and nothing is on its way
+    Fatal,                     // a local error: the state is ERR
+    InvalidRequest,            // the peer asked what it may not: the state is ERR
+    AccessViolation,           // likewise, for memory
+    CqOverrun,                 // a completion was lost: the state is ERR
+    LastWqeReached,            // in ERR, and nothing will take from the shared receive queue any more
+    Count,
+};
+
+// Protocol only: no I/O, no clock, no chance, no allocation after construction; driven by one thread. Payloads go
+// straight between packets and registered memory. The carrier judges ICRC, destination QPN and the peer's address.
+class QueuePair {
+public:
+    // `pd` exists (asserted); the queue pair holds it.
+    QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext& context);
+    QueuePair(const QueuePair&) = delete;
+    QueuePair& operator=(const QueuePair&) = delete;
+    ~QueuePair();
+
+    // Goes to `to` and takes those of `values` that `which` names; unless Ok, nothing changes. To RESET: nothing of
+    // it is left, completions neither. To ERR: everything posted completes as flushed, in order.
+    [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept;
+
+    [[nodiscard]] PostVerdict post_send(const SendRequest& request) noexcept;
+    [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept;
+
+    // A packet to this queue pair. Its payload is not looked at after the call.
+    void on_packet(const wire::Packet& packet, Instant now) noexcept;
+    // Runs what is due. Spurious calls are harmless.
+    void on_timeout(Instant now) noexcept;
+
+    // Fills `out` from its front; returns how many packets, to be sent in this order. Fewer than asked: no more until
+    // the next input. In ERR a NAK that says why still comes.
+    [[nodiscard]] std::size_t poll_transmit(std::span<OutPacket> out, Instant now) noexcept;
+    // When on_timeout() is due; changes by each input and by poll_transmit().
+    [[nodiscard]] Instant next_deadline() const noexcept;
+    // Each event once.
+    [[nodiscard]] std::optional<QpEvent> poll_event() noexcept;
+
+    [[nodiscard]] Qpn qpn() const noexcept { return qpn_; }
+    [[nodiscard]] QpState state() const noexcept { return state_; }
+    [[nodiscard]] const QpAttributes& attributes() const noexcept { return attributes_; }
+    [[nodiscard]] const Requester& requester() const noexcept { return requester_; }
+    [[nodiscard]] const Responder& responder() const noexcept { return responder_; }
+    // Asserts what holds between any two calls. For tests.
+    void check_invariants() const noexcept;
+
+private:
+    [[nodiscard]] bool sends() const noexcept { return state_ == QpState::Rts || state_ == QpState::Sqd; }
+    [[nodiscard]] bool receives() const noexcept { return sends() || state_ == QpState::Rtr; }
+    [[nodiscard]] std::optional<RcCounter> judge_packet(const wire::Packet& packet) const noexcept;
+    [[nodiscard]] bool poll_one(OutPacket& out, Instant now) noexcept;
+    [[nodiscard]] bool poll_request(OutPacket& out, Instant now) noexcept;
+    [[nodiscard]] bool poll_response(OutPacket& out) noexcept;
+    void on_result(RequesterResult result) noexcept;
+    void on_result(ResponderResult result) noexcept;
+    void enter_error(QpEvent why) noexcept;
+    void enter_error() noexcept;
+    void enter_reset() noexcept;
+    void flush_receive(std::uint64_t wr_id) noexcept;
+    void notice_drained() noexcept;
+    void raise(QpEvent event) noexcept { events_ |= 1U << static_cast<unsigned>(event); }
+
+    const Qpn qpn_;
+    const Pd pd_;
+    QpContext context_;
+    QpState state_ = QpState::Reset;
+    QpAttributes attributes_{};
+    std::uint32_t events_ = 0;  // a bit for each
+    bool drain_reported_ = false;
+    bool response_first_ = true;  // answers and requests take turns
+    SendQueue sends_;
+    ReceiveQueue own_receives_;  // unused with a shared one
+    Requester requester_;
+    Responder responder_;
+};
+
+}  // namespace cairn::roce::rc

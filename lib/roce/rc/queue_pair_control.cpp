@@ -1,0 +1,112 @@
+#include <bit>
+
+#include "lib/roce/rc/queue_pair.hpp"
+
+namespace cairn::roce::rc {
+
+QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext& context)
+    : qpn_(qpn),
+      pd_(pd),
+      context_(context),
+      sends_(capacity.send_slots, capacity.max_sges, capacity.inline_bytes),
+      own_receives_(context.shared_receives == nullptr ? capacity.receive_slots : 1, capacity.max_sges),
+      requester_(qpn, context.memory, sends_, context.send_completions, context.counters, capacity.window_packets),
+      responder_(qpn, context.memory, context.shared_receives == nullptr ? own_receives_ : *context.shared_receives,
+                 context.receive_completions, context.counters) {
+    const bool held = context_.memory.hold_pd(pd_);
+    CAIRN_ASSERT(held);
+    enter_reset();
+}
+
+QueuePair::~QueuePair() {
+    context_.memory.release_pd(pd_);
+}
+
+ModifyVerdict QueuePair::modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
+    const ModifyVerdict verdict = judge_modify(state_, to, which, values);
+    if (verdict != ModifyVerdict::Ok) {
+        return verdict;
+    }
+    assign(attributes_, which, values);
+    if (to == QpState::Reset) {
+        enter_reset();
+        return verdict;
+    }
+    if (to == QpState::Err) {
+        enter_error();
+        return verdict;
+    }
+    if (to == QpState::Rtr) {
+        responder_.start(attributes_, pd_);
+    } else if (state_ == QpState::Rtr) {
+        requester_.start(attributes_, pd_);
+    }
+    drain_reported_ = drain_reported_ && to == QpState::Sqd;
+    state_ = to;
+    notice_drained();
+    return verdict;
+}
+
+void QueuePair::enter_reset() noexcept {
+    state_ = QpState::Reset;
+    attributes_ = {};
+    events_ = 0;
+    drain_reported_ = false;
+    sends_.clear();
+    own_receives_.clear();
+    requester_.start(attributes_, pd_);
+    responder_.start(attributes_, pd_);
+    context_.send_completions.forget(qpn_);
+    context_.receive_completions.forget(qpn_);
+}
+
+void QueuePair::enter_error(QpEvent why) noexcept {
+    raise(why);
+    enter_error();
+}
+
+void QueuePair::enter_error() noexcept {
+    if (state_ == QpState::Err) {
+        return;
+    }
+    state_ = QpState::Err;
+    // Completions that find no room are lost: the queue is overrun, which its owner sees.
+    (void)requester_.flush();
+    ReceiveWqe unfinished;
+    if (responder_.take_unfinished(unfinished)) {
+        flush_receive(unfinished.wr_id);
+    }
+    while (!own_receives_.empty()) {
+        flush_receive(own_receives_.take().wr_id);
+    }
+    if (context_.shared_receives != nullptr) {
+        raise(QpEvent::LastWqeReached);
+    }
+}
+
+void QueuePair::flush_receive(std::uint64_t wr_id) noexcept {
+    Completion completion{wr_id, CompletionStatus::Flushed, CompletionOpcode::Receive};
+    completion.qpn = qpn_;
+    (void)context_.receive_completions.push(completion);
+}
+
+std::optional<QpEvent> QueuePair::poll_event() noexcept {
+    if (events_ == 0) {
+        return std::nullopt;
+    }
+    const int bit = std::countr_zero(events_);
+    events_ &= events_ - 1;
+    return static_cast<QpEvent>(bit);
+}
+
+void QueuePair::check_invariants() const noexcept {
+    if (sends()) {
+        requester_.check_invariants();
+    }
+    if (receives()) {
+        responder_.check_invariants();
+    }
+    CAIRN_ASSERT(state_ != QpState::Err || (sends_.empty() && own_receives_.empty()));
+}
+
+}  // namespace cairn::roce::rc

@@ -1,0 +1,148 @@
+#include "lib/roce/rc/queue_pair.hpp"
+
+namespace cairn::roce::rc {
+
+namespace {
+
+// Partitions agree in the low 15 bits, and two limited members do not talk (IBTA vol. 1, 10.9.3).
+bool pkeys_match(Pkey ours, Pkey theirs) noexcept {
+    return ((ours.value ^ theirs.value) & 0x7fffU) == 0 && ((ours.value | theirs.value) & 0x8000U) != 0;
+}
+
+}  // namespace
+
+PostVerdict QueuePair::post_send(const SendRequest& request) noexcept {
+    if (!sends() && state_ != QpState::Err) {
+        return PostVerdict::WrongState;
+    }
+    const PostVerdict verdict = sends_.post(request);
+    if (state_ == QpState::Err && verdict == PostVerdict::Posted) {
+        (void)requester_.flush();
+    }
+    return verdict;
+}
+
+PostVerdict QueuePair::post_receive(const ReceiveRequest& request) noexcept {
+    if (state_ == QpState::Reset || context_.shared_receives != nullptr) {
+        return PostVerdict::WrongState;
+    }
+    const PostVerdict verdict = own_receives_.post(request);
+    if (state_ == QpState::Err && verdict == PostVerdict::Posted) {
+        flush_receive(own_receives_.take().wr_id);
+    }
+    return verdict;
+}
+
+std::optional<RcCounter> QueuePair::judge_packet(const wire::Packet& packet) const noexcept {
+    if (packet.traits().service != wire::Service::Rc) {
+        return RcCounter::NotRc;
+    }
+    if (packet.traits().role == wire::Role::Request ? !receives() : !sends()) {
+        return RcCounter::WrongState;
+    }
+    return pkeys_match(attributes_.pkey, packet.bth().pkey) ? std::nullopt : std::optional(RcCounter::BadPkey);
+}
+
+void QueuePair::on_packet(const wire::Packet& packet, Instant now) noexcept {
+    if (const std::optional<RcCounter> reason = judge_packet(packet)) {
+        context_.counters.count(*reason);
+        return;
+    }
+    if (packet.traits().role != wire::Role::Request) {
+        on_result(requester_.on_answer(packet, now));
+        notice_drained();
+        return;
+    }
+    if (state_ == QpState::Rtr) {
+        raise(QpEvent::CommunicationEstablished);
+    }
+    on_result(responder_.on_request(packet));
+}
+
+void QueuePair::on_timeout(Instant now) noexcept {
+    if (sends()) {
+        on_result(requester_.on_timeout(now));
+    }
+}
+
+Instant QueuePair::next_deadline() const noexcept {
+    return sends() ? requester_.next_deadline() : Instant::never();
+}
+
+std::size_t QueuePair::poll_transmit(std::span<OutPacket> out, Instant now) noexcept {
+    std::size_t count = 0;
+    while (count < out.size() && poll_one(out[count], now)) {
+        ++count;
+    }
+    return count;
+}
+
+bool QueuePair::poll_one(OutPacket& out, Instant now) noexcept {
+    response_first_ = !response_first_;
+    if (response_first_) {
+        return poll_response(out) || poll_request(out, now);
+    }
+    return poll_request(out, now) || poll_response(out);
+}
+
+bool QueuePair::poll_request(OutPacket& out, Instant now) noexcept {
+    if (!sends()) {
+        return false;
+    }
+    RequesterResult result = RequesterResult::Ok;
+    const bool made = requester_.poll_request(out, now, state_ == QpState::Sqd, result);
+    on_result(result);
+    return made;
+}
+
+bool QueuePair::poll_response(OutPacket& out) noexcept {
+    if (!responder_.has_response()) {
+        return false;
+    }
+    const bool made = responder_.poll_response(out);
+    if (responder_.failed() && state_ != QpState::Err) {
+        enter_error(QpEvent::AccessViolation);  // a READ whose region is gone
+    }
+    return made;
+}
+
+void QueuePair::on_result(RequesterResult result) noexcept {
+    switch (result) {
+        case RequesterResult::Ok:
+            return;
+        case RequesterResult::Failed:
+            enter_error(QpEvent::Fatal);
+            return;
+        case RequesterResult::CqOverrun:
+            enter_error(QpEvent::CqOverrun);
+            return;
+    }
+}
+
+void QueuePair::on_result(ResponderResult result) noexcept {
+    switch (result) {
+        case ResponderResult::Ok:
+            return;
+        case ResponderResult::RequestError:
+            enter_error(QpEvent::InvalidRequest);
+            return;
+        case ResponderResult::AccessError:
+            enter_error(QpEvent::AccessViolation);
+            return;
+        case ResponderResult::LocalError:
+            enter_error(QpEvent::Fatal);
+            return;
+        case ResponderResult::CqOverrun:
+            enter_error(QpEvent::CqOverrun);
+            return;
+    }
+}
+
+void QueuePair::notice_drained() noexcept {
+    if (state_ == QpState::Sqd && !drain_reported_ && requester_.drained()) {
+        drain_reported_ = true;
+        raise(QpEvent::SendQueueDrained);
+    }
+}
+
+}  // namespace cairn::roce::rc

@@ -1,0 +1,54 @@
+// Receive queue: receive requests in the order of posting, of one queue pair or shared by several
+// (IBTA vol. 1, 10.2.9).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lib/roce/rc/work.hpp"
+
+namespace cairn::roce::rc {
+
+// A receive request as it was posted.
+struct ReceiveWqe {
+    std::uint64_t wr_id = 0;
+    std::uint64_t bytes = 0;  // of all SGEs
+    std::array<Sge, kMaxSges> sges{};
+    std::uint32_t sge_count = 0;
+
+    [[nodiscard]] std::span<const Sge> pieces() const noexcept { return {sges.data(), sge_count}; }
+};
+
+// Whoever takes a request owns it: the queue knows nothing more of it. One thread; allocates only when made.
+class ReceiveQueue {
+public:
+    // `slots` is in [1, kMaxQueueSlots], `max_sges` in [1, kMaxSges] (asserted).
+    ReceiveQueue(std::uint32_t slots, std::uint32_t max_sges);
+
+    // Posted, QueueFull or TooManySges.
+    [[nodiscard]] PostVerdict post(const ReceiveRequest& request) noexcept;
+    [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
+    [[nodiscard]] std::uint32_t size() const noexcept { return tail_ - head_; }
+    // The next to be taken; there is one (asserted).
+    [[nodiscard]] const ReceiveWqe& front() const noexcept;
+    [[nodiscard]] ReceiveWqe take() noexcept;
+    void clear() noexcept { head_ = tail_; }
+
+    // Makes one event when fewer than `limit` requests are left, then is off; 0: off (10.2.9.4).
+    void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
+    [[nodiscard]] bool take_limit_event() noexcept;
+
+private:
+    std::uint32_t slots_;
+    std::uint32_t max_sges_;
+    std::uint32_t mask_;
+    std::uint32_t head_ = 0;
+    std::uint32_t tail_ = 0;
+    std::uint32_t limit_ = 0;
+    bool limit_event_ = false;
+    std::vector<ReceiveWqe> ring_;
+};
+
+}  // namespace cairn::roce::rc

@@ -1,0 +1,100 @@
+// Requester and completer: cuts send requests into packets, keeps them until they are answered, sends them again when
+// they are not, and completes them in order (IBTA vol. 1, 9.7.3, 9.7.5, 9.7.6).
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/time.hpp"
+#include "lib/roce/rc/attributes.hpp"
+#include "lib/roce/rc/completion_queue.hpp"
+#include "lib/roce/rc/counters.hpp"
+#include "lib/roce/rc/judge_response.hpp"
+#include "lib/roce/rc/out_packet.hpp"
+#include "lib/roce/rc/send_queue.hpp"
+
+namespace cairn::roce::rc {
+
+// What the queue pair must do: anything but Ok stops it. The failed request is complete, those behind it are not.
+enum class RequesterResult : std::uint8_t { Ok, Failed, CqOverrun };
+
+// One queue pair's. No I/O, no clock, no allocation. Go-back-N: what was lost is sent again with all behind it; a READ
+// goes on with the first response that is missing (9.7.3.2.2).
+class Requester {
+public:
+    // `window_packets` of SENDs and WRITEs may be on their way, in [2, 2^20] (asserted).
+    Requester(Qpn qpn, MemoryTable& memory, SendQueue& queue, CompletionQueue& completions, RcCounters& counters,
+              std::uint32_t window_packets) noexcept;
+
+    // From RTS on: the next packet has attributes.send_psn. `attributes` outlive the requester.
+    void start(const QpAttributes& attributes, Pd pd) noexcept;
+
+    // The next request packet; false: none may be sent now. Changes by posting and by all inputs. `drain`: begin no
+    // further request (SQD). A request whose SGEs are not allowed sets `result`.
+    [[nodiscard]] bool poll_request(OutPacket& out, Instant now, bool drain, RequesterResult& result) noexcept;
+
+    // An acknowledgement or response that is for this queue pair.
+    [[nodiscard]] RequesterResult on_answer(const wire::Packet& packet, Instant now) noexcept;
+    // Acts on deadlines that are due; spurious calls are harmless.
+    [[nodiscard]] RequesterResult on_timeout(Instant now) noexcept;
+    // Changes by every input and by poll_request().
+    [[nodiscard]] Instant next_deadline() const noexcept;
+
+    // Completes everything left as flushed, in order. False: a completion was lost.
+    [[nodiscard]] bool flush() noexcept;
+
+    // Nothing begun is unfinished.
+    [[nodiscard]] bool drained() const noexcept { return queue_.empty() || !queue_.at(queue_.head()).started; }
+    [[nodiscard]] Psn unacknowledged_psn() const noexcept { return unacknowledged_; }
+    void check_invariants() const noexcept;
+
+private:
+    // Sending.
+    [[nodiscard]] bool may_send(Instant now, bool drain) const noexcept;
+    [[nodiscard]] bool may_start(const SendWqe& wqe) const noexcept;
+    void start_wqe(SendWqe& wqe) noexcept;
+    [[nodiscard]] bool find_payload(SendWqe& wqe, std::uint32_t offset, OutPacket& out) noexcept;
+    void write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) noexcept;
+    void move_on(const SendWqe& wqe, Instant now) noexcept;
+    [[nodiscard]] Psn cursor_psn() const noexcept;
+    [[nodiscard]] std::uint32_t packets_of(const SendWqe& wqe) const noexcept;
+
+    // Answers.
+    [[nodiscard]] RequesterResult on_acknowledge(const wire::Packet& packet, Instant now) noexcept;
+    [[nodiscard]] RequesterResult on_nak(wire::NakCode code, Psn psn, Instant now) noexcept;
+    [[nodiscard]] RequesterResult on_rnr(wire::RnrTimer timer, Psn psn, Instant now) noexcept;
+    [[nodiscard]] RequesterResult on_data(const wire::Packet& packet, Instant now) noexcept;
+    [[nodiscard]] RequesterResult take_data(const wire::Packet& packet, SendWqe& wqe) noexcept;
+    // All up to `psn` was executed; stops at a READ or atomic, which needs its own answer. False: an overrun.
+    [[nodiscard]] bool acknowledge(Psn psn, Instant now) noexcept;
+    [[nodiscard]] RequesterResult recover_lost_answer(Instant now) noexcept;
+    [[nodiscard]] RequesterResult retry(Instant now) noexcept;
+    void go_back() noexcept;
+    void on_progress(Instant now) noexcept;
+    void arm(Instant now) noexcept;
+    [[nodiscard]] bool complete_head(CompletionStatus status) noexcept;
+    [[nodiscard]] RequesterResult fail(CompletionStatus status) noexcept;
+
+    const Qpn qpn_;
+    MemoryTable& memory_;
+    SendQueue& queue_;
+    CompletionQueue& completions_;
+    RcCounters& counters_;
+    const std::uint32_t window_packets_;
+    const QpAttributes* attributes_ = nullptr;
+    Pd pd_{};
+
+    Psn unacknowledged_{};             // the oldest PSN without an answer
+    Psn sent_{};                       // one behind the newest ever sent, READs' responses included
+    std::uint32_t cursor_ = 0;         // position of the request to send from next
+    std::uint32_t cursor_packet_ = 0;  // and which of its packets
+    std::uint32_t reads_out_ = 0;      // READs and atomics started and not complete
+    std::uint32_t read_psns_out_ = 0;  // PSNs of theirs without an answer: not counted against the window
+    std::uint32_t since_ack_request_ = 0;
+    std::uint8_t retries_left_ = 0;
+    std::uint8_t rnr_retries_left_ = 0;
+    bool recovered_ = false;  // went back for a lost answer since the last progress
+    Instant ack_deadline_ = Instant::never();
+    Instant rnr_until_ = Instant::never();  // never: not waiting
+};
+
+}  // namespace cairn::roce::rc

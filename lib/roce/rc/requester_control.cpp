@@ -1,0 +1,52 @@
+#include "lib/roce/rc/requester.hpp"
+
+#include <algorithm>
+
+namespace cairn::roce::rc {
+
+Requester::Requester(Qpn qpn, MemoryTable& memory, SendQueue& queue, CompletionQueue& completions, RcCounters& counters,
+                     std::uint32_t window_packets) noexcept
+    : qpn_(qpn),
+      memory_(memory),
+      queue_(queue),
+      completions_(completions),
+      counters_(counters),
+      window_packets_(window_packets) {
+    CAIRN_ASSERT(window_packets >= 2 && window_packets <= 1U << 20U);
+}
+
+void Requester::start(const QpAttributes& attributes, Pd pd) noexcept {
+    attributes_ = &attributes;
+    pd_ = pd;
+    unacknowledged_ = attributes.send_psn;
+    sent_ = attributes.send_psn;
+    cursor_ = queue_.head();
+    cursor_packet_ = 0;
+    reads_out_ = 0;
+    read_psns_out_ = 0;
+    since_ack_request_ = 0;
+    retries_left_ = attributes.retry_count;
+    rnr_retries_left_ = attributes.rnr_retry;
+    recovered_ = false;
+    ack_deadline_ = Instant::never();
+    rnr_until_ = Instant::never();
+}
+
+Instant Requester::next_deadline() const noexcept {
+    return std::min(ack_deadline_, rnr_until_);
+}
+
+void Requester::check_invariants() const noexcept {
+    const std::int32_t out = sent_.since(unacknowledged_);
+    CAIRN_ASSERT(out >= 0);
+    CAIRN_ASSERT(cursor_ - queue_.head() <= queue_.tail() - queue_.head());
+    CAIRN_ASSERT(read_psns_out_ <= static_cast<std::uint32_t>(out));
+    CAIRN_ASSERT(static_cast<std::uint32_t>(out) - read_psns_out_ <= window_packets_);
+    CAIRN_ASSERT(reads_out_ <= kMaxRdAtomic);
+    CAIRN_ASSERT(cursor_psn().since(unacknowledged_) >= 0 && cursor_psn().since(sent_) <= 0);
+    // Something is on its way: either side of it is watched.
+    CAIRN_ASSERT(out == 0 || attributes_->ack_timeout == 0 || next_deadline() != Instant::never());
+    CAIRN_ASSERT(out != 0 || ack_deadline_ == Instant::never());
+}
+
+}  // namespace cairn::roce::rc

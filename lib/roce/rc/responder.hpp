@@ -1,0 +1,121 @@
+// Responder: takes the peer's requests, acts on memory, and answers (IBTA vol. 1, 9.7.4, 9.7.5).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "lib/roce/rc/attributes.hpp"
+#include "lib/roce/rc/completion_queue.hpp"
+#include "lib/roce/rc/counters.hpp"
+#include "lib/roce/rc/judge_request.hpp"
+#include "lib/roce/rc/out_packet.hpp"
+#include "lib/roce/rc/receive_queue.hpp"
+
+namespace cairn::roce::rc {
+
+// A READ or atomic that was executed: kept until `max_dest_rd_atomic` newer ones came, so that the peer can ask again
+// (9.7.4.1.2, 9.7.5.1.3). A READ reads memory again, an atomic keeps what it found.
+struct SavedAnswer {
+    wire::Operation operation{};
+    bool queued = false;  // packets `next` ... `until` are still to be sent
+    Psn first{};          // of the original request
+    Psn last{};
+    Psn from{};  // READ: the PSN asked for last, whose response is a First or Only
+    Psn next{};
+    Psn until{};
+    Msn msn{};
+    Rkey rkey{};
+    std::uint64_t address = 0;   // READ: of `first`
+    std::uint32_t bytes = 0;     // READ: of the whole
+    std::uint64_t original = 0;  // atomic: what stood in memory
+};
+
+// What the queue pair must do about a packet.
+enum class ResponderResult : std::uint8_t {
+    Ok,
+    RequestError,  // stop: the peer asked what it may not (its NAK is still to be polled)
+    AccessError,   // stop: likewise, for memory
+    LocalError,    // stop: our own receive request was wrong
+    CqOverrun,     // stop: a completion was lost
+};
+
+// One queue pair's. No I/O, no clock, no allocation. Answers go out in the order of PSNs: saved answers first, then
+// one acknowledgement for all up to the last good packet, or a NAK.
+class Responder {
+public:
+    Responder(Qpn qpn, MemoryTable& memory, ReceiveQueue& receives, CompletionQueue& completions,
+              RcCounters& counters) noexcept;
+
+    // From RTR on: forgets all earlier and expects attributes.receive_psn. `attributes` outlive the responder.
+    void start(const QpAttributes& attributes, Pd pd) noexcept;
+
+    // A request packet that is for this queue pair. Changes all outputs.
+    [[nodiscard]] ResponderResult on_request(const wire::Packet& packet) noexcept;
+
+    // The next answer packet; false: none. Changes by on_request() alone. A READ whose region is gone ends in a NAK
+    // and sets failed().
+    [[nodiscard]] bool poll_response(OutPacket& out) noexcept;
+    [[nodiscard]] bool has_response() const noexcept { return queued_answers_ != 0 || reply_ != Reply::None; }
+    [[nodiscard]] bool failed() const noexcept { return failed_; }
+
+    // The receive request of a SEND that did not end, flushed by whoever stops the queue pair.
+    [[nodiscard]] bool take_unfinished(ReceiveWqe& out) noexcept;
+
+    [[nodiscard]] Psn expected_psn() const noexcept { return expected_; }
+    [[nodiscard]] Msn msn() const noexcept { return msn_; }
+    void check_invariants() const noexcept;
+
+private:
+    enum class Reply : std::uint8_t { None, Ack, Nak };
+
+    [[nodiscard]] RequestVerdict judge(const wire::Packet& packet) const noexcept;
+    [[nodiscard]] RequestVerdict judge_receive(const wire::Packet& packet) const noexcept;
+    [[nodiscard]] RequestVerdict judge_depth(const wire::Packet& packet) const noexcept;
+
+    [[nodiscard]] ResponderResult act(const wire::Packet& packet) noexcept;
+    [[nodiscard]] ResponderResult refuse(RequestVerdict verdict) noexcept;
+    void on_gap() noexcept;
+    void on_duplicate(const wire::Packet& packet) noexcept;
+    void ask_again(SavedAnswer& saved, Psn from, Psn until) noexcept;
+
+    [[nodiscard]] bool place_payload(const wire::Packet& packet) noexcept;
+    [[nodiscard]] bool execute_send(const wire::Packet& packet) noexcept;
+    void execute_write(const wire::Packet& packet) noexcept;
+    void execute_read(const wire::Packet& packet) noexcept;
+    void execute_atomic(const wire::Packet& packet) noexcept;
+    [[nodiscard]] bool complete_message(const wire::Packet& packet) noexcept;
+    [[nodiscard]] SavedAnswer& save(const wire::Packet& packet, std::uint32_t responses) noexcept;
+    [[nodiscard]] SavedAnswer& saved_at(std::uint32_t number) noexcept { return saved_[number % kMaxRdAtomic]; }
+    [[nodiscard]] SavedAnswer* find_saved(Psn psn) noexcept;
+    [[nodiscard]] std::uint32_t oldest_saved() const noexcept;
+
+    void emit_answer(OutPacket& out, SavedAnswer& saved) noexcept;
+    [[nodiscard]] bool emit_read(OutPacket& out, SavedAnswer& saved) noexcept;
+    void emit_reply(OutPacket& out, Psn psn, const wire::Aeth::Syndrome& syndrome) noexcept;
+    [[nodiscard]] wire::Bth bth(Psn psn) const noexcept;
+    void owe_ack() noexcept;
+    void owe_nak(const wire::Aeth::Syndrome& syndrome) noexcept;
+
+    const Qpn qpn_;
+    MemoryTable& memory_;
+    ReceiveQueue& receives_;
+    CompletionQueue& completions_;
+    RcCounters& counters_;
+    const QpAttributes* attributes_ = nullptr;
+    Pd pd_{};
+
+    Psn expected_{};
+    Msn msn_{};  // messages completed
+    InboundMessage message_{};
+    ReceiveWqe receive_{};              // of message_, when it is a SEND
+    Reply reply_ = Reply::None;         // goes out behind the saved answers
+    wire::Aeth::Syndrome nak_{};        // when reply_ is Nak
+    bool awaits_resend_ = false;        // a NAK asked for expected_: others are dropped in silence (9.7.5.2.8)
+    bool failed_ = false;               // nothing is executed any more
+    std::uint32_t unacknowledged_ = 0;  // messages ended since the last answer
+    std::uint32_t saved_count_ = 0;     // answers ever saved; the newest is at saved_count_ - 1
+    std::uint32_t queued_answers_ = 0;
+    std::array<SavedAnswer, kMaxRdAtomic> saved_{};
+};
+
+}  // namespace cairn::roce::rc

@@ -1,0 +1,114 @@
+// Composition of answers: READ responses, atomic and plain acknowledgements, NAKs.
+#include <algorithm>
+
+#include "lib/roce/rc/responder.hpp"
+
+namespace cairn::roce::rc {
+
+namespace {
+
+using wire::Operation;
+
+constexpr wire::AckCredits kNoFlowControl{31};
+
+Operation response_operation(bool first, bool last) noexcept {
+    if (first) {
+        return last ? Operation::ReadResponseOnly : Operation::ReadResponseFirst;
+    }
+    return last ? Operation::ReadResponseLast : Operation::ReadResponseMiddle;
+}
+
+}  // namespace
+
+bool Responder::poll_response(OutPacket& out) noexcept {
+    if (queued_answers_ != 0) {
+        std::uint32_t number = saved_count_ - kMaxRdAtomic;  // the oldest; unused slots are not queued
+        while (!saved_at(number).queued) {
+            ++number;
+            CAIRN_ASSERT(number != saved_count_);
+        }
+        emit_answer(out, saved_at(number));
+        return true;
+    }
+    const Reply reply = reply_;
+    reply_ = Reply::None;
+    switch (reply) {
+        case Reply::None:
+            return false;
+        case Reply::Ack:
+            emit_reply(out, expected_.plus(Psn::kMask), kNoFlowControl);  // the one before
+            return true;
+        case Reply::Nak:
+            emit_reply(out, expected_, nak_);
+            return true;
+    }
+    return false;
+}
+
+void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
+    if (saved.operation == Operation::ReadRequest) {
+        if (!emit_read(out, saved)) {
+            counters_.count(RcCounter::NakFatalSent);
+            emit_reply(out, saved.next, wire::NakCode::RemoteAccess);
+            for (SavedAnswer& other : saved_) {
+                other.queued = false;
+            }
+            queued_answers_ = 0;
+            reply_ = Reply::None;
+            failed_ = true;
+            return;
+        }
+    } else {
+        out.payload.count = 0;
+        out.payload_bytes = 0;
+        write_headers(out, bth(saved.next), Operation::AtomicAcknowledge, wire::Aeth{kNoFlowControl, saved.msn},
+                      wire::AtomicAckEth{saved.original});
+    }
+    if (saved.next != saved.until) {
+        saved.next = saved.next.next();
+        return;
+    }
+    saved.queued = false;
+    --queued_answers_;
+    if (saved.last.next() == expected_) {  // acknowledges all there is
+        unacknowledged_ = 0;
+        reply_ = reply_ == Reply::Ack ? Reply::None : reply_;
+    }
+}
+
+// False: the region is not what it was when the READ came.
+bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
+    const std::uint32_t mtu = attributes_->path_mtu_bytes;
+    const std::uint32_t offset = static_cast<std::uint32_t>(saved.next.since(saved.first)) * mtu;
+    const std::uint32_t bytes = std::min(mtu, saved.bytes - offset);
+    out.payload.count = 0;
+    out.payload_bytes = bytes;
+    if (bytes != 0) {
+        const MemoryView view = memory_.find(saved.rkey, pd_, Right::RemoteRead, saved.address + offset, bytes);
+        if (view.verdict != MemoryVerdict::Ok) {
+            return false;
+        }
+        out.payload.at[out.payload.count++] = {view.data, bytes};
+    }
+    const Operation operation = response_operation(saved.next == saved.from, saved.next == saved.until);
+    write_headers(out, bth(saved.next), operation, wire::Aeth{kNoFlowControl, saved.msn});
+    return true;
+}
+
+void Responder::emit_reply(OutPacket& out, Psn psn, const wire::Aeth::Syndrome& syndrome) noexcept {
+    unacknowledged_ = 0;
+    out.payload.count = 0;
+    out.payload_bytes = 0;
+    write_headers(out, bth(psn), Operation::Acknowledge, wire::Aeth{syndrome, msn_});
+}
+
+wire::Bth Responder::bth(Psn psn) const noexcept {
+    wire::Bth bth;
+    bth.migration = attributes_->migrated;
+    bth.pkey = attributes_->pkey;
+    bth.dest_qpn = attributes_->dest_qpn;
+    bth.psn = psn;
+    return bth;
+}
+
+}  // namespace cairn::roce::rc

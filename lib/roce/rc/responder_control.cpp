@@ -1,0 +1,49 @@
+#include "lib/roce/rc/responder.hpp"
+
+namespace cairn::roce::rc {
+
+Responder::Responder(Qpn qpn, MemoryTable& memory, ReceiveQueue& receives, CompletionQueue& completions,
+                     RcCounters& counters) noexcept
+    : qpn_(qpn), memory_(memory), receives_(receives), completions_(completions), counters_(counters) {}
+
+void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
+    attributes_ = &attributes;
+    pd_ = pd;
+    expected_ = attributes.receive_psn;
+    msn_ = Msn{};
+    message_ = {};
+    reply_ = Reply::None;
+    awaits_resend_ = false;
+    failed_ = false;
+    unacknowledged_ = 0;
+    saved_count_ = 0;
+    queued_answers_ = 0;
+    saved_ = {};
+}
+
+bool Responder::take_unfinished(ReceiveWqe& out) noexcept {
+    if (message_.kind != MessageKind::Send) {
+        return false;
+    }
+    out = receive_;
+    message_ = {};
+    return true;
+}
+
+void Responder::check_invariants() const noexcept {
+    std::uint32_t queued = 0;
+    for (const SavedAnswer& saved : saved_) {
+        if (!saved.queued) {
+            continue;
+        }
+        ++queued;
+        CAIRN_ASSERT(saved.from.since(saved.first) >= 0 && saved.next.since(saved.from) >= 0);
+        CAIRN_ASSERT(saved.until.since(saved.next) >= 0 && saved.last.since(saved.until) >= 0);
+        CAIRN_ASSERT(saved.last.since(expected_) < 0);
+    }
+    CAIRN_ASSERT(queued == queued_answers_);
+    CAIRN_ASSERT(message_.kind == MessageKind::None || message_.done_bytes <= message_.total_bytes);
+    CAIRN_ASSERT(unacknowledged_ <= kAckEveryMessages);
+}
+
+}  // namespace cairn::roce::rc

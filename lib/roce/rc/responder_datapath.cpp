@@ -1,0 +1,187 @@
+#include "lib/roce/rc/responder.hpp"
+
+namespace cairn::roce::rc {
+
+using wire::Operation;
+
+ResponderResult Responder::on_request(const wire::Packet& packet) noexcept {
+    if (failed_) {
+        counters_.count(RcCounter::WrongState);
+        return ResponderResult::Ok;
+    }
+    switch (judge_psn(packet.bth().psn, expected_)) {
+        case PsnVerdict::Gap:
+            on_gap();
+            return ResponderResult::Ok;
+        case PsnVerdict::Duplicate:
+            on_duplicate(packet);
+            return ResponderResult::Ok;
+        case PsnVerdict::Expected:
+            break;
+    }
+    const RequestVerdict verdict = judge(packet);
+    return verdict == RequestVerdict::Execute ? act(packet) : refuse(verdict);
+}
+
+RequestVerdict Responder::judge(const wire::Packet& packet) const noexcept {
+    const wire::OpcodeTraits& opcode = packet.traits();
+    RequestVerdict verdict = judge_sequence(opcode, message_.kind);
+    const auto ask = [&verdict](auto&& judge_next) noexcept {
+        if (verdict == RequestVerdict::Execute) {
+            verdict = judge_next();
+        }
+    };
+    ask([&]() noexcept { return judge_rights(opcode.operation, attributes_->access); });
+    ask([&]() noexcept { return judge_depth(packet); });
+    ask([&]() noexcept { return judge_length(packet, message_, attributes_->path_mtu_bytes); });
+    ask([&]() noexcept { return judge_receive(packet); });
+    ask([&]() noexcept { return judge_memory(packet, message_, memory_, pd_); });
+    return verdict;
+}
+
+RequestVerdict Responder::judge_receive(const wire::Packet& packet) const noexcept {
+    const RequestTraits& traits = request_traits(packet.traits().operation);
+    if (traits.takes_receive && receives_.empty()) {
+        return RequestVerdict::NotReady;
+    }
+    if (traits.kind != MessageKind::Send) {
+        return RequestVerdict::Execute;
+    }
+    return judge_room(packet, message_, traits.takes_receive ? receives_.front().bytes : message_.total_bytes);
+}
+
+// The answer that would be forgotten for this one has been sent, or the peer has more outstanding than it may.
+RequestVerdict Responder::judge_depth(const wire::Packet& packet) const noexcept {
+    if (request_traits(packet.traits().operation).kind != MessageKind::None) {
+        return RequestVerdict::Execute;
+    }
+    const std::uint32_t depth = attributes_->max_dest_rd_atomic;
+    const bool full = depth == 0 || saved_[(saved_count_ - depth) % kMaxRdAtomic].queued;
+    return full ? RequestVerdict::InvalidRequest : RequestVerdict::Execute;
+}
+
+ResponderResult Responder::act(const wire::Packet& packet) noexcept {
+    const wire::OpcodeTraits& opcode = packet.traits();
+    const MessageKind kind = request_traits(opcode.operation).kind;
+    awaits_resend_ = false;
+    if (reply_ == Reply::Nak) {
+        reply_ = Reply::None;  // what it asked for is here
+    }
+    if (kind == MessageKind::None) {
+        opcode.operation == Operation::ReadRequest ? execute_read(packet) : execute_atomic(packet);
+        return ResponderResult::Ok;
+    }
+    if (kind == MessageKind::Write) {
+        execute_write(packet);
+    } else if (!execute_send(packet)) {
+        return refuse(RequestVerdict::RemoteOperational);
+    }
+    expected_ = expected_.next();
+    if (packet.bth().ack_request) {
+        owe_ack();
+    }
+    if (!opcode.ends_message()) {
+        return ResponderResult::Ok;
+    }
+    return complete_message(packet) ? ResponderResult::Ok : ResponderResult::CqOverrun;
+}
+
+ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
+    if (verdict == RequestVerdict::NotReady) {
+        counters_.count(RcCounter::RnrNakSent);
+        awaits_resend_ = true;
+        owe_nak(attributes_->min_rnr_timer);
+        return ResponderResult::Ok;
+    }
+    counters_.count(RcCounter::NakFatalSent);
+    failed_ = true;
+    const bool local = verdict == RequestVerdict::RemoteOperational;
+    if (local || verdict == RequestVerdict::TooLong) {
+        const ReceiveWqe failed = message_.kind == MessageKind::Send ? receive_ : receives_.take();
+        message_ = {};
+        const auto status = local ? CompletionStatus::LocalProtection : CompletionStatus::LocalLength;
+        Completion completion{failed.wr_id, status, CompletionOpcode::Receive};
+        completion.qpn = qpn_;
+        (void)completions_.push(completion);  // lost to an overrun: the queue pair stops as it is
+    }
+    const bool access = verdict == RequestVerdict::RemoteAccess;
+    owe_nak(access  ? wire::NakCode::RemoteAccess
+            : local ? wire::NakCode::RemoteOperational
+                    : wire::NakCode::InvalidRequest);
+    return access ? ResponderResult::AccessError : local ? ResponderResult::LocalError : ResponderResult::RequestError;
+}
+
+void Responder::on_gap() noexcept {
+    counters_.count(RcCounter::OutOfSequence);
+    if (awaits_resend_) {
+        return;
+    }
+    counters_.count(RcCounter::NakSequenceSent);
+    awaits_resend_ = true;
+    owe_nak(wire::NakCode::PsnSequence);
+}
+
+// Never executed: acknowledged up to what was, or answered from what was saved (9.7.5.1.2, C9-105).
+void Responder::on_duplicate(const wire::Packet& packet) noexcept {
+    counters_.count(RcCounter::DuplicateRequest);
+    const Operation operation = packet.traits().operation;
+    if (packet.traits().role == wire::Role::Request && request_traits(operation).kind != MessageKind::None) {
+        owe_ack();
+        return;
+    }
+    const Psn psn = packet.bth().psn;
+    SavedAnswer* const saved = find_saved(psn);
+    bool fits = saved != nullptr && saved->operation == operation;
+    if (fits && operation == Operation::ReadRequest) {
+        const auto& reth = packet.get<wire::Reth>();
+        const std::uint64_t offset = static_cast<std::uint64_t>(psn.since(saved->first)) * attributes_->path_mtu_bytes;
+        fits = reth.rkey == saved->rkey && reth.address == saved->address + offset &&
+               reth.dma_bytes == saved->bytes - offset;
+    } else if (fits) {
+        const auto& atomic = packet.get<wire::AtomicEth>();
+        fits = atomic.rkey == saved->rkey && atomic.address == saved->address;
+    }
+    if (!fits) {
+        counters_.count(RcCounter::DuplicateUnknown);
+        return;
+    }
+    ask_again(*saved, psn, saved->last);
+}
+
+// The peer goes back to `from`: answers behind it that are under way start again too, in their order.
+void Responder::ask_again(SavedAnswer& saved, Psn from, Psn until) noexcept {
+    queued_answers_ += saved.queued ? 0 : 1;
+    saved.queued = true;
+    saved.from = from;
+    saved.next = from;
+    saved.until = until;
+    for (SavedAnswer& later : saved_) {
+        if (later.queued && later.first.since(saved.last) > 0) {
+            later.next = later.from;
+        }
+    }
+}
+
+SavedAnswer* Responder::find_saved(Psn psn) noexcept {
+    for (std::uint32_t back = 1; back <= attributes_->max_dest_rd_atomic; ++back) {
+        SavedAnswer& saved = saved_at(saved_count_ - back);
+        const bool used = saved.operation != Operation{};  // no READ or atomic has this code
+        if (used && psn.since(saved.first) >= 0 && saved.last.since(psn) >= 0) {
+            return &saved;
+        }
+    }
+    return nullptr;
+}
+
+void Responder::owe_ack() noexcept {
+    if (reply_ == Reply::None) {
+        reply_ = Reply::Ack;  // a NAK that is owed says the same and more
+    }
+}
+
+void Responder::owe_nak(const wire::Aeth::Syndrome& syndrome) noexcept {
+    reply_ = Reply::Nak;
+    nak_ = syndrome;
+}
+
+}  // namespace cairn::roce::rc

@@ -1,0 +1,128 @@
+// Execution of requests that were judged good.
+#include <algorithm>
+#include <atomic>
+
+#include "lib/roce/rc/responder.hpp"
+
+namespace cairn::roce::rc {
+
+using wire::Operation;
+
+namespace {
+
+// Whole even when threads of this process work on the word at the same time.
+std::uint64_t apply(std::uint8_t* data, const wire::AtomicEth& atomic, Operation operation) noexcept {
+    const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(data));
+    if (operation == Operation::FetchAdd) {
+        return word.fetch_add(atomic.swap_or_add);
+    }
+    std::uint64_t original = atomic.compare;
+    (void)word.compare_exchange_strong(original, atomic.swap_or_add);
+    return original;
+}
+
+}  // namespace
+
+bool Responder::place_payload(const wire::Packet& packet) noexcept {
+    Pieces pieces;
+    const std::span<const std::uint8_t> payload = packet.payload();
+    if (!find_pieces(memory_, pd_, Right::LocalWrite, receive_.pieces(), message_.done_bytes, payload.size(), pieces)) {
+        return false;
+    }
+    place(pieces, payload);
+    return true;
+}
+
+bool Responder::execute_send(const wire::Packet& packet) noexcept {
+    if (packet.traits().starts_message()) {
+        receive_ = receives_.take();
+        message_ = {MessageKind::Send, 0, receive_.bytes, 0, Rkey{}};
+    }
+    if (!place_payload(packet)) {
+        return false;
+    }
+    message_.done_bytes += packet.payload().size();
+    return true;
+}
+
+void Responder::execute_write(const wire::Packet& packet) noexcept {
+    if (packet.traits().starts_message()) {
+        const auto& reth = packet.get<wire::Reth>();
+        message_ = {MessageKind::Write, 0, reth.dma_bytes, reth.address, reth.rkey};
+    }
+    const std::span<const std::uint8_t> payload = packet.payload();
+    if (!payload.empty()) {
+        const MemoryView view = memory_.find(message_.rkey, pd_, Right::RemoteWrite,
+                                             message_.address + message_.done_bytes, payload.size());
+        CAIRN_ASSERT(view.verdict == MemoryVerdict::Ok);  // judged
+        place(view.data, payload);
+    }
+    message_.done_bytes += payload.size();
+}
+
+bool Responder::complete_message(const wire::Packet& packet) noexcept {
+    const wire::OpcodeTraits& opcode = packet.traits();
+    const bool is_send = message_.kind == MessageKind::Send;
+    const bool has_immediate = opcode.headers.has<wire::ImmDt>();
+    const std::uint64_t bytes = message_.done_bytes;
+    message_ = {};
+    msn_ = Msn{msn_.value + 1};
+    if (++unacknowledged_ >= kAckEveryMessages) {
+        unacknowledged_ = kAckEveryMessages;
+        owe_ack();
+    }
+    if (!is_send && !has_immediate) {
+        return true;
+    }
+    Completion completion;
+    completion.wr_id = is_send ? receive_.wr_id : receives_.take().wr_id;
+    completion.opcode = is_send ? CompletionOpcode::Receive : CompletionOpcode::ReceiveRdmaWithImmediate;
+    completion.solicited = packet.bth().solicited;
+    completion.qpn = qpn_;
+    completion.bytes = static_cast<std::uint32_t>(bytes);
+    if (has_immediate) {
+        completion.has_immediate = true;
+        completion.immediate = packet.get<wire::ImmDt>().data;
+    }
+    if (opcode.headers.has<wire::Ieth>()) {
+        completion.has_invalidate = true;
+        completion.invalidated = packet.get<wire::Ieth>().rkey;
+        memory_.invalidate(completion.invalidated);
+    }
+    return completions_.push(completion);
+}
+
+SavedAnswer& Responder::save(const wire::Packet& packet, std::uint32_t responses) noexcept {
+    msn_ = Msn{msn_.value + 1};
+    SavedAnswer& saved = saved_at(saved_count_++);
+    saved = {};
+    saved.operation = packet.traits().operation;
+    saved.first = saved.from = saved.next = expected_;
+    saved.last = saved.until = expected_.plus(responses - 1);
+    saved.msn = msn_;
+    saved.queued = true;
+    ++queued_answers_;
+    expected_ = expected_.plus(responses);
+    return saved;
+}
+
+void Responder::execute_read(const wire::Packet& packet) noexcept {
+    const auto& reth = packet.get<wire::Reth>();
+    const std::uint32_t mtu = attributes_->path_mtu_bytes;
+    SavedAnswer& saved = save(packet, std::max(1U, (reth.dma_bytes + mtu - 1) / mtu));
+    saved.rkey = reth.rkey;
+    saved.address = reth.address;
+    saved.bytes = reth.dma_bytes;
+}
+
+void Responder::execute_atomic(const wire::Packet& packet) noexcept {
+    const auto& atomic = packet.get<wire::AtomicEth>();
+    const MemoryView view = memory_.find(atomic.rkey, pd_, Right::RemoteAtomic, atomic.address, kAtomicBytes);
+    CAIRN_ASSERT(view.verdict == MemoryVerdict::Ok);  // judged
+    SavedAnswer& saved = save(packet, 1);
+    saved.rkey = atomic.rkey;
+    saved.address = atomic.address;
+    saved.original = apply(view.data, atomic, saved.operation);
+}
+
+}  // namespace cairn::roce::rc

@@ -1,0 +1,72 @@
+#include "lib/roce/rc/send_queue.hpp"
+
+#include <algorithm>
+
+#include "lib/base/copy.hpp"
+
+namespace cairn::roce::rc {
+
+namespace {
+
+std::uint64_t bytes_of(std::span<const Sge> sges) noexcept {
+    std::uint64_t bytes = 0;
+    for (const Sge& sge : sges) {
+        bytes += sge.bytes;
+    }
+    return bytes;
+}
+
+}  // namespace
+
+PostVerdict SendQueue::judge(const SendRequest& request) const noexcept {
+    if (request.opcode >= WorkOpcode::Count) {
+        return PostVerdict::BadOpcode;
+    }
+    if (request.is_inline && (is_read_or_atomic(request.opcode) || request.inline_bytes.size() > inline_bytes_)) {
+        return PostVerdict::BadInline;
+    }
+    if (request.sges.size() > max_sges_) {
+        return PostVerdict::TooManySges;
+    }
+    if (bytes_of(request.sges) > kMaxMessageBytes) {
+        return PostVerdict::TooLong;
+    }
+    if (is_atomic(request.opcode) && (request.sges.size() != 1 || request.sges[0].bytes != kAtomicBytes)) {
+        return PostVerdict::BadAtomic;
+    }
+    return tail_ - head_ == slots_ ? PostVerdict::QueueFull : PostVerdict::Posted;
+}
+
+PostVerdict SendQueue::post(const SendRequest& request) noexcept {
+    const PostVerdict verdict = judge(request);
+    if (verdict != PostVerdict::Posted) {
+        return verdict;
+    }
+    SendWqe& wqe = at(tail_);
+    wqe.wr_id = request.wr_id;
+    wqe.remote_address = request.remote_address;
+    wqe.compare = request.compare;
+    wqe.swap_or_add = request.swap_or_add;
+    wqe.immediate = request.immediate;
+    wqe.rkey = request.rkey;
+    wqe.invalidate = request.invalidate;
+    wqe.opcode = request.opcode;
+    wqe.signalled = request.signalled;
+    wqe.solicited = request.solicited;
+    wqe.fence = request.fence;
+    wqe.is_inline = request.is_inline;
+    wqe.started = false;
+    if (request.is_inline) {
+        wqe.sge_count = 0;
+        wqe.bytes = static_cast<std::uint32_t>(request.inline_bytes.size());
+        copy_bytes(inline_at(tail_).data(), request.inline_bytes.data(), request.inline_bytes.size());
+    } else {
+        wqe.sge_count = static_cast<std::uint32_t>(request.sges.size());
+        wqe.bytes = static_cast<std::uint32_t>(bytes_of(request.sges));
+        std::copy(request.sges.begin(), request.sges.end(), wqe.sges.begin());
+    }
+    ++tail_;
+    return PostVerdict::Posted;
+}
+
+}  // namespace cairn::roce::rc

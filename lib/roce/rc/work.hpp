@@ -1,0 +1,113 @@
+// Work requests and completions as users of verbs know them (IBTA vol. 1, 10.7, 11.4).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "lib/base/types.hpp"
+#include "lib/roce/rc/limits.hpp"
+
+namespace cairn::roce::rc {
+
+// A piece of registered memory: [address, address + bytes) of the region that has the key.
+struct Sge {
+    std::uint64_t address = 0;
+    std::uint32_t bytes = 0;
+    Lkey lkey{};
+};
+
+enum class WorkOpcode : std::uint8_t {
+    Send,
+    SendWithImmediate,
+    SendWithInvalidate,
+    RdmaWrite,
+    RdmaWriteWithImmediate,
+    RdmaRead,
+    CompareSwap,
+    FetchAdd,
+    Count,
+};
+
+// READs and atomics are answered with data; all else with an acknowledgement.
+[[nodiscard]] constexpr bool is_read_or_atomic(WorkOpcode opcode) noexcept {
+    return opcode == WorkOpcode::RdmaRead || opcode == WorkOpcode::CompareSwap || opcode == WorkOpcode::FetchAdd;
+}
+[[nodiscard]] constexpr bool is_atomic(WorkOpcode opcode) noexcept {
+    return opcode == WorkOpcode::CompareSwap || opcode == WorkOpcode::FetchAdd;
+}
+
+// One request to the send queue. What the SGEs name stays in place and unchanged (READ, atomics: unread) until its
+// completion, or that of a later signalled request; inline bytes are taken at once.
+struct SendRequest {
+    std::uint64_t wr_id = 0;
+    WorkOpcode opcode = WorkOpcode::Send;
+    bool signalled = true;   // a successful one makes a completion; failures always do
+    bool solicited = false;  // the receiver's completion wakes even who waits for solicited ones only
+    bool fence = false;      // starts when all READs and atomics before it are complete (10.8.3.3)
+    bool is_inline = false;  // the payload is `inline_bytes`, not the SGEs'
+    std::span<const Sge> sges{};
+    std::span<const std::uint8_t> inline_bytes{};
+    std::uint32_t immediate = 0;  // host order
+    Rkey invalidate{};            // SendWithInvalidate: the peer's key to end
+    std::uint64_t remote_address = 0;
+    Rkey rkey{};
+    std::uint64_t compare = 0;  // CompareSwap
+    std::uint64_t swap_or_add = 0;
+};
+
+struct ReceiveRequest {
+    std::uint64_t wr_id = 0;
+    std::span<const Sge> sges{};
+};
+
+// What posting says; anything but Posted left no trace.
+enum class PostVerdict : std::uint8_t {
+    Posted,
+    QueueFull,
+    WrongState,  // RESET; a send request also INIT and RTR
+    TooManySges,
+    TooLong,    // message above kMaxMessageBytes
+    BadInline,  // longer than the queue's slots, or with an operation that brings data
+    BadOpcode,
+    BadAtomic,  // one SGE of 8 bytes exactly
+};
+
+enum class CompletionStatus : std::uint8_t {
+    Success,
+    LocalLength,           // a message longer than the receive request
+    LocalProtection,       // an SGE that its region does not allow
+    Flushed,               // never executed, or not known to be: the queue pair is in the error state
+    BadResponse,           // the peer answered what was not asked
+    RemoteInvalidRequest,  // NAK codes of the peer
+    RemoteAccess,
+    RemoteOperation,
+    RetryExceeded,     // the peer is silent
+    RnrRetryExceeded,  // the peer posts no receive requests
+    LocalQpOperation,
+};
+
+enum class CompletionOpcode : std::uint8_t {
+    Send,
+    RdmaWrite,
+    RdmaRead,
+    CompareSwap,
+    FetchAdd,
+    Receive,
+    ReceiveRdmaWithImmediate,
+};
+
+// Unless `status` is Success, only wr_id, status and qpn mean anything (11.4.2.1).
+struct Completion {
+    std::uint64_t wr_id = 0;
+    CompletionStatus status = CompletionStatus::Success;
+    CompletionOpcode opcode = CompletionOpcode::Send;
+    bool solicited = false;
+    bool has_immediate = false;
+    bool has_invalidate = false;
+    Qpn qpn{};
+    std::uint32_t bytes = 0;  // of the message; 0 for a send request's that brought none
+    std::uint32_t immediate = 0;
+    Rkey invalidated{};
+};
+
+}  // namespace cairn::roce::rc

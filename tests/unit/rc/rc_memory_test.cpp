@@ -1,0 +1,187 @@
+// Regions, domains and keys; pieces of scatter lists; memory is never touched outside a region.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "lib/roce/rc/memory.hpp"
+#include "lib/roce/rc/scatter.hpp"
+
+namespace cairn::roce::rc {
+namespace {
+
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+constexpr MemoryTable::Seed kSeed{1, 2};
+
+struct Fixture : testing::Test {
+    MemoryTable table{8, kSeed};
+    Pd pd = table.create_pd();
+    std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(100);
+
+    Rkey add(std::uint64_t base, Rights rights = Right::LocalWrite) {
+        return table.register_region({pd, bytes, base, rights}).value();
+    }
+};
+using RcMemory = Fixture;
+
+TEST_F(RcMemory, RangesAreJudgedWithoutOverflow) {
+    struct Case {
+        std::uint64_t base, address, bytes;
+        MemoryVerdict verdict;
+    };
+    const std::vector<Case> cases{
+        {1000, 1000, 100, MemoryVerdict::Ok},
+        {1000, 1099, 1, MemoryVerdict::Ok},
+        {1000, 1100, 0, MemoryVerdict::Ok},
+        {1000, 1101, 0, MemoryVerdict::OutOfRange},
+        {1000, 999, 1, MemoryVerdict::OutOfRange},
+        {1000, 1099, 2, MemoryVerdict::OutOfRange},
+        {1000, 1000, 101, MemoryVerdict::OutOfRange},
+        {1000, 1001, kMost, MemoryVerdict::OutOfRange},
+        {1000, kMost, 2, MemoryVerdict::OutOfRange},
+        {1000, kMost, kMost, MemoryVerdict::OutOfRange},
+        {0, 0, 100, MemoryVerdict::Ok},
+        {0, kMost, 1, MemoryVerdict::OutOfRange},
+        {kMost - 100, kMost - 1, 1, MemoryVerdict::Ok},
+        {kMost - 100, kMost - 1, 2, MemoryVerdict::OutOfRange},
+        {kMost - 100, 5, 1, MemoryVerdict::OutOfRange},
+    };
+    for (const Case& one : cases) {
+        const Rkey key = add(one.base);
+        const MemoryView view = table.find(key, pd, {}, one.address, one.bytes);
+        EXPECT_EQ(view.verdict, one.verdict) << one.base << ' ' << one.address << ' ' << one.bytes;
+        EXPECT_EQ(view.data, one.verdict == MemoryVerdict::Ok ? bytes.data() + (one.address - one.base) : nullptr);
+        EXPECT_TRUE(table.destroy_region(key));
+    }
+    EXPECT_FALSE(table.register_region({pd, bytes, kMost - 99, {}}).ok());
+}
+
+TEST_F(RcMemory, EveryRightIsAskedForAlone) {
+    const std::vector<Right> all{Right::LocalWrite, Right::RemoteWrite, Right::RemoteRead, Right::RemoteAtomic};
+    for (const Right granted : all) {
+        const Rkey key = add(0, Rights{granted} | Right::LocalWrite);
+        for (const Right wanted : all) {
+            const bool fits = wanted == granted || wanted == Right::LocalWrite;
+            EXPECT_EQ(table.find(key, pd, wanted, 0, 1).verdict, fits ? MemoryVerdict::Ok : MemoryVerdict::NoRight);
+        }
+        EXPECT_TRUE(table.destroy_region(key));
+    }
+    EXPECT_FALSE(table.register_region({pd, bytes, 0, Right::RemoteWrite}).ok());
+    EXPECT_FALSE(table.register_region({pd, bytes, 0, Right::RemoteAtomic}).ok());
+    EXPECT_TRUE(table.register_region({pd, bytes, 0, Right::RemoteRead}).ok());
+}
+
+TEST_F(RcMemory, AKeyDiesWithItsRegionAndIsNotSoonUsedAgain) {
+    std::set<std::uint32_t> seen;
+    for (int i = 0; i < 8 * 256; ++i) {
+        const Rkey key = add(0);
+        EXPECT_TRUE(seen.insert(key.value).second) << i;
+        EXPECT_EQ(table.find(key, pd, {}, 0, 1).verdict, MemoryVerdict::Ok);
+        EXPECT_TRUE(table.destroy_region(key));
+        EXPECT_EQ(table.find(key, pd, {}, 0, 1).verdict, MemoryVerdict::UnknownKey);
+        EXPECT_FALSE(table.destroy_region(key));
+    }
+    EXPECT_EQ(table.regions_in_use(), 0U);
+}
+
+TEST_F(RcMemory, KeysFollowFromTheSeedAndTellNothingWithoutIt) {
+    MemoryTable same{8, kSeed};
+    MemoryTable other{8, {1, 3}};
+    const Pd same_pd = same.create_pd();
+    const Pd other_pd = other.create_pd();
+    std::set<std::uint32_t> differences;
+    Rkey before{};
+    for (int i = 0; i < 8; ++i) {
+        const Rkey key = add(0);
+        EXPECT_EQ(same.register_region({same_pd, bytes, 0, {}}).value(), key);
+        EXPECT_NE(other.register_region({other_pd, bytes, 0, {}}).value(), key);
+        differences.insert(key.value - before.value);
+        before = key;
+    }
+    EXPECT_EQ(differences.size(), 8U);
+    EXPECT_FALSE(table.register_region({pd, bytes, 0, {}}).ok());  // full
+}
+
+TEST_F(RcMemory, EveryOtherKeyIsUnknown) {
+    const Rkey key = add(0);
+    for (unsigned bit = 0; bit < 32; ++bit) {
+        EXPECT_EQ(table.find(Rkey{key.value ^ (1U << bit)}, pd, {}, 0, 1).verdict, MemoryVerdict::UnknownKey);
+    }
+    EXPECT_EQ(table.find(key, table.create_pd(), {}, 0, 1).verdict, MemoryVerdict::WrongPd);
+}
+
+TEST_F(RcMemory, ADomainLivesAsLongAsItIsUsed) {
+    const Rkey key = add(0);
+    EXPECT_FALSE(table.destroy_pd(pd));
+    EXPECT_TRUE(table.hold_pd(pd));
+    EXPECT_TRUE(table.destroy_region(key));
+    EXPECT_FALSE(table.destroy_pd(pd));
+    table.release_pd(pd);
+    EXPECT_TRUE(table.destroy_pd(pd));
+    EXPECT_FALSE(table.destroy_pd(pd));
+    EXPECT_FALSE(table.hold_pd(pd));
+    EXPECT_FALSE(table.register_region({pd, bytes, 0, {}}).ok());
+}
+
+TEST_F(RcMemory, OnlyWhatAllowsItIsInvalidated) {
+    const Rkey plain = add(0);
+    const Rkey open = add(0, Rights{Right::RemoteInvalidate});
+    EXPECT_EQ(table.judge_invalidate(plain, pd), MemoryVerdict::NoRight);
+    EXPECT_EQ(table.judge_invalidate(open, Pd{9}), MemoryVerdict::WrongPd);
+    EXPECT_EQ(table.judge_invalidate(open, pd), MemoryVerdict::Ok);
+    table.invalidate(open);
+    EXPECT_EQ(table.judge_invalidate(open, pd), MemoryVerdict::UnknownKey);
+}
+
+TEST_F(RcMemory, PiecesAreThoseOfTheConcatenation) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        bytes[i] = static_cast<std::uint8_t>(i);
+    }
+    const Lkey key{add(0).value};
+    const std::vector<Sge> sges{{10, 5, key}, {40, 0, key}, {50, 7, key}, {20, 3, key}};
+    std::vector<std::uint8_t> whole;
+    for (const Sge& sge : sges) {
+        whole.insert(whole.end(), bytes.data() + sge.address, bytes.data() + sge.address + sge.bytes);
+    }
+    for (std::size_t offset = 0; offset <= whole.size(); ++offset) {
+        for (std::size_t count = 0; offset + count <= whole.size() + 1; ++count) {
+            Pieces pieces;
+            const bool found = find_pieces(table, pd, {}, sges, offset, count, pieces);
+            ASSERT_EQ(found, offset + count <= whole.size() || count == 0);
+            std::vector<std::uint8_t> got;
+            for (const auto piece : pieces.all()) {
+                got.insert(got.end(), piece.begin(), piece.end());
+            }
+            if (found) {
+                const auto from = whole.begin() + static_cast<std::ptrdiff_t>(offset);
+                ASSERT_EQ(got, std::vector<std::uint8_t>(from, from + static_cast<std::ptrdiff_t>(count)));
+            }
+        }
+    }
+}
+
+TEST_F(RcMemory, APieceWhoseAddressWrapsIsRefused) {
+    const Lkey key{add(0).value};
+    Pieces pieces;
+    const std::vector<Sge> sges{{kMost - 1, 8, key}};
+    EXPECT_FALSE(find_pieces(table, pd, {}, sges, 3, 1, pieces));
+    EXPECT_FALSE(find_pieces(table, pd, Right::RemoteRead, std::vector<Sge>{{0, 8, key}}, 0, 1, pieces));
+}
+
+TEST_F(RcMemory, PlacingCopiesEveryLengthExactly) {
+    std::vector<std::uint8_t> from(200);
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        from[i] = static_cast<std::uint8_t>(i + 1);
+    }
+    for (std::size_t count = 0; count < from.size(); ++count) {
+        std::vector<std::uint8_t> to(210, 0xa5);
+        place(to.data() + 5, std::span(from).first(count));
+        std::vector<std::uint8_t> wanted(210, 0xa5);
+        std::copy_n(from.begin(), count, wanted.begin() + 5);
+        ASSERT_EQ(to, wanted) << count;
+    }
+}
+
+}  // namespace
+}  // namespace cairn::roce::rc

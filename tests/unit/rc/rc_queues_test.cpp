@@ -1,0 +1,197 @@
+// Completion, receive and send queues; timers; the table of states and attributes.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/unit/rc/rc_host.hpp"
+
+namespace cairn::roce::rc {
+namespace {
+
+Completion completion(std::uint64_t wr_id, Qpn qpn = Qpn{1}, bool solicited = false) {
+    Completion made;
+    made.wr_id = wr_id;
+    made.qpn = qpn;
+    made.solicited = solicited;
+    return made;
+}
+
+TEST(RcCompletionQueue, KeepsOrderAndIsOverrunForGoodBeyondItsSlots) {
+    CompletionQueue queue(3);
+    for (std::uint64_t round = 0; round < 10; ++round) {
+        EXPECT_TRUE(queue.push(completion(round * 2)));
+        EXPECT_TRUE(queue.push(completion(round * 2 + 1)));
+        const std::vector<Completion> got = RcHost::drain(queue);
+        ASSERT_EQ(got.size(), 2U);
+        EXPECT_EQ(got[0].wr_id, round * 2);
+        EXPECT_EQ(got[1].wr_id, round * 2 + 1);
+    }
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        EXPECT_TRUE(queue.push(completion(i)));
+    }
+    EXPECT_FALSE(queue.overrun());
+    EXPECT_FALSE(queue.push(completion(3)));
+    EXPECT_TRUE(queue.overrun());
+    EXPECT_EQ(RcHost::drain(queue).size(), 3U);
+    EXPECT_FALSE(queue.push(completion(4)));
+}
+
+TEST(RcCompletionQueue, ForgetsOneQueuePairsOnly) {
+    CompletionQueue queue(8);
+    for (std::uint64_t i = 0; i < 6; ++i) {
+        EXPECT_TRUE(queue.push(completion(i, Qpn{static_cast<std::uint32_t>(i % 2)})));
+    }
+    queue.forget(Qpn{1});
+    const std::vector<Completion> left = RcHost::drain(queue);
+    ASSERT_EQ(left.size(), 3U);
+    EXPECT_EQ(left[1].wr_id, 2U);
+    EXPECT_EQ(left[2].wr_id, 4U);
+}
+
+TEST(RcCompletionQueue, AnEventIsMadeOnceAndForWhatWasAsked) {
+    CompletionQueue queue(16);
+    EXPECT_TRUE(queue.push(completion(0)));
+    EXPECT_FALSE(queue.take_event());
+    queue.arm(CompletionQueue::Arm::Solicited);
+    EXPECT_TRUE(queue.push(completion(1)));
+    EXPECT_FALSE(queue.take_event());
+    EXPECT_TRUE(queue.push(completion(2, Qpn{1}, true)));
+    EXPECT_TRUE(queue.take_event());
+    EXPECT_FALSE(queue.take_event());
+    EXPECT_TRUE(queue.push(completion(3, Qpn{1}, true)));
+    EXPECT_FALSE(queue.take_event());  // not armed again
+    queue.arm(CompletionQueue::Arm::Next);
+    queue.arm(CompletionQueue::Arm::Solicited);  // the stronger wish stays
+    EXPECT_TRUE(queue.push(completion(4)));
+    EXPECT_TRUE(queue.take_event());
+    queue.arm(CompletionQueue::Arm::Solicited);
+    Completion failed = completion(5);
+    failed.status = CompletionStatus::Flushed;
+    EXPECT_TRUE(queue.push(failed));
+    EXPECT_TRUE(queue.take_event());
+}
+
+TEST(RcReceiveQueue, RefusesWhatItCannotHoldAndTellsItsLimit) {
+    ReceiveQueue queue(3, 2);
+    const std::vector<Sge> sges{{0, 3, {}}, {0, 4, {}}, {0, 5, {}}};
+    EXPECT_EQ(queue.post({1, sges}), PostVerdict::TooManySges);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(queue.post({i, std::span(sges).first(2)}), PostVerdict::Posted);
+    }
+    EXPECT_EQ(queue.post({9, {}}), PostVerdict::QueueFull);
+    EXPECT_EQ(queue.front().bytes, 7U);
+    queue.set_limit(2);
+    EXPECT_EQ(queue.take().wr_id, 0U);
+    EXPECT_FALSE(queue.take_limit_event());
+    EXPECT_EQ(queue.take().wr_id, 1U);
+    EXPECT_TRUE(queue.take_limit_event());
+    EXPECT_EQ(queue.take().wr_id, 2U);
+    EXPECT_FALSE(queue.take_limit_event());
+    EXPECT_TRUE(queue.empty());
+}
+
+TEST(RcSendQueue, EveryMisuseIsADefinedError) {
+    SendQueue queue(2, 2, 16);
+    const std::vector<Sge> sges{{0, 8, {}}, {0, 8, {}}, {0, 8, {}}};
+    const std::vector<std::uint8_t> bytes(17);
+    const auto post = [&](auto&& change) {
+        SendRequest request;
+        request.sges = std::span(sges).first(1);
+        change(request);
+        return queue.post(request);
+    };
+    EXPECT_EQ(post([&](SendRequest& r) { r.sges = sges; }), PostVerdict::TooManySges);
+    EXPECT_EQ(post([&](SendRequest& r) { r.opcode = WorkOpcode::Count; }), PostVerdict::BadOpcode);
+    EXPECT_EQ(post([&](SendRequest& r) { r.is_inline = true, r.inline_bytes = bytes; }), PostVerdict::BadInline);
+    EXPECT_EQ(post([&](SendRequest& r) { r.is_inline = true, r.opcode = WorkOpcode::RdmaRead; }),
+              PostVerdict::BadInline);
+    EXPECT_EQ(post([&](SendRequest& r) { r.opcode = WorkOpcode::FetchAdd, r.sges = std::span(sges).first(2); }),
+              PostVerdict::BadAtomic);
+    const std::vector<Sge> seven{{0, 7, {}}};
+    EXPECT_EQ(post([&](SendRequest& r) { r.opcode = WorkOpcode::CompareSwap, r.sges = seven; }),
+              PostVerdict::BadAtomic);
+    const std::vector<Sge> huge{{0, kMaxMessageBytes, {}}, {0, 1, {}}};
+    EXPECT_EQ(post([&](SendRequest& r) { r.sges = huge; }), PostVerdict::TooLong);
+    const std::vector<Sge> wraps{{0, 0xffffffffU, {}}, {0, 2, {}}};
+    EXPECT_EQ(post([&](SendRequest& r) { r.sges = wraps; }), PostVerdict::TooLong);
+    EXPECT_TRUE(queue.empty());
+    EXPECT_EQ(post([](SendRequest&) {}), PostVerdict::Posted);
+    EXPECT_EQ(post([&](SendRequest& r) { r.is_inline = true, r.inline_bytes = std::span(bytes).first(16); }),
+              PostVerdict::Posted);
+    EXPECT_EQ(post([](SendRequest&) {}), PostVerdict::QueueFull);
+    EXPECT_EQ(queue.inline_at(queue.head() + 1).size(), 16U);
+}
+
+TEST(RcTimers, AreThoseOfTheSpecification) {
+    EXPECT_EQ(ack_timeout(0).ns, Instant::never().ns);
+    EXPECT_EQ(ack_timeout(1).ns, 8'192);
+    EXPECT_EQ(ack_timeout(31).ns, std::int64_t{4096} << 31U);
+    EXPECT_EQ(rnr_delay(wire::RnrTimer{0}), microseconds(655'360));
+    EXPECT_EQ(rnr_delay(wire::RnrTimer{1}), microseconds(10));
+    EXPECT_EQ(rnr_delay(wire::RnrTimer{31}), microseconds(491'520));
+    for (std::uint8_t code = 2; code < 32; ++code) {
+        EXPECT_LT(rnr_delay(wire::RnrTimer{static_cast<std::uint8_t>(code - 1U)}), rnr_delay(wire::RnrTimer{code}));
+    }
+}
+
+TEST(RcAttributes, OnlyTheTransitionsOfTheSpecificationAreThere) {
+    using enum QpState;
+    const std::vector<std::pair<QpState, QpState>> allowed{{Reset, Init}, {Init, Init}, {Init, Rtr},
+                                                           {Rtr, Rts},    {Rts, Rts},   {Rts, Sqd},
+                                                           {Sqd, Rts},    {Sqd, Sqd},   {Sqe, Rts}};
+    for (const QpState from : {Reset, Init, Rtr, Rts, Sqd, Sqe, Err}) {
+        for (const QpState to : {Reset, Init, Rtr, Rts, Sqd, Sqe, Err}) {
+            const bool listed = std::find(allowed.begin(), allowed.end(), std::pair{from, to}) != allowed.end();
+            EXPECT_EQ(find_transition(from, to) != nullptr, listed || to == Reset || to == Err)
+                << static_cast<int>(from) << ' ' << static_cast<int>(to);
+        }
+    }
+}
+
+TEST(RcAttributes, EachRequiredOneIsMissedEachForeignOneRefused) {
+    using enum QpState;
+    struct Step {
+        QpState from, to;
+        AttributeSet required;
+        AttributeSet allowed;
+    };
+    const QpAttributes values = RcHost::usual_attributes();
+    for (const Step& step : {Step{Reset, Init, kToInit, kToInit}, Step{Init, Rtr, kToRtr, kToRtr.with(kToInit)},
+                             Step{Rts, Sqd, {}, {}}, Step{Rts, Err, {}, {}}}) {
+        EXPECT_EQ(judge_modify(step.from, step.to, step.required, values), ModifyVerdict::Ok);
+        for (unsigned i = 0; i < static_cast<unsigned>(Attribute::Count); ++i) {
+            const AttributeSet one = AttributeSet::of(static_cast<Attribute>(i));
+            AttributeSet others;
+            for (unsigned j = 0; j < static_cast<unsigned>(Attribute::Count); ++j) {
+                const AttributeSet other = AttributeSet::of(static_cast<Attribute>(j));
+                others = j != i && step.required.covers(other) ? others.with(other) : others;
+            }
+            const bool required = step.required.covers(one);
+            EXPECT_EQ(judge_modify(step.from, step.to, others, values),
+                      required ? ModifyVerdict::Missing : ModifyVerdict::Ok);
+            EXPECT_EQ(judge_modify(step.from, step.to, step.required.with(one), values),
+                      step.allowed.covers(one) ? ModifyVerdict::Ok : ModifyVerdict::NotAllowed);
+        }
+    }
+}
+
+TEST(RcAttributes, ValuesOutOfRangeAreRefused) {
+    const auto judge = [](QpState from, QpState to, AttributeSet which, auto&& change) {
+        QpAttributes values = RcHost::usual_attributes();
+        change(values);
+        return judge_modify(from, to, which, values);
+    };
+    using enum QpState;
+    EXPECT_EQ(judge(Init, Rtr, kToRtr, [](QpAttributes& v) { v.path_mtu_bytes = 1500; }), ModifyVerdict::BadValue);
+    EXPECT_EQ(judge(Init, Rtr, kToRtr, [](QpAttributes& v) { v.max_dest_rd_atomic = kMaxRdAtomic + 1; }),
+              ModifyVerdict::BadValue);
+    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes& v) { v.ack_timeout = 32; }), ModifyVerdict::BadValue);
+    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes& v) { v.retry_count = 8; }), ModifyVerdict::BadValue);
+    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes& v) { v.rnr_retry = 8; }), ModifyVerdict::BadValue);
+    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes& v) { v.max_rd_atomic = kMaxRdAtomic + 1; }),
+              ModifyVerdict::BadValue);
+    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes&) {}), ModifyVerdict::Ok);
+}
+
+}  // namespace
+}  // namespace cairn::roce::rc
