@@ -1,6 +1,6 @@
-#include <bit>
-
 #include "lib/roce/rc/queue_pair.hpp"
+
+#include <bit>
 
 namespace cairn::roce::rc {
 
