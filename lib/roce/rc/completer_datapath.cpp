@@ -43,7 +43,7 @@ RequesterResult Requester::on_acknowledge(const wire::Packet& packet, Instant no
     if (!acknowledge(psn, now)) {
         return CqOverrun;
     }
-    return psn.since(unacknowledged_) >= 0 ? recover_lost_answer(now) : Ok;
+    return psn.since(unacknowledged_) >= 0 ? recover(RcCounter::ImpliedNak, now) : Ok;
 }
 
 bool Requester::acknowledge(Psn psn, Instant now) noexcept {
@@ -67,15 +67,14 @@ bool Requester::acknowledge(Psn psn, Instant now) noexcept {
 
 // A NAK says that all before its PSN is there.
 RequesterResult Requester::on_nak(wire::NakCode code, Psn psn, Instant now) noexcept {
-    const bool sequence = code == wire::NakCode::PsnSequence;
-    counters_.count(sequence ? RcCounter::NakSequenceReceived : RcCounter::NakFatalReceived);
     if (!acknowledge(psn.plus(Psn::kMask), now)) {
         return CqOverrun;
     }
-    if (!sequence) {
-        return fail(status_of(code));
+    if (code == wire::NakCode::PsnSequence) {
+        return recover(RcCounter::NakSequenceReceived, now);
     }
-    return cursor_psn() == unacknowledged_ ? Ok : retry(now);  // gone back already
+    counters_.count(RcCounter::NakFatalReceived);
+    return fail(status_of(code));
 }
 
 RequesterResult Requester::on_rnr(wire::RnrTimer timer, Psn psn, Instant now) noexcept {
@@ -84,7 +83,7 @@ RequesterResult Requester::on_rnr(wire::RnrTimer timer, Psn psn, Instant now) no
         return CqOverrun;
     }
     if (unacknowledged_ != psn) {
-        return recover_lost_answer(now);
+        return recover(RcCounter::ImpliedNak, now);
     }
     if (cursor_psn() == psn) {
         return Ok;  // waiting already
@@ -105,7 +104,7 @@ RequesterResult Requester::on_data(const wire::Packet& packet, Instant now) noex
         return CqOverrun;
     }
     if (unacknowledged_ != psn) {
-        return recover_lost_answer(now);
+        return recover(RcCounter::ImpliedNak, now);
     }
     SendWqe& wqe = queue_.at(queue_.head());
     const bool is_read = packet.traits().operation != wire::Operation::AtomicAcknowledge;
@@ -151,11 +150,12 @@ RequesterResult Requester::take_data(const wire::Packet& packet, SendWqe& wqe) n
     return Ok;
 }
 
-// An answer came that lies behind a READ or atomic still waiting for its own: that one was lost (9.7.5.1.1). Once; many
-// such answers may be on their way, and if going back did not help the timeout does.
-RequesterResult Requester::recover_lost_answer(Instant now) noexcept {
-    counters_.count(RcCounter::ImpliedNak);
-    if (recovered_) {
+// Something was lost: a NAK says so, or an answer that lies behind a READ or atomic still waiting for its own
+// (9.7.5.1.1). Once until there is progress: many that say the same may be on their way, each would send all again, and
+// if going back did not help the timeout does.
+RequesterResult Requester::recover(RcCounter reason, Instant now) noexcept {
+    counters_.count(reason);
+    if (recovered_ || cursor_psn() == unacknowledged_) {
         return Ok;
     }
     recovered_ = true;
@@ -203,6 +203,7 @@ RequesterResult Requester::on_timeout(Instant now) noexcept {
         return Ok;
     }
     counters_.count(RcCounter::Timeout);
+    recovered_ = false;
     return retry(now);
 }
 

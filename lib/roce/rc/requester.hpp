@@ -66,7 +66,7 @@ private:
     [[nodiscard]] RequesterResult take_data(const wire::Packet& packet, SendWqe& wqe) noexcept;
     // All up to `psn` was executed; stops at a READ or atomic, which needs its own answer. False: an overrun.
     [[nodiscard]] bool acknowledge(Psn psn, Instant now) noexcept;
-    [[nodiscard]] RequesterResult recover_lost_answer(Instant now) noexcept;
+    [[nodiscard]] RequesterResult recover(RcCounter reason, Instant now) noexcept;
     [[nodiscard]] RequesterResult retry(Instant now) noexcept;
     void go_back() noexcept;
     void on_progress(Instant now) noexcept;
@@ -92,7 +92,7 @@ private:
     std::uint32_t since_ack_request_ = 0;
     std::uint8_t retries_left_ = 0;
     std::uint8_t rnr_retries_left_ = 0;
-    bool recovered_ = false;  // went back for a lost answer since the last progress
+    bool recovered_ = false;  // went back for what was lost, since the last progress or timeout
     Instant ack_deadline_ = Instant::never();
     Instant rnr_until_ = Instant::never();  // never: not waiting
 };

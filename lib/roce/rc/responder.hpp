@@ -17,8 +17,9 @@ namespace cairn::roce::rc {
 // (9.7.4.1.2, 9.7.5.1.3). A READ reads memory again, an atomic keeps what it found.
 struct SavedAnswer {
     wire::Operation operation{};
-    bool queued = false;  // packets `next` ... `until` are still to be sent
-    Psn first{};          // of the original request
+    bool queued = false;    // packets `next` ... `until` are still to be sent
+    bool answered = false;  // all were sent once: if queued, then because the peer asked again
+    Psn first{};            // of the original request
     Psn last{};
     Psn from{};  // READ: the PSN asked for last, whose response is a First or Only
     Psn next{};

@@ -69,6 +69,7 @@ void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
         return;
     }
     saved.queued = false;
+    saved.answered = true;
     --queued_answers_;
     if (saved.last.next() == expected_) {  // acknowledges all there is
         unacknowledged_ = 0;

@@ -50,14 +50,14 @@ RequestVerdict Responder::judge_receive(const wire::Packet& packet) const noexce
     return judge_room(packet, message_, traits.takes_receive ? receives_.front().bytes : message_.total_bytes);
 }
 
-// The answer that would be forgotten for this one has been sent, or the peer has more outstanding than it may.
+// The answer that would be forgotten for this one has been sent once, or the peer has more outstanding than it may.
 RequestVerdict Responder::judge_depth(const wire::Packet& packet) const noexcept {
     if (request_traits(packet.traits().operation).kind != MessageKind::None) {
         return RequestVerdict::Execute;
     }
     const std::uint32_t depth = attributes_->max_dest_rd_atomic;
-    const bool full = depth == 0 || saved_[(saved_count_ - depth) % kMaxRdAtomic].queued;
-    return full ? RequestVerdict::InvalidRequest : RequestVerdict::Execute;
+    const SavedAnswer& oldest = saved_[(saved_count_ - depth) % kMaxRdAtomic];
+    return depth == 0 || (oldest.queued && !oldest.answered) ? RequestVerdict::InvalidRequest : RequestVerdict::Execute;
 }
 
 ResponderResult Responder::act(const wire::Packet& packet) noexcept {

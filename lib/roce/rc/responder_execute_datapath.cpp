@@ -95,6 +95,7 @@ bool Responder::complete_message(const wire::Packet& packet) noexcept {
 SavedAnswer& Responder::save(const wire::Packet& packet, std::uint32_t responses) noexcept {
     msn_ = Msn{msn_.value + 1};
     SavedAnswer& saved = saved_at(saved_count_++);
+    queued_answers_ -= saved.queued ? 1 : 0;  // asked for again, and then not waited for
     saved = {};
     saved.operation = packet.traits().operation;
     saved.first = saved.from = saved.next = expected_;

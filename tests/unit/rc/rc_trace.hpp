@@ -100,4 +100,18 @@ inline bool starts_with(const std::string& text, const std::string& prefix) {
     return text.compare(0, prefix.size(), prefix) == 0;
 }
 
+inline QpAttributes recorded_attributes(const Conversation& conversation) {
+    QpAttributes values = RcHost::usual_attributes();
+    const wire::Bth bth = conversation.packets.front().packet().bth();
+    values.path_mtu_bytes = path_mtu_of(conversation);
+    values.dest_qpn = bth.dest_qpn;
+    values.receive_psn = bth.psn;
+    values.send_psn = bth.psn;
+    values.min_rnr_timer = wire::RnrTimer{26};
+    values.ack_timeout = 17;
+    values.migrated = false;
+    values.access = starts_with(conversation.name, "rc_nak_noaccess") ? Rights{} : kAllRemote;
+    return values;
+}
+
 }  // namespace cairn::roce::rc
