@@ -1,0 +1,296 @@
+// The responder as packet traces: requests in, answers and memory out.
+#include <gtest/gtest.h>
+
+#include "tests/unit/rc/rc_host.hpp"
+
+namespace cairn::roce::rc {
+namespace {
+
+using wire::NakCode;
+using wire::Operation;
+
+struct RcResponder : testing::Test {
+    RcHost host;
+    Psn psn{0xfffff0};
+    std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(256, 0x5a);
+
+    void SetUp() override { host.bring_to(QpState::Rtr); }
+
+    wire::Packet make(Operation operation, Psn at, std::size_t payload = 0, bool ack = true) {
+        wire::Packet packet(wire::Service::Rc, operation);
+        packet.set_payload(std::span(bytes).first(payload));
+        wire::Bth bth;
+        bth.psn = at;
+        bth.dest_qpn = RcHost::kQpn;
+        bth.ack_request = ack;
+        packet.set_bth(bth);
+        return packet;
+    }
+    wire::Packet write(Operation operation, Psn at, std::uint64_t address, std::uint32_t total, std::size_t payload) {
+        wire::Packet packet = make(operation, at, payload);
+        packet.set(wire::Reth{address, host.key, total});
+        return packet;
+    }
+    wire::Packet read(Psn at, std::uint64_t address, std::uint32_t total) {
+        return write(Operation::ReadRequest, at, address, total, 0);
+    }
+    wire::Packet add(Psn at, std::uint64_t amount) {
+        wire::Packet packet = make(Operation::FetchAdd, at);
+        packet.set(wire::AtomicEth{RcHost::kBase, host.key, amount, 0});
+        return packet;
+    }
+    void send(const wire::Packet& packet) { host.take(datagram_of(packet)); }
+
+    // The only answer: an acknowledgement or NAK.
+    void expect_answer(Psn at, const wire::Aeth::Syndrome& syndrome, std::uint32_t msn) {
+        const std::vector<Datagram> all = host.poll_all();
+        ASSERT_EQ(all.size(), 1U);
+        const wire::Packet packet = packet_of(all[0]);
+        ASSERT_EQ(packet.traits().operation, Operation::Acknowledge);
+        EXPECT_EQ(packet.bth().psn, at);
+        EXPECT_TRUE(packet.get<wire::Aeth>().syndrome == syndrome);
+        EXPECT_EQ(packet.get<wire::Aeth>().msn.value, msn);
+    }
+    void expect_ack(Psn at, std::uint32_t msn) { expect_answer(at, wire::AckCredits{31}, msn); }
+    // Opcode and PSN of all answers.
+    std::vector<std::pair<Operation, std::uint32_t>> answers() {
+        std::vector<std::pair<Operation, std::uint32_t>> all;
+        for (const Datagram& datagram : host.poll_all()) {
+            const wire::Packet packet = packet_of(datagram);
+            all.emplace_back(packet.traits().operation, packet.bth().psn.value());
+        }
+        return all;
+    }
+    using Answers = std::vector<std::pair<Operation, std::uint32_t>>;
+};
+
+TEST_F(RcResponder, OneAcknowledgementAnswersABurst) {
+    for (std::uint32_t i = 0; i < 20; ++i) {
+        send(write(Operation::WriteOnly, psn.plus(i), RcHost::kBase + i, 1, 1));
+    }
+    expect_ack(psn.plus(19), 20);
+    EXPECT_TRUE(host.poll_all().empty());
+}
+
+TEST_F(RcResponder, UnaskedItAcknowledgesEveryThirtySecondMessage) {
+    for (std::uint32_t i = 0; i < kAckEveryMessages - 1; ++i) {
+        wire::Packet packet = make(Operation::WriteOnly, psn.plus(i), 0, false);
+        packet.set(wire::Reth{0, host.key, 0});
+        send(packet);
+    }
+    EXPECT_TRUE(host.poll_all().empty());
+    wire::Packet packet = make(Operation::WriteOnly, psn.plus(kAckEveryMessages - 1), 0, false);
+    packet.set(wire::Reth{0, host.key, 0});
+    send(packet);
+    expect_ack(psn.plus(kAckEveryMessages - 1), kAckEveryMessages);
+}
+
+TEST_F(RcResponder, AGapIsReportedOnceUntilTheMissingPacketComes) {
+    ASSERT_EQ(host.post_receive(1, RcHost::kBase, 100), PostVerdict::Posted);
+    send(make(Operation::SendOnly, psn.plus(1), 4));
+    send(make(Operation::SendOnly, psn.plus(2), 4));
+    expect_answer(psn, NakCode::PsnSequence, 0);
+    send(make(Operation::SendOnly, psn.plus(3), 4));
+    EXPECT_TRUE(host.poll_all().empty());
+    send(make(Operation::SendOnly, psn, 4));
+    expect_ack(psn, 1);
+    send(make(Operation::SendOnly, psn.plus(5), 4));
+    expect_answer(psn.plus(1), NakCode::PsnSequence, 1);
+    EXPECT_EQ(host.receive_completions.size(), 1U);
+}
+
+TEST_F(RcResponder, ANakNotYetSentIsForgottenWhenTheMissingPacketComes) {
+    send(write(Operation::WriteOnly, psn.plus(1), RcHost::kBase, 1, 1));
+    send(write(Operation::WriteOnly, psn, RcHost::kBase, 1, 1));
+    expect_ack(psn, 1);
+}
+
+TEST_F(RcResponder, C9_105_DuplicatesAreAcknowledgedNotExecuted) {
+    send(write(Operation::WriteOnly, psn, RcHost::kBase, 4, 4));
+    send(write(Operation::WriteOnly, psn.plus(1), RcHost::kBase + 8, 4, 4));
+    expect_ack(psn.plus(1), 2);
+    *host.at(RcHost::kBase) = 0;
+    send(write(Operation::WriteOnly, psn, RcHost::kBase, 4, 4));
+    expect_ack(psn.plus(1), 2);
+    EXPECT_EQ(*host.at(RcHost::kBase), 0);
+    ASSERT_EQ(host.post_receive(1, RcHost::kBase, 100), PostVerdict::Posted);
+    send(make(Operation::SendOnly, psn.plus(1), 4));
+    expect_ack(psn.plus(1), 2);
+    EXPECT_EQ(host.receive_completions.size(), 0U);
+}
+
+TEST_F(RcResponder, ADuplicateReadReadsAgainFromWhereItIsAsked) {
+    send(read(psn, RcHost::kBase, 600));
+    const Answers whole{{Operation::ReadResponseFirst, psn.value()},
+                        {Operation::ReadResponseMiddle, psn.plus(1).value()},
+                        {Operation::ReadResponseLast, psn.plus(2).value()}};
+    EXPECT_EQ(answers(), whole);
+    send(read(psn.plus(1), RcHost::kBase + 256, 344));
+    const Answers rest{{Operation::ReadResponseFirst, psn.plus(1).value()},
+                       {Operation::ReadResponseLast, psn.plus(2).value()}};
+    EXPECT_EQ(answers(), rest);
+    send(read(psn.plus(1), RcHost::kBase + 255, 344));  // not what was asked then
+    send(read(psn.plus(1), RcHost::kBase + 256, 343));
+    EXPECT_TRUE(answers().empty());
+    EXPECT_EQ(host.counters.of(RcCounter::DuplicateUnknown), 2U);
+}
+
+TEST_F(RcResponder, AReadAskedForAgainMidwayStartsAgainAndThoseBehindItToo) {
+    send(read(psn, RcHost::kBase, 512));
+    send(read(psn.plus(2), RcHost::kBase, 512));
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_TRUE(host.poll().has_value());  // both of the first, one of the second
+    }
+    send(read(psn.plus(1), RcHost::kBase + 256, 256));
+    const Answers again{{Operation::ReadResponseOnly, psn.plus(1).value()},
+                        {Operation::ReadResponseFirst, psn.plus(2).value()},
+                        {Operation::ReadResponseLast, psn.plus(3).value()}};
+    EXPECT_EQ(answers(), again);
+}
+
+TEST_F(RcResponder, ADuplicateAtomicIsAnsweredFromWhatWasSaved) {
+    host.words[0] = 100;
+    const auto original = [&] {
+        const std::vector<Datagram> all = host.poll_all();
+        EXPECT_EQ(all.size(), 1U);
+        return packet_of(all.at(0)).get<wire::AtomicAckEth>().original;
+    };
+    send(add(psn, 5));
+    EXPECT_EQ(original(), 100U);
+    send(add(psn.plus(1), 7));
+    EXPECT_EQ(original(), 105U);
+    send(add(psn, 5));
+    EXPECT_EQ(original(), 100U);
+    EXPECT_EQ(host.words[0], 112U);
+    send(read(psn, RcHost::kBase, 8));  // of another kind than then
+    EXPECT_TRUE(answers().empty());
+}
+
+TEST_F(RcResponder, OnlyAsManyAnswersAreSavedAsThePeerMayWaitFor) {
+    for (std::uint32_t i = 0; i < 5; ++i) {
+        send(add(psn.plus(i), 1));
+        EXPECT_EQ(host.poll_all().size(), 1U);
+    }
+    send(add(psn, 1));  // the depth is 4
+    EXPECT_TRUE(answers().empty());
+    send(add(psn.plus(1), 1));
+    EXPECT_EQ(answers().size(), 1U);
+    EXPECT_EQ(host.words[0], 5U);
+}
+
+TEST_F(RcResponder, MoreReadsThanTheDepthAreAnInvalidRequest) {
+    for (std::uint32_t i = 0; i < 5; ++i) {
+        send(read(psn.plus(i), RcHost::kBase, 8));
+    }
+    EXPECT_EQ(host.qp->state(), QpState::Err);
+    const Answers all = answers();
+    ASSERT_EQ(all.size(), 5U);
+    EXPECT_EQ(all[4], (std::pair{Operation::Acknowledge, psn.plus(4).value()}));
+    EXPECT_EQ(host.qp->poll_event(), QpEvent::CommunicationEstablished);
+    EXPECT_EQ(host.qp->poll_event(), QpEvent::InvalidRequest);
+}
+
+TEST_F(RcResponder, NotReadyIsSaidOnceAndTheMessageTakenWhenItIs) {
+    send(make(Operation::SendOnly, psn, 4));
+    expect_answer(psn, wire::RnrTimer{12}, 0);
+    send(make(Operation::SendOnly, psn.plus(1), 4));
+    EXPECT_TRUE(answers().empty());
+    wire::Packet packet = write(Operation::WriteOnlyImmediate, psn, RcHost::kBase, 4, 4);
+    send(packet);
+    expect_answer(psn, wire::RnrTimer{12}, 0);
+    EXPECT_EQ(*host.at(RcHost::kBase), 0);
+    ASSERT_EQ(host.post_receive(1, RcHost::kBase + 8, 100), PostVerdict::Posted);
+    send(packet);
+    expect_ack(psn, 1);
+    const std::vector<Completion> got = RcHost::drain(host.receive_completions);
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].opcode, CompletionOpcode::ReceiveRdmaWithImmediate);
+    EXPECT_EQ(got[0].bytes, 4U);
+    EXPECT_EQ(*host.at(RcHost::kBase), 0x5a);
+}
+
+TEST_F(RcResponder, ATooLongSendEndsWithInvalidRequestAndALengthError) {
+    ASSERT_EQ(host.post_receive(7, RcHost::kBase, 300), PostVerdict::Posted);
+    ASSERT_EQ(host.post_receive(8, RcHost::kBase, 300), PostVerdict::Posted);
+    send(make(Operation::SendFirst, psn, 256));
+    send(make(Operation::SendLast, psn.plus(1), 45));
+    expect_answer(psn.plus(1), NakCode::InvalidRequest, 0);
+    const std::vector<Completion> got = RcHost::drain(host.receive_completions);
+    ASSERT_EQ(got.size(), 2U);
+    EXPECT_EQ(got[0].wr_id, 7U);
+    EXPECT_EQ(got[0].status, CompletionStatus::LocalLength);
+    EXPECT_EQ(got[1].wr_id, 8U);
+    EXPECT_EQ(got[1].status, CompletionStatus::Flushed);
+    EXPECT_EQ(host.qp->state(), QpState::Err);
+}
+
+TEST_F(RcResponder, AReceiveRequestOverMemoryThatIsGoneIsOurOwnError) {
+    ASSERT_EQ(host.post_receive(7, RcHost::kBase + RcHost::kBytes - 4, 300), PostVerdict::Posted);
+    send(make(Operation::SendOnly, psn, 5));
+    expect_answer(psn, NakCode::RemoteOperational, 0);
+    const std::vector<Completion> got = RcHost::drain(host.receive_completions);
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].status, CompletionStatus::LocalProtection);
+}
+
+TEST_F(RcResponder, AnUnfinishedSendIsFlushedWithTheRest) {
+    for (std::uint64_t id : {1U, 2U, 3U}) {
+        ASSERT_EQ(host.post_receive(id, RcHost::kBase, 1000), PostVerdict::Posted);
+    }
+    send(make(Operation::SendFirst, psn, 256));
+    ASSERT_EQ(host.qp->modify(QpState::Err, {}, {}), ModifyVerdict::Ok);
+    const std::vector<Completion> got = RcHost::drain(host.receive_completions);
+    ASSERT_EQ(got.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(got[i].wr_id, i + 1);
+        EXPECT_EQ(got[i].status, CompletionStatus::Flushed);
+    }
+}
+
+TEST_F(RcResponder, AReadWhoseRegionEndsIsRefusedWhereItStands) {
+    send(read(psn, RcHost::kBase, 1024));
+    ASSERT_TRUE(host.poll().has_value());
+    ASSERT_TRUE(host.memory.destroy_region(host.key));
+    expect_answer(psn.plus(1), NakCode::RemoteAccess, 1);
+    EXPECT_EQ(host.qp->state(), QpState::Err);
+    EXPECT_TRUE(answers().empty());
+}
+
+TEST_F(RcResponder, WrongSequencesAreInvalidRequestsAtTheirPsn) {
+    send(write(Operation::WriteFirst, psn, RcHost::kBase, 600, 256));
+    send(make(Operation::SendLast, psn.plus(1), 4));
+    expect_answer(psn.plus(1), NakCode::InvalidRequest, 0);
+    EXPECT_EQ(host.qp->state(), QpState::Err);
+    send(make(Operation::SendOnly, psn.plus(1), 4));
+    EXPECT_TRUE(answers().empty());
+}
+
+TEST_F(RcResponder, NothingOutsideTheRegionIsWritten) {
+    std::vector<std::uint8_t> guarded(300, 0xee);
+    const Rkey key =
+        host.memory.register_region({host.pd, std::span(guarded).subspan(100, 100), 0x5000, kAllRights}).value();
+    wire::Packet packet = make(Operation::WriteOnly, psn, 100);
+    packet.set(wire::Reth{0x5001, key, 100});
+    send(packet);
+    expect_answer(psn, NakCode::RemoteAccess, 0);
+    EXPECT_EQ(guarded, std::vector<std::uint8_t>(300, 0xee));
+    EXPECT_EQ(host.qp->poll_event(), QpEvent::CommunicationEstablished);
+    EXPECT_EQ(host.qp->poll_event(), QpEvent::AccessViolation);
+}
+
+TEST_F(RcResponder, AnAcknowledgementDoesNotOvertakeAReadAndIsSparedBehindIt) {
+    send(write(Operation::WriteOnly, psn, RcHost::kBase, 4, 4));
+    send(read(psn.plus(1), RcHost::kBase, 300));
+    send(write(Operation::WriteOnly, psn.plus(3), RcHost::kBase, 4, 4));
+    const Answers all{{Operation::ReadResponseFirst, psn.plus(1).value()},
+                      {Operation::ReadResponseLast, psn.plus(2).value()},
+                      {Operation::Acknowledge, psn.plus(3).value()}};
+    EXPECT_EQ(answers(), all);
+    send(write(Operation::WriteOnly, psn.plus(4), RcHost::kBase, 4, 4));
+    send(read(psn.plus(5), RcHost::kBase, 4));
+    const Answers one{{Operation::ReadResponseOnly, psn.plus(5).value()}};
+    EXPECT_EQ(answers(), one);
+}
+
+}  // namespace
+}  // namespace cairn::roce::rc
