@@ -1,0 +1,181 @@
+// The queue pair's states: who may post and receive when, drain, reset, error, shared receives.
+#include <gtest/gtest.h>
+
+#include "tests/unit/rc/rc_host.hpp"
+
+namespace cairn::roce::rc {
+namespace {
+
+using wire::Operation;
+
+wire::Packet packet_at(Operation operation, Psn psn, Pkey pkey = Pkey{0xffff}) {
+    wire::Packet packet(wire::Service::Rc, operation);
+    wire::Bth bth;
+    bth.psn = psn;
+    bth.pkey = pkey;
+    bth.ack_request = true;
+    packet.set_bth(bth);
+    return packet;
+}
+const Psn kFirst = RcHost::usual_attributes().receive_psn;
+
+TEST(RcQueuePair, PostingAndReceivingNeedTheirStates) {
+    struct Case {
+        QpState state;
+        PostVerdict send, receive;
+        bool takes_requests;
+    };
+    using enum PostVerdict;
+    for (const Case& one :
+         {Case{QpState::Reset, WrongState, WrongState, false}, Case{QpState::Init, WrongState, Posted, false},
+          Case{QpState::Rtr, WrongState, Posted, true}, Case{QpState::Rts, Posted, Posted, true},
+          Case{QpState::Sqd, Posted, Posted, true}, Case{QpState::Err, Posted, Posted, false}}) {
+        SCOPED_TRACE(static_cast<int>(one.state));
+        RcHost host;
+        if (one.state != QpState::Reset) {
+            host.bring_to(std::min(one.state, QpState::Rts));
+        }
+        if (one.state == QpState::Sqd || one.state == QpState::Err) {
+            ASSERT_EQ(host.qp->modify(one.state, {}, {}), ModifyVerdict::Ok);
+        }
+        ASSERT_EQ(host.qp->state(), one.state);
+        EXPECT_EQ(host.post({}, RcHost::kBase, 4), one.send);
+        EXPECT_EQ(host.post_receive(1, RcHost::kBase, 100), one.receive);
+        EXPECT_EQ(host.post_receive(2, RcHost::kBase, 100), one.receive);
+        host.qp->on_packet(packet_at(Operation::SendOnly, kFirst), {});
+        const bool flushed = one.state == QpState::Err;
+        EXPECT_EQ(host.receive_completions.size(), flushed ? 2U : one.takes_requests ? 1U : 0U);
+        EXPECT_EQ(host.counters.of(RcCounter::WrongState), one.takes_requests ? 0U : 1U);
+    }
+}
+
+TEST(RcQueuePair, ARefusedChangeChangesNothing) {
+    RcHost host;
+    QpAttributes values = RcHost::usual_attributes();
+    EXPECT_EQ(host.qp->modify(QpState::Rts, kToRts, values), ModifyVerdict::NoTransition);
+    EXPECT_EQ(host.qp->modify(QpState::Init, {}, values), ModifyVerdict::Missing);
+    host.bring_to(QpState::Init);
+    values.path_mtu_bytes = 300;
+    EXPECT_EQ(host.qp->modify(QpState::Rtr, kToRtr, values), ModifyVerdict::BadValue);
+    EXPECT_EQ(host.qp->state(), QpState::Init);
+    EXPECT_EQ(host.qp->attributes().path_mtu_bytes, QpAttributes{}.path_mtu_bytes);
+}
+
+TEST(RcQueuePair, OtherPartitionsAndServicesAreDropped) {
+    RcHost host;
+    host.bring_to(QpState::Rtr);
+    host.qp->on_packet(packet_at(Operation::SendOnly, kFirst, Pkey{0xfffe}), {});
+    host.qp->on_packet(wire::Packet(wire::Service::Ud, Operation::SendOnly), {});
+    host.qp->on_packet(packet_at(Operation::Acknowledge, kFirst), {});  // RTR sends nothing
+    EXPECT_EQ(host.counters.of(RcCounter::BadPkey), 1U);
+    EXPECT_EQ(host.counters.of(RcCounter::NotRc), 1U);
+    EXPECT_EQ(host.counters.of(RcCounter::WrongState), 1U);
+    EXPECT_TRUE(host.poll_all().empty());
+    host.qp->on_packet(packet_at(Operation::SendOnly, kFirst, Pkey{0x7fff}), {});  // a limited member
+    EXPECT_EQ(host.poll_all().size(), 1U);
+    EXPECT_EQ(host.qp->poll_event(), QpEvent::CommunicationEstablished);
+    EXPECT_FALSE(host.qp->poll_event().has_value());
+}
+
+TEST(RcQueuePair, DrainingFinishesWhatIsBegunAndNothingMore) {
+    RcHost host;
+    host.bring_to(QpState::Rts);
+    ASSERT_EQ(host.post({}, RcHost::kBase, 300), PostVerdict::Posted);
+    ASSERT_EQ(host.post({}, RcHost::kBase, 300), PostVerdict::Posted);
+    ASSERT_TRUE(host.poll().has_value());
+    ASSERT_EQ(host.qp->modify(QpState::Sqd, {}, {}), ModifyVerdict::Ok);
+    EXPECT_EQ(host.poll_all().size(), 1U);  // the other packet of the first
+    EXPECT_FALSE(host.qp->poll_event().has_value());
+    host.qp->on_packet(packet_at(Operation::Acknowledge, Psn{0x101}), {});
+    EXPECT_EQ(host.qp->poll_event(), QpEvent::SendQueueDrained);
+    EXPECT_FALSE(host.qp->poll_event().has_value());
+    EXPECT_TRUE(host.poll_all().empty());
+    ASSERT_EQ(host.qp->modify(QpState::Rts, {}, {}), ModifyVerdict::Ok);
+    EXPECT_EQ(host.poll_all().size(), 2U);
+    host.qp->on_packet(packet_at(Operation::Acknowledge, Psn{0x103}), {});
+    EXPECT_EQ(host.send_completions.size(), 2U);
+}
+
+TEST(RcQueuePair, ResetLeavesNothingBehindAndBeginsAnew) {
+    RcHost host;
+    for (int life = 0; life < 3; ++life) {
+        host.bring_to(QpState::Rts);
+        for (std::uint64_t id = 0; id < 3; ++id) {
+            ASSERT_EQ(host.post({id}, RcHost::kBase, 300), PostVerdict::Posted);
+            ASSERT_EQ(host.post_receive(id, RcHost::kBase, 300), PostVerdict::Posted);
+        }
+        const std::vector<Datagram> burst = host.poll_all();
+        ASSERT_EQ(burst.size(), 6U);
+        EXPECT_EQ(packet_of(burst[0]).bth().psn, Psn{0x100});
+        host.qp->on_packet(packet_at(Operation::Acknowledge, Psn{0x101}), {});
+        host.qp->on_packet(packet_at(Operation::SendOnly, kFirst), {});
+        wire::Packet unfinished = packet_at(Operation::SendFirst, kFirst.next());
+        unfinished.set_payload(host.span().first(256));
+        host.qp->on_packet(unfinished, {});
+        EXPECT_EQ(host.qp->state(), QpState::Rts);
+        EXPECT_EQ(host.send_completions.size(), 1U);
+        ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), ModifyVerdict::Ok);
+        EXPECT_EQ(host.send_completions.size(), 0U);
+        EXPECT_EQ(host.receive_completions.size(), 0U);
+        EXPECT_TRUE(host.poll_all().empty());
+        EXPECT_EQ(host.qp->next_deadline(), Instant::never());
+        EXPECT_FALSE(host.qp->poll_event().has_value());
+    }
+}
+
+TEST(RcQueuePair, SharedReceivesAreTakenInTurnAndOutliveAnError) {
+    RcHost host;
+    ReceiveQueue shared(8, 1);
+    QueuePair one(Qpn{1}, host.pd, {},
+                  {host.memory, host.send_completions, host.receive_completions, host.counters, &shared});
+    QueuePair two(Qpn{2}, host.pd, {},
+                  {host.memory, host.send_completions, host.receive_completions, host.counters, &shared});
+    const QpAttributes values = RcHost::usual_attributes();
+    for (QueuePair* qp : {&one, &two}) {
+        ASSERT_EQ(qp->modify(QpState::Init, kToInit, values), ModifyVerdict::Ok);
+        ASSERT_EQ(qp->modify(QpState::Rtr, kToRtr, values), ModifyVerdict::Ok);
+        EXPECT_EQ(qp->post_receive({}), PostVerdict::WrongState);
+    }
+    for (std::uint64_t id = 0; id < 3; ++id) {
+        ASSERT_EQ(shared.post({id, {}}), PostVerdict::Posted);
+    }
+    two.on_packet(packet_at(Operation::SendOnly, kFirst), {});
+    one.on_packet(packet_at(Operation::SendOnly, kFirst), {});
+    const std::vector<Completion> got = RcHost::drain(host.receive_completions);
+    ASSERT_EQ(got.size(), 2U);
+    EXPECT_EQ(got[0].qpn, Qpn{2});
+    EXPECT_EQ(got[0].wr_id, 0U);
+    EXPECT_EQ(got[1].qpn, Qpn{1});
+    ASSERT_EQ(one.modify(QpState::Err, {}, {}), ModifyVerdict::Ok);
+    EXPECT_EQ(one.poll_event(), QpEvent::CommunicationEstablished);
+    EXPECT_EQ(one.poll_event(), QpEvent::LastWqeReached);
+    EXPECT_EQ(shared.size(), 1U);
+}
+
+TEST(RcQueuePair, ItHoldsItsDomain) {
+    RcHost host;
+    ASSERT_TRUE(host.memory.destroy_region(host.key));
+    EXPECT_FALSE(host.memory.destroy_pd(host.pd));
+    host.qp.reset();
+    EXPECT_TRUE(host.memory.destroy_pd(host.pd));
+}
+
+// Requests and answers of one queue pair take turns: neither starves the other.
+TEST(RcQueuePair, AnswersAndRequestsTakeTurns) {
+    RcHost host;
+    host.bring_to(QpState::Rts);
+    ASSERT_EQ(host.post({}, RcHost::kBase, 256 * 20), PostVerdict::Posted);
+    wire::Packet read = packet_at(Operation::ReadRequest, kFirst);
+    read.set(wire::Reth{RcHost::kBase, host.key, 256 * 20});
+    host.qp->on_packet(read, {});
+    int requests = 0;
+    for (int i = 0; i < 20; ++i) {
+        const std::optional<Datagram> one = host.poll();
+        ASSERT_TRUE(one.has_value());
+        requests += packet_of(*one).traits().role == wire::Role::Request ? 1 : 0;
+    }
+    EXPECT_EQ(requests, 10);
+}
+
+}  // namespace
+}  // namespace cairn::roce::rc

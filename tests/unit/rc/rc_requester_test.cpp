@@ -1,0 +1,365 @@
+// The requester as packet traces at exact virtual times: work requests in, packets out, answers in, completions out.
+#include <gtest/gtest.h>
+
+#include "tests/unit/rc/rc_host.hpp"
+
+namespace cairn::roce::rc {
+namespace {
+
+using wire::NakCode;
+using wire::Operation;
+using Packets = std::vector<std::pair<Operation, std::uint32_t>>;  // operation, PSN less the first
+
+struct RcRequester : testing::Test {
+    std::unique_ptr<RcHost> host;
+    Psn psn{0xfffffd};  // over the wrap
+    Instant now{1000};
+
+    void SetUp() override { start({}); }
+
+    void start(const QpCapacity& capacity, std::uint8_t retry_count = 7, std::uint8_t rnr_retry = 7) {
+        host = std::make_unique<RcHost>(capacity);
+        QpAttributes values = RcHost::usual_attributes();
+        values.send_psn = psn;
+        values.retry_count = retry_count;
+        values.rnr_retry = rnr_retry;
+        values.max_rd_atomic = 2;
+        host->bring_to(QpState::Rts, values);
+    }
+    void post(WorkOpcode opcode, std::uint32_t bytes, std::uint64_t wr_id = 0, bool signalled = true,
+              bool fence = false) {
+        SendRequest request;
+        request.opcode = opcode;
+        request.wr_id = wr_id;
+        request.signalled = signalled;
+        request.fence = fence;
+        request.remote_address = 0x9000;
+        request.rkey = Rkey{5};
+        ASSERT_EQ(host->post(request, RcHost::kBase, bytes), PostVerdict::Posted);
+    }
+    Packets sent() {
+        Packets all;
+        for (const Datagram& datagram : host->poll_all(now)) {
+            const wire::Packet packet = packet_of(datagram);
+            all.emplace_back(packet.traits().operation, (packet.bth().psn.value() - psn.value()) & Psn::kMask);
+        }
+        return all;
+    }
+    void answer(std::uint32_t at, const wire::Aeth::Syndrome& syndrome) {
+        wire::Packet packet(wire::Service::Rc, Operation::Acknowledge);
+        packet.set(wire::Aeth{syndrome, Msn{}});
+        take(packet, at);
+    }
+    void acknowledge(std::uint32_t at) { answer(at, wire::AckCredits{31}); }
+    void respond(Operation operation, std::uint32_t at, const std::vector<std::uint8_t>& payload) {
+        wire::Packet packet(wire::Service::Rc, operation);
+        packet.set_payload(payload);
+        take(packet, at);
+    }
+    void take(wire::Packet packet, std::uint32_t at) {
+        wire::Bth bth;
+        bth.psn = psn.plus(at);
+        packet.set_bth(bth);
+        host->take(datagram_of(packet), now);
+    }
+    // wr_ids and statuses of all completions.
+    std::vector<std::pair<std::uint64_t, CompletionStatus>> completions() {
+        std::vector<std::pair<std::uint64_t, CompletionStatus>> all;
+        for (const Completion& one : RcHost::drain(host->send_completions)) {
+            all.emplace_back(one.wr_id, one.status);
+        }
+        return all;
+    }
+    using Completions = std::vector<std::pair<std::uint64_t, CompletionStatus>>;
+    static constexpr CompletionStatus kGood = CompletionStatus::Success;
+    static constexpr CompletionStatus kFlushed = CompletionStatus::Flushed;
+
+    // Lets the deadline pass that is next.
+    void time_out() {
+        now = host->qp->next_deadline();
+        host->qp->on_timeout(now);
+        host->qp->check_invariants();
+    }
+};
+
+TEST_F(RcRequester, OneAcknowledgementCompletesAllBeforeItSignalledOrNot) {
+    post(WorkOpcode::Send, 600, 1);
+    post(WorkOpcode::RdmaWrite, 10, 2, false);
+    post(WorkOpcode::RdmaWrite, 10, 3);
+    post(WorkOpcode::RdmaWrite, 10, 4);
+    EXPECT_EQ(sent().size(), 6U);
+    acknowledge(1);
+    EXPECT_TRUE(completions().empty());
+    acknowledge(4);
+    EXPECT_EQ(completions(), (Completions{{1, kGood}, {3, kGood}}));
+    acknowledge(4);  // again
+    acknowledge(2);  // older
+    EXPECT_TRUE(completions().empty());
+    acknowledge(9);  // never sent
+    EXPECT_TRUE(completions().empty());
+    EXPECT_EQ(host->counters.of(RcCounter::StaleResponse), 2U);
+    EXPECT_EQ(host->counters.of(RcCounter::UnsentResponse), 1U);
+    acknowledge(5);
+    EXPECT_EQ(completions(), (Completions{{4, kGood}}));
+    EXPECT_EQ(host->qp->next_deadline(), Instant::never());
+}
+
+TEST_F(RcRequester, ANakGoesBackOnceWhateverComesDouble) {
+    post(WorkOpcode::Send, 1000, 1);
+    EXPECT_EQ(sent().size(), 4U);
+    answer(1, NakCode::PsnSequence);
+    answer(1, NakCode::PsnSequence);
+    const Packets rest{{Operation::SendMiddle, 1}, {Operation::SendMiddle, 2}, {Operation::SendLast, 3}};
+    EXPECT_EQ(sent(), rest);
+    answer(1, NakCode::PsnSequence);
+    EXPECT_TRUE(sent().empty());
+    acknowledge(3);
+    EXPECT_EQ(completions(), (Completions{{1, kGood}}));
+}
+
+TEST_F(RcRequester, ALateAcknowledgementMovesWhatIsToBeSentAgain) {
+    post(WorkOpcode::Send, 1000, 1);
+    EXPECT_EQ(sent().size(), 4U);
+    answer(0, NakCode::PsnSequence);
+    EXPECT_EQ(host->poll_all(now).size(), 4U);
+    time_out();
+    acknowledge(2);
+    EXPECT_EQ(sent(), (Packets{{Operation::SendLast, 3}}));
+    time_out();
+    acknowledge(3);
+    EXPECT_TRUE(sent().empty());
+    EXPECT_EQ(completions(), (Completions{{1, kGood}}));
+}
+
+TEST_F(RcRequester, SilenceIsTriedSevenTimesThenEnds) {
+    start({}, 7);
+    post(WorkOpcode::RdmaWrite, 4, 1);
+    post(WorkOpcode::RdmaWrite, 4, 2, false);
+    EXPECT_EQ(sent().size(), 2U);
+    for (int i = 0; i < 7; ++i) {
+        const Instant before = now;
+        EXPECT_EQ(host->qp->next_deadline(), before + ack_timeout(14));
+        host->qp->on_timeout(now + ack_timeout(14) - nanoseconds(1));
+        EXPECT_TRUE(sent().empty());
+        time_out();
+        EXPECT_EQ(sent().size(), 2U);
+        EXPECT_TRUE(completions().empty());
+    }
+    time_out();
+    EXPECT_EQ(completions(), (Completions{{1, CompletionStatus::RetryExceeded}, {2, kFlushed}}));
+    EXPECT_EQ(host->qp->state(), QpState::Err);
+    EXPECT_EQ(host->qp->poll_event(), QpEvent::Fatal);
+    EXPECT_EQ(host->qp->next_deadline(), Instant::never());
+}
+
+TEST_F(RcRequester, ProgressGivesAllRetriesBack) {
+    start({}, 1);
+    post(WorkOpcode::RdmaWrite, 600, 1);
+    EXPECT_EQ(sent().size(), 3U);
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        time_out();
+        EXPECT_EQ(sent().size(), 3U - i);
+        acknowledge(i);
+    }
+    EXPECT_EQ(completions(), (Completions{{1, kGood}}));
+}
+
+TEST_F(RcRequester, ATimeoutBeforeAnythingCouldBeSentAgainCostsNoRetry) {
+    start({}, 1);
+    post(WorkOpcode::RdmaWrite, 4, 1);
+    EXPECT_EQ(sent().size(), 1U);
+    for (int i = 0; i < 5; ++i) {
+        time_out();
+    }
+    EXPECT_EQ(host->qp->state(), QpState::Rts);
+    EXPECT_EQ(sent().size(), 1U);
+    time_out();
+    EXPECT_EQ(host->qp->state(), QpState::Err);
+}
+
+TEST_F(RcRequester, ThePeersNotBeingReadyIsWaitedForExactly) {
+    start({}, 7, 2);
+    post(WorkOpcode::Send, 4, 1);
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 0}}));
+        answer(0, wire::RnrTimer{14});
+        answer(0, wire::RnrTimer{14});  // doubled
+        EXPECT_EQ(host->qp->next_deadline(), now + microseconds(1280));
+        now = now + microseconds(1280) - nanoseconds(1);
+        host->qp->on_timeout(now);
+        EXPECT_TRUE(sent().empty());
+        now = now + nanoseconds(1);
+    }
+    EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 0}}));
+    answer(0, wire::RnrTimer{14});
+    EXPECT_EQ(completions(), (Completions{{1, CompletionStatus::RnrRetryExceeded}}));
+    EXPECT_EQ(host->qp->state(), QpState::Err);
+}
+
+TEST_F(RcRequester, SevenRnrRetriesAreForEver) {
+    post(WorkOpcode::Send, 4, 1);
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(sent().size(), 1U);
+        answer(0, wire::RnrTimer{1});
+        time_out();
+    }
+    EXPECT_EQ(sent().size(), 1U);
+    acknowledge(0);
+    EXPECT_EQ(completions(), (Completions{{1, kGood}}));
+}
+
+TEST_F(RcRequester, EachRefusalHasItsStatusAndFlushesTheRestInOrder) {
+    const std::vector<std::pair<NakCode, CompletionStatus>> codes{
+        {NakCode::InvalidRequest, CompletionStatus::RemoteInvalidRequest},
+        {NakCode::RemoteAccess, CompletionStatus::RemoteAccess},
+        {NakCode::RemoteOperational, CompletionStatus::RemoteOperation}};
+    for (const auto& [code, status] : codes) {
+        start({});
+        for (std::uint64_t id = 1; id <= 4; ++id) {
+            post(WorkOpcode::RdmaWrite, 4, id, false);
+        }
+        EXPECT_EQ(sent().size(), 4U);
+        answer(1, code);
+        EXPECT_EQ(completions(), (Completions{{2, status}, {3, kFlushed}, {4, kFlushed}}));
+        post(WorkOpcode::Send, 4, 9, false);
+        EXPECT_EQ(completions(), (Completions{{9, kFlushed}}));
+        EXPECT_TRUE(sent().empty());
+    }
+}
+
+TEST_F(RcRequester, TheWindowHoldsAndAsksForAcknowledgementsInTime) {
+    QpCapacity capacity;
+    capacity.window_packets = 4;
+    start(capacity);
+    post(WorkOpcode::RdmaWrite, 256 * 20, 1);
+    std::uint32_t next = 0;
+    while (next < 20) {
+        const std::vector<Datagram> burst = host->poll_all(now);
+        ASSERT_FALSE(burst.empty());
+        ASSERT_LE(burst.size(), 4U);
+        std::optional<std::uint32_t> asked;
+        for (const Datagram& datagram : burst) {
+            asked = packet_of(datagram).bth().ack_request ? next : asked;
+            ++next;
+        }
+        ASSERT_TRUE(asked.has_value());
+        acknowledge(*asked);
+    }
+    EXPECT_EQ(completions(), (Completions{{1, kGood}}));
+}
+
+TEST_F(RcRequester, ReadsKeepTheirDepthAndFencesWaitForThem) {
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+        post(WorkOpcode::RdmaRead, 4, id);
+    }
+    EXPECT_EQ(sent().size(), 2U);
+    respond(Operation::ReadResponseOnly, 0, {1, 2, 3, 4});
+    EXPECT_EQ(sent(), (Packets{{Operation::ReadRequest, 2}}));
+    post(WorkOpcode::Send, 4, 4);
+    post(WorkOpcode::Send, 4, 5, true, true);
+    EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 3}}));
+    respond(Operation::ReadResponseOnly, 1, {1, 2, 3, 4});
+    EXPECT_TRUE(sent().empty());
+    respond(Operation::ReadResponseOnly, 2, {5, 6, 7, 8});
+    EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 4}}));
+    acknowledge(4);
+    EXPECT_EQ(completions(), (Completions{{1, kGood}, {2, kGood}, {3, kGood}, {4, kGood}, {5, kGood}}));
+    EXPECT_EQ(*host->at(RcHost::kBase), 5);
+}
+
+TEST_F(RcRequester, ALostReadResponseIsAskedForFromWhereItIsMissing) {
+    post(WorkOpcode::RdmaRead, 1000, 1);
+    post(WorkOpcode::RdmaWrite, 4, 2);
+    EXPECT_EQ(sent().size(), 2U);
+    const std::vector<std::uint8_t> full(256, 7);
+    respond(Operation::ReadResponseFirst, 0, full);
+    respond(Operation::ReadResponseMiddle, 2, full);  // the second was lost
+    const std::vector<Datagram> again = host->poll_all(now);
+    ASSERT_EQ(again.size(), 2U);
+    EXPECT_EQ(packet_of(again[0]).bth().psn, psn.plus(1));
+    EXPECT_EQ(packet_of(again[0]).get<wire::Reth>(), (wire::Reth{0x9000 + 256, Rkey{5}, 744}));
+    EXPECT_EQ(packet_of(again[1]).bth().psn, psn.plus(4));
+    respond(Operation::ReadResponseFirst, 1, full);
+    respond(Operation::ReadResponseMiddle, 2, full);
+    respond(Operation::ReadResponseLast, 3, std::vector<std::uint8_t>(232, 9));
+    EXPECT_EQ(completions(), (Completions{{1, kGood}}));
+    EXPECT_EQ(*host->at(RcHost::kBase + 999), 9);
+    EXPECT_EQ(*host->at(RcHost::kBase + 1000), 0);
+    acknowledge(4);
+    EXPECT_EQ(completions(), (Completions{{2, kGood}}));
+}
+
+TEST_F(RcRequester, AnAcknowledgementBehindAReadDoesNotCompleteIt) {
+    post(WorkOpcode::RdmaWrite, 4, 1);
+    post(WorkOpcode::RdmaRead, 4, 2);
+    post(WorkOpcode::RdmaWrite, 4, 3);
+    EXPECT_EQ(sent().size(), 3U);
+    acknowledge(2);
+    EXPECT_EQ(completions(), (Completions{{1, kGood}}));
+    EXPECT_EQ(sent(), (Packets{{Operation::ReadRequest, 1}, {Operation::WriteOnly, 2}}));
+    acknowledge(2);
+    EXPECT_TRUE(sent().empty());  // once is enough
+    EXPECT_EQ(host->counters.of(RcCounter::ImpliedNak), 2U);
+}
+
+TEST_F(RcRequester, ReadResponsesOfAWrongLengthEndTheConnection) {
+    post(WorkOpcode::RdmaRead, 300, 1);
+    EXPECT_EQ(sent().size(), 1U);
+    respond(Operation::ReadResponseFirst, 0, std::vector<std::uint8_t>(252));
+    EXPECT_EQ(completions(), (Completions{{1, CompletionStatus::BadResponse}}));
+}
+
+TEST_F(RcRequester, AnAnswerOfAnotherKindIsDropped) {
+    post(WorkOpcode::RdmaWrite, 4, 1);
+    EXPECT_EQ(sent().size(), 1U);
+    respond(Operation::ReadResponseOnly, 0, {1, 2, 3, 4});
+    EXPECT_TRUE(completions().empty());
+    EXPECT_EQ(host->counters.of(RcCounter::UnexpectedResponse), 1U);
+    acknowledge(0);
+    EXPECT_EQ(completions(), (Completions{{1, kGood}}));
+}
+
+TEST_F(RcRequester, MemoryThatIsNotOursEndsTheRequestInItsTurn) {
+    post(WorkOpcode::RdmaWrite, 4, 1);
+    SendRequest bad;
+    bad.wr_id = 2;
+    ASSERT_EQ(host->post(bad, RcHost::kBase + RcHost::kBytes - 2, 4), PostVerdict::Posted);
+    post(WorkOpcode::RdmaWrite, 4, 3);
+    EXPECT_EQ(sent().size(), 1U);
+    EXPECT_TRUE(completions().empty());
+    acknowledge(0);
+    EXPECT_TRUE(sent().empty());
+    EXPECT_EQ(completions(), (Completions{{1, kGood}, {2, CompletionStatus::LocalProtection}, {3, kFlushed}}));
+}
+
+TEST_F(RcRequester, InlineBytesAreTakenWhenPosted) {
+    std::vector<std::uint8_t> bytes{1, 2, 3};
+    SendRequest request;
+    request.is_inline = true;
+    request.inline_bytes = bytes;
+    ASSERT_EQ(host->qp->post_send(request), PostVerdict::Posted);
+    bytes.assign({9, 9, 9});
+    const std::vector<Datagram> burst = host->poll_all(now);
+    ASSERT_EQ(burst.size(), 1U);
+    const auto payload = packet_of(burst[0]).payload();
+    EXPECT_EQ(std::vector<std::uint8_t>(payload.begin(), payload.end()), (std::vector<std::uint8_t>{1, 2, 3}));
+    EXPECT_EQ(packet_of(burst[0]).pad_bytes(), 1U);
+}
+
+TEST_F(RcRequester, ALostCompletionStopsTheQueuePair) {
+    host = std::make_unique<RcHost>(QpCapacity{}, 2);
+    QpAttributes values = RcHost::usual_attributes();
+    values.send_psn = psn;
+    host->bring_to(QpState::Rts, values);
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+        post(WorkOpcode::RdmaWrite, 4, id);
+    }
+    EXPECT_EQ(sent().size(), 3U);
+    acknowledge(2);
+    EXPECT_EQ(host->qp->state(), QpState::Err);
+    EXPECT_EQ(host->qp->poll_event(), QpEvent::CqOverrun);
+    EXPECT_TRUE(host->send_completions.overrun());
+}
+
+}  // namespace
+}  // namespace cairn::roce::rc
