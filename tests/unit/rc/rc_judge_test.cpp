@@ -207,6 +207,15 @@ TEST(RcJudge, AtomicsAreAlignedAndInside) {
     wire::Packet packet = request(Operation::FetchAdd);
     packet.set(wire::AtomicEth{8, odd, 0, 0});
     EXPECT_EQ(judge_memory(packet, {}, memory.table, memory.pd), InvalidRequest);
+    // And the other way round.
+    const Rkey shifted = memory.table
+                             .register_region({memory.pd,
+                                               {reinterpret_cast<std::uint8_t*>(memory.words.data()), 64},
+                                               0x2001,
+                                               Rights{Right::LocalWrite} | Right::RemoteAtomic})
+                             .value();
+    packet.set(wire::AtomicEth{0x2001, shifted, 0, 0});
+    EXPECT_EQ(judge_memory(packet, {}, memory.table, memory.pd), InvalidRequest);
 }
 
 TEST(RcJudge, RemoteRangesAreInsideOrEmpty) {

@@ -41,7 +41,7 @@ void RcWorld::post_some(RcSide& from, RcSide& to) {
     }
 }
 
-void RcWorld::post_one(RcSide& from, RcSide& to) {
+SendRequest RcWorld::begin_request(RcSide& from, RcSide& to) {
     SendRequest request;
     request.opcode = static_cast<WorkOpcode>(random_.below(static_cast<std::uint64_t>(WorkOpcode::Count)));
     request.wr_id = from.next_wr_id;
@@ -50,65 +50,56 @@ void RcWorld::post_one(RcSide& from, RcSide& to) {
     request.solicited = random_.chance(300'000);
     request.immediate = static_cast<std::uint32_t>(random_.next());
     request.rkey = to.host.key;
+    return request;
+}
+
+void RcWorld::post_one(RcSide& from, RcSide& to) {
+    SendRequest request = begin_request(from, to);
+    const bool brings = is_read_or_atomic(request.opcode);
     std::uint32_t bytes =
         static_cast<std::uint32_t>(random_.chance(200'000) ? random_.below(9) : random_.below(RcSide::kMaxBytes + 1));
     bytes = is_atomic(request.opcode) ? kAtomicBytes : bytes;
     ExpectedSend sent{request.wr_id, request.signalled, completion_opcode(request.opcode), 0, {}};
-    std::uint64_t local = RcSide::kSource + random_.below(RcSide::kSourceBytes - bytes + 1);
-    if (is_read_or_atomic(request.opcode)) {
+    sent.landing = RcSide::kSource + random_.below(RcSide::kSourceBytes - bytes + 1);
+    if (brings) {
         from.landing_used = from.landing_used + bytes > RcSide::kLandingBytes ? 0 : from.landing_used;
-        local = sent.landing = RcSide::kLanding + from.landing_used;
-    } else {
-        sent.landing = local;
+        sent.landing = RcSide::kLanding + from.landing_used;
     }
-    const auto split = static_cast<std::uint32_t>(random_.below(bytes + 1));
-    const std::array<Sge, 2> sges{from.host.sge(local, split), from.host.sge(local + split, bytes - split)};
-    const std::array<Sge, 1> whole{from.host.sge(local, bytes)};
-    request.sges = is_atomic(request.opcode) ? std::span<const Sge>(whole) : std::span<const Sge>(sges);
-    const std::uint8_t* at = from.host.at(local);
-    std::vector<std::uint8_t> payload(at, at + bytes);
-    if (!is_read_or_atomic(request.opcode) && bytes <= 64 && random_.chance(500'000)) {
+    const std::uint32_t split =
+        is_atomic(request.opcode) ? bytes : static_cast<std::uint32_t>(random_.below(bytes + 1));
+    const std::array<Sge, 2> sges{from.host.sge(sent.landing, split),
+                                  from.host.sge(sent.landing + split, bytes - split)};
+    request.sges = std::span(sges).first(is_atomic(request.opcode) ? 1 : 2);
+    const std::uint8_t* at = from.host.at(sent.landing);
+    const std::vector<std::uint8_t> payload(at, at + bytes);
+    if (!brings && bytes <= 64 && random_.chance(500'000)) {
         request.is_inline = true;
         request.sges = {};
         request.inline_bytes = payload;
     }
-    if (request.opcode == WorkOpcode::RdmaWrite || request.opcode == WorkOpcode::RdmaWriteWithImmediate) {
-        request.remote_address = RcSide::kTarget + random_.below(RcSide::kTargetBytes - bytes + 1);
-    } else if (request.opcode == WorkOpcode::SendWithInvalidate) {
-        request.invalidate =
-            to.host.memory.register_region({to.host.pd, to.host.span(), 0, Right::RemoteInvalidate}).value();
-    } else {
-        prepare_data(from, to, request, bytes, sent);
-    }
+    choose_remote(to, request, bytes, sent);
     const PostVerdict verdict = from.host.qp->post_send(request);
     if (verdict == PostVerdict::QueueFull) {
-        if (request.opcode == WorkOpcode::SendWithInvalidate) {
-            to.host.memory.invalidate(request.invalidate);
-        }
+        (void)to.host.memory.destroy_region(request.invalidate);
         return;
     }
     ASSERT_EQ(verdict, PostVerdict::Posted);
     ++from.next_wr_id;
     --from.to_post;
-    if (is_read_or_atomic(request.opcode)) {
-        from.landing_used += (bytes + 7) & ~7U;
-    }
-    if (is_atomic(request.opcode)) {
-        std::uint64_t& word = to.shadow_words[(request.remote_address - RcSide::kWords) / kAtomicBytes];
-        const bool adds = request.opcode == WorkOpcode::FetchAdd;
-        word = adds ? word + request.swap_or_add : word == request.compare ? request.swap_or_add : word;
-    } else if (completion_opcode(request.opcode) == CompletionOpcode::RdmaWrite) {
-        const std::uint64_t offset = request.remote_address - RcSide::kTarget;
-        std::copy(payload.begin(), payload.end(), to.shadow_target.begin() + static_cast<std::ptrdiff_t>(offset));
-    }
+    from.landing_used += brings ? (bytes + 7) & ~7U : 0;
     from.expected_sends.push_back(std::move(sent));
+    apply_to_model(to, request, payload);
     expect_receive(to, request, payload);
 }
 
 // READs of what never changes, atomics on words that only this side changes: both have one right answer.
-void RcWorld::prepare_data(RcSide& from, RcSide& to, SendRequest& request, std::uint32_t bytes, ExpectedSend& sent) {
-    static_cast<void>(from);
-    if (request.opcode == WorkOpcode::RdmaRead) {
+void RcWorld::choose_remote(RcSide& to, SendRequest& request, std::uint32_t bytes, ExpectedSend& sent) {
+    if (sent.opcode == CompletionOpcode::RdmaWrite) {
+        request.remote_address = RcSide::kTarget + random_.below(RcSide::kTargetBytes - bytes + 1);
+    } else if (request.opcode == WorkOpcode::SendWithInvalidate) {
+        request.invalidate =
+            to.host.memory.register_region({to.host.pd, to.host.span(), 0, Right::RemoteInvalidate}).value();
+    } else if (request.opcode == WorkOpcode::RdmaRead) {
         request.remote_address = RcSide::kSource + random_.below(RcSide::kSourceBytes - bytes + 1);
         const std::uint8_t* at = to.host.at(request.remote_address);
         sent.answer.assign(at, at + bytes);
@@ -120,6 +111,17 @@ void RcWorld::prepare_data(RcSide& from, RcSide& to, SendRequest& request, std::
         request.swap_or_add = random_.next();
         sent.answer.resize(kAtomicBytes);
         std::memcpy(sent.answer.data(), &word, sizeof(word));
+    }
+}
+
+void RcWorld::apply_to_model(RcSide& to, const SendRequest& request, std::span<const std::uint8_t> payload) {
+    if (is_atomic(request.opcode)) {
+        std::uint64_t& word = to.shadow_words[(request.remote_address - RcSide::kWords) / kAtomicBytes];
+        const bool adds = request.opcode == WorkOpcode::FetchAdd;
+        word = adds ? word + request.swap_or_add : word == request.compare ? request.swap_or_add : word;
+    } else if (completion_opcode(request.opcode) == CompletionOpcode::RdmaWrite) {
+        const std::uint64_t offset = request.remote_address - RcSide::kTarget;
+        std::copy(payload.begin(), payload.end(), to.shadow_target.begin() + static_cast<std::ptrdiff_t>(offset));
     }
 }
 

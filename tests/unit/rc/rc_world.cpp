@@ -54,6 +54,7 @@ void RcWorld::choose_faults() {
     faults_.loss_per_million = some(80'000);
     faults_.double_per_million = some(200'000);
     faults_.jitter = microseconds(some(60));
+    faults_.late_copy_per_million = some(50'000);
     faults_.stall_per_million = some(100'000);
     faults_.lazy_receiver_per_million = some(900'000);
 }
@@ -122,6 +123,9 @@ void RcWorld::transmit(RcSide& from, RcSide& to) {
     for (const OutPacket& packet : std::span(burst).first(count)) {
         const Datagram datagram = datagram_of(packet);
         note((std::uint64_t{packet.header[0]} << 32U) | packet_of(datagram).bth().psn.value());
+        if (random_.chance(faults.late_copy_per_million)) {
+            to.in.under_way.emplace((now_ + random_.between(milliseconds(1), milliseconds(8))).ns, datagram);
+        }
         const int copies = random_.chance(faults.loss_per_million)     ? 0
                            : random_.chance(faults.double_per_million) ? 2
                                                                        : 1;

@@ -20,6 +20,7 @@ struct RcFaults {
     std::uint32_t loss_per_million = 0;
     std::uint32_t double_per_million = 0;
     Duration jitter{};
+    std::uint32_t late_copy_per_million = 0;      // comes again milliseconds later
     std::uint32_t stall_per_million = 0;          // of sending: a full transmit ring
     std::uint32_t lazy_receiver_per_million = 0;  // receives posted late: RNR
 };
@@ -90,7 +91,9 @@ private:
     void choose_faults();
     void post_some(RcSide& from, RcSide& to);
     void post_one(RcSide& from, RcSide& to);
-    void prepare_data(RcSide& from, RcSide& to, SendRequest& request, std::uint32_t bytes, ExpectedSend& sent);
+    [[nodiscard]] SendRequest begin_request(RcSide& from, RcSide& to);
+    void choose_remote(RcSide& to, SendRequest& request, std::uint32_t bytes, ExpectedSend& sent);
+    void apply_to_model(RcSide& to, const SendRequest& request, std::span<const std::uint8_t> payload);
     void expect_receive(RcSide& to, const SendRequest& request, std::span<const std::uint8_t> payload);
     void post_receives(RcSide& side);
     void transmit(RcSide& from, RcSide& to);
