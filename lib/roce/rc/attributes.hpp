@@ -11,7 +11,7 @@
 
 namespace cairn::roce::rc {
 
-// Sqe is never entered by a reliable connection: its failed send requests lead to Err (10.3.1.6).
+// Sqe is never entered by a reliable connection: its failed send requests lead to Err (10.3.1).
 enum class QpState : std::uint8_t { Reset, Init, Rtr, Rts, Sqd, Sqe, Err, Count };
 
 enum class Attribute : std::uint8_t {

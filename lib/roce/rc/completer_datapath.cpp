@@ -151,7 +151,7 @@ RequesterResult Requester::take_data(const wire::Packet& packet, SendWqe& wqe) n
 }
 
 // Something was lost: a NAK says so, or an answer that lies behind a READ or atomic still waiting for its own
-// (9.7.5.1.1). Once until there is progress: many that say the same may be on their way, each would send all again, and
+// (9.7.5). Once until there is progress: many that say the same may be on their way, each would send all again, and
 // if going back did not help the timeout does.
 RequesterResult Requester::recover(RcCounter reason, Instant now) noexcept {
     counters_.count(reason);

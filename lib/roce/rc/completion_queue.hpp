@@ -10,7 +10,7 @@
 namespace cairn::roce::rc {
 
 // In order of completion, each once. A completion that finds the ring full is lost, the queue is overrun for good, and
-// every queue pair that pushes into it learns so and stops (10.10.1). One thread; allocates only when made.
+// every queue pair that pushes into it learns so and stops (10.10). One thread; allocates only when made.
 class CompletionQueue {
 public:
     enum class Arm : std::uint8_t { Off, Solicited, Next };
@@ -25,7 +25,7 @@ public:
     // Takes out all that the queue pair pushed: it goes to RESET and leaves nothing behind.
     void forget(Qpn qpn) noexcept;
 
-    // The next completion (or the next solicited or failed one) makes an event; stronger wishes stay (10.10.2).
+    // The next completion (or the next solicited or failed one) makes an event; stronger wishes stay (10.10).
     void arm(Arm wish) noexcept;
     // True once for each event made.
     [[nodiscard]] bool take_event() noexcept;

@@ -9,7 +9,7 @@
 
 namespace cairn::roce::rc {
 
-// Where a request's PSN lies relative to the one expected (9.7.4.1.2): half of the circle behind it is old.
+// Where a request's PSN lies relative to the one expected (9.7.4): half of the circle behind it is old.
 enum class PsnVerdict : std::uint8_t { Expected, Duplicate, Gap };
 [[nodiscard]] constexpr PsnVerdict judge_psn(Psn psn, Psn expected) noexcept {
     const std::int32_t distance = psn.since(expected);
@@ -45,24 +45,24 @@ struct RequestTraits {
 [[nodiscard]] const RequestTraits& request_traits(wire::Operation operation) noexcept;
 
 // First and Only begin a message, so none may be under way; Middle and Last go on with one of their kind
-// (9.7.4.1.3, C9-64).
+// (9.7.4).
 [[nodiscard]] RequestVerdict judge_sequence(const wire::OpcodeTraits& opcode, MessageKind under_way) noexcept;
 
-// Operations that the queue pair does not allow are invalid requests (9.7.4.1.4).
+// Operations that the queue pair does not allow are invalid requests (9.7.4).
 [[nodiscard]] RequestVerdict judge_rights(wire::Operation operation, Rights granted) noexcept;
 
 // Payload: First and Middle fill the path MTU, Last holds 1 byte at least, Only anything up to the MTU; a WRITE's
-// packets add up to what its RETH says, messages are not longer than kMaxMessageBytes (9.7.4.1.6, 9.7.4.1.7).
+// packets add up to what its RETH says, messages are not longer than kMaxMessageBytes (9.7.4).
 [[nodiscard]] RequestVerdict judge_length(const wire::Packet& packet, const InboundMessage& message,
                                           std::uint32_t path_mtu_bytes) noexcept;
 
 // A SEND not longer than the receive request that it fills. Departs: rxe answers remote operational (0x63), the
-// specification's code is invalid request (0x61; 9.7.5.2.6, table of NAK codes).
+// specification's code is invalid request (0x61; 9.7.5, table of NAK codes).
 [[nodiscard]] RequestVerdict judge_room(const wire::Packet& packet, const InboundMessage& message,
                                         std::uint64_t receive_bytes) noexcept;
 
 // The remote memory that the packet touches, all of a message's at its first packet and its own part later; none at
-// all for no bytes (9.7.4.1.5, C9-88). Atomics are aligned to 8 bytes or invalid (9.7.4.1.8). A key to invalidate must
+// all for no bytes (9.7.4, C9-88). Atomics are aligned to 8 bytes or invalid. A key to invalidate must
 // be one that may be.
 [[nodiscard]] RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& message,
                                           const MemoryTable& memory, Pd pd) noexcept;

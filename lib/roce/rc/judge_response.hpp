@@ -1,4 +1,4 @@
-// What the requester thinks of an answer: pure functions (IBTA vol. 1, 9.7.5.1, 9.7.6).
+// What the requester thinks of an answer: pure functions (IBTA vol. 1, 9.7.5, 9.7.6).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class AnswerPsnVerdict : std::uint8_t { Current, Stale, Unsent };
 }
 
 // What an answer with data must be: the length of a READ response follows from what is left of the READ, and its kind
-// from whether that is more than the path MTU (9.7.5.1.3).
+// from whether that is more than the path MTU (9.7.5).
 enum class DataVerdict : std::uint8_t { Good, BadLength };
 [[nodiscard]] constexpr DataVerdict judge_read_response(wire::Place place, std::size_t payload_bytes,
                                                         std::uint64_t left_bytes,

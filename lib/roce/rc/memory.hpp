@@ -80,7 +80,7 @@ public:
     [[nodiscard]] bool hold_pd(Pd pd) noexcept;
     void release_pd(Pd pd) noexcept;
 
-    // Errors: no such domain, remote writing or atomics without local writing (10.6.3.1), the address range wraps,
+    // Errors: no such domain, remote writing or atomics without local writing (10.6), the address range wraps,
     // the table is full.
     [[nodiscard]] Result<Rkey> register_region(const RegionRequest& request);
     // False when no region has the key (any more).

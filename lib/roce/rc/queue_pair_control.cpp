@@ -4,6 +4,9 @@
 
 namespace cairn::roce::rc {
 
+// An idle connection costs its queues and less than half of this.
+static_assert(sizeof(QueuePair) <= 4096);
+
 QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext& context)
     : qpn_(qpn),
       pd_(pd),

@@ -4,7 +4,7 @@ namespace cairn::roce::rc {
 
 namespace {
 
-// Partitions agree in the low 15 bits, and two limited members do not talk (IBTA vol. 1, 10.9.3).
+// Partitions agree in the low 15 bits, and two limited members do not talk (IBTA vol. 1, 10.9).
 bool pkeys_match(Pkey ours, Pkey theirs) noexcept {
     return ((ours.value ^ theirs.value) & 0x7fffU) == 0 && ((ours.value | theirs.value) & 0x8000U) != 0;
 }

@@ -36,7 +36,7 @@ public:
     [[nodiscard]] ReceiveWqe take() noexcept;
     void clear() noexcept { head_ = tail_; }
 
-    // Makes one event when fewer than `limit` requests are left, then is off; 0: off (10.2.9.4).
+    // Makes one event when fewer than `limit` requests are left, then is off; 0: off (10.2.9).
     void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
     [[nodiscard]] bool take_limit_event() noexcept;
 

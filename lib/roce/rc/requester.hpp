@@ -18,7 +18,7 @@ namespace cairn::roce::rc {
 enum class RequesterResult : std::uint8_t { Ok, Failed, CqOverrun };
 
 // One queue pair's. No I/O, no clock, no allocation. Go-back-N: what was lost is sent again with all behind it; a READ
-// goes on with the first response that is missing (9.7.3.2.2).
+// goes on with the first response that is missing (9.7.3).
 class Requester {
 public:
     // `window_packets` of SENDs and WRITEs may be on their way, in [2, 2^20] (asserted).

@@ -14,7 +14,7 @@
 namespace cairn::roce::rc {
 
 // A READ or atomic that was executed: kept until `max_dest_rd_atomic` newer ones came, so that the peer can ask again
-// (9.7.4.1.2, 9.7.5.1.3). A READ reads memory again, an atomic keeps what it found.
+// (9.7.4, 9.7.5). A READ reads memory again, an atomic keeps what it found.
 struct SavedAnswer {
     wire::Operation operation{};
     bool queued = false;    // packets `next` ... `until` are still to be sent

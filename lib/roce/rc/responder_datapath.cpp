@@ -121,7 +121,7 @@ void Responder::on_gap() noexcept {
     owe_nak(wire::NakCode::PsnSequence);
 }
 
-// Never executed: acknowledged up to what was, or answered from what was saved (9.7.5.1.2, C9-105).
+// Never executed: acknowledged up to what was, or answered from what was saved (9.7.5, C9-105).
 void Responder::on_duplicate(const wire::Packet& packet) noexcept {
     counters_.count(RcCounter::DuplicateRequest);
     const Operation operation = packet.traits().operation;

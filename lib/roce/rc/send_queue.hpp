@@ -1,4 +1,4 @@
-// Send queue: work requests from their posting to their completion, in order (IBTA vol. 1, 10.8.2).
+// Send queue: work requests from their posting to their completion, in order (IBTA vol. 1, 10.8).
 #pragma once
 
 #include <array>

@@ -43,7 +43,7 @@ struct SendRequest {
     WorkOpcode opcode = WorkOpcode::Send;
     bool signalled = true;   // a successful one makes a completion; failures always do
     bool solicited = false;  // the receiver's completion wakes even who waits for solicited ones only
-    bool fence = false;      // starts when all READs and atomics before it are complete (10.8.3.3)
+    bool fence = false;      // starts when all READs and atomics before it are complete (10.8)
     bool is_inline = false;  // the payload is `inline_bytes`, not the SGEs'
     std::span<const Sge> sges{};
     std::span<const std::uint8_t> inline_bytes{};
@@ -96,7 +96,7 @@ enum class CompletionOpcode : std::uint8_t {
     ReceiveRdmaWithImmediate,
 };
 
-// Unless `status` is Success, only wr_id, status and qpn mean anything (11.4.2.1).
+// Unless `status` is Success, only wr_id, status and qpn mean anything (11.4).
 struct Completion {
     std::uint64_t wr_id = 0;
     CompletionStatus status = CompletionStatus::Success;
