@@ -143,7 +143,7 @@ RequesterResult Requester::take_data(const wire::Packet& packet, SendWqe& wqe) n
         }
     }
     Pieces pieces;
-    if (!find_pieces(memory_, pd_, Right::LocalWrite, wqe.pieces(), offset, data.size(), pieces)) {
+    if (!find_pieces({memory_, pd_, Right::LocalWrite}, wqe.pieces(), offset, data.size(), pieces)) {
         return fail(CompletionStatus::LocalProtection);
     }
     place(pieces, data);

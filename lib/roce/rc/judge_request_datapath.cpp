@@ -43,12 +43,12 @@ constexpr auto kByOperation = [] {
     return table;
 }();
 
-RequestVerdict judge_reach(const MemoryTable& memory, Pd pd, Rights wanted, Rkey rkey, std::uint64_t address,
-                           std::uint64_t bytes) noexcept {
-    if (bytes == 0) {
+RequestVerdict judge_reach(const MemoryTable& memory, Pd pd, Rights wanted, const wire::Reth& range) noexcept {
+    if (range.dma_bytes == 0) {
         return Execute;
     }
-    return memory.find(rkey, pd, wanted, address, bytes).verdict == MemoryVerdict::Ok ? Execute : RemoteAccess;
+    const MemoryView view = memory.find(range.rkey, pd, wanted, range.address, range.dma_bytes);
+    return view.verdict == MemoryVerdict::Ok ? Execute : RemoteAccess;
 }
 
 }  // namespace
@@ -117,12 +117,12 @@ RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& me
         return reinterpret_cast<std::uintptr_t>(view.data) % kAtomicBytes == 0 ? Execute : InvalidRequest;
     }
     if (opcode.headers.has<wire::Reth>()) {
-        const auto& reth = packet.get<wire::Reth>();
-        return judge_reach(memory, pd, traits.rights, reth.rkey, reth.address, reth.dma_bytes);
+        return judge_reach(memory, pd, traits.rights, packet.get<wire::Reth>());
     }
     if (traits.kind == MessageKind::Write) {
-        return judge_reach(memory, pd, traits.rights, message.rkey, message.address + message.done_bytes,
-                           packet.payload().size());
+        return judge_reach(
+            memory, pd, traits.rights,
+            {message.address + message.done_bytes, message.rkey, static_cast<std::uint32_t>(packet.payload().size())});
     }
     if (opcode.headers.has<wire::Ieth>()) {
         const Rkey ended = packet.get<wire::Ieth>().rkey;

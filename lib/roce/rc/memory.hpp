@@ -26,8 +26,8 @@ enum class Right : std::uint8_t {
 class Rights {
 public:
     constexpr Rights() noexcept = default;
-    constexpr Rights(Right one) noexcept
-        : bits_(static_cast<std::uint8_t>(one)) {}  // NOLINT(google-explicit-constructor)
+    // NOLINTNEXTLINE(google-explicit-constructor): one right is a set
+    constexpr Rights(Right one) noexcept : bits_(static_cast<std::uint8_t>(one)) {}
 
     [[nodiscard]] constexpr Rights with(Rights others) const noexcept {
         Rights both;

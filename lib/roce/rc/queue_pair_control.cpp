@@ -13,7 +13,7 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
       context_(context),
       sends_(capacity.send_slots, capacity.max_sges, capacity.inline_bytes),
       own_receives_(context.shared_receives == nullptr ? capacity.receive_slots : 1, capacity.max_sges),
-      requester_(qpn, context.memory, sends_, context.send_completions, context.counters, capacity.window_packets),
+      requester_(qpn, sends_, {context.memory, context.send_completions, context.counters}, capacity.window_packets),
       responder_(qpn, context.memory, context.shared_receives == nullptr ? own_receives_ : *context.shared_receives,
                  context.receive_completions, context.counters) {
     const bool held = context_.memory.hold_pd(pd_);

@@ -17,13 +17,19 @@ namespace cairn::roce::rc {
 // What the queue pair must do: anything but Ok stops it. The failed request is complete, those behind it are not.
 enum class RequesterResult : std::uint8_t { Ok, Failed, CqOverrun };
 
+// What a requester uses and others may share; all outlive it.
+struct RequesterContext {
+    MemoryTable& memory;
+    CompletionQueue& completions;
+    RcCounters& counters;
+};
+
 // One queue pair's. No I/O, no clock, no allocation. Go-back-N: what was lost is sent again with all behind it; a READ
 // goes on with the first response that is missing (9.7.3).
 class Requester {
 public:
     // `window_packets` of SENDs and WRITEs may be on their way, in [2, 2^20] (asserted).
-    Requester(Qpn qpn, MemoryTable& memory, SendQueue& queue, CompletionQueue& completions, RcCounters& counters,
-              std::uint32_t window_packets) noexcept;
+    Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context, std::uint32_t window_packets) noexcept;
 
     // From RTS on: the next packet has attributes.send_psn. `attributes` outlive the requester.
     void start(const QpAttributes& attributes, Pd pd) noexcept;

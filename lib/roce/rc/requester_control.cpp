@@ -4,13 +4,12 @@
 
 namespace cairn::roce::rc {
 
-Requester::Requester(Qpn qpn, MemoryTable& memory, SendQueue& queue, CompletionQueue& completions, RcCounters& counters,
-                     std::uint32_t window_packets) noexcept
+Requester::Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context, std::uint32_t window_packets) noexcept
     : qpn_(qpn),
-      memory_(memory),
+      memory_(context.memory),
       queue_(queue),
-      completions_(completions),
-      counters_(counters),
+      completions_(context.completions),
+      counters_(context.counters),
       window_packets_(window_packets) {
     CAIRN_ASSERT(window_packets >= 2 && window_packets <= 1U << 20U);
 }

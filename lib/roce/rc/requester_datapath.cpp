@@ -98,7 +98,7 @@ bool Requester::find_payload(SendWqe& wqe, std::uint32_t offset, OutPacket& out)
     }
     out.payload_bytes = std::min(attributes_->path_mtu_bytes, wqe.bytes - offset);
     if (!wqe.is_inline) {
-        return find_pieces(memory_, pd_, {}, wqe.pieces(), offset, out.payload_bytes, out.payload);
+        return find_pieces({memory_, pd_, {}}, wqe.pieces(), offset, out.payload_bytes, out.payload);
     }
     if (out.payload_bytes != 0) {
         out.payload.at[out.payload.count++] = queue_.inline_at(cursor_).subspan(offset, out.payload_bytes);

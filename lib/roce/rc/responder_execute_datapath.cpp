@@ -11,8 +11,8 @@ using wire::Operation;
 namespace {
 
 // Whole even when threads of this process work on the word at the same time.
-std::uint64_t apply(std::uint8_t* data, const wire::AtomicEth& atomic, Operation operation) noexcept {
-    const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(data));
+std::uint64_t apply(std::uint64_t& memory, const wire::AtomicEth& atomic, Operation operation) noexcept {
+    const std::atomic_ref<std::uint64_t> word(memory);
     if (operation == Operation::FetchAdd) {
         return word.fetch_add(atomic.swap_or_add);
     }
@@ -26,7 +26,8 @@ std::uint64_t apply(std::uint8_t* data, const wire::AtomicEth& atomic, Operation
 bool Responder::place_payload(const wire::Packet& packet) noexcept {
     Pieces pieces;
     const std::span<const std::uint8_t> payload = packet.payload();
-    if (!find_pieces(memory_, pd_, Right::LocalWrite, receive_.pieces(), message_.done_bytes, payload.size(), pieces)) {
+    if (!find_pieces({memory_, pd_, Right::LocalWrite}, receive_.pieces(), message_.done_bytes, payload.size(),
+                     pieces)) {
         return false;
     }
     place(pieces, payload);
@@ -123,7 +124,7 @@ void Responder::execute_atomic(const wire::Packet& packet) noexcept {
     SavedAnswer& saved = save(packet, 1);
     saved.rkey = atomic.rkey;
     saved.address = atomic.address;
-    saved.original = apply(view.data, atomic, saved.operation);
+    saved.original = apply(*reinterpret_cast<std::uint64_t*>(view.data), atomic, saved.operation);
 }
 
 }  // namespace cairn::roce::rc

@@ -8,8 +8,8 @@
 
 namespace cairn::roce::rc {
 
-bool find_pieces(const MemoryTable& memory, Pd pd, Rights wanted, std::span<const Sge> sges, std::uint64_t offset,
-                 std::uint64_t bytes, Pieces& out) noexcept {
+bool find_pieces(const MemoryAccess& access, std::span<const Sge> sges, std::uint64_t offset, std::uint64_t bytes,
+                 Pieces& out) noexcept {
     out.count = 0;
     for (const Sge& sge : sges) {
         if (bytes == 0) {
@@ -23,7 +23,8 @@ bool find_pieces(const MemoryTable& memory, Pd pd, Rights wanted, std::span<cons
         if (sge.address > ~std::uint64_t{0} - offset) {
             return false;
         }
-        const MemoryView view = memory.find(Rkey{sge.lkey.value}, pd, wanted, sge.address + offset, here);
+        const MemoryView view =
+            access.memory.find(Rkey{sge.lkey.value}, access.pd, access.wanted, sge.address + offset, here);
         if (view.verdict != MemoryVerdict::Ok) {
             return false;
         }

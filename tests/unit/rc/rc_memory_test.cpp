@@ -147,7 +147,7 @@ TEST_F(RcMemory, PiecesAreThoseOfTheConcatenation) {
     for (std::size_t offset = 0; offset <= whole.size(); ++offset) {
         for (std::size_t count = 0; offset + count <= whole.size() + 1; ++count) {
             Pieces pieces;
-            const bool found = find_pieces(table, pd, {}, sges, offset, count, pieces);
+            const bool found = find_pieces({table, pd, {}}, sges, offset, count, pieces);
             ASSERT_EQ(found, offset + count <= whole.size() || count == 0);
             std::vector<std::uint8_t> got;
             for (const auto piece : pieces.all()) {
@@ -165,8 +165,8 @@ TEST_F(RcMemory, APieceWhoseAddressWrapsIsRefused) {
     const Lkey key{add(0).value};
     Pieces pieces;
     const std::vector<Sge> sges{{kMost - 1, 8, key}};
-    EXPECT_FALSE(find_pieces(table, pd, {}, sges, 3, 1, pieces));
-    EXPECT_FALSE(find_pieces(table, pd, Right::RemoteRead, std::vector<Sge>{{0, 8, key}}, 0, 1, pieces));
+    EXPECT_FALSE(find_pieces({table, pd, {}}, sges, 3, 1, pieces));
+    EXPECT_FALSE(find_pieces({table, pd, Right::RemoteRead}, std::vector<Sge>{{0, 8, key}}, 0, 1, pieces));
 }
 
 TEST_F(RcMemory, PlacingCopiesEveryLengthExactly) {
