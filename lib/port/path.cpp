@@ -52,11 +52,6 @@ Path::Path(const PathKey& key, std::uint16_t own_source_port) noexcept : key_(ke
     CAIRN_ASSERT(key.local.is_v4() == key.remote.is_v4());
     fill(transmit_header_.data(), key.local, key.remote, key, own_source_port);
     fill(receive_header_.data(), key.remote, key.local, key, key.udp_source_port);
-    if (is_v4_) {
-        for (std::size_t i = 0; i < 20; i += 2) {
-            checksum_base_ += (std::uint32_t{transmit_header_[kIp + i]} << 8U) + transmit_header_[kIp + i + 1];
-        }
-    }
 }
 
 void Path::resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept {

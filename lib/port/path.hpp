@@ -52,8 +52,8 @@ public:
     // `udp_payload`; the room of lower_bytes() before it must belong to the caller.
     void write_lower_headers(std::uint8_t* udp_payload, std::uint16_t udp_payload_bytes) const noexcept;
 
-    // The lower headers of a datagram for a capture file, lower_bytes() of them, with the IPv4 ID and the ECN bits
-    // that it had.
+    // The same in either direction, lower_bytes() of them at `out`, with the IPv4 ID and the ECN bits that a datagram
+    // had: for capture files.
     void describe_lower_headers(Direction direction, std::uint8_t* out, std::uint16_t udp_payload_bytes,
                                 std::uint16_t ip_id, std::uint8_t ecn) const noexcept;
 
@@ -132,7 +132,6 @@ private:
     bool resolved_ = false;
     std::uint8_t lower_bytes_ = kLowerBytesV4;
     std::uint32_t pins_ = 0;
-    std::uint32_t checksum_base_ = 0;  // one's complement sum of the constant words of the transmit IPv4 header
     alignas(64) std::array<std::uint8_t, 64> transmit_header_{};  // lower_bytes() of template, lengths 0
     alignas(64) std::array<std::uint8_t, 64> receive_header_{};
     std::array<std::array<Shape, kShapes>, 2> shapes_{};  // by Direction

@@ -158,19 +158,7 @@ bool checksum_is_right(const std::uint8_t* ip) noexcept {
 }  // namespace
 
 void Path::write_lower_headers(std::uint8_t* udp_payload, std::uint16_t udp_payload_bytes) const noexcept {
-    const std::uint32_t udp_bytes = udp_payload_bytes + std::uint32_t{kUdpBytes};
-    if (is_v4_) {
-        std::uint8_t* frame = udp_payload - kLowerBytesV4;
-        std::memcpy(frame, transmit_header_.data(), kLowerBytesV4);
-        const std::uint32_t total = udp_bytes + 20;
-        put16(frame + kIp + 2, total);
-        put16(frame + kIp + 10, ~fold(checksum_base_ + total));
-    } else {
-        std::uint8_t* frame = udp_payload - kLowerBytesV6;
-        std::memcpy(frame, transmit_header_.data(), kLowerBytesV6);
-        put16(frame + kIp + 4, udp_bytes);
-    }
-    put16(udp_payload - 4, udp_bytes);
+    describe_lower_headers(Direction::Transmit, udp_payload - lower_bytes(), udp_payload_bytes, 0, 0);
 }
 
 void Path::describe_lower_headers(Direction direction, std::uint8_t* out, std::uint16_t udp_payload_bytes,
@@ -215,21 +203,14 @@ inline std::uint8_t Path::ecn_of(const std::uint8_t* frame) const noexcept {
 void Path::make_shape(Shape& shape, Direction direction, std::uint32_t bth_word,
                       std::uint16_t udp_payload_bytes) const noexcept {
     const std::size_t lower = lower_bytes();
-    const std::uint32_t udp_bytes = udp_payload_bytes + std::uint32_t{kUdpBytes};
     std::uint8_t* const header = shape.header.data();
-    std::uint8_t* const ip = header + kIp;
-    std::memcpy(header, (direction == Direction::Transmit ? transmit_header_ : receive_header_).data(), lower);
-    put16(is_v4_ ? ip + 2 : ip + 4, is_v4_ ? udp_bytes + 20 : udp_bytes);
-    put16(header + lower - 4, udp_bytes);
-    if (is_v4_) {
-        put16(ip + 10, ~fold(checksum_base_ + udp_bytes + 20));  // both directions: the same words in another order
-    }
+    describe_lower_headers(direction, header, udp_payload_bytes, 0, 0);
     std::memcpy(header + lower, &bth_word, kWord);
     shape.ecn = ecn_of(header);
     shape.bth_word = bth_word;
     shape.udp_payload_bytes = udp_payload_bytes;
     shape.least_bytes = static_cast<std::uint32_t>(lower) + udp_payload_bytes;
-    const std::uint32_t before = wire::icrc_lower_state({ip, lower - kIp});
+    const std::uint32_t before = wire::icrc_lower_state({header + kIp, lower - kIp});
     shape.rest = wire::CrcRuns(wire::crc32(before, header + lower, kWord),
                                std::size_t{udp_payload_bytes} - kWord - kIcrc, kOnes);
 }
