@@ -1,7 +1,5 @@
 #include "lib/wire/icrc.hpp"
 
-#include <isa-l/crc.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -39,10 +37,6 @@ void mask_ip_and_udp(std::uint8_t* ip) noexcept {
 }
 
 }  // namespace
-
-std::uint32_t crc32(std::uint32_t crc, const std::uint8_t* bytes, std::size_t count) noexcept {
-    return crc32_gzip_refl(crc, bytes, count);
-}
 
 std::uint32_t icrc_lower_state(std::span<const std::uint8_t> ip_and_udp) noexcept {
     std::array<std::uint8_t, kOnesBytes + kIpv6Bytes + kUdpBytes> masked;

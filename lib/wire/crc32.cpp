@@ -1,0 +1,74 @@
+// crc32() of icrc.hpp: 32 bytes at a time where the machine can, else what ISA-L has.
+#include <isa-l/crc.h>
+
+#include "lib/wire/crc32_fold.hpp"
+#include "lib/wire/icrc.hpp"
+
+// ISA-L multiplies 64 bytes at a time where the machine has AVX-512, else 16: half of what AVX2 is good for.
+#if defined(CAIRN_HAS_CLMUL) && defined(__VPCLMULQDQ__) && defined(__AVX2__) && !defined(__AVX512F__)
+#define CAIRN_HAS_WIDE_CLMUL 1
+#endif
+
+namespace cairn::wire {
+
+#ifdef CAIRN_HAS_WIDE_CLMUL
+
+namespace {
+
+constexpr std::size_t kWideBytes = 32;
+constexpr std::size_t kStepBytes = 2 * kWideBytes;  // two chains keep the multiplier busy
+constexpr std::size_t kLeastBytes = 2 * kStepBytes;
+
+inline __m256i load_wide(const std::uint8_t* at) noexcept {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(at));
+}
+
+// What carries either half of a register on over `bytes`.
+template <std::size_t bytes>
+inline __m256i folds_over() noexcept {
+    return _mm256_broadcastsi128_si256(
+        detail::constants(detail::folding_constant(8 * bytes + 32), detail::folding_constant(8 * bytes - 32)));
+}
+
+inline __m256i fold_wide(__m256i rest, __m256i fold, __m256i next) noexcept {
+    const __m256i high = _mm256_clmulepi64_epi128(rest, fold, 0x11);
+    const __m256i low = _mm256_clmulepi64_epi128(rest, fold, 0x00);
+    return _mm256_xor_si256(_mm256_xor_si256(high, low), next);
+}
+
+// The CRC of the first bytes, a multiple of 16 of them; moves `bytes` and `count` behind them.
+std::uint32_t crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes, std::size_t& count) noexcept {
+    const __m256i step = folds_over<kStepBytes>();
+    const __m256i wide = folds_over<kWideBytes>();
+    const __m256i state = _mm256_zextsi128_si256(_mm_cvtsi32_si128(static_cast<int>(~crc)));
+    __m256i even = _mm256_xor_si256(load_wide(bytes), state);
+    __m256i odd = load_wide(bytes + kWideBytes);
+    for (bytes += kStepBytes, count -= kStepBytes; count >= kStepBytes; bytes += kStepBytes, count -= kStepBytes) {
+        even = fold_wide(even, step, load_wide(bytes));
+        odd = fold_wide(odd, step, load_wide(bytes + kWideBytes));
+    }
+    const __m256i both = fold_wide(even, wide, odd);
+    const __m128i fold = detail::folds();
+    const __m128i low = _mm256_castsi256_si128(both);
+    __m128i rest = _mm_xor_si128(_mm_clmulepi64_si128(low, fold, 0x11), _mm_clmulepi64_si128(low, fold, 0x00));
+    rest = _mm_xor_si128(rest, _mm256_extracti128_si256(both, 1));
+    for (; count >= 16; bytes += 16, count -= 16) {
+        rest = detail::fold_in(rest, fold, bytes);
+    }
+    return ~detail::reduce(rest, fold);
+}
+
+}  // namespace
+
+#endif
+
+std::uint32_t crc32(std::uint32_t crc, const std::uint8_t* bytes, std::size_t count) noexcept {
+#ifdef CAIRN_HAS_WIDE_CLMUL
+    if (count >= kLeastBytes) {
+        crc = crc32_wide(crc, bytes, count);
+    }
+#endif
+    return count == 0 ? crc : crc32_gzip_refl(crc, bytes, count);
+}
+
+}  // namespace cairn::wire
