@@ -80,7 +80,7 @@ public:
 
     [[nodiscard]] const telemetry::CounterSet<EthdevCounter>& counters() const noexcept { return counters_; }
     [[nodiscard]] const net::Host& host() const noexcept { return host_; }
-    [[nodiscard]] const port::FrameVerdictCounters& verdicts() const noexcept { return verdicts_; }
+    [[nodiscard]] const telemetry::CounterSet<port::FrameVerdict>& verdicts() const noexcept { return verdicts_; }
 
 private:
     // ethdev_port_receive_datapath.cpp
@@ -125,7 +125,7 @@ private:
     std::array<port::Path*, kPathCache> path_cache_{};
     telemetry::CounterSet<EthdevCounter> counters_;
 
-    port::FrameVerdictCounters verdicts_;
+    telemetry::CounterSet<port::FrameVerdict> verdicts_;
     std::unique_ptr<rte_mbuf_ext_shared_info> tails_;  // reference count: 1 + tails that the device still holds
     Instant next_ask_ = Instant::never();
     bool fresh_ = true;  // the frame under judgement came from the device, not from another worker

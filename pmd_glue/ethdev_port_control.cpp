@@ -63,13 +63,8 @@ std::string EthdevPort::describe() const {
 }
 
 std::string EthdevPort::counters_text() const {
-    std::string text = telemetry::text_of(counters_.snapshot());
-    for (std::size_t reason = 0; reason < port::kFrameVerdictTexts.size(); ++reason) {
-        const std::uint64_t count = verdicts_.of(static_cast<port::FrameVerdict>(reason));
-        const net::DropText& what = port::kFrameVerdictTexts[reason];
-        text += count == 0 ? "" : fmt::format("  {:<24}{:>12}  {}\n", what.counter, count, what.meaning);
-    }
-    return text;
+    return telemetry::text_of(counters_.snapshot()) + telemetry::text_of(verdicts_.snapshot()) +
+           telemetry::text_of(host_.drops().snapshot());
 }
 
 bool EthdevPort::can_send_from(std::span<const std::uint8_t> range) const noexcept {

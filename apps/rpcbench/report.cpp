@@ -17,12 +17,6 @@ telemetry::CounterSnapshot<BenchCounter> total_progress(Workers workers) {
     return sum;
 }
 
-void print_line(std::string_view name, std::uint64_t value, std::string_view meaning) {
-    if (value != 0) {
-        fmt::print(stderr, "  {:<24}{:>12}  {}\n", name, value, meaning);
-    }
-}
-
 double us(const telemetry::Histogram& latency_ns, double quantile) {
     return static_cast<double>(latency_ns.percentile(quantile)) / 1e3;
 }
@@ -63,16 +57,9 @@ void ProgressPrinter::run() {
 void print_counters(Workers workers) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
         const BenchWorker& worker = *workers[i];
-        fmt::print(stderr, "worker {}, {} bytes per idle session:\n{}", i, erpc::kIdleSessionBytes,
-                   worker.port().counters_text());
-        for (std::size_t reason = 0; reason < roce::kDropReasons; ++reason) {
-            print_line(roce::kDropTexts[reason].counter, worker.service().drops().of(static_cast<roce::Drop>(reason)),
-                       roce::kDropTexts[reason].meaning);
-        }
-        for (std::size_t reason = 0; reason < erpc::kDropReasons; ++reason) {
-            print_line(erpc::kDropTexts[reason].counter, worker.endpoint().statistics().drops[reason],
-                       erpc::kDropTexts[reason].meaning);
-        }
+        fmt::print(stderr, "worker {}, {} bytes per idle session:\n{}{}{}", i, erpc::kIdleSessionBytes,
+                   worker.port().counters_text(), telemetry::text_of(worker.service().drops().snapshot()),
+                   telemetry::text_of(worker.endpoint().statistics().drops.snapshot()));
     }
 }
 

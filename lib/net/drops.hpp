@@ -2,10 +2,7 @@
 // Dropping is counted, never logged per frame.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
+#include "lib/telemetry/counters.hpp"
 
 namespace cairn::net {
 
@@ -25,40 +22,6 @@ namespace cairn::net {
     X(TooFrequent, "net_too_frequent", "a neighbour's MAC changed twice in a second: two stations, one address") \
     X(NoBuffer, "net_no_buffer", "answers or questions not sent for want of a buffer")
 
-enum class Drop : std::uint8_t {
-#define CAIRN_X(name, counter, text) name,
-    CAIRN_NET_DROPS(CAIRN_X)
-#undef CAIRN_X
-        Count,
-};
-
-struct DropText {
-    std::string_view counter;
-    std::string_view meaning;
-};
-
-constexpr std::array<DropText, static_cast<std::size_t>(Drop::Count)> kDropTexts{{
-#define CAIRN_X(name, counter, text) {counter, text},
-    CAIRN_NET_DROPS(CAIRN_X)
-#undef CAIRN_X
-}};
-
-// One counter per enumerator of Reason, whose last one is Count.
-template <class Reason>
-class CountsByReason {
-public:
-    void count(Reason reason) noexcept { ++counts_[static_cast<std::size_t>(reason)]; }
-    [[nodiscard]] std::uint64_t of(Reason reason) const noexcept { return counts_[static_cast<std::size_t>(reason)]; }
-    [[nodiscard]] std::uint64_t total() const noexcept {
-        std::uint64_t sum = 0;
-        for (const std::uint64_t value : counts_) {
-            sum += value;
-        }
-        return sum;
-    }
-
-private:
-    std::array<std::uint64_t, static_cast<std::size_t>(Reason::Count)> counts_{};
-};
+CAIRN_DECLARE_COUNTERS(Drop, CAIRN_NET_DROPS);
 
 }  // namespace cairn::net

@@ -49,7 +49,7 @@ public:
     // a peer that came back with another MAC says so in its first question. Call until there is nothing.
     [[nodiscard]] std::optional<NeighbourTable::Change> poll_change() noexcept;
 
-    [[nodiscard]] const CountsByReason<Drop>& drops() const noexcept { return drops_; }
+    [[nodiscard]] const telemetry::CounterSet<Drop>& drops() const noexcept { return drops_; }
 
 private:
     using Frame = std::span<const std::uint8_t>;
@@ -72,7 +72,7 @@ private:
     HostConfig config_;
     NeighbourTable neighbours_;
     std::optional<NeighbourTable::Change> named_{};
-    CountsByReason<Drop> drops_;
+    telemetry::CounterSet<Drop> drops_;
 };
 
 }  // namespace cairn::net

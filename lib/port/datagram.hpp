@@ -2,10 +2,8 @@
 // A Path's matches_received() is the fast one; what that refuses is judged here, for its reason's sake.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 #include "lib/net/parsed.hpp"
 #include "lib/port/path.hpp"
@@ -24,20 +22,7 @@ namespace cairn::port {
     X(BadLength, "port_bad_length", "IP or UDP lengths that contradict each other or the frame")               \
     X(BadAddress, "port_bad_address", "sources that no one can be: multicast, unspecified or mapped addresses")
 
-enum class FrameVerdict : std::uint8_t {
-#define CAIRN_X(name, counter, text) name,
-    CAIRN_FRAME_VERDICTS(CAIRN_X)
-#undef CAIRN_X
-        Count,
-};
-
-constexpr std::array<net::DropText, static_cast<std::size_t>(FrameVerdict::Count)> kFrameVerdictTexts{{
-#define CAIRN_X(name, counter, text) {counter, text},
-    CAIRN_FRAME_VERDICTS(CAIRN_X)
-#undef CAIRN_X
-}};
-
-using FrameVerdictCounters = net::CountsByReason<FrameVerdict>;
+CAIRN_DECLARE_COUNTERS(FrameVerdict, CAIRN_FRAME_VERDICTS);
 
 // A RoCEv2 datagram in its frame, which it points into.
 struct Datagram {

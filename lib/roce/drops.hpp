@@ -2,10 +2,7 @@
 // the operator. Dropping is counted, never logged per packet.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
+#include "lib/telemetry/counters.hpp"
 
 namespace cairn::roce {
 
@@ -21,40 +18,6 @@ namespace cairn::roce {
     X(BadLength, "roce_bad_length", "payload longer than the path MTU, or a pad that does not fit")     \
     X(TxQueueFull, "roce_tx_queue_full", "the port takes packets more slowly than the application makes them")
 
-enum class Drop : std::uint8_t {
-#define CAIRN_X(name, counter, text) name,
-    CAIRN_ROCE_DROPS(CAIRN_X)
-#undef CAIRN_X
-        Count,
-};
-
-constexpr std::size_t kDropReasons = static_cast<std::size_t>(Drop::Count);
-
-struct DropText {
-    std::string_view counter;
-    std::string_view meaning;
-};
-
-constexpr std::array<DropText, kDropReasons> kDropTexts{{
-#define CAIRN_X(name, counter, text) {counter, text},
-    CAIRN_ROCE_DROPS(CAIRN_X)
-#undef CAIRN_X
-}};
-
-class DropCounters {
-public:
-    void count(Drop reason) noexcept { ++counts_[static_cast<std::size_t>(reason)]; }
-    [[nodiscard]] std::uint64_t of(Drop reason) const noexcept { return counts_[static_cast<std::size_t>(reason)]; }
-    [[nodiscard]] std::uint64_t total() const noexcept {
-        std::uint64_t sum = 0;
-        for (const std::uint64_t value : counts_) {
-            sum += value;
-        }
-        return sum;
-    }
-
-private:
-    std::array<std::uint64_t, kDropReasons> counts_{};
-};
+CAIRN_DECLARE_COUNTERS(Drop, CAIRN_ROCE_DROPS);
 
 }  // namespace cairn::roce

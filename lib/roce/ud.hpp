@@ -96,7 +96,7 @@ public:
     // Judges the whole burst, then delivers runs to their receivers; buffers nobody kept are released.
     void on_packets(std::span<port::PacketRef> burst, Instant now) noexcept;
 
-    [[nodiscard]] const DropCounters& drops() const noexcept { return drops_; }
+    [[nodiscard]] const telemetry::CounterSet<Drop>& drops() const noexcept { return drops_; }
 
 private:
     struct Verdict {
@@ -122,7 +122,7 @@ private:
     UdQp* recent_ = nullptr;
     std::array<UdDatagram, kBurst> datagrams_{};  // of the burst under way
     std::array<Run, kBurst + 1> runs_{};
-    DropCounters drops_;
+    telemetry::CounterSet<Drop> drops_;
     std::vector<std::unique_ptr<UdQp>> qps_;
     std::vector<UdQp*> buckets_;  // [kBuckets] by low QPN bits, open addressing
     std::uint32_t next_qpn_ = 0x11;

@@ -1,10 +1,9 @@
 // Why eRPC drops a packet: one list of reason, counter name and what a non-zero value tells the operator.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
+
+#include "lib/telemetry/counters.hpp"
 
 namespace cairn::erpc {
 
@@ -25,29 +24,11 @@ namespace cairn::erpc {
     X(StaleAnswer, "erpc_stale_answer", "answers of background handlers whose session had ended meanwhile")     \
     X(Injected, "erpc_injected", "packets dropped on purpose by the fault injection option")
 
-enum class Drop : std::uint8_t {
-#define CAIRN_X(name, counter, text) name,
-    CAIRN_ERPC_DROPS(CAIRN_X)
-#undef CAIRN_X
-        Count,
-};
-
-constexpr std::size_t kDropReasons = static_cast<std::size_t>(Drop::Count);
-
-struct DropText {
-    std::string_view counter;
-    std::string_view meaning;
-};
-
-constexpr std::array<DropText, kDropReasons> kDropTexts{{
-#define CAIRN_X(name, counter, text) {counter, text},
-    CAIRN_ERPC_DROPS(CAIRN_X)
-#undef CAIRN_X
-}};
+CAIRN_DECLARE_COUNTERS(Drop, CAIRN_ERPC_DROPS);
 
 // What an endpoint did and met; plain words of the owning worker, read relaxed by whoever prints them.
 struct Statistics {
-    std::array<std::uint64_t, kDropReasons> drops{};
+    telemetry::CounterSet<Drop> drops{};
     std::uint64_t requests_sent = 0;
     std::uint64_t responses_received = 0;
     std::uint64_t requests_handled = 0;
@@ -57,8 +38,8 @@ struct Statistics {
     std::uint64_t peers_lost = 0;
     std::uint64_t controls_sent = 0;
 
-    void count(Drop reason) noexcept { ++drops[static_cast<std::size_t>(reason)]; }
-    [[nodiscard]] std::uint64_t of(Drop reason) const noexcept { return drops[static_cast<std::size_t>(reason)]; }
+    void count(Drop reason) noexcept { drops.count(reason); }
+    [[nodiscard]] std::uint64_t of(Drop reason) const noexcept { return drops.of(reason); }
 };
 
 }  // namespace cairn::erpc

@@ -53,7 +53,8 @@ protected:
     void expect_dropped(port::PacketRef packet, Drop reason) {
         const std::uint64_t before = service.drops().of(reason);
         service.on_packets({&packet, 1}, {});
-        EXPECT_EQ(service.drops().of(reason), before + 1) << kDropTexts[static_cast<std::size_t>(reason)].counter;
+        EXPECT_EQ(service.drops().of(reason), before + 1)
+            << counter_texts(reason)[static_cast<std::size_t>(reason)].name;
         EXPECT_TRUE(collector.payloads.empty());
         EXPECT_EQ(port.buffers_in_use(), 0U);
     }
