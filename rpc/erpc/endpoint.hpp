@@ -94,7 +94,6 @@ private:
     [[nodiscard]] rpc::MsgBuffer end_transfer(Session& session, ClientSlot& slot) noexcept;
     void kick(Session& session, std::uint32_t slot_index, Instant now) noexcept;
     void send_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
-    void transmit_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
     void sample(Session& session, const ClientTransfer& transfer, std::uint32_t number, Instant now) noexcept;
     void note_answered(Session& session, ClientSlot& slot, std::uint32_t number) noexcept;
     void on_credit_return(Session& session, const roce::UdDatagram& datagram, const Header& header,
@@ -106,8 +105,9 @@ private:
     [[nodiscard]] bool place_response(ClientTransfer& transfer, const Call& call, std::uint32_t bytes) noexcept;
     void on_response_packet(Session& session, const roce::UdDatagram& datagram, const Header& header,
                             Instant now) noexcept;
-    void pace(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
+    void hold_back(Session& session, std::uint32_t slot_index) noexcept;
     void run_wheel(Instant now) noexcept;
+    void serve_paced(Session& session, Instant now) noexcept;
     void on_request_packet(Session& session, const roce::UdDatagram& datagram, const Header& header,
                            Instant now) noexcept;
     [[nodiscard]] bool begin_request(ServerSlot& slot, const Header& header) noexcept;

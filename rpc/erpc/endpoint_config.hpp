@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "lib/roce/ud.hpp"
+#include "lib/telemetry/histogram.hpp"
 #include "rpc/erpc/limits.hpp"
 #include "rpc/erpc/pacer.hpp"
 
@@ -23,7 +24,9 @@ struct EndpointConfig {
     bool selective = true;              // packets that arrive early are held; else all behind a gap come again
     CongestionConfig congestion{};
     BackgroundPool* background = nullptr;  // for set_background_handler(); outlives the endpoint, serves no other
-    std::uint32_t drop_per_million = 0;    // fault injection: received packets to lose
+    // The round trips (ns) of packets of large messages are recorded here, if given; outlives the endpoint.
+    telemetry::Histogram* round_trips = nullptr;
+    std::uint32_t drop_per_million = 0;  // fault injection: received packets to lose
 };
 
 }  // namespace cairn::erpc

@@ -55,7 +55,7 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
       calls_(config.calls_max),
       client_transfers_(config.transfers_max),
       server_transfers_(config.transfers_max),
-      wheel_(make_wheel(config.congestion, config.sessions_max, config.credits, Instant{})),
+      wheel_(make_wheel(config.congestion, config.sessions_max, Instant{})),
       server_tokens_(config.sessions_max) {
     incarnation_ = next_token();
     credits_due_.reserve(config.transfers_max);

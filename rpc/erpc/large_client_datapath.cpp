@@ -37,7 +37,7 @@ rpc::MsgBuffer Endpoint::end_transfer(Session& session, ClientSlot& slot) noexce
     return owned;
 }
 
-// Sends as many as credits and window allow; what is left waits in the stall queue.
+// Sends as many as credits, window and the flow's rate allow; what is left waits in the stall queue or the wheel.
 void Endpoint::kick(Session& session, std::uint32_t slot_index, Instant now) noexcept {
     ClientSlot& slot = (*session.client_slots)[slot_index];
     ClientTransfer& transfer = *slot.transfer;
@@ -57,6 +57,10 @@ void Endpoint::kick(Session& session, std::uint32_t slot_index, Instant now) noe
             stall(session, slot_index);
             break;
         }
+        if (!session.may_send(now)) [[unlikely]] {
+            hold_back(session, slot_index);
+            break;
+        }
         --session.credits;
         const std::uint32_t number = transfer.sent++;
         transfer.sent_most = std::max(transfer.sent_most, transfer.sent);
@@ -64,18 +68,8 @@ void Endpoint::kick(Session& session, std::uint32_t slot_index, Instant now) noe
     }
 }
 
-// Now, or when the flow's rate allows.
+// Whatever the rate allows: a packet that is sent again goes ahead of the others, which wait the longer.
 void Endpoint::send_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept {
-    ClientTransfer& transfer = *slot.transfer;
-    transfer.sent_at[number % kWindowPackets] = now;
-    if (session.control == nullptr || (session.control->is_uncongested() && transfer.in_wheel == 0)) [[likely]] {
-        transmit_number(session, slot, number, now);
-    } else {
-        pace(session, slot, number, now);
-    }
-}
-
-void Endpoint::transmit_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     if (slot.sends != 0) {
         unlink(slot);
@@ -104,9 +98,8 @@ void Endpoint::transmit_number(Session& session, ClientSlot& slot, std::uint32_t
         payload =
             call.request.subspan(std::size_t{number} * packet_bytes_, bytes_of_packet(bytes, packet_bytes_, number));
     }
-    if (session.control != nullptr) {
-        session.control->on_sent(payload.size() + kPacketOverheadBytes, now);
-    }
+    // A request for response puts as much on the network, in the other direction.
+    session.charge((data ? payload.size() : packet_bytes_) + kPacketOverheadBytes, now);
     send_packet(session, buffer, header, payload, now);
 }
 
@@ -116,6 +109,9 @@ void Endpoint::sample(Session& session, const ClientTransfer& transfer, std::uin
     }
     const Instant sent = transfer.sent_at[number % kWindowPackets];
     session.on_rtt_sample(now - sent);
+    if (config_.round_trips != nullptr) [[unlikely]] {
+        config_.round_trips->record(static_cast<std::uint64_t>((now - sent).ns));
+    }
     if (session.control != nullptr) {
         session.control->on_ack({now - sent, packet_bytes_ + kPacketOverheadBytes, stalls_.spoils(sent)}, now);
     }
@@ -187,8 +183,8 @@ void Endpoint::resend_overtaken(Session& session, std::uint32_t slot_index, Inst
 // Back to the oldest one that is missing; those answered already are passed over.
 void Endpoint::on_transfer_timeout(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
-    if (transfer.in_wheel != 0 || transfer.outstanding() == 0) {
-        return;  // nothing is rolled back while its packets wait for their time
+    if (transfer.outstanding() == 0) {
+        return;  // all that was sent is answered; the others wait for credits or their time
     }
     session.credits = static_cast<std::uint16_t>(session.credits + transfer.outstanding());
     transfer.sent = transfer.answered.next();

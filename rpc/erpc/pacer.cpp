@@ -1,7 +1,5 @@
 #include "rpc/erpc/pacer.hpp"
 
-#include <algorithm>
-
 #include "lib/roce/dcqcn.hpp"
 #include "lib/roce/timely.hpp"
 #include "rpc/erpc/limits.hpp"
@@ -10,8 +8,7 @@ namespace cairn::erpc {
 
 namespace {
 
-constexpr Duration kHorizon = milliseconds(10);  // 32 packets of 4096 bytes at the least rate of 15 MB/s
-constexpr std::uint32_t kWheelEntriesMax = 1U << 20U;
+constexpr Duration kHorizon = milliseconds(10);  // 32 packets of 4096 bytes, sent again, at the least rate of 15 MB/s
 
 }  // namespace
 
@@ -28,12 +25,11 @@ std::unique_ptr<roce::CongestionControl> make_control(const CongestionConfig& co
     return nullptr;
 }
 
-std::unique_ptr<PacerWheel> make_wheel(const CongestionConfig& config, std::uint32_t sessions, std::uint32_t credits,
-                                       Instant now) {
+std::unique_ptr<PacerWheel> make_wheel(const CongestionConfig& config, std::uint32_t sessions, Instant now) {
     if (config.algorithm == CongestionAlgorithm::None) {
         return nullptr;
     }
-    return std::make_unique<PacerWheel>(kHorizon, std::min(sessions * credits, kWheelEntriesMax), now);
+    return std::make_unique<PacerWheel>(kHorizon, sessions * 2, now);  // some have ended
 }
 
 }  // namespace cairn::erpc

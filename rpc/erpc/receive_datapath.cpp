@@ -9,8 +9,31 @@ namespace cairn::erpc {
 
 namespace {
 
+constexpr std::uint8_t kCongestionExperienced = 3;  // of the IP header's ECN bits (RFC 3168, 5)
+constexpr std::uint8_t kBecn = 0x40;                // of the BTH (IBTA vol. 1, annex A10)
+
 bool from_peer(const Session& session, const roce::UdDatagram& datagram) noexcept {
     return datagram.packet->path == session.peer.path && datagram.source_qpn == session.peer.qpn;
+}
+
+// DCQCN: a switch on its way marked the peer's packet, or the peer says (BECN) that this befell ours. A server tells
+// its client with the next packet. A client has its own controller: it asked for the response that was marked.
+void on_congestion(Session& session, bool marked, bool told, Instant now) noexcept {
+    const bool due = marked && session.notification.on_marked(now);
+    if (session.control != nullptr && (told || due)) {
+        session.control->on_cnp(now);
+    } else if (due && session.control == nullptr) {
+        session.header.bth.resv8a = kBecn;
+    }
+}
+
+void hear(Session& session, const roce::UdDatagram& datagram, Instant now) noexcept {
+    session.last_heard = now;
+    const bool marked = datagram.packet->ecn == kCongestionExperienced;
+    const bool told = (datagram.packet->data[offsetof(wire::RawBth, resv8a)] & kBecn) != 0;
+    if (marked || told) [[unlikely]] {
+        on_congestion(session, marked, told, now);
+    }
 }
 
 }  // namespace
@@ -54,7 +77,7 @@ void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, I
         Session& session = sessions_[header.session.value];
         if (header.type == PacketType::Request && session.state == SessionState::Serving) {
             if (from_peer(session, datagram)) [[likely]] {
-                session.last_heard = now;
+                hear(session, datagram, now);
                 on_request(session, datagram, header, now);
                 return;
             }
@@ -63,7 +86,7 @@ void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, I
         }
         if (header.type == PacketType::Response && session.state == SessionState::Connected) {
             if (from_peer(session, datagram)) [[likely]] {
-                session.last_heard = now;
+                hear(session, datagram, now);
                 on_response(session, datagram, header, now);
                 return;
             }
@@ -90,7 +113,7 @@ void Endpoint::on_rare(const roce::UdDatagram& datagram, const Header& header, I
         statistics_.count(Drop::WrongPeer);
         return;
     }
-    session.last_heard = now;
+    hear(session, datagram, now);
     if (rfr) {
         on_rfr(session, datagram, header, now);
     } else {
@@ -121,6 +144,7 @@ void Endpoint::send_packet(Session& session, const port::PacketRef& buffer, cons
     CAIRN_ASSERT(kHeaders + bytes + pad + port::kIcrcBytes <= buffer.room);
     std::uint8_t* const at = buffer.data;
     std::memcpy(at, &session.header, sizeof(session.header));
+    session.header.bth.resv8a = 0;                 // BECN is said once
     const Be32 psn_word{qp_->next_psn().value()};  // AckReq and reserved bits 0
     std::memcpy(at + offsetof(wire::RawBth, ack_req), &psn_word, sizeof(psn_word));
     header.emit(*reinterpret_cast<RawHeader*>(at + sizeof(roce::RawUd)));

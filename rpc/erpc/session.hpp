@@ -1,12 +1,14 @@
 // Sessions and their slots: plain state, changed only by Endpoint.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
 
 #include "lib/base/time.hpp"
 #include "lib/roce/congestion_control.hpp"
+#include "lib/roce/dcqcn.hpp"
 #include "lib/roce/ud.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/erpc/limits.hpp"
@@ -63,8 +65,11 @@ struct Session {
     std::uint8_t free_slots = 0;     // client: bit per slot without a call
     std::uint8_t stalled_slots = 0;  // client: bit per slot that waits for a credit
     bool in_stall_queue = false;
-    bool selective = false;     // both ends hold packets that arrive early
-    std::uint16_t credits = 0;  // client: packets it may still send
+    std::uint8_t paced_slots = 0;  // client: bit per slot that waits for next_send
+    std::uint8_t paced_turn = 0;   // which of them is first
+    bool in_wheel = false;         // then the wheel wakes them
+    bool selective = false;        // both ends hold packets that arrive early
+    std::uint16_t credits = 0;     // client: packets it may still send
     std::uint16_t credits_max = 0;
     SessionId self{};
     SessionId remote{};
@@ -80,7 +85,8 @@ struct Session {
     Duration rttvar{};
     std::unique_ptr<roce::CongestionControl> control;  // client: nullptr: none
     Instant next_send{};                               // client: when the flow's rate allows the next packet
-    std::uint32_t backlog_head = kNone;                // calls that wait for a slot, oldest first
+    roce::DcqcnNotificationPoint notification{roce::kDcqcn.cnp_interval};  // of marks on the peer's packets
+    std::uint32_t backlog_head = kNone;                                    // calls that wait for a slot, oldest first
     std::uint32_t backlog_tail = kNone;
     std::unique_ptr<std::array<ClientSlot, kSlotsPerSession>> client_slots;
     std::unique_ptr<std::array<ServerSlot, kSlotsPerSession>> server_slots;
@@ -93,6 +99,21 @@ struct Session {
             base = base * 2;
         }
         return base < kRtoMax ? base : kRtoMax;
+    }
+    // Whether the flow's rate allows a packet now.
+    [[nodiscard]] bool may_send(Instant now) noexcept {
+        if (control == nullptr || control->is_uncongested()) [[likely]] {
+            return true;
+        }
+        control->on_timeout(now);
+        return next_send <= now;
+    }
+    // A packet leaves that puts `bytes` on the network.
+    void charge(std::size_t bytes, Instant now) noexcept {
+        if (control != nullptr && !control->is_uncongested()) [[unlikely]] {
+            control->on_sent(bytes, now);
+            next_send = std::max(next_send, now - kPacingSlack) + control->gap(bytes);
+        }
     }
     void on_rtt_sample(Duration sample) noexcept {
         if (srtt.ns == 0) {

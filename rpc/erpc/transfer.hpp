@@ -114,7 +114,6 @@ struct ClientTransfer {
     std::uint32_t request_packets = 1;
     std::uint32_t response_packets = 0;  // 0: not known yet
     std::uint32_t response_bytes = 0;
-    std::uint32_t in_wheel = 0;  // packets that wait for their time
     rpc::MsgBuffer response{};   // where it is put together
     bool owns_response = false;  // taken from the pool for the call
     std::array<Instant, kWindowPackets> sent_at{};
