@@ -6,6 +6,7 @@
 
 #include "apps/common/exit_status.hpp"
 #include "apps/sim/crash.hpp"
+#include "apps/sim/incast.hpp"
 #include "apps/sim/options.hpp"
 #include "apps/sim/report.hpp"
 #include "apps/sim/swarm.hpp"
@@ -37,6 +38,10 @@ Result<int> run(int argc, char** argv) {
         return Error{fmt::format("--pcap {} cannot be written", options.pcap), "name a file in a folder that is there"};
     }
     stop_on_signals();
+    if (!options.incast.empty()) {
+        simulate::run_incasts(options);
+        return 0;
+    }
     simulate::report_crashes();
     const simulate::Tally tally = simulate::Swarm(options).run();
     fmt::print(options.json || options.trace ? stderr : stdout, "{}\n", tally.text());

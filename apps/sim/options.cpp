@@ -3,10 +3,13 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <thread>
 
 #include "apps/common/command_line.hpp"
 #include "apps/sim/crash.hpp"
+#include "tests/sim/incast_world.hpp"
 
 namespace cairn::simulate {
 
@@ -36,6 +39,29 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
     app.add_flag("--json", options.json, "end with one JSON object on stdout");
 }
 
+void declare_incast(CLI::App& app, Options& options) {
+    using erpc::CongestionAlgorithm;
+    auto* const incast = app.add_option("--incast", options.incast,
+                                        "instead of histories: so many clients send 8 MB requests to one server, with "
+                                        "25 Gbit/s links; 20,50,100 as in the eRPC paper")
+                             ->delimiter(',')
+                             ->check(CLI::Range(std::size_t{1}, sim::IncastWorld::kMaxClients))
+                             ->excludes("--seeds")
+                             ->excludes("--minutes")
+                             ->excludes("--seed");
+    app.add_option("--cc", options.algorithms, "with --incast: none, timely, dcqcn; without it all three")
+        ->delimiter(',')
+        ->transform(
+            CLI::CheckedTransformer(std::map<std::string, CongestionAlgorithm>{{"none", CongestionAlgorithm::None},
+                                                                               {"timely", CongestionAlgorithm::Timely},
+                                                                               {"dcqcn", CongestionAlgorithm::Dcqcn}}))
+        ->needs(incast);
+    app.add_option("--path-mtu", options.path_mtu_bytes, "with --incast: payload of a packet")
+        ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))
+        ->capture_default_str()
+        ->needs(incast);
+}
+
 }  // namespace
 
 Result<Options> parse_options(int argc, char** argv) {
@@ -44,6 +70,7 @@ Result<Options> parse_options(int argc, char** argv) {
     options.jobs = std::clamp(std::thread::hardware_concurrency(), 1U, static_cast<unsigned>(kMaxUnderWay));
     std::uint64_t seed = 0;
     declare(app, options, seed);
+    declare_incast(app, options);
     const Status parsed = app::parse_arguments(app, argc, argv, 1);
     if (!parsed.ok()) {
         return parsed.error();

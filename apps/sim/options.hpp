@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "lib/base/result.hpp"
+#include "rpc/erpc/pacer.hpp"
 #include "tests/sim/world_plan.hpp"
 
 namespace cairn::simulate {
@@ -19,6 +21,11 @@ struct Options {
     unsigned jobs = 1;
     bool small = false;
     bool json = false;
+    // Instead of histories: an incast of each of these numbers of clients with each algorithm.
+    std::vector<std::size_t> incast;
+    std::vector<erpc::CongestionAlgorithm> algorithms{
+        erpc::CongestionAlgorithm::None, erpc::CongestionAlgorithm::Timely, erpc::CongestionAlgorithm::Dcqcn};
+    std::uint16_t path_mtu_bytes = 1024;
 
     [[nodiscard]] sim::WorldPlan plan_of(std::uint64_t seed) const noexcept {
         return small ? sim::WorldPlan::small_of_seed(seed) : sim::WorldPlan::of_seed(seed);

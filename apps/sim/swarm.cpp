@@ -14,7 +14,7 @@ namespace cairn::simulate {
 
 namespace {
 
-std::atomic<bool> stop_requested{false};
+std::atomic<bool> stop_wanted{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 double thread_cpu_s() noexcept {
@@ -26,7 +26,11 @@ double thread_cpu_s() noexcept {
 }  // namespace
 
 void request_stop() noexcept {
-    stop_requested.store(true, std::memory_order_relaxed);
+    stop_wanted.store(true, std::memory_order_relaxed);
+}
+
+bool stop_requested() noexcept {
+    return stop_wanted.load(std::memory_order_relaxed);
 }
 
 Tally Swarm::run() {
@@ -60,7 +64,7 @@ void Swarm::work() {
 }
 
 std::optional<std::uint64_t> Swarm::next_seed() {
-    if (stop_requested.load(std::memory_order_relaxed)) {
+    if (stop_requested()) {
         return std::nullopt;
     }
     const std::uint64_t index = begun_.fetch_add(1, std::memory_order_relaxed);

@@ -15,6 +15,7 @@ namespace cairn::simulate {
 
 // No further history begins. Safe in a signal handler.
 void request_stop() noexcept;
+[[nodiscard]] bool stop_requested() noexcept;
 
 class Swarm {
 public:

@@ -86,6 +86,15 @@ class Sim(unittest.TestCase):
             self.assertEqual(captured, length)
             self.assertEqual(len(file.read(captured)), captured)
 
+    def test_incast_prints_a_table_and_json(self):
+        status, out, err = self.run_to_end('--incast', '3,20', '--cc', 'none,timely', '--path-mtu', '4096', '--json')
+        self.assertEqual(status, 0)
+        runs = json.loads(out)['incast']
+        self.assertEqual([(run['clients'], run['cc']) for run in runs],
+                         [(3, 'none'), (3, 'timely'), (20, 'none'), (20, 'timely')])
+        self.assertTrue(all(run['of_link'] > 0.85 for run in runs))
+        self.assertEqual(len(err.splitlines()), 5)
+
     def test_frames_that_cannot_be_written_are_bad_usage(self):
         status, _, err = self.run_to_end('--seed', '2', '--small', '--pcap', 'no/such/folder/frames.pcap')
         self.assertEqual(status, 2)
@@ -99,6 +108,10 @@ class Sim(unittest.TestCase):
                                  (['--seed', '1', '--seeds', '2'], '--seed'),
                                  (['--seed', '-1'], '--seed'), (['--seed', '1', '--minutes', '2'], '--seed'),
                                  (['--minutes', '1', '--seeds', '2'], '--minutes'), (['--fast'], '--fast'),
+                                 (['--incast', '0'], '--incast'), (['--incast', '20', '--cc', 'swift'], '--cc'),
+                                 (['--cc', 'none'], '--cc'), (['--path-mtu', '1024'], '--path-mtu'),
+                                 (['--incast', '20', '--path-mtu', '1500'], '--path-mtu'),
+                                 (['--incast', '20', '--seed', '1'], '--incast'),
                                  (['7'], '7')):
             with self.subTest(arguments):
                 status, out, err = self.run_to_end(*arguments)

@@ -44,6 +44,10 @@ net::MacAddress Network::mac_of(std::size_t node) noexcept {
 void Network::send(std::size_t from, Frame frame, Instant now) {
     const std::size_t to = node_of(frame.destination());
     capture_.add(frame.bytes, now);
+    if (switch_ != nullptr) {
+        switch_->send(from, to, std::move(frame), now, next_serial_++);
+        return;
+    }
     Link& taken = link(from, to);
     if (witness_) {
         taken.send(std::move(frame), now, next_serial_, [&](const Frame& seen, Fate fate, Instant arrival) {
@@ -58,6 +62,10 @@ void Network::send(std::size_t from, Frame frame, Instant now) {
 }
 
 std::optional<Frame> Network::receive(std::size_t to, Instant now) {
+    if (switch_ != nullptr) {
+        std::optional<Flight> flight = switch_->receive(to, now);
+        return flight ? deliver(to, std::move(*flight)) : std::nullopt;
+    }
     if (earliest_[to] > now) {
         return std::nullopt;
     }
@@ -77,6 +85,10 @@ std::optional<Frame> Network::receive(std::size_t to, Instant now) {
         const Link& each = link(from, to);
         earliest_[to] = each.empty() ? earliest_[to] : std::min(earliest_[to], each.front().arrival);
     }
+    return deliver(to, std::move(flight));
+}
+
+std::optional<Frame> Network::deliver(std::size_t to, Flight flight) {
     hash(flight);
     if (tap_) {
         tap_(to, flight.frame);
@@ -107,11 +119,14 @@ void Network::hash(const Flight& flight) noexcept {
 }
 
 Instant Network::next_arrival() const noexcept {
+    if (switch_ != nullptr) {
+        return switch_->next_event();
+    }
     return *std::min_element(earliest_.begin(), earliest_.end());
 }
 
 LinkCounters Network::totals() const noexcept {
-    LinkCounters sum;
+    LinkCounters sum = switch_ != nullptr ? switch_->counters() : LinkCounters{};
     for (const Link& each : links_) {
         sum += each.counters();
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "tests/support/sim/capture.hpp"
 #include "tests/support/sim/fault_mix.hpp"
 #include "tests/support/sim/link.hpp"
+#include "tests/support/sim/switch.hpp"
 
 namespace cairn::sim {
 
@@ -34,12 +36,24 @@ public:
     void set_faults(const LinkFaults& faults, const LinkShape& shape) noexcept;
     [[nodiscard]] Link& link(std::size_t from, std::size_t to) noexcept { return links_[from * nodes_ + to]; }
     [[nodiscard]] std::size_t nodes() const noexcept { return nodes_; }
+    // Instead of the links, which are not used any more: from now on frames pass this switch. Whoever drives the
+    // nodes then calls advance() with each new time.
+    void join(const SwitchShape& shape, std::uint64_t seed) { switch_ = std::make_unique<Switch>(shape, nodes_, seed); }
+    // nullptr: there are links.
+    [[nodiscard]] Switch* joint() noexcept { return switch_.get(); }
+    void advance(Instant now) {
+        if (switch_ != nullptr) {
+            switch_->advance(now);
+        }
+    }
 
     void send(std::size_t from, Frame frame, Instant now);
     // The frame that arrives at this node next, if that is not later than `now`: in the order of (time, serial).
     [[nodiscard]] std::optional<Frame> receive(std::size_t to, Instant now);
     [[nodiscard]] Instant next_arrival() const noexcept;
-    [[nodiscard]] Instant next_arrival(std::size_t to) const noexcept { return earliest_[to]; }
+    [[nodiscard]] Instant next_arrival(std::size_t to) const noexcept {
+        return switch_ != nullptr ? switch_->next_arrival(to) : earliest_[to];
+    }
     // Sees each frame as it is delivered, before its receiver does.
     void set_tap(Tap tap) { tap_ = std::move(tap); }
     // Is told what becomes of each frame when it is sent, one call for each copy.
@@ -56,6 +70,7 @@ public:
     [[nodiscard]] static net::MacAddress mac_of(std::size_t node) noexcept;
 
 private:
+    [[nodiscard]] std::optional<Frame> deliver(std::size_t to, Flight flight);
     void hash(const Flight& flight) noexcept;
 
     std::size_t nodes_;
@@ -63,6 +78,7 @@ private:
     Tap tap_;
     Witness witness_;
     std::vector<Link> links_;
+    std::unique_ptr<Switch> switch_;
     std::vector<Instant> earliest_;  // arrival at each node
     std::uint64_t next_serial_ = 0;
     std::uint64_t trace_hash_ = 0xcbf29ce484222325U;

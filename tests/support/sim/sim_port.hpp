@@ -21,6 +21,8 @@ public:
     SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed);
 
     void set_faults(const PortFaults& faults) noexcept { faults_ = faults; }
+    // Of all that it sends from now on, on paths opened or heard of later.
+    void set_traffic_class(std::uint8_t traffic_class) noexcept { traffic_class_ = traffic_class; }
 
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override;
     [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept override;
@@ -49,6 +51,7 @@ private:
     std::size_t node_;
     Random random_;
     PortFaults faults_;
+    std::uint8_t traffic_class_ = 0;
     port::PathTable paths_;
     std::size_t buffers_;                           // that it has; most are never asked for
     std::vector<std::unique_ptr<Buffer>> storage_;  // those that were

@@ -1,0 +1,11 @@
+// cairn-sim --incast: the eRPC paper's incast experiment, simulated, beside what the paper measured.
+#pragma once
+
+#include "apps/sim/options.hpp"
+
+namespace cairn::simulate {
+
+// Runs what `options` asks for; prints a line as each is over, and at last one JSON object if asked for.
+void run_incasts(const Options& options);
+
+}  // namespace cairn::simulate
