@@ -25,6 +25,7 @@ struct EthdevPortConfig {
     net::IpAddress local{};
     std::uint16_t burst = 16;
     std::uint8_t prefix_bits = 0;             // of the link; 0: every peer is on it
+    std::uint8_t traffic_class = 0;           // of what is sent
     std::optional<net::IpAddress> gateway{};  // for peers that are not
 };
 

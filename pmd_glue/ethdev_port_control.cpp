@@ -38,6 +38,7 @@ EthdevPort::EthdevPort(Device& device, const EthdevPortConfig& config)
       host_({device.mac(), config.local, config.prefix_bits, config.gateway}) {
     CAIRN_ASSERT(config.worker < device.workers());
     config_.burst = std::clamp<std::uint16_t>(config_.burst, 1, kMaxBurst);
+    paths_.set_traffic_class(config.traffic_class);
     tails_->free_cb = never_freed;
     rte_mbuf_ext_refcnt_set(tails_.get(), 1);
 }

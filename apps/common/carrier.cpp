@@ -52,6 +52,7 @@ Result<std::unique_ptr<port::UringPort>> Carrier::make_socket_port() {
     port::UringPortConfig config;
     config.local = local_;
     config.mode = options_.socket_mode;
+    config.traffic_class = options_.traffic_class;
     config.pcap = options_.pcap;
     auto opened = port::UringPort::open(config);
     if (opened.ok()) {
@@ -66,6 +67,7 @@ Result<std::unique_ptr<pmd::EthdevPort>> Carrier::make_ethdev_port(std::uint16_t
     config.local = local_;
     config.burst = options_.burst;
     config.prefix_bits = options_.prefix_bits;
+    config.traffic_class = options_.traffic_class;
     if (!options_.gateway.empty()) {
         const Result<net::IpAddress> gateway = net::IpAddress::parse(options_.gateway);
         if (!gateway.ok()) {

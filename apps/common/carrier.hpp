@@ -32,6 +32,7 @@ struct CarrierOptions {
     std::uint16_t data_room_bytes = 0;
     std::uint32_t buffers = 16384;
     std::uint16_t burst = 16;
+    std::uint8_t traffic_class = 0;  // DSCP and ECN of what is sent
     port::SocketMode socket_mode = port::SocketMode::Defer;
     std::string pcap;  // empty: no capture
     bool pcap_all = false;

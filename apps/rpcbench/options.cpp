@@ -12,6 +12,8 @@ namespace cairn::rpcbench {
 
 namespace {
 
+constexpr std::uint32_t kEct0 = 2;  // switches may mark it (RFC 3168, 5)
+
 void declare(CLI::App& app, Options& options) {
     app.add_option("--system", options.system, "RPC system")->check(CLI::IsMember({"erpc"}))->capture_default_str();
     app.add_flag("--server", options.server, "serve; also with --peer, then both call and serve");
@@ -28,6 +30,9 @@ void declare(CLI::App& app, Options& options) {
     app.add_option("--path-mtu", options.path_mtu_bytes, "path MTU")
         ->check(CLI::IsMember({256U, 512U, 1024U, 2048U, 4096U}))
         ->capture_default_str();
+    app.add_option("--traffic-class", options.traffic_class,
+                   "DSCP and ECN bits of what is sent; without it 2, ECN-capable, with --cc dcqcn")
+        ->check(CLI::Range(0U, 255U));
     app.add_option("--burst", options.burst, "packets per port burst")
         ->check(CLI::Range(1U, 64U))
         ->capture_default_str();
@@ -100,6 +105,9 @@ Result<Options> parse_options(int argc, char** argv, int first) {
         }
     }
     options.congestion.link_bits_per_s = options.link_gbit * 1e9;
+    if (app.count("--traffic-class") == 0 && options.congestion.algorithm == erpc::CongestionAlgorithm::Dcqcn) {
+        options.traffic_class = kEct0;
+    }
     if (!options.server && options.peer.empty()) {
         return Error{"neither --server nor --peer is given", "serve with --server, or call with --peer ADDRESS"};
     }

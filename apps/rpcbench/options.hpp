@@ -32,6 +32,7 @@ struct Options {
     bool go_back_n = false;
     std::uint32_t path_mtu_bytes = 1024;
     std::uint32_t burst = 16;
+    std::uint32_t traffic_class = 0;
     std::uint32_t buffers = 16384;
     std::uint32_t data_room_bytes = 0;
     double duration_s = 5;

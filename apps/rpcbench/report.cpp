@@ -17,6 +17,9 @@ telemetry::CounterSnapshot<BenchCounter> total_progress(Workers workers) {
     return sum;
 }
 
+constexpr telemetry::CounterText kNotified{
+    "erpc_congestion_notified", "times a flow was cut because switches marked its packets: the network is crowded"};
+
 double us(const telemetry::Histogram& latency_ns, double quantile) {
     return static_cast<double>(latency_ns.percentile(quantile)) / 1e3;
 }
@@ -57,9 +60,10 @@ void ProgressPrinter::run() {
 void print_counters(Workers workers) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
         const BenchWorker& worker = *workers[i];
-        fmt::print(stderr, "worker {}, {} bytes per idle session:\n{}{}{}", i, erpc::kIdleSessionBytes,
+        fmt::print(stderr, "worker {}, {} bytes per idle session:\n{}{}{}{}", i, erpc::kIdleSessionBytes,
                    worker.port().counters_text(), telemetry::text_of(worker.service().drops().snapshot()),
-                   telemetry::text_of(worker.endpoint().statistics().drops.snapshot()));
+                   telemetry::text_of(worker.endpoint().statistics().drops.snapshot()),
+                   telemetry::text_of({&kNotified, 1}, {&worker.endpoint().statistics().congestion_notified, 1}));
     }
 }
 
@@ -69,19 +73,22 @@ void print_json(const Options& options, Workers workers) {
     std::uint64_t retransmits = 0;
     std::uint64_t handled = 0;
     std::uint64_t failed = 0;
+    std::uint64_t notified = 0;
     for (const auto& worker : workers) {
         rate_mops += worker->rate_mops();
         latency_ns.merge(worker->latency_ns());
         retransmits += worker->endpoint().statistics().retransmits;
         handled += worker->endpoint().statistics().requests_handled;
         failed += worker->calls_failed();
+        notified += worker->endpoint().statistics().congestion_notified;
     }
     fmt::print(
         "{{\"system\":\"{}\",\"rate_mops\":{:.6f},\"gbit_s\":{:.2f},\"p50_us\":{:.3f},\"p99_us\":{:.3f},\"p999_us\":{:."
         "3f},"
-        "\"retransmits\":{},\"failed\":{},\"requests_handled\":{},\"workers\":{}}}\n",
+        "\"retransmits\":{},\"failed\":{},\"congestion_notified\":{},\"requests_handled\":{},\"workers\":{}}}\n",
         options.system, rate_mops, rate_mops * (options.request_bytes + options.response_bytes) * 8 / 1e3,
-        us(latency_ns, 0.5), us(latency_ns, 0.99), us(latency_ns, 0.999), retransmits, failed, handled, workers.size());
+        us(latency_ns, 0.5), us(latency_ns, 0.99), us(latency_ns, 0.999), retransmits, failed, notified, handled,
+        workers.size());
 }
 
 }  // namespace cairn::rpcbench

@@ -26,8 +26,7 @@ CAIRN_DECLARE_COUNTERS(FrameVerdict, CAIRN_FRAME_VERDICTS);
 
 // A RoCEv2 datagram in its frame, which it points into.
 struct Datagram {
-    PathKey key{};  // as the receiver sees it: local is the destination; traffic_class 0, so that ECN marks make
-                    // no paths of their own
+    PathKey key{};  // as the receiver sees it: local is the destination; traffic_class 0, whatever it has
     net::MacAddress source_mac{};
     net::MacAddress destination_mac{};
     std::span<const std::uint8_t> ip_and_udp{};   // the headers, for the ICRC

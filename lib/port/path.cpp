@@ -18,23 +18,21 @@ void put16(std::uint8_t* at, std::uint16_t value) noexcept {
     at[1] = static_cast<std::uint8_t>(value);
 }
 
-// Everything but MAC addresses, lengths and the IPv4 checksum.
-void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddress& destination, const PathKey& key,
+// Everything but MAC addresses, traffic class, lengths and the IPv4 checksum.
+void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddress& destination,
           std::uint16_t udp_source_port) noexcept {
     const bool v4 = source.is_v4();
     std::uint8_t* ip = header + kIp;
     put16(header + 12, v4 ? 0x0800 : 0x86dd);
     if (v4) {
         ip[0] = 0x45;
-        ip[1] = key.traffic_class;
         put16(ip + 6, 0x4000);  // don't fragment; ID 0 counts in the ICRC
         ip[8] = kTtl;
         ip[9] = kUdp;
         std::memcpy(ip + 12, source.octets().data() + 12, 4);
         std::memcpy(ip + 16, destination.octets().data() + 12, 4);
     } else {
-        ip[0] = static_cast<std::uint8_t>(0x60U | (key.traffic_class >> 4U));
-        ip[1] = static_cast<std::uint8_t>(key.traffic_class << 4U);
+        ip[0] = 0x60;
         ip[6] = kUdp;
         ip[7] = kTtl;
         std::memcpy(ip + 8, source.octets().data(), 16);
@@ -50,8 +48,17 @@ void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddre
 Path::Path(const PathKey& key, std::uint16_t own_source_port) noexcept : key_(key), is_v4_(key.local.is_v4()) {
     lower_bytes_ = is_v4_ ? kLowerBytesV4 : kLowerBytesV6;
     CAIRN_ASSERT(key.local.is_v4() == key.remote.is_v4());
-    fill(transmit_header_.data(), key.local, key.remote, key, own_source_port);
-    fill(receive_header_.data(), key.remote, key.local, key, key.udp_source_port);
+    fill(transmit_header_.data(), key.local, key.remote, own_source_port);
+    fill(receive_header_.data(), key.remote, key.local, key.udp_source_port);
+    set_traffic_class(key.traffic_class);
+}
+
+void Path::set_traffic_class(std::uint8_t traffic_class) noexcept {
+    std::uint8_t* const ip = transmit_header_.data() + kIp;
+    ip[0] = is_v4_ ? ip[0] : static_cast<std::uint8_t>(0x60U | (traffic_class >> 4U));
+    ip[1] = is_v4_ ? traffic_class : static_cast<std::uint8_t>(traffic_class << 4U);
+    key_.traffic_class = traffic_class;
+    shapes_[static_cast<std::size_t>(Direction::Transmit)] = {};
 }
 
 void Path::resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept {

@@ -18,9 +18,12 @@ struct PathKey {
     net::IpAddress local;
     net::IpAddress remote;
     std::uint16_t udp_source_port = 0;
-    std::uint8_t traffic_class = 0;  // DSCP and ECN bits written on transmit; never compared on receive
+    std::uint8_t traffic_class = 0;  // DSCP and ECN bits written on transmit; 0: those of the table
 
-    friend constexpr bool operator==(const PathKey&, const PathKey&) noexcept = default;
+    // The traffic class says how a datagram is treated, not where it belongs: switches change it.
+    friend constexpr bool operator==(const PathKey& a, const PathKey& b) noexcept {
+        return a.local == b.local && a.remote == b.remote && a.udp_source_port == b.udp_source_port;
+    }
 };
 
 struct PacketRef;  // port.hpp
@@ -42,6 +45,7 @@ public:
     // Ethernet addresses become known (or change) when the neighbour answers; IP-only ports never call it.
     void resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept;
     void unresolve() noexcept { resolved_ = false; }
+    void set_traffic_class(std::uint8_t traffic_class) noexcept;
 
     [[nodiscard]] const PathKey& key() const noexcept { return key_; }
     [[nodiscard]] bool is_v4() const noexcept { return is_v4_; }

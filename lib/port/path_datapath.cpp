@@ -310,7 +310,8 @@ inline void Path::describe(const Shape& shape, std::uint8_t* bth, PacketRef& out
                 sizeof(std::uint64_t));
 }
 
-// The first of its length and BTH word, or one whose traffic class or TTL changed on the way.
+// The first of its length and BTH word, or one whose traffic class or TTL changed on the way: the ICRC masks those, so
+// that its state stands.
 Path::Arrival Path::judge_new(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept {
     const std::size_t lower = lower_bytes();
     std::uint8_t* const bth = frame + lower;
@@ -320,7 +321,9 @@ Path::Arrival Path::judge_new(std::uint8_t* frame, std::size_t frame_bytes, Pack
     }
     const std::uint32_t bth_word = get_word32(bth);
     Shape& shape = shape_for(Direction::Receive, bth_word, frame_bytes);
-    make_shape(shape, Direction::Receive, bth_word, payload_bytes);
+    if (!shape.is_of(bth_word, payload_bytes)) {
+        make_shape(shape, Direction::Receive, bth_word, payload_bytes);
+    }
     std::memcpy(shape.header.data(), frame, lower);
     shape.ecn = ecn_of(frame);
     describe(shape, bth, out);

@@ -44,6 +44,9 @@ Path* PathTable::find(const PathKey& key) noexcept {
 
 Path* PathTable::intern(const PathKey& key) noexcept {
     if (Path* known = find(key); known != nullptr) {
+        if (key.traffic_class != 0 && key.traffic_class != known->key().traffic_class) {
+            known->set_traffic_class(key.traffic_class);
+        }
         return known;
     }
     std::uint32_t index = used_;
@@ -63,6 +66,9 @@ Path* PathTable::intern(const PathKey& key) noexcept {
         unlink(index);
     }
     paths_[index] = own_source_port_ == 0 ? Path(key) : Path(key, own_source_port_);
+    if (key.traffic_class == 0) {
+        paths_[index].set_traffic_class(traffic_class_);
+    }
     std::uint32_t& head = heads_[home(key)];
     next_[index] = head;
     head = index + 1;

@@ -16,7 +16,10 @@ class PathTable {
 public:
     // `own_source_port`: what all its paths send from; 0: each from the port it receives from.
     explicit PathTable(std::uint32_t capacity = 65536, std::uint16_t own_source_port = 0);
+    // What paths get whose key says none, from now on.
+    void set_traffic_class(std::uint8_t traffic_class) noexcept { traffic_class_ = traffic_class; }
 
+    // A key that says a traffic class changes that of the path known already.
     [[nodiscard]] Path* intern(const PathKey& key) noexcept;
     [[nodiscard]] Path* find(const PathKey& key) noexcept;
     // Calls f(Path&) for every path (to resolve or unresolve those of a next hop).
@@ -34,6 +37,7 @@ private:
 
     std::uint32_t capacity_;
     std::uint16_t own_source_port_;
+    std::uint8_t traffic_class_ = 0;
     std::uint32_t used_ = 0;
     std::uint32_t victim_ = 0;          // clock hand for recycling
     std::unique_ptr<Path[]> paths_;     // [capacity]

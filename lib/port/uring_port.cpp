@@ -80,6 +80,7 @@ UringPort::UringPort(const UringPortConfig& config, UdpSocket socket, std::uniqu
         at += block.batch ? kBatchBytes : kBufferBytes;
         (block.batch ? free_batches_ : free_buffers_).push_back(&block);
     }
+    paths_.set_traffic_class(config.traffic_class);
 }
 
 UringPort::~UringPort() {

@@ -26,7 +26,8 @@ struct UringPortConfig {
     SocketMode mode = SocketMode::Defer;
     std::uint16_t buffers = 1024;  // of one datagram each, for sending
     std::uint16_t batches = 64;    // of up to 64 KB each, for receiving
-    std::string pcap;              // a file for every datagram, with lower headers as a NIC would show them
+    std::uint8_t traffic_class = 0;
+    std::string pcap;  // a file for every datagram, with lower headers as a NIC would show them
 };
 
 // X(enumerator, counter name, what non-zero means)

@@ -30,6 +30,13 @@ void add_control(msghdr& header, int level, int type, T value) noexcept {
     header.msg_controllen += CMSG_SPACE(sizeof(value));
 }
 
+void add_traffic_class(msghdr& header, const PathKey& key) noexcept {
+    if (key.traffic_class != 0) {
+        const bool v4 = key.local.is_v4();
+        add_control(header, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_TOS : IPV6_TCLASS, int{key.traffic_class});
+    }
+}
+
 std::size_t length_of(const TxPacket& packet) noexcept {
     return packet.packet.len + packet.tail.size();
 }
@@ -185,10 +192,7 @@ void UringPort::address(SendBatch& batch, SocketMessage& message) noexcept {
     if (batch.packets > 1) {
         add_control(header, IPPROTO_UDP, kUdpSegment, batch.segment_bytes);
     }
-    if (key.traffic_class != 0) {
-        add_control(header, key.local.is_v4() ? IPPROTO_IP : IPPROTO_IPV6, key.local.is_v4() ? IP_TOS : IPV6_TCLASS,
-                    int{key.traffic_class});
-    }
+    add_traffic_class(header, key);
     if (header.msg_controllen == 0) {
         header.msg_control = nullptr;
     }
@@ -263,6 +267,8 @@ void UringPort::send_singly(SendBatch& batch) noexcept {
         message.header.msg_namelen = to_sockaddr(batch.path->key().remote, config_.udp_port, batch.to);
         message.header.msg_iov = pieces.data();
         message.header.msg_iovlen = pieces.size();
+        message.header.msg_control = batch.control.data();
+        add_traffic_class(message.header, batch.path->key());
         io_->exchange({&message, 1}, nullptr);
         counters_.count(message.result >= 0 ? UringCounter::SentSingly : UringCounter::SendFailed);
     }

@@ -37,6 +37,7 @@ struct Statistics {
     std::uint64_t calls_failed = 0;
     std::uint64_t peers_lost = 0;
     std::uint64_t controls_sent = 0;
+    std::uint64_t congestion_notified = 0;  // flows of ours that marks or BECN cut, each time
 
     void count(Drop reason) noexcept { drops.count(reason); }
     [[nodiscard]] std::uint64_t of(Drop reason) const noexcept { return drops.of(reason); }

@@ -18,21 +18,22 @@ bool from_peer(const Session& session, const roce::UdDatagram& datagram) noexcep
 
 // DCQCN: a switch on its way marked the peer's packet, or the peer says (BECN) that this befell ours. A server tells
 // its client with the next packet. A client has its own controller: it asked for the response that was marked.
-void on_congestion(Session& session, bool marked, bool told, Instant now) noexcept {
+void on_congestion(Session& session, bool marked, bool told, Statistics& statistics, Instant now) noexcept {
     const bool due = marked && session.notification.on_marked(now);
     if (session.control != nullptr && (told || due)) {
+        ++statistics.congestion_notified;
         session.control->on_cnp(now);
     } else if (due && session.control == nullptr) {
         session.header.bth.resv8a = kBecn;
     }
 }
 
-void hear(Session& session, const roce::UdDatagram& datagram, Instant now) noexcept {
+void hear(Session& session, const roce::UdDatagram& datagram, Statistics& statistics, Instant now) noexcept {
     session.last_heard = now;
     const bool marked = datagram.packet->ecn == kCongestionExperienced;
     const bool told = (datagram.packet->data[offsetof(wire::RawBth, resv8a)] & kBecn) != 0;
     if (marked || told) [[unlikely]] {
-        on_congestion(session, marked, told, now);
+        on_congestion(session, marked, told, statistics, now);
     }
 }
 
@@ -77,7 +78,7 @@ void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, I
         Session& session = sessions_[header.session.value];
         if (header.type == PacketType::Request && session.state == SessionState::Serving) {
             if (from_peer(session, datagram)) [[likely]] {
-                hear(session, datagram, now);
+                hear(session, datagram, statistics_, now);
                 on_request(session, datagram, header, now);
                 return;
             }
@@ -86,7 +87,7 @@ void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, I
         }
         if (header.type == PacketType::Response && session.state == SessionState::Connected) {
             if (from_peer(session, datagram)) [[likely]] {
-                hear(session, datagram, now);
+                hear(session, datagram, statistics_, now);
                 on_response(session, datagram, header, now);
                 return;
             }
@@ -113,7 +114,7 @@ void Endpoint::on_rare(const roce::UdDatagram& datagram, const Header& header, I
         statistics_.count(Drop::WrongPeer);
         return;
     }
-    hear(session, datagram, now);
+    hear(session, datagram, statistics_, now);
     if (rfr) {
         on_rfr(session, datagram, header, now);
     } else {

@@ -42,6 +42,17 @@ def memif_large(session):
     end(server)
 
 
+def memif_marks(session):
+    """DCQCN: of packets that a switch marked on their way the server tells its client, which slows down."""
+    large = ['--cc', 'dcqcn', '--req', '1000000', '--window', '4', '--sessions', '1']
+    server = session.server(*large)
+    free = result_of(session.client('--duration', '1', *large))
+    marked = result_of(session.client('--duration', '1', '--traffic-class', '3', *large))
+    expect(free['congestion_notified'] == 0 and marked['congestion_notified'] > 10, f'{free}, {marked}')
+    expect(0 < marked['gbit_s'] < min(2, free['gbit_s'] / 2), f'{free}, {marked}')
+    end(server)
+
+
 def memif_workers(session):
     """Two workers on each side share one queue: frames reach the owner of their queue pair through rings."""
     server = session.server(lcores='0,1')
@@ -285,8 +296,9 @@ def af_packet(session):
 
 
 CASES = {function.__name__: function for function in (
-    memif_calls, memif_losses, memif_large, memif_workers, memif_symmetric, memif_server_killed, memif_client_killed,
-    worker_stopped, pcap, bad_input, one_prefix, af_packet, roce_echo, hostile_packets, icmp_echo, memif_v6)}
+    memif_calls, memif_losses, memif_large, memif_marks, memif_workers, memif_symmetric, memif_server_killed,
+    memif_client_killed, worker_stopped, pcap, bad_input, one_prefix, af_packet, roce_echo, hostile_packets, icmp_echo,
+    memif_v6)}
 
 
 def main():

@@ -101,6 +101,17 @@ def losses(session):
     expect(result['retransmits'] > 0 and result['failed'] == 0, f'{result}')
 
 
+def marks(session):
+    """DCQCN: of packets that a switch marked on their way the server tells its client, which slows down."""
+    large = ['--cc', 'dcqcn', '--req', '1000000', '--window', '4', '--sessions', '1']
+    server = listen(session, *large)
+    free = result_of(client(session, '--duration', '1', *large))
+    marked = result_of(client(session, '--duration', '1', '--traffic-class', '3', *large))
+    expect(free['congestion_notified'] == 0 and marked['congestion_notified'] > 10, f'{free}, {marked}')
+    expect(0 < marked['gbit_s'] < min(2, free['gbit_s'] / 2), f'{free}, {marked}')
+    end(server)
+
+
 def sizes(session):
     """Answers longer and shorter than their requests, up to the largest path MTU."""
     for request, response in ((0, 0), (1, 4000), (4000, 1), (3000, 3000)):
@@ -304,8 +315,8 @@ def bad_input(session):
 
 
 CASES = {function.__name__: function for function in (
-    calls, plain, sqpoll, losses, sizes, server_killed, idle, pcap, roce_echo, echo_ports, hostile_packets, fallback,
-    v6, bad_input)}
+    calls, plain, sqpoll, losses, marks, sizes, server_killed, idle, pcap, roce_echo, echo_ports, hostile_packets,
+    fallback, v6, bad_input)}
 
 
 def main():

@@ -36,9 +36,7 @@ bool SimPort::take_in(const Frame& frame, port::PacketRef& out) noexcept {
     if (!parsed.ok()) {
         return false;
     }
-    port::PathKey key = parsed.value().key;
-    key.traffic_class = traffic_class_;
-    port::Path* path = paths_.intern(key);
+    port::Path* path = paths_.intern(parsed.value().key);
     if (path == nullptr) {
         return false;
     }
@@ -109,9 +107,7 @@ void SimPort::release_burst(std::span<port::PacketRef> packets) noexcept {
 }
 
 port::Path* SimPort::open_path(const port::PathKey& key, Instant) noexcept {
-    port::PathKey own = key;
-    own.traffic_class = traffic_class_ != 0 ? traffic_class_ : key.traffic_class;
-    port::Path* path = paths_.intern(own);
+    port::Path* path = paths_.intern(key);
     if (path != nullptr) {
         resolve(*path);
     }

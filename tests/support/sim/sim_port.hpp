@@ -22,7 +22,7 @@ public:
 
     void set_faults(const PortFaults& faults) noexcept { faults_ = faults; }
     // Of all that it sends from now on, on paths opened or heard of later.
-    void set_traffic_class(std::uint8_t traffic_class) noexcept { traffic_class_ = traffic_class; }
+    void set_traffic_class(std::uint8_t traffic_class) noexcept { paths_.set_traffic_class(traffic_class); }
 
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override;
     [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept override;
@@ -51,7 +51,6 @@ private:
     std::size_t node_;
     Random random_;
     PortFaults faults_;
-    std::uint8_t traffic_class_ = 0;
     port::PathTable paths_;
     std::size_t buffers_;                           // that it has; most are never asked for
     std::vector<std::unique_ptr<Buffer>> storage_;  // those that were

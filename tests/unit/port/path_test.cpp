@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -156,6 +157,41 @@ TEST_P(PathTest, WhatArrivedIsDescribed) {
     }
 }
 
+TEST_P(PathTest, WhateverItsTrafficClassADatagramIsOfThisPath) {
+    Pair pair = make_pair(GetParam());
+    constexpr std::array<std::uint8_t, 8> kSeen{0x6a, 0x6b, 0x6a, 0x00, 0x69, 0x6b, 0x6b, 0xff};
+    for (const std::uint8_t traffic_class : kSeen) {
+        pair.a.set_traffic_class(traffic_class);
+        for (const std::size_t bytes : {std::size_t{16}, std::size_t{104}, std::size_t{1040}}) {
+            std::vector<std::uint8_t> frame = make_frame(pair.a, bytes);
+            const std::size_t frame_bytes = frame.size();
+            const std::uint8_t* const ip = frame.data() + 14;
+            EXPECT_EQ(GetParam() ? ip[1] : ((ip[0] << 4U) | (ip[1] >> 4U)) & 0xff, traffic_class);
+            frame.resize(frame_bytes + 80, 0);
+            pair.a.seal(frame.data() + pair.a.lower_bytes(), static_cast<std::uint16_t>(bytes));
+            for (int time = 0; time < 2; ++time) {
+                PacketRef packet;
+                ASSERT_EQ(pair.b.judge_arrival(frame.data(), frame_bytes, packet), Path::Arrival::Whole);
+                EXPECT_EQ(packet.path, &pair.b);
+                EXPECT_EQ(packet.ecn, traffic_class & 3U);
+                frame[frame_bytes - 1] ^= 1U;
+                EXPECT_EQ(pair.b.judge_arrival(frame.data(), frame_bytes, packet), Path::Arrival::BadIcrc);
+                frame[frame_bytes - 1] ^= 1U;
+            }
+        }
+    }
+}
+
+TEST_P(PathTest, WhatAPathReceivedIsDescribedWithTheBitsThatItHad) {
+    Pair pair = make_pair(GetParam());
+    pair.b.set_traffic_class(2);  // of what it sends
+    for (const std::uint8_t ecn : std::array<std::uint8_t, 3>{0, 1, 3}) {
+        std::vector<std::uint8_t> lower(pair.b.lower_bytes());
+        pair.b.describe_lower_headers(Direction::Receive, lower.data(), 104, 0, ecn);
+        EXPECT_EQ(GetParam() ? lower[15] : lower[15] >> 4U, ecn);
+    }
+}
+
 TEST_P(PathTest, NoShapeIsKnownBeforeTheFirstDatagram) {
     Pair pair = make_pair(GetParam());
     const std::vector<std::uint8_t> zeros(256, 0);
@@ -178,6 +214,29 @@ TEST(PathTable, RecyclesOnlyUnpinnedPathsAndRefusesWhenAllArePinned) {
     second->pin();
     EXPECT_EQ(table.intern(key_of("10.0.0.1", "10.0.0.5")), nullptr);
     EXPECT_EQ(table.find(key_of("10.0.0.1", "10.0.0.2")), first);
+}
+
+TEST(PathTable, ATrafficClassIsWhatAPathSendsAndMakesNoOther) {
+    PathTable table(4);
+    PathKey key = key_of("10.0.0.1", "10.0.0.2");
+    Path* const path = table.intern(key);
+    EXPECT_EQ(path->key().traffic_class, 0x68);
+    key.traffic_class = 0;  // as of a datagram that arrived
+    EXPECT_EQ(table.intern(key), path);
+    EXPECT_EQ(table.find(key), path);
+    EXPECT_EQ(path->key().traffic_class, 0x68);
+    key.traffic_class = 2;
+    EXPECT_EQ(table.intern(key), path);
+    EXPECT_EQ(path->key().traffic_class, 2);
+    EXPECT_EQ(table.size(), 1U);
+
+    table.set_traffic_class(1);
+    key.traffic_class = 0;
+    key.udp_source_port = 7;
+    EXPECT_EQ(table.intern(key)->key().traffic_class, 1);
+    key.udp_source_port = 8;
+    key.traffic_class = 3;
+    EXPECT_EQ(table.intern(key)->key().traffic_class, 3);
 }
 
 }  // namespace

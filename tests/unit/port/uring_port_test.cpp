@@ -114,10 +114,17 @@ protected:
     Instant now{};
 };
 
-TEST_P(UringPortTest, OneDatagramArrivesWhole) {
-    send({68});
-    auto got = receive(1);
-    expect_whole(got, {68});
+TEST_P(UringPortTest, OneDatagramArrivesWholeWithItsMarksOnThePathThatWasOpened) {
+    const Path* const back = peer().open_path({peer().local_address(), here->local_address(), 0, 0}, now);
+    for (const std::uint8_t ecn : std::array<std::uint8_t, 4>{0, 2, 3, 1}) {
+        EXPECT_EQ(here->open_path({here->local_address(), peer().local_address(), 0, ecn}, now), path);
+        send({68});
+        auto got = receive(1);
+        ASSERT_EQ(got.size(), 1U);
+        EXPECT_EQ(got[0].ecn, ecn);
+        EXPECT_EQ(got[0].path, back);
+        expect_whole(got, {68});
+    }
 }
 
 TEST_P(UringPortTest, ABatchOfEqualDatagramsIsOneSendAndOneReceive) {
