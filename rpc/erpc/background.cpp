@@ -34,9 +34,9 @@ struct BackgroundPool::Lane {
 };
 
 Result<std::unique_ptr<BackgroundPool>> BackgroundPool::create(const BackgroundConfig& config) {
-    if (config.threads > kThreadsMax) {
+    if (config.threads == 0 || config.threads > kThreadsMax) {
         return Error{fmt::format("{} background threads are out of range", config.threads),
-                     fmt::format("choose 0 to {}", kThreadsMax)};
+                     fmt::format("choose 1 to {}", kThreadsMax)};
     }
     if (config.jobs_max == 0 || config.jobs_max > kJobsMax || config.jobs_per_thread == 0 ||
         config.jobs_per_thread > kJobsMax) {
@@ -45,14 +45,14 @@ Result<std::unique_ptr<BackgroundPool>> BackgroundPool::create(const BackgroundC
             fmt::format("choose 1 to {}", kJobsMax)};
     }
     std::unique_ptr<BackgroundPool> pool(new BackgroundPool(config));
-    if (const Status started = pool->start_threads(); !started.ok()) {
+    if (const Status started = config.stepped ? Nothing{} : pool->start_threads(); !started.ok()) {
         return started.error();
     }
     return pool;
 }
 
 BackgroundPool::BackgroundPool(const BackgroundConfig& config) : config_(config), jobs_(config.jobs_max) {
-    for (std::uint32_t i = 0; i < std::max(config.threads, 1U); ++i) {
+    for (std::uint32_t i = 0; i < config.threads; ++i) {
         lanes_.push_back(std::make_unique<Lane>(config.jobs_per_thread));
     }
 }
@@ -94,8 +94,12 @@ void BackgroundPool::serve(Lane& lane) noexcept {
     }
 }
 
+bool BackgroundPool::has_next(const Lane& lane) noexcept {
+    return lane.submitted.load(std::memory_order_acquire) != lane.begun;  // pairs with the release in dispatch()
+}
+
 bool BackgroundPool::run_next(Lane& lane) noexcept {
-    if (lane.submitted.load(std::memory_order_acquire) == lane.begun) {  // pairs with the release in dispatch()
+    if (!has_next(lane)) {
         return false;
     }
     BackgroundJob* const job = lane.waiting[lane.begun++ & lane.mask];
@@ -113,9 +117,13 @@ bool BackgroundPool::run_next(Lane& lane) noexcept {
     return true;
 }
 
-bool BackgroundPool::run_one() noexcept {
-    CAIRN_ASSERT(config_.threads == 0);
-    return run_next(*lanes_.front());
+bool BackgroundPool::has_job(std::uint32_t thread) const noexcept {
+    CAIRN_ASSERT(config_.stepped && thread < config_.threads);
+    return has_next(*lanes_[thread]);
+}
+
+bool BackgroundPool::run_one(std::uint32_t thread) noexcept {
+    return has_job(thread) && run_next(*lanes_[thread]);
 }
 
 void BackgroundPool::attach() noexcept {
@@ -181,10 +189,12 @@ BackgroundJob* BackgroundPool::drain() noexcept {
         if (BackgroundJob* const job = poll_finished(); job != nullptr) {
             return job;
         }
-        if (config_.threads == 0) {
-            run_next(*lanes_.front());
-        } else {
+        if (!config_.stepped) {
             finished_.wait(seen, std::memory_order_acquire);
+            continue;
+        }
+        for (const std::unique_ptr<Lane>& lane : lanes_) {
+            run_next(*lane);
         }
     }
     return nullptr;

@@ -54,7 +54,8 @@ private:
 };
 
 struct BackgroundConfig {
-    std::uint32_t threads = 1;  // 0: nothing runs but by run_one(), step by step
+    std::uint32_t threads = 1;
+    bool stepped = false;  // none is started: whoever made the pool plays them by run_one(), in a time of its own
     std::uint32_t jobs_max = 64;
     // More of them wake a busy thread less often; but a job then may wait behind a long one while others are idle.
     std::uint32_t jobs_per_thread = 1;
@@ -73,8 +74,9 @@ public:
     BackgroundPool(const BackgroundPool&) = delete;
     BackgroundPool& operator=(const BackgroundPool&) = delete;
 
-    // Without threads: runs the oldest job here. False: there is none.
-    bool run_one() noexcept;
+    // Of a stepped pool: whether this thread has a job, and the oldest of them run here. False: there is none.
+    [[nodiscard]] bool has_job(std::uint32_t thread) const noexcept;
+    bool run_one(std::uint32_t thread = 0) noexcept;
 
     // The rest is for the endpoint, on its worker's thread.
     void attach() noexcept;
@@ -101,6 +103,7 @@ private:
     void dispatch() noexcept;
     void serve(Lane& lane) noexcept;
     bool run_next(Lane& lane) noexcept;
+    [[nodiscard]] static bool has_next(const Lane& lane) noexcept;
 
     BackgroundConfig config_;
     FixedTable<BackgroundJob> jobs_;

@@ -21,9 +21,14 @@ constexpr std::uint32_t kAnswerMost = 8192;
 // A client and a server whose requests run in the background: each answer is the request's bytes plus one each.
 class Background : public testing::Test {
 protected:
-    void open(std::uint32_t threads, std::uint32_t jobs_max, std::uint32_t jobs_per_thread = 1) {
+    // Stepped by the test.
+    void open_stepped(std::uint32_t jobs_max, std::uint32_t jobs_per_thread = 1, std::uint32_t threads = 1) {
+        open(threads, jobs_max, jobs_per_thread, true);
+    }
+    void open(std::uint32_t threads, std::uint32_t jobs_max, std::uint32_t jobs_per_thread = 1, bool stepped = false) {
         BackgroundConfig config;
         config.threads = threads;
+        config.stepped = stepped;
         config.jobs_max = jobs_max;
         config.jobs_per_thread = jobs_per_thread;
         background = BackgroundPool::create(config).value();

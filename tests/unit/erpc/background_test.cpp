@@ -5,7 +5,7 @@ namespace cairn::erpc {
 namespace {
 
 TEST_F(Background, ARequestWaitsForItsJobAndIsAnsweredInTheTurnAfter) {
-    open(0, 4);
+    open_stepped(4);
     post(1);
     run(milliseconds(1));
     EXPECT_TRUE(results.empty());
@@ -17,7 +17,7 @@ TEST_F(Background, ARequestWaitsForItsJobAndIsAnsweredInTheTurnAfter) {
 }
 
 TEST_F(Background, CopiesOfARequestNeverRunItAgainNeitherDuringItsJobNorAfter) {
-    open(0, 4);
+    open_stepped(4);
     client->port.fate = [](std::uint64_t) { return 3; };
     server->port.fate = [](std::uint64_t number) { return number % 3 == 0 ? 1 : 0; };
     for (std::uint64_t tag = 0; tag < 12; ++tag) {
@@ -36,7 +36,7 @@ TEST_F(Background, CopiesOfARequestNeverRunItAgainNeitherDuringItsJobNorAfter) {
 }
 
 TEST_F(Background, WithAllJobsOutRequestsStayUnexecutedUntilTheirClientAsksAgain) {
-    open(0, 2, 2);
+    open_stepped(2, 2);
     for (std::uint64_t tag = 0; tag < 4; ++tag) {
         post(tag);
     }
@@ -57,7 +57,7 @@ TEST_F(Background, WithAllJobsOutRequestsStayUnexecutedUntilTheirClientAsksAgain
 }
 
 TEST_F(Background, WithoutMemoryForTheAnswerARequestIsPutOffAndNothingIsKept) {
-    open(0, 1);
+    open_stepped(1);
     server->endpoint->set_background_handler(kSlow, &Background::work, this, 2U << 20U);  // more than there is
     post(1);
     run(milliseconds(10));
@@ -72,7 +72,7 @@ TEST_F(Background, WithoutMemoryForTheAnswerARequestIsPutOffAndNothingIsKept) {
 }
 
 TEST_F(Background, ALargeRequestIsHandedOverInTheBufferItArrivedIn) {
-    open(0, 4);
+    open_stepped(4);
     post(1, 5000);
     run(milliseconds(2));
     EXPECT_EQ(server->pool.live(), 2U);  // request and room for the answer; no copy
@@ -84,7 +84,7 @@ TEST_F(Background, ALargeRequestIsHandedOverInTheBufferItArrivedIn) {
 }
 
 TEST_F(Background, ALargeRequestThatFindsNoJobIsKeptAndRunOnce) {
-    open(0, 1);
+    open_stepped(1);
     post(1);
     run(milliseconds(1));
     post(2, 5000);
@@ -103,7 +103,7 @@ TEST_F(Background, ALargeRequestThatFindsNoJobIsKeptAndRunOnce) {
 }
 
 TEST_F(Background, AnAnswerWhoseSessionEndedMeanwhileIsDroppedAndANewSessionIsServed) {
-    open(0, 4);
+    open_stepped(4);
     post(1);
     run(milliseconds(1));
     client->endpoint->disconnect(session, now);
@@ -124,7 +124,7 @@ TEST_F(Background, AnAnswerWhoseSessionEndedMeanwhileIsDroppedAndANewSessionIsSe
 }
 
 TEST_F(Background, AnEndpointThatEndsRunsNoMoreJobsAndTheNextOneTakesThePool) {
-    open(0, 4, 2);
+    open_stepped(4, 2);
     post(1);
     post(2);  // handed to the thread
     post(3);  // waits at the worker
@@ -158,11 +158,12 @@ TEST_F(Background, AnAnswerHasNoMoreRoomThanItsTypeWasRegisteredWith) {
 
 TEST_F(Background, LimitsOutOfRangeAreRefused) {
     EXPECT_FALSE(BackgroundPool::create({.threads = 1, .jobs_max = 0}).ok());
+    EXPECT_FALSE(BackgroundPool::create({.threads = 0}).ok());
     EXPECT_FALSE(BackgroundPool::create({.threads = 100'000}).ok());
 }
 
 TEST_F(Background, AThreadGetsAsManyJobsAsItMayHaveTheOthersFollowInOrder) {
-    open(0, 8, 2);
+    open_stepped(8, 2);
     for (std::uint64_t tag = 1; tag <= 5; ++tag) {
         post(tag);
         run(milliseconds(1));
@@ -181,8 +182,28 @@ TEST_F(Background, AThreadGetsAsManyJobsAsItMayHaveTheOthersFollowInOrder) {
     expect_all_returned();
 }
 
+TEST_F(Background, ThreadsFinishInAnyOrderAndEachCallGetsItsOwnAnswer) {
+    open_stepped(8, 1, 3);
+    for (std::uint64_t tag = 1; tag <= 4; ++tag) {
+        post(tag);
+        run(milliseconds(1));
+    }
+    EXPECT_TRUE(background->run_one(2));  // has the third request
+    run(milliseconds(1));
+    EXPECT_EQ(results.count(3), 1U);
+    EXPECT_EQ(results.size(), 1U);
+    EXPECT_TRUE(background->has_job(2)) << "the fourth";
+    EXPECT_TRUE(background->run_one(1));
+    EXPECT_TRUE(background->run_one(0));
+    EXPECT_FALSE(background->has_job(0));
+    EXPECT_TRUE(background->run_one(2));
+    run(milliseconds(1));
+    expect_answered(4);
+    expect_all_returned();
+}
+
 TEST_F(Background, AWorkerThatSleepsIsWokenOrLooksByItself) {
-    open(0, 4);
+    open_stepped(4);
     post(1);
     run(milliseconds(1));
     EXPECT_LE(server->endpoint->next_deadline(), now + kScanInterval);
@@ -191,7 +212,7 @@ TEST_F(Background, AWorkerThatSleepsIsWokenOrLooksByItself) {
     expect_all_returned();
     std::atomic<int> wakes{0};
     BackgroundConfig config;
-    config.threads = 0;
+    config.stepped = true;
     config.wake = [](void* context) { ++*static_cast<std::atomic<int>*>(context); };
     config.wake_context = &wakes;
     const std::unique_ptr<BackgroundPool> waking = BackgroundPool::create(config).value();
