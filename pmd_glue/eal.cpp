@@ -25,7 +25,7 @@ namespace cairn::pmd {
 
 namespace {
 
-__extension__ using Wide = unsigned __int128;
+__extension__ using Wide = __int128;
 
 // Takes what is written to stdout and stderr while it lives: EAL complains on both, in many lines.
 class Overheard {
@@ -128,12 +128,12 @@ Eal::~Eal() {
 }
 
 Clock::Clock() noexcept
-    : ns_per_tick_32_(static_cast<std::uint64_t>((static_cast<Wide>(1'000'000'000) << 32U) / rte_get_tsc_hz())),
+    : ns_per_tick_32_(static_cast<std::int64_t>((static_cast<Wide>(1'000'000'000) << 32) / rte_get_tsc_hz())),
       start_(rte_rdtsc()) {}
 
 Instant Clock::now() const noexcept {
-    const std::uint64_t ticks = rte_rdtsc() - start_;
-    return {static_cast<std::int64_t>((static_cast<Wide>(ticks) * ns_per_tick_32_) >> 32U)};
+    const auto ticks = static_cast<std::int64_t>(rte_rdtsc() - start_);  // negative: it went back, or is another CPU's
+    return {static_cast<std::int64_t>((static_cast<Wide>(ticks) * ns_per_tick_32_) >> 32)};
 }
 
 }  // namespace cairn::pmd

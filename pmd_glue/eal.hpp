@@ -29,7 +29,7 @@ public:
     [[nodiscard]] Instant now() const noexcept;
 
 private:
-    std::uint64_t ns_per_tick_32_;  // fixed point, 32 fraction bits
+    std::int64_t ns_per_tick_32_;  // fixed point, 32 fraction bits
     std::uint64_t start_;
 };
 

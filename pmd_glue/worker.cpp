@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/base/assert.hpp"
+#include "lib/base/steady_time.hpp"
 #include "pmd_glue/adaptive_spin.hpp"
 #include "pmd_glue/poll_fence.hpp"
 
@@ -55,11 +56,11 @@ void give_way(WorkerTask& task, AdaptiveSpin::Advice advice, Instant now) noexce
     }
 }
 
-void run_worker(WorkerTask& task, unsigned worker, const Clock& clock, Polling polling) noexcept {
+void run_worker(WorkerTask& task, unsigned worker, const Clock& clock, Polling polling, SteadyTime& time) noexcept {
     PollFence fence(worker);
     AdaptiveSpin idleness;
     while (!stop_flag.load(std::memory_order_relaxed)) {
-        const Instant now = clock.now();
+        const Instant now = time.on_reading(clock.now());
         fence.pass();
         if (task.run_turn(now)) {
             idleness.on_work(now);
@@ -78,11 +79,12 @@ struct Launch {
     unsigned worker;
     const Clock* clock;
     Polling polling;
+    SteadyTime time;
 };
 
 int launch(void* argument) {
-    const auto& what = *static_cast<const Launch*>(argument);
-    run_worker(*what.task, what.worker, *what.clock, what.polling);
+    auto& what = *static_cast<Launch*>(argument);
+    run_worker(*what.task, what.worker, *what.clock, what.polling, what.time);
     return 0;
 }
 
@@ -108,11 +110,12 @@ std::uint16_t worker_count() noexcept {
     return static_cast<std::uint16_t>(rte_lcore_count());
 }
 
-void run_workers(std::span<WorkerTask* const> tasks, const Clock& clock, Polling polling) noexcept {
+telemetry::CounterSnapshot<ClockCounter> run_workers(std::span<WorkerTask* const> tasks, const Clock& clock,
+                                                     Polling polling) noexcept {
     CAIRN_ASSERT(!tasks.empty() && tasks.size() <= rte_lcore_count() && tasks.size() <= PollFence::kMaxWorkers);
     std::vector<Launch> launches;
     for (unsigned i = 0; i < tasks.size(); ++i) {
-        launches.push_back({tasks[i], i, &clock, polling});
+        launches.push_back({tasks[i], i, &clock, polling, {}});
     }
     unsigned lcore = rte_get_next_lcore(-1U, 1, 0);
     for (std::size_t i = 1; i < tasks.size(); ++i) {
@@ -121,6 +124,12 @@ void run_workers(std::span<WorkerTask* const> tasks, const Clock& clock, Polling
     }
     launch(launches.data());
     rte_eal_mp_wait_lcore();
+    telemetry::CounterSnapshot<ClockCounter> counts;
+    for (const Launch& each : launches) {
+        counts.values[static_cast<std::size_t>(ClockCounter::WentBack)] += each.time.went_back();
+        counts.values[static_cast<std::size_t>(ClockCounter::Leapt)] += each.time.leapt();
+    }
+    return counts;
 }
 
 }  // namespace cairn::pmd

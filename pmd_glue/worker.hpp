@@ -6,6 +6,7 @@
 #include <span>
 
 #include "lib/base/time.hpp"
+#include "lib/telemetry/counters.hpp"
 #include "pmd_glue/eal.hpp"
 
 namespace cairn::pmd {
@@ -23,7 +24,7 @@ public:
     [[nodiscard]] virtual bool finished(Instant now) const noexcept = 0;
     // True when wait() sleeps until something arrives: then there is no need to yield and look again.
     [[nodiscard]] virtual bool can_wait() const noexcept { return false; }
-    // Called when the worker may sleep: at most until something is due.
+    // Called when the worker may sleep: at most until something is due, and less than SteadyTime::kStepMost.
     virtual void wait(Instant now) noexcept;
 };
 
@@ -35,8 +36,17 @@ enum class Polling : std::uint8_t {
 // The lcores that EAL was given: how many workers an application has.
 [[nodiscard]] std::uint16_t worker_count() noexcept;
 
+// X(enumerator, counter name, what non-zero means)
+#define CAIRN_CLOCK_COUNTERS(X)                                                                              \
+    X(WentBack, "clock_went_back", "times the CPU's counter went back: to the worker none passed meanwhile") \
+    X(Leapt, "clock_leapt", "times the counter leapt or the worker was kept from running: 1 s of each counts")
+
+CAIRN_DECLARE_COUNTERS(ClockCounter, CAIRN_CLOCK_COUNTERS);
+
 // Runs task i on lcore i, the first on the calling (main) one; returns when all are finished or a signal asks to
-// stop. There are at most worker_count() tasks.
-void run_workers(std::span<WorkerTask* const> tasks, const Clock& clock, Polling polling) noexcept;
+// stop, with what befell their clocks. There are at most worker_count() tasks. Each is given a time that does not go
+// back (SteadyTime); the clock is as well that of what was prepared before.
+telemetry::CounterSnapshot<ClockCounter> run_workers(std::span<WorkerTask* const> tasks, const Clock& clock,
+                                                     Polling polling) noexcept;
 
 }  // namespace cairn::pmd

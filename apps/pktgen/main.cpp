@@ -76,9 +76,10 @@ Result<int> generate(const pktgen::Options& options, const pktgen::Stream& strea
     pmd::Generator generator(generation, port, emitter);
     pmd::WorkerTask* const task = &generator;
     const pmd::Clock clock;
-    pmd::run_workers({&task, 1}, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
+    const auto clocks = pmd::run_workers({&task, 1}, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
     carrier.stop_capture();
     report(port, generator, options.json);
+    fmt::print(stderr, "{}", telemetry::text_of(clocks));
     if (!generator.neighbour_answered()) {
         fmt::print(stderr, "cairn-pktgen: {} does not answer; is it on this link?\n", stream.destination.text());
         return 1;

@@ -110,12 +110,14 @@ Result<int> run_bench(const rpcbench::Options& options) {
     if (!captured.ok()) {
         return captured.error();
     }
+    telemetry::CounterSnapshot<pmd::ClockCounter> clocks;
     {
         const rpcbench::ProgressPrinter printer(benches);
-        pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
+        clocks = pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
     }
     carrier.stop_capture();
     rpcbench::print_counters(benches);
+    fmt::print(stderr, "{}", telemetry::text_of(clocks));
     if (options.json) {
         rpcbench::print_json(options, benches);
     }

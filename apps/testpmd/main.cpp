@@ -179,15 +179,17 @@ Result<int> run(int argc, char** argv, int first) {
     }
     fmt::print(stderr, "{} on {} ports with {} workers\n", options.mode, bench.names.size(), tasks.size());
     const pmd::Clock clock;
+    telemetry::CounterSnapshot<pmd::ClockCounter> clocks;
     {
         const testpmd::Watch watch(options, bench.tasks, bench.names.size());
-        pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
+        clocks = pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
     }
     bench.capture.reset();
     for (app::Carrier& carrier : bench.carriers) {
         carrier.stop_capture();
     }
     report(options, bench);
+    fmt::print(stderr, "{}", telemetry::text_of(clocks));
     return 0;
 }
 

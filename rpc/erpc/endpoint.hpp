@@ -50,7 +50,7 @@ public:
     bool respond(const RequestHandle& handle, Instant now) noexcept;
 
     void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
-    // Timers: retransmission, deadlines, pings, dead peers. Harmless when called early.
+    // Timers: retransmission, deadlines, pings, dead peers. Harmless when early. `now` never goes back: SteadyTime.
     void on_timeout(Instant now) noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept;
 
@@ -131,7 +131,6 @@ private:
     void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                        Instant now) noexcept;
     [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;
-    // endpoint_background.cpp
     [[nodiscard]] BackgroundJob* prepare_job(std::uint8_t type, const ServerSlot& slot,
                                              std::span<const std::uint8_t> copied) noexcept;
     void submit_job(Session& session, ServerSlot& slot, BackgroundJob& job) noexcept;
@@ -175,7 +174,8 @@ private:
     std::uint64_t incarnation_ = 0;
     Instant next_scan_{};
     Instant last_scan_{};
-    Instant losses_from_{};  // not before: we were away ourselves
+    Instant losses_from_{};     // not before: we were away ourselves
+    Instant listening_from_{};  // since we were away for long
     Instant next_session_scan_{};
     SessionCallback session_callback_ = nullptr;
     void* session_context_ = nullptr;

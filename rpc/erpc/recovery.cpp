@@ -18,8 +18,12 @@ void Endpoint::on_timeout(Instant now) noexcept {
         return;
     }
     // After a stall of our own the answers lie in the ring, unread: nothing is lost by waiting once more.
-    if (now - last_scan_ >= kScanInterval + kOwnStall) {
+    const Duration away = now - last_scan_;
+    if (away >= kScanInterval + kOwnStall) {
         losses_from_ = now + kRtoMin;
+    }
+    if (away >= config_.peer_timeout / 2) {
+        listening_from_ = now;
     }
     last_scan_ = now;
     next_scan_ = now + kScanInterval;
@@ -98,12 +102,14 @@ bool Endpoint::scan_sessions(Instant now) noexcept {
 
 void Endpoint::supervise(Session& session, Instant now) noexcept {
     const Duration silent = now - session.last_heard;
+    // To whom nobody listened was not silent.
+    const Duration unheard = now - std::max(session.last_heard, listening_from_);
     switch (session.state) {
         case SessionState::Free:
             break;
         case SessionState::Connecting:
         case SessionState::Connected:
-            if (silent >= config_.peer_timeout) {
+            if (unheard >= config_.peer_timeout) {
                 end_session(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
             } else if (session.state == SessionState::Connecting) {
                 if (now - session.last_control >= kControlRetry) {
@@ -122,7 +128,7 @@ void Endpoint::supervise(Session& session, Instant now) noexcept {
             break;
         case SessionState::Serving:
             // The client pings; twice its patience leaves it to notice first.
-            if (silent >= config_.peer_timeout * 2) {
+            if (unheard >= config_.peer_timeout * 2) {
                 end_session(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
             }
             break;

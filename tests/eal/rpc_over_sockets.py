@@ -138,6 +138,20 @@ def server_killed(session):
     end(server)
 
 
+def client_stopped(session):
+    """A client that is kept from running for longer than its patience with a silent server loses nothing."""
+    server = listen(session, '--peer-timeout', '1500')
+    caller = client(session, '--duration', '3', '--peer-timeout', '1500')
+    expect(any(line.startswith('calls ') for line in caller.stderr), 'it does not call')
+    caller.send_signal(signal.SIGSTOP)
+    time.sleep(2)
+    caller.send_signal(signal.SIGCONT)
+    out, err = caller.communicate(timeout=20)
+    expect(caller.returncode == 0 and json.loads(out)['failed'] == 0, f'exit code {caller.returncode}: {out}{err}')
+    expect('clock_leapt' in err, f'the leap was not counted: {err}')
+    end(server)
+
+
 def idle(session):
     """A connected pair that has nothing to do leaves the CPU alone."""
     server = listen(session)
@@ -315,8 +329,8 @@ def bad_input(session):
 
 
 CASES = {function.__name__: function for function in (
-    calls, plain, sqpoll, losses, marks, sizes, server_killed, idle, pcap, roce_echo, echo_ports, hostile_packets,
-    fallback, v6, bad_input)}
+    calls, plain, sqpoll, losses, marks, sizes, server_killed, client_stopped, idle, pcap, roce_echo, echo_ports,
+    hostile_packets, fallback, v6, bad_input)}
 
 
 def main():

@@ -188,6 +188,27 @@ TEST_F(EndpointTest, ADeadPeerFailsPendingCallsWithinTheConfiguredTimeAndLeaksNo
     EXPECT_EQ(client.port.buffers_in_use(), 0U);
 }
 
+TEST_F(EndpointTest, ALeapOfTimeCostsNoSessionAndAPeerThatIsSilentAfterwardsIsGivenUpInTime) {
+    const SessionId session = connect();
+    run(milliseconds(5));
+    now = now + kPeerTimeout * 3;
+    run(milliseconds(5));
+    now = now + kPeerTimeout / 2;  // the shortest that is not held against the peer
+    post(session, 1);
+    run(kPeerTimeout * 2);
+    expect_all(1, CallStatus::Ok);
+    EXPECT_EQ(events, std::vector<SessionEvent>{SessionEvent::Connected});
+    now = now + kPeerTimeout * 3;
+    client.port.fate = [](std::uint64_t) { return 0; };
+    run(kPeerTimeout - milliseconds(50));
+    EXPECT_EQ(client.endpoint->sessions_open(), 1U);
+    run(milliseconds(100));
+    EXPECT_EQ(client.endpoint->sessions_open(), 0U);
+    EXPECT_EQ(server.endpoint->sessions_open(), 1U);
+    run(kPeerTimeout);
+    EXPECT_EQ(server.endpoint->sessions_open(), 0U);
+}
+
 TEST_F(EndpointTest, ARestartedPeerResetsTheOldSessionAndTakesANewOne) {
     const SessionId session = connect();
     run(milliseconds(5));

@@ -1,0 +1,52 @@
+// Time for protocol code out of a counter that may jump.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "lib/base/time.hpp"
+
+namespace cairn {
+
+// Readings of a counter, as time that never goes back and never leaps far: a virtual machine that was suspended or
+// moved, and CPUs whose counters differ, show in the counts and nowhere else. One thread's own.
+class SteadyTime {
+public:
+    // A longer step counts as this. Nobody who polls sleeps as long: either the counter leapt, or the process was kept
+    // from running, and then its deadlines wait for it.
+    static constexpr Duration kStepMost = seconds(1);
+
+    // The time of this reading: as much later than the last one as the counter went on, within [0, kStepMost]. The
+    // first is taken as it is, unless it lies before the epoch.
+    [[nodiscard]] Instant on_reading(Instant reading) noexcept {
+        if (!started_) [[unlikely]] {
+            started_ = true;
+            now_ = last_reading_ = std::max(reading, Instant{});
+        }
+        // Unsigned: no two readings are too far apart.
+        const std::uint64_t step =
+            static_cast<std::uint64_t>(reading.ns) - static_cast<std::uint64_t>(last_reading_.ns);
+        if (reading < last_reading_) [[unlikely]] {
+            ++went_back_;
+        } else if (step > static_cast<std::uint64_t>(kStepMost.ns)) [[unlikely]] {
+            ++leapt_;
+            now_ = now_ + kStepMost;
+        } else {
+            now_ = now_ + Duration{static_cast<std::int64_t>(step)};
+        }
+        last_reading_ = reading;
+        return now_;
+    }
+
+    [[nodiscard]] std::uint64_t went_back() const noexcept { return went_back_; }
+    [[nodiscard]] std::uint64_t leapt() const noexcept { return leapt_; }
+
+private:
+    Instant now_{};
+    Instant last_reading_{};
+    std::uint64_t went_back_ = 0;
+    std::uint64_t leapt_ = 0;
+    bool started_ = false;
+};
+
+}  // namespace cairn
