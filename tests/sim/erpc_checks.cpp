@@ -1,10 +1,19 @@
 // What eRPC promises, held against what happened in a simulated world.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rpc/erpc/limits.hpp"
 #include "tests/sim/erpc_world.hpp"
 
 namespace cairn::sim {
+
+namespace {
+
+// Longest retransmission timeouts, one after the other: a request that finds no background job waits for the next.
+constexpr Duration kAnsweredIn = erpc::kRtoMax * 20;
+
+}  // namespace
 
 void ErpcWorld::check(bool condition, const char* promise, const ErpcNode* node) {
     if (!condition && !broken_) {
@@ -13,28 +22,38 @@ void ErpcWorld::check(bool condition, const char* promise, const ErpcNode* node)
     }
 }
 
-void ErpcWorld::check_request(ErpcNode& node, const erpc::Request& request, const CallTag& tag) {
-    const bool whole = holds(request.payload, sizeof(CallTag), tag, Part::Request);
+bool ErpcWorld::begin(ErpcNode& node, std::span<const std::uint8_t> payload, CallTag& tag) {
+    check(payload.size() >= sizeof(CallTag), "a request arrives whole", &node);
+    if (broken_) {
+        return false;
+    }
+    tag = CallTag::read(payload);
+    const bool whole = holds(payload, sizeof(CallTag), tag, Part::Request);
     if (tag.serial == kInnerCall) {
         check(whole && tag.client >= clients_ && tag.client < nodes_.size(), "an inner request arrives as it was sent",
               &node);
-        return;
+        return !broken_;
     }
     const bool known = tag.serial < calls_.size();
-    check(known && whole && request.payload.size() == calls_[tag.serial].request.size() &&
+    check(known && whole && payload.size() == calls_[tag.serial].request.size() &&
               tag.client == calls_[tag.serial].tag.client &&
               tag.response_bytes == calls_[tag.serial].tag.response_bytes,
           "a request arrives as it was sent", &node);
     if (broken_) {
-        return;
+        return false;
     }
     CallRecord& call = calls_[tag.serial];
     call.executions = call.executed_by == node.process ? call.executions + 1 : 1;
     call.executed_by = node.process;
     check(call.executions == 1, "a request is executed at most once", &node);
+    return !broken_;
+}
+
+// Not of jobs, which overtake each other.
+void ErpcWorld::check_order(ErpcNode& node, SessionId session, const CallTag& tag) {
     // With a credit for each slot nothing overtakes: slots are filled in the order of posting.
-    if (in_order_ && nodes_[tag.client]->credits >= erpc::kSlotsPerSession) {
-        const auto [last, first] = node.last_serial.try_emplace(request.handle.session.value, tag.serial);
+    if (in_order_ && tag.serial != kInnerCall && nodes_[tag.client]->credits >= erpc::kSlotsPerSession) {
+        const auto [last, first] = node.last_serial.try_emplace(session.value, tag.serial);
         check(first || last->second < tag.serial, "a session's calls leave in the order of their posting", &node);
         last->second = tag.serial;
     }
@@ -61,7 +80,7 @@ void ErpcWorld::check_result(ErpcNode& node, const CallRecord& call, const erpc:
             break;
         case erpc::CallStatus::DeadlinePassed:
             ++counters_.deadlines_passed;
-            check(call.deadline <= now_, "a deadline that passes was there", &node);
+            check(call.deadline <= node.now, "a deadline that passes was there", &node);
             break;
         case erpc::CallStatus::Cancelled:
             ++counters_.cancelled;
@@ -79,17 +98,26 @@ void ErpcWorld::check_result(ErpcNode& node, const CallRecord& call, const erpc:
 
 // After a turn: what time alone decides has been decided. Each scan is at most its interval ago.
 void ErpcWorld::check_bounds(const ErpcNode& node) {
-    check(node.deadlines.empty() || node.deadlines.begin()->first + erpc::kScanInterval > now_,
+    check(node.deadlines.empty() || node.deadlines.begin()->first + erpc::kScanInterval > node.now,
           "a call ends by its deadline", &node);
     for (const ClientSession& session : node.sessions) {
-        const Instant heard = std::max(session.opened, node.heard[session.peer]);
-        check(now_ - heard <= peer_timeout_ + erpc::kControlRetry + erpc::kScanInterval,
+        const Instant heard = std::max({session.opened, node.heard[session.peer], node.returned});
+        check(node.now - heard <= peer_timeout_ + erpc::kControlRetry + erpc::kScanInterval,
               "a silent peer is given up in time", &node);
+    }
+}
+
+void ErpcWorld::run_until_answered() {
+    const auto pending = [](const auto& node) { return node->endpoint->calls_pending() != 0; };
+    const Instant limit = now_ + kAnsweredIn;
+    while (now_ < limit && !broken_ && std::any_of(nodes_.begin(), nodes_.end(), pending)) {
+        run_until(now_ + milliseconds(10));
     }
 }
 
 // Whatever happened before: every call has ended, and new ones are answered, in order.
 void ErpcWorld::check_progress() {
+    run_until_answered();
     for (const auto& node : nodes_) {
         check(node->endpoint->calls_pending() == 0, "no call stays pending once the network healed", node.get());
         node->last_serial.clear();
@@ -100,9 +128,15 @@ void ErpcWorld::check_progress() {
     const std::uint64_t before = counters_.calls_ok + counters_.too_long;
     const std::size_t first = calls_.size();
     calling_ = in_order_ = true;
-    run_until(now_ + plan_.calling_again);
+    run_until(now_ + plan_.calling_again / 2);
+    if (mix_.node.clock_jump_every.ns != 0) {
+        for (auto& node : nodes_) {
+            jump(*node);  // costs no session
+        }
+    }
+    run_until(now_ + plan_.calling_again / 2);
     calling_ = false;
-    run_until(now_ + milliseconds(50));
+    run_until_answered();
     in_order_ = false;
     check(calls_.size() > first + 10, "healed clients can post");
     check(counters_.calls_ok + counters_.too_long - before == calls_.size() - first,
@@ -113,7 +147,8 @@ void ErpcWorld::check_progress() {
 void ErpcWorld::check_end() {
     for (auto& node : nodes_) {
         for (const ClientSession& session : std::vector<ClientSession>(node->sessions)) {
-            node->endpoint->disconnect(session.id, now_);
+            read_clock(*node);
+            node->endpoint->disconnect(session.id, node->now);
         }
     }
     run_until(now_ + peer_timeout_ * 3);
@@ -121,7 +156,7 @@ void ErpcWorld::check_end() {
     for (auto& node : nodes_) {
         check(node->endpoint->sessions_open() == 0, "every session ends", node.get());
         check(node->pool->live() == 0, "without sessions no message buffer is kept", node.get());
-        stop(*node);
+        stop_process(*node);
         check(node->bad_icrcs == node->port->bad_icrcs(), "the engine counts every damaged packet", node.get());
         bad_icrcs += node->port->bad_icrcs();
     }

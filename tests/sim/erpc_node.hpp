@@ -1,7 +1,8 @@
-// One host of a simulated eRPC world: its port, the production engine and endpoint, and what the workload and the
-// checks remember about it.
+// One host of a simulated eRPC world: its port, clock and threads, the production engine and endpoint, and what the
+// workload and the checks remember about it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -11,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/steady_time.hpp"
+#include "rpc/erpc/background.hpp"
 #include "rpc/erpc/endpoint.hpp"
 #include "tests/sim/messages.hpp"
 #include "tests/support/sim/sim_port.hpp"
@@ -22,14 +25,15 @@ class ErpcWorld;
 // One call of a client, from its posting to its completion.
 struct CallRecord {
     CallTag tag{};
+    std::uint8_t type = 0;
     std::vector<std::uint8_t> request;
     rpc::MsgBuffer response{};     // invalid: the call gave none
     std::uint32_t executions = 0;  // by one process: what it did is forgotten with it
     std::uint64_t executed_by = 0;
     std::uint32_t completions = 0;
     erpc::CallId id = 0;
-    Instant deadline = Instant::never();
-    bool abandoned = false;  // never posted, or its client was restarted
+    Instant deadline = Instant::never();  // by its client's clock
+    bool abandoned = false;               // never posted, or its client was restarted
 };
 
 // A request whose handler returned without an answer.
@@ -44,17 +48,29 @@ struct LateAnswer {
 struct ClientSession {
     SessionId id{};
     std::size_t peer = 0;
-    Instant opened{};
+    Instant opened{};  // by the client's clock
 };
 
 struct ErpcNode {
+    static constexpr std::size_t kPoolBytes = std::size_t{8} << 20U;
+
     ErpcWorld* world = nullptr;
     std::size_t index = 0;
     bool is_client = false;
     std::unique_ptr<SimPort> port;
     std::unique_ptr<std::uint8_t[]> memory;  // of its pool
 
+    // Its clock: what the process makes of a counter that is not the world's time.
+    SteadyTime time;
+    Instant now{};             // of the last look at it
+    Duration clock_ahead{};    // of the world, since that look
+    Duration counter_ahead{};  // of the world
+
     // Of the process; a restart makes them anew.
+    std::unique_ptr<erpc::BackgroundPool> background;  // stepped: the world plays its threads
+    std::vector<Instant> job_ends;                     // by thread; never: it has none
+    bool woken = false;                                // by a thread that ended a job
+    int frames = 0;                                    // of coroutines
     std::optional<rpc::MsgPool> pool;
     std::optional<roce::UdService> service;
     std::optional<roce::Sender> sender;
@@ -67,7 +83,9 @@ struct ErpcNode {
     std::deque<std::vector<std::uint8_t>> nested_requests;  // by the number of the inner call
     std::set<std::pair<Instant, std::uint32_t>> deadlines;  // of calls under way, with their serials
     std::map<std::uint16_t, std::uint32_t> last_serial;     // server: of the calls executed, by session
-    std::vector<Instant> heard;                             // when each node's last frame came
+    std::vector<Instant> heard;                             // when each node's last frame came, by its own clock
+    Instant looked_at_time{};                               // as the next, by its own clock
+    Instant returned{};                                     // from an absence that nobody is to suffer for
     Instant next_call{};
     bool ending = false;  // inside the completion of a call whose session ends: of that one hears after its calls
 
@@ -75,10 +93,11 @@ struct ErpcNode {
     Instant stalled_until{};
     Instant next_stall = Instant::never();
     Instant next_restart = Instant::never();
+    Instant next_jump = Instant::never();
     Instant next_partition = Instant::never();
     Instant partition_ends = Instant::never();
-    std::uint64_t bad_icrcs = 0;    // counted by the engines of its earlier processes
-    std::uint64_t wrong_peers = 0;  // and by their endpoints
+    std::uint64_t bad_icrcs = 0;                            // counted by the engines of its earlier processes
+    std::array<std::uint64_t, erpc::kDropReasons> drops{};  // and by their endpoints
 };
 
 }  // namespace cairn::sim

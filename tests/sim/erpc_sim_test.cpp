@@ -101,24 +101,29 @@ TEST(ErpcSwarm, TheFaultsReallyHappen) {
         network += each.network().totals();
         world += each.counters();
     }
-    const std::map<std::string, std::uint64_t> counts{{"lost", network.lost},
-                                                      {"lost in bursts", network.burst_lost},
-                                                      {"doubled", network.duplicated},
-                                                      {"late", network.late_copies},
-                                                      {"damaged", network.corrupted},
-                                                      {"lost to partitions", network.partitioned},
-                                                      {"dropped by queues", network.tail_dropped},
-                                                      {"refused by rings", world.refused},
-                                                      {"starved by pools", world.starved},
-                                                      {"forged", world.forged},
-                                                      {"refused for the sender", world.wrong_peers},
-                                                      {"answered", world.calls_ok},
-                                                      {"nested", world.nested},
-                                                      {"cancelled", world.cancelled},
-                                                      {"past their deadline", world.deadlines_passed},
-                                                      {"peers lost", world.peers_lost},
-                                                      {"too long", world.too_long},
-                                                      {"restarts", world.restarts}};
+    const std::map<std::string, std::uint64_t> counts{
+        {"lost", network.lost},
+        {"lost in bursts", network.burst_lost},
+        {"doubled", network.duplicated},
+        {"late", network.late_copies},
+        {"damaged", network.corrupted},
+        {"lost to partitions", network.partitioned},
+        {"dropped by queues", network.tail_dropped},
+        {"refused by rings", world.refused},
+        {"starved by pools", world.starved},
+        {"forged", world.forged},
+        {"refused for the sender", world.drops[static_cast<std::size_t>(erpc::Drop::WrongPeer)]},
+        {"answered", world.calls_ok},
+        {"nested", world.nested},
+        {"awaited", world.awaited},
+        {"executed by threads", world.jobs},
+        {"clocks that went back", world.clock_went_back},
+        {"clocks that leapt", world.clock_leapt},
+        {"cancelled", world.cancelled},
+        {"past their deadline", world.deadlines_passed},
+        {"peers lost", world.peers_lost},
+        {"too long", world.too_long},
+        {"restarts", world.restarts}};
     for (const auto& [what, count] : counts) {
         EXPECT_GT(count, 5U) << what;
     }

@@ -15,9 +15,9 @@ constexpr std::uint32_t kAttempts = 50;
 
 void ErpcWorld::connect(ErpcNode& node, std::size_t server) {
     const port::PathKey key{network_.address_of(node.index), network_.address_of(server), 0xc000, 0};
-    const roce::UdAddress peer{node.port->open_path(key, now_), kQpn, kQkey};
-    if (const auto session = node.endpoint->connect(peer, now_); session.ok()) {
-        node.sessions.push_back({session.value(), server, now_});
+    const roce::UdAddress peer{node.port->open_path(key, node.now), kQpn, kQkey};
+    if (const auto session = node.endpoint->connect(peer, node.now); session.ok()) {
+        node.sessions.push_back({session.value(), server, node.now});
     }
 }
 
@@ -30,70 +30,88 @@ void ErpcWorld::act(ErpcNode& node) {
         const auto at = static_cast<std::ptrdiff_t>(random_.below(node.sessions.size()));
         const SessionId session = node.sessions[static_cast<std::size_t>(at)].id;
         node.sessions.erase(node.sessions.begin() + at);
-        node.endpoint->disconnect(session, now_);
+        node.endpoint->disconnect(session, node.now);
     }
     if (!healed_ && random_.chance(30'000) && !calls_.empty()) {  // perhaps over, perhaps another client's: harmless
         const std::size_t recent = std::min<std::size_t>(calls_.size(), 64);
-        node.endpoint->cancel(calls_[calls_.size() - 1 - random_.below(recent)].id, now_);
+        node.endpoint->cancel(calls_[calls_.size() - 1 - random_.below(recent)].id, node.now);
     }
     if (node.sessions.empty()) {
         return;
     }
     const SessionId session = node.sessions[random_.below(node.sessions.size())].id;
+    if (random_.chance(50'000)) {
+        start(converse(node, session, random_.between(1, 10)));
+    }
     for (std::uint64_t calls = random_.chance(30'000) ? random_.between(8, 40) : 1; calls > 0; --calls) {
         post(node, session);
     }
 }
 
-void ErpcWorld::post(ErpcNode& node, SessionId session) {
+// Its completion is post()'s.
+CallRecord& ErpcWorld::plan_call(ErpcNode& node) {
     const std::uint32_t most = node.endpoint->max_message_bytes();
     const bool small = in_order_ || random_.chance(800'000);  // large ones take credits and time
 
     CallRecord& record = calls_.emplace_back();
+    record.type = static_cast<std::uint8_t>(random_.between(kAtOnce, kBrief));
+    const std::uint32_t response_most = small || record.type == kBrief ? kBriefMost : most;
     record.tag = {static_cast<std::uint32_t>(node.index), static_cast<std::uint32_t>(calls_.size() - 1),
-                  static_cast<std::uint32_t>(random_.below(small ? 100 : most + 1))};
+                  static_cast<std::uint32_t>(random_.below(response_most + 1))};
     record.request.resize(sizeof(CallTag) + random_.below(small ? 100 : most - sizeof(CallTag) + 1));
     fill_request(record.request, record.tag);
     if (!healed_ && random_.chance(100'000)) {
-        record.deadline = now_ + random_.between(microseconds(10), milliseconds(20));
+        record.deadline = node.now + random_.between(microseconds(10), milliseconds(20));
     }
     if (random_.chance(200'000)) {  // mostly large enough
         record.response = node.pool->allocate(random_.chance(900'000) ? most : record.tag.response_bytes / 2);
     }
+    if (record.deadline < Instant::never()) {
+        node.deadlines.emplace(record.deadline, record.tag.serial);
+    }
+    return record;
+}
+
+erpc::Call ErpcWorld::call_of(CallRecord& record) {
     erpc::Call call;
-    call.type = static_cast<std::uint8_t>(random_.between(kAtOnce, kNested));
+    call.type = record.type;
     call.request = record.request;
     call.response = record.response.valid() ? &record.response : nullptr;
+    call.tag = record.tag.serial;
+    call.deadline = record.deadline;
+    return call;
+}
+
+void ErpcWorld::post(ErpcNode& node, SessionId session) {
+    CallRecord& record = plan_call(node);
+    erpc::Call call = call_of(record);
     call.completion = [](void* context, const erpc::CallResult& result) {
         auto& self = *static_cast<ErpcNode*>(context);
         self.world->complete(self, result);
     };
     call.context = &node;
-    call.tag = record.tag.serial;
-    call.deadline = record.deadline;
-    const erpc::Posted posted = node.endpoint->post(session, call, now_);
+    const erpc::Posted posted = node.endpoint->post(session, call, node.now);
     record.id = posted.id;
-    if (posted.verdict == erpc::PostVerdict::Posted) {
-        if (record.deadline < Instant::never()) {
-            node.deadlines.emplace(record.deadline, record.tag.serial);
-        }
-        return;
+    if (posted.verdict != erpc::PostVerdict::Posted) {
+        check(posted.verdict == erpc::PostVerdict::Full ||
+                  (posted.verdict == erpc::PostVerdict::NoSuchSession && node.ending),
+              "a live session takes calls until the table is full", &node);
+        abandon(node, record);
     }
-    check(posted.verdict == erpc::PostVerdict::Full ||
-              (posted.verdict == erpc::PostVerdict::NoSuchSession && node.ending),
-          "a live session takes calls until the table is full", &node);
+}
+
+// It was not posted.
+void ErpcWorld::abandon(ErpcNode& node, CallRecord& record) {
     record.abandoned = true;
+    node.deadlines.erase({record.deadline, record.tag.serial});
     node.pool->release(record.response);
 }
 
 void ErpcWorld::complete(ErpcNode& node, const erpc::CallResult& result) {
     CallRecord& call = calls_[result.tag];
-    ++call.completions;
-    check_result(node, call, result);
-    node.deadlines.erase({call.deadline, call.tag.serial});
-    // The request's memory is the caller's again: from now on it may hold anything.
-    std::fill(call.request.begin(), call.request.end(), kOverwritten);
-    if (calling_ && random_.chance(30'000)) {  // a completion may post, cancel, disconnect, connect
+    end_record(node, call, result);
+    if (calling_ && node.endpoint != nullptr &&
+        random_.chance(30'000)) {  // a completion may post, cancel, disconnect, connect
         const bool outer = node.ending;
         node.ending =
             outer || result.status == erpc::CallStatus::PeerLost || result.status == erpc::CallStatus::Disconnected;
@@ -107,30 +125,40 @@ void ErpcWorld::complete(ErpcNode& node, const erpc::CallResult& result) {
     node.pool->release(call.response);
 }
 
+void ErpcWorld::end_record(ErpcNode& node, CallRecord& call, const erpc::CallResult& result) {
+    ++call.completions;
+    check_result(node, call, result);
+    node.deadlines.erase({call.deadline, call.tag.serial});
+    // The request's memory is the caller's again: from now on it may hold anything.
+    std::fill(call.request.begin(), call.request.end(), kOverwritten);
+}
+
 void ErpcWorld::execute(ErpcNode& node, const erpc::Request& request) {
-    check(request.payload.size() >= sizeof(CallTag), "a request arrives whole", &node);
-    if (request.payload.size() < sizeof(CallTag)) {
+    CallTag tag;
+    if (!begin(node, request.payload, tag)) {
         return;
     }
-    const CallTag tag = CallTag::read(request.payload);
-    check_request(node, request, tag);
-    if (broken_) {
-        return;
-    }
+    check_order(node, request.handle.session, tag);
     if (request.type == kLater) {
-        node.late.push_back({now_ + random_.between(Duration{}, milliseconds(2)), request.handle, tag});
+        const bool much = !healed_ && random_.chance(50'000);
+        node.late.push_back({now_ + random_.between(Duration{}, milliseconds(much ? 150 : 2)), request.handle, tag});
     } else if (request.type != kNested || !call_another(node, request, tag)) {
-        answer(node, {now_, request.handle, tag});
+        answer(node, request.endpoint, {now_, request.handle, tag});
     }
 }
 
-// Answers after a call to another server. False: there is none, or it takes no call now.
-bool ErpcWorld::call_another(ErpcNode& node, const erpc::Request& request, const CallTag& tag) {
-    const std::size_t servers = nodes_.size() - clients_;
-    if (node.sessions.empty() && servers > 1) {
-        connect(node, clients_ + (node.index - clients_ + 1) % servers);
+// To another server, or to itself. nullptr: there is none.
+const ClientSession* ErpcWorld::session_for_handlers(ErpcNode& node) {
+    if (node.sessions.empty() && node.endpoint != nullptr) {
+        connect(node, clients_ + (node.index - clients_ + 1) % (nodes_.size() - clients_));
     }
-    if (node.sessions.empty()) {
+    return node.sessions.empty() ? nullptr : &node.sessions.front();
+}
+
+// Answers after a call to another server. False: it takes no call now.
+bool ErpcWorld::call_another(ErpcNode& node, const erpc::Request& request, const CallTag& tag) {
+    const ClientSession* const next = session_for_handlers(node);
+    if (next == nullptr) {
         return false;
     }
     std::vector<std::uint8_t>& bytes = node.nested_requests.emplace_back(sizeof(CallTag));
@@ -149,7 +177,7 @@ bool ErpcWorld::call_another(ErpcNode& node, const erpc::Request& request, const
             self.nested.erase(found);
         }
     };
-    if (node.endpoint->post(node.sessions.front().id, call, now_).verdict != erpc::PostVerdict::Posted) {
+    if (node.endpoint->post(next->id, call, node.now).verdict != erpc::PostVerdict::Posted) {
         return false;
     }
     ++counters_.nested;
@@ -158,8 +186,8 @@ bool ErpcWorld::call_another(ErpcNode& node, const erpc::Request& request, const
 }
 
 // Without a buffer it is tried again for a while: the handle may also have gone stale.
-void ErpcWorld::answer(ErpcNode& node, const LateAnswer& answer) {
-    const std::span<std::uint8_t> room = node.endpoint->reserve(answer.handle, answer.tag.response_bytes);
+void ErpcWorld::answer(ErpcNode& node, erpc::Endpoint& endpoint, const LateAnswer& answer) {
+    const std::span<std::uint8_t> room = endpoint.reserve(answer.handle, answer.tag.response_bytes);
     if (room.data() == nullptr) {
         if (answer.attempts < kAttempts) {
             node.late.push_back({now_ + milliseconds(1), answer.handle, answer.tag, answer.attempts + 1});
@@ -168,7 +196,7 @@ void ErpcWorld::answer(ErpcNode& node, const LateAnswer& answer) {
     }
     check(room.size() == answer.tag.response_bytes, "a handler gets the room it asks for", &node);
     fill_response(room, answer.tag);
-    node.endpoint->respond(answer.handle, now_);
+    endpoint.respond(answer.handle, node.now);
 }
 
 void ErpcWorld::answer_late(ErpcNode& node) {
@@ -182,7 +210,7 @@ void ErpcWorld::answer_late(ErpcNode& node) {
         }
     }
     for (const LateAnswer& each : due) {
-        answer(node, each);
+        answer(node, *node.endpoint, each);
     }
 }
 

@@ -10,17 +10,20 @@ namespace cairn::sim {
 namespace {
 
 constexpr std::size_t kBuffers = 512;
-constexpr std::uint32_t kMessageBytesMax = 16'000;  // 70 packets at the smallest path MTU
-constexpr std::size_t kPoolBytes = std::size_t{8} << 20U;
+constexpr std::array<Duration, 4> kJumps{microseconds(50), milliseconds(5), milliseconds(300), seconds(10)};
 
 }  // namespace
 
 WorldCounters& WorldCounters::operator+=(const WorldCounters& other) noexcept {
     for (const auto field :
          {&WorldCounters::calls, &WorldCounters::calls_ok, &WorldCounters::deadlines_passed, &WorldCounters::cancelled,
-          &WorldCounters::peers_lost, &WorldCounters::too_long, &WorldCounters::nested, &WorldCounters::restarts,
-          &WorldCounters::wrong_peers, &WorldCounters::forged, &WorldCounters::refused, &WorldCounters::starved}) {
+          &WorldCounters::peers_lost, &WorldCounters::too_long, &WorldCounters::nested, &WorldCounters::awaited,
+          &WorldCounters::jobs, &WorldCounters::restarts, &WorldCounters::clock_went_back, &WorldCounters::clock_leapt,
+          &WorldCounters::forged, &WorldCounters::refused, &WorldCounters::starved}) {
         this->*field += other.*field;
+    }
+    for (std::size_t reason = 0; reason < drops.size(); ++reason) {
+        drops[reason] += other.drops[reason];
     }
     return *this;
 }
@@ -51,13 +54,14 @@ ErpcWorld::ErpcWorld(std::uint64_t seed, const WorldPlan& plan)
         node->is_client = i < clients_;
         node->port = std::make_unique<SimPort>(network_, i, kBuffers, random_.next());
         node->port->set_faults(mix_.port);
-        node->memory = std::make_unique_for_overwrite<std::uint8_t[]>(kPoolBytes);
-        node->heard.resize(network_.nodes());
+        node->memory = std::make_unique_for_overwrite<std::uint8_t[]>(ErpcNode::kPoolBytes);
+        node->counter_ahead = random_.between(Duration{}, seconds(3600));
         node->next_stall = soon(mix_.node.stall_every);
         node->next_restart = soon(mix_.node.restart_every);
         node->next_partition = soon(mix_.node.partition_every);
+        node->next_jump = soon(mix_.node.clock_jump_every);
         nodes_.push_back(std::move(node));
-        start(*nodes_.back());
+        start_process(*nodes_.back());
     }
 }
 
@@ -65,100 +69,44 @@ Instant ErpcWorld::soon(Duration every) {
     return every.ns == 0 ? Instant::never() : now_ + random_.between(Duration{}, every * 2);
 }
 
-void ErpcWorld::start(ErpcNode& node) {
-    node.process = ++processes_;
-    node.pool.emplace(std::span(node.memory.get(), kPoolBytes));
-    node.service.emplace(*node.port);
-    node.sender.emplace(*node.port);
-    node.credits = static_cast<std::uint16_t>(random_.between(1, 16));
-    erpc::EndpointConfig config;
-    config.qp.qpn = kQpn;
-    config.qp.qkey = kQkey;
-    config.qp.path_mtu_bytes = path_mtu_bytes_;
-    config.max_message_bytes = kMessageBytesMax;
-    config.selective = random_.chance(kMillion * 7 / 10);
-    config.transfers_max = 64;
-    config.congestion = congestion_;
-    config.sessions_max = plan_.sessions_max;
-    config.calls_max = 512;
-    config.credits = node.credits;
-    config.seed = random_.next();
-    config.peer_timeout = peer_timeout_;
-    node.endpoint = erpc::Endpoint::create(config, *node.service, *node.sender, *node.pool).value();
-    node.endpoint->set_session_callback(
-        [](void* context, SessionId id, erpc::SessionEvent event, erpc::RefuseReason) {
-            auto& self = *static_cast<ErpcNode*>(context);
-            self.world->session_changed(self, id, event);
-        },
-        &node);
-    for (const std::uint8_t type : {kAtOnce, kLater, kNested}) {
-        node.endpoint->set_handler(
-            type,
-            [](void* context, const erpc::Request& request) {
-                auto& self = *static_cast<ErpcNode*>(context);
-                self.world->execute(self, request);
-            },
-            &node);
-    }
-}
-
-// As a killed process: what it had under way is forgotten, and every buffer comes back.
-void ErpcWorld::stop(ErpcNode& node) {
-    node.wrong_peers += node.endpoint->statistics().of(erpc::Drop::WrongPeer);
-    node.bad_icrcs += node.service->drops().of(roce::Drop::BadIcrc);
-    node.endpoint.reset();
-    node.sender.reset();
-    node.service.reset();
-    node.sessions.clear();
-    node.late.clear();
-    node.nested.clear();
-    node.nested_requests.clear();
-    node.deadlines.clear();
-    node.last_serial.clear();
-    for (CallRecord& call : calls_) {
-        if (call.tag.client == node.index && call.completions == 0) {
-            call.abandoned = true;
-            node.pool->release(call.response);
-        }
-    }
-    check(node.pool->live() == 0, "an endpoint that ends gives its message buffers back", &node);
-    check(node.port->buffers_in_use() == 0, "an endpoint that ends gives its packet buffers back", &node);
-}
-
 void ErpcWorld::turn(ErpcNode& node) {
-    if (now_ < node.stalled_until || (!receive(node) && wakes_at(node) > now_)) {
+    const bool arrived = network_.next_arrival(node.index) <= now_;
+    if (now_ < node.stalled_until || (!arrived && wakes_at(node) > now_)) {
         return;
     }
-    node.endpoint->on_timeout(now_);
+    read_clock(node);
+    if (node.now - node.looked_at_time >= peer_timeout_ / 2 - erpc::kScanInterval) {
+        node.returned = node.now;
+    }
+    node.looked_at_time = node.now;
+    node.woken = false;
+    if (arrived) {
+        receive(node);
+    }
+    node.endpoint->on_timeout(node.now);
     check_bounds(node);
+    begin_jobs(node);
     answer_late(node);
     if (calling_ && node.is_client && now_ >= node.next_call) {
         node.next_call = now_ + random_.between(microseconds(1), microseconds(400));
         act(node);
     }
-    node.sender->flush(now_);
+    node.sender->flush(node.now);
     node.endpoint->check_invariants();
 }
 
-// True: something came.
-bool ErpcWorld::receive(ErpcNode& node) {
-    if (network_.next_arrival(node.index) > now_) {  // as a rule: all nodes have their turn at each event
-        return false;
-    }
-    bool any = false;
+void ErpcWorld::receive(ErpcNode& node) {
     std::array<port::PacketRef, 16> burst;
     for (std::size_t got = burst.size(); got == burst.size();) {
-        got = node.port->receive_burst(burst, now_);
+        got = node.port->receive_burst(burst, node.now);
         for (const port::PacketRef& packet : std::span(burst).first(got)) {
-            node.heard[network_.node_of(packet.path->key().remote)] = now_;
+            node.heard[network_.node_of(packet.path->key().remote)] = node.now;
         }
         if (got != 0) {
-            any = true;
-            node.service->on_packets(std::span(burst).first(got), now_);
+            node.service->on_packets(std::span(burst).first(got), node.now);
             node.endpoint->check_invariants();
         }
     }
-    return any;
 }
 
 void ErpcWorld::harm(ErpcNode& node) {
@@ -166,10 +114,14 @@ void ErpcWorld::harm(ErpcNode& node) {
         node.stalled_until = now_ + random_.between(Duration{}, mix_.node.stall_max);
         node.next_stall = node.stalled_until + random_.between(Duration{}, mix_.node.stall_every * 2);
     }
+    if (now_ >= node.next_jump) {
+        jump(node);
+        node.next_jump = soon(mix_.node.clock_jump_every);
+    }
     if (now_ >= node.next_restart) {
         ++counters_.restarts;
-        stop(node);
-        start(node);
+        stop_process(node);
+        start_process(node);
         node.next_restart = soon(mix_.node.restart_every);
     }
     if (now_ >= node.next_partition) {
@@ -182,6 +134,17 @@ void ErpcWorld::harm(ErpcNode& node) {
         node.partition_ends = Instant::never();
         node.next_partition = soon(mix_.node.partition_every);
     }
+}
+
+void ErpcWorld::jump(ErpcNode& node) {
+    const Duration far = random_.between(Duration{}, kJumps[random_.below(kJumps.size())]);
+    node.counter_ahead = random_.chance(kMillion / 2) ? node.counter_ahead + far : node.counter_ahead - far;
+}
+
+void ErpcWorld::read_clock(ErpcNode& node) {
+    node.now = node.time.on_reading(now_ + node.counter_ahead);
+    node.clock_ahead = node.now - now_;
+    node.port->set_clock_ahead(node.clock_ahead);
 }
 
 // Between this node and the next: in both directions, or in one.
@@ -198,7 +161,8 @@ void ErpcWorld::heal() {
     for (auto& node : nodes_) {
         node->port->set_faults({});
         node->stalled_until = std::min(node->stalled_until, now_);
-        node->next_stall = node->next_restart = node->next_partition = node->partition_ends = Instant::never();
+        node->next_stall = node->next_restart = node->next_jump = Instant::never();
+        node->next_partition = node->partition_ends = Instant::never();
     }
     for (std::size_t from = 0; from < network_.nodes(); ++from) {
         for (std::size_t to = 0; to < network_.nodes(); ++to) {
@@ -209,11 +173,12 @@ void ErpcWorld::heal() {
 
 // When it has something to do of its own.
 Instant ErpcWorld::wakes_at(const ErpcNode& node) const {
-    if (node.sender->queued() != 0) {
+    if (node.sender->queued() != 0 || node.woken) {
         return now_;
     }
-    Instant wake =
-        std::min(node.endpoint->next_deadline(), calling_ && node.is_client ? node.next_call : Instant::never());
+    const Instant deadline = node.endpoint->next_deadline();
+    Instant wake = deadline == Instant::never() ? deadline : deadline - node.clock_ahead;
+    wake = calling_ && node.is_client ? std::min(wake, node.next_call) : wake;
     for (const LateAnswer& each : node.late) {
         wake = std::min(wake, each.due);
     }
@@ -224,7 +189,10 @@ Instant ErpcWorld::next_event() const {
     Instant next = network_.next_arrival();
     for (const auto& node : nodes_) {
         next = std::min({next, std::max(wakes_at(*node), node->stalled_until), node->next_stall, node->next_restart,
-                         node->next_partition, node->partition_ends});
+                         node->next_jump, node->next_partition, node->partition_ends});
+        for (const Instant end : node->job_ends) {
+            next = std::min(next, end);
+        }
     }
     return std::max(next, now_ + microseconds(1));
 }
@@ -237,6 +205,7 @@ void ErpcWorld::run_until(Instant end) {
             }
         }
         for (auto& node : nodes_) {
+            end_jobs(*node);
             turn(*node);
         }
         while (network_.receive(nodes_.size(), now_)) {
@@ -261,7 +230,9 @@ WorldCounters ErpcWorld::counters() const {
     all.calls = calls_.size();
     all.forged = stranger_.forged();
     for (const auto& node : nodes_) {
-        all.wrong_peers += node->wrong_peers;
+        for (std::size_t reason = 0; reason < all.drops.size(); ++reason) {
+            all.drops[reason] += node->drops[reason];
+        }
         all.refused += node->port->refused();
         all.starved += node->port->starved();
     }

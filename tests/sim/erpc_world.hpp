@@ -2,6 +2,7 @@
 // against what eRPC promises.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "rpc/erpc/coroutine.hpp"
 #include "tests/sim/erpc_node.hpp"
 #include "tests/sim/stranger.hpp"
 #include "tests/sim/world_plan.hpp"
@@ -25,8 +27,12 @@ struct WorldCounters {
     std::uint64_t peers_lost = 0;
     std::uint64_t too_long = 0;  // responses that did not fit the caller's buffer
     std::uint64_t nested = 0;    // requests that a handler answered after a call of its own
+    std::uint64_t awaited = 0;   // calls that ended a co_await
+    std::uint64_t jobs = 0;      // requests executed in the background
     std::uint64_t restarts = 0;
-    std::uint64_t wrong_peers = 0;  // forged packets that an endpoint refused for their sender
+    std::uint64_t clock_went_back = 0;
+    std::uint64_t clock_leapt = 0;
+    std::array<std::uint64_t, erpc::kDropReasons> drops{};  // of all endpoints
     std::uint64_t forged = 0;
     std::uint64_t refused = 0;  // packets that a full ring did not take
     std::uint64_t starved = 0;  // buffers that an empty pool did not give
@@ -58,16 +64,26 @@ private:
     static constexpr std::uint8_t kAtOnce = 1;
     static constexpr std::uint8_t kLater = 2;
     static constexpr std::uint8_t kNested = 3;
+    static constexpr std::uint8_t kRelayed = 4;     // by a coroutine, after calls of its own
+    static constexpr std::uint8_t kBackground = 5;  // by a thread
+    static constexpr std::uint8_t kBrief = 6;       // by a thread, with short answers
+    static constexpr std::uint32_t kBriefMost = 100;
+
+    // erpc_process.cpp
+    void start_process(ErpcNode& node);
+    void start_threads(ErpcNode& node);
+    void set_handlers(ErpcNode& node);
+    void stop_process(ErpcNode& node);
 
     // erpc_world.cpp: time, turns, harm
-    void start(ErpcNode& node);
-    void stop(ErpcNode& node);
     void turn(ErpcNode& node);
-    bool receive(ErpcNode& node);
+    void receive(ErpcNode& node);
     void harm(ErpcNode& node);
     void partition(ErpcNode& node, bool apart);
     void heal();
     void run_until(Instant end);
+    void read_clock(ErpcNode& node);
+    void jump(ErpcNode& node);
     [[nodiscard]] Instant wakes_at(const ErpcNode& node) const;
     [[nodiscard]] Instant next_event() const;
     [[nodiscard]] Instant soon(Duration every);
@@ -75,19 +91,35 @@ private:
     // erpc_workload.cpp: what clients and handlers do
     void connect(ErpcNode& node, std::size_t server);
     void act(ErpcNode& node);
+    [[nodiscard]] CallRecord& plan_call(ErpcNode& node);
+    [[nodiscard]] static erpc::Call call_of(CallRecord& record);
     void post(ErpcNode& node, SessionId session);
+    void abandon(ErpcNode& node, CallRecord& record);
     void complete(ErpcNode& node, const erpc::CallResult& result);
+    void end_record(ErpcNode& node, CallRecord& call, const erpc::CallResult& result);
     void execute(ErpcNode& node, const erpc::Request& request);
+    [[nodiscard]] const ClientSession* session_for_handlers(ErpcNode& node);
     bool call_another(ErpcNode& node, const erpc::Request& request, const CallTag& tag);
-    void answer(ErpcNode& node, const LateAnswer& answer);
+    void answer(ErpcNode& node, erpc::Endpoint& endpoint, const LateAnswer& answer);
     void answer_late(ErpcNode& node);
     void session_changed(ErpcNode& node, SessionId session, erpc::SessionEvent event);
 
+    // erpc_slow_work.cpp: threads and coroutines
+    [[nodiscard]] Duration job_time();
+    void begin_jobs(ErpcNode& node);
+    void end_jobs(ErpcNode& node);
+    void work(ErpcNode& node, erpc::BackgroundRequest& request);
+    erpc::Task<> converse(ErpcNode& node, SessionId session, std::uint64_t calls);
+    static erpc::Task<> relay(void* context, erpc::Request request);
+
     // erpc_checks.cpp: what is promised
     void check(bool condition, const char* promise, const ErpcNode* node = nullptr);
-    void check_request(ErpcNode& node, const erpc::Request& request, const CallTag& tag);
+    // What a handler begins with: the request is whole, new, and as it was sent. False: something was broken.
+    [[nodiscard]] bool begin(ErpcNode& node, std::span<const std::uint8_t> payload, CallTag& tag);
+    void check_order(ErpcNode& node, SessionId session, const CallTag& tag);
     void check_result(ErpcNode& node, const CallRecord& call, const erpc::CallResult& result);
     void check_bounds(const ErpcNode& node);
+    void run_until_answered();
     void check_progress();
     void check_end();
 

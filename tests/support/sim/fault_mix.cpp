@@ -80,6 +80,9 @@ FaultMix FaultMix::from_seed(std::uint64_t seed) {
     if (random.chance(kHalf)) {
         mix.forge_per_million = share(random, 200'000);
     }
+    if (random.chance(kHalf)) {
+        mix.node.clock_jump_every = one_of(random, milliseconds(1), milliseconds(5), milliseconds(30));
+    }
     return mix;
 }
 
@@ -116,6 +119,7 @@ std::string FaultMix::text() const {
     add("partition every ns", node.partition_every.ns);
     add("partition up to ns", node.partition_max.ns);
     add("forge ppm", forge_per_million);
+    add("clock jump every ns", node.clock_jump_every.ns);
     return line;
 }
 

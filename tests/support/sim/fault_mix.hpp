@@ -44,6 +44,7 @@ struct NodeFaults {
     Duration restart_every{};    // the node's process dies and another takes its place
     Duration partition_every{};  // two nodes lose each other, in one direction or both, for up to partition_max
     Duration partition_max{};
+    Duration clock_jump_every{};  // its counter leaps or goes back, by up to seconds
 };
 
 struct FaultMix {

@@ -16,7 +16,7 @@ SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::u
 std::size_t SimPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
     std::size_t count = 0;
     while (count < out.size()) {
-        const std::optional<Frame> frame = network_.receive(node_, now);
+        const std::optional<Frame> frame = network_.receive(node_, now - clock_ahead_);
         if (!frame) {
             break;
         }
@@ -65,7 +65,7 @@ std::size_t SimPort::transmit_burst(std::span<port::TxPacket> packets, Instant n
         }
         packet.path->seal(packet.data, packet.len);
         std::uint8_t* frame = packet.data - packet.path->lower_bytes();
-        network_.send(node_, Frame{std::vector<std::uint8_t>(frame, packet.data + packet.len)}, now);
+        network_.send(node_, Frame{std::vector<std::uint8_t>(frame, packet.data + packet.len)}, now - clock_ahead_);
         release_burst({&packet, 1});
         ++taken;
     }

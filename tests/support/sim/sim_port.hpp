@@ -36,6 +36,9 @@ public:
     [[nodiscard]] port::PortLimits limits() const noexcept override { return {port::kMaxUdpPayloadBytes, 16, true}; }
     [[nodiscard]] std::string describe() const override { return "simulated"; }
 
+    // The times it is given are its node's own: so much later than the network's.
+    void set_clock_ahead(Duration ahead) noexcept { clock_ahead_ = ahead; }
+
     [[nodiscard]] std::size_t buffers_in_use() const noexcept { return storage_.size() - free_.size(); }
     [[nodiscard]] std::uint64_t bad_icrcs() const noexcept { return bad_icrcs_; }
     [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }  // packets a full ring did not take
@@ -58,6 +61,7 @@ private:
     std::uint64_t bad_icrcs_ = 0;
     std::uint64_t refused_ = 0;
     std::uint64_t starved_ = 0;
+    Duration clock_ahead_{};
 };
 
 }  // namespace cairn::sim

@@ -1,0 +1,115 @@
+// The processes of a simulated eRPC world: how a host's comes into being, and what is left when it ends.
+#include "tests/sim/erpc_world.hpp"
+
+namespace cairn::sim {
+
+namespace {
+
+constexpr std::uint32_t kMessageBytesMax = 16'000;  // 70 packets at the smallest path MTU
+
+}  // namespace
+
+void ErpcWorld::start_process(ErpcNode& node) {
+    node.process = ++processes_;
+    node.time = {};
+    read_clock(node);
+    node.looked_at_time = node.returned = node.now;
+    node.heard.assign(network_.nodes(), Instant{});
+    start_threads(node);
+    node.pool.emplace(std::span(node.memory.get(), ErpcNode::kPoolBytes));
+    node.service.emplace(*node.port);
+    node.sender.emplace(*node.port);
+    node.credits = static_cast<std::uint16_t>(random_.between(1, 16));
+    erpc::EndpointConfig config;
+    config.qp.qpn = kQpn;
+    config.qp.qkey = kQkey;
+    config.qp.path_mtu_bytes = path_mtu_bytes_;
+    config.max_message_bytes = kMessageBytesMax;
+    config.selective = random_.chance(kMillion * 7 / 10);
+    config.transfers_max = 64;
+    config.congestion = congestion_;
+    config.sessions_max = plan_.sessions_max;
+    config.calls_max = 512;
+    config.credits = node.credits;
+    config.seed = random_.next();
+    config.peer_timeout = peer_timeout_;
+    config.background = node.background.get();
+    node.endpoint = erpc::Endpoint::create(config, *node.service, *node.sender, *node.pool).value();
+    node.endpoint->set_session_callback(
+        [](void* context, SessionId id, erpc::SessionEvent event, erpc::RefuseReason) {
+            auto& self = *static_cast<ErpcNode*>(context);
+            self.world->session_changed(self, id, event);
+        },
+        &node);
+    set_handlers(node);
+}
+
+// Some end their jobs in the order of their arrival, some wake the worker.
+void ErpcWorld::start_threads(ErpcNode& node) {
+    erpc::BackgroundConfig config;
+    config.threads = static_cast<std::uint32_t>(random_.between(1, 3));
+    config.stepped = true;
+    config.jobs_max = static_cast<std::uint32_t>(random_.between(4, 32));
+    config.jobs_per_thread = static_cast<std::uint32_t>(random_.between(1, 2));
+    if (random_.chance(kMillion / 2)) {
+        config.wake = [](void* context) { static_cast<ErpcNode*>(context)->woken = true; };
+        config.wake_context = &node;
+    }
+    node.background = erpc::BackgroundPool::create(config).value();
+    node.job_ends.assign(config.threads, Instant::never());
+    node.woken = false;
+}
+
+void ErpcWorld::set_handlers(ErpcNode& node) {
+    for (const std::uint8_t type : {kAtOnce, kLater, kNested}) {
+        node.endpoint->set_handler(
+            type,
+            [](void* context, const erpc::Request& request) {
+                auto& self = *static_cast<ErpcNode*>(context);
+                self.world->execute(self, request);
+            },
+            &node);
+    }
+    node.endpoint->set_handler(kRelayed, erpc::coroutine_handler<&ErpcWorld::relay>, &node);
+    for (const std::uint8_t type : {kBackground, kBrief}) {
+        node.endpoint->set_background_handler(
+            type,
+            [](void* context, erpc::BackgroundRequest& request) {
+                auto& self = *static_cast<ErpcNode*>(context);
+                self.world->work(self, request);
+            },
+            &node, type == kBrief ? kBriefMost : kMessageBytesMax);
+    }
+}
+
+// As a killed process: what it had under way is forgotten, and every buffer comes back.
+void ErpcWorld::stop_process(ErpcNode& node) {
+    for (std::size_t reason = 0; reason < node.drops.size(); ++reason) {
+        node.drops[reason] += node.endpoint->statistics().drops[reason];
+    }
+    node.bad_icrcs += node.service->drops().of(roce::Drop::BadIcrc);
+    counters_.clock_went_back += node.time.went_back();
+    counters_.clock_leapt += node.time.leapt();
+    node.endpoint.reset();
+    check(node.frames == 0, "no coroutine outlives its endpoint", &node);
+    node.background.reset();
+    node.job_ends.clear();
+    node.sender.reset();
+    node.service.reset();
+    node.sessions.clear();
+    node.late.clear();
+    node.nested.clear();
+    node.nested_requests.clear();
+    node.deadlines.clear();
+    node.last_serial.clear();
+    for (CallRecord& call : calls_) {
+        if (call.tag.client == node.index && call.completions == 0) {
+            call.abandoned = true;
+            node.pool->release(call.response);
+        }
+    }
+    check(node.pool->live() == 0, "an endpoint that ends gives its message buffers back", &node);
+    check(node.port->buffers_in_use() == 0, "an endpoint that ends gives its packet buffers back", &node);
+}
+
+}  // namespace cairn::sim
