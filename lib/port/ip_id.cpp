@@ -1,6 +1,7 @@
 #include "lib/port/ip_id.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "lib/base/assert.hpp"
 #include "lib/wire/icrc.hpp"
@@ -36,10 +37,17 @@ const IpIdDeltas::Basis& IpIdDeltas::basis_for(std::uint16_t udp_payload_bytes) 
     return basis;
 }
 
-std::uint32_t IpIdDeltas::delta(std::uint16_t udp_payload_bytes, std::uint16_t id) noexcept {
+std::uint32_t IpIdDeltas::new_delta(std::uint16_t udp_payload_bytes, std::uint16_t id) noexcept {
     const Basis& basis = basis_for(udp_payload_bytes);
-    std::uint32_t sum = 0;
-    for (std::uint32_t bit = 0; id >> bit != 0; ++bit) {
+    Row& row = rows_[udp_payload_bytes / 4 % kRows];
+    if (row.udp_payload_bytes != udp_payload_bytes) {
+        row.udp_payload_bytes = udp_payload_bytes;
+        for (std::uint32_t each = 1; each < kRowIds; ++each) {  // a bit more than a smaller one
+            row.deltas[each] = row.deltas[each & (each - 1)] ^ basis[static_cast<std::size_t>(std::countr_zero(each))];
+        }
+    }
+    std::uint32_t sum = row.deltas[id % kRowIds];
+    for (std::uint32_t bit = std::bit_width(kRowIds - 1); id >> bit != 0; ++bit) {
         sum ^= ((id >> bit) & 1U) != 0 ? basis[bit] : 0U;
     }
     return sum;

@@ -20,7 +20,13 @@ public:
     IpIdDeltas();
 
     // What ID `id` instead of 0 changes in the ICRC of a datagram of `udp_payload_bytes` (at most the maximum).
-    [[nodiscard]] std::uint32_t delta(std::uint16_t udp_payload_bytes, std::uint16_t id) noexcept;
+    [[nodiscard]] std::uint32_t delta(std::uint16_t udp_payload_bytes, std::uint16_t id) noexcept {
+        const Row& row = rows_[udp_payload_bytes / 4 % kRows];
+        if (row.udp_payload_bytes == udp_payload_bytes && id < kRowIds) [[likely]] {
+            return row.deltas[id];
+        }
+        return new_delta(udp_payload_bytes, id);
+    }
     // The one ID that makes this difference, if any does.
     [[nodiscard]] std::optional<std::uint16_t> solve(std::uint16_t udp_payload_bytes,
                                                      std::uint32_t difference) noexcept;
@@ -28,6 +34,16 @@ public:
 private:
     using Basis = std::array<std::uint32_t, 16>;  // by bit of the ID; never 0 once made
     [[nodiscard]] const Basis& basis_for(std::uint16_t udp_payload_bytes) noexcept;
+    [[nodiscard]] std::uint32_t new_delta(std::uint16_t udp_payload_bytes, std::uint16_t id) noexcept;
+
+    // The first IDs, which a batch's segments have, for some lengths.
+    static constexpr std::size_t kRowIds = 128;
+    static constexpr std::size_t kRows = 8;
+    struct Row {
+        std::uint16_t udp_payload_bytes = 0;
+        std::array<std::uint32_t, kRowIds> deltas{};
+    };
+    std::array<Row, kRows> rows_{};
     std::unique_ptr<Basis[]> bases_;  // [kMaxUdpPayloadBytes + 1]
 };
 

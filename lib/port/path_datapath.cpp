@@ -230,7 +230,8 @@ std::uint32_t Path::icrc_of_headers(Direction direction, const std::uint8_t* bth
 }
 
 std::uint32_t Path::icrc(Direction direction, const std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept {
-    return ready_shape(direction, get_word32(bth), udp_payload_bytes).rest.crc_of(bth + kWord).crc;
+    const wire::CrcRuns& rest = ready_shape(direction, get_word32(bth), udp_payload_bytes).rest;
+    return (rest.are_small() ? rest.crc_of_small(bth + kWord) : rest.crc_of(bth + kWord)).crc;
 }
 
 template <class Family>

@@ -1,5 +1,5 @@
-// How a UringPort reaches its socket: all sends of a turn and one receive in one go, by one io_uring_enter or by plain
-// system calls where io_uring is not to be had.
+// How a UringPort reaches its socket: all sends of a turn and one receive in one go, several sends by one
+// io_uring_enter, or all by plain system calls where io_uring is not to be had.
 #pragma once
 
 #include <sys/socket.h>
@@ -42,5 +42,8 @@ public:
     virtual void exchange(std::span<SocketMessage> sends, SocketMessage* receive) noexcept = 0;
     [[nodiscard]] virtual std::string describe() const = 0;
 };
+
+// What exchange() does, a system call for each message.
+void exchange_by_calls(int fd, std::span<SocketMessage> sends, SocketMessage* receive) noexcept;
 
 }  // namespace cairn::port

@@ -12,14 +12,7 @@ public:
     explicit PlainIo(int fd) noexcept : fd_(fd) {}
 
     void exchange(std::span<SocketMessage> sends, SocketMessage* receive) noexcept override {
-        for (SocketMessage& each : sends) {
-            const ssize_t sent = sendmsg(fd_, &each.header, MSG_DONTWAIT | MSG_NOSIGNAL);
-            each.result = static_cast<std::int32_t>(sent < 0 ? -errno : sent);
-        }
-        if (receive != nullptr) {
-            const ssize_t got = recvmsg(fd_, &receive->header, MSG_DONTWAIT);
-            receive->result = static_cast<std::int32_t>(got < 0 ? -errno : got);
-        }
+        exchange_by_calls(fd_, sends, receive);
     }
     [[nodiscard]] std::string describe() const override { return "plain system calls"; }
 
@@ -28,6 +21,17 @@ private:
 };
 
 }  // namespace
+
+void exchange_by_calls(int fd, std::span<SocketMessage> sends, SocketMessage* receive) noexcept {
+    for (SocketMessage& each : sends) {
+        const ssize_t sent = sendmsg(fd, &each.header, MSG_DONTWAIT | MSG_NOSIGNAL);
+        each.result = static_cast<std::int32_t>(sent < 0 ? -errno : sent);
+    }
+    if (receive != nullptr) {
+        const ssize_t got = recvmsg(fd, &receive->header, MSG_DONTWAIT);
+        receive->result = static_cast<std::int32_t>(got < 0 ? -errno : got);
+    }
+}
 
 std::unique_ptr<SocketIo> SocketIo::make_plain(int fd) {
     return std::make_unique<PlainIo>(fd);

@@ -15,6 +15,8 @@ namespace cairn::port {
 namespace {
 
 constexpr unsigned kIdleMs = 2000;  // after which the kernel's submitter sleeps
+// A ring saves entries into the kernel and does more per message: it pays for several messages at once.
+constexpr std::size_t kSendsByCall = 1;
 
 // liburing 2.3 declares io_uring_enable_rings() and does not export it.
 long enable(const io_uring& ring) noexcept {
@@ -56,6 +58,10 @@ public:
     }
 
     void exchange(std::span<SocketMessage> sends, SocketMessage* receive) noexcept override {
+        if (sends.size() <= kSendsByCall && !sqpoll_) {
+            exchange_by_calls(fd_, sends, receive);
+            return;
+        }
         if (!enabled_) [[unlikely]] {
             CAIRN_ASSERT(enable(ring_) == 0);
             io_uring_register_ring_fd(&ring_);  // saves a lookup per enter; refused, it works without
@@ -80,7 +86,7 @@ public:
     }
 
     [[nodiscard]] std::string describe() const override {
-        return sqpoll_ ? "io_uring, submitted by a kernel thread" : "io_uring";
+        return sqpoll_ ? "io_uring, submitted by a kernel thread" : "io_uring, single messages by system calls";
     }
 
 private:

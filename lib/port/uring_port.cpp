@@ -13,9 +13,6 @@ namespace cairn::port {
 
 namespace {
 
-constexpr std::size_t kHeadroomBytes = 64;  // a CRC over the first bytes of a datagram reads in front of it
-constexpr std::size_t kBufferBytes = (kHeadroomBytes + kMaxUdpPayloadBytes + 63) / 64 * 64;
-constexpr std::size_t kBatchBytes = kHeadroomBytes + 65536;
 constexpr std::uint32_t kPathsMax = 4096;
 constexpr std::uint16_t kBurst = 128;  // segments that one GSO send takes at most
 
@@ -71,7 +68,8 @@ UringPort::UringPort(const UringPortConfig& config, UdpSocket socket, std::uniqu
       batches_(kSends),
       messages_(kSends),
       sending_(kPackets),
-      send_pieces_(kPieces) {
+      send_pieces_(kPieces),
+      staging_(kHeadroomBytes + kPackets * kStagedBytes) {
     std::uint8_t* at = memory_.bytes().data();
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         Block& block = blocks_[i];

@@ -118,7 +118,8 @@ private:
     UringPort(const UringPortConfig& config, UdpSocket socket, std::unique_ptr<SocketIo> io, mem::Region memory);
     // uring_port_receive_datapath.cpp
     void arm_receive() noexcept;
-    void take_arrival(Instant now) noexcept;
+    void take_arrival() noexcept;
+    [[nodiscard]] std::size_t worth_taking() noexcept;
     [[nodiscard]] bool next_segment(PacketRef& out, Instant now) noexcept;
     void place(PacketRef& out, std::uint16_t len, bool last) noexcept;
     [[nodiscard]] bool verify(const PacketRef& packet, std::uint16_t index, std::uint16_t& ip_id, Instant now) noexcept;
@@ -130,6 +131,8 @@ private:
     void append_batch(std::span<TxPacket> packets, std::size_t first) noexcept;
     [[nodiscard]] bool fits(const SendBatch& batch, const TxPacket& packet) const noexcept;
     void append_packet(SendBatch& batch, const TxPacket& packet) noexcept;
+    [[nodiscard]] bool continues(const SendBatch& batch, const std::uint8_t* data) const noexcept;
+    void stage(PacketRef& packet) noexcept;
     void append_piece(SendBatch& batch, const std::uint8_t* data, std::size_t bytes) noexcept;
     void address(SendBatch& batch, SocketMessage& message) noexcept;
     void exchange(SocketMessage* receive) noexcept;
@@ -137,10 +140,14 @@ private:
     [[nodiscard]] bool finish(std::size_t index) noexcept;
     void send_singly(SendBatch& batch) noexcept;
 
+    static constexpr std::size_t kHeadroomBytes = 64;  // a CRC over a datagram's first bytes reads in front of it
+    static constexpr std::size_t kBufferBytes = (kHeadroomBytes + kMaxUdpPayloadBytes + 63) / 64 * 64;
+    static constexpr std::size_t kBatchBytes = kHeadroomBytes + 65536;
     static constexpr std::size_t kSends = 256;
     static constexpr std::size_t kPackets = 1024;
     static constexpr std::size_t kPieces = kPackets * 3;
     static constexpr std::size_t kPeers = 256;
+    static constexpr std::size_t kStagedBytes = 256;  // the longest datagram that is copied
 
     UringPortConfig config_;
     UdpSocket socket_;
@@ -162,15 +169,18 @@ private:
     sockaddr_storage receive_from_{};
     alignas(cmsghdr) std::array<std::uint8_t, 128> receive_control_{};
     Block* receive_block_ = nullptr;
+    std::uint32_t idle_polls_ = 0;  // that found nothing since the last arrival
 
     std::size_t sends_ = 0;
     std::size_t packets_ = 0;
     std::size_t pieces_ = 0;
-    bool backlog_ = false;  // some sends found the socket's buffer full
+    std::size_t staged_ = 0;  // bytes
+    bool backlog_ = false;    // some sends found the socket's buffer full
     std::vector<SendBatch> batches_;
     std::vector<SocketMessage> messages_;  // one per batch
     std::vector<TxPacket> sending_;        // their packets
     std::vector<iovec> send_pieces_;
+    std::vector<std::uint8_t> staging_;  // short datagrams one behind the other, so that the kernel copies them at once
     telemetry::CounterSet<UringCounter> counters_;
 };
 

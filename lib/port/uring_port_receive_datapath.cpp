@@ -17,6 +17,8 @@ namespace {
 constexpr int kUdpGro = 104;  // linux/udp.h
 constexpr std::size_t kBatchPayloadBytes = 65536;
 constexpr std::uint16_t kShortBytes = 1024;
+constexpr std::uint32_t kIdlePolls = 8;    // in vain, one behind the other
+constexpr std::size_t kWorthHalving = 48;  // segments: two batches cost the kernel twice as much as one
 constexpr std::uint32_t kLeastDatagram = wire::Bth::kBytes + kIcrcBytes;
 
 struct Ancillary {
@@ -43,7 +45,8 @@ std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noex
     if (arrival_.block == nullptr) {
         arm_receive();
         exchange(receive_block_ != nullptr ? &receive_ : nullptr);
-        take_arrival(now);
+        take_arrival();
+        out = out.first(std::min(out.size(), worth_taking()));
     } else if (sends_ != 0) {
         exchange(nullptr);
     }
@@ -55,6 +58,18 @@ std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noex
         counters_.count(UringCounter::Received, accepted);
     }
     return accepted;
+}
+
+// A large batch that finds us idle is all that is under way, and the peer is idle now: the answers to one half of it
+// leave before the other half is handed out, so that both have work from then on.
+std::size_t UringPort::worth_taking() noexcept {
+    if (arrival_.block == nullptr) {
+        ++idle_polls_;
+        return 0;
+    }
+    const bool was_idle = std::exchange(idle_polls_, 0) >= kIdlePolls;
+    const std::size_t segments = (arrival_.bytes + arrival_.segment_bytes - 1U) / arrival_.segment_bytes;
+    return was_idle && segments >= kWorthHalving ? (segments + 1) / 2 : segments;
 }
 
 void UringPort::arm_receive() noexcept {
@@ -78,7 +93,7 @@ void UringPort::arm_receive() noexcept {
 }
 
 // What the last exchange brought, if anything, becomes the arrival to hand out.
-void UringPort::take_arrival(Instant) noexcept {
+void UringPort::take_arrival() noexcept {
     if (receive_block_ == nullptr || receive_.result < 0) {
         if (receive_block_ != nullptr && receive_.result != -EAGAIN && receive_.result != -EINTR) {
             counters_.count(UringCounter::ReceiveFailed);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "lib/base/assert.hpp"
+#include "lib/base/copy.hpp"
 #include "lib/port/uring_port.hpp"
 #include "lib/wire/icrc.hpp"
 
@@ -138,11 +139,19 @@ bool UringPort::fits(const SendBatch& batch, const TxPacket& packet) const noexc
 
 // Segment i gets IPv4 ID i where the kernel or the NIC cuts the batch; the ICRC says so from the start.
 void UringPort::append_packet(SendBatch& batch, const TxPacket& packet) noexcept {
-    const PacketRef& head = packet.packet;
+    TxPacket& kept = sending_[packets_++];
+    kept = packet;
+    PacketRef& head = kept.packet;
     const auto len = static_cast<std::uint16_t>(length_of(packet));
     const std::size_t header_bytes = std::size_t{head.len} - kIcrcBytes;
-    std::uint32_t icrc = head.path->icrc_of_headers(Direction::Transmit, head.data, header_bytes, len);
-    if (!packet.tail.empty()) {
+    std::uint32_t icrc = 0;
+    if (packet.tail.empty()) {
+        if (len <= kStagedBytes && !continues(batch, head.data)) {
+            stage(head);
+        }
+        icrc = head.path->icrc(Direction::Transmit, head.data, len);
+    } else {
+        icrc = head.path->icrc_of_headers(Direction::Transmit, head.data, header_bytes, len);
         icrc = wire::crc32(icrc, packet.tail.data(), packet.tail.size());
     }
     const auto ip_id = static_cast<std::uint16_t>(head.path->is_v4() ? batch.packets : 0);
@@ -160,20 +169,34 @@ void UringPort::append_packet(SendBatch& batch, const TxPacket& packet) noexcept
             {{head.data, header_bytes}, packet.tail, {head.data + header_bytes, kIcrcBytes}}};
         capture_->record(Direction::Transmit, *head.path, pieces, ip_id, 0);
     }
-    sending_[packets_++] = packet;
     ++batch.packets;
     batch.bytes += len;
+}
+
+bool UringPort::continues(const SendBatch& batch, const std::uint8_t* data) const noexcept {
+    if (batch.pieces == 0) {
+        return false;
+    }
+    const iovec& last = send_pieces_[pieces_ - 1];
+    return static_cast<const std::uint8_t*>(last.iov_base) + last.iov_len == data;
+}
+
+// Its buffer is free at once.
+void UringPort::stage(PacketRef& packet) noexcept {
+    std::uint8_t* const at = staging_.data() + kHeadroomBytes + staged_;
+    copy_bytes(at, packet.data, std::size_t{packet.len} - kIcrcBytes);
+    staged_ += packet.len;
+    packet.data = at;
+    drop_reference(*static_cast<Block*>(packet.cookie));
+    packet.cookie = nullptr;
 }
 
 // Answers often lie where their requests did, one behind the other.
 void UringPort::append_piece(SendBatch& batch, const std::uint8_t* data, std::size_t bytes) noexcept {
     auto* const at = const_cast<std::uint8_t*>(data);
-    if (batch.pieces != 0) {
-        iovec& last = send_pieces_[pieces_ - 1];
-        if (static_cast<std::uint8_t*>(last.iov_base) + last.iov_len == at) {
-            last.iov_len += bytes;
-            return;
-        }
+    if (continues(batch, data)) {
+        send_pieces_[pieces_ - 1].iov_len += bytes;
+        return;
     }
     send_pieces_[pieces_++] = {at, bytes};
     ++batch.pieces;
@@ -220,7 +243,7 @@ void UringPort::finish_sends() noexcept {
     backlog_ = kept != 0;
     sends_ = kept;
     if (kept == 0) {
-        packets_ = pieces_ = 0;
+        packets_ = pieces_ = staged_ = 0;
     }
 }
 
@@ -241,7 +264,9 @@ bool UringPort::finish(std::size_t index) noexcept {
         counters_.count(UringCounter::SendFailed, batch.packets);
     }
     for (std::uint32_t i = 0; i < batch.packets; ++i) {
-        drop_reference(*static_cast<Block*>(sending_[batch.first_packet + i].packet.cookie));
+        if (void* const block = sending_[batch.first_packet + i].packet.cookie; block != nullptr) {
+            drop_reference(*static_cast<Block*>(block));
+        }
     }
     batch.path->unpin();
     return true;

@@ -14,6 +14,18 @@ constexpr std::uint8_t bit_of(std::uint32_t slot_index) noexcept {
     return static_cast<std::uint8_t>(1U << slot_index);
 }
 
+// Field by field: the whole struct was written piece by piece just now and would not be forwarded.
+void keep(Call& kept, const Call& call) noexcept {
+    kept.type = call.type;
+    kept.request = call.request;
+    kept.response = call.response;
+    kept.completion = call.completion;
+    kept.context = call.context;
+    kept.tag = call.tag;
+    kept.deadline = call.deadline;
+    kept.ends_with_endpoint = call.ends_with_endpoint;
+}
+
 // Into the caller's buffer, where `response` then lies.
 CallStatus take_response(rpc::MsgBuffer& into, std::span<const std::uint8_t>& response) noexcept {
     if (response.size() > into.capacity) {
@@ -59,7 +71,7 @@ Posted Endpoint::post(SessionId session_id, const Call& call, Instant now) noexc
     const std::uint32_t index = free_call_;
     PendingCall& pending = calls_[index];
     free_call_ = pending.next;
-    pending.call = call;
+    keep(pending.call, call);
     pending.used = true;
     pending.session = session_id.value;
     pending.slot = 0xff;
@@ -166,7 +178,7 @@ void Endpoint::on_response(Session& session, const roce::UdDatagram& datagram, c
         return;
     }
     ++statistics_.responses_received;
-    if (slot.sends == 1) {  // a resent request's answer may be to either copy (Karn)
+    if (slot.sends == 1) [[likely]] {  // a resent request's answer may be to either copy (Karn)
         session.on_rtt_sample(now - slot.last_sent);
         if (session.control != nullptr) {
             session.control->on_ack({now - slot.last_sent, payload_bytes, stalls_.spoils(slot.last_sent)}, now);

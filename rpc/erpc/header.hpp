@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 
 #include "lib/base/endian.hpp"
 #include "lib/base/types.hpp"
@@ -73,7 +74,10 @@ struct Header {
         const std::uint64_t second = (static_cast<std::uint64_t>(type) << 62U) |
                                      (std::uint64_t{packet_number & 0x3fffU} << 48U) |
                                      ((request_number & kRequestNumberMask) << 4U) | kMagic;
-        raw = std::bit_cast<RawHeader>(std::array<Be64, 2>{Be64{first}, Be64{second}});
+        const std::array<Be64, 2> words{Be64{first}, Be64{second}};
+        auto* const at = reinterpret_cast<std::uint8_t*>(&raw);
+        std::memcpy(at, &words[0], sizeof(Be64));
+        std::memcpy(at + sizeof(Be64), &words[1], sizeof(Be64));
     }
     friend bool operator==(const Header&, const Header&) noexcept = default;
 };

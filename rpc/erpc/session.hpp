@@ -122,8 +122,8 @@ struct Session {
             return;
         }
         const Duration error = sample - srtt;
-        rttvar = rttvar + (Duration{error.ns < 0 ? -error.ns : error.ns} - rttvar) / 4;
-        srtt = srtt + error / 8;
+        rttvar.ns += ((error.ns < 0 ? -error.ns : error.ns) - rttvar.ns) >> 2;
+        srtt.ns += error.ns >> 3;
     }
 };
 

@@ -137,6 +137,27 @@ TEST_P(UringPortTest, ABatchOfEqualDatagramsIsOneSendAndOneReceive) {
     EXPECT_EQ(peer().counters().of(UringCounter::SolvedIds), 0U);
 }
 
+TEST_P(UringPortTest, ALargeBatchIsHandedOutInHalvesToWhoWasIdle) {
+    std::array<PacketRef, 64> burst;
+    const auto arrive = [&](std::size_t datagrams) {
+        send(std::vector<std::size_t>(datagrams, 68));
+        std::size_t count = 0;
+        for (int tries = 0; tries < 2000 && count == 0; ++tries) {
+            count = peer().receive_burst(burst, now);
+        }
+        peer().release_burst(std::span(burst).first(count));
+        return count;
+    };
+    for (int i = 0; i < 8; ++i) {
+        ASSERT_EQ(peer().receive_burst(burst, now), 0U);
+    }
+    EXPECT_EQ(arrive(60), 30U);
+    const std::size_t rest = peer().receive_burst(burst, now);
+    EXPECT_EQ(rest, 30U);
+    peer().release_burst(std::span(burst).first(rest));
+    EXPECT_EQ(arrive(60), 60U);  // it was busy
+}
+
 TEST_P(UringPortTest, MixedLengthsArriveInOrder) {
     std::vector<std::size_t> lengths;
     for (std::size_t i = 0; i < 300; ++i) {
