@@ -117,6 +117,7 @@ private:
 
     UringPort(const UringPortConfig& config, UdpSocket socket, std::unique_ptr<SocketIo> io, mem::Region memory);
     // uring_port_receive_datapath.cpp
+    [[nodiscard]] std::size_t receive_batch(std::span<PacketRef> out, Instant now) noexcept;
     void arm_receive() noexcept;
     void take_arrival() noexcept;
     [[nodiscard]] std::size_t worth_taking() noexcept;
@@ -147,7 +148,7 @@ private:
     static constexpr std::size_t kPackets = 1024;
     static constexpr std::size_t kPieces = kPackets * 3;
     static constexpr std::size_t kPeers = 256;
-    static constexpr std::size_t kStagedBytes = 256;  // the longest datagram that is copied
+    static constexpr std::size_t kStagedBytes = 256;  // the longest datagram, or headers of one, that are copied
 
     UringPortConfig config_;
     UdpSocket socket_;
@@ -180,7 +181,7 @@ private:
     std::vector<SocketMessage> messages_;  // one per batch
     std::vector<TxPacket> sending_;        // their packets
     std::vector<iovec> send_pieces_;
-    std::vector<std::uint8_t> staging_;  // short datagrams one behind the other, so that the kernel copies them at once
+    std::vector<std::uint8_t> staging_;  // short datagrams and headers, so that the kernel finds few pieces
     telemetry::CounterSet<UringCounter> counters_;
 };
 

@@ -17,6 +17,8 @@ namespace {
 constexpr int kUdpGro = 104;  // linux/udp.h
 constexpr std::size_t kBatchPayloadBytes = 65536;
 constexpr std::uint16_t kShortBytes = 1024;
+constexpr std::uint32_t kBulkBytes = 32768;
+constexpr std::size_t kBulkSegments = 16;  // of a batch that large, at the longest path MTU
 constexpr std::uint32_t kIdlePolls = 8;    // in vain, one behind the other
 constexpr std::size_t kWorthHalving = 48;  // segments: two batches cost the kernel twice as much as one
 constexpr std::uint32_t kLeastDatagram = wire::Bth::kBytes + kIcrcBytes;
@@ -41,7 +43,22 @@ Ancillary read_ancillary(msghdr& header) noexcept {
 
 }  // namespace
 
+// Bulk is taken as far as there is room: what answers it then answers several batches at once.
 std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
+    std::size_t accepted = 0;
+    std::size_t last = 0;
+    do {
+        last = receive_batch(out.subspan(accepted), now);
+        accepted += last;
+    } while (last != 0 && arrival_.bytes >= kBulkBytes && out.size() - accepted >= kBulkSegments);
+    if (accepted != 0) {
+        counters_.count(UringCounter::Received, accepted);
+    }
+    return accepted;
+}
+
+// Of one batch at most.
+std::size_t UringPort::receive_batch(std::span<PacketRef> out, Instant now) noexcept {
     if (arrival_.block == nullptr) {
         arm_receive();
         exchange(receive_block_ != nullptr ? &receive_ : nullptr);
@@ -53,9 +70,6 @@ std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noex
     std::size_t accepted = 0;
     while (accepted < out.size() && arrival_.block != nullptr) {
         accepted += next_segment(out[accepted], now) ? 1U : 0U;
-    }
-    if (accepted != 0) {
-        counters_.count(UringCounter::Received, accepted);
     }
     return accepted;
 }

@@ -144,11 +144,11 @@ void UringPort::append_packet(SendBatch& batch, const TxPacket& packet) noexcept
     PacketRef& head = kept.packet;
     const auto len = static_cast<std::uint16_t>(length_of(packet));
     const std::size_t header_bytes = std::size_t{head.len} - kIcrcBytes;
+    if (header_bytes + kIcrcBytes <= kStagedBytes && !continues(batch, head.data)) {
+        stage(head);
+    }
     std::uint32_t icrc = 0;
     if (packet.tail.empty()) {
-        if (len <= kStagedBytes && !continues(batch, head.data)) {
-            stage(head);
-        }
         icrc = head.path->icrc(Direction::Transmit, head.data, len);
     } else {
         icrc = head.path->icrc_of_headers(Direction::Transmit, head.data, header_bytes, len);
