@@ -75,6 +75,7 @@ struct CounterSnapshot {
         }
         return difference;
     }
+    [[nodiscard]] friend bool operator==(const CounterSnapshot&, const CounterSnapshot&) noexcept = default;
 };
 
 // One thread's counters: one thread counts, any thread may read at any time and sees each word whole, though

@@ -97,7 +97,7 @@ struct ErpcNode {
     Instant next_partition = Instant::never();
     Instant partition_ends = Instant::never();
     std::uint64_t bad_icrcs = 0;                            // counted by the engines of its earlier processes
-    std::array<std::uint64_t, erpc::kDropReasons> drops{};  // and by their endpoints
+    telemetry::CounterSnapshot<erpc::Drop> drops{};  // and by their endpoints
 };
 
 }  // namespace cairn::sim

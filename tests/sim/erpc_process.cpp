@@ -84,9 +84,7 @@ void ErpcWorld::set_handlers(ErpcNode& node) {
 
 // As a killed process: what it had under way is forgotten, and every buffer comes back.
 void ErpcWorld::stop_process(ErpcNode& node) {
-    for (std::size_t reason = 0; reason < node.drops.size(); ++reason) {
-        node.drops[reason] += node.endpoint->statistics().drops[reason];
-    }
+    node.drops += node.endpoint->statistics().drops.snapshot();
     node.bad_icrcs += node.service->drops().of(roce::Drop::BadIcrc);
     counters_.clock_went_back += node.time.went_back();
     counters_.clock_leapt += node.time.leapt();

@@ -112,7 +112,7 @@ TEST(ErpcSwarm, TheFaultsReallyHappen) {
         {"refused by rings", world.refused},
         {"starved by pools", world.starved},
         {"forged", world.forged},
-        {"refused for the sender", world.drops[static_cast<std::size_t>(erpc::Drop::WrongPeer)]},
+        {"refused for the sender", world.drops.of(erpc::Drop::WrongPeer)},
         {"answered", world.calls_ok},
         {"nested", world.nested},
         {"awaited", world.awaited},

@@ -22,9 +22,7 @@ WorldCounters& WorldCounters::operator+=(const WorldCounters& other) noexcept {
           &WorldCounters::forged, &WorldCounters::refused, &WorldCounters::starved}) {
         this->*field += other.*field;
     }
-    for (std::size_t reason = 0; reason < drops.size(); ++reason) {
-        drops[reason] += other.drops[reason];
-    }
+    drops += other.drops;
     return *this;
 }
 
@@ -230,9 +228,7 @@ WorldCounters ErpcWorld::counters() const {
     all.calls = calls_.size();
     all.forged = stranger_.forged();
     for (const auto& node : nodes_) {
-        for (std::size_t reason = 0; reason < all.drops.size(); ++reason) {
-            all.drops[reason] += node->drops[reason];
-        }
+        all.drops += node->drops;
         all.refused += node->port->refused();
         all.starved += node->port->starved();
     }

@@ -32,7 +32,7 @@ struct WorldCounters {
     std::uint64_t restarts = 0;
     std::uint64_t clock_went_back = 0;
     std::uint64_t clock_leapt = 0;
-    std::array<std::uint64_t, erpc::kDropReasons> drops{};  // of all endpoints
+    telemetry::CounterSnapshot<erpc::Drop> drops{};  // of all endpoints
     std::uint64_t forged = 0;
     std::uint64_t refused = 0;  // packets that a full ring did not take
     std::uint64_t starved = 0;  // buffers that an empty pool did not give
