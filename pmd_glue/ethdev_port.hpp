@@ -53,6 +53,7 @@ public:
     ~EthdevPort() override;
 
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override;
+    [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }
     [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept override;
     [[nodiscard]] std::size_t allocate_burst(std::span<port::PacketRef> out) noexcept override;
     void release_burst(std::span<port::PacketRef> packets) noexcept override;
@@ -130,6 +131,9 @@ private:
     std::unique_ptr<rte_mbuf_ext_shared_info> tails_;  // reference count: 1 + tails that the device still holds
     Instant next_ask_ = Instant::never();
     bool fresh_ = true;  // the frame under judgement came from the device, not from another worker
+    Instant empty_at_{};
+    Instant polled_at_{};      // last
+    bool full_burst_ = false;  // last time: there may have been more
     port::PathTable paths_;
     net::Host host_;
 };

@@ -34,6 +34,9 @@ std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant no
         got = static_cast<std::uint16_t>(
             got + collect_from_others(frames.data() + got, static_cast<std::uint16_t>(wanted - got)));
     }
+    empty_at_ = full_burst_ ? empty_at_ : polled_at_;
+    polled_at_ = now;
+    full_burst_ = got == wanted;
     std::size_t accepted = 0;
     const bool alone = exchange_ == nullptr;
     std::uint16_t next = 0;

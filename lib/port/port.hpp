@@ -57,6 +57,10 @@ public:
     // buffers: it releases or transmits each. Answers ARP, ND and ICMP on the way.
     [[nodiscard]] virtual std::size_t receive_burst(std::span<PacketRef> out, Instant now) noexcept = 0;
 
+    // When the port was last found empty before it brought what the last receive_burst() gave: that waited here no
+    // longer than since then. A worker that is slower than its peers never finds it empty.
+    [[nodiscard]] virtual Instant empty_at() const noexcept = 0;
+
     // Adds ICRC and lower headers and sends from the front; returns how many were taken (their buffers
     // are the port's again). The rest stay the caller's, unchanged: a full ring is a value.
     // A packet for an unresolved path is taken, counted and dropped while the neighbour is asked.

@@ -113,6 +113,7 @@ void UringPort::wait(Duration most) noexcept {
     pollfd waiting{socket_.fd(), static_cast<short>(backlog_ ? POLLIN | POLLOUT : POLLIN), 0};
     const timespec timeout{most.ns / 1'000'000'000, most.ns % 1'000'000'000};
     ppoll(&waiting, 1, &timeout, nullptr);
+    slept_ = true;
 }
 
 std::size_t UringPort::buffers_in_use() const noexcept {

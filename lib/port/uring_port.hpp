@@ -58,6 +58,7 @@ public:
     ~UringPort() override;
 
     [[nodiscard]] std::size_t receive_burst(std::span<PacketRef> out, Instant now) noexcept override;
+    [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }
     [[nodiscard]] std::size_t transmit_burst(std::span<TxPacket> packets, Instant now) noexcept override;
     [[nodiscard]] std::size_t allocate_burst(std::span<PacketRef> out) noexcept override;
     void release_burst(std::span<PacketRef> packets) noexcept override;
@@ -119,7 +120,7 @@ private:
     // uring_port_receive_datapath.cpp
     [[nodiscard]] std::size_t receive_batch(std::span<PacketRef> out, Instant now) noexcept;
     void arm_receive() noexcept;
-    void take_arrival() noexcept;
+    void take_arrival(Instant now) noexcept;
     [[nodiscard]] std::size_t worth_taking() noexcept;
     [[nodiscard]] bool next_segment(PacketRef& out, Instant now) noexcept;
     void place(PacketRef& out, std::uint16_t len, bool last) noexcept;
@@ -171,6 +172,9 @@ private:
     alignas(cmsghdr) std::array<std::uint8_t, 128> receive_control_{};
     Block* receive_block_ = nullptr;
     std::uint32_t idle_polls_ = 0;  // that found nothing since the last arrival
+    Instant found_empty_{};
+    Instant empty_at_{};  // found_empty_ when the arrival came
+    bool slept_ = false;
 
     std::size_t sends_ = 0;
     std::size_t packets_ = 0;

@@ -62,7 +62,7 @@ std::size_t UringPort::receive_batch(std::span<PacketRef> out, Instant now) noex
     if (arrival_.block == nullptr) {
         arm_receive();
         exchange(receive_block_ != nullptr ? &receive_ : nullptr);
-        take_arrival();
+        take_arrival(now);
         out = out.first(std::min(out.size(), worth_taking()));
     } else if (sends_ != 0) {
         exchange(nullptr);
@@ -106,9 +106,11 @@ void UringPort::arm_receive() noexcept {
     receive_.result = -EAGAIN;
 }
 
-// What the last exchange brought, if anything, becomes the arrival to hand out.
-void UringPort::take_arrival() noexcept {
+// What the last exchange brought, if anything, becomes the arrival to hand out. What ended a sleep has just come.
+void UringPort::take_arrival(Instant now) noexcept {
+    found_empty_ = std::exchange(slept_, false) ? now : found_empty_;
     if (receive_block_ == nullptr || receive_.result < 0) {
+        found_empty_ = receive_block_ != nullptr ? now : found_empty_;
         if (receive_block_ != nullptr && receive_.result != -EAGAIN && receive_.result != -EINTR) {
             counters_.count(UringCounter::ReceiveFailed);
         }
@@ -139,6 +141,7 @@ void UringPort::take_arrival() noexcept {
     arrival_.index = 0;
     arrival_.segment_bytes = with.segment_bytes > 0 ? static_cast<std::uint16_t>(with.segment_bytes) : whole;
     arrival_.ecn = with.traffic_class & 3U;
+    empty_at_ = found_empty_;
     counters_.count(UringCounter::ReceivedBatches);
     if (bytes == 0) {
         counters_.count(UringCounter::TooShort);

@@ -30,8 +30,9 @@ public:
     // Says what becomes of each datagram sent, by its number: 0 lost, 1 delivered, 2 doubled. Default: delivered.
     std::function<int(std::uint64_t)> fate = [](std::uint64_t) { return 1; };
 
-    [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant) noexcept override {
+    [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override {
         std::size_t count = 0;
+        empty_at_ = now;
         while (count < out.size() && !arrivals_.empty()) {
             if (allocate_burst(out.subspan(count, 1)) == 0) {
                 break;
@@ -48,6 +49,8 @@ public:
         }
         return count;
     }
+
+    [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }
 
     [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant) noexcept override {
         for (port::TxPacket& sent : packets) {
@@ -115,6 +118,7 @@ private:
     std::vector<WirePort*> peers_;
     std::uint64_t sent_ = 0;
     port::PathTable paths_{256};
+    Instant empty_at_{};
     std::vector<std::unique_ptr<std::vector<std::uint8_t>>> storage_;
     std::vector<std::vector<std::uint8_t>*> free_;
     std::deque<Arrival> arrivals_;

@@ -13,7 +13,9 @@ SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::u
       paths_(static_cast<std::uint32_t>(std::max<std::size_t>(16, 4 * network.nodes()))),
       buffers_(buffers) {}
 
+// A node is woken by what arrives: that came just now, unless there was more last time.
 std::size_t SimPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
+    empty_at_ = full_burst_ ? empty_at_ : now;
     std::size_t count = 0;
     while (count < out.size()) {
         const std::optional<Frame> frame = network_.receive(node_, now - clock_ahead_);
@@ -28,6 +30,7 @@ std::size_t SimPort::receive_burst(std::span<port::PacketRef> out, Instant now) 
             }
         }
     }
+    full_burst_ = count == out.size();
     return count;
 }
 

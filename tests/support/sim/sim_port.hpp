@@ -25,6 +25,7 @@ public:
     void set_traffic_class(std::uint8_t traffic_class) noexcept { paths_.set_traffic_class(traffic_class); }
 
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override;
+    [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }
     [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept override;
     [[nodiscard]] std::size_t allocate_burst(std::span<port::PacketRef> out) noexcept override;
     void release_burst(std::span<port::PacketRef> packets) noexcept override;
@@ -58,6 +59,8 @@ private:
     std::size_t buffers_;                           // that it has; most are never asked for
     std::vector<std::unique_ptr<Buffer>> storage_;  // those that were
     std::vector<Buffer*> free_;                     // of these
+    Instant empty_at_{};
+    bool full_burst_ = false;  // last time: there may have been more
     std::uint64_t bad_icrcs_ = 0;
     std::uint64_t refused_ = 0;
     std::uint64_t starved_ = 0;
