@@ -80,6 +80,7 @@ protected:
         ns_per_byte_ = 1e9 / bytes_per_s;
     }
     void set_deadline(Instant deadline) noexcept { deadline_ = deadline; }
+    void set_bypass(Duration bypass_rtt) noexcept { bypass_rtt_ = bypass_rtt; }
 
 private:
     virtual void handle_sent(std::size_t bytes, Instant now) noexcept = 0;

@@ -70,14 +70,24 @@ void Timely::handle_ack(const AckSample& sample, Instant now) noexcept {
         last_update_ = std::max(last_update_, now);
         return;
     }
-    sum_ = sum_ + rtt;
-    ++samples_;
-    if (now - last_update_ >= rtt) {
-        decide(sum_ / samples_, 1);
+    gather(rtt, now);
+}
+
+// A round trip of an uncongested flow begins with the first long sample; all that follow it count, short ones too.
+void Timely::gather(Duration rtt, Instant now) noexcept {
+    const bool first = least_rtt_ == Duration{};
+    if (first && is_uncongested()) {
         last_update_ = now;
-        sum_ = {};
-        samples_ = 0;
+        set_bypass({});
     }
+    least_rtt_ = first ? rtt : std::min(least_rtt_, rtt);
+    if (now - last_update_ < rtt) {
+        return;
+    }
+    decide(least_rtt_, 1);
+    last_update_ = now;
+    least_rtt_ = {};
+    set_bypass(is_uncongested() ? parameters_.rtt_low : Duration{});
 }
 
 }  // namespace cairn::roce

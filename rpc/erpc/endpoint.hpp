@@ -94,7 +94,8 @@ private:
     [[nodiscard]] rpc::MsgBuffer end_transfer(Session& session, ClientSlot& slot) noexcept;
     void kick(Session& session, std::uint32_t slot_index, Instant now) noexcept;
     void send_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
-    void sample(Session& session, const ClientTransfer& transfer, std::uint32_t number, Instant now) noexcept;
+    void sample(Session& session, const ClientSlot& slot, std::uint32_t number, std::uint8_t held,
+                Instant now) noexcept;
     void note_answered(Session& session, ClientSlot& slot, std::uint32_t number) noexcept;
     void on_credit_return(Session& session, const roce::UdDatagram& datagram, const Header& header,
                           Instant now) noexcept;

@@ -111,7 +111,8 @@ Result<SessionId> Endpoint::connect(const roce::UdAddress& peer, Instant now) {
     session->state = SessionState::Connecting;
     session->credits = session->credits_max = config_.credits;
     session->free_slots = kAllSlots;
-    session->control = make_control(config_.congestion, now);
+    const std::size_t window_bytes = std::size_t{config_.credits} * (packet_bytes_ + kPacketOverheadBytes);
+    session->control = make_control(config_.congestion, window_bytes, now);
     send_control(*session, ControlType::Connect, now);
     return session->self;
 }

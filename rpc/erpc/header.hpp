@@ -3,12 +3,14 @@
 // packet number 14, request number 44, magic 4.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 
 #include "lib/base/endian.hpp"
+#include "lib/base/time.hpp"
 #include "lib/base/types.hpp"
 #include "rpc/erpc/limits.hpp"
 
@@ -37,6 +39,15 @@ struct RawHeader {
 };
 static_assert(sizeof(RawHeader) == 16 && alignof(RawHeader) == 1);
 
+// Credit returns, and the packets of a response but the first, go to who knows the request's type. They say in its
+// place how long the packet they answer may have waited in the answering port.
+constexpr Duration kHeldUnit = microseconds(1);
+constexpr std::uint8_t kHeldLong = 255;  // so many units, or more
+
+[[nodiscard]] constexpr std::uint8_t held_code(Duration held) noexcept {
+    return static_cast<std::uint8_t>(std::clamp<std::int64_t>(held.ns / kHeldUnit.ns, 0, kHeldLong));
+}
+
 // What a packet with so much payload needs of a buffer: BTH and DETH, our header, payload and pad, ICRC.
 [[nodiscard]] constexpr std::size_t room_for(std::size_t payload_bytes) noexcept {
     constexpr std::size_t kBthDethIcrc = 12 + 8 + 4;
@@ -45,7 +56,7 @@ static_assert(sizeof(RawHeader) == 16 && alignof(RawHeader) == 1);
 
 struct Header {
     Kind kind = Kind::Data;
-    std::uint8_t request_type = 0;
+    std::uint8_t request_type = 0;    // or what held_code() says
     std::uint32_t message_bytes = 0;  // whole message, without headers; 24 bits
     SessionId session{};              // at the receiver
     PacketType type = PacketType::Request;

@@ -103,7 +103,12 @@ void Endpoint::send_number(Session& session, ClientSlot& slot, std::uint32_t num
     send_packet(session, buffer, header, payload, now);
 }
 
-void Endpoint::sample(Session& session, const ClientTransfer& transfer, std::uint32_t number, Instant now) noexcept {
+// What control is told is without the time that either host may have let the packet or its answer wait: a slow host
+// makes long round trips, too, and it is the credits that hold back who sends to it. The first packet of a response has
+// waited for the handler.
+void Endpoint::sample(Session& session, const ClientSlot& slot, std::uint32_t number, std::uint8_t held,
+                      Instant now) noexcept {
+    const ClientTransfer& transfer = *slot.transfer;
     if (number < transfer.ambiguous_below || transfer.answered.has(number)) {
         return;
     }
@@ -112,8 +117,10 @@ void Endpoint::sample(Session& session, const ClientTransfer& transfer, std::uin
     if (config_.round_trips != nullptr) [[unlikely]] {
         config_.round_trips->record(static_cast<std::uint64_t>((now - sent).ns));
     }
-    if (session.control != nullptr) {
-        session.control->on_ack({now - sent, packet_bytes_ + kPacketOverheadBytes, stalls_.spoils(sent)}, now);
+    if (session.control != nullptr && number + 1 != transfer.request_packets) {
+        const Duration waited = now - sender_.carrier().empty_at() + kHeldUnit * std::int64_t{held};
+        const Duration network = held == kHeldLong ? Duration{} : now - sent - waited;
+        session.control->on_ack({network, packet_bytes_ + kPacketOverheadBytes, stalls_.spoils(sent)}, now);
     }
 }
 
@@ -147,7 +154,7 @@ void Endpoint::on_credit_return(Session& session, const roce::UdDatagram& datagr
     }
     std::memcpy(&ahead, datagram.payload + sizeof(RawHeader), payload_bytes);
     if (number < answerable) {
-        sample(session, transfer, number, now);
+        sample(session, *slot, number, header.request_type, now);
     }
     for (std::uint32_t each = transfer.answered.next(); each < header.message_bytes; ++each) {
         note_answered(session, *slot, each);
@@ -272,7 +279,7 @@ void Endpoint::on_response_packet(Session& session, const roce::UdDatagram& data
     }
     std::memcpy(transfer.response.data + std::size_t{index} * packet_bytes_, datagram.payload + sizeof(RawHeader),
                 payload_bytes);
-    sample(session, transfer, number, now);
+    sample(session, slot, number, header.request_type, now);
     for (std::uint32_t each = transfer.answered.next(); each + 1 < transfer.request_packets; ++each) {
         note_answered(session, slot, each);  // who answers has the whole request
     }

@@ -18,7 +18,9 @@ constexpr std::uint32_t kMaxMessageBytes = (1U << 24U) - 1;
 constexpr std::uint32_t kPacketOverheadBytes = 102;  // Ethernet, IPv4, UDP, BTH, DETH, ICRC and ours: for pacing
 constexpr std::uint32_t kTailBytes = 1024;  // payloads from here on are sent from where they lie, if the port can
 // What a paced flow that was woken late may catch up on: the wheel's slot and a turn of the worker's loop.
-constexpr Duration kPacingSlack = microseconds(10);
+constexpr Duration kPacingSlack = microseconds(20);
+// What a paced flow sends at once when its time has come, at its rate: a batch at high rates, a packet at low ones.
+constexpr Duration kPacingBatch = microseconds(10);
 constexpr std::uint64_t kRequestNumberMask = (std::uint64_t{1} << 44U) - 1;
 
 constexpr Duration kRtoMin = microseconds(4000);   // below it, a preempted peer looks like loss

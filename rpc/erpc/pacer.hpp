@@ -28,8 +28,9 @@ struct PacedSession {
 
 using PacerWheel = roce::TimingWheel<PacedSession>;
 
-// A session's controller, at link rate. nullptr for None.
-[[nodiscard]] std::unique_ptr<roce::CongestionControl> make_control(const CongestionConfig& config, Instant now);
+// The controller, at link rate, of a session with so many bytes under way at most. nullptr for None.
+[[nodiscard]] std::unique_ptr<roce::CongestionControl> make_control(const CongestionConfig& config,
+                                                                    std::size_t window_bytes, Instant now);
 // The wheel for so many sessions. nullptr for None.
 [[nodiscard]] std::unique_ptr<PacerWheel> make_wheel(const CongestionConfig& config, std::uint32_t sessions,
                                                      Instant now);

@@ -84,7 +84,7 @@ struct Session {
     Duration srtt{};  // smoothed round trip, 0: no sample yet (RFC 6298)
     Duration rttvar{};
     std::unique_ptr<roce::CongestionControl> control;  // client: nullptr: none
-    Instant next_send{};                               // client: when the flow's rate allows the next packet
+    Instant next_send{};                               // client: when the flow's rate has paid for what was sent
     roce::DcqcnNotificationPoint notification{roce::kDcqcn.cnp_interval};  // of marks on the peer's packets
     std::uint32_t backlog_head = kNone;                                    // calls that wait for a slot, oldest first
     std::uint32_t backlog_tail = kNone;
@@ -106,7 +106,7 @@ struct Session {
             return true;
         }
         control->on_timeout(now);
-        return next_send <= now;
+        return !in_wheel && next_send <= now + kPacingBatch;
     }
     // A packet leaves that puts `bytes` on the network.
     void charge(std::size_t bytes, Instant now) noexcept {

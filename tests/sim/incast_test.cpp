@@ -47,6 +47,19 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Incast,
                                     std::to_string(each.param.path_mtu_bytes);
                          });
 
+// Its clients wait as long as in a crowded network, but the network is not.
+TEST(IncastWorld, ASlowServerIsNoReasonToPace) {
+    IncastPlan plan = plan_of(4, CongestionAlgorithm::None, 1024);
+    plan.server_turn = microseconds(10);
+    const IncastResult free = IncastWorld(plan).run();
+    plan.algorithm = CongestionAlgorithm::Timely;
+    const IncastResult held = IncastWorld(plan).run();
+    EXPECT_GT(free.rtt_p50, microseconds(60));
+    EXPECT_LT(free.goodput_of_link, 0.6);
+    EXPECT_GT(held.rtt_p50.ns, free.rtt_p50.ns * 95 / 100);
+    EXPECT_GT(held.goodput_of_link, free.goodput_of_link * 0.99);
+}
+
 TEST(IncastWorld, ASeedIsAHistory) {
     IncastPlan plan = plan_of(5, CongestionAlgorithm::Dcqcn, 1024);
     plan.warm_up = plan.measured = milliseconds(2);

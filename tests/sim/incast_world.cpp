@@ -130,27 +130,37 @@ void IncastWorld::count_arrival(const Frame& frame) {
 
 void IncastWorld::turn(Node& node) {
     std::array<port::PacketRef, 16> burst;
-    for (std::size_t got = burst.size(); got == burst.size();) {
-        got = node.port->receive_burst(burst, now_);
+    const bool slow = node.index == plan_.clients && plan_.server_turn > Duration{};
+    server_free_ = slow ? now_ + plan_.server_turn : server_free_;
+    bool more = true;
+    while (more) {
+        const std::size_t got = node.port->receive_burst(burst, now_);
         if (got != 0) {
             node.service->on_packets(std::span(burst).first(got), now_);
         }
+        more = got == burst.size() && !slow;
     }
     node.endpoint->on_timeout(now_);
     node.sender->flush(now_);
     wakes_[node.index] = node.endpoint->next_deadline();
 }
 
+bool IncastWorld::is_due(std::size_t node) const noexcept {
+    const bool free = node != plan_.clients || server_free_ <= now_;
+    return free && (wakes_[node] <= now_ || network_.next_arrival(node) <= now_);
+}
+
 void IncastWorld::run_until(Instant end) {
+    const Duration step = plan_.server_turn > Duration{} ? nanoseconds(100) : nanoseconds(1);
     while (now_ < end) {
         network_.advance(now_);
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
-            if (wakes_[i] <= now_ || network_.next_arrival(i) <= now_) {
+            if (is_due(i)) {
                 turn(*nodes_[i]);
             }
         }
         const Instant wake = *std::min_element(wakes_.begin(), wakes_.end());
-        now_ = std::min(end, std::max(std::min(wake, network_.next_arrival()), now_ + nanoseconds(1)));
+        now_ = std::min(end, std::max(std::min(wake, network_.next_arrival()), now_ + step));
     }
 }
 

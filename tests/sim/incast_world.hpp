@@ -23,6 +23,7 @@ struct IncastPlan {
     std::uint32_t request_bytes = 8'000'000;
     Duration warm_up = milliseconds(20);  // not measured
     Duration measured = milliseconds(60);
+    Duration server_turn{};  // a slow server's: 16 packets each; 0: it takes all at once
     std::uint64_t seed = 1;
     // DCQCN's paper marks all frames above 200 KB and 1 % just below (at 40 Gbit/s). That cuts all of many flows at
     // once; a slope without such a cliff does not, and 400 KB here are 128 us.
@@ -87,6 +88,7 @@ private:
     void post(Node& client);
     void answer(const erpc::Request& request);
     void turn(Node& node);
+    [[nodiscard]] bool is_due(std::size_t node) const noexcept;
     void run_until(Instant end);
     void count_arrival(const Frame& frame);
     void begin_measuring();
@@ -101,7 +103,8 @@ private:
     std::vector<Arrivals> arrivals_;
     telemetry::Histogram round_trips_;
     Instant now_{1'000'000};
-    IncastResult before_;  // counters when measuring began
+    Instant server_free_{};  // from the turn under way
+    IncastResult before_;    // counters when measuring began
     std::uint64_t calls_ = 0;
     std::uint64_t calls_failed_ = 0;
 };

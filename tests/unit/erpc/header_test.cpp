@@ -27,6 +27,14 @@ TEST(ErpcHeader, EveryFieldStandsWhereTheFormatSays) {
     EXPECT_EQ(Header::parse(raw), header);
 }
 
+TEST(ErpcHeader, WhatWasHeldIsSaidInWholeUnitsUpToALot) {
+    EXPECT_EQ(held_code(nanoseconds(-5'000)), 0);
+    EXPECT_EQ(held_code(nanoseconds(1'999)), 1);
+    EXPECT_EQ(held_code(microseconds(254)), 254);
+    EXPECT_EQ(held_code(microseconds(255)), kHeldLong);
+    EXPECT_EQ(held_code(seconds(1)), kHeldLong);
+}
+
 TEST(ErpcHeader, OtherVersionsKindsAndMagicsAreNotWellFormed) {
     RawHeader raw;
     Header{}.emit(raw);

@@ -199,6 +199,60 @@ TEST(StallWatch, SpoilsWhatWasSentBeforeAPauseEnded) {
     EXPECT_FALSE(watch.spoils(kStart + nanoseconds(40'001)));
 }
 
+class TimelyPerRoundTrip : public testing::Test {
+protected:
+    static constexpr std::size_t kWindow = 100'000;  // 8 us of the link
+    void ack(Duration rtt) {
+        now = now + microseconds(5);
+        timely.on_ack({rtt, 1024}, now);
+    }
+    void acks(Duration rtt, int count) {
+        for (int i = 0; i < count; ++i) {
+            ack(rtt);
+        }
+    }
+    Timely timely{kLink, kStart, timely_per_round_trip(kLink, kWindow)};
+    Instant now = kStart;
+};
+
+TEST_F(TimelyPerRoundTrip, TheThresholdFollowsTheWindowAndTheLink) {
+    EXPECT_EQ(timely_per_round_trip(kLink, kWindow).rtt_low, microseconds(40));
+    EXPECT_EQ(timely_per_round_trip(kLink, 400'000).rtt_low, microseconds(96));
+    EXPECT_EQ(timely_per_round_trip(kLink / 4, 400'000).rtt_low, microseconds(384));
+    EXPECT_EQ(timely_per_round_trip(kLink, 400'000).gradient_unit, microseconds(24));
+}
+
+TEST_F(TimelyPerRoundTrip, LongSamplesAmongShortOnesArePausesOfAHost) {
+    for (int i = 0; i < 100; ++i) {
+        ack(microseconds(4'000));
+        acks(microseconds(200), 30);
+        acks(microseconds(20), 5);
+        ASSERT_TRUE(timely.is_uncongested()) << i;
+    }
+}
+
+TEST_F(TimelyPerRoundTrip, ARoundTripOfLongSamplesCutsOnce) {
+    acks(microseconds(100), 20);
+    EXPECT_TRUE(timely.is_uncongested()) << "95 us after the first";
+    ack(microseconds(100));
+    const double cut = timely.rate_bytes_per_s();
+    EXPECT_LT(cut, kLink * 0.95);
+    EXPECT_GT(cut, kLink * 0.5);
+    acks(microseconds(100), 19);
+    EXPECT_EQ(timely.rate_bytes_per_s(), cut);
+    ack(microseconds(100));
+    EXPECT_LT(timely.rate_bytes_per_s(), cut);
+}
+
+TEST_F(TimelyPerRoundTrip, WhoIsCutGrowsBackToLinkRate) {
+    acks(microseconds(60), 13);
+    EXPECT_FALSE(timely.is_uncongested());
+    acks(microseconds(4), 100);
+    EXPECT_TRUE(timely.is_uncongested());
+    acks(microseconds(39), 100);
+    EXPECT_TRUE(timely.is_uncongested());
+}
+
 test::BottleneckResult run(std::size_t senders, std::size_t packet_bytes, const TimelyParameters& parameters) {
     test::BottleneckConfig config;
     config.packet_bytes = packet_bytes;
