@@ -58,6 +58,12 @@ public:
         return spinning_ ? Advice::Spin : idle < kYield ? Advice::Yield : Advice::Sleep;
     }
 
+    // After work: there is nothing to spin for, the worker may sleep without looking again.
+    [[nodiscard]] bool may_sleep_at_once() noexcept {
+        given_away_ = !spinning_;
+        return given_away_;
+    }
+
     // How long a spin may find nothing.
     [[nodiscard]] Duration spin() const noexcept {
         return failures_ != 0 ? kMost : std::clamp(usual_wait_ + usual_wait_, kLeast, kMost);

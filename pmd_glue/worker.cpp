@@ -64,6 +64,9 @@ void run_worker(WorkerTask& task, unsigned worker, const Clock& clock, Polling p
         fence.pass();
         if (task.run_turn(now)) {
             idleness.on_work(now);
+            if (polling == Polling::Adaptive && task.can_wait() && idleness.may_sleep_at_once()) {
+                task.wait(now);
+            }
         } else if (task.finished(now)) {
             return;
         } else if (polling == Polling::Spin) {

@@ -82,7 +82,8 @@ public:
     // Interns the way to `key.remote` and starts resolving it. nullptr: the table is full of pinned paths.
     [[nodiscard]] virtual Path* open_path(const PathKey& key, Instant now) noexcept = 0;
 
-    // Sleeps until something arrives, at most so long; for ports that are not poll_only. Others ignore it.
+    // Sends what is queued, then sleeps until something arrives, about so long at most (a tick of the kernel more); for
+    // ports that are not poll_only. Others ignore it.
     virtual void wait(Duration most) noexcept { static_cast<void>(most); }
 
     // Neighbour ageing and retries, link changes: call each loop turn or by next_deadline().

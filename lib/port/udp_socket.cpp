@@ -6,8 +6,11 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -129,7 +132,7 @@ net::IpAddress first_local_address() {
 
 Result<UdpSocket> UdpSocket::open(const UdpSocketConfig& config) {
     const int family = config.local.is_v4() ? AF_INET : AF_INET6;
-    const int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return Error{fmt::format("cannot make a UDP socket for {}: {}", config.local.text(), std::strerror(errno)),
                      "check that this machine has the address family, and the limit of open files (ulimit -n)"};
@@ -175,6 +178,18 @@ void UdpSocket::set_options(const UdpSocketConfig& config) noexcept {
     size = sizeof(segment);
     segments_ =
         getsockopt(fd_, IPPROTO_UDP, kUdpSegment, &segment, &size) == 0 && set_number(fd_, IPPROTO_UDP, kUdpGro, 1);
+}
+
+// Powers of two, so that most sleeps find it set.
+void UdpSocket::set_receive_timeout(Duration most) noexcept {
+    constexpr std::int64_t kMostMs = 1024;
+    const auto wished = static_cast<std::uint64_t>(std::clamp<std::int64_t>(most.ns / 1'000'000, 1, kMostMs));
+    const auto whole_ms = static_cast<std::int64_t>(std::bit_floor(wished));
+    if (whole_ms != receive_timeout_ms_) {
+        receive_timeout_ms_ = whole_ms;
+        const timeval timeout{whole_ms / 1000, whole_ms % 1000 * 1000};
+        setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+    }
 }
 
 UdpSocket::UdpSocket(UdpSocket&& other) noexcept

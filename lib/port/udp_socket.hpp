@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "lib/base/result.hpp"
+#include "lib/base/time.hpp"
 #include "lib/net/address.hpp"
 
 namespace cairn::port {
@@ -26,6 +27,9 @@ public:
     UdpSocket& operator=(UdpSocket&&) = delete;
     ~UdpSocket();
 
+    // How long a receive without MSG_DONTWAIT blocks: about so long, by a tick of the kernel at most longer.
+    void set_receive_timeout(Duration most) noexcept;
+
     [[nodiscard]] int fd() const noexcept { return fd_; }
     [[nodiscard]] std::uint32_t link_mtu_bytes() const noexcept { return link_mtu_bytes_; }
     [[nodiscard]] bool segments() const noexcept { return segments_; }  // UDP_SEGMENT and UDP_GRO are there
@@ -39,6 +43,7 @@ private:
     std::uint32_t link_mtu_bytes_ = 1500;
     std::uint32_t receive_buffer_bytes_ = 0;
     bool segments_ = false;
+    std::int64_t receive_timeout_ms_ = 0;  // 0: not set yet
 };
 
 // `address` and `port` as the socket interface wants them; the length of what is used.

@@ -108,6 +108,7 @@ private:
         std::uint32_t at = 0;
         std::uint16_t segment_bytes = 0;
         std::uint16_t index = 0;
+        std::uint16_t part = 0xffff;  // segments to hand out before answers leave
         std::uint8_t ecn = 0;
     };
     // Where one peer's IPv4 IDs are; peers share entries when there are more.
@@ -119,9 +120,9 @@ private:
     UringPort(const UringPortConfig& config, UdpSocket socket, std::unique_ptr<SocketIo> io, mem::Region memory);
     // uring_port_receive_datapath.cpp
     [[nodiscard]] std::size_t receive_batch(std::span<PacketRef> out, Instant now) noexcept;
-    void arm_receive() noexcept;
-    void take_arrival(Instant now) noexcept;
-    [[nodiscard]] std::size_t worth_taking() noexcept;
+    [[nodiscard]] bool arm_receive() noexcept;
+    void take_arrival() noexcept;
+    [[nodiscard]] std::uint16_t part_of_arrival() noexcept;
     [[nodiscard]] bool next_segment(PacketRef& out, Instant now) noexcept;
     void place(PacketRef& out, std::uint16_t len, bool last) noexcept;
     [[nodiscard]] bool verify(const PacketRef& packet, std::uint16_t index, std::uint16_t& ip_id, Instant now) noexcept;

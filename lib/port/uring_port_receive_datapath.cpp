@@ -20,7 +20,8 @@ constexpr std::uint16_t kShortBytes = 1024;
 constexpr std::uint32_t kBulkBytes = 32768;
 constexpr std::size_t kBulkSegments = 16;  // of a batch that large, at the longest path MTU
 constexpr std::uint32_t kIdlePolls = 8;    // in vain, one behind the other
-constexpr std::size_t kWorthHalving = 48;  // segments: two batches cost the kernel twice as much as one
+constexpr std::uint16_t kWhole = 0xffff;
+constexpr std::uint32_t kWorthHalving = 48;  // segments: two batches cost the kernel twice as much as one
 constexpr std::uint32_t kLeastDatagram = wire::Bth::kBytes + kIcrcBytes;
 
 struct Ancillary {
@@ -59,14 +60,21 @@ std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noex
 
 // Of one batch at most.
 std::size_t UringPort::receive_batch(std::span<PacketRef> out, Instant now) noexcept {
+    if (std::exchange(slept_, false)) {
+        found_empty_ = empty_at_ = now;  // what ended a sleep has just come
+    }
     if (arrival_.block == nullptr) {
-        arm_receive();
-        exchange(receive_block_ != nullptr ? &receive_ : nullptr);
-        take_arrival(now);
-        out = out.first(std::min(out.size(), worth_taking()));
+        const bool armed = arm_receive();
+        exchange(armed ? &receive_ : nullptr);
+        take_arrival();
+        if (arrival_.block == nullptr) {
+            ++idle_polls_;
+            found_empty_ = armed ? now : found_empty_;
+        }
     } else if (sends_ != 0) {
         exchange(nullptr);
     }
+    out = out.first(std::min<std::size_t>(out.size(), std::exchange(arrival_.part, kWhole)));
     std::size_t accepted = 0;
     while (accepted < out.size() && arrival_.block != nullptr) {
         accepted += next_segment(out[accepted], now) ? 1U : 0U;
@@ -76,21 +84,18 @@ std::size_t UringPort::receive_batch(std::span<PacketRef> out, Instant now) noex
 
 // A large batch that finds us idle is all that is under way, and the peer is idle now: the answers to one half of it
 // leave before the other half is handed out, so that both have work from then on.
-std::size_t UringPort::worth_taking() noexcept {
-    if (arrival_.block == nullptr) {
-        ++idle_polls_;
-        return 0;
-    }
+std::uint16_t UringPort::part_of_arrival() noexcept {
     const bool was_idle = std::exchange(idle_polls_, 0) >= kIdlePolls;
-    const std::size_t segments = (arrival_.bytes + arrival_.segment_bytes - 1U) / arrival_.segment_bytes;
-    return was_idle && segments >= kWorthHalving ? (segments + 1) / 2 : segments;
+    const std::uint32_t segments = (arrival_.bytes + arrival_.segment_bytes - 1U) / arrival_.segment_bytes;
+    return was_idle && segments >= kWorthHalving ? static_cast<std::uint16_t>((segments + 1) / 2) : kWhole;
 }
 
-void UringPort::arm_receive() noexcept {
+// False: no batch is free.
+bool UringPort::arm_receive() noexcept {
     if (receive_block_ == nullptr) {
         if (free_batches_.empty()) {
             counters_.count(UringCounter::NoBuffer);
-            return;
+            return false;
         }
         receive_block_ = free_batches_.back();
         free_batches_.pop_back();
@@ -104,13 +109,12 @@ void UringPort::arm_receive() noexcept {
     receive_.header.msg_controllen = receive_control_.size();
     receive_.header.msg_flags = 0;
     receive_.result = -EAGAIN;
+    return true;
 }
 
-// What the last exchange brought, if anything, becomes the arrival to hand out. What ended a sleep has just come.
-void UringPort::take_arrival(Instant now) noexcept {
-    found_empty_ = std::exchange(slept_, false) ? now : found_empty_;
+// What the last exchange brought, if anything, becomes the arrival to hand out.
+void UringPort::take_arrival() noexcept {
     if (receive_block_ == nullptr || receive_.result < 0) {
-        found_empty_ = receive_block_ != nullptr ? now : found_empty_;
         if (receive_block_ != nullptr && receive_.result != -EAGAIN && receive_.result != -EINTR) {
             counters_.count(UringCounter::ReceiveFailed);
         }
@@ -146,7 +150,9 @@ void UringPort::take_arrival(Instant now) noexcept {
     if (bytes == 0) {
         counters_.count(UringCounter::TooShort);
         end_arrival();
+        return;
     }
+    arrival_.part = part_of_arrival();
 }
 
 // False: the segment is no datagram; either way the arrival moves on.

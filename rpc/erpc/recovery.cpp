@@ -44,8 +44,11 @@ Instant Endpoint::next_deadline() const noexcept {
         return std::min(next_scan_, wheel_->next_due());
     }
     const bool polls = config_.background != nullptr && config_.background->wants_polling();
-    if (oldest_sent_ != nullptr || calls_with_deadline_ != 0 || polls) {
+    if (calls_with_deadline_ != 0 || polls || !stall_queue_.empty()) {
         return next_scan_;
+    }
+    if (oldest_sent_ != nullptr) {
+        return std::max(next_scan_, oldest_sent_->last_sent + kRtoMin);  // earlier, nothing counts as lost
     }
     return !open_sessions_.empty() ? std::max(next_session_scan_, next_scan_) : Instant::never();
 }

@@ -178,5 +178,18 @@ TEST_F(AdaptiveSpinTest, SleepIsNoPreemption) {
     EXPECT_EQ(asked, 0);
 }
 
+TEST_F(AdaptiveSpinTest, SleepsAtOnceAfterWorkOnlyOnceSpinningEnded) {
+    work();
+    EXPECT_FALSE(spin.may_sleep_at_once());
+    fail_a_spin();
+    fail_a_spin();
+    work();
+    EXPECT_TRUE(spin.may_sleep_at_once());
+    now = now + milliseconds(1);  // asleep: no turn that took long
+    work();
+    idle();
+    EXPECT_EQ(asked, 0);
+}
+
 }  // namespace
 }  // namespace cairn::pmd

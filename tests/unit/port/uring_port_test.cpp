@@ -137,6 +137,24 @@ TEST_P(UringPortTest, ABatchOfEqualDatagramsIsOneSendAndOneReceive) {
     EXPECT_EQ(peer().counters().of(UringCounter::SolvedIds), 0U);
 }
 
+TEST_P(UringPortTest, ASleeperWakesForWhatArrivesAndHandsItOut) {
+    send({68, 68});
+    peer().wait(seconds(60));
+    EXPECT_EQ(peer().counters().of(UringCounter::ReceivedBatches), 1U);
+    peer().wait(seconds(60));  // there is something to hand out
+    auto got = receive(2);
+    expect_whole(got, {68, 68});
+}
+
+TEST_P(UringPortTest, ASleepEndsWithoutArrivals) {
+    for (const Duration most : {microseconds(500), milliseconds(5)}) {
+        peer().wait(most);
+        std::array<PacketRef, 4> burst;
+        EXPECT_EQ(peer().receive_burst(burst, now), 0U);
+    }
+    EXPECT_EQ(peer().counters().of(UringCounter::ReceiveFailed), 0U);
+}
+
 TEST_P(UringPortTest, ALargeBatchIsHandedOutInHalvesToWhoWasIdle) {
     std::array<PacketRef, 64> burst;
     const auto arrive = [&](std::size_t datagrams) {
