@@ -17,9 +17,10 @@ namespace {
 constexpr double kNanosecondsPerMillisecond = 1e6;
 
 std::string name_of(const sim::WorldPlan& plan, std::size_t node) {
-    return node < plan.clients                  ? fmt::format("client {}", node)
-           : node < plan.clients + plan.servers ? fmt::format("server {}", node)
-                                                : std::string("stranger");
+    return node < plan.clients                   ? fmt::format("client {}", node)
+           : node < plan.clients + plan.servers  ? fmt::format("server {}", node)
+           : node == plan.clients + plan.servers ? std::string("stranger")
+                                                 : std::string("babbler");
 }
 
 std::string_view name_of(erpc::PacketType type) noexcept {

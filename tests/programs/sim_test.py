@@ -16,7 +16,8 @@ import unittest
 PROGRAM = os.path.abspath(sys.argv[1])
 FATES = ('delivered', 'corrupted', 'duplicated', 'late', 'lost', 'lost in a burst', 'lost to a partition',
          'lost to a full queue')
-LINE = re.compile(r' *\d+\.\d{6} ms +(?:(?:client|server) \d|stranger) -> (?:(?:client|server) \d|stranger) +(\S.*?)'
+HOST = r'(?:(?:client|server) \d|stranger|babbler)'
+LINE = re.compile(r' *\d+\.\d{6} ms +' + HOST + ' -> ' + HOST + r' +(\S.*?)'
                   r' +\d+ bytes  (' + '|'.join(FATES) + r')(?:, arrives at \d+\.\d{6} ms)?')
 
 

@@ -62,6 +62,10 @@ void ErpcWorld::check_order(ErpcNode& node, SessionId session, const CallTag& ta
 void ErpcWorld::check_result(ErpcNode& node, const CallRecord& call, const erpc::CallResult& result) {
     check(call.completions == 1, "a call completes once", &node);
     check(!call.abandoned, "a call of a restarted client does not complete", &node);
+    if (call.odd) {
+        ++counters_.odd_calls;
+        return;
+    }
     switch (result.status) {
         case erpc::CallStatus::Ok:
             ++counters_.calls_ok;
@@ -161,8 +165,8 @@ void ErpcWorld::check_end() {
         bad_icrcs += node->port->bad_icrcs();
     }
     const std::uint64_t corrupted = network_.totals().corrupted;
-    check(bad_icrcs <= corrupted &&
-              (bad_icrcs == corrupted || mix_.port.pool_empty_per_million != 0 || mix_.forge_per_million != 0),
+    check(bad_icrcs <= corrupted && (bad_icrcs == corrupted || mix_.port.pool_empty_per_million != 0 ||
+                                     mix_.forge_per_million != 0 || mix_.babble_every.ns != 0),
           "what the network damages is noticed, and nothing else");
 }
 

@@ -33,6 +33,7 @@ struct CallRecord {
     std::uint32_t completions = 0;
     erpc::CallId id = 0;
     Instant deadline = Instant::never();  // by its client's clock
+    bool odd = false;                     // to the babbler
     bool abandoned = false;               // never posted, or its client was restarted
 };
 
@@ -78,6 +79,7 @@ struct ErpcNode {
     std::uint64_t process = 0;  // its number in the world, from 1
     std::uint16_t credits = 0;
     std::vector<ClientSession> sessions;
+    std::vector<ClientSession> odd_sessions;  // with the babbler: nothing is promised of them but their end
     std::vector<LateAnswer> late;
     std::map<std::uint64_t, LateAnswer> nested;             // by the number of the inner call
     std::deque<std::vector<std::uint8_t>> nested_requests;  // by the number of the inner call
@@ -96,7 +98,7 @@ struct ErpcNode {
     Instant next_jump = Instant::never();
     Instant next_partition = Instant::never();
     Instant partition_ends = Instant::never();
-    std::uint64_t bad_icrcs = 0;                            // counted by the engines of its earlier processes
+    std::uint64_t bad_icrcs = 0;                     // counted by the engines of its earlier processes
     telemetry::CounterSnapshot<erpc::Drop> drops{};  // and by their endpoints
 };
 

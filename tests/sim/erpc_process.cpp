@@ -1,4 +1,6 @@
 // The processes of a simulated eRPC world: how a host's comes into being, and what is left when it ends.
+#include <algorithm>
+
 #include "tests/sim/erpc_world.hpp"
 
 namespace cairn::sim {
@@ -80,6 +82,21 @@ void ErpcWorld::set_handlers(ErpcNode& node) {
             },
             &node, type == kBrief ? kBriefMost : kMessageBytesMax);
     }
+    node.endpoint->set_handler(
+        Babbler::kType,
+        [](void* context, const erpc::Request& request) {
+            auto& self = *static_cast<ErpcNode*>(context);
+            self.world->answer_babble(self, request);
+        },
+        &node);
+    node.endpoint->set_background_handler(
+        Babbler::kBackgroundType,
+        [](void*, erpc::BackgroundRequest& request) {
+            const std::size_t bytes = std::min<std::size_t>(request.payload().size(), kBriefMost);
+            std::copy_n(request.payload().end() - static_cast<std::ptrdiff_t>(bytes), bytes,
+                        request.reserve(static_cast<std::uint32_t>(bytes)).begin());
+        },
+        nullptr, kBriefMost);
 }
 
 // As a killed process: what it had under way is forgotten, and every buffer comes back.
@@ -95,6 +112,7 @@ void ErpcWorld::stop_process(ErpcNode& node) {
     node.sender.reset();
     node.service.reset();
     node.sessions.clear();
+    node.odd_sessions.clear();
     node.late.clear();
     node.nested.clear();
     node.nested_requests.clear();

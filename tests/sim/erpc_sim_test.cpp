@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "tests/sim/erpc_world.hpp"
 
@@ -101,29 +102,35 @@ TEST(ErpcSwarm, TheFaultsReallyHappen) {
         network += each.network().totals();
         world += each.counters();
     }
-    const std::map<std::string, std::uint64_t> counts{
-        {"lost", network.lost},
-        {"lost in bursts", network.burst_lost},
-        {"doubled", network.duplicated},
-        {"late", network.late_copies},
-        {"damaged", network.corrupted},
-        {"lost to partitions", network.partitioned},
-        {"dropped by queues", network.tail_dropped},
-        {"refused by rings", world.refused},
-        {"starved by pools", world.starved},
-        {"forged", world.forged},
-        {"refused for the sender", world.drops.of(erpc::Drop::WrongPeer)},
-        {"answered", world.calls_ok},
-        {"nested", world.nested},
-        {"awaited", world.awaited},
-        {"executed by threads", world.jobs},
-        {"clocks that went back", world.clock_went_back},
-        {"clocks that leapt", world.clock_leapt},
-        {"cancelled", world.cancelled},
-        {"past their deadline", world.deadlines_passed},
-        {"peers lost", world.peers_lost},
-        {"too long", world.too_long},
-        {"restarts", world.restarts}};
+    std::map<std::string_view, std::uint64_t> counts{{"lost", network.lost},
+                                                     {"lost in bursts", network.burst_lost},
+                                                     {"doubled", network.duplicated},
+                                                     {"late", network.late_copies},
+                                                     {"damaged", network.corrupted},
+                                                     {"lost to partitions", network.partitioned},
+                                                     {"dropped by queues", network.tail_dropped},
+                                                     {"refused by rings", world.refused},
+                                                     {"starved by pools", world.starved},
+                                                     {"forged", world.forged},
+                                                     {"answered", world.calls_ok},
+                                                     {"nested", world.nested},
+                                                     {"babbled", world.babbled},
+                                                     {"to the babbler", world.odd_calls},
+                                                     {"awaited", world.awaited},
+                                                     {"executed by threads", world.jobs},
+                                                     {"clocks that went back", world.clock_went_back},
+                                                     {"clocks that leapt", world.clock_leapt},
+                                                     {"cancelled", world.cancelled},
+                                                     {"past their deadline", world.deadlines_passed},
+                                                     {"peers lost", world.peers_lost},
+                                                     {"too long", world.too_long},
+                                                     {"restarts", world.restarts}};
+    const auto reasons = counter_texts(erpc::Drop::Count);
+    for (std::size_t reason = 0; reason < reasons.size(); ++reason) {
+        if (static_cast<erpc::Drop>(reason) != erpc::Drop::Injected) {
+            counts.emplace(reasons[reason].name, world.drops.values[reason]);
+        }
+    }
     for (const auto& [what, count] : counts) {
         EXPECT_GT(count, 5U) << what;
     }

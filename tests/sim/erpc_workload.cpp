@@ -13,18 +13,18 @@ constexpr std::uint32_t kAttempts = 50;
 
 }  // namespace
 
-void ErpcWorld::connect(ErpcNode& node, std::size_t server) {
+void ErpcWorld::connect(ErpcNode& node, std::size_t server, std::vector<ClientSession>& sessions) {
     const port::PathKey key{network_.address_of(node.index), network_.address_of(server), 0xc000, 0};
     const roce::UdAddress peer{node.port->open_path(key, node.now), kQpn, kQkey};
     if (const auto session = node.endpoint->connect(peer, node.now); session.ok()) {
-        node.sessions.push_back({session.value(), server, node.now});
+        sessions.push_back({session.value(), server, node.now});
     }
 }
 
 // One step of a client: sometimes connects, ends a session, cancels, and mostly calls.
 void ErpcWorld::act(ErpcNode& node) {
     if (node.sessions.size() < kSessionsPerClient && node.endpoint->sessions_open() < 16) {
-        connect(node, clients_ + random_.below(nodes_.size() - clients_));
+        connect(node, clients_ + random_.below(nodes_.size() - clients_), node.sessions);
     }
     if (!healed_ && random_.chance(3'000) && !node.sessions.empty()) {
         const auto at = static_cast<std::ptrdiff_t>(random_.below(node.sessions.size()));
@@ -36,6 +36,9 @@ void ErpcWorld::act(ErpcNode& node) {
         const std::size_t recent = std::min<std::size_t>(calls_.size(), 64);
         node.endpoint->cancel(calls_[calls_.size() - 1 - random_.below(recent)].id, node.now);
     }
+    if (!healed_ && mix_.babble_every.ns != 0 && random_.chance(100'000)) {
+        call_babbler(node);
+    }
     if (node.sessions.empty()) {
         return;
     }
@@ -44,8 +47,34 @@ void ErpcWorld::act(ErpcNode& node) {
         start(converse(node, session, random_.between(1, 10)));
     }
     for (std::uint64_t calls = random_.chance(30'000) ? random_.between(8, 40) : 1; calls > 0; --calls) {
-        post(node, session);
+        post(node, session, plan_call(node));
     }
+}
+
+// Whatever it answers, or not at all.
+void ErpcWorld::call_babbler(ErpcNode& node) {
+    if (node.odd_sessions.size() < 2) {
+        connect(node, babbler_.node(), node.odd_sessions);
+    }
+    if (!node.odd_sessions.empty()) {
+        const SessionId session = node.odd_sessions[random_.below(node.odd_sessions.size())].id;
+        CallRecord& record = plan_call(node);
+        record.odd = true;
+        post(node, session, record);
+    }
+}
+
+// With anything, or not at all.
+void ErpcWorld::answer_babble(ErpcNode& node, const erpc::Request& request) {
+    if (random_.chance(100'000)) {
+        return;
+    }
+    const auto bytes = static_cast<std::uint32_t>(random_.below(node.endpoint->max_message_bytes() + 1));
+    const std::span<std::uint8_t> room = request.endpoint.reserve(request.handle, bytes);
+    std::fill(room.begin(), room.end(), kOverwritten);
+    const auto copied = static_cast<std::ptrdiff_t>(std::min(room.size(), request.payload.size()));
+    std::copy_n(request.payload.begin(), copied, room.begin());
+    request.endpoint.respond(request.handle, node.now);
 }
 
 // Its completion is post()'s.
@@ -82,8 +111,7 @@ erpc::Call ErpcWorld::call_of(CallRecord& record) {
     return call;
 }
 
-void ErpcWorld::post(ErpcNode& node, SessionId session) {
-    CallRecord& record = plan_call(node);
+void ErpcWorld::post(ErpcNode& node, SessionId session, CallRecord& record) {
     erpc::Call call = call_of(record);
     call.completion = [](void* context, const erpc::CallResult& result) {
         auto& self = *static_cast<ErpcNode*>(context);
@@ -150,7 +178,7 @@ void ErpcWorld::execute(ErpcNode& node, const erpc::Request& request) {
 // To another server, or to itself. nullptr: there is none.
 const ClientSession* ErpcWorld::session_for_handlers(ErpcNode& node) {
     if (node.sessions.empty() && node.endpoint != nullptr) {
-        connect(node, clients_ + (node.index - clients_ + 1) % (nodes_.size() - clients_));
+        connect(node, clients_ + (node.index - clients_ + 1) % (nodes_.size() - clients_), node.sessions);
     }
     return node.sessions.empty() ? nullptr : &node.sessions.front();
 }
@@ -216,7 +244,9 @@ void ErpcWorld::answer_late(ErpcNode& node) {
 
 void ErpcWorld::session_changed(ErpcNode& node, SessionId session, erpc::SessionEvent event) {
     if (event != erpc::SessionEvent::Connected) {
-        std::erase_if(node.sessions, [session](const ClientSession& each) { return each.id == session; });
+        for (std::vector<ClientSession>* const sessions : {&node.sessions, &node.odd_sessions}) {
+            std::erase_if(*sessions, [session](const ClientSession& each) { return each.id == session; });
+        }
     }
     counters_.peers_lost += event == erpc::SessionEvent::PeerLost ? 1 : 0;
     check(now_ < settled_ || event != erpc::SessionEvent::PeerLost, "a session of two live peers stays", &node);

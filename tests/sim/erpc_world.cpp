@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace cairn::sim {
 
 namespace {
 
 constexpr std::size_t kBuffers = 512;
+constexpr std::array<std::uint16_t, 3> kPathMtus{256, 1024, 4096};
 constexpr std::array<Duration, 4> kJumps{microseconds(50), milliseconds(5), milliseconds(300), seconds(10)};
 
 }  // namespace
@@ -19,24 +21,26 @@ WorldCounters& WorldCounters::operator+=(const WorldCounters& other) noexcept {
          {&WorldCounters::calls, &WorldCounters::calls_ok, &WorldCounters::deadlines_passed, &WorldCounters::cancelled,
           &WorldCounters::peers_lost, &WorldCounters::too_long, &WorldCounters::nested, &WorldCounters::awaited,
           &WorldCounters::jobs, &WorldCounters::restarts, &WorldCounters::clock_went_back, &WorldCounters::clock_leapt,
-          &WorldCounters::forged, &WorldCounters::refused, &WorldCounters::starved}) {
+          &WorldCounters::babbled, &WorldCounters::odd_calls, &WorldCounters::forged, &WorldCounters::refused,
+          &WorldCounters::starved}) {
         this->*field += other.*field;
     }
     drops += other.drops;
     return *this;
 }
 
-// The last place in the network is the stranger's.
+// The last places in the network are the stranger's and the babbler's.
 ErpcWorld::ErpcWorld(std::uint64_t seed, const WorldPlan& plan)
     : plan_(plan),
       random_(seed),
       mix_(FaultMix::from_seed(seed)),
-      network_(plan.clients + plan.servers + 1, seed * 3 + 1, plan.family),
+      network_(plan.clients + plan.servers + 2, seed * 3 + 1, plan.family),
       stranger_(network_, plan.clients + plan.servers, seed * 5 + 1),
+      path_mtu_bytes_(kPathMtus[random_.below(kPathMtus.size())]),
+      babbler_(network_, plan.clients + plan.servers + 1, path_mtu_bytes_, seed * 7 + 1),
       clients_(plan.clients),
-      peer_timeout_(random_.chance(kMillion / 2) ? milliseconds(30) : milliseconds(200)) {
-    constexpr std::array<std::uint16_t, 3> kPathMtus{256, 1024, 4096};
-    path_mtu_bytes_ = kPathMtus[random_.below(kPathMtus.size())];
+      peer_timeout_(random_.chance(kMillion / 2) ? milliseconds(30) : milliseconds(200)),
+      next_babble_(soon(mix_.babble_every)) {
     congestion_.algorithm = static_cast<erpc::CongestionAlgorithm>(random_.below(3));
     congestion_.link_bits_per_s = 1e9;
     network_.set_faults(mix_.link, mix_.shape);
@@ -154,11 +158,16 @@ void ErpcWorld::partition(ErpcNode& node, bool apart) {
 
 void ErpcWorld::heal() {
     healed_ = true;
+    next_babble_ = Instant::never();
     const FaultMix whole = mix_.healed();
     network_.set_faults(whole.link, whole.shape);
     for (auto& node : nodes_) {
         node->port->set_faults({});
         node->stalled_until = std::min(node->stalled_until, now_);
+        read_clock(*node);
+        for (const ClientSession& session : std::exchange(node->odd_sessions, {})) {
+            node->endpoint->disconnect(session.id, node->now);
+        }
         node->next_stall = node->next_restart = node->next_jump = Instant::never();
         node->next_partition = node->partition_ends = Instant::never();
     }
@@ -184,7 +193,7 @@ Instant ErpcWorld::wakes_at(const ErpcNode& node) const {
 }
 
 Instant ErpcWorld::next_event() const {
-    Instant next = network_.next_arrival();
+    Instant next = std::min(network_.next_arrival(), next_babble_);
     for (const auto& node : nodes_) {
         next = std::min({next, std::max(wakes_at(*node), node->stalled_until), node->next_stall, node->next_restart,
                          node->next_jump, node->next_partition, node->partition_ends});
@@ -206,9 +215,22 @@ void ErpcWorld::run_until(Instant end) {
             end_jobs(*node);
             turn(*node);
         }
-        while (network_.receive(nodes_.size(), now_)) {
-        }  // nobody reads what the stranger gets
+        receive_elsewhere();
         now_ = std::min(next_event(), end);
+    }
+}
+
+void ErpcWorld::receive_elsewhere() {
+    while (network_.receive(nodes_.size(), now_)) {
+    }  // nobody reads what the stranger gets
+    while (const std::optional<Frame> frame = network_.receive(babbler_.node(), now_)) {
+        if (!healed_) {
+            babbler_.on_frame(*frame, now_);
+        }
+    }
+    if (now_ >= next_babble_) {
+        babbler_.babble(clients_ + random_.below(nodes_.size() - clients_), now_);
+        next_babble_ = soon(mix_.babble_every);
     }
 }
 
@@ -227,6 +249,7 @@ WorldCounters ErpcWorld::counters() const {
     WorldCounters all = counters_;
     all.calls = calls_.size();
     all.forged = stranger_.forged();
+    all.babbled = babbler_.sent();
     for (const auto& node : nodes_) {
         all.drops += node->drops;
         all.refused += node->port->refused();
@@ -241,11 +264,11 @@ std::string ErpcWorld::text() const {
     return fmt::format(
         "{}, peer timeout {} ns; {} calls, {} answered, {} too late, {} cancelled, {} nested, {} peers lost, {} "
         "restarts; "
-        "{} frames, {} lost, {} doubled, {} corrupted, {} forged",
+        "{} frames, {} lost, {} doubled, {} corrupted, {} forged, {} babbled",
         mix_.text(), peer_timeout_.ns, calls_.size(), all.calls_ok, all.deadlines_passed, all.cancelled, all.nested,
         all.peers_lost, all.restarts, totals.offered,
         totals.lost + totals.burst_lost + totals.tail_dropped + totals.partitioned,
-        totals.duplicated + totals.late_copies, totals.corrupted, all.forged);
+        totals.duplicated + totals.late_copies, totals.corrupted, all.forged, all.babbled);
 }
 
 }  // namespace cairn::sim

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rpc/erpc/coroutine.hpp"
+#include "tests/sim/babbler.hpp"
 #include "tests/sim/erpc_node.hpp"
 #include "tests/sim/stranger.hpp"
 #include "tests/sim/world_plan.hpp"
@@ -34,6 +35,8 @@ struct WorldCounters {
     std::uint64_t clock_leapt = 0;
     telemetry::CounterSnapshot<erpc::Drop> drops{};  // of all endpoints
     std::uint64_t forged = 0;
+    std::uint64_t babbled = 0;
+    std::uint64_t odd_calls = 0;
     std::uint64_t refused = 0;  // packets that a full ring did not take
     std::uint64_t starved = 0;  // buffers that an empty pool did not give
 
@@ -78,6 +81,7 @@ private:
     // erpc_world.cpp: time, turns, harm
     void turn(ErpcNode& node);
     void receive(ErpcNode& node);
+    void receive_elsewhere();
     void harm(ErpcNode& node);
     void partition(ErpcNode& node, bool apart);
     void heal();
@@ -89,11 +93,13 @@ private:
     [[nodiscard]] Instant soon(Duration every);
 
     // erpc_workload.cpp: what clients and handlers do
-    void connect(ErpcNode& node, std::size_t server);
+    void connect(ErpcNode& node, std::size_t server, std::vector<ClientSession>& sessions);
+    void call_babbler(ErpcNode& node);
+    void answer_babble(ErpcNode& node, const erpc::Request& request);
     void act(ErpcNode& node);
     [[nodiscard]] CallRecord& plan_call(ErpcNode& node);
     [[nodiscard]] static erpc::Call call_of(CallRecord& record);
-    void post(ErpcNode& node, SessionId session);
+    void post(ErpcNode& node, SessionId session, CallRecord& record);
     void abandon(ErpcNode& node, CallRecord& record);
     void complete(ErpcNode& node, const erpc::CallResult& result);
     void end_record(ErpcNode& node, CallRecord& call, const erpc::CallResult& result);
@@ -124,18 +130,20 @@ private:
     void check_end();
 
     WorldPlan plan_;
+    Instant now_{};
     Random random_;
     FaultMix mix_;
     Network network_;
     Stranger stranger_;
+    std::uint16_t path_mtu_bytes_;
+    Babbler babbler_;
     std::size_t clients_;
-    Duration peer_timeout_{};
-    std::uint16_t path_mtu_bytes_ = 1024;
+    Duration peer_timeout_;
+    Instant next_babble_;
     erpc::CongestionConfig congestion_{};
     std::vector<std::unique_ptr<ErpcNode>> nodes_;
     std::deque<CallRecord> calls_;  // by serial; a record stays where it is
     std::uint64_t processes_ = 0;
-    Instant now_{};
     Instant settled_ = Instant::never();  // from here on no session is lost
     bool healed_ = false;
     bool calling_ = true;

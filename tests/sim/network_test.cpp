@@ -307,10 +307,10 @@ TEST_P(NetworkTest, TheCaptureKeepsTheLastFramesInOrder) {
 
 TEST(FaultMix, EachKindIsOffInAboutHalfOfTheSeeds) {
     constexpr int kSeeds = 2000;
-    std::array<int, 13> on{};
+    std::array<int, 14> on{};
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
         const FaultMix mix = FaultMix::from_seed(seed);
-        const std::array<bool, 13> kinds{mix.shape.bits_per_second != 0,
+        const std::array<bool, 14> kinds{mix.shape.bits_per_second != 0,
                                          mix.link.loss_per_million != 0,
                                          mix.link.burst_enter_per_million != 0,
                                          mix.link.duplicate_per_million != 0,
@@ -322,7 +322,8 @@ TEST(FaultMix, EachKindIsOffInAboutHalfOfTheSeeds) {
                                          mix.node.stall_every.ns != 0,
                                          mix.node.restart_every.ns != 0,
                                          mix.node.partition_every.ns != 0,
-                                         mix.node.clock_jump_every.ns != 0};
+                                         mix.node.clock_jump_every.ns != 0,
+                                         mix.babble_every.ns != 0};
         for (std::size_t i = 0; i < kinds.size(); ++i) {
             on[i] += kinds[i] ? 1 : 0;
         }

@@ -83,6 +83,9 @@ FaultMix FaultMix::from_seed(std::uint64_t seed) {
     if (random.chance(kHalf)) {
         mix.node.clock_jump_every = one_of(random, milliseconds(1), milliseconds(5), milliseconds(30));
     }
+    if (random.chance(kHalf)) {
+        mix.babble_every = one_of(random, microseconds(30), microseconds(200), milliseconds(1));
+    }
     return mix;
 }
 
@@ -120,6 +123,7 @@ std::string FaultMix::text() const {
     add("partition up to ns", node.partition_max.ns);
     add("forge ppm", forge_per_million);
     add("clock jump every ns", node.clock_jump_every.ns);
+    add("babble every ns", babble_every.ns);
     return line;
 }
 

@@ -53,6 +53,7 @@ struct FaultMix {
     PortFaults port;
     NodeFaults node;
     std::uint32_t forge_per_million = 0;  // frames seen on the way that a stranger forges another from
+    Duration babble_every{};              // a host sends packets that make no sense, this far apart
 
     // Swarm: each kind of fault is off in half of the seeds, so that none hides another.
     [[nodiscard]] static FaultMix from_seed(std::uint64_t seed);

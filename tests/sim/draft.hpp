@@ -1,0 +1,51 @@
+// An eRPC datagram under construction by a host without an engine.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "lib/port/path.hpp"
+#include "lib/port/port.hpp"
+#include "lib/roce/ud.hpp"
+#include "rpc/erpc/control.hpp"
+#include "rpc/erpc/header.hpp"
+#include "tests/support/sim/network.hpp"
+
+namespace cairn::sim {
+
+struct Draft {
+    static constexpr std::size_t kHeaders = sizeof(roce::RawUd) + sizeof(erpc::RawHeader);
+    static constexpr std::size_t kControlBytes = kHeaders + sizeof(erpc::RawControl) + port::kIcrcBytes;
+    static constexpr std::size_t kRoomBelow = 128;  // for lower headers
+
+    std::array<std::uint8_t, kRoomBelow + port::kMaxUdpPayloadBytes> bytes;
+    std::size_t len = 0;
+
+    [[nodiscard]] std::uint8_t* datagram() noexcept { return bytes.data() + kRoomBelow; }
+    [[nodiscard]] roce::RawUd& ud() noexcept { return *reinterpret_cast<roce::RawUd*>(datagram()); }
+    [[nodiscard]] erpc::RawHeader& header() noexcept {
+        return *reinterpret_cast<erpc::RawHeader*>(datagram() + sizeof(roce::RawUd));
+    }
+    [[nodiscard]] erpc::RawControl& control() noexcept {
+        return *reinterpret_cast<erpc::RawControl*>(datagram() + kHeaders);
+    }
+    // As it was seen.
+    void copy(std::span<const std::uint8_t> seen) noexcept {
+        len = seen.size();
+        std::memcpy(datagram(), seen.data(), len);
+    }
+    // Whether the bytes can be an eRPC packet of this version.
+    [[nodiscard]] bool readable() noexcept { return len >= kHeaders + port::kIcrcBytes && header().well_formed(); }
+    // ICRC and lower headers, from the place of `node`, whatever address it says it has.
+    void send(Network& network, std::size_t node, port::PathKey key, Instant now) {
+        port::Path path(key);
+        path.resolve(Network::mac_of(node), Network::mac_of(network.node_of(key.remote)));
+        path.seal(datagram(), static_cast<std::uint16_t>(len));
+        std::uint8_t* const first = datagram() - path.lower_bytes();
+        network.send(node, Frame{std::vector<std::uint8_t>(first, datagram() + len)}, now);
+    }
+};
+
+}  // namespace cairn::sim
