@@ -243,10 +243,10 @@ std::uint64_t Endpoint::next_token() noexcept {  // SplitMix64
 }
 
 void Endpoint::check_invariants() const noexcept {
-    std::uint32_t open = 0;
     std::uint32_t calls = 0;
-    for (const Session& session : sessions_) {
-        open += session.state != SessionState::Free ? 1 : 0;
+    for (std::size_t place = 0; place < open_sessions_.size(); ++place) {
+        const Session& session = sessions_[open_sessions_[place]];
+        CAIRN_ASSERT(session.state != SessionState::Free && session.place == place);
         std::uint32_t sent = 0;
         for (std::uint32_t i = 0; session.client_slots != nullptr && i < kSlotsPerSession; ++i) {
             const ClientSlot& slot = (*session.client_slots)[i];
@@ -260,7 +260,7 @@ void Endpoint::check_invariants() const noexcept {
             ++calls;
         }
     }
-    CAIRN_ASSERT(open == open_sessions_.size() && calls == calls_pending_);
+    CAIRN_ASSERT(open_sessions_.size() + free_sessions_.size() == sessions_.size() && calls == calls_pending_);
 }
 
 }  // namespace cairn::erpc

@@ -96,16 +96,20 @@ std::optional<Frame> Network::deliver(std::size_t to, Flight flight) {
     return std::move(flight.frame);
 }
 
-// FNV-1a by words instead of bytes, in lanes that do not wait for each other: a history is hashed whole.
+// FNV-1a by words instead of bytes, in lanes that do not wait for each other. Of long frames the headers and the end:
+// the ICRC there is made from all between.
 void Network::hash(const Flight& flight) noexcept {
     using Words = std::array<std::uint64_t, 4>;
+    constexpr std::size_t kHashedBytes = 4 * sizeof(Words);
     const auto mixed = [](std::uint64_t hash, std::uint64_t word) {
         hash = (hash ^ word) * 0x100000001b3U;
         return hash ^ (hash >> 32U);
     };
     const std::span<const std::uint8_t> bytes = flight.frame.bytes;
     Words lanes{1, 2, 3, 4};
-    for (std::size_t at = 0; at < bytes.size(); at += sizeof(Words)) {
+    const std::size_t skipped_to = std::max(kHashedBytes, bytes.size() - std::min(bytes.size(), sizeof(Words)));
+    for (std::size_t at = 0; at < bytes.size();
+         at = at + sizeof(Words) == kHashedBytes ? skipped_to : at + sizeof(Words)) {
         Words words{};
         std::memcpy(words.data(), bytes.data() + at, std::min(sizeof(words), bytes.size() - at));
         for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
