@@ -12,7 +12,6 @@
 namespace cairn::wire {
 
 using CmMessage = std::variant<Req, Mra, Rej, Rep, Rtu, Dreq, Drep, SidrReq, SidrRep, Lap, Apr>;
-using MadBytes = std::array<std::uint8_t, kMadBytes>;
 
 // Holds one of the messages with every field in its range. Whether it fits a connection is not judged here. Reserved
 // bits are ignored and emitted as zero.

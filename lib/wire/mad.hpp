@@ -2,6 +2,7 @@
 // vol. 1, 13.4.2, 13.4.3). They travel as unreliable datagrams between the queue pairs 1 of two ports.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,6 +14,7 @@
 namespace cairn::wire {
 
 constexpr std::size_t kMadBytes = 256;
+using MadBytes = std::array<std::uint8_t, kMadBytes>;
 constexpr Qpn kGeneralServicesQpn{1};             // (3.9.1)
 constexpr Qkey kGeneralServicesQkey{0x80010000};  // (10.2.5)
 

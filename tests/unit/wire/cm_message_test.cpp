@@ -5,30 +5,10 @@
 
 #include "lib/wire/cm_message.hpp"
 #include "lib/wire/ip_cm.hpp"
-#include "lib/wire/packet.hpp"
-#include "tests/support/pcap_reader.hpp"
+#include "tests/support/golden_mads.hpp"
 
 namespace cairn::wire {
 namespace {
-
-constexpr std::size_t kLowerBytes = 42;  // Ethernet, IPv4, UDP
-
-// The management datagrams of a golden trace, in order.
-std::vector<std::vector<std::uint8_t>> mads_of(const std::string& trace) {
-    std::vector<std::vector<std::uint8_t>> mads;
-    for (const std::filesystem::path& file : test::trace_files()) {
-        if (file.stem() != trace) {
-            continue;
-        }
-        for (const test::Frame& frame : test::read_pcap(file)) {
-            const auto packet = Packet::parse(std::span(frame).subspan(kLowerBytes));
-            if (packet.ok() && packet.value().bth().dest_qpn == kGeneralServicesQpn) {
-                mads.emplace_back(packet.value().payload().begin(), packet.value().payload().end());
-            }
-        }
-    }
-    return mads;
-}
 
 template <class Message>
 Message held_by(std::span<const std::uint8_t> bytes) {
@@ -47,7 +27,7 @@ Gid v4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d) {
 TEST(CmGolden, EveryMessageIsEmittedAsItCame) {
     std::size_t count = 0;
     for (const char* trace : {"cm_reject", "cm_rping", "cm_udaddy"}) {
-        for (const auto& mad : mads_of(trace)) {
+        for (const auto& mad : test::golden_mads(trace)) {
             const auto parsed = CmMad::parse(mad);
             ASSERT_TRUE(parsed.ok());
             const MadBytes again = parsed.value().bytes();
@@ -59,7 +39,7 @@ TEST(CmGolden, EveryMessageIsEmittedAsItCame) {
 }
 
 TEST(CmGolden, ARequestOfLinuxMeansWhatItsSenderAsked) {
-    const auto mads = mads_of("cm_rping");
+    const auto mads = test::golden_mads("cm_rping");
     ASSERT_EQ(mads.size(), 5U);
     const Req req = held_by<Req>(mads[0]);
     EXPECT_EQ(CmMad::parse(mads[0]).value().transaction, 0x0000000209349b60U);
@@ -95,7 +75,7 @@ TEST(CmGolden, ARequestOfLinuxMeansWhatItsSenderAsked) {
 }
 
 TEST(CmGolden, AnswersOfLinuxMeanWhatTheirSenderSaid) {
-    const auto mads = mads_of("cm_rping");
+    const auto mads = test::golden_mads("cm_rping");
     ASSERT_EQ(mads.size(), 5U);
     const Rep rep = held_by<Rep>(mads[1]);
     const CommIds of_server{CommId{0xb572a6be}, CommId{0x609b3409}};
@@ -116,7 +96,7 @@ TEST(CmGolden, AnswersOfLinuxMeanWhatTheirSenderSaid) {
 }
 
 TEST(CmGolden, ARefusalOfLinuxNamesItsReason) {
-    const auto mads = mads_of("cm_reject");
+    const auto mads = test::golden_mads("cm_reject");
     ASSERT_EQ(mads.size(), 2U);
     const Rej rej = held_by<Rej>(mads[1]);
     EXPECT_EQ(rej.ids, (CommIds{CommId{0}, CommId{0x6c9b3409}}));
@@ -126,7 +106,7 @@ TEST(CmGolden, ARefusalOfLinuxNamesItsReason) {
 }
 
 TEST(CmGolden, LinuxResolvesADatagramService) {
-    const auto mads = mads_of("cm_udaddy");
+    const auto mads = test::golden_mads("cm_udaddy");
     ASSERT_EQ(mads.size(), 2U);
     const SidrReq asked = held_by<SidrReq>(mads[0]);
     const SidrRep told = held_by<SidrRep>(mads[1]);
