@@ -1,0 +1,90 @@
+// Services over datagrams: who serves what with which queue pair and Q_Key (SIDR; IBTA vol. 1, 12.11).
+#pragma once
+
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "lib/base/parsed.hpp"
+#include "lib/cm/counters.hpp"
+#include "lib/cm/deadlines.hpp"
+#include "lib/cm/events.hpp"
+#include "lib/cm/outbox.hpp"
+#include "lib/cm/service_map.hpp"
+
+namespace cairn::cm {
+
+// A part of the Manager, which feeds it. A service with a standing answer costs nothing per request; requests for
+// others wait for answer(), and what was answered is kept for a while for requests that come again.
+class Datagrams {
+public:
+    Datagrams(const Config& config, Outbox& outbox, std::deque<Event>& events,
+              telemetry::CounterSet<Counter>& counters);
+
+    // `standing`: what everybody is told, its private data copied. Nothing: each request is an event. `local`: one of
+    // our addresses, or unspecified for all.
+    [[nodiscard]] Status listen(wire::ServiceId service, const net::IpAddress& local,
+                                const std::optional<DatagramService>& standing);
+    Status unlisten(wire::ServiceId service, const net::IpAddress& local);
+    // Of a DatagramRequested. `service` counts when the status is Valid.
+    [[nodiscard]] Status answer(DatagramId id, wire::SidrStatus status, const DatagramService& service, Instant now);
+
+    // A Resolved comes, unless it is cancelled.
+    [[nodiscard]] Parsed<DatagramId, Status> resolve(const ResolveRequest& request, Instant now);
+    Status cancel(DatagramId id);
+
+    void on_request(const Route& route, std::uint64_t transaction, const wire::SidrReq& req);
+    void on_reply(const Route& route, const wire::SidrRep& rep);
+    void on_timeout(Instant now);
+    [[nodiscard]] Instant next_deadline() const noexcept {
+        return std::min(query_due_.earliest(), forget_due_.earliest());
+    }
+
+private:
+    struct Listener {
+        bool has_standing = false;
+        Qpn qpn{};
+        Qkey qkey{};
+        PrivateBytes private_data{};
+    };
+    // One of ours that waits for an answer.
+    struct Query {
+        Route route{};
+        wire::ServiceId service{};
+        wire::MadBytes message{};
+        std::uint8_t retries_left = 0;
+        Instant deadline = Instant::never();
+    };
+    using AskedKey = std::pair<net::IpAddress, wire::SidrRequestId>;
+    // One of a peer.
+    struct Asked {
+        DatagramId id{};
+        Route route{};
+        std::uint64_t transaction = 0;
+        wire::ServiceId service{};
+        bool answered = false;
+        wire::MadBytes answer{};
+        Instant deadline = Instant::never();  // of an answered one, when it is forgotten
+    };
+
+    [[nodiscard]] DatagramId next_id();
+    [[nodiscard]] bool make_room();
+    void forget(std::map<AskedKey, Asked>::iterator asked);
+    void on_query_due(DatagramId id, Query& query, Instant now);
+    // Whether the request is one that came before; then all is done.
+    [[nodiscard]] bool take_duplicate(const AskedKey& key, std::uint64_t transaction, const wire::SidrReq& req);
+
+    const Config& config_;
+    Outbox& outbox_;
+    std::deque<Event>& events_;
+    telemetry::CounterSet<Counter>& counters_;
+    ServiceMap<Listener> listeners_;
+    std::map<DatagramId, Query> queries_;
+    std::map<AskedKey, Asked> asked_;
+    std::map<DatagramId, AskedKey> asked_by_id_;
+    Deadlines<DatagramId> query_due_;
+    Deadlines<DatagramId> forget_due_;  // answered ones of peers
+    std::uint32_t last_id_;
+};
+
+}  // namespace cairn::cm

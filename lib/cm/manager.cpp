@@ -1,0 +1,225 @@
+#include "lib/cm/manager.hpp"
+
+#include <cstring>
+
+#include "lib/cm/messages.hpp"
+#include "lib/cm/timeouts.hpp"
+
+namespace cairn::cm {
+
+Manager::Manager(const Config& config)
+    : config_(config),
+      outbox_(config.max_queued),
+      table_(config.max_connections, static_cast<std::uint32_t>(config.seed)),
+      datagrams_(config_, outbox_, events_, counters_) {}
+
+std::optional<Event> Manager::poll_event() {
+    if (events_.empty()) {
+        return std::nullopt;
+    }
+    const Event event = events_.front();
+    events_.pop_front();
+    if (const Released* released = std::get_if<Released>(&event)) {
+        Connection* const connection = table_.find(released->id);
+        CAIRN_ASSERT(connection != nullptr && connection->state == State::Ended);
+        remove(*connection);
+    }
+    return event;
+}
+
+Instant Manager::next_deadline() const noexcept {
+    return std::min(deadlines_.earliest(), datagrams_.next_deadline());
+}
+
+void Manager::on_timeout(Instant now) {
+    while (outbox_.has_room()) {
+        const std::optional<ConnectionId> id = deadlines_.find_due(now);
+        if (!id) {
+            break;
+        }
+        Connection* const connection = table_.find(*id);
+        CAIRN_ASSERT(connection != nullptr);
+        arm(*connection, Instant::never());
+        on_due(*connection, now);
+    }
+    datagrams_.on_timeout(now);
+}
+
+void Manager::on_due(Connection& connection, Instant now) {
+    switch (connection.state) {
+        case State::ReqRcvd:
+        case State::RepRcvd:
+            send_mra(connection, config_.service_timeout, {});
+            break;
+        case State::ReqSent:
+        case State::MraReqRcvd:
+        case State::RepSent:
+        case State::MraRepRcvd:
+        case State::DreqSent:
+            if (connection.retries_left == 0) {
+                give_up(connection, now);
+                break;
+            }
+            --connection.retries_left;
+            if (connection.state != State::DreqSent) {  // what the peer asked for is over
+                connection.state = connection.active ? State::ReqSent : State::RepSent;
+            }
+            counters_.count(Counter::Retransmitted);
+            outbox_.push(connection.route, connection.message);
+            arm(connection, now + connection.wait);
+            break;
+        case State::TimeWait:
+        case State::Refused:
+            finish(connection);
+            break;
+        case State::MraReqSent:
+        case State::MraRepSent:
+        case State::Established:
+        case State::DreqRcvd:
+        case State::Ended:
+        case State::Count:
+            CAIRN_ASSERT(false);
+    }
+}
+
+void Manager::give_up(Connection& connection, Instant now) {
+    counters_.count(Counter::GivenUp);
+    if (connection.state == State::DreqSent) {
+        emit(connection, Disconnected{connection.id});
+        enter_time_wait(connection, now);
+        return;
+    }
+    const bool never_answered = connection.active;
+    send_timeout_rej(connection);
+    emit(connection, Unreachable{connection.id});
+    if (never_answered) {
+        finish(connection);
+    } else {
+        enter_time_wait(connection, now);
+    }
+}
+
+void Manager::wait_for_answer(Connection& connection, Instant now) {
+    connection.retries_left = connection.max_retries.value;
+    arm(connection, now + connection.wait);
+}
+
+void Manager::emit(const Connection& connection, const Event& event) {
+    if (!connection.abandoned) {
+        events_.push_back(event);
+    }
+}
+
+void Manager::leave_backlog(Connection& connection) {
+    if (connection.listener.serial == 0) {
+        return;
+    }
+    Listener* const listener = listeners_.find_exactly(connection.listener.service, connection.listener.local);
+    if (listener != nullptr && listener->serial == connection.listener.serial) {
+        --listener->waiting;
+    }
+    connection.listener = {};
+}
+
+void Manager::establish(Connection& connection) {
+    connection.state = State::Established;
+    leave_backlog(connection);
+    arm(connection, Instant::never());
+}
+
+// Answers to what may come again are sent after this.
+void Manager::enter_time_wait(Connection& connection, Instant now) {
+    connection.state = State::TimeWait;
+    connection.answers = Message::Count;
+    leave_backlog(connection);
+    arm(connection, now + wire::duration_of(std::min(connection.ack_timeout, kLongestTimeWait)));
+}
+
+void Manager::finish(Connection& connection) {
+    connection.state = State::Ended;
+    arm(connection, Instant::never());
+    table_.forget_remote(connection);
+    if (connection.abandoned) {
+        remove(connection);
+    } else {
+        events_.emplace_back(Released{connection.id});
+    }
+}
+
+void Manager::remove(Connection& connection) {
+    leave_backlog(connection);
+    arm(connection, Instant::never());
+    table_.remove(connection);
+}
+
+Connection* Manager::find_live(ConnectionId id) noexcept {
+    Connection* const connection = table_.find(id);
+    return connection != nullptr && connection->state != State::Ended ? connection : nullptr;
+}
+
+const Connection* Manager::find(ConnectionId id) noexcept {
+    return find_live(id);
+}
+
+std::uint64_t Manager::transaction_of(const Connection& connection) const noexcept {
+    return (config_.seed & 0xffffffff00000000U) | connection.id.value;
+}
+
+void Manager::send(Connection& connection, std::uint64_t transaction, const wire::CmMessage& message, Message answers) {
+    connection.message = wire::CmMad{transaction, message}.bytes();
+    connection.answers = answers;
+    outbox_.push(connection.route, connection.message);
+}
+
+void Manager::send_mra(Connection& connection, wire::CmTimeout service_timeout, std::span<const std::uint8_t> data) {
+    wire::Mra mra;
+    mra.ids = {connection.id, connection.remote_id};
+    mra.message = connection.active ? wire::Answered::Rep : wire::Answered::Req;
+    mra.service_timeout = service_timeout;
+    std::copy(data.begin(), data.end(), mra.private_data.begin());
+    counters_.count(Counter::AskedForTime);
+    send(connection, connection.transaction, mra, connection.active ? Message::Rep : Message::Req);
+    connection.state = connection.active ? State::MraRepSent : State::MraReqSent;
+    arm(connection, Instant::never());
+}
+
+void Manager::send_rej(Connection& connection, const Refusal& refusal, Message answers) {
+    wire::Rej rej;
+    // A peer that was told no name of ours is not told one by its refusal (12.6.7).
+    rej.ids = {connection.state == State::ReqRcvd ? ConnectionId{} : connection.id, connection.remote_id};
+    rej.message = answers == Message::Req   ? wire::Answered::Req
+                  : answers == Message::Rep ? wire::Answered::Rep
+                                            : wire::Answered::Other;
+    rej.reason = refusal.reason;
+    rej.info_bytes = static_cast<std::uint8_t>(refusal.info.size());
+    std::copy(refusal.info.begin(), refusal.info.end(), rej.info.begin());
+    std::copy(refusal.private_data.begin(), refusal.private_data.end(), rej.private_data.begin());
+    send(connection, connection.transaction, rej, answers);
+}
+
+void Manager::send_timeout_rej(Connection& connection) {
+    std::array<std::uint8_t, sizeof(Be64)> guid{};  // by which a peer finds what it has no name of ours for (12.6.7)
+    const Be64 raw{config_.ca_guid};
+    std::memcpy(guid.data(), &raw, guid.size());
+    send_rej(connection, {wire::RejectReason::Timeout, guid, {}}, Message::Count);
+}
+
+void Manager::start_disconnect(Connection& connection, std::span<const std::uint8_t> private_data, Instant now) {
+    wire::Dreq dreq;
+    dreq.ids = {connection.id, connection.remote_id};
+    dreq.remote_qpn = connection.remote_qpn;
+    std::copy(private_data.begin(), private_data.end(), dreq.private_data.begin());
+    send(connection, transaction_of(connection), dreq, Message::Count);
+    connection.state = State::DreqSent;
+    wait_for_answer(connection, now);
+}
+
+void Manager::answer_dreq(Connection& connection, std::span<const std::uint8_t> private_data, Instant now) {
+    enter_time_wait(connection, now);
+    wire::Drep drep;
+    drep.ids = {connection.id, connection.remote_id};
+    std::copy(private_data.begin(), private_data.end(), drep.private_data.begin());
+    send(connection, connection.dreq_transaction, drep, Message::Dreq);
+}
+
+}  // namespace cairn::cm

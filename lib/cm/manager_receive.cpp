@@ -1,0 +1,342 @@
+// What peers ask of the connection manager, and what comes of it.
+#include "lib/cm/manager.hpp"
+#include "lib/cm/messages.hpp"
+#include "lib/cm/timeouts.hpp"
+
+namespace cairn::cm {
+
+namespace {
+
+// Whether `req` is the one that the connection came of.
+bool is_same_request(const Connection& connection, const wire::Req& req, std::uint64_t transaction) noexcept {
+    return !connection.active && connection.remote_qpn == req.local_qpn && connection.remote_psn == req.starting_psn &&
+           connection.transaction == transaction;
+}
+
+// Half of what the peer waits: in time for it to hear that it must wait longer.
+Duration half_of(wire::CmTimeout response_timeout) noexcept {
+    return wire::duration_of(std::min(response_timeout, kLongestResponse)) / 2;
+}
+
+}  // namespace
+
+void Manager::on_mad(const Route& route, std::span<const std::uint8_t> bytes, Instant now) {
+    if (!outbox_.has_room()) {
+        counters_.count(Counter::Overload);
+        return;
+    }
+    const wire::ParsedMad<wire::CmMad> parsed = wire::CmMad::parse(bytes);
+    if (!parsed.ok()) {
+        mad_drops_.count(parsed.reason());
+        return;
+    }
+    const Incoming in{route, parsed.value().transaction, now};
+    std::visit([&](const auto& message) { receive(in, message); }, parsed.value().message);
+}
+
+Verdict Manager::apply(Connection& connection, Message message) {
+    const Verdict verdict = judge(connection.state, message);
+    if (verdict == Verdict::Unexpected) {
+        counters_.count(Counter::Unexpected);
+    }
+    const bool again = verdict == Verdict::Duplicate || verdict == Verdict::Repeat || verdict == Verdict::AskForTime;
+    if (again) {
+        counters_.count(Counter::Duplicate);
+    }
+    if (verdict == Verdict::Repeat && connection.answers == message) {
+        outbox_.push(connection.route, connection.message);
+    }
+    if (verdict == Verdict::AskForTime) {
+        send_mra(connection, config_.service_timeout, {});
+    }
+    return verdict;
+}
+
+Connection* Manager::find_by_ids(const Incoming& in, const wire::CommIds& ids) {
+    Connection* const connection = find_live(ids.remote);
+    if (connection == nullptr) {
+        counters_.count(Counter::UnknownConnection);
+        return nullptr;
+    }
+    if (connection->route != in.route) {
+        counters_.count(Counter::WrongPeer);
+        return nullptr;
+    }
+    const bool named = !connection->has_remote || ids.local == connection->remote_id;
+    if (!named) {
+        counters_.count(Counter::UnknownConnection);
+    }
+    return named ? connection : nullptr;
+}
+
+void Manager::refuse(const Incoming& in, const wire::CommIds& ids, wire::Answered message, wire::RejectReason reason) {
+    wire::Rej rej;
+    rej.ids = {ids.remote, ids.local};
+    rej.message = message;
+    rej.reason = reason;
+    outbox_.push(in.route, in.transaction, rej);
+}
+
+void Manager::drop_stale(Connection& connection, Instant now) {
+    switch (connection.state) {
+        case State::Established:
+            start_disconnect(connection, {}, now);
+            break;
+        case State::ReqRcvd:
+        case State::MraReqSent:
+            emit(connection, Rejected{connection.id, wire::RejectReason::StaleConnection, false});
+            finish(connection);
+            break;
+        case State::RepRcvd:
+        case State::MraRepSent:
+        case State::RepSent:
+        case State::MraRepRcvd:
+            emit(connection, Rejected{connection.id, wire::RejectReason::StaleConnection, false});
+            enter_time_wait(connection, now);
+            break;
+        case State::ReqSent:
+        case State::MraReqRcvd:
+        case State::DreqSent:
+        case State::DreqRcvd:
+        case State::TimeWait:
+        case State::Refused:
+        case State::Ended:
+        case State::Count:
+            break;
+    }
+}
+
+void Manager::receive(const Incoming& in, const wire::Req& req) {
+    Connection* known = table_.find_remote(in.route.remote, req.local_comm_id);
+    if (known != nullptr && known->route == in.route && is_same_request(*known, req, in.transaction)) {
+        (void)apply(*known, Message::Req);
+        return;
+    }
+    if (known == nullptr) {
+        known = table_.find_remote_qpn(in.route.remote, req.local_qpn);
+    }
+    if (known == nullptr) {
+        admit(in, req);
+        return;
+    }
+    // The peer, in a new life, uses a name or a queue pair of a connection of an earlier one (12.9.8.3.1).
+    counters_.count(Counter::Stale);
+    refuse(in, {req.local_comm_id, {}}, wire::Answered::Req, wire::RejectReason::StaleConnection);
+    drop_stale(*known, in.now);
+}
+
+void Manager::admit(const Incoming& in, const wire::Req& req) {
+    const wire::CommIds ids{req.local_comm_id, {}};
+    if (const std::optional<wire::RejectReason> reason = judge_req(req, in.route)) {
+        counters_.count(Counter::BadRequest);
+        refuse(in, ids, wire::Answered::Req, *reason);
+        return;
+    }
+    Listener* const listener = listeners_.find(req.service_id, in.route.local);
+    if (listener == nullptr) {
+        counters_.count(Counter::NoListener);
+        refuse(in, ids, wire::Answered::Req, wire::RejectReason::InvalidServiceId);
+        return;
+    }
+    if (listener->waiting >= listener->backlog) {
+        counters_.count(Counter::BacklogFull);
+        return;
+    }
+    add_request(in, req, *listener);
+}
+
+void Manager::add_request(const Incoming& in, const wire::Req& req, Listener& listener) {
+    Connection* const connection = table_.try_add();
+    if (connection == nullptr) {
+        counters_.count(Counter::TableFull);
+        refuse(in, {req.local_comm_id, {}}, wire::Answered::Req, wire::RejectReason::NoResources);
+        return;
+    }
+    connection->state = State::ReqRcvd;
+    connection->has_alternate = req.alternate != wire::CmPath{};
+    connection->route = in.route;
+    connection->remote_id = req.local_comm_id;
+    connection->has_remote = true;
+    connection->remote_qpn = req.local_qpn;
+    connection->remote_psn = req.starting_psn;
+    connection->transaction = in.transaction;
+    connection->responder_resources = req.responder_resources;
+    connection->initiator_depth = req.initiator_depth;
+    connection->wait = response_wait(config_, req.local_response_timeout);
+    connection->ack_timeout = req.primary.ack_timeout;
+    connection->max_retries = req.max_cm_retries;
+    const bool anywhere = listeners_.find_exactly(req.service_id, in.route.local) == nullptr;
+    connection->listener = {req.service_id, anywhere ? net::IpAddress{} : in.route.local, listener.serial};
+    ++listener.waiting;
+    table_.add_remote(*connection);
+    arm(*connection, in.now + half_of(req.remote_response_timeout));
+    const ReceivedData data = read_private_data(req);
+    emit(*connection,
+         Requested{connection->id, req.service_id, in.route, parameters_of(req), data.features, data.ip, data.rest});
+}
+
+void Manager::receive(const Incoming& in, const wire::Rep& rep) {
+    Connection* const connection = find_by_ids(in, rep.ids);
+    if (connection == nullptr) {
+        if (find_live(rep.ids.remote) == nullptr) {  // the peer need not wait for a RTU
+            refuse(in, rep.ids, wire::Answered::Rep, wire::RejectReason::InvalidCommId);
+        }
+        return;
+    }
+    if (apply(*connection, Message::Rep) == Verdict::TakeRep) {
+        take_rep(in, rep, *connection);
+    }
+}
+
+void Manager::take_rep(const Incoming& in, const wire::Rep& rep, Connection& connection) {
+    Connection* known = table_.find_remote(in.route.remote, rep.ids.local);
+    if (known == nullptr) {
+        known = table_.find_remote_qpn(in.route.remote, rep.local_qpn);
+    }
+    if (known != nullptr) {
+        counters_.count(Counter::Stale);
+        refuse(in, rep.ids, wire::Answered::Rep, wire::RejectReason::StaleConnection);
+        drop_stale(*known, in.now);
+        emit(connection, Rejected{connection.id, wire::RejectReason::StaleConnection, false});
+        finish(connection);
+        return;
+    }
+    const wire::ParsedMad<wire::CmMad> sent = wire::CmMad::parse(connection.message);
+    const wire::Req& req = std::get<wire::Req>(sent.value().message);
+    connection.state = State::RepRcvd;
+    connection.remote_id = rep.ids.local;
+    connection.has_remote = true;
+    connection.remote_qpn = rep.local_qpn;
+    connection.remote_psn = rep.starting_psn;
+    connection.answers = Message::Count;
+    table_.add_remote(connection);
+    arm(connection, in.now + half_of(config_.response_timeout));
+    const ReceivedData data = read_private_data(rep);
+    const std::uint32_t offered = read_private_data(req).features;
+    emit(connection, Replied{connection.id, parameters_of(config_, req, rep), data.features & offered, data.rest});
+}
+
+void Manager::receive(const Incoming& in, const wire::Rtu& rtu) {
+    Connection* const connection = find_by_ids(in, rtu.ids);
+    if (connection != nullptr && apply(*connection, Message::Rtu) == Verdict::TakeRtu) {
+        establish(*connection);
+        connection->answers = Message::Count;
+        emit(*connection, Established{connection->id, PrivateBytes::of(rtu.private_data)});
+    }
+}
+
+void Manager::receive(const Incoming& in, const wire::Mra& mra) {
+    Connection* const connection = find_by_ids(in, mra.ids);
+    if (connection == nullptr) {
+        return;
+    }
+    const wire::Answered about = connection->active ? wire::Answered::Req : wire::Answered::Rep;
+    if (mra.message != about) {
+        counters_.count(Counter::Unexpected);
+        return;
+    }
+    if (apply(*connection, Message::Mra) == Verdict::TakeMra) {
+        counters_.count(Counter::WasAskedForTime);
+        connection->state = connection->active ? State::MraReqRcvd : State::MraRepRcvd;
+        const Duration service = wire::duration_of(std::min(mra.service_timeout, kLongestService));
+        arm(*connection, in.now + service + connection->wait);
+    }
+}
+
+void Manager::receive(const Incoming& in, const wire::Rej& rej) {
+    // Whoever was never told a name of ours gives its own (12.6.7).
+    Connection* connection =
+        rej.ids.remote == wire::CommId{} ? table_.find_remote(in.route.remote, rej.ids.local) : nullptr;
+    wire::CommIds ids = rej.ids;
+    if (connection != nullptr) {
+        ids.remote = connection->id;
+    } else if (ids.local == wire::CommId{} && find_live(ids.remote) != nullptr) {
+        ids.local = find_live(ids.remote)->remote_id;
+    }
+    connection = find_by_ids(in, ids);
+    if (connection != nullptr && apply(*connection, Message::Rej) == Verdict::TakeRej) {
+        take_rej(rej, *connection, in.now);
+    }
+}
+
+void Manager::take_rej(const wire::Rej& rej, Connection& connection, Instant now) {
+    if (connection.state == State::Established || connection.state == State::DreqSent) {
+        emit(connection, Disconnected{connection.id, PrivateBytes::of(rej.private_data)});
+        enter_time_wait(connection, now);
+        return;
+    }
+    emit(connection,
+         Rejected{connection.id, rej.reason, true, PrivateBytes::of(std::span(rej.info).first(rej.info_bytes)),
+                  PrivateBytes::of(rej.private_data)});
+    const bool never_ready = connection.state == State::ReqSent || connection.state == State::MraReqRcvd ||
+                             connection.state == State::ReqRcvd || connection.state == State::MraReqSent;
+    if (never_ready && rej.reason != wire::RejectReason::StaleConnection) {
+        finish(connection);
+    } else {
+        enter_time_wait(connection, now);
+    }
+}
+
+void Manager::echo_drep(const Incoming& in, const wire::Dreq& dreq) {
+    outbox_.push(in.route, in.transaction, wire::Drep{{dreq.ids.remote, dreq.ids.local}, {}});
+}
+
+void Manager::receive(const Incoming& in, const wire::Dreq& dreq) {
+    Connection* const connection = find_live(dreq.ids.remote);
+    if (connection == nullptr || connection->route != in.route) {
+        counters_.count(connection == nullptr ? Counter::UnknownConnection : Counter::WrongPeer);
+        if (connection == nullptr) {
+            echo_drep(in, dreq);  // it is over here, as it is wanted
+        }
+        return;
+    }
+    if (!connection->has_remote || connection->remote_id != dreq.ids.local ||
+        connection->local_qpn != dreq.remote_qpn) {
+        counters_.count(Counter::Unexpected);
+        return;
+    }
+    const Verdict verdict = apply(*connection, Message::Dreq);
+    if (verdict == Verdict::TakeDreq || verdict == Verdict::CrossDreq) {
+        connection->dreq_transaction = in.transaction;
+    }
+    if (verdict == Verdict::CrossDreq) {
+        emit(*connection, Disconnected{connection->id, PrivateBytes::of(dreq.private_data)});
+        answer_dreq(*connection, {}, in.now);
+    } else if (verdict == Verdict::TakeDreq && connection->abandoned) {
+        answer_dreq(*connection, {}, in.now);
+    } else if (verdict == Verdict::TakeDreq) {
+        leave_backlog(*connection);
+        connection->state = State::DreqRcvd;
+        arm(*connection, Instant::never());
+        emit(*connection, DisconnectRequested{connection->id, PrivateBytes::of(dreq.private_data)});
+    } else if (verdict == Verdict::Repeat && connection->answers != Message::Dreq) {
+        echo_drep(in, dreq);
+    }
+}
+
+void Manager::receive(const Incoming& in, const wire::Drep& drep) {
+    Connection* const connection = find_by_ids(in, drep.ids);
+    if (connection != nullptr && apply(*connection, Message::Drep) == Verdict::TakeDrep) {
+        emit(*connection, Disconnected{connection->id, PrivateBytes::of(drep.private_data)});
+        enter_time_wait(*connection, in.now);
+    }
+}
+
+void Manager::receive(const Incoming& in, const wire::SidrReq& req) {
+    datagrams_.on_request(in.route, in.transaction, req);
+}
+
+void Manager::receive(const Incoming& in, const wire::SidrRep& rep) {
+    datagrams_.on_reply(in.route, rep);
+}
+
+void Manager::receive(const Incoming& in, const wire::Lap& lap) {
+    counters_.count(Counter::AlternatePath);
+    outbox_.push(in.route, in.transaction, wire::Apr{{lap.ids.remote, lap.ids.local}});
+}
+
+void Manager::receive(const Incoming&, const wire::Apr&) {
+    counters_.count(Counter::Unexpected);  // we ask for no alternate path
+}
+
+}  // namespace cairn::cm

@@ -1,0 +1,223 @@
+// What users ask of the connection manager.
+#include "lib/cm/manager.hpp"
+#include "lib/cm/messages.hpp"
+#include "lib/cm/timeouts.hpp"
+
+namespace cairn::cm {
+
+namespace {
+
+bool is_request_waiting(const Connection& connection) noexcept {
+    return connection.state == State::ReqRcvd || connection.state == State::MraReqSent;
+}
+
+bool is_reply_waiting(const Connection& connection) noexcept {
+    return connection.state == State::RepRcvd || connection.state == State::MraRepSent;
+}
+
+bool is_reply_sent(const Connection& connection) noexcept {
+    return connection.state == State::RepSent || connection.state == State::MraRepRcvd;
+}
+
+template <class Sent>
+bool fits(std::span<const std::uint8_t> private_data) noexcept {
+    return private_data.size() <= Sent{}.private_data.size();
+}
+
+}  // namespace
+
+Status Manager::listen(wire::ServiceId service, std::uint32_t backlog, const net::IpAddress& local) {
+    if (backlog == 0) {
+        return Status::BadParameters;
+    }
+    const bool added = listeners_.try_add(service, local, Listener{last_listener_ + 1, backlog, 0});
+    last_listener_ += added ? 1U : 0U;
+    return added ? Status::Ok : Status::ServiceTaken;
+}
+
+Status Manager::unlisten(wire::ServiceId service, const net::IpAddress& local) {
+    return listeners_.remove(service, local) ? Status::Ok : Status::UnknownService;
+}
+
+Parsed<ConnectionId, Status> Manager::connect(const ConnectRequest& request, Instant now) {
+    const Status judged = judge_connect(request);
+    if (judged != Status::Ok) {
+        return judged;
+    }
+    Connection* const connection = table_.try_add();
+    if (connection == nullptr) {
+        return Status::NoRoom;
+    }
+    connection->state = State::ReqSent;
+    connection->active = true;
+    connection->route = request.route;
+    connection->local_qpn = request.qpn;
+    connection->transaction = transaction_of(*connection);
+    connection->wait = response_wait(config_, config_.response_timeout);
+    connection->max_retries = config_.max_retries;
+    connection->ack_timeout = ack_timeout_of(config_.packet_lifetime, config_.ack_delay);
+    send(*connection, connection->transaction, make_req(config_, request, connection->id), Message::Count);
+    wait_for_answer(*connection, now);
+    return connection->id;
+}
+
+Status Manager::ready(ConnectionId id, std::span<const std::uint8_t> private_data) {
+    Connection* const connection = find_live(id);
+    if (connection == nullptr) {
+        return Status::UnknownConnection;
+    }
+    if (!is_reply_waiting(*connection)) {
+        return Status::WrongState;
+    }
+    if (!fits<wire::Rtu>(private_data)) {
+        return Status::PrivateDataTooLong;
+    }
+    wire::Rtu rtu;
+    rtu.ids = {connection->id, connection->remote_id};
+    std::copy(private_data.begin(), private_data.end(), rtu.private_data.begin());
+    establish(*connection);
+    send(*connection, connection->transaction, rtu, Message::Rep);
+    return Status::Ok;
+}
+
+Status Manager::accept(ConnectionId id, const AcceptParameters& accepted, Instant now) {
+    Connection* const connection = find_live(id);
+    if (connection == nullptr) {
+        return Status::UnknownConnection;
+    }
+    if (!is_request_waiting(*connection)) {
+        return Status::WrongState;
+    }
+    if (accepted.private_data.size() > private_room(accepted)) {
+        return Status::PrivateDataTooLong;
+    }
+    connection->local_qpn = accepted.qpn;
+    send(*connection, connection->transaction, make_rep(config_, *connection, accepted), Message::Req);
+    connection->state = State::RepSent;
+    wait_for_answer(*connection, now);
+    return Status::Ok;
+}
+
+Status Manager::established(ConnectionId id) {
+    Connection* const connection = find_live(id);
+    if (connection == nullptr) {
+        return Status::UnknownConnection;
+    }
+    if (!is_reply_sent(*connection)) {
+        return Status::WrongState;
+    }
+    establish(*connection);
+    connection->answers = Message::Count;
+    return Status::Ok;
+}
+
+Status Manager::reject(ConnectionId id, const Refusal& refusal, Instant now) {
+    Connection* const connection = find_live(id);
+    if (connection == nullptr) {
+        return Status::UnknownConnection;
+    }
+    if (!fits<wire::Rej>(refusal.private_data) || refusal.info.size() > wire::kInfoBytes) {
+        return Status::PrivateDataTooLong;
+    }
+    if (is_request_waiting(*connection)) {
+        send_rej(*connection, refusal, Message::Req);
+        connection->state = State::Refused;
+        connection->abandoned = true;
+        leave_backlog(*connection);
+        table_.forget_remote_qpn(*connection);  // the peer may try again with it at once
+        arm(*connection, now + connection->wait * 2);
+        return Status::Ok;
+    }
+    if (!is_reply_waiting(*connection) && !is_reply_sent(*connection)) {
+        return Status::WrongState;
+    }
+    const Message answered = connection->active ? Message::Rep : Message::Count;
+    enter_time_wait(*connection, now);
+    send_rej(*connection, refusal, answered);
+    return Status::Ok;
+}
+
+Status Manager::ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
+                             std::span<const std::uint8_t> private_data) {
+    Connection* const connection = find_live(id);
+    if (connection == nullptr) {
+        return Status::UnknownConnection;
+    }
+    if (!is_request_waiting(*connection) && !is_reply_waiting(*connection)) {
+        return Status::WrongState;
+    }
+    if (!fits<wire::Mra>(private_data)) {
+        return Status::PrivateDataTooLong;
+    }
+    send_mra(*connection, service_timeout, private_data);
+    return Status::Ok;
+}
+
+Status Manager::disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
+    Connection* const connection = find_live(id);
+    if (connection == nullptr) {
+        return Status::UnknownConnection;
+    }
+    if (connection->state == State::Established) {
+        if (!fits<wire::Dreq>(private_data)) {
+            return Status::PrivateDataTooLong;
+        }
+        start_disconnect(*connection, private_data, now);
+        return Status::Ok;
+    }
+    if (connection->state != State::DreqRcvd) {
+        return Status::WrongState;
+    }
+    if (!fits<wire::Drep>(private_data)) {
+        return Status::PrivateDataTooLong;
+    }
+    answer_dreq(*connection, private_data, now);
+    return Status::Ok;
+}
+
+Status Manager::abandon(ConnectionId id, Instant now) {
+    Connection* const connection = table_.find(id);
+    if (connection == nullptr) {
+        return Status::UnknownConnection;
+    }
+    connection->abandoned = true;
+    std::erase_if(events_, [id](const Event& event) {
+        return std::visit(
+            [id]<class Kind>(const Kind& kind) {
+                if constexpr (std::is_same_v<decltype(kind.id), ConnectionId>) {
+                    return kind.id == id;
+                }
+                return false;
+            },
+            event);
+    });
+    switch (connection->state) {
+        case State::ReqSent:
+        case State::MraReqRcvd:
+            send_timeout_rej(*connection);  // as if we had waited in vain
+            finish(*connection);
+            break;
+        case State::ReqRcvd:
+        case State::MraReqSent:
+        case State::RepRcvd:
+        case State::MraRepSent:
+        case State::RepSent:
+        case State::MraRepRcvd:
+            return reject(id, Refusal{}, now);
+        case State::Established:
+        case State::DreqRcvd:
+            return disconnect(id, {}, now);
+        case State::DreqSent:
+        case State::TimeWait:
+        case State::Refused:
+            break;
+        case State::Ended:
+            remove(*connection);
+            break;
+        case State::Count:
+            CAIRN_ASSERT(false);
+    }
+    return Status::Ok;
+}
+
+}  // namespace cairn::cm

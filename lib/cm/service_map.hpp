@@ -1,0 +1,36 @@
+// Who listens to which service at which of our addresses.
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "lib/cm/types.hpp"
+
+namespace cairn::cm {
+
+// A listener at one address goes before one at any (the unspecified address).
+template <class Listener>
+class ServiceMap {
+public:
+    // False: somebody listens there already.
+    [[nodiscard]] bool try_add(wire::ServiceId service, const net::IpAddress& local, const Listener& listener) {
+        return listeners_.emplace(std::pair(service, local), listener).second;
+    }
+    [[nodiscard]] bool remove(wire::ServiceId service, const net::IpAddress& local) {
+        return listeners_.erase({service, local}) != 0;
+    }
+    [[nodiscard]] Listener* find_exactly(wire::ServiceId service, const net::IpAddress& local) noexcept {
+        const auto found = listeners_.find({service, local});
+        return found == listeners_.end() ? nullptr : &found->second;
+    }
+    // Whoever is to be asked by a request that came to `local`.
+    [[nodiscard]] Listener* find(wire::ServiceId service, const net::IpAddress& local) noexcept {
+        Listener* const exact = find_exactly(service, local);
+        return exact != nullptr ? exact : find_exactly(service, net::IpAddress{});
+    }
+
+private:
+    std::map<std::pair<wire::ServiceId, net::IpAddress>, Listener> listeners_;
+};
+
+}  // namespace cairn::cm

@@ -1,0 +1,67 @@
+// States of a connection and what each message means in them (IBTA vol. 1, 12.9).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace cairn::cm {
+
+enum class State : std::uint8_t {
+    ReqSent,     // active: REQ sent
+    MraReqRcvd,  // active: the peer asked for time
+    RepRcvd,     // active: the user is to be ready
+    MraRepSent,  // active: and we asked for time
+    ReqRcvd,     // passive: the user is to accept or reject
+    MraReqSent,  // passive: and we asked for time
+    RepSent,     // passive: REP sent
+    MraRepRcvd,  // passive: the peer asked for time
+    Established,
+    DreqSent,
+    DreqRcvd,  // the user is to disconnect
+    TimeWait,  // until no packet of the connection can come any more
+    Refused,   // passive: REJ sent, and again when the request comes again
+    Ended,     // only events of it are left
+    Count,
+};
+
+enum class Message : std::uint8_t { Req, Mra, Rej, Rep, Rtu, Dreq, Drep, Count };
+
+enum class Verdict : std::uint8_t {
+    Unexpected,  // does not fit
+    Duplicate,   // came before; nothing to do
+    Repeat,      // came before; the answer, if there was one, is sent again
+    AskForTime,  // came before; the user has yet to answer
+    TakeRep,
+    TakeRtu,
+    TakeMra,
+    TakeRej,
+    TakeDreq,
+    CrossDreq,  // both ends want to end at a time
+    TakeDrep,
+};
+
+[[nodiscard]] constexpr Verdict judge(State state, Message message) noexcept {
+    using enum Verdict;
+    constexpr std::size_t kMessages = static_cast<std::size_t>(Message::Count);
+    constexpr std::array<std::array<Verdict, kMessages>, static_cast<std::size_t>(State::Count)> kTable{{
+        // REQ        MRA         REJ         REP         RTU         DREQ        DREP
+        {Unexpected, TakeMra, TakeRej, TakeRep, Unexpected, Unexpected, Unexpected},           // ReqSent
+        {Unexpected, Duplicate, TakeRej, TakeRep, Unexpected, Unexpected, Unexpected},         // MraReqRcvd
+        {Unexpected, Duplicate, TakeRej, AskForTime, Unexpected, Unexpected, Unexpected},      // RepRcvd
+        {Unexpected, Duplicate, TakeRej, Repeat, Unexpected, Unexpected, Unexpected},          // MraRepSent
+        {AskForTime, Unexpected, TakeRej, Unexpected, Unexpected, Unexpected, Unexpected},     // ReqRcvd
+        {Repeat, Unexpected, TakeRej, Unexpected, Unexpected, Unexpected, Unexpected},         // MraReqSent
+        {Repeat, TakeMra, TakeRej, Unexpected, TakeRtu, TakeDreq, Unexpected},                 // RepSent
+        {Duplicate, Duplicate, TakeRej, Unexpected, TakeRtu, TakeDreq, Unexpected},            // MraRepRcvd
+        {Duplicate, Duplicate, TakeRej, Repeat, Duplicate, TakeDreq, Unexpected},              // Established
+        {Duplicate, Duplicate, TakeRej, Duplicate, Duplicate, CrossDreq, TakeDrep},            // DreqSent
+        {Duplicate, Duplicate, Unexpected, Duplicate, Duplicate, Duplicate, Unexpected},       // DreqRcvd
+        {Duplicate, Duplicate, Duplicate, Repeat, Duplicate, Repeat, Duplicate},               // TimeWait
+        {Repeat, Duplicate, Duplicate, Duplicate, Duplicate, Duplicate, Duplicate},            // Refused
+        {Unexpected, Unexpected, Unexpected, Unexpected, Unexpected, Unexpected, Unexpected},  // Ended
+    }};
+    return kTable[static_cast<std::size_t>(state)][static_cast<std::size_t>(message)];
+}
+
+}  // namespace cairn::cm

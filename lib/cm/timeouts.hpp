@@ -1,0 +1,31 @@
+// Times of the connection manager. What a peer asks for is bounded, so that it can not make us keep things for hours.
+#pragma once
+
+#include <algorithm>
+
+#include "lib/cm/types.hpp"
+
+namespace cairn::cm {
+
+constexpr wire::CmTimeout kLongestResponse{20};  // 4.3 s, what Linux asks for
+constexpr wire::CmTimeout kLongestService{24};   // 69 s, what Linux asks for
+constexpr wire::CmTimeout kLongestTimeWait{20};  // 4.3 s
+constexpr Duration kDatagramAnswersKept = seconds(5);
+
+// Twice the way and the time that the other end has to answer (IBTA vol. 1, 12.9.8).
+[[nodiscard]] constexpr Duration response_wait(const Config& config, wire::CmTimeout response_timeout) noexcept {
+    return wire::duration_of(std::min(response_timeout, kLongestResponse)) +
+           wire::duration_of(config.packet_lifetime) * 2;
+}
+
+// The code nearest to twice the way and `ack_delay` from above: two powers of two are one when they are far apart.
+[[nodiscard]] constexpr wire::CmTimeout ack_timeout_of(wire::CmTimeout lifetime, wire::CmTimeout ack_delay) noexcept {
+    const int both_ways = lifetime.value + 1;
+    const int larger = std::max<int>(both_ways, ack_delay.value);
+    const int smaller = std::min<int>(both_ways, ack_delay.value);
+    return wire::CmTimeout{static_cast<std::uint8_t>(std::min(larger + (smaller + 1 >= larger ? 1 : 0), 31))};
+}
+static_assert(ack_timeout_of(wire::CmTimeout{18}, wire::CmTimeout{15}) == wire::CmTimeout{19});
+static_assert(ack_timeout_of(wire::CmTimeout{14}, wire::CmTimeout{15}) == wire::CmTimeout{16});
+
+}  // namespace cairn::cm

@@ -1,0 +1,301 @@
+// Connections that come about, what each end is told, and what is said in private data.
+#include <numeric>
+
+#include "tests/unit/cm/cm_host.hpp"
+
+namespace cairn::cm {
+namespace {
+
+TEST_F(CmPair, AConnectionComesAboutAndEndsWithEveryStepTold) {
+    listen();
+    establish();
+    EXPECT_EQ(state_at(client, active), State::Established);
+    EXPECT_EQ(state_at(server, passive), State::Established);
+    EXPECT_EQ(client.manager.next_deadline(), Instant::never());
+    EXPECT_EQ(server.manager.next_deadline(), Instant::never());
+
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), Status::Ok);
+    client.pass_all(server, now);
+    EXPECT_EQ(server.event<DisconnectRequested>().id, passive);
+    ASSERT_EQ(server.manager.disconnect(passive, {}, now), Status::Ok);
+    server.pass_all(client, now);
+    EXPECT_EQ(client.event<Disconnected>().id, active);
+    EXPECT_EQ(state_at(client, active), State::TimeWait);
+    EXPECT_EQ(state_at(server, passive), State::TimeWait);
+    EXPECT_TRUE(client.has_no_event());
+    pass_time(client);
+    server.manager.on_timeout(now);
+    EXPECT_EQ(client.event<Released>().id, active);
+    EXPECT_EQ(server.event<Released>().id, passive);
+    EXPECT_EQ(client.manager.connections() + server.manager.connections(), 0U);
+    EXPECT_TRUE(client.has_no_event() && server.has_no_event());
+    EXPECT_EQ(client.count(Counter::Unexpected) + server.count(Counter::Unexpected), 0U);
+}
+
+TEST_F(CmPair, BothEndsLearnHowToMoveTheirQueuePairs) {
+    listen();
+    ConnectRequest asked = request();
+    asked.transport = wire::TransportService::Uc;
+    asked.retry_count = wire::RetryCount{5};
+    asked.rnr_retry = wire::RetryCount{6};
+    asked.pkey = Pkey{0x8123};
+    asked.flow_label = wire::FlowLabel{0x54321};
+    asked.traffic_class = 0x68;
+    active = connect(asked);
+    client.pass_all(server, now);
+    const Requested requested = server.event<Requested>();
+    EXPECT_EQ(requested.service, kService);
+    EXPECT_EQ(requested.route, server.to(client));
+    EXPECT_FALSE(requested.ip.has_value());
+    EXPECT_EQ(requested.qp.transport, wire::TransportService::Uc);
+    EXPECT_EQ(requested.qp.remote_qpn, Qpn{0x11});
+    EXPECT_EQ(requested.qp.remote_psn, Psn{0x100});
+    EXPECT_EQ(requested.qp.path_mtu_bytes, 4096U);
+    EXPECT_EQ(requested.qp.pkey, Pkey{0x8123});
+    EXPECT_EQ(requested.qp.max_dest_rd_atomic, 8);
+    EXPECT_EQ(requested.qp.max_rd_atomic, 4);
+    EXPECT_EQ(requested.qp.ack_timeout, wire::CmTimeout{15});
+    EXPECT_EQ(requested.qp.retry_count, wire::RetryCount{5});
+    EXPECT_EQ(requested.qp.rnr_retry, wire::RetryCount{6});
+    EXPECT_EQ(requested.qp.flow_label, wire::FlowLabel{0x54321});
+    EXPECT_EQ(requested.qp.traffic_class, 0x68);
+
+    AcceptParameters accepted = acceptance();
+    accepted.responder_resources = 2;
+    accepted.rnr_retry = wire::RetryCount{3};
+    ASSERT_EQ(server.manager.accept(requested.id, accepted, now), Status::Ok);
+    server.pass_all(client, now);
+    const Replied replied = client.event<Replied>();
+    EXPECT_EQ(replied.id, active);
+    EXPECT_EQ(replied.qp.transport, wire::TransportService::Uc);
+    EXPECT_EQ(replied.qp.remote_qpn, Qpn{0x22});
+    EXPECT_EQ(replied.qp.remote_psn, Psn{0x200});
+    EXPECT_EQ(replied.qp.path_mtu_bytes, 4096U);
+    EXPECT_EQ(replied.qp.max_rd_atomic, 2);       // what the server answers at a time
+    EXPECT_EQ(replied.qp.max_dest_rd_atomic, 4);  // the server wanted 16, but 4 were offered
+    EXPECT_EQ(replied.qp.retry_count, wire::RetryCount{5});
+    EXPECT_EQ(replied.qp.rnr_retry, wire::RetryCount{3});
+}
+
+TEST_F(CmPair, EveryMessageCarriesPrivateData) {
+    listen();
+    ConnectRequest asked = request();
+    const auto said = octets("in REQ");
+    asked.private_data = said;
+    active = connect(asked);
+    client.pass_all(server, now);
+    const Requested requested = server.event<Requested>();
+    EXPECT_EQ(text_of(requested.private_data), "in REQ");
+    EXPECT_EQ(requested.private_data.size, 84);
+    ASSERT_EQ(server.manager.ask_for_time(requested.id, wire::CmTimeout{20}, octets("in MRA")), Status::Ok);
+    EXPECT_EQ(server.sent<wire::Mra>().private_data[0], 'i');
+    AcceptParameters accepted = acceptance();
+    const auto answered = octets("in REP");
+    accepted.private_data = answered;
+    ASSERT_EQ(server.manager.accept(requested.id, accepted, now), Status::Ok);
+    server.pass_all(client, now);
+    EXPECT_EQ(text_of(client.event<Replied>().private_data), "in REP");
+    ASSERT_EQ(client.manager.ready(active, octets("in RTU")), Status::Ok);
+    client.pass_all(server, now);
+    EXPECT_EQ(text_of(server.event<Established>().private_data), "in RTU");
+    ASSERT_EQ(client.manager.disconnect(active, octets("in DREQ"), now), Status::Ok);
+    client.pass_all(server, now);
+    EXPECT_EQ(text_of(server.event<DisconnectRequested>().private_data), "in DREQ");
+    ASSERT_EQ(server.manager.disconnect(requested.id, octets("in DREP"), now), Status::Ok);
+    server.pass_all(client, now);
+    EXPECT_EQ(text_of(client.event<Disconnected>().private_data), "in DREP");
+}
+
+TEST_F(CmPair, PrivateDataThatDoesNotFitIsRefusedAtOnce) {
+    listen();
+    const std::vector<std::uint8_t> much(225, 1);
+    const auto first = [&much](std::size_t bytes) { return std::span(much).first(bytes); };
+    ConnectRequest asked = request();
+    asked.private_data = first(85);
+    EXPECT_EQ(client.manager.connect(asked, now).reason(), Status::PrivateDataTooLong);
+    asked.features = 0;  // leaves the trailer's room
+    asked.private_data = first(93);
+    EXPECT_EQ(client.manager.connect(asked, now).reason(), Status::PrivateDataTooLong);
+    asked.service = wire::ip_service(wire::IpProtocol::Tcp, 7);
+    asked.private_data = first(57);
+    EXPECT_EQ(client.manager.connect(asked, now).reason(), Status::PrivateDataTooLong);
+    EXPECT_EQ(client.manager.connections(), 0U);
+    asked.private_data = first(56);
+    EXPECT_TRUE(client.manager.connect(asked, now).ok());
+    (void)client.sent<wire::Req>();
+
+    ask();
+    AcceptParameters accepted = acceptance();
+    accepted.private_data = first(197);
+    EXPECT_EQ(server.manager.accept(passive, accepted, now), Status::PrivateDataTooLong);
+    accepted.features = wire::kFeatureSelective;
+    accepted.private_data = first(189);
+    EXPECT_EQ(server.manager.accept(passive, accepted, now), Status::PrivateDataTooLong);
+    EXPECT_EQ(server.manager.reject(passive, {wire::RejectReason::Consumer, first(73), {}}, now),
+              Status::PrivateDataTooLong);
+    EXPECT_EQ(server.manager.reject(passive, {wire::RejectReason::Consumer, {}, first(149)}, now),
+              Status::PrivateDataTooLong);
+    EXPECT_EQ(server.manager.ask_for_time(passive, wire::CmTimeout{20}, first(223)), Status::PrivateDataTooLong);
+    accepted.private_data = first(188);
+    ASSERT_EQ(server.manager.accept(passive, accepted, now), Status::Ok);
+    server.pass_all(client, now);
+    EXPECT_EQ(client.manager.ready(active, first(225)), Status::PrivateDataTooLong);
+    ASSERT_EQ(client.manager.ready(active, first(224)), Status::Ok);
+    EXPECT_EQ(client.manager.disconnect(active, first(221), now), Status::PrivateDataTooLong);
+}
+
+TEST_F(CmPair, PeersAgreeOnFeaturesThatBothHave) {
+    listen();
+    ConnectRequest asked = request();
+    asked.features = wire::kFeatureSelective | 0x10U;
+    active = connect(asked);
+    client.pass_all(server, now);
+    const Requested requested = server.event<Requested>();
+    EXPECT_EQ(requested.features, wire::kFeatureSelective | 0x10U);
+    AcceptParameters accepted = acceptance();
+    accepted.features = wire::kFeatureSelective | 0x20U;  // the last was never offered
+    ASSERT_EQ(server.manager.accept(requested.id, accepted, now), Status::Ok);
+    server.pass_all(client, now);
+    const Replied replied = client.event<Replied>();
+    EXPECT_EQ(replied.features, wire::kFeatureSelective);
+    EXPECT_EQ(replied.private_data.size, 188);
+}
+
+TEST_F(CmPair, APeerWithoutFeaturesSeesNoneAndKeepsAllOfItsPrivateData) {
+    listen();
+    ConnectRequest asked = request();
+    asked.features = 0;
+    active = connect(asked);
+    client.pass_all(server, now);
+    const Requested requested = server.event<Requested>();
+    EXPECT_EQ(requested.features, 0U);
+    EXPECT_EQ(requested.private_data.size, 92);
+    ASSERT_EQ(server.manager.accept(requested.id, acceptance(), now), Status::Ok);
+    server.pass_all(client, now);
+    EXPECT_EQ(client.event<Replied>().private_data.size, 196);
+}
+
+TEST_F(CmPair, AnIpServiceIsAskedForByAddressAndPort) {
+    const wire::ServiceId service = wire::ip_service(wire::IpProtocol::Tcp, 7174);
+    ASSERT_EQ(server.manager.listen(service, 8), Status::Ok);
+    ConnectRequest asked = request();
+    asked.service = service;
+    asked.source_port = 40000;
+    const auto said = octets("hello");
+    asked.private_data = said;
+    active = connect(asked);
+    client.pass_all(server, now);
+    const Requested requested = server.event<Requested>();
+    ASSERT_TRUE(requested.ip.has_value());
+    EXPECT_EQ(requested.ip->source, kClientAddress);
+    EXPECT_EQ(requested.ip->source_port, 40000);
+    EXPECT_EQ(requested.ip->destination, kServerAddress);
+    EXPECT_EQ(text_of(requested.private_data), "hello");
+    EXPECT_EQ(requested.private_data.size, 92 - 36 - 8);
+}
+
+TEST_F(CmPair, AListenerAtOneAddressGoesBeforeOneAtAll) {
+    const net::IpAddress other = net::IpAddress::from_v4(0x0a4d00fe);
+    ASSERT_EQ(server.manager.listen(kService, 1, kServerAddress), Status::Ok);
+    ASSERT_EQ(server.manager.listen(kService, 1), Status::Ok);
+    EXPECT_EQ(server.manager.listen(kService, 1), Status::ServiceTaken);
+    EXPECT_EQ(server.manager.listen(kService, 1, kServerAddress), Status::ServiceTaken);
+    ask();
+    CmHost elsewhere(other);
+    ConnectRequest asked = request();
+    asked.route.remote = other;
+    asked.qpn = Qpn{0x12};
+    (void)connect(asked);
+    (void)client.sent<wire::Req>();
+    server.manager.on_mad({other, kClientAddress}, client.last.bytes, now);  // each has a backlog of its own
+    (void)server.event<Requested>();
+    EXPECT_EQ(server.manager.unlisten(kService, kServerAddress), Status::Ok);
+    EXPECT_EQ(server.manager.unlisten(kService, kServerAddress), Status::UnknownService);
+    asked = request();
+    asked.qpn = Qpn{0x13};
+    (void)connect(asked);
+    client.pass_all(server, now);  // to the one at all, whose backlog is full
+    EXPECT_TRUE(server.has_no_event());
+    EXPECT_EQ(server.count(Counter::BacklogFull), 1U);
+}
+
+TEST_F(CmPair, ManyConnectionsAtOnceGetNamesOfTheirOwn) {
+    constexpr std::uint32_t kMany = 3000;
+    listen(kMany);
+    std::vector<ConnectionId> actives;
+    for (std::uint32_t i = 0; i < kMany; ++i) {
+        ConnectRequest asked = request();
+        asked.qpn = Qpn{0x1000 + i};
+        actives.push_back(connect(asked));
+        client.pass_all(server, now);
+    }
+    for (std::uint32_t i = 0; i < kMany; ++i) {
+        const Requested requested = server.event<Requested>();
+        EXPECT_EQ(requested.qp.remote_qpn, Qpn{0x1000 + i});
+        AcceptParameters accepted = acceptance();
+        accepted.qpn = Qpn{0x9000 + i};
+        ASSERT_EQ(server.manager.accept(requested.id, accepted, now), Status::Ok);
+        server.pass_all(client, now);
+    }
+    for (std::uint32_t i = 0; i < kMany; ++i) {
+        const Replied replied = client.event<Replied>();
+        EXPECT_EQ(replied.id, actives[i]);
+        EXPECT_EQ(replied.qp.remote_qpn, Qpn{0x9000 + i});
+        ASSERT_EQ(client.manager.ready(replied.id, {}), Status::Ok);
+    }
+    EXPECT_EQ(client.pass_all(server, now), kMany);
+    for (std::uint32_t i = 0; i < kMany; ++i) {
+        (void)server.event<Established>();
+    }
+    std::sort(actives.begin(), actives.end());
+    EXPECT_EQ(std::unique(actives.begin(), actives.end()), actives.end());
+}
+
+TEST_F(CmPair, CallsThatMakeNoSenseAreRefused) {
+    listen();
+    EXPECT_EQ(client.manager.ready(ConnectionId{1}, {}), Status::UnknownConnection);
+    EXPECT_EQ(client.manager.accept(ConnectionId{1}, {}, now), Status::UnknownConnection);
+    EXPECT_EQ(client.manager.established(ConnectionId{1}), Status::UnknownConnection);
+    EXPECT_EQ(client.manager.reject(ConnectionId{1}, {}, now), Status::UnknownConnection);
+    EXPECT_EQ(client.manager.ask_for_time(ConnectionId{1}, {}, {}), Status::UnknownConnection);
+    EXPECT_EQ(client.manager.disconnect(ConnectionId{1}, {}, now), Status::UnknownConnection);
+    EXPECT_EQ(client.manager.abandon(ConnectionId{1}, now), Status::UnknownConnection);
+    EXPECT_EQ(client.manager.listen(kService, 0), Status::BadParameters);
+    ConnectRequest asked = request();
+    asked.path_mtu_bytes = 1500;
+    EXPECT_EQ(client.manager.connect(asked, now).reason(), Status::BadParameters);
+    asked = request();
+    asked.transport = wire::TransportService::Rd;
+    EXPECT_EQ(client.manager.connect(asked, now).reason(), Status::BadParameters);
+    asked = request();
+    asked.route.remote = {};
+    EXPECT_EQ(client.manager.connect(asked, now).reason(), Status::BadParameters);
+
+    ask();
+    EXPECT_EQ(client.manager.ready(active, {}), Status::WrongState);
+    EXPECT_EQ(client.manager.accept(active, {}, now), Status::WrongState);
+    EXPECT_EQ(client.manager.reject(active, {}, now), Status::WrongState);
+    EXPECT_EQ(client.manager.ask_for_time(active, {}, {}), Status::WrongState);
+    EXPECT_EQ(client.manager.disconnect(active, {}, now), Status::WrongState);
+    EXPECT_EQ(server.manager.ready(passive, {}), Status::WrongState);
+    EXPECT_EQ(server.manager.established(passive), Status::WrongState);
+    EXPECT_EQ(server.manager.disconnect(passive, {}, now), Status::WrongState);
+    EXPECT_TRUE(client.sends_nothing() && server.sends_nothing());
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    EXPECT_EQ(server.manager.accept(passive, acceptance(), now), Status::WrongState);
+}
+
+TEST_F(CmPair, DataThatComesBeforeTheLastWordEstablishesTheConnection) {
+    listen();
+    ask_and_accept();
+    ASSERT_EQ(client.manager.ready(active, {}), Status::Ok);
+    ASSERT_EQ(server.manager.established(passive), Status::Ok);
+    EXPECT_EQ(server.manager.next_deadline(), Instant::never());
+    client.pass_all(server, now);
+    EXPECT_TRUE(server.has_no_event());
+    EXPECT_EQ(server.count(Counter::Duplicate), 1U);
+    EXPECT_EQ(state_at(server, passive), State::Established);
+}
+
+}  // namespace
+}  // namespace cairn::cm

@@ -1,0 +1,282 @@
+// Requests that can not be granted, floods, nonsense and forgeries: refused or counted, and nobody else is disturbed.
+#include "tests/unit/cm/cm_host.hpp"
+
+namespace cairn::cm {
+namespace {
+
+// The refusal of a request changed by `change`, or no reason when it is not refused.
+class CmRefusal : public CmPair {
+protected:
+    template <class Change>
+    wire::RejectReason refusal_of(Change change) {
+        (void)connect(request());
+        wire::Req req = client.sent<wire::Req>();
+        change(req);
+        server.take(client, {5, req}, now);
+        if (server.manager.poll_event().has_value()) {
+            return {};
+        }
+        return server.sent<wire::Rej>().reason;
+    }
+};
+
+TEST_F(CmRefusal, RequestsThatCanNotBeGrantedAreRefusedWithTheirReason) {
+    listen();
+    EXPECT_EQ(refusal_of([](wire::Req& req) { req.service = wire::TransportService::Rd; }),
+              wire::RejectReason::InvalidTransport);
+    EXPECT_EQ(refusal_of([](wire::Req& req) { req.service = wire::TransportService::Extended; }),
+              wire::RejectReason::InvalidTransport);
+    EXPECT_EQ(refusal_of([](wire::Req& req) { req.path_mtu = wire::PathMtu{0}; }), wire::RejectReason::InvalidPathMtu);
+    EXPECT_EQ(refusal_of([](wire::Req& req) { req.path_mtu = wire::PathMtu{6}; }), wire::RejectReason::InvalidPathMtu);
+    EXPECT_EQ(refusal_of([](wire::Req& req) { req.primary.local_gid[15] ^= 1U; }), wire::RejectReason::InvalidGid);
+    EXPECT_EQ(refusal_of([](wire::Req& req) { req.primary.remote_gid[15] ^= 1U; }), wire::RejectReason::InvalidGid);
+    EXPECT_EQ(server.count(Counter::BadRequest), 6U);
+    EXPECT_EQ(refusal_of([](wire::Req& req) { req.service_id = wire::ServiceId{0x4321}; }),
+              wire::RejectReason::InvalidServiceId);
+    EXPECT_EQ(server.count(Counter::NoListener), 1U);
+    EXPECT_EQ(refusal_of([](wire::Req&) {}), wire::RejectReason{});
+}
+
+TEST_F(CmRefusal, AnIpServiceIsRefusedToWhoeverNamesOtherEnds) {
+    const wire::ServiceId service = wire::ip_service(wire::IpProtocol::Tcp, 7);
+    ASSERT_EQ(server.manager.listen(service, 8), Status::Ok);
+    const auto with_header = [&](wire::Gid source, wire::Gid destination) {
+        return refusal_of([&](wire::Req& req) {
+            req.service_id = service;
+            emit_at(req.private_data.data(), wire::IpCmHeader{1, source, destination});
+        });
+    };
+    wire::Gid other = kClientAddress.octets();
+    other[15] ^= 0x40U;
+    EXPECT_EQ(with_header(other, kServerAddress.octets()), wire::RejectReason::Consumer);
+    EXPECT_EQ(with_header(kClientAddress.octets(), other), wire::RejectReason::Consumer);
+    EXPECT_EQ(refusal_of([&](wire::Req& req) { req.service_id = service; }), wire::RejectReason::Consumer);
+    EXPECT_EQ(with_header(kClientAddress.octets(), kServerAddress.octets()), wire::RejectReason{});
+}
+
+TEST_F(CmPair, AnAlternatePathIsDeclinedInTheReplyAndLaterOnes) {
+    listen();
+    (void)connect(request());
+    wire::Req req = client.sent<wire::Req>();
+    req.alternate.local_lid = 1;
+    server.take(client, {5, req}, now);
+    ASSERT_EQ(server.manager.accept(server.event<Requested>().id, acceptance(), now), Status::Ok);
+    EXPECT_EQ(server.sent<wire::Rep>().failover, wire::Failover::NotSupported);
+    server.take(client, {6, wire::Lap{{wire::CommId{3}, wire::CommId{4}}}}, now);
+    const wire::Apr apr = server.sent<wire::Apr>();
+    EXPECT_EQ(apr.ids, (wire::CommIds{wire::CommId{4}, wire::CommId{3}}));
+    EXPECT_EQ(apr.status, wire::AlternatePathStatus::NotSupported);
+    server.take(client, {7, apr}, now);
+    EXPECT_TRUE(server.sends_nothing());
+    EXPECT_EQ(server.count(Counter::Unexpected), 1U);
+}
+
+TEST_F(CmPair, AFullBacklogIsSilentAndTheNextRetryGetsIn) {
+    listen(2);
+    std::vector<ConnectionId> waiting;
+    std::vector<wire::MadBytes> requests;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        ConnectRequest asked = request();
+        asked.qpn = Qpn{0x50 + i};
+        (void)connect(asked);
+        (void)client.sent<wire::Req>();
+        requests.push_back(client.last.bytes);
+        client.pass_last(server, now);
+    }
+    waiting = {server.event<Requested>().id, server.event<Requested>().id};
+    EXPECT_TRUE(server.has_no_event() && server.sends_nothing());
+    EXPECT_EQ(server.count(Counter::BacklogFull), 1U);
+    ASSERT_EQ(server.manager.accept(waiting[0], acceptance(), now), Status::Ok);
+    server.take(client, requests[2], now);
+    EXPECT_TRUE(server.has_no_event());  // accepted, but not established: it still counts
+    server.pass_all(client, now);
+    ASSERT_EQ(client.manager.ready(client.event<Replied>().id, {}), Status::Ok);
+    client.pass_all(server, now);
+    (void)server.event<Established>();
+    server.take(client, requests[2], now);
+    EXPECT_EQ(server.event<Requested>().qp.remote_qpn, Qpn{0x52});
+    ASSERT_EQ(server.manager.reject(waiting[1], {}, now), Status::Ok);
+    ConnectRequest asked = request();
+    asked.qpn = Qpn{0x53};
+    (void)connect(asked);
+    client.pass_all(server, now);
+    EXPECT_EQ(server.event<Requested>().qp.remote_qpn, Qpn{0x53});
+}
+
+TEST_F(CmPair, AFloodOfRequestsTakesNoMoreThanItsShare) {
+    Config config = config_of(9);
+    config.max_connections = 16;
+    config.max_queued = 8;
+    CmHost small(kServerAddress, config);
+    ASSERT_EQ(small.manager.listen(kService, 1000), Status::Ok);
+    (void)connect(request());
+    wire::Req req = client.sent<wire::Req>();
+    for (std::uint32_t i = 0; i < 1000; ++i) {
+        req.local_comm_id = wire::CommId{i + 1};
+        req.local_qpn = Qpn{i + 0x100};
+        small.take(client, {i, req}, now);
+    }
+    EXPECT_EQ(small.manager.connections(), 16U);
+    EXPECT_EQ(small.count(Counter::TableFull), 7U);  // as many refusals as may wait to be sent
+    EXPECT_EQ(small.count(Counter::Overload), 1000U - 16U - 7U);
+    EXPECT_EQ(small.sent<wire::Rej>().reason, wire::RejectReason::NoResources);
+    std::size_t queued = 1;
+    while (!small.sends_nothing()) {
+        ++queued;
+    }
+    EXPECT_EQ(queued, 7U);
+    // Requests taken back at once keep their places until somebody has looked.
+    for (std::uint32_t i = 0; i < 16; ++i) {
+        wire::Rej rej;
+        rej.ids = {wire::CommId{i + 1}, wire::CommId{}};
+        rej.reason = wire::RejectReason::Timeout;
+        small.take(client, {i, rej}, now);
+    }
+    EXPECT_EQ(small.manager.connections(), 16U);
+    std::size_t events = 0;
+    while (!small.has_no_event()) {
+        ++events;
+    }
+    EXPECT_EQ(events, 48U);
+    EXPECT_EQ(small.manager.connections(), 0U);
+}
+
+TEST_F(CmPair, AFullTableRefusesOurOwnToo) {
+    Config config = config_of(9);
+    config.max_connections = 1;
+    CmHost small(kClientAddress, config);
+    ASSERT_TRUE(small.manager.connect(request(), now).ok());
+    EXPECT_EQ(small.manager.connect(request(), now).reason(), Status::NoRoom);
+}
+
+TEST_F(CmPair, NamesAreNotUsedAgainSoon) {
+    Config config = config_of(9);
+    config.max_connections = 4;
+    CmHost small(kClientAddress, config);
+    std::vector<ConnectionId> names;
+    for (int i = 0; i < 1000; ++i) {
+        names.push_back(small.manager.connect(request(), now).value());
+        ASSERT_EQ(small.manager.abandon(names.back(), now), Status::Ok);
+    }
+    std::sort(names.begin(), names.end());
+    EXPECT_EQ(std::unique(names.begin(), names.end()), names.end());
+}
+
+TEST_F(CmPair, NobodyElseCanEndOrChangeAConnection) {
+    listen();
+    establish();
+    CmHost stranger(net::IpAddress::from_v4(0x0a4d0066));
+    wire::Dreq dreq;
+    dreq.ids = {active, passive};
+    dreq.remote_qpn = Qpn{0x22};
+    server.take(stranger, {1, dreq}, now);
+    wire::Rej rej;
+    rej.ids = {active, passive};
+    server.take(stranger, {1, rej}, now);
+    server.take(stranger, {1, wire::Drep{{active, passive}, {}}}, now);
+    EXPECT_EQ(server.count(Counter::WrongPeer), 3U);
+    EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
+    // The right address with wrong names or numbers.
+    dreq.remote_qpn = Qpn{0x23};
+    server.take(client, {1, dreq}, now);
+    dreq.remote_qpn = Qpn{0x22};
+    dreq.ids.local = wire::CommId{active.value + 1};
+    server.take(client, {1, dreq}, now);
+    EXPECT_EQ(server.count(Counter::Unexpected), 2U);
+    rej.ids.local = wire::CommId{active.value + 1};
+    server.take(client, {1, rej}, now);
+    EXPECT_EQ(server.count(Counter::UnknownConnection), 1U);
+    EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
+    EXPECT_EQ(state_at(server, passive), State::Established);
+}
+
+TEST_F(CmPair, MessagesForUnknownConnectionsAreAnsweredOnlyWhereItHelps) {
+    const wire::CommIds ids{wire::CommId{3}, wire::CommId{4}};
+    const wire::CommIds back{wire::CommId{4}, wire::CommId{3}};
+    wire::Rep rep;
+    rep.ids = ids;
+    server.take(client, {1, rep}, now);
+    const wire::Rej rej = server.sent<wire::Rej>();
+    EXPECT_EQ(rej.ids, back);
+    EXPECT_EQ(rej.reason, wire::RejectReason::InvalidCommId);
+    EXPECT_EQ(rej.message, wire::Answered::Rep);
+    wire::Dreq dreq;
+    dreq.ids = ids;
+    server.take(client, {1, dreq}, now);
+    EXPECT_EQ(server.sent<wire::Drep>().ids, back);
+    wire::Rej other;
+    other.ids = ids;
+    server.take(client, {1, other}, now);
+    wire::Mra mra;
+    mra.ids = ids;
+    server.take(client, {1, mra}, now);
+    server.take(client, {1, wire::Rtu{ids, {}}}, now);
+    server.take(client, {1, wire::Drep{ids, {}}}, now);
+    EXPECT_TRUE(server.sends_nothing());
+    EXPECT_EQ(server.count(Counter::UnknownConnection), 6U);
+}
+
+TEST_F(CmPair, MessagesThatDoNotFitTheStateChangeNothing) {
+    listen();
+    ask();
+    const auto unexpected_at_server = [this](const wire::CmMessage& message) {
+        const std::uint64_t before = server.count(Counter::Unexpected);
+        server.take(client, {1, message}, now);
+        return server.count(Counter::Unexpected) - before == 1 && server.sends_nothing() && server.has_no_event() &&
+               state_at(server, passive) == State::ReqRcvd;
+    };
+    const wire::CommIds ids{active, passive};
+    wire::Rep rep;
+    rep.ids = ids;
+    wire::Mra mra;
+    mra.ids = ids;
+    mra.message = wire::Answered::Rep;
+    wire::Mra of_another = mra;
+    of_another.message = wire::Answered::Other;
+    EXPECT_TRUE(unexpected_at_server(rep));
+    EXPECT_TRUE(unexpected_at_server(mra));
+    EXPECT_TRUE(unexpected_at_server(of_another));
+    EXPECT_TRUE(unexpected_at_server(wire::Rtu{ids, {}}));
+    EXPECT_TRUE(unexpected_at_server(wire::Drep{ids, {}}));
+}
+
+TEST_F(CmPair, NonsenseIsCountedByItsReason) {
+    const std::vector<std::uint8_t> noise(256, 0x5a);
+    server.take(client, noise, now);
+    server.take(client, std::span(noise).first(100), now);
+    EXPECT_EQ(server.manager.mad_drops().of(wire::MadDrop::BadVersion), 1U);
+    EXPECT_EQ(server.manager.mad_drops().of(wire::MadDrop::BadSize), 1U);
+    EXPECT_TRUE(server.sends_nothing());
+}
+
+// Which verdicts make something of a message, by state: all others leave the connection as it is.
+TEST(CmJudge, EachMessageIsTakenInItsStatesOnly) {
+    const auto states_of = [](Message message, Verdict verdict) {
+        std::vector<State> states;
+        for (std::size_t state = 0; state < static_cast<std::size_t>(State::Count); ++state) {
+            if (judge(static_cast<State>(state), message) == verdict) {
+                states.push_back(static_cast<State>(state));
+            }
+        }
+        return states;
+    };
+    using enum State;
+    using States = std::vector<State>;
+    EXPECT_EQ(states_of(Message::Rep, Verdict::TakeRep), (States{ReqSent, MraReqRcvd}));
+    EXPECT_EQ(states_of(Message::Rtu, Verdict::TakeRtu), (States{RepSent, MraRepRcvd}));
+    EXPECT_EQ(states_of(Message::Mra, Verdict::TakeMra), (States{ReqSent, RepSent}));
+    EXPECT_EQ(states_of(Message::Rej, Verdict::TakeRej),
+              (States{ReqSent, MraReqRcvd, RepRcvd, MraRepSent, ReqRcvd, MraReqSent, RepSent, MraRepRcvd,
+                      State::Established, DreqSent}));
+    EXPECT_EQ(states_of(Message::Dreq, Verdict::TakeDreq), (States{RepSent, MraRepRcvd, State::Established}));
+    EXPECT_EQ(states_of(Message::Dreq, Verdict::CrossDreq), (States{DreqSent}));
+    EXPECT_EQ(states_of(Message::Drep, Verdict::TakeDrep), (States{DreqSent}));
+    EXPECT_EQ(states_of(Message::Req, Verdict::AskForTime), (States{ReqRcvd}));
+    EXPECT_EQ(states_of(Message::Rep, Verdict::AskForTime), (States{RepRcvd}));
+    EXPECT_EQ(states_of(Message::Req, Verdict::Repeat), (States{MraReqSent, RepSent, Refused}));
+    EXPECT_EQ(states_of(Message::Rep, Verdict::Repeat), (States{MraRepSent, State::Established, TimeWait}));
+    EXPECT_EQ(states_of(Message::Dreq, Verdict::Repeat), (States{TimeWait}));
+}
+
+}  // namespace
+}  // namespace cairn::cm

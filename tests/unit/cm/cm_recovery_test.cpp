@@ -1,0 +1,407 @@
+// Messages lost, doubled and late; slow users; peers that refuse, forget or vanish.
+#include "tests/unit/cm/cm_host.hpp"
+
+namespace cairn::cm {
+namespace {
+
+const Duration kWait = response_wait(Config{}, Config{}.response_timeout);
+
+TEST_F(CmPair, ARequestIsSentAgainAtItsTimesAndGivenUpAfterTheLast) {
+    active = connect(request());
+    (void)client.sent<wire::Req>();
+    const wire::MadBytes first = client.last.bytes;
+    for (int retry = 0; retry < Config{}.max_retries.value; ++retry) {
+        EXPECT_EQ(client.manager.next_deadline(), now + kWait);
+        client.manager.on_timeout(now + kWait - nanoseconds(1));
+        EXPECT_TRUE(client.sends_nothing());
+        pass_time(client);
+        (void)client.sent<wire::Req>();
+        EXPECT_EQ(client.last.bytes, first);
+    }
+    EXPECT_TRUE(client.has_no_event());
+    pass_time(client);
+    const wire::Rej rej = client.sent<wire::Rej>();
+    EXPECT_EQ(rej.reason, wire::RejectReason::Timeout);
+    EXPECT_EQ(rej.message, wire::Answered::Other);
+    EXPECT_EQ(rej.ids, (wire::CommIds{active, wire::CommId{}}));
+    EXPECT_EQ(rej.info_bytes, 8);
+    EXPECT_EQ(read_raw<Be64>(rej.info.data()).get(), 0x1111'0000'2222'0001U * 0x0101);
+    EXPECT_EQ(client.event<Unreachable>().id, active);
+    EXPECT_EQ(client.event<Released>().id, active);
+    EXPECT_EQ(client.count(Counter::Retransmitted), 15U);
+    EXPECT_EQ(client.count(Counter::GivenUp), 1U);
+}
+
+TEST_F(CmPair, AServerHearsThatItsClientHasGivenUp) {
+    listen();
+    ask();
+    ASSERT_EQ(client.manager.abandon(active, now), Status::Ok);
+    EXPECT_EQ(client.manager.connections(), 0U);
+    client.pass_all(server, now);
+    const Rejected rejected = server.event<Rejected>();
+    EXPECT_EQ(rejected.id, passive);
+    EXPECT_EQ(rejected.reason, wire::RejectReason::Timeout);
+    EXPECT_TRUE(rejected.by_peer);
+    EXPECT_EQ(rejected.info.size, 8);
+    EXPECT_EQ(server.manager.accept(passive, acceptance(), now), Status::UnknownConnection);
+    EXPECT_EQ(server.event<Released>().id, passive);
+    EXPECT_EQ(server.manager.connections(), 0U);
+}
+
+TEST_F(CmPair, AReplyIsSentAgainAtItsTimesAndWhenTheRequestComesAgain) {
+    listen();
+    ask();
+    const wire::MadBytes req = client.last.bytes;
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    (void)server.sent<wire::Rep>();
+    const wire::MadBytes rep = server.last.bytes;
+    server.take(client, req, now);
+    (void)server.sent<wire::Rep>();
+    EXPECT_EQ(server.last.bytes, rep);
+    EXPECT_EQ(server.count(Counter::Duplicate), 1U);
+    for (int retry = 0; retry < Config{}.max_retries.value; ++retry) {
+        EXPECT_EQ(server.manager.next_deadline(), now + kWait);
+        pass_time(server);
+        (void)server.sent<wire::Rep>();
+        EXPECT_EQ(server.last.bytes, rep);
+    }
+    pass_time(server);
+    EXPECT_EQ(server.sent<wire::Rej>().reason, wire::RejectReason::Timeout);
+    EXPECT_EQ(server.event<Unreachable>().id, passive);
+    EXPECT_EQ(state_at(server, passive), State::TimeWait);
+    pass_time(server);
+    EXPECT_EQ(server.event<Released>().id, passive);
+}
+
+TEST_F(CmPair, AReplyThatComesAgainIsToldAgainThatTheClientIsReady) {
+    listen();
+    ask();
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    (void)server.sent<wire::Rep>();
+    server.pass_last(client, now);
+    (void)client.event<Replied>();
+    ASSERT_EQ(client.manager.ready(active, octets("ready")), Status::Ok);
+    (void)client.sent<wire::Rtu>();
+    const wire::MadBytes rtu = client.last.bytes;  // lost
+    server.pass_last(client, now);
+    (void)client.sent<wire::Rtu>();
+    EXPECT_EQ(client.last.bytes, rtu);
+    EXPECT_TRUE(client.has_no_event());
+    client.pass_last(server, now);
+    client.pass_last(server, now);
+    EXPECT_EQ(text_of(server.event<Established>().private_data), "ready");
+    EXPECT_TRUE(server.has_no_event());
+}
+
+TEST_F(CmPair, APeerIsAskedForTimeBeforeItSendsAgain) {
+    listen();
+    ask();
+    const Instant asked_at = now;
+    const wire::MadBytes req = client.last.bytes;
+    pass_time(server);
+    EXPECT_LT(now, asked_at + kWait);
+    const wire::Mra mra = server.sent<wire::Mra>();
+    EXPECT_EQ(mra.ids, (wire::CommIds{passive, active}));
+    EXPECT_EQ(mra.message, wire::Answered::Req);
+    EXPECT_EQ(mra.service_timeout, Config{}.service_timeout);
+    EXPECT_EQ(server.manager.next_deadline(), Instant::never());
+    server.pass_last(client, now);
+    EXPECT_EQ(state_at(client, active), State::MraReqRcvd);
+    EXPECT_EQ(client.manager.next_deadline(), now + wire::duration_of(Config{}.service_timeout) + kWait);
+    const Instant extended = client.manager.next_deadline();
+    server.pass_last(client, now + seconds(1));  // a late copy does not extend it
+    EXPECT_EQ(client.manager.next_deadline(), extended);
+    server.take(client, req, now);
+    (void)server.sent<wire::Mra>();  // again, when the request comes again
+    pass_time(client);
+    (void)client.sent<wire::Req>();
+    EXPECT_EQ(client.manager.next_deadline(), now + kWait);
+    EXPECT_EQ(state_at(client, active), State::ReqSent);
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    server.pass_all(client, now);
+    EXPECT_EQ(client.event<Replied>().id, active);
+}
+
+TEST_F(CmPair, AServerIsAskedForTimeWhenTheClientIsSlowToBeReady) {
+    listen();
+    ask_and_accept();
+    const wire::MadBytes rep = server.last.bytes;
+    pass_time(client);
+    EXPECT_EQ(client.sent<wire::Mra>().message, wire::Answered::Rep);
+    client.pass_last(server, now);
+    EXPECT_EQ(state_at(server, passive), State::MraRepRcvd);
+    EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(Config{}.service_timeout) + kWait);
+    client.take(server, rep, now);
+    EXPECT_EQ(client.sent<wire::Mra>().message, wire::Answered::Rep);
+    pass_time(server);
+    (void)server.sent<wire::Rep>();
+    EXPECT_EQ(state_at(server, passive), State::RepSent);
+    ASSERT_EQ(client.manager.ready(active, {}), Status::Ok);
+    client.pass_all(server, now);
+    EXPECT_EQ(server.event<Established>().id, passive);
+}
+
+TEST_F(CmPair, ADuplicateIsAnsweredByAskingForTimeWhileTheUserThinks) {
+    listen();
+    ask();
+    client.pass_last(server, now);
+    EXPECT_EQ(server.sent<wire::Mra>().message, wire::Answered::Req);
+    EXPECT_EQ(state_at(server, passive), State::MraReqSent);
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    (void)server.sent<wire::Rep>();
+    server.pass_last(client, now);
+    (void)client.event<Replied>();
+    server.pass_last(client, now);
+    EXPECT_EQ(client.sent<wire::Mra>().message, wire::Answered::Rep);
+}
+
+TEST_F(CmPair, HoursThatAPeerAsksForAreCutShort) {
+    active = connect(request());
+    (void)client.sent<wire::Req>();
+    wire::Mra mra;
+    mra.ids = {wire::CommId{77}, active};
+    mra.service_timeout = wire::CmTimeout{31};
+    client.take(server, {0, mra}, now);
+    EXPECT_EQ(client.manager.next_deadline(), now + wire::duration_of(kLongestService) + kWait);
+    wire::Req req = client.sends_nothing() ? wire::Req{} : client.sent<wire::Req>();
+    req.primary.local_gid = kClientAddress.octets();
+    req.primary.remote_gid = kServerAddress.octets();
+    req.primary.ack_timeout = wire::CmTimeout{31};
+    req.local_response_timeout = wire::CmTimeout{31};
+    req.remote_response_timeout = wire::CmTimeout{31};
+    req.path_mtu = wire::path_mtu_of(1024);
+    req.service_id = kService;
+    listen();
+    server.take(client, {9, req}, now);
+    EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(kLongestResponse) / 2);
+    passive = server.event<Requested>().id;
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    EXPECT_EQ(server.manager.next_deadline(), now + response_wait(Config{}, kLongestResponse));
+    ASSERT_EQ(server.manager.reject(passive, {}, now), Status::Ok);
+    EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(kLongestTimeWait));
+}
+
+TEST_F(CmPair, ARefusalReachesTheClientAndIsRepeatedForLateRequests) {
+    listen();
+    ask();
+    const wire::MadBytes req = client.last.bytes;
+    const auto info = octets("info");
+    const auto said = octets("no");
+    ASSERT_EQ(server.manager.reject(passive, {wire::RejectReason::NoQueuePair, info, said}, now), Status::Ok);
+    const wire::Rej rej = server.sent<wire::Rej>();
+    EXPECT_EQ(rej.ids, (wire::CommIds{wire::CommId{}, active}));
+    EXPECT_EQ(rej.message, wire::Answered::Req);
+    const wire::MadBytes sent = server.last.bytes;
+    server.take(client, req, now);  // the refusal was lost
+    (void)server.sent<wire::Rej>();
+    EXPECT_EQ(server.last.bytes, sent);
+    server.pass_last(client, now);
+    const Rejected rejected = client.event<Rejected>();
+    EXPECT_EQ(rejected.id, active);
+    EXPECT_EQ(rejected.reason, wire::RejectReason::NoQueuePair);
+    EXPECT_EQ(text_of(rejected.info), "info");
+    EXPECT_EQ(text_of(rejected.private_data), "no");
+    EXPECT_EQ(client.event<Released>().id, active);
+    EXPECT_EQ(client.manager.connections(), 0U);
+    pass_time(server);
+    EXPECT_EQ(server.manager.connections(), 0U);
+    EXPECT_TRUE(server.has_no_event());
+}
+
+TEST_F(CmPair, AClientMayRefuseWhatItIsRepliedAndSaysSoAgain) {
+    listen();
+    ask_and_accept();
+    const wire::MadBytes rep = server.last.bytes;
+    ASSERT_EQ(client.manager.reject(active, {}, now), Status::Ok);
+    EXPECT_EQ(client.sent<wire::Rej>().message, wire::Answered::Rep);
+    client.take(server, rep, now);
+    EXPECT_EQ(client.sent<wire::Rej>().message, wire::Answered::Rep);
+    client.pass_last(server, now);
+    EXPECT_EQ(server.event<Rejected>().reason, wire::RejectReason::Consumer);
+    EXPECT_EQ(state_at(server, passive), State::TimeWait);
+    pass_time(server);
+    client.manager.on_timeout(now);
+    EXPECT_EQ(server.event<Released>().id, passive);
+    EXPECT_EQ(client.event<Released>().id, active);
+}
+
+TEST_F(CmPair, ADisconnectionIsAskedForAgainAndEndsWithoutAnAnswer) {
+    listen();
+    establish();
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), Status::Ok);
+    (void)client.sent<wire::Dreq>();
+    for (int retry = 0; retry < Config{}.max_retries.value; ++retry) {
+        EXPECT_EQ(client.manager.next_deadline(), now + kWait);
+        pass_time(client);
+        (void)client.sent<wire::Dreq>();
+    }
+    pass_time(client);
+    EXPECT_TRUE(client.sends_nothing());
+    EXPECT_EQ(client.event<Disconnected>().id, active);
+    pass_time(client);
+    EXPECT_EQ(client.event<Released>().id, active);
+}
+
+TEST_F(CmPair, ADisconnectionThatComesAgainIsConfirmedAgain) {
+    listen();
+    establish();
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), Status::Ok);
+    (void)client.sent<wire::Dreq>();
+    client.pass_last(server, now);
+    client.pass_last(server, now);
+    EXPECT_TRUE(server.sends_nothing());  // its user has yet to stop
+    (void)server.event<DisconnectRequested>();
+    EXPECT_TRUE(server.has_no_event());
+    ASSERT_EQ(server.manager.disconnect(passive, octets("bye"), now), Status::Ok);
+    (void)server.sent<wire::Drep>();
+    client.pass_last(server, now);
+    EXPECT_EQ(server.sent<wire::Drep>().private_data[0], 'b');
+    pass_time(server);
+    (void)server.event<Released>();
+    client.pass_last(server, now);  // long forgotten: the answer is the same
+    EXPECT_EQ(server.sent<wire::Drep>().ids, (wire::CommIds{passive, active}));
+}
+
+TEST_F(CmPair, BothEndsMayDisconnectAtATime) {
+    listen();
+    establish();
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), Status::Ok);
+    ASSERT_EQ(server.manager.disconnect(passive, {}, now), Status::Ok);
+    (void)client.sent<wire::Dreq>();
+    (void)server.sent<wire::Dreq>();
+    client.pass_last(server, now);
+    server.pass_last(client, now);
+    EXPECT_EQ(client.event<Disconnected>().id, active);
+    EXPECT_EQ(server.event<Disconnected>().id, passive);
+    (void)client.sent<wire::Drep>();
+    client.pass_last(server, now);
+    server.pass_all(client, now);
+    EXPECT_TRUE(client.has_no_event() && server.has_no_event());
+    EXPECT_EQ(state_at(client, active), State::TimeWait);
+    EXPECT_EQ(state_at(server, passive), State::TimeWait);
+}
+
+TEST_F(CmPair, ARestartedClientWithItsOldQueuePairIsStaleAndTheOldConnectionEnds) {
+    listen();
+    establish();
+    CmHost restarted(kClientAddress, config_of(0x5555'0000'6666'0001U));
+    const auto again = restarted.manager.connect(request(), now);
+    ASSERT_TRUE(again.ok());
+    restarted.pass_all(server, now);
+    EXPECT_EQ(server.count(Counter::Stale), 1U);
+    EXPECT_EQ(server.sent<wire::Rej>().reason, wire::RejectReason::StaleConnection);
+    server.pass_last(restarted, now);
+    EXPECT_EQ(restarted.event<Rejected>().reason, wire::RejectReason::StaleConnection);
+    EXPECT_EQ(state_at(restarted, again.value()), State::TimeWait);
+    (void)server.sent<wire::Dreq>();
+    server.pass_last(restarted, now);
+    (void)restarted.sent<wire::Drep>();  // it knows nothing of it, which is as good
+    restarted.pass_last(server, now);
+    EXPECT_EQ(server.event<Disconnected>().id, passive);
+    pass_time(server);
+    (void)server.event<Released>();
+    const auto later = restarted.manager.connect(request(), now);
+    ASSERT_TRUE(later.ok());
+    restarted.pass_all(server, now);
+    EXPECT_EQ(server.event<Requested>().qp.remote_qpn, Qpn{0x11});
+}
+
+TEST_F(CmPair, ANameOfAnEarlierLifeIsStaleToo) {
+    listen();
+    ask();
+    ConnectRequest other = request();
+    other.qpn = Qpn{0x99};
+    CmHost restarted(kClientAddress, config_of(0x7777'0000'2222'0001U));  // which gives the same names
+    ASSERT_EQ(restarted.manager.connect(other, now).value(), active);
+    restarted.pass_all(server, now);
+    EXPECT_EQ(server.sent<wire::Rej>().reason, wire::RejectReason::StaleConnection);
+    const Rejected rejected = server.event<Rejected>();
+    EXPECT_EQ(rejected.id, passive);
+    EXPECT_FALSE(rejected.by_peer);
+    (void)server.event<Released>();
+}
+
+TEST_F(CmPair, AReplyFromAQueuePairThatIsAlreadyConnectedIsStale) {
+    listen();
+    establish();
+    const ConnectionId old = active;
+    CmHost restarted(kServerAddress, config_of(0x5555'0000'6666'0001U));
+    ASSERT_EQ(restarted.manager.listen(kService, 1), Status::Ok);
+    ConnectRequest asked = request();
+    asked.qpn = Qpn{0x12};
+    active = connect(asked);
+    client.pass_all(restarted, now);
+    passive = restarted.event<Requested>().id;
+    ASSERT_EQ(restarted.manager.accept(passive, acceptance(), now), Status::Ok);  // Qpn 0x22 again
+    restarted.pass_all(client, now);
+    EXPECT_EQ(client.sent<wire::Rej>().reason, wire::RejectReason::StaleConnection);
+    client.pass_last(restarted, now);
+    EXPECT_EQ(restarted.event<Rejected>().reason, wire::RejectReason::StaleConnection);
+    const Rejected rejected = client.event<Rejected>();
+    EXPECT_EQ(rejected.id, active);
+    EXPECT_FALSE(rejected.by_peer);
+    EXPECT_EQ(state_at(client, old), State::DreqSent);
+}
+
+TEST_F(CmPair, ALateCopyOfARequestOpensNothingWhileItIsRemembered) {
+    listen();
+    establish();
+    (void)client.sends_nothing();
+    const ConnectRequest asked = request();
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), Status::Ok);
+    client.pass_all(server, now);
+    (void)server.event<DisconnectRequested>();
+    const wire::CmMad late{(0x1111'0000'2222'0001U & 0xffffffff00000000U) | active.value, [&] {
+                               wire::Req req;
+                               req.local_comm_id = active;
+                               req.local_qpn = asked.qpn;
+                               req.starting_psn = asked.starting_psn;
+                               return req;
+                           }()};
+    server.take(client, late, now);
+    EXPECT_TRUE(server.sends_nothing());
+    ASSERT_EQ(server.manager.disconnect(passive, {}, now), Status::Ok);
+    server.pass_all(client, now);
+    server.take(client, late, now);
+    EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
+    EXPECT_EQ(server.count(Counter::Duplicate), 2U);
+    EXPECT_EQ(server.count(Counter::Stale), 0U);
+}
+
+TEST_F(CmPair, AbandoningEndsEveryStateAndNoEventFollows) {
+    listen();
+    const auto both_forget = [this] {
+        for (int turn = 0; turn < 40; ++turn) {
+            client.pass_all(server, now);
+            server.pass_all(client, now);
+            while (const std::optional<Event> event = server.manager.poll_event()) {
+                if (const auto* ending = std::get_if<DisconnectRequested>(&*event)) {
+                    EXPECT_EQ(server.manager.disconnect(ending->id, {}, now), Status::Ok);
+                }
+            }
+            now = std::min(client.manager.next_deadline(), server.manager.next_deadline());
+            if (now == Instant::never()) {
+                break;
+            }
+            client.manager.on_timeout(now);
+            server.manager.on_timeout(now);
+        }
+        EXPECT_TRUE(client.has_no_event());
+        EXPECT_EQ(client.manager.connections() + server.manager.connections(), 0U);
+        now = Instant{now == Instant::never() ? 0 : now.ns};
+    };
+    ask_and_accept();
+    ASSERT_EQ(client.manager.abandon(active, now), Status::Ok);
+    both_forget();
+    establish();
+    ASSERT_EQ(client.manager.abandon(active, now), Status::Ok);
+    both_forget();
+    ask();
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    server.pass_all(client, now);
+    ASSERT_EQ(client.manager.abandon(active, now), Status::Ok);  // with Replied not yet polled
+    both_forget();
+}
+
+}  // namespace
+}  // namespace cairn::cm
