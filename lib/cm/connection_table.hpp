@@ -37,6 +37,7 @@ struct Connection {
     std::uint8_t responder_resources = 0;  // that the peer offered
     std::uint8_t initiator_depth = 0;
     Duration wait{};                // for an answer of the peer
+    Duration service{};             // that we asked the peer to wait longer for ours
     wire::CmTimeout ack_timeout{};  // as long lasts TIMEWAIT
     wire::CmRetries max_retries{};
     std::uint8_t retries_left = 0;

@@ -69,7 +69,6 @@ void Manager::on_due(Connection& connection, Instant now) {
             arm(connection, now + connection.wait);
             break;
         case State::TimeWait:
-        case State::Refused:
             finish(connection);
             break;
         case State::MraReqSent:
@@ -128,11 +127,12 @@ void Manager::establish(Connection& connection) {
 }
 
 // Answers to what may come again are sent after this.
-void Manager::enter_time_wait(Connection& connection, Instant now) {
+void Manager::enter_time_wait(Connection& connection, Instant now, Duration at_least) {
     connection.state = State::TimeWait;
     connection.answers = Message::Count;
     leave_backlog(connection);
-    arm(connection, now + wire::duration_of(std::min(connection.ack_timeout, kLongestTimeWait)));
+    const Duration time_wait = wire::duration_of(std::min(connection.ack_timeout, kLongestTimeWait));
+    arm(connection, now + std::max(time_wait, at_least));
 }
 
 void Manager::finish(Connection& connection) {
@@ -178,30 +178,18 @@ void Manager::send_mra(Connection& connection, wire::CmTimeout service_timeout, 
     mra.service_timeout = service_timeout;
     std::copy(data.begin(), data.end(), mra.private_data.begin());
     counters_.count(Counter::AskedForTime);
+    connection.service = wire::duration_of(service_timeout);
     send(connection, connection.transaction, mra, connection.active ? Message::Rep : Message::Req);
     connection.state = connection.active ? State::MraRepSent : State::MraReqSent;
     arm(connection, Instant::never());
-}
-
-void Manager::send_rej(Connection& connection, const Refusal& refusal, Message answers) {
-    wire::Rej rej;
-    // A peer that was told no name of ours is not told one by its refusal (12.6.7).
-    rej.ids = {connection.state == State::ReqRcvd ? ConnectionId{} : connection.id, connection.remote_id};
-    rej.message = answers == Message::Req   ? wire::Answered::Req
-                  : answers == Message::Rep ? wire::Answered::Rep
-                                            : wire::Answered::Other;
-    rej.reason = refusal.reason;
-    rej.info_bytes = static_cast<std::uint8_t>(refusal.info.size());
-    std::copy(refusal.info.begin(), refusal.info.end(), rej.info.begin());
-    std::copy(refusal.private_data.begin(), refusal.private_data.end(), rej.private_data.begin());
-    send(connection, connection.transaction, rej, answers);
 }
 
 void Manager::send_timeout_rej(Connection& connection) {
     std::array<std::uint8_t, sizeof(Be64)> guid{};  // by which a peer finds what it has no name of ours for (12.6.7)
     const Be64 raw{config_.ca_guid};
     std::memcpy(guid.data(), &raw, guid.size());
-    send_rej(connection, {wire::RejectReason::Timeout, guid, {}}, Message::Count);
+    send(connection, connection.transaction,
+         make_rej(connection, {wire::RejectReason::Timeout, guid, {}}, wire::Answered::Other), Message::Count);
 }
 
 void Manager::start_disconnect(Connection& connection, std::span<const std::uint8_t> private_data, Instant now) {

@@ -17,13 +17,6 @@
 
 namespace cairn::cm {
 
-// Why a connection or a request for one is refused.
-struct Refusal {
-    wire::RejectReason reason = wire::RejectReason::Consumer;
-    std::span<const std::uint8_t> info{};          // 72 bytes at most
-    std::span<const std::uint8_t> private_data{};  // 148 bytes at most
-};
-
 // No I/O, no clock, no chance: datagrams and user calls in, datagrams and events out; whoever drives it sends what
 // poll_transmit() has, carries out what poll_event() says, and comes back at next_deadline(). One thread. Memory is
 // bounded by the configuration whatever peers send, as long as events are polled.
@@ -109,7 +102,7 @@ private:
     void take_rej(const wire::Rej& rej, Connection& connection, Instant now);
     [[nodiscard]] Connection* find_by_ids(const Incoming& in, const wire::CommIds& ids);
     // Does what needs nothing of the message; the Take verdicts are the caller's.
-    Verdict apply(Connection& connection, Message message);
+    Verdict apply(Connection& connection, Message message, Instant now);
     // The peer has forgotten the connection.
     void drop_stale(Connection& connection, Instant now);
     void refuse(const Incoming& in, const wire::CommIds& ids, wire::Answered message, wire::RejectReason reason);
@@ -118,7 +111,7 @@ private:
     // Sends and keeps it; it answers messages of the kind `answers` whenever they come again.
     void send(Connection& connection, std::uint64_t transaction, const wire::CmMessage& message, Message answers);
     void send_mra(Connection& connection, wire::CmTimeout service_timeout, std::span<const std::uint8_t> data);
-    void send_rej(Connection& connection, const Refusal& refusal, Message answers);
+    void reject_request(Connection& connection, const Refusal& refusal, Instant now);
     void send_timeout_rej(Connection& connection);
     void start_disconnect(Connection& connection, std::span<const std::uint8_t> private_data, Instant now);
     void answer_dreq(Connection& connection, std::span<const std::uint8_t> private_data, Instant now);
@@ -130,7 +123,7 @@ private:
     void emit(const Connection& connection, const Event& event);
     void leave_backlog(Connection& connection);
     void establish(Connection& connection);
-    void enter_time_wait(Connection& connection, Instant now);
+    void enter_time_wait(Connection& connection, Instant now, Duration at_least = {});
     void finish(Connection& connection);
     void remove(Connection& connection);
     [[nodiscard]] Connection* find_live(ConnectionId id) noexcept;

@@ -34,7 +34,7 @@ void Manager::on_mad(const Route& route, std::span<const std::uint8_t> bytes, In
     std::visit([&](const auto& message) { receive(in, message); }, parsed.value().message);
 }
 
-Verdict Manager::apply(Connection& connection, Message message) {
+Verdict Manager::apply(Connection& connection, Message message, Instant now) {
     const Verdict verdict = judge(connection.state, message);
     if (verdict == Verdict::Unexpected) {
         counters_.count(Counter::Unexpected);
@@ -45,6 +45,9 @@ Verdict Manager::apply(Connection& connection, Message message) {
     }
     if (verdict == Verdict::Repeat && connection.answers == message) {
         outbox_.push(connection.route, connection.message);
+        if (connection.state == State::TimeWait && message == Message::Req) {  // it may come once more
+            arm(connection, std::max(connection.deadline, now + connection.wait * 2));
+        }
     }
     if (verdict == Verdict::AskForTime) {
         send_mra(connection, config_.service_timeout, {});
@@ -99,7 +102,6 @@ void Manager::drop_stale(Connection& connection, Instant now) {
         case State::DreqSent:
         case State::DreqRcvd:
         case State::TimeWait:
-        case State::Refused:
         case State::Ended:
         case State::Count:
             break;
@@ -109,7 +111,7 @@ void Manager::drop_stale(Connection& connection, Instant now) {
 void Manager::receive(const Incoming& in, const wire::Req& req) {
     Connection* known = table_.find_remote(in.route.remote, req.local_comm_id);
     if (known != nullptr && known->route == in.route && is_same_request(*known, req, in.transaction)) {
-        (void)apply(*known, Message::Req);
+        (void)apply(*known, Message::Req, in.now);
         return;
     }
     if (known == nullptr) {
@@ -183,7 +185,7 @@ void Manager::receive(const Incoming& in, const wire::Rep& rep) {
         }
         return;
     }
-    if (apply(*connection, Message::Rep) == Verdict::TakeRep) {
+    if (apply(*connection, Message::Rep, in.now) == Verdict::TakeRep) {
         take_rep(in, rep, *connection);
     }
 }
@@ -218,7 +220,7 @@ void Manager::take_rep(const Incoming& in, const wire::Rep& rep, Connection& con
 
 void Manager::receive(const Incoming& in, const wire::Rtu& rtu) {
     Connection* const connection = find_by_ids(in, rtu.ids);
-    if (connection != nullptr && apply(*connection, Message::Rtu) == Verdict::TakeRtu) {
+    if (connection != nullptr && apply(*connection, Message::Rtu, in.now) == Verdict::TakeRtu) {
         establish(*connection);
         connection->answers = Message::Count;
         emit(*connection, Established{connection->id, PrivateBytes::of(rtu.private_data)});
@@ -235,7 +237,7 @@ void Manager::receive(const Incoming& in, const wire::Mra& mra) {
         counters_.count(Counter::Unexpected);
         return;
     }
-    if (apply(*connection, Message::Mra) == Verdict::TakeMra) {
+    if (apply(*connection, Message::Mra, in.now) == Verdict::TakeMra) {
         counters_.count(Counter::WasAskedForTime);
         connection->state = connection->active ? State::MraReqRcvd : State::MraRepRcvd;
         const Duration service = wire::duration_of(std::min(mra.service_timeout, kLongestService));
@@ -254,7 +256,7 @@ void Manager::receive(const Incoming& in, const wire::Rej& rej) {
         ids.local = find_live(ids.remote)->remote_id;
     }
     connection = find_by_ids(in, ids);
-    if (connection != nullptr && apply(*connection, Message::Rej) == Verdict::TakeRej) {
+    if (connection != nullptr && apply(*connection, Message::Rej, in.now) == Verdict::TakeRej) {
         take_rej(rej, *connection, in.now);
     }
 }
@@ -295,7 +297,7 @@ void Manager::receive(const Incoming& in, const wire::Dreq& dreq) {
         counters_.count(Counter::Unexpected);
         return;
     }
-    const Verdict verdict = apply(*connection, Message::Dreq);
+    const Verdict verdict = apply(*connection, Message::Dreq, in.now);
     if (verdict == Verdict::TakeDreq || verdict == Verdict::CrossDreq) {
         connection->dreq_transaction = in.transaction;
     }
@@ -316,7 +318,7 @@ void Manager::receive(const Incoming& in, const wire::Dreq& dreq) {
 
 void Manager::receive(const Incoming& in, const wire::Drep& drep) {
     Connection* const connection = find_by_ids(in, drep.ids);
-    if (connection != nullptr && apply(*connection, Message::Drep) == Verdict::TakeDrep) {
+    if (connection != nullptr && apply(*connection, Message::Drep, in.now) == Verdict::TakeDrep) {
         emit(*connection, Disconnected{connection->id, PrivateBytes::of(drep.private_data)});
         enter_time_wait(*connection, in.now);
     }

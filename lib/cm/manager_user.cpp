@@ -119,22 +119,30 @@ Status Manager::reject(ConnectionId id, const Refusal& refusal, Instant now) {
     if (!fits<wire::Rej>(refusal.private_data) || refusal.info.size() > wire::kInfoBytes) {
         return Status::PrivateDataTooLong;
     }
-    if (is_request_waiting(*connection)) {
-        send_rej(*connection, refusal, Message::Req);
-        connection->state = State::Refused;
-        connection->abandoned = true;
-        leave_backlog(*connection);
-        table_.forget_remote_qpn(*connection);  // the peer may try again with it at once
-        arm(*connection, now + connection->wait * 2);
+    if (is_request_waiting(*connection) || is_reply_sent(*connection)) {
+        reject_request(*connection, refusal, now);
         return Status::Ok;
     }
-    if (!is_reply_waiting(*connection) && !is_reply_sent(*connection)) {
+    if (!is_reply_waiting(*connection)) {
         return Status::WrongState;
     }
-    const Message answered = connection->active ? Message::Rep : Message::Count;
     enter_time_wait(*connection, now);
-    send_rej(*connection, refusal, answered);
+    send(*connection, connection->transaction, make_rej(*connection, refusal, wire::Answered::Rep), Message::Rep);
     return Status::Ok;
+}
+
+// The refusal is kept for copies of the request for as long as its sender may wait before it asks again.
+void Manager::reject_request(Connection& connection, const Refusal& refusal, Instant now) {
+    const wire::Rej of_request = make_rej(connection, refusal, wire::Answered::Req);
+    const bool replied = is_reply_sent(connection);
+    enter_time_wait(connection, now, connection.wait * 2 + connection.service);
+    send(connection, connection.transaction, of_request, Message::Req);
+    if (replied) {  // the peer may know the reply by now, which is taken back then
+        outbox_.push(connection.route, connection.transaction, make_rej(connection, refusal, wire::Answered::Other));
+    } else {
+        connection.abandoned = true;
+        table_.forget_remote_qpn(connection);  // the peer may try again with it at once
+    }
 }
 
 Status Manager::ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
@@ -164,6 +172,9 @@ Status Manager::disconnect(ConnectionId id, std::span<const std::uint8_t> privat
         }
         start_disconnect(*connection, private_data, now);
         return Status::Ok;
+    }
+    if (connection->state == State::DreqSent) {
+        return Status::Ok;  // the manager saw before that the peer has forgotten the connection
     }
     if (connection->state != State::DreqRcvd) {
         return Status::WrongState;
@@ -209,7 +220,6 @@ Status Manager::abandon(ConnectionId id, Instant now) {
             return disconnect(id, {}, now);
         case State::DreqSent:
         case State::TimeWait:
-        case State::Refused:
             break;
         case State::Ended:
             remove(*connection);

@@ -135,6 +135,18 @@ wire::Rep make_rep(const Config& config, const Connection& connection, const Acc
     return rep;
 }
 
+wire::Rej make_rej(const Connection& connection, const Refusal& refusal, wire::Answered message) noexcept {
+    wire::Rej rej;
+    // A peer that was told no name of ours is not told one by its refusal (12.6.7).
+    rej.ids = {connection.state == State::ReqRcvd ? ConnectionId{} : connection.id, connection.remote_id};
+    rej.message = message;
+    rej.reason = refusal.reason;
+    rej.info_bytes = static_cast<std::uint8_t>(refusal.info.size());
+    std::copy(refusal.info.begin(), refusal.info.end(), rej.info.begin());
+    std::copy(refusal.private_data.begin(), refusal.private_data.end(), rej.private_data.begin());
+    return rej;
+}
+
 wire::SidrReq make_sidr_req(const ResolveRequest& request, wire::SidrRequestId id) noexcept {
     wire::SidrReq req;
     req.request_id = id;

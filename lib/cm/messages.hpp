@@ -18,6 +18,8 @@ namespace cairn::cm {
 [[nodiscard]] wire::Req make_req(const Config& config, const ConnectRequest& request, ConnectionId id) noexcept;
 [[nodiscard]] wire::Rep make_rep(const Config& config, const Connection& connection,
                                  const AcceptParameters& accepted) noexcept;
+// Refuses what `message` says the peer sent.
+[[nodiscard]] wire::Rej make_rej(const Connection& connection, const Refusal& refusal, wire::Answered message) noexcept;
 [[nodiscard]] wire::SidrReq make_sidr_req(const ResolveRequest& request, wire::SidrRequestId id) noexcept;
 
 // Why a request that came over `route` is refused whoever listens; nothing: it may be looked at.

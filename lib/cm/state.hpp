@@ -19,8 +19,7 @@ enum class State : std::uint8_t {
     Established,
     DreqSent,
     DreqRcvd,  // the user is to disconnect
-    TimeWait,  // until no packet of the connection can come any more
-    Refused,   // passive: REJ sent, and again when the request comes again
+    TimeWait,  // until no packet and, of a refused one, no copy of the request can come any more
     Ended,     // only events of it are left
     Count,
 };
@@ -57,8 +56,7 @@ enum class Verdict : std::uint8_t {
         {Duplicate, Duplicate, TakeRej, Repeat, Duplicate, TakeDreq, Unexpected},              // Established
         {Duplicate, Duplicate, TakeRej, Duplicate, Duplicate, CrossDreq, TakeDrep},            // DreqSent
         {Duplicate, Duplicate, Unexpected, Duplicate, Duplicate, Duplicate, Unexpected},       // DreqRcvd
-        {Duplicate, Duplicate, Duplicate, Repeat, Duplicate, Repeat, Duplicate},               // TimeWait
-        {Repeat, Duplicate, Duplicate, Duplicate, Duplicate, Duplicate, Duplicate},            // Refused
+        {Repeat, Duplicate, Duplicate, Repeat, Duplicate, Repeat, Duplicate},                  // TimeWait
         {Unexpected, Unexpected, Unexpected, Unexpected, Unexpected, Unexpected, Unexpected},  // Ended
     }};
     return kTable[static_cast<std::size_t>(state)][static_cast<std::size_t>(message)];

@@ -117,6 +117,13 @@ struct AcceptParameters {
     std::span<const std::uint8_t> private_data{};  // 196 bytes at most
 };
 
+// Why a connection or a request for one is refused.
+struct Refusal {
+    wire::RejectReason reason = wire::RejectReason::Consumer;
+    std::span<const std::uint8_t> info{};          // 72 bytes at most
+    std::span<const std::uint8_t> private_data{};  // 148 bytes at most
+};
+
 // What a service over datagrams tells whoever asks.
 struct DatagramService {
     Qpn qpn{};

@@ -273,7 +273,7 @@ TEST(CmJudge, EachMessageIsTakenInItsStatesOnly) {
     EXPECT_EQ(states_of(Message::Drep, Verdict::TakeDrep), (States{DreqSent}));
     EXPECT_EQ(states_of(Message::Req, Verdict::AskForTime), (States{ReqRcvd}));
     EXPECT_EQ(states_of(Message::Rep, Verdict::AskForTime), (States{RepRcvd}));
-    EXPECT_EQ(states_of(Message::Req, Verdict::Repeat), (States{MraReqSent, RepSent, Refused}));
+    EXPECT_EQ(states_of(Message::Req, Verdict::Repeat), (States{MraReqSent, RepSent, TimeWait}));
     EXPECT_EQ(states_of(Message::Rep, Verdict::Repeat), (States{MraRepSent, State::Established, TimeWait}));
     EXPECT_EQ(states_of(Message::Dreq, Verdict::Repeat), (States{TimeWait}));
 }

@@ -178,7 +178,7 @@ TEST_F(CmPair, HoursThatAPeerAsksForAreCutShort) {
     ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
     EXPECT_EQ(server.manager.next_deadline(), now + response_wait(Config{}, kLongestResponse));
     ASSERT_EQ(server.manager.reject(passive, {}, now), Status::Ok);
-    EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(kLongestTimeWait));
+    EXPECT_EQ(server.manager.next_deadline(), now + response_wait(Config{}, kLongestResponse) * 2);
 }
 
 TEST_F(CmPair, ARefusalReachesTheClientAndIsRepeatedForLateRequests) {
@@ -206,6 +206,39 @@ TEST_F(CmPair, ARefusalReachesTheClientAndIsRepeatedForLateRequests) {
     pass_time(server);
     EXPECT_EQ(server.manager.connections(), 0U);
     EXPECT_TRUE(server.has_no_event());
+}
+
+TEST_F(CmPair, ARefusalIsKeptAsLongAsTheClientMayWaitBeforeItAsksAgain) {
+    listen();
+    ask();
+    const wire::MadBytes req = client.last.bytes;
+    pass_time(server);
+    (void)server.sent<wire::Mra>();
+    ASSERT_EQ(server.manager.reject(passive, {}, now), Status::Ok);
+    EXPECT_EQ(server.sent<wire::Rej>().ids.local, passive);  // which the client knows by the MRA
+    EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(Config{}.service_timeout) + kWait * 2);
+    now = server.manager.next_deadline() - nanoseconds(1);
+    server.take(client, req, now);
+    EXPECT_EQ(server.sent<wire::Rej>().message, wire::Answered::Req);
+    EXPECT_EQ(server.manager.next_deadline(), now + kWait * 2);
+    EXPECT_TRUE(server.has_no_event());
+}
+
+TEST_F(CmPair, AReplyCanBeTakenBackWhetherItArrivedOrNot) {
+    listen();
+    ask();
+    const wire::MadBytes req = client.last.bytes;
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    (void)server.sent<wire::Rep>();  // lost
+    ASSERT_EQ(server.manager.reject(passive, {}, now), Status::Ok);
+    EXPECT_EQ(server.sent<wire::Rej>().message, wire::Answered::Req);
+    EXPECT_EQ(server.sent<wire::Rej>().message, wire::Answered::Other);
+    server.take(client, req, now);
+    EXPECT_EQ(server.sent<wire::Rej>().message, wire::Answered::Req);
+    server.pass_last(client, now);
+    EXPECT_EQ(client.event<Rejected>().reason, wire::RejectReason::Consumer);
+    pass_time(server);
+    EXPECT_EQ(server.event<Released>().id, passive);
 }
 
 TEST_F(CmPair, AClientMayRefuseWhatItIsRepliedAndSaysSoAgain) {
