@@ -77,6 +77,20 @@ TEST_F(CmPair, BothEndsLearnHowToMoveTheirQueuePairs) {
     EXPECT_EQ(replied.qp.rnr_retry, wire::RetryCount{3});
 }
 
+TEST_F(CmPair, AServerThatWantsMoreThanIsOfferedGetsWhatIsOffered) {
+    listen();
+    active = connect(request());
+    (void)client.sent<wire::Req>();
+    wire::Rep rep;
+    rep.ids = {wire::CommId{9}, active};
+    rep.initiator_depth = 200;
+    rep.responder_resources = 200;
+    client.take(server, {1, rep}, now);
+    const Replied replied = client.event<Replied>();
+    EXPECT_EQ(replied.qp.max_dest_rd_atomic, 4);
+    EXPECT_EQ(replied.qp.max_rd_atomic, 8);
+}
+
 TEST_F(CmPair, EveryMessageCarriesPrivateData) {
     listen();
     ConnectRequest asked = request();

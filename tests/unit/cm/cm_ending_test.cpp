@@ -1,0 +1,203 @@
+// Connections that end: by request, by both at a time, because a peer has forgotten them or a user wants no more of
+// them.
+#include "tests/unit/cm/cm_host.hpp"
+
+namespace cairn::cm {
+namespace {
+
+const Duration kWait = response_wait(Config{}, Config{}.response_timeout);
+
+TEST_F(CmPair, ADisconnectionIsAskedForAgainAndEndsWithoutAnAnswer) {
+    listen();
+    establish();
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), Status::Ok);
+    (void)client.sent<wire::Dreq>();
+    for (int retry = 0; retry < Config{}.max_retries.value; ++retry) {
+        EXPECT_EQ(client.manager.next_deadline(), now + kWait);
+        pass_time(client);
+        (void)client.sent<wire::Dreq>();
+    }
+    pass_time(client);
+    EXPECT_TRUE(client.sends_nothing());
+    EXPECT_EQ(client.event<Disconnected>().id, active);
+    pass_time(client);
+    EXPECT_EQ(client.event<Released>().id, active);
+}
+
+TEST_F(CmPair, ADisconnectionThatComesAgainIsConfirmedAgain) {
+    listen();
+    establish();
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), Status::Ok);
+    (void)client.sent<wire::Dreq>();
+    client.pass_last(server, now);
+    client.pass_last(server, now);
+    EXPECT_TRUE(server.sends_nothing());  // its user has yet to stop
+    (void)server.event<DisconnectRequested>();
+    EXPECT_TRUE(server.has_no_event());
+    ASSERT_EQ(server.manager.disconnect(passive, octets("bye"), now), Status::Ok);
+    (void)server.sent<wire::Drep>();
+    client.pass_last(server, now);
+    EXPECT_EQ(server.sent<wire::Drep>().private_data[0], 'b');
+    pass_time(server);
+    (void)server.event<Released>();
+    client.pass_last(server, now);  // long forgotten: the answer is the same
+    EXPECT_EQ(server.sent<wire::Drep>().ids, (wire::CommIds{passive, active}));
+}
+
+TEST_F(CmPair, BothEndsMayDisconnectAtATime) {
+    listen();
+    establish();
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), Status::Ok);
+    ASSERT_EQ(server.manager.disconnect(passive, {}, now), Status::Ok);
+    (void)client.sent<wire::Dreq>();
+    (void)server.sent<wire::Dreq>();
+    client.pass_last(server, now);
+    server.pass_last(client, now);
+    EXPECT_EQ(client.event<Disconnected>().id, active);
+    EXPECT_EQ(server.event<Disconnected>().id, passive);
+    (void)client.sent<wire::Drep>();
+    client.pass_last(server, now);
+    server.pass_all(client, now);
+    EXPECT_TRUE(client.has_no_event() && server.has_no_event());
+    EXPECT_EQ(state_at(client, active), State::TimeWait);
+    EXPECT_EQ(state_at(server, passive), State::TimeWait);
+}
+
+TEST_F(CmPair, ARestartedClientWithItsOldQueuePairIsStaleAndTheOldConnectionEnds) {
+    listen();
+    establish();
+    CmHost restarted(kClientAddress, config_of(0x5555'0000'6666'0001U));
+    const auto again = restarted.manager.connect(request(), now);
+    ASSERT_TRUE(again.ok());
+    restarted.pass_all(server, now);
+    EXPECT_EQ(server.count(Counter::Stale), 1U);
+    EXPECT_EQ(server.sent<wire::Rej>().reason, wire::RejectReason::StaleConnection);
+    server.pass_last(restarted, now);
+    EXPECT_EQ(restarted.event<Rejected>().reason, wire::RejectReason::StaleConnection);
+    EXPECT_EQ(state_at(restarted, again.value()), State::TimeWait);
+    (void)server.sent<wire::Dreq>();
+    server.pass_last(restarted, now);
+    (void)restarted.sent<wire::Drep>();  // it knows nothing of it, which is as good
+    restarted.pass_last(server, now);
+    EXPECT_EQ(server.event<Disconnected>().id, passive);
+    pass_time(server);
+    (void)server.event<Released>();
+    const auto later = restarted.manager.connect(request(), now);
+    ASSERT_TRUE(later.ok());
+    restarted.pass_all(server, now);
+    EXPECT_EQ(server.event<Requested>().qp.remote_qpn, Qpn{0x11});
+}
+
+TEST_F(CmPair, ANameOfAnEarlierLifeIsStaleToo) {
+    listen();
+    ask();
+    ConnectRequest other = request();
+    other.qpn = Qpn{0x99};
+    CmHost restarted(kClientAddress, config_of(0x7777'0000'2222'0001U));  // which gives the same names
+    ASSERT_EQ(restarted.manager.connect(other, now).value(), active);
+    restarted.pass_all(server, now);
+    EXPECT_EQ(server.sent<wire::Rej>().reason, wire::RejectReason::StaleConnection);
+    const Rejected rejected = server.event<Rejected>();
+    EXPECT_EQ(rejected.id, passive);
+    EXPECT_FALSE(rejected.by_peer);
+    (void)server.event<Released>();
+}
+
+TEST_F(CmPair, AReplyFromAQueuePairThatIsAlreadyConnectedIsStale) {
+    listen();
+    establish();
+    const ConnectionId old = active;
+    CmHost restarted(kServerAddress, config_of(0x5555'0000'6666'0001U));
+    ASSERT_EQ(restarted.manager.listen(kService, 1), Status::Ok);
+    ConnectRequest asked = request();
+    asked.qpn = Qpn{0x12};
+    active = connect(asked);
+    client.pass_all(restarted, now);
+    passive = restarted.event<Requested>().id;
+    ASSERT_EQ(restarted.manager.accept(passive, acceptance(), now), Status::Ok);  // Qpn 0x22 again
+    restarted.pass_all(client, now);
+    EXPECT_EQ(client.sent<wire::Rej>().reason, wire::RejectReason::StaleConnection);
+    client.pass_last(restarted, now);
+    EXPECT_EQ(restarted.event<Rejected>().reason, wire::RejectReason::StaleConnection);
+    const Rejected rejected = client.event<Rejected>();
+    EXPECT_EQ(rejected.id, active);
+    EXPECT_FALSE(rejected.by_peer);
+    EXPECT_EQ(state_at(client, old), State::DreqSent);
+}
+
+TEST_F(CmPair, APeerThatTookItsRequestBackMayAskAgainBeforeAnybodyLooked) {
+    listen();
+    active = connect(request());
+    client.pass_all(server, now);
+    ASSERT_EQ(client.manager.abandon(active, now), Status::Ok);
+    active = connect(request());  // with the same queue pair
+    client.pass_all(server, now);
+    (void)server.event<Requested>();
+    (void)server.event<Rejected>();
+    (void)server.event<Released>();
+    EXPECT_EQ(server.event<Requested>().qp.remote_qpn, Qpn{0x11});
+    EXPECT_EQ(server.count(Counter::Stale), 0U);
+}
+
+TEST_F(CmPair, ALateCopyOfARequestOpensNothingWhileItIsRemembered) {
+    listen();
+    establish();
+    (void)client.sends_nothing();
+    const ConnectRequest asked = request();
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), Status::Ok);
+    client.pass_all(server, now);
+    (void)server.event<DisconnectRequested>();
+    const wire::CmMad late{(0x1111'0000'2222'0001U & 0xffffffff00000000U) | active.value, [&] {
+                               wire::Req req;
+                               req.local_comm_id = active;
+                               req.local_qpn = asked.qpn;
+                               req.starting_psn = asked.starting_psn;
+                               return req;
+                           }()};
+    server.take(client, late, now);
+    EXPECT_TRUE(server.sends_nothing());
+    ASSERT_EQ(server.manager.disconnect(passive, {}, now), Status::Ok);
+    server.pass_all(client, now);
+    server.take(client, late, now);
+    EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
+    EXPECT_EQ(server.count(Counter::Duplicate), 2U);
+    EXPECT_EQ(server.count(Counter::Stale), 0U);
+}
+
+TEST_F(CmPair, AbandoningEndsEveryStateAndNoEventFollows) {
+    listen();
+    const auto both_forget = [this] {
+        for (int turn = 0; turn < 40; ++turn) {
+            client.pass_all(server, now);
+            server.pass_all(client, now);
+            while (const std::optional<Event> event = server.manager.poll_event()) {
+                if (const auto* ending = std::get_if<DisconnectRequested>(&*event)) {
+                    EXPECT_EQ(server.manager.disconnect(ending->id, {}, now), Status::Ok);
+                }
+            }
+            now = std::min(client.manager.next_deadline(), server.manager.next_deadline());
+            if (now == Instant::never()) {
+                break;
+            }
+            client.manager.on_timeout(now);
+            server.manager.on_timeout(now);
+        }
+        EXPECT_TRUE(client.has_no_event());
+        EXPECT_EQ(client.manager.connections() + server.manager.connections(), 0U);
+        now = Instant{now == Instant::never() ? 0 : now.ns};
+    };
+    ask_and_accept();
+    ASSERT_EQ(client.manager.abandon(active, now), Status::Ok);
+    both_forget();
+    establish();
+    ASSERT_EQ(client.manager.abandon(active, now), Status::Ok);
+    both_forget();
+    ask();
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    server.pass_all(client, now);
+    ASSERT_EQ(client.manager.abandon(active, now), Status::Ok);  // with Replied not yet polled
+    both_forget();
+}
+
+}  // namespace
+}  // namespace cairn::cm
