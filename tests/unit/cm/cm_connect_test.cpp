@@ -265,6 +265,29 @@ TEST_F(CmPair, ManyConnectionsAtOnceGetNamesOfTheirOwn) {
     EXPECT_EQ(std::unique(actives.begin(), actives.end()), actives.end());
 }
 
+TEST_F(CmPair, AHostConnectsToItself) {
+    listen();
+    ConnectRequest asked = request();
+    asked.route = server.to(server);
+    const auto connected = server.manager.connect(asked, now);
+    ASSERT_TRUE(connected.ok());
+    server.pass_all(server, now);
+    passive = server.event<Requested>().id;
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    server.pass_all(server, now);
+    EXPECT_EQ(server.event<Replied>().id, connected.value());
+    ASSERT_EQ(server.manager.ready(connected.value(), {}), Status::Ok);
+    server.pass_all(server, now);
+    EXPECT_EQ(server.event<Established>().id, passive);
+    ASSERT_EQ(server.manager.disconnect(passive, {}, now), Status::Ok);
+    server.pass_all(server, now);
+    EXPECT_EQ(server.event<DisconnectRequested>().id, connected.value());
+    ASSERT_EQ(server.manager.disconnect(connected.value(), {}, now), Status::Ok);
+    server.pass_all(server, now);
+    EXPECT_EQ(server.event<Disconnected>().id, passive);
+    EXPECT_EQ(server.manager.counters().total(), 0U);
+}
+
 TEST_F(CmPair, CallsThatMakeNoSenseAreRefused) {
     listen();
     EXPECT_EQ(client.manager.ready(ConnectionId{1}, {}), Status::UnknownConnection);

@@ -24,7 +24,7 @@ Gid v4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d) {
     return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d};
 }
 
-TEST(CmGolden, EveryMessageIsEmittedAsItCame) {
+TEST(CmGoldenBytes, EveryMessageIsEmittedAsItCame) {
     std::size_t count = 0;
     for (const char* trace : {"cm_reject", "cm_rping", "cm_udaddy"}) {
         for (const auto& mad : test::golden_mads(trace)) {
@@ -38,7 +38,7 @@ TEST(CmGolden, EveryMessageIsEmittedAsItCame) {
     EXPECT_EQ(count, 9U);
 }
 
-TEST(CmGolden, ARequestOfLinuxMeansWhatItsSenderAsked) {
+TEST(CmGoldenBytes, ARequestOfLinuxMeansWhatItsSenderAsked) {
     const auto mads = test::golden_mads("cm_rping");
     ASSERT_EQ(mads.size(), 5U);
     const Req req = held_by<Req>(mads[0]);
@@ -74,7 +74,7 @@ TEST(CmGolden, ARequestOfLinuxMeansWhatItsSenderAsked) {
     EXPECT_EQ(header->destination, v4(10, 77, 0, 10));
 }
 
-TEST(CmGolden, AnswersOfLinuxMeanWhatTheirSenderSaid) {
+TEST(CmGoldenBytes, AnswersOfLinuxMeanWhatTheirSenderSaid) {
     const auto mads = test::golden_mads("cm_rping");
     ASSERT_EQ(mads.size(), 5U);
     const Rep rep = held_by<Rep>(mads[1]);
@@ -95,7 +95,7 @@ TEST(CmGolden, AnswersOfLinuxMeanWhatTheirSenderSaid) {
     EXPECT_EQ(held_by<Drep>(mads[4]).ids, of_server);
 }
 
-TEST(CmGolden, ARefusalOfLinuxNamesItsReason) {
+TEST(CmGoldenBytes, ARefusalOfLinuxNamesItsReason) {
     const auto mads = test::golden_mads("cm_reject");
     ASSERT_EQ(mads.size(), 2U);
     const Rej rej = held_by<Rej>(mads[1]);
@@ -105,7 +105,7 @@ TEST(CmGolden, ARefusalOfLinuxNamesItsReason) {
     EXPECT_EQ(rej.info_bytes, 0);
 }
 
-TEST(CmGolden, LinuxResolvesADatagramService) {
+TEST(CmGoldenBytes, LinuxResolvesADatagramService) {
     const auto mads = test::golden_mads("cm_udaddy");
     ASSERT_EQ(mads.size(), 2U);
     const SidrReq asked = held_by<SidrReq>(mads[0]);
