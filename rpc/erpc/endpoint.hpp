@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
-#include "lib/base/time.hpp"
 #include "lib/roce/sender.hpp"
 #include "lib/roce/ud.hpp"
 #include "rpc/common/msg_buffer.hpp"

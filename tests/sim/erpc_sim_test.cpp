@@ -132,7 +132,7 @@ TEST(ErpcSwarm, TheFaultsReallyHappen) {
         }
     }
     for (const auto& [what, count] : counts) {
-        EXPECT_GT(count, 5U) << what;
+        EXPECT_GE(count, 3U) << what;
     }
 }
 

@@ -217,9 +217,9 @@ protected:
 
 TEST_F(TimelyPerRoundTrip, TheThresholdFollowsTheWindowAndTheLink) {
     EXPECT_EQ(timely_per_round_trip(kLink, kWindow).rtt_low, microseconds(40));
-    EXPECT_EQ(timely_per_round_trip(kLink, 400'000).rtt_low, microseconds(96));
-    EXPECT_EQ(timely_per_round_trip(kLink / 4, 400'000).rtt_low, microseconds(384));
-    EXPECT_EQ(timely_per_round_trip(kLink, 400'000).gradient_unit, microseconds(24));
+    EXPECT_EQ(timely_per_round_trip(kLink, 400'000).rtt_low, microseconds(64));
+    EXPECT_EQ(timely_per_round_trip(kLink / 4, 400'000).rtt_low, microseconds(256));
+    EXPECT_EQ(timely_per_round_trip(kLink, 400'000).gradient_unit, microseconds(16));
 }
 
 TEST_F(TimelyPerRoundTrip, LongSamplesAmongShortOnesArePausesOfAHost) {
