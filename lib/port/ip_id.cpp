@@ -48,7 +48,7 @@ std::uint32_t IpIdDeltas::new_delta(std::uint16_t udp_payload_bytes, std::uint16
     }
     std::uint32_t sum = row.deltas[id % kRowIds];
     for (std::uint32_t bit = std::bit_width(kRowIds - 1); id >> bit != 0; ++bit) {
-        sum ^= ((id >> bit) & 1U) != 0 ? basis[bit] : 0U;
+        sum ^= ((std::uint32_t{id} >> bit) & 1U) != 0 ? basis[bit] : 0U;
     }
     return sum;
 }
