@@ -35,7 +35,7 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
         ->needs(one);
     app.add_option("--jobs", options.jobs, "threads, each with a world of its own; without it one per CPU")
         ->check(CLI::Range(1U, static_cast<unsigned>(kMaxUnderWay)));
-    app.add_flag("--small", options.small, "one client, one server, 10 ms of harm: many short histories");
+    app.add_flag("--small", options.small, "one client, one server, 6 ms of harm: many short histories");
     app.add_flag("--json", options.json, "end with one JSON object on stdout");
 }
 

@@ -142,7 +142,7 @@ void ErpcWorld::check_progress() {
     calling_ = false;
     run_until_answered();
     in_order_ = false;
-    check(calls_.size() > first + 10, "healed clients can post");
+    check(calls_.size() > first + 3, "healed clients can post");
     check(counters_.calls_ok + counters_.too_long - before == calls_.size() - first,
           "every call after healing is answered");
     run_until(now_ + peer_timeout_ * 3);  // idle: pings alone keep the sessions

@@ -53,8 +53,6 @@ struct ClientSession {
 };
 
 struct ErpcNode {
-    static constexpr std::size_t kPoolBytes = std::size_t{8} << 20U;
-
     ErpcWorld* world = nullptr;
     std::size_t index = 0;
     bool is_client = false;

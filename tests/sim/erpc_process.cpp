@@ -5,12 +5,6 @@
 
 namespace cairn::sim {
 
-namespace {
-
-constexpr std::uint32_t kMessageBytesMax = 16'000;  // 70 packets at the smallest path MTU
-
-}  // namespace
-
 void ErpcWorld::start_process(ErpcNode& node) {
     node.process = ++processes_;
     node.time = {};
@@ -18,7 +12,7 @@ void ErpcWorld::start_process(ErpcNode& node) {
     node.looked_at_time = node.returned = node.now;
     node.heard.assign(network_.nodes(), Instant{});
     start_threads(node);
-    node.pool.emplace(std::span(node.memory.get(), ErpcNode::kPoolBytes));
+    node.pool.emplace(std::span(node.memory.get(), plan_.pool_bytes()));
     node.service.emplace(*node.port);
     node.sender.emplace(*node.port);
     node.credits = static_cast<std::uint16_t>(random_.between(1, 16));
@@ -26,12 +20,12 @@ void ErpcWorld::start_process(ErpcNode& node) {
     config.qp.qpn = kQpn;
     config.qp.qkey = kQkey;
     config.qp.path_mtu_bytes = path_mtu_bytes_;
-    config.max_message_bytes = kMessageBytesMax;
+    config.max_message_bytes = plan_.message_bytes_max;
     config.selective = random_.chance(kMillion * 7 / 10);
-    config.transfers_max = 64;
+    config.transfers_max = plan_.sessions_max;
     config.congestion = congestion_;
     config.sessions_max = plan_.sessions_max;
-    config.calls_max = 512;
+    config.calls_max = plan_.sessions_max * 8U;
     config.credits = node.credits;
     config.seed = random_.next();
     config.peer_timeout = peer_timeout_;
@@ -80,7 +74,7 @@ void ErpcWorld::set_handlers(ErpcNode& node) {
                 auto& self = *static_cast<ErpcNode*>(context);
                 self.world->work(self, request);
             },
-            &node, type == kBrief ? kBriefMost : kMessageBytesMax);
+            &node, type == kBrief ? kBriefMost : plan_.message_bytes_max);
     }
     node.endpoint->set_handler(
         Babbler::kType,

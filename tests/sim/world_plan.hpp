@@ -13,10 +13,14 @@ struct WorldPlan {
     std::size_t clients = 1;
     std::size_t servers = 1;
     Family family = Family::V4;
-    std::uint16_t sessions_max = 64;  // of each endpoint
+    std::uint16_t sessions_max = 64;             // of each endpoint; calls, transfers and memory follow from it
+    std::uint32_t message_bytes_max = 16'000;    // 70 packets at the smallest path MTU
+    Duration patience_most = milliseconds(200);  // with a silent peer; else it is 30 ms
     Duration harmful = milliseconds(120);
     Duration healing = milliseconds(1500);      // several of the longest retransmission timeouts
     Duration calling_again = milliseconds(20);  // after the healing
+
+    [[nodiscard]] std::size_t pool_bytes() const noexcept { return std::size_t{sessions_max} << 17U; }
 
     [[nodiscard]] static WorldPlan of_seed(std::uint64_t seed) noexcept {
         return {.clients = 1 + seed % 3, .servers = 1 + seed % 2, .family = family_of(seed)};
@@ -26,9 +30,11 @@ struct WorldPlan {
     [[nodiscard]] static WorldPlan small_of_seed(std::uint64_t seed) noexcept {
         return {.family = family_of(seed),
                 .sessions_max = 24,
-                .harmful = milliseconds(10),
-                .healing = milliseconds(300),
-                .calling_again = milliseconds(5)};
+                .message_bytes_max = 6'000,
+                .patience_most = milliseconds(60),
+                .harmful = milliseconds(6),
+                .healing = milliseconds(240),
+                .calling_again = milliseconds(3)};
     }
 
 private:
