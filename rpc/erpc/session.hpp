@@ -101,7 +101,7 @@ struct Session {
         return base < kRtoMax ? base : kRtoMax;
     }
     // Whether the flow's rate allows a packet now.
-    [[nodiscard]] bool may_send(Instant now) noexcept {
+    [[nodiscard]] bool may_send(Instant now) const noexcept {
         if (control == nullptr || control->is_uncongested()) [[likely]] {
             return true;
         }
