@@ -10,6 +10,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BENCH = os.path.join(ROOT, 'build/apps/cairn-rpcbench')
 RULER = os.path.join(ROOT, 'build/tests/rulers/udp_ruler')
+LINE_RULER = os.path.join(ROOT, 'build/tests/rulers/line_ruler')
 RSIZE, BSIZE = 9, 2048
 LARGE_BSIZE = 4288
 FRAME_BYTES = 114  # of a 32-byte request or response, without FCS
@@ -144,6 +145,9 @@ class Bench:
             if idle is not None:
                 stop(idle)
 
+    def line(self):
+        return last_json(start([LINE_RULER, *self.cpus]), self.seconds)['roundtrip_ns']
+
     def ruler(self, mode, *own):
         pinned = lambda cpu: ['taskset', '-c', cpu, RULER]
         echo = start([*pinned(self.cpus[0]), 'echo', SERVER])
@@ -242,6 +246,7 @@ class Bench:
 # What a run gives: label, what is started, and [(result name, unit, how it is read)]. Rulers stand next to what is
 # compared with them.
 MEASUREMENTS = [
+    ('ruler.cpu.line', Bench.line, [('', 'ns, there and back', lambda ns: ns)]),
     ('ruler.testpmd.macswap.memif', Bench.macswap, [('', 'Mpps', lambda rate: rate)]),
     ('erpc.small.oneway.memif', Bench.oneway, [('', 'Mops', lambda result: result['rate_mops'])]),
     ('erpc.small.oneway.cc.memif', Bench.oneway_controlled, [('', 'Mops', lambda result: result['rate_mops'])]),
