@@ -53,6 +53,7 @@ void Endpoint::submit_job(Session& session, ServerSlot& slot, BackgroundJob& job
         job.response = slot.response;
         slot.response = {};
     }
+    CAIRN_ASSERT(job.response.capacity >= job.response_bytes_max);
     job.response.bytes = 0;
     job.handle = {session.self, slot.request_number};
     slot.state = ServerSlotState::Executing;

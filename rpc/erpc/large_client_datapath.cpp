@@ -210,7 +210,7 @@ std::uint32_t Endpoint::judge_response_packet(const ClientSlot& slot, const Head
     const std::uint32_t number =
         resolve_number(header.packet_number, transfer != nullptr ? transfer->answered.next() : 0);
     const std::uint32_t asked = transfer != nullptr ? transfer->sent_most : 1;
-    if (number + 1 < requests || number >= asked || header.message_bytes > max_message_bytes_) {
+    if (number + 1 < requests || number >= asked) {
         return kNone;
     }
     const std::uint32_t index = number + 1 - requests;
@@ -264,7 +264,8 @@ void Endpoint::on_response_packet(Session& session, const roce::UdDatagram& data
     }
     ClientTransfer& transfer = *slot.transfer;
     const Call& call = calls_[slot.call].call;
-    if (call.response != nullptr && header.message_bytes > call.response->capacity) {
+    const std::uint32_t room = call.response != nullptr ? call.response->capacity : max_message_bytes_;
+    if (header.message_bytes > std::min(room, max_message_bytes_)) {
         ++statistics_.responses_received;
         complete(session, slot_index, CallStatus::ResponseTooLong, {}, now);
         return;

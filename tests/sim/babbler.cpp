@@ -16,9 +16,11 @@ constexpr std::uint16_t kUdpSourcePort = 0xc0b0;
 
 }  // namespace
 
-Babbler::Babbler(Network& network, std::size_t node, std::uint16_t path_mtu_bytes, std::uint64_t seed) noexcept
+Babbler::Babbler(Network& network, std::size_t node, std::size_t hosts, std::uint16_t path_mtu_bytes,
+                 std::uint64_t seed) noexcept
     : network_(network),
       node_(node),
+      hosts_(hosts),
       packet_bytes_(path_mtu_bytes - static_cast<std::uint32_t>(sizeof(erpc::RawHeader))),
       path_mtu_bytes_(path_mtu_bytes),
       random_(seed) {}
@@ -26,11 +28,13 @@ Babbler::Babbler(Network& network, std::size_t node, std::uint16_t path_mtu_byte
 void Babbler::on_frame(const Frame& frame, Instant now) {
     Draft seen;
     seen.copy(std::span(frame.bytes).subspan(frame.lower_bytes()));
-    if (!seen.readable()) {
+    const std::size_t from = network_.node_of(frame.source());
+    port::Path path({network_.address_of(node_), frame.source(), frame.udp_source_port(), 0});
+    // What the stranger forges has its address or another queue pair.
+    if (!seen.readable() || !seen.whole(path) || from >= hosts_ || seen.ud().source_qpn.get() != kQpn) {
         return;
     }
     const erpc::Header header = erpc::Header::parse(seen.header());
-    const std::size_t from = network_.node_of(frame.source());
     if (header.kind == erpc::Kind::Control) {
         if (seen.len == Draft::kControlBytes && erpc::Control::known(seen.control())) {
             on_control(erpc::Control::parse(seen.control()), from, now);
@@ -56,6 +60,7 @@ void Babbler::on_control(const erpc::Control& control, std::size_t from, Instant
             talks_.push_back({from, true, control.sender_session, control.token, {}});
             break;
         case erpc::ControlType::Accepted:
+            believed_ += control.token & 1U;
             talks_.push_back({from, false, control.sender_session, control.token, {}});
             break;
         case erpc::ControlType::Ping:
@@ -97,16 +102,18 @@ void Babbler::babble(std::size_t server, Instant now) {
     send_data(talk, header, payload_bytes, now);
 }
 
-// With parameters that may be anything; a quarter of them are sound.
+// With parameters that may be anything; a quarter of them are sound, and their tokens even.
 void Babbler::connect(std::size_t server, Instant now) {
     constexpr std::array<std::uint16_t, 6> kCredits{0, 1, 32, 128, 129, 0xffff};
     erpc::Control control;
     control.type = erpc::ControlType::Connect;
     control.sender_session = SessionId{any_number()};
     control.credits = kCredits[random_.below(kCredits.size())];
-    control.token = random_.next();
     control.features = static_cast<std::uint16_t>(random_.next());
     control.path_mtu_bytes = random_.chance(kHalf) ? path_mtu_bytes_ : static_cast<std::uint16_t>(random_.next());
+    const bool sound =
+        control.credits != 0 && control.credits <= erpc::kMaxCredits && control.path_mtu_bytes == path_mtu_bytes_;
+    control.token = (random_.next() & ~std::uint64_t{1}) | (sound ? 0U : 1U);
     send_control(server, control, now);
 }
 

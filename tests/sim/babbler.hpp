@@ -20,8 +20,9 @@ public:
     static constexpr std::uint8_t kBackgroundType = 11;
     static constexpr std::uint8_t kNoType = 12;
 
-    // `node` is its own place in the network.
-    Babbler(Network& network, std::size_t node, std::uint16_t path_mtu_bytes, std::uint64_t seed) noexcept;
+    // `node` is its own place in the network; it listens to the first `hosts` alone.
+    Babbler(Network& network, std::size_t node, std::size_t hosts, std::uint16_t path_mtu_bytes,
+            std::uint64_t seed) noexcept;
 
     [[nodiscard]] std::size_t node() const noexcept { return node_; }
     // What came for it: it learns whom it can talk to, and answers so that they stay.
@@ -29,6 +30,8 @@ public:
     // One packet, to one of those it has a session with or to `server`, which may take it for a client.
     void babble(std::size_t server, Instant now);
     [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
+    // Sessions that servers opened for parameters that make no sense.
+    [[nodiscard]] std::uint64_t believed() const noexcept { return believed_; }
 
 private:
     // A session, as far as it exists.
@@ -54,11 +57,13 @@ private:
 
     Network& network_;
     std::size_t node_;
+    std::size_t hosts_;
     std::uint32_t packet_bytes_;  // payload of a packet that is not a message's last
     std::uint16_t path_mtu_bytes_;
     Random random_;
     std::vector<Talk> talks_;  // the oldest first
     std::uint64_t sent_ = 0;
+    std::uint64_t believed_ = 0;
 };
 
 }  // namespace cairn::sim

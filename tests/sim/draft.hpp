@@ -38,6 +38,11 @@ struct Draft {
     }
     // Whether the bytes can be an eRPC packet of this version.
     [[nodiscard]] bool readable() noexcept { return len >= kHeaders + port::kIcrcBytes && header().well_formed(); }
+    [[nodiscard]] bool whole(port::Path& path) noexcept {
+        std::uint32_t carried = 0;
+        std::memcpy(&carried, datagram() + len - port::kIcrcBytes, sizeof(carried));
+        return path.icrc(port::Direction::Receive, datagram(), static_cast<std::uint16_t>(len)) == carried;
+    }
     // ICRC and lower headers, from the place of `node`, whatever address it says it has.
     void send(Network& network, std::size_t node, port::PathKey key, Instant now) {
         port::Path path(key);

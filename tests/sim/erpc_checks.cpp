@@ -156,6 +156,7 @@ void ErpcWorld::check_end() {
         }
     }
     run_until(now_ + peer_timeout_ * 3);
+    check(babbler_.believed() == 0, "a server takes no session with parameters that make no sense");
     std::uint64_t bad_icrcs = 0;
     for (auto& node : nodes_) {
         check(node->endpoint->sessions_open() == 0, "every session ends", node.get());

@@ -37,7 +37,7 @@ ErpcWorld::ErpcWorld(std::uint64_t seed, const WorldPlan& plan)
       network_(plan.clients + plan.servers + 2, seed * 3 + 1, plan.family),
       stranger_(network_, plan.clients + plan.servers, seed * 5 + 1),
       path_mtu_bytes_(kPathMtus[random_.below(kPathMtus.size())]),
-      babbler_(network_, plan.clients + plan.servers + 1, path_mtu_bytes_, seed * 7 + 1),
+      babbler_(network_, plan.clients + plan.servers + 1, plan.clients + plan.servers, path_mtu_bytes_, seed * 7 + 1),
       clients_(plan.clients),
       peer_timeout_(random_.chance(kMillion / 2) ? milliseconds(30) : plan.patience_most),
       next_babble_(soon(mix_.babble_every)) {

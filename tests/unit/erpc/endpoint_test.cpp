@@ -29,8 +29,9 @@ protected:
         }
     }
     SessionId connect() { return client.connect(server, now); }
-    Posted post(SessionId session, std::uint64_t tag, Instant deadline = Instant::never()) {
-        requests[tag] = std::vector<std::uint8_t>(8 + tag % 300, static_cast<std::uint8_t>(tag));
+    Posted post(SessionId session, std::uint64_t tag, Instant deadline = Instant::never(), std::size_t bytes = 0) {
+        bytes = bytes != 0 ? bytes : 8 + tag % 300;
+        requests[tag] = std::vector<std::uint8_t>(bytes, static_cast<std::uint8_t>(tag));
         std::memcpy(requests[tag].data(), &tag, sizeof(tag));
         Call call;
         call.type = kEcho;
@@ -220,6 +221,54 @@ TEST_F(EndpointTest, ARestartedPeerResetsTheOldSessionAndTakesANewOne) {
     post(connect(), 2);
     run(milliseconds(5));
     EXPECT_EQ(results.at(2), CallStatus::Ok);
+}
+
+TEST_F(EndpointTest, APacketOfALargeMessageThatOthersOvertookIsSentAgainOnceAndWithoutWaitingForATimeout) {
+    const SessionId session = connect();
+    run(milliseconds(5));
+    for (Host* const host : {&client, &server}) {
+        client.port.fate = server.port.fate = [](std::uint64_t) { return 1; };
+        const std::uint64_t lost = host->port.sent() + (host == &client ? 2 : 10);  // of the request; of the response
+        host->port.fate = [lost](std::uint64_t number) { return number == lost ? 0 : 1; };
+        results.clear();
+        const std::uint64_t before = client.endpoint->statistics().retransmits;
+        post(session, 1, Instant::never(), 20'000);
+        run(kRtoMin - microseconds(500));
+        expect_all(1, CallStatus::Ok);
+        EXPECT_EQ(client.endpoint->statistics().retransmits - before, 1U);
+    }
+}
+
+TEST_F(EndpointTest, AnAnswerLongerThanItsClientTakesEndsTheCallAndMessagesBeyondTheWiresSizeAreNotTaken) {
+    Host narrow("10.0.0.3", 33, nullptr, 2'000);
+    narrow.port.join(server.port);
+    server.port.join(narrow.port);
+    const SessionId session = narrow.connect(server, now);
+    server.endpoint->set_handler(
+        kEcho,
+        [](void*, const Request& request) {
+            EXPECT_EQ(request.endpoint.reserve(request.handle, kMaxMessageBytes + 1).data(), nullptr);
+            EXPECT_EQ(request.endpoint.reserve(request.handle, 2'001).size(), 2'001U);
+            request.endpoint.respond(request.handle, request.now);
+        },
+        nullptr);
+    Call call;
+    call.type = kEcho;
+    call.completion = &EndpointTest::completed;
+    call.context = this;
+    EXPECT_EQ(narrow.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
+    const std::vector<std::uint8_t> large(2'001);
+    call.request = large;
+    EXPECT_EQ(narrow.endpoint->post(session, call, now).verdict, PostVerdict::TooLong);
+    const std::vector<std::uint8_t> largest(std::size_t{kMaxMessageBytes} + 1);
+    call.request = largest;
+    EXPECT_EQ(client.endpoint->post(connect(), call, now).verdict, PostVerdict::TooLong);
+    for (int i = 0; i < 100; ++i, now = now + microseconds(50)) {
+        narrow.turn(now);
+        server.turn(now);
+    }
+    expect_all(1, CallStatus::ResponseTooLong);
+    EXPECT_EQ(narrow.pool.live(), 0U);
 }
 
 TEST_F(EndpointTest, DisconnectFreesTheSessionsOfBothEnds) {

@@ -14,8 +14,9 @@ namespace cairn::erpc {
 struct Host {
     static constexpr std::size_t kBuffers = 1024;
 
-    explicit Host(const char* address, std::uint64_t seed, BackgroundPool* background = nullptr)
-        : port(address, kBuffers), memory(1U << 20U), pool(memory) {
+    explicit Host(const char* address, std::uint64_t seed, BackgroundPool* background = nullptr,
+                  std::uint32_t message_bytes_max = kMaxMessageBytes)
+        : port(address, kBuffers), memory(1U << 20U), pool(memory), max_message_bytes(message_bytes_max) {
         restart(seed, background);
     }
     void restart(std::uint64_t seed, BackgroundPool* background = nullptr) {
@@ -31,6 +32,7 @@ struct Host {
         config.credits = 4;
         config.seed = seed;
         config.background = background;
+        config.max_message_bytes = max_message_bytes;
         endpoint = Endpoint::create(config, *service, *sender, pool).value();
     }
     void turn(Instant now) {
@@ -50,6 +52,7 @@ struct Host {
     test::WirePort port;
     std::vector<std::uint8_t> memory;
     rpc::MsgPool pool;
+    std::uint32_t max_message_bytes;
     std::optional<roce::UdService> service;
     std::optional<roce::Sender> sender;
     std::unique_ptr<Endpoint> endpoint;

@@ -1,0 +1,142 @@
+// The verdicts on packets, each for every state of a slot, and the retransmission timeout.
+#include "rpc/erpc/judge.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace cairn::erpc {
+namespace {
+
+constexpr std::uint64_t kCurrent = 4000;
+constexpr std::uint32_t kPacketBytes = 1008;
+constexpr std::uint32_t kMost = 100'000;
+constexpr std::array<ServerSlotState, 4> kStates{ServerSlotState::Idle, ServerSlotState::Receiving,
+                                                 ServerSlotState::Executing, ServerSlotState::Answered};
+
+Header small(std::uint64_t request_number, std::uint32_t message_bytes = 40, std::uint16_t packet_number = 0) {
+    Header header;
+    header.request_number = request_number;
+    header.message_bytes = message_bytes;
+    header.packet_number = packet_number;
+    return header;
+}
+
+TEST(JudgeRequest, EveryStateAndEveryNumberHasItsVerdict) {
+    using V = RequestVerdict;
+    struct Row {
+        std::uint64_t number;
+        std::array<RequestVerdict, 4> verdicts;  // by state
+    };
+    for (const Row& row :
+         {Row{0, {V::Stale, V::Stale, V::Stale, V::Stale}}, Row{kCurrent - 1, {V::Stale, V::Stale, V::Stale, V::Stale}},
+          Row{kCurrent, {V::Stale, V::WrongSize, V::Busy, V::Resend}},
+          Row{kCurrent + kSlotsPerSession, {V::Execute, V::Execute, V::Busy, V::Execute}},
+          Row{kCurrent + kMaxRequestJump, {V::Execute, V::Execute, V::Busy, V::Execute}},
+          Row{kCurrent + kMaxRequestJump + 1, {V::Future, V::Future, V::Future, V::Future}},
+          Row{kRequestNumberMask, {V::Future, V::Future, V::Future, V::Future}}}) {
+        for (std::size_t i = 0; i < kStates.size(); ++i) {
+            EXPECT_EQ(judge_request(kStates[i], kCurrent, small(row.number), 40), row.verdicts[i])
+                << row.number << " in state " << i;
+        }
+    }
+}
+
+TEST(JudgeRequest, SizesThatMakeNoSenseAreRefused) {
+    const auto judged = [](const Header& header, std::size_t payload_bytes) {
+        return judge_request(ServerSlotState::Answered, kCurrent, header, payload_bytes);
+    };
+    EXPECT_EQ(judged(small(kCurrent + 8, 0), 0), RequestVerdict::Execute);
+    EXPECT_EQ(judged(small(kCurrent + 8, 40), 41), RequestVerdict::WrongSize);
+    EXPECT_EQ(judged(small(kCurrent + 8, 41), 40), RequestVerdict::WrongSize);
+    EXPECT_EQ(judged(small(kCurrent + 8, 40, 1), 40), RequestVerdict::WrongSize);
+}
+
+class JudgeRequestPacket : public testing::Test {
+protected:
+    JudgeRequestPacket() {
+        slot.request_number = kCurrent;
+        slot.request_type = 3;
+        slot.request_packets = 5;
+        transfer.request.bytes = 5000;
+    }
+    [[nodiscard]] PacketVerdict judged(ServerSlotState state, std::uint64_t number, std::uint32_t message_bytes,
+                                       std::uint8_t type = 3) {
+        slot.state = state;
+        slot.transfer = state == ServerSlotState::Receiving ? &transfer : nullptr;
+        Header header = small(number, message_bytes);
+        header.request_type = type;
+        return judge_request_packet(slot, header, kPacketBytes, kMost);
+    }
+
+    ServerTransfer transfer;
+    ServerSlot slot;
+};
+
+TEST_F(JudgeRequestPacket, EveryStateAndEveryNumberHasItsVerdict) {
+    using V = PacketVerdict;
+    struct Row {
+        std::uint64_t number;
+        std::array<PacketVerdict, 4> verdicts;  // by state
+    };
+    for (const Row& row : {Row{kCurrent - 1, {V::Stale, V::Stale, V::Stale, V::Stale}},
+                           Row{kCurrent, {V::Stale, V::Part, V::Known, V::Known}},
+                           Row{kCurrent + kSlotsPerSession, {V::Begin, V::Begin, V::Busy, V::Begin}},
+                           Row{kCurrent + kMaxRequestJump, {V::Begin, V::Begin, V::Busy, V::Begin}},
+                           Row{kCurrent + kMaxRequestJump + 1, {V::Future, V::Future, V::Future, V::Future}}}) {
+        for (std::size_t i = 0; i < kStates.size(); ++i) {
+            EXPECT_EQ(judged(kStates[i], row.number, 5000), row.verdicts[i]) << row.number << " in state " << i;
+        }
+    }
+}
+
+TEST_F(JudgeRequestPacket, NeitherAnotherMessageUnderItsNumberNorOneTooLongIsTaken) {
+    for (const ServerSlotState state : kStates) {
+        EXPECT_EQ(judged(state, kCurrent + 8, kMost + 1), PacketVerdict::WrongSize);
+    }
+    EXPECT_EQ(judged(ServerSlotState::Answered, kCurrent + 8, kMost), PacketVerdict::Begin);
+    EXPECT_EQ(judged(ServerSlotState::Receiving, kCurrent, 5001), PacketVerdict::WrongSize);
+    EXPECT_EQ(judged(ServerSlotState::Receiving, kCurrent, 5041), PacketVerdict::WrongSize) << "a packet more";
+    EXPECT_EQ(judged(ServerSlotState::Receiving, kCurrent, 5000, 4), PacketVerdict::WrongSize);
+    EXPECT_EQ(judged(ServerSlotState::Answered, kCurrent, 5041), PacketVerdict::WrongSize);
+}
+
+TEST(JudgeResponse, OnlyTheSlotsOwnRequestThatWasSentIsAnswered) {
+    ClientSlot slot;
+    slot.request_number = kCurrent;
+    slot.call = 7;
+    slot.sends = 1;
+    EXPECT_EQ(judge_response(slot, small(kCurrent), 40), ResponseVerdict::Take);
+    EXPECT_EQ(judge_response(slot, small(kCurrent - 8), 40), ResponseVerdict::Stale);
+    EXPECT_EQ(judge_response(slot, small(kCurrent + 8), 40), ResponseVerdict::Stale);
+    EXPECT_EQ(judge_response(slot, small(kCurrent), 39), ResponseVerdict::WrongSize);
+    EXPECT_EQ(judge_response(slot, small(kCurrent, 40, 1), 40), ResponseVerdict::WrongSize);
+    slot.sends = 0;
+    EXPECT_EQ(judge_response(slot, small(kCurrent), 40), ResponseVerdict::Stale);
+    slot.sends = 1;
+    slot.call = kNone;
+    EXPECT_EQ(judge_response(slot, small(kCurrent), 40), ResponseVerdict::Stale);
+}
+
+// RFC 6298, 2 and 5.5, with our bounds.
+TEST(RetransmissionTimeout, FollowsTheRoundTripsAndDoublesWithinItsBounds) {
+    Session session;
+    EXPECT_EQ(session.rto(1), kRtoMin);
+    EXPECT_EQ(session.rto(2), kRtoMin * 2);
+    EXPECT_EQ(session.rto(4), kRtoMin * 8);
+    EXPECT_EQ(session.rto(255), kRtoMax);
+    session.on_rtt_sample(milliseconds(8));
+    EXPECT_EQ(session.srtt, milliseconds(8));
+    EXPECT_EQ(session.rto(1), milliseconds(8 + 4 * 4));
+    session.on_rtt_sample(milliseconds(16));
+    EXPECT_EQ(session.srtt, milliseconds(9));
+    EXPECT_EQ(session.rttvar, milliseconds(5));
+    EXPECT_EQ(session.rto(1), milliseconds(9 + 4 * 5));
+    session.on_rtt_sample(milliseconds(1));
+    EXPECT_EQ(session.rttvar, microseconds(5750));
+    session.on_rtt_sample(seconds(10));
+    EXPECT_EQ(session.rto(1), kRtoMax);
+}
+
+}  // namespace
+}  // namespace cairn::erpc
