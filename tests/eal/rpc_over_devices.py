@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from session import EAL, SKIPPED, Session, end, expect, result_of
+from session import EAL, SKIPPED, end, expect, result_of, run_case
 
 def memif_calls(session):
     server = session.server()
@@ -295,18 +295,6 @@ def af_packet(session):
             subprocess.run(['ip', 'netns', 'del', name], capture_output=True, check=False)
 
 
-CASES = {function.__name__: function for function in (
-    memif_calls, memif_losses, memif_large, memif_marks, memif_workers, memif_symmetric, memif_server_killed,
-    memif_client_killed, worker_stopped, pcap, bad_input, one_prefix, af_packet, roce_echo, hostile_packets, icmp_echo,
-    memif_v6)}
-
-
-def main():
-    session = Session(sys.argv[2])
-    try:
-        CASES[sys.argv[1]](session)
-    finally:
-        session.close()
-
-
-main()
+run_case(memif_calls, memif_losses, memif_large, memif_marks, memif_workers, memif_symmetric,
+         memif_server_killed,memif_client_killed, worker_stopped, pcap, bad_input, one_prefix, af_packet,
+         roce_echo, hostile_packets, icmp_echo,memif_v6)

@@ -14,43 +14,11 @@ import sys
 import time
 import zlib
 
-from session import SKIPPED, Session, end, expect, result_of
-
-SERVER = '127.77.0.1'
-CLIENT = '127.77.0.2'
-
+from session import SKIPPED, end, expect, result_of, run_case
+from sockets import CLIENT, SERVER, await_socket, client, listen, start
 
 FAULTS = ['icrc', 'payload', 'truncated', 'version', 'opcode', 'pad', 'random']  # that a sound peer notices
 FAULTS_BELOW_UDP = ['ip-checksum', 'ip-length', 'udp-length', 'fragment']
-
-
-def start(session, *own, wrap=(), program='cairn-rpcbench'):
-    process = subprocess.Popen([*wrap, os.path.join(session.folder, program), *own], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    session.running.append(process)
-    return process
-
-
-def is_bound(address):
-    """A socket of port 4791 has this IPv4 address."""
-    wanted = f'{int.from_bytes(socket.inet_aton(address), sys.byteorder):08X}:12B7'
-    with open('/proc/net/udp', encoding='ascii') as file:
-        return any(line.split()[1] == wanted for line in file.readlines()[1:])
-
-
-def await_socket(process, address):
-    for _ in range(200):
-        if is_bound(address) or process.poll() is not None:
-            break
-        time.sleep(0.05)
-    expect(process.poll() is None, f'the process ended: {process.stderr.read() if process.poll() else ""}')
-    return process
-
-
-def listen(session, *own, address=SERVER, **options):
-    """A server, once its socket is there."""
-    process = start(session, '--port', f'uring:{address}', '--server', *own, **options)
-    return process if ':' in address else await_socket(process, address)
 
 
 def echo(session, *own, addresses=(SERVER,)):
@@ -66,10 +34,6 @@ def pktgen(session, *own, address=CLIENT, **keys):
     """A stream to the server's address and what was counted."""
     stream = session.stream(**{'source': None, 'destination': SERVER, **keys})
     return result_of(start(session, '--port', f'uring:{address}', *stream, *own, program='cairn-pktgen'))
-
-
-def client(session, *own, server=SERVER, address=CLIENT, **options):
-    return start(session, '--port', f'uring:{address}', '--peer', server, '--json', *own, **options)
 
 
 def check_calls(session, *both):
@@ -328,17 +292,5 @@ def bad_input(session):
     taken.close()
 
 
-CASES = {function.__name__: function for function in (
-    calls, plain, sqpoll, losses, marks, sizes, server_killed, client_stopped, idle, pcap, roce_echo, echo_ports,
-    hostile_packets, fallback, v6, bad_input)}
-
-
-def main():
-    session = Session(sys.argv[2])
-    try:
-        CASES[sys.argv[1]](session)
-    finally:
-        session.close()
-
-
-main()
+run_case(calls, plain, sqpoll, losses, marks, sizes, server_killed, client_stopped, idle, pcap, roce_echo,
+         echo_ports,hostile_packets, fallback, v6, bad_input)

@@ -89,6 +89,15 @@ class Session:
                           ['--peer', '10.77.0.1', '--ip', '10.77.0.2', '--json', *own], **options)
 
 
+def run_case(*functions):
+    """Runs the function that the first argument names; the second is the folder of programs."""
+    session = Session(sys.argv[2])
+    try:
+        {function.__name__: function for function in functions}[sys.argv[1]](session)
+    finally:
+        session.close()
+
+
 def result_of(process, timeout=40):
     out, err = process.communicate(timeout=timeout)
     expect(process.returncode == 0, f'exit code {process.returncode}: {err}')

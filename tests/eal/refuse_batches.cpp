@@ -1,0 +1,23 @@
+// Preloaded, makes every interface one that takes no GSO: sendmsg() with UDP_SEGMENT fails as it does there.
+#include <dlfcn.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+
+extern "C" ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+    for (cmsghdr* each = CMSG_FIRSTHDR(message); each != nullptr;
+         each = CMSG_NXTHDR(const_cast<msghdr*>(message), each)) {
+        if (each->cmsg_level == IPPROTO_UDP && each->cmsg_type == UDP_SEGMENT) {
+            errno = EIO;
+            return -1;
+        }
+    }
+    static const auto kernels = reinterpret_cast<decltype(&sendmsg)>(dlsym(RTLD_NEXT, "sendmsg"));
+    return kernels(fd, message, flags);
+}

@@ -1,0 +1,44 @@
+"""Programs over UDP sockets, one machine playing several hosts."""
+import os
+import socket
+import subprocess
+import sys
+import time
+
+from session import expect
+
+SERVER = '127.77.0.1'
+CLIENT = '127.77.0.2'
+
+
+def start(session, *own, wrap=(), program='cairn-rpcbench'):
+    process = subprocess.Popen([*wrap, os.path.join(session.folder, program), *own], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    session.running.append(process)
+    return process
+
+
+def is_bound(address):
+    """A socket of port 4791 has this IPv4 address."""
+    wanted = f'{int.from_bytes(socket.inet_aton(address), sys.byteorder):08X}:12B7'
+    with open('/proc/net/udp', encoding='ascii') as file:
+        return any(line.split()[1] == wanted for line in file.readlines()[1:])
+
+
+def await_socket(process, address):
+    for _ in range(200):
+        if is_bound(address) or process.poll() is not None:
+            break
+        time.sleep(0.05)
+    expect(process.poll() is None, f'the process ended: {process.stderr.read() if process.poll() else ""}')
+    return process
+
+
+def listen(session, *own, address=SERVER, **options):
+    """A server, once its socket is there."""
+    process = start(session, '--port', f'uring:{address}', '--server', *own, **options)
+    return process if ':' in address else await_socket(process, address)
+
+
+def client(session, *own, server=SERVER, address=CLIENT, **options):
+    return start(session, '--port', f'uring:{address}', '--peer', server, '--json', *own, **options)
