@@ -33,7 +33,6 @@ public:
     Endpoint& operator=(const Endpoint&) = delete;
 
     void set_session_callback(SessionCallback callback, void* context) noexcept;
-
     // Starts a session; the callback tells how it went. Calls may be posted at once: they wait.
     Result<SessionId> connect(const roce::UdAddress& peer, Instant now);
     // Ends a client session: pending calls fail with Disconnected. Unknown sessions are left alone.
@@ -127,7 +126,8 @@ private:
     void on_request(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void execute(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram, const Header& header,
                  Instant now) noexcept;
-    void answer(Session& session, const ServerSlot& slot, port::PacketRef* request, Instant now) noexcept;
+    void answer(Session& session, const ServerSlot& slot, std::uint32_t index, port::PacketRef* request,
+                Instant now) noexcept;
     void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                        Instant now) noexcept;
     [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;

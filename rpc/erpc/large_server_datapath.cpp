@@ -174,7 +174,7 @@ void Endpoint::repeat_answer(Session& session, ServerSlot& slot, const roce::UdD
     } else if (slot.state == ServerSlotState::Answered) {
         ++statistics_.responses_resent;
         slot.resent = true;
-        answer(session, slot, datagram.packet, now);
+        answer(session, slot, 0, datagram.packet, now);
     } else {
         statistics_.count(Drop::DuplicateBusy);
     }
@@ -198,17 +198,7 @@ void Endpoint::on_rfr(Session& session, const roce::UdDatagram& datagram, const 
     }
     slot.newest_rfr = index;
     slot.resent = true;  // perhaps
-    const std::uint32_t bytes = bytes_of_packet(slot.response.bytes, packet_bytes_, index);
-    const bool fits = room_for(bytes) <= datagram.packet->room;
-    const port::PacketRef buffer = fits ? *datagram.packet : sender_.take();
-    if (buffer.cookie == nullptr) {
-        statistics_.count(Drop::NoBuffer);
-        return;
-    }
-    send_response(session, slot, buffer, index, now);
-    if (fits) {
-        datagram.packet->cookie = nullptr;
-    }
+    answer(session, slot, index, datagram.packet, now);
 }
 
 }  // namespace cairn::erpc

@@ -5,16 +5,17 @@
 #include <cstdint>
 
 #include "lib/base/time.hpp"
+#include "rpc/common/msg_buffer.hpp"
 
 namespace cairn::erpc {
 
-constexpr std::uint8_t kHeaderVersion = 2;     // of data and control packets
+constexpr std::uint8_t kHeaderVersion = 3;     // of data and control packets
 constexpr std::uint32_t kSlotsPerSession = 8;  // requests in flight per session (power of two)
 constexpr std::uint32_t kDefaultCredits = 32;  // packets in flight per session
 constexpr std::uint32_t kMaxCredits = 128;
 constexpr std::uint32_t kMaxSessions = 32768;  // per endpoint; session numbers are 16 bits on the wire
 constexpr std::uint32_t kRequestTypes = 256;
-constexpr std::uint32_t kMaxMessageBytes = (1U << 24U) - 1;
+using rpc::kMaxMessageBytes;
 constexpr std::uint32_t kPacketOverheadBytes = 102;  // Ethernet, IPv4, UDP, BTH, DETH, ICRC and ours: for pacing
 constexpr std::uint32_t kTailBytes = 1024;  // payloads from here on are sent from where they lie, if the port can
 // What a paced flow that was woken late may catch up on: the wheel's slot and a turn of the worker's loop.

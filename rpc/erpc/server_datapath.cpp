@@ -24,7 +24,7 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
         case RequestVerdict::Resend:
             ++statistics_.responses_resent;
             slot.resent = true;
-            answer(session, slot, datagram.packet, now);
+            answer(session, slot, 0, datagram.packet, now);
             return;
         case RequestVerdict::Busy:
             statistics_.count(Drop::DuplicateBusy);
@@ -125,23 +125,16 @@ bool Endpoint::respond(const RequestHandle& handle, Instant now) noexcept {
     Session& session = sessions_[handle.session.value];
     slot->state = ServerSlotState::Answered;
     port::PacketRef* const request = reply_slot_ == slot ? reply_buffer_ : nullptr;
-    const std::uint32_t bytes = slot->response.bytes;
-    if (request == nullptr || request->cookie == nullptr || bytes > packet_bytes_ || room_for(bytes) > request->room)
-        [[unlikely]] {
-        answer(session, *slot, request, now);
-        return true;
-    }
-    // Inside the handler the answer goes out in the request's own buffer, which is still warm.
-    send_response(session, *slot, *request, 0, now);
-    request->cookie = nullptr;
+    answer(session, *slot, 0, request, now);
     return true;
 }
 
-// In the request's own buffer if that is still here and large enough: it is still warm.
-void Endpoint::answer(Session& session, const ServerSlot& slot, port::PacketRef* request, Instant now) noexcept {
-    const std::uint32_t first = std::min(slot.response.bytes, packet_bytes_);
-    if (request != nullptr && request->cookie != nullptr && room_for(first) <= request->room) [[likely]] {
-        send_response(session, slot, *request, 0, now);
+// Packet `index` of the response; in the request's own buffer if that is still here and large enough: it is still warm.
+void Endpoint::answer(Session& session, const ServerSlot& slot, std::uint32_t index, port::PacketRef* request,
+                      Instant now) noexcept {
+    const std::uint32_t bytes = bytes_of_packet(slot.response.bytes, packet_bytes_, index);
+    if (request != nullptr && request->cookie != nullptr && room_for(bytes) <= request->room) [[likely]] {
+        send_response(session, slot, *request, index, now);
         request->cookie = nullptr;
         return;
     }
@@ -150,10 +143,9 @@ void Endpoint::answer(Session& session, const ServerSlot& slot, port::PacketRef*
         statistics_.count(Drop::NoBuffer);  // the client asks again
         return;
     }
-    send_response(session, slot, buffer, 0, now);
+    send_response(session, slot, buffer, index, now);
 }
 
-// Packet `index` of the response.
 void Endpoint::send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer,
                              std::uint32_t index, Instant now) noexcept {
     Header header;
