@@ -20,9 +20,6 @@ namespace cairn::port {
 
 namespace {
 
-constexpr int kUdpSegment = 103;  // linux/udp.h, which clashes with netinet's
-constexpr int kUdpGro = 104;
-constexpr int kUdpNoCheck6Rx = 102;
 constexpr int kBindTries = 100;
 constexpr timespec kBindPause{0, 10'000'000};
 
@@ -160,7 +157,7 @@ void UdpSocket::set_options(const UdpSocketConfig& config) noexcept {
     } else {
         set_number(fd_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
         set_number(fd_, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-        set_number(fd_, IPPROTO_UDP, kUdpNoCheck6Rx, 1);  // Soft-RoCE sends without a UDP checksum
+        set_number(fd_, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);  // Soft-RoCE sends without a UDP checksum
     }
     const auto wished = static_cast<int>(config.buffer_bytes);
     if (!set_number(fd_, SOL_SOCKET, SO_RCVBUFFORCE, wished)) {
@@ -177,7 +174,7 @@ void UdpSocket::set_options(const UdpSocketConfig& config) noexcept {
     int segment = 0;
     size = sizeof(segment);
     segments_ =
-        getsockopt(fd_, IPPROTO_UDP, kUdpSegment, &segment, &size) == 0 && set_number(fd_, IPPROTO_UDP, kUdpGro, 1);
+        getsockopt(fd_, IPPROTO_UDP, UDP_SEGMENT, &segment, &size) == 0 && set_number(fd_, IPPROTO_UDP, UDP_GRO, 1);
 }
 
 // Powers of two, so that most sleeps find it set.

@@ -1,5 +1,6 @@
 // UringPort: what arrives, batch by batch and segment by segment.
 #include <netinet/in.h>
+#include <netinet/udp.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,7 +15,6 @@ namespace cairn::port {
 
 namespace {
 
-constexpr int kUdpGro = 104;  // linux/udp.h
 constexpr std::size_t kBatchPayloadBytes = 65536;
 constexpr std::uint16_t kShortBytes = 1024;
 constexpr std::uint32_t kBulkBytes = 32768;
@@ -32,7 +32,7 @@ struct Ancillary {
 Ancillary read_ancillary(msghdr& header) noexcept {
     Ancillary found;
     for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
-        if (each->cmsg_level == IPPROTO_UDP && each->cmsg_type == kUdpGro) {
+        if (each->cmsg_level == IPPROTO_UDP && each->cmsg_type == UDP_GRO) {
             std::memcpy(&found.segment_bytes, CMSG_DATA(each), sizeof(found.segment_bytes));
         } else if ((each->cmsg_level == IPPROTO_IP && each->cmsg_type == IP_TOS) ||
                    (each->cmsg_level == IPPROTO_IPV6 && each->cmsg_type == IPV6_TCLASS)) {

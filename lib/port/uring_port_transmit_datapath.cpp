@@ -1,5 +1,6 @@
 // UringPort: what is sent, grouped into batches that leave in one go.
 #include <netinet/in.h>
+#include <netinet/udp.h>
 
 #include <algorithm>
 #include <array>
@@ -15,7 +16,6 @@ namespace cairn::port {
 
 namespace {
 
-constexpr int kUdpSegment = 103;               // linux/udp.h
 constexpr std::uint32_t kSegmentsMax = 128;    // what one send takes
 constexpr std::uint32_t kGsoBytesV4 = 65'493;  // above it the kernel cuts in software, silently
 constexpr std::uint32_t kGsoBytesV6 = 65'473;
@@ -213,7 +213,7 @@ void UringPort::address(SendBatch& batch, SocketMessage& message) noexcept {
     header.msg_control = batch.control.data();
     header.msg_controllen = 0;
     if (batch.packets > 1) {
-        add_control(header, IPPROTO_UDP, kUdpSegment, batch.segment_bytes);
+        add_control(header, IPPROTO_UDP, UDP_SEGMENT, batch.segment_bytes);
     }
     add_traffic_class(header, key);
     if (header.msg_controllen == 0) {
