@@ -34,10 +34,10 @@ struct Bits {
     static constexpr unsigned kMask = (1U << kWidth) - 1;
 
     [[nodiscard]] static constexpr std::uint8_t get(std::uint8_t octet) noexcept {
-        return static_cast<std::uint8_t>((octet >> kShift) & kMask);
+        return static_cast<std::uint8_t>((unsigned{octet} >> kShift) & kMask);
     }
     [[nodiscard]] static constexpr std::uint8_t put(std::uint8_t value) noexcept {
-        return static_cast<std::uint8_t>((value & kMask) << kShift);
+        return static_cast<std::uint8_t>((unsigned{value} & kMask) << kShift);
     }
 };
 static_assert(Bits<5, 2>::get(0x06) == 3 && Bits<0, 5>::put(0x13) == 0x98);

@@ -26,8 +26,9 @@ inline __m256i load_wide(const std::uint8_t* at) noexcept {
 // What carries either half of a register on over `bytes`.
 template <std::size_t bytes>
 inline __m256i folds_over() noexcept {
-    return _mm256_broadcastsi128_si256(
-        detail::constants(detail::folding_constant(8 * bytes + 32), detail::folding_constant(8 * bytes - 32)));
+    constexpr std::uint64_t kLow = detail::folding_constant(8 * bytes + 32);
+    constexpr std::uint64_t kHigh = detail::folding_constant(8 * bytes - 32);
+    return _mm256_broadcastsi128_si256(detail::constants(kLow, kHigh));
 }
 
 inline __m256i fold_wide(__m256i rest, __m256i fold, __m256i next) noexcept {
