@@ -5,43 +5,13 @@
 #include <numeric>
 
 #include "lib/base/assert.hpp"
+#include "lib/base/sip_hash.hpp"
 
 namespace cairn::roce::rc {
 
 namespace {
 
 constexpr std::uint32_t kGenerationBits = 8;
-
-// SipHash-2-4 (Aumasson, Bernstein 2012) of one word: what it gives tells nothing of the key, nor of its other values.
-std::uint64_t sip_hash(const MemoryTable::Seed& key, std::uint64_t word) noexcept {
-    std::uint64_t a = key[0] ^ 0x736f6d6570736575U;
-    std::uint64_t b = key[1] ^ 0x646f72616e646f6dU;
-    std::uint64_t c = key[0] ^ 0x6c7967656e657261U;
-    std::uint64_t d = key[1] ^ 0x7465646279746573U;
-    const auto rounds = [&](int count) noexcept {
-        for (; count > 0; --count) {
-            a += b;
-            b = std::rotl(b, 13) ^ a;
-            a = std::rotl(a, 32);
-            c += d;
-            d = std::rotl(d, 16) ^ c;
-            a += d;
-            d = std::rotl(d, 21) ^ a;
-            c += b;
-            b = std::rotl(b, 17) ^ c;
-            c = std::rotl(c, 32);
-        }
-    };
-    constexpr std::uint64_t kLength = std::uint64_t{8} << 56U;
-    for (const std::uint64_t block : {word, kLength}) {
-        d ^= block;
-        rounds(2);
-        a ^= block;
-    }
-    c ^= 0xff;
-    rounds(4);
-    return a ^ b ^ c ^ d;
-}
 
 }  // namespace
 

@@ -22,6 +22,7 @@ struct OutPacket {
     std::uint32_t payload_bytes = 0;
     std::uint8_t header_bytes = 0;
     std::uint8_t pad_bytes = 0;
+    bool again = false;  // a request packet that was sent before
 
     [[nodiscard]] std::span<const std::uint8_t> headers() const noexcept { return {header.data(), header_bytes}; }
     // BTH ... ICRC.

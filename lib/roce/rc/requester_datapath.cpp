@@ -135,6 +135,7 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
     const Psn psn = wqe.first.plus(cursor_packet_);
     const bool last = whole || psn == wqe.last;
     ++since_ack_request_;
+    out.again = psn.since(sent_) < 0;
     wire::Bth bth;
     bth.solicited = wqe.solicited && last;
     bth.migration = attributes_->migrated;

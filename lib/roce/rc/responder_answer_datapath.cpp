@@ -21,6 +21,7 @@ Operation response_operation(bool first, bool last) noexcept {
 }  // namespace
 
 bool Responder::poll_response(OutPacket& out) noexcept {
+    out.again = false;
     if (queued_answers_ != 0) {
         std::uint32_t number = saved_count_ - kMaxRdAtomic;  // the oldest; unused slots are not queued
         while (!saved_at(number).queued) {
