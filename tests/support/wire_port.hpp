@@ -29,10 +29,14 @@ public:
 
     // Says what becomes of each datagram sent, by its number: 0 lost, 1 delivered, 2 doubled. Default: delivered.
     std::function<int(std::uint64_t)> fate = [](std::uint64_t) { return 1; };
+    // Payloads may stay where they lie; they are read when all that waits leaves, at the next receive_burst() of this
+    // port or settle_tails().
+    bool sends_in_place = false;
 
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override {
         std::size_t count = 0;
         empty_at_ = now;
+        settle_tails();
         while (count < out.size() && !arrivals_.empty()) {
             if (allocate_burst(out.subspan(count, 1)) == 0) {
                 break;
@@ -53,8 +57,20 @@ public:
     [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }
 
     [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant) noexcept override {
-        for (port::TxPacket& sent : packets) {
+        waiting_.insert(waiting_.end(), packets.begin(), packets.end());
+        if (!sends_in_place) {
+            settle_tails();
+        }
+        return packets.size();
+    }
+
+    void settle_tails() noexcept override {
+        for (port::TxPacket& sent : waiting_) {
             port::PacketRef& packet = sent.packet;
+            if (!sent.tail.empty()) {
+                std::memcpy(packet.data + packet.len - port::kIcrcBytes, sent.tail.data(), sent.tail.size());
+            }
+            packet.len = static_cast<std::uint16_t>(packet.len + sent.tail.size());
             const std::uint32_t icrc = packet.path->icrc(port::Direction::Transmit, packet.data, packet.len);
             std::memcpy(packet.data + packet.len - port::kIcrcBytes, &icrc, sizeof(icrc));
             WirePort& to = towards(packet.path->key().remote);
@@ -62,11 +78,9 @@ public:
                 to.arrivals_.push_back(
                     {{packet.data, packet.data + packet.len}, address_, packet.path->key().udp_source_port});
             }
+            release_burst({&packet, 1});
         }
-        for (port::TxPacket& sent : packets) {
-            release_burst({&sent.packet, 1});
-        }
-        return packets.size();
+        waiting_.clear();
     }
 
     [[nodiscard]] std::size_t allocate_burst(std::span<port::PacketRef> out) noexcept override {
@@ -87,7 +101,7 @@ public:
             }
         }
     }
-    [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return false; }
+    [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return sends_in_place; }
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant) noexcept override {
         return paths_.intern(key);
     }
@@ -117,6 +131,7 @@ private:
     net::IpAddress address_;
     std::vector<WirePort*> peers_;
     std::uint64_t sent_ = 0;
+    std::vector<port::TxPacket> waiting_;
     port::PathTable paths_{256};
     Instant empty_at_{};
     std::vector<std::unique_ptr<std::vector<std::uint8_t>>> storage_;

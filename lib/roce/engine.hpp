@@ -1,0 +1,158 @@
+// Engine: the connections of one worker. Finds the queue pair of each packet that comes, lets queue pairs send in
+// turn, and keeps their deadlines.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lib/roce/drops.hpp"
+#include "lib/roce/engine_counters.hpp"
+#include "lib/roce/qp_ring.hpp"
+#include "lib/roce/rc/queue_pair.hpp"
+#include "lib/roce/sender.hpp"
+#include "lib/roce/timing_wheel.hpp"
+#include "lib/roce/ud.hpp"
+#include "lib/wire/drops.hpp"
+
+namespace cairn::roce {
+
+struct EngineConfig {
+    std::uint32_t max_queue_pairs = 16384;  // connections; [1, 2^20]
+    std::uint32_t max_regions = 4096;       // [1, rc::kMaxRegions]
+    std::uint8_t owner_bits = 0;            // so many low bits of each queue pair number are `owner`: they name the
+    std::uint32_t owner = 0;                // worker; [0, 8]
+    rc::MemoryTable::Seed seed{};           // hard to guess: keys and numbers follow from it
+    std::uint32_t drop_per_million = 0;     // fault injection: received packets of connections to lose
+};
+
+// No I/O but through the port, no clock, no allocation but where queue pairs and regions are made. Driven by the worker
+// that owns the port: on_packets() and on_timeout() with what came, posts, then transmit().
+//
+// Payloads that the port can send from where they lie are not copied. Such a tail is read no later than the packet
+// leaves, packets leave in order, and what is sent again is always copied: whoever sees a completion finds its memory
+// unread. Where a queue pair stops, or a region ends, with packets still waiting, these are settled first.
+class Engine {
+public:
+    // What a queue pair is to the engine; stays where it is until it is destroyed.
+    struct RcQp {
+        RcQp(Qpn qpn, rc::Pd pd, const rc::QpCapacity& capacity, const rc::QpContext& context)
+            : pair(qpn, pd, capacity, context) {}
+
+        rc::QueuePair pair;
+        port::Path* path = nullptr;  // to its peer, pinned; nullptr until modify() gave one
+        Instant timer_at = Instant::never();
+        TimingWheelHandle timer{};
+        RcQp* next = nullptr;  // of those that may have something to send
+        bool listed = false;
+        bool stopped = false;  // in ERR, and nothing of it waits in the sender
+    };
+    // The completion queues and the shared receive queue outlive the queue pair; nullptr: its own.
+    struct RcQueues {
+        rc::CompletionQueue& sends;
+        rc::CompletionQueue& receives;
+        rc::ReceiveQueue* shared_receives = nullptr;
+    };
+
+    // All of them outlive the engine. `datagrams` uses the same port as `sender`.
+    Engine(UdService& datagrams, Sender& sender, const EngineConfig& config, Instant now);
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+    ~Engine();
+
+    // Errors: no such domain, as many queue pairs as there may be.
+    Result<RcQp*> create_rc(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues);
+    void destroy_rc(RcQp& qp) noexcept;
+    // As rc::QueuePair::modify(). `path`, when the attribute Path is among `which`, leads to the peer. BadValue also
+    // for a path MTU that the port does not carry.
+    [[nodiscard]] rc::ModifyVerdict modify(RcQp& qp, rc::QpState to, rc::AttributeSet which,
+                                           const rc::QpAttributes& values, port::Path* path = nullptr) noexcept;
+
+    // As those of the memory table, which queue pairs use; nobody reads the memory once its region is destroyed.
+    Result<Rkey> register_region(const rc::RegionRequest& request);
+    bool destroy_region(Rkey key) noexcept;
+    [[nodiscard]] rc::MemoryTable& memory() noexcept { return memory_; }
+
+    // What the port received: datagrams go to their service, packets of connections to their queue pairs. All buffers
+    // are taken.
+    void on_packets(std::span<port::PacketRef> burst, Instant now) noexcept;
+    // Whatever is due.
+    void on_timeout(Instant now) noexcept;
+    // Posts go to the queue pairs themselves; says that `qp` may now have something to send.
+    void wake(RcQp& qp) noexcept { waiting_.push(qp); }
+
+    // Gives the sender what queue pairs have, a few packets of each in turn. Some may be left: see next_deadline().
+    void transmit(Instant now) noexcept;
+    // When on_timeout() or transmit() has something to do; the past when at once.
+    [[nodiscard]] Instant next_deadline() const noexcept;
+
+    [[nodiscard]] std::uint32_t queue_pairs() const noexcept { return count_; }
+    [[nodiscard]] port::Port& carrier() noexcept { return sender_.carrier(); }
+    [[nodiscard]] UdService& datagrams() noexcept { return datagrams_; }
+    [[nodiscard]] Sender& sender() noexcept { return sender_; }
+    [[nodiscard]] const telemetry::CounterSet<Drop>& drops() const noexcept { return drops_; }
+    [[nodiscard]] const telemetry::CounterSet<wire::Drop>& wire_drops() const noexcept { return wire_drops_; }
+    [[nodiscard]] const telemetry::CounterSet<EngineCounter>& counters() const noexcept { return counters_; }
+    [[nodiscard]] const rc::RcCounters& rc_counters() const noexcept { return rc_counters_; }
+    // Nobody guesses it from those before.
+    [[nodiscard]] std::uint64_t unguessable() noexcept;
+
+private:
+    // Memory that the port can send from.
+    struct Range {
+        const std::uint8_t* begin = nullptr;
+        const std::uint8_t* end = nullptr;
+        Rkey key{};
+
+        [[nodiscard]] bool holds(std::span<const std::uint8_t> bytes) const noexcept {
+            return bytes.data() >= begin && bytes.data() + bytes.size() <= end;
+        }
+    };
+
+    [[nodiscard]] std::size_t place_of(Qpn qpn) const noexcept { return (qpn.value >> owner_bits_) & place_mask_; }
+    [[nodiscard]] RcQp* find(Qpn qpn) const noexcept {
+        RcQp* const qp = table_[place_of(qpn)].get();
+        return qp != nullptr && qp->pair.qpn() == qpn ? qp : nullptr;
+    }
+    [[nodiscard]] Qpn next_qpn() noexcept;
+    void take_burst(std::span<port::PacketRef> burst, Instant now) noexcept;
+    [[nodiscard]] RcQp* judge(const port::PacketRef& packet, const wire::Parsed<wire::Packet>& parsed) noexcept;
+    void drop(Drop reason) noexcept { drops_.count(reason); }
+    void after_input(RcQp& qp, Instant now) noexcept;
+    void stop(RcQp& qp) noexcept;
+    void keep_deadline(RcQp& qp, Instant now) noexcept;
+    void set_path(RcQp& qp, port::Path* path) noexcept;
+    [[nodiscard]] bool send_some(RcQp& qp, Instant now) noexcept;
+    void send(const port::PacketRef& buffer, port::Path* path, const rc::OutPacket& packet, Instant now) noexcept;
+    [[nodiscard]] bool can_stay(const rc::OutPacket& packet) noexcept;
+
+    static constexpr std::size_t kBurst = 64;
+    UdService& datagrams_;
+    Sender& sender_;
+    const std::uint32_t max_queue_pairs_;
+    const std::uint8_t owner_bits_;
+    const std::uint32_t owner_;
+    const std::uint32_t drop_per_million_;
+    rc::MemoryTable::Seed seed_;
+    std::uint64_t drawn_ = 0;    // numbers taken from the seed
+    std::uint64_t loss_state_;   // of the fault injection
+    std::uint32_t next_number_;  // of a queue pair, owner_bits_ taken off
+    std::uint32_t place_mask_;
+    std::uint32_t count_ = 0;
+    rc::MemoryTable memory_;
+    rc::RcCounters rc_counters_;
+    std::vector<std::unique_ptr<RcQp>> table_;  // by number: numbers in a row have places of their own
+    QpRing<RcQp> waiting_;                      // may have something to send
+    TimingWheel<RcQp*> timers_;
+    std::vector<Range> sendable_;  // by their beginning
+    Range recent_{};
+    rc::OutPacket out_{};  // being sent
+    std::array<port::PacketRef, kBurst> datagram_packets_{};
+    telemetry::CounterSet<Drop> drops_;
+    telemetry::CounterSet<wire::Drop> wire_drops_;
+    telemetry::CounterSet<EngineCounter> counters_;
+};
+
+}  // namespace cairn::roce

@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "lib/base/assert.hpp"
+#include "lib/base/sip_hash.hpp"
+#include "lib/roce/engine.hpp"
+
+namespace cairn::roce {
+
+namespace {
+
+constexpr std::uint32_t kMaxQueuePairs = 1U << 20U;
+constexpr std::uint8_t kMaxOwnerBits = 8;
+constexpr unsigned kQpnBits = 24;
+constexpr std::uint32_t kFirstQpn = 2;  // 0 and 1 are the management's
+// Deadlines beyond it are looked at once more when it has passed.
+constexpr Duration kTimerHorizon = milliseconds(30);
+// Set beside the number of a draw, so that no key of the memory table follows from the same word.
+constexpr std::uint64_t kOfEngine = std::uint64_t{3} << 62U;
+
+}  // namespace
+
+Engine::Engine(UdService& datagrams, Sender& sender, const EngineConfig& config, Instant now)
+    : datagrams_(datagrams),
+      sender_(sender),
+      max_queue_pairs_(config.max_queue_pairs),
+      owner_bits_(config.owner_bits),
+      owner_(config.owner),
+      drop_per_million_(config.drop_per_million),
+      seed_(config.seed),
+      place_mask_(std::bit_ceil(config.max_queue_pairs) - 1),
+      memory_(config.max_regions, config.seed),
+      table_(std::size_t{place_mask_} + 1),
+      timers_(kTimerHorizon, config.max_queue_pairs, now) {
+    CAIRN_ASSERT(config.max_queue_pairs >= 1 && config.max_queue_pairs <= kMaxQueuePairs);
+    CAIRN_ASSERT(config.owner_bits <= kMaxOwnerBits && config.owner >> config.owner_bits == 0);
+    loss_state_ = unguessable();
+    next_number_ = static_cast<std::uint32_t>(unguessable()) & ((1U << (kQpnBits - owner_bits_)) - 1);
+    sendable_.reserve(config.max_regions);
+}
+
+Engine::~Engine() {
+    sender_.settle_tails();
+    for (const std::unique_ptr<RcQp>& qp : table_) {
+        if (qp != nullptr) {
+            set_path(*qp, nullptr);
+        }
+    }
+}
+
+std::uint64_t Engine::unguessable() noexcept {
+    return sip_hash(seed_, kOfEngine | drawn_++);
+}
+
+// In order, from a start that only the seed tells: a number that ended comes again when all others were used.
+Qpn Engine::next_qpn() noexcept {
+    const std::uint32_t numbers = 1U << (kQpnBits - owner_bits_);
+    for (;;) {
+        const Qpn qpn{next_number_ << owner_bits_ | owner_};
+        next_number_ = (next_number_ + 1) & (numbers - 1);
+        if (qpn.value >= kFirstQpn && table_[place_of(qpn)] == nullptr) {
+            return qpn;
+        }
+    }
+}
+
+Result<Engine::RcQp*> Engine::create_rc(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues) {
+    if (count_ == max_queue_pairs_) {
+        return Error{fmt::format("there are {} queue pairs already, as many as there may be", count_),
+                     "destroy unused ones, or raise max_queue_pairs"};
+    }
+    if (!memory_.hold_pd(pd)) {
+        return Error{"there is no such protection domain", "create one first"};
+    }
+    const Qpn qpn = next_qpn();
+    std::unique_ptr<RcQp>& place = table_[place_of(qpn)];
+    place = std::make_unique<RcQp>(
+        qpn, pd, capacity, rc::QpContext{memory_, queues.sends, queues.receives, rc_counters_, queues.shared_receives});
+    memory_.release_pd(pd);  // the queue pair holds it
+    ++count_;
+    return place.get();
+}
+
+void Engine::destroy_rc(RcQp& qp) noexcept {
+    (void)modify(qp, rc::QpState::Reset, {}, {});
+    timers_.cancel(qp.timer);
+    waiting_.remove(qp);
+    table_[place_of(qp.pair.qpn())].reset();
+    --count_;
+}
+
+rc::ModifyVerdict Engine::modify(RcQp& qp, rc::QpState to, rc::AttributeSet which, const rc::QpAttributes& values,
+                                 port::Path* path) noexcept {
+    const std::size_t longest = values.path_mtu_bytes + rc::kMaxHeaderBytes + port::kIcrcBytes;
+    const bool wants_path = which.has(rc::Attribute::Path);
+    if ((wants_path && path == nullptr) ||
+        (which.has(rc::Attribute::PathMtu) && longest > carrier().limits().max_udp_payload_bytes)) {
+        const rc::ModifyVerdict verdict = rc::judge_modify(qp.pair.state(), to, which, values);
+        return verdict == rc::ModifyVerdict::Ok ? rc::ModifyVerdict::BadValue : verdict;
+    }
+    const rc::ModifyVerdict verdict = qp.pair.modify(to, which, values);
+    if (verdict != rc::ModifyVerdict::Ok) {
+        return verdict;
+    }
+    if (to == rc::QpState::Reset) {
+        stop(qp);
+        qp.stopped = false;
+        set_path(qp, nullptr);
+    } else if (to == rc::QpState::Err) {
+        stop(qp);
+    } else if (wants_path) {
+        set_path(qp, path);
+    }
+    wake(qp);
+    return verdict;
+}
+
+void Engine::set_path(RcQp& qp, port::Path* path) noexcept {
+    if (path != nullptr) {
+        path->pin();
+    }
+    if (qp.path != nullptr) {
+        qp.path->unpin();
+    }
+    qp.path = path;
+}
+
+// Its completions may be seen from now on, and no answer said that what waits is on its way.
+void Engine::stop(RcQp& qp) noexcept {
+    qp.stopped = true;
+    sender_.settle_tails();
+}
+
+Result<Rkey> Engine::register_region(const rc::RegionRequest& request) {
+    Result<Rkey> key = memory_.register_region(request);
+    if (key.ok() && !request.memory.empty() && carrier().can_send_from(request.memory)) {
+        const Range range{request.memory.data(), request.memory.data() + request.memory.size(), key.value()};
+        sendable_.insert(
+            std::upper_bound(sendable_.begin(), sendable_.end(), range,
+                             [](const Range& one, const Range& other) noexcept { return one.begin < other.begin; }),
+            range);
+    }
+    return key;
+}
+
+bool Engine::destroy_region(Rkey key) noexcept {
+    const bool known = memory_.destroy_region(key);
+    std::erase_if(sendable_, [key](const Range& range) noexcept { return range.key == key; });
+    recent_ = {};
+    sender_.settle_tails();
+    return known;
+}
+
+}  // namespace cairn::roce

@@ -1,0 +1,17 @@
+// What the engine counts of the packets of connections that it sends.
+#pragma once
+
+#include "lib/telemetry/counters.hpp"
+
+namespace cairn::roce {
+
+// X(enumerator, counter name, what non-zero means)
+#define CAIRN_ENGINE_COUNTERS(X)                                                                                     \
+    X(PacketsSent, "rc_packets_sent", "packets of connections handed to the port")                                   \
+    X(PacketsResent, "rc_packets_resent", "request packets sent again: losses, or a timeout too short for the path") \
+    X(PayloadsInPlace, "rc_payloads_in_place", "payloads sent from where they lie")                                  \
+    X(NoBuffer, "rc_no_buffer", "turns that ended early since the port had no buffer or no room: it limits the rate")
+
+CAIRN_DECLARE_COUNTERS(EngineCounter, CAIRN_ENGINE_COUNTERS);
+
+}  // namespace cairn::roce

@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <cstring>
+
+#include "lib/base/copy.hpp"
+#include "lib/roce/engine.hpp"
+
+namespace cairn::roce {
+
+namespace {
+
+// A queue pair sends so many packets, then others take their turn.
+constexpr std::size_t kPacketsPerTurn = 32;
+// Shorter payloads are copied: attaching them costs more, and they may lie in the queue pair itself.
+constexpr std::uint32_t kLeastTailBytes = rc::kMaxInlineBytes;
+
+bool is_datagram(const port::PacketRef& packet) noexcept {
+    return packet.len != 0 && (packet.data[0] & 0xe0U) == static_cast<unsigned>(wire::Service::Ud);
+}
+
+}  // namespace
+
+void Engine::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
+    while (!burst.empty()) {
+        const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));
+        burst = burst.subspan(part.size());
+        take_burst(part, now);
+    }
+}
+
+void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept {
+    std::size_t datagrams = 0;
+    RcQp* recent = nullptr;  // what follows from its packets is seen to once for a run of them
+    for (port::PacketRef& packet : burst) {
+        if (is_datagram(packet)) {
+            datagram_packets_[datagrams++] = packet;
+            packet.cookie = nullptr;
+            continue;
+        }
+        const wire::Parsed<wire::Packet> parsed = wire::Packet::parse({packet.data, packet.len});
+        RcQp* const qp = judge(packet, parsed);
+        if (qp == nullptr) {
+            continue;
+        }
+        if (qp != recent && recent != nullptr) {
+            after_input(*recent, now);
+        }
+        recent = qp;
+        qp->pair.on_packet(parsed.value(), now);
+    }
+    if (recent != nullptr) {
+        after_input(*recent, now);
+    }
+    carrier().release_burst(burst);
+    datagrams_.on_packets(std::span(datagram_packets_).first(datagrams), now);
+}
+
+// Whose packet it is; nullptr: dropped.
+Engine::RcQp* Engine::judge(const port::PacketRef& packet, const wire::Parsed<wire::Packet>& parsed) noexcept {
+    if (!packet.icrc_ok) [[unlikely]] {
+        drop(Drop::BadIcrc);
+        return nullptr;
+    }
+    if (!parsed.ok()) [[unlikely]] {
+        wire_drops_.count(parsed.reason());
+        return nullptr;
+    }
+    RcQp* const qp = find(parsed.value().bth().dest_qpn);
+    if (qp == nullptr) [[unlikely]] {
+        drop(Drop::UnknownQpn);
+        return nullptr;
+    }
+    // Without a path it receives nothing yet, and says so itself.
+    const bool from_peer =
+        packet.path == qp->path || qp->path == nullptr || packet.path->key().remote == qp->path->key().remote;
+    if (!from_peer) [[unlikely]] {
+        drop(Drop::WrongPeer);
+        return nullptr;
+    }
+    if (drop_per_million_ != 0) [[unlikely]] {
+        loss_state_ = loss_state_ * 0x5851f42d4c957f2dU + 0x14057b7ef767814fU;
+        if ((loss_state_ >> 32U) % 1'000'000U < drop_per_million_) {
+            drop(Drop::Injected);
+            return nullptr;
+        }
+    }
+    return qp;
+}
+
+void Engine::after_input(RcQp& qp, Instant now) noexcept {
+    if (qp.pair.state() == rc::QpState::Err && !qp.stopped) [[unlikely]] {
+        stop(qp);
+    }
+    waiting_.push(qp);
+    keep_deadline(qp, now);
+}
+
+// A queue pair has one timer, at its deadline or before: deadlines mostly move away, and a timer that rings too early
+// is set again.
+void Engine::keep_deadline(RcQp& qp, Instant now) noexcept {
+    const Instant deadline = qp.pair.next_deadline();
+    if (deadline >= qp.timer_at) [[likely]] {
+        return;
+    }
+    timers_.cancel(qp.timer);
+    qp.timer_at = std::min(deadline, now + timers_.horizon());
+    qp.timer = timers_.insert(&qp, qp.timer_at);
+}
+
+void Engine::on_timeout(Instant now) noexcept {
+    (void)timers_.advance(now, [this, now](RcQp* qp) noexcept {
+        qp->timer = {};
+        qp->timer_at = Instant::never();
+        qp->pair.on_timeout(now);
+        after_input(*qp, now);
+    });
+}
+
+Instant Engine::next_deadline() const noexcept {
+    return waiting_.size() != 0 ? Instant{} : timers_.next_due();
+}
+
+void Engine::transmit(Instant now) noexcept {
+    for (std::uint32_t turns = waiting_.size(); turns > 0; --turns) {
+        if (sender_.queued() > Sender::kQueuePackets - kPacketsPerTurn) [[unlikely]] {
+            counters_.count(EngineCounter::NoBuffer);
+            return;
+        }
+        RcQp& qp = waiting_.pop();
+        if (send_some(qp, now)) {
+            waiting_.push(qp);
+        }
+        if (qp.pair.state() == rc::QpState::Err && !qp.stopped) [[unlikely]] {
+            stop(qp);
+        }
+        keep_deadline(qp, now);
+    }
+}
+
+// True: it may have more.
+bool Engine::send_some(RcQp& qp, Instant now) noexcept {
+    for (std::size_t sent = 0; sent < kPacketsPerTurn; ++sent) {
+        const port::PacketRef buffer = sender_.take();
+        if (buffer.cookie == nullptr) [[unlikely]] {
+            counters_.count(EngineCounter::NoBuffer);
+            return true;
+        }
+        if (qp.pair.poll_transmit({&out_, 1}, now) == 0) {
+            sender_.give_back(buffer);
+            return false;
+        }
+        send(buffer, qp.path, out_, now);
+    }
+    return true;
+}
+
+// The one point where packets of connections leave.
+void Engine::send(const port::PacketRef& buffer, port::Path* path, const rc::OutPacket& packet, Instant now) noexcept {
+    counters_.count(EngineCounter::PacketsSent);
+    if (packet.again) [[unlikely]] {
+        counters_.count(EngineCounter::PacketsResent);
+    }
+    std::memcpy(buffer.data, packet.header.data(), packet.header.size());
+    const std::size_t header_bytes = packet.header_bytes;
+    if (can_stay(packet)) {
+        counters_.count(EngineCounter::PayloadsInPlace);
+        sender_.send(buffer, path, header_bytes + port::kIcrcBytes, packet.payload.at[0], now);
+        return;
+    }
+    std::uint8_t* at = buffer.data + header_bytes;
+    for (const std::span<std::uint8_t> piece : packet.payload.all()) {
+        copy_bytes(at, piece.data(), piece.size());
+        at += piece.size();
+    }
+    std::memset(at, 0, port::kIcrcBytes);  // the pad
+    sender_.send(buffer, path, packet.bytes(), {}, now);
+}
+
+// True: the payload need not be copied.
+bool Engine::can_stay(const rc::OutPacket& packet) noexcept {
+    if (packet.payload_bytes <= kLeastTailBytes || packet.payload.count != 1 || packet.pad_bytes != 0 || packet.again) {
+        return false;
+    }
+    const std::span<const std::uint8_t> payload = packet.payload.at[0];
+    if (recent_.holds(payload)) [[likely]] {
+        return true;
+    }
+    const auto behind =
+        std::upper_bound(sendable_.begin(), sendable_.end(), payload.data(),
+                         [](const std::uint8_t* data, const Range& range) noexcept { return data < range.begin; });
+    if (behind == sendable_.begin() || !std::prev(behind)->holds(payload)) {
+        return false;  // or in a region around a smaller one: copied, too
+    }
+    recent_ = *std::prev(behind);
+    return true;
+}
+
+}  // namespace cairn::roce

@@ -1,0 +1,147 @@
+// An engine on a port in memory, and two of them with connections between them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "lib/roce/engine.hpp"
+#include "tests/support/wire_port.hpp"
+#include "tests/unit/rc/rc_host.hpp"
+
+namespace cairn::roce {
+
+struct EngineHost {
+    static constexpr std::size_t kBytes = 1U << 20U;
+    static constexpr std::uint64_t kBase = 0x10000;
+
+    explicit EngineHost(const char* address, EngineConfig config = {}, bool sends_in_place = false)
+        : port(address, 2048), engine(datagrams, sender, with_seed(config), Instant{}) {
+        port.sends_in_place = sends_in_place;
+        pd = engine.memory().create_pd();
+        key = engine.register_region({pd, bytes, kBase, rc::kAllRights}).value();
+    }
+
+    static EngineConfig with_seed(EngineConfig config) {
+        config.seed = {7, 11};
+        return config;
+    }
+
+    Engine::RcQp& make_qp(const rc::QpCapacity& capacity = {}) {
+        return *engine.create_rc(pd, capacity, {sends, receives, nullptr}).value();
+    }
+
+    static rc::Sge sge(Rkey key, std::uint64_t offset, std::uint32_t length) {
+        return {kBase + offset, length, Lkey{key.value}};
+    }
+    rc::PostVerdict post(Engine::RcQp& qp, rc::SendRequest request, std::uint64_t offset, std::uint32_t length) {
+        const std::array<rc::Sge, 1> sges{sge(key, offset, length)};
+        request.sges = sges;
+        const rc::PostVerdict verdict = qp.pair.post_send(request);
+        engine.wake(qp);
+        return verdict;
+    }
+    rc::PostVerdict post_receive(Engine::RcQp& qp, std::uint64_t offset, std::uint32_t length) {
+        const std::array<rc::Sge, 1> sges{sge(key, offset, length)};
+        return qp.pair.post_receive({0, sges});
+    }
+
+    // What the worker does in a turn, all at one time. Returns how many packets came.
+    std::size_t turn(Instant now) {
+        std::array<port::PacketRef, 32> burst;
+        const std::size_t received = port.receive_burst(burst, now);
+        engine.on_packets(std::span(burst).first(received), now);
+        engine.on_timeout(now);
+        engine.transmit(now);
+        sender.flush(now);
+        return received;
+    }
+
+    test::WirePort port;
+    UdService datagrams{port};
+    Sender sender{port};
+    Engine engine;
+    rc::CompletionQueue sends{4096};
+    rc::CompletionQueue receives{4096};
+    std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(kBytes);
+    rc::Pd pd;
+    Rkey key;
+};
+
+inline rc::QpAttributes attributes_to(const Engine::RcQp& peer) {
+    rc::QpAttributes values = rc::RcHost::usual_attributes();
+    values.path_mtu_bytes = 4096;
+    values.dest_qpn = peer.pair.qpn();
+    values.receive_psn = values.send_psn = Psn{0xfffff0};
+    return values;
+}
+
+inline void bring_up(EngineHost& host, Engine::RcQp& qp, const EngineHost& peer_host, const Engine::RcQp& peer) {
+    const rc::QpAttributes values = attributes_to(peer);
+    port::Path* const path =
+        host.port.open_path({host.port.local_address(), peer_host.port.local_address(), 0xc000, 0}, {});
+    EXPECT_EQ(host.engine.modify(qp, rc::QpState::Init, rc::kToInit, values), rc::ModifyVerdict::Ok);
+    EXPECT_EQ(host.engine.modify(qp, rc::QpState::Rtr, rc::kToRtr, values, path), rc::ModifyVerdict::Ok);
+    EXPECT_EQ(host.engine.modify(qp, rc::QpState::Rts, rc::kToRts, values), rc::ModifyVerdict::Ok);
+}
+
+struct EnginePair : testing::Test {
+    using Ends = std::pair<Engine::RcQp*, Engine::RcQp*>;
+
+    void SetUp() override { start({}); }
+    void start(const EngineConfig& config, bool sends_in_place = false) {
+        a = std::make_unique<EngineHost>("10.0.0.1", config, sends_in_place);
+        b = std::make_unique<EngineHost>("10.0.0.2", config, sends_in_place);
+        a->port.join(b->port);
+        b->port.join(a->port);
+    }
+    Ends connect(const rc::QpCapacity& capacity = {}) {
+        Engine::RcQp& at_a = a->make_qp(capacity);
+        Engine::RcQp& at_b = b->make_qp(capacity);
+        bring_up(*a, at_a, *b, at_b);
+        bring_up(*b, at_b, *a, at_a);
+        return {&at_a, &at_b};
+    }
+    // Both take turns until nothing travels any more.
+    void run() {
+        for (std::size_t quiet = 0; quiet < 3;) {
+            const std::size_t packets = a->turn(now) + b->turn(now);
+            quiet = packets == 0 ? quiet + 1 : 0;
+        }
+    }
+    rc::SendRequest request(rc::WorkOpcode opcode, std::uint64_t wr_id = 0) const {
+        rc::SendRequest made;
+        made.wr_id = wr_id;
+        made.opcode = opcode;
+        made.remote_address = EngineHost::kBase + EngineHost::kBytes / 2;
+        made.rkey = b->key;
+        return made;
+    }
+    // wr_ids, all of which must have succeeded.
+    static std::vector<std::uint64_t> done(rc::CompletionQueue& queue) {
+        std::vector<std::uint64_t> ids;
+        for (const rc::Completion& one : rc::RcHost::drain(queue)) {
+            EXPECT_EQ(one.status, rc::CompletionStatus::Success);
+            ids.push_back(one.wr_id);
+        }
+        return ids;
+    }
+    static bool same(const EngineHost& one, std::size_t at, const EngineHost& other, std::size_t there,
+                     std::size_t count) {
+        return std::memcmp(one.bytes.data() + at, other.bytes.data() + there, count) == 0;
+    }
+    void fill_a(std::uint8_t salt = 1) {
+        for (std::size_t i = 0; i < EngineHost::kBytes; ++i) {
+            a->bytes[i] = static_cast<std::uint8_t>(i * 31 + (i >> 8U) + salt);
+        }
+    }
+
+    static constexpr std::size_t kHalf = EngineHost::kBytes / 2;
+    std::unique_ptr<EngineHost> a;
+    std::unique_ptr<EngineHost> b;
+    Instant now{1'000'000};
+};
+
+}  // namespace cairn::roce

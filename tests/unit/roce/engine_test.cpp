@@ -1,0 +1,287 @@
+// Two engines over a wire: what arrives where, what is dropped and why, turns, deadlines.
+#include "lib/roce/engine.hpp"
+
+#include "tests/unit/roce/engine_host.hpp"
+
+namespace cairn::roce {
+namespace {
+
+using enum rc::WorkOpcode;
+using Ids = std::vector<std::uint64_t>;
+
+TEST_F(EnginePair, CarriesEveryKindOfWork) {
+    const auto [at_a, at_b] = connect();
+    fill_a();
+    for (const std::uint32_t bytes : {0U, 1U, 8U, 4095U, 4096U, 4097U, 65536U, 100003U}) {
+        ASSERT_EQ(b->post_receive(*at_b, 0, 200000), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, bytes), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(RdmaRead, 2), kHalf, bytes), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(Send, 3), 0, bytes), rc::PostVerdict::Posted);
+        run();
+        EXPECT_EQ(done(a->sends), (Ids{1, 2, 3})) << bytes;
+        EXPECT_EQ(done(b->receives).size(), 1U) << bytes;
+        EXPECT_TRUE(same(*a, 0, *b, kHalf, bytes) && same(*a, 0, *a, kHalf, bytes) && same(*a, 0, *b, 0, bytes))
+            << bytes;
+    }
+    rc::SendRequest add = request(FetchAdd, 9);
+    add.swap_or_add = 5;
+    std::memset(b->bytes.data() + kHalf, 0, 8);
+    ASSERT_EQ(a->post(*at_a, add, 0, 8), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, add, 8, 8), rc::PostVerdict::Posted);
+    run();
+    EXPECT_EQ(done(a->sends), (Ids{9, 9}));
+    EXPECT_EQ(a->bytes[8], 5);
+    EXPECT_EQ(b->bytes[kHalf], 10);
+    EXPECT_LE(a->port.buffers_in_use() + b->port.buffers_in_use(), 64U);  // only what the senders keep at hand
+    EXPECT_EQ(a->engine.drops().total() + b->engine.drops().total(), 0U);
+}
+
+TEST_F(EnginePair, DropsDamagedPacketsAndCountsThem) {
+    const auto [at_a, at_b] = connect();
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), rc::PostVerdict::Posted);
+    a->turn(now);
+    std::array<port::PacketRef, 4> burst;
+    const std::size_t received = b->port.receive_burst(burst, now);
+    ASSERT_EQ(received, 1U);
+    burst[0].icrc_ok = false;
+    b->engine.on_packets(std::span(burst).first(received), now);
+    EXPECT_EQ(b->engine.drops().of(Drop::BadIcrc), 1U);
+    EXPECT_EQ(at_b->pair.responder().msn(), Msn{});
+}
+
+struct Bent {
+    std::string_view name;
+    void (*bend)(port::PacketRef& packet);
+    std::uint64_t (*counted)(const Engine& engine);
+};
+const std::array kBent{
+    Bent{"short", [](port::PacketRef& packet) { packet.len = 12; },
+         [](const Engine& engine) { return engine.wire_drops().of(wire::Drop::Truncated); }},
+    Bent{"version", [](port::PacketRef& packet) { packet.data[1] |= 1; },
+         [](const Engine& engine) { return engine.wire_drops().of(wire::Drop::BadVersion); }},
+    Bent{"opcode", [](port::PacketRef& packet) { packet.data[0] = 0x1f; },
+         [](const Engine& engine) { return engine.wire_drops().of(wire::Drop::UnknownOpcode); }},
+    Bent{"qpn", [](port::PacketRef& packet) { packet.data[5] ^= 0x80; },
+         [](const Engine& engine) { return engine.drops().of(Drop::UnknownQpn); }},
+    Bent{"service", [](port::PacketRef& packet) { packet.data[0] |= 0x20; },
+         [](const Engine& engine) { return engine.rc_counters().of(rc::RcCounter::NotRc); }},
+    Bent{"empty", [](port::PacketRef& packet) { packet.len = 0; },
+         [](const Engine& engine) { return engine.wire_drops().of(wire::Drop::Truncated); }},
+};
+
+TEST_F(EnginePair, CountsWhatFitsNoConnectionByItsReason) {
+    const auto [at_a, at_b] = connect();
+    for (const Bent& bent : kBent) {
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), rc::PostVerdict::Posted);
+        a->turn(now);
+        std::array<port::PacketRef, 4> burst;
+        const std::size_t received = b->port.receive_burst(burst, now);
+        ASSERT_EQ(received, 1U) << bent.name;
+        const std::uint64_t before = bent.counted(b->engine);
+        bent.bend(burst[0]);
+        b->engine.on_packets(std::span(burst).first(received), now);
+        EXPECT_EQ(bent.counted(b->engine), before + 1) << bent.name;
+        EXPECT_EQ(at_b->pair.responder().msn(), Msn{}) << bent.name;
+        EXPECT_EQ(b->port.buffers_in_use(), 0U) << bent.name;
+    }
+}
+
+TEST_F(EnginePair, TakesNoPacketFromAnotherHostThanThePeer) {
+    const auto [at_a, at_b] = connect();
+    EngineHost stranger("10.0.0.3");
+    stranger.port.join(b->port);
+    Engine::RcQp& forged = stranger.make_qp();
+    bring_up(stranger, forged, *b, *at_b);
+    ASSERT_EQ(stranger.post(forged, request(RdmaWrite), 0, 64), rc::PostVerdict::Posted);
+    stranger.turn(now);
+    b->turn(now);
+    EXPECT_EQ(b->engine.drops().of(Drop::WrongPeer), 1U);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 4), 0, 64), rc::PostVerdict::Posted);
+    run();
+    EXPECT_EQ(done(a->sends), Ids{4});
+}
+
+// The peer's port may change (its address may not): other hosts choose one per queue pair.
+TEST_F(EnginePair, TakesPacketsOfThePeerFromAnyUdpPort) {
+    const auto [at_a, at_b] = connect();
+    port::Path* const other = a->port.open_path({a->port.local_address(), b->port.local_address(), 0xc123, 0}, {});
+    rc::QpAttributes values = attributes_to(*at_b);
+    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Reset, {}, {}), rc::ModifyVerdict::Ok);
+    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Init, rc::kToInit, values), rc::ModifyVerdict::Ok);
+    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Rtr, rc::kToRtr, values, other), rc::ModifyVerdict::Ok);
+    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Rts, rc::kToRts, values), rc::ModifyVerdict::Ok);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 4), 0, 64), rc::PostVerdict::Posted);
+    run();
+    EXPECT_EQ(done(a->sends), Ids{4});
+}
+
+TEST_F(EnginePair, LetsNoQueuePairKeepOthersWaiting) {
+    std::vector<Ends> all;
+    for (int i = 0; i < 4; ++i) {
+        all.push_back(connect());
+    }
+    ASSERT_EQ(a->post(*all[0].first, request(RdmaWrite, 1), 0, 100 * 4096), rc::PostVerdict::Posted);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        ASSERT_EQ(a->post(*all[i].first, request(RdmaWrite, i + 1), 0, 8), rc::PostVerdict::Posted);
+    }
+    a->turn(now);
+    EXPECT_EQ(a->port.sent(), 32U + 3U);
+    b->turn(now);
+    b->turn(now);
+    a->turn(now);
+    EXPECT_EQ(done(a->sends), (Ids{2, 3, 4}));
+    run();
+    EXPECT_EQ(done(a->sends), Ids{1});
+}
+
+TEST_F(EnginePair, IdleConnectionsHaveNoDeadlineAndSendNothing) {
+    for (int i = 0; i < 1000; ++i) {
+        (void)connect({4, 4, 1, 0, 16});
+    }
+    run();
+    EXPECT_EQ(a->engine.queue_pairs(), 1000U);
+    EXPECT_EQ(a->engine.next_deadline(), Instant::never());
+    EXPECT_EQ(a->port.sent(), 0U);
+}
+
+TEST_F(EnginePair, SendsAgainAtTheDeadlineOfItsQueuePair) {
+    const auto [at_a, at_b] = connect();
+    (void)at_b;
+    a->port.fate = [](std::uint64_t number) { return number == 0 ? 0 : 1; };
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 7), 0, 64), rc::PostVerdict::Posted);
+    run();
+    EXPECT_TRUE(done(a->sends).empty());
+    const Instant due = at_a->pair.next_deadline();
+    EXPECT_EQ(due, now + rc::ack_timeout(14));
+    // The engine's own timer rings earlier than that, never later, and no more often than its horizon takes.
+    std::uint32_t rings = 0;
+    while (a->engine.next_deadline() < due) {
+        now = a->engine.next_deadline();
+        run();
+        ASSERT_LT(++rings, 10U);
+    }
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PacketsResent), 0U);
+    now = a->engine.next_deadline();
+    EXPECT_LT((now - due).ns, kSlot.ns + 1);
+    run();
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PacketsResent), 1U);
+    EXPECT_EQ(done(a->sends), Ids{7});
+    now = now + milliseconds(200);
+    run();
+    EXPECT_EQ(a->engine.next_deadline(), Instant::never());
+}
+
+TEST_F(EnginePair, LosesWhatFaultInjectionSaysAndRecovers) {
+    EngineConfig config;
+    config.drop_per_million = 200'000;
+    start(config);
+    const auto [at_a, at_b] = connect();
+    (void)at_b;
+    fill_a();
+    for (std::uint64_t i = 0; i < 100; ++i) {
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, i), 0, 64), rc::PostVerdict::Posted);
+    }
+    std::size_t completed = 0;
+    for (int i = 0; i < 200 && completed < 100; ++i) {
+        run();
+        completed += done(a->sends).size();
+        now = std::max(now, std::min(a->engine.next_deadline(), now + milliseconds(100)));
+    }
+    EXPECT_EQ(completed, 100U);
+    EXPECT_GT(b->engine.drops().of(Drop::Injected), 0U);
+    EXPECT_TRUE(same(*a, 0, *b, kHalf, 64));
+}
+
+TEST_F(EnginePair, NumbersNameTheOwnerAndAreNotGivenAgainSoon) {
+    EngineConfig config;
+    config.owner_bits = 3;
+    config.owner = 5;
+    config.max_queue_pairs = 3;
+    start(config);
+    Engine::RcQp& first = a->make_qp();
+    const Qpn qpn = first.pair.qpn();
+    Engine::RcQp& second = a->make_qp();
+    EXPECT_EQ(qpn.value & 7U, 5U);
+    EXPECT_EQ(second.pair.qpn().value & 7U, 5U);
+    a->engine.destroy_rc(first);
+    EXPECT_NE(a->make_qp().pair.qpn(), qpn);
+    EXPECT_TRUE(a->engine.create_rc(a->pd, {}, {a->sends, a->receives}).ok());
+    const auto refused = a->engine.create_rc(a->pd, {}, {a->sends, a->receives});
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().text().find("max_queue_pairs"), std::string::npos);
+    EXPECT_FALSE(b->engine.create_rc(rc::Pd{77}, {}, {b->sends, b->receives}).ok());
+}
+
+TEST_F(EnginePair, ReadyToReceiveTakesAPathAndAPathMtuThatThePortCarries) {
+    Engine::RcQp& qp = a->make_qp();
+    rc::QpAttributes values = attributes_to(qp);
+    ASSERT_EQ(a->engine.modify(qp, rc::QpState::Init, rc::kToInit, values), rc::ModifyVerdict::Ok);
+    EXPECT_EQ(a->engine.modify(qp, rc::QpState::Rtr, rc::kToRtr, values, nullptr), rc::ModifyVerdict::BadValue);
+    EXPECT_EQ(a->engine.modify(qp, rc::QpState::Rts, rc::kToRtr, values, nullptr), rc::ModifyVerdict::NoTransition);
+    EXPECT_EQ(qp.pair.state(), rc::QpState::Init);
+}
+
+struct EngineInPlace : EnginePair {
+    void SetUp() override { start({}, true); }
+    // The bytes of a large WRITE are sent by the port only later; what is in them then?
+    static constexpr std::uint32_t kLarge = 2 * 4096;
+};
+
+TEST_F(EngineInPlace, LargePayloadsLeaveFromWhereTheyLie) {
+    const auto [at_a, at_b] = connect();
+    (void)at_b;
+    fill_a();
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge + 1), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 2), 0, 1024), rc::PostVerdict::Posted);
+    run();
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 2U);
+    EXPECT_EQ(done(a->sends), (Ids{1, 2}));
+    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge + 1));
+}
+
+TEST_F(EngineInPlace, WhatIsSentAgainIsCopied) {
+    const auto [at_a, at_b] = connect();
+    (void)at_b;
+    b->port.fate = [](std::uint64_t number) { return number == 0 ? 0 : 1; };  // the acknowledgement
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 4096), rc::PostVerdict::Posted);
+    run();
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 1U);
+    for (now = at_a->pair.next_deadline() + milliseconds(1); a->engine.counters().of(EngineCounter::PacketsResent) == 0;
+         now = now + milliseconds(1)) {
+        run();
+    }
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 1U);
+    EXPECT_EQ(done(a->sends), Ids{1});
+}
+
+// Packets of a stopped queue pair may be on their way still, but show nothing that was written behind its completions.
+TEST_F(EngineInPlace, NothingReadsTheMemoryOfAQueuePairThatStopped) {
+    const auto [at_a, at_b] = connect();
+    (void)at_b;
+    fill_a();
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
+    a->turn(now);
+    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Err, {}, {}), rc::ModifyVerdict::Ok);
+    fill_a(99);
+    run();
+    EXPECT_FALSE(same(*a, 0, *b, kHalf, 16));
+    fill_a();
+    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge));
+}
+
+TEST_F(EngineInPlace, NothingReadsTheMemoryOfADestroyedRegion) {
+    const auto [at_a, at_b] = connect();
+    (void)at_b;
+    fill_a();
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
+    a->turn(now);
+    ASSERT_TRUE(a->engine.destroy_region(a->key));
+    EXPECT_FALSE(a->engine.destroy_region(a->key));
+    fill_a(99);
+    run();
+    fill_a();
+    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge));
+}
+
+}  // namespace
+}  // namespace cairn::roce
