@@ -1,0 +1,190 @@
+#include "lib/verbs/connector.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace cairn::verbs {
+
+namespace {
+
+constexpr std::uint16_t kManagementMtu = 256;
+
+struct StatusText {
+    cm::Status status;
+    std::string_view what;
+    std::string_view remedy;
+};
+constexpr std::array kStatusTexts{
+    StatusText{cm::Status::UnknownConnection, "the connection has ended", "look at its events"},
+    StatusText{cm::Status::WrongState, "the connection is not in a state for this", "look at its events"},
+    StatusText{cm::Status::PrivateDataTooLong, "the private data is too long", "send it as a message"},
+    StatusText{cm::Status::BadParameters, "a parameter is out of range", "see ConnectTo, and give a backlog"},
+    StatusText{cm::Status::NoRoom, "there are as many connections as there may be", "raise max_connections"},
+    StatusText{cm::Status::ServiceTaken, "somebody listens there already", "choose another port"},
+    StatusText{cm::Status::UnknownService, "nobody listens there", "listen first"},
+};
+
+Status result_of(cm::Status status) {
+    const auto found = std::find_if(kStatusTexts.begin(), kStatusTexts.end(),
+                                    [status](const StatusText& text) { return text.status == status; });
+    return found == kStatusTexts.end() ? Status(Nothing{})
+                                       : Error{std::string(found->what), std::string(found->remedy)};
+}
+
+Error refused_by_qp(ModifyVerdict verdict, std::uint32_t path_mtu_bytes) {
+    if (verdict == ModifyVerdict::BadValue) {
+        return {fmt::format("the port does not carry path MTU {}", path_mtu_bytes), "choose a smaller one"};
+    }
+    return {"the queue pair is not in RESET", "give a queue pair that has no connection"};
+}
+
+}  // namespace
+
+Connector::Connector(Device& device, const ConnectorConfig& config)
+    : device_(device), config_(config), manager_(config.cm) {}
+
+Result<std::unique_ptr<Connector>> Connector::create(Device& device, const ConnectorConfig& config) {
+    ConnectorConfig seeded = config;
+    seeded.cm.seed = device.engine().unguessable();
+    std::unique_ptr<Connector> made(new Connector(device, seeded));
+    roce::UdQpConfig qp1;
+    qp1.qpn = kManagementQpn;
+    qp1.qkey = kManagementQkey;
+    qp1.path_mtu_bytes = kManagementMtu;
+    const Result<roce::UdQp*> created = device.datagrams().create_qp(qp1, *made);
+    if (!created.ok()) {
+        return created.error();
+    }
+    made->qp1_ = created.value();
+    return made;
+}
+
+Connector::~Connector() {
+    if (qp1_ != nullptr) {
+        device_.datagrams().destroy_qp(qp1_);
+    }
+    while (!links_.empty()) {
+        unlink(ConnectionId{links_.begin()->first});
+    }
+    while (!waiting_.empty()) {
+        forget_waiting(ConnectionId{waiting_.begin()->first});
+    }
+}
+
+Status Connector::listen(std::uint16_t port, std::uint32_t backlog) {
+    return result_of(manager_.listen(wire::ip_service(wire::IpProtocol::Tcp, port), backlog));
+}
+
+Status Connector::unlisten(std::uint16_t port) {
+    return result_of(manager_.unlisten(wire::ip_service(wire::IpProtocol::Tcp, port)));
+}
+
+Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now) {
+    if (qp.state() != QpState::Reset || qp.in_use() || to.path_mtu_bytes > device_.limits().path_mtu_bytes) {
+        return refused_by_qp(
+            qp.state() != QpState::Reset || qp.in_use() ? ModifyVerdict::NoTransition : ModifyVerdict::BadValue,
+            to.path_mtu_bytes);
+    }
+    cm::ConnectRequest request;
+    request.route = {device_.carrier().local_address(), to.remote};
+    request.service = wire::ip_service(wire::IpProtocol::Tcp, to.port);
+    request.source_port = config_.udp_source_port;
+    request.qpn = qp.qpn();
+    request.starting_psn = Psn{static_cast<std::uint32_t>(device_.engine().unguessable())};
+    request.path_mtu_bytes = to.path_mtu_bytes;
+    request.responder_resources = to.choice.responder_resources;
+    request.initiator_depth = to.choice.initiator_depth;
+    request.retry_count = wire::RetryCount{to.retry_count};
+    request.rnr_retry = wire::RetryCount{to.choice.rnr_retry};
+    request.features = to.choice.features;
+    request.private_data = to.choice.private_data;
+    const auto asked = manager_.connect(request, now);
+    if (!asked.ok()) {
+        return result_of(asked.reason()).error();
+    }
+    qp.hold();
+    Link& link = links_[asked.value().value];
+    link = {&qp, request.starting_psn, to.choice};
+    link.choice.private_data = {};
+    send_messages(now);
+    return asked.value();
+}
+
+Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice, Instant now) {
+    const auto found = waiting_.find(id.value);
+    if (found == waiting_.end()) {
+        return result_of(cm::Status::UnknownConnection);
+    }
+    const Waiting& waiting = found->second;
+    const Link link{&qp, Psn{static_cast<std::uint32_t>(device_.engine().unguessable())}, choice};
+    const ModifyVerdict verdict =
+        qp.in_use() ? ModifyVerdict::NoTransition : bring_up(link, waiting.parameters, *waiting.path);
+    if (verdict != ModifyVerdict::Ok) {
+        return refused_by_qp(verdict, waiting.parameters.path_mtu_bytes);
+    }
+    cm::AcceptParameters accepted;
+    accepted.qpn = qp.qpn();
+    accepted.starting_psn = link.starting_psn;
+    accepted.responder_resources = choice.responder_resources;
+    accepted.initiator_depth = choice.initiator_depth;
+    accepted.rnr_retry = wire::RetryCount{choice.rnr_retry};
+    accepted.features = choice.features;
+    accepted.private_data = choice.private_data;
+    const cm::Status status = manager_.accept(id, accepted, now);
+    if (status != cm::Status::Ok) {
+        (void)qp.modify(QpState::Reset);
+        return result_of(status);
+    }
+    forget_waiting(id);
+    qp.hold();
+    links_[id.value] = link;
+    links_[id.value].choice.private_data = {};
+    send_messages(now);
+    return Nothing{};
+}
+
+Status Connector::reject(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
+    const cm::Status status = manager_.reject(id, {wire::RejectReason::Consumer, {}, private_data}, now);
+    forget_waiting(id);
+    take_events(now);
+    return result_of(status);
+}
+
+Status Connector::disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
+    const cm::Status status = manager_.disconnect(id, private_data, now);
+    take_events(now);
+    return result_of(status);
+}
+
+void Connector::abandon(ConnectionId id, Instant now) {
+    (void)manager_.abandon(id, now);
+    stop(id);
+    unlink(id);
+    forget_waiting(id);
+    send_messages(now);
+}
+
+void Connector::on_timeout(Instant now) {
+    if (manager_.next_deadline() <= now) {
+        manager_.on_timeout(now);
+        take_events(now);
+    }
+}
+
+std::optional<cm::Event> Connector::poll_event() {
+    if (events_.empty()) {
+        return std::nullopt;
+    }
+    cm::Event event = events_.front();
+    events_.pop_front();
+    return event;
+}
+
+std::string Connector::counters_text() const {
+    return telemetry::text_of(manager_.counters().snapshot()) + telemetry::text_of(manager_.mad_drops().snapshot());
+}
+
+}  // namespace cairn::verbs

@@ -1,0 +1,114 @@
+// Connector: connections by IP address and port, as rdma_cm makes them. Carries the connection manager's messages over
+// queue pair 1 and takes queue pairs through their states.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+#include "lib/cm/manager.hpp"
+#include "lib/verbs/device.hpp"
+
+namespace cairn::verbs {
+
+using cm::ConnectionId;
+
+struct ConnectorConfig {
+    cm::Config cm{};                         // its seed is drawn from the device's
+    std::uint16_t udp_source_port = 0xc000;  // of connections that we ask for; peers answer to it
+};
+
+// What either end chooses.
+struct ConnectionChoice {
+    Rights access{};                        // RemoteWrite, RemoteRead, RemoteAtomic: what the peer may do
+    std::uint8_t responder_resources = 16;  // READs and atomics answered at a time
+    std::uint8_t initiator_depth = 16;      // and asked
+    std::uint8_t rnr_retry = 7;             // how often a peer that is not ready is asked again; 7: for ever
+    wire::RnrTimer min_rnr_timer{1};        // how long we ask to be left alone when not ready ourselves
+    std::uint32_t features = 0;             // of wire::kFeature...: offered, or agreed to
+    std::span<const std::uint8_t> private_data{};
+};
+
+struct ConnectTo {
+    net::IpAddress remote{};
+    std::uint16_t port = 0;
+    std::uint32_t path_mtu_bytes = 1024;
+    std::uint8_t retry_count = 7;
+    ConnectionChoice choice{};  // with 56 bytes of private data at most, 8 fewer with features
+};
+
+// One per device, of its thread. Queue pairs are the user's, in RESET when they are given here, and outlive their
+// connection, whose last event is Released (after Rejected none comes).
+//
+// Events are cm's, with what this does of itself: an accepted connect() is Established once its queue pair is in RTS
+// (Replied is not seen); DisconnectRequested, Disconnected, Rejected and Unreachable leave the queue pair in ERR. The
+// user answers Requested by accept() or reject(), DisconnectRequested by disconnect().
+class Connector final : private roce::UdReceiver {
+public:
+    // Errors: another one has queue pair 1.
+    static Result<std::unique_ptr<Connector>> create(Device& device, const ConnectorConfig& config);
+    ~Connector() override;
+
+    // Errors: the port is taken, no backlog.
+    Status listen(std::uint16_t port, std::uint32_t backlog);
+    Status unlisten(std::uint16_t port);
+    // Errors: private data too long, a path MTU that the port does not carry, no room, a queue pair not in RESET.
+    Result<ConnectionId> connect(Qp& qp, const ConnectTo& to, Instant now);
+    // Errors: the connection is gone, its path MTU too large, or as connect().
+    Status accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice, Instant now);
+    Status reject(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
+    Status disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
+    // Forgets the connection: no event of it comes any more, its queue pair is in ERR.
+    void abandon(ConnectionId id, Instant now);
+
+    // In each turn; sends what it has by the device's end_turn().
+    void on_timeout(Instant now);
+    [[nodiscard]] Instant next_deadline() const noexcept { return manager_.next_deadline(); }
+    [[nodiscard]] std::optional<cm::Event> poll_event();
+
+    [[nodiscard]] const cm::Manager& manager() const noexcept { return manager_; }
+    [[nodiscard]] std::string counters_text() const;
+
+private:
+    // A connection that has a queue pair.
+    struct Link {
+        Qp* qp = nullptr;
+        Psn starting_psn{};
+        ConnectionChoice choice{};
+    };
+    // A request that waits for its answer.
+    struct Waiting {
+        cm::QpParameters parameters{};
+        port::Path* path = nullptr;  // by which it came; pinned
+    };
+
+    static constexpr Qpn kManagementQpn{1};
+    static constexpr Qkey kManagementQkey{0x80010000};  // the well-known one of queue pair 1 (IBTA vol. 1, 3.5.3)
+
+    Connector(Device& device, const ConnectorConfig& config);
+    void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
+    void take_events(Instant now);
+    void take_event(const cm::Event& event, Instant now);
+    void finish_connect(const cm::Replied& replied, Instant now);
+    [[nodiscard]] ModifyVerdict bring_up(const Link& link, const cm::QpParameters& parameters, port::Path& path);
+    void stop(ConnectionId id);
+    void unlink(ConnectionId id);
+    void forget_waiting(ConnectionId id);
+    void send_messages(Instant now);
+    void send(const cm::OutMad& mad, Instant now);
+    [[nodiscard]] port::Path* own_path(const net::IpAddress& remote, Instant now);
+    [[nodiscard]] port::Path* path_to(const net::IpAddress& remote, Instant now);
+
+    Device& device_;
+    ConnectorConfig config_;
+    cm::Manager manager_;
+    roce::UdQp* qp1_ = nullptr;
+    port::Path* arrived_by_ = nullptr;  // the datagram being looked at; answers go the same way
+    std::unordered_map<std::uint32_t, Link> links_;
+    std::unordered_map<std::uint32_t, Waiting> waiting_;
+    std::deque<cm::Event> events_;
+};
+
+}  // namespace cairn::verbs

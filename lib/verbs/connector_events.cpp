@@ -1,0 +1,180 @@
+// What comes from peers and from the connection manager, and what it does to queue pairs.
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <variant>
+
+#include "lib/verbs/connector.hpp"
+
+namespace cairn::verbs {
+
+namespace {
+
+constexpr AttributeSet kToInit = AttributeSet::of(Attribute::Access, Attribute::Pkey);
+constexpr AttributeSet kToRtr =
+    AttributeSet::of(Attribute::Path, Attribute::PathMtu, Attribute::DestQpn, Attribute::ReceivePsn,
+                     Attribute::MaxDestRdAtomic, Attribute::MinRnrTimer);
+constexpr AttributeSet kToRts = AttributeSet::of(Attribute::SendPsn, Attribute::AckTimeout, Attribute::RetryCount,
+                                                 Attribute::RnrRetry, Attribute::MaxRdAtomic);
+
+template <class Event>
+constexpr bool kEndsTraffic =
+    std::is_same_v<Event, cm::DisconnectRequested> || std::is_same_v<Event, cm::Disconnected> ||
+    std::is_same_v<Event, cm::Rejected> || std::is_same_v<Event, cm::Unreachable>;
+
+}  // namespace
+
+void Connector::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept {
+    for (const roce::UdDatagram& datagram : datagrams) {
+        arrived_by_ = datagram.packet->path;
+        const port::PathKey& key = arrived_by_->key();
+        manager_.on_mad({key.local, key.remote}, {datagram.payload, datagram.payload_bytes}, now);
+        take_events(now);
+    }
+    arrived_by_ = nullptr;
+}
+
+void Connector::take_events(Instant now) {
+    while (const std::optional<cm::Event> event = manager_.poll_event()) {
+        take_event(*event, now);
+    }
+    send_messages(now);
+}
+
+void Connector::take_event(const cm::Event& event, Instant now) {
+    if (const auto* replied = std::get_if<cm::Replied>(&event)) {
+        finish_connect(*replied, now);
+        return;
+    }
+    if (const auto* requested = std::get_if<cm::Requested>(&event)) {
+        port::Path* const path = path_to(requested->route.remote, now);
+        if (path == nullptr || requested->qp.transport != wire::TransportService::Rc) {
+            (void)manager_.reject(requested->id, {wire::RejectReason::NoResources, {}, {}}, now);
+            return;
+        }
+        path->pin();
+        waiting_[requested->id.value] = {requested->qp, path};
+    }
+    std::visit(
+        [this]<class Kind>(const Kind& kind) {
+            if constexpr (kEndsTraffic<Kind>) {
+                stop(kind.id);
+                forget_waiting(kind.id);
+            } else if constexpr (std::is_same_v<Kind, cm::Released>) {
+                unlink(kind.id);
+                forget_waiting(kind.id);
+            }
+        },
+        event);
+    events_.push_back(event);
+}
+
+// Our request was accepted.
+void Connector::finish_connect(const cm::Replied& replied, Instant now) {
+    const auto found = links_.find(replied.id.value);
+    CAIRN_ASSERT(found != links_.end());
+    const cm::Connection* const connection = manager_.find(replied.id);
+    port::Path* const path = connection == nullptr ? nullptr : own_path(connection->route.remote, now);
+    if (path == nullptr || bring_up(found->second, replied.qp, *path) != ModifyVerdict::Ok) {
+        (void)manager_.reject(replied.id, {wire::RejectReason::NoResources, {}, {}}, now);
+        stop(replied.id);
+        unlink(replied.id);
+        cm::Rejected rejected;
+        rejected.id = replied.id;
+        rejected.reason = wire::RejectReason::NoResources;
+        rejected.by_peer = false;
+        events_.push_back(rejected);
+        return;
+    }
+    (void)manager_.ready(replied.id, {});
+    events_.push_back(cm::Established{replied.id, replied.private_data});
+}
+
+ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& parameters, port::Path& path) {
+    QpAttributes values;
+    values.access = link.choice.access;
+    values.pkey = parameters.pkey;
+    values.path_mtu_bytes = parameters.path_mtu_bytes;
+    values.dest_qpn = parameters.remote_qpn;
+    values.receive_psn = parameters.remote_psn;
+    values.send_psn = link.starting_psn;
+    const auto depth = [this](std::uint8_t theirs, std::uint8_t ours) {
+        return static_cast<std::uint8_t>(std::min<std::uint32_t>({theirs, ours, device_.limits().rd_atomic}));
+    };
+    values.max_dest_rd_atomic = depth(parameters.max_dest_rd_atomic, link.choice.responder_resources);
+    values.max_rd_atomic = depth(parameters.max_rd_atomic, link.choice.initiator_depth);
+    values.min_rnr_timer = link.choice.min_rnr_timer;
+    values.ack_timeout = parameters.ack_timeout.value;
+    values.retry_count = parameters.retry_count.value;
+    values.rnr_retry = parameters.rnr_retry.value;
+    Qp& qp = *link.qp;
+    ModifyVerdict verdict = qp.modify(QpState::Init, kToInit, values);
+    if (verdict != ModifyVerdict::Ok) {
+        return verdict;
+    }
+    verdict = qp.modify(QpState::Rtr, kToRtr, values, &path);
+    if (verdict == ModifyVerdict::Ok) {
+        verdict = qp.modify(QpState::Rts, kToRts, values);
+    }
+    if (verdict != ModifyVerdict::Ok) {
+        (void)qp.modify(QpState::Reset);
+    }
+    return verdict;
+}
+
+void Connector::stop(ConnectionId id) {
+    const auto found = links_.find(id.value);
+    if (found != links_.end() && found->second.qp->state() != QpState::Reset) {
+        (void)found->second.qp->modify(QpState::Err);
+    }
+}
+
+void Connector::unlink(ConnectionId id) {
+    const auto found = links_.find(id.value);
+    if (found != links_.end()) {
+        found->second.qp->release();
+        links_.erase(found);
+    }
+}
+
+void Connector::forget_waiting(ConnectionId id) {
+    const auto found = waiting_.find(id.value);
+    if (found != waiting_.end()) {
+        found->second.path->unpin();
+        waiting_.erase(found);
+    }
+}
+
+port::Path* Connector::own_path(const net::IpAddress& remote, Instant now) {
+    return device_.carrier().open_path({device_.carrier().local_address(), remote, config_.udp_source_port, 0}, now);
+}
+
+port::Path* Connector::path_to(const net::IpAddress& remote, Instant now) {
+    const bool answers = arrived_by_ != nullptr && arrived_by_->key().remote == remote;
+    return answers ? arrived_by_ : own_path(remote, now);
+}
+
+void Connector::send_messages(Instant now) {
+    while (const std::optional<cm::OutMad> mad = manager_.poll_transmit()) {
+        send(*mad, now);
+    }
+}
+
+// One that finds no buffer or no way is lost, and sent again as any other.
+void Connector::send(const cm::OutMad& mad, Instant now) {
+    port::Path* const path = path_to(mad.route.remote, now);
+    const port::PacketRef buffer = device_.sender().take();
+    if (path == nullptr || buffer.cookie == nullptr) {
+        if (buffer.cookie != nullptr) {
+            device_.sender().give_back(buffer);
+        }
+        return;
+    }
+    roce::RawUd header = qp1_->make_header({path, kManagementQpn, kManagementQkey});
+    header.bth.psn.set(qp1_->next_psn().value());
+    std::memcpy(buffer.data, &header, sizeof(header));
+    std::memcpy(buffer.data + sizeof(header), mad.bytes.data(), mad.bytes.size());
+    device_.sender().send(buffer, path, sizeof(header) + mad.bytes.size() + port::kIcrcBytes, {}, now);
+}
+
+}  // namespace cairn::verbs

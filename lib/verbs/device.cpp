@@ -1,0 +1,149 @@
+#include "lib/verbs/device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cairn::verbs {
+
+namespace rc = roce::rc;
+
+namespace {
+
+std::uint32_t largest_path_mtu(const port::Port& carrier) noexcept {
+    std::uint32_t mtu = 4096;
+    while (mtu > 256 && mtu + rc::kMaxHeaderBytes + port::kIcrcBytes > carrier.limits().max_udp_payload_bytes) {
+        mtu /= 2;
+    }
+    return mtu;
+}
+
+// An Error that names the limit unless `value` is in [least, most].
+Status judge_limit(const char* what, std::uint32_t value, std::uint32_t least, std::uint32_t most) {
+    if (value >= least && value <= most) {
+        return Nothing{};
+    }
+    return Error{fmt::format("{} {} is out of range", value, what), fmt::format("give {} to {}", least, most)};
+}
+
+}  // namespace
+
+Device::Device(port::Port& carrier, const roce::EngineConfig& config, Instant now)
+    : port_(carrier), datagrams_(carrier), sender_(carrier), engine_(datagrams_, sender_, config, now) {
+    limits_.queue_pairs = config.max_queue_pairs;
+    limits_.regions = config.max_regions;
+    limits_.queue_slots = rc::kMaxQueueSlots;
+    limits_.completion_slots = rc::kMaxCompletionSlots;
+    limits_.sges = rc::kMaxSges;
+    limits_.inline_bytes = rc::kMaxInlineBytes;
+    limits_.message_bytes = rc::kMaxMessageBytes;
+    limits_.rd_atomic = rc::kMaxRdAtomic;
+    limits_.path_mtu_bytes = largest_path_mtu(carrier);
+}
+
+Limits Device::limits() const noexcept {
+    return limits_;
+}
+
+Result<std::unique_ptr<Mr>> Device::register_memory(Pd& pd, std::span<std::uint8_t> memory, Rights rights) {
+    return register_memory(pd, memory, rights, reinterpret_cast<std::uintptr_t>(memory.data()));
+}
+
+Result<std::unique_ptr<Mr>> Device::register_memory(Pd& pd, std::span<std::uint8_t> memory, Rights rights,
+                                                    std::uint64_t base) {
+    const Result<Rkey> key = engine_.register_region({pd.id(), memory, base, rights});
+    if (!key.ok()) {
+        return key.error();
+    }
+    return std::make_unique<Mr>(engine_, pd, memory, base, key.value());
+}
+
+Result<std::unique_ptr<Cq>> Device::create_cq(std::uint32_t slots) const {
+    const Status judged = judge_limit("completion slots", slots, 1, limits_.completion_slots);
+    return judged.ok() ? std::make_unique<Cq>(slots) : Result<std::unique_ptr<Cq>>(judged.error());
+}
+
+Result<std::unique_ptr<Srq>> Device::create_srq(std::uint32_t slots, std::uint32_t max_sges) const {
+    for (const Status& judged : {judge_limit("receive slots", slots, 1, limits_.queue_slots),
+                                 judge_limit("SGEs of a receive request", max_sges, 1, limits_.sges)}) {
+        if (!judged.ok()) {
+            return judged.error();
+        }
+    }
+    return std::make_unique<Srq>(slots, max_sges);
+}
+
+Result<std::unique_ptr<Qp>> Device::create_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues) {
+    for (const Status& judged : {judge_limit("send slots", capacity.send_slots, 1, limits_.queue_slots),
+                                 judge_limit("receive slots", capacity.receive_slots, 1, limits_.queue_slots),
+                                 judge_limit("SGEs of a request", capacity.max_sges, 1, limits_.sges),
+                                 judge_limit("inline bytes", capacity.inline_bytes, 0, limits_.inline_bytes),
+                                 judge_limit("window packets", capacity.window_packets, 2, 1U << 20U)}) {
+        if (!judged.ok()) {
+            return judged.error();
+        }
+    }
+    rc::ReceiveQueue* const shared = queues.shared_receives == nullptr ? nullptr : &queues.shared_receives->queue();
+    const Result<roce::Engine::RcQp*> made =
+        engine_.create_rc(pd.id(), capacity, {queues.sends.queue(), queues.receives.queue(), shared});
+    if (!made.ok()) {
+        return made.error();
+    }
+    return std::make_unique<Qp>(engine_, *made.value(), pd, queues);
+}
+
+Result<std::unique_ptr<Ah>> Device::create_ah(const net::IpAddress& remote, std::uint16_t udp_source_port,
+                                              Instant now) {
+    port::Path* const path = port_.open_path({port_.local_address(), remote, udp_source_port, 0}, now);
+    if (path == nullptr) {
+        return Error{fmt::format("no way from {} to {}", port_.local_address().text(), remote.text()),
+                     "use addresses of one family, and not too many peers at a time"};
+    }
+    return std::make_unique<Ah>(*path);
+}
+
+bool Device::begin_turn(Instant now) noexcept {
+    const std::size_t received = port_.receive_burst(burst_, now);
+    if (received != 0) {
+        engine_.on_packets(std::span(burst_).first(received), now);
+    }
+    engine_.on_timeout(now);
+    return received != 0;
+}
+
+void Device::end_turn(Instant now) noexcept {
+    engine_.transmit(now);
+    port_.on_timeout(now);
+    sender_.flush(now);
+}
+
+Instant Device::next_deadline() const noexcept {
+    return sender_.queued() != 0 ? Instant{} : std::min(engine_.next_deadline(), port_.next_deadline());
+}
+
+std::string Device::counters_text() const {
+    return port_.counters_text() + telemetry::text_of(engine_.counters().snapshot()) +
+           telemetry::text_of(engine_.rc_counters().snapshot()) + telemetry::text_of(engine_.drops().snapshot()) +
+           telemetry::text_of(engine_.wire_drops().snapshot()) + telemetry::text_of(datagrams_.drops().snapshot());
+}
+
+Qp::Qp(roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept
+    : engine_(engine),
+      qp_(qp),
+      pd_(pd),
+      sends_(queues.sends),
+      receives_(queues.receives),
+      shared_receives_(queues.shared_receives) {
+    if (shared_receives_ != nullptr) {
+        shared_receives_->hold();
+    }
+}
+
+Qp::~Qp() {
+    engine_.destroy_rc(qp_);
+    if (shared_receives_ != nullptr) {
+        shared_receives_->release();
+    }
+}
+
+}  // namespace cairn::verbs

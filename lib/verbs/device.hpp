@@ -1,0 +1,59 @@
+// Device: an RDMA adapter made of a port, for one worker; makes all other objects of the verbs and drives them.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+
+#include "lib/base/result.hpp"
+#include "lib/roce/engine.hpp"
+#include "lib/verbs/qp.hpp"
+
+namespace cairn::verbs {
+
+// A turn: begin_turn(), then completions are polled and work is posted, then end_turn(). One thread.
+class Device {
+public:
+    // The port outlives the device.
+    Device(port::Port& carrier, const roce::EngineConfig& config, Instant now);
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    [[nodiscard]] std::unique_ptr<Pd> create_pd() { return std::make_unique<Pd>(engine_); }
+    // By its own addresses, or from `base` on (0: zero-based). Errors: rights that exclude each other, no room.
+    Result<std::unique_ptr<Mr>> register_memory(Pd& pd, std::span<std::uint8_t> memory, Rights rights);
+    Result<std::unique_ptr<Mr>> register_memory(Pd& pd, std::span<std::uint8_t> memory, Rights rights,
+                                                std::uint64_t base);
+    // Errors: beyond the limits.
+    Result<std::unique_ptr<Cq>> create_cq(std::uint32_t slots) const;
+    Result<std::unique_ptr<Srq>> create_srq(std::uint32_t slots, std::uint32_t max_sges) const;
+    Result<std::unique_ptr<Qp>> create_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues);
+    // The way to `remote`, with the source port by which answers come back to this worker.
+    Result<std::unique_ptr<Ah>> create_ah(const net::IpAddress& remote, std::uint16_t udp_source_port, Instant now);
+
+    // Takes what came and what is due. True: something came.
+    bool begin_turn(Instant now) noexcept;
+    // Sends what there is.
+    void end_turn(Instant now) noexcept;
+    // When there is something to do without a packet coming; the past when at once.
+    [[nodiscard]] Instant next_deadline() const noexcept;
+
+    [[nodiscard]] Limits limits() const noexcept;
+    [[nodiscard]] roce::Engine& engine() noexcept { return engine_; }
+    [[nodiscard]] const roce::Engine& engine() const noexcept { return engine_; }
+    [[nodiscard]] port::Port& carrier() noexcept { return port_; }
+    [[nodiscard]] roce::UdService& datagrams() noexcept { return datagrams_; }
+    [[nodiscard]] roce::Sender& sender() noexcept { return sender_; }
+    // What was counted, a line for each that is not zero.
+    [[nodiscard]] std::string counters_text() const;
+
+private:
+    port::Port& port_;
+    roce::UdService datagrams_;
+    roce::Sender sender_;
+    roce::Engine engine_;
+    Limits limits_{};
+    std::array<port::PacketRef, 64> burst_{};
+};
+
+}  // namespace cairn::verbs

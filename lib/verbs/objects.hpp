@@ -1,0 +1,144 @@
+// Protection domains, memory regions, completion queues, shared receive queues, address handles: made by a Device,
+// which outlives them, and used on the thread that drives it.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "lib/port/port.hpp"
+#include "lib/roce/engine.hpp"
+#include "lib/verbs/types.hpp"
+
+namespace cairn::verbs {
+
+// What others may use: it can not end before them.
+class Shared {
+public:
+    Shared() = default;
+    Shared(const Shared&) = delete;
+    Shared& operator=(const Shared&) = delete;
+    // Ending what is in use is a bug of the program (asserted); destroy() asks first.
+    ~Shared() { CAIRN_ASSERT(users_ == 0); }
+
+    void hold() noexcept { ++users_; }
+    void release() noexcept { --users_; }
+    [[nodiscard]] bool in_use() const noexcept { return users_ != 0; }
+
+private:
+    std::uint32_t users_ = 0;
+};
+
+// Holds something shared as long as it lives.
+template <class Object>
+class Hold {
+public:
+    explicit Hold(Object& object) noexcept : object_(object) { object_.hold(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    ~Hold() { object_.release(); }
+    [[nodiscard]] Object& operator*() const noexcept { return object_; }
+    [[nodiscard]] Object* operator->() const noexcept { return &object_; }
+
+private:
+    Object& object_;
+};
+
+// Ends it; an Error, and nothing is done, while others use it.
+template <class Object>
+Status destroy(std::unique_ptr<Object>& object) {
+    if (object != nullptr && object->in_use()) {
+        return Error{"it is still in use", "destroy queue pairs first, then regions, then what they were made with"};
+    }
+    object.reset();
+    return Nothing{};
+}
+
+class Pd : public Shared {
+public:
+    explicit Pd(roce::Engine& engine) : engine_(engine), pd_(engine.memory().create_pd()) {}
+    ~Pd() {
+        const bool ended = engine_.memory().destroy_pd(pd_);
+        CAIRN_ASSERT(ended);
+    }
+    [[nodiscard]] roce::rc::Pd id() const noexcept { return pd_; }
+
+private:
+    roce::Engine& engine_;
+    roce::rc::Pd pd_;
+};
+
+// Memory that work requests and peers may name. Nobody reads or writes it any more once this ends. Work requests that
+// name it then fail, so that it is never in use.
+class Mr {
+public:
+    Mr(roce::Engine& engine, Pd& pd, std::span<std::uint8_t> memory, std::uint64_t base, Rkey key)
+        : engine_(engine), pd_(pd), memory_(memory), base_(base), key_(key) {}
+    Mr(const Mr&) = delete;
+    Mr& operator=(const Mr&) = delete;
+    ~Mr() { engine_.destroy_region(key_); }
+
+    [[nodiscard]] Rkey rkey() const noexcept { return key_; }
+    [[nodiscard]] Lkey lkey() const noexcept { return Lkey{key_.value}; }
+    [[nodiscard]] std::uint64_t address() const noexcept { return base_; }  // of its first byte, in work requests
+    [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return memory_; }
+    // `count` bytes from `offset` on.
+    [[nodiscard]] Sge sge(std::uint64_t offset, std::uint32_t count) const noexcept {
+        return {base_ + offset, count, lkey()};
+    }
+    [[nodiscard]] bool in_use() const noexcept { return false; }
+
+private:
+    roce::Engine& engine_;
+    Hold<Pd> pd_;
+    std::span<std::uint8_t> memory_;
+    std::uint64_t base_;
+    Rkey key_;
+};
+
+class Cq : public Shared {
+public:
+    explicit Cq(std::uint32_t slots) : queue_(slots) {}
+    // The oldest completions; returns how many.
+    [[nodiscard]] std::size_t poll(std::span<Completion> out) noexcept { return queue_.poll(out); }
+    void arm(Arm wish) noexcept { queue_.arm(wish); }
+    [[nodiscard]] bool take_event() noexcept { return queue_.take_event(); }
+    // A completion was lost: the queue pairs that filled it have stopped.
+    [[nodiscard]] bool overrun() const noexcept { return queue_.overrun(); }
+    [[nodiscard]] std::uint32_t slots() const noexcept { return queue_.slots(); }
+    [[nodiscard]] roce::rc::CompletionQueue& queue() noexcept { return queue_; }
+
+private:
+    roce::rc::CompletionQueue queue_;
+};
+
+class Srq : public Shared {
+public:
+    Srq(std::uint32_t slots, std::uint32_t max_sges) : queue_(slots, max_sges) {}
+    PostResult post(std::span<const ReceiveRequest> requests) noexcept {
+        return post_burst(requests, [this](const ReceiveRequest& one) noexcept { return queue_.post(one); });
+    }
+    // One event when fewer than `limit` requests are left; 0: none.
+    void set_limit(std::uint32_t limit) noexcept { queue_.set_limit(limit); }
+    [[nodiscard]] bool take_limit_event() noexcept { return queue_.take_limit_event(); }
+    [[nodiscard]] std::uint32_t size() const noexcept { return queue_.size(); }
+    [[nodiscard]] roce::rc::ReceiveQueue& queue() noexcept { return queue_; }
+
+private:
+    roce::rc::ReceiveQueue queue_;
+};
+
+// The way to a host, kept ready as long as this lives.
+class Ah {
+public:
+    explicit Ah(port::Path& path) noexcept : path_(path) { path_.pin(); }
+    Ah(const Ah&) = delete;
+    Ah& operator=(const Ah&) = delete;
+    ~Ah() { path_.unpin(); }
+    [[nodiscard]] port::Path& path() const noexcept { return path_; }
+    [[nodiscard]] bool in_use() const noexcept { return false; }  // queue pairs keep the path themselves
+
+private:
+    port::Path& path_;
+};
+
+}  // namespace cairn::verbs

@@ -1,0 +1,67 @@
+// A queue pair of a reliable connection.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "lib/verbs/objects.hpp"
+
+namespace cairn::verbs {
+
+// With what it is made; these outlive it. Without a shared receive queue it has its own.
+struct QpQueues {
+    Cq& sends;
+    Cq& receives;
+    Srq* shared_receives = nullptr;
+};
+
+// Used on the thread that drives its device, where posting and polling take no lock. Another thread hands its requests
+// to that one, by a ring of its own: only the driver may touch any of these objects.
+class Qp : public Shared {
+public:
+    Qp(roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept;
+    ~Qp();
+
+    // Requests in their order, up to the first that is refused, of which nothing is left. They leave at the end of
+    // the device's turn.
+    PostResult post_send(std::span<const SendRequest> requests) noexcept {
+        engine_.wake(qp_);
+        return post_burst(requests, [this](const SendRequest& one) noexcept { return qp_.pair.post_send(one); });
+    }
+    [[nodiscard]] PostVerdict post_send(const SendRequest& request) noexcept {
+        engine_.wake(qp_);
+        return qp_.pair.post_send(request);
+    }
+    PostResult post_receive(std::span<const ReceiveRequest> requests) noexcept {
+        return post_burst(requests, [this](const ReceiveRequest& one) noexcept { return qp_.pair.post_receive(one); });
+    }
+    [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept {
+        return qp_.pair.post_receive(request);
+    }
+
+    // Unless Ok, nothing changes. To RESET: no completion is left behind. `path` goes with Attribute::Path.
+    [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which = {}, const QpAttributes& values = {},
+                                       port::Path* path = nullptr) noexcept {
+        return engine_.modify(qp_, to, which, values, path);
+    }
+    [[nodiscard]] QpState state() const noexcept { return qp_.pair.state(); }
+    [[nodiscard]] const QpAttributes& attributes() const noexcept { return qp_.pair.attributes(); }
+    [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return qp_.pair.poll_event(); }
+    [[nodiscard]] Qpn qpn() const noexcept { return qp_.pair.qpn(); }
+    [[nodiscard]] const port::Path* path() const noexcept { return qp_.path; }
+
+private:
+    roce::Engine& engine_;
+    roce::Engine::RcQp& qp_;
+    Hold<Pd> pd_;
+    Hold<Cq> sends_;
+    Hold<Cq> receives_;
+    Srq* shared_receives_;
+};
+
+// What a connection costs while it is idle, beside the slots of its queues.
+constexpr std::size_t kIdleQpBytes =
+    sizeof(Qp) + sizeof(roce::Engine::RcQp) + sizeof(std::unique_ptr<roce::Engine::RcQp>);
+static_assert(kIdleQpBytes <= 4096);
+
+}  // namespace cairn::verbs

@@ -1,0 +1,63 @@
+// What users of the verbs name: the engine's own work requests, completions and attributes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "lib/roce/rc/queue_pair.hpp"
+
+namespace cairn::verbs {
+
+using roce::rc::Attribute;
+using roce::rc::AttributeSet;
+using roce::rc::Completion;
+using roce::rc::CompletionOpcode;
+using roce::rc::CompletionStatus;
+using roce::rc::ModifyVerdict;
+using roce::rc::PostVerdict;
+using roce::rc::QpAttributes;
+using roce::rc::QpCapacity;
+using roce::rc::QpEvent;
+using roce::rc::QpState;
+using roce::rc::ReceiveRequest;
+using roce::rc::Right;
+using roce::rc::Rights;
+using roce::rc::SendRequest;
+using roce::rc::Sge;
+using roce::rc::WorkOpcode;
+using Arm = roce::rc::CompletionQueue::Arm;
+
+// What one device has at most; see Device::limits().
+struct Limits {
+    std::uint32_t queue_pairs = 0;
+    std::uint32_t regions = 0;
+    std::uint32_t queue_slots = 0;       // of a send, receive or shared receive queue
+    std::uint32_t completion_slots = 0;  // of a completion queue
+    std::uint32_t sges = 0;              // of a work request
+    std::uint32_t inline_bytes = 0;
+    std::uint32_t message_bytes = 0;
+    std::uint32_t rd_atomic = 0;       // READs and atomics outstanding, either direction
+    std::uint32_t path_mtu_bytes = 0;  // the largest that the port carries
+};
+
+// Of a burst of posts: how many were taken, and Posted or why the next one was not.
+struct PostResult {
+    std::size_t posted = 0;
+    PostVerdict verdict = PostVerdict::Posted;
+};
+
+// Requests in their order, up to the first that is refused.
+template <class Request, class Post>
+PostResult post_burst(std::span<const Request> requests, Post&& post) noexcept {
+    PostResult result;
+    for (const Request& request : requests) {
+        result.verdict = post(request);
+        if (result.verdict != PostVerdict::Posted) {
+            break;
+        }
+        ++result.posted;
+    }
+    return result;
+}
+
+}  // namespace cairn::verbs

@@ -1,0 +1,185 @@
+// Connections by address and port between two devices: made, refused, ended, broken.
+#include "lib/verbs/connector.hpp"
+
+#include <cstring>
+
+#include "tests/unit/verbs/verbs_pair.hpp"
+
+namespace cairn::verbs {
+namespace {
+
+constexpr std::array<std::uint8_t, 4> kHello{1, 2, 3, 4};
+
+bool begins_with(const cm::PrivateBytes& data, std::span<const std::uint8_t> with) {
+    return data.size >= with.size() && std::equal(with.begin(), with.end(), data.octets.begin());
+}
+
+TEST_F(VerbsPair, ConnectsAndCarriesAMessage) {
+    connect();
+    EXPECT_EQ(a.qps[0]->state(), QpState::Rts);
+    EXPECT_EQ(b.qps[0]->state(), QpState::Rts);
+    EXPECT_EQ(a.qps[0]->attributes().dest_qpn, b.qps[0]->qpn());
+    EXPECT_EQ(a.qps[0]->attributes().send_psn, b.qps[0]->attributes().receive_psn);
+    EXPECT_EQ(a.qps[0]->attributes().path_mtu_bytes, 4096U);
+    EXPECT_EQ(a.qps[0]->attributes().max_rd_atomic, 16U);
+    a.words[0] = 0x1122334455667788U;
+    ASSERT_EQ(write(1, 8), PostVerdict::Posted);
+    run();
+    EXPECT_EQ(drain(*a.sends).size(), 1U);
+    EXPECT_EQ(b.words[0], a.words[0]);
+}
+
+TEST_F(VerbsPair, BothEndsUseTheUdpPortOfTheOneThatConnects) {
+    ConnectorConfig config;
+    config.udp_source_port = 0xc042;
+    a.connector.reset();
+    a.connector = Connector::create(a.device, config).value();
+    connect();
+    EXPECT_EQ(a.qps[0]->path()->key().udp_source_port, 0xc042);
+    EXPECT_EQ(b.qps[0]->path()->key().udp_source_port, 0xc042);
+}
+
+TEST_F(VerbsPair, PrivateDataGoesWithEachMessage) {
+    a.qps.push_back(a.make_qp());
+    b.qps.push_back(b.make_qp());
+    ASSERT_TRUE(b.connector->listen(kPort, 1).ok());
+    const auto asked = a.connector->connect(*a.qps[0], to_b(kHello), now);
+    ASSERT_TRUE(asked.ok());
+    run();
+    const auto requested = b.expect_event<cm::Requested>();
+    EXPECT_TRUE(begins_with(requested.private_data, kHello));
+    EXPECT_EQ(requested.route.remote, a.port.local_address());
+    constexpr std::array<std::uint8_t, 3> kAnswer{9, 8, 7};
+    ASSERT_TRUE(b.connector->accept(requested.id, *b.qps[0], choice(kAnswer), now).ok());
+    run();
+    EXPECT_TRUE(begins_with(a.expect_event<cm::Established>().private_data, kAnswer));
+    (void)b.expect_event<cm::Established>();
+    ASSERT_TRUE(a.connector->disconnect(asked.value(), kHello, now).ok());
+    run();
+    EXPECT_TRUE(begins_with(b.expect_event<cm::DisconnectRequested>().private_data, kHello));
+    ASSERT_TRUE(b.connector->disconnect(requested.id, kAnswer, now).ok());
+    run();
+    EXPECT_TRUE(begins_with(a.expect_event<cm::Disconnected>().private_data, kAnswer));
+}
+
+TEST_F(VerbsPair, ADisconnectStopsBothQueuePairsAndReleasesThemInTheEnd) {
+    const auto [at_a, at_b] = connect();
+    ASSERT_TRUE(a.connector->disconnect(at_a, {}, now).ok());
+    run();
+    (void)b.expect_event<cm::DisconnectRequested>();
+    EXPECT_EQ(b.qps[0]->state(), QpState::Err);
+    EXPECT_TRUE(b.qps[0]->in_use());
+    ASSERT_TRUE(b.connector->disconnect(at_b, {}, now).ok());
+    run();
+    (void)a.expect_event<cm::Disconnected>();
+    EXPECT_EQ(a.qps[0]->state(), QpState::Err);
+    pass(seconds(10));
+    EXPECT_EQ(a.expect_event<cm::Released>().id, at_a);
+    EXPECT_EQ(b.expect_event<cm::Released>().id, at_b);
+    EXPECT_TRUE(destroy(a.qps[0]).ok());
+    EXPECT_TRUE(destroy(b.qps[0]).ok());
+}
+
+TEST_F(VerbsPair, NobodyListeningIsARefusal) {
+    a.qps.push_back(a.make_qp());
+    ASSERT_TRUE(a.connector->connect(*a.qps[0], to_b(), now).ok());
+    run();
+    EXPECT_EQ(a.expect_event<cm::Rejected>().reason, wire::RejectReason::InvalidServiceId);
+    EXPECT_EQ(a.qps[0]->state(), QpState::Reset);
+    (void)a.expect_event<cm::Released>();
+    EXPECT_FALSE(a.qps[0]->in_use());
+}
+
+TEST_F(VerbsPair, ARefusalCarriesItsReasonInPrivateData) {
+    a.qps.push_back(a.make_qp());
+    ASSERT_TRUE(b.connector->listen(kPort, 1).ok());
+    ASSERT_TRUE(a.connector->connect(*a.qps[0], to_b(), now).ok());
+    run();
+    ASSERT_TRUE(b.connector->reject(b.expect_event<cm::Requested>().id, kHello, now).ok());
+    run();
+    const auto rejected = a.expect_event<cm::Rejected>();
+    EXPECT_EQ(rejected.reason, wire::RejectReason::Consumer);
+    EXPECT_TRUE(begins_with(rejected.private_data, kHello));
+}
+
+TEST_F(VerbsPair, AnAbsentHostIsUnreachable) {
+    a.qps.push_back(a.make_qp());
+    a.port.fate = [](std::uint64_t) { return 0; };
+    ASSERT_TRUE(a.connector->connect(*a.qps[0], to_b(), now).ok());
+    pass(seconds(30));
+    (void)a.expect_event<cm::Unreachable>();
+    (void)a.expect_event<cm::Released>();
+}
+
+TEST_F(VerbsPair, LostMessagesDelayAConnectionOnly) {
+    a.port.fate = b.port.fate = [](std::uint64_t number) { return number % 3 == 2 ? 1 : 0; };
+    a.qps.push_back(a.make_qp());
+    b.qps.push_back(b.make_qp());
+    ASSERT_TRUE(b.connector->listen(kPort, 1).ok());
+    ASSERT_TRUE(a.connector->connect(*a.qps[0], to_b(), now).ok());
+    pass(seconds(5));
+    ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps[0], choice(), now).ok());
+    pass(seconds(20));
+    (void)a.expect_event<cm::Established>();
+    (void)b.expect_event<cm::Established>();
+}
+
+TEST_F(VerbsPair, APeerThatVanishesFailsTheWorkInTheEnd) {
+    connect();
+    a.port.fate = [](std::uint64_t) { return 0; };
+    ASSERT_EQ(write(1, 8), PostVerdict::Posted);
+    pass(seconds(60));
+    const std::vector<Completion> completions = drain(*a.sends);
+    ASSERT_EQ(completions.size(), 1U);
+    EXPECT_EQ(completions[0].status, CompletionStatus::RetryExceeded);
+    EXPECT_EQ(a.qps[0]->state(), QpState::Err);
+}
+
+TEST_F(VerbsPair, APathMtuThatThePortDoesNotCarryIsRefused) {
+    a.qps.push_back(a.make_qp());
+    ConnectTo to = to_b();
+    to.path_mtu_bytes = 8192;
+    EXPECT_FALSE(a.connector->connect(*a.qps[0], to, now).ok());
+}
+
+TEST_F(VerbsPair, AQueuePairHasOneConnectionAtATime) {
+    const auto [at_a, at_b] = connect();
+    EXPECT_FALSE(a.connector->connect(*a.qps[0], to_b(), now).ok());
+    EXPECT_FALSE(destroy(a.qps[0]).ok());
+    a.connector->abandon(at_a, now);
+    EXPECT_EQ(a.qps[0]->state(), QpState::Err);
+    EXPECT_TRUE(destroy(a.qps[0]).ok());
+    a.qps.clear();
+    run();
+    EXPECT_EQ(b.expect_event<cm::DisconnectRequested>().id, at_b);
+}
+
+TEST_F(VerbsPair, MisuseOfTheConnectorIsAnErrorThatSaysWhy) {
+    a.qps.push_back(a.make_qp());
+    EXPECT_FALSE(b.connector->listen(kPort, 0).ok());
+    ASSERT_TRUE(b.connector->listen(kPort, 1).ok());
+    const Status taken = b.connector->listen(kPort, 1);
+    ASSERT_FALSE(taken.ok());
+    EXPECT_NE(taken.error().text().find("another port"), std::string::npos);
+    EXPECT_TRUE(b.connector->unlisten(kPort).ok());
+    EXPECT_FALSE(b.connector->unlisten(kPort).ok());
+    const std::array<std::uint8_t, 57> too_long{};
+    EXPECT_FALSE(a.connector->connect(*a.qps[0], to_b(too_long), now).ok());
+    EXPECT_FALSE(a.qps[0]->in_use());
+    EXPECT_FALSE(a.connector->accept(ConnectionId{77}, *a.qps[0], choice(), now).ok());
+    EXPECT_FALSE(a.connector->disconnect(ConnectionId{77}, {}, now).ok());
+    EXPECT_FALSE(Connector::create(a.device, {}).ok());
+}
+
+TEST_F(VerbsPair, NumbersAndFirstPsnsFollowFromTheSeedAlone) {
+    connect();
+    connect();
+    const auto psn = [](const std::unique_ptr<Qp>& qp) { return qp->attributes().send_psn; };
+    EXPECT_NE(psn(a.qps[0]), psn(a.qps[1]));
+    EXPECT_NE(a.qps[0]->qpn(), b.qps[0]->qpn());
+    VerbsHost same("10.0.0.9", 5);
+    EXPECT_EQ(same.make_qp()->qpn(), a.qps[0]->qpn());
+}
+
+}  // namespace
+}  // namespace cairn::verbs
