@@ -1,0 +1,293 @@
+#include "apps/perf/client.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+#include <variant>
+
+namespace cairn::perf {
+
+namespace {
+
+constexpr std::uint32_t kAtATime = 64;  // connections being made or ended
+constexpr Duration kNeighbour = milliseconds(20);
+constexpr Duration kSilence = seconds(10);
+constexpr std::uint32_t kLargestOfAll = 8U << 20U;
+
+constexpr Duration of_seconds(double count) noexcept {
+    return {static_cast<std::int64_t>(count * 1e9)};
+}
+
+std::string_view text_of(const cm::PrivateBytes& said) noexcept {
+    const std::string_view whole(reinterpret_cast<const char*>(said.octets.data()), said.size);
+    return whole.substr(0, whole.find('\0'));
+}
+
+}  // namespace
+
+Client::Client(const Options& options, std::unique_ptr<port::Port> port, const net::IpAddress& peer)
+    : PerfWorker(options, std::move(port)),
+      peer_(peer),
+      share_((options.depth + options.queue_pairs - 1) / options.queue_pairs) {
+    for (std::uint32_t bytes = 2; options.all_sizes && bytes <= kLargestOfAll; bytes *= 2) {
+        sizes_.push_back(bytes);
+    }
+    if (sizes_.empty()) {
+        sizes_.push_back(options.message_bytes);
+    }
+    results_.resize(sizes_.size());
+}
+
+Client::~Client() {
+    close_connections();
+}
+
+Status Client::prepare(Instant now) {
+    auto way = device().create_ah(peer_, verbs::ConnectorConfig{}.udp_source_port, now);
+    if (!way.ok()) {
+        return way.error();
+    }
+    way_ = std::move(way).value();
+    start_at_ = now + kNeighbour;
+    return start_size(now);
+}
+
+Status Client::start_size(Instant now) {
+    layout_.bytes = sizes_[size_at_];
+    layout_.slots = slots_for(options(), layout_.bytes, share_);
+    const std::size_t bytes = layout_.area_bytes() * 3 * options().queue_pairs;
+    auto memory = pmd::HeapBlock::allocate(bytes, "messages");
+    if (!memory.ok()) {
+        return memory.error();
+    }
+    memory_ = std::make_unique<pmd::HeapBlock>(std::move(memory).value());
+    auto mr = device().register_memory(pd(), memory_->bytes(), kRemoteRights | verbs::Right::LocalWrite);
+    if (!mr.ok()) {
+        return mr.error();
+    }
+    mr_ = std::move(mr).value();
+    results_[size_at_].message_bytes = layout_.bytes;
+    enter(Phase::Connecting, now);
+    return make_lanes();
+}
+
+Status Client::make_lanes() {
+    auto sends = device().create_cq(2 * options().depth + 64);
+    auto receives = device().create_cq(64);
+    if (!sends.ok() || !receives.ok()) {
+        return sends.ok() ? receives.error() : sends.error();
+    }
+    sends_ = std::move(sends).value();
+    receives_ = std::move(receives).value();
+    verbs::QpCapacity capacity;
+    capacity.send_slots = 2 * share_ + 2;
+    capacity.receive_slots = 2;
+    capacity.max_sges = 1;
+    capacity.inline_bytes = 0;
+    capacity.window_packets = options().window_packets;
+    lanes_.resize(options().queue_pairs);
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        auto made = device().create_qp(pd(), capacity, {*sends_, *receives_});
+        if (!made.ok()) {
+            return made.error();
+        }
+        lanes_[i].qp = std::move(made).value();
+        lanes_[i].area = layout_.area_bytes() * 3 * i;
+        lanes_[i].posted_at.resize(std::bit_ceil(share_));
+    }
+    return Nothing{};
+}
+
+void Client::enter(Phase phase, Instant now) {
+    phase_ = phase;
+    progress_at_ = now;
+    asked_ = 0;
+    if (phase == Phase::Running) {
+        const Duration measured = of_seconds(options().duration_s);
+        measure_from_ = now + std::min(milliseconds(500), measured / 2);
+        measure_to_ = measure_from_ + measured;
+        resent_before_ = device().engine().counters().of(roce::EngineCounter::PacketsResent);
+    }
+}
+
+bool Client::step(Instant now) {
+    if (failed() || phase_ == Phase::Done) {
+        return false;
+    }
+    switch (phase_) {
+        case Phase::Connecting:
+            connect_some(now);
+            return false;
+        case Phase::Leaving:
+            disconnect_some(now);
+            return false;
+        case Phase::Running:
+        case Phase::Draining:
+        case Phase::Done:
+            break;
+    }
+    const bool worked = collect(now) != 0;
+    if (phase_ == Phase::Running) {
+        post_more(now);
+    } else if (outstanding_ == 0) {
+        enter(Phase::Leaving, now);
+    }
+    return worked;
+}
+
+void Client::look(Instant now) {
+    show(PerfCounter::Completed, completed_);
+    show(PerfCounter::Bytes, progress().of(PerfCounter::Bytes) + (completed_ - completed_seen_) * layout_.bytes);
+    if (completed_ != completed_seen_) {
+        progress_at_ = now;
+        completed_seen_ = completed_;
+    }
+    if (failed() || phase_ == Phase::Done) {
+        return;
+    }
+    if (now - progress_at_ > kSilence && now > start_at_) {
+        fail(outstanding_ != 0 ? "no operation completed for 10 s; is the server still running?"
+                               : "no connection came about for 10 s; is the server running?");
+    } else if (phase_ == Phase::Running && now >= measure_to_) {
+        SizeResult& result = results_[size_at_];
+        result.seconds = static_cast<double>((now - measure_from_).ns) / 1e9;
+        result.resent_packets = device().engine().counters().of(roce::EngineCounter::PacketsResent) - resent_before_;
+        measure_from_ = Instant::never();
+        enter(Phase::Draining, now);
+    }
+}
+
+void Client::connect_some(Instant now) {
+    Hello hello{options().operation, options().test, options().check, size_at_ + 1 == sizes_.size(),
+                layout_.bytes,       layout_.slots,  share_,          {}};
+    while (asked_ < lanes_.size() && under_way_ < kAtATime && now >= start_at_) {
+        Lane& lane = lanes_[asked_];
+        hello.memory = {mr_->address() + answer_offset(lane, 0), mr_->rkey()};
+        const RawHello raw = raw_of(hello);
+        verbs::ConnectTo to;
+        to.remote = peer_;
+        to.port = options().service_port;
+        to.path_mtu_bytes = options().path_mtu_bytes;
+        to.choice.access = kRemoteRights;
+        to.choice.private_data = bytes_of(raw);
+        const Result<verbs::ConnectionId> asked = connector().connect(*lane.qp, to, now);
+        if (!asked.ok()) {
+            fail(asked.error().text());
+            return;
+        }
+        lane.id = asked.value();
+        lane.stage = Stage::Asked;
+        lane_of_[lane.id.value] = asked_;
+        ++asked_;
+        ++under_way_;
+    }
+    if (under_way_ == 0 && asked_ == lanes_.size()) {
+        enter(Phase::Running, now);
+    }
+}
+
+void Client::disconnect_some(Instant now) {
+    while (asked_ < lanes_.size() && under_way_ < kAtATime) {
+        Lane& lane = lanes_[asked_++];
+        if (connector().disconnect(lane.id, {}, now).ok()) {
+            lane.stage = Stage::Leaving;
+            ++under_way_;
+        }
+    }
+    if (under_way_ == 0 && asked_ == lanes_.size()) {
+        end_size(now);
+    }
+}
+
+void Client::end_size(Instant now) {
+    for (const Lane& lane : lanes_) {
+        connector().abandon(lane.id, now);
+    }
+    lanes_.clear();
+    lane_of_.clear();
+    mr_.reset();
+    ++size_at_;
+    if (size_at_ == sizes_.size()) {
+        phase_ = Phase::Done;
+        return;
+    }
+    const Status started = start_size(now);
+    if (!started.ok()) {
+        fail(started.error().text());
+    }
+}
+
+bool Client::finished(Instant) const noexcept {
+    return failed() || phase_ == Phase::Done;
+}
+
+Client::Lane* Client::find(verbs::ConnectionId id) noexcept {
+    const auto found = lane_of_.find(id.value);
+    return found == lane_of_.end() ? nullptr : &lanes_[found->second];
+}
+
+void Client::on_event(const cm::Event& event, Instant now) {
+    Lane* const lane = std::visit(
+        [this]<class Kind>(const Kind& kind) -> Lane* {
+            if constexpr (requires { verbs::ConnectionId{kind.id}; }) {
+                return find(kind.id);
+            } else {
+                return nullptr;
+            }
+        },
+        event);
+    if (lane == nullptr || failed()) {
+        return;
+    }
+    if (const auto* up = std::get_if<cm::Established>(&event)) {
+        on_up(*lane, up->private_data, now);
+    } else if (const auto* rejected = std::get_if<cm::Rejected>(&event)) {
+        const bool nobody = rejected->reason == wire::RejectReason::InvalidServiceId;
+        fail(nobody ? fmt::format("nobody listens on {} port {}; start the server first", peer_.text(),
+                                  options().service_port)
+                    : fmt::format("the server refused the connection (reason {}): {}",
+                                  static_cast<unsigned>(rejected->reason), text_of(rejected->private_data)));
+    } else if (std::holds_alternative<cm::Unreachable>(event)) {
+        fail(fmt::format("{} does not answer; is the server running?", peer_.text()));
+    } else if (std::holds_alternative<cm::DisconnectRequested>(event)) {
+        fail("the server ended the connection");
+    } else if (const auto* gone = std::get_if<cm::Disconnected>(&event)) {
+        on_gone(*lane, gone->private_data);
+    }
+}
+
+void Client::on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now) {
+    const std::optional<RawAnswer> raw = read_message<RawAnswer>(answer.view());
+    if (!raw) {
+        fail("the server is no cairn-perf, or of another version");
+        return;
+    }
+    lane.remote = {raw->address.get(), Rkey{raw->rkey.get()}};
+    lane.stage = Stage::Up;
+    --under_way_;
+    progress_at_ = now;
+    if (answers_by_message()) {
+        post_receive(lane, 0);
+        post_receive(lane, 1);
+    }
+}
+
+void Client::on_gone(Lane& lane, const cm::PrivateBytes& farewell) {
+    if (lane.stage != Stage::Leaving) {
+        return;
+    }
+    lane.stage = Stage::Gone;
+    --under_way_;
+    const std::optional<RawFarewell> raw = read_message<RawFarewell>(farewell.view());
+    if (options().operation != Operation::Send || !raw) {
+        return;
+    }
+    if (raw->received.get() != lane.posted || raw->bad.get() != 0) {
+        fail(fmt::format("of {} messages sent the server received {}, and {} were not what was sent", lane.posted,
+                         raw->received.get(), raw->bad.get()));
+    }
+}
+
+}  // namespace cairn::perf

@@ -1,0 +1,117 @@
+// The client of cairn-perf: for each size connects, keeps operations outstanding, measures, disconnects.
+#pragma once
+
+#include <vector>
+
+#include "apps/perf/perf_worker.hpp"
+#include "lib/telemetry/histogram.hpp"
+
+namespace cairn::perf {
+
+// What one size gave.
+struct SizeResult {
+    std::uint32_t message_bytes = 0;
+    std::uint64_t operations = 0;  // measured
+    double seconds = 0;
+    telemetry::Histogram latency_ns;
+    std::uint64_t resent_packets = 0;
+    std::uint64_t checked = 0;  // operations whose data was verified
+};
+
+class Client final : public PerfWorker {
+public:
+    Client(const Options& options, std::unique_ptr<port::Port> port, const net::IpAddress& peer);
+    ~Client() override;
+
+    // To be called once, after open_device().
+    Status prepare(Instant now);
+    [[nodiscard]] bool finished(Instant now) const noexcept override;
+    [[nodiscard]] std::string json() const override;
+
+private:
+    enum class Phase : std::uint8_t { Connecting, Running, Draining, Leaving, Done };
+    enum class Stage : std::uint8_t { Idle, Asked, Up, Leaving, Gone };
+
+    // One connection.
+    struct Lane {
+        std::unique_ptr<verbs::Qp> qp;
+        verbs::ConnectionId id{};
+        Stage stage = Stage::Idle;
+        RemoteMemory remote{};
+        std::uint64_t posted = 0;
+        std::uint64_t completed = 0;
+        std::uint64_t area = 0;          // offset of its messages in our memory
+        std::uint64_t server_saw = 0;    // SENDs, as it says in the end
+        std::vector<Instant> posted_at;  // by message, modulo its size, a power of two
+    };
+
+    [[nodiscard]] bool step(Instant now) override;
+    void on_event(const cm::Event& event, Instant now) override;
+    void look(Instant now) override;
+
+    Status start_size(Instant now);
+    Status make_lanes();
+    void end_size(Instant now);
+    void enter(Phase phase, Instant now);
+    void connect_some(Instant now);
+    void disconnect_some(Instant now);
+    void on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now);
+    void on_gone(Lane& lane, const cm::PrivateBytes& farewell);
+    [[nodiscard]] Lane* find(verbs::ConnectionId id) noexcept;
+
+    // client_work.cpp
+    [[nodiscard]] std::size_t collect(Instant now);
+    void collect_replies(Instant now);
+    void collect_written(Instant now);
+    void complete(Lane& lane, Instant now);
+    void verify(const Lane& lane, std::uint64_t message);
+    void post_more(Instant now);
+    void post(Lane& lane, std::uint32_t index, Instant now);
+    void post_receive(Lane& lane, std::uint64_t message);
+    [[nodiscard]] bool answers_by_message() const noexcept {
+        return options().test == Test::Latency && options().operation == Operation::Send;
+    }
+    [[nodiscard]] bool answers_in_memory() const noexcept {
+        return options().test == Test::Latency && options().operation == Operation::Write;
+    }
+    [[nodiscard]] std::span<std::uint8_t> message(const Lane& lane, std::uint64_t number) const noexcept {
+        return memory_at(lane.area + layout_.offset(number));
+    }
+    // Where what comes back for message `number` is.
+    [[nodiscard]] std::uint64_t answer_offset(const Lane& lane, std::uint64_t number) const noexcept {
+        return lane.area + layout_.area_bytes() + layout_.offset(number);
+    }
+    [[nodiscard]] std::span<std::uint8_t> memory_at(std::uint64_t offset) const noexcept {
+        return mr_->bytes().subspan(offset, layout_.bytes);
+    }
+
+    net::IpAddress peer_;
+    std::unique_ptr<verbs::Ah> way_;  // asks for the neighbour before it is needed
+    std::vector<std::uint32_t> sizes_;
+    std::size_t size_at_ = 0;
+    std::uint32_t share_;  // operations outstanding on one queue pair
+    std::vector<SizeResult> results_;
+
+    // Of the present size.
+    MessageLayout layout_{};
+    std::unique_ptr<pmd::HeapBlock> memory_;
+    std::unique_ptr<verbs::Mr> mr_;
+    std::unique_ptr<verbs::Cq> sends_;
+    std::unique_ptr<verbs::Cq> receives_;
+    std::vector<Lane> lanes_;
+    std::unordered_map<std::uint32_t, std::uint32_t> lane_of_;  // by connection
+    Phase phase_ = Phase::Connecting;
+    std::uint32_t asked_ = 0;      // lanes that were asked to come up, or to go
+    std::uint32_t under_way_ = 0;  // and have not yet
+    std::uint32_t outstanding_ = 0;
+    std::uint32_t turn_ = 0;  // the lane to post on next
+    Instant start_at_{};
+    Instant measure_from_ = Instant::never();
+    Instant measure_to_ = Instant::never();
+    Instant progress_at_{};        // when something completed last
+    std::uint64_t completed_ = 0;  // of all sizes
+    std::uint64_t completed_seen_ = 0;
+    std::uint64_t resent_before_ = 0;
+};
+
+}  // namespace cairn::perf

@@ -1,0 +1,118 @@
+// cairn-perf: EAL arguments -- own arguments; parse, build, run.
+#include <fmt/format.h>
+
+#include <array>
+#include <random>
+
+#include "apps/common/app.hpp"
+#include "apps/common/carrier.hpp"
+#include "apps/perf/client.hpp"
+#include "apps/perf/report.hpp"
+#include "apps/perf/server.hpp"
+
+namespace {
+
+using namespace cairn;
+
+roce::rc::MemoryTable::Seed unguessable() {
+    std::random_device entropy;
+    const auto word = [&entropy] { return (std::uint64_t{entropy()} << 32U) | entropy(); };
+    return {word(), word()};
+}
+
+app::CarrierOptions carrier_options(const perf::Options& options) {
+    app::CarrierOptions carrier;
+    carrier.port = options.port;
+    carrier.ip = options.ip;
+    carrier.gateway = options.gateway;
+    carrier.prefix_bits = static_cast<std::uint8_t>(options.prefix_bits);
+    carrier.path_mtu_bytes = static_cast<std::uint16_t>(options.path_mtu_bytes);
+    carrier.data_room_bytes = static_cast<std::uint16_t>(options.data_room_bytes);
+    carrier.buffers = options.buffers;
+    carrier.burst = static_cast<std::uint16_t>(options.burst);
+    carrier.socket_mode = options.socket_mode;
+    carrier.pcap = options.pcap;
+    return carrier;
+}
+
+Result<std::unique_ptr<perf::PerfWorker>> make_server(const perf::Options& options, std::unique_ptr<port::Port> port,
+                                                      Instant now) {
+    auto server = std::make_unique<perf::Server>(options, std::move(port));
+    const Status opened = server->open_device(unguessable(), now);
+    const Status ready = opened.ok() ? server->prepare() : opened;
+    if (!ready.ok()) {
+        return ready.error();
+    }
+    return std::unique_ptr<perf::PerfWorker>(std::move(server));
+}
+
+Result<std::unique_ptr<perf::PerfWorker>> make_client(const perf::Options& options, std::unique_ptr<port::Port> port,
+                                                      Instant now) {
+    const Result<net::IpAddress> peer = net::IpAddress::parse(options.peer);
+    if (!peer.ok()) {
+        return peer.error();
+    }
+    if (peer.value().is_v4() != port->local_address().is_v4()) {
+        return Error{
+            fmt::format("our address {} and --peer {} are of two families", port->local_address().text(), options.peer),
+            "give both as IPv4 or both as IPv6"};
+    }
+    auto client = std::make_unique<perf::Client>(options, std::move(port), peer.value());
+    const Status opened = client->open_device(unguessable(), now);
+    const Status ready = opened.ok() ? client->prepare(now) : opened;
+    if (!ready.ok()) {
+        return ready.error();
+    }
+    return std::unique_ptr<perf::PerfWorker>(std::move(client));
+}
+
+Result<int> run_perf(const perf::Options& options) {
+    if (pmd::worker_count() > 1) {
+        return Error{fmt::format("cairn-perf has one worker, and there are {} lcores", pmd::worker_count()),
+                     "give one lcore: -l 0"};
+    }
+    auto opened = app::Carrier::open(carrier_options(options));
+    if (!opened.ok()) {
+        return opened.error();
+    }
+    app::Carrier& carrier = opened.value();
+    auto port = carrier.make_port(0);
+    if (!port.ok()) {
+        return port.error();
+    }
+    const pmd::Clock clock;
+    auto made = options.server ? make_server(options, std::move(port).value(), clock.now())
+                               : make_client(options, std::move(port).value(), clock.now());
+    if (!made.ok()) {
+        return made.error();
+    }
+    perf::PerfWorker& worker = *made.value();
+    const Status captured = carrier.start_capture();
+    if (!captured.ok()) {
+        return captured.error();
+    }
+    telemetry::CounterSnapshot<pmd::ClockCounter> clocks;
+    {
+        const perf::ProgressPrinter printer(worker);
+        const std::array<pmd::WorkerTask*, 1> tasks{&worker};
+        clocks = pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
+    }
+    carrier.stop_capture();
+    fmt::print(stderr, "{} bytes per idle connection beside its queues:\n{}{}", verbs::kIdleQpBytes,
+               worker.counters_text(), telemetry::text_of(clocks));
+    if (options.json) {
+        fmt::print("{}\n", worker.json());
+    }
+    return worker.failed() ? 1 : 0;
+}
+
+Result<int> run(int argc, char** argv, int first) {
+    const Result<perf::Options> options = perf::parse_options(argc, argv, first);
+    return options.ok() ? run_perf(options.value()) : Result<int>(options.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return app::run("cairn-perf", argc, argv, run);
+}

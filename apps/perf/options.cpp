@@ -1,0 +1,126 @@
+#include "apps/perf/options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <map>
+
+#include "apps/common/command_line.hpp"
+#include "lib/roce/rc/limits.hpp"
+
+namespace cairn::perf {
+
+namespace {
+
+const std::map<std::string, Operation> kOperations{{"send", Operation::Send},
+                                                   {"write", Operation::Write},
+                                                   {"read", Operation::Read},
+                                                   {"cas", Operation::CompareSwap},
+                                                   {"fadd", Operation::FetchAdd}};
+const std::map<std::string, Test> kTests{{"bw", Test::Bandwidth}, {"lat", Test::Latency}};
+
+void declare(CLI::App& app, Options& options) {
+    app.add_flag("--server", options.server, "serve clients, whatever they test, until a signal");
+    app.add_flag("--once", options.once, "end with the first client");
+    app.add_option("--peer", options.peer, "the server's IP address: be a client");
+    app.add_option("--service-port", options.service_port, "where the server listens, as for rdma_cm")
+        ->check(CLI::Range(1U, 65535U))
+        ->capture_default_str();
+    app.add_option("--ip", options.ip, "this port's IP address")->capture_default_str();
+    app.add_option("--prefix", options.prefix_bits, "bits of the link's prefix; 0: every peer is on the link")
+        ->check(CLI::Range(0U, 128U));
+    app.add_option("--gateway", options.gateway, "router for peers that are not on the link");
+    app.add_option("--port", options.port, "port: eth:N or uring:ADDRESS; without it the first there is");
+    app::add_socket_mode(app, options.socket_mode);
+    app.add_option("--path-mtu", options.path_mtu_bytes, "path MTU of the connections")
+        ->check(CLI::IsMember({256U, 512U, 1024U, 2048U, 4096U}))
+        ->capture_default_str();
+    app.add_option("--burst", options.burst, "packets per port burst")
+        ->check(CLI::Range(1U, 64U))
+        ->capture_default_str();
+    app.add_option("--buffers", options.buffers, "packet buffers of the process")
+        ->check(CLI::Range(512U, 4194304U))
+        ->capture_default_str();
+    app.add_option("--data-room", options.data_room_bytes, "bytes of a packet buffer; 0: what suits the driver")
+        ->check(CLI::Range(0U, 16384U));
+}
+
+// What is measured.
+void declare_test(CLI::App& app, Options& options) {
+    app.add_option("--op", options.operation, "send, write, read, cas (compare and swap), fadd (fetch and add)")
+        ->transform(CLI::CheckedTransformer(kOperations));
+    app.add_option("--test", options.test, "bw: many at a time; lat: one at a time")
+        ->transform(CLI::CheckedTransformer(kTests));
+    app.add_option("--size", options.message_bytes, "bytes of a message; atomics have 8")
+        ->check(CLI::Range(0U, roce::rc::kMaxMessageBytes))
+        ->capture_default_str();
+    app.add_flag("-a,--all", options.all_sizes, "all powers of two from 2 bytes to 8 MB, one after the other");
+    app.add_option("--depth", options.depth, "operations outstanding over all queue pairs")
+        ->check(CLI::Range(1U, 16384U))
+        ->capture_default_str();
+    app.add_option("--qps", options.queue_pairs, "queue pairs, used in turn")
+        ->check(CLI::Range(1U, 16384U))
+        ->capture_default_str();
+    app.add_option("--window", options.window_packets, "packets on their way, of a queue pair")
+        ->check(CLI::Range(2U, 65536U))
+        ->capture_default_str();
+    app.add_option("--duration", options.duration_s, "seconds to measure each size")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_flag("--check", options.check, "verify all data at its end");
+    app.add_option("--drop-per-million", options.drop_per_million, "fault injection: received packets to lose")
+        ->check(CLI::Range(0U, 1000000U));
+    app::add_polling(app, options.spin);
+    app::add_output(app, options.pcap, options.json);
+}
+
+Status judge(const Options& options) {
+    if (!options.server && options.peer.empty()) {
+        return Error{"neither --server nor --peer is given", "serve with --server, or test with --peer ADDRESS"};
+    }
+    if (options.server && !options.peer.empty()) {
+        return Error{"both --server and --peer are given", "choose one"};
+    }
+    if (options.once && !options.server) {
+        return Error{"--once is a server's", "leave it out"};
+    }
+    if (options.message_bytes == 0 && options.test == Test::Latency && options.operation == Operation::Write) {
+        return Error{"a WRITE of no bytes can not be seen by who polls memory", "give --size 1 or more"};
+    }
+    return Nothing{};
+}
+
+}  // namespace
+
+const char* name_of(Operation operation) noexcept {
+    constexpr std::array<const char*, static_cast<std::size_t>(Operation::Count)> kNames{"send", "write", "read", "cas",
+                                                                                         "fadd"};
+    return kNames[static_cast<std::size_t>(operation)];
+}
+
+const char* name_of(Test test) noexcept {
+    return test == Test::Bandwidth ? "bw" : "lat";
+}
+
+Result<Options> parse_options(int argc, char** argv, int first) {
+    CLI::App app(
+        "cairn-perf: bandwidth and latency of RDMA operations between two processes; EAL arguments first, then --");
+    Options options;
+    declare(app, options);
+    declare_test(app, options);
+    const Status parsed = app::parse_arguments(app, argc, argv, first);
+    if (!parsed.ok()) {
+        return parsed.error();
+    }
+    if (is_atomic(options.operation)) {
+        options.message_bytes = roce::rc::kAtomicBytes;
+        options.all_sizes = false;
+    }
+    if (options.test == Test::Latency) {
+        options.depth = options.queue_pairs = 1;
+    }
+    const Status judged = judge(options);
+    return judged.ok() ? Result<Options>(options) : judged.error();
+}
+
+}  // namespace cairn::perf

@@ -1,0 +1,85 @@
+#include "apps/perf/perf_worker.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace cairn::perf {
+
+namespace {
+
+constexpr Duration kLook = milliseconds(5);
+
+struct StatusText {
+    verbs::CompletionStatus status;
+    std::string_view text;
+};
+constexpr std::array kStatusTexts{
+    StatusText{verbs::CompletionStatus::RetryExceeded, "the peer does not answer; is it still running?"},
+    StatusText{verbs::CompletionStatus::RnrRetryExceeded, "the peer posts no receive requests"},
+    StatusText{verbs::CompletionStatus::Flushed, "the connection ended"},
+    StatusText{verbs::CompletionStatus::RemoteAccess, "the peer refused access to its memory"},
+    StatusText{verbs::CompletionStatus::RemoteInvalidRequest, "the peer found a request invalid"},
+    StatusText{verbs::CompletionStatus::RemoteOperation, "the peer could not carry out a request"},
+};
+
+}  // namespace
+
+std::string_view text_of(verbs::CompletionStatus status) noexcept {
+    const auto found = std::find_if(kStatusTexts.begin(), kStatusTexts.end(),
+                                    [status](const StatusText& text) { return text.status == status; });
+    return found == kStatusTexts.end() ? "an operation failed" : found->text;
+}
+
+Status PerfWorker::open_device(const roce::rc::MemoryTable::Seed& seed, Instant now) {
+    constexpr std::uint32_t kMost = 16384 + 64;  // queue pairs, and regions of as many clients
+    roce::EngineConfig config;
+    config.max_queue_pairs = kMost;
+    config.max_regions = kMost;
+    config.seed = seed;
+    config.drop_per_million = options_.drop_per_million;
+    device_ = std::make_unique<verbs::Device>(*port_, config, now);
+    pd_ = device_->create_pd();
+    verbs::ConnectorConfig connections;
+    connections.cm.max_retries = wire::CmRetries{7};
+    auto made = verbs::Connector::create(*device_, connections);
+    if (!made.ok()) {
+        return made.error();
+    }
+    connector_ = std::move(made).value();
+    return Nothing{};
+}
+
+bool PerfWorker::run_turn(Instant now) noexcept {
+    bool worked = device_->begin_turn(now);
+    while (const std::optional<cm::Event> event = connector_->poll_event()) {
+        on_event(*event, now);
+        worked = true;
+    }
+    worked = step(now) || worked;
+    if (now >= next_look_) {
+        next_look_ = now + kLook;
+        connector_->on_timeout(now);
+        look(now);
+    }
+    device_->end_turn(now);
+    return worked;
+}
+
+void PerfWorker::wait(Instant now) noexcept {
+    if (can_wait()) {
+        const Instant due = std::min(device_->next_deadline(), next_look_);
+        port_->wait(due > now ? due - now : Duration{});
+    } else {
+        WorkerTask::wait(now);
+    }
+}
+
+void PerfWorker::fail(std::string_view why) {
+    if (!failed_) {
+        std::fprintf(stderr, "cairn-perf: %.*s\n", static_cast<int>(why.size()), why.data());
+    }
+    failed_ = true;
+}
+
+}  // namespace cairn::perf

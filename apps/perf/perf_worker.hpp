@@ -1,0 +1,77 @@
+// What client and server of cairn-perf share: a device on a port, turns, progress.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "apps/perf/message_area.hpp"
+#include "apps/perf/protocol.hpp"
+#include "lib/telemetry/counters.hpp"
+#include "lib/verbs/connector.hpp"
+#include "pmd_glue/heap_block.hpp"
+#include "pmd_glue/worker.hpp"
+
+namespace cairn::perf {
+
+// X(enumerator, counter name, what non-zero means): what the progress line reads from another thread.
+#define CAIRN_PERF_COUNTERS(X)                                     \
+    X(Completed, "perf_completed", "operations of ours completed") \
+    X(Received, "perf_received", "messages received as a server")  \
+    X(Bytes, "perf_bytes", "bytes of either")                      \
+    X(Connections, "perf_connections", "connections made")
+
+CAIRN_DECLARE_COUNTERS(PerfCounter, CAIRN_PERF_COUNTERS);
+
+[[nodiscard]] std::string_view text_of(verbs::CompletionStatus status) noexcept;
+
+class PerfWorker : public pmd::WorkerTask {
+public:
+    PerfWorker(const Options& options, std::unique_ptr<port::Port> port) : options_(options), port_(std::move(port)) {}
+
+    // Makes the device. `seed` is not to be guessed.
+    Status open_device(const roce::rc::MemoryTable::Seed& seed, Instant now);
+    [[nodiscard]] bool run_turn(Instant now) noexcept final;
+    [[nodiscard]] bool can_wait() const noexcept final { return !port_->limits().poll_only; }
+    void wait(Instant now) noexcept final;
+
+    [[nodiscard]] const telemetry::CounterSet<PerfCounter>& progress() const noexcept { return progress_; }
+    // Once the worker has stopped:
+    [[nodiscard]] bool failed() const noexcept { return failed_; }
+    [[nodiscard]] std::string counters_text() const { return device_->counters_text() + connector_->counters_text(); }
+    // One JSON object.
+    [[nodiscard]] virtual std::string json() const = 0;
+
+protected:
+    // What there is to do now; true: something was.
+    [[nodiscard]] virtual bool step(Instant now) = 0;
+    virtual void on_event(const cm::Event& event, Instant now) = 0;
+    // Every few milliseconds.
+    virtual void look(Instant now) = 0;
+
+    void show(PerfCounter which, std::uint64_t value) noexcept { progress_.count(which, value - progress_.of(which)); }
+    // Says why on stderr, once.
+    void fail(std::string_view why);
+    [[nodiscard]] verbs::Device& device() noexcept { return *device_; }
+    [[nodiscard]] const verbs::Device& device() const noexcept { return *device_; }
+    [[nodiscard]] verbs::Connector& connector() noexcept { return *connector_; }
+    [[nodiscard]] verbs::Pd& pd() noexcept { return *pd_; }
+    [[nodiscard]] const Options& options() const noexcept { return options_; }
+    // To be done by a derived destructor before its queue pairs end.
+    void close_connections() noexcept { connector_.reset(); }
+
+private:
+    const Options& options_;
+    std::unique_ptr<port::Port> port_;
+    std::unique_ptr<verbs::Device> device_;
+    std::unique_ptr<verbs::Pd> pd_;
+    std::unique_ptr<verbs::Connector> connector_;
+    Instant next_look_{};
+    bool failed_ = false;
+    telemetry::CounterSet<PerfCounter> progress_;
+};
+
+// All that one end of a test may do to the other's memory.
+constexpr verbs::Rights kRemoteRights =
+    verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::RemoteRead | verbs::Right::RemoteAtomic;
+
+}  // namespace cairn::perf

@@ -1,0 +1,111 @@
+// What client and server of cairn-perf tell each other in the private data of their connections.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "apps/perf/options.hpp"
+#include "lib/base/endian.hpp"
+#include "lib/base/parsed.hpp"
+#include "lib/base/types.hpp"
+
+namespace cairn::perf {
+
+constexpr std::uint32_t kMagic = 0x43504631;  // "CPF1"
+constexpr std::uint8_t kVersion = 1;
+
+// Memory of one end that the other one works on.
+struct RemoteMemory {
+    std::uint64_t address = 0;
+    Rkey rkey{};
+};
+
+// Client to server: what the connection is for.
+struct Hello {
+    Operation operation = Operation::Write;
+    Test test = Test::Bandwidth;
+    bool check = false;
+    bool last = false;  // the client will ask for no further connections
+    std::uint32_t message_bytes = 0;
+    std::uint32_t slots = 1;  // messages that the memory holds
+    std::uint32_t share = 1;  // messages outstanding on this connection
+    RemoteMemory memory{};    // the client's, for answers of a WRITE latency test
+};
+struct RawHello {
+    Be32 magic;
+    std::uint8_t version;
+    std::uint8_t operation;
+    std::uint8_t test;
+    std::uint8_t flags;  // check 1, last 2
+    Be32 message_bytes;
+    Be32 slots;
+    Be32 share;
+    Be32 rkey;
+    Be64 address;
+};
+static_assert(sizeof(RawHello) == 32 && alignof(RawHello) == 1);
+
+// Server to client, when it accepts: its memory, `slots` messages.
+struct RawAnswer {
+    Be32 magic;
+    Be32 rkey;
+    Be64 address;
+};
+static_assert(sizeof(RawAnswer) == 16 && alignof(RawAnswer) == 1);
+
+// Server to client, in the end: the SENDs it received, and those that were not what was sent.
+struct RawFarewell {
+    Be32 magic;
+    Be32 reserved;
+    Be64 received;
+    Be64 bad;
+};
+static_assert(sizeof(RawFarewell) == 24 && alignof(RawFarewell) == 1);
+
+template <class Raw>
+std::span<const std::uint8_t> bytes_of(const Raw& raw) noexcept {
+    return {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)};
+}
+
+[[nodiscard]] inline RawHello raw_of(const Hello& hello) noexcept {
+    const auto flags = static_cast<std::uint8_t>((hello.check ? 1U : 0U) | (hello.last ? 2U : 0U));
+    return {Be32{kMagic},
+            kVersion,
+            static_cast<std::uint8_t>(hello.operation),
+            static_cast<std::uint8_t>(hello.test),
+            flags,
+            Be32{hello.message_bytes},
+            Be32{hello.slots},
+            Be32{hello.share},
+            Be32{hello.memory.rkey.value},
+            Be64{hello.memory.address}};
+}
+
+// The message at the front of private data, unless it is somebody else's.
+template <class Raw>
+[[nodiscard]] std::optional<Raw> read_message(std::span<const std::uint8_t> data) noexcept {
+    if (data.size() < sizeof(Raw)) {
+        return std::nullopt;
+    }
+    const Raw raw = read_raw<Raw>(data.data());
+    return raw.magic.get() == kMagic ? std::optional(raw) : std::nullopt;
+}
+
+// Nothing: another program or another version.
+[[nodiscard]] inline std::optional<Hello> parse_hello(std::span<const std::uint8_t> data) noexcept {
+    const std::optional<RawHello> raw = read_message<RawHello>(data);
+    if (!raw || raw->version != kVersion || raw->operation >= static_cast<std::uint8_t>(Operation::Count) ||
+        raw->test >= static_cast<std::uint8_t>(Test::Count)) {
+        return std::nullopt;
+    }
+    return Hello{static_cast<Operation>(raw->operation),
+                 static_cast<Test>(raw->test),
+                 (raw->flags & 1U) != 0,
+                 (raw->flags & 2U) != 0,
+                 raw->message_bytes.get(),
+                 raw->slots.get(),
+                 raw->share.get(),
+                 {raw->address.get(), Rkey{raw->rkey.get()}}};
+}
+
+}  // namespace cairn::perf

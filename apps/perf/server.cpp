@@ -1,0 +1,269 @@
+#include "apps/perf/server.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+
+namespace cairn::perf {
+
+namespace {
+
+constexpr std::uint32_t kBacklog = 256;
+constexpr std::uint32_t kMostOutstanding = 16384;
+constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;
+constexpr Duration kProbePeriod = seconds(2);
+
+std::span<const std::uint8_t> bytes_of_text(const std::string& text) noexcept {
+    return {reinterpret_cast<const std::uint8_t*>(text.data()), std::min<std::size_t>(text.size(), 147)};
+}
+
+bool is_sane(const Hello& hello) noexcept {
+    return hello.share >= 1 && hello.share <= kMostOutstanding && hello.slots >= 1 && hello.slots <= kMostOutstanding &&
+           std::has_single_bit(hello.slots) && hello.message_bytes <= roce::rc::kMaxMessageBytes;
+}
+
+std::uint32_t receives_of(const Hello& hello) noexcept {
+    return hello.operation == Operation::Send ? 2 * hello.share : 1;
+}
+
+bool watches_memory(const Hello& hello) noexcept {
+    return hello.operation == Operation::Write && hello.test == Test::Latency && hello.message_bytes != 0;
+}
+
+}  // namespace
+
+Server::~Server() {
+    close_connections();
+}
+
+Status Server::prepare() {
+    auto sends = device().create_cq(65536);
+    auto receives = device().create_cq(2 * kMostOutstanding);
+    if (!sends.ok() || !receives.ok()) {
+        return sends.ok() ? receives.error() : sends.error();
+    }
+    sends_ = std::move(sends).value();
+    receives_ = std::move(receives).value();
+    return connector().listen(options().service_port, kBacklog);
+}
+
+Server::Guest* Server::find(verbs::ConnectionId id) noexcept {
+    const auto found = guest_of_.find(id.value);
+    return found == guest_of_.end() ? nullptr : guests_[found->second].get();
+}
+
+void Server::on_event(const cm::Event& event, Instant now) {
+    if (const auto* requested = std::get_if<cm::Requested>(&event)) {
+        admit(*requested, now);
+    } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&event)) {
+        if (Guest* const guest = find(leaving->id); guest != nullptr) {
+            part_from(*guest, now);
+        }
+    } else if (const auto* released = std::get_if<cm::Released>(&event)) {
+        if (Guest* const guest = find(released->id); guest != nullptr) {
+            remove(guest->index, now);
+        }
+    }
+}
+
+void Server::admit(const cm::Requested& requested, Instant now) {
+    const std::optional<Hello> hello = parse_hello(requested.private_data.view());
+    auto guest = std::make_unique<Guest>();
+    std::string refusal;
+    if (!hello || !is_sane(*hello)) {
+        refusal = fmt::format("this is the server of cairn-perf, protocol version {}", kVersion);
+    } else {
+        guest->hello = *hello;
+        const Status made = make_guest(*guest);
+        refusal = made.ok() ? "" : made.error().text();
+    }
+    if (!refusal.empty()) {
+        (void)connector().reject(requested.id, bytes_of_text(refusal), now);
+        return;
+    }
+    const RawAnswer answer{Be32{kMagic}, Be32{guest->mr->rkey().value}, Be64{guest->mr->address()}};
+    verbs::ConnectionChoice choice;
+    choice.access = kRemoteRights;
+    choice.private_data = bytes_of(answer);
+    if (!connector().accept(requested.id, *guest->qp, choice, now).ok()) {
+        (void)connector().reject(requested.id, bytes_of_text("the server's port does not carry this path MTU"), now);
+        return;
+    }
+    guest->id = requested.id;
+    guest->index = free_.empty() ? static_cast<std::uint32_t>(guests_.size()) : free_.back();
+    if (free_.empty()) {
+        guests_.emplace_back();
+    } else {
+        free_.pop_back();
+    }
+    guest_of_[guest->id.value] = guest->index;
+    for (std::uint32_t i = hello->operation == Operation::Send ? receives_of(*hello) : 0; i > 0; --i) {
+        post_receive(*guest);
+    }
+    if (watches_memory(*hello)) {
+        watched_.push_back(guest->index);
+    }
+    last_came_ = last_came_ || hello->last;
+    ++connections_;
+    guests_[guest->index] = std::move(guest);
+}
+
+Status Server::make_guest(Guest& guest) {
+    const Hello& hello = guest.hello;
+    // SENDs have twice as many places as there are outstanding ones: receive requests are posted ahead.
+    guest.layout = {hello.message_bytes, hello.operation == Operation::Send ? 2 * hello.slots : hello.slots};
+    if (guest.layout.area_bytes() > kMostBytes) {
+        return Error{"the test needs more memory than the server gives", "choose a smaller --size or --depth"};
+    }
+    auto memory = pmd::HeapBlock::allocate(guest.layout.area_bytes(), "messages");
+    if (!memory.ok()) {
+        return memory.error();
+    }
+    guest.memory = std::make_unique<pmd::HeapBlock>(std::move(memory).value());
+    auto mr = device().register_memory(pd(), guest.memory->bytes(), kRemoteRights | verbs::Right::LocalWrite);
+    if (!mr.ok()) {
+        return mr.error();
+    }
+    guest.mr = std::move(mr).value();
+    for (std::uint32_t slot = 0; hello.check && hello.operation == Operation::Read && slot < hello.slots; ++slot) {
+        fill_pattern(guest.message(slot), slot);
+    }
+    verbs::QpCapacity capacity;
+    capacity.send_slots = 8;
+    capacity.receive_slots = receives_of(hello);
+    capacity.max_sges = 1;
+    capacity.inline_bytes = 0;
+    capacity.window_packets = options().window_packets;
+    auto qp = device().create_qp(pd(), capacity, {*sends_, *receives_});
+    if (!qp.ok()) {
+        return qp.error();
+    }
+    guest.qp = std::move(qp).value();
+    return Nothing{};
+}
+
+void Server::part_from(Guest& guest, Instant now) {
+    std::erase(watched_, guest.index);
+    bad_ += guest.bad;
+    const RawFarewell farewell{Be32{kMagic}, Be32{}, Be64{guest.received}, Be64{guest.bad}};
+    (void)connector().disconnect(guest.id, bytes_of(farewell), now);
+}
+
+// The connection is over: nothing of it comes any more.
+void Server::remove(std::uint32_t index, Instant now) {
+    Guest& guest = *guests_[index];
+    std::erase(watched_, index);
+    guest_of_.erase(guest.id.value);
+    connector().abandon(guest.id, now);
+    guests_[index].reset();
+    free_.push_back(index);
+}
+
+bool Server::finished(Instant) const noexcept {
+    return options().once && last_came_ && guest_of_.empty();
+}
+
+void Server::look(Instant now) {
+    show(PerfCounter::Received, received_);
+    show(PerfCounter::Bytes, received_bytes_);
+    show(PerfCounter::Connections, connections_);
+    probe_guests(now);
+}
+
+// Clients that vanished are noticed by a WRITE of no bytes now and then.
+void Server::probe_guests(Instant now) {
+    while (now >= probe_at_ && !guests_.empty()) {
+        next_probe_ = next_probe_ + 1 < guests_.size() ? next_probe_ + 1 : 0;
+        probe_at_ = now + kProbePeriod / static_cast<std::int64_t>(guests_.size());
+        const Guest* const guest = guests_[next_probe_].get();
+        if (guest != nullptr && guest->qp->state() == verbs::QpState::Rts) {
+            verbs::SendRequest probe;
+            probe.wr_id = guest->index;
+            probe.opcode = verbs::WorkOpcode::RdmaWrite;
+            probe.signalled = false;
+            (void)guest->qp->post_send(probe);  // a full queue has probes enough
+        }
+    }
+}
+
+bool Server::step(Instant now) {
+    std::size_t done = collect(now);
+    for (const std::uint32_t index : watched_) {
+        Guest& guest = *guests_[index];
+        const std::span<std::uint8_t> message = guest.message(guest.received);
+        const std::uint8_t last = std::atomic_ref<std::uint8_t>(message.back()).load(std::memory_order_acquire);
+        if (last == static_cast<std::uint8_t>(guest.received + 1)) {
+            on_written(guest);
+            ++done;
+        }
+    }
+    return done != 0;
+}
+
+std::size_t Server::collect(Instant now) {
+    std::array<verbs::Completion, 64> done;
+    const std::size_t failed = sends_->poll(done);  // only failures: all of ours is unsignalled
+    for (const verbs::Completion& one : std::span(done).first(failed)) {
+        if (one.status != verbs::CompletionStatus::Flushed && guests_[one.wr_id] != nullptr) {
+            ++lost_;
+            remove(static_cast<std::uint32_t>(one.wr_id), now);
+        }
+    }
+    const std::size_t count = receives_->poll(done);
+    for (const verbs::Completion& one : std::span(done).first(count)) {
+        if (one.status == verbs::CompletionStatus::Success) {
+            on_message(*guests_[one.wr_id], one);
+        }
+    }
+    return failed + count;
+}
+
+void Server::on_message(Guest& guest, const verbs::Completion& completion) {
+    const std::uint64_t number = guest.received++;
+    ++received_;
+    received_bytes_ += completion.bytes;
+    const bool good =
+        completion.bytes == guest.layout.bytes && (!guest.hello.check || has_pattern(guest.message(number), number));
+    guest.bad += good ? 0 : 1;
+    if (guest.hello.test == Test::Latency) {
+        answer(guest, verbs::WorkOpcode::Send, number);
+    }
+    post_receive(guest);
+}
+
+void Server::on_written(Guest& guest) {
+    const std::uint64_t number = guest.received++;
+    ++received_;
+    received_bytes_ += guest.layout.bytes;
+    answer(guest, verbs::WorkOpcode::RdmaWrite, number);
+}
+
+// Sends the message back as it came.
+void Server::answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t number) {
+    const std::array<verbs::Sge, 1> sges{guest.mr->sge(guest.layout.offset(number), guest.layout.bytes)};
+    verbs::SendRequest request;
+    request.wr_id = guest.index;
+    request.opcode = opcode;
+    request.signalled = false;
+    request.sges = sges;
+    request.remote_address =
+        guest.hello.memory.address + MessageLayout{guest.layout.bytes, guest.hello.slots}.offset(number);
+    request.rkey = guest.hello.memory.rkey;
+    (void)guest.qp->post_send(request);  // a client that asks for more than it said gets no answer
+}
+
+void Server::post_receive(Guest& guest) {
+    const std::array<verbs::Sge, 1> sges{guest.mr->sge(guest.layout.offset(guest.receives_posted), guest.layout.bytes)};
+    if (guest.qp->post_receive({guest.index, sges}) == verbs::PostVerdict::Posted) {
+        ++guest.receives_posted;
+    }
+}
+
+std::string Server::json() const {
+    return fmt::format("{{\"role\":\"server\",\"connections\":{},\"lost\":{},\"received\":{},\"bad\":{}}}",
+                       connections_, lost_, received_, bad_);
+}
+
+}  // namespace cairn::perf

@@ -1,0 +1,72 @@
+// The server of cairn-perf: accepts connections and does for each what its client's test needs.
+#pragma once
+
+#include <vector>
+
+#include "apps/perf/perf_worker.hpp"
+
+namespace cairn::perf {
+
+class Server final : public PerfWorker {
+public:
+    Server(const Options& options, std::unique_ptr<port::Port> port) : PerfWorker(options, std::move(port)) {}
+    ~Server() override;
+
+    // To be called once, after open_device().
+    Status prepare();
+    [[nodiscard]] bool finished(Instant now) const noexcept override;
+    [[nodiscard]] std::string json() const override;
+
+private:
+    // A connection; at the front of its memory is what the client works on or sends to.
+    struct Guest {
+        verbs::ConnectionId id{};
+        std::uint32_t index = 0;
+        Hello hello{};
+        MessageLayout layout{};
+        std::unique_ptr<pmd::HeapBlock> memory;
+        std::unique_ptr<verbs::Mr> mr;
+        std::unique_ptr<verbs::Qp> qp;
+        std::uint64_t received = 0;
+        std::uint64_t bad = 0;
+        std::uint64_t receives_posted = 0;
+
+        [[nodiscard]] std::span<std::uint8_t> message(std::uint64_t number) const noexcept {
+            return mr->bytes().subspan(layout.offset(number), layout.bytes);
+        }
+    };
+
+    [[nodiscard]] bool step(Instant now) override;
+    void on_event(const cm::Event& event, Instant now) override;
+    void look(Instant now) override;
+
+    void admit(const cm::Requested& requested, Instant now);
+    Status make_guest(Guest& guest);
+    void part_from(Guest& guest, Instant now);
+    void remove(std::uint32_t index, Instant now);
+    void probe_guests(Instant now);
+    [[nodiscard]] Guest* find(verbs::ConnectionId id) noexcept;
+
+    [[nodiscard]] std::size_t collect(Instant now);
+    void on_message(Guest& guest, const verbs::Completion& completion);
+    void on_written(Guest& guest);
+    void post_receive(Guest& guest);
+    void answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t number);
+
+    std::unique_ptr<verbs::Cq> sends_;
+    std::unique_ptr<verbs::Cq> receives_;
+    std::vector<std::unique_ptr<Guest>> guests_;  // places without one are free
+    std::vector<std::uint32_t> free_;
+    std::vector<std::uint32_t> watched_;                         // guests that write into our memory and wait for us to
+    std::unordered_map<std::uint32_t, std::uint32_t> guest_of_;  // by connection
+    std::uint32_t next_probe_ = 0;
+    Instant probe_at_{};
+    bool last_came_ = false;  // a client announced its last connections
+    std::uint64_t connections_ = 0;
+    std::uint64_t lost_ = 0;
+    std::uint64_t received_ = 0;
+    std::uint64_t received_bytes_ = 0;
+    std::uint64_t bad_ = 0;
+};
+
+}  // namespace cairn::perf
