@@ -57,7 +57,7 @@ Status Client::prepare(Instant now) {
 Status Client::start_size(Instant now) {
     layout_.bytes = sizes_[size_at_];
     layout_.slots = slots_for(options(), layout_.bytes, share_);
-    const std::size_t bytes = layout_.area_bytes() * 3 * options().queue_pairs;
+    const std::size_t bytes = layout_.area_bytes() * 2 * options().queue_pairs;
     auto memory = pmd::HeapBlock::allocate(bytes, "messages");
     if (!memory.ok()) {
         return memory.error();
@@ -94,7 +94,7 @@ Status Client::make_lanes() {
             return made.error();
         }
         lanes_[i].qp = std::move(made).value();
-        lanes_[i].area = layout_.area_bytes() * 3 * i;
+        lanes_[i].area = layout_.area_bytes() * 2 * i;
         lanes_[i].posted_at.resize(std::bit_ceil(share_));
     }
     return Nothing{};

@@ -14,7 +14,7 @@ import sys
 import time
 import zlib
 
-from session import SKIPPED, end, expect, result_of, run_case
+from session import SKIPPED, end, expect, expect_refused, result_of, run_case
 from sockets import CLIENT, SERVER, await_socket, client, listen, start
 
 FAULTS = ['icrc', 'payload', 'truncated', 'version', 'opcode', 'pad', 'random']  # that a sound peer notices
@@ -252,12 +252,7 @@ def v6(session):
 
 
 def expect_refusal(session, program, arguments, named):
-    """One line that names the cause and the remedy, exit code 2."""
-    process = start(session, *arguments, program=program)
-    out, err = process.communicate(timeout=30)
-    said = [line for line in err.splitlines() if line.startswith(f'{program}: ')]
-    expect(process.returncode == 2, f'{arguments}: exit code {process.returncode}: {err}')
-    expect(len(said) == 1 and named in said[0] and out == '', f'{arguments}: said {err!r}')
+    expect_refused(start(session, *arguments, program=program), program, named)
 
 
 def bad_input(session):

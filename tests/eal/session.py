@@ -110,3 +110,11 @@ def end(process, timeout=20):
     _, err = process.communicate(timeout=timeout)
     expect(process.returncode == 0, f'exit code {process.returncode} after SIGTERM: {err}')
     return err
+
+
+def expect_refused(process, program, named):
+    """One line that names the cause and the remedy, exit code 2."""
+    out, err = process.communicate(timeout=30)
+    said = [line for line in err.splitlines() if line.startswith(f'{program}: ')]
+    expect(process.returncode == 2, f'{process.args}: exit code {process.returncode}: {err}')
+    expect(len(said) == 1 and named in said[0] and out == '', f'{process.args}: said {err!r}')

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""cairn-perf between two processes, over shared memory and over UDP sockets.
+
+    perf_over_ports.py memif|socket CASE FOLDER_OF_PROGRAMS
+
+Each case is a test of its own: exit 0 passed, else failed.
+"""
+import json
+import os
+import signal
+import sys
+import time
+
+from session import EAL, Session, expect, expect_refused, result_of
+from sockets import await_socket
+
+SERVER, CLIENT = '127.78.0.1', '127.78.0.2'
+OPERATIONS = ('send', 'write', 'read', 'cas', 'fadd')
+
+
+class Memif:
+    """Two processes on one shared-memory link."""
+    nobody = '10.77.0.99'
+    frames = ',bsize=4352'
+
+    def __init__(self, session):
+        self.session = session
+
+    def server(self, *own):
+        return self.session.server('--json', *own, extra=self.frames)
+
+    def client(self, *own, peer='10.77.0.1'):
+        return self.session.start([self.session.memif('client', self.frames)],
+                                  ['--peer', peer, '--ip', '10.77.0.2', '--json', *own])
+
+    def refused(self, *own):
+        return self.session.start(['--vdev=net_null0'], own)
+
+
+class Sockets:
+    """Two processes with addresses of the loopback."""
+    nobody = '127.78.0.99'
+
+    def __init__(self, session):
+        self.session = session
+
+    def start(self, address, *own, lcore='0'):
+        return self.session.start([], ['--port', f'uring:{address}', *own], eal=EAL, lcores=lcore)
+
+    def server(self, *own):
+        return await_socket(self.start(SERVER, '--server', '--json', *own), SERVER)
+
+    def client(self, *own, peer=SERVER):
+        return self.start(CLIENT, '--peer', peer, '--json', *own, lcore='1')
+
+    def refused(self, *own):
+        return self.start(SERVER, *own)
+
+
+def stop(server):
+    """Ends the server; returns what it counted and what it said."""
+    if server.poll() is None:
+        server.send_signal(signal.SIGTERM)
+    out, err = server.communicate(timeout=20)
+    expect(server.returncode == 0, f'exit code {server.returncode}: {err}')
+    return json.loads(out.strip().splitlines()[-1]), err
+
+
+def operations(carrier):
+    """Every operation in both tests, all data verified."""
+    server = carrier.server()
+    for operation in OPERATIONS:
+        for test in ('bw', 'lat'):
+            for size in ('8', '10001'):
+                result = result_of(carrier.client('--op', operation, '--test', test, '--size', size, '--check',
+                                                  '--duration', '0.2'))
+                expect(result['operations'] > 10 and result['checked'] > 10, f'{operation} {test} {size}: {result}')
+                expect(result['p50_us'] > 0 and result['p99_us'] >= result['p50_us'], f'{result}')
+    counted, said = stop(server)
+    expect(counted['bad'] == 0 and counted['connections'] == 20 and counted['lost'] == 0, f'{counted}')
+    expect('bytes per idle connection' in said, f'no size of a connection: {said}')
+
+
+def sweep(carrier):
+    server = carrier.server('--path-mtu', '4096')
+    result = result_of(carrier.client('-a', '--path-mtu', '4096', '--duration', '0.05', '--check', '--depth', '2'))
+    stop(server)
+    sizes = [each['size_bytes'] for each in result['sweep']]
+    expect(sizes == [1 << i for i in range(1, 24)], f'{sizes}')
+    expect(all(each['checked'] > 0 for each in result['sweep']), f'{result}')
+
+
+def losses(carrier):
+    """Packets lost on purpose at both ends: all data arrives all the same."""
+    server = carrier.server('--drop-per-million', '2000')
+    for operation in OPERATIONS:
+        result = result_of(carrier.client('--op', operation, '--size', '20000', '--check', '--duration', '1',
+                                          '--drop-per-million', '2000'))
+        expect(result['operations'] > 0 and result['retransmits'] > 0, f'{operation}: {result}')
+    counted, said = stop(server)
+    expect(counted['bad'] == 0 and 'roce_injected' in said, f'{counted} {said}')
+
+
+def many_queue_pairs(carrier):
+    server = carrier.server()
+    result = result_of(carrier.client('--qps', '300', '--depth', '64', '--size', '64', '--check', '--duration', '0.5'))
+    expect(result['operations'] > 300 and result['qps'] == 300, f'{result}')
+    counted, _ = stop(server)
+    expect(counted['connections'] == 300, f'{counted}')
+
+
+def once(carrier):
+    """A server for one client ends by itself, though that connects anew for each size."""
+    server = carrier.server('--once')
+    result_of(carrier.client('--op', 'send', '-a', '--duration', '0.02', '--depth', '2'))
+    out, err = server.communicate(timeout=20)
+    expect(server.returncode == 0 and json.loads(out)['received'] > 0, f'exit code {server.returncode}: {err}')
+
+
+def server_killed(carrier):
+    """The client ends with a clear error."""
+    for own in (['--op', 'write'], ['--op', 'send', '--test', 'lat', '--size', '8']):
+        server = carrier.server()
+        client = carrier.client('--duration', '30', *own)
+        time.sleep(2.5)
+        server.kill()
+        server.communicate()
+        _, err = client.communicate(timeout=30)
+        said = [line for line in err.splitlines() if line.startswith('cairn-perf: ')]
+        expect(client.returncode == 1 and len(said) == 1 and 'still running' in said[0],
+               f'exit code {client.returncode}: {err}')
+
+
+def client_killed(carrier):
+    """The server notices, forgets the connection and serves the next client."""
+    server = carrier.server()
+    client = carrier.client('--duration', '30', '--qps', '3')
+    time.sleep(2.5)
+    client.kill()
+    client.communicate()
+    expect(server.poll() is None, 'the server ended with its client')
+    time.sleep(8)
+    result = result_of(carrier.client('--duration', '0.5', '--check'))
+    expect(result['checked'] > 0, f'{result}')
+    counted, _ = stop(server)
+    expect(counted['lost'] == 3, f'{counted}')
+
+
+def nobody(carrier):
+    """No server at all, and one that listens elsewhere: said within seconds."""
+    server = carrier.server('--service-port', '7000')
+    _, err = (client := carrier.client()).communicate(timeout=30)
+    expect(client.returncode == 1 and 'start the server first' in err, f'exit code {client.returncode}: {err}')
+    _, err = (client := carrier.client(peer=carrier.nobody)).communicate(timeout=30)
+    expect(client.returncode == 1 and 'does not answer' in err, f'exit code {client.returncode}: {err}')
+    stop(server)
+
+
+def bad_input(carrier):
+    for own, named in ((['--server', '--nonsense'], '--nonsense'), ([], '--server'),
+                       (['--server', '--peer', '10.0.0.1'], 'choose one'), (['--peer', 'nowhere'], 'nowhere'),
+                       (['--peer', 'fd00::1'], 'famil'), (['--server', '--path-mtu', '1000'], '1000'),
+                       (['--peer', '10.0.0.1', '--op', 'erase'], 'erase'),
+                       (['--peer', '10.0.0.1', '--size', '2000000000'], '2000000000'),
+                       (['--peer', '10.0.0.1', '--test', 'lat', '--size', '0'], '--size 1'),
+                       (['--peer', '10.0.0.1', '--size', '1000000000', '--check'], 'memory'),
+                       (['--peer', '10.0.0.1', '--once'], '--once')):
+        expect_refused(carrier.refused(*own), 'cairn-perf', named)
+
+
+CASES = {function.__name__: function for function in (
+    operations, sweep, losses, many_queue_pairs, once, server_killed, client_killed, nobody, bad_input)}
+CARRIERS = {'memif': Memif, 'socket': Sockets}
+
+
+def main():
+    session = Session(sys.argv[3])
+    session.program = os.path.join(session.folder, 'cairn-perf')
+    try:
+        CASES[sys.argv[2]](CARRIERS[sys.argv[1]](session))
+    finally:
+        session.close()
+
+
+main()
