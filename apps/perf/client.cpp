@@ -30,7 +30,7 @@ std::string_view text_of(const cm::PrivateBytes& said) noexcept {
 Client::Client(const Options& options, std::unique_ptr<port::Port> port, const net::IpAddress& peer)
     : PerfWorker(options, std::move(port)),
       peer_(peer),
-      share_((options.depth + options.queue_pairs - 1) / options.queue_pairs) {
+      share_(std::max(1U, (options.depth + options.queue_pairs - 1) / options.queue_pairs)) {
     for (std::uint32_t bytes = 2; options.all_sizes && bytes <= kLargestOfAll; bytes *= 2) {
         sizes_.push_back(bytes);
     }
@@ -147,7 +147,8 @@ void Client::look(Instant now) {
     if (failed() || phase_ == Phase::Done) {
         return;
     }
-    if (now - progress_at_ > kSilence && now > start_at_) {
+    const bool waits = outstanding_ != 0 || phase_ != Phase::Running;
+    if (waits && now - progress_at_ > kSilence && now > start_at_) {
         fail(outstanding_ != 0 ? "no operation completed for 10 s; is the server still running?"
                                : "no connection came about for 10 s; is the server running?");
     } else if (phase_ == Phase::Running && now >= measure_to_) {

@@ -55,8 +55,8 @@ void declare_test(CLI::App& app, Options& options) {
         ->check(CLI::Range(0U, roce::rc::kMaxMessageBytes))
         ->capture_default_str();
     app.add_flag("-a,--all", options.all_sizes, "all powers of two from 2 bytes to 8 MB, one after the other");
-    app.add_option("--depth", options.depth, "operations outstanding over all queue pairs")
-        ->check(CLI::Range(1U, 16384U))
+    app.add_option("--depth", options.depth, "operations outstanding over all queue pairs; 0: only connect")
+        ->check(CLI::Range(0U, 16384U))
         ->capture_default_str();
     app.add_option("--qps", options.queue_pairs, "queue pairs, used in turn")
         ->check(CLI::Range(1U, 16384U))

@@ -1,0 +1,140 @@
+"""What scripts/bench rc measures: reliable connections between two processes."""
+import os
+import shutil
+import time
+
+from bench_pairs import LARGE_BSIZE, LARGE_EAL, ROOT, Failed, Pairs, last_json, memif, start, stop, wait_for
+
+PROGRAM = 'apps/cairn-perf'
+PERF = os.path.join(ROOT, 'build', PROGRAM)
+FRAME_BYTES = 4154  # of a WRITE in the middle of a message, path MTU 4096, without FCS
+DATAGRAM_BYTES = 24  # BTH ... ICRC of an 8-byte SEND
+SERVER, CLIENT, THIRD = '127.67.0.1', '127.67.0.2', '127.67.0.3'
+LARGE = ['--size', '65536']
+SMALL = ['--size', '8', '--depth', '64']
+LATENCY = ['--size', '8', '--test', 'lat']
+
+
+class Bench(Pairs):
+    def memif(self, *own):
+        """What a client over memif gives."""
+        socket = os.path.join(self.work, f'memif-{self.count}.sock')
+
+        def perf(cpu, role, address, *rest):
+            return start([PERF, '--lcores', f'0@{cpu}', self.prefix(), *LARGE_EAL, memif(role, socket, LARGE_BSIZE),
+                          '--', '--poll', 'spin', '--ip', address, '--json', '--path-mtu', '4096', *rest])
+
+        server = perf(self.cpus[0], 'server', '10.77.0.1', '--server', *self.losses(own))
+        try:
+            wait_for(socket, server)
+            return last_json(perf(self.cpus[1], 'client', '10.77.0.2', '--peer', '10.77.0.1', '--duration',
+                                  str(self.seconds), *own), self.seconds)
+        finally:
+            stop(server)
+            if os.path.exists(socket):
+                os.remove(socket)
+
+    @staticmethod
+    def losses(own):
+        """The server loses as many packets as its client."""
+        at = own.index('--drop-per-million') if '--drop-per-million' in own else len(own)
+        return own[at:at + 2]
+
+    def many(self, count):
+        """Short WRITEs over so many queue pairs in turn, and over 8, in the same run."""
+        return tuple(self.memif(*SMALL, '--qps', str(qps))['rate_mops'] for qps in (count, 8))
+
+    def sockets(self, *own, poll='spin', cpus=None, third=False):
+        """What a client over UDP sockets gives, pinned unless `cpus` says otherwise; perhaps beside a third process
+        that is connected to the same server and idle."""
+        lcores = [['-l', cpu, '--no-huge', '-m', '512', '--'] if cpu else [] for cpu in cpus or self.cpus]
+        server = start([PERF, *lcores[0], '--port', f'uring:{SERVER}', '--server', '--poll', poll])
+        idle = None
+        try:
+            time.sleep(1)
+            if third:
+                idle = start([PERF, '--port', f'uring:{THIRD}', '--peer', SERVER, '--depth', '0', '--duration', '60',
+                              '--poll', poll])
+                time.sleep(1)
+            return last_json(start([PERF, *lcores[1], '--port', f'uring:{CLIENT}', '--peer', SERVER, '--poll', poll,
+                                    '--json', '--path-mtu', '4096', '--duration', str(self.seconds), *own]), self.seconds)
+        finally:
+            stop(server)
+            if idle is not None:
+                stop(idle)
+
+    def ucx(self):
+        """WRITEs of 64 KB by UCX over TCP, in GB/s."""
+        if shutil.which('ucx_perftest') is None:
+            raise Failed('there is no ucx_perftest: install ucx-utils')
+        environment = {**os.environ, 'UCX_TLS': 'tcp', 'UCX_NET_DEVICES': 'lo'}
+        pinned = ['taskset', '-c']
+        server = start([*pinned, self.cpus[0], 'ucx_perftest', '-p', '13777'], env=environment)
+        try:
+            time.sleep(1)
+            client = start([*pinned, self.cpus[1], 'ucx_perftest', '127.0.0.1', '-p', '13777', '-t', 'ucp_put_bw', '-s',
+                            '65536', '-n', '100000', '-f'], env=environment)
+            out, err = client.communicate(timeout=60)
+            if client.returncode != 0:
+                raise Failed((err.strip().splitlines() or ['ucx_perftest failed'])[-1])
+            return float(out.strip().splitlines()[-1].split()[5]) * 2**20 / 1e9
+        finally:
+            stop(server)
+
+
+def gigabytes(result):
+    return result['gbit_s'] / 8
+
+
+MEASUREMENTS = [
+    ('ruler.cpu.line', Bench.line, [('', 'ns, there and back', lambda ns: ns)]),
+    ('ruler.testpmd.oneway.memif', lambda bench: bench.testpmd_oneway(FRAME_BYTES),
+     [('', 'Gbit/s', lambda rate: rate)]),
+    *((f'rc.{op}.64k.memif', lambda bench, op=op: bench.memif('--op', op, *LARGE),
+       [('', 'Gbit/s', lambda result: result['gbit_s'])]) for op in ('write', 'read', 'send')),
+    ('rc.write.64k.memif.loss1e-3', lambda bench: bench.memif(*LARGE, '--drop-per-million', '1000'),
+     [('', 'Gbit/s', lambda result: result['gbit_s'])]),
+    ('rc.write.8B.memif', lambda bench: bench.memif(*SMALL), [('', 'Mops', lambda result: result['rate_mops'])]),
+    ('rc.write.8B.memif.qps10000', lambda bench: bench.many(10000),
+     [('', 'Mops', lambda rates: rates[0]), ('.ratio', 'of 8 queue pairs', lambda rates: rates[0] / rates[1])]),
+    *((f'rc.{op}_lat.8B.memif', lambda bench, op=op: bench.memif('--op', op, *LATENCY),
+       [('', 'us, p50 of half a round trip', lambda result: result['p50_us']),
+        ('.idle_bytes', 'bytes per idle connection beside its queues',
+         lambda result: result['idle_connection_bytes'])]) for op in ('write', 'send')),
+    ('ruler.ucx.tcp.put.64k', Bench.ucx, [('', 'GB/s', lambda rate: rate)]),
+    *((f'rc.{op}.64k.uring', lambda bench, op=op: bench.sockets('--op', op, *LARGE),
+       [('', 'GB/s', gigabytes)]) for op in ('write', 'read')),
+    ('ruler.udp.pingpong', lambda bench: bench.ruler('pingpong', str(DATAGRAM_BYTES)),
+     [('.half', 'us', lambda result: result['p50_us'] / 2)]),
+    ('rc.send_lat.8B.uring', lambda bench: bench.sockets('--op', 'send', *LATENCY),
+     [('', 'us, p50 of half a round trip', lambda result: result['p50_us'])]),
+    ('rc.adaptive.third.uring',
+     lambda bench: [bench.sockets(*SMALL, poll='adaptive', cpus=[None, None], third=third)['rate_mops']
+                    for third in (True, False)],
+     [('', 'of the undisturbed rate', lambda rates: rates[0] / rates[1])]),
+]
+
+RATIOS = [
+    ('rc.write.64k.memif.ratio', 'rc.write.64k.memif', 'ruler.testpmd.oneway.memif'),
+    ('rc.write.64k.memif.loss1e-3.ratio', 'rc.write.64k.memif.loss1e-3', 'rc.write.64k.memif'),
+    ('rc.write.64k.uring.ratio', 'rc.write.64k.uring', 'ruler.ucx.tcp.put.64k'),
+    ('rc.send_lat.8B.uring.ratio', 'rc.send_lat.8B.uring', 'ruler.udp.pingpong.half'),
+]
+
+GOALS = {
+    'rc.write.64k.memif': '>= 60',
+    'rc.write.64k.memif.ratio': '>= 0.45',
+    'rc.read.64k.memif': '>= 50',
+    'rc.send.64k.memif': '>= 50',
+    'rc.write.8B.memif': '>= 8',
+    'rc.write_lat.8B.memif': '<= 0.65',
+    'rc.write_lat.8B.memif.idle_bytes': '<= 4096',
+    'rc.send_lat.8B.memif': '<= 0.75',
+    'rc.write.64k.memif.loss1e-3.ratio': '>= 0.5',
+    'rc.write.8B.memif.qps10000.ratio': '>= 0.7',
+    'rc.write.64k.uring': '>= 5.0',
+    'rc.read.64k.uring': '>= 4.0',
+    'rc.write.64k.uring.ratio': '>= 2',
+    'rc.send_lat.8B.uring.ratio': '<= 1.3',
+    'rc.adaptive.third.uring': '>= 0.6',
+}
