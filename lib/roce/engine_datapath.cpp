@@ -13,6 +13,9 @@ constexpr std::size_t kPacketsPerTurn = 32;
 // Shorter payloads are copied: attaching them costs more, and they may lie in the queue pair itself.
 constexpr std::uint32_t kLeastTailBytes = rc::kMaxInlineBytes;
 
+constexpr std::uint8_t kAcknowledge = wire::opcode_of(wire::Service::Rc, wire::Operation::Acknowledge);
+constexpr std::size_t kAcknowledgeBytes = wire::Bth::kBytes + wire::Aeth::kBytes;
+
 bool is_datagram(const port::PacketRef& packet) noexcept {
     return packet.len != 0 && (packet.data[0] & 0xe0U) == static_cast<unsigned>(wire::Service::Ud);
 }
@@ -136,21 +139,34 @@ void Engine::transmit(Instant now) noexcept {
     }
 }
 
-// True: it may have more.
+// True: it may have more. An acknowledgement leaves behind the requests of its turn: short and alone in its kind, it
+// would part them into two bursts of a socket, and nobody waits for it as for them.
 bool Engine::send_some(RcQp& qp, Instant now) noexcept {
+    port::PacketRef acknowledgement{};
+    bool more = true;
     for (std::size_t sent = 0; sent < kPacketsPerTurn; ++sent) {
         const port::PacketRef buffer = sender_.take();
         if (buffer.cookie == nullptr) [[unlikely]] {
             counters_.count(EngineCounter::NoBuffer);
-            return true;
+            break;
         }
         if (qp.pair.poll_transmit({&out_, 1}, now) == 0) {
             sender_.give_back(buffer);
-            return false;
+            more = false;
+            break;
+        }
+        if (out_.header[0] == kAcknowledge && acknowledgement.cookie == nullptr) {
+            acknowledgement = buffer;
+            std::memcpy(buffer.data, out_.header.data(), kAcknowledgeBytes);
+            continue;
         }
         send(buffer, qp.path, out_, now);
     }
-    return true;
+    if (acknowledgement.cookie != nullptr) {
+        counters_.count(EngineCounter::PacketsSent);
+        sender_.send(acknowledgement, qp.path, kAcknowledgeBytes + port::kIcrcBytes, {}, now);
+    }
+    return more;
 }
 
 // The one point where packets of connections leave.
