@@ -1,6 +1,7 @@
 // The client of cairn-perf: for each size connects, keeps operations outstanding, measures, disconnects.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "apps/perf/perf_worker.hpp"
@@ -96,6 +97,7 @@ private:
     MessageLayout layout_{};
     std::unique_ptr<pmd::HeapBlock> memory_;
     std::unique_ptr<verbs::Mr> mr_;
+    std::array<verbs::Completion, 64> done_{};  // being looked at
     std::unique_ptr<verbs::Cq> sends_;
     std::unique_ptr<verbs::Cq> receives_;
     std::vector<Lane> lanes_;

@@ -27,9 +27,8 @@ std::uint8_t watched(std::uint8_t& byte) noexcept {
 }  // namespace
 
 std::size_t Client::collect(Instant now) {
-    std::array<verbs::Completion, 64> done;
-    const std::size_t count = sends_->poll(done);
-    for (const verbs::Completion& one : std::span(done).first(count)) {
+    const std::size_t count = sends_->poll(done_);
+    for (const verbs::Completion& one : std::span(done_).first(count)) {
         if (one.status != verbs::CompletionStatus::Success) [[unlikely]] {
             fail(text_of(one.status));
             return count;

@@ -203,16 +203,15 @@ bool Server::step(Instant now) {
 }
 
 std::size_t Server::collect(Instant now) {
-    std::array<verbs::Completion, 64> done;
-    const std::size_t failed = sends_->poll(done);  // only failures: all of ours is unsignalled
-    for (const verbs::Completion& one : std::span(done).first(failed)) {
+    const std::size_t failed = sends_->poll(done_);  // only failures: all of ours is unsignalled
+    for (const verbs::Completion& one : std::span(done_).first(failed)) {
         if (one.status != verbs::CompletionStatus::Flushed && guests_[one.wr_id] != nullptr) {
             ++lost_;
             remove(static_cast<std::uint32_t>(one.wr_id), now);
         }
     }
-    const std::size_t count = receives_->poll(done);
-    for (const verbs::Completion& one : std::span(done).first(count)) {
+    const std::size_t count = receives_->poll(done_);
+    for (const verbs::Completion& one : std::span(done_).first(count)) {
         if (one.status == verbs::CompletionStatus::Success) {
             on_message(*guests_[one.wr_id], one);
         }

@@ -1,6 +1,7 @@
 // The server of cairn-perf: accepts connections and does for each what its client's test needs.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "apps/perf/perf_worker.hpp"
@@ -53,6 +54,7 @@ private:
     void post_receive(Guest& guest);
     void answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t number);
 
+    std::array<verbs::Completion, 64> done_{};  // being looked at
     std::unique_ptr<verbs::Cq> sends_;
     std::unique_ptr<verbs::Cq> receives_;
     std::vector<std::unique_ptr<Guest>> guests_;  // places without one are free

@@ -150,14 +150,14 @@ bool Engine::send_some(RcQp& qp, Instant now) noexcept {
             counters_.count(EngineCounter::NoBuffer);
             break;
         }
+        out_.elsewhere = buffer.data;
         if (qp.pair.poll_transmit({&out_, 1}, now) == 0) {
             sender_.give_back(buffer);
             more = false;
             break;
         }
-        if (out_.header[0] == kAcknowledge && acknowledgement.cookie == nullptr) {
+        if (buffer.data[0] == kAcknowledge && acknowledgement.cookie == nullptr) {
             acknowledgement = buffer;
-            std::memcpy(buffer.data, out_.header.data(), kAcknowledgeBytes);
             continue;
         }
         send(buffer, qp.path, out_, now);
@@ -169,13 +169,12 @@ bool Engine::send_some(RcQp& qp, Instant now) noexcept {
     return more;
 }
 
-// The one point where packets of connections leave.
+// The one point where packets of connections leave. The headers are in the buffer.
 void Engine::send(const port::PacketRef& buffer, port::Path* path, const rc::OutPacket& packet, Instant now) noexcept {
     counters_.count(EngineCounter::PacketsSent);
     if (packet.again) [[unlikely]] {
         counters_.count(EngineCounter::PacketsResent);
     }
-    std::memcpy(buffer.data, packet.header.data(), packet.header.size());
     const std::size_t header_bytes = packet.header_bytes;
     if (can_stay(packet)) {
         counters_.count(EngineCounter::PayloadsInPlace);

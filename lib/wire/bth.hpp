@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "lib/base/endian.hpp"
 #include "lib/base/types.hpp"
@@ -54,14 +55,16 @@ struct Bth {
     [[nodiscard]] static std::uint8_t version_of(const RawBth& raw) noexcept { return raw.flags & 0x0fU; }
     // Writes all 12 bytes, whatever stood there.
     void emit(RawBth& raw) const noexcept {
-        raw.opcode = opcode;
-        raw.flags =
+        const auto flags =
             static_cast<std::uint8_t>((solicited ? 0x80U : 0U) | (migration ? 0x40U : 0U) | ((pad_count & 3U) << 4U));
-        raw.pkey.set(pkey.value);
-        raw.resv8a = static_cast<std::uint8_t>((fecn ? 0x80U : 0U) | (becn ? 0x40U : 0U));
-        raw.dest_qpn.set(dest_qpn.value);
-        raw.ack_req = ack_request ? 0x80U : 0U;
-        raw.psn.set(psn.value());
+        const auto congestion = static_cast<std::uint8_t>((fecn ? 0x80U : 0U) | (becn ? 0x40U : 0U));
+        // In two words: whoever copies them need not wait for stores of single bytes.
+        const Be64 first{std::uint64_t{opcode} << 56U | std::uint64_t{flags} << 48U | std::uint64_t{pkey.value} << 32U |
+                         std::uint64_t{congestion} << 24U | dest_qpn.value};
+        const Be32 second{(ack_request ? 0x80000000U : 0U) | psn.value()};
+        auto* const at = reinterpret_cast<std::uint8_t*>(&raw);
+        std::memcpy(at, &first, sizeof(first));
+        std::memcpy(at + sizeof(first), &second, sizeof(second));
     }
 
     friend bool operator==(const Bth&, const Bth&) noexcept = default;

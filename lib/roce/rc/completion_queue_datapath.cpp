@@ -9,7 +9,18 @@ bool CompletionQueue::push(const Completion& completion) noexcept {
         overrun_ = true;
         return false;
     }
-    at(tail_++) = completion;
+    // Field by field: the whole struct was written piece by piece just now and would not be forwarded.
+    Completion& slot = at(tail_++);
+    slot.wr_id = completion.wr_id;
+    slot.status = completion.status;
+    slot.opcode = completion.opcode;
+    slot.solicited = completion.solicited;
+    slot.has_immediate = completion.has_immediate;
+    slot.has_invalidate = completion.has_invalidate;
+    slot.qpn = completion.qpn;
+    slot.bytes = completion.bytes;
+    slot.immediate = completion.immediate;
+    slot.invalidated = completion.invalidated;
     const bool wakes_solicited = completion.solicited || completion.status != CompletionStatus::Success;
     if (arm_ == Arm::Next || (arm_ == Arm::Solicited && wakes_solicited)) {
         event_ = true;

@@ -18,13 +18,17 @@ namespace cairn::roce::rc {
 // kind to the engine.
 struct OutPacket {
     std::array<std::uint8_t, kMaxHeaderBytes> header;
+    std::uint8_t* elsewhere = nullptr;  // a carrier's buffer, of kMaxHeaderBytes at least, to have the headers instead
     Pieces payload;
     std::uint32_t payload_bytes = 0;
     std::uint8_t header_bytes = 0;
     std::uint8_t pad_bytes = 0;
     bool again = false;  // a request packet that was sent before
 
-    [[nodiscard]] std::span<const std::uint8_t> headers() const noexcept { return {header.data(), header_bytes}; }
+    [[nodiscard]] std::uint8_t* header_place() noexcept { return elsewhere != nullptr ? elsewhere : header.data(); }
+    [[nodiscard]] std::span<const std::uint8_t> headers() const noexcept {
+        return {elsewhere != nullptr ? elsewhere : header.data(), header_bytes};
+    }
     // BTH ... ICRC.
     [[nodiscard]] std::size_t bytes() const noexcept {
         return header_bytes + payload_bytes + pad_bytes + wire::kIcrcBytes;
@@ -43,8 +47,9 @@ void write_headers(OutPacket& out, wire::Bth bth, wire::Operation operation, con
     bth.opcode = traits.opcode();
     out.pad_bytes = pad_for(out.payload_bytes);
     bth.pad_count = out.pad_bytes;
-    emit_at(out.header.data(), bth);
-    std::uint8_t* at = out.header.data() + wire::Bth::kBytes;
+    std::uint8_t* const place = out.header_place();
+    emit_at(place, bth);
+    std::uint8_t* at = place + wire::Bth::kBytes;
     const auto put = [&]<class Header>(const Header& header) noexcept {
         if (traits.headers.has<Header>()) {
             emit_at(at, header);
@@ -52,7 +57,7 @@ void write_headers(OutPacket& out, wire::Bth bth, wire::Operation operation, con
         }
     };
     (put(headers), ...);
-    out.header_bytes = static_cast<std::uint8_t>(at - out.header.data());
+    out.header_bytes = static_cast<std::uint8_t>(at - place);
     CAIRN_ASSERT(out.header_bytes == traits.header_bytes);
 }
 
