@@ -117,6 +117,7 @@ private:
         return qp != nullptr && qp->pair.qpn() == qpn ? qp : nullptr;
     }
     [[nodiscard]] Qpn next_qpn() noexcept;
+    void fetch_queue_pairs(std::span<const port::PacketRef> burst) const noexcept;
     void take_burst(std::span<port::PacketRef> burst, Instant now) noexcept;
     [[nodiscard]] RcQp* judge(const port::PacketRef& packet, const wire::Parsed<wire::Packet>& parsed) noexcept;
     void drop(Drop reason) noexcept { drops_.count(reason); }

@@ -13,6 +13,9 @@ constexpr std::size_t kPacketsPerTurn = 32;
 // Shorter payloads are copied: attaching them costs more, and they may lie in the queue pair itself.
 constexpr std::uint32_t kLeastTailBytes = rc::kMaxInlineBytes;
 
+// What packets look at of a queue pair: not the answers that it keeps for its peer.
+constexpr std::size_t kFetchedBytes = 576;
+constexpr std::size_t kCacheLineBytes = 64;
 constexpr std::uint8_t kAcknowledge = wire::opcode_of(wire::Service::Rc, wire::Operation::Acknowledge);
 constexpr std::size_t kAcknowledgeBytes = wire::Bth::kBytes + wire::Aeth::kBytes;
 
@@ -30,7 +33,25 @@ void Engine::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept 
     }
 }
 
+// With many connections each packet's queue pair is somewhere in memory: all of a burst's are asked for before the
+// first is looked at.
+void Engine::fetch_queue_pairs(std::span<const port::PacketRef> burst) const noexcept {
+    const RcQp* recent = nullptr;
+    for (const port::PacketRef& packet : burst) {
+        if (packet.len < sizeof(wire::RawBth)) {
+            continue;
+        }
+        const auto& bth = *reinterpret_cast<const wire::RawBth*>(packet.data);
+        const RcQp* const qp = table_[place_of(Qpn{bth.dest_qpn.get()})].get();
+        for (std::size_t at = 0; qp != nullptr && qp != recent && at < kFetchedBytes; at += kCacheLineBytes) {
+            __builtin_prefetch(reinterpret_cast<const std::uint8_t*>(qp) + at);
+        }
+        recent = qp;
+    }
+}
+
 void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept {
+    fetch_queue_pairs(burst);
     std::size_t datagrams = 0;
     RcQp* recent = nullptr;  // what follows from its packets is seen to once for a run of them
     for (port::PacketRef& packet : burst) {
