@@ -18,8 +18,8 @@ namespace cairn::port {
 // A pipe whose reader is gone raises SIGPIPE, as everywhere: a program that writes to pipes ignores it.
 class PcapWriter {
 public:
-    static constexpr std::size_t kBufferBytes = 256U * 1024U;
-    static constexpr std::size_t kFrameBytesMax = 128U * 1024U;  // longer frames are counted as lost
+    static constexpr std::size_t kBufferBytes = std::size_t{256} * 1024;
+    static constexpr std::size_t kFrameBytesMax = std::size_t{128} * 1024;  // longer frames are counted as lost
 
     // Makes or empties the file. `epoch` is where on the calendar (since 1970, UTC) the zero of `when` lies.
     static Result<std::unique_ptr<PcapWriter>> open(const std::string& path, Duration epoch);

@@ -95,7 +95,7 @@ public:
                 frame.promise().awaited_by = by;
                 return frame;
             }
-            T await_resume() const noexcept { return frame.promise().take(); }
+            [[nodiscard]] T await_resume() const noexcept { return frame.promise().take(); }
         };
         return Awaiter{frame_};
     }
