@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "lib/base/assert.hpp"
+
 namespace cairn::roce::rc {
 
 namespace {
@@ -10,14 +12,14 @@ using enum Attribute;
 using QpState::Err, QpState::Init, QpState::Reset, QpState::Rtr, QpState::Rts, QpState::Sqd, QpState::Sqe;
 
 constexpr AttributeSet kNone{};
-constexpr AttributeSet kOfInit = AttributeSet::of(Attribute::Pkey, Access);
+constexpr AttributeSet kOfInit = AttributeSet::of(Attribute::Pkey, Access, Attribute::Qkey);
 constexpr AttributeSet kOfRtr = AttributeSet::of(Path, PathMtu, DestQpn, ReceivePsn, MaxDestRdAtomic, MinRnrTimer);
 constexpr AttributeSet kOfRts = AttributeSet::of(SendPsn, AckTimeout, RetryCount, RnrRetry, MaxRdAtomic);
-constexpr AttributeSet kWhileRunning = AttributeSet::of(Access, MinRnrTimer, MigrationState);
+constexpr AttributeSet kWhileRunning = AttributeSet::of(Access, MinRnrTimer, MigrationState, Attribute::Qkey);
 constexpr AttributeSet kWhileDrained = kWhileRunning.with(
     AttributeSet::of(Attribute::Pkey, Path, AckTimeout, RetryCount, RnrRetry, MaxRdAtomic, MaxDestRdAtomic));
 
-// Reliable connection; any state may also go to Reset and Err, with nothing set.
+// All services, each with the attributes that it has; any state may also go to Reset and Err, with nothing set.
 constexpr std::array kTransitions{
     Transition{Reset, Init, kOfInit, kNone},    Transition{Init, Init, kNone, kOfInit},
     Transition{Init, Rtr, kOfRtr, kOfInit},     Transition{Rtr, Rts, kOfRts, kWhileRunning},
@@ -25,8 +27,16 @@ constexpr std::array kTransitions{
     Transition{Sqd, Rts, kNone, kWhileRunning}, Transition{Sqd, Sqd, kNone, kWhileDrained},
     Transition{Sqe, Rts, kNone, kWhileRunning},
 };
-constexpr Transition kToReset{Reset, Reset, kNone, kNone};
-constexpr Transition kToErr{Err, Err, kNone, kNone};
+
+constexpr AttributeSet kOfUc =
+    AttributeSet::of(Attribute::Pkey, Access, Path, PathMtu, DestQpn, ReceivePsn, SendPsn, MigrationState);
+constexpr AttributeSet kOfRc = kOfUc.with(kOfRtr).with(kOfRts);
+constexpr AttributeSet kOfUd = AttributeSet::of(Attribute::Pkey, Attribute::Qkey, SendPsn);
+
+AttributeSet attributes_of(wire::Service service) noexcept {
+    CAIRN_ASSERT(service == wire::Service::Rc || service == wire::Service::Uc || service == wire::Service::Ud);
+    return service == wire::Service::Rc ? kOfRc : service == wire::Service::Uc ? kOfUc : kOfUd;
+}
 
 bool legal_mtu(std::uint32_t bytes) noexcept {
     return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
@@ -42,24 +52,26 @@ bool legal_values(AttributeSet which, const QpAttributes& values) noexcept {
 
 }  // namespace
 
-const Transition* find_transition(QpState from, QpState to) noexcept {
-    if (to == Reset) {
-        return &kToReset;
+std::optional<Transition> find_transition(QpState from, QpState to, wire::Service service) noexcept {
+    if (to == Reset || to == Err) {
+        return Transition{from, to, kNone, kNone};
     }
-    if (to == Err) {
-        return &kToErr;
+    if (from == Sqe && service == wire::Service::Rc) {
+        return std::nullopt;
     }
+    const AttributeSet has = attributes_of(service);
     for (const Transition& transition : kTransitions) {
         if (transition.from == from && transition.to == to) {
-            return &transition;
+            return Transition{from, to, transition.required.within(has), transition.optional.within(has)};
         }
     }
-    return nullptr;
+    return std::nullopt;
 }
 
-ModifyVerdict judge_modify(QpState from, QpState to, AttributeSet which, const QpAttributes& values) noexcept {
-    const Transition* const transition = find_transition(from, to);
-    if (transition == nullptr) {
+ModifyVerdict judge_modify(QpState from, QpState to, AttributeSet which, const QpAttributes& values,
+                           wire::Service service) noexcept {
+    const std::optional<Transition> transition = find_transition(from, to, service);
+    if (!transition) {
         return ModifyVerdict::NoTransition;
     }
     if (!which.covers(transition->required)) {
@@ -90,6 +102,7 @@ void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& va
     take(RnrRetry, &QpAttributes::rnr_retry);
     take(MaxRdAtomic, &QpAttributes::max_rd_atomic);
     take(MigrationState, &QpAttributes::migrated);
+    take(Attribute::Qkey, &QpAttributes::qkey);
 }
 
 }  // namespace cairn::roce::rc

@@ -3,15 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "lib/base/types.hpp"
 #include "lib/roce/rc/limits.hpp"
 #include "lib/roce/rc/memory.hpp"
 #include "lib/wire/aeth.hpp"
+#include "lib/wire/opcode.hpp"
 
 namespace cairn::roce::rc {
 
-// Sqe is never entered by a reliable connection: its failed send requests lead to Err (10.3.1).
+// Sqe: a send request of an unreliable service failed; a reliable connection goes to Err instead (10.3.1).
 enum class QpState : std::uint8_t { Reset, Init, Rtr, Rts, Sqd, Sqe, Err, Count };
 
 enum class Attribute : std::uint8_t {
@@ -29,6 +31,7 @@ enum class Attribute : std::uint8_t {
     RnrRetry,
     MaxRdAtomic,
     MigrationState,
+    Qkey,  // of an unreliable datagram service only
     Count,
 };
 
@@ -47,6 +50,9 @@ public:
     [[nodiscard]] constexpr bool covers(AttributeSet others) const noexcept { return (others.bits_ & ~bits_) == 0; }
     [[nodiscard]] constexpr AttributeSet with(AttributeSet others) const noexcept {
         return AttributeSet{bits_ | others.bits_};
+    }
+    [[nodiscard]] constexpr AttributeSet within(AttributeSet others) const noexcept {
+        return AttributeSet{bits_ & others.bits_};
     }
     friend constexpr bool operator==(const AttributeSet&, const AttributeSet&) noexcept = default;
 
@@ -68,7 +74,8 @@ struct QpAttributes {
     std::uint8_t ack_timeout = 0;         // code, [0, 31]: see timers.hpp
     std::uint8_t retry_count = 7;         // [0, 7]
     std::uint8_t rnr_retry = 7;           // [0, 7]; 7: for ever
-    bool migrated = true;                 // MigReq of our packets: without path migration always so (17.2.8)
+    Qkey qkey{};
+    bool migrated = true;  // MigReq of our packets: without path migration always so (17.2.8)
 };
 
 enum class ModifyVerdict : std::uint8_t { Ok, NoTransition, Missing, NotAllowed, BadValue };
@@ -80,12 +87,13 @@ struct Transition {
     AttributeSet required;
     AttributeSet optional;
 };
-// nullptr: the two states are not connected.
-[[nodiscard]] const Transition* find_transition(QpState from, QpState to) noexcept;
+// Nothing: the two states are not connected. `service` is Rc, Uc or Ud (asserted).
+[[nodiscard]] std::optional<Transition> find_transition(QpState from, QpState to,
+                                                        wire::Service service = wire::Service::Rc) noexcept;
 
 // Whether a queue pair in `from` may go to `to` with these attributes. Pure.
-[[nodiscard]] ModifyVerdict judge_modify(QpState from, QpState to, AttributeSet which,
-                                         const QpAttributes& values) noexcept;
+[[nodiscard]] ModifyVerdict judge_modify(QpState from, QpState to, AttributeSet which, const QpAttributes& values,
+                                         wire::Service service = wire::Service::Rc) noexcept;
 // Sets those of `which` in `attributes`.
 void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& values) noexcept;
 

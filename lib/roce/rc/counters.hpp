@@ -8,7 +8,7 @@ namespace cairn::roce::rc {
 // X(enumerator, counter name, what non-zero means)
 #define CAIRN_RC_COUNTERS(X)                                                                                          \
     X(WrongState, "rc_wrong_state", "packets for a queue pair that does not receive (yet, or any more)")              \
-    X(NotRc, "rc_not_rc", "packets of another transport service for a reliable connection")                           \
+    X(WrongService, "rc_wrong_service", "packets of another transport service than the queue pair's")                 \
     X(BadPkey, "rc_bad_pkey", "peers of another partition: compare the P_Keys of both ends")                          \
     X(DuplicateRequest, "rc_duplicate_request", "requests received again: answers lost, or the peer's timeout short") \
     X(DuplicateUnknown, "rc_duplicate_unknown", "old READs and atomics that no saved answer fits; dropped")           \
@@ -24,7 +24,10 @@ namespace cairn::roce::rc {
     X(StaleResponse, "rc_stale_response", "answers to what is answered already: duplicates on the way")               \
     X(UnsentResponse, "rc_unsent_response", "answers to packets never sent: a broken or hostile peer")                \
     X(UnexpectedResponse, "rc_unexpected_response", "answers of another kind than asked for; dropped")                \
-    X(BadResponse, "rc_bad_response", "READ responses of a wrong length: the connection ended")
+    X(BadResponse, "rc_bad_response", "READ responses of a wrong length: the connection ended")                       \
+    X(UnreliableCut, "uc_message_cut", "messages of unreliable connections that lack packets: lost on the way")       \
+    X(UnreliableRest, "uc_packet_without_first", "packets of messages whose beginning was lost; dropped")             \
+    X(UnreliableRefused, "uc_message_refused", "messages without a receive request, too long, or not allowed; dropped")
 
 CAIRN_DECLARE_COUNTERS(RcCounter, CAIRN_RC_COUNTERS);
 

@@ -39,11 +39,12 @@ struct OutPacket {
     return static_cast<std::uint8_t>((4U - payload_bytes % 4U) % 4U);
 }
 
-// Writes the headers of an RC packet; payload_bytes is set already. Values for headers that the operation lacks are
+// Writes the headers of a packet; payload_bytes is set already. Values for headers that the operation lacks are
 // left out; those it has are all given (asserted).
 template <class... Headers>
-void write_headers(OutPacket& out, wire::Bth bth, wire::Operation operation, const Headers&... headers) noexcept {
-    const wire::OpcodeTraits& traits = *wire::find_opcode(wire::opcode_of(wire::Service::Rc, operation));
+void write_headers(OutPacket& out, wire::Bth bth, wire::Service service, wire::Operation operation,
+                   const Headers&... headers) noexcept {
+    const wire::OpcodeTraits& traits = *wire::find_opcode(wire::opcode_of(service, operation));
     bth.opcode = traits.opcode();
     out.pad_bytes = pad_for(out.payload_bytes);
     bth.pad_count = out.pad_bytes;

@@ -1,4 +1,4 @@
-// One reliable connection: queues, requester and responder under the state machine of a queue pair
+// One connection, reliable or not: queues, requester and responder under the state machine of a queue pair
 // (IBTA vol. 1, 10.2.4, 10.3.1).
 #pragma once
 
@@ -17,7 +17,8 @@ struct QpCapacity {
     std::uint32_t receive_slots = 128;
     std::uint32_t max_sges = 4;
     std::uint32_t inline_bytes = 64;
-    std::uint32_t window_packets = 256;  // SENDs and WRITEs on their way
+    std::uint32_t window_packets = 256;         // SENDs and WRITEs on their way
+    wire::Service service = wire::Service::Rc;  // or Uc (asserted)
 };
 
 // What a queue pair uses and others may share; all outlive it.
@@ -52,7 +53,9 @@ public:
     ~QueuePair();
 
     // Goes to `to` and takes those of `values` that `which` names; unless Ok, nothing changes. To RESET: nothing of
-    // it is left, completions neither. To ERR: everything posted completes as flushed, in order.
+    // it is left, completions neither. To ERR: everything posted completes as flushed, in order. An unreliable one
+    // whose send request fails goes to SQE: send requests are flushed until it is brought back to RTS, it still
+    // receives.
     [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept;
 
     [[nodiscard]] PostVerdict post_send(const SendRequest& request) noexcept;
@@ -72,6 +75,7 @@ public:
     [[nodiscard]] std::optional<QpEvent> poll_event() noexcept;
 
     [[nodiscard]] Qpn qpn() const noexcept { return qpn_; }
+    [[nodiscard]] wire::Service service() const noexcept { return service_; }
     [[nodiscard]] QpState state() const noexcept { return state_; }
     [[nodiscard]] const QpAttributes& attributes() const noexcept { return attributes_; }
     [[nodiscard]] const Requester& requester() const noexcept { return requester_; }
@@ -81,7 +85,8 @@ public:
 
 private:
     [[nodiscard]] bool sends() const noexcept { return state_ == QpState::Rts || state_ == QpState::Sqd; }
-    [[nodiscard]] bool receives() const noexcept { return sends() || state_ == QpState::Rtr; }
+    [[nodiscard]] bool receives() const noexcept { return sends() || state_ == QpState::Rtr || state_ == QpState::Sqe; }
+    [[nodiscard]] bool flushes() const noexcept { return state_ == QpState::Err || state_ == QpState::Sqe; }
     [[nodiscard]] std::optional<RcCounter> judge_packet(const wire::Packet& packet) const noexcept;
     [[nodiscard]] bool poll_one(OutPacket& out, Instant now) noexcept;
     [[nodiscard]] bool poll_request(OutPacket& out, Instant now) noexcept;
@@ -97,6 +102,7 @@ private:
 
     const Qpn qpn_;
     const Pd pd_;
+    const wire::Service service_;
     QpContext context_;
     QpState state_ = QpState::Reset;
     QpAttributes attributes_{};

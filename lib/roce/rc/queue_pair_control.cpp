@@ -10,12 +10,15 @@ static_assert(sizeof(QueuePair) <= 4096);
 QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext& context)
     : qpn_(qpn),
       pd_(pd),
+      service_(capacity.service),
       context_(context),
       sends_(capacity.send_slots, capacity.max_sges, capacity.inline_bytes),
       own_receives_(context.shared_receives == nullptr ? capacity.receive_slots : 1, capacity.max_sges),
-      requester_(qpn, sends_, {context.memory, context.send_completions, context.counters}, capacity.window_packets),
+      requester_(qpn, sends_, {context.memory, context.send_completions, context.counters}, capacity.window_packets,
+                 capacity.service == wire::Service::Rc),
       responder_(qpn, context.memory, context.shared_receives == nullptr ? own_receives_ : *context.shared_receives,
-                 context.receive_completions, context.counters) {
+                 context.receive_completions, context.counters, capacity.service == wire::Service::Rc) {
+    CAIRN_ASSERT(service_ == wire::Service::Rc || service_ == wire::Service::Uc);
     const bool held = context_.memory.hold_pd(pd_);
     CAIRN_ASSERT(held);
     enter_reset();
@@ -26,7 +29,7 @@ QueuePair::~QueuePair() {
 }
 
 ModifyVerdict QueuePair::modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
-    const ModifyVerdict verdict = judge_modify(state_, to, which, values);
+    const ModifyVerdict verdict = judge_modify(state_, to, which, values, service_);
     if (verdict != ModifyVerdict::Ok) {
         return verdict;
     }
@@ -109,7 +112,8 @@ void QueuePair::check_invariants() const noexcept {
     if (receives()) {
         responder_.check_invariants();
     }
-    CAIRN_ASSERT(state_ != QpState::Err || (sends_.empty() && own_receives_.empty()));
+    CAIRN_ASSERT(!flushes() || sends_.empty());
+    CAIRN_ASSERT(state_ != QpState::Err || own_receives_.empty());
 }
 
 }  // namespace cairn::roce::rc

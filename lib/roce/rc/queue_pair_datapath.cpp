@@ -12,11 +12,14 @@ bool pkeys_match(Pkey ours, Pkey theirs) noexcept {
 }  // namespace
 
 PostVerdict QueuePair::post_send(const SendRequest& request) noexcept {
-    if (!sends() && state_ != QpState::Err) {
+    if (!sends() && !flushes()) {
         return PostVerdict::WrongState;
     }
+    if (service_ == wire::Service::Uc && !is_unreliable(request.opcode)) {
+        return PostVerdict::BadOpcode;
+    }
     const PostVerdict verdict = sends_.post(request);
-    if (state_ == QpState::Err && verdict == PostVerdict::Posted) {
+    if (flushes() && verdict == PostVerdict::Posted) {
         (void)requester_.flush();
     }
     return verdict;
@@ -34,8 +37,8 @@ PostVerdict QueuePair::post_receive(const ReceiveRequest& request) noexcept {
 }
 
 std::optional<RcCounter> QueuePair::judge_packet(const wire::Packet& packet) const noexcept {
-    if (packet.traits().service != wire::Service::Rc) {
-        return RcCounter::NotRc;
+    if (packet.traits().service != service_) {
+        return RcCounter::WrongService;
     }
     if (packet.traits().role == wire::Role::Request ? !receives() : !sends()) {
         return RcCounter::WrongState;
@@ -92,6 +95,7 @@ bool QueuePair::poll_request(OutPacket& out, Instant now) noexcept {
     RequesterResult result = RequesterResult::Ok;
     const bool made = requester_.poll_request(out, now, state_ == QpState::Sqd, result);
     on_result(result);
+    notice_drained();
     return made;
 }
 
@@ -111,7 +115,12 @@ void QueuePair::on_result(RequesterResult result) noexcept {
         case RequesterResult::Ok:
             return;
         case RequesterResult::Failed:
-            enter_error(QpEvent::Fatal);
+            if (service_ == wire::Service::Uc) {
+                state_ = QpState::Sqe;
+                (void)requester_.flush();  // lost to an overrun: the queue shows it
+            } else {
+                enter_error(QpEvent::Fatal);
+            }
             return;
         case RequesterResult::CqOverrun:
             enter_error(QpEvent::CqOverrun);

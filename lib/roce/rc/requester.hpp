@@ -14,7 +14,8 @@
 
 namespace cairn::roce::rc {
 
-// What the queue pair must do: anything but Ok stops it. The failed request is complete, those behind it are not.
+// What the queue pair must do: anything but Ok stops its send queue. The failed request is complete, those behind it
+// are not.
 enum class RequesterResult : std::uint8_t { Ok, Failed, CqOverrun };
 
 // What a requester uses and others may share; all outlive it.
@@ -25,11 +26,13 @@ struct RequesterContext {
 };
 
 // One queue pair's. No I/O, no clock, no allocation. Go-back-N: what was lost is sent again with all behind it; a READ
-// goes on with the first response that is missing (9.7.3).
+// goes on with the first response that is missing (9.7.3). An unreliable one keeps nothing: a request is complete when
+// its last packet is handed out (9.8.1).
 class Requester {
 public:
     // `window_packets` of SENDs and WRITEs may be on their way, in [2, 2^20] (asserted).
-    Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context, std::uint32_t window_packets) noexcept;
+    Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context, std::uint32_t window_packets,
+              bool reliable = true) noexcept;
 
     // From RTS on: the next packet has attributes.send_psn. `attributes` outlive the requester.
     void start(const QpAttributes& attributes, Pd pd) noexcept;
@@ -60,7 +63,9 @@ private:
     void start_wqe(SendWqe& wqe) noexcept;
     [[nodiscard]] bool find_payload(SendWqe& wqe, std::uint32_t offset, OutPacket& out) noexcept;
     void write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) noexcept;
-    void move_on(const SendWqe& wqe, Instant now) noexcept;
+    // False: a completion was lost.
+    [[nodiscard]] bool move_on(const SendWqe& wqe, Instant now) noexcept;
+    [[nodiscard]] bool forget_sent(bool whole) noexcept;
     [[nodiscard]] Psn cursor_psn() const noexcept;
     [[nodiscard]] std::uint32_t packets_of(const SendWqe& wqe) const noexcept;
 
@@ -86,6 +91,7 @@ private:
     CompletionQueue& completions_;
     RcCounters& counters_;
     const std::uint32_t window_packets_;
+    const bool reliable_;
     const QpAttributes* attributes_ = nullptr;
     Pd pd_{};
 

@@ -4,13 +4,15 @@
 
 namespace cairn::roce::rc {
 
-Requester::Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context, std::uint32_t window_packets) noexcept
+Requester::Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context, std::uint32_t window_packets,
+                     bool reliable) noexcept
     : qpn_(qpn),
       memory_(context.memory),
       queue_(queue),
       completions_(context.completions),
       counters_(context.counters),
-      window_packets_(window_packets) {
+      window_packets_(window_packets),
+      reliable_(reliable) {
     CAIRN_ASSERT(window_packets >= 2 && window_packets <= 1U << 20U);
 }
 
@@ -43,6 +45,7 @@ void Requester::check_invariants() const noexcept {
     CAIRN_ASSERT(static_cast<std::uint32_t>(out) - read_psns_out_ <= window_packets_);
     CAIRN_ASSERT(reads_out_ <= kMaxRdAtomic);
     CAIRN_ASSERT(cursor_psn().since(unacknowledged_) >= 0 && cursor_psn().since(sent_) <= 0);
+    CAIRN_ASSERT(reliable_ || out == 0);
     // Something is on its way: either side of it is watched.
     CAIRN_ASSERT(out == 0 || attributes_->ack_timeout == 0 || next_deadline() != Instant::never());
     CAIRN_ASSERT(out != 0 || ack_deadline_ == Instant::never());

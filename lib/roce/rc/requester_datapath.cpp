@@ -125,7 +125,9 @@ bool Requester::poll_request(OutPacket& out, Instant now, bool drain, RequesterR
     }
     rnr_until_ = Instant::never();
     write(out, wqe, offset);
-    move_on(wqe, now);
+    if (!move_on(wqe, now)) {
+        result = RequesterResult::CqOverrun;
+    }
     return true;
 }
 
@@ -141,7 +143,7 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
     bth.migration = attributes_->migrated;
     bth.pkey = attributes_->pkey;
     bth.dest_qpn = attributes_->dest_qpn;
-    bth.ack_request = last || since_ack_request_ >= window_packets_ / 2;
+    bth.ack_request = reliable_ && (last || since_ack_request_ >= window_packets_ / 2);
     bth.psn = psn;
     if (bth.ack_request) {
         since_ack_request_ = 0;
@@ -149,26 +151,34 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
     const std::uint32_t done = whole ? offset : 0;  // a READ goes on behind what it has
     const wire::Reth reth{wqe.remote_address + done, wqe.rkey, wqe.bytes - done};
     const wire::AtomicEth atomic{wqe.remote_address, wqe.rkey, wqe.swap_or_add, wqe.compare};
-    write_headers(out, bth, segment(wqe.opcode, whole || cursor_packet_ == 0, last), reth, atomic,
+    const wire::Service service = reliable_ ? wire::Service::Rc : wire::Service::Uc;
+    write_headers(out, bth, service, segment(wqe.opcode, whole || cursor_packet_ == 0, last), reth, atomic,
                   wire::ImmDt{wqe.immediate}, wire::Ieth{wqe.invalidate});
 }
 
-void Requester::move_on(const SendWqe& wqe, Instant now) noexcept {
+bool Requester::move_on(const SendWqe& wqe, Instant now) noexcept {
     const bool whole = is_read_or_atomic(wqe.opcode);
     const Psn psn = wqe.first.plus(cursor_packet_);
     const Psn behind = (whole ? wqe.last : psn).next();
     if (behind.since(sent_) > 0) {
         sent_ = behind;
     }
-    if (whole || psn == wqe.last) {
-        ++cursor_;
-        cursor_packet_ = 0;
-    } else {
-        ++cursor_packet_;
+    const bool last = whole || psn == wqe.last;
+    cursor_ += last ? 1 : 0;
+    cursor_packet_ = last ? 0 : cursor_packet_ + 1;
+    if (!reliable_) {
+        return forget_sent(last);
     }
     if (ack_deadline_ == Instant::never()) {
         arm(now);
     }
+    return true;
+}
+
+// No answer will come to it.
+bool Requester::forget_sent(bool whole) noexcept {
+    unacknowledged_ = sent_;
+    return !whole || complete_head(CompletionStatus::Success);
 }
 
 void Requester::arm(Instant now) noexcept {

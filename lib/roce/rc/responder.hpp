@@ -44,13 +44,14 @@ enum class ResponderResult : std::uint8_t {
 // one acknowledgement for all up to the last good packet, or a NAK.
 class Responder {
 public:
-    Responder(Qpn qpn, MemoryTable& memory, ReceiveQueue& receives, CompletionQueue& completions,
-              RcCounters& counters) noexcept;
+    Responder(Qpn qpn, MemoryTable& memory, ReceiveQueue& receives, CompletionQueue& completions, RcCounters& counters,
+              bool reliable = true) noexcept;
 
     // From RTR on: forgets all earlier and expects attributes.receive_psn. `attributes` outlive the responder.
     void start(const QpAttributes& attributes, Pd pd) noexcept;
 
-    // A request packet that is for this queue pair. Changes all outputs.
+    // A request packet that is for this queue pair. Changes all outputs. Unreliable: a message that lacks a packet, or
+    // that is refused, is dropped, what of it was placed stays; no answer is ever made (9.8.2, 9.8.3).
     [[nodiscard]] ResponderResult on_request(const wire::Packet& packet) noexcept;
 
     // The next answer packet; false: none. Changes by on_request() alone. A READ whose region is gone ends in a NAK
@@ -59,7 +60,8 @@ public:
     [[nodiscard]] bool has_response() const noexcept { return queued_answers_ != 0 || reply_ != Reply::None; }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
 
-    // The receive request of a SEND that did not end, flushed by whoever stops the queue pair.
+    // The receive request of a SEND that did not end, or that was kept from one that was cut short; flushed by whoever
+    // stops the queue pair.
     [[nodiscard]] bool take_unfinished(ReceiveWqe& out) noexcept;
 
     [[nodiscard]] Psn expected_psn() const noexcept { return expected_; }
@@ -72,6 +74,11 @@ private:
     [[nodiscard]] RequestVerdict judge(const wire::Packet& packet) const noexcept;
     [[nodiscard]] RequestVerdict judge_receive(const wire::Packet& packet) const noexcept;
     [[nodiscard]] RequestVerdict judge_depth(const wire::Packet& packet) const noexcept;
+
+    [[nodiscard]] ResponderResult on_unreliable(const wire::Packet& packet) noexcept;
+    void cut_short(RcCounter reason) noexcept;
+    [[nodiscard]] const ReceiveWqe* next_receive() const noexcept;
+    [[nodiscard]] ReceiveWqe take_receive() noexcept;
 
     [[nodiscard]] ResponderResult act(const wire::Packet& packet) noexcept;
     [[nodiscard]] ResponderResult refuse(RequestVerdict verdict) noexcept;
@@ -102,6 +109,7 @@ private:
     ReceiveQueue& receives_;
     CompletionQueue& completions_;
     RcCounters& counters_;
+    const bool reliable_;
     const QpAttributes* attributes_ = nullptr;
     Pd pd_{};
 
@@ -109,6 +117,7 @@ private:
     Msn msn_{};  // messages completed
     InboundMessage message_{};
     ReceiveWqe receive_{};              // of message_, when it is a SEND
+    bool receive_kept_ = false;         // of a SEND that was cut short: the next to be taken
     Reply reply_ = Reply::None;         // goes out behind the saved answers
     wire::Aeth::Syndrome nak_{};        // when reply_ is Nak
     bool awaits_resend_ = false;        // a NAK asked for expected_: others are dropped in silence (9.7.5.2.8)

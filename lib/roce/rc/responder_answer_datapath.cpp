@@ -62,8 +62,8 @@ void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
     } else {
         out.payload.count = 0;
         out.payload_bytes = 0;
-        write_headers(out, bth(saved.next), Operation::AtomicAcknowledge, wire::Aeth{kNoFlowControl, saved.msn},
-                      wire::AtomicAckEth{saved.original});
+        write_headers(out, bth(saved.next), wire::Service::Rc, Operation::AtomicAcknowledge,
+                      wire::Aeth{kNoFlowControl, saved.msn}, wire::AtomicAckEth{saved.original});
     }
     if (saved.next != saved.until) {
         saved.next = saved.next.next();
@@ -93,7 +93,7 @@ bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
         out.payload.at[out.payload.count++] = {view.data, bytes};
     }
     const Operation operation = response_operation(saved.next == saved.from, saved.next == saved.until);
-    write_headers(out, bth(saved.next), operation, wire::Aeth{kNoFlowControl, saved.msn});
+    write_headers(out, bth(saved.next), wire::Service::Rc, operation, wire::Aeth{kNoFlowControl, saved.msn});
     return true;
 }
 
@@ -101,7 +101,7 @@ void Responder::emit_reply(OutPacket& out, Psn psn, const wire::Aeth::Syndrome& 
     unacknowledged_ = 0;
     out.payload.count = 0;
     out.payload_bytes = 0;
-    write_headers(out, bth(psn), Operation::Acknowledge, wire::Aeth{syndrome, msn_});
+    write_headers(out, bth(psn), wire::Service::Rc, Operation::Acknowledge, wire::Aeth{syndrome, msn_});
 }
 
 wire::Bth Responder::bth(Psn psn) const noexcept {

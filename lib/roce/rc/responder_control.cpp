@@ -3,8 +3,13 @@
 namespace cairn::roce::rc {
 
 Responder::Responder(Qpn qpn, MemoryTable& memory, ReceiveQueue& receives, CompletionQueue& completions,
-                     RcCounters& counters) noexcept
-    : qpn_(qpn), memory_(memory), receives_(receives), completions_(completions), counters_(counters) {}
+                     RcCounters& counters, bool reliable) noexcept
+    : qpn_(qpn),
+      memory_(memory),
+      receives_(receives),
+      completions_(completions),
+      counters_(counters),
+      reliable_(reliable) {}
 
 void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
     attributes_ = &attributes;
@@ -12,6 +17,7 @@ void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
     expected_ = attributes.receive_psn;
     msn_ = Msn{};
     message_ = {};
+    receive_kept_ = false;
     reply_ = Reply::None;
     awaits_resend_ = false;
     failed_ = false;
@@ -22,11 +28,12 @@ void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
 }
 
 bool Responder::take_unfinished(ReceiveWqe& out) noexcept {
-    if (message_.kind != MessageKind::Send) {
+    if (message_.kind != MessageKind::Send && !receive_kept_) {
         return false;
     }
     out = receive_;
     message_ = {};
+    receive_kept_ = false;
     return true;
 }
 
@@ -42,6 +49,8 @@ void Responder::check_invariants() const noexcept {
         CAIRN_ASSERT(saved.last.since(expected_) < 0);
     }
     CAIRN_ASSERT(queued == queued_answers_);
+    CAIRN_ASSERT(!receive_kept_ || (!reliable_ && message_.kind != MessageKind::Send));
+    CAIRN_ASSERT(reliable_ || !has_response());
     CAIRN_ASSERT(message_.kind == MessageKind::None || message_.done_bytes <= message_.total_bytes);
     CAIRN_ASSERT(unacknowledged_ <= kAckEveryMessages);
 }

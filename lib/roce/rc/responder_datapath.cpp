@@ -1,5 +1,7 @@
 #include "lib/roce/rc/responder.hpp"
 
+#include <utility>
+
 namespace cairn::roce::rc {
 
 using wire::Operation;
@@ -8,6 +10,9 @@ ResponderResult Responder::on_request(const wire::Packet& packet) noexcept {
     if (failed_) {
         counters_.count(RcCounter::WrongState);
         return ResponderResult::Ok;
+    }
+    if (!reliable_) {
+        return on_unreliable(packet);
     }
     switch (judge_psn(packet.bth().psn, expected_)) {
         case PsnVerdict::Gap:
@@ -41,13 +46,14 @@ RequestVerdict Responder::judge(const wire::Packet& packet) const noexcept {
 
 RequestVerdict Responder::judge_receive(const wire::Packet& packet) const noexcept {
     const RequestTraits& traits = request_traits(packet.traits().operation);
-    if (traits.takes_receive && receives_.empty()) {
+    const ReceiveWqe* const next = traits.takes_receive ? next_receive() : nullptr;
+    if (traits.takes_receive && next == nullptr) {
         return RequestVerdict::NotReady;
     }
     if (traits.kind != MessageKind::Send) {
         return RequestVerdict::Execute;
     }
-    return judge_room(packet, message_, traits.takes_receive ? receives_.front().bytes : message_.total_bytes);
+    return judge_room(packet, message_, next != nullptr ? next->bytes : message_.total_bytes);
 }
 
 // The answer that would be forgotten for this one has been sent once, or the peer has more outstanding than it may.
@@ -58,6 +64,17 @@ RequestVerdict Responder::judge_depth(const wire::Packet& packet) const noexcept
     const std::uint32_t depth = attributes_->max_dest_rd_atomic;
     const SavedAnswer& oldest = saved_[(saved_count_ - depth) % kMaxRdAtomic];
     return depth == 0 || (oldest.queued && !oldest.answered) ? RequestVerdict::InvalidRequest : RequestVerdict::Execute;
+}
+
+const ReceiveWqe* Responder::next_receive() const noexcept {
+    if (receive_kept_) {
+        return &receive_;
+    }
+    return receives_.empty() ? nullptr : &receives_.front();
+}
+
+ReceiveWqe Responder::take_receive() noexcept {
+    return std::exchange(receive_kept_, false) ? receive_ : receives_.take();
 }
 
 ResponderResult Responder::act(const wire::Packet& packet) noexcept {
@@ -93,11 +110,11 @@ ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
         owe_nak(attributes_->min_rnr_timer);
         return ResponderResult::Ok;
     }
-    counters_.count(RcCounter::NakFatalSent);
+    counters_.count(reliable_ ? RcCounter::NakFatalSent : RcCounter::UnreliableRefused);
     failed_ = true;
     const bool local = verdict == RequestVerdict::RemoteOperational;
     if (local || verdict == RequestVerdict::TooLong) {
-        const ReceiveWqe failed = message_.kind == MessageKind::Send ? receive_ : receives_.take();
+        const ReceiveWqe failed = message_.kind == MessageKind::Send ? receive_ : take_receive();
         message_ = {};
         const auto status = local ? CompletionStatus::LocalProtection : CompletionStatus::LocalLength;
         Completion completion{failed.wr_id, status, CompletionOpcode::Receive};
@@ -174,13 +191,13 @@ SavedAnswer* Responder::find_saved(Psn psn) noexcept {
 }
 
 void Responder::owe_ack() noexcept {
-    if (reply_ == Reply::None) {
+    if (reply_ == Reply::None && reliable_) {
         reply_ = Reply::Ack;  // a NAK that is owed says the same and more
     }
 }
 
 void Responder::owe_nak(const wire::Aeth::Syndrome& syndrome) noexcept {
-    reply_ = Reply::Nak;
+    reply_ = reliable_ ? Reply::Nak : Reply::None;
     nak_ = syndrome;
 }
 

@@ -36,7 +36,7 @@ bool Responder::place_payload(const wire::Packet& packet) noexcept {
 
 bool Responder::execute_send(const wire::Packet& packet) noexcept {
     if (packet.traits().starts_message()) {
-        receive_ = receives_.take();
+        receive_ = take_receive();
         message_ = {MessageKind::Send, 0, receive_.bytes, 0, Rkey{}};
     }
     if (!place_payload(packet)) {
@@ -76,7 +76,7 @@ bool Responder::complete_message(const wire::Packet& packet) noexcept {
         return true;
     }
     Completion completion;
-    completion.wr_id = is_send ? receive_.wr_id : receives_.take().wr_id;
+    completion.wr_id = is_send ? receive_.wr_id : take_receive().wr_id;
     completion.opcode = is_send ? CompletionOpcode::Receive : CompletionOpcode::ReceiveRdmaWithImmediate;
     completion.solicited = packet.bth().solicited;
     completion.qpn = qpn_;

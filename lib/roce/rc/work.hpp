@@ -32,6 +32,11 @@ enum class WorkOpcode : std::uint8_t {
 [[nodiscard]] constexpr bool is_read_or_atomic(WorkOpcode opcode) noexcept {
     return opcode == WorkOpcode::RdmaRead || opcode == WorkOpcode::CompareSwap || opcode == WorkOpcode::FetchAdd;
 }
+// What unreliable connections have, too.
+[[nodiscard]] constexpr bool is_unreliable(WorkOpcode opcode) noexcept {
+    return opcode == WorkOpcode::Send || opcode == WorkOpcode::SendWithImmediate || opcode == WorkOpcode::RdmaWrite ||
+           opcode == WorkOpcode::RdmaWriteWithImmediate;
+}
 [[nodiscard]] constexpr bool is_atomic(WorkOpcode opcode) noexcept {
     return opcode == WorkOpcode::CompareSwap || opcode == WorkOpcode::FetchAdd;
 }

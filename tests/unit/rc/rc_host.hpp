@@ -79,12 +79,16 @@ struct RcHost {
 
     // From RESET to `state`, one of INIT, RTR, RTS.
     void bring_to(QpState state, const QpAttributes& values = usual_attributes()) {
-        EXPECT_EQ(qp->modify(QpState::Init, kToInit, values), ModifyVerdict::Ok);
+        const auto go = [&](QpState to, AttributeSet which) {
+            const Transition step = find_transition(qp->state(), to, qp->service()).value();
+            EXPECT_EQ(qp->modify(to, which.within(step.required.with(step.optional)), values), ModifyVerdict::Ok);
+        };
+        go(QpState::Init, kToInit);
         if (state >= QpState::Rtr) {
-            EXPECT_EQ(qp->modify(QpState::Rtr, kToRtr, values), ModifyVerdict::Ok);
+            go(QpState::Rtr, kToRtr);
         }
         if (state >= QpState::Rts) {
-            EXPECT_EQ(qp->modify(QpState::Rts, kToRts, values), ModifyVerdict::Ok);
+            go(QpState::Rts, kToRts);
         }
     }
 
@@ -120,6 +124,7 @@ struct RcHost {
         }
         return all;
     }
+    void take(const wire::Packet& packet, Instant now = {}) { take(datagram_of(packet), now); }
     void take(const Datagram& datagram, Instant now = {}) {
         qp->on_packet(packet_of(datagram), now);
         qp->check_invariants();

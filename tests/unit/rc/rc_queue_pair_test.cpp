@@ -68,7 +68,7 @@ TEST(RcQueuePair, OtherPartitionsAndServicesAreDropped) {
     host.qp->on_packet(wire::Packet(wire::Service::Ud, Operation::SendOnly), {});
     host.qp->on_packet(packet_at(Operation::Acknowledge, kFirst), {});  // RTR sends nothing
     EXPECT_EQ(host.counters.of(RcCounter::BadPkey), 1U);
-    EXPECT_EQ(host.counters.of(RcCounter::NotRc), 1U);
+    EXPECT_EQ(host.counters.of(RcCounter::WrongService), 1U);
     EXPECT_EQ(host.counters.of(RcCounter::WrongState), 1U);
     EXPECT_TRUE(host.poll_all().empty());
     host.qp->on_packet(packet_at(Operation::SendOnly, kFirst, Pkey{0x7fff}), {});  // a limited member

@@ -136,15 +136,46 @@ TEST(RcTimers, AreThoseOfTheSpecification) {
 
 TEST(RcAttributes, OnlyTheTransitionsOfTheSpecificationAreThere) {
     using enum QpState;
-    const std::vector<std::pair<QpState, QpState>> allowed{{Reset, Init}, {Init, Init}, {Init, Rtr},
-                                                           {Rtr, Rts},    {Rts, Rts},   {Rts, Sqd},
-                                                           {Sqd, Rts},    {Sqd, Sqd},   {Sqe, Rts}};
-    for (const QpState from : {Reset, Init, Rtr, Rts, Sqd, Sqe, Err}) {
-        for (const QpState to : {Reset, Init, Rtr, Rts, Sqd, Sqe, Err}) {
-            const bool listed = std::find(allowed.begin(), allowed.end(), std::pair{from, to}) != allowed.end();
-            EXPECT_EQ(find_transition(from, to) != nullptr, listed || to == Reset || to == Err)
-                << static_cast<int>(from) << ' ' << static_cast<int>(to);
+    const std::vector<std::pair<QpState, QpState>> allowed{{Reset, Init}, {Init, Init}, {Init, Rtr}, {Rtr, Rts},
+                                                           {Rts, Rts},    {Rts, Sqd},   {Sqd, Rts},  {Sqd, Sqd}};
+    for (const wire::Service service : {wire::Service::Rc, wire::Service::Uc, wire::Service::Ud}) {
+        for (const QpState from : {Reset, Init, Rtr, Rts, Sqd, Sqe, Err}) {
+            for (const QpState to : {Reset, Init, Rtr, Rts, Sqd, Sqe, Err}) {
+                const bool listed = std::find(allowed.begin(), allowed.end(), std::pair{from, to}) != allowed.end();
+                const bool resumes = from == Sqe && to == Rts && service != wire::Service::Rc;
+                EXPECT_EQ(find_transition(from, to, service).has_value(), listed || resumes || to == Reset || to == Err)
+                    << static_cast<int>(from) << ' ' << static_cast<int>(to);
+            }
         }
+    }
+}
+
+// (11.2.5.2, table of attributes by transition)
+TEST(RcAttributes, UnreliableServicesHaveFewerAttributes) {
+    using enum QpState;
+    struct Step {
+        wire::Service service;
+        QpState from, to;
+        AttributeSet required;
+        AttributeSet optional;
+    };
+    const auto set = [](auto... all) { return AttributeSet::of(all...); };
+    using enum wire::Service;
+    for (const Step& step :
+         {Step{Uc, Reset, Init, set(Attribute::Pkey, Attribute::Access), {}},
+          Step{Uc, Init, Rtr, set(Attribute::Path, Attribute::PathMtu, Attribute::DestQpn, Attribute::ReceivePsn),
+               set(Attribute::Pkey, Attribute::Access)},
+          Step{Uc, Rtr, Rts, set(Attribute::SendPsn), set(Attribute::Access, Attribute::MigrationState)},
+          Step{Uc, Sqe, Rts, {}, set(Attribute::Access, Attribute::MigrationState)},
+          Step{Uc, Sqd, Sqd, {}, set(Attribute::Access, Attribute::Pkey, Attribute::Path, Attribute::MigrationState)},
+          Step{Ud, Reset, Init, set(Attribute::Pkey, Attribute::Qkey), {}},
+          Step{Ud, Init, Rtr, {}, set(Attribute::Pkey, Attribute::Qkey)},
+          Step{Ud, Rtr, Rts, set(Attribute::SendPsn), set(Attribute::Qkey)},
+          Step{Ud, Sqe, Rts, {}, set(Attribute::Qkey)}}) {
+        const auto found = find_transition(step.from, step.to, step.service);
+        ASSERT_TRUE(found.has_value());
+        EXPECT_EQ(found->required, step.required);
+        EXPECT_EQ(found->optional, step.optional);
     }
 }
 

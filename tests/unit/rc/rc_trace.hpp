@@ -40,7 +40,8 @@ inline void add_packet(std::vector<Conversation>& conversations, const std::stri
     // Both guests number their queue pairs alike in every trace: requester and responder have the same QPN.
     static std::map<std::string, std::size_t> index;
     const wire::Packet packet = recorded.packet();
-    const std::string peers = name + '/' + std::to_string(packet.bth().dest_qpn.value) + '/' +
+    const std::string peers = std::string(wire::name_of(packet.traits().service)) + name + '/' +
+                              std::to_string(packet.bth().dest_qpn.value) + '/' +
                               (recorded.is_request ? from
                                : from == "client"  ? "server"
                                                    : "client");
@@ -51,9 +52,9 @@ inline void add_packet(std::vector<Conversation>& conversations, const std::stri
     conversations[found->second].packets.push_back(std::move(recorded));
 }
 
-// All RC conversations of all traces.
-inline const std::vector<Conversation>& conversations() {
-    static const std::vector<Conversation> kAll = [] {
+// All conversations of all traces by one service.
+inline const std::vector<Conversation>& conversations(wire::Service service = wire::Service::Rc) {
+    const auto read = [](wire::Service wanted) {
         std::vector<Conversation> all;
         for (const auto& file : test::trace_files()) {
             const std::string name = file.stem().string();
@@ -68,7 +69,7 @@ inline const std::vector<Conversation>& conversations() {
                 const auto bytes = parsed.value().udp_payload;
                 Recorded recorded{{bytes.begin(), bytes.end()}};
                 const wire::Packet packet = recorded.packet();
-                if (packet.traits().service != wire::Service::Rc) {
+                if (packet.traits().service != wanted) {
                     continue;
                 }
                 client = client.value_or(parsed.value().key.remote);
@@ -78,10 +79,19 @@ inline const std::vector<Conversation>& conversations() {
                 add_packet(all, name, std::move(recorded), parsed.value().key.remote == *client ? "client" : "server");
             }
         }
-        EXPECT_GT(all.size(), 50U);
         return all;
-    }();
-    return kAll;
+    };
+    static const std::vector<Conversation> kReliable = read(wire::Service::Rc);
+    static const std::vector<Conversation> kUnreliable = read(wire::Service::Uc);
+    EXPECT_GT(kReliable.size(), 50U);
+    EXPECT_GE(kUnreliable.size(), 9U);
+    return service == wire::Service::Rc ? kReliable : kUnreliable;
+}
+
+inline QpCapacity capacity_of(const Conversation& conversation) {
+    QpCapacity capacity;
+    capacity.service = conversation.packets.front().packet().traits().service;
+    return capacity;
 }
 
 // The path MTU is what a First or Middle holds; where there is none, anything.

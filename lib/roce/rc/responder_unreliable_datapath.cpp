@@ -1,0 +1,36 @@
+// The responder of an unreliable connection: what comes complete and in order is taken, all else is dropped in silence
+// (IBTA vol. 1, 9.8.2, 9.8.3).
+#include "lib/roce/rc/responder.hpp"
+
+namespace cairn::roce::rc {
+
+// Any First or Only begins anew, whatever its PSN; a Middle or Last without the packet before it is of no use
+// (9.8.2.2).
+ResponderResult Responder::on_unreliable(const wire::Packet& packet) noexcept {
+    const bool starts = packet.traits().starts_message();
+    const bool under_way = message_.kind != MessageKind::None;
+    if (under_way && (starts || packet.bth().psn != expected_)) {
+        cut_short(RcCounter::UnreliableCut);
+    }
+    expected_ = packet.bth().psn.next();
+    if (!starts && message_.kind == MessageKind::None) {
+        counters_.count(RcCounter::UnreliableRest);
+        return ResponderResult::Ok;
+    }
+    if (judge(packet) != RequestVerdict::Execute) {
+        cut_short(RcCounter::UnreliableRefused);
+        return ResponderResult::Ok;
+    }
+    expected_ = packet.bth().psn;  // act() steps on
+    return act(packet);
+}
+
+// Departs: with a shared receive queue the specification has the request of such a SEND complete in error. It is kept
+// for this queue pair's next message, too, so that losses cost no receive requests.
+void Responder::cut_short(RcCounter reason) noexcept {
+    counters_.count(reason);
+    receive_kept_ = receive_kept_ || message_.kind == MessageKind::Send;
+    message_ = {};
+}
+
+}  // namespace cairn::roce::rc
