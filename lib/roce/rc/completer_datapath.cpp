@@ -11,8 +11,11 @@ namespace {
 using enum RequesterResult;
 
 constexpr std::array<CompletionOpcode, static_cast<std::size_t>(WorkOpcode::Count)> kCompletionOpcodes{
-    CompletionOpcode::Send,      CompletionOpcode::Send,     CompletionOpcode::Send,        CompletionOpcode::RdmaWrite,
-    CompletionOpcode::RdmaWrite, CompletionOpcode::RdmaRead, CompletionOpcode::CompareSwap, CompletionOpcode::FetchAdd,
+    CompletionOpcode::Send,        CompletionOpcode::Send,
+    CompletionOpcode::Send,        CompletionOpcode::RdmaWrite,
+    CompletionOpcode::RdmaWrite,   CompletionOpcode::RdmaRead,
+    CompletionOpcode::CompareSwap, CompletionOpcode::FetchAdd,
+    CompletionOpcode::BindWindow,  CompletionOpcode::LocalInvalidate,
 };
 
 }  // namespace
@@ -207,7 +210,7 @@ RequesterResult Requester::on_timeout(Instant now) noexcept {
     return retry(now);
 }
 
-bool Requester::complete_head(CompletionStatus status) noexcept {
+bool Requester::complete_one(CompletionStatus status) noexcept {
     const SendWqe& wqe = queue_.at(queue_.head());
     Completion completion;
     completion.wr_id = wqe.wr_id;
@@ -221,6 +224,16 @@ bool Requester::complete_head(CompletionStatus status) noexcept {
     const bool wanted = wqe.signalled || status != CompletionStatus::Success;
     queue_.pop();
     return !wanted || completions_.push(completion);
+}
+
+// Local requests that are done and waited only for those before them complete with it.
+bool Requester::complete_head(CompletionStatus status) noexcept {
+    bool pushed = complete_one(status);
+    while (status == CompletionStatus::Success && !queue_.empty() && queue_.at(queue_.head()).started &&
+           is_local(queue_.at(queue_.head()).opcode)) {
+        pushed = complete_one(status) && pushed;
+    }
+    return pushed;
 }
 
 RequesterResult Requester::fail(CompletionStatus status) noexcept {

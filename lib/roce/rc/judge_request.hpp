@@ -65,6 +65,6 @@ struct RequestTraits {
 // all for no bytes (9.7.4, C9-88). Atomics are aligned to 8 bytes or invalid. A key to invalidate must
 // be one that may be.
 [[nodiscard]] RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& message,
-                                          const MemoryTable& memory, Pd pd) noexcept;
+                                          const MemoryTable& memory, const KeyUser& user) noexcept;
 
 }  // namespace cairn::roce::rc

@@ -43,11 +43,12 @@ constexpr auto kByOperation = [] {
     return table;
 }();
 
-RequestVerdict judge_reach(const MemoryTable& memory, Pd pd, Rights wanted, const wire::Reth& range) noexcept {
+RequestVerdict judge_reach(const MemoryTable& memory, const KeyUser& user, Rights wanted,
+                           const wire::Reth& range) noexcept {
     if (range.dma_bytes == 0) {
         return Execute;
     }
-    const MemoryView view = memory.find(range.rkey, pd, wanted, range.address, range.dma_bytes);
+    const MemoryView view = memory.find_remote(range.rkey, user, wanted, range.address, range.dma_bytes);
     return view.verdict == MemoryVerdict::Ok ? Execute : RemoteAccess;
 }
 
@@ -102,12 +103,12 @@ RequestVerdict judge_room(const wire::Packet& packet, const InboundMessage& mess
 }
 
 RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& message, const MemoryTable& memory,
-                            Pd pd) noexcept {
+                            const KeyUser& user) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
     const RequestTraits& traits = request_traits(opcode.operation);
     if (opcode.headers.has<wire::AtomicEth>()) {
         const auto& atomic = packet.get<wire::AtomicEth>();
-        const MemoryView view = memory.find(atomic.rkey, pd, traits.rights, atomic.address, kAtomicBytes);
+        const MemoryView view = memory.find_remote(atomic.rkey, user, traits.rights, atomic.address, kAtomicBytes);
         if (atomic.address % kAtomicBytes != 0) {
             return InvalidRequest;
         }
@@ -117,16 +118,16 @@ RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& me
         return reinterpret_cast<std::uintptr_t>(view.data) % kAtomicBytes == 0 ? Execute : InvalidRequest;
     }
     if (opcode.headers.has<wire::Reth>()) {
-        return judge_reach(memory, pd, traits.rights, packet.get<wire::Reth>());
+        return judge_reach(memory, user, traits.rights, packet.get<wire::Reth>());
     }
     if (traits.kind == MessageKind::Write) {
         return judge_reach(
-            memory, pd, traits.rights,
+            memory, user, traits.rights,
             {message.address + message.done_bytes, message.rkey, static_cast<std::uint32_t>(packet.payload().size())});
     }
     if (opcode.headers.has<wire::Ieth>()) {
         const Rkey ended = packet.get<wire::Ieth>().rkey;
-        return memory.judge_invalidate(ended, pd) == MemoryVerdict::Ok ? Execute : RemoteAccess;
+        return memory.judge_invalidate(ended, user) == MemoryVerdict::Ok ? Execute : RemoteAccess;
     }
     return Execute;
 }

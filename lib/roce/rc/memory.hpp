@@ -1,52 +1,19 @@
-// Protection domains and memory regions: which bytes of this process a work request or a peer may touch
+// Protection domains, memory regions and windows: which bytes of this process a work request or a peer may touch
 // (IBTA vol. 1, 10.2.3, 10.6).
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "lib/base/result.hpp"
 #include "lib/base/types.hpp"
 #include "lib/roce/rc/limits.hpp"
+#include "lib/roce/rc/rights.hpp"
 
 namespace cairn::roce::rc {
-
-// What a region allows besides reading by its owner.
-enum class Right : std::uint8_t {
-    LocalWrite = 1,
-    RemoteWrite = 2,
-    RemoteRead = 4,
-    RemoteAtomic = 8,
-    RemoteInvalidate = 16,  // a SEND with Invalidate may end it
-};
-
-// A set of rights; a type of its own, so that no flag meets another kind of flag.
-class Rights {
-public:
-    constexpr Rights() noexcept = default;
-    // NOLINTNEXTLINE(google-explicit-constructor): one right is a set
-    constexpr Rights(Right one) noexcept : bits_(static_cast<std::uint8_t>(one)) {}
-
-    [[nodiscard]] constexpr Rights with(Rights others) const noexcept {
-        Rights both;
-        both.bits_ = static_cast<std::uint8_t>(bits_ | others.bits_);
-        return both;
-    }
-    // Whether all of `wanted` are here; nothing wanted is always here.
-    [[nodiscard]] constexpr bool cover(Rights wanted) const noexcept { return (wanted.bits_ & ~bits_) == 0; }
-
-    friend constexpr bool operator==(const Rights&, const Rights&) noexcept = default;
-
-private:
-    std::uint8_t bits_ = 0;
-};
-constexpr Rights operator|(Rights one, Rights other) noexcept {
-    return one.with(other);
-}
-
-using Pd = Number<struct PdTag, std::uint32_t>;  // handle of a protection domain; 0 is none
 
 struct RegionRequest {
     Pd pd{};
@@ -55,16 +22,41 @@ struct RegionRequest {
     Rights rights{};
 };
 
-enum class MemoryVerdict : std::uint8_t { Ok, UnknownKey, WrongPd, NoRight, OutOfRange };
+// What of a region is to change; the rest stays.
+struct RegionChange {
+    std::optional<Pd> pd{};
+    std::optional<Rights> rights{};
+    struct Translation {
+        std::span<std::uint8_t> memory{};
+        std::uint64_t base = 0;
+    };
+    std::optional<Translation> translation{};
+};
+
+// Through whom a remote key is used.
+struct KeyUser {
+    Pd pd{};
+    Qpn qpn{};
+};
+
+enum class MemoryVerdict : std::uint8_t {
+    Ok,
+    UnknownKey,
+    WrongPd,  // or queue pair
+    NoRight,
+    OutOfRange,
+    InUse,  // windows are bound to the region; the window is bound already
+};
 
 struct MemoryView {
     MemoryVerdict verdict = MemoryVerdict::UnknownKey;
     std::uint8_t* data = nullptr;  // of the range's first byte; nullptr unless Ok
 };
 
-// All regions and domains of one engine. A region's rkey is also its lkey. It holds the region's index, bits that
-// only the seed tells, and a generation: neither an old key nor one seen on the wire leads to the next one, and the
-// key of a destroyed region is dead before destroy_region() returns. Driven by the engine's thread; lookups allocate
+// All regions, windows and domains of one engine. A region's rkey is also its lkey. It holds the region's index, bits
+// that only the seed tells, and a generation: neither an old key nor one seen on the wire leads to the next one, and
+// the key of a destroyed region is dead before destroy_region() returns. A window takes the place of a region and a key
+// made alike, whose low 8 bits change with each binding; it is no lkey. Driven by the engine's thread; lookups allocate
 // nothing.
 class MemoryTable {
 public:
@@ -83,19 +75,39 @@ public:
     // Errors: no such domain, remote writing or atomics without local writing (10.6), the address range wraps,
     // the table is full.
     [[nodiscard]] Result<Rkey> register_region(const RegionRequest& request);
-    // False when no region has the key (any more).
+    // The region as if registered with the changes, or an error and the region as it was. The key is a new one if the
+    // memory changes, so that no old request reaches what it never meant. Errors: as above, no such region, windows are
+    // bound to it.
+    [[nodiscard]] Result<Rkey> reregister_region(Rkey key, const RegionChange& change);
+    // False when no region has the key (any more), or windows are bound to it.
     bool destroy_region(Rkey key) noexcept;
+
+    // Bound to nothing. Errors: no such domain, the table is full.
+    [[nodiscard]] Result<Rkey> create_window(Pd pd, WindowType type);
+    // False when no window has the key, but for its low 8 bits.
+    bool destroy_window(Rkey key) noexcept;
+    // What a BindWindow does, posted to this user's queue pair; unless Ok, nothing (10.6.6.2).
+    [[nodiscard]] MemoryVerdict bind_window(const WindowBinding& binding, const KeyUser& user) noexcept;
+    // Frees all windows that were bound through the queue pair: it ends.
+    void free_windows(Qpn qpn) noexcept;
 
     // Where [address, address + bytes) of the region lies. `bytes` may be 0; no pair of numbers overflows.
     [[nodiscard]] MemoryView find(Rkey key, Pd pd, Rights wanted, std::uint64_t address,
                                   std::uint64_t bytes) const noexcept;
-    // A peer's invalidation: the region's key dies. It must be of this domain and allow that.
-    [[nodiscard]] MemoryVerdict judge_invalidate(Rkey key, Pd pd) const noexcept;
-    void invalidate(Rkey key) noexcept { (void)destroy_region(key); }
+    // Of the region or window: what a peer's request may reach. Some right is wanted (asserted).
+    [[nodiscard]] MemoryView find_remote(Rkey key, const KeyUser& user, Rights wanted, std::uint64_t address,
+                                         std::uint64_t bytes) const noexcept;
+    // All of the region or window.
+    [[nodiscard]] std::span<std::uint8_t> whole_of(Rkey key) const noexcept;
+    // Invalidation, a peer's or our own: a type 2B window is free again, a region that allows it ends (10.6.5).
+    [[nodiscard]] MemoryVerdict judge_invalidate(Rkey key, const KeyUser& user) const noexcept;
+    // What was judged Ok.
+    void invalidate(Rkey key) noexcept;
 
-    [[nodiscard]] std::uint32_t regions_in_use() const noexcept { return in_use_; }
+    [[nodiscard]] std::uint32_t regions_in_use() const noexcept { return in_use_; }  // and windows
 
 private:
+    enum class Kind : std::uint8_t { Region, Window1, Window2B };
     struct Region {
         Rkey key{};
         Pd pd{};
@@ -103,8 +115,15 @@ private:
         std::uint64_t bytes = 0;
         std::uint8_t* data = nullptr;
         std::uint32_t generation = 0;
+        std::uint32_t windows = 0;   // bound to the region
+        std::uint32_t bound_to = 0;  // a bound window's region, by index
+        Qpn qpn{};                   // a bound type 2B window's
         Rights rights{};
+        Kind kind = Kind::Region;
+        bool bound = false;  // an unbound window has no bytes and no rights
         bool live = false;
+
+        [[nodiscard]] MemoryView view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept;
     };
     struct Domain {
         std::uint32_t users = 0;
@@ -113,6 +132,14 @@ private:
 
     [[nodiscard]] Rkey make_key(std::uint32_t index, std::uint32_t generation) const noexcept;
     [[nodiscard]] const Region* at(Rkey key) const noexcept;
+    [[nodiscard]] Region* region_at(Rkey key) noexcept;
+    [[nodiscard]] Region* window_at(Rkey key) noexcept;
+    [[nodiscard]] MemoryVerdict judge_binding(const WindowBinding& binding, const Region& window,
+                                              const KeyUser& user) const noexcept;
+    void unbind(Region& window) noexcept;
+    [[nodiscard]] std::optional<Error> judge_region(const RegionRequest& request);
+    [[nodiscard]] Result<Region*> take_slot(Pd pd);
+    void give_slot(Region& region) noexcept;
     [[nodiscard]] Domain* domain(Pd pd) noexcept;
 
     Seed seed_;

@@ -74,9 +74,8 @@ void MemoryTable::release_pd(Pd pd) noexcept {
     --found->users;
 }
 
-Result<Rkey> MemoryTable::register_region(const RegionRequest& request) {
-    const bool writes_remotely =
-        Rights{request.rights}.cover(Right::RemoteWrite) || Rights{request.rights}.cover(Right::RemoteAtomic);
+std::optional<Error> MemoryTable::judge_region(const RegionRequest& request) {
+    const bool writes_remotely = request.rights.cover(Right::RemoteWrite) || request.rights.cover(Right::RemoteAtomic);
     if (domain(request.pd) == nullptr) {
         return Error{"there is no such protection domain", "create one first"};
     }
@@ -86,6 +85,11 @@ Result<Rkey> MemoryTable::register_region(const RegionRequest& request) {
     if (request.memory.size() > std::numeric_limits<std::uint64_t>::max() - request.base) {
         return Error{"the region's addresses go beyond 2^64", "choose a lower base"};
     }
+    return std::nullopt;
+}
+
+// With a key of its own, in this domain, and nothing else.
+Result<MemoryTable::Region*> MemoryTable::take_slot(Pd pd) {
     if (in_use_ == regions_.size()) {
         return Error{"no memory region left", "destroy unused ones or make the table larger"};
     }
@@ -93,30 +97,91 @@ Result<Rkey> MemoryTable::register_region(const RegionRequest& request) {
     free_head_ = (free_head_ + 1) % static_cast<std::uint32_t>(free_.size());
     ++in_use_;
     Region& region = regions_[index];
-    region = {make_key(index, region.generation),
-              request.pd,
-              request.base,
-              request.memory.size(),
-              request.memory.data(),
-              region.generation,
-              request.rights,
-              true};
-    (void)hold_pd(request.pd);
-    return region.key;
+    const std::uint32_t generation = region.generation;
+    region = {};
+    region.key = make_key(index, generation);
+    region.generation = generation;
+    region.pd = pd;
+    region.live = true;
+    (void)hold_pd(pd);
+    return &region;
 }
 
-bool MemoryTable::destroy_region(Rkey key) noexcept {
-    const Region* const found = at(key);
-    if (found == nullptr) {
-        return false;
-    }
-    const auto index = static_cast<std::uint32_t>(found - regions_.data());
-    Region& region = regions_[index];
+void MemoryTable::give_slot(Region& region) noexcept {
     region.live = false;
     ++region.generation;
     release_pd(region.pd);
-    free_[(free_head_ + free_.size() - in_use_) % free_.size()] = index;
+    free_[(free_head_ + free_.size() - in_use_) % free_.size()] = static_cast<std::uint32_t>(&region - regions_.data());
     --in_use_;
+}
+
+MemoryTable::Region* MemoryTable::region_at(Rkey key) noexcept {
+    const Region* const found = at(key);
+    return found != nullptr && found->kind == Kind::Region
+               ? &regions_[static_cast<std::size_t>(found - regions_.data())]
+               : nullptr;
+}
+
+Result<Rkey> MemoryTable::register_region(const RegionRequest& request) {
+    if (std::optional<Error> error = judge_region(request)) {
+        return *std::move(error);
+    }
+    const Result<Region*> slot = take_slot(request.pd);
+    if (!slot.ok()) {
+        return slot.error();
+    }
+    Region& region = *slot.value();
+    region.base = request.base;
+    region.bytes = request.memory.size();
+    region.data = request.memory.data();
+    region.rights = request.rights;
+    return region.key;
+}
+
+Result<Rkey> MemoryTable::reregister_region(Rkey key, const RegionChange& change) {
+    Region* const region = region_at(key);
+    if (region == nullptr || region->windows != 0) {
+        return region == nullptr ? Error{"no memory region has this key", "register it first"}
+                                 : Error{"windows are bound to the region", "invalidate or destroy them first"};
+    }
+    const RegionChange::Translation translation =
+        change.translation.value_or(RegionChange::Translation{{region->data, region->bytes}, region->base});
+    const RegionRequest request{change.pd.value_or(region->pd), translation.memory, translation.base,
+                                change.rights.value_or(region->rights)};
+    if (std::optional<Error> error = judge_region(request)) {
+        return *std::move(error);
+    }
+    (void)hold_pd(request.pd);
+    release_pd(region->pd);
+    if (change.translation) {
+        region->key = make_key(static_cast<std::uint32_t>(region - regions_.data()), ++region->generation);
+    }
+    region->pd = request.pd;
+    region->base = request.base;
+    region->bytes = request.memory.size();
+    region->data = request.memory.data();
+    region->rights = request.rights;
+    return region->key;
+}
+
+Result<Rkey> MemoryTable::create_window(Pd pd, WindowType type) {
+    if (domain(pd) == nullptr) {
+        return Error{"there is no such protection domain", "create one first"};
+    }
+    const Result<Region*> slot = take_slot(pd);
+    if (!slot.ok()) {
+        return slot.error();
+    }
+    slot.value()->kind = type == WindowType::Type1 ? Kind::Window1 : Kind::Window2B;
+    return slot.value()->key;
+}
+
+bool MemoryTable::destroy_region(Rkey key) noexcept {
+    Region* const region = region_at(key);
+    if (region == nullptr || region->windows != 0) {
+        return false;
+    }
+    give_slot(*region);
     return true;
 }
 

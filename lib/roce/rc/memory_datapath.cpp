@@ -1,5 +1,7 @@
 #include "lib/roce/rc/memory.hpp"
 
+#include "lib/base/assert.hpp"
+
 namespace cairn::roce::rc {
 
 const MemoryTable::Region* MemoryTable::at(Rkey key) const noexcept {
@@ -11,34 +13,41 @@ const MemoryTable::Region* MemoryTable::at(Rkey key) const noexcept {
     return region.live && region.key == key ? &region : nullptr;
 }
 
+MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept {
+    if (!rights.cover(wanted)) {
+        return {MemoryVerdict::NoRight};
+    }
+    // Differences only: address + count may wrap.
+    if (address < base || count > bytes || address - base > bytes - count) {
+        return {MemoryVerdict::OutOfRange};
+    }
+    return {MemoryVerdict::Ok, data + (address - base)};
+}
+
 MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t address,
                              std::uint64_t bytes) const noexcept {
+    const Region* const region = at(key);
+    if (region == nullptr || region->kind != Kind::Region) {
+        return {MemoryVerdict::UnknownKey};
+    }
+    return region->pd == pd ? region->view(wanted, address, bytes) : MemoryView{MemoryVerdict::WrongPd};
+}
+
+MemoryView MemoryTable::find_remote(Rkey key, const KeyUser& user, Rights wanted, std::uint64_t address,
+                                    std::uint64_t bytes) const noexcept {
+    CAIRN_ASSERT(wanted != Rights{});
     const Region* const region = at(key);
     if (region == nullptr) {
         return {MemoryVerdict::UnknownKey};
     }
-    if (region->pd != pd) {
-        return {MemoryVerdict::WrongPd};
-    }
-    if (!region->rights.cover(wanted)) {
-        return {MemoryVerdict::NoRight};
-    }
-    // Differences only: address + bytes may wrap.
-    if (address < region->base || bytes > region->bytes || address - region->base > region->bytes - bytes) {
-        return {MemoryVerdict::OutOfRange};
-    }
-    return {MemoryVerdict::Ok, region->data + (address - region->base)};
+    const bool foreign = region->kind == Kind::Window2B && region->qpn != user.qpn;
+    return region->pd == user.pd && !foreign ? region->view(wanted, address, bytes)
+                                             : MemoryView{MemoryVerdict::WrongPd};
 }
 
-MemoryVerdict MemoryTable::judge_invalidate(Rkey key, Pd pd) const noexcept {
+std::span<std::uint8_t> MemoryTable::whole_of(Rkey key) const noexcept {
     const Region* const region = at(key);
-    if (region == nullptr) {
-        return MemoryVerdict::UnknownKey;
-    }
-    if (region->pd != pd) {
-        return MemoryVerdict::WrongPd;
-    }
-    return region->rights.cover(Right::RemoteInvalidate) ? MemoryVerdict::Ok : MemoryVerdict::NoRight;
+    return region == nullptr ? std::span<std::uint8_t>{} : std::span(region->data, region->bytes);
 }
 
 }  // namespace cairn::roce::rc

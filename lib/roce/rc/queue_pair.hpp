@@ -96,6 +96,7 @@ private:
     void enter_error(QpEvent why) noexcept;
     void enter_error() noexcept;
     void enter_reset() noexcept;
+    void free_windows() noexcept;
     void flush_receive(std::uint64_t wr_id) noexcept;
     void notice_drained() noexcept;
     void raise(QpEvent event) noexcept { events_ |= 1U << static_cast<unsigned>(event); }

@@ -25,6 +25,7 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
 }
 
 QueuePair::~QueuePair() {
+    free_windows();
     context_.memory.release_pd(pd_);
 }
 
@@ -53,7 +54,14 @@ ModifyVerdict QueuePair::modify(QpState to, AttributeSet which, const QpAttribut
     return verdict;
 }
 
+void QueuePair::free_windows() noexcept {
+    if (requester_.bound_windows()) {
+        context_.memory.free_windows(qpn_);
+    }
+}
+
 void QueuePair::enter_reset() noexcept {
+    free_windows();
     state_ = QpState::Reset;
     attributes_ = {};
     events_ = 0;

@@ -53,6 +53,8 @@ public:
 
     // Nothing begun is unfinished.
     [[nodiscard]] bool drained() const noexcept { return queue_.empty() || !queue_.at(queue_.head()).started; }
+    // Windows may be bound through this queue pair.
+    [[nodiscard]] bool bound_windows() const noexcept { return bound_windows_; }
     [[nodiscard]] Psn unacknowledged_psn() const noexcept { return unacknowledged_; }
     void check_invariants() const noexcept;
 
@@ -61,6 +63,9 @@ private:
     [[nodiscard]] bool may_send(Instant now, bool drain) const noexcept;
     [[nodiscard]] bool may_start(const SendWqe& wqe) const noexcept;
     void start_wqe(SendWqe& wqe) noexcept;
+    // False: a local request waits, or failed.
+    [[nodiscard]] bool run_local(bool drain, RequesterResult& result) noexcept;
+    [[nodiscard]] bool execute_local(const SendWqe& wqe) noexcept;
     [[nodiscard]] bool find_payload(SendWqe& wqe, std::uint32_t offset, OutPacket& out) noexcept;
     void write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) noexcept;
     // False: a completion was lost.
@@ -82,6 +87,7 @@ private:
     void go_back() noexcept;
     void on_progress(Instant now) noexcept;
     void arm(Instant now) noexcept;
+    [[nodiscard]] bool complete_one(CompletionStatus status) noexcept;
     [[nodiscard]] bool complete_head(CompletionStatus status) noexcept;
     [[nodiscard]] RequesterResult fail(CompletionStatus status) noexcept;
 
@@ -104,7 +110,8 @@ private:
     std::uint32_t since_ack_request_ = 0;
     std::uint8_t retries_left_ = 0;
     std::uint8_t rnr_retries_left_ = 0;
-    bool recovered_ = false;  // went back for what was lost, since the last progress or timeout
+    bool bound_windows_ = false;  // since start()
+    bool recovered_ = false;      // went back for what was lost, since the last progress or timeout
     Instant ack_deadline_ = Instant::never();
     Instant rnr_until_ = Instant::never();  // never: not waiting
 };

@@ -29,6 +29,7 @@ void Requester::start(const QpAttributes& attributes, Pd pd) noexcept {
     retries_left_ = attributes.retry_count;
     rnr_retries_left_ = attributes.rnr_retry;
     recovered_ = false;
+    bound_windows_ = false;
     ack_deadline_ = Instant::never();
     rnr_until_ = Instant::never();
 }

@@ -28,6 +28,8 @@ constexpr std::array<Segments, static_cast<std::size_t>(WorkOpcode::Count)> kSeg
     {ReadRequest, ReadRequest, ReadRequest, ReadRequest},
     {CompareSwap, CompareSwap, CompareSwap, CompareSwap},
     {FetchAdd, FetchAdd, FetchAdd, FetchAdd},
+    {},  // local ones send nothing
+    {},
 }};
 
 Operation segment(WorkOpcode opcode, bool first, bool last) noexcept {
@@ -108,7 +110,7 @@ bool Requester::find_payload(SendWqe& wqe, std::uint32_t offset, OutPacket& out)
 
 bool Requester::poll_request(OutPacket& out, Instant now, bool drain, RequesterResult& result) noexcept {
     result = RequesterResult::Ok;
-    if (!may_send(now, drain)) {
+    if (!run_local(drain, result) || !may_send(now, drain)) {
         return false;
     }
     SendWqe& wqe = queue_.at(cursor_);

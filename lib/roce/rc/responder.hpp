@@ -71,6 +71,8 @@ public:
 private:
     enum class Reply : std::uint8_t { None, Ack, Nak };
 
+    [[nodiscard]] KeyUser key_user() const noexcept { return {pd_, qpn_}; }
+
     [[nodiscard]] RequestVerdict judge(const wire::Packet& packet) const noexcept;
     [[nodiscard]] RequestVerdict judge_receive(const wire::Packet& packet) const noexcept;
     [[nodiscard]] RequestVerdict judge_depth(const wire::Packet& packet) const noexcept;

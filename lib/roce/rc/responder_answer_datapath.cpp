@@ -86,7 +86,8 @@ bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
     out.payload.count = 0;
     out.payload_bytes = bytes;
     if (bytes != 0) {
-        const MemoryView view = memory_.find(saved.rkey, pd_, Right::RemoteRead, saved.address + offset, bytes);
+        const MemoryView view =
+            memory_.find_remote(saved.rkey, key_user(), Right::RemoteRead, saved.address + offset, bytes);
         if (view.verdict != MemoryVerdict::Ok) {
             return false;
         }

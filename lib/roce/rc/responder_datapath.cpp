@@ -40,7 +40,7 @@ RequestVerdict Responder::judge(const wire::Packet& packet) const noexcept {
     ask([&]() noexcept { return judge_depth(packet); });
     ask([&]() noexcept { return judge_length(packet, message_, attributes_->path_mtu_bytes); });
     ask([&]() noexcept { return judge_receive(packet); });
-    ask([&]() noexcept { return judge_memory(packet, message_, memory_, pd_); });
+    ask([&]() noexcept { return judge_memory(packet, message_, memory_, key_user()); });
     return verdict;
 }
 

@@ -53,8 +53,8 @@ void Responder::execute_write(const wire::Packet& packet) noexcept {
     }
     const std::span<const std::uint8_t> payload = packet.payload();
     if (!payload.empty()) {
-        const MemoryView view = memory_.find(message_.rkey, pd_, Right::RemoteWrite,
-                                             message_.address + message_.done_bytes, payload.size());
+        const MemoryView view = memory_.find_remote(message_.rkey, key_user(), Right::RemoteWrite,
+                                                    message_.address + message_.done_bytes, payload.size());
         CAIRN_ASSERT(view.verdict == MemoryVerdict::Ok);  // judged
         place(view.data, payload);
     }
@@ -119,7 +119,8 @@ void Responder::execute_read(const wire::Packet& packet) noexcept {
 
 void Responder::execute_atomic(const wire::Packet& packet) noexcept {
     const auto& atomic = packet.get<wire::AtomicEth>();
-    const MemoryView view = memory_.find(atomic.rkey, pd_, Right::RemoteAtomic, atomic.address, kAtomicBytes);
+    const MemoryView view =
+        memory_.find_remote(atomic.rkey, key_user(), Right::RemoteAtomic, atomic.address, kAtomicBytes);
     CAIRN_ASSERT(view.verdict == MemoryVerdict::Ok);  // judged
     SavedAnswer& saved = save(packet, 1);
     saved.rkey = atomic.rkey;

@@ -12,24 +12,29 @@ namespace cairn::roce::rc {
 
 struct SendWqe {
     std::uint64_t wr_id = 0;
-    std::uint64_t remote_address = 0;
-    std::uint64_t compare = 0;
+    std::uint64_t remote_address = 0;  // BindWindow: the binding's address
+    std::uint64_t compare = 0;         // BindWindow: the binding's bytes
     std::uint64_t swap_or_add = 0;
     std::array<Sge, kMaxSges> sges{};
     std::uint32_t sge_count = 0;
     std::uint32_t bytes = 0;  // of the message
     std::uint32_t immediate = 0;
-    Rkey rkey{};
-    Rkey invalidate{};
-    Psn first{};  // its PSNs, known when `started`
+    Rkey rkey{};        // BindWindow: the window
+    Rkey invalidate{};  // BindWindow: the region's lkey
+    Psn first{};        // its PSNs, known when `started`
     Psn last{};
     WorkOpcode opcode{};
     bool signalled = true;
     bool solicited = false;
     bool fence = false;
-    bool is_inline = false;  // the payload is in the queue, not in the SGEs
-    bool started = false;    // sent at least in part
+    bool is_inline = false;   // the payload is in the queue, not in the SGEs
+    bool started = false;     // sent at least in part; local: done
+    bool zero_based = false;  // BindWindow
+    Rights rights{};          // BindWindow
 
+    [[nodiscard]] WindowBinding binding() const noexcept {
+        return {rkey, Lkey{invalidate.value}, remote_address, compare, rights, zero_based};
+    }
     [[nodiscard]] std::span<const Sge> pieces() const noexcept { return {sges.data(), sge_count}; }
 };
 

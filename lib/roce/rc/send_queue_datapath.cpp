@@ -22,7 +22,8 @@ PostVerdict SendQueue::judge(const SendRequest& request) const noexcept {
     if (request.opcode >= WorkOpcode::Count) {
         return PostVerdict::BadOpcode;
     }
-    if (request.is_inline && (is_read_or_atomic(request.opcode) || request.inline_bytes.size() > inline_bytes_)) {
+    const bool sends_data = !is_read_or_atomic(request.opcode) && !is_local(request.opcode);
+    if (request.is_inline && (!sends_data || request.inline_bytes.size() > inline_bytes_)) {
         return PostVerdict::BadInline;
     }
     if (request.sges.size() > max_sges_) {
@@ -64,6 +65,14 @@ PostVerdict SendQueue::post(const SendRequest& request) noexcept {
         wqe.sge_count = static_cast<std::uint32_t>(request.sges.size());
         wqe.bytes = static_cast<std::uint32_t>(bytes_of(request.sges));
         std::copy(request.sges.begin(), request.sges.end(), wqe.sges.begin());
+    }
+    if (request.opcode == WorkOpcode::BindWindow) {
+        wqe.rkey = request.bind.window;
+        wqe.invalidate = Rkey{request.bind.region.value};
+        wqe.remote_address = request.bind.address;
+        wqe.compare = request.bind.bytes;
+        wqe.rights = request.bind.rights;
+        wqe.zero_based = request.bind.zero_based;
     }
     ++tail_;
     return PostVerdict::Posted;

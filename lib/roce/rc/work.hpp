@@ -6,6 +6,7 @@
 
 #include "lib/base/types.hpp"
 #include "lib/roce/rc/limits.hpp"
+#include "lib/roce/rc/rights.hpp"
 
 namespace cairn::roce::rc {
 
@@ -25,9 +26,15 @@ enum class WorkOpcode : std::uint8_t {
     RdmaRead,
     CompareSwap,
     FetchAdd,
+    BindWindow,
+    LocalInvalidate,
     Count,
 };
 
+// Done here, nothing is sent: in its turn, a LocalInvalidate when all before it is complete (10.6.5.1, 10.8.3).
+[[nodiscard]] constexpr bool is_local(WorkOpcode opcode) noexcept {
+    return opcode == WorkOpcode::BindWindow || opcode == WorkOpcode::LocalInvalidate;
+}
 // READs and atomics are answered with data; all else with an acknowledgement.
 [[nodiscard]] constexpr bool is_read_or_atomic(WorkOpcode opcode) noexcept {
     return opcode == WorkOpcode::RdmaRead || opcode == WorkOpcode::CompareSwap || opcode == WorkOpcode::FetchAdd;
@@ -35,7 +42,7 @@ enum class WorkOpcode : std::uint8_t {
 // What unreliable connections have, too.
 [[nodiscard]] constexpr bool is_unreliable(WorkOpcode opcode) noexcept {
     return opcode == WorkOpcode::Send || opcode == WorkOpcode::SendWithImmediate || opcode == WorkOpcode::RdmaWrite ||
-           opcode == WorkOpcode::RdmaWriteWithImmediate;
+           opcode == WorkOpcode::RdmaWriteWithImmediate || is_local(opcode);
 }
 [[nodiscard]] constexpr bool is_atomic(WorkOpcode opcode) noexcept {
     return opcode == WorkOpcode::CompareSwap || opcode == WorkOpcode::FetchAdd;
@@ -53,11 +60,12 @@ struct SendRequest {
     std::span<const Sge> sges{};
     std::span<const std::uint8_t> inline_bytes{};
     std::uint32_t immediate = 0;  // host order
-    Rkey invalidate{};            // SendWithInvalidate: the peer's key to end
+    Rkey invalidate{};            // SendWithInvalidate: the peer's key to end; LocalInvalidate: our own
     std::uint64_t remote_address = 0;
     Rkey rkey{};
     std::uint64_t compare = 0;  // CompareSwap
     std::uint64_t swap_or_add = 0;
+    WindowBinding bind{};  // BindWindow
 };
 
 struct ReceiveRequest {
@@ -72,7 +80,7 @@ enum class PostVerdict : std::uint8_t {
     WrongState,  // RESET; a send request also INIT and RTR
     TooManySges,
     TooLong,    // message above kMaxMessageBytes
-    BadInline,  // longer than the queue's slots, or with an operation that brings data
+    BadInline,  // longer than the queue's slots, or with an operation that sends none
     BadOpcode,
     BadAtomic,  // one SGE of 8 bytes exactly
 };
@@ -89,6 +97,7 @@ enum class CompletionStatus : std::uint8_t {
     RetryExceeded,     // the peer is silent
     RnrRetryExceeded,  // the peer posts no receive requests
     LocalQpOperation,
+    MemoryManagement,  // a window or key that does not allow what was asked (11.6.2)
 };
 
 enum class CompletionOpcode : std::uint8_t {
@@ -99,6 +108,8 @@ enum class CompletionOpcode : std::uint8_t {
     FetchAdd,
     Receive,
     ReceiveRdmaWithImmediate,
+    BindWindow,
+    LocalInvalidate,
 };
 
 // Unless `status` is Success, only wr_id, status and qpn mean anything (11.4).

@@ -127,11 +127,11 @@ TEST_F(RcMemory, ADomainLivesAsLongAsItIsUsed) {
 TEST_F(RcMemory, OnlyWhatAllowsItIsInvalidated) {
     const Rkey plain = add(0);
     const Rkey open = add(0, Rights{Right::RemoteInvalidate});
-    EXPECT_EQ(table.judge_invalidate(plain, pd), MemoryVerdict::NoRight);
-    EXPECT_EQ(table.judge_invalidate(open, Pd{9}), MemoryVerdict::WrongPd);
-    EXPECT_EQ(table.judge_invalidate(open, pd), MemoryVerdict::Ok);
+    EXPECT_EQ(table.judge_invalidate(plain, {pd, {}}), MemoryVerdict::NoRight);
+    EXPECT_EQ(table.judge_invalidate(open, {Pd{9}, {}}), MemoryVerdict::WrongPd);
+    EXPECT_EQ(table.judge_invalidate(open, {pd, {}}), MemoryVerdict::Ok);
     table.invalidate(open);
-    EXPECT_EQ(table.judge_invalidate(open, pd), MemoryVerdict::UnknownKey);
+    EXPECT_EQ(table.judge_invalidate(open, {pd, {}}), MemoryVerdict::UnknownKey);
 }
 
 TEST_F(RcMemory, PiecesAreThoseOfTheConcatenation) {

@@ -87,13 +87,13 @@ TEST_F(UcQueuePair, NoWindowHoldsItBack) {
     EXPECT_EQ(narrow.poll_all().size(), 100U);
 }
 
-TEST_F(UcQueuePair, OnlySendsAndWritesArePosted) {
+TEST_F(UcQueuePair, OnlySendsWritesAndLocalWorkArePosted) {
     for (unsigned i = 0; i < static_cast<unsigned>(WorkOpcode::Count); ++i) {
         SendRequest request;
         request.opcode = static_cast<WorkOpcode>(i);
         const bool known = request.opcode == WorkOpcode::Send || request.opcode == WorkOpcode::SendWithImmediate ||
                            request.opcode == WorkOpcode::RdmaWrite ||
-                           request.opcode == WorkOpcode::RdmaWriteWithImmediate;
+                           request.opcode == WorkOpcode::RdmaWriteWithImmediate || is_local(request.opcode);
         EXPECT_EQ(host.post(request, RcHost::kBase, 8), known ? PostVerdict::Posted : PostVerdict::BadOpcode) << i;
     }
 }

@@ -20,6 +20,10 @@ CompletionOpcode completion_opcode(WorkOpcode opcode) {
             return CompletionOpcode::CompareSwap;
         case WorkOpcode::FetchAdd:
             return CompletionOpcode::FetchAdd;
+        case WorkOpcode::BindWindow:
+            return CompletionOpcode::BindWindow;
+        case WorkOpcode::LocalInvalidate:
+            return CompletionOpcode::LocalInvalidate;
         case WorkOpcode::Send:
         case WorkOpcode::SendWithImmediate:
         case WorkOpcode::SendWithInvalidate:
@@ -43,7 +47,7 @@ void RcWorld::post_some(RcSide& from, RcSide& to) {
 
 SendRequest RcWorld::begin_request(RcSide& from, RcSide& to) {
     SendRequest request;
-    request.opcode = static_cast<WorkOpcode>(random_.below(static_cast<std::uint64_t>(WorkOpcode::Count)));
+    request.opcode = static_cast<WorkOpcode>(random_.below(static_cast<std::uint64_t>(WorkOpcode::BindWindow)));
     request.wr_id = from.next_wr_id;
     request.signalled = from.to_post == 1 || from.expected_sends.size() == kMostWaiting - 1 || random_.chance(700'000);
     request.fence = random_.chance(200'000);

@@ -1,0 +1,339 @@
+// Memory windows and local work: what may be bound, who may use it, how it ends, and in what order all happens.
+// (The recorded traces of Linux hold none of it: it leaves no packet.)
+#include <gtest/gtest.h>
+
+#include "tests/unit/rc/rc_requester_fixture.hpp"
+
+namespace cairn::roce::rc {
+namespace {
+
+constexpr KeyUser kNobody{};
+constexpr std::uint64_t kBase = 0x1000;
+
+struct RcWindow : testing::Test {
+    MemoryTable table{8, {3, 4}};
+    Pd pd = table.create_pd();
+    std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(100);
+    Rkey region = add(Rights{Right::BindWindow} | Right::LocalWrite);
+    KeyUser user{pd, Qpn{7}};
+
+    Rkey add(Rights rights) { return table.register_region({pd, bytes, kBase, rights}).value(); }
+    WindowBinding binding(Rkey window, Rights rights = Right::RemoteWrite) const {
+        return {window, Lkey{region.value}, kBase + 10, 20, rights, false};
+    }
+    MemoryVerdict find(Rkey key, const KeyUser& who, std::uint64_t address, std::uint64_t count,
+                       Rights wanted = Right::RemoteWrite) const {
+        return table.find_remote(key, who, wanted, address, count).verdict;
+    }
+};
+
+TEST_F(RcWindow, AWindowReachesItsPartOfTheRegionAndNothingElse) {
+    for (const WindowType type : {WindowType::Type1, WindowType::Type2B}) {
+        const Rkey key = table.create_window(pd, type).value();
+        EXPECT_NE(find(key, user, 0, 0), MemoryVerdict::Ok);
+        EXPECT_NE(find(key, user, kBase + 10, 1), MemoryVerdict::Ok);
+        ASSERT_EQ(table.bind_window(binding(key), user), MemoryVerdict::Ok);
+        EXPECT_EQ(table.find_remote(key, user, Right::RemoteWrite, kBase + 10, 20).data, bytes.data() + 10);
+        EXPECT_EQ(find(key, user, kBase + 29, 1), MemoryVerdict::Ok);
+        EXPECT_EQ(find(key, user, kBase + 30, 1), MemoryVerdict::OutOfRange);
+        EXPECT_EQ(find(key, user, kBase + 9, 1), MemoryVerdict::OutOfRange);
+        EXPECT_EQ(find(key, user, kBase + 10, 21), MemoryVerdict::OutOfRange);
+        EXPECT_EQ(find(key, user, kBase + 10, 1, Right::RemoteRead), MemoryVerdict::NoRight);
+        EXPECT_EQ(find(key, {Pd{9}, user.qpn}, kBase + 10, 1), MemoryVerdict::WrongPd);
+        // Another queue pair of the domain: type 1 only.
+        EXPECT_EQ(find(key, {pd, Qpn{8}}, kBase + 10, 1),
+                  type == WindowType::Type1 ? MemoryVerdict::Ok : MemoryVerdict::WrongPd);
+        EXPECT_EQ(table.find(key, pd, {}, kBase + 10, 1).verdict, MemoryVerdict::UnknownKey);  // it is no lkey
+        EXPECT_EQ(find(region, user, kBase + 10, 1), MemoryVerdict::NoRight);
+        EXPECT_TRUE(table.destroy_window(key));
+        EXPECT_FALSE(table.destroy_window(key));
+        EXPECT_EQ(find(key, user, kBase + 10, 1), MemoryVerdict::UnknownKey);
+    }
+    EXPECT_TRUE(table.destroy_region(region));
+}
+
+// (C10-72 to C10-75, o10-36.2.2, o10-37.2.30, o10-37.2.40)
+TEST_F(RcWindow, BindingsThatAreNotAllowedDoNothing) {
+    const Rkey one = table.create_window(pd, WindowType::Type1).value();
+    const Rkey two = table.create_window(pd, WindowType::Type2B).value();
+    const Rkey plain = add(Right::LocalWrite);
+    const Rkey read_only = add(Right::BindWindow);
+    const Pd elsewhere = table.create_pd();
+    struct Case {
+        const char* what;
+        WindowBinding binding;
+        KeyUser user;
+        MemoryVerdict verdict;
+    };
+    const auto with = [this](Rkey window, auto&& change) {
+        WindowBinding all = binding(window);
+        change(all);
+        return all;
+    };
+    for (const Case& one_case : {
+             Case{"unknown window", binding(Rkey{two.value ^ 0x100U}), user, MemoryVerdict::UnknownKey},
+             Case{"a region as the window", binding(plain), user, MemoryVerdict::UnknownKey},
+             Case{"another domain", binding(two), {elsewhere, user.qpn}, MemoryVerdict::WrongPd},
+             Case{"unknown region", with(two, [](auto& b) { b.region = Lkey{5}; }), user, MemoryVerdict::UnknownKey},
+             Case{"a window as the region", with(two, [&](auto& b) { b.region = Lkey{one.value}; }), user,
+                  MemoryVerdict::UnknownKey},
+             Case{"no bind right", with(two, [&](auto& b) { b.region = Lkey{plain.value}; }), user,
+                  MemoryVerdict::NoRight},
+             Case{"writes to what is not written locally",
+                  with(two, [&](auto& b) { b.region = Lkey{read_only.value}; }), user, MemoryVerdict::NoRight},
+             Case{"atomics likewise",
+                  with(two,
+                       [&](auto& b) {
+                           b.region = Lkey{read_only.value};
+                           b.rights = Right::RemoteAtomic;
+                       }),
+                  user, MemoryVerdict::NoRight},
+             Case{"local rights", with(two, [](auto& b) { b.rights = Right::LocalWrite; }), user,
+                  MemoryVerdict::NoRight},
+             Case{"flushes of what is not persistent", with(two, [](auto& b) { b.rights = Right::FlushPersistent; }),
+                  user, MemoryVerdict::NoRight},
+             Case{"beyond the region", with(two, [](auto& b) { b.bytes = 91; }), user, MemoryVerdict::OutOfRange},
+             Case{"before the region", with(two, [](auto& b) { b.address = kBase - 1; }), user,
+                  MemoryVerdict::OutOfRange},
+             Case{"type 2B to nothing", with(two, [](auto& b) { b.bytes = 0; }), user, MemoryVerdict::NoRight},
+             Case{"type 1 zero-based", with(one, [](auto& b) { b.zero_based = true; }), user, MemoryVerdict::NoRight},
+         }) {
+        EXPECT_EQ(table.bind_window(one_case.binding, one_case.user), one_case.verdict) << one_case.what;
+        EXPECT_NE(find(two, user, kBase + 10, 1), MemoryVerdict::Ok);
+    }
+    EXPECT_FALSE(table.create_window(Pd{9}, WindowType::Type1).ok());
+    ASSERT_EQ(table.bind_window(with(two,
+                                     [&](auto& b) {
+                                         b.region = Lkey{read_only.value};
+                                         b.rights = Right::RemoteRead;
+                                     }),
+                                user),
+              MemoryVerdict::Ok);
+    EXPECT_EQ(table.bind_window(binding(two), user), MemoryVerdict::InUse);
+    EXPECT_EQ(find(two, user, kBase + 10, 1, Right::RemoteRead), MemoryVerdict::Ok);
+}
+
+TEST_F(RcWindow, TheBindersBitsMakeANewKeyAndTheOldOneDies) {
+    const Rkey first = table.create_window(pd, WindowType::Type1).value();
+    const Rkey next{first.value ^ 0x5aU};
+    ASSERT_EQ(table.bind_window(binding(next), user), MemoryVerdict::Ok);
+    EXPECT_EQ(find(first, user, kBase + 10, 1), MemoryVerdict::UnknownKey);
+    EXPECT_EQ(find(next, user, kBase + 10, 1), MemoryVerdict::Ok);
+    WindowBinding nothing;  // type 1: bound to nothing, under a third key
+    nothing.window = Rkey{first.value ^ 1U};
+    ASSERT_EQ(table.bind_window(nothing, user), MemoryVerdict::Ok);
+    EXPECT_EQ(find(next, user, kBase + 10, 1), MemoryVerdict::UnknownKey);
+    EXPECT_NE(find(nothing.window, user, kBase + 10, 1), MemoryVerdict::Ok);
+    EXPECT_TRUE(table.destroy_region(region));
+}
+
+TEST_F(RcWindow, AZeroBasedWindowBeginsAtZero) {
+    const Rkey key = table.create_window(pd, WindowType::Type2B).value();
+    WindowBinding zero = binding(key);
+    zero.zero_based = true;
+    ASSERT_EQ(table.bind_window(zero, user), MemoryVerdict::Ok);
+    EXPECT_EQ(table.find_remote(key, user, Right::RemoteWrite, 0, 20).data, bytes.data() + 10);
+    EXPECT_EQ(find(key, user, 0, 21), MemoryVerdict::OutOfRange);
+    EXPECT_EQ(find(key, user, kBase + 10, 1), MemoryVerdict::OutOfRange);
+    EXPECT_EQ(table.whole_of(key).size(), 20U);
+}
+
+TEST_F(RcWindow, ARegionStaysWhileWindowsAreBoundToIt) {
+    const Rkey open = add(Rights{Right::BindWindow} | Right::LocalWrite | Right::RemoteInvalidate);
+    const Rkey key = table.create_window(pd, WindowType::Type2B).value();
+    WindowBinding all = binding(key);
+    all.region = Lkey{open.value};
+    ASSERT_EQ(table.bind_window(all, user), MemoryVerdict::Ok);
+    EXPECT_FALSE(table.destroy_region(open));
+    EXPECT_EQ(table.judge_invalidate(open, user), MemoryVerdict::InUse);
+    EXPECT_FALSE(table.reregister_region(open, {}).ok());
+    ASSERT_EQ(table.judge_invalidate(key, user), MemoryVerdict::Ok);
+    table.invalidate(key);
+    EXPECT_NE(find(key, user, kBase + 10, 1), MemoryVerdict::Ok);
+    EXPECT_TRUE(table.destroy_region(open));
+    EXPECT_TRUE(table.destroy_window(key));
+    EXPECT_TRUE(table.destroy_region(region));
+    EXPECT_TRUE(table.destroy_pd(pd));
+}
+
+TEST_F(RcWindow, OnlyBoundTypeTwoWindowsAreInvalidatedThroughTheirQueuePair) {
+    const Rkey one = table.create_window(pd, WindowType::Type1).value();
+    const Rkey two = table.create_window(pd, WindowType::Type2B).value();
+    EXPECT_EQ(table.judge_invalidate(two, user), MemoryVerdict::UnknownKey);
+    ASSERT_EQ(table.bind_window(binding(one), user), MemoryVerdict::Ok);
+    ASSERT_EQ(table.bind_window(binding(two), user), MemoryVerdict::Ok);
+    EXPECT_EQ(table.judge_invalidate(one, user), MemoryVerdict::NoRight);
+    EXPECT_EQ(table.judge_invalidate(two, {pd, Qpn{8}}), MemoryVerdict::WrongPd);
+    EXPECT_EQ(table.judge_invalidate(two, kNobody), MemoryVerdict::WrongPd);
+    EXPECT_EQ(table.judge_invalidate(Rkey{two.value ^ 1U}, user), MemoryVerdict::UnknownKey);
+    EXPECT_EQ(table.judge_invalidate(two, user), MemoryVerdict::Ok);
+}
+
+TEST_F(RcWindow, ARegionIsRegisteredAnewInParts) {
+    std::vector<std::uint8_t> more(50);
+    const Pd other = table.create_pd();
+    EXPECT_EQ(table.reregister_region(region, {{}, Rights{Right::RemoteRead}, {}}).value(), region);
+    EXPECT_EQ(find(region, user, kBase, 1, Right::RemoteRead), MemoryVerdict::Ok);
+    EXPECT_EQ(table.find(region, pd, Right::LocalWrite, kBase, 1).verdict, MemoryVerdict::NoRight);
+    EXPECT_EQ(table.reregister_region(region, {other, {}, {}}).value(), region);
+    EXPECT_EQ(table.find(region, pd, {}, kBase, 1).verdict, MemoryVerdict::WrongPd);
+    EXPECT_TRUE(table.destroy_pd(pd));  // nothing holds it any more
+    EXPECT_FALSE(table.destroy_pd(other));
+    const Rkey moved = table.reregister_region(region, {{}, {}, RegionChange::Translation{more, 7}}).value();
+    EXPECT_NE(moved, region);
+    EXPECT_EQ(table.find(region, other, {}, kBase, 1).verdict, MemoryVerdict::UnknownKey);
+    EXPECT_EQ(table.find(moved, other, {}, 7 + 49, 1).data, more.data() + 49);
+    EXPECT_EQ(table.find(moved, other, {}, 7 + 50, 1).verdict, MemoryVerdict::OutOfRange);
+    // What is refused leaves the region as it is.
+    EXPECT_FALSE(table.reregister_region(moved, {Pd{9}, {}, {}}).ok());
+    EXPECT_FALSE(table.reregister_region(moved, {{}, Rights{Right::RemoteWrite}, {}}).ok());
+    EXPECT_FALSE(table.reregister_region(moved, {{}, {}, RegionChange::Translation{more, ~std::uint64_t{0}}}).ok());
+    EXPECT_FALSE(table.reregister_region(region, {}).ok());
+    EXPECT_EQ(table.find(moved, other, {}, 7, 50).verdict, MemoryVerdict::Ok);
+    EXPECT_EQ(table.regions_in_use(), 1U);
+}
+
+// The requester's part, by packets and completions.
+struct RcLocalWork : RcRequester {
+    Rkey region{};
+    Rkey window{};
+
+    void SetUp() override {
+        RcRequester::SetUp();
+        region = host->memory.register_region({host->pd, host->span(), RcHost::kBase, kAllRights | Right::BindWindow})
+                     .value();
+        window = host->memory.create_window(host->pd, WindowType::Type2B).value();
+    }
+    SendRequest request(WorkOpcode opcode, std::uint64_t wr_id, bool fence = false) {
+        SendRequest one;
+        one.wr_id = wr_id;
+        one.opcode = opcode;
+        one.fence = fence;
+        one.invalidate = window;
+        one.bind = {window, Lkey{region.value}, RcHost::kBase, 64, kAllRemote, false};
+        return one;
+    }
+    void post_local(WorkOpcode opcode, std::uint64_t wr_id, bool fence = false) {
+        ASSERT_EQ(host->qp->post_send(request(opcode, wr_id, fence)), PostVerdict::Posted);
+    }
+    bool bound() {
+        return host->memory.find_remote(window, {host->pd, RcHost::kQpn}, Right::RemoteRead, RcHost::kBase, 64)
+                   .verdict == MemoryVerdict::Ok;
+    }
+};
+
+TEST_F(RcLocalWork, ABindIsDoneInItsTurnAndCompletesInTheOrderOfAll) {
+    post(WorkOpcode::Send, 4, 1);
+    post_local(WorkOpcode::BindWindow, 2);
+    post(WorkOpcode::Send, 4, 3);
+    EXPECT_FALSE(bound());
+    EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 0}, {Operation::SendOnly, 1}}));
+    EXPECT_TRUE(bound());
+    EXPECT_TRUE(completions().empty());
+    acknowledge(0);
+    EXPECT_EQ(completions(), (Completions{{1, kGood}, {2, kGood}}));
+    acknowledge(1);
+    EXPECT_EQ(completions(), (Completions{{3, kGood}}));
+}
+
+TEST_F(RcLocalWork, GoingBackDoesNotBindAgain) {
+    post(WorkOpcode::Send, 4, 1);
+    post_local(WorkOpcode::BindWindow, 2);
+    post_local(WorkOpcode::BindWindow, 3);  // of a window that is not free any more
+    EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 0}}));
+    time_out();
+    EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 0}}));
+    EXPECT_TRUE(completions().empty());
+    acknowledge(0);
+    EXPECT_TRUE(sent().empty());
+    EXPECT_EQ(completions(), (Completions{{1, kGood}, {2, kGood}, {3, CompletionStatus::MemoryManagement}}));
+    EXPECT_EQ(host->qp->state(), QpState::Err);
+}
+
+TEST_F(RcLocalWork, AFencedBindWaitsForReadsAndAnInvalidationForAll) {
+    post(WorkOpcode::RdmaRead, 4, 1);
+    post_local(WorkOpcode::BindWindow, 2, true);
+    post(WorkOpcode::Send, 4, 3);
+    EXPECT_EQ(sent(), (Packets{{Operation::ReadRequest, 0}}));
+    EXPECT_FALSE(bound());
+    respond(Operation::ReadResponseOnly, 0, {1, 2, 3, 4});
+    post_local(WorkOpcode::LocalInvalidate, 4);
+    post(WorkOpcode::Send, 4, 5);
+    EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 1}}));
+    EXPECT_TRUE(bound());
+    acknowledge(1);
+    EXPECT_EQ(completions(), (Completions{{1, kGood}, {2, kGood}, {3, kGood}}));
+    EXPECT_TRUE(bound());
+    EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 2}}));
+    EXPECT_FALSE(bound());
+    EXPECT_EQ(completions(), (Completions{{4, kGood}}));
+}
+
+TEST_F(RcLocalWork, LocalWorkAloneNeedsNoPacketAndHeedsTheDrain) {
+    post_local(WorkOpcode::BindWindow, 1);
+    ASSERT_EQ(host->qp->modify(QpState::Sqd, {}, {}), ModifyVerdict::Ok);
+    EXPECT_TRUE(sent().empty());
+    EXPECT_FALSE(bound());
+    ASSERT_EQ(host->qp->modify(QpState::Rts, {}, {}), ModifyVerdict::Ok);
+    post_local(WorkOpcode::LocalInvalidate, 2);
+    EXPECT_TRUE(sent().empty());
+    EXPECT_EQ(completions(), (Completions{{1, kGood}, {2, kGood}}));
+    post_local(WorkOpcode::LocalInvalidate, 3);  // nothing is bound
+    post(WorkOpcode::Send, 4, 4);
+    EXPECT_TRUE(sent().empty());
+    EXPECT_EQ(completions(), (Completions{{3, CompletionStatus::MemoryManagement}, {4, kFlushed}}));
+    SendRequest inlined = request(WorkOpcode::BindWindow, 5);
+    inlined.is_inline = true;
+    EXPECT_EQ(host->qp->post_send(inlined), PostVerdict::BadInline);
+}
+
+TEST_F(RcLocalWork, ResetAndDestructionFreeTheWindows) {
+    post_local(WorkOpcode::BindWindow, 1);
+    EXPECT_TRUE(sent().empty());
+    EXPECT_TRUE(bound());
+    EXPECT_FALSE(host->memory.destroy_region(region));
+    ASSERT_EQ(host->qp->modify(QpState::Reset, {}, {}), ModifyVerdict::Ok);
+    EXPECT_FALSE(bound());
+    host->bring_to(QpState::Rts);
+    post_local(WorkOpcode::BindWindow, 2);
+    EXPECT_TRUE(sent().empty());
+    EXPECT_TRUE(bound());
+    host->qp.reset();
+    EXPECT_FALSE(bound());
+    EXPECT_TRUE(host->memory.destroy_region(region));
+}
+
+// A SEND with Invalidate frees the window of the queue pair that it comes to.
+TEST_F(RcLocalWork, APeerUsesTheWindowAndFreesIt) {
+    post_local(WorkOpcode::BindWindow, 1);
+    EXPECT_TRUE(sent().empty());
+    ASSERT_EQ(host->post_receive(9, RcHost::kBase + 1024, 100), PostVerdict::Posted);
+    ASSERT_EQ(host->post_receive(10, RcHost::kBase + 1024, 100), PostVerdict::Posted);
+    Psn at = RcHost::usual_attributes().receive_psn;
+    const auto send = [&](Operation operation) {
+        const std::vector<std::uint8_t> four{1, 2, 3, 4};
+        wire::Packet packet(wire::Service::Rc, operation);
+        if (packet.traits().headers.has<wire::Reth>()) {
+            packet.set(wire::Reth{RcHost::kBase + 60, window, 4});
+        } else {
+            packet.set(wire::Ieth{window});
+        }
+        packet.set_payload(four);
+        wire::Bth bth;
+        bth.psn = at;
+        packet.set_bth(bth);
+        host->take(packet, now);
+        at = at.next();
+    };
+    send(Operation::WriteOnly);
+    EXPECT_EQ(*host->at(RcHost::kBase + 63), 4);
+    send(Operation::SendOnlyInvalidate);
+    EXPECT_EQ(host->receive_completions.size(), 1U);
+    EXPECT_FALSE(bound());
+    EXPECT_EQ(host->qp->state(), QpState::Rts);
+    send(Operation::WriteOnly);
+    EXPECT_EQ(host->qp->state(), QpState::Err);
+}
+
+}  // namespace
+}  // namespace cairn::roce::rc
