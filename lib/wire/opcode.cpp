@@ -40,6 +40,8 @@ constexpr std::array kOperations{
     OpcodeTraits{FetchAdd, "FetchAdd", Role::Request, Only, None, HeaderSet::of<AtomicEth>()},
     OpcodeTraits{SendLastInvalidate, "SEND Last with Invalidate", Role::Request, Last, Carried, HeaderSet::of<Ieth>()},
     OpcodeTraits{SendOnlyInvalidate, "SEND Only with Invalidate", Role::Request, Only, Carried, HeaderSet::of<Ieth>()},
+    OpcodeTraits{Flush, "FLUSH", Role::Request, Only, None, HeaderSet::of<Feth, Reth>()},
+    OpcodeTraits{AtomicWrite, "ATOMIC WRITE", Role::Request, Only, Carried, HeaderSet::of<Reth>()},
     OpcodeTraits{CongestionNotification, "Congestion Notification", Role::Notification, Only, None,
                  HeaderSet::of<CnpReserved>()},
 };
@@ -52,7 +54,7 @@ struct ServiceTraits {
     HeaderSet request_headers;  // that every request has besides
 };
 constexpr std::array kServices{
-    ServiceTraits{Service::Rc, "RC", SendFirst, SendOnlyInvalidate, HeaderSet::of<>()},
+    ServiceTraits{Service::Rc, "RC", SendFirst, AtomicWrite, HeaderSet::of<>()},
     ServiceTraits{Service::Uc, "UC", SendFirst, WriteOnlyImmediate, HeaderSet::of<>()},
     ServiceTraits{Service::Ud, "UD", SendOnly, SendOnlyImmediate, HeaderSet::of<Deth>()},
     ServiceTraits{Service::Cnp, "CNP", CongestionNotification, CongestionNotification, HeaderSet::of<>()},

@@ -50,7 +50,7 @@ private:
 
     unsigned bits_ = 0;
 };
-using HeaderSet = HeaderSetAmong<Xrceth, Deth, Reth, AtomicEth, Aeth, AtomicAckEth, ImmDt, Ieth, CnpReserved>;
+using HeaderSet = HeaderSetAmong<Xrceth, Deth, Feth, Reth, AtomicEth, Aeth, AtomicAckEth, ImmDt, Ieth, CnpReserved>;
 
 // The upper three bits of an opcode.
 enum class Service : std::uint8_t { Rc = 0x00, Uc = 0x20, Ud = 0x60, Cnp = 0x80, Xrc = 0xa0 };
@@ -80,6 +80,8 @@ enum class Operation : std::uint8_t {
     FetchAdd = 0x14,
     SendLastInvalidate = 0x16,
     SendOnlyInvalidate = 0x17,
+    Flush = 0x1c,
+    AtomicWrite = 0x1d,
     CongestionNotification = 0x81,
 };
 

@@ -16,6 +16,7 @@ constexpr std::array<CompletionOpcode, static_cast<std::size_t>(WorkOpcode::Coun
     CompletionOpcode::RdmaWrite,   CompletionOpcode::RdmaRead,
     CompletionOpcode::CompareSwap, CompletionOpcode::FetchAdd,
     CompletionOpcode::BindWindow,  CompletionOpcode::LocalInvalidate,
+    CompletionOpcode::AtomicWrite, CompletionOpcode::Flush,
 };
 
 }  // namespace
@@ -55,7 +56,7 @@ bool Requester::acknowledge(Psn psn, Instant now) noexcept {
     while (pushed && psn.since(unacknowledged_) >= 0) {
         const SendWqe& head = queue_.at(queue_.head());
         CAIRN_ASSERT(!queue_.empty() && head.started);
-        if (is_read_or_atomic(head.opcode)) {
+        if (has_own_answer(head.opcode)) {
             break;
         }
         const bool whole = head.last.since(psn) <= 0;
@@ -110,8 +111,8 @@ RequesterResult Requester::on_data(const wire::Packet& packet, Instant now) noex
         return recover(RcCounter::ImpliedNak, now);
     }
     SendWqe& wqe = queue_.at(queue_.head());
-    const bool is_read = packet.traits().operation != wire::Operation::AtomicAcknowledge;
-    const bool asked = is_read ? wqe.opcode == WorkOpcode::RdmaRead : is_atomic(wqe.opcode);
+    const bool by_atomic = packet.traits().operation == wire::Operation::AtomicAcknowledge;
+    const bool asked = has_own_answer(wqe.opcode) && is_atomic(wqe.opcode) == by_atomic;
     if (!asked) {
         counters_.count(RcCounter::UnexpectedResponse);
         return Ok;
@@ -139,7 +140,8 @@ RequesterResult Requester::take_data(const wire::Packet& packet, SendWqe& wqe) n
     } else {
         const std::uint32_t mtu = attributes_->path_mtu_bytes;
         offset = static_cast<std::uint32_t>(unacknowledged_.since(wqe.first)) * mtu;
-        const DataVerdict verdict = judge_read_response(packet.traits().place, data.size(), wqe.bytes - offset, mtu);
+        const std::uint32_t left = wqe.opcode == WorkOpcode::RdmaRead ? wqe.bytes - offset : 0;  // others: just done
+        const DataVerdict verdict = judge_read_response(packet.traits().place, data.size(), left, mtu);
         if (verdict != DataVerdict::Good) {
             counters_.count(RcCounter::BadResponse);
             return fail(CompletionStatus::BadResponse);
@@ -218,7 +220,7 @@ bool Requester::complete_one(CompletionStatus status) noexcept {
     completion.opcode = kCompletionOpcodes[static_cast<std::size_t>(wqe.opcode)];
     completion.qpn = qpn_;
     completion.bytes = is_read_or_atomic(wqe.opcode) ? wqe.bytes : 0;
-    if (wqe.started && is_read_or_atomic(wqe.opcode)) {
+    if (wqe.started && has_own_answer(wqe.opcode)) {
         --reads_out_;
     }
     const bool wanted = wqe.signalled || status != CompletionStatus::Success;

@@ -22,6 +22,7 @@ enum class RequestVerdict : std::uint8_t {
     NotReady,           // RNR NAK: no receive request
     InvalidRequest,     // NAK 1
     TooLong,            // NAK 1: a SEND longer than its receive request, which completes with LocalLength
+    FlushFailed,        // NAK 3
     RemoteAccess,       // NAK 2
     RemoteOperational,  // NAK 3
 };
@@ -38,9 +39,9 @@ struct InboundMessage {
 
 // What each request operation is, by table.
 struct RequestTraits {
-    MessageKind kind = MessageKind::None;  // whose message the packet is part of; None: READ and atomics
+    MessageKind kind = MessageKind::None;  // whose message the packet is part of; None: it has an answer of its own
     bool takes_receive = false;  // consumes a receive request: SENDs at their first packet, others at their last
-    Rights rights{};             // that queue pair and region must grant
+    Rights rights{};             // that queue pair and region must grant; a FLUSH says itself
 };
 [[nodiscard]] const RequestTraits& request_traits(wire::Operation operation) noexcept;
 
@@ -48,11 +49,13 @@ struct RequestTraits {
 // (9.7.4).
 [[nodiscard]] RequestVerdict judge_sequence(const wire::OpcodeTraits& opcode, MessageKind under_way) noexcept;
 
+[[nodiscard]] Rights rights_wanted(const wire::Packet& packet) noexcept;
+
 // Operations that the queue pair does not allow are invalid requests (9.7.4).
-[[nodiscard]] RequestVerdict judge_rights(wire::Operation operation, Rights granted) noexcept;
+[[nodiscard]] RequestVerdict judge_rights(const wire::Packet& packet, Rights granted) noexcept;
 
 // Payload: First and Middle fill the path MTU, Last holds 1 byte at least, Only anything up to the MTU; a WRITE's
-// packets add up to what its RETH says, messages are not longer than kMaxMessageBytes (9.7.4).
+// packets add up to what its RETH says, messages are not longer than kMaxMessageBytes (9.7.4); an ATOMIC WRITE has 8.
 [[nodiscard]] RequestVerdict judge_length(const wire::Packet& packet, const InboundMessage& message,
                                           std::uint32_t path_mtu_bytes) noexcept;
 
@@ -62,8 +65,8 @@ struct RequestTraits {
                                         std::uint64_t receive_bytes) noexcept;
 
 // The remote memory that the packet touches, all of a message's at its first packet and its own part later; none at
-// all for no bytes (9.7.4, C9-88). Atomics are aligned to 8 bytes or invalid. A key to invalidate must
-// be one that may be.
+// all for no bytes (9.7.4, C9-88). Atomics are aligned to 8 bytes or invalid. A key to invalidate must be one that may
+// be. A FLUSH of what its region does not grant is an access error, as rxe has it.
 [[nodiscard]] RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& message,
                                           const MemoryTable& memory, const KeyUser& user) noexcept;
 

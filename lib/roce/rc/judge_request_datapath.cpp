@@ -33,6 +33,8 @@ constexpr std::array kRequests{
     Entry{Operation::ReadRequest, {MessageKind::None, false, Right::RemoteRead}},
     Entry{Operation::CompareSwap, {MessageKind::None, false, Right::RemoteAtomic}},
     Entry{Operation::FetchAdd, {MessageKind::None, false, Right::RemoteAtomic}},
+    Entry{Operation::AtomicWrite, {MessageKind::None, false, kWrites}},
+    Entry{Operation::Flush, {MessageKind::None, false, {}}},
 };
 
 constexpr auto kByOperation = [] {
@@ -52,6 +54,34 @@ RequestVerdict judge_reach(const MemoryTable& memory, const KeyUser& user, Right
     return view.verdict == MemoryVerdict::Ok ? Execute : RemoteAccess;
 }
 
+// One word that stays whole: inside, aligned as the peer names it and as it lies here.
+RequestVerdict judge_word(const MemoryTable& memory, const KeyUser& user, Rights wanted, Rkey key,
+                          std::uint64_t address) noexcept {
+    const MemoryView view = memory.find_remote(key, user, wanted, address, kAtomicBytes);
+    if (address % kAtomicBytes != 0) {
+        return InvalidRequest;
+    }
+    if (view.verdict != MemoryVerdict::Ok) {
+        return RemoteAccess;
+    }
+    return reinterpret_cast<std::uintptr_t>(view.data) % kAtomicBytes == 0 ? Execute : InvalidRequest;
+}
+
+// Placement and selectivity are among those defined (judged with the length).
+RequestVerdict judge_flush(const MemoryTable& memory, const KeyUser& user, const wire::Packet& packet) noexcept {
+    const auto& reth = packet.get<wire::Reth>();
+    const Rights wanted = rights_wanted(packet);
+    if (packet.get<wire::Feth>().selectivity == wire::Feth::kRange) {
+        return judge_reach(memory, user, wanted, reth);
+    }
+    return memory.find_whole(reth.rkey, user, wanted) ? Execute : RemoteAccess;
+}
+
+bool legal_flush(const wire::Feth& feth) noexcept {
+    constexpr std::uint8_t kPlacements = wire::Feth::kGlobal | wire::Feth::kPersistent;
+    return feth.placement != 0 && (feth.placement & ~kPlacements) == 0 && feth.selectivity <= wire::Feth::kWhole;
+}
+
 }  // namespace
 
 const RequestTraits& request_traits(Operation operation) noexcept {
@@ -66,14 +96,32 @@ RequestVerdict judge_sequence(const wire::OpcodeTraits& opcode, MessageKind unde
     return fits == under_way ? Execute : InvalidRequest;
 }
 
-RequestVerdict judge_rights(Operation operation, Rights granted) noexcept {
-    return granted.cover(request_traits(operation).rights) ? Execute : InvalidRequest;
+Rights rights_wanted(const wire::Packet& packet) noexcept {
+    const wire::OpcodeTraits& opcode = packet.traits();
+    if (!opcode.headers.has<wire::Feth>()) {
+        return request_traits(opcode.operation).rights;
+    }
+    const std::uint8_t placement = packet.get<wire::Feth>().placement;
+    const auto right = [placement](std::uint8_t bit, Right one) noexcept {
+        return (placement & bit) != 0 ? Rights{one} : Rights{};
+    };
+    return right(wire::Feth::kGlobal, Right::FlushGlobal) | right(wire::Feth::kPersistent, Right::FlushPersistent);
+}
+
+RequestVerdict judge_rights(const wire::Packet& packet, Rights granted) noexcept {
+    return granted.cover(rights_wanted(packet)) ? Execute : InvalidRequest;
 }
 
 RequestVerdict judge_length(const wire::Packet& packet, const InboundMessage& message,
                             std::uint32_t path_mtu_bytes) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
     const std::size_t payload = packet.payload().size();
+    if (opcode.headers.has<wire::Feth>()) {
+        return legal_flush(packet.get<wire::Feth>()) ? Execute : InvalidRequest;  // of any length: none is moved
+    }
+    if (opcode.operation == Operation::AtomicWrite && payload != kAtomicBytes) {
+        return InvalidRequest;
+    }
     const bool has_reth = opcode.headers.has<wire::Reth>();
     const std::uint64_t stated = has_reth ? packet.get<wire::Reth>().dma_bytes : message.total_bytes;
     if (stated > kMaxMessageBytes && has_reth) {
@@ -108,14 +156,14 @@ RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& me
     const RequestTraits& traits = request_traits(opcode.operation);
     if (opcode.headers.has<wire::AtomicEth>()) {
         const auto& atomic = packet.get<wire::AtomicEth>();
-        const MemoryView view = memory.find_remote(atomic.rkey, user, traits.rights, atomic.address, kAtomicBytes);
-        if (atomic.address % kAtomicBytes != 0) {
-            return InvalidRequest;
-        }
-        if (view.verdict != MemoryVerdict::Ok) {
-            return RemoteAccess;
-        }
-        return reinterpret_cast<std::uintptr_t>(view.data) % kAtomicBytes == 0 ? Execute : InvalidRequest;
+        return judge_word(memory, user, traits.rights, atomic.rkey, atomic.address);
+    }
+    if (opcode.operation == Operation::AtomicWrite) {
+        const auto& reth = packet.get<wire::Reth>();
+        return judge_word(memory, user, traits.rights, reth.rkey, reth.address);
+    }
+    if (opcode.headers.has<wire::Feth>()) {
+        return judge_flush(memory, user, packet);
     }
     if (opcode.headers.has<wire::Reth>()) {
         return judge_reach(memory, user, traits.rights, packet.get<wire::Reth>());

@@ -97,8 +97,9 @@ public:
     // Of the region or window: what a peer's request may reach. Some right is wanted (asserted).
     [[nodiscard]] MemoryView find_remote(Rkey key, const KeyUser& user, Rights wanted, std::uint64_t address,
                                          std::uint64_t bytes) const noexcept;
-    // All of the region or window.
-    [[nodiscard]] std::span<std::uint8_t> whole_of(Rkey key) const noexcept;
+    // All of it, likewise.
+    [[nodiscard]] std::optional<std::span<std::uint8_t>> find_whole(Rkey key, const KeyUser& user,
+                                                                    Rights wanted) const noexcept;
     // Invalidation, a peer's or our own: a type 2B window is free again, a region that allows it ends (10.6.5).
     [[nodiscard]] MemoryVerdict judge_invalidate(Rkey key, const KeyUser& user) const noexcept;
     // What was judged Ok.
@@ -132,6 +133,7 @@ private:
 
     [[nodiscard]] Rkey make_key(std::uint32_t index, std::uint32_t generation) const noexcept;
     [[nodiscard]] const Region* at(Rkey key) const noexcept;
+    [[nodiscard]] MemoryVerdict judge_user(const Region* region, const KeyUser& user) const noexcept;
     [[nodiscard]] Region* region_at(Rkey key) noexcept;
     [[nodiscard]] Region* window_at(Rkey key) noexcept;
     [[nodiscard]] MemoryVerdict judge_binding(const WindowBinding& binding, const Region& window,

@@ -33,21 +33,30 @@ MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t addre
     return region->pd == pd ? region->view(wanted, address, bytes) : MemoryView{MemoryVerdict::WrongPd};
 }
 
+MemoryVerdict MemoryTable::judge_user(const Region* region, const KeyUser& user) const noexcept {
+    if (region == nullptr) {
+        return MemoryVerdict::UnknownKey;
+    }
+    const bool foreign = region->kind == Kind::Window2B && region->qpn != user.qpn;
+    return region->pd == user.pd && !foreign ? MemoryVerdict::Ok : MemoryVerdict::WrongPd;
+}
+
 MemoryView MemoryTable::find_remote(Rkey key, const KeyUser& user, Rights wanted, std::uint64_t address,
                                     std::uint64_t bytes) const noexcept {
     CAIRN_ASSERT(wanted != Rights{});
     const Region* const region = at(key);
-    if (region == nullptr) {
-        return {MemoryVerdict::UnknownKey};
-    }
-    const bool foreign = region->kind == Kind::Window2B && region->qpn != user.qpn;
-    return region->pd == user.pd && !foreign ? region->view(wanted, address, bytes)
-                                             : MemoryView{MemoryVerdict::WrongPd};
+    const MemoryVerdict verdict = judge_user(region, user);
+    return verdict == MemoryVerdict::Ok ? region->view(wanted, address, bytes) : MemoryView{verdict};
 }
 
-std::span<std::uint8_t> MemoryTable::whole_of(Rkey key) const noexcept {
+std::optional<std::span<std::uint8_t>> MemoryTable::find_whole(Rkey key, const KeyUser& user,
+                                                               Rights wanted) const noexcept {
+    CAIRN_ASSERT(wanted != Rights{});
     const Region* const region = at(key);
-    return region == nullptr ? std::span<std::uint8_t>{} : std::span(region->data, region->bytes);
+    if (judge_user(region, user) != MemoryVerdict::Ok || !region->rights.cover(wanted)) {
+        return std::nullopt;
+    }
+    return std::span(region->data, region->bytes);
 }
 
 }  // namespace cairn::roce::rc

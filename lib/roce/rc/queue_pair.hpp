@@ -28,6 +28,7 @@ struct QpContext {
     CompletionQueue& receive_completions;
     RcCounters& counters;
     ReceiveQueue* shared_receives = nullptr;  // nullptr: its own
+    FlushHook flush{};
 };
 
 // Asynchronous events of the queue pair (11.6.3).

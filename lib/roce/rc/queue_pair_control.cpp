@@ -17,7 +17,7 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
       requester_(qpn, sends_, {context.memory, context.send_completions, context.counters}, capacity.window_packets,
                  capacity.service == wire::Service::Rc),
       responder_(qpn, context.memory, context.shared_receives == nullptr ? own_receives_ : *context.shared_receives,
-                 context.receive_completions, context.counters, capacity.service == wire::Service::Rc) {
+                 context.receive_completions, context.counters, capacity.service == wire::Service::Rc, context.flush) {
     CAIRN_ASSERT(service_ == wire::Service::Rc || service_ == wire::Service::Uc);
     const bool held = context_.memory.hold_pd(pd_);
     CAIRN_ASSERT(held);

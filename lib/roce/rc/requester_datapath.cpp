@@ -30,6 +30,8 @@ constexpr std::array<Segments, static_cast<std::size_t>(WorkOpcode::Count)> kSeg
     {FetchAdd, FetchAdd, FetchAdd, FetchAdd},
     {},  // local ones send nothing
     {},
+    {AtomicWrite, AtomicWrite, AtomicWrite, AtomicWrite},
+    {Flush, Flush, Flush, Flush},
 }};
 
 Operation segment(WorkOpcode opcode, bool first, bool last) noexcept {
@@ -44,7 +46,8 @@ Operation segment(WorkOpcode opcode, bool first, bool last) noexcept {
 
 std::uint32_t Requester::packets_of(const SendWqe& wqe) const noexcept {
     const std::uint32_t mtu = attributes_->path_mtu_bytes;
-    return is_atomic(wqe.opcode) ? 1 : std::max(1U, (wqe.bytes + mtu - 1) / mtu);
+    const bool one = is_atomic(wqe.opcode) || wqe.opcode == WorkOpcode::Flush;
+    return one ? 1 : std::max(1U, (wqe.bytes + mtu - 1) / mtu);
 }
 
 Psn Requester::cursor_psn() const noexcept {
@@ -63,7 +66,7 @@ bool Requester::may_send(Instant now, bool drain) const noexcept {
     if (!wqe.started) {
         return !drain && may_start(wqe);
     }
-    if (psn.since(sent_) < 0 || is_read_or_atomic(wqe.opcode)) {
+    if (psn.since(sent_) < 0 || has_own_answer(wqe.opcode)) {
         return true;  // again: it had room before
     }
     return sent_.since(unacknowledged_) - static_cast<std::int32_t>(read_psns_out_) <
@@ -75,7 +78,7 @@ bool Requester::may_start(const SendWqe& wqe) const noexcept {
         return false;
     }
     const auto out = static_cast<std::uint32_t>(sent_.since(unacknowledged_));
-    if (is_read_or_atomic(wqe.opcode)) {
+    if (has_own_answer(wqe.opcode)) {
         return reads_out_ < attributes_->max_rd_atomic && out + packets_of(wqe) + window_packets_ < kMaxOutstandingPsns;
     }
     return out - read_psns_out_ < window_packets_;
@@ -86,7 +89,7 @@ void Requester::start_wqe(SendWqe& wqe) noexcept {
     wqe.first = sent_;
     wqe.last = sent_.plus(packets - 1);
     wqe.started = true;
-    if (is_read_or_atomic(wqe.opcode)) {
+    if (has_own_answer(wqe.opcode)) {
         ++reads_out_;
         read_psns_out_ += packets;
     }
@@ -95,7 +98,7 @@ void Requester::start_wqe(SendWqe& wqe) noexcept {
 bool Requester::find_payload(SendWqe& wqe, std::uint32_t offset, OutPacket& out) noexcept {
     out.payload.count = 0;
     out.payload_bytes = 0;
-    if (is_read_or_atomic(wqe.opcode)) {
+    if (is_read_or_atomic(wqe.opcode) || wqe.opcode == WorkOpcode::Flush) {
         return true;  // asked for now, found a place for when it comes
     }
     out.payload_bytes = std::min(attributes_->path_mtu_bytes, wqe.bytes - offset);
@@ -135,7 +138,7 @@ bool Requester::poll_request(OutPacket& out, Instant now, bool drain, RequesterR
 
 // AckReq: at the end of each message, and within long ones often enough that the window never waits for it.
 void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) noexcept {
-    const bool whole = is_read_or_atomic(wqe.opcode);
+    const bool whole = has_own_answer(wqe.opcode);
     const Psn psn = wqe.first.plus(cursor_packet_);
     const bool last = whole || psn == wqe.last;
     ++since_ack_request_;
@@ -154,12 +157,12 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
     const wire::Reth reth{wqe.remote_address + done, wqe.rkey, wqe.bytes - done};
     const wire::AtomicEth atomic{wqe.remote_address, wqe.rkey, wqe.swap_or_add, wqe.compare};
     const wire::Service service = reliable_ ? wire::Service::Rc : wire::Service::Uc;
-    write_headers(out, bth, service, segment(wqe.opcode, whole || cursor_packet_ == 0, last), reth, atomic,
+    write_headers(out, bth, service, segment(wqe.opcode, whole || cursor_packet_ == 0, last), wqe.feth, reth, atomic,
                   wire::ImmDt{wqe.immediate}, wire::Ieth{wqe.invalidate});
 }
 
 bool Requester::move_on(const SendWqe& wqe, Instant now) noexcept {
-    const bool whole = is_read_or_atomic(wqe.opcode);
+    const bool whole = has_own_answer(wqe.opcode);
     const Psn psn = wqe.first.plus(cursor_packet_);
     const Psn behind = (whole ? wqe.last : psn).next();
     if (behind.since(sent_) > 0) {

@@ -13,8 +13,9 @@
 
 namespace cairn::roce::rc {
 
-// A READ or atomic that was executed: kept until `max_dest_rd_atomic` newer ones came, so that the peer can ask again
-// (9.7.4, 9.7.5). A READ reads memory again, an atomic keeps what it found.
+// A READ, atomic, ATOMIC WRITE or FLUSH that was executed: kept until `max_dest_rd_atomic` newer ones came, so that the
+// peer can ask again (9.7.4, 9.7.5). A READ reads memory again, an atomic keeps what it found; the other two are
+// answered like a READ of no bytes (annex A19; so does Linux rxe).
 struct SavedAnswer {
     wire::Operation operation{};
     bool queued = false;    // packets `next` ... `until` are still to be sent
@@ -31,6 +32,13 @@ struct SavedAnswer {
     std::uint64_t original = 0;  // atomic: what stood in memory
 };
 
+// Who makes memory that peers wrote safe from power failures, or seen by whoever would not see it otherwise: called
+// before a FLUSH is answered; false: it could not. Without one no FLUSH for persistence is allowed.
+struct FlushHook {
+    bool (*flush)(void* owner, std::span<std::uint8_t> memory, bool persistent) noexcept = nullptr;
+    void* owner = nullptr;
+};
+
 // What the queue pair must do about a packet.
 enum class ResponderResult : std::uint8_t {
     Ok,
@@ -45,7 +53,7 @@ enum class ResponderResult : std::uint8_t {
 class Responder {
 public:
     Responder(Qpn qpn, MemoryTable& memory, ReceiveQueue& receives, CompletionQueue& completions, RcCounters& counters,
-              bool reliable = true) noexcept;
+              bool reliable = true, FlushHook flush = {}) noexcept;
 
     // From RTR on: forgets all earlier and expects attributes.receive_psn. `attributes` outlive the responder.
     void start(const QpAttributes& attributes, Pd pd) noexcept;
@@ -93,6 +101,11 @@ private:
     void execute_write(const wire::Packet& packet) noexcept;
     void execute_read(const wire::Packet& packet) noexcept;
     void execute_atomic(const wire::Packet& packet) noexcept;
+    void execute_atomic_write(const wire::Packet& packet) noexcept;
+    [[nodiscard]] bool execute_flush(const wire::Packet& packet) noexcept;
+    // What has an answer of its own. False: it failed, and there is none.
+    [[nodiscard]] bool execute_answered(const wire::Packet& packet) noexcept;
+    [[nodiscard]] bool fits(const SavedAnswer& saved, const wire::Packet& packet) const noexcept;
     [[nodiscard]] bool complete_message(const wire::Packet& packet) noexcept;
     [[nodiscard]] SavedAnswer& save(const wire::Packet& packet, std::uint32_t responses) noexcept;
     [[nodiscard]] SavedAnswer& saved_at(std::uint32_t number) noexcept { return saved_[number % kMaxRdAtomic]; }
@@ -112,6 +125,7 @@ private:
     CompletionQueue& completions_;
     RcCounters& counters_;
     const bool reliable_;
+    const FlushHook flush_;
     const QpAttributes* attributes_ = nullptr;
     Pd pd_{};
 

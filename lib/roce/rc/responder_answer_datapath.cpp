@@ -47,7 +47,8 @@ bool Responder::poll_response(OutPacket& out) noexcept {
 }
 
 void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
-    if (saved.operation == Operation::ReadRequest) {
+    const bool is_atomic = saved.operation == Operation::CompareSwap || saved.operation == Operation::FetchAdd;
+    if (!is_atomic) {
         if (!emit_read(out, saved)) {
             counters_.count(RcCounter::NakFatalSent);
             emit_reply(out, saved.next, wire::NakCode::RemoteAccess);

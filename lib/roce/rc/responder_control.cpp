@@ -3,13 +3,14 @@
 namespace cairn::roce::rc {
 
 Responder::Responder(Qpn qpn, MemoryTable& memory, ReceiveQueue& receives, CompletionQueue& completions,
-                     RcCounters& counters, bool reliable) noexcept
+                     RcCounters& counters, bool reliable, FlushHook flush) noexcept
     : qpn_(qpn),
       memory_(memory),
       receives_(receives),
       completions_(completions),
       counters_(counters),
-      reliable_(reliable) {}
+      reliable_(reliable),
+      flush_(flush) {}
 
 void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
     attributes_ = &attributes;

@@ -36,7 +36,7 @@ RequestVerdict Responder::judge(const wire::Packet& packet) const noexcept {
             verdict = judge_next();
         }
     };
-    ask([&]() noexcept { return judge_rights(opcode.operation, attributes_->access); });
+    ask([&]() noexcept { return judge_rights(packet, attributes_->access); });
     ask([&]() noexcept { return judge_depth(packet); });
     ask([&]() noexcept { return judge_length(packet, message_, attributes_->path_mtu_bytes); });
     ask([&]() noexcept { return judge_receive(packet); });
@@ -60,6 +60,11 @@ RequestVerdict Responder::judge_receive(const wire::Packet& packet) const noexce
 RequestVerdict Responder::judge_depth(const wire::Packet& packet) const noexcept {
     if (request_traits(packet.traits().operation).kind != MessageKind::None) {
         return RequestVerdict::Execute;
+    }
+    const bool persistent = packet.traits().headers.has<wire::Feth>() &&
+                            (packet.get<wire::Feth>().placement & wire::Feth::kPersistent) != 0;
+    if (persistent && flush_.flush == nullptr) {
+        return RequestVerdict::InvalidRequest;
     }
     const std::uint32_t depth = attributes_->max_dest_rd_atomic;
     const SavedAnswer& oldest = saved_[(saved_count_ - depth) % kMaxRdAtomic];
@@ -85,8 +90,7 @@ ResponderResult Responder::act(const wire::Packet& packet) noexcept {
         reply_ = Reply::None;  // what it asked for is here
     }
     if (kind == MessageKind::None) {
-        opcode.operation == Operation::ReadRequest ? execute_read(packet) : execute_atomic(packet);
-        return ResponderResult::Ok;
+        return execute_answered(packet) ? ResponderResult::Ok : refuse(RequestVerdict::FlushFailed);
     }
     if (kind == MessageKind::Write) {
         execute_write(packet);
@@ -121,6 +125,10 @@ ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
         completion.qpn = qpn_;
         (void)completions_.push(completion);  // lost to an overrun: the queue pair stops as it is
     }
+    if (verdict == RequestVerdict::FlushFailed) {
+        owe_nak(wire::NakCode::RemoteOperational);
+        return ResponderResult::LocalError;
+    }
     const bool access = verdict == RequestVerdict::RemoteAccess;
     owe_nak(access  ? wire::NakCode::RemoteAccess
             : local ? wire::NakCode::RemoteOperational
@@ -148,21 +156,27 @@ void Responder::on_duplicate(const wire::Packet& packet) noexcept {
     }
     const Psn psn = packet.bth().psn;
     SavedAnswer* const saved = find_saved(psn);
-    bool fits = saved != nullptr && saved->operation == operation;
-    if (fits && operation == Operation::ReadRequest) {
-        const auto& reth = packet.get<wire::Reth>();
-        const std::uint64_t offset = static_cast<std::uint64_t>(psn.since(saved->first)) * attributes_->path_mtu_bytes;
-        fits = reth.rkey == saved->rkey && reth.address == saved->address + offset &&
-               reth.dma_bytes == saved->bytes - offset;
-    } else if (fits) {
-        const auto& atomic = packet.get<wire::AtomicEth>();
-        fits = atomic.rkey == saved->rkey && atomic.address == saved->address;
-    }
-    if (!fits) {
+    if (saved == nullptr || !fits(*saved, packet)) {
         counters_.count(RcCounter::DuplicateUnknown);
         return;
     }
     ask_again(*saved, psn, saved->last);
+}
+
+// What the peer asks for is what it asked for then.
+bool Responder::fits(const SavedAnswer& saved, const wire::Packet& packet) const noexcept {
+    if (saved.operation != packet.traits().operation) {
+        return false;
+    }
+    if (packet.traits().headers.has<wire::AtomicEth>()) {
+        const auto& atomic = packet.get<wire::AtomicEth>();
+        return atomic.rkey == saved.rkey && atomic.address == saved.address;
+    }
+    const auto& reth = packet.get<wire::Reth>();
+    const auto packets = static_cast<std::uint64_t>(packet.bth().psn.since(saved.first));
+    const std::uint64_t offset = packets * attributes_->path_mtu_bytes;
+    const bool same_length = saved.operation != Operation::ReadRequest || reth.dma_bytes == saved.bytes - offset;
+    return same_length && reth.rkey == saved.rkey && reth.address == saved.address + offset;
 }
 
 // The peer goes back to `from`: answers behind it that are under way start again too, in their order.

@@ -1,6 +1,7 @@
 // Execution of requests that were judged good.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "lib/roce/rc/responder.hpp"
 
@@ -126,6 +127,55 @@ void Responder::execute_atomic(const wire::Packet& packet) noexcept {
     saved.rkey = atomic.rkey;
     saved.address = atomic.address;
     saved.original = apply(*reinterpret_cast<std::uint64_t*>(view.data), atomic, saved.operation);
+}
+
+// Whole like an atomic, and seen after all that was written before it.
+void Responder::execute_atomic_write(const wire::Packet& packet) noexcept {
+    const auto& reth = packet.get<wire::Reth>();
+    const MemoryView view = memory_.find_remote(reth.rkey, key_user(), Right::RemoteWrite, reth.address, kAtomicBytes);
+    CAIRN_ASSERT(view.verdict == MemoryVerdict::Ok);  // judged
+    SavedAnswer& saved = save(packet, 1);
+    saved.rkey = reth.rkey;
+    saved.address = reth.address;
+    std::uint64_t value = 0;
+    std::memcpy(&value, packet.payload().data(), sizeof(value));  // as it stood in the peer's memory
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(view.data)).store(value, std::memory_order_release);
+}
+
+bool Responder::execute_flush(const wire::Packet& packet) noexcept {
+    const auto& feth = packet.get<wire::Feth>();
+    const auto& reth = packet.get<wire::Reth>();
+    const Rights wanted = rights_wanted(packet);
+    std::span<std::uint8_t> range;
+    if (feth.selectivity == wire::Feth::kWhole) {
+        range = memory_.find_whole(reth.rkey, key_user(), wanted).value_or(range);
+    } else if (reth.dma_bytes != 0) {
+        range = {memory_.find_remote(reth.rkey, key_user(), wanted, reth.address, reth.dma_bytes).data, reth.dma_bytes};
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const bool persistent = (feth.placement & wire::Feth::kPersistent) != 0;
+    if (flush_.flush != nullptr && !range.empty() && !flush_.flush(flush_.owner, range, persistent)) {
+        return false;
+    }
+    SavedAnswer& saved = save(packet, 1);
+    saved.rkey = reth.rkey;
+    saved.address = reth.address;
+    return true;
+}
+
+bool Responder::execute_answered(const wire::Packet& packet) noexcept {
+    const Operation operation = packet.traits().operation;
+    if (operation == Operation::Flush) {
+        return execute_flush(packet);
+    }
+    if (operation == Operation::ReadRequest) {
+        execute_read(packet);
+    } else if (operation == Operation::AtomicWrite) {
+        execute_atomic_write(packet);
+    } else {
+        execute_atomic(packet);
+    }
+    return true;
 }
 
 }  // namespace cairn::roce::rc

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/roce/rc/work.hpp"
+#include "lib/wire/headers.hpp"
 
 namespace cairn::roce::rc {
 
@@ -17,7 +18,7 @@ struct SendWqe {
     std::uint64_t swap_or_add = 0;
     std::array<Sge, kMaxSges> sges{};
     std::uint32_t sge_count = 0;
-    std::uint32_t bytes = 0;  // of the message
+    std::uint32_t bytes = 0;  // of the message; Flush: of the range
     std::uint32_t immediate = 0;
     Rkey rkey{};        // BindWindow: the window
     Rkey invalidate{};  // BindWindow: the region's lkey
@@ -31,6 +32,7 @@ struct SendWqe {
     bool started = false;     // sent at least in part; local: done
     bool zero_based = false;  // BindWindow
     Rights rights{};          // BindWindow
+    wire::Feth feth{};        // Flush
 
     [[nodiscard]] WindowBinding binding() const noexcept {
         return {rkey, Lkey{invalidate.value}, remote_address, compare, rights, zero_based};

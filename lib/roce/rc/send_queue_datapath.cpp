@@ -16,13 +16,31 @@ std::uint64_t bytes_of(std::span<const Sge> sges) noexcept {
     return bytes;
 }
 
+void take_binding(SendWqe& wqe, const WindowBinding& binding) noexcept {
+    wqe.rkey = binding.window;
+    wqe.invalidate = Rkey{binding.region.value};
+    wqe.remote_address = binding.address;
+    wqe.compare = binding.bytes;
+    wqe.rights = binding.rights;
+    wqe.zero_based = binding.zero_based;
+}
+
+void take_flush(SendWqe& wqe, const FlushRange& range) noexcept {
+    wqe.sge_count = 0;
+    wqe.bytes = range.bytes;
+    wqe.feth.placement = static_cast<std::uint8_t>((range.global ? wire::Feth::kGlobal : 0U) |
+                                                   (range.persistent ? wire::Feth::kPersistent : 0U));
+    wqe.feth.selectivity = range.whole ? wire::Feth::kWhole : wire::Feth::kRange;
+}
+
 }  // namespace
 
 PostVerdict SendQueue::judge(const SendRequest& request) const noexcept {
     if (request.opcode >= WorkOpcode::Count) {
         return PostVerdict::BadOpcode;
     }
-    const bool sends_data = !is_read_or_atomic(request.opcode) && !is_local(request.opcode);
+    const bool sends_data =
+        !is_read_or_atomic(request.opcode) && !is_local(request.opcode) && request.opcode != WorkOpcode::Flush;
     if (request.is_inline && (!sends_data || request.inline_bytes.size() > inline_bytes_)) {
         return PostVerdict::BadInline;
     }
@@ -32,8 +50,14 @@ PostVerdict SendQueue::judge(const SendRequest& request) const noexcept {
     if (bytes_of(request.sges) > kMaxMessageBytes) {
         return PostVerdict::TooLong;
     }
-    if (is_atomic(request.opcode) && (request.sges.size() != 1 || request.sges[0].bytes != kAtomicBytes)) {
+    const bool is_word = is_atomic(request.opcode) || request.opcode == WorkOpcode::AtomicWrite;
+    const bool one_word = request.is_inline ? request.inline_bytes.size() == kAtomicBytes
+                                            : request.sges.size() == 1 && request.sges[0].bytes == kAtomicBytes;
+    if (is_word && !one_word) {
         return PostVerdict::BadAtomic;
+    }
+    if (request.opcode == WorkOpcode::Flush && !request.flush.global && !request.flush.persistent) {
+        return PostVerdict::BadFlush;
     }
     return tail_ - head_ == slots_ ? PostVerdict::QueueFull : PostVerdict::Posted;
 }
@@ -67,12 +91,9 @@ PostVerdict SendQueue::post(const SendRequest& request) noexcept {
         std::copy(request.sges.begin(), request.sges.end(), wqe.sges.begin());
     }
     if (request.opcode == WorkOpcode::BindWindow) {
-        wqe.rkey = request.bind.window;
-        wqe.invalidate = Rkey{request.bind.region.value};
-        wqe.remote_address = request.bind.address;
-        wqe.compare = request.bind.bytes;
-        wqe.rights = request.bind.rights;
-        wqe.zero_based = request.bind.zero_based;
+        take_binding(wqe, request.bind);
+    } else if (request.opcode == WorkOpcode::Flush) {
+        take_flush(wqe, request.flush);
     }
     ++tail_;
     return PostVerdict::Posted;

@@ -28,6 +28,8 @@ enum class WorkOpcode : std::uint8_t {
     FetchAdd,
     BindWindow,
     LocalInvalidate,
+    AtomicWrite,
+    Flush,
     Count,
 };
 
@@ -35,7 +37,7 @@ enum class WorkOpcode : std::uint8_t {
 [[nodiscard]] constexpr bool is_local(WorkOpcode opcode) noexcept {
     return opcode == WorkOpcode::BindWindow || opcode == WorkOpcode::LocalInvalidate;
 }
-// READs and atomics are answered with data; all else with an acknowledgement.
+// What brings data.
 [[nodiscard]] constexpr bool is_read_or_atomic(WorkOpcode opcode) noexcept {
     return opcode == WorkOpcode::RdmaRead || opcode == WorkOpcode::CompareSwap || opcode == WorkOpcode::FetchAdd;
 }
@@ -44,9 +46,21 @@ enum class WorkOpcode : std::uint8_t {
     return opcode == WorkOpcode::Send || opcode == WorkOpcode::SendWithImmediate || opcode == WorkOpcode::RdmaWrite ||
            opcode == WorkOpcode::RdmaWriteWithImmediate || is_local(opcode);
 }
+// Each has an answer of its own, of those outstanding there are at most max_rd_atomic; all else is acknowledged.
+[[nodiscard]] constexpr bool has_own_answer(WorkOpcode opcode) noexcept {
+    return is_read_or_atomic(opcode) || opcode == WorkOpcode::AtomicWrite || opcode == WorkOpcode::Flush;
+}
 [[nodiscard]] constexpr bool is_atomic(WorkOpcode opcode) noexcept {
     return opcode == WorkOpcode::CompareSwap || opcode == WorkOpcode::FetchAdd;
 }
+
+// What a FLUSH does to memory written before it through the same queue pair: its answer comes when that is done.
+struct FlushRange {
+    bool global = true;       // seen by all
+    bool persistent = false;  // safe from power failures; one of the two at least
+    bool whole = false;       // all that the key reaches, not a range of it
+    std::uint32_t bytes = 0;  // from remote_address on
+};
 
 // One request to the send queue. What the SGEs name stays in place and unchanged (READ, atomics: unread) until its
 // completion, or that of a later signalled request; inline bytes are taken at once.
@@ -66,6 +80,7 @@ struct SendRequest {
     std::uint64_t compare = 0;  // CompareSwap
     std::uint64_t swap_or_add = 0;
     WindowBinding bind{};  // BindWindow
+    FlushRange flush{};    // Flush
 };
 
 struct ReceiveRequest {
@@ -82,7 +97,8 @@ enum class PostVerdict : std::uint8_t {
     TooLong,    // message above kMaxMessageBytes
     BadInline,  // longer than the queue's slots, or with an operation that sends none
     BadOpcode,
-    BadAtomic,  // one SGE of 8 bytes exactly
+    BadAtomic,  // one SGE of 8 bytes exactly; of an ATOMIC WRITE also 8 bytes inline
+    BadFlush,   // for nothing
 };
 
 enum class CompletionStatus : std::uint8_t {
@@ -110,6 +126,8 @@ enum class CompletionOpcode : std::uint8_t {
     ReceiveRdmaWithImmediate,
     BindWindow,
     LocalInvalidate,
+    AtomicWrite,
+    Flush,
 };
 
 // Unless `status` is Success, only wr_id, status and qpn mean anything (11.4).

@@ -45,9 +45,10 @@ TEST(RcJudge, PsnWindowIsHalfACircle) {
 TEST(RcJudge, EveryOperationAfterEveryKindOfMessage) {
     using enum MessageKind;
     const std::vector<Operation> begins{
-        Operation::SendFirst,   Operation::SendOnly,  Operation::SendOnlyImmediate,  Operation::SendOnlyInvalidate,
-        Operation::WriteFirst,  Operation::WriteOnly, Operation::WriteOnlyImmediate, Operation::ReadRequest,
-        Operation::CompareSwap, Operation::FetchAdd};
+        Operation::SendFirst,          Operation::SendOnly,    Operation::SendOnlyImmediate,
+        Operation::SendOnlyInvalidate, Operation::WriteFirst,  Operation::WriteOnly,
+        Operation::WriteOnlyImmediate, Operation::ReadRequest, Operation::CompareSwap,
+        Operation::FetchAdd,           Operation::Flush,       Operation::AtomicWrite};
     const std::vector<Operation> goes_on_sending{Operation::SendMiddle, Operation::SendLast,
                                                  Operation::SendLastImmediate, Operation::SendLastInvalidate};
     const std::vector<Operation> goes_on_writing{Operation::WriteMiddle, Operation::WriteLast,
@@ -67,7 +68,7 @@ TEST(RcJudge, EveryOperationAfterEveryKindOfMessage) {
         EXPECT_EQ(judge_sequence(*traits, Send), has(goes_on_sending, operation) ? Execute : InvalidRequest);
         EXPECT_EQ(judge_sequence(*traits, Write), has(goes_on_writing, operation) ? Execute : InvalidRequest);
     }
-    EXPECT_EQ(known, 23U);
+    EXPECT_EQ(known, 25U);
 }
 
 TEST(RcJudge, OperationsNeedTheirRight) {
@@ -79,12 +80,12 @@ TEST(RcJudge, OperationsNeedTheirRight) {
          {Case{Operation::SendOnly, {}}, Case{Operation::SendLastInvalidate, {}},
           Case{Operation::WriteFirst, Right::RemoteWrite}, Case{Operation::WriteLastImmediate, Right::RemoteWrite},
           Case{Operation::ReadRequest, Right::RemoteRead}, Case{Operation::CompareSwap, Right::RemoteAtomic},
-          Case{Operation::FetchAdd, Right::RemoteAtomic}}) {
+          Case{Operation::FetchAdd, Right::RemoteAtomic}, Case{Operation::AtomicWrite, Right::RemoteWrite}}) {
         for (const Right right : {Right::RemoteWrite, Right::RemoteRead, Right::RemoteAtomic}) {
             const bool enough = Rights{right}.cover(one.needs);
-            EXPECT_EQ(judge_rights(one.operation, right), enough ? Execute : InvalidRequest);
+            EXPECT_EQ(judge_rights(request(one.operation), right), enough ? Execute : InvalidRequest);
         }
-        EXPECT_EQ(judge_rights(one.operation, {}), Rights{}.cover(one.needs) ? Execute : InvalidRequest);
+        EXPECT_EQ(judge_rights(request(one.operation), {}), Rights{}.cover(one.needs) ? Execute : InvalidRequest);
     }
 }
 

@@ -135,7 +135,10 @@ TEST_F(RcWindow, AZeroBasedWindowBeginsAtZero) {
     EXPECT_EQ(table.find_remote(key, user, Right::RemoteWrite, 0, 20).data, bytes.data() + 10);
     EXPECT_EQ(find(key, user, 0, 21), MemoryVerdict::OutOfRange);
     EXPECT_EQ(find(key, user, kBase + 10, 1), MemoryVerdict::OutOfRange);
-    EXPECT_EQ(table.whole_of(key).size(), 20U);
+    EXPECT_EQ(table.find_whole(key, user, Right::RemoteWrite).value().data(), bytes.data() + 10);
+    EXPECT_EQ(table.find_whole(key, user, Right::RemoteWrite).value().size(), 20U);
+    EXPECT_FALSE(table.find_whole(key, user, Right::RemoteRead).has_value());
+    EXPECT_FALSE(table.find_whole(key, {pd, Qpn{8}}, Right::RemoteWrite).has_value());
 }
 
 TEST_F(RcWindow, ARegionStaysWhileWindowsAreBoundToIt) {

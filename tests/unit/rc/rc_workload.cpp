@@ -24,6 +24,10 @@ CompletionOpcode completion_opcode(WorkOpcode opcode) {
             return CompletionOpcode::BindWindow;
         case WorkOpcode::LocalInvalidate:
             return CompletionOpcode::LocalInvalidate;
+        case WorkOpcode::AtomicWrite:
+            return CompletionOpcode::AtomicWrite;
+        case WorkOpcode::Flush:
+            return CompletionOpcode::Flush;
         case WorkOpcode::Send:
         case WorkOpcode::SendWithImmediate:
         case WorkOpcode::SendWithInvalidate:

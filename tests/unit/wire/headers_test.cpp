@@ -66,6 +66,12 @@ TEST(Headers, DethIsParsedAndEmitted) {
     expect_both_ways<Deth>({0x80, 0x01, 0x02, 0x03, 0x00, 0xc4, 0xd5, 0xe6}, {Qkey{0x80010203}, Qpn{0xc4d5e6}});
 }
 
+TEST(Headers, FethIsParsedAndEmitted) {
+    expect_both_ways<Feth>({0, 0, 0, 0x12}, Feth{Feth::kPersistent, Feth::kWhole});
+    EXPECT_EQ(parse_header<Feth>(std::vector<std::uint8_t>{0xff, 0xff, 0xff, 0xc1}).value(),
+              (Feth{Feth::kGlobal, Feth::kRange}));
+}
+
 TEST(Headers, RethIsParsedAndEmitted) {
     expect_both_ways<Reth>({0xf1, 2, 3, 4, 5, 6, 7, 8, 0x91, 0xa, 0xb, 0xc, 0xd1, 0xe, 0xf, 0x10},
                            {0xf102030405060708U, Rkey{0x910a0b0c}, 0xd10e0f10U});

@@ -47,6 +47,8 @@ const std::map<unsigned, Expected> kReliable{
 
 std::map<unsigned, Expected> every_opcode() {
     std::map<unsigned, Expected> all = kReliable;
+    all.emplace(0x1c, Expected{"FLUSH", 'O', 'R', false, HeaderSet::of<Feth, Reth>(), 32});
+    all.emplace(0x1d, Expected{"ATOMIC WRITE", 'O', 'R', true, HeaderSet::of<Reth>(), 28});
     for (unsigned low = 0; low <= 0x0b; ++low) {
         all.emplace(0x20 + low, kReliable.at(low));
     }
@@ -65,7 +67,7 @@ std::map<unsigned, Expected> every_opcode() {
 
 TEST(Opcode, AllValuesHaveTheTraitsOfTheSpecificationOrNoEntry) {
     const auto all = every_opcode();
-    ASSERT_EQ(all.size(), 23U + 12 + 2 + 1 + 23);
+    ASSERT_EQ(all.size(), 25U + 12 + 2 + 1 + 23);
     for (unsigned opcode = 0; opcode < 256; ++opcode) {
         const OpcodeTraits* traits = find_opcode(static_cast<std::uint8_t>(opcode));
         const auto found = all.find(opcode);

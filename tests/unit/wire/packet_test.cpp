@@ -58,6 +58,7 @@ Packet filled(const OpcodeTraits& traits) {
     };
     fill(Xrceth{Srqn{0x123456}});
     fill(Deth{Qkey{0x11223344}, Qpn{0x556677}});
+    fill(Feth{Feth::kGlobal, Feth::kWhole});
     fill(Reth{0x1122334455667788U, Rkey{0x99aabbcc}, 0xddeeff01U});
     fill(AtomicEth{0x1122334455667788U, Rkey{0x99aabbcc}, 2, 3});
     fill(Aeth{RnrTimer{7}, Msn{0x010203}});
@@ -96,7 +97,7 @@ TEST(Packet, OfEveryOpcodeAndPadIsRebuiltFromWhatItsDatagramSays) {
             EXPECT_EQ(datagram_of(parsed.value()), datagram);
         }
     });
-    EXPECT_EQ(opcodes, 61);
+    EXPECT_EQ(opcodes, 63);
 }
 
 TEST(Packet, HeadersStandInTheOrderOfTheSpecification) {
@@ -154,7 +155,7 @@ TEST(Packet, WithPayloadThatItsOpcodeDoesNotCarryIsRefused) {
         EXPECT_EQ(reason_of(datagram), traits.payload == Payload::None ? Drop::UnexpectedPayload : Drop::Count)
             << traits.name;
     });
-    EXPECT_EQ(opcodes, 61);
+    EXPECT_EQ(opcodes, 63);
 }
 
 TEST(Packet, OfAnUnevenLengthIsRefused) {
