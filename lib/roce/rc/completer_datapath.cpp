@@ -97,7 +97,7 @@ RequesterResult Requester::on_rnr(wire::RnrTimer timer, Psn psn, Instant now) no
     }
     rnr_retries_left_ -= attributes_->rnr_retry == kRnrRetryForEver ? 0 : 1;
     go_back();
-    ack_deadline_ = Instant::never();
+    disarm();
     rnr_until_ = now + rnr_delay(timer);
     return Ok;
 }
@@ -181,6 +181,7 @@ void Requester::go_back() noexcept {
     cursor_ = queue_.head();
     const bool midway = !queue_.empty() && queue_.at(cursor_).started;
     cursor_packet_ = midway ? static_cast<std::uint32_t>(unacknowledged_.since(queue_.at(cursor_).first)) : 0;
+    timed_at_ = Instant::never();  // an answer may be to either copy (Karn)
 }
 
 void Requester::on_progress(Instant now) noexcept {
@@ -188,28 +189,13 @@ void Requester::on_progress(Instant now) noexcept {
     rnr_retries_left_ = attributes_->rnr_retry;
     rnr_until_ = Instant::never();
     recovered_ = false;
+    silences_ = 0;
+    measure(now);
     const bool left_behind = cursor_ - queue_.head() > queue_.tail() - queue_.head();
     if (left_behind || cursor_psn().since(unacknowledged_) < 0) {
         go_back();  // what was to be sent again has arrived after all
     }
     arm(now);
-}
-
-RequesterResult Requester::on_timeout(Instant now) noexcept {
-    if (rnr_until_ <= now) {
-        rnr_until_ = Instant::never();
-        arm(now);
-    }
-    if (now < ack_deadline_) {
-        return Ok;
-    }
-    if (cursor_psn() == unacknowledged_) {
-        arm(now);  // nothing could be sent since: that was no silence of the peer
-        return Ok;
-    }
-    counters_.count(RcCounter::Timeout);
-    recovered_ = false;
-    return retry(now);
 }
 
 bool Requester::complete_one(CompletionStatus status) noexcept {
@@ -251,7 +237,7 @@ bool Requester::flush() noexcept {
     cursor_packet_ = 0;
     unacknowledged_ = sent_;
     read_psns_out_ = 0;
-    ack_deadline_ = Instant::never();
+    disarm();
     rnr_until_ = Instant::never();
     return pushed;
 }

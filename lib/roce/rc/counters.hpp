@@ -21,6 +21,7 @@ namespace cairn::roce::rc {
     X(NakFatalReceived, "rc_nak_fatal_received", "requests that peers refused: the connection ended")                 \
     X(ImpliedNak, "rc_implied_nak", "answers to READs or atomics that were lost on the way")                          \
     X(Timeout, "rc_timeout", "silences of peers: lost acknowledgements, or a timeout too short for the path")         \
+    X(EarlyTimeout, "rc_early_timeout", "silences longer than round trips take here: packets lost on the way")        \
     X(StaleResponse, "rc_stale_response", "answers to what is answered already: duplicates on the way")               \
     X(UnsentResponse, "rc_unsent_response", "answers to packets never sent: a broken or hostile peer")                \
     X(UnexpectedResponse, "rc_unexpected_response", "answers of another kind than asked for; dropped")                \

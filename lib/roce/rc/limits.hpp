@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lib/base/time.hpp"
+
 namespace cairn::roce::rc {
 
 constexpr std::uint32_t kMaxSges = 8;                     // scatter/gather elements of one work request
@@ -17,6 +19,7 @@ constexpr std::uint32_t kMaxInlineBytes = 1024;           // of one work request
 constexpr std::uint32_t kAckEveryMessages = 32;           // unasked, the responder acknowledges this often
 constexpr std::size_t kMaxHeaderBytes = 48;               // BTH and the longest extension headers (atomic: 40)
 constexpr std::uint32_t kAtomicBytes = 8;                 // what an atomic works on
+constexpr Duration kRtoMin = milliseconds(4);             // virtual CPUs are taken away for up to as long
 constexpr std::uint8_t kRnrRetryForEver = 7;              // (IBTA vol. 1, 9.7.5.2.8)
 
 }  // namespace cairn::roce::rc

@@ -29,6 +29,7 @@ struct QpContext {
     RcCounters& counters;
     ReceiveQueue* shared_receives = nullptr;  // nullptr: its own
     FlushHook flush{};
+    const StallWatch* stalls = nullptr;  // of the worker's turns
 };
 
 // Asynchronous events of the queue pair (11.6.3).

@@ -14,8 +14,8 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
       context_(context),
       sends_(capacity.send_slots, capacity.max_sges, capacity.inline_bytes),
       own_receives_(context.shared_receives == nullptr ? capacity.receive_slots : 1, capacity.max_sges),
-      requester_(qpn, sends_, {context.memory, context.send_completions, context.counters}, capacity.window_packets,
-                 capacity.service == wire::Service::Rc),
+      requester_(qpn, sends_, {context.memory, context.send_completions, context.counters, context.stalls},
+                 capacity.window_packets, capacity.service == wire::Service::Rc),
       responder_(qpn, context.memory, context.shared_receives == nullptr ? own_receives_ : *context.shared_receives,
                  context.receive_completions, context.counters, capacity.service == wire::Service::Rc, context.flush) {
     CAIRN_ASSERT(service_ == wire::Service::Rc || service_ == wire::Service::Uc);

@@ -5,11 +5,13 @@
 #include <cstdint>
 
 #include "lib/base/time.hpp"
+#include "lib/roce/congestion_control.hpp"
 #include "lib/roce/rc/attributes.hpp"
 #include "lib/roce/rc/completion_queue.hpp"
 #include "lib/roce/rc/counters.hpp"
 #include "lib/roce/rc/judge_response.hpp"
 #include "lib/roce/rc/out_packet.hpp"
+#include "lib/roce/rc/round_trip.hpp"
 #include "lib/roce/rc/send_queue.hpp"
 
 namespace cairn::roce::rc {
@@ -23,6 +25,7 @@ struct RequesterContext {
     MemoryTable& memory;
     CompletionQueue& completions;
     RcCounters& counters;
+    const StallWatch* stalls = nullptr;  // whose turns these are; nullptr: there are no pauses
 };
 
 // One queue pair's. No I/O, no clock, no allocation. Go-back-N: what was lost is sent again with all behind it; a READ
@@ -55,6 +58,7 @@ public:
     [[nodiscard]] bool drained() const noexcept { return queue_.empty() || !queue_.at(queue_.head()).started; }
     // Windows may be bound through this queue pair.
     [[nodiscard]] bool bound_windows() const noexcept { return bound_windows_; }
+    [[nodiscard]] const RoundTrip& round_trip() const noexcept { return round_trip_; }
     [[nodiscard]] Psn unacknowledged_psn() const noexcept { return unacknowledged_; }
     void check_invariants() const noexcept;
 
@@ -87,6 +91,11 @@ private:
     void go_back() noexcept;
     void on_progress(Instant now) noexcept;
     void arm(Instant now) noexcept;
+    void arm_early(Instant now) noexcept;
+    void disarm() noexcept;
+    void on_early_timeout(Instant now) noexcept;
+    void measure(Instant now) noexcept;
+    [[nodiscard]] bool paused_since(Instant then) const noexcept { return stalls_ != nullptr && stalls_->spoils(then); }
     [[nodiscard]] bool complete_one(CompletionStatus status) noexcept;
     [[nodiscard]] bool complete_head(CompletionStatus status) noexcept;
     [[nodiscard]] RequesterResult fail(CompletionStatus status) noexcept;
@@ -96,6 +105,7 @@ private:
     SendQueue& queue_;
     CompletionQueue& completions_;
     RcCounters& counters_;
+    const StallWatch* const stalls_;
     const std::uint32_t window_packets_;
     const bool reliable_;
     const QpAttributes* attributes_ = nullptr;
@@ -112,7 +122,15 @@ private:
     std::uint8_t rnr_retries_left_ = 0;
     bool bound_windows_ = false;  // since start()
     bool recovered_ = false;      // went back for what was lost, since the last progress or timeout
+    // Silence is noticed at the earlier of the two. The configured time alone costs retries: a peer that is slow for
+    // once is asked again sooner than configured, but not given up sooner.
     Instant ack_deadline_ = Instant::never();
+    Instant early_deadline_ = Instant::never();  // from measured round trips
+    Instant armed_at_{};
+    RoundTrip round_trip_;
+    Instant timed_at_ = Instant::never();  // when timed_psn_ went out; never: nothing is timed
+    Psn timed_psn_{};
+    std::uint32_t silences_ = 0;            // early ones since the last progress
     Instant rnr_until_ = Instant::never();  // never: not waiting
 };
 

@@ -11,6 +11,7 @@ Requester::Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context,
       queue_(queue),
       completions_(context.completions),
       counters_(context.counters),
+      stalls_(context.stalls),
       window_packets_(window_packets),
       reliable_(reliable) {
     CAIRN_ASSERT(window_packets >= 2 && window_packets <= 1U << 20U);
@@ -30,12 +31,15 @@ void Requester::start(const QpAttributes& attributes, Pd pd) noexcept {
     rnr_retries_left_ = attributes.rnr_retry;
     recovered_ = false;
     bound_windows_ = false;
-    ack_deadline_ = Instant::never();
+    disarm();
+    round_trip_ = {};
+    timed_at_ = Instant::never();
+    silences_ = 0;
     rnr_until_ = Instant::never();
 }
 
 Instant Requester::next_deadline() const noexcept {
-    return std::min(ack_deadline_, rnr_until_);
+    return std::min({ack_deadline_, early_deadline_, rnr_until_});
 }
 
 void Requester::check_invariants() const noexcept {
@@ -49,7 +53,7 @@ void Requester::check_invariants() const noexcept {
     CAIRN_ASSERT(reliable_ || out == 0);
     // Something is on its way: either side of it is watched.
     CAIRN_ASSERT(out == 0 || attributes_->ack_timeout == 0 || next_deadline() != Instant::never());
-    CAIRN_ASSERT(out != 0 || ack_deadline_ == Instant::never());
+    CAIRN_ASSERT(out != 0 || (ack_deadline_ == Instant::never() && early_deadline_ == Instant::never()));
 }
 
 }  // namespace cairn::roce::rc

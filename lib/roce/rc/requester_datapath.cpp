@@ -165,16 +165,20 @@ bool Requester::move_on(const SendWqe& wqe, Instant now) noexcept {
     const bool whole = has_own_answer(wqe.opcode);
     const Psn psn = wqe.first.plus(cursor_packet_);
     const Psn behind = (whole ? wqe.last : psn).next();
+    const bool last = whole || psn == wqe.last;
     if (behind.since(sent_) > 0) {
         sent_ = behind;
+        if (last && timed_at_ == Instant::never()) {
+            timed_psn_ = psn;  // of a READ: the first response
+            timed_at_ = now;
+        }
     }
-    const bool last = whole || psn == wqe.last;
     cursor_ += last ? 1 : 0;
     cursor_packet_ = last ? 0 : cursor_packet_ + 1;
     if (!reliable_) {
         return forget_sent(last);
     }
-    if (ack_deadline_ == Instant::never()) {
+    if (ack_deadline_ == Instant::never() && early_deadline_ == Instant::never()) {
         arm(now);
     }
     return true;
@@ -184,11 +188,6 @@ bool Requester::move_on(const SendWqe& wqe, Instant now) noexcept {
 bool Requester::forget_sent(bool whole) noexcept {
     unacknowledged_ = sent_;
     return !whole || complete_head(CompletionStatus::Success);
-}
-
-void Requester::arm(Instant now) noexcept {
-    const bool waits = sent_ != unacknowledged_ && attributes_->ack_timeout != 0;
-    ack_deadline_ = waits ? now + ack_timeout(attributes_->ack_timeout) : Instant::never();
 }
 
 }  // namespace cairn::roce::rc

@@ -1,0 +1,76 @@
+// What time does to a requester: silence of the peer, by the time configured and by round trips measured.
+#include "lib/roce/rc/requester.hpp"
+#include "lib/roce/rc/timers.hpp"
+
+namespace cairn::roce::rc {
+
+using enum RequesterResult;
+
+void Requester::arm(Instant now) noexcept {
+    const bool waits = sent_ != unacknowledged_;
+    const bool bounded = attributes_->ack_timeout != 0;
+    ack_deadline_ = waits && bounded ? now + ack_timeout(attributes_->ack_timeout) : Instant::never();
+    early_deadline_ = Instant::never();
+    if (waits) {
+        arm_early(now);
+    }
+}
+
+// Only where it comes before the configured time.
+void Requester::arm_early(Instant now) noexcept {
+    armed_at_ = now;
+    early_deadline_ = Instant::never();
+    if (round_trip_.known() && now + round_trip_.timeout(silences_) < ack_deadline_) {
+        early_deadline_ = now + round_trip_.timeout(silences_);
+    }
+}
+
+void Requester::disarm() noexcept {
+    ack_deadline_ = Instant::never();
+    early_deadline_ = Instant::never();
+}
+
+void Requester::measure(Instant now) noexcept {
+    if (timed_at_ == Instant::never() || timed_psn_.since(unacknowledged_) >= 0) {
+        return;
+    }
+    if (!paused_since(timed_at_)) {
+        round_trip_.sample(now - timed_at_);
+    }
+    timed_at_ = Instant::never();
+}
+
+RequesterResult Requester::on_timeout(Instant now) noexcept {
+    if (rnr_until_ <= now) {
+        rnr_until_ = Instant::never();
+        arm(now);
+    }
+    if (now < ack_deadline_) {
+        if (early_deadline_ <= now) {
+            on_early_timeout(now);
+        }
+        return Ok;
+    }
+    if (cursor_psn() == unacknowledged_) {
+        arm(now);  // nothing could be sent since: that was no silence of the peer
+        return Ok;
+    }
+    counters_.count(RcCounter::Timeout);
+    recovered_ = false;
+    return retry(now);
+}
+
+void Requester::on_early_timeout(Instant now) noexcept {
+    // After a pause of our own the answers may lie unread.
+    if (paused_since(armed_at_) || cursor_psn() == unacknowledged_) {
+        arm_early(now);
+        return;
+    }
+    counters_.count(RcCounter::EarlyTimeout);
+    recovered_ = false;
+    silences_ += silences_ < RoundTrip::kMostDoublings ? 1 : 0;
+    go_back();
+    arm_early(now);
+}
+
+}  // namespace cairn::roce::rc
