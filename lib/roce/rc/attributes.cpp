@@ -21,16 +21,20 @@ constexpr AttributeSet kWhileDrained = kWhileRunning.with(
 
 // All services, each with the attributes that it has; any state may also go to Reset and Err, with nothing set.
 constexpr std::array kTransitions{
-    Transition{Reset, Init, kOfInit, kNone},    Transition{Init, Init, kNone, kOfInit},
-    Transition{Init, Rtr, kOfRtr, kOfInit},     Transition{Rtr, Rts, kOfRts, kWhileRunning},
-    Transition{Rts, Rts, kNone, kWhileRunning}, Transition{Rts, Sqd, kNone, kNone},
-    Transition{Sqd, Rts, kNone, kWhileRunning}, Transition{Sqd, Sqd, kNone, kWhileDrained},
+    Transition{Reset, Init, kOfInit, kNone},
+    Transition{Init, Init, kNone, kOfInit},
+    Transition{Init, Rtr, kOfRtr, kOfInit.with(AttributeSet::of(Selective))},
+    Transition{Rtr, Rts, kOfRts, kWhileRunning},
+    Transition{Rts, Rts, kNone, kWhileRunning},
+    Transition{Rts, Sqd, kNone, kNone},
+    Transition{Sqd, Rts, kNone, kWhileRunning},
+    Transition{Sqd, Sqd, kNone, kWhileDrained},
     Transition{Sqe, Rts, kNone, kWhileRunning},
 };
 
 constexpr AttributeSet kOfUc =
     AttributeSet::of(Attribute::Pkey, Access, Path, PathMtu, DestQpn, ReceivePsn, SendPsn, MigrationState);
-constexpr AttributeSet kOfRc = kOfUc.with(kOfRtr).with(kOfRts);
+constexpr AttributeSet kOfRc = kOfUc.with(kOfRtr).with(kOfRts).with(AttributeSet::of(Selective));
 constexpr AttributeSet kOfUd = AttributeSet::of(Attribute::Pkey, Attribute::Qkey, SendPsn);
 
 AttributeSet attributes_of(wire::Service service) noexcept {
@@ -103,6 +107,7 @@ void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& va
     take(MaxRdAtomic, &QpAttributes::max_rd_atomic);
     take(MigrationState, &QpAttributes::migrated);
     take(Attribute::Qkey, &QpAttributes::qkey);
+    take(Selective, &QpAttributes::selective);
 }
 
 }  // namespace cairn::roce::rc

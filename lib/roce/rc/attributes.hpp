@@ -31,7 +31,8 @@ enum class Attribute : std::uint8_t {
     RnrRetry,
     MaxRdAtomic,
     MigrationState,
-    Qkey,  // of an unreliable datagram service only
+    Qkey,       // of an unreliable datagram service only
+    Selective,  // Cairn's own
     Count,
 };
 
@@ -75,7 +76,8 @@ struct QpAttributes {
     std::uint8_t retry_count = 7;         // [0, 7]
     std::uint8_t rnr_retry = 7;           // [0, 7]; 7: for ever
     Qkey qkey{};
-    bool migrated = true;  // MigReq of our packets: without path migration always so (17.2.8)
+    bool selective = false;  // between Cairn peers: early packets are held, and only what is missing is sent again
+    bool migrated = true;    // MigReq of our packets: without path migration always so (17.2.8)
 };
 
 enum class ModifyVerdict : std::uint8_t { Ok, NoTransition, Missing, NotAllowed, BadValue };

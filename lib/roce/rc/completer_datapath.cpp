@@ -32,7 +32,12 @@ RequesterResult Requester::on_answer(const wire::Packet& packet, Instant now) no
         case AnswerPsnVerdict::Current:
             break;
     }
-    return packet.traits().role == wire::Role::Acknowledge ? on_acknowledge(packet, now) : on_data(packet, now);
+    if (packet.traits().role == wire::Role::Acknowledge) {
+        return on_acknowledge(packet, now);
+    }
+    const bool has_aeth = packet.traits().headers.has<wire::Aeth>();
+    const bool refuses = has_aeth && std::holds_alternative<wire::NakCode>(packet.get<wire::Aeth>().syndrome);
+    return refuses && attributes_->selective ? on_map(packet, now) : on_data(packet, now);
 }
 
 RequesterResult Requester::on_acknowledge(const wire::Packet& packet, Instant now) noexcept {
@@ -47,7 +52,7 @@ RequesterResult Requester::on_acknowledge(const wire::Packet& packet, Instant no
     if (!acknowledge(psn, now)) {
         return CqOverrun;
     }
-    return psn.since(unacknowledged_) >= 0 ? recover(RcCounter::ImpliedNak, now) : Ok;
+    return psn.since(unacknowledged_) >= 0 ? recover(RcCounter::ImpliedNak, psn, now) : Ok;
 }
 
 bool Requester::acknowledge(Psn psn, Instant now) noexcept {
@@ -75,7 +80,8 @@ RequesterResult Requester::on_nak(wire::NakCode code, Psn psn, Instant now) noex
         return CqOverrun;
     }
     if (code == wire::NakCode::PsnSequence) {
-        return recover(RcCounter::NakSequenceReceived, now);
+        plan_.forget_map();
+        return recover(RcCounter::NakSequenceReceived, psn, now);
     }
     counters_.count(RcCounter::NakFatalReceived);
     return fail(status_of(code));
@@ -87,7 +93,7 @@ RequesterResult Requester::on_rnr(wire::RnrTimer timer, Psn psn, Instant now) no
         return CqOverrun;
     }
     if (unacknowledged_ != psn) {
-        return recover(RcCounter::ImpliedNak, now);
+        return recover(RcCounter::ImpliedNak, psn.plus(Psn::kMask), now);  // that one is still to come
     }
     if (cursor_psn() == psn) {
         return Ok;  // waiting already
@@ -96,6 +102,7 @@ RequesterResult Requester::on_rnr(wire::RnrTimer timer, Psn psn, Instant now) no
         return fail(CompletionStatus::RnrRetryExceeded);
     }
     rnr_retries_left_ -= attributes_->rnr_retry == kRnrRetryForEver ? 0 : 1;
+    plan_.forget_pass();
     go_back();
     disarm();
     rnr_until_ = now + rnr_delay(timer);
@@ -108,7 +115,7 @@ RequesterResult Requester::on_data(const wire::Packet& packet, Instant now) noex
         return CqOverrun;
     }
     if (unacknowledged_ != psn) {
-        return recover(RcCounter::ImpliedNak, now);
+        return recover(RcCounter::ImpliedNak, psn, now);
     }
     SendWqe& wqe = queue_.at(queue_.head());
     const bool by_atomic = packet.traits().operation == wire::Operation::AtomicAcknowledge;
@@ -126,7 +133,9 @@ RequesterResult Requester::on_data(const wire::Packet& packet, Instant now) noex
     --read_psns_out_;
     const bool pushed = !last || complete_head(CompletionStatus::Success);
     on_progress(now);
-    return pushed ? Ok : CqOverrun;
+    // Acknowledged while this answer was missing.
+    const bool all_pushed = acknowledge(plan_.executed_until().plus(Psn::kMask), now) && pushed;
+    return all_pushed ? Ok : CqOverrun;
 }
 
 RequesterResult Requester::take_data(const wire::Packet& packet, SendWqe& wqe) noexcept {
@@ -158,8 +167,13 @@ RequesterResult Requester::take_data(const wire::Packet& packet, SendWqe& wqe) n
 // Something was lost: a NAK says so, or an answer that lies behind a READ or atomic still waiting for its own
 // (9.7.5). Once until there is progress: many that say the same may be on their way, each would send all again, and
 // if going back did not help the timeout does.
-RequesterResult Requester::recover(RcCounter reason, Instant now) noexcept {
+RequesterResult Requester::recover(RcCounter reason, Psn newest, Instant now) noexcept {
     counters_.count(reason);
+    if (attributes_->selective && reason == RcCounter::ImpliedNak) {
+        plan_.executed(newest.next());
+        patch(newest, now);
+        return Ok;
+    }
     if (recovered_ || cursor_psn() == unacknowledged_) {
         return Ok;
     }
@@ -172,6 +186,7 @@ RequesterResult Requester::retry(Instant now) noexcept {
         return fail(CompletionStatus::RetryExceeded);
     }
     --retries_left_;
+    plan_.forget_pass();
     go_back();
     arm(now);
     return Ok;
@@ -191,6 +206,7 @@ void Requester::on_progress(Instant now) noexcept {
     recovered_ = false;
     silences_ = 0;
     measure(now);
+    plan_.on_progress(unacknowledged_);
     const bool left_behind = cursor_ - queue_.head() > queue_.tail() - queue_.head();
     if (left_behind || cursor_psn().since(unacknowledged_) < 0) {
         go_back();  // what was to be sent again has arrived after all
@@ -235,6 +251,9 @@ bool Requester::flush() noexcept {
     }
     cursor_ = queue_.head();
     cursor_packet_ = 0;
+    front_ = cursor_;
+    front_packet_ = 0;
+    plan_ = ResendPlan(sent_);
     unacknowledged_ = sent_;
     read_psns_out_ = 0;
     disarm();

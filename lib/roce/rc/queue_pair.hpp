@@ -30,6 +30,7 @@ struct QpContext {
     ReceiveQueue* shared_receives = nullptr;  // nullptr: its own
     FlushHook flush{};
     const StallWatch* stalls = nullptr;  // of the worker's turns
+    HeldPackets* held = nullptr;         // nullptr: packets that come early are dropped
 };
 
 // Asynchronous events of the queue pair (11.6.3).
@@ -65,6 +66,9 @@ public:
 
     // A packet to this queue pair. Its payload is not looked at after the call.
     void on_packet(const wire::Packet& packet, Instant now) noexcept;
+    // The same, and the packet may be kept: then the answer is true, and `offer`, of which it is a view, stays as it is
+    // until the held packets give it back.
+    [[nodiscard]] bool on_packet(const wire::Packet& packet, const PacketOffer& offer, Instant now) noexcept;
     // Runs what is due. Spurious calls are harmless.
     void on_timeout(Instant now) noexcept;
 

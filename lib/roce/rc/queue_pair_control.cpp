@@ -17,7 +17,8 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
       requester_(qpn, sends_, {context.memory, context.send_completions, context.counters, context.stalls},
                  capacity.window_packets, capacity.service == wire::Service::Rc),
       responder_(qpn, context.memory, context.shared_receives == nullptr ? own_receives_ : *context.shared_receives,
-                 context.receive_completions, context.counters, capacity.service == wire::Service::Rc, context.flush) {
+                 context.receive_completions, context.counters, capacity.service == wire::Service::Rc, context.flush,
+                 context.held) {
     CAIRN_ASSERT(service_ == wire::Service::Rc || service_ == wire::Service::Uc);
     const bool held = context_.memory.hold_pd(pd_);
     CAIRN_ASSERT(held);
@@ -25,6 +26,7 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
 }
 
 QueuePair::~QueuePair() {
+    responder_.drop_held();
     free_windows();
     context_.memory.release_pd(pd_);
 }
@@ -86,6 +88,7 @@ void QueuePair::enter_error() noexcept {
     state_ = QpState::Err;
     // Completions that find no room are lost: the queue is overrun, which its owner sees.
     (void)requester_.flush();
+    responder_.drop_held();
     ReceiveWqe unfinished;
     if (responder_.take_unfinished(unfinished)) {
         flush_receive(unfinished.wr_id);

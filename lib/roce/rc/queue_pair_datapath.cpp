@@ -47,19 +47,25 @@ std::optional<RcCounter> QueuePair::judge_packet(const wire::Packet& packet) con
 }
 
 void QueuePair::on_packet(const wire::Packet& packet, Instant now) noexcept {
+    (void)on_packet(packet, {}, now);
+}
+
+bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, Instant now) noexcept {
     if (const std::optional<RcCounter> reason = judge_packet(packet)) {
         context_.counters.count(*reason);
-        return;
+        return false;
     }
     if (packet.traits().role != wire::Role::Request) {
         on_result(requester_.on_answer(packet, now));
         notice_drained();
-        return;
+        return false;
     }
     if (state_ == QpState::Rtr) {
         raise(QpEvent::CommunicationEstablished);
     }
-    on_result(responder_.on_request(packet));
+    bool kept = false;
+    on_result(responder_.on_request(packet, offer, kept));
+    return kept;
 }
 
 void QueuePair::on_timeout(Instant now) noexcept {

@@ -11,6 +11,7 @@
 #include "lib/roce/rc/counters.hpp"
 #include "lib/roce/rc/judge_response.hpp"
 #include "lib/roce/rc/out_packet.hpp"
+#include "lib/roce/rc/resend_plan.hpp"
 #include "lib/roce/rc/round_trip.hpp"
 #include "lib/roce/rc/send_queue.hpp"
 
@@ -29,8 +30,8 @@ struct RequesterContext {
 };
 
 // One queue pair's. No I/O, no clock, no allocation. Go-back-N: what was lost is sent again with all behind it; a READ
-// goes on with the first response that is missing (9.7.3). An unreliable one keeps nothing: a request is complete when
-// its last packet is handed out (9.8.1).
+// goes on with the first response that is missing (9.7.3). To a selective peer only what is missing is. An unreliable
+// one keeps nothing: a request is complete when its last packet is handed out (9.8.1).
 class Requester {
 public:
     // `window_packets` of SENDs and WRITEs may be on their way, in [2, 2^20] (asserted).
@@ -86,7 +87,12 @@ private:
     [[nodiscard]] RequesterResult take_data(const wire::Packet& packet, SendWqe& wqe) noexcept;
     // All up to `psn` was executed; stops at a READ or atomic, which needs its own answer. False: an overrun.
     [[nodiscard]] bool acknowledge(Psn psn, Instant now) noexcept;
-    [[nodiscard]] RequesterResult recover(RcCounter reason, Instant now) noexcept;
+    // The peer has `newest` and misses something before it.
+    [[nodiscard]] RequesterResult recover(RcCounter reason, Psn newest, Instant now) noexcept;
+    [[nodiscard]] RequesterResult on_map(const wire::Packet& packet, Instant now) noexcept;
+    void patch(Psn newest, Instant now) noexcept;
+    void skip_spared() noexcept;
+    void step() noexcept;
     [[nodiscard]] RequesterResult retry(Instant now) noexcept;
     void go_back() noexcept;
     void on_progress(Instant now) noexcept;
@@ -115,6 +121,9 @@ private:
     Psn sent_{};                       // one behind the newest ever sent, READs' responses included
     std::uint32_t cursor_ = 0;         // position of the request to send from next
     std::uint32_t cursor_packet_ = 0;  // and which of its packets
+    std::uint32_t front_ = 0;          // where the cursor was when it sent something for the first time
+    std::uint32_t front_packet_ = 0;
+    ResendPlan plan_;
     std::uint32_t reads_out_ = 0;      // READs and atomics started and not complete
     std::uint32_t read_psns_out_ = 0;  // PSNs of theirs without an answer: not counted against the window
     std::uint32_t since_ack_request_ = 0;

@@ -24,6 +24,9 @@ void Requester::start(const QpAttributes& attributes, Pd pd) noexcept {
     sent_ = attributes.send_psn;
     cursor_ = queue_.head();
     cursor_packet_ = 0;
+    front_ = cursor_;
+    front_packet_ = 0;
+    plan_ = ResendPlan(sent_);
     reads_out_ = 0;
     read_psns_out_ = 0;
     since_ack_request_ = 0;

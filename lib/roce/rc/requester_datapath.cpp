@@ -113,6 +113,7 @@ bool Requester::find_payload(SendWqe& wqe, std::uint32_t offset, OutPacket& out)
 
 bool Requester::poll_request(OutPacket& out, Instant now, bool drain, RequesterResult& result) noexcept {
     result = RequesterResult::Ok;
+    skip_spared();
     if (!run_local(drain, result) || !may_send(now, drain)) {
         return false;
     }
@@ -166,15 +167,17 @@ bool Requester::move_on(const SendWqe& wqe, Instant now) noexcept {
     const Psn psn = wqe.first.plus(cursor_packet_);
     const Psn behind = (whole ? wqe.last : psn).next();
     const bool last = whole || psn == wqe.last;
-    if (behind.since(sent_) > 0) {
+    const bool first_time = behind.since(sent_) > 0;
+    step();
+    if (first_time) {
         sent_ = behind;
+        front_ = cursor_;
+        front_packet_ = cursor_packet_;
         if (last && timed_at_ == Instant::never()) {
             timed_psn_ = psn;  // of a READ: the first response
             timed_at_ = now;
         }
     }
-    cursor_ += last ? 1 : 0;
-    cursor_packet_ = last ? 0 : cursor_packet_ + 1;
     if (!reliable_) {
         return forget_sent(last);
     }
@@ -182,6 +185,13 @@ bool Requester::move_on(const SendWqe& wqe, Instant now) noexcept {
         arm(now);
     }
     return true;
+}
+
+void Requester::step() noexcept {
+    const SendWqe& wqe = queue_.at(cursor_);
+    const bool last = has_own_answer(wqe.opcode) || wqe.first.plus(cursor_packet_) == wqe.last;
+    cursor_ += last ? 1 : 0;
+    cursor_packet_ = last ? 0 : cursor_packet_ + 1;
 }
 
 // No answer will come to it.

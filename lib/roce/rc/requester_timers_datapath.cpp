@@ -69,6 +69,7 @@ void Requester::on_early_timeout(Instant now) noexcept {
     counters_.count(RcCounter::EarlyTimeout);
     recovered_ = false;
     silences_ += silences_ < RoundTrip::kMostDoublings ? 1 : 0;
+    plan_.forget_pass();
     go_back();
     arm_early(now);
 }

@@ -7,6 +7,7 @@
 #include "lib/roce/rc/attributes.hpp"
 #include "lib/roce/rc/completion_queue.hpp"
 #include "lib/roce/rc/counters.hpp"
+#include "lib/roce/rc/held_packets.hpp"
 #include "lib/roce/rc/judge_request.hpp"
 #include "lib/roce/rc/out_packet.hpp"
 #include "lib/roce/rc/receive_queue.hpp"
@@ -53,14 +54,17 @@ enum class ResponderResult : std::uint8_t {
 class Responder {
 public:
     Responder(Qpn qpn, MemoryTable& memory, ReceiveQueue& receives, CompletionQueue& completions, RcCounters& counters,
-              bool reliable = true, FlushHook flush = {}) noexcept;
+              bool reliable = true, FlushHook flush = {}, HeldPackets* held = nullptr) noexcept;
 
     // From RTR on: forgets all earlier and expects attributes.receive_psn. `attributes` outlive the responder.
     void start(const QpAttributes& attributes, Pd pd) noexcept;
 
     // A request packet that is for this queue pair. Changes all outputs. Unreliable: a message that lacks a packet, or
     // that is refused, is dropped, what of it was placed stays; no answer is ever made (9.8.2, 9.8.3).
-    [[nodiscard]] ResponderResult on_request(const wire::Packet& packet) noexcept;
+    // Selective: a packet that comes early is kept, if it is offered, and taken in its turn.
+    [[nodiscard]] ResponderResult on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept) noexcept;
+    // Gives back what is kept: the queue pair stops or ends.
+    void drop_held() noexcept;
 
     // The next answer packet; false: none. Changes by on_request() alone. A READ whose region is gone ends in a NAK
     // and sets failed().
@@ -92,7 +96,11 @@ private:
 
     [[nodiscard]] ResponderResult act(const wire::Packet& packet) noexcept;
     [[nodiscard]] ResponderResult refuse(RequestVerdict verdict) noexcept;
-    void on_gap() noexcept;
+    [[nodiscard]] bool on_gap(const wire::Packet& packet, const PacketOffer& offer) noexcept;
+    [[nodiscard]] ResponderResult take(const wire::Packet& packet) noexcept;
+    [[nodiscard]] ResponderResult take_held() noexcept;
+    [[nodiscard]] bool try_hold(const wire::Packet& packet, const PacketOffer& offer) noexcept;
+    [[nodiscard]] bool is_selective() const noexcept { return held_ != nullptr && attributes_->selective; }
     void on_duplicate(const wire::Packet& packet) noexcept;
     void ask_again(SavedAnswer& saved, Psn from, Psn until) noexcept;
 
@@ -114,6 +122,7 @@ private:
 
     void emit_answer(OutPacket& out, SavedAnswer& saved) noexcept;
     [[nodiscard]] bool emit_read(OutPacket& out, SavedAnswer& saved) noexcept;
+    void emit_map(OutPacket& out) noexcept;
     void emit_reply(OutPacket& out, Psn psn, const wire::Aeth::Syndrome& syndrome) noexcept;
     [[nodiscard]] wire::Bth bth(Psn psn) const noexcept;
     void owe_ack() noexcept;
@@ -126,20 +135,23 @@ private:
     RcCounters& counters_;
     const bool reliable_;
     const FlushHook flush_;
+    HeldPackets* const held_;
     const QpAttributes* attributes_ = nullptr;
     Pd pd_{};
 
     Psn expected_{};
     Msn msn_{};  // messages completed
     InboundMessage message_{};
-    ReceiveWqe receive_{};              // of message_, when it is a SEND
-    bool receive_kept_ = false;         // of a SEND that was cut short: the next to be taken
-    Reply reply_ = Reply::None;         // goes out behind the saved answers
-    wire::Aeth::Syndrome nak_{};        // when reply_ is Nak
-    bool awaits_resend_ = false;        // a NAK asked for expected_: others are dropped in silence (9.7.5.2.8)
-    bool failed_ = false;               // nothing is executed any more
-    std::uint32_t unacknowledged_ = 0;  // messages ended since the last answer
-    std::uint32_t saved_count_ = 0;     // answers ever saved; the newest is at saved_count_ - 1
+    ReceiveWqe receive_{};        // of message_, when it is a SEND
+    bool receive_kept_ = false;   // of a SEND that was cut short: the next to be taken
+    Reply reply_ = Reply::None;   // goes out behind the saved answers
+    wire::Aeth::Syndrome nak_{};  // when reply_ is Nak
+    bool awaits_resend_ = false;  // a NAK asked for expected_: others are dropped in silence (9.7.5.2.8)
+    HeldPackets::Chain chain_{};  // requests that came early
+    std::array<std::uint8_t, kHeldMapBytes> map_{};  // of the NAK on its way out
+    bool failed_ = false;                            // nothing is executed any more
+    std::uint32_t unacknowledged_ = 0;               // messages ended since the last answer
+    std::uint32_t saved_count_ = 0;                  // answers ever saved; the newest is at saved_count_ - 1
     std::uint32_t queued_answers_ = 0;
     std::array<SavedAnswer, kMaxRdAtomic> saved_{};
 };

@@ -40,7 +40,11 @@ bool Responder::poll_response(OutPacket& out) noexcept {
             emit_reply(out, expected_.plus(Psn::kMask), kNoFlowControl);  // the one before
             return true;
         case Reply::Nak:
-            emit_reply(out, expected_, nak_);
+            if (!chain_.empty() && nak_ == wire::Aeth::Syndrome(wire::NakCode::PsnSequence)) {
+                emit_map(out);
+            } else {
+                emit_reply(out, expected_, nak_);
+            }
             return true;
     }
     return false;

@@ -3,16 +3,18 @@
 namespace cairn::roce::rc {
 
 Responder::Responder(Qpn qpn, MemoryTable& memory, ReceiveQueue& receives, CompletionQueue& completions,
-                     RcCounters& counters, bool reliable, FlushHook flush) noexcept
+                     RcCounters& counters, bool reliable, FlushHook flush, HeldPackets* held) noexcept
     : qpn_(qpn),
       memory_(memory),
       receives_(receives),
       completions_(completions),
       counters_(counters),
       reliable_(reliable),
-      flush_(flush) {}
+      flush_(flush),
+      held_(held) {}
 
 void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
+    drop_held();
     attributes_ = &attributes;
     pd_ = pd;
     expected_ = attributes.receive_psn;
@@ -26,6 +28,12 @@ void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
     saved_count_ = 0;
     queued_answers_ = 0;
     saved_ = {};
+}
+
+void Responder::drop_held() noexcept {
+    if (held_ != nullptr) {
+        held_->release_all(chain_);
+    }
 }
 
 bool Responder::take_unfinished(ReceiveWqe& out) noexcept {

@@ -6,7 +6,8 @@ namespace cairn::roce::rc {
 
 using wire::Operation;
 
-ResponderResult Responder::on_request(const wire::Packet& packet) noexcept {
+ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept) noexcept {
+    kept = false;
     if (failed_) {
         counters_.count(RcCounter::WrongState);
         return ResponderResult::Ok;
@@ -16,7 +17,7 @@ ResponderResult Responder::on_request(const wire::Packet& packet) noexcept {
     }
     switch (judge_psn(packet.bth().psn, expected_)) {
         case PsnVerdict::Gap:
-            on_gap();
+            kept = on_gap(packet, offer);
             return ResponderResult::Ok;
         case PsnVerdict::Duplicate:
             on_duplicate(packet);
@@ -24,6 +25,18 @@ ResponderResult Responder::on_request(const wire::Packet& packet) noexcept {
         case PsnVerdict::Expected:
             break;
     }
+    const bool owes_nak = reply_ == Reply::Nak;
+    ResponderResult result = take(packet);
+    while (result == ResponderResult::Ok && !chain_.empty() && held_->front_psn(chain_).since(expected_) <= 0) {
+        result = take_held();
+    }
+    if (owes_nak && !chain_.empty() && reply_ != Reply::Nak) {
+        owe_nak(wire::NakCode::PsnSequence);  // of another gap
+    }
+    return result;
+}
+
+ResponderResult Responder::take(const wire::Packet& packet) noexcept {
     const RequestVerdict verdict = judge(packet);
     return verdict == RequestVerdict::Execute ? act(packet) : refuse(verdict);
 }
@@ -136,14 +149,22 @@ ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
     return access ? ResponderResult::AccessError : local ? ResponderResult::LocalError : ResponderResult::RequestError;
 }
 
-void Responder::on_gap() noexcept {
+// Reported once until what is missing comes; selective also whenever there is news of what is missing, or the peer
+// asks.
+bool Responder::on_gap(const wire::Packet& packet, const PacketOffer& offer) noexcept {
     counters_.count(RcCounter::OutOfSequence);
-    if (awaits_resend_) {
-        return;
+    const Psn psn = packet.bth().psn;
+    const bool new_gap = chain_.empty() || psn.since(held_->back_psn(chain_)) > 1;
+    const bool kept = is_selective() && try_hold(packet, offer);
+    if (awaits_resend_ && (!is_selective() || std::holds_alternative<wire::RnrTimer>(nak_))) {
+        return kept;
     }
-    counters_.count(RcCounter::NakSequenceSent);
-    awaits_resend_ = true;
-    owe_nak(wire::NakCode::PsnSequence);
+    if (!awaits_resend_ || (kept && new_gap) || packet.bth().ack_request) {
+        counters_.count(RcCounter::NakSequenceSent);
+        awaits_resend_ = true;
+        owe_nak(wire::NakCode::PsnSequence);
+    }
+    return kept;
 }
 
 // Never executed: acknowledged up to what was, or answered from what was saved (9.7.5, C9-105).

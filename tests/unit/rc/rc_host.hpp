@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -43,7 +44,7 @@ inline wire::Packet packet_of(const Datagram& datagram) {
 constexpr AttributeSet kToInit = AttributeSet::of(Attribute::Access, Attribute::Pkey);
 constexpr AttributeSet kToRtr =
     AttributeSet::of(Attribute::Path, Attribute::PathMtu, Attribute::DestQpn, Attribute::ReceivePsn,
-                     Attribute::MaxDestRdAtomic, Attribute::MinRnrTimer);
+                     Attribute::MaxDestRdAtomic, Attribute::MinRnrTimer, Attribute::Selective);
 constexpr AttributeSet kToRts =
     AttributeSet::of(Attribute::SendPsn, Attribute::AckTimeout, Attribute::RetryCount, Attribute::RnrRetry,
                      Attribute::MaxRdAtomic, Attribute::MigrationState);
@@ -59,8 +60,9 @@ struct RcHost {
         : send_completions(completion_slots), receive_completions(completion_slots) {
         pd = memory.create_pd();
         key = memory.register_region({pd, span(), kBase, kAllRights}).value();
-        qp = std::make_unique<QueuePair>(kQpn, pd, capacity,
-                                         QpContext{memory, send_completions, receive_completions, counters, nullptr});
+        QpContext context{memory, send_completions, receive_completions, counters};
+        context.held = &held;
+        qp = std::make_unique<QueuePair>(kQpn, pd, capacity, context);
     }
 
     static QpAttributes usual_attributes() {
@@ -125,9 +127,22 @@ struct RcHost {
         return all;
     }
     void take(const wire::Packet& packet, Instant now = {}) { take(datagram_of(packet), now); }
+    // The datagram is in a buffer that the queue pair may keep.
     void take(const Datagram& datagram, Instant now = {}) {
-        qp->on_packet(packet_of(datagram), now);
+        auto buffer = std::make_unique<Datagram>(datagram);
+        const wire::Packet packet = packet_of(*buffer);
+        if (qp->on_packet(packet, {*buffer, buffer.get()}, now)) {
+            Datagram* const name = buffer.get();
+            kept.emplace(name, std::move(buffer));
+        }
         qp->check_invariants();
+        std::array<void*, 8> cookies{};
+        while (const std::size_t count = held.poll_released(cookies)) {
+            for (std::size_t i = 0; i < count; ++i) {
+                EXPECT_EQ(kept.erase(static_cast<Datagram*>(cookies[i])), 1U);
+            }
+        }
+        EXPECT_EQ(kept.size(), held.in_use());
     }
 
     static std::vector<Completion> drain(CompletionQueue& queue) {
@@ -143,6 +158,8 @@ struct RcHost {
     CompletionQueue send_completions;
     CompletionQueue receive_completions;
     RcCounters counters;
+    HeldPackets held{300};
+    std::map<Datagram*, std::unique_ptr<Datagram>> kept;
     std::vector<std::uint64_t> words = std::vector<std::uint64_t>(kBytes / 8);
     std::unique_ptr<QueuePair> qp;
 };

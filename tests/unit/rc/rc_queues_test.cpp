@@ -181,13 +181,15 @@ TEST(RcAttributes, UnreliableServicesHaveFewerAttributes) {
 
 TEST(RcAttributes, EachRequiredOneIsMissedEachForeignOneRefused) {
     using enum QpState;
+    const AttributeSet kRequiredOfRtr = find_transition(Init, Rtr)->required;
+    ASSERT_EQ(kRequiredOfRtr.with(AttributeSet::of(Attribute::Selective)), kToRtr);
     struct Step {
         QpState from, to;
         AttributeSet required;
         AttributeSet allowed;
     };
     const QpAttributes values = RcHost::usual_attributes();
-    for (const Step& step : {Step{Reset, Init, kToInit, kToInit}, Step{Init, Rtr, kToRtr, kToRtr.with(kToInit)},
+    for (const Step& step : {Step{Reset, Init, kToInit, kToInit}, Step{Init, Rtr, kRequiredOfRtr, kToRtr.with(kToInit)},
                              Step{Rts, Sqd, {}, {}}, Step{Rts, Err, {}, {}}}) {
         EXPECT_EQ(judge_modify(step.from, step.to, step.required, values), ModifyVerdict::Ok);
         for (unsigned i = 0; i < static_cast<unsigned>(Attribute::Count); ++i) {

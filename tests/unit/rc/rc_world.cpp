@@ -26,6 +26,7 @@ RcWorld::RcWorld(std::uint64_t seed) : random_(seed) {
     }
     const std::uint32_t mtu = 256U << random_.below(5);
     const auto depth = static_cast<std::uint8_t>(random_.between(1, kMaxRdAtomic));
+    const bool selective = random_.chance(sim::kMillion / 2);
     for (std::size_t i = 0; i < 2; ++i) {
         RcSide& side = sides_.emplace_back(capacity);
         QpAttributes values = RcHost::usual_attributes();
@@ -34,6 +35,7 @@ RcWorld::RcWorld(std::uint64_t seed) : random_(seed) {
         values.receive_psn = first[1 - i];
         values.max_rd_atomic = depth;
         values.max_dest_rd_atomic = depth;
+        values.selective = selective;
         values.min_rnr_timer = wire::RnrTimer{static_cast<std::uint8_t>(random_.between(1, 12))};
         values.ack_timeout = static_cast<std::uint8_t>(random_.between(6, 9));  // beyond any stall times the retries
         side.host.bring_to(QpState::Rts, values);

@@ -1,0 +1,106 @@
+// What of a window is to be sent again, as far as a selective peer has told: which packets it holds, how far it
+// executed, and how far this was acted upon already.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "lib/base/types.hpp"
+#include "lib/roce/rc/limits.hpp"
+
+namespace cairn::roce::rc {
+
+// A pass sends what is missing below its end once; new gaps extend it. When the peer has something that was sent after
+// a pass began and still misses a packet, that was lost again, and the next pass begins.
+class ResendPlan {
+public:
+    enum class Step : std::uint8_t { Nothing, Extended, Began };
+
+    // Nothing is known of what is sent from `psn` on.
+    explicit ResendPlan(Psn psn = {}) noexcept : executed_until_(psn) {}
+    // The oldest unacknowledged PSN moved: what is behind it is forgotten, so that no PSN comes round to meet it.
+    void on_progress(Psn unacknowledged) noexcept {
+        if (unacknowledged.since(executed_until_) > 0) {
+            executed_until_ = unacknowledged;
+        }
+        has_map_ = has_map_ && unacknowledged.since(map_base_) <= static_cast<std::int32_t>(kHeldPackets);
+        in_epoch_ = in_epoch_ && unacknowledged.since(epoch_end_) < 0;
+    }
+    // `missing` is the oldest; `map` as HeldPackets writes it. Returns the newest PSN that the peer has.
+    Psn take_map(Psn missing, std::span<const std::uint8_t> map) noexcept {
+        map_ = {};
+        map_base_ = missing;
+        has_map_ = true;
+        Psn newest = missing;
+        for (std::uint32_t bit = 0; bit < kHeldPackets && bit / 8 < map.size(); ++bit) {
+            if ((map[bit / 8] >> bit % 8 & 1U) != 0) {
+                map_[bit / 64] |= std::uint64_t{1} << bit % 64;
+                newest = missing.plus(bit + 1);
+            }
+        }
+        return newest;
+    }
+    void executed(Psn until) noexcept {
+        if (until.since(executed_until_) > 0) {
+            executed_until_ = until;
+        }
+    }
+
+    [[nodiscard]] Psn executed_until() const noexcept { return executed_until_; }
+
+    // The peer has `newest`, and misses something below it.
+    [[nodiscard]] Step begin_or_extend(Psn newest, Psn unacknowledged, Psn sent) noexcept {
+        const Psn until = newest.next();
+        if (!in_epoch_ || newest.since(epoch_end_) >= 0) {
+            in_epoch_ = true;
+            epoch_end_ = sent;
+            from_ = unacknowledged;
+            until_ = until;
+            passing_ = true;
+            return Step::Began;
+        }
+        if (until.since(until_) <= 0) {
+            return Step::Nothing;
+        }
+        from_ = passing_ ? from_ : until_;
+        until_ = until;
+        return std::exchange(passing_, true) ? Step::Nothing : Step::Extended;
+    }
+    // All is to be sent again but what is held.
+    void forget_pass() noexcept {
+        in_epoch_ = false;
+        passing_ = false;
+    }
+    void forget_map() noexcept { has_map_ = false; }
+    void end_pass() noexcept { passing_ = false; }
+    [[nodiscard]] bool passing() const noexcept { return passing_; }
+    [[nodiscard]] bool knows() const noexcept { return passing_ || has_map_; }
+    [[nodiscard]] bool is_behind(Psn psn) const noexcept { return passing_ && psn.since(until_) >= 0; }
+    // Not to be sent (again). The oldest is never held: it was, and the peer gave it back (it was not ready).
+    [[nodiscard]] bool spares(Psn psn, Psn unacknowledged, bool has_own_answer) const noexcept {
+        if (passing_ && psn.since(from_) < 0) {
+            return true;
+        }
+        return psn != unacknowledged && (is_held(psn) || (!has_own_answer && psn.since(executed_until_) < 0));
+    }
+
+private:
+    [[nodiscard]] bool is_held(Psn psn) const noexcept {
+        const auto bit = static_cast<std::uint32_t>(psn.since(map_base_) - 1);
+        return has_map_ && bit < kHeldPackets && (map_[bit / 64] >> bit % 64 & 1U) != 0;
+    }
+
+    std::array<std::uint64_t, kHeldPackets / 64> map_{};
+    Psn map_base_{};
+    Psn executed_until_{};  // what lies before it was executed, though answers are missing
+    Psn epoch_end_{};       // what was sent next when the pass began
+    Psn from_{};            // of the pass
+    Psn until_{};
+    bool has_map_ = false;
+    bool in_epoch_ = false;  // something before epoch_end_ is unacknowledged
+    bool passing_ = false;   // the pass is not at its end
+};
+
+}  // namespace cairn::roce::rc
