@@ -31,7 +31,7 @@ struct Connection {
     bool has_remote = false;
     Qpn local_qpn{};
     Qpn remote_qpn{};
-    Psn remote_psn{};
+    Psn send_psn{};
     std::uint64_t transaction = 0;         // of the request and what answers it
     std::uint64_t dreq_transaction = 0;    // of the peer's DREQ
     std::uint8_t responder_resources = 0;  // that the peer offered

@@ -9,7 +9,7 @@ namespace {
 
 // Whether `req` is the one that the connection came of.
 bool is_same_request(const Connection& connection, const wire::Req& req, std::uint64_t transaction) noexcept {
-    return !connection.active && connection.remote_qpn == req.local_qpn && connection.remote_psn == req.starting_psn &&
+    return !connection.active && connection.remote_qpn == req.local_qpn && connection.send_psn == req.starting_psn &&
            connection.transaction == transaction;
 }
 
@@ -160,7 +160,7 @@ void Manager::add_request(const Incoming& in, const wire::Req& req, Listener& li
     connection->remote_id = req.local_comm_id;
     connection->has_remote = true;
     connection->remote_qpn = req.local_qpn;
-    connection->remote_psn = req.starting_psn;
+    connection->send_psn = req.starting_psn;
     connection->transaction = in.transaction;
     connection->responder_resources = req.responder_resources;
     connection->initiator_depth = req.initiator_depth;
@@ -209,7 +209,7 @@ void Manager::take_rep(const Incoming& in, const wire::Rep& rep, Connection& con
     connection.remote_id = rep.ids.local;
     connection.has_remote = true;
     connection.remote_qpn = rep.local_qpn;
-    connection.remote_psn = rep.starting_psn;
+    connection.send_psn = rep.starting_psn;
     connection.answers = Message::Count;
     table_.add_remote(connection);
     arm(connection, in.now + half_of(config_.response_timeout));

@@ -186,7 +186,7 @@ QpParameters parameters_of(const wire::Req& req) noexcept {
     QpParameters qp;
     qp.transport = req.service;
     qp.remote_qpn = req.local_qpn;
-    qp.remote_psn = req.starting_psn;
+    qp.send_psn = req.starting_psn;
     qp.path_mtu_bytes = wire::bytes_of(req.path_mtu);
     qp.pkey = req.pkey;
     qp.max_dest_rd_atomic = req.initiator_depth;
@@ -204,7 +204,7 @@ QpParameters parameters_of(const wire::Req& req) noexcept {
 QpParameters parameters_of(const Config& config, const wire::Req& req, const wire::Rep& rep) noexcept {
     QpParameters qp = parameters_of(req);  // what both ends share, and our own wishes
     qp.remote_qpn = rep.local_qpn;
-    qp.remote_psn = rep.starting_psn;
+    qp.send_psn = rep.starting_psn;
     qp.max_dest_rd_atomic = std::min(req.responder_resources, rep.initiator_depth);
     qp.max_rd_atomic = std::min(req.initiator_depth, rep.responder_resources);
     qp.ack_timeout = ack_timeout_of(config.packet_lifetime, rep.target_ack_delay);

@@ -62,7 +62,7 @@ struct PrivateBytes {
 struct QpParameters {
     wire::TransportService transport = wire::TransportService::Rc;  // Rc or Uc
     Qpn remote_qpn{};
-    Psn remote_psn{};  // the first that the peer sends
+    Psn send_psn{};  // the first that we send: the peer expects it
     std::uint32_t path_mtu_bytes = 1024;
     Pkey pkey{0xffff};
     std::uint8_t max_dest_rd_atomic = 0;  // at most: READs and atomics that the peer will have outstanding
@@ -89,7 +89,7 @@ struct ConnectRequest {
     std::uint16_t source_port = 0;  // of an is_ip_service()
     wire::TransportService transport = wire::TransportService::Rc;
     Qpn qpn{};
-    Psn starting_psn{};  // hard to guess
+    Psn starting_psn{};  // the first that the peer is to send; hard to guess
     std::uint32_t path_mtu_bytes = 1024;
     Pkey pkey{0xffff};
     std::uint8_t responder_resources = 1;  // READs and atomics that our queue pair answers at a time
@@ -107,7 +107,7 @@ struct ConnectRequest {
 
 struct AcceptParameters {
     Qpn qpn{};
-    Psn starting_psn{};
+    Psn starting_psn{};                    // as above
     std::uint8_t responder_resources = 1;  // not more than offered is promised
     std::uint8_t initiator_depth = 1;
     wire::RetryCount rnr_retry{7};

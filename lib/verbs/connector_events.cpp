@@ -96,8 +96,8 @@ ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& para
     values.pkey = parameters.pkey;
     values.path_mtu_bytes = parameters.path_mtu_bytes;
     values.dest_qpn = parameters.remote_qpn;
-    values.receive_psn = parameters.remote_psn;
-    values.send_psn = link.starting_psn;
+    values.receive_psn = link.starting_psn;
+    values.send_psn = parameters.send_psn;
     const auto depth = [this](std::uint8_t theirs, std::uint8_t ours) {
         return static_cast<std::uint8_t>(std::min<std::uint32_t>({theirs, ours, device_.limits().rd_atomic}));
     };

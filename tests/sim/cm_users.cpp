@@ -188,7 +188,7 @@ void CmWorld::on_event(Node& node, const cm::Replied& event) {
     const Deal& deal = deals_.at(local->cookie);
     require(cookie_in(event.private_data) == local->cookie, "a reply to another request");
     require(deal.accepted, "a reply that nobody gave");
-    require(deal.restarted || (event.qp.remote_qpn == deal.accepted_qpn && event.qp.remote_psn == deal.accepted_psn),
+    require(deal.restarted || (event.qp.remote_qpn == deal.accepted_qpn && event.qp.send_psn == deal.accepted_psn),
             "another queue pair than the one that accepted");
     local->phase = Phase::Replied;
     local->act_at = soon(faults_.slow_users ? seconds(3) : milliseconds(100));

@@ -49,7 +49,7 @@ TEST_F(CmPair, BothEndsLearnHowToMoveTheirQueuePairs) {
     EXPECT_FALSE(requested.ip.has_value());
     EXPECT_EQ(requested.qp.transport, wire::TransportService::Uc);
     EXPECT_EQ(requested.qp.remote_qpn, Qpn{0x11});
-    EXPECT_EQ(requested.qp.remote_psn, Psn{0x100});
+    EXPECT_EQ(requested.qp.send_psn, Psn{0x100});
     EXPECT_EQ(requested.qp.path_mtu_bytes, 4096U);
     EXPECT_EQ(requested.qp.pkey, Pkey{0x8123});
     EXPECT_EQ(requested.qp.max_dest_rd_atomic, 8);
@@ -69,7 +69,7 @@ TEST_F(CmPair, BothEndsLearnHowToMoveTheirQueuePairs) {
     EXPECT_EQ(replied.id, active);
     EXPECT_EQ(replied.qp.transport, wire::TransportService::Uc);
     EXPECT_EQ(replied.qp.remote_qpn, Qpn{0x22});
-    EXPECT_EQ(replied.qp.remote_psn, Psn{0x200});
+    EXPECT_EQ(replied.qp.send_psn, Psn{0x200});
     EXPECT_EQ(replied.qp.path_mtu_bytes, 4096U);
     EXPECT_EQ(replied.qp.max_rd_atomic, 2);       // what the server answers at a time
     EXPECT_EQ(replied.qp.max_dest_rd_atomic, 4);  // the server wanted 16, but 4 were offered

@@ -78,6 +78,7 @@ TEST_F(CmGolden, OurServerAnswersTheClientOfRpingAsLinuxDid) {
     const Requested requested = server.event<Requested>();
     ASSERT_TRUE(requested.ip.has_value());
     EXPECT_EQ(requested.ip->source_port, 0x818c);
+    EXPECT_EQ(requested.qp.send_psn, Psn{0xffdc25});  // of the server's first READ in the recording
     EXPECT_EQ(requested.features, 0U);
     AcceptParameters accepted;
     accepted.qpn = recorded.local_qpn;
@@ -107,7 +108,7 @@ TEST_F(CmGolden, OurClientAsksTheServerOfRpingAsLinuxDid) {
     client.take(server, renamed(mads[1], theirs, id), now);
     const Replied replied = client.event<Replied>();
     EXPECT_EQ(replied.qp.remote_qpn, Qpn{0xc4});
-    EXPECT_EQ(replied.qp.remote_psn, Psn{0x81143b});
+    EXPECT_EQ(replied.qp.send_psn, Psn{0x81143b});  // of the client's first SEND in the recording
     EXPECT_EQ(replied.qp.ack_timeout, wire::CmTimeout{19});
     EXPECT_EQ(replied.features, 0U);
     ASSERT_EQ(client.manager.ready(id, {}), Status::Ok);

@@ -64,7 +64,7 @@ const std::array kBent{
     Bent{"qpn", [](port::PacketRef& packet) { packet.data[5] ^= 0x80; },
          [](const Engine& engine) { return engine.drops().of(Drop::UnknownQpn); }},
     Bent{"service", [](port::PacketRef& packet) { packet.data[0] |= 0x20; },
-         [](const Engine& engine) { return engine.rc_counters().of(rc::RcCounter::NotRc); }},
+         [](const Engine& engine) { return engine.rc_counters().of(rc::RcCounter::WrongService); }},
     Bent{"empty", [](port::PacketRef& packet) { packet.len = 0; },
          [](const Engine& engine) { return engine.wire_drops().of(wire::Drop::Truncated); }},
 };
