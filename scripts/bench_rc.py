@@ -57,7 +57,8 @@ class Bench(Pairs):
                               '--poll', poll])
                 time.sleep(1)
             return last_json(start([PERF, *lcores[1], '--port', f'uring:{CLIENT}', '--peer', SERVER, '--poll', poll,
-                                    '--json', '--path-mtu', '4096', '--duration', str(self.seconds), *own]), self.seconds)
+                                    '--json', '--path-mtu', '4096', '--duration', str(self.seconds), *own]),
+                             self.seconds)
         finally:
             stop(server)
             if idle is not None:

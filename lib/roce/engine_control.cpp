@@ -1,3 +1,5 @@
+#include "lib/roce/engine.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 
 #include "lib/base/assert.hpp"
 #include "lib/base/sip_hash.hpp"
-#include "lib/roce/engine.hpp"
 
 namespace cairn::roce {
 

@@ -1,8 +1,9 @@
+#include "lib/roce/engine.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include "lib/base/copy.hpp"
-#include "lib/roce/engine.hpp"
 
 namespace cairn::roce {
 
