@@ -5,18 +5,23 @@
 #include <span>
 #include <vector>
 
+#include "lib/base/result.hpp"
 #include "lib/roce/rc/work.hpp"
 
 namespace cairn::roce::rc {
 
 // In order of completion, each once. A completion that finds the ring full is lost, the queue is overrun for good, and
-// every queue pair that pushes into it learns so and stops (10.10). One thread; allocates only when made.
+// every queue pair that pushes into it learns so and stops (10.10). One thread; allocates only when made or
+// resized.
 class CompletionQueue {
 public:
     enum class Arm : std::uint8_t { Off, Solicited, Next };
 
     // `slots` is in [1, kMaxCompletionSlots] (asserted).
     explicit CompletionQueue(std::uint32_t slots);
+
+    // What is in it stays, in order. Error: more is in it than `slots`, which is in [1, kMaxCompletionSlots] (10.2.6).
+    [[nodiscard]] Status resize(std::uint32_t slots);
 
     // False: overrun, now or before; the completion is lost.
     [[nodiscard]] bool push(const Completion& completion) noexcept;

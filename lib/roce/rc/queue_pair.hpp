@@ -84,6 +84,9 @@ public:
     [[nodiscard]] wire::Service service() const noexcept { return service_; }
     [[nodiscard]] QpState state() const noexcept { return state_; }
     [[nodiscard]] const QpAttributes& attributes() const noexcept { return attributes_; }
+    // The same with the PSNs that are next: of our requests, and of the peer's.
+    [[nodiscard]] QpAttributes query() const noexcept;
+    [[nodiscard]] const QpCapacity& capacity() const noexcept { return capacity_; }
     [[nodiscard]] const Requester& requester() const noexcept { return requester_; }
     [[nodiscard]] const Responder& responder() const noexcept { return responder_; }
     // Asserts what holds between any two calls. For tests.
@@ -110,6 +113,7 @@ private:
     const Qpn qpn_;
     const Pd pd_;
     const wire::Service service_;
+    const QpCapacity capacity_;
     QpContext context_;
     QpState state_ = QpState::Reset;
     QpAttributes attributes_{};

@@ -11,6 +11,7 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
     : qpn_(qpn),
       pd_(pd),
       service_(capacity.service),
+      capacity_(capacity),
       context_(context),
       sends_(capacity.send_slots, capacity.max_sges, capacity.inline_bytes),
       own_receives_(context.shared_receives == nullptr ? capacity.receive_slots : 1, capacity.max_sges),
@@ -105,6 +106,17 @@ void QueuePair::flush_receive(std::uint64_t wr_id) noexcept {
     Completion completion{wr_id, CompletionStatus::Flushed, CompletionOpcode::Receive};
     completion.qpn = qpn_;
     (void)context_.receive_completions.push(completion);
+}
+
+QpAttributes QueuePair::query() const noexcept {
+    QpAttributes now = attributes_;
+    if (receives()) {
+        now.receive_psn = responder_.expected_psn();
+    }
+    if (sends() || state_ == QpState::Sqe) {
+        now.send_psn = requester_.next_psn();
+    }
+    return now;
 }
 
 std::optional<QpEvent> QueuePair::poll_event() noexcept {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "lib/base/result.hpp"
 #include "lib/roce/rc/work.hpp"
 
 namespace cairn::roce::rc {
@@ -21,11 +22,15 @@ struct ReceiveWqe {
     [[nodiscard]] std::span<const Sge> pieces() const noexcept { return {sges.data(), sge_count}; }
 };
 
-// Whoever takes a request owns it: the queue knows nothing more of it. One thread; allocates only when made.
+// Whoever takes a request owns it: the queue knows nothing more of it. One thread; allocates only when
+// made or resized.
 class ReceiveQueue {
 public:
     // `slots` is in [1, kMaxQueueSlots], `max_sges` in [1, kMaxSges] (asserted).
     ReceiveQueue(std::uint32_t slots, std::uint32_t max_sges);
+
+    // What is in it stays, in order. Error: more is in it than `slots`, which is in [1, kMaxQueueSlots] (10.2.9).
+    [[nodiscard]] Status resize(std::uint32_t slots);
 
     // Posted, QueueFull or TooManySges.
     [[nodiscard]] PostVerdict post(const ReceiveRequest& request) noexcept;
@@ -39,6 +44,8 @@ public:
     // Makes one event when fewer than `limit` requests are left, then is off; 0: off (10.2.9).
     void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
     [[nodiscard]] bool take_limit_event() noexcept;
+    [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
+    [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
 
 private:
     std::uint32_t slots_;

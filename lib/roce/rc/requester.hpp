@@ -60,6 +60,7 @@ public:
     // Windows may be bound through this queue pair.
     [[nodiscard]] bool bound_windows() const noexcept { return bound_windows_; }
     [[nodiscard]] const RoundTrip& round_trip() const noexcept { return round_trip_; }
+    [[nodiscard]] Psn next_psn() const noexcept { return sent_; }
     [[nodiscard]] Psn unacknowledged_psn() const noexcept { return unacknowledged_; }
     void check_invariants() const noexcept;
 

@@ -96,6 +96,43 @@ TEST(RcQueuePair, DrainingFinishesWhatIsBegunAndNothingMore) {
     EXPECT_EQ(host.send_completions.size(), 2U);
 }
 
+// (11.2.5.2: what may change while drained)
+TEST(RcQueuePair, DrainedItTakesNewAttributesAndGoesOnWithThem) {
+    RcHost host;
+    host.bring_to(QpState::Rts);
+    ASSERT_EQ(host.qp->modify(QpState::Sqd, {}, {}), ModifyVerdict::Ok);
+    QpAttributes values;
+    values.ack_timeout = 3;
+    values.max_rd_atomic = 1;
+    values.path_mtu_bytes = 1024;
+    const AttributeSet changed = AttributeSet::of(Attribute::AckTimeout, Attribute::MaxRdAtomic);
+    EXPECT_EQ(host.qp->modify(QpState::Sqd, changed.with(AttributeSet::of(Attribute::PathMtu)), values),
+              ModifyVerdict::NotAllowed);
+    ASSERT_EQ(host.qp->modify(QpState::Sqd, changed, values), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Rts, {}, {}), ModifyVerdict::Ok);
+    SendRequest read;
+    read.opcode = WorkOpcode::RdmaRead;
+    ASSERT_EQ(host.post(read, RcHost::kBase, 4), PostVerdict::Posted);
+    ASSERT_EQ(host.post(read, RcHost::kBase, 4), PostVerdict::Posted);
+    EXPECT_EQ(host.poll_all().size(), 1U);
+    EXPECT_EQ(host.qp->next_deadline(), Instant{} + ack_timeout(3));
+}
+
+TEST(RcQueuePair, AQueryTellsTheNumbersThatAreNext) {
+    RcHost host;
+    host.bring_to(QpState::Rts);
+    const QpAttributes before = host.qp->query();
+    EXPECT_EQ(before.send_psn, Psn{0x100});
+    EXPECT_EQ(before.receive_psn, kFirst);
+    ASSERT_EQ(host.post({}, RcHost::kBase, 300), PostVerdict::Posted);
+    EXPECT_EQ(host.poll_all().size(), 2U);
+    ASSERT_EQ(host.post_receive(1, RcHost::kBase, 100), PostVerdict::Posted);
+    host.qp->on_packet(packet_at(Operation::SendOnly, kFirst), {});
+    EXPECT_EQ(host.qp->query().send_psn, Psn{0x102});
+    EXPECT_EQ(host.qp->query().receive_psn, kFirst.next());
+    EXPECT_EQ(host.qp->capacity().max_sges, QpCapacity{}.max_sges);
+}
+
 TEST(RcQueuePair, ResetLeavesNothingBehindAndBeginsAnew) {
     RcHost host;
     for (int life = 0; life < 3; ++life) {

@@ -134,6 +134,56 @@ TEST(RcTimers, AreThoseOfTheSpecification) {
     }
 }
 
+TEST(RcCompletionQueue, ResizedItKeepsWhatIsInIt) {
+    CompletionQueue queue(4);
+    std::uint64_t next_in = 0;
+    std::uint64_t next_out = 0;
+    for (const std::uint32_t slots : {7U, 3U, 64U, 5U, 5U, 4U}) {
+        while (queue.size() < std::min(queue.slots(), 3U)) {
+            ASSERT_TRUE(queue.push({next_in++}));
+        }
+        ASSERT_TRUE(queue.resize(slots).ok());
+        EXPECT_EQ(queue.slots(), slots);
+        while (queue.size() < slots) {
+            ASSERT_TRUE(queue.push({next_in++}));
+        }
+        std::array<Completion, 2> some;
+        while (queue.size() > 3) {
+            for (const Completion& one : std::span(some).first(queue.poll(some))) {
+                EXPECT_EQ(one.wr_id, next_out++);
+            }
+        }
+    }
+    EXPECT_FALSE(queue.resize(queue.size() - 1).ok());
+    EXPECT_TRUE(queue.resize(queue.size()).ok());
+    EXPECT_FALSE(queue.push({next_in}));
+    EXPECT_FALSE(queue.resize(0).ok());
+    EXPECT_FALSE(queue.resize(kMaxCompletionSlots + 1).ok());
+    EXPECT_TRUE(queue.resize(100).ok());
+    EXPECT_FALSE(queue.push({next_in}));  // what was lost stays lost
+}
+
+TEST(RcReceiveQueue, ResizedItKeepsWhatIsInItAndItsLimit) {
+    ReceiveQueue queue(3, 1);
+    for (std::uint64_t id = 0; id < 3; ++id) {
+        ASSERT_EQ(queue.post({id, {}}), PostVerdict::Posted);
+    }
+    EXPECT_EQ(queue.take().wr_id, 0U);
+    queue.set_limit(2);
+    EXPECT_FALSE(queue.resize(1).ok());
+    EXPECT_FALSE(queue.resize(kMaxQueueSlots + 1).ok());
+    ASSERT_TRUE(queue.resize(9).ok());
+    for (std::uint64_t id = 3; id < 10; ++id) {
+        ASSERT_EQ(queue.post({id, {}}), PostVerdict::Posted);
+    }
+    EXPECT_EQ(queue.post({10, {}}), PostVerdict::QueueFull);
+    for (std::uint64_t id = 1; id < 10; ++id) {
+        EXPECT_EQ(queue.take().wr_id, id);
+        EXPECT_EQ(queue.take_limit_event(), id == 8);
+    }
+    EXPECT_TRUE(queue.resize(1).ok());
+}
+
 TEST(RcAttributes, OnlyTheTransitionsOfTheSpecificationAreThere) {
     using enum QpState;
     const std::vector<std::pair<QpState, QpState>> allowed{{Reset, Init}, {Init, Init}, {Init, Rtr}, {Rtr, Rts},
