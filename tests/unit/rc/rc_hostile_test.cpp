@@ -1,29 +1,28 @@
 // A peer that sends anything that parses: no crash, no assertion, no byte written outside of what it may write.
 #include <gtest/gtest.h>
 
+#include "tests/support/guarded_pages.hpp"
 #include "tests/support/sim/random.hpp"
 #include "tests/unit/rc/rc_host.hpp"
 
 namespace cairn::roce::rc {
 namespace {
 
-constexpr std::uint64_t kOpen = 0x900000;  // the region that the peer knows: 4 KiB in the midst of guarded memory
+constexpr std::uint64_t kOpen = 0x900000;  // the region that the peer knows: between pages that nobody may touch
 constexpr std::size_t kOpenBytes = 4096;
-constexpr std::size_t kGuard = 8192;
 
 class Hostile {
 public:
-    explicit Hostile(std::uint64_t seed) : random_(seed) {
+    Hostile(std::uint64_t seed, wire::Service service) : random_(seed), service_(service), host_(capacity(service)) {
         constexpr std::array<std::uint32_t, 4> kWildness{2'000, 20'000, 200'000, sim::kMillion};
         wildness_ = kWildness[seed % kWildness.size()];
-        key_ = host_.memory.register_region({host_.pd, open(), kOpen, kAllRights | Right::RemoteInvalidate}).value();
         revive();
     }
 
     void run(int packets) {
         for (int i = 0; i < packets; ++i) {
             act();
-            host_.qp->on_packet(make(), now_);
+            host_.take(make(), now_);
             host_.qp->check_invariants();
             now_ = now_ + random_.between(Duration{}, microseconds(300));
             host_.qp->on_timeout(now_);
@@ -36,17 +35,13 @@ public:
             }
             host_.qp->check_invariants();
             executed_ += RcHost::drain(host_.receive_completions).size() + RcHost::drain(host_.send_completions).size();
-            if (host_.qp->state() == QpState::Err) {
+            if (host_.qp->state() == QpState::Err || host_.qp->state() == QpState::Sqe) {
                 ++deaths_;
                 revive();
             }
         }
     }
     void check_guards() {
-        for (std::size_t i = 0; i < memory_.size(); ++i) {
-            const bool inside = i >= kGuard && i < kGuard + kOpenBytes;
-            ASSERT_TRUE(inside || memory_[i] == 0xee) << i;
-        }
         for (std::size_t i = RcHost::kBytes / 2; i < RcHost::kBytes; ++i) {
             ASSERT_EQ(host_.span()[i], 0) << i;
         }
@@ -55,7 +50,12 @@ public:
     [[nodiscard]] std::size_t executed() const { return executed_; }
 
 private:
-    std::span<std::uint8_t> open() { return std::span(memory_).subspan(kGuard, kOpenBytes); }
+    static QpCapacity capacity(wire::Service service) {
+        QpCapacity all;
+        all.service = service;
+        return all;
+    }
+    std::span<std::uint8_t> open() { return memory_.span().first(kOpenBytes); }
     static Psn psn_of(const OutPacket& packet) {
         return wire::Bth::parse(read_raw<wire::RawBth>(packet.header.data())).psn;
     }
@@ -67,11 +67,24 @@ private:
         values.rnr_retry = static_cast<std::uint8_t>(random_.below(8));
         values.max_dest_rd_atomic = static_cast<std::uint8_t>(random_.below(kMaxRdAtomic + 1));
         values.ack_timeout = static_cast<std::uint8_t>(random_.below(8));
+        values.access = kAllRemote | Right::FlushGlobal;
+        values.selective = random_.chance(sim::kMillion / 2);
         host_.bring_to(QpState::Rts, values);
         newest_ = values.send_psn;
-        if (host_.memory.find(key_, host_.pd, {}, kOpen, 1).verdict != MemoryVerdict::Ok) {
-            key_ =
-                host_.memory.register_region({host_.pd, open(), kOpen, kAllRights | Right::RemoteInvalidate}).value();
+        // The peer knows of the region, sometimes by a window over it that it may end.
+        host_.memory.destroy_window(key_);
+        (void)host_.memory.destroy_region(region_);
+        region_ = host_.memory
+                      .register_region({host_.pd, open(), kOpen,
+                                        kAllRights | Right::RemoteInvalidate | Right::BindWindow | Right::FlushGlobal})
+                      .value();
+        key_ = region_;
+        if (random_.chance(sim::kMillion / 2)) {
+            key_ = host_.memory.create_window(host_.pd, WindowType::Type2B).value();
+            ASSERT_EQ(host_.memory.bind_window(
+                          {key_, Lkey{region_.value}, kOpen, kOpenBytes, kAllRemote | Right::FlushGlobal, false},
+                          {host_.pd, RcHost::kQpn}),
+                      MemoryVerdict::Ok);
         }
     }
 
@@ -84,8 +97,10 @@ private:
         if (random_.chance(200'000)) {
             SendRequest request;
             request.opcode = static_cast<WorkOpcode>(random_.below(static_cast<std::uint64_t>(WorkOpcode::Count)));
-            const auto bytes =
-                is_atomic(request.opcode) ? kAtomicBytes : static_cast<std::uint32_t>(random_.below(3000));
+            request.invalidate = key_;
+            request.bind = {key_, Lkey{region_.value}, kOpen, kOpenBytes, kAllRemote, random_.chance(100'000)};
+            const bool word = is_atomic(request.opcode) || request.opcode == WorkOpcode::AtomicWrite;
+            const auto bytes = word ? kAtomicBytes : static_cast<std::uint32_t>(random_.below(3000));
             (void)host_.post(request, RcHost::kBase + random_.below(1000), bytes);
         }
     }
@@ -110,13 +125,13 @@ private:
     Rkey some_key() { return wild() ? Rkey{static_cast<std::uint32_t>(random_.next())} : key_; }
     const wire::OpcodeTraits& some_opcode() {
         using enum wire::Operation;
-        const std::array<wire::Operation, 9> whole{SendOnly,    WriteOnly,        ReadRequest,
-                                                   FetchAdd,    CompareSwap,      Acknowledge,
-                                                   Acknowledge, ReadResponseOnly, AtomicAcknowledge};
+        const std::array<wire::Operation, 11> whole{SendOnly,    WriteOnly,   ReadRequest,      FetchAdd,
+                                                    CompareSwap, Acknowledge, Acknowledge,      ReadResponseOnly,
+                                                    AtomicWrite, Flush,       AtomicAcknowledge};
         for (;;) {
             const auto any = static_cast<wire::Operation>(random_.below(32));
             const wire::Operation chosen = wild() ? any : whole[random_.below(whole.size())];
-            const auto* found = wire::find_opcode(wire::opcode_of(wire::Service::Rc, chosen));
+            const auto* found = wire::find_opcode(wire::opcode_of(service_, chosen));
             if (found != nullptr) {
                 return *found;
             }
@@ -125,13 +140,20 @@ private:
 
     wire::Packet make() {
         const wire::OpcodeTraits* const traits = &some_opcode();
-        wire::Packet packet(wire::Service::Rc, traits->operation);
+        wire::Packet packet(service_, traits->operation);
         if (traits->payload == wire::Payload::Carried) {
             const bool fills = traits->place == wire::Place::First || traits->place == wire::Place::Middle;
-            packet.set_payload(std::span(payload_).first(fills && !wild() ? 256 : random_.below(wild() ? 300 : 200)));
+            packet.set_payload(std::span(payload_).first(fills && !wild() ? 256
+                                                         : traits->operation == wire::Operation::AtomicWrite && !wild()
+                                                             ? 8
+                                                             : random_.below(wild() ? 300 : 200)));
         }
         if (traits->headers.has<wire::Reth>()) {
             packet.set(wire::Reth{some_address(), some_key(), some_length(*traits, packet.payload().size())});
+        }
+        if (traits->headers.has<wire::Feth>()) {
+            packet.set(wire::Feth{static_cast<std::uint8_t>(wild() ? random_.below(16) : 1U),
+                                  static_cast<std::uint8_t>(random_.below(wild() ? 4 : 2))});
         }
         if (traits->headers.has<wire::AtomicEth>()) {
             packet.set(wire::AtomicEth{some_address(), some_key(), random_.next(), 0});
@@ -166,9 +188,11 @@ private:
 
     sim::Random random_;
     std::uint32_t wildness_ = 0;
+    wire::Service service_;
+    test::GuardedPages memory_{1};
     RcHost host_;
-    std::vector<std::uint8_t> memory_ = std::vector<std::uint8_t>(kOpenBytes + 2 * kGuard, 0xee);
     std::vector<std::uint8_t> payload_ = std::vector<std::uint8_t>(512, 0x77);
+    Rkey region_{};
     Rkey key_{};
     Psn newest_{};
     Instant now_{};
@@ -177,22 +201,24 @@ private:
 };
 
 TEST(RcHostile, AnythingThatParsesDoesNoHarm) {
-    std::size_t deaths = 0;
-    std::size_t executed = 0;
-    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-        SCOPED_TRACE(seed);
-        Hostile hostile(seed);
-        hostile.run(2000);
-        hostile.check_guards();
-        deaths += hostile.deaths();
-        executed += hostile.executed();
-        if (testing::Test::HasFailure()) {
-            return;
+    for (const wire::Service service : {wire::Service::Rc, wire::Service::Uc}) {
+        std::size_t deaths = 0;
+        std::size_t executed = 0;
+        for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+            SCOPED_TRACE(seed);
+            Hostile hostile(seed, service);
+            hostile.run(1500);
+            hostile.check_guards();
+            deaths += hostile.deaths();
+            executed += hostile.executed();
+            if (testing::Test::HasFailure()) {
+                return;
+            }
         }
+        std::printf("%zu connections ended, %zu work requests completed\n", deaths, executed);
+        EXPECT_GT(deaths, 200U);
+        EXPECT_GT(executed, 10'000U);
     }
-    std::printf("%zu connections ended, %zu work requests completed\n", deaths, executed);
-    EXPECT_GT(deaths, 200U);
-    EXPECT_GT(executed, 10'000U);
 }
 
 }  // namespace
