@@ -56,9 +56,9 @@ class Bench(Pairs):
                 idle = start([PERF, '--port', f'uring:{THIRD}', '--peer', SERVER, '--depth', '0', '--duration', '60',
                               '--poll', poll])
                 time.sleep(1)
-            return last_json(start([PERF, *lcores[1], '--port', f'uring:{CLIENT}', '--peer', SERVER, '--poll', poll,
-                                    '--json', '--path-mtu', '4096', '--duration', str(self.seconds), *own]),
-                             self.seconds)
+            client = start([PERF, *lcores[1], '--port', f'uring:{CLIENT}', '--peer', SERVER, '--poll', poll, '--json',
+                            '--path-mtu', '4096', '--duration', str(self.seconds), *own])
+            return last_json(client, self.seconds)
         finally:
             stop(server)
             if idle is not None:

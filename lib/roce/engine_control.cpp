@@ -1,3 +1,4 @@
+// What is made and ended: queue pairs, regions, paths.
 #include "lib/roce/engine.hpp"
 
 #include <fmt/format.h>

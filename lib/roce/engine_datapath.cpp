@@ -1,3 +1,4 @@
+// From packet to queue pair, and from queue pair to packet.
 #include "lib/roce/engine.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The extension headers, which stand between BTH and payload (IBTA vol. 1, 9.3; XRCETH: annex A14; CNP: annex
-// A17, A17.9.3; FETH: annex A19). AETH has a file of its own.
+// A17, A17.9.3). AETH and FETH have files of their own.
 #pragma once
 
 #include <array>
@@ -42,32 +42,6 @@ struct Deth {
     void emit(Raw& raw) const noexcept { raw = {Be32{qkey.value}, 0, Be24{source_qpn.value}}; }
 
     friend bool operator==(const Deth&, const Deth&) noexcept = default;
-};
-
-struct RawFeth {
-    Be32 bits;  // reserved 26, selectivity 2, placement 4
-};
-static_assert(sizeof(RawFeth) == 4 && alignof(RawFeth) == 1);
-
-// FLUSH: what is to happen to what was written, and to how much of it (annex A19).
-struct Feth {
-    using Raw = RawFeth;
-    static constexpr std::size_t kBytes = sizeof(Raw);
-    static constexpr std::uint8_t kGlobal = 1;      // placement, a set: seen by all
-    static constexpr std::uint8_t kPersistent = 2;  // and safe from power failures
-    static constexpr std::uint8_t kRange = 0;       // selectivity: what the RETH says
-    static constexpr std::uint8_t kWhole = 1;       // or all of its key's
-
-    std::uint8_t placement = 0;
-    std::uint8_t selectivity = 0;
-
-    [[nodiscard]] static Feth parse(const Raw& raw) noexcept {
-        const std::uint32_t bits = raw.bits.get();
-        return {static_cast<std::uint8_t>(bits & 0xfU), static_cast<std::uint8_t>(bits >> 4U & 3U)};
-    }
-    void emit(Raw& raw) const noexcept { raw = {Be32{(selectivity & 3U) << 4U | (placement & 0xfU)}}; }
-
-    friend bool operator==(const Feth&, const Feth&) noexcept = default;
 };
 
 struct RawReth {

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "lib/wire/aeth.hpp"
+#include "lib/wire/feth.hpp"
 #include "lib/wire/headers.hpp"
 
 namespace cairn::wire {

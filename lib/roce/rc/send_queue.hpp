@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/roce/rc/work.hpp"
-#include "lib/wire/headers.hpp"
+#include "lib/wire/feth.hpp"
 
 namespace cairn::roce::rc {
 

@@ -19,8 +19,8 @@ void require(bool condition) {
 }
 
 template <class Header>
-constexpr bool kHasReserved = std::is_same_v<Header, wire::Deth> || std::is_same_v<Header, wire::Xrceth> ||
-                              std::is_same_v<Header, wire::CnpReserved>;
+constexpr bool kHasReserved = std::is_same_v<Header, wire::Deth> || std::is_same_v<Header, wire::Feth> ||
+                              std::is_same_v<Header, wire::Xrceth> || std::is_same_v<Header, wire::CnpReserved>;
 
 template <class Header>
 void check(std::span<const std::uint8_t> input) {

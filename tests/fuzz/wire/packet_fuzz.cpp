@@ -27,6 +27,10 @@ void clear_reserved_bits(std::vector<std::uint8_t>& datagram, const wire::Packet
     if (headers.has<wire::Deth>()) {
         datagram[12 + 4] = 0;
     }
+    if (headers.has<wire::Feth>()) {
+        std::fill_n(datagram.begin() + 12, 3, std::uint8_t{0});
+        datagram[15] &= 0x3fU;
+    }
     if (headers.has<wire::CnpReserved>()) {
         std::fill_n(datagram.begin() + 12, 16, std::uint8_t{0});
     }

@@ -7,6 +7,7 @@
 
 #include "lib/wire/aeth.hpp"
 #include "lib/wire/bth.hpp"
+#include "lib/wire/feth.hpp"
 
 namespace cairn::wire {
 namespace {

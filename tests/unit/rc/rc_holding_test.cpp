@@ -1,0 +1,195 @@
+// Selective retransmission between Cairn peers, its responder: early packets are held, reported and taken in order.
+// Linux has nothing of the kind, so that no golden trace holds any.
+#include <gtest/gtest.h>
+
+#include "tests/unit/rc/rc_requester_fixture.hpp"
+
+namespace cairn::roce::rc {
+namespace {
+
+using Map = std::vector<std::uint8_t>;
+
+struct RcHolding : testing::Test {
+    RcHost host;
+    Psn psn{0xfffff0};
+    std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(256);
+
+    void SetUp() override { start(host); }
+
+    static void start(RcHost& one) {
+        QpAttributes values = RcHost::usual_attributes();
+        values.selective = true;
+        one.bring_to(QpState::Rts, values);
+    }
+    wire::Packet make(Operation operation, std::uint32_t at, bool ack = false) {
+        wire::Packet packet(wire::Service::Rc, operation);
+        wire::Bth bth;
+        bth.psn = psn.plus(at);
+        bth.ack_request = ack;
+        packet.set_bth(bth);
+        return packet;
+    }
+    // One byte, the number of the packet, to the same place: the last to be taken is seen.
+    void write(std::uint32_t at, bool ack = false) {
+        wire::Packet packet = make(Operation::WriteOnly, at, ack);
+        bytes[0] = static_cast<std::uint8_t>(at);
+        packet.set_payload(std::span(bytes).first(1));
+        packet.set(wire::Reth{RcHost::kBase, host.key, 1});
+        host.take(packet);
+    }
+    // The only answer: a NAK of that PSN; its map, empty for a plain one.
+    Map nak(std::uint32_t at) {
+        const std::vector<Datagram> all = host.poll_all();
+        EXPECT_EQ(all.size(), 1U);
+        if (all.size() != 1) {
+            return {};
+        }
+        const wire::Packet packet = packet_of(all[0]);
+        EXPECT_EQ(packet.bth().psn, psn.plus(at));
+        EXPECT_TRUE(packet.get<wire::Aeth>().syndrome == wire::Aeth::Syndrome(NakCode::PsnSequence));
+        EXPECT_EQ(packet.traits().operation,
+                  packet.payload().empty() ? Operation::Acknowledge : Operation::ReadResponseOnly);
+        return {packet.payload().begin(), packet.payload().end()};
+    }
+    void expect_ack(std::uint32_t at) {
+        const std::vector<Datagram> all = host.poll_all();
+        ASSERT_EQ(all.size(), 1U);
+        EXPECT_EQ(packet_of(all[0]).traits().operation, Operation::Acknowledge);
+        EXPECT_EQ(packet_of(all[0]).bth().psn, psn.plus(at));
+    }
+    std::uint8_t last_taken() { return *host.at(RcHost::kBase); }
+};
+
+TEST_F(RcHolding, WhatComesEarlyIsTakenInOrderWhenTheGapIsFilled) {
+    write(0);
+    write(2);
+    write(3);
+    write(4, true);
+    EXPECT_EQ(last_taken(), 0);
+    EXPECT_EQ(nak(1), (Map{0b0000'0111, 0, 0, 0}));
+    EXPECT_EQ(host.kept.size(), 3U);
+    write(1);
+    EXPECT_EQ(last_taken(), 4);
+    EXPECT_TRUE(host.kept.empty());
+    expect_ack(4);
+    EXPECT_EQ(host.counters.of(RcCounter::Held), 3U);
+}
+
+TEST_F(RcHolding, EachNewGapIsReportedWithAllThatIsHeld) {
+    write(2);
+    EXPECT_EQ(nak(0), (Map{0b10, 0, 0, 0}));
+    write(3);
+    EXPECT_TRUE(host.poll_all().empty());  // nothing new is missing
+    write(40);
+    EXPECT_EQ(nak(0), (Map{0b110, 0, 0, 0, 0x80, 0, 0, 0}));
+    write(3);
+    EXPECT_TRUE(host.poll_all().empty());
+    write(3, true);  // the peer asks
+    EXPECT_EQ(nak(0).size(), 8U);
+    write(1);
+    write(0);
+    EXPECT_EQ(last_taken(), 3);
+    EXPECT_EQ(host.kept.size(), 1U);
+    write(41, true);
+    EXPECT_EQ(nak(4).size(), 8U);
+}
+
+TEST_F(RcHolding, AReportNotYetSentOutlivesTheFillingOfOneOfTwoGaps) {
+    write(1);
+    write(3);
+    write(0);
+    EXPECT_EQ(nak(2), (Map{1, 0, 0, 0}));
+}
+
+TEST_F(RcHolding, OnlySoMuchIsHeldSoFar) {
+    write(kHeldPackets);
+    EXPECT_EQ(host.kept.size(), 1U);
+    EXPECT_EQ(nak(0).size(), kHeldMapBytes);
+    write(kHeldPackets + 1, true);
+    EXPECT_EQ(host.kept.size(), 1U);
+    EXPECT_EQ(nak(0).back(), 0x80);
+}
+
+TEST_F(RcHolding, WithoutRoomItGoesBackLikeAnyOther) {
+    HeldPackets few(1);
+    QpContext context{host.memory, host.send_completions, host.receive_completions, host.counters};
+    context.held = &few;
+    QueuePair one(Qpn{1}, host.pd, {}, context);
+    const auto bring = [](QueuePair& qp) {
+        QpAttributes values = RcHost::usual_attributes();
+        values.selective = true;
+        ASSERT_EQ(qp.modify(QpState::Init, kToInit, values), ModifyVerdict::Ok);
+        ASSERT_EQ(qp.modify(QpState::Rtr, kToRtr, values), ModifyVerdict::Ok);
+    };
+    bring(one);
+    const Datagram early = datagram_of(make(Operation::SendOnly, 2));
+    const Datagram earlier = datagram_of(make(Operation::SendOnly, 1));
+    EXPECT_TRUE(one.on_packet(packet_of(early), {early, &one}, {}));
+    EXPECT_FALSE(one.on_packet(packet_of(early), {early, &one}, {}));
+    EXPECT_FALSE(one.on_packet(packet_of(earlier), {earlier, &one}, {}));
+    one.on_packet(packet_of(early), {});  // nothing offered
+    ASSERT_EQ(one.modify(QpState::Err, {}, {}), ModifyVerdict::Ok);
+    std::array<void*, 2> cookies{};
+    EXPECT_EQ(few.poll_released(cookies), 1U);
+    EXPECT_EQ(cookies[0], &one);
+    // Who was not asked to holds nothing.
+    RcHost plain;
+    plain.bring_to(QpState::Rts);
+    plain.take(early);
+    EXPECT_TRUE(plain.kept.empty());
+    EXPECT_EQ(plain.poll_all().size(), 1U);
+}
+
+TEST_F(RcHolding, EveryEndGivesTheBuffersBack) {
+    for (const QpState end : {QpState::Reset, QpState::Err}) {
+        RcHost one;
+        start(one);
+        one.take(make(Operation::SendOnly, 3));
+        EXPECT_EQ(one.held.in_use(), 1U);
+        ASSERT_EQ(one.qp->modify(end, {}, {}), ModifyVerdict::Ok);
+        EXPECT_EQ(one.held.in_use(), 0U);
+    }
+    write(3);
+    host.take(make(Operation::SendMiddle, 0));  // refused
+    EXPECT_EQ(host.qp->state(), QpState::Err);
+    EXPECT_EQ(host.held.in_use(), 0U);
+    RcHost last;
+    start(last);
+    last.take(make(Operation::SendOnly, 3));
+    last.qp.reset();
+    EXPECT_EQ(last.held.in_use(), 0U);
+}
+
+TEST_F(RcHolding, AHeldSendThatFindsNoReceiveIsAskedForAgain) {
+    host.take(make(Operation::SendOnly, 1));
+    write(2);
+    EXPECT_EQ(nak(0), (Map{0b11, 0, 0, 0}));
+    write(0);
+    const std::vector<Datagram> all = host.poll_all();
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(packet_of(all[0]).bth().psn, psn.plus(1));
+    EXPECT_TRUE(std::holds_alternative<wire::RnrTimer>(packet_of(all[0]).get<wire::Aeth>().syndrome));
+    write(3);
+    EXPECT_EQ(host.kept.size(), 2U);
+    EXPECT_TRUE(host.poll_all().empty());  // it waits, nothing is lost
+    ASSERT_EQ(host.post_receive(1, RcHost::kBase + 8, 8), PostVerdict::Posted);
+    host.take(make(Operation::SendOnly, 1, true));
+    EXPECT_EQ(last_taken(), 3);
+    expect_ack(3);
+}
+
+TEST_F(RcHolding, AHeldReadIsAnsweredInItsTurnAndItsPsnsAreItsOwn) {
+    wire::Packet read = make(Operation::ReadRequest, 1);
+    read.set(wire::Reth{RcHost::kBase, host.key, 600});
+    host.take(read);
+    write(2);  // among the responses: the peer is broken
+    write(4);
+    EXPECT_EQ(nak(0), (Map{0b1011, 0, 0, 0}));
+    write(0);
+    EXPECT_EQ(last_taken(), 4);
+    EXPECT_TRUE(host.kept.empty());
+    EXPECT_EQ(host.poll_all().size(), 3U);
+}
+
+}  // namespace
+}  // namespace cairn::roce::rc
