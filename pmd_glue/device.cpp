@@ -7,7 +7,11 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -29,17 +33,20 @@ Error device_error(const DeviceFacts& facts, const char* step, int code) {
                  "check the device arguments; --log-level=debug says more"};
 }
 
-// The kernel's interface knows its MTU better than a driver that never asked.
+// The kernel's interface knows its MTU better than a driver that never asked. Not by /sys, which may show another
+// network namespace's interfaces.
 void ask_kernel(unsigned interface_index, DeviceFacts& facts) {
-    std::array<char, IF_NAMESIZE> interface {};
-    if (interface_index == 0 || if_indextoname(interface_index, interface.data()) == nullptr) {
+    ifreq request{};
+    if (interface_index == 0 || if_indextoname(interface_index, static_cast<char*>(request.ifr_name)) == nullptr) {
         return;
     }
-    std::ifstream file(fmt::format("/sys/class/net/{}/mtu", interface.data()));
-    std::uint16_t mtu_bytes = 0;
-    if (file >> mtu_bytes) {
-        facts.mtu_bytes = mtu_bytes;
+    const int any_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (any_socket >= 0 && ioctl(any_socket, SIOCGIFMTU, &request) == 0) {
+        facts.mtu_bytes = static_cast<std::uint16_t>(std::min(request.ifr_mtu, 0xffff));
         facts.kernel_interface = true;
+    }
+    if (any_socket >= 0) {
+        close(any_socket);
     }
 }
 
