@@ -35,7 +35,7 @@ public:
         has_map_ = true;
         Psn newest = missing;
         for (std::uint32_t bit = 0; bit < kHeldPackets && bit / 8 < map.size(); ++bit) {
-            if ((map[bit / 8] >> bit % 8 & 1U) != 0) {
+            if ((unsigned{map[bit / 8]} >> bit % 8 & 1U) != 0) {
                 map_[bit / 64] |= std::uint64_t{1} << bit % 64;
                 newest = missing.plus(bit + 1);
             }
