@@ -8,6 +8,7 @@
 #include "apps/common/carrier.hpp"
 #include "apps/perf/client.hpp"
 #include "apps/perf/report.hpp"
+#include "apps/perf/rping.hpp"
 #include "apps/perf/server.hpp"
 
 namespace {
@@ -35,9 +36,10 @@ app::CarrierOptions carrier_options(const perf::Options& options) {
     return carrier;
 }
 
+template <class Server>
 Result<std::unique_ptr<perf::PerfWorker>> make_server(const perf::Options& options, std::unique_ptr<port::Port> port,
                                                       Instant now) {
-    auto server = std::make_unique<perf::Server>(options, std::move(port));
+    auto server = std::make_unique<Server>(options, std::move(port));
     const Status opened = server->open_device(unguessable(), now);
     const Status ready = opened.ok() ? server->prepare() : opened;
     if (!ready.ok()) {
@@ -46,6 +48,7 @@ Result<std::unique_ptr<perf::PerfWorker>> make_server(const perf::Options& optio
     return std::unique_ptr<perf::PerfWorker>(std::move(server));
 }
 
+template <class Client>
 Result<std::unique_ptr<perf::PerfWorker>> make_client(const perf::Options& options, std::unique_ptr<port::Port> port,
                                                       Instant now) {
     const Result<net::IpAddress> peer = net::IpAddress::parse(options.peer);
@@ -57,13 +60,23 @@ Result<std::unique_ptr<perf::PerfWorker>> make_client(const perf::Options& optio
             fmt::format("our address {} and --peer {} are of two families", port->local_address().text(), options.peer),
             "give both as IPv4 or both as IPv6"};
     }
-    auto client = std::make_unique<perf::Client>(options, std::move(port), peer.value());
+    auto client = std::make_unique<Client>(options, std::move(port), peer.value());
     const Status opened = client->open_device(unguessable(), now);
     const Status ready = opened.ok() ? client->prepare(now) : opened;
     if (!ready.ok()) {
         return ready.error();
     }
     return std::unique_ptr<perf::PerfWorker>(std::move(client));
+}
+
+Result<std::unique_ptr<perf::PerfWorker>> make_worker(const perf::Options& options, std::unique_ptr<port::Port> port,
+                                                      Instant now) {
+    if (options.rping) {
+        return options.server ? make_server<perf::RpingServer>(options, std::move(port), now)
+                              : make_client<perf::RpingClient>(options, std::move(port), now);
+    }
+    return options.server ? make_server<perf::Server>(options, std::move(port), now)
+                          : make_client<perf::Client>(options, std::move(port), now);
 }
 
 Result<int> run_perf(const perf::Options& options) {
@@ -81,8 +94,7 @@ Result<int> run_perf(const perf::Options& options) {
         return port.error();
     }
     const pmd::Clock clock;
-    auto made = options.server ? make_server(options, std::move(port).value(), clock.now())
-                               : make_client(options, std::move(port).value(), clock.now());
+    auto made = make_worker(options, std::move(port).value(), clock.now());
     if (!made.ok()) {
         return made.error();
     }

@@ -1,5 +1,7 @@
 #include "apps/perf/options.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include <array>
@@ -17,6 +19,10 @@ const std::map<std::string, Operation> kOperations{{"send", Operation::Send},
                                                    {"read", Operation::Read},
                                                    {"cas", Operation::CompareSwap},
                                                    {"fadd", Operation::FetchAdd}};
+constexpr std::uint16_t kRpingPort = 7174;
+constexpr std::uint32_t kRpingBytes = 64;
+constexpr std::uint32_t kRpingBytesLeast = 16;
+constexpr std::uint32_t kRpingBytesMost = 65536;
 const std::map<std::string, Test> kTests{{"bw", Test::Bandwidth}, {"lat", Test::Latency}};
 
 void declare(CLI::App& app, Options& options) {
@@ -70,6 +76,10 @@ void declare_test(CLI::App& app, Options& options) {
     app.add_flag("--check", options.check, "verify all data at its end");
     app.add_option("--drop-per-million", options.drop_per_million, "fault injection: received packets to lose")
         ->check(CLI::Range(0U, 1000000U));
+    app.add_flag("--rping", options.rping, "rping's exchange, against rping as well; --size and --check are its own");
+    app.add_option("--count", options.pings, "pings of an rping client")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
     app::add_polling(app, options.spin);
     app::add_output(app, options.pcap, options.json);
 }
@@ -83,6 +93,10 @@ Status judge(const Options& options) {
     }
     if (options.once && !options.server) {
         return Error{"--once is a server's", "leave it out"};
+    }
+    if (options.rping && (options.message_bytes < kRpingBytesLeast || options.message_bytes > kRpingBytesMost)) {
+        return Error{fmt::format("--size {} is not for --rping", options.message_bytes),
+                     fmt::format("give {} to {}", kRpingBytesLeast, kRpingBytesMost)};
     }
     if (options.message_bytes == 0 && options.test == Test::Latency && options.operation == Operation::Write) {
         return Error{"a WRITE of no bytes can not be seen by who polls memory", "give --size 1 or more"};
@@ -111,6 +125,10 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     const Status parsed = app::parse_arguments(app, argc, argv, first);
     if (!parsed.ok()) {
         return parsed.error();
+    }
+    if (options.rping) {
+        options.service_port = app.count("--service-port") == 0 ? kRpingPort : options.service_port;
+        options.message_bytes = app.count("--size") == 0 ? kRpingBytes : options.message_bytes;
     }
     if (is_atomic(options.operation)) {
         options.message_bytes = roce::rc::kAtomicBytes;

@@ -28,6 +28,8 @@ struct Options {
     std::string gateway;
     std::string peer;
     std::uint16_t service_port = 18515;
+    bool rping = false;         // librdmacm's exchange instead of a measurement
+    std::uint64_t pings = 100;  // of an rping client
     Operation operation = Operation::Write;
     Test test = Test::Bandwidth;
     std::uint32_t message_bytes = 65536;

@@ -1,0 +1,151 @@
+"""A Linux host with Soft-RoCE in a small virtual machine, on a bridge with the interface `cairn0` of this machine.
+
+All of it lives in a network and process namespace of its own that enter() makes: it ends with the process.
+
+    cairn0 (10.77.0.1, fd77::1) --veth-- bridge --tap-- guest (10.77.0.10, fd77::10)
+"""
+import base64
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+
+US, THEM = '10.77.0.1', '10.77.0.10'
+US_V6, THEM_V6 = 'fd77::1', 'fd77::10'
+INTERFACE = 'cairn0'
+OUR_MAC, GUEST_MAC, CONTROL_MAC = '52:54:00:77:00:01', '52:54:00:77:00:10', '52:54:00:78:00:10'
+MTU = 4500
+CONTROL_PORT = 22000
+BOOT_SECONDS = 180
+INSIDE = 'CAIRN_INTEROP_INSIDE'
+# The guest finishes its checksums itself, so that what is read raw is complete.
+NO_OFFLOADS = ''.join(f',{name}=off' for name in (
+    'csum', 'guest_csum', 'gso', 'guest_tso4', 'guest_tso6', 'guest_ufo', 'guest_ecn', 'host_tso4', 'host_tso6',
+    'host_ufo', 'host_ecn'))
+
+
+def enter():
+    """Starts this program once more in namespaces of its own; what it starts ends with it."""
+    if os.environ.get(INSIDE) != '1':
+        os.environ[INSIDE] = '1'
+        os.execvp('unshare', ['unshare', '--net', '--pid', '--fork', '--kill-child', '--mount-proc', sys.executable,
+                              *sys.argv])
+
+
+def ip(*arguments):
+    subprocess.run(['ip', *arguments], check=True)
+
+
+def set_ipv6(interface, key, value):
+    with open(f'/proc/sys/net/ipv6/conf/{interface}/{key}', 'w', encoding='ascii') as file:
+        file.write(str(value))
+
+
+def make_network(addresses):
+    """`addresses`: whether the kernel here has them, too; else Cairn answers ARP and ND itself."""
+    ip('link', 'set', 'lo', 'up')
+    set_ipv6('default', 'accept_dad', 0)
+    set_ipv6('default', 'router_solicitations', 0)
+    ip('link', 'add', 'bridge', 'type', 'bridge', 'stp_state', '0', 'mcast_snooping', '0', 'forward_delay', '0')
+    ip('link', 'add', INTERFACE, 'mtu', str(MTU), 'address', OUR_MAC, 'type', 'veth', 'peer', 'name', 'port', 'mtu',
+       str(MTU))
+    ip('tuntap', 'add', 'tap', 'mode', 'tap')
+    for interface in (INTERFACE, 'port'):
+        subprocess.run(['ethtool', '-K', interface, 'tx', 'off', 'rx', 'off', 'tso', 'off', 'gso', 'off', 'gro', 'off'],
+                       check=True, capture_output=True)
+    for quiet in ('bridge', 'port', 'tap'):
+        set_ipv6(quiet, 'disable_ipv6', 1)
+    for interface in ('bridge', 'port', 'tap', INTERFACE):
+        ip('link', 'set', interface, 'mtu', str(MTU), 'up')
+    for interface in ('port', 'tap'):
+        ip('link', 'set', interface, 'master', 'bridge')
+    if addresses:
+        ip('addr', 'add', f'{US}/24', 'dev', INTERFACE)
+        ip('-6', 'addr', 'add', f'{US_V6}/64', 'dev', INTERFACE, 'nodad')
+    else:
+        set_ipv6(INTERFACE, 'disable_ipv6', 1)
+
+
+def lose(opcode, skip):
+    """One packet with that BTH opcode is lost on the bridge, after `skip` others; either way. Replaces the last."""
+    subprocess.run(['nft', 'delete', 'table', 'bridge', 'loss'], capture_output=True, check=False)
+    rules = ('table bridge loss {\nchain passing {\ntype filter hook forward priority 0;\n'
+             f'meta l4proto udp udp dport 4791 @th,64,8 {opcode} '
+             f'numgen inc mod 1000000000 {skip} counter drop\n}}\n}}\n')
+    subprocess.run(['nft', '-f', '-'], input=rules, text=True, check=True)
+
+
+def lost():
+    """How many packets lose() has taken."""
+    said = subprocess.run(['nft', 'list', 'table', 'bridge', 'loss'], capture_output=True, text=True, check=True).stdout
+    return int(re.search(r'counter packets (\d+)', said).group(1))
+
+
+class Guest:
+    def __init__(self, kernel, initramfs, work):
+        self.console = os.path.join(work, 'console')
+        # Emulated everywhere: what KVM can do differs from machine to machine.
+        machine = ['-accel', 'tcg,tb-size=128', '-cpu', 'qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+rdrand']
+        words = {'mac': GUEST_MAC, 'control_mac': CONTROL_MAC, 'mtu': MTU, 'v4': THEM, 'v6': THEM_V6}
+        self.process = subprocess.Popen([
+            'qemu-system-x86_64', '-nodefaults', '-no-user-config', '-nographic', '-no-reboot',
+            '-machine', 'q35,smm=off,hpet=off', *machine, '-smp', '1', '-m', '320',
+            '-kernel', kernel, '-initrd', initramfs, '-serial', f'file:{self.console}',
+            '-append', 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr ' +
+            ' '.join(f'cairn.{key}={value}' for key, value in words.items()),
+            '-netdev', 'tap,id=data,ifname=tap,script=no,downscript=no,vhost=off',
+            '-device', f'virtio-net-pci,netdev=data,mac={GUEST_MAC},romfile={NO_OFFLOADS}',
+            '-netdev', f'user,id=control,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{CONTROL_PORT}-10.0.2.15:2000',
+            '-device', f'virtio-net-pci,netdev=control,mac={CONTROL_MAC},romfile=',
+            '-object', 'rng-random,id=random,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=random'],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def said(self):
+        if not os.path.exists(self.console):
+            return ''
+        with open(self.console, encoding='utf-8', errors='replace') as file:
+            return file.read()
+
+    def await_ready(self):
+        end = time.monotonic() + BOOT_SECONDS
+        while 'CAIRN-READY' not in self.said():
+            if time.monotonic() > end or self.process.poll() is not None:
+                self.process.kill()
+                raise RuntimeError(f'the guest did not come up: {self.said()[-2000:]} {self.process.communicate()[0]}')
+            time.sleep(0.1)
+        if 'CAIRN-FAILED' in self.said():
+            raise RuntimeError(self.said())
+
+    def start(self, command, seconds=60):
+        """A command under way in the guest."""
+        if self.process.poll() is not None:
+            raise RuntimeError(f'the guest ended: {self.process.communicate()[0]} {self.said()[-2000:]}')
+        return Running(command, seconds)
+
+    def run(self, command, seconds=60):
+        """(exit code, output) of a command."""
+        return self.start(command, seconds).wait()
+
+    def counter(self, name):
+        """One of Soft-RoCE's."""
+        return int(self.run(f'cat /sys/class/infiniband/rxe0/ports/1/hw_counters/{name}')[1])
+
+
+class Running:
+    def __init__(self, command, seconds):
+
+        self.socket = socket.create_connection(('127.0.0.1', CONTROL_PORT), timeout=20)
+        self.socket.settimeout(seconds + 20)
+        self.socket.sendall(f'{seconds} {base64.b64encode(command.encode()).decode()}\n'.encode())
+
+    def wait(self):
+        said = b''
+        while (status := re.search(rb'@@status=(\d+)\n', said)) is None:
+            more = self.socket.recv(65536)
+            if not more:
+                raise RuntimeError(f'the guest hung up: {said}')
+            said += more
+        self.socket.close()
+        return int(status.group(1)), said[:status.start()].decode(errors='replace')

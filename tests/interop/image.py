@@ -1,0 +1,169 @@
+"""The guest's kernel and initramfs, made of Debian packages and kept in a folder until one of them changes."""
+import glob
+import hashlib
+import lzma
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOOLS = ('qemu-system-x86_64', 'cpio', 'dpkg-deb', 'apt-get', 'cc', 'apt-cache', 'ldd', 'busybox')
+PROGRAMS = ('ip', 'rdma', 'rping', 'ucmatose', 'udaddy', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_bw', 'ib_write_bw',
+            'ib_read_bw', 'ib_atomic_bw')
+# In the order of loading; crc32_generic is what Soft-RoCE would have a modprobe load, which the guest lacks.
+MODULES = ('virtio_pci', 'virtio_net', 'crc32_generic', 'ib_core', 'ib_uverbs', 'ib_umad', 'rdma_ucm', 'rdma_rxe')
+UNPACKED = ('./boot/vmlinuz-*', './lib/modules/*/modules.builtin') + tuple(
+    f'./lib/modules/*/kernel/{folder}/*' for folder in (
+        'drivers/infiniband/core', 'drivers/infiniband/sw/rxe', 'drivers/virtio', 'drivers/net', 'net', 'lib', 'crypto',
+        'fs/configfs'))
+
+
+class Missing(Exception):
+    """What this machine lacks for a guest."""
+
+
+def output_of(*command, **options):
+    done = subprocess.run(command, capture_output=True, check=False, **options)
+    if done.returncode != 0:
+        raise Missing(f'{" ".join(command)}: {done.stderr.decode().strip()}')
+    return done.stdout.decode()
+
+
+def kernel_package(folder):
+    """The .deb of the kernel that linux-image-amd64 stands for; the cloud kernels have no Soft-RoCE."""
+    found = re.search(r'Depends: (linux-image-\d\S*)', output_of('apt-cache', 'depends', 'linux-image-amd64'))
+    if found is None:
+        raise Missing('apt-cache knows no linux-image-amd64; run apt-get update')
+    pattern = os.path.join(folder, found.group(1) + '_*.deb')
+    if not glob.glob(pattern):
+        output_of('apt-get', 'download', '-q', found.group(1), cwd=folder)
+    return glob.glob(pattern)[0]
+
+
+def unpack_kernel(compressed):
+    """vmlinux out of a bzImage (Documentation/x86/boot.rst); unpacking it in an emulator would take seconds."""
+    with open(compressed, 'rb') as file:
+        image = file.read()
+    setup_sectors = image[0x1f1]
+    offset, length = struct.unpack_from('<II', image, 0x248)
+    start = (setup_sectors + 1) * 512 + offset
+    return lzma.LZMADecompressor().decompress(image[start:start + length])
+
+
+class Tree:
+    """The initramfs before it is packed."""
+
+    def __init__(self, root):
+        self.root = root
+        for folder in ('bin', 'sbin', 'usr/bin', 'usr/sbin', 'dev', 'proc', 'sys', 'tmp', 'run', 'etc/libibverbs.d',
+                       'modules'):
+            os.makedirs(os.path.join(root, folder))
+
+    def add(self, source, target=None):
+        place = self.root + (target or source)
+        if not os.path.exists(place):
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            shutil.copy(os.path.realpath(source), place)
+
+    def add_program(self, source, target=None):
+        """With the shared libraries that it names."""
+        self.add(source, target)
+        said = subprocess.run(['ldd', source], capture_output=True, text=True, check=False).stdout
+        for library in re.findall(r'(/\S+) \(0x', said):
+            self.add(library)
+
+    def write(self, path, text):
+        with open(os.path.join(self.root, path), 'w', encoding='utf-8') as file:
+            file.write(text)
+
+
+def modules_in_order(unpacked):
+    """Paths of MODULES and what they depend on, dependencies first; what is built in has none."""
+    order = []
+
+    def visit(name):
+        spelled = re.sub('[-_]', '[-_]', name)
+        for path in glob.glob(f'{unpacked}/lib/modules/*/kernel/**/{spelled}.ko', recursive=True):
+            if path in order:
+                return
+            with open(path, 'rb') as file:
+                needed = re.search(rb'\0depends=([^\0]*)\0', file.read())
+            for one in needed.group(1).decode().split(',') if needed else ():
+                if one:
+                    visit(one)
+            order.append(path)
+
+    for module in MODULES:
+        visit(module)
+    return order
+
+
+def fill(tree, unpacked):
+    tree.add('/bin/busybox')
+    tree.add_program('/bin/dash', '/usr/bin/dash')  # busybox's shell would run its own applets before programs
+    os.symlink('dash', os.path.join(tree.root, 'usr/bin/sh'))
+    for program in PROGRAMS:
+        path = shutil.which(program, path=os.environ['PATH'] + ':/usr/sbin:/sbin')
+        if path is None:
+            raise Missing(f'no {program}: apt-get install rdma-core ibverbs-utils rdmacm-utils perftest iproute2')
+        tree.add_program(path, f'/usr/bin/{program}')
+    post = os.path.join(unpacked, 'post')
+    output_of('cc', '-std=gnu11', '-O1', '-o', post, f'{HERE}/guest/post.c', '-lrdmacm', '-libverbs')
+    tree.add_program(post, '/usr/bin/post')
+    provider, = re.findall(r'\S+/librxe-\S+\.so', output_of('dpkg', '-L', 'ibverbs-providers'))
+    tree.add_program(provider)
+    tree.add('/etc/libibverbs.d/rxe.driver')
+    tree.add(re.search(r'libgcc_s\.so\.1 .*=> (\S+)', output_of('/sbin/ldconfig', '-p')).group(1))  # by pthread_exit
+    tree.write('etc/passwd', 'root:x:0:0:root:/:/bin/sh\n')
+    tree.write('etc/hosts', '127.0.0.1 localhost\n')
+    order = modules_in_order(unpacked)
+    for path in order:
+        tree.add(path, f'/modules/{os.path.basename(path)}')
+    tree.write('modules/order', ''.join(f'{os.path.basename(path)}\n' for path in order))
+    tree.add(f'{HERE}/guest/init', '/init')
+    tree.add(f'{HERE}/guest/run-command', '/bin/run-command')
+
+
+def key_of(package):
+    packages = output_of('dpkg-query', '-W', 'rdma-core', 'ibverbs-providers', 'rdmacm-utils', 'perftest',
+                         'busybox-static', 'iproute2', 'libc6')
+    texts = [packages, os.path.basename(package)]
+    for path in (__file__, *(f'{HERE}/guest/{name}' for name in ('init', 'run-command', 'post.c'))):
+        with open(path, encoding='utf-8') as file:
+            texts.append(file.read())
+    return hashlib.sha256('\0'.join(texts).encode()).hexdigest()
+
+
+def build(folder):
+    """(kernel, initramfs) in the folder, made anew if need be."""
+    for tool in TOOLS:
+        if shutil.which(tool) is None:
+            raise Missing(f'no {tool} here; scripts/test --interop installs what is needed')
+    os.makedirs(folder, exist_ok=True)
+    kernel, initramfs, key_file = (os.path.join(folder, name) for name in ('vmlinux', 'initramfs.cpio', 'key'))
+    package = kernel_package(folder)
+    key = key_of(package)
+    if os.path.exists(key_file):
+        with open(key_file, encoding='ascii') as file:
+            if file.read() == key:
+                return kernel, initramfs
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        with subprocess.Popen(['dpkg-deb', '--fsys-tarfile', package], stdout=subprocess.PIPE) as archive:
+            output_of('tar', '-x', '-C', work, '--wildcards', *UNPACKED, stdin=archive.stdout)
+        if not glob.glob(f'{work}/lib/modules/*/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko'):
+            raise Missing(f'{os.path.basename(package)} has no rdma_rxe')
+        with open(kernel, 'wb') as file:
+            file.write(unpack_kernel(glob.glob(f'{work}/boot/vmlinuz-*')[0]))
+        tree = Tree(f'{work}/root')
+        fill(tree, work)
+        names = '\n'.join(sorted(os.path.relpath(os.path.join(where, name), tree.root)
+                                 for where, folders, files in os.walk(tree.root) for name in folders + files))
+        with open(initramfs, 'wb') as file:  # not compressed: reading it is free, unpacking is emulated
+            subprocess.run(['cpio', '-o', '-H', 'newc', '--quiet'], input=names.encode(), stdout=file, cwd=tree.root,
+                           check=True)
+    with open(key_file, 'w', encoding='ascii') as file:
+        file.write(key)
+    return kernel, initramfs
