@@ -110,9 +110,9 @@ def fill(tree, unpacked):
         if path is None:
             raise Missing(f'no {program}: apt-get install rdma-core ibverbs-utils rdmacm-utils perftest iproute2')
         tree.add_program(path, f'/usr/bin/{program}')
-    post = os.path.join(unpacked, 'post')
-    output_of('cc', '-std=gnu11', '-O1', '-o', post, f'{HERE}/guest/post.c', '-lrdmacm', '-libverbs')
-    tree.add_program(post, '/usr/bin/post')
+    peer = os.path.join(unpacked, 'perf-peer')
+    output_of('cc', '-std=gnu11', '-O1', '-o', peer, f'{HERE}/guest/perf-peer.c', '-lrdmacm', '-libverbs')
+    tree.add_program(peer, '/usr/bin/perf-peer')
     provider, = re.findall(r'\S+/librxe-\S+\.so', output_of('dpkg', '-L', 'ibverbs-providers'))
     tree.add_program(provider)
     tree.add('/etc/libibverbs.d/rxe.driver')
@@ -131,7 +131,7 @@ def key_of(package):
     packages = output_of('dpkg-query', '-W', 'rdma-core', 'ibverbs-providers', 'rdmacm-utils', 'perftest',
                          'busybox-static', 'iproute2', 'libc6')
     texts = [packages, os.path.basename(package)]
-    for path in (__file__, *(f'{HERE}/guest/{name}' for name in ('init', 'run-command', 'post.c'))):
+    for path in (__file__, *(f'{HERE}/guest/{name}' for name in ('init', 'run-command', 'perf-peer.c'))):
         with open(path, encoding='utf-8') as file:
             texts.append(file.read())
     return hashlib.sha256('\0'.join(texts).encode()).hexdigest()

@@ -97,6 +97,28 @@ def rping_of_ours(host, machine, ours, theirs, size=64):
     return f'our rping client to {theirs}, {size} bytes'
 
 
+def operations(host, machine):
+    """Every operation of cairn-perf, asked for by either end; atomics have 8 bytes."""
+    for ours, theirs in host.carrier.families:
+        for kind in ('send', 'write', 'read', 'cas', 'fadd'):
+            size = 8 if kind in ('cas', 'fadd') else 10000
+            server = host.start(ours, '--server', '--once')
+            await_listener(server)
+            status, said = machine.run(f'perf-peer ask {ours} 18515 {kind} {size} 10')
+            expect(status == 0, f'{kind} of theirs: {status}: {said}')
+            result = host.result_of(server)
+            expect(result['received'] == (10 if kind == 'send' else 0) and result['bad'] == result['lost'] == 0,
+                   f'{kind}: {result}')
+            server = machine.start(f'perf-peer serve {theirs} 18515')
+            time.sleep(1)
+            result = host.result_of(host.start(ours, '--peer', theirs, '--op', kind, '--size', str(size), '--depth', '8',
+                                               '--duration', '0.5'))
+            expect(result['operations'] > 10, f'{kind}: {result}')
+            status, said = server.wait()
+            expect(status == 0, f'{kind} of ours: {status}: {said}')
+            print(f'{kind} both ways between {ours} and {theirs}: {result["operations"]} of ours')
+
+
 def exchange(host, machine):
     for ours, theirs in host.carrier.families:
         for size in (64, 20000):
@@ -116,7 +138,8 @@ def losses(host, machine):
 
 
 CASES = {'sockets': (Sockets, exchange), 'af_packet': (AfPacket, exchange), 'sockets_losses': (Sockets, losses),
-         'af_packet_losses': (AfPacket, losses)}
+         'af_packet_losses': (AfPacket, losses),
+         'sockets_operations': (Sockets, operations), 'af_packet_operations': (AfPacket, operations)}
 
 
 def main():
