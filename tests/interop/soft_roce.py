@@ -111,8 +111,8 @@ def operations(host, machine):
                    f'{kind}: {result}')
             server = machine.start(f'perf-peer serve {theirs} 18515')
             time.sleep(1)
-            result = host.result_of(host.start(ours, '--peer', theirs, '--op', kind, '--size', str(size), '--depth', '8',
-                                               '--duration', '0.5'))
+            asked = ['--op', kind, '--size', str(size), '--depth', '8', '--duration', '0.5']
+            result = host.result_of(host.start(ours, '--peer', theirs, *asked))
             expect(result['operations'] > 10, f'{kind}: {result}')
             status, said = server.wait()
             expect(status == 0, f'{kind} of ours: {status}: {said}')
