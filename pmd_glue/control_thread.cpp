@@ -1,6 +1,10 @@
+#define ALLOW_EXPERIMENTAL_API  // interrupt sources of one's own; part of the stable interface in later releases
 #include "pmd_glue/control_thread.hpp"
 
 #include <rte_alarm.h>
+#include <rte_interrupts.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <semaphore>
 
@@ -30,10 +34,21 @@ void run_on_control_thread(void (*function)(void* argument), void* argument) noe
     }
 }
 
-void settle_control_thread() noexcept {
-    const auto nothing = [](void*) {};
-    run_on_control_thread(nothing, nullptr);  // may run before what came in the same turn
-    run_on_control_thread(nothing, nullptr);
+void park_control_thread() noexcept {
+    std::binary_semaphore parked{0};
+    const auto stay = [](void* context) {
+        static_cast<std::binary_semaphore*>(context)->release();
+        for (;;) {
+            pause();
+        }
+    };
+    // A source of its own: rte_eal_cleanup() waits for an alarm that is being served. Both stay until the process ends.
+    rte_intr_handle* source = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
+    const int ready = eventfd(1, EFD_CLOEXEC);
+    if (source != nullptr && rte_intr_fd_set(source, ready) == 0 &&
+        rte_intr_type_set(source, RTE_INTR_HANDLE_EXT) == 0 && rte_intr_callback_register(source, stay, &parked) == 0) {
+        parked.acquire();
+    }
 }
 
 }  // namespace cairn::pmd

@@ -122,7 +122,7 @@ Result<Eal> Eal::start(int argc, char** argv) {
 Eal::~Eal() {
     if (consumed_ >= 0) {
         rte_pdump_uninit();
-        settle_control_thread();
+        park_control_thread();
         rte_eal_cleanup();
     }
 }
