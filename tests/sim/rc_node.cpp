@@ -1,0 +1,87 @@
+#include "tests/sim/rc_node.hpp"
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::sim {
+
+Datagram datagram_of(const rc::OutPacket& packet) {
+    Datagram bytes(packet.headers().begin(), packet.headers().end());
+    for (const std::span<std::uint8_t> piece : packet.payload.all()) {
+        bytes.insert(bytes.end(), piece.begin(), piece.end());
+    }
+    bytes.resize(packet.bytes(), 0);
+    return bytes;
+}
+
+wire::Packet packet_of(const Datagram& datagram) {
+    const wire::Parsed<wire::Packet> parsed = wire::Packet::parse(datagram);
+    CAIRN_ASSERT(parsed.ok());
+    return parsed.value();
+}
+
+RcNode::RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots)
+    : capacity_(capacity), completion_slots_(completion_slots), held_(held_slots) {
+    const rc::Rights all = rc::Rights{rc::Right::LocalWrite} | rc::Right::RemoteWrite | rc::Right::RemoteRead |
+                           rc::Right::RemoteAtomic | rc::Right::BindWindow | rc::Right::FlushGlobal |
+                           rc::Right::FlushPersistent;
+    key = memory.register_region({pd, span(), kBase, all}).value();
+    window.key = memory.create_window(pd, rc::WindowType::Type2B).value();
+}
+
+bool RcNode::flush(void* owner, std::span<std::uint8_t> memory, bool persistent) noexcept {
+    auto* self = static_cast<RcNode*>(owner);
+    const bool inside = memory.data() >= self->at(kTarget) && memory.size() <= kTargetBytes;
+    self->flushes_done += inside && persistent ? 1 : 0;
+    return true;
+}
+
+void RcNode::start_life(const rc::QpAttributes& values) {
+    qp.reset();
+    send_completions = std::make_unique<rc::CompletionQueue>(completion_slots_);
+    receive_completions = std::make_unique<rc::CompletionQueue>(completion_slots_);
+    rc::QpContext context{memory, *send_completions, *receive_completions, counters};
+    context.flush = {&RcNode::flush, this};
+    context.held = &held_;
+    qp = std::make_unique<rc::QueuePair>(kQpn, pd, capacity_, context);
+    for (const rc::QpState to : {rc::QpState::Init, rc::QpState::Rtr, rc::QpState::Rts}) {
+        const rc::Transition step = rc::find_transition(qp->state(), to, qp->service()).value();
+        CAIRN_ASSERT(qp->modify(to, step.required.with(step.optional), values) == rc::ModifyVerdict::Ok);
+    }
+    for (const Rkey region : to_be_invalidated) {
+        (void)memory.destroy_region(region);
+    }
+    to_be_invalidated.clear();
+    expected_receives.clear();
+    expected_sends.clear();
+    posted_receives.clear();
+    free_receives.clear();
+    for (std::uint64_t slot = 0; slot < kReceiveSlots; ++slot) {
+        free_receives.push_back(slot);
+    }
+    window.state = WindowOfNode::State::Free;
+    flushes_wanted = 0;
+    flushes_done = 0;
+    landing_used = 0;
+    shadow_target = bytes_at(kTarget, kTargetBytes);
+    std::memcpy(shadow_words.data(), at(kWords), sizeof(shadow_words));
+}
+
+void RcNode::take(const Datagram& datagram, Instant now) {
+    auto buffer = std::make_unique<Datagram>(datagram);
+    if (qp->on_packet(packet_of(*buffer), {*buffer, buffer.get()}, now)) {
+        Datagram* const name = buffer.get();
+        kept_.emplace(name, std::move(buffer));
+    }
+}
+
+bool RcNode::settle_buffers() {
+    std::array<void*, 8> cookies{};
+    while (const std::size_t count = held_.poll_released(cookies)) {
+        for (std::size_t i = 0; i < count; ++i) {
+            CAIRN_ASSERT(kept_.erase(static_cast<Datagram*>(cookies[i])) == 1);
+        }
+    }
+    return kept_.size() == held_.in_use();
+}
+
+}  // namespace cairn::sim

@@ -1,0 +1,81 @@
+// Histories of two queue pairs from seeds: exactly once, in order, memory equal, atomics right; then the link heals and
+// all must end. SIM_RUNS of them (300), beginning with SIM_SEED.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "tests/sim/rc_world.hpp"
+
+namespace cairn::sim {
+namespace {
+
+std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
+    const char* text = std::getenv(name);
+    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+TEST(RcSwarm, EveryHistoryIsExactlyOnceInOrderAndEnds) {
+    const std::uint64_t first = number_from("SIM_SEED", 1);
+    const std::uint64_t runs = number_from("SIM_RUNS", 300);
+    for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
+        RcWorld world(seed);
+        if (const std::optional<std::string> broken = world.run()) {
+            ADD_FAILURE() << *broken << "\n  SIM_SEED=" << seed << " SIM_RUNS=1";
+        }
+    }
+}
+
+TEST(RcSwarm, OneSeedIsOneHistory) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        RcWorld once(seed);
+        RcWorld twice(seed);
+        EXPECT_EQ(once.run(), twice.run());
+        EXPECT_EQ(once.history(), twice.history());
+    }
+}
+
+TEST(RcSwarm, TheFaultsReallyHappenAndEveryOperationIsDone) {
+    RcWorldCounters sum;
+    for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+        RcWorld world(seed);
+        (void)world.run();
+        const RcWorldCounters& each = world.counters();
+        sum.lost += each.lost;
+        sum.restarts += each.restarts;
+        sum.overruns += each.overruns;
+        sum.stale += each.stale;
+        sum.unreliable_messages_lost += each.unreliable_messages_lost;
+        sum.transport += each.transport;
+        for (std::size_t i = 0; i < sum.done.size(); ++i) {
+            sum.done[i] += each.done[i];
+        }
+    }
+    std::map<std::string, std::uint64_t> counts{{"lost", sum.lost},
+                                                {"restarts", sum.restarts},
+                                                {"overruns", sum.overruns},
+                                                {"stale", sum.stale},
+                                                {"unreliable messages lost", sum.unreliable_messages_lost}};
+    for (std::size_t i = 0; i < sum.done.size(); ++i) {
+        counts.emplace("operation " + std::to_string(i), sum.done[i]);
+    }
+    for (const auto& [what, counter] :
+         std::map<std::string, rc::RcCounter>{{"duplicates", rc::RcCounter::DuplicateRequest},
+                                              {"gaps", rc::RcCounter::OutOfSequence},
+                                              {"held", rc::RcCounter::Held},
+                                              {"not ready", rc::RcCounter::RnrNakSent},
+                                              {"timeouts", rc::RcCounter::Timeout},
+                                              {"early timeouts", rc::RcCounter::EarlyTimeout},
+                                              {"implied", rc::RcCounter::ImpliedNak},
+                                              {"cut short", rc::RcCounter::UnreliableCut}}) {
+        counts.emplace(what, sum.transport.of(counter));
+    }
+    for (const auto& [what, count] : counts) {
+        std::printf("%s: %llu\n", what.c_str(), static_cast<unsigned long long>(count));
+        EXPECT_GT(count, 0U) << what;
+    }
+}
+
+}  // namespace
+}  // namespace cairn::sim
