@@ -18,8 +18,8 @@ constexpr unsigned kReportSeconds = 10;  // the crash may have left the allocato
 struct Slot {
     std::atomic<bool> taken{false};
     std::atomic<std::uint64_t> seed{0};
-    std::atomic<bool> small{false};
-    const sim::ErpcWorld* world = nullptr;  // its thread's alone
+    std::atomic<const Options*> options{nullptr};
+    const World* world = nullptr;  // its thread's alone
 };
 
 std::array<Slot, kMaxUnderWay> slots;
@@ -30,7 +30,8 @@ void say_seed(const Slot& slot, const char* what) noexcept {
     const std::uint64_t seed = slot.seed.load(std::memory_order_relaxed);
     char* end = fmt::format_to_n(line.data(), line.size(), "seed {}: {}\n  replay: ", seed, what).out;
     const auto room = [&] { return static_cast<std::size_t>(line.data() + line.size() - end); };
-    end = fmt::format_to_n(end, room(), kReplay, seed, size_argument(slot.small.load(std::memory_order_relaxed))).out;
+    end = fmt::format_to_n(end, room(), kReplay, seed, slot.options.load(std::memory_order_relaxed)->replay_arguments())
+              .out;
     end = fmt::format_to_n(end, room(), "\n").out;
     (void)!write(STDERR_FILENO, line.data(), static_cast<std::size_t>(end - line.data()));
 }
@@ -56,12 +57,12 @@ void on_crash(int signal) {
 
 }  // namespace
 
-UnderWay::UnderWay(std::uint64_t seed, bool small) noexcept {
+UnderWay::UnderWay(std::uint64_t seed, const Options& options) noexcept {
     CAIRN_ASSERT(own == nullptr);
     for (Slot& slot : slots) {
         if (!slot.taken.exchange(true, std::memory_order_acquire)) {
             slot.seed.store(seed, std::memory_order_relaxed);
-            slot.small.store(small, std::memory_order_relaxed);
+            slot.options.store(&options, std::memory_order_relaxed);
             own = &slot;
             return;
         }
@@ -76,7 +77,7 @@ UnderWay::~UnderWay() {
     slot.taken.store(false, std::memory_order_release);
 }
 
-void UnderWay::set_world(const sim::ErpcWorld* world) noexcept {
+void UnderWay::set_world(const World* world) noexcept {
     own->world = world;
 }
 

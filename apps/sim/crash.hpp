@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tests/sim/erpc_world.hpp"
+#include "apps/sim/world.hpp"
 
 namespace cairn::simulate {
 
@@ -14,13 +14,14 @@ constexpr std::size_t kMaxUnderWay = 256;
 // reported as the seed's. At most kMaxUnderWay at a time, one per thread.
 class UnderWay {
 public:
-    UnderWay(std::uint64_t seed, bool small) noexcept;
+    // `options` outlives the program's threads.
+    UnderWay(std::uint64_t seed, const Options& options) noexcept;
     ~UnderWay();
     UnderWay(const UnderWay&) = delete;
     UnderWay& operator=(const UnderWay&) = delete;
 
     // The world whose frames a report is to hold, while it stands; nullptr before and after.
-    void set_world(const sim::ErpcWorld* world) noexcept;
+    void set_world(const World* world) noexcept;
 };
 
 // From now on. A signal to a thread without a world names the seeds of all that are under way.

@@ -1,4 +1,4 @@
-// cairn-sim: production eRPC in simulated worlds, one history for each seed. No EAL.
+// cairn-sim: production code in simulated worlds, one history for each seed. No EAL.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -44,9 +44,9 @@ Result<int> run(int argc, char** argv) {
     }
     simulate::report_crashes();
     const simulate::Tally tally = simulate::Swarm(options).run();
-    fmt::print(options.json || options.trace ? stderr : stdout, "{}\n", tally.text());
+    fmt::print(options.json || options.trace ? stderr : stdout, "{}\n", tally.text(options));
     if (options.json) {
-        fmt::print("{}\n", tally.json());
+        fmt::print("{}\n", tally.json(options));
     }
     return tally.failures.empty() ? 0 : kPromiseBroken;
 }

@@ -36,6 +36,11 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
     app.add_option("--jobs", options.jobs, "threads, each with a world of its own; without it one per CPU")
         ->check(CLI::Range(1U, static_cast<unsigned>(kMaxUnderWay)));
     app.add_flag("--small", options.small, "one client, one server, 6 ms of harm: many short histories");
+    app.add_option("--world", options.world,
+                   "erpc: clients and servers; rc: two queue pairs, reliable or not; cm: connection managers")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, WorldKind>{{"erpc", WorldKind::Erpc}, {"rc", WorldKind::Rc}, {"cm", WorldKind::Cm}}))
+        ->excludes("--small");
     app.add_flag("--json", options.json, "end with one JSON object on stdout");
 }
 
@@ -48,7 +53,8 @@ void declare_incast(CLI::App& app, Options& options) {
                              ->check(CLI::Range(std::size_t{1}, sim::IncastWorld::kMaxClients))
                              ->excludes("--seeds")
                              ->excludes("--minutes")
-                             ->excludes("--seed");
+                             ->excludes("--seed")
+                             ->excludes("--world");
     app.add_option("--cc", options.algorithms, "with --incast: none, timely, dcqcn; without it all three")
         ->delimiter(',')
         ->transform(
@@ -65,7 +71,7 @@ void declare_incast(CLI::App& app, Options& options) {
 }  // namespace
 
 Result<Options> parse_options(int argc, char** argv) {
-    CLI::App app("cairn-sim: eRPC in simulated worlds; each seed is a history of faults in virtual time");
+    CLI::App app("cairn-sim: production code in simulated worlds; each seed is a history of faults in virtual time");
     Options options;
     options.jobs = std::clamp(std::thread::hardware_concurrency(), 1U, static_cast<unsigned>(kMaxUnderWay));
     std::uint64_t seed = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -11,7 +12,10 @@
 
 namespace cairn::simulate {
 
+enum class WorldKind : std::uint8_t { Erpc, Rc, Cm };
+
 struct Options {
+    WorldKind world = WorldKind::Erpc;
     std::uint64_t first = 1;
     std::uint64_t seeds = 1000;
     double minutes = 0;   // instead of `seeds`; 0: not given
@@ -27,6 +31,17 @@ struct Options {
         erpc::CongestionAlgorithm::None, erpc::CongestionAlgorithm::Timely, erpc::CongestionAlgorithm::Dcqcn};
     std::uint16_t path_mtu_bytes = 1024;
 
+    // What chooses the same history again, besides its seed.
+    [[nodiscard]] std::string_view replay_arguments() const noexcept {
+        return world == WorldKind::Rc   ? " --world rc"
+               : world == WorldKind::Cm ? " --world cm"
+               : small                  ? " --small"
+                                        : "";
+    }
+    // What a history's work is counted in.
+    [[nodiscard]] std::string_view acts_name() const noexcept {
+        return world == WorldKind::Rc ? "requests" : world == WorldKind::Cm ? "connections" : "calls";
+    }
     [[nodiscard]] sim::WorldPlan plan_of(std::uint64_t seed) const noexcept {
         return small ? sim::WorldPlan::small_of_seed(seed) : sim::WorldPlan::of_seed(seed);
     }

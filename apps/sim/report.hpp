@@ -6,35 +6,32 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/sim/erpc_world.hpp"
+#include "apps/sim/world.hpp"
 
 namespace cairn::simulate {
 
 // Sums over histories.
 struct Tally {
     std::uint64_t histories = 0;
-    std::uint64_t calls = 0;
+    std::uint64_t acts = 0;  // calls, requests, connections
     std::uint64_t frames = 0;
     double virtual_s = 0;
     double cpu_s = 0;  // of the threads that lived through them
     std::vector<std::uint64_t> failures;
 
-    void add(const sim::ErpcWorld& world);
+    void add(const World& world);
     [[nodiscard]] double histories_per_s_per_core() const noexcept;
-    [[nodiscard]] std::string text() const;
-    [[nodiscard]] std::string json() const;
+    [[nodiscard]] std::string text(const Options& options) const;
+    [[nodiscard]] std::string json(const Options& options) const;
 };
 
-// The command that shows a history again: its seed, then size_argument().
+// The command that shows a history again: its seed, then Options::replay_arguments().
 constexpr std::string_view kReplay = "cairn-sim --seed {}{} --trace";
-[[nodiscard]] constexpr std::string_view size_argument(bool small) noexcept {
-    return small ? " --small" : "";
-}
 
 // The file for the frames of a failed history, in the working directory.
 [[nodiscard]] std::string frames_file(std::uint64_t seed);
 
 // Writes the last frames. A line that says where they are.
-[[nodiscard]] std::string write_frames(const sim::ErpcWorld& world, const std::string& file_name);
+[[nodiscard]] std::string write_frames(const World& world, const std::string& file_name);
 
 }  // namespace cairn::simulate

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/sim/crash.hpp"
-#include "apps/sim/trace.hpp"
+#include "apps/sim/world.hpp"
 
 namespace cairn::simulate {
 
@@ -50,7 +50,7 @@ Tally Swarm::run() {
 void Swarm::watch() {
     std::unique_lock lock(guard_);
     while (!ended_.wait_for(lock, std::chrono::seconds(1), [this] { return working_ == 0; })) {
-        fmt::print(stderr, "{}\n", tally_.text());
+        fmt::print(stderr, "{}\n", tally_.text(options_));
     }
 }
 
@@ -76,31 +76,28 @@ std::optional<std::uint64_t> Swarm::next_seed() {
 
 void Swarm::live_through(std::uint64_t seed) {
     const double before_s = thread_cpu_s();
-    const sim::WorldPlan plan = options_.plan_of(seed);
-    UnderWay under_way(seed, options_.small);
-    sim::ErpcWorld world(seed, plan);
-    under_way.set_world(&world);
+    UnderWay under_way(seed, options_);
+    const std::unique_ptr<World> world = make_world(options_, seed);
+    under_way.set_world(world.get());
     if (options_.trace) {
-        world.set_witness([&plan](const sim::Network::Passage& passage, const sim::Frame& frame) {
-            fmt::print("{}\n", trace_line(plan, passage, frame));
-        });
+        world->trace();
     }
-    const std::optional<std::string> broken = world.run();
+    const std::optional<std::string> broken = world->run();
     under_way.set_world(nullptr);
     if (options_.trace) {
-        fmt::print("{}\n", world.text());
+        fmt::print("{}\n", world->text());
     }
     if (!options_.pcap.empty()) {
-        fmt::print(stderr, "{}\n", write_frames(world, options_.pcap));
+        fmt::print(stderr, "{}\n", write_frames(*world, options_.pcap));
     }
     const double spent_s = thread_cpu_s() - before_s;
     const std::scoped_lock lock(guard_);
-    tally_.add(world);
+    tally_.add(*world);
     tally_.cpu_s += spent_s;
     if (broken) {
         tally_.failures.push_back(seed);
-        fmt::print(stderr, "seed {}: {}\n  {}\n  replay: {}\n  {}\n", seed, *broken, world.text(),
-                   fmt::format(kReplay, seed, size_argument(options_.small)), write_frames(world, frames_file(seed)));
+        fmt::print(stderr, "seed {}: {}\n  {}\n  replay: {}\n  {}\n", seed, *broken, world->text(),
+                   fmt::format(kReplay, seed, options_.replay_arguments()), write_frames(*world, frames_file(seed)));
         if (tally_.failures.size() >= kFailuresEnough) {
             request_stop();
         }

@@ -7,6 +7,8 @@
 
 #include "lib/port/port.hpp"
 #include "lib/roce/ud.hpp"
+#include "lib/wire/cm_message.hpp"
+#include "lib/wire/packet.hpp"
 #include "rpc/erpc/control.hpp"
 #include "rpc/erpc/header.hpp"
 
@@ -76,6 +78,20 @@ std::string packet_text(std::span<const std::uint8_t> datagram) {
                        header.request_number, header.packet_number);
 }
 
+// Of a management datagram.
+std::string message_text(std::span<const std::uint8_t> payload) {
+    constexpr std::string_view kNames[] = {"REQ",  "MRA",      "REJ",      "REP", "RTU", "DREQ",
+                                           "DREP", "SIDR REQ", "SIDR REP", "LAP", "APR"};
+    wire::RawMadHeader raw{};
+    if (payload.size() < sizeof(raw)) {
+        return "too short for a management datagram";
+    }
+    std::memcpy(&raw, payload.data(), sizeof(raw));
+    const std::size_t kind = raw.attribute.get() - std::size_t{wire::Req::kAttribute};
+    return fmt::format("CM {:<9} transaction 0x{:016x}",
+                       kind < std::size(kNames) ? kNames[kind] : std::string_view("?"), raw.transaction.get());
+}
+
 }  // namespace
 
 std::string trace_line(const sim::WorldPlan& plan, const sim::Network::Passage& passage, const sim::Frame& frame) {
@@ -89,6 +105,21 @@ std::string trace_line(const sim::WorldPlan& plan, const sim::Network::Passage& 
             fmt::format(", arrives at {:.6f} ms", static_cast<double>(passage.arrival.ns) / kNanosecondsPerMillisecond);
     }
     return line;
+}
+
+std::string trace_line(const sim::DatagramLog::Passage& passage, std::span<const std::uint8_t> datagram) {
+    const wire::Parsed<wire::Packet> parsed = wire::Packet::parse(datagram);
+    std::string packet = "no packet";
+    if (parsed.ok()) {
+        const wire::Packet& it = parsed.value();
+        packet = it.bth().dest_qpn == wire::kGeneralServicesQpn
+                     ? message_text(it.payload())
+                     : fmt::format("{} {:<25} to 0x{:06x} PSN 0x{:06x}", wire::name_of(it.traits().service),
+                                   it.traits().name, it.bth().dest_qpn.value, it.bth().psn.value());
+    }
+    return fmt::format("{:>12.6f} ms  host {} -> host {}  {:<58} {:>4} bytes  {}",
+                       static_cast<double>(passage.sent.ns) / kNanosecondsPerMillisecond, passage.from, passage.to,
+                       packet, datagram.size(), passage.fate);
 }
 
 }  // namespace cairn::simulate

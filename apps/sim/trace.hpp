@@ -4,11 +4,16 @@
 #include <string>
 
 #include "tests/sim/world_plan.hpp"
+#include "tests/support/sim/datagram_log.hpp"
 
 namespace cairn::simulate {
 
 // "sent  from -> to  packet type, session, request, packet number, bytes  fate". Bytes are the frame's.
 [[nodiscard]] std::string trace_line(const sim::WorldPlan& plan, const sim::Network::Passage& passage,
                                      const sim::Frame& frame);
+
+// "sent  from -> to  opcode, queue pair, PSN, bytes  fate"; of a connection manager's message its name. Bytes are the
+// datagram's.
+[[nodiscard]] std::string trace_line(const sim::DatagramLog::Passage& passage, std::span<const std::uint8_t> datagram);
 
 }  // namespace cairn::simulate

@@ -87,6 +87,27 @@ class Sim(unittest.TestCase):
             self.assertEqual(captured, length)
             self.assertEqual(len(file.read(captured)), captured)
 
+    def test_the_other_worlds_hold_are_traced_and_leave_frames(self):
+        host = r' *\d+\.\d{6} ms  host \d -> host \d  '
+        for world, acts, packets in (('rc', 'requests', ('RC SEND Only', 'RC Acknowledge')),
+                                     ('cm', 'connections', ('CM REQ', 'CM RTU', 'CM DREP'))):
+            with self.subTest(world):
+                status, out, _ = self.run_to_end('--world', world, '--seeds', '30', '--json')
+                self.assertEqual(status, 0)
+                result = json.loads(out)
+                self.assertEqual((result['histories'], result['failures']), (30, []))
+                self.assertGreater(result[acts], 30 * 5)
+                arguments = ('--world', world, '--seed', '3', '--trace', '--pcap', 'frames.pcap')
+                status, out, err = self.run_to_end(*arguments)
+                self.assertEqual(status, 0)
+                self.assertIn('frames: frames.pcap', err)
+                self.assertEqual(self.run_to_end(*arguments)[1], out)
+                *lines, summary = out.splitlines()
+                self.assertRegex(summary, acts)
+                self.assertEqual([line for line in lines if not re.match(host, line)], [])
+                for packet in packets:
+                    self.assertIn(packet, out)
+
     def test_incast_prints_a_table_and_json(self):
         status, out, err = self.run_to_end('--incast', '3,20', '--cc', 'none,timely', '--path-mtu', '4096', '--json')
         self.assertEqual(status, 0)
@@ -112,7 +133,8 @@ class Sim(unittest.TestCase):
                                  (['--incast', '0'], '--incast'), (['--incast', '20', '--cc', 'swift'], '--cc'),
                                  (['--cc', 'none'], '--cc'), (['--path-mtu', '1024'], '--path-mtu'),
                                  (['--incast', '20', '--path-mtu', '1500'], '--path-mtu'),
-                                 (['--incast', '20', '--seed', '1'], '--incast'),
+                                 (['--incast', '20', '--seed', '1'], '--incast'), (['--world', 'tcp'], '--world'),
+                                 (['--world', 'rc', '--small'], '--small'),
                                  (['7'], '7')):
             with self.subTest(arguments):
                 status, out, err = self.run_to_end(*arguments)

@@ -1,8 +1,13 @@
 #include "tests/sim/cm_world.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "lib/cm/timeouts.hpp"
+#include "lib/wire/bth.hpp"
+#include "lib/wire/icrc.hpp"
+#include "lib/wire/opcode.hpp"
 
 namespace cairn::sim {
 
@@ -20,7 +25,7 @@ Qkey qkey_of(std::size_t host) {
 
 }  // namespace
 
-CmWorld::CmWorld(std::uint64_t seed) : random_(seed), nodes_(2 + seed % 2) {
+CmWorld::CmWorld(std::uint64_t seed) : random_(seed), nodes_(2 + seed % 2), log_(nodes_.size()) {
     choose_faults();
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         nodes_[i].address = net::IpAddress::from_v4(static_cast<std::uint32_t>(0x0a000001 + i));
@@ -220,19 +225,21 @@ void CmWorld::send(std::size_t from, const cm::OutMad& mad) {
     }
     if (random_.chance(faults_.loss_per_million)) {
         ++counters_.lost;
+        log(from, {to, mad}, "lost");
         return;
     }
-    const auto fly = [&](Duration at_least, Duration at_most) {
-        flying_.emplace(now_ + microseconds(50) + random_.between(at_least, at_most), Flying{to, mad});
+    const auto fly = [&](Duration at_most, std::string_view fate) {
+        flying_.emplace(now_ + microseconds(50) + random_.between({}, at_most), Flying{to, mad});
+        log(from, {to, mad}, fate);
     };
-    fly({}, faults_.jitter);
+    fly(faults_.jitter, "delivered");
     if (random_.chance(faults_.double_per_million)) {
         ++counters_.doubled;
-        fly({}, faults_.jitter);
+        fly(faults_.jitter, "doubled");
     }
     if (random_.chance(faults_.late_per_million)) {
         ++counters_.doubled;
-        fly({}, kLateCopy);
+        fly(kLateCopy, "late");
     }
 }
 
@@ -245,6 +252,29 @@ void CmWorld::make_up(std::size_t from, std::size_t to) {
     const auto attribute = static_cast<std::uint16_t>(random_.between(0x0f, 0x1b));
     emit_at(mad.bytes.data(), wire::MadHeader{random_.next(), attribute});
     flying_.emplace(now_ + microseconds(10), Flying{to, mad});
+    log(from, {to, mad}, "made up");
+}
+
+// As a datagram between two queue pairs 1.
+void CmWorld::log(std::size_t from, const Flying& flying, std::string_view fate) {
+    wire::Bth bth;
+    bth.opcode = wire::opcode_of(wire::Service::Ud, wire::Operation::SendOnly);
+    bth.dest_qpn = wire::kGeneralServicesQpn;
+    const wire::Deth deth{wire::kGeneralServicesQkey, wire::kGeneralServicesQpn};
+    constexpr std::size_t kHeaders = wire::Bth::kBytes + wire::Deth::kBytes;
+    std::array<std::uint8_t, kHeaders + wire::kMadBytes + wire::kIcrcBytes> datagram{};
+    emit_at(datagram.data(), bth);
+    emit_at(datagram.data() + wire::Bth::kBytes, deth);
+    std::copy(flying.mad.bytes.begin(), flying.mad.bytes.end(), datagram.begin() + kHeaders);
+    log_.add({now_, from, flying.to, fate}, datagram);
+}
+
+std::string CmWorld::text() const {
+    return fmt::format(
+        "{} hosts; {} connections asked for, {} established, {} rejected, {} unreachable, {} services resolved; {} "
+        "messages, {} lost, {} doubled, {} restarts",
+        nodes_.size(), counters_.asked, counters_.established, counters_.rejected, counters_.unreachable,
+        counters_.resolved, log_.datagrams(), counters_.lost, counters_.doubled, counters_.restarts);
 }
 
 }  // namespace cairn::sim

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/cm/manager.hpp"
+#include "tests/support/sim/datagram_log.hpp"
 #include "tests/support/sim/random.hpp"
 
 namespace cairn::sim {
@@ -43,8 +44,12 @@ public:
     explicit CmWorld(std::uint64_t seed);
 
     // Faults for a while, then none, everybody disconnects and connects once more. What broke, if anything did.
-    std::optional<std::string> run();
+    [[nodiscard]] std::optional<std::string> run();
     [[nodiscard]] const CmWorldCounters& counters() const { return counters_; }
+    [[nodiscard]] DatagramLog& log() { return log_; }
+    [[nodiscard]] const DatagramLog& log() const { return log_; }
+    [[nodiscard]] Instant now() const { return now_; }
+    [[nodiscard]] std::string text() const;
     // A number that two runs of one seed share.
     [[nodiscard]] std::uint64_t history() const { return history_; }
 
@@ -107,6 +112,7 @@ private:
     void send_all(std::size_t index);
     void send(std::size_t from, const cm::OutMad& mad);
     void make_up(std::size_t from, std::size_t to);
+    void log(std::size_t from, const Flying& flying, std::string_view fate);
     [[nodiscard]] std::size_t host_of(const net::IpAddress& address) const;
 
     void poll_all(std::size_t index);
@@ -136,6 +142,7 @@ private:
     std::uint64_t history_ = 0xcbf29ce484222325U;
     std::optional<std::string> broken_;
     std::vector<Node> nodes_;
+    DatagramLog log_;
     std::multimap<Instant, Flying> flying_;
     std::map<std::uint64_t, Deal> deals_;  // by cookie
     std::uint64_t last_cookie_ = 0;

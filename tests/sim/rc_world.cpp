@@ -1,5 +1,7 @@
 #include "tests/sim/rc_world.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace cairn::sim {
@@ -127,6 +129,15 @@ std::optional<std::string> RcWorld::run() {
     return broken_;
 }
 
+std::string RcWorld::text() const {
+    return fmt::format(
+        "{}{}, path MTU {}; {} requests, {} datagrams, {} lost, {} restarts, {} overruns; loss {}, doubled {}, late "
+        "copies {}, stalls {} per million, jitter {} ns",
+        name_of(service_), attributes_.selective ? " selective" : "", attributes_.path_mtu_bytes, requests(),
+        log_.datagrams(), counters_.lost, counters_.restarts, counters_.overruns, faults_.loss_per_million,
+        faults_.double_per_million, faults_.late_copy_per_million, faults_.stall_per_million, faults_.jitter.ns);
+}
+
 bool RcWorld::finished() const {
     return !restart_wanted_ && std::all_of(sides_.begin(), sides_.end(), [this](const RcNode& side) {
         const bool received = side.expected_receives.empty() || !is_reliable();
@@ -200,6 +211,8 @@ void RcWorld::transmit(RcNode& from, RcNode& to) {
                            : random_.chance(faults.double_per_million) ? 2
                                                                        : 1;
         counters_.lost += copies == 0 ? 1 : 0;
+        const auto host = static_cast<std::size_t>(&from == &sides_[1]);
+        log_.add({now_, host, 1 - host, copies == 0 ? "lost" : copies == 1 ? "delivered" : "doubled"}, datagram);
         for (int i = 0; i < copies; ++i) {
             const Duration delay = kLatency + (faults.jitter.ns > 0 ? random_.between({}, faults.jitter) : Duration{});
             to.in.emplace((now_ + delay).ns, datagram);

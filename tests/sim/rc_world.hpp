@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/sim/rc_node.hpp"
+#include "tests/support/sim/datagram_log.hpp"
 #include "tests/support/sim/random.hpp"
 
 namespace cairn::sim {
@@ -44,6 +45,11 @@ public:
     // A number that two runs of one seed share.
     [[nodiscard]] std::uint64_t history() const { return history_; }
     [[nodiscard]] const RcWorldCounters& counters() const { return counters_; }
+    [[nodiscard]] DatagramLog& log() { return log_; }
+    [[nodiscard]] const DatagramLog& log() const { return log_; }
+    [[nodiscard]] Instant now() const { return now_; }
+    [[nodiscard]] std::uint64_t requests() const { return sides_[0].next_wr_id + sides_[1].next_wr_id; }
+    [[nodiscard]] std::string text() const;
 
 private:
     void choose_faults();
@@ -88,6 +94,7 @@ private:
     bool healed_ = false;
     bool restart_wanted_ = false;
     Instant now_{};
+    DatagramLog log_{2};
     std::uint64_t history_ = 0xcbf29ce484222325U;
     RcWorldCounters counters_;
     std::optional<std::string> broken_;
