@@ -17,6 +17,8 @@ struct SizeResult {
     telemetry::Histogram latency_ns;
     std::uint64_t resent_packets = 0;
     std::uint64_t checked = 0;  // operations whose data was verified
+    std::uint64_t sent = 0;     // by an unreliable service: messages, and those of them that arrived
+    std::uint64_t arrived = 0;
 };
 
 class Client final : public PerfWorker {
@@ -42,7 +44,6 @@ private:
         std::uint64_t posted = 0;
         std::uint64_t completed = 0;
         std::uint64_t area = 0;          // offset of its messages in our memory
-        std::uint64_t server_saw = 0;    // SENDs, as it says in the end
         std::vector<Instant> posted_at;  // by message, modulo its size, a power of two
     };
 
@@ -64,11 +65,14 @@ private:
     [[nodiscard]] std::size_t collect(Instant now);
     void collect_replies(Instant now);
     void collect_written(Instant now);
+    void give_up_lost(Instant now);
     void complete(Lane& lane, Instant now);
     void verify(const Lane& lane, std::uint64_t message);
     void post_more(Instant now);
     void post(Lane& lane, std::uint32_t index, Instant now);
     void post_receive(Lane& lane, std::uint64_t message);
+    [[nodiscard]] bool unreliable() const noexcept { return options().transport != Transport::Rc; }
+    [[nodiscard]] verbs::WorkOpcode opcode() const noexcept;
     [[nodiscard]] bool answers_by_message() const noexcept {
         return options().test == Test::Latency && options().operation == Operation::Send;
     }

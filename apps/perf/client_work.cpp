@@ -15,6 +15,9 @@ constexpr std::array<verbs::WorkOpcode, static_cast<std::size_t>(Operation::Coun
     verbs::WorkOpcode::Send, verbs::WorkOpcode::RdmaWrite, verbs::WorkOpcode::RdmaRead, verbs::WorkOpcode::CompareSwap,
     verbs::WorkOpcode::FetchAdd};
 
+// How long an answer by an unreliable service is waited for.
+constexpr Duration kLost = milliseconds(100);
+
 // Of the message of a WRITE latency test: never what the one before it had.
 std::uint8_t last_byte_of(std::uint64_t number) noexcept {
     return static_cast<std::uint8_t>(number + 1);
@@ -52,6 +55,10 @@ void Client::collect_replies(Instant now) {
             return;
         }
         Lane& lane = lanes_.front();
+        if (unreliable() && reply.immediate != static_cast<std::uint32_t>(lane.completed)) {
+            post_receive(lane, lane.completed + 1);  // too late
+            continue;
+        }
         if (lane.completed == lane.posted || reply.bytes != layout_.bytes) {
             fail("the server sent what was not asked for");
             return;
@@ -69,6 +76,18 @@ void Client::collect_written(Instant now) {
     std::uint8_t& last = memory_at(answer_offset(lane, lane.completed)).back();
     if (watched(last) == last_byte_of(lane.completed)) {
         complete(lane, now);
+    }
+}
+
+// A message or its answer that does not come. Not before the answers of this turn were looked at.
+void Client::give_up_lost(Instant now) {
+    if ((!answers_by_message() && !answers_in_memory()) || outstanding_ == 0) {
+        return;
+    }
+    Lane& lane = lanes_.front();
+    if (now - lane.posted_at[lane.completed & (lane.posted_at.size() - 1)] > kLost) {
+        ++lane.completed;
+        --outstanding_;
     }
 }
 
@@ -124,6 +143,15 @@ void Client::post_more(Instant now) {
     }
 }
 
+// The immediate data of an unreliable message is its number: who receives it knows then what should be in it.
+verbs::WorkOpcode Client::opcode() const noexcept {
+    if (!unreliable() || answers_in_memory()) {
+        return kOpcodes[static_cast<std::size_t>(options().operation)];
+    }
+    return options().operation == Operation::Send ? verbs::WorkOpcode::SendWithImmediate
+                                                  : verbs::WorkOpcode::RdmaWriteWithImmediate;
+}
+
 void Client::post(Lane& lane, std::uint32_t index, Instant now) {
     const std::uint64_t number = lane.posted;
     const Operation operation = options().operation;
@@ -139,7 +167,8 @@ void Client::post(Lane& lane, std::uint32_t index, Instant now) {
         mr_->sge(brings_data ? answer_offset(lane, number) : lane.area + layout_.offset(number), layout_.bytes)};
     verbs::SendRequest request;
     request.wr_id = index;
-    request.opcode = kOpcodes[static_cast<std::size_t>(operation)];
+    request.opcode = opcode();
+    request.immediate = static_cast<std::uint32_t>(number);
     request.sges = sges;
     request.remote_address = lane.remote.address + slot;
     request.rkey = lane.remote.rkey;

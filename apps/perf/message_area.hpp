@@ -10,9 +10,10 @@
 
 namespace cairn::perf {
 
-// The bytes of message `seed`, anywhere the same.
+// The bytes of message `seed`, anywhere the same; its low 32 bits count, which immediate data can say.
 inline std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) noexcept {
-    const std::uint64_t mixed = (seed + 1) * 0x9e3779b97f4a7c15U + index * 0xbf58476d1ce4e5b9U;
+    const std::uint64_t mixed =
+        (std::uint64_t{static_cast<std::uint32_t>(seed)} + 1) * 0x9e3779b97f4a7c15U + index * 0xbf58476d1ce4e5b9U;
     return mixed ^ (mixed >> 29U);
 }
 

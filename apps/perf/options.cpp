@@ -24,6 +24,7 @@ constexpr std::uint32_t kRpingBytes = 64;
 constexpr std::uint32_t kRpingBytesLeast = 16;
 constexpr std::uint32_t kRpingBytesMost = 65536;
 const std::map<std::string, Test> kTests{{"bw", Test::Bandwidth}, {"lat", Test::Latency}};
+const std::map<std::string, Transport> kTransports{{"rc", Transport::Rc}, {"uc", Transport::Uc}};
 
 void declare(CLI::App& app, Options& options) {
     app.add_flag("--server", options.server, "serve clients, whatever they test, until a signal");
@@ -53,6 +54,8 @@ void declare(CLI::App& app, Options& options) {
 
 // What is measured.
 void declare_test(CLI::App& app, Options& options) {
+    app.add_option("--transport", options.transport, "rc (reliable) or uc (unreliable connections: send, write)")
+        ->transform(CLI::CheckedTransformer(kTransports));
     app.add_option("--op", options.operation, "send, write, read, cas (compare and swap), fadd (fetch and add)")
         ->transform(CLI::CheckedTransformer(kOperations));
     app.add_option("--test", options.test, "bw: many at a time; lat: one at a time")
@@ -98,6 +101,15 @@ Status judge(const Options& options) {
         return Error{fmt::format("--size {} is not for --rping", options.message_bytes),
                      fmt::format("give {} to {}", kRpingBytesLeast, kRpingBytesMost)};
     }
+    if (options.transport == Transport::Uc && options.operation != Operation::Send &&
+        options.operation != Operation::Write) {
+        return Error{fmt::format("unreliable connections have no {}", name_of(options.operation)),
+                     "give --op send or write"};
+    }
+    if (options.transport == Transport::Uc && options.check && options.operation == Operation::Write &&
+        options.test == Test::Bandwidth) {
+        return Error{"nothing reads back what unreliable WRITEs wrote", "give --op send, or --test lat"};
+    }
     if (options.message_bytes == 0 && options.test == Test::Latency && options.operation == Operation::Write) {
         return Error{"a WRITE of no bytes can not be seen by who polls memory", "give --size 1 or more"};
     }
@@ -114,6 +126,10 @@ const char* name_of(Operation operation) noexcept {
 
 const char* name_of(Test test) noexcept {
     return test == Test::Bandwidth ? "bw" : "lat";
+}
+
+const char* name_of(Transport transport) noexcept {
+    return transport == Transport::Rc ? "rc" : "uc";
 }
 
 Result<Options> parse_options(int argc, char** argv, int first) {

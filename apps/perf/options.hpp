@@ -11,9 +11,11 @@ namespace cairn::perf {
 
 enum class Operation : std::uint8_t { Send, Write, Read, CompareSwap, FetchAdd, Count };
 enum class Test : std::uint8_t { Bandwidth, Latency, Count };
+enum class Transport : std::uint8_t { Rc, Uc, Count };
 
 [[nodiscard]] const char* name_of(Operation operation) noexcept;
 [[nodiscard]] const char* name_of(Test test) noexcept;
+[[nodiscard]] const char* name_of(Transport transport) noexcept;
 [[nodiscard]] constexpr bool is_atomic(Operation operation) noexcept {
     return operation == Operation::CompareSwap || operation == Operation::FetchAdd;
 }
@@ -30,6 +32,7 @@ struct Options {
     std::uint16_t service_port = 18515;
     bool rping = false;         // librdmacm's exchange instead of a measurement
     std::uint64_t pings = 100;  // of an rping client
+    Transport transport = Transport::Rc;
     Operation operation = Operation::Write;
     Test test = Test::Bandwidth;
     std::uint32_t message_bytes = 65536;

@@ -15,15 +15,23 @@ double us(const telemetry::Histogram& latency_ns, double quantile) {
     return static_cast<double>(latency_ns.percentile(quantile)) / 1e3;
 }
 
-std::string json_of(const SizeResult& result) {
-    const double rate_mops = result.seconds > 0 ? static_cast<double>(result.operations) / result.seconds / 1e6 : 0;
+// By an unreliable service, the rate of what arrived.
+std::string json_of(const SizeResult& result, bool unreliable) {
+    const double arrived =
+        unreliable && result.sent != 0 ? static_cast<double>(result.arrived) / static_cast<double>(result.sent) : 1;
+    const double rate_mops =
+        result.seconds > 0 ? arrived * static_cast<double>(result.operations) / result.seconds / 1e6 : 0;
     return fmt::format(
-        "\"size_bytes\":{},\"operations\":{},\"seconds\":{:.3f},\"rate_mops\":{:.6f},\"gbit_s\":{:.3f},\"p50_us\":{:."
-        "3f},"
-        "\"p90_us\":{:.3f},\"p99_us\":{:.3f},\"p999_us\":{:.3f},\"max_us\":{:.3f},\"retransmits\":{},\"checked\":{}",
-        result.message_bytes, result.operations, result.seconds, rate_mops, rate_mops * 8 * result.message_bytes / 1e3,
-        us(result.latency_ns, 0.5), us(result.latency_ns, 0.9), us(result.latency_ns, 0.99),
-        us(result.latency_ns, 0.999), us(result.latency_ns, 1), result.resent_packets, result.checked);
+               "\"size_bytes\":{},\"operations\":{},\"seconds\":{:.3f},\"rate_mops\":{:.6f},\"gbit_s\":{:.3f},\"p50_"
+               "us\":{:."
+               "3f},"
+               "\"p90_us\":{:.3f},\"p99_us\":{:.3f},\"p999_us\":{:.3f},\"max_us\":{:.3f},\"retransmits\":{},"
+               "\"checked\":{}",
+               result.message_bytes, result.operations, result.seconds, rate_mops,
+               rate_mops * 8 * result.message_bytes / 1e3, us(result.latency_ns, 0.5), us(result.latency_ns, 0.9),
+               us(result.latency_ns, 0.99), us(result.latency_ns, 0.999), us(result.latency_ns, 1),
+               result.resent_packets, result.checked) +
+           (unreliable ? fmt::format(",\"sent\":{},\"arrived\":{}", result.sent, result.arrived) : "");
 }
 
 }  // namespace
@@ -31,13 +39,14 @@ std::string json_of(const SizeResult& result) {
 std::string Client::json() const {
     std::string sweep;
     for (const SizeResult& result : results_) {
-        sweep += fmt::format("{}{{{}}}", sweep.empty() ? "" : ",", json_of(result));
+        sweep += fmt::format("{}{{{}}}", sweep.empty() ? "" : ",", json_of(result, unreliable()));
     }
     return fmt::format(
-        "{{\"transport\":\"rc\",\"op\":\"{}\",\"test\":\"{}\",\"half_round_trip\":{},\"qps\":{},\"depth\":{},"
+        "{{\"transport\":\"{}\",\"op\":\"{}\",\"test\":\"{}\",\"half_round_trip\":{},\"qps\":{},\"depth\":{},"
         "\"path_mtu_bytes\":{},\"idle_connection_bytes\":{},{}{}}}",
-        name_of(options().operation), name_of(options().test), answers_by_message() || answers_in_memory(),
-        options().queue_pairs, options().depth, options().path_mtu_bytes, verbs::kIdleQpBytes, json_of(results_.back()),
+        name_of(options().transport), name_of(options().operation), name_of(options().test),
+        answers_by_message() || answers_in_memory(), options().queue_pairs, options().depth, options().path_mtu_bytes,
+        verbs::kIdleQpBytes, json_of(results_.back(), unreliable()),
         options().all_sizes ? fmt::format(",\"sweep\":[{}]", sweep) : "");
 }
 

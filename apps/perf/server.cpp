@@ -14,6 +14,7 @@ constexpr std::uint32_t kBacklog = 256;
 constexpr std::uint32_t kMostOutstanding = 16384;
 constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;
 constexpr Duration kProbePeriod = seconds(2);
+constexpr Duration kSilence = seconds(30);
 
 std::span<const std::uint8_t> bytes_of_text(const std::string& text) noexcept {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), std::min<std::size_t>(text.size(), 147)};
@@ -24,8 +25,9 @@ bool is_sane(const Hello& hello) noexcept {
            std::has_single_bit(hello.slots) && hello.message_bytes <= roce::rc::kMaxMessageBytes;
 }
 
-std::uint32_t receives_of(const Hello& hello) noexcept {
-    return hello.operation == Operation::Send ? 2 * hello.share : 1;
+// Whether each message takes a receive request.
+bool takes_receives(const Hello& hello, bool unreliable) noexcept {
+    return hello.operation == Operation::Send || (unreliable && hello.test == Test::Bandwidth);
 }
 
 bool watches_memory(const Hello& hello) noexcept {
@@ -76,6 +78,8 @@ void Server::admit(const cm::Requested& requested, Instant now) {
         refusal = fmt::format("this is the server of cairn-perf, protocol version {}", kVersion);
     } else {
         guest->hello = *hello;
+        guest->unreliable = requested.qp.transport != wire::TransportService::Rc;
+        guest->heard_at = now;
         const Status made = make_guest(*guest);
         refusal = made.ok() ? "" : made.error().text();
     }
@@ -92,6 +96,10 @@ void Server::admit(const cm::Requested& requested, Instant now) {
         return;
     }
     guest->id = requested.id;
+    add_guest(std::move(guest));
+}
+
+void Server::add_guest(std::unique_ptr<Guest> guest) {
     guest->index = free_.empty() ? static_cast<std::uint32_t>(guests_.size()) : free_.back();
     if (free_.empty()) {
         guests_.emplace_back();
@@ -99,13 +107,14 @@ void Server::admit(const cm::Requested& requested, Instant now) {
         free_.pop_back();
     }
     guest_of_[guest->id.value] = guest->index;
-    for (std::uint32_t i = hello->operation == Operation::Send ? receives_of(*hello) : 0; i > 0; --i) {
+    const Hello& hello = guest->hello;
+    for (std::uint32_t i = takes_receives(hello, guest->unreliable) ? 2 * hello.share : 0; i > 0; --i) {
         post_receive(*guest);
     }
-    if (watches_memory(*hello)) {
+    if (watches_memory(hello)) {
         watched_.push_back(guest->index);
     }
-    last_came_ = last_came_ || hello->last;
+    last_came_ = last_came_ || hello.last;
     ++connections_;
     guests_[guest->index] = std::move(guest);
 }
@@ -132,10 +141,11 @@ Status Server::make_guest(Guest& guest) {
     }
     verbs::QpCapacity capacity;
     capacity.send_slots = 8;
-    capacity.receive_slots = receives_of(hello);
+    capacity.receive_slots = takes_receives(hello, guest.unreliable) ? 2 * hello.share : 1;
     capacity.max_sges = 1;
     capacity.inline_bytes = 0;
     capacity.window_packets = options().window_packets;
+    capacity.service = guest.unreliable ? verbs::Service::Uc : verbs::Service::Rc;
     auto qp = device().create_qp(pd(), capacity, {*sends_, *receives_});
     if (!qp.ok()) {
         return qp.error();
@@ -145,6 +155,8 @@ Status Server::make_guest(Guest& guest) {
 }
 
 void Server::part_from(Guest& guest, Instant now) {
+    while (collect_messages() != 0) {  // those that came before the end
+    }
     std::erase(watched_, guest.index);
     bad_ += guest.bad;
     const RawFarewell farewell{Be32{kMagic}, Be32{}, Be64{guest.received}, Be64{guest.bad}};
@@ -172,32 +184,38 @@ void Server::look(Instant now) {
     probe_guests(now);
 }
 
-// Clients that vanished are noticed by a WRITE of no bytes now and then.
+// Clients that vanished are noticed by a WRITE of no bytes now and then, unreliable ones by silence.
 void Server::probe_guests(Instant now) {
     while (now >= probe_at_ && !guests_.empty()) {
         next_probe_ = next_probe_ + 1 < guests_.size() ? next_probe_ + 1 : 0;
         probe_at_ = now + kProbePeriod / static_cast<std::int64_t>(guests_.size());
-        const Guest* const guest = guests_[next_probe_].get();
+        Guest* const guest = guests_[next_probe_].get();
         if (guest != nullptr && guest->qp->state() == verbs::QpState::Rts) {
-            verbs::SendRequest probe;
-            probe.wr_id = guest->index;
-            probe.opcode = verbs::WorkOpcode::RdmaWrite;
-            probe.signalled = false;
-            (void)guest->qp->post_send(probe);  // a full queue has probes enough
+            probe(*guest, now);
         }
+    }
+}
+
+void Server::probe(Guest& guest, Instant now) {
+    if (!guest.unreliable) {
+        verbs::SendRequest write;
+        write.wr_id = guest.index;
+        write.opcode = verbs::WorkOpcode::RdmaWrite;
+        write.signalled = false;
+        (void)guest.qp->post_send(write);  // a full queue has probes enough
+    } else if (guest.received != guest.heard) {
+        guest.heard = guest.received;
+        guest.heard_at = now;
+    } else if (now - guest.heard_at > kSilence) {
+        ++lost_;
+        remove(guest.index, now);
     }
 }
 
 bool Server::step(Instant now) {
     std::size_t done = collect(now);
     for (const std::uint32_t index : watched_) {
-        Guest& guest = *guests_[index];
-        const std::span<std::uint8_t> message = guest.message(guest.received);
-        const std::uint8_t last = std::atomic_ref<std::uint8_t>(message.back()).load(std::memory_order_acquire);
-        if (last == static_cast<std::uint8_t>(guest.received + 1)) {
-            on_written(guest);
-            ++done;
-        }
+        done += look_at_memory(*guests_[index]) ? 1U : 0U;
     }
     return done != 0;
 }
@@ -210,45 +228,61 @@ std::size_t Server::collect(Instant now) {
             remove(static_cast<std::uint32_t>(one.wr_id), now);
         }
     }
+    return failed + collect_messages();
+}
+
+std::size_t Server::collect_messages() {
     const std::size_t count = receives_->poll(done_);
     for (const verbs::Completion& one : std::span(done_).first(count)) {
         if (one.status == verbs::CompletionStatus::Success) {
             on_message(*guests_[one.wr_id], one);
         }
     }
-    return failed + count;
+    return count;
 }
 
 void Server::on_message(Guest& guest, const verbs::Completion& completion) {
-    const std::uint64_t number = guest.received++;
+    const std::uint64_t place = guest.received++;
+    const std::uint64_t number = guest.unreliable ? completion.immediate : place;
     ++received_;
     received_bytes_ += completion.bytes;
     const bool good =
-        completion.bytes == guest.layout.bytes && (!guest.hello.check || has_pattern(guest.message(number), number));
+        completion.bytes == guest.layout.bytes && (!guest.hello.check || has_pattern(guest.message(place), number));
     guest.bad += good ? 0 : 1;
     if (guest.hello.test == Test::Latency) {
-        answer(guest, verbs::WorkOpcode::Send, number);
+        answer(guest, guest.unreliable ? verbs::WorkOpcode::SendWithImmediate : verbs::WorkOpcode::Send, place,
+               completion.immediate);
     }
     post_receive(guest);
 }
 
-void Server::on_written(Guest& guest) {
-    const std::uint64_t number = guest.received++;
+// Whether the next message was written; of unreliable ones some before it may be missing.
+bool Server::look_at_memory(Guest& guest) {
+    std::uint8_t& last = guest.message(guest.written).back();
+    const std::uint8_t seen = std::atomic_ref<std::uint8_t>(last).load(std::memory_order_acquire);
+    const auto ahead = static_cast<std::uint8_t>(seen - static_cast<std::uint8_t>(guest.written));
+    if (ahead == 0 || (ahead != 1 && !guest.unreliable)) {
+        return false;
+    }
+    guest.written += ahead;
+    ++guest.received;
     ++received_;
     received_bytes_ += guest.layout.bytes;
-    answer(guest, verbs::WorkOpcode::RdmaWrite, number);
+    answer(guest, verbs::WorkOpcode::RdmaWrite, guest.written - 1, 0);
+    return true;
 }
 
 // Sends the message back as it came.
-void Server::answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t number) {
-    const std::array<verbs::Sge, 1> sges{guest.mr->sge(guest.layout.offset(number), guest.layout.bytes)};
+void Server::answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t place, std::uint32_t immediate) {
+    const std::array<verbs::Sge, 1> sges{guest.mr->sge(guest.layout.offset(place), guest.layout.bytes)};
     verbs::SendRequest request;
     request.wr_id = guest.index;
     request.opcode = opcode;
     request.signalled = false;
     request.sges = sges;
+    request.immediate = immediate;
     request.remote_address =
-        guest.hello.memory.address + MessageLayout{guest.layout.bytes, guest.hello.slots}.offset(number);
+        guest.hello.memory.address + MessageLayout{guest.layout.bytes, guest.hello.slots}.offset(place);
     request.rkey = guest.hello.memory.rkey;
     (void)guest.qp->post_send(request);  // a client that asks for more than it said gets no answer
 }

@@ -24,11 +24,15 @@ private:
         verbs::ConnectionId id{};
         std::uint32_t index = 0;
         Hello hello{};
+        bool unreliable = false;
+        Instant heard_at{};  // when an unreliable one was
         MessageLayout layout{};
         std::unique_ptr<pmd::HeapBlock> memory;
         std::unique_ptr<verbs::Mr> mr;
         std::unique_ptr<verbs::Qp> qp;
         std::uint64_t received = 0;
+        std::uint64_t heard = 0;    // of them, at heard_at
+        std::uint64_t written = 0;  // the number of the message that is watched for
         std::uint64_t bad = 0;
         std::uint64_t receives_posted = 0;
 
@@ -43,16 +47,19 @@ private:
 
     void admit(const cm::Requested& requested, Instant now);
     Status make_guest(Guest& guest);
+    void add_guest(std::unique_ptr<Guest> guest);
     void part_from(Guest& guest, Instant now);
     void remove(std::uint32_t index, Instant now);
     void probe_guests(Instant now);
+    void probe(Guest& guest, Instant now);
     [[nodiscard]] Guest* find(verbs::ConnectionId id) noexcept;
 
     [[nodiscard]] std::size_t collect(Instant now);
+    [[nodiscard]] std::size_t collect_messages();
     void on_message(Guest& guest, const verbs::Completion& completion);
-    void on_written(Guest& guest);
+    [[nodiscard]] bool look_at_memory(Guest& guest);
     void post_receive(Guest& guest);
-    void answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t number);
+    void answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t place, std::uint32_t immediate);
 
     std::array<verbs::Completion, 64> done_{};  // being looked at
     std::unique_ptr<verbs::Cq> sends_;

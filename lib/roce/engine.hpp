@@ -33,7 +33,8 @@ struct EngineConfig {
 //
 // Payloads that the port can send from where they lie are not copied. Such a tail is read no later than the packet
 // leaves, packets leave in order, and what is sent again is always copied: whoever sees a completion finds its memory
-// unread. Where a queue pair stops, or a region ends, with packets still waiting, these are settled first.
+// unread. Where a queue pair stops, or a region ends, with packets still waiting, these are settled first. Unreliable
+// connections complete before their packets leave: theirs are copied.
 class Engine {
 public:
     // What a queue pair is to the engine; stays where it is until it is destroyed.
@@ -126,7 +127,7 @@ private:
     void keep_deadline(RcQp& qp, Instant now) noexcept;
     void set_path(RcQp& qp, port::Path* path) noexcept;
     [[nodiscard]] bool send_some(RcQp& qp, Instant now) noexcept;
-    void send(const port::PacketRef& buffer, port::Path* path, const rc::OutPacket& packet, Instant now) noexcept;
+    void send(const port::PacketRef& buffer, const RcQp& qp, Instant now) noexcept;
     [[nodiscard]] bool can_stay(const rc::OutPacket& packet) noexcept;
 
     static constexpr std::size_t kBurst = 64;

@@ -99,7 +99,7 @@ rc::ModifyVerdict Engine::modify(RcQp& qp, rc::QpState to, rc::AttributeSet whic
     const bool wants_path = which.has(rc::Attribute::Path);
     if ((wants_path && path == nullptr) ||
         (which.has(rc::Attribute::PathMtu) && longest > carrier().limits().max_udp_payload_bytes)) {
-        const rc::ModifyVerdict verdict = rc::judge_modify(qp.pair.state(), to, which, values);
+        const rc::ModifyVerdict verdict = rc::judge_modify(qp.pair.state(), to, which, values, qp.pair.service());
         return verdict == rc::ModifyVerdict::Ok ? rc::ModifyVerdict::BadValue : verdict;
     }
     const rc::ModifyVerdict verdict = qp.pair.modify(to, which, values);

@@ -183,7 +183,7 @@ bool Engine::send_some(RcQp& qp, Instant now) noexcept {
             acknowledgement = buffer;
             continue;
         }
-        send(buffer, qp.path, out_, now);
+        send(buffer, qp, now);
     }
     if (acknowledgement.cookie != nullptr) {
         counters_.count(EngineCounter::PacketsSent);
@@ -193,15 +193,16 @@ bool Engine::send_some(RcQp& qp, Instant now) noexcept {
 }
 
 // The one point where packets of connections leave. The headers are in the buffer.
-void Engine::send(const port::PacketRef& buffer, port::Path* path, const rc::OutPacket& packet, Instant now) noexcept {
+void Engine::send(const port::PacketRef& buffer, const RcQp& qp, Instant now) noexcept {
+    const rc::OutPacket& packet = out_;
     counters_.count(EngineCounter::PacketsSent);
     if (packet.again) [[unlikely]] {
         counters_.count(EngineCounter::PacketsResent);
     }
     const std::size_t header_bytes = packet.header_bytes;
-    if (can_stay(packet)) {
+    if (qp.pair.service() == wire::Service::Rc && can_stay(packet)) {
         counters_.count(EngineCounter::PayloadsInPlace);
-        sender_.send(buffer, path, header_bytes + port::kIcrcBytes, packet.payload.at[0], now);
+        sender_.send(buffer, qp.path, header_bytes + port::kIcrcBytes, packet.payload.at[0], now);
         return;
     }
     std::uint8_t* at = buffer.data + header_bytes;
@@ -210,7 +211,7 @@ void Engine::send(const port::PacketRef& buffer, port::Path* path, const rc::Out
         at += piece.size();
     }
     std::memset(at, 0, port::kIcrcBytes);  // the pad
-    sender_.send(buffer, path, packet.bytes(), {}, now);
+    sender_.send(buffer, qp.path, packet.bytes(), {}, now);
 }
 
 // True: the payload need not be copied.

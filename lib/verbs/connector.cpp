@@ -34,6 +34,10 @@ Status result_of(cm::Status status) {
                                        : Error{std::string(found->what), std::string(found->remedy)};
 }
 
+wire::TransportService transport_of(const Qp& qp) noexcept {
+    return qp.service() == Service::Uc ? wire::TransportService::Uc : wire::TransportService::Rc;
+}
+
 Error refused_by_qp(ModifyVerdict verdict, std::uint32_t path_mtu_bytes) {
     if (verdict == ModifyVerdict::BadValue) {
         return {fmt::format("the port does not carry path MTU {}", path_mtu_bytes), "choose a smaller one"};
@@ -92,6 +96,7 @@ Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now
     request.route = {device_.carrier().local_address(), to.remote};
     request.service = wire::ip_service(wire::IpProtocol::Tcp, to.port);
     request.source_port = config_.udp_source_port;
+    request.transport = transport_of(qp);
     request.qpn = qp.qpn();
     request.starting_psn = Psn{static_cast<std::uint32_t>(device_.engine().unguessable())};
     request.path_mtu_bytes = to.path_mtu_bytes;
@@ -119,6 +124,9 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
         return result_of(cm::Status::UnknownConnection);
     }
     const Waiting& waiting = found->second;
+    if (transport_of(qp) != waiting.parameters.transport) {
+        return Error{"the queue pair is of another service than is asked for", "make it as parameters.transport says"};
+    }
     const Link link{&qp, Psn{static_cast<std::uint32_t>(device_.engine().unguessable())}, choice};
     const ModifyVerdict verdict =
         qp.in_use() ? ModifyVerdict::NoTransition : bring_up(link, waiting.parameters, *waiting.path);

@@ -1,5 +1,6 @@
 // What comes from peers and from the connection manager, and what it does to queue pairs.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <type_traits>
 #include <variant>
@@ -10,12 +11,13 @@ namespace cairn::verbs {
 
 namespace {
 
-constexpr AttributeSet kToInit = AttributeSet::of(Attribute::Access, Attribute::Pkey);
-constexpr AttributeSet kToRtr =
-    AttributeSet::of(Attribute::Path, Attribute::PathMtu, Attribute::DestQpn, Attribute::ReceivePsn,
-                     Attribute::MaxDestRdAtomic, Attribute::MinRnrTimer);
-constexpr AttributeSet kToRts = AttributeSet::of(Attribute::SendPsn, Attribute::AckTimeout, Attribute::RetryCount,
-                                                 Attribute::RnrRetry, Attribute::MaxRdAtomic);
+// The way of a queue pair to its work, with what it takes at each step.
+struct Step {
+    QpState from;
+    QpState to;
+};
+constexpr std::array kSteps{Step{QpState::Reset, QpState::Init}, Step{QpState::Init, QpState::Rtr},
+                            Step{QpState::Rtr, QpState::Rts}};
 
 template <class Event>
 constexpr bool kEndsTraffic =
@@ -48,7 +50,7 @@ void Connector::take_event(const cm::Event& event, Instant now) {
     }
     if (const auto* requested = std::get_if<cm::Requested>(&event)) {
         port::Path* const path = path_to(requested->route.remote, now);
-        if (path == nullptr || requested->qp.transport != wire::TransportService::Rc) {
+        if (path == nullptr) {
             (void)manager_.reject(requested->id, {wire::RejectReason::NoResources, {}, {}}, now);
             return;
         }
@@ -108,18 +110,18 @@ ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& para
     values.retry_count = parameters.retry_count.value;
     values.rnr_retry = parameters.rnr_retry.value;
     Qp& qp = *link.qp;
-    ModifyVerdict verdict = qp.modify(QpState::Init, kToInit, values);
-    if (verdict != ModifyVerdict::Ok) {
-        return verdict;
+    if (qp.state() != QpState::Reset) {
+        return ModifyVerdict::NoTransition;
     }
-    verdict = qp.modify(QpState::Rtr, kToRtr, values, &path);
-    if (verdict == ModifyVerdict::Ok) {
-        verdict = qp.modify(QpState::Rts, kToRts, values);
+    for (const Step& step : kSteps) {
+        const AttributeSet required = roce::rc::find_transition(step.from, step.to, qp.service())->required;
+        const ModifyVerdict verdict = qp.modify(step.to, required, values, &path);
+        if (verdict != ModifyVerdict::Ok) {
+            (void)qp.modify(QpState::Reset);
+            return verdict;
+        }
     }
-    if (verdict != ModifyVerdict::Ok) {
-        (void)qp.modify(QpState::Reset);
-    }
-    return verdict;
+    return ModifyVerdict::Ok;
 }
 
 void Connector::stop(ConnectionId id) {

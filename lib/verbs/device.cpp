@@ -83,6 +83,9 @@ Result<std::unique_ptr<Qp>> Device::create_qp(Pd& pd, const QpCapacity& capacity
             return judged.error();
         }
     }
+    if (capacity.service != Service::Rc && capacity.service != Service::Uc) {
+        return Error{"this is a queue pair of a connection", "make it of service Rc or Uc"};
+    }
     rc::ReceiveQueue* const shared = queues.shared_receives == nullptr ? nullptr : &queues.shared_receives->queue();
     const Result<roce::Engine::RcQp*> made =
         engine_.create_rc(pd.id(), capacity, {queues.sends.queue(), queues.receives.queue(), shared});

@@ -1,4 +1,4 @@
-// A queue pair of a reliable connection.
+// A queue pair of a connection, reliable or not.
 #pragma once
 
 #include <optional>
@@ -48,6 +48,7 @@ public:
     [[nodiscard]] const QpAttributes& attributes() const noexcept { return qp_.pair.attributes(); }
     [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return qp_.pair.poll_event(); }
     [[nodiscard]] Qpn qpn() const noexcept { return qp_.pair.qpn(); }
+    [[nodiscard]] Service service() const noexcept { return qp_.pair.service(); }
     [[nodiscard]] const port::Path* path() const noexcept { return qp_.path; }
 
 private:

@@ -25,6 +25,7 @@ using roce::rc::Rights;
 using roce::rc::SendRequest;
 using roce::rc::Sge;
 using roce::rc::WorkOpcode;
+using wire::Service;  // of a QpCapacity
 using Arm = roce::rc::CompletionQueue::Arm;
 
 // What one device has at most; see Device::limits().

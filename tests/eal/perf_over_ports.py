@@ -81,6 +81,34 @@ def operations(carrier):
     expect('bytes per idle connection' in said, f'no size of a connection: {said}')
 
 
+def unreliable(carrier):
+    """Unreliable connections: what arrives is whole and right, and is counted."""
+    server = carrier.server('--path-mtu', '4096')
+    for own in (['--op', 'send', '--check'], ['--op', 'write'], ['--op', 'send', '--test', 'lat', '--check'],
+                ['--op', 'write', '--test', 'lat', '--check']):
+        for size in ('8', '10001'):
+            result = result_of(carrier.client('--transport', 'uc', '--path-mtu', '4096', '--size', size, '--depth', '4',
+                                              '--duration', '0.2', *own))
+            expect(result['transport'] == 'uc' and result['operations'] > 10, f'{own} {size}: {result}')
+            expect(0 < result['arrived'] <= result['sent'], f'{own} {size}: {result}')
+            expect('--check' not in own or result['op'] == 'send' and result['test'] == 'bw' or result['checked'] > 10,
+                   f'{own} {size}: {result}')
+    counted, _ = stop(server)
+    expect(counted['bad'] == 0 and counted['connections'] == 8 and counted['lost'] == 0, f'{counted}')
+
+
+def unreliable_losses(carrier):
+    """Messages are lost with their packets; none arrives in part, and both tests go on."""
+    server = carrier.server('--drop-per-million', '5000')
+    for own in (['--op', 'send', '--check'], ['--op', 'send', '--test', 'lat', '--check'],
+                ['--op', 'write', '--test', 'lat', '--check']):
+        result = result_of(carrier.client('--transport', 'uc', '--size', '4000', '--depth', '4', '--duration', '1',
+                                          '--drop-per-million', '5000', *own))
+        expect(result['operations'] > 0 and 0 < result['arrived'] < result['sent'], f'{own}: {result}')
+    counted, said = stop(server)
+    expect(counted['bad'] == 0 and 'roce_injected' in said, f'{counted} {said}')
+
+
 def sweep(carrier):
     server = carrier.server('--path-mtu', '4096')
     result = result_of(carrier.client('-a', '--path-mtu', '4096', '--duration', '0.05', '--check', '--depth', '2'))
@@ -164,12 +192,14 @@ def bad_input(carrier):
                        (['--peer', '10.0.0.1', '--size', '2000000000'], '2000000000'),
                        (['--peer', '10.0.0.1', '--test', 'lat', '--size', '0'], '--size 1'),
                        (['--peer', '10.0.0.1', '--size', '1000000000', '--check'], 'memory'),
+                       (['--peer', '10.0.0.1', '--transport', 'uc', '--op', 'read'], 'read'),
+                       (['--peer', '10.0.0.1', '--transport', 'uc', '--check'], '--op send'),
                        (['--peer', '10.0.0.1', '--once'], '--once')):
         expect_refused(carrier.refused(*own), 'cairn-perf', named)
 
 
 CASES = {function.__name__: function for function in (
-    operations, sweep, losses, many_queue_pairs, once, server_killed, client_killed, nobody, bad_input)}
+    operations, unreliable, unreliable_losses, sweep, losses, many_queue_pairs, once, server_killed, client_killed, nobody, bad_input)}
 CARRIERS = {'memif': Memif, 'socket': Sockets}
 
 

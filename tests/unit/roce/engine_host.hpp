@@ -82,9 +82,11 @@ inline void bring_up(EngineHost& host, Engine::RcQp& qp, const EngineHost& peer_
     const rc::QpAttributes values = attributes_to(peer);
     port::Path* const path =
         host.port.open_path({host.port.local_address(), peer_host.port.local_address(), 0xc000, 0}, {});
-    EXPECT_EQ(host.engine.modify(qp, rc::QpState::Init, rc::kToInit, values), rc::ModifyVerdict::Ok);
-    EXPECT_EQ(host.engine.modify(qp, rc::QpState::Rtr, rc::kToRtr, values, path), rc::ModifyVerdict::Ok);
-    EXPECT_EQ(host.engine.modify(qp, rc::QpState::Rts, rc::kToRts, values), rc::ModifyVerdict::Ok);
+    const std::array states{rc::QpState::Reset, rc::QpState::Init, rc::QpState::Rtr, rc::QpState::Rts};
+    for (std::size_t i = 1; i < states.size(); ++i) {
+        const auto step = rc::find_transition(states[i - 1], states[i], qp.pair.service());
+        EXPECT_EQ(host.engine.modify(qp, states[i], step->required, values, path), rc::ModifyVerdict::Ok);
+    }
 }
 
 struct EnginePair : testing::Test {

@@ -239,6 +239,39 @@ TEST_F(EngineInPlace, LargePayloadsLeaveFromWhereTheyLie) {
     EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge + 1));
 }
 
+// It completes as its last packet goes to the sender, and its memory may be written again then.
+TEST_F(EngineInPlace, WhatAnUnreliableQueuePairSendsIsCopied) {
+    rc::QpCapacity unreliable;
+    unreliable.service = wire::Service::Uc;
+    const auto [at_a, at_b] = connect(unreliable);
+    (void)at_b;
+    fill_a();
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
+    a->turn(now);
+    EXPECT_EQ(done(a->sends), Ids{1});
+    fill_a(99);
+    run();
+    fill_a();
+    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge));
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 0U);
+}
+
+TEST_F(EnginePair, AnUnreliableQueuePairLosesMessagesAndSaysNothing) {
+    rc::QpCapacity unreliable;
+    unreliable.service = wire::Service::Uc;
+    const auto [at_a, at_b] = connect(unreliable);
+    a->port.fate = [](std::uint64_t number) { return number == 1 ? 0 : 1; };  // the end of the first message
+    for (std::uint64_t i = 1; i <= 2; ++i) {
+        ASSERT_EQ(b->post_receive(*at_b, 0, 200000), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(Send, i), 0, 2 * 4096), rc::PostVerdict::Posted);
+    }
+    run();
+    EXPECT_EQ(done(a->sends), (Ids{1, 2}));
+    EXPECT_EQ(done(b->receives).size(), 1U);
+    EXPECT_EQ(b->port.sent(), 0U);
+    EXPECT_EQ(a->engine.next_deadline(), Instant::never());
+}
+
 TEST_F(EngineInPlace, WhatIsSentAgainIsCopied) {
     const auto [at_a, at_b] = connect();
     (void)at_b;

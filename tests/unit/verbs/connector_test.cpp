@@ -29,6 +29,27 @@ TEST_F(VerbsPair, ConnectsAndCarriesAMessage) {
     EXPECT_EQ(b.words[0], a.words[0]);
 }
 
+TEST_F(VerbsPair, AnUnreliableQueuePairConnectsToOneOfItsKind) {
+    QpCapacity unreliable;
+    unreliable.service = Service::Uc;
+    connect(unreliable);
+    a.words[0] = 0x1122334455667788U;
+    ASSERT_EQ(write(1, 8), PostVerdict::Posted);
+    run();
+    EXPECT_EQ(drain(*a.sends).size(), 1U);
+    EXPECT_EQ(b.words[0], a.words[0]);
+
+    a.qps.push_back(a.make_qp(unreliable));
+    b.qps.push_back(b.make_qp());
+    ASSERT_TRUE(a.connector->connect(*a.qps.back(), to_b(), now).ok());
+    run();
+    const auto requested = b.expect_event<cm::Requested>();
+    EXPECT_EQ(requested.qp.transport, wire::TransportService::Uc);
+    EXPECT_FALSE(b.connector->accept(requested.id, *b.qps.back(), choice(), now).ok());
+    b.qps.push_back(b.make_qp(unreliable));
+    EXPECT_TRUE(b.connector->accept(requested.id, *b.qps.back(), choice(), now).ok());
+}
+
 TEST_F(VerbsPair, BothEndsUseTheUdpPortOfTheOneThatConnects) {
     ConnectorConfig config;
     config.udp_source_port = 0xc042;

@@ -102,9 +102,9 @@ struct VerbsPair : testing::Test {
         return made;
     }
     // A connection from a new queue pair of a's to one of b's: their ids.
-    std::pair<ConnectionId, ConnectionId> connect() {
-        a.qps.push_back(a.make_qp());
-        b.qps.push_back(b.make_qp());
+    std::pair<ConnectionId, ConnectionId> connect(const QpCapacity& capacity = {}) {
+        a.qps.push_back(a.make_qp(capacity));
+        b.qps.push_back(b.make_qp(capacity));
         (void)b.connector->listen(kPort, 64);
         const Result<ConnectionId> asked = a.connector->connect(*a.qps.back(), to_b(), now);
         EXPECT_TRUE(asked.ok());

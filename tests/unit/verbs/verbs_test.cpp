@@ -17,6 +17,9 @@ TEST_F(VerbsPair, LimitsAreWhatCanBeMade) {
     EXPECT_FALSE(a.device.create_srq(limits.queue_slots + 1, 1).ok());
     EXPECT_FALSE(a.device.create_srq(1, limits.sges + 1).ok());
     const QpQueues queues{*a.sends, *a.receives};
+    QpCapacity of_datagrams;
+    of_datagrams.service = Service::Ud;
+    EXPECT_FALSE(a.device.create_qp(*a.pd, of_datagrams, queues).ok());
     EXPECT_TRUE(a.device.create_qp(*a.pd, {4, 4, limits.sges, limits.inline_bytes}, queues).ok());
     for (const QpCapacity& capacity : {QpCapacity{0, 1, 1, 0}, QpCapacity{limits.queue_slots + 1, 1, 1, 0},
                                        QpCapacity{1, 0, 1, 0}, QpCapacity{1, 1, limits.sges + 1, 0},
