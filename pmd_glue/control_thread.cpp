@@ -43,7 +43,7 @@ void park_control_thread() noexcept {
         }
     };
     // A source of its own: rte_eal_cleanup() waits for an alarm that is being served. Both stay until the process ends.
-    rte_intr_handle* source = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
+    static rte_intr_handle* source = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
     const int ready = eventfd(1, EFD_CLOEXEC);
     if (source != nullptr && rte_intr_fd_set(source, ready) == 0 &&
         rte_intr_type_set(source, RTE_INTR_HANDLE_EXT) == 0 && rte_intr_callback_register(source, stay, &parked) == 0) {

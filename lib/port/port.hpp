@@ -43,6 +43,7 @@ struct PortLimits {
     std::uint16_t max_udp_payload_bytes = 0;  // what the link's MTU leaves for BTH ... ICRC
     std::uint16_t burst = 32;                 // packets per receive or transmit that suit the port
     bool poll_only = true;                    // no descriptor to sleep on
+    bool batches_equals = false;              // datagrams of one length to one peer cost little more than one
 };
 
 class Port {

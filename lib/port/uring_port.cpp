@@ -134,7 +134,7 @@ std::size_t UringPort::buffers_in_use() const noexcept {
 PortLimits UringPort::limits() const noexcept {
     const std::uint32_t below = config_.local.is_v4() ? 28 : 48;
     const std::uint32_t link = std::max(socket_.link_mtu_bytes(), below) - below;
-    return {static_cast<std::uint16_t>(std::min<std::uint32_t>(link, kMaxUdpPayloadBytes)), kBurst, false};
+    return {static_cast<std::uint16_t>(std::min<std::uint32_t>(link, kMaxUdpPayloadBytes)), kBurst, false, gso_};
 }
 
 std::string UringPort::describe() const {

@@ -78,8 +78,9 @@ Result<Engine::RcQp*> Engine::create_rc(rc::Pd pd, const rc::QpCapacity& capacit
     }
     const Qpn qpn = next_qpn();
     std::unique_ptr<RcQp>& place = table_[place_of(qpn)];
-    place = std::make_unique<RcQp>(
-        qpn, pd, capacity, rc::QpContext{memory_, queues.sends, queues.receives, rc_counters_, queues.shared_receives});
+    rc::QpContext context{memory_, queues.sends, queues.receives, rc_counters_, queues.shared_receives};
+    context.equal_writes = carrier().limits().batches_equals;
+    place = std::make_unique<RcQp>(qpn, pd, capacity, context);
     memory_.release_pd(pd);  // the queue pair holds it
     ++count_;
     return place.get();

@@ -19,8 +19,9 @@ wire::Packet packet_of(const Datagram& datagram) {
     return parsed.value();
 }
 
-RcNode::RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots)
-    : capacity_(capacity), completion_slots_(completion_slots), held_(held_slots) {
+RcNode::RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots,
+               bool equal_writes)
+    : capacity_(capacity), completion_slots_(completion_slots), equal_writes_(equal_writes), held_(held_slots) {
     const rc::Rights all = rc::Rights{rc::Right::LocalWrite} | rc::Right::RemoteWrite | rc::Right::RemoteRead |
                            rc::Right::RemoteAtomic | rc::Right::BindWindow | rc::Right::FlushGlobal |
                            rc::Right::FlushPersistent;
@@ -42,6 +43,7 @@ void RcNode::start_life(const rc::QpAttributes& values) {
     rc::QpContext context{memory, *send_completions, *receive_completions, counters};
     context.flush = {&RcNode::flush, this};
     context.held = &held_;
+    context.equal_writes = equal_writes_;
     qp = std::make_unique<rc::QueuePair>(kQpn, pd, capacity_, context);
     for (const rc::QpState to : {rc::QpState::Init, rc::QpState::Rtr, rc::QpState::Rts}) {
         const rc::Transition step = rc::find_transition(qp->state(), to, qp->service()).value();

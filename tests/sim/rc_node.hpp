@@ -62,7 +62,7 @@ public:
     static constexpr std::size_t kBytes = kReceives + kReceiveSlots * kMaxBytes - kBase;
     static constexpr Qpn kQpn{0x11};
 
-    RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots);
+    RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots, bool equal_writes);
 
     // New queues and a new queue pair in RTS; its user has forgotten all, memory is as it is.
     void start_life(const rc::QpAttributes& values);
@@ -108,6 +108,7 @@ private:
 
     const rc::QpCapacity capacity_;
     const std::uint32_t completion_slots_;
+    const bool equal_writes_;
     rc::HeldPackets held_;
     std::map<Datagram*, std::unique_ptr<Datagram>> kept_;
     std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(kBytes / 8 + 1);

@@ -34,8 +34,9 @@ RcWorld::RcWorld(std::uint64_t seed) : random_(seed) {
     capacity.inline_bytes = 64;
     const std::uint32_t completion_slots = faults_.lazy_poller_per_million != 0 ? 5 : 1024;
     const auto held_slots = static_cast<std::uint32_t>(random_.between(1, 40));
+    const bool equal_writes = random_.chance(kMillion / 2);
     for (std::size_t i = 0; i < 2; ++i) {
-        RcNode& side = sides_.emplace_back(capacity, completion_slots, held_slots);
+        RcNode& side = sides_.emplace_back(capacity, completion_slots, held_slots, equal_writes);
         for (std::uint32_t at = 0; at < RcNode::kSourceBytes; ++at) {
             side.at(RcNode::kSource)[at] = static_cast<std::uint8_t>(random_.next());
         }

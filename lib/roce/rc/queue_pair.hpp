@@ -31,6 +31,7 @@ struct QpContext {
     FlushHook flush{};
     const StallWatch* stalls = nullptr;  // of the worker's turns
     HeldPackets* held = nullptr;         // nullptr: packets that come early are dropped
+    bool equal_writes = false;           // reliable WRITEs leave as messages of one packet, all of one length
 };
 
 // Asynchronous events of the queue pair (11.6.3).

@@ -27,6 +27,7 @@ struct RequesterContext {
     CompletionQueue& completions;
     RcCounters& counters;
     const StallWatch* stalls = nullptr;  // whose turns these are; nullptr: there are no pauses
+    bool equal_writes = false;           // a WRITE leaves as messages of one packet, all of one length
 };
 
 // One queue pair's. No I/O, no clock, no allocation. Go-back-N: what was lost is sent again with all behind it; a READ
@@ -115,6 +116,7 @@ private:
     const StallWatch* const stalls_;
     const std::uint32_t window_packets_;
     const bool reliable_;
+    const bool equal_writes_;
     const QpAttributes* attributes_ = nullptr;
     Pd pd_{};
 

@@ -13,7 +13,8 @@ Requester::Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context,
       counters_(context.counters),
       stalls_(context.stalls),
       window_packets_(window_packets),
-      reliable_(reliable) {
+      reliable_(reliable),
+      equal_writes_(context.equal_writes) {
     CAIRN_ASSERT(window_packets >= 2 && window_packets <= 1U << 20U);
 }
 

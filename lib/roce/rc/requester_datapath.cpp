@@ -154,12 +154,14 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
     if (bth.ack_request) {
         since_ack_request_ = 0;
     }
-    const std::uint32_t done = whole ? offset : 0;  // a READ goes on behind what it has
-    const wire::Reth reth{wqe.remote_address + done, wqe.rkey, wqe.bytes - done};
+    // To its receiver a WRITE without immediate data is its packets: who gets one by one sees no difference.
+    const bool apart = equal_writes_ && wqe.opcode == WorkOpcode::RdmaWrite;
+    const std::uint32_t done = whole || apart ? offset : 0;  // a READ goes on behind what it has
+    const wire::Reth reth{wqe.remote_address + done, wqe.rkey, apart ? out.payload_bytes : wqe.bytes - done};
     const wire::AtomicEth atomic{wqe.remote_address, wqe.rkey, wqe.swap_or_add, wqe.compare};
     const wire::Service service = reliable_ ? wire::Service::Rc : wire::Service::Uc;
-    write_headers(out, bth, service, segment(wqe.opcode, whole || cursor_packet_ == 0, last), wqe.feth, reth, atomic,
-                  wire::ImmDt{wqe.immediate}, wire::Ieth{wqe.invalidate});
+    write_headers(out, bth, service, segment(wqe.opcode, whole || apart || cursor_packet_ == 0, last || apart),
+                  wqe.feth, reth, atomic, wire::ImmDt{wqe.immediate}, wire::Ieth{wqe.invalidate});
 }
 
 bool Requester::move_on(const SendWqe& wqe, Instant now) noexcept {

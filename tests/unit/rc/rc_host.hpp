@@ -56,12 +56,13 @@ struct RcHost {
     static constexpr std::size_t kBytes = 65536;
     static constexpr std::uint64_t kBase = 0x10000;
 
-    explicit RcHost(const QpCapacity& capacity = {}, std::uint32_t completion_slots = 1024)
+    explicit RcHost(const QpCapacity& capacity = {}, std::uint32_t completion_slots = 1024, bool equal_writes = false)
         : send_completions(completion_slots), receive_completions(completion_slots) {
         pd = memory.create_pd();
         key = memory.register_region({pd, span(), kBase, kAllRights}).value();
         QpContext context{memory, send_completions, receive_completions, counters};
         context.held = &held;
+        context.equal_writes = equal_writes;
         qp = std::make_unique<QueuePair>(kQpn, pd, capacity, context);
     }
 

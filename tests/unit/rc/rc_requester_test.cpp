@@ -172,6 +172,39 @@ TEST_F(RcRequester, TheWindowHoldsAndAsksForAcknowledgementsInTime) {
     EXPECT_EQ(completions(), (Completions{{1, kGood}}));
 }
 
+TEST_F(RcRequester, EqualWritesLeaveAsMessagesOfOnePacketThatCompleteAsOne) {
+    host = std::make_unique<RcHost>(QpCapacity{}, 16, true);
+    QpAttributes values = RcHost::usual_attributes();
+    values.send_psn = psn;
+    host->bring_to(QpState::Rts, values);
+    post(WorkOpcode::RdmaWrite, 256 * 2 + 9, 1);
+    post(WorkOpcode::RdmaWriteWithImmediate, 256 * 2, 2);  // its receiver counts the bytes: it stays whole
+    std::vector<wire::Reth> where;
+    std::vector<Operation> operations;
+    std::vector<std::size_t> lengths;
+    const std::vector<Datagram> burst = host->poll_all(now);
+    for (const Datagram& datagram : burst) {
+        const wire::Packet packet = packet_of(datagram);
+        operations.push_back(packet.traits().operation);
+        if (packet.traits().headers.has<wire::Reth>()) {
+            where.push_back(packet.get<wire::Reth>());
+        }
+        lengths.push_back(packet.payload().size());
+        EXPECT_EQ(packet.bth().ack_request, operations.size() == 3 || operations.size() == 5);
+    }
+    using enum Operation;
+    EXPECT_EQ(operations, (std::vector{WriteOnly, WriteOnly, WriteOnly, WriteFirst, WriteLastImmediate}));
+    EXPECT_EQ(lengths, (std::vector<std::size_t>{256, 256, 9, 256, 256}));
+    EXPECT_EQ(where, (std::vector{wire::Reth{0x9000, Rkey{5}, 256}, wire::Reth{0x9100, Rkey{5}, 256},
+                                  wire::Reth{0x9200, Rkey{5}, 9}, wire::Reth{0x9000, Rkey{5}, 512}}));
+    acknowledge(1);
+    EXPECT_EQ(completions(), Completions{});
+    answer(2, wire::NakCode::PsnSequence);
+    EXPECT_EQ(sent(), (Packets{{WriteOnly, 2}, {WriteFirst, 3}, {WriteLastImmediate, 4}}));
+    acknowledge(2);
+    EXPECT_EQ(completions(), (Completions{{1, kGood}}));
+}
+
 TEST_F(RcRequester, ReadsKeepTheirDepthAndFencesWaitForThem) {
     for (std::uint64_t id = 1; id <= 3; ++id) {
         post(WorkOpcode::RdmaRead, 4, id);
