@@ -12,6 +12,7 @@ DATAGRAM_BYTES = 24  # BTH ... ICRC of an 8-byte SEND
 SERVER, CLIENT, THIRD = '127.67.0.1', '127.67.0.2', '127.67.0.3'
 LARGE = ['--size', '65536']
 SMALL = ['--size', '8', '--depth', '64']
+LOSSES = ['--drop-per-million', '1000']
 LATENCY = ['--size', '8', '--test', 'lat']
 
 
@@ -93,8 +94,9 @@ MEASUREMENTS = [
      [('', 'Gbit/s', lambda rate: rate)]),
     *((f'rc.{op}.64k.memif', lambda bench, op=op: bench.memif('--op', op, *LARGE),
        [('', 'Gbit/s', lambda result: result['gbit_s'])]) for op in ('write', 'read', 'send')),
-    ('rc.write.64k.memif.loss1e-3', lambda bench: bench.memif(*LARGE, '--drop-per-million', '1000'),
-     [('', 'Gbit/s', lambda result: result['gbit_s'])]),
+    *((f'rc.write.64k.memif.loss1e-3{name}', lambda bench, own=own: bench.memif(*LARGE, *LOSSES, *own),
+       [('', 'Gbit/s', lambda result: result['gbit_s'])])
+      for name, own in (('', ['--go-back-n']), ('.selective', []))),
     ('rc.write.8B.memif', lambda bench: bench.memif(*SMALL), [('', 'Mops', lambda result: result['rate_mops'])]),
     ('rc.write.8B.memif.qps10000', lambda bench: bench.many(10000),
      [('', 'Mops', lambda rates: rates[0]), ('.ratio', 'of 8 queue pairs', lambda rates: rates[0] / rates[1])]),
@@ -118,6 +120,7 @@ MEASUREMENTS = [
 RATIOS = [
     ('rc.write.64k.memif.ratio', 'rc.write.64k.memif', 'ruler.testpmd.oneway.memif'),
     ('rc.write.64k.memif.loss1e-3.ratio', 'rc.write.64k.memif.loss1e-3', 'rc.write.64k.memif'),
+    ('rc.write.64k.memif.loss1e-3.selective.ratio', 'rc.write.64k.memif.loss1e-3.selective', 'rc.write.64k.memif'),
     ('rc.write.64k.uring.ratio', 'rc.write.64k.uring', 'ruler.ucx.tcp.put.64k'),
     ('rc.send_lat.8B.uring.ratio', 'rc.send_lat.8B.uring', 'ruler.udp.pingpong.half'),
 ]
@@ -132,6 +135,7 @@ GOALS = {
     'rc.write_lat.8B.memif.idle_bytes': '<= 4096',
     'rc.send_lat.8B.memif': '<= 0.75',
     'rc.write.64k.memif.loss1e-3.ratio': '>= 0.5',
+    'rc.write.64k.memif.loss1e-3.selective.ratio': '>= 0.8',
     'rc.write.8B.memif.qps10000.ratio': '>= 0.7',
     'rc.write.64k.uring': '>= 5.0',
     'rc.read.64k.uring': '>= 4.0',

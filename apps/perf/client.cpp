@@ -175,8 +175,7 @@ void Client::connect_some(Instant now) {
         to.remote = peer_;
         to.port = options().service_port;
         to.path_mtu_bytes = options().path_mtu_bytes;
-        to.choice.access = kRemoteRights;
-        to.choice.private_data = bytes_of(raw);
+        to.choice = choice(bytes_of(raw));
         const Result<verbs::ConnectionId> asked = connector().connect(*lane.qp, to, now);
         if (!asked.ok()) {
             fail(asked.error().text());

@@ -79,6 +79,7 @@ void declare_test(CLI::App& app, Options& options) {
     app.add_flag("--check", options.check, "verify all data at its end");
     app.add_option("--drop-per-million", options.drop_per_million, "fault injection: received packets to lose")
         ->check(CLI::Range(0U, 1000000U));
+    app.add_flag("--go-back-n", options.go_back_n, "send all again behind a loss, as with peers that are not Cairn");
     app.add_flag("--rping", options.rping, "rping's exchange, against rping as well; --size and --check are its own");
     app.add_option("--count", options.pings, "pings of an rping client")
         ->check(CLI::PositiveNumber)

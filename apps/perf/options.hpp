@@ -46,6 +46,7 @@ struct Options {
     std::uint32_t data_room_bytes = 0;
     double duration_s = 5;
     std::uint32_t drop_per_million = 0;
+    bool go_back_n = false;  // no selective retransmission
     bool check = false;
     std::string pcap;
     bool spin = false;

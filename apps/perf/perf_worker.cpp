@@ -75,6 +75,14 @@ void PerfWorker::wait(Instant now) noexcept {
     }
 }
 
+verbs::ConnectionChoice PerfWorker::choice(std::span<const std::uint8_t> private_data) const noexcept {
+    verbs::ConnectionChoice made;
+    made.access = kRemoteRights;
+    made.features = options_.go_back_n ? 0 : made.features;
+    made.private_data = private_data;
+    return made;
+}
+
 void PerfWorker::fail(std::string_view why) {
     if (!failed_) {
         std::fprintf(stderr, "cairn-perf: %.*s\n", static_cast<int>(why.size()), why.data());

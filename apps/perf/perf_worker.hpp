@@ -51,6 +51,7 @@ protected:
     void show(PerfCounter which, std::uint64_t value) noexcept { progress_.count(which, value - progress_.of(which)); }
     // Says why on stderr, once.
     void fail(std::string_view why);
+    [[nodiscard]] verbs::ConnectionChoice choice(std::span<const std::uint8_t> private_data) const noexcept;
     [[nodiscard]] verbs::Device& device() noexcept { return *device_; }
     [[nodiscard]] const verbs::Device& device() const noexcept { return *device_; }
     [[nodiscard]] verbs::Connector& connector() noexcept { return *connector_; }

@@ -60,7 +60,7 @@ bool RpingClient::step(Instant now) {
         to.remote = peer_;
         to.port = options().service_port;
         to.path_mtu_bytes = options().path_mtu_bytes;
-        to.choice.access = kRemoteRights;
+        to.choice = choice({});
         const Result<verbs::ConnectionId> asked = connector().connect(end_->qp(), to, now);
         if (!asked.ok()) {
             fail(asked.error().text());

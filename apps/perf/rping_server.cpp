@@ -45,9 +45,7 @@ void RpingServer::on_event(const cm::Event& event, Instant now) {
 
 void RpingServer::admit(verbs::ConnectionId id, Instant now) {
     auto end = PingEnd::create(device(), pd(), *completions_, PingEnd::kLongest);
-    verbs::ConnectionChoice choice;
-    choice.access = kRemoteRights;
-    if (!end.ok() || !connector().accept(id, end.value()->qp(), choice, now).ok() ||
+    if (!end.ok() || !connector().accept(id, end.value()->qp(), choice({}), now).ok() ||
         !end.value()->post_receive(id.value)) {
         (void)connector().reject(id, {}, now);
         return;

@@ -88,10 +88,7 @@ void Server::admit(const cm::Requested& requested, Instant now) {
         return;
     }
     const RawAnswer answer{Be32{kMagic}, Be32{guest->mr->rkey().value}, Be64{guest->mr->address()}};
-    verbs::ConnectionChoice choice;
-    choice.access = kRemoteRights;
-    choice.private_data = bytes_of(answer);
-    if (!connector().accept(requested.id, *guest->qp, choice, now).ok()) {
+    if (!connector().accept(requested.id, *guest->qp, choice(bytes_of(answer)), now).ok()) {
         (void)connector().reject(requested.id, bytes_of_text("the server's port does not carry this path MTU"), now);
         return;
     }

@@ -25,6 +25,8 @@ struct EngineConfig {
     std::uint8_t owner_bits = 0;            // so many low bits of each queue pair number are `owner`: they name the
     std::uint32_t owner = 0;                // worker; [0, 8]
     rc::MemoryTable::Seed seed{};           // hard to guess: keys and numbers follow from it
+    std::uint32_t held_packets = 512;       // received early and kept in the port's buffers, of all selective queue
+                                            // pairs together; [1, 2^20], fewer than the port has buffers
     std::uint32_t drop_per_million = 0;     // fault injection: received packets of connections to lose
 };
 
@@ -90,6 +92,7 @@ public:
     [[nodiscard]] Instant next_deadline() const noexcept;
 
     [[nodiscard]] std::uint32_t queue_pairs() const noexcept { return count_; }
+    [[nodiscard]] std::uint32_t held_packets() const noexcept { return held_.in_use(); }
     [[nodiscard]] port::Port& carrier() noexcept { return sender_.carrier(); }
     [[nodiscard]] UdService& datagrams() noexcept { return datagrams_; }
     [[nodiscard]] Sender& sender() noexcept { return sender_; }
@@ -123,6 +126,7 @@ private:
     [[nodiscard]] RcQp* judge(const port::PacketRef& packet, const wire::Parsed<wire::Packet>& parsed) noexcept;
     void drop(Drop reason) noexcept { drops_.count(reason); }
     void after_input(RcQp& qp, Instant now) noexcept;
+    void return_held() noexcept;
     void stop(RcQp& qp) noexcept;
     void keep_deadline(RcQp& qp, Instant now) noexcept;
     void set_path(RcQp& qp, port::Path* path) noexcept;
@@ -145,6 +149,7 @@ private:
     std::uint32_t count_ = 0;
     rc::MemoryTable memory_;
     rc::RcCounters rc_counters_;
+    rc::HeldPackets held_;                      // early packets; their buffers go back in transmit()
     std::vector<std::unique_ptr<RcQp>> table_;  // by number: numbers in a row have places of their own
     QpRing<RcQp> waiting_;                      // may have something to send
     TimingWheel<RcQp*> timers_;

@@ -34,6 +34,7 @@ Engine::Engine(UdService& datagrams, Sender& sender, const EngineConfig& config,
       seed_(config.seed),
       place_mask_(std::bit_ceil(config.max_queue_pairs) - 1),
       memory_(config.max_regions, config.seed),
+      held_(config.held_packets),
       table_(std::size_t{place_mask_} + 1),
       timers_(kTimerHorizon, config.max_queue_pairs, now) {
     CAIRN_ASSERT(config.max_queue_pairs >= 1 && config.max_queue_pairs <= kMaxQueuePairs);
@@ -50,6 +51,8 @@ Engine::~Engine() {
             set_path(*qp, nullptr);
         }
     }
+    table_.clear();
+    return_held();
 }
 
 std::uint64_t Engine::unguessable() noexcept {
@@ -80,6 +83,7 @@ Result<Engine::RcQp*> Engine::create_rc(rc::Pd pd, const rc::QpCapacity& capacit
     std::unique_ptr<RcQp>& place = table_[place_of(qpn)];
     rc::QpContext context{memory_, queues.sends, queues.receives, rc_counters_, queues.shared_receives};
     context.equal_writes = carrier().limits().batches_equals;
+    context.held = &held_;
     place = std::make_unique<RcQp>(qpn, pd, capacity, context);
     memory_.release_pd(pd);  // the queue pair holds it
     ++count_;

@@ -71,7 +71,9 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
             after_input(*recent, now);
         }
         recent = qp;
-        qp->pair.on_packet(parsed.value(), now);
+        if (qp->pair.on_packet(parsed.value(), {{packet.data, packet.len}, packet.cookie}, now)) [[unlikely]] {
+            packet.cookie = nullptr;  // kept: it came before others
+        }
     }
     if (recent != nullptr) {
         after_input(*recent, now);
@@ -112,6 +114,18 @@ Engine::RcQp* Engine::judge(const port::PacketRef& packet, const wire::Parsed<wi
     return qp;
 }
 
+// Buffers of early packets that were taken or dropped meanwhile.
+void Engine::return_held() noexcept {
+    std::array<void*, kBurst> cookies;
+    while (const std::size_t count = held_.poll_released(cookies)) {
+        std::array<port::PacketRef, kBurst> buffers{};
+        for (std::size_t i = 0; i < count; ++i) {
+            buffers[i].cookie = cookies[i];
+        }
+        carrier().release_burst(std::span(buffers).first(count));
+    }
+}
+
 void Engine::after_input(RcQp& qp, Instant now) noexcept {
     if (qp.pair.state() == rc::QpState::Err && !qp.stopped) [[unlikely]] {
         stop(qp);
@@ -146,6 +160,7 @@ Instant Engine::next_deadline() const noexcept {
 }
 
 void Engine::transmit(Instant now) noexcept {
+    return_held();
     for (std::uint32_t turns = waiting_.size(); turns > 0; --turns) {
         if (sender_.queued() > Sender::kQueuePackets - kPacketsPerTurn) [[unlikely]] {
             counters_.count(EngineCounter::NoBuffer);

@@ -38,6 +38,11 @@ wire::TransportService transport_of(const Qp& qp) noexcept {
     return qp.service() == Service::Uc ? wire::TransportService::Uc : wire::TransportService::Rc;
 }
 
+// Of those wished, the ones that the queue pair can have.
+std::uint32_t features_of(const Qp& qp, std::uint32_t wished) noexcept {
+    return qp.service() == Service::Rc ? wished : wished & ~wire::kFeatureSelective;
+}
+
 Error refused_by_qp(ModifyVerdict verdict, std::uint32_t path_mtu_bytes) {
     if (verdict == ModifyVerdict::BadValue) {
         return {fmt::format("the port does not carry path MTU {}", path_mtu_bytes), "choose a smaller one"};
@@ -104,7 +109,7 @@ Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now
     request.initiator_depth = to.choice.initiator_depth;
     request.retry_count = wire::RetryCount{to.retry_count};
     request.rnr_retry = wire::RetryCount{to.choice.rnr_retry};
-    request.features = to.choice.features;
+    request.features = features_of(qp, to.choice.features);
     request.private_data = to.choice.private_data;
     const auto asked = manager_.connect(request, now);
     if (!asked.ok()) {
@@ -127,7 +132,9 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
     if (transport_of(qp) != waiting.parameters.transport) {
         return Error{"the queue pair is of another service than is asked for", "make it as parameters.transport says"};
     }
-    const Link link{&qp, Psn{static_cast<std::uint32_t>(device_.engine().unguessable())}, choice};
+    Link link{&qp, Psn{static_cast<std::uint32_t>(device_.engine().unguessable())}, choice};
+    link.choice.features = features_of(qp, choice.features) & waiting.features;
+    link.choice.private_data = {};
     const ModifyVerdict verdict =
         qp.in_use() ? ModifyVerdict::NoTransition : bring_up(link, waiting.parameters, *waiting.path);
     if (verdict != ModifyVerdict::Ok) {
@@ -139,7 +146,7 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
     accepted.responder_resources = choice.responder_resources;
     accepted.initiator_depth = choice.initiator_depth;
     accepted.rnr_retry = wire::RetryCount{choice.rnr_retry};
-    accepted.features = choice.features;
+    accepted.features = link.choice.features;
     accepted.private_data = choice.private_data;
     const cm::Status status = manager_.accept(id, accepted, now);
     if (status != cm::Status::Ok) {
@@ -149,7 +156,6 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
     forget_waiting(id);
     qp.hold();
     links_[id.value] = link;
-    links_[id.value].choice.private_data = {};
     send_messages(now);
     return Nothing{};
 }

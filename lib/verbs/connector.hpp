@@ -22,12 +22,12 @@ struct ConnectorConfig {
 
 // What either end chooses.
 struct ConnectionChoice {
-    Rights access{};                        // RemoteWrite, RemoteRead, RemoteAtomic: what the peer may do
-    std::uint8_t responder_resources = 16;  // READs and atomics answered at a time
-    std::uint8_t initiator_depth = 16;      // and asked
-    std::uint8_t rnr_retry = 7;             // how often a peer that is not ready is asked again; 7: for ever
-    wire::RnrTimer min_rnr_timer{1};        // how long we ask to be left alone when not ready ourselves
-    std::uint32_t features = 0;             // of wire::kFeature...: offered, or agreed to
+    Rights access{};                                   // RemoteWrite, RemoteRead, RemoteAtomic: what the peer may do
+    std::uint8_t responder_resources = 16;             // READs and atomics answered at a time
+    std::uint8_t initiator_depth = 16;                 // and asked
+    std::uint8_t rnr_retry = 7;                        // how often a peer that is not ready is asked again; 7: for ever
+    wire::RnrTimer min_rnr_timer{1};                   // how long we ask to be left alone when not ready ourselves
+    std::uint32_t features = wire::kFeatureSelective;  // offered, or agreed to where the peer offers them too
     std::span<const std::uint8_t> private_data{};
 };
 
@@ -76,11 +76,12 @@ private:
     struct Link {
         Qp* qp = nullptr;
         Psn starting_psn{};
-        ConnectionChoice choice{};
+        ConnectionChoice choice{};  // its features are those agreed
     };
     // A request that waits for its answer.
     struct Waiting {
         cm::QpParameters parameters{};
+        std::uint32_t features = 0;  // offered
         port::Path* path = nullptr;  // by which it came; pinned
     };
 

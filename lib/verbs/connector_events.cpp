@@ -19,6 +19,8 @@ struct Step {
 constexpr std::array kSteps{Step{QpState::Reset, QpState::Init}, Step{QpState::Init, QpState::Rtr},
                             Step{QpState::Rtr, QpState::Rts}};
 
+constexpr AttributeSet kOwn = AttributeSet::of(Attribute::Selective);  // where the service has it
+
 template <class Event>
 constexpr bool kEndsTraffic =
     std::is_same_v<Event, cm::DisconnectRequested> || std::is_same_v<Event, cm::Disconnected> ||
@@ -55,7 +57,7 @@ void Connector::take_event(const cm::Event& event, Instant now) {
             return;
         }
         path->pin();
-        waiting_[requested->id.value] = {requested->qp, path};
+        waiting_[requested->id.value] = {requested->qp, requested->features, path};
     }
     std::visit(
         [this]<class Kind>(const Kind& kind) {
@@ -77,6 +79,7 @@ void Connector::finish_connect(const cm::Replied& replied, Instant now) {
     CAIRN_ASSERT(found != links_.end());
     const cm::Connection* const connection = manager_.find(replied.id);
     port::Path* const path = connection == nullptr ? nullptr : own_path(connection->route.remote, now);
+    found->second.choice.features = replied.features;
     if (path == nullptr || bring_up(found->second, replied.qp, *path) != ModifyVerdict::Ok) {
         (void)manager_.reject(replied.id, {wire::RejectReason::NoResources, {}, {}}, now);
         stop(replied.id);
@@ -109,13 +112,15 @@ ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& para
     values.ack_timeout = parameters.ack_timeout.value;
     values.retry_count = parameters.retry_count.value;
     values.rnr_retry = parameters.rnr_retry.value;
+    values.selective = (link.choice.features & wire::kFeatureSelective) != 0;
     Qp& qp = *link.qp;
     if (qp.state() != QpState::Reset) {
         return ModifyVerdict::NoTransition;
     }
     for (const Step& step : kSteps) {
-        const AttributeSet required = roce::rc::find_transition(step.from, step.to, qp.service())->required;
-        const ModifyVerdict verdict = qp.modify(step.to, required, values, &path);
+        const auto transition = roce::rc::find_transition(step.from, step.to, qp.service());
+        const AttributeSet which = transition->required.with(transition->optional.within(kOwn));
+        const ModifyVerdict verdict = qp.modify(step.to, which, values, &path);
         if (verdict != ModifyVerdict::Ok) {
             (void)qp.modify(QpState::Reset);
             return verdict;

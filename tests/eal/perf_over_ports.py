@@ -126,7 +126,19 @@ def losses(carrier):
                                           '--drop-per-million', '2000'))
         expect(result['operations'] > 0 and result['retransmits'] > 0, f'{operation}: {result}')
     counted, said = stop(server)
-    expect(counted['bad'] == 0 and 'roce_injected' in said, f'{counted} {said}')
+    expect(counted['bad'] == 0 and 'roce_injected' in said and 'rc_held' in said, f'{counted} {said}')
+
+
+def go_back_n(carrier):
+    """Either end may want it: then nothing is held, and much more is sent again."""
+    rates = []
+    for at_server, at_client in (([], []), (['--go-back-n'], []), ([], ['--go-back-n'])):
+        server = carrier.server('--drop-per-million', '2000', '--path-mtu', '4096', *at_server)
+        result = result_of(carrier.client('--size', '65536', '--path-mtu', '4096', '--duration', '1', *at_client))
+        _, said = stop(server)
+        expect(('rc_held' in said) != bool(at_server or at_client), f'{said}')
+        rates.append(result['retransmits'] / result['operations'])
+    expect(rates[0] < 0.25 * min(rates[1:]), f'sent again per operation: {rates}')
 
 
 def many_queue_pairs(carrier):
@@ -199,7 +211,7 @@ def bad_input(carrier):
 
 
 CASES = {function.__name__: function for function in (
-    operations, unreliable, unreliable_losses, sweep, losses, many_queue_pairs, once, server_killed, client_killed, nobody, bad_input)}
+    operations, unreliable, unreliable_losses, sweep, losses, go_back_n, many_queue_pairs, once, server_killed, client_killed, nobody, bad_input)}
 CARRIERS = {'memif': Memif, 'socket': Sockets}
 
 

@@ -59,6 +59,7 @@ struct EngineHost {
         return received;
     }
 
+    bool selective = false;  // its queue pairs
     test::WirePort port;
     UdService datagrams{port};
     Sender sender{port};
@@ -79,13 +80,15 @@ inline rc::QpAttributes attributes_to(const Engine::RcQp& peer) {
 }
 
 inline void bring_up(EngineHost& host, Engine::RcQp& qp, const EngineHost& peer_host, const Engine::RcQp& peer) {
-    const rc::QpAttributes values = attributes_to(peer);
+    rc::QpAttributes values = attributes_to(peer);
+    values.selective = host.selective;
     port::Path* const path =
         host.port.open_path({host.port.local_address(), peer_host.port.local_address(), 0xc000, 0}, {});
     const std::array states{rc::QpState::Reset, rc::QpState::Init, rc::QpState::Rtr, rc::QpState::Rts};
     for (std::size_t i = 1; i < states.size(); ++i) {
         const auto step = rc::find_transition(states[i - 1], states[i], qp.pair.service());
-        EXPECT_EQ(host.engine.modify(qp, states[i], step->required, values, path), rc::ModifyVerdict::Ok);
+        const rc::AttributeSet own = step->optional.within(rc::AttributeSet::of(rc::Attribute::Selective));
+        EXPECT_EQ(host.engine.modify(qp, states[i], step->required.with(own), values, path), rc::ModifyVerdict::Ok);
     }
 }
 

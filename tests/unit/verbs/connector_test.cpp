@@ -38,6 +38,7 @@ TEST_F(VerbsPair, AnUnreliableQueuePairConnectsToOneOfItsKind) {
     run();
     EXPECT_EQ(drain(*a.sends).size(), 1U);
     EXPECT_EQ(b.words[0], a.words[0]);
+    EXPECT_FALSE(a.qps[0]->attributes().selective);
 
     a.qps.push_back(a.make_qp(unreliable));
     b.qps.push_back(b.make_qp());
@@ -48,6 +49,26 @@ TEST_F(VerbsPair, AnUnreliableQueuePairConnectsToOneOfItsKind) {
     EXPECT_FALSE(b.connector->accept(requested.id, *b.qps.back(), choice(), now).ok());
     b.qps.push_back(b.make_qp(unreliable));
     EXPECT_TRUE(b.connector->accept(requested.id, *b.qps.back(), choice(), now).ok());
+}
+
+TEST_F(VerbsPair, EarlyPacketsAreHeldWhereBothEndsAgreeOnIt) {
+    connect();
+    EXPECT_TRUE(a.qps[0]->attributes().selective && b.qps[0]->attributes().selective);
+    for (const bool at_a : {true, false}) {
+        a.qps.push_back(a.make_qp());
+        b.qps.push_back(b.make_qp());
+        ConnectTo to = to_b();
+        to.choice.features = at_a ? 0 : to.choice.features;
+        ASSERT_TRUE(a.connector->connect(*a.qps.back(), to, now).ok());
+        run();
+        ConnectionChoice answer = choice();
+        answer.features = at_a ? answer.features : 0;
+        ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps.back(), answer, now).ok());
+        run();
+        (void)a.expect_event<cm::Established>();
+        (void)b.expect_event<cm::Established>();
+        EXPECT_FALSE(a.qps.back()->attributes().selective || b.qps.back()->attributes().selective) << at_a;
+    }
 }
 
 TEST_F(VerbsPair, BothEndsUseTheUdpPortOfTheOneThatConnects) {
