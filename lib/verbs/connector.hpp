@@ -40,7 +40,7 @@ struct ConnectTo {
 };
 
 // One per device, of its thread. Queue pairs are the user's, in RESET when they are given here, and outlive their
-// connection, whose last event is Released (after Rejected none comes).
+// connection, whose last event is Released.
 //
 // Events are cm's, with what this does of itself: an accepted connect() is Established once its queue pair is in RTS
 // (Replied is not seen); DisconnectRequested, Disconnected, Rejected and Unreachable leave the queue pair in ERR. The
