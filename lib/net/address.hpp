@@ -69,6 +69,13 @@ public:
     [[nodiscard]] constexpr bool is_group() const noexcept {
         return is_v4() ? octets_[12] >= 224 && (octets_[12] < 240 || v4() == 0xffffffffU) : octets_[0] == 0xff;
     }
+    // The Ethernet address that frames to this multicast group have (RFC 1112, 6.4; RFC 2464, 7).
+    [[nodiscard]] constexpr MacAddress group_mac() const noexcept {
+        if (is_v4()) {
+            return {{0x01, 0x00, 0x5e, static_cast<std::uint8_t>(octets_[13] & 0x7fU), octets_[14], octets_[15]}};
+        }
+        return {{0x33, 0x33, octets_[12], octets_[13], octets_[14], octets_[15]}};
+    }
     // fe80::/10, which is always on the link.
     [[nodiscard]] constexpr bool is_v6_link_local() const noexcept {
         return octets_[0] == 0xfe && (octets_[1] & 0xc0U) == 0x80;

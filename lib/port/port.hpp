@@ -83,6 +83,13 @@ public:
     // Interns the way to `key.remote` and starts resolving it. nullptr: the table is full of pinned paths.
     [[nodiscard]] virtual Path* open_path(const PathKey& key, Instant now) noexcept = 0;
 
+    // From now on receive_burst() brings datagrams to this multicast address too, their path's `local` being the group.
+    // Joined once at a time. Errors: the port can not.
+    virtual Status join(const net::IpAddress& group);
+    virtual void leave(const net::IpAddress& group) noexcept { static_cast<void>(group); }
+    // Whether what the port itself sends to a joined group comes back to it.
+    [[nodiscard]] virtual bool loops_groups() const noexcept { return false; }
+
     // Sends what is queued, then sleeps until something arrives, about so long at most (a tick of the kernel more); for
     // ports that are not poll_only. Others ignore it.
     virtual void wait(Duration most) noexcept { static_cast<void>(most); }
@@ -98,5 +105,9 @@ public:
     // What was counted, a line for each that is not zero.
     [[nodiscard]] virtual std::string counters_text() const { return {}; }
 };
+
+inline Status Port::join(const net::IpAddress& group) {
+    return Error{"this port carries no multicast to " + group.text(), "use an ethernet port or a socket"};
+}
 
 }  // namespace cairn::port

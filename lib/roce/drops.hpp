@@ -18,6 +18,10 @@ namespace cairn::roce {
     X(BadLength, "roce_bad_length", "payload longer than the path MTU, or a pad that does not fit")               \
     X(TxQueueFull, "roce_tx_queue_full", "the port takes packets more slowly than the application makes them")    \
     X(WrongPeer, "roce_wrong_peer", "packets for a connection from another host than its peer: forged, or stale") \
+    X(WrongState, "roce_wrong_state", "datagrams for a queue pair that is not ready to receive")                  \
+    X(NoReceive, "roce_no_receive", "datagrams that found no receive request: post more of them")                 \
+    X(ReceiveTooShort, "roce_receive_too_short",                                                                  \
+      "datagrams longer than the receive request behind its first 40 bytes")                                      \
     X(Injected, "roce_injected", "packets lost on purpose: fault injection is on")
 
 CAIRN_DECLARE_COUNTERS(Drop, CAIRN_ROCE_DROPS);

@@ -15,6 +15,7 @@
 #include "lib/roce/sender.hpp"
 #include "lib/roce/timing_wheel.hpp"
 #include "lib/roce/ud.hpp"
+#include "lib/roce/ud_queue_pair.hpp"
 #include "lib/wire/drops.hpp"
 
 namespace cairn::roce {
@@ -29,6 +30,9 @@ struct EngineConfig {
                                             // pairs together; [1, 2^20], fewer than the port has buffers
     std::uint32_t drop_per_million = 0;     // fault injection: received packets of connections to lose
 };
+
+// That the port carries, with the longest headers.
+[[nodiscard]] std::uint32_t largest_path_mtu(const port::Port& carrier) noexcept;
 
 // No I/O but through the port, no clock, no allocation but where queue pairs and regions are made. Driven by the worker
 // that owns the port: on_packets() and on_timeout() with what came, posts, then transmit().
@@ -68,6 +72,9 @@ public:
     // Errors: no such domain, as many queue pairs as there may be.
     Result<RcQp*> create_rc(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues);
     void destroy_rc(RcQp& qp) noexcept;
+    // A queue pair of datagrams, of the port's largest path MTU; as many as the service has. Errors: likewise.
+    Result<UdQueuePair*> create_ud(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues);
+    void destroy_ud(UdQueuePair& qp) noexcept;
     // As rc::QueuePair::modify(). `path`, when the attribute Path is among `which`, leads to the peer. BadValue also
     // for a path MTU that the port does not carry.
     [[nodiscard]] rc::ModifyVerdict modify(RcQp& qp, rc::QpState to, rc::AttributeSet which,
@@ -85,6 +92,7 @@ public:
     void on_timeout(Instant now) noexcept;
     // Posts go to the queue pairs themselves; says that `qp` may now have something to send.
     void wake(RcQp& qp) noexcept { waiting_.push(qp); }
+    void wake(UdQueuePair& qp) noexcept { datagrams_waiting_.push(qp); }
 
     // Gives the sender what queue pairs have, a few packets of each in turn. Some may be left: see next_deadline().
     void transmit(Instant now) noexcept;
@@ -130,6 +138,7 @@ private:
     void stop(RcQp& qp) noexcept;
     void keep_deadline(RcQp& qp, Instant now) noexcept;
     void set_path(RcQp& qp, port::Path* path) noexcept;
+    void transmit_datagrams(Instant now) noexcept;
     [[nodiscard]] bool send_some(RcQp& qp, Instant now) noexcept;
     void send(const port::PacketRef& buffer, const RcQp& qp, Instant now) noexcept;
     [[nodiscard]] bool can_stay(const rc::OutPacket& packet) noexcept;
@@ -152,6 +161,8 @@ private:
     rc::HeldPackets held_;                      // early packets; their buffers go back in transmit()
     std::vector<std::unique_ptr<RcQp>> table_;  // by number: numbers in a row have places of their own
     QpRing<RcQp> waiting_;                      // may have something to send
+    QpRing<UdQueuePair> datagrams_waiting_;     // likewise
+    std::vector<std::unique_ptr<UdQueuePair>> datagram_pairs_;
     TimingWheel<RcQp*> timers_;
     std::vector<Range> sendable_;  // by their beginning
     Range recent_{};

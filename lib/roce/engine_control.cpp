@@ -24,6 +24,14 @@ constexpr std::uint64_t kOfEngine = std::uint64_t{3} << 62U;
 
 }  // namespace
 
+std::uint32_t largest_path_mtu(const port::Port& carrier) noexcept {
+    std::uint32_t mtu = 4096;
+    while (mtu > 256 && mtu + rc::kMaxHeaderBytes + port::kIcrcBytes > carrier.limits().max_udp_payload_bytes) {
+        mtu /= 2;
+    }
+    return mtu;
+}
+
 Engine::Engine(UdService& datagrams, Sender& sender, const EngineConfig& config, Instant now)
     : datagrams_(datagrams),
       sender_(sender),
@@ -52,6 +60,7 @@ Engine::~Engine() {
         }
     }
     table_.clear();
+    datagram_pairs_.clear();
     return_held();
 }
 
@@ -65,7 +74,8 @@ Qpn Engine::next_qpn() noexcept {
     for (;;) {
         const Qpn qpn{next_number_ << owner_bits_ | owner_};
         next_number_ = (next_number_ + 1) & (numbers - 1);
-        if (qpn.value >= kFirstQpn && table_[place_of(qpn)] == nullptr) {
+        if (qpn.value >= kFirstQpn && qpn != kGroupQpn && table_[place_of(qpn)] == nullptr &&
+            !datagrams_.is_taken(qpn)) {
             return qpn;
         }
     }
@@ -96,6 +106,25 @@ void Engine::destroy_rc(RcQp& qp) noexcept {
     waiting_.remove(qp);
     table_[place_of(qp.pair.qpn())].reset();
     --count_;
+}
+
+Result<UdQueuePair*> Engine::create_ud(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues) {
+    if (!memory_.hold_pd(pd)) {
+        return Error{"there is no such protection domain", "create one first"};
+    }
+    auto made =
+        UdQueuePair::create(next_qpn(), pd, capacity, largest_path_mtu(carrier()),
+                            {datagrams_, sender_, memory_, queues.sends, queues.receives, queues.shared_receives});
+    memory_.release_pd(pd);  // the queue pair holds it
+    if (!made.ok()) {
+        return made.error();
+    }
+    return datagram_pairs_.emplace_back(std::move(made).value()).get();
+}
+
+void Engine::destroy_ud(UdQueuePair& qp) noexcept {
+    datagrams_waiting_.remove(qp);
+    std::erase_if(datagram_pairs_, [&qp](const std::unique_ptr<UdQueuePair>& owned) { return owned.get() == &qp; });
 }
 
 rc::ModifyVerdict Engine::modify(RcQp& qp, rc::QpState to, rc::AttributeSet which, const rc::QpAttributes& values,

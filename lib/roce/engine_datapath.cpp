@@ -156,11 +156,12 @@ void Engine::on_timeout(Instant now) noexcept {
 }
 
 Instant Engine::next_deadline() const noexcept {
-    return waiting_.size() != 0 ? Instant{} : timers_.next_due();
+    return waiting_.size() + datagrams_waiting_.size() != 0 ? Instant{} : timers_.next_due();
 }
 
 void Engine::transmit(Instant now) noexcept {
     return_held();
+    transmit_datagrams(now);
     for (std::uint32_t turns = waiting_.size(); turns > 0; --turns) {
         if (sender_.queued() > Sender::kQueuePackets - kPacketsPerTurn) [[unlikely]] {
             counters_.count(EngineCounter::NoBuffer);
@@ -174,6 +175,19 @@ void Engine::transmit(Instant now) noexcept {
             stop(qp);
         }
         keep_deadline(qp, now);
+    }
+}
+
+void Engine::transmit_datagrams(Instant now) noexcept {
+    for (std::uint32_t turns = datagrams_waiting_.size(); turns > 0; --turns) {
+        if (sender_.queued() > Sender::kQueuePackets - kPacketsPerTurn) [[unlikely]] {
+            counters_.count(EngineCounter::NoBuffer);
+            return;
+        }
+        UdQueuePair& qp = datagrams_waiting_.pop();
+        if (qp.transmit(kPacketsPerTurn, now)) {
+            datagrams_waiting_.push(qp);
+        }
     }
 }
 

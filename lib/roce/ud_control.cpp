@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/base/assert.hpp"
+
 namespace cairn::roce {
 
 namespace {
@@ -51,12 +53,53 @@ Result<UdQp*> UdService::create_qp(const UdQpConfig& config, UdReceiver& receive
 }
 
 UdQp::UdQp(const UdQpConfig& config, UdReceiver& receiver) noexcept : receiver_(receiver), config_(config) {
-    const RawUd raw = make_header({nullptr, config.qpn, config.qkey});
+    set_keys(config.pkey, config.qkey);
+}
+
+void UdQp::set_keys(Pkey pkey, Qkey qkey) noexcept {
+    config_.pkey = pkey;
+    config_.qkey = qkey;
+    const RawUd raw = make_header({nullptr, config_.qpn, config_.qkey});
     std::memcpy(expected_.data(), &raw, expected_.size());
+}
+
+Status UdService::attach(UdQp& qp, const net::IpAddress& group) {
+    if (!group.is_group()) {
+        return Error{fmt::format("{} is no multicast group", group.text()),
+                     "give 224.0.0.0 to 239.255.255.255, or ff00::/8"};
+    }
+    bool joined = false;
+    for (const Member& member : members_) {
+        joined = joined || member.group == group;
+        if (member.group == group && member.qp == &qp) {
+            return Error{fmt::format("the queue pair is attached to {} already", group.text()), "attach it once"};
+        }
+    }
+    if (!joined) {
+        const Status status = port_.join(group);
+        if (!status.ok()) {
+            return status;
+        }
+    }
+    members_.push_back({group, &qp});
+    return Nothing{};
+}
+
+bool UdService::detach(UdQp& qp, const net::IpAddress& group) noexcept {
+    const std::size_t left = std::erase_if(
+        members_, [&](const Member& member) noexcept { return member.qp == &qp && member.group == group; });
+    const bool empty = std::none_of(members_.begin(), members_.end(),
+                                    [&group](const Member& member) noexcept { return member.group == group; });
+    if (left != 0 && empty) {
+        port_.leave(group);
+    }
+    return left != 0;
 }
 
 void UdService::destroy_qp(UdQp* qp) noexcept {
     recent_ = nullptr;
+    CAIRN_ASSERT(std::none_of(members_.begin(), members_.end(),
+                              [qp](const Member& member) noexcept { return member.qp == qp; }));
     std::erase_if(qps_, [qp](const std::unique_ptr<UdQp>& owned) { return owned.get() == qp; });
     std::fill(buckets_.begin(), buckets_.end(), nullptr);
     for (const std::unique_ptr<UdQp>& left : qps_) {

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "lib/base/assert.hpp"
+
 namespace cairn::roce {
 
 namespace {
@@ -76,40 +78,30 @@ struct UdService::Ordinary {
     std::uint32_t most_bytes = 0;
 };
 
-UdService::Verdict UdService::judge(const port::PacketRef& packet, UdDatagram& out) const noexcept {
+Drop UdService::judge(const port::PacketRef& packet, UdDatagram& out) noexcept {
     if (!packet.icrc_ok) {
-        return {nullptr, Drop::BadIcrc};
+        return Drop::BadIcrc;
     }
     std::size_t header_bytes = sizeof(RawUd);
     if (packet.len < header_bytes + port::kIcrcBytes) {
-        return {nullptr, Drop::TooShort};
+        return Drop::TooShort;
     }
     const auto& raw = *reinterpret_cast<const RawUd*>(packet.data);
     if (wire::Bth::version_of(raw.bth) != 0) {
-        return {nullptr, Drop::BadVersion};
+        return Drop::BadVersion;
     }
     out.has_immediate = raw.bth.opcode == kUdSendOnlyImmediate;
     if (!out.has_immediate && raw.bth.opcode != kUdSendOnly) {
-        return {nullptr, Drop::BadOpcode};
-    }
-    UdQp* qp = find(Qpn{raw.bth.dest_qpn.get()});
-    if (qp == nullptr) {
-        return {nullptr, Drop::UnknownQpn};
-    }
-    if (!pkeys_match(qp->config_.pkey, Pkey{raw.bth.pkey.get()})) {
-        return {nullptr, Drop::BadPkey};
-    }
-    if (raw.qkey.get() != qp->config_.qkey.value) {
-        return {nullptr, Drop::BadQkey};
+        return Drop::BadOpcode;
     }
     header_bytes += out.has_immediate ? sizeof(Be32) : 0;
     const std::size_t pad = (raw.bth.flags >> 4U) & 3U;
     if (packet.len < header_bytes + pad + port::kIcrcBytes) {
-        return {nullptr, Drop::BadLength};
+        return Drop::BadLength;
     }
     const std::size_t payload = packet.len - header_bytes - pad - port::kIcrcBytes;
-    if (payload > qp->config_.path_mtu_bytes || ((payload + pad) & 3U) != 0) {
-        return {nullptr, Drop::BadLength};
+    if (((payload + pad) & 3U) != 0) {
+        return Drop::BadLength;
     }
     if (out.has_immediate) {
         out.immediate = reinterpret_cast<const Be32*>(packet.data + sizeof(RawUd))->get();
@@ -117,25 +109,82 @@ UdService::Verdict UdService::judge(const port::PacketRef& packet, UdDatagram& o
     out.payload = packet.data + header_bytes;
     out.payload_bytes = static_cast<std::uint16_t>(payload);
     out.source_qpn = Qpn{raw.source_qpn.get()};
-    return {qp, Drop::Count};
+    return Drop::Count;
 }
 
-UdQp* UdService::take_other(const port::PacketRef& packet, UdDatagram& out) noexcept {
-    const Verdict verdict = judge(packet, out);
-    if (verdict.qp == nullptr) {
-        drops_.count(verdict.reason);
+Drop UdService::judge_for(const UdQp& qp, const port::PacketRef& packet, const UdDatagram& datagram) noexcept {
+    const auto& raw = *reinterpret_cast<const RawUd*>(packet.data);
+    if (!pkeys_match(qp.config_.pkey, Pkey{raw.bth.pkey.get()})) {
+        return Drop::BadPkey;
     }
-    return verdict.qp;
+    if (raw.qkey.get() != qp.config_.qkey.value) {
+        return Drop::BadQkey;
+    }
+    return datagram.payload_bytes > qp.config_.path_mtu_bytes ? Drop::BadLength : Drop::Count;
 }
 
-std::size_t UdService::take_burst(std::span<port::PacketRef> burst) noexcept {
+UdQp* UdService::take_other(port::PacketRef& packet, UdDatagram& out, Instant now) noexcept {
+    Drop reason = judge(packet, out);
+    UdQp* qp = nullptr;
+    if (reason == Drop::Count) {
+        const Qpn to{reinterpret_cast<const RawUd*>(packet.data)->bth.dest_qpn.get()};
+        if (to == kGroupQpn) {
+            deliver_to_group(packet, out, now);
+            return nullptr;
+        }
+        qp = find(to);
+        reason = qp == nullptr ? Drop::UnknownQpn : judge_for(*qp, packet, out);
+    }
+    if (reason != Drop::Count) {
+        drops_.count(reason);
+        return nullptr;
+    }
+    return qp;
+}
+
+// To each member its own copy, which it makes.
+void UdService::deliver_to_group(port::PacketRef& packet, UdDatagram& datagram, Instant now) noexcept {
+    const port::PathKey& key = packet.path->key();
+    const net::IpAddress& group = key.remote.is_group() ? key.remote : key.local;
+    bool known = false;
+    for (const Member& member : members_) {
+        if (member.group != group) {
+            continue;
+        }
+        known = true;
+        const Drop reason = judge_for(*member.qp, packet, datagram);
+        if (reason != Drop::Count) {
+            drops_.count(reason);
+            continue;
+        }
+        datagram.packet = &packet;
+        member.qp->receiver_.on_datagrams({&datagram, 1}, now);
+        CAIRN_ASSERT(packet.cookie != nullptr);
+    }
+    if (!known) {
+        drops_.count(Drop::UnknownQpn);
+    }
+}
+
+void UdService::loop_back(port::PacketRef packet, Instant now) noexcept {
+    const net::IpAddress& group = packet.path->key().remote;
+    const bool ours = std::any_of(members_.begin(), members_.end(),
+                                  [&group](const Member& member) noexcept { return member.group == group; });
+    UdDatagram datagram;
+    packet.icrc_ok = true;
+    if (ours && !port_.loops_groups() && judge(packet, datagram) == Drop::Count) {
+        deliver_to_group(packet, datagram, now);
+    }
+}
+
+std::size_t UdService::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept {
     std::size_t runs = 0;
     UdDatagram* run = datagrams_.data();
     UdDatagram* next = run;
     Ordinary ordinary(recent_);
     for (port::PacketRef& packet : burst) {
         if (!ordinary.take(packet, *next)) [[unlikely]] {
-            UdQp* const owner = take_other(packet, *next);
+            UdQp* const owner = take_other(packet, *next, now);
             if (owner == nullptr) {
                 continue;
             }
@@ -158,7 +207,7 @@ void UdService::on_packets(std::span<port::PacketRef> burst, Instant now) noexce
     while (!burst.empty()) {
         const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));
         burst = burst.subspan(part.size());
-        for (const Run& run : std::span(runs_).first(take_burst(part))) {
+        for (const Run& run : std::span(runs_).first(take_burst(part, now))) {
             run.owner->receiver_.on_datagrams(run.datagrams, now);
         }
         port_.release_burst(part);

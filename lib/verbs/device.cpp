@@ -10,14 +10,6 @@ namespace rc = roce::rc;
 
 namespace {
 
-std::uint32_t largest_path_mtu(const port::Port& carrier) noexcept {
-    std::uint32_t mtu = 4096;
-    while (mtu > 256 && mtu + rc::kMaxHeaderBytes + port::kIcrcBytes > carrier.limits().max_udp_payload_bytes) {
-        mtu /= 2;
-    }
-    return mtu;
-}
-
 // An Error that names the limit unless `value` is in [least, most].
 Status judge_limit(const char* what, std::uint32_t value, std::uint32_t least, std::uint32_t most) {
     if (value >= least && value <= most) {
@@ -38,7 +30,7 @@ Device::Device(port::Port& carrier, const roce::EngineConfig& config, Instant no
     limits_.inline_bytes = rc::kMaxInlineBytes;
     limits_.message_bytes = rc::kMaxMessageBytes;
     limits_.rd_atomic = rc::kMaxRdAtomic;
-    limits_.path_mtu_bytes = largest_path_mtu(carrier);
+    limits_.path_mtu_bytes = roce::largest_path_mtu(carrier);
 }
 
 Limits Device::limits() const noexcept {
@@ -74,25 +66,46 @@ Result<std::unique_ptr<Srq>> Device::create_srq(std::uint32_t slots, std::uint32
 }
 
 Result<std::unique_ptr<Qp>> Device::create_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues) {
-    for (const Status& judged : {judge_limit("send slots", capacity.send_slots, 1, limits_.queue_slots),
-                                 judge_limit("receive slots", capacity.receive_slots, 1, limits_.queue_slots),
-                                 judge_limit("SGEs of a request", capacity.max_sges, 1, limits_.sges),
-                                 judge_limit("inline bytes", capacity.inline_bytes, 0, limits_.inline_bytes),
-                                 judge_limit("window packets", capacity.window_packets, 2, 1U << 20U)}) {
-        if (!judged.ok()) {
-            return judged.error();
-        }
+    Status judged = judge_capacity(capacity);
+    if (judged.ok()) {
+        judged = judge_limit("window packets", capacity.window_packets, 2, 1U << 20U);
+    }
+    if (!judged.ok()) {
+        return judged.error();
     }
     if (capacity.service != Service::Rc && capacity.service != Service::Uc) {
         return Error{"this is a queue pair of a connection", "make it of service Rc or Uc"};
     }
-    rc::ReceiveQueue* const shared = queues.shared_receives == nullptr ? nullptr : &queues.shared_receives->queue();
-    const Result<roce::Engine::RcQp*> made =
-        engine_.create_rc(pd.id(), capacity, {queues.sends.queue(), queues.receives.queue(), shared});
+    const Result<roce::Engine::RcQp*> made = engine_.create_rc(pd.id(), capacity, queues.of_engine());
     if (!made.ok()) {
         return made.error();
     }
     return std::make_unique<Qp>(engine_, *made.value(), pd, queues);
+}
+
+Result<std::unique_ptr<DatagramQp>> Device::create_datagram_qp(Pd& pd, const QpCapacity& capacity,
+                                                               const QpQueues& queues) {
+    const Status judged = judge_capacity(capacity);
+    if (!judged.ok()) {
+        return judged.error();
+    }
+    const Result<roce::UdQueuePair*> made = engine_.create_ud(pd.id(), capacity, queues.of_engine());
+    if (!made.ok()) {
+        return made.error();
+    }
+    return std::make_unique<DatagramQp>(engine_, *made.value(), pd, queues);
+}
+
+Status Device::judge_capacity(const QpCapacity& capacity) const {
+    for (const Status& judged : {judge_limit("send slots", capacity.send_slots, 1, limits_.queue_slots),
+                                 judge_limit("receive slots", capacity.receive_slots, 1, limits_.queue_slots),
+                                 judge_limit("SGEs of a request", capacity.max_sges, 1, limits_.sges),
+                                 judge_limit("inline bytes", capacity.inline_bytes, 0, limits_.inline_bytes)}) {
+        if (!judged.ok()) {
+            return judged;
+        }
+    }
+    return Nothing{};
 }
 
 Result<std::unique_ptr<Ah>> Device::create_ah(const net::IpAddress& remote, std::uint16_t udp_source_port,
@@ -131,22 +144,10 @@ std::string Device::counters_text() const {
 }
 
 Qp::Qp(roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept
-    : engine_(engine),
-      qp_(qp),
-      pd_(pd),
-      sends_(queues.sends),
-      receives_(queues.receives),
-      shared_receives_(queues.shared_receives) {
-    if (shared_receives_ != nullptr) {
-        shared_receives_->hold();
-    }
-}
+    : engine_(engine), qp_(qp), used_(pd, queues) {}
 
 Qp::~Qp() {
     engine_.destroy_rc(qp_);
-    if (shared_receives_ != nullptr) {
-        shared_receives_->release();
-    }
 }
 
 }  // namespace cairn::verbs

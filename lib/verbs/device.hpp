@@ -7,6 +7,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/roce/engine.hpp"
+#include "lib/verbs/datagram_qp.hpp"
 #include "lib/verbs/qp.hpp"
 
 namespace cairn::verbs {
@@ -28,7 +29,10 @@ public:
     Result<std::unique_ptr<Cq>> create_cq(std::uint32_t slots) const;
     Result<std::unique_ptr<Srq>> create_srq(std::uint32_t slots, std::uint32_t max_sges) const;
     Result<std::unique_ptr<Qp>> create_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues);
-    // The way to `remote`, with the source port by which answers come back to this worker.
+    // Of unreliable datagrams, of the port's path MTU; the capacity's window and service do not count. Errors: beyond
+    // the limits.
+    Result<std::unique_ptr<DatagramQp>> create_datagram_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues);
+    // The way to `remote`, a host or a multicast group, with the source port by which answers come back to this worker.
     Result<std::unique_ptr<Ah>> create_ah(const net::IpAddress& remote, std::uint16_t udp_source_port, Instant now);
 
     // Takes what came and what is due. True: something came.
@@ -48,6 +52,8 @@ public:
     [[nodiscard]] std::string counters_text() const;
 
 private:
+    [[nodiscard]] Status judge_capacity(const QpCapacity& capacity) const;
+
     port::Port& port_;
     roce::UdService datagrams_;
     roce::Sender sender_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "lib/port/port.hpp"
@@ -127,7 +128,33 @@ private:
     roce::rc::ReceiveQueue queue_;
 };
 
-// The way to a host, kept ready as long as this lives.
+// With what a queue pair is made; these outlive it. Without a shared receive queue it has its own.
+struct QpQueues {
+    Cq& sends;
+    Cq& receives;
+    Srq* shared_receives = nullptr;
+
+    [[nodiscard]] roce::Engine::RcQueues of_engine() const noexcept {
+        return {sends.queue(), receives.queue(), shared_receives == nullptr ? nullptr : &shared_receives->queue()};
+    }
+};
+
+// What a queue pair holds as long as it lives.
+struct HeldQueues {
+    HeldQueues(Pd& domain, const QpQueues& queues) noexcept
+        : pd(domain), sends(queues.sends), receives(queues.receives) {
+        if (queues.shared_receives != nullptr) {
+            shared_receives.emplace(*queues.shared_receives);
+        }
+    }
+
+    Hold<Pd> pd;
+    Hold<Cq> sends;
+    Hold<Cq> receives;
+    std::optional<Hold<Srq>> shared_receives;
+};
+
+// The way to a host or a multicast group, kept ready as long as this lives.
 class Ah {
 public:
     explicit Ah(port::Path& path) noexcept : path_(path) { path_.pin(); }

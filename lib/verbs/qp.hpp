@@ -8,13 +8,6 @@
 
 namespace cairn::verbs {
 
-// With what it is made; these outlive it. Without a shared receive queue it has its own.
-struct QpQueues {
-    Cq& sends;
-    Cq& receives;
-    Srq* shared_receives = nullptr;
-};
-
 // Used on the thread that drives its device, where posting and polling take no lock. Another thread hands its requests
 // to that one, by a ring of its own: only the driver may touch any of these objects.
 class Qp : public Shared {
@@ -54,10 +47,7 @@ public:
 private:
     roce::Engine& engine_;
     roce::Engine::RcQp& qp_;
-    Hold<Pd> pd_;
-    Hold<Cq> sends_;
-    Hold<Cq> receives_;
-    Srq* shared_receives_;
+    HeldQueues used_;
 };
 
 // What a connection costs while it is idle, beside the slots of its queues.

@@ -13,6 +13,7 @@ using roce::rc::AttributeSet;
 using roce::rc::Completion;
 using roce::rc::CompletionOpcode;
 using roce::rc::CompletionStatus;
+using roce::rc::kGrhBytes;
 using roce::rc::ModifyVerdict;
 using roce::rc::PostVerdict;
 using roce::rc::QpAttributes;

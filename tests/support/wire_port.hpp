@@ -2,6 +2,7 @@
 // tests that name each packet.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -45,7 +46,7 @@ public:
             port::PacketRef& packet = out[count++];
             std::memcpy(packet.data, arrival.bytes.data(), arrival.bytes.size());
             packet.len = static_cast<std::uint16_t>(arrival.bytes.size());
-            packet.path = paths_.intern({address_, arrival.from, arrival.udp_source_port, 0});
+            packet.path = paths_.intern({arrival.to, arrival.from, arrival.udp_source_port, 0});
             std::uint32_t carried = 0;
             std::memcpy(&carried, packet.data + packet.len - port::kIcrcBytes, sizeof(carried));
             packet.icrc_ok = packet.path->icrc(port::Direction::Receive, packet.data, packet.len) == carried;
@@ -73,10 +74,11 @@ public:
             packet.len = static_cast<std::uint16_t>(packet.len + sent.tail.size());
             const std::uint32_t icrc = packet.path->icrc(port::Direction::Transmit, packet.data, packet.len);
             std::memcpy(packet.data + packet.len - port::kIcrcBytes, &icrc, sizeof(icrc));
-            WirePort& to = towards(packet.path->key().remote);
             for (int copies = fate(sent_++); copies > 0; --copies) {
-                to.arrivals_.push_back(
-                    {{packet.data, packet.data + packet.len}, address_, packet.path->key().udp_source_port});
+                deliver({{packet.data, packet.data + packet.len},
+                         address_,
+                         packet.path->key().remote,
+                         packet.path->key().udp_source_port});
             }
             release_burst({&packet, 1});
         }
@@ -105,6 +107,11 @@ public:
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant) noexcept override {
         return paths_.intern(key);
     }
+    Status join(const net::IpAddress& group) override {
+        groups_.push_back(group);
+        return Nothing{};
+    }
+    void leave(const net::IpAddress& group) noexcept override { std::erase(groups_, group); }
     void on_timeout(Instant) noexcept override {}
     [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return address_; }
@@ -113,13 +120,29 @@ public:
 
     [[nodiscard]] std::size_t buffers_in_use() const { return storage_.size() - free_.size(); }
     [[nodiscard]] std::uint64_t sent() const { return sent_; }
+    [[nodiscard]] const std::vector<net::IpAddress>& groups() const { return groups_; }
 
 private:
     struct Arrival {
         std::vector<std::uint8_t> bytes;
         net::IpAddress from;
+        net::IpAddress to;
         std::uint16_t udp_source_port;
     };
+    // To the one it is for; to all peers in the group.
+    void deliver(const Arrival& arrival) {
+        if (!arrival.to.is_group()) {
+            WirePort& peer = towards(arrival.to);
+            peer.arrivals_.push_back(arrival);
+            peer.arrivals_.back().to = peer.address_;
+            return;
+        }
+        for (WirePort* const peer : peers_) {
+            if (std::find(peer->groups_.begin(), peer->groups_.end(), arrival.to) != peer->groups_.end()) {
+                peer->arrivals_.push_back(arrival);
+            }
+        }
+    }
     [[nodiscard]] WirePort& towards(const net::IpAddress& remote) const noexcept {
         for (WirePort* const peer : peers_) {
             if (peer->address_ == remote) {
@@ -130,6 +153,7 @@ private:
     }
     net::IpAddress address_;
     std::vector<WirePort*> peers_;
+    std::vector<net::IpAddress> groups_;
     std::uint64_t sent_ = 0;
     std::vector<port::TxPacket> waiting_;
     port::PathTable paths_{256};

@@ -17,10 +17,12 @@ bool CompletionQueue::push(const Completion& completion) noexcept {
     slot.solicited = completion.solicited;
     slot.has_immediate = completion.has_immediate;
     slot.has_invalidate = completion.has_invalidate;
+    slot.has_grh = completion.has_grh;
     slot.qpn = completion.qpn;
     slot.bytes = completion.bytes;
     slot.immediate = completion.immediate;
     slot.invalidated = completion.invalidated;
+    slot.source_qpn = completion.source_qpn;
     const bool wakes_solicited = completion.solicited || completion.status != CompletionStatus::Success;
     if (arm_ == Arm::Next || (arm_ == Arm::Solicited && wakes_solicited)) {
         event_ = true;

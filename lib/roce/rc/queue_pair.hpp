@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "lib/roce/rc/qp_events.hpp"
 #include "lib/roce/rc/requester.hpp"
 #include "lib/roce/rc/responder.hpp"
 
@@ -32,18 +33,6 @@ struct QpContext {
     const StallWatch* stalls = nullptr;  // of the worker's turns
     HeldPackets* held = nullptr;         // nullptr: packets that come early are dropped
     bool equal_writes = false;           // reliable WRITEs leave as messages of one packet, all of one length
-};
-
-// Asynchronous events of the queue pair (11.6.3).
-enum class QpEvent : std::uint8_t {
-    CommunicationEstablished,  // the first packet came while still in RTR
-    SendQueueDrained,          // in SQD, and nothing is on its way
-    Fatal,                     // a local error: the state is ERR
-    InvalidRequest,            // the peer asked what it may not: the state is ERR
-    AccessViolation,           // likewise, for memory
-    CqOverrun,                 // a completion was lost: the state is ERR
-    LastWqeReached,            // in ERR, and nothing will take from the shared receive queue any more
-    Count,
 };
 
 // Protocol only: no I/O, no clock, no chance, no allocation after construction; driven by one thread. Payloads go
@@ -79,7 +68,8 @@ public:
     // When on_timeout() is due; changes by each input and by poll_transmit().
     [[nodiscard]] Instant next_deadline() const noexcept;
     // Each event once.
-    [[nodiscard]] std::optional<QpEvent> poll_event() noexcept;
+    [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return events_.poll(); }
+    [[nodiscard]] bool has_event() const noexcept { return !events_.empty(); }
 
     [[nodiscard]] Qpn qpn() const noexcept { return qpn_; }
     [[nodiscard]] wire::Service service() const noexcept { return service_; }
@@ -109,7 +99,6 @@ private:
     void free_windows() noexcept;
     void flush_receive(std::uint64_t wr_id) noexcept;
     void notice_drained() noexcept;
-    void raise(QpEvent event) noexcept { events_ |= 1U << static_cast<unsigned>(event); }
 
     const Qpn qpn_;
     const Pd pd_;
@@ -118,7 +107,7 @@ private:
     QpContext context_;
     QpState state_ = QpState::Reset;
     QpAttributes attributes_{};
-    std::uint32_t events_ = 0;  // a bit for each
+    QpEvents events_;
     bool drain_reported_ = false;
     bool response_first_ = true;  // answers and requests take turns
     SendQueue sends_;

@@ -1,7 +1,5 @@
 #include "lib/roce/rc/queue_pair.hpp"
 
-#include <bit>
-
 namespace cairn::roce::rc {
 
 // An idle connection costs its queues and less than half of this.
@@ -68,7 +66,7 @@ void QueuePair::enter_reset() noexcept {
     free_windows();
     state_ = QpState::Reset;
     attributes_ = {};
-    events_ = 0;
+    events_ = {};
     drain_reported_ = false;
     sends_.clear();
     own_receives_.clear();
@@ -79,7 +77,7 @@ void QueuePair::enter_reset() noexcept {
 }
 
 void QueuePair::enter_error(QpEvent why) noexcept {
-    raise(why);
+    events_.raise(why);
     enter_error();
 }
 
@@ -99,7 +97,7 @@ void QueuePair::enter_error() noexcept {
         flush_receive(own_receives_.take().wr_id);
     }
     if (context_.shared_receives != nullptr) {
-        raise(QpEvent::LastWqeReached);
+        events_.raise(QpEvent::LastWqeReached);
     }
 }
 
@@ -118,15 +116,6 @@ QpAttributes QueuePair::query() const noexcept {
         now.send_psn = requester_.next_psn();
     }
     return now;
-}
-
-std::optional<QpEvent> QueuePair::poll_event() noexcept {
-    if (events_ == 0) {
-        return std::nullopt;
-    }
-    const int bit = std::countr_zero(events_);
-    events_ &= events_ - 1;
-    return static_cast<QpEvent>(bit);
 }
 
 void QueuePair::check_invariants() const noexcept {

@@ -61,7 +61,7 @@ bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, 
         return false;
     }
     if (state_ == QpState::Rtr) {
-        raise(QpEvent::CommunicationEstablished);
+        events_.raise(QpEvent::CommunicationEstablished);
     }
     bool kept = false;
     on_result(responder_.on_request(packet, offer, kept));
@@ -156,7 +156,7 @@ void QueuePair::on_result(ResponderResult result) noexcept {
 void QueuePair::notice_drained() noexcept {
     if (state_ == QpState::Sqd && !drain_reported_ && requester_.drained()) {
         drain_reported_ = true;
-        raise(QpEvent::SendQueueDrained);
+        events_.raise(QpEvent::SendQueueDrained);
     }
 }
 

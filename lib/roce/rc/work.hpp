@@ -138,10 +138,12 @@ struct Completion {
     bool solicited = false;
     bool has_immediate = false;
     bool has_invalidate = false;
+    bool has_grh = false;  // a datagram: the first 40 bytes of the memory are its IP header, see kGrhBytes
     Qpn qpn{};
     std::uint32_t bytes = 0;  // of the message; 0 for a send request's that brought none
     std::uint32_t immediate = 0;
     Rkey invalidated{};
+    Qpn source_qpn{};  // of a datagram
 };
 
 }  // namespace cairn::roce::rc

@@ -1,0 +1,215 @@
+#include <array>
+#include <cstring>
+
+#include "lib/base/copy.hpp"
+#include "lib/roce/rc/scatter.hpp"
+#include "lib/roce/ud_queue_pair.hpp"
+
+namespace cairn::roce {
+
+namespace {
+
+using rc::CompletionStatus;
+using rc::PostVerdict;
+using rc::QpState;
+
+constexpr std::uint32_t kOwnQkey = 0x80000000U;
+constexpr std::uint8_t kSolicited = 0x80;
+
+// The IP header of the datagram as a GRH: an IPv4 one in the last 20 of its 40 bytes (annex A17, A17.4.5.1).
+std::array<std::uint8_t, rc::kGrhBytes> grh_of(const port::PacketRef& packet) noexcept {
+    std::array<std::uint8_t, port::Path::kLowerBytesV6> lower{};
+    std::array<std::uint8_t, rc::kGrhBytes> grh{};
+    const bool is_ours = packet.path->key().remote.is_group();  // on its way out
+    packet.path->describe_lower_headers(is_ours ? port::Direction::Transmit : port::Direction::Receive, lower.data(),
+                                        packet.len, packet.ip_id, packet.ecn);
+    const std::size_t ip_bytes = packet.path->is_v4() ? 20 : 40;
+    std::memcpy(grh.data() + grh.size() - ip_bytes, lower.data() + port::Path::kEthernetBytes, ip_bytes);
+    return grh;
+}
+
+}  // namespace
+
+PostVerdict UdQueuePair::post_send(const UdRequest& request) noexcept {
+    if (state_ != QpState::Rts && state_ != QpState::Sqd && !flushes()) {
+        return PostVerdict::WrongState;
+    }
+    const rc::SendRequest& work = request.work;
+    if (work.opcode != rc::WorkOpcode::Send && work.opcode != rc::WorkOpcode::SendWithImmediate) {
+        return PostVerdict::BadOpcode;
+    }
+    std::uint64_t bytes = work.is_inline ? work.inline_bytes.size() : 0;
+    for (const rc::Sge& sge : work.is_inline ? std::span<const rc::Sge>{} : work.sges) {
+        bytes += sge.bytes;
+    }
+    if (bytes > path_mtu_bytes()) {
+        return PostVerdict::TooLong;
+    }
+    UdAddress& to = destinations_[sends_.tail() & (destinations_.size() - 1)];
+    const PostVerdict verdict = sends_.post(work);
+    if (verdict != PostVerdict::Posted) {
+        return verdict;
+    }
+    to = request.to;
+    to.qkey = (to.qkey.value & kOwnQkey) != 0 ? attributes_.qkey : to.qkey;
+    to.path->pin();
+    if (flushes()) {
+        flush_sends();
+    }
+    return verdict;
+}
+
+PostVerdict UdQueuePair::post_receive(const rc::ReceiveRequest& request) noexcept {
+    if (state_ == QpState::Reset || context_.shared_receives != nullptr) {
+        return PostVerdict::WrongState;
+    }
+    const PostVerdict verdict = own_receives_.post(request);
+    if (state_ == QpState::Err && verdict == PostVerdict::Posted) {
+        complete_receive(own_receives_.take().wr_id, CompletionStatus::Flushed);
+    }
+    return verdict;
+}
+
+bool UdQueuePair::transmit(std::size_t most, Instant now) noexcept {
+    for (; state_ == QpState::Rts && !sends_.empty(); --most) {
+        const port::PacketRef buffer = most == 0 ? port::PacketRef{} : context_.sender.take();
+        if (buffer.cookie == nullptr) {
+            return true;
+        }
+        if (!make_packet(sends_.at(sends_.head()), buffer, now)) {
+            context_.sender.give_back(buffer);
+            state_ = QpState::Sqe;
+            complete_head(CompletionStatus::LocalProtection);
+            flush_sends();
+            return false;
+        }
+        complete_head(CompletionStatus::Success);
+    }
+    return false;
+}
+
+bool UdQueuePair::make_packet(rc::SendWqe& wqe, const port::PacketRef& buffer, Instant now) noexcept {
+    rc::Pieces payload;
+    if (wqe.is_inline) {
+        payload.at[payload.count++] = sends_.inline_at(sends_.head());
+    } else if (!rc::find_pieces({context_.memory, pd_, {}}, wqe.pieces(), 0, wqe.bytes, payload)) {
+        return false;
+    }
+    const UdAddress& to = destinations_[sends_.head() & (destinations_.size() - 1)];
+    const std::uint32_t pad = -wqe.bytes & 3U;
+    RawUd header = qp_->make_header(to);
+    header.bth.psn.set(qp_->next_psn().value());
+    header.bth.flags = static_cast<std::uint8_t>(header.bth.flags | (wqe.solicited ? kSolicited : 0U) | pad << 4U);
+    const bool has_immediate = wqe.opcode == rc::WorkOpcode::SendWithImmediate;
+    header.bth.opcode = has_immediate ? kUdSendOnlyImmediate : kUdSendOnly;
+    std::memcpy(buffer.data, &header, sizeof(header));
+    std::uint8_t* at = buffer.data + sizeof(header);
+    if (has_immediate) {
+        const Be32 immediate{wqe.immediate};
+        std::memcpy(at, &immediate, sizeof(immediate));
+        at += sizeof(immediate);
+    }
+    for (const std::span<std::uint8_t> piece : payload.all()) {
+        copy_bytes(at, piece.data(), piece.size());
+        at += piece.size();
+    }
+    std::memset(at, 0, pad);
+    const auto bytes = static_cast<std::size_t>(at - buffer.data) + pad + port::kIcrcBytes;
+    if (to.path->key().remote.is_group()) {
+        port::PacketRef packet = buffer;
+        packet.path = to.path;
+        packet.len = static_cast<std::uint16_t>(bytes);
+        context_.datagrams.loop_back(packet, now);
+    }
+    context_.sender.send(buffer, to.path, bytes, {}, now);
+    return true;
+}
+
+void UdQueuePair::complete_head(CompletionStatus status) noexcept {
+    const rc::SendWqe& wqe = sends_.at(sends_.head());
+    rc::Completion completion{wqe.wr_id, status, rc::CompletionOpcode::Send};
+    completion.qpn = qpn();
+    const bool wanted = wqe.signalled || status != CompletionStatus::Success;
+    destinations_[sends_.head() & (destinations_.size() - 1)].path->unpin();
+    sends_.pop();
+    if (wanted && !context_.send_completions.push(completion)) {
+        fail(rc::QpEvent::CqOverrun);
+    }
+}
+
+void UdQueuePair::flush_sends() noexcept {
+    while (!sends_.empty()) {
+        complete_head(CompletionStatus::Flushed);
+    }
+}
+
+void UdQueuePair::on_datagrams(std::span<const UdDatagram> datagrams, Instant) noexcept {
+    for (const UdDatagram& datagram : datagrams) {
+        if (const std::optional<Drop> reason = judge(datagram)) {
+            context_.datagrams.drop(*reason);
+        } else {
+            take(datagram);
+        }
+    }
+}
+
+std::optional<Drop> UdQueuePair::judge(const UdDatagram& datagram) noexcept {
+    if (!receives()) {
+        return Drop::WrongState;
+    }
+    const rc::ReceiveQueue& queue = receive_queue();
+    if (queue.empty()) {
+        return Drop::NoReceive;
+    }
+    const bool fits = rc::kGrhBytes + std::uint64_t{datagram.payload_bytes} <= queue.front().bytes;
+    return fits ? std::nullopt : std::optional(Drop::ReceiveTooShort);
+}
+
+void UdQueuePair::take(const UdDatagram& datagram) noexcept {
+    const rc::ReceiveWqe wqe = receive_queue().take();
+    if (!place_datagram(datagram, wqe.pieces())) {
+        complete_receive(wqe.wr_id, CompletionStatus::LocalProtection);
+        fail(rc::QpEvent::Fatal);
+        return;
+    }
+    rc::Completion completion{wqe.wr_id, CompletionStatus::Success, rc::CompletionOpcode::Receive};
+    completion.solicited = (datagram.packet->data[1] & kSolicited) != 0;
+    completion.has_immediate = datagram.has_immediate;
+    completion.immediate = datagram.immediate;
+    completion.has_grh = true;
+    completion.qpn = qpn();
+    completion.bytes = rc::kGrhBytes + datagram.payload_bytes;
+    completion.source_qpn = datagram.source_qpn;
+    if (!context_.receive_completions.push(completion)) {
+        fail(rc::QpEvent::CqOverrun);
+    }
+}
+
+bool UdQueuePair::place_datagram(const UdDatagram& datagram, std::span<const rc::Sge> sges) const noexcept {
+    const rc::MemoryAccess access{context_.memory, pd_, rc::Right::LocalWrite};
+    rc::Pieces front;
+    rc::Pieces rest;
+    if (!rc::find_pieces(access, sges, 0, rc::kGrhBytes, front) ||
+        !rc::find_pieces(access, sges, rc::kGrhBytes, datagram.payload_bytes, rest)) {
+        return false;
+    }
+    rc::place(front, grh_of(*datagram.packet));
+    rc::place(rest, {datagram.payload, datagram.payload_bytes});
+    return true;
+}
+
+// One that finds no room is lost: the queue is overrun, which its owner sees.
+void UdQueuePair::complete_receive(std::uint64_t wr_id, CompletionStatus status) noexcept {
+    rc::Completion completion{wr_id, status, rc::CompletionOpcode::Receive};
+    completion.qpn = qpn();
+    (void)context_.receive_completions.push(completion);
+}
+
+void UdQueuePair::fail(rc::QpEvent why) noexcept {
+    if (state_ != QpState::Err) {
+        events_.raise(why);
+        enter_error();
+    }
+}
+
+}  // namespace cairn::roce
