@@ -168,7 +168,8 @@ bool EthdevPort::pass_to_owner(const port::PacketRef& packet) noexcept {
         return false;
     }
     const std::uint8_t* qpn = packet.data + kDestQpnAt;
-    const std::uint16_t owner = exchange_->owner_of(qpn[2]);
+    const std::uint16_t owner =
+        exchange_->owner_of(std::uint32_t{qpn[0]} << 16U | std::uint32_t{qpn[1]} << 8U | qpn[2]);
     if (owner == config_.worker) {
         return false;
     }

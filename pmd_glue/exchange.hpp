@@ -28,10 +28,10 @@ public:
     // Frames for worker `to`, from all others, at most out.size().
     [[nodiscard]] std::size_t collect(Lane lane, std::uint16_t to, std::span<rte_mbuf*> out) noexcept;
 
-    // The worker that owns a queue pair: its number's low bits (DESIGN 3).
+    // The worker that owns a queue pair: its number's low bits (DESIGN 3); the management's 0 and 1 are the first's.
     [[nodiscard]] std::uint16_t owner_of(std::uint32_t qpn) const noexcept {
         const auto index = static_cast<std::uint16_t>(qpn & mask_);
-        return index < workers_ ? index : std::uint16_t{0};
+        return index < workers_ && qpn > 1 ? index : std::uint16_t{0};
     }
     [[nodiscard]] std::uint16_t workers() const noexcept { return workers_; }
     // Service numbers must be multiples of it, so that number + worker is owned by that worker.

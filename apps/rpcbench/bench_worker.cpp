@@ -22,7 +22,7 @@ constexpr std::uint16_t kSessionsMax = 32767;
 }  // namespace
 
 BenchWorker::BenchWorker(const Options& options, std::unique_ptr<port::Port> port, std::uint16_t worker,
-                         pmd::HeapBlock memory)
+                         pmd::HeapBlock memory, Lookup& lookup)
     : options_(options),
       worker_(worker),
       memory_(std::move(memory)),
@@ -30,6 +30,7 @@ BenchWorker::BenchWorker(const Options& options, std::unique_ptr<port::Port> por
       pool_(memory_.bytes()),
       service_(*port_),
       sender_(*port_),
+      lookup_(lookup),
       calls_(!options.peer.empty()) {}
 
 Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, std::uint64_t seed, Instant now) {
@@ -57,16 +58,57 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, std::uint
         endpoint_->set_handler(kEcho, serve, this);
     }
     endpoint_->set_session_callback(session_changed, this);
-    return peer.has_value() ? connect(*peer, now) : Nothing{};
+    peer_ = peer.value_or(net::IpAddress{});
+    return worker_ == 0 ? make_directory(peer, seed, now) : Nothing{};
 }
 
-Status BenchWorker::connect(const net::IpAddress& remote, Instant now) {
+Status BenchWorker::make_directory(const std::optional<net::IpAddress>& peer, std::uint64_t seed, Instant now) {
+    auto made = erpc::Directory::create(service_, sender_, seed);
+    if (!made.ok()) {
+        return made.error();
+    }
+    directory_ = std::move(made).value();
+    if (peer.has_value()) {
+        directory_->ask(*peer, options_.service, kUdpSourcePort, now);
+    }
+    const erpc::ServiceOffer offer{Qpn{options_.qpn}, Qkey{options_.qkey}, pmd::worker_count()};
+    return options_.server ? directory_->serve(options_.service, offer) : Nothing{};
+}
+
+// Until the service is found, then sessions begin.
+void BenchWorker::keep_directory(Instant now) {
+    if (directory_ != nullptr) {
+        directory_->on_timeout(now);
+        if (const std::optional<erpc::ServiceAnswer> answer = directory_->poll_answer()) {
+            lookup_.offer = answer->offer;
+            const bool found = answer->outcome == erpc::ServiceAnswer::Outcome::Found;
+            (found ? lookup_.known : lookup_.failed).store(true, std::memory_order_release);
+            if (!found) {
+                fmt::print(stderr,
+                           "cairn-rpcbench: service {} of {}: {}; is the server running, with this --service?\n",
+                           options_.service, peer_.text(), text_of(answer->outcome));
+            }
+        }
+    }
+    failed_ = failed_ || lookup_.failed.load(std::memory_order_acquire);
+    if (calls_ && sessions_.empty() && lookup_.known.load(std::memory_order_acquire)) {
+        const Status connected = connect(now);
+        if (!connected.ok()) {
+            fmt::print(stderr, "cairn-rpcbench: {}; {}\n", connected.error().what, connected.error().remedy);
+            failed_ = true;
+        }
+    }
+}
+
+Status BenchWorker::connect(Instant now) {
     const auto source_port = static_cast<std::uint16_t>(kUdpSourcePort + worker_);
+    const erpc::ServiceOffer& offer = lookup_.offer;
+    sessions_.reserve(options_.sessions);
     for (std::uint32_t i = 0; i < options_.sessions; ++i) {
         roce::UdAddress peer;
-        peer.path = port_->open_path({port_->local_address(), remote, source_port, 0}, now);
-        peer.qpn = Qpn{options_.qpn + (worker_ * options_.sessions + i) % options_.peer_workers};
-        peer.qkey = Qkey{options_.qkey};
+        peer.path = port_->open_path({port_->local_address(), peer_, source_port, 0}, now);
+        peer.qpn = Qpn{offer.qpn.value + (worker_ * options_.sessions + i) % offer.workers};
+        peer.qkey = offer.qkey;
         const Result<SessionId> session = endpoint_->connect(peer, now);
         if (!session.ok()) {
             return session.error();
@@ -102,6 +144,7 @@ void BenchWorker::wait(Instant now) noexcept {
 
 void BenchWorker::keep_time(Instant now) noexcept {
     next_look_ = now + kLook;
+    keep_directory(now);
     const erpc::Statistics& statistics = endpoint_->statistics();
     const auto show = [this](BenchCounter which, std::uint64_t value) {
         progress_.count(which, value - progress_.of(which));
@@ -110,7 +153,7 @@ void BenchWorker::keep_time(Instant now) noexcept {
     show(BenchCounter::Handled, statistics.requests_handled);
     show(BenchCounter::Failed, calls_failed_);
     show(BenchCounter::Resent, statistics.retransmits);
-    if (!calls_ || connected_ < sessions_.size()) {
+    if (!calls_ || connected_ < options_.sessions) {
         return;
     }
     const Duration measured{static_cast<std::int64_t>(options_.duration_s * 1e9)};
@@ -192,7 +235,7 @@ void BenchWorker::session_changed(void* context, SessionId session, erpc::Sessio
     auto& self = *static_cast<BenchWorker*>(context);
     if (event == erpc::SessionEvent::Connected) {
         ++self.connected_;
-        if (self.connected_ == self.sessions_.size()) {
+        if (self.connected_ == self.options_.sessions) {
             for (std::uint32_t i = 0; i < self.options_.window; ++i) {
                 self.call(static_cast<std::uint32_t>(i % self.sessions_.size()));
             }

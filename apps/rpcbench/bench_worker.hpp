@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "lib/telemetry/histogram.hpp"
 #include "pmd_glue/heap_block.hpp"
 #include "pmd_glue/worker.hpp"
+#include "rpc/erpc/directory.hpp"
 #include "rpc/erpc/endpoint.hpp"
 
 namespace cairn::rpcbench {
@@ -25,11 +27,20 @@ namespace cairn::rpcbench {
 
 CAIRN_DECLARE_COUNTERS(BenchCounter, CAIRN_BENCH_COUNTERS);
 
+// What the first worker learns for all of them.
+struct Lookup {
+    std::atomic<bool> known{false};
+    std::atomic<bool> failed{false};
+    erpc::ServiceOffer offer{};  // once it is known
+};
+
 class BenchWorker final : public pmd::WorkerTask {
 public:
-    BenchWorker(const Options& options, std::unique_ptr<port::Port> port, std::uint16_t worker, pmd::HeapBlock memory);
+    BenchWorker(const Options& options, std::unique_ptr<port::Port> port, std::uint16_t worker, pmd::HeapBlock memory,
+                Lookup& lookup);
 
-    // Makes the endpoint; connects when there is a peer. `seed` is not to be guessed.
+    // Makes the endpoint; the first worker tells of it, and asks for the service of a peer. Sessions begin as the
+    // worker runs. `seed` is not to be guessed.
     Status prepare(const std::optional<net::IpAddress>& peer, std::uint64_t seed, Instant now);
     [[nodiscard]] bool run_turn(Instant now) noexcept override;
     [[nodiscard]] bool finished(Instant now) const noexcept override;
@@ -50,7 +61,9 @@ private:
     static void serve(void* context, const erpc::Request& request);
     static void completed(void* context, const erpc::CallResult& result);
     static void session_changed(void* context, SessionId session, erpc::SessionEvent event, erpc::RefuseReason reason);
-    Status connect(const net::IpAddress& remote, Instant now);
+    Status make_directory(const std::optional<net::IpAddress>& peer, std::uint64_t seed, Instant now);
+    void keep_directory(Instant now);
+    Status connect(Instant now);
     void call(std::uint32_t index) noexcept;
     void keep_time(Instant now) noexcept;
 
@@ -62,6 +75,9 @@ private:
     roce::UdService service_;
     roce::Sender sender_;
     std::unique_ptr<erpc::Endpoint> endpoint_;
+    std::unique_ptr<erpc::Directory> directory_;  // the first worker's
+    Lookup& lookup_;
+    net::IpAddress peer_{};
     std::array<port::PacketRef, 64> burst_{};
     std::vector<SessionId> sessions_;
     rpc::MsgBuffer request_{};

@@ -65,7 +65,8 @@ Result<std::optional<net::IpAddress>> peer_of(const rpcbench::Options& options, 
 
 using Benches = std::vector<std::unique_ptr<rpcbench::BenchWorker>>;
 
-Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& carrier, const pmd::Clock& clock) {
+Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& carrier, const pmd::Clock& clock,
+                             rpcbench::Lookup& lookup) {
     const auto peer = peer_of(options, carrier.local());
     if (!peer.ok()) {
         return peer.error();
@@ -80,8 +81,8 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& car
         if (!port.ok()) {
             return port.error();
         }
-        benches.push_back(
-            std::make_unique<rpcbench::BenchWorker>(options, std::move(port).value(), i, std::move(memory).value()));
+        benches.push_back(std::make_unique<rpcbench::BenchWorker>(options, std::move(port).value(), i,
+                                                                  std::move(memory).value(), lookup));
         const Status prepared = benches.back()->prepare(peer.value(), unguessable(), clock.now());
         if (!prepared.ok()) {
             return prepared.error();
@@ -97,7 +98,8 @@ Result<int> run_bench(const rpcbench::Options& options) {
     }
     app::Carrier& carrier = opened.value();
     const pmd::Clock clock;
-    const auto made = make_benches(options, carrier, clock);
+    rpcbench::Lookup lookup;
+    const auto made = make_benches(options, carrier, clock, lookup);
     if (!made.ok()) {
         return made.error();
     }

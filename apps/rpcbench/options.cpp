@@ -24,8 +24,8 @@ void declare(CLI::App& app, Options& options) {
     app.add_option("--peer", options.peer, "the server's IP address: be a client");
     app.add_option("--port", options.port, "port: eth:N or uring:ADDRESS; without it the first there is");
     app::add_socket_mode(app, options.socket_mode);
-    app.add_option("--peer-workers", options.peer_workers, "lcores of the server: sessions go to each in turn")
-        ->check(CLI::Range(1U, 128U))
+    app.add_option("--service", options.service, "name of the service, a port number: told and asked by SIDR")
+        ->check(CLI::Range(1U, 65535U))
         ->capture_default_str();
     app.add_option("--path-mtu", options.path_mtu_bytes, "path MTU")
         ->check(CLI::IsMember({256U, 512U, 1024U, 2048U, 4096U}))
@@ -48,10 +48,10 @@ void declare(CLI::App& app, Options& options) {
 
 // What is called, how often, and what is to go wrong.
 void declare_load(CLI::App& app, Options& options) {
-    app.add_option("--qpn", options.qpn, "queue pair number of the service, both ends")
+    app.add_option("--qpn", options.qpn, "queue pair number of the first lcore")
         ->check(CLI::Range(2U, 0xffffffU))
         ->capture_default_str();
-    app.add_option("--qkey", options.qkey, "Q_Key of the service, both ends")->capture_default_str();
+    app.add_option("--qkey", options.qkey, "Q_Key of the service; both ends use the same")->capture_default_str();
     app.add_option("--req", options.request_bytes, "request bytes")
         ->check(CLI::Range(0U, erpc::kMaxMessageBytes))
         ->capture_default_str();

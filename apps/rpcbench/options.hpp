@@ -19,7 +19,7 @@ struct Options {
     std::uint32_t prefix_bits = 0;
     std::string gateway;
     std::string peer;
-    std::uint32_t peer_workers = 1;
+    std::uint16_t service = 31850;
     std::uint32_t qpn = 0x100;
     std::uint32_t qkey = 0x0205;
     std::uint32_t request_bytes = 32;

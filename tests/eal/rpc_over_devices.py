@@ -56,7 +56,7 @@ def memif_marks(session):
 def memif_workers(session):
     """Two workers on each side share one queue: frames reach the owner of their queue pair through rings."""
     server = session.server(lcores='0,1')
-    result = result_of(session.client('--duration', '1', '--peer-workers', '2', lcores='0,1'))
+    result = result_of(session.client('--duration', '1', lcores='0,1'))
     expect(result['workers'] == 2 and result['rate_mops'] > 0, f'{result}')
     err = end(server)
     expect(err.count('port_received') == 2, f'a worker got nothing: {err}')

@@ -1,0 +1,153 @@
+// eRPC's directory over a wire in memory: who is found, who is not and why, and what a loss costs.
+#include "rpc/erpc/directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include "lib/wire/mad.hpp"
+#include "rpc/erpc/header.hpp"
+#include "tests/unit/erpc/host.hpp"
+
+namespace cairn::erpc {
+namespace {
+
+using Outcome = ServiceAnswer::Outcome;
+
+struct DirectoryTest : testing::Test {
+    static constexpr std::uint16_t kName = 31850;
+    static constexpr ServiceOffer kOffer{Qpn{0x1100}, Qkey{0x205}, 3};
+
+    DirectoryTest() {
+        client.port.join(server.port);
+        server.port.join(client.port);
+        asks = Directory::create(*client.service, *client.sender, 5).value();
+        tells = Directory::create(*server.service, *server.sender, 6).value();
+    }
+    // Asks and lets time pass until there is an answer.
+    ServiceAnswer answer(std::uint16_t name = kName) {
+        asks->ask(server.port.local_address(), name, 0xc000, now);
+        for (const Instant end = now + seconds(20); now < end; now = now + milliseconds(10)) {
+            asks->on_timeout(now);
+            if (tells != nullptr) {
+                tells->on_timeout(now);
+            }
+            client.turn(now);
+            server.turn(now);
+            if (const std::optional<ServiceAnswer> got = asks->poll_answer()) {
+                return *got;
+            }
+        }
+        ADD_FAILURE() << "no answer";
+        return {};
+    }
+
+    Host client{"10.0.0.1", 1};
+    Host server{"10.0.0.2", 2};
+    std::unique_ptr<Directory> asks;
+    std::unique_ptr<Directory> tells;
+    Instant now{1'000'000};
+};
+
+TEST_F(DirectoryTest, TellsWhoeverAsksWhichQueuePairsServe) {
+    ASSERT_TRUE(tells->serve(kName, kOffer).ok());
+    for (int i = 0; i < 3; ++i) {
+        const ServiceAnswer got = answer();
+        EXPECT_EQ(got.outcome, Outcome::Found);
+        EXPECT_EQ(got.offer.qpn, kOffer.qpn);
+        EXPECT_EQ(got.offer.qkey, kOffer.qkey);
+        EXPECT_EQ(got.offer.workers, kOffer.workers);
+    }
+    EXPECT_LT(now, Instant{1'000'000} + milliseconds(100));
+}
+
+TEST_F(DirectoryTest, ANameThatNobodyHasIsRefusedAtOnce) {
+    ASSERT_TRUE(tells->serve(kName, kOffer).ok());
+    EXPECT_EQ(answer(kName + 1).outcome, Outcome::NoService);
+    EXPECT_LT(now, Instant{1'000'000} + milliseconds(100));
+}
+
+TEST_F(DirectoryTest, AHostThatDoesNotAnswerIsGivenUp) {
+    ASSERT_TRUE(tells->serve(kName, kOffer).ok());
+    server.port.fate = [](std::uint64_t) { return 0; };
+    EXPECT_EQ(answer().outcome, Outcome::Silent);
+    EXPECT_GT(now, Instant{} + seconds(5));
+}
+
+TEST_F(DirectoryTest, ALostQuestionIsAskedAgain) {
+    ASSERT_TRUE(tells->serve(kName, kOffer).ok());
+    client.port.fate = [](std::uint64_t number) { return number < 2 ? 0 : 1; };
+    EXPECT_EQ(answer().outcome, Outcome::Found);
+    EXPECT_LT(now, Instant{} + seconds(2));
+}
+
+TEST_F(DirectoryTest, ANewQuestionReplacesTheLast) {
+    ASSERT_TRUE(tells->serve(kName, kOffer).ok());
+    asks->ask(server.port.local_address(), kName + 1, 0xc000, now);
+    EXPECT_EQ(answer().outcome, Outcome::Found);
+    EXPECT_FALSE(asks->poll_answer().has_value());
+}
+
+TEST_F(DirectoryTest, ANameIsServedOnce) {
+    ASSERT_TRUE(tells->serve(kName, kOffer).ok());
+    EXPECT_FALSE(tells->serve(kName, kOffer).ok());
+    EXPECT_TRUE(tells->serve(kName + 1, kOffer).ok());
+}
+
+TEST_F(DirectoryTest, ThereIsOneForAPort) {
+    EXPECT_FALSE(Directory::create(*client.service, *client.sender, 7).ok());
+    asks.reset();
+    EXPECT_TRUE(Directory::create(*client.service, *client.sender, 7).ok());
+}
+
+// Answers whoever asks at queue pair 1, as a host does whose service of that name has this private data.
+class Foreign final : public roce::UdReceiver {
+public:
+    Foreign(Host& host, std::uint16_t name, std::span<const std::uint8_t> private_data) : host_(host) {
+        roce::UdQpConfig config;
+        config.qpn = wire::kGeneralServicesQpn;
+        config.qkey = wire::kGeneralServicesQkey;
+        config.path_mtu_bytes = 256;
+        qp_ = host.service->create_qp(config, *this).value();
+        EXPECT_EQ(manager_.datagrams().listen(wire::ip_service(wire::IpProtocol::Udp, name), {},
+                                              cm::DatagramService{Qpn{5}, Qkey{6}, private_data}),
+                  cm::Status::Ok);
+    }
+    ~Foreign() override { host_.service->destroy_qp(qp_); }
+
+    void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override {
+        for (const roce::UdDatagram& one : datagrams) {
+            port::Path* const path = one.packet->path;
+            manager_.on_mad({path->key().local, path->key().remote}, {one.payload, one.payload_bytes}, now);
+            const std::optional<cm::OutMad> mad = manager_.poll_transmit();
+            const port::PacketRef buffer = host_.sender->take();
+            const roce::RawUd header = qp_->make_header({path, wire::kGeneralServicesQpn, wire::kGeneralServicesQkey});
+            std::memcpy(buffer.data, &header, sizeof(header));
+            std::memcpy(buffer.data + sizeof(header), mad->bytes.data(), mad->bytes.size());
+            host_.sender->send(buffer, path, sizeof(header) + mad->bytes.size() + port::kIcrcBytes, {}, now);
+        }
+    }
+
+private:
+    Host& host_;
+    cm::Manager manager_{cm::Config{}};
+    roce::UdQp* qp_ = nullptr;
+};
+
+TEST_F(DirectoryTest, OtherServicesOfTheNameAndOtherVersionsAreToldApart) {
+    const auto outcome_with = [this](std::span<const std::uint8_t> private_data) {
+        const Foreign foreign(server, kName, private_data);
+        return answer().outcome;
+    };
+    tells.reset();
+    EXPECT_EQ(outcome_with({}), Outcome::NotErpc);
+    std::array<std::uint8_t, 8> offer{'e', 'R', 'P', 'C', 1, kHeaderVersion, 0, 1};
+    EXPECT_EQ(outcome_with(offer), Outcome::Found);
+    offer[5] = kHeaderVersion + 1;
+    EXPECT_EQ(outcome_with(offer), Outcome::OtherVersion);
+    offer = {'e', 'R', 'P', 'C', 1, kHeaderVersion, 0, 0};
+    EXPECT_EQ(outcome_with(offer), Outcome::NotErpc);
+    offer = {'e', 'R', 'P', 'X', 1, kHeaderVersion, 0, 1};
+    EXPECT_EQ(outcome_with(offer), Outcome::NotErpc);
+}
+
+}  // namespace
+}  // namespace cairn::erpc
