@@ -233,6 +233,12 @@ Device::~Device() {
     rte_mempool_free(pool_);
 }
 
+void Device::receive_groups() noexcept {
+    if (rte_eth_allmulticast_enable(config_.port_id) != 0) {
+        (void)rte_eth_promiscuous_enable(config_.port_id);
+    }
+}
+
 std::uint32_t Device::buffers_in_use() const noexcept {
     return rte_mempool_in_use_count(pool_);
 }

@@ -39,6 +39,8 @@ public:
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
     // Between the workers; nullptr when there is one.
     [[nodiscard]] Exchange* exchange() const noexcept { return exchange_.get(); }
+    // From now on frames to multicast addresses come in. Devices that can not be told so do not filter.
+    void receive_groups() noexcept;
     [[nodiscard]] std::uint32_t buffers_in_use() const noexcept;
     // A line for the operator: what the device does and what software does instead.
     [[nodiscard]] std::string describe() const;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/net/host.hpp"
 #include "lib/port/datagram.hpp"
@@ -60,6 +61,9 @@ public:
     [[nodiscard]] bool can_send_from(std::span<const std::uint8_t> range) const noexcept override;
     void settle_tails() noexcept override;
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant now) noexcept override;
+    // Of several workers the one that a queue pair 0xffffff would belong to receives what comes to groups.
+    Status join(const net::IpAddress& group) override;
+    void leave(const net::IpAddress& group) noexcept override;
     void on_timeout(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override { return next_ask_; }
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return config_.local; }
@@ -109,6 +113,7 @@ private:
     void share(const rte_mbuf& frame) noexcept;
     void follow_changes() noexcept;
     void want(const port::Path& path, Instant now) noexcept;
+    void resolve(port::Path& path, const net::MacAddress& remote) const noexcept;
     [[nodiscard]] std::span<std::uint8_t> room_of(rte_mbuf& buffer) const noexcept;
     void send_other(rte_mbuf* frame, std::size_t bytes) noexcept;
 
@@ -136,6 +141,7 @@ private:
     bool full_burst_ = false;  // last time: there may have been more
     port::PathTable paths_;
     net::Host host_;
+    std::vector<net::IpAddress> groups_;
 };
 
 }  // namespace cairn::pmd

@@ -87,13 +87,30 @@ port::Path* EthdevPort::open_path(const port::PathKey& key, Instant now) noexcep
         return nullptr;
     }
     port::Path* path = paths_.intern(key);
-    if (path != nullptr && !path->resolved()) {
+    if (path != nullptr && key.remote.is_group()) {
+        resolve(*path, key.remote.group_mac());
+    } else if (path != nullptr && !path->resolved()) {
         if (const std::optional<net::MacAddress> mac = host_.resolve(key.remote, now)) {
-            path->resolve(device_.mac(), *mac);
+            resolve(*path, *mac);
         }
         next_ask_ = host_.next_deadline();
     }
     return path;
+}
+
+Status EthdevPort::join(const net::IpAddress& group) {
+    if (group.is_v4() != config_.local.is_v4()) {
+        return Error{
+            fmt::format("{} and this port's address {} are of two families", group.text(), config_.local.text()),
+            "use a group of the port's family"};
+    }
+    device_.receive_groups();
+    groups_.push_back(group);
+    return Nothing{};
+}
+
+void EthdevPort::leave(const net::IpAddress& group) noexcept {
+    std::erase(groups_, group);
 }
 
 }  // namespace cairn::pmd

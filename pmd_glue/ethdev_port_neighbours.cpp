@@ -65,16 +65,22 @@ void EthdevPort::on_timeout(Instant now) noexcept {
 void EthdevPort::follow_changes() noexcept {
     while (const auto change = host_.poll_change()) {
         paths_.for_each([&](port::Path& path) {
-            if (host_.next_hop(path.key().remote) != change->address) {
+            if (path.key().remote.is_group() || host_.next_hop(path.key().remote) != change->address) {
                 return;
             }
             if (change->mac) {
-                path.resolve(device_.mac(), *change->mac);
+                resolve(path, *change->mac);
             } else {
                 path.unresolve();
             }
         });
     }
+}
+
+// Datagrams to a group come by its Ethernet address.
+void EthdevPort::resolve(port::Path& path, const net::MacAddress& remote) const noexcept {
+    const net::IpAddress& local = path.key().local;
+    path.resolve(local.is_group() ? local.group_mac() : device_.mac(), remote);
 }
 
 // Someone sends where no MAC is known: it is asked for, again if need be.

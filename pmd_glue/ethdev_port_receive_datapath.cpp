@@ -114,7 +114,10 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
         return false;
     }
     const std::span<const std::uint8_t> bytes(rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->data_len);
-    const port::ParsedFrame parsed = port::parse_frame_for(device_.mac(), config_.local, bytes);
+    port::ParsedFrame parsed = port::parse_frame_for(device_.mac(), config_.local, bytes);
+    if (!parsed.ok() && parsed.reason() == port::FrameVerdict::NotForUs && !groups_.empty()) {
+        parsed = port::parse_frame_for_groups(groups_, bytes);
+    }
     if (!parsed.ok()) {
         if (parsed.reason() == port::FrameVerdict::NotRoce) {
             on_other_frame(*frame, now);
@@ -131,7 +134,7 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
         return false;
     }
     if (!path->resolved()) {  // whoever sends to us can be answered where the frame came from
-        path->resolve(device_.mac(), datagram.source_mac);
+        resolve(*path, datagram.source_mac);
     }
     hand_over(frame, *path, out);
     judged(out, port::has_room_for_icrc(datagram) && port::icrc_of_frame(datagram) == port::carried_icrc(datagram));

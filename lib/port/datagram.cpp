@@ -1,5 +1,7 @@
 #include "lib/port/datagram.hpp"
 
+#include <algorithm>
+
 #include "lib/base/assert.hpp"
 #include "lib/net/ethernet.hpp"
 #include "lib/net/ipv4.hpp"
@@ -146,6 +148,16 @@ ParsedFrame parse_frame_for(const net::MacAddress& mac, const net::IpAddress& ip
                             std::span<const std::uint8_t> frame) noexcept {
     ParsedFrame parsed = parse_frame(frame);
     if (parsed.ok() && (parsed.value().destination_mac != mac || parsed.value().key.local != ip)) {
+        return FrameVerdict::NotForUs;
+    }
+    return parsed;
+}
+
+ParsedFrame parse_frame_for_groups(std::span<const net::IpAddress> groups,
+                                   std::span<const std::uint8_t> frame) noexcept {
+    ParsedFrame parsed = parse_frame(frame);
+    if (parsed.ok() && (std::find(groups.begin(), groups.end(), parsed.value().key.local) == groups.end() ||
+                        parsed.value().destination_mac != parsed.value().key.local.group_mac())) {
         return FrameVerdict::NotForUs;
     }
     return parsed;

@@ -53,6 +53,10 @@ using ParsedFrame = net::Parsed<Datagram, FrameVerdict>;
 [[nodiscard]] ParsedFrame parse_frame_for(const net::MacAddress& mac, const net::IpAddress& ip,
                                           std::span<const std::uint8_t> frame) noexcept;
 
+// Only datagrams to one of these multicast groups, by its own Ethernet address.
+[[nodiscard]] ParsedFrame parse_frame_for_groups(std::span<const net::IpAddress> groups,
+                                                 std::span<const std::uint8_t> frame) noexcept;
+
 // The ICRC over all but the last four bytes of the datagram, from its own headers: right for any IPv4 ID.
 // The payload must hold a BTH and an ICRC (has_room_for_icrc).
 [[nodiscard]] bool has_room_for_icrc(const Datagram& datagram) noexcept;

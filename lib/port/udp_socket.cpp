@@ -15,6 +15,9 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 
 namespace cairn::port {
 
@@ -42,18 +45,27 @@ net::IpAddress address_of(const ifaddrs& entry) noexcept {
     return from_sockaddr(storage, port);
 }
 
-// 0: on no interface. All of 127.0.0.0/8 is the loopback's.
-std::uint32_t mtu_of_interface_with(const net::IpAddress& address, int fd) noexcept {
+// Nothing: on no interface. All of 127.0.0.0/8 is the loopback's.
+std::optional<std::string> interface_with(const net::IpAddress& address) {
     const bool loopback = address.is_v4() && address.v4() >> 24U == 127;
     const Interfaces interfaces = list_interfaces();
     for (const ifaddrs* each = interfaces.get(); each != nullptr; each = each->ifa_next) {
         if (has_ip(*each) && (address_of(*each) == address || (loopback && (each->ifa_flags & IFF_LOOPBACK) != 0))) {
-            ifreq request{};
-            std::strncpy(request.ifr_name, each->ifa_name, IFNAMSIZ - 1);
-            return ioctl(fd, SIOCGIFMTU, &request) == 0 ? static_cast<std::uint32_t>(request.ifr_mtu) : 0;
+            return each->ifa_name;
         }
     }
-    return 0;
+    return std::nullopt;
+}
+
+// 0: on no interface.
+std::uint32_t mtu_of_interface_with(const net::IpAddress& address, int fd) {
+    ifreq request{};
+    interface_with(address).value_or("").copy(request.ifr_name, IFNAMSIZ - 1);
+    return ioctl(fd, SIOCGIFMTU, &request) == 0 ? static_cast<std::uint32_t>(request.ifr_mtu) : 0;
+}
+
+unsigned index_of_interface_with(const net::IpAddress& address) {
+    return if_nametoindex(interface_with(address).value_or("").c_str());
 }
 
 bool set_number(int fd, int level, int option, int value) noexcept {
@@ -127,14 +139,53 @@ net::IpAddress first_local_address() {
     return found;
 }
 
-Result<UdpSocket> UdpSocket::open(const UdpSocketConfig& config) {
-    const int family = config.local.is_v4() ? AF_INET : AF_INET6;
-    const int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+Result<UdpSocket> UdpSocket::make(const net::IpAddress& local) {
+    const int fd = socket(local.is_v4() ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
-        return Error{fmt::format("cannot make a UDP socket for {}: {}", config.local.text(), std::strerror(errno)),
+        return Error{fmt::format("cannot make a UDP socket for {}: {}", local.text(), std::strerror(errno)),
                      "check that this machine has the address family, and the limit of open files (ulimit -n)"};
     }
-    UdpSocket made(fd);
+    return UdpSocket(fd);
+}
+
+Result<UdpSocket> UdpSocket::open_group(const UdpSocketConfig& config, const net::IpAddress& group) {
+    Result<UdpSocket> made = make(config.local);
+    if (!made.ok()) {
+        return made;
+    }
+    const int fd = made.value().fd_;
+    const unsigned interface = index_of_interface_with(config.local);
+    sockaddr_storage address{};
+    const socklen_t length = to_sockaddr(group, config.port, address);
+    bool joined = false;
+    if (group.is_v4()) {
+        ip_mreqn wish{};
+        wish.imr_multiaddr = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
+        wish.imr_ifindex = static_cast<int>(interface);
+        joined = setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &wish, sizeof(wish)) == 0;
+    } else {
+        auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
+        v6.sin6_scope_id = interface;
+        const ipv6_mreq wish{v6.sin6_addr, interface};
+        joined = setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &wish, sizeof(wish)) == 0;
+    }
+    if (!joined || !set_number(fd, SOL_SOCKET, SO_REUSEADDR, 1) ||
+        bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+        return Error{fmt::format("cannot join {} at {}: {}", group.text(), config.local.text(), std::strerror(errno)),
+                     "give a group of the address's family, and not more of them than the kernel allows "
+                     "(net.ipv4.igmp_max_memberships)"};
+    }
+    made.value().set_options(config);
+    return made;
+}
+
+Result<UdpSocket> UdpSocket::open(const UdpSocketConfig& config) {
+    Result<UdpSocket> opened = make(config.local);
+    if (!opened.ok()) {
+        return opened;
+    }
+    UdpSocket& made = opened.value();
+    const int fd = made.fd_;
     sockaddr_storage address{};
     const socklen_t length = to_sockaddr(config.local, config.port, address);
     int tries = 0;
@@ -147,7 +198,10 @@ Result<UdpSocket> UdpSocket::open(const UdpSocketConfig& config) {
     const std::uint32_t mtu = mtu_of_interface_with(config.local, fd);
     made.link_mtu_bytes_ = mtu != 0 ? mtu : made.link_mtu_bytes_;
     made.set_options(config);
-    return made;
+    if (!config.local.is_v4()) {  // IPv4 goes by the address that the socket is bound to
+        set_number(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(index_of_interface_with(config.local)));
+    }
+    return opened;
 }
 
 void UdpSocket::set_options(const UdpSocketConfig& config) noexcept {
@@ -195,6 +249,16 @@ UdpSocket::UdpSocket(UdpSocket&& other) noexcept
       receive_buffer_bytes_(other.receive_buffer_bytes_),
       segments_(other.segments_) {
     other.fd_ = -1;
+}
+
+UdpSocket& UdpSocket::operator=(UdpSocket&& other) noexcept {
+    UdpSocket old(std::move(*this));
+    std::swap(fd_, other.fd_);
+    link_mtu_bytes_ = other.link_mtu_bytes_;
+    receive_buffer_bytes_ = other.receive_buffer_bytes_;
+    segments_ = other.segments_;
+    receive_timeout_ms_ = other.receive_timeout_ms_;
+    return *this;
 }
 
 UdpSocket::~UdpSocket() {

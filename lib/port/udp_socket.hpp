@@ -23,8 +23,11 @@ public:
     // A port still held by a process that just ended is tried again for a second. Errors: the address is not on this
     // machine, the port is another process's, no IPv6; each with its remedy.
     static Result<UdpSocket> open(const UdpSocketConfig& config);
+    // For what comes to the multicast group at the interface that has the address. Other processes may have it, too.
+    // Errors: the interface can not join it.
+    static Result<UdpSocket> open_group(const UdpSocketConfig& config, const net::IpAddress& group);
     UdpSocket(UdpSocket&& other) noexcept;
-    UdpSocket& operator=(UdpSocket&&) = delete;
+    UdpSocket& operator=(UdpSocket&& other) noexcept;
     ~UdpSocket();
 
     // How long a receive without MSG_DONTWAIT blocks: about so long, by a tick of the kernel at most longer.
@@ -37,6 +40,7 @@ public:
 
 private:
     explicit UdpSocket(int fd) noexcept : fd_(fd) {}
+    static Result<UdpSocket> make(const net::IpAddress& local);
     void set_options(const UdpSocketConfig& config) noexcept;
 
     int fd_;

@@ -115,16 +115,40 @@ void UringPort::wait(Duration most) noexcept {
         return;
     }
     slept_ = true;
-    if (most >= kCoarse && !backlog_ && arm_receive()) {
+    if (most >= kCoarse && !backlog_ && groups_.empty() && arm_receive()) {
         socket_.set_receive_timeout(most);
         const ssize_t got = recvmsg(socket_.fd(), &receive_.header, 0);
         receive_.result = static_cast<std::int32_t>(got < 0 ? -errno : got);
-        take_arrival();
+        take_arrival(config_.local);
         return;
     }
-    pollfd waiting{socket_.fd(), static_cast<short>(backlog_ ? POLLIN | POLLOUT : POLLIN), 0};
+    std::array<pollfd, 1 + kGroups> waiting{};
+    waiting[0] = {socket_.fd(), static_cast<short>(backlog_ ? POLLIN | POLLOUT : POLLIN), 0};
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+        waiting[1 + i] = {groups_[i].second.fd(), POLLIN, 0};
+    }
     const timespec timeout{most.ns / 1'000'000'000, most.ns % 1'000'000'000};
-    ppoll(&waiting, 1, &timeout, nullptr);
+    ppoll(waiting.data(), 1 + groups_.size(), &timeout, nullptr);
+}
+
+Status UringPort::join(const net::IpAddress& group) {
+    if (groups_.size() == kGroups) {
+        return Error{fmt::format("there are {} multicast groups already", kGroups), "use fewer, or more ports"};
+    }
+    if (group.is_v4() != config_.local.is_v4()) {
+        return Error{fmt::format("{} and {} are of two families", group.text(), config_.local.text()),
+                     "use a group of the port's family"};
+    }
+    Result<UdpSocket> opened = UdpSocket::open_group({config_.local, config_.udp_port}, group);
+    if (!opened.ok()) {
+        return opened.error();
+    }
+    groups_.emplace_back(group, std::move(opened).value());
+    return Nothing{};
+}
+
+void UringPort::leave(const net::IpAddress& group) noexcept {
+    std::erase_if(groups_, [&group](const auto& each) noexcept { return each.first == group; });
 }
 
 std::size_t UringPort::buffers_in_use() const noexcept {

@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/mem/region.hpp"
@@ -65,6 +65,9 @@ public:
     [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return true; }
     void settle_tails() noexcept override;
     [[nodiscard]] Path* open_path(const PathKey& key, Instant now) noexcept override;
+    Status join(const net::IpAddress& group) override;  // a socket of its own: a receive call every other turn
+    void leave(const net::IpAddress& group) noexcept override;
+    [[nodiscard]] bool loops_groups() const noexcept override { return true; }
     void on_timeout(Instant) noexcept override {}
     [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
     void wait(Duration most) noexcept override;
@@ -121,7 +124,8 @@ private:
     // uring_port_receive_datapath.cpp
     [[nodiscard]] std::size_t receive_batch(std::span<PacketRef> out, Instant now) noexcept;
     [[nodiscard]] bool arm_receive() noexcept;
-    void take_arrival() noexcept;
+    [[nodiscard]] const net::IpAddress* receive_from_groups() noexcept;
+    void take_arrival(const net::IpAddress& local) noexcept;
     [[nodiscard]] std::uint16_t part_of_arrival() noexcept;
     [[nodiscard]] bool next_segment(PacketRef& out, Instant now) noexcept;
     void place(PacketRef& out, std::uint16_t len, bool last) noexcept;
@@ -150,10 +154,13 @@ private:
     static constexpr std::size_t kPackets = 1024;
     static constexpr std::size_t kPieces = kPackets * 3;
     static constexpr std::size_t kPeers = 256;
+    static constexpr std::size_t kGroups = 16;
     static constexpr std::size_t kStagedBytes = 256;  // the longest datagram, or headers of one, that are copied
 
     UringPortConfig config_;
     UdpSocket socket_;
+    std::vector<std::pair<net::IpAddress, UdpSocket>> groups_;
+    bool groups_first_ = false;  // they and the other socket take turns
     std::unique_ptr<SocketIo> io_;
     std::string io_refused_;  // why not the ring that was asked for
     mem::Region memory_;

@@ -65,8 +65,9 @@ std::size_t UringPort::receive_batch(std::span<PacketRef> out, Instant now) noex
     }
     if (arrival_.block == nullptr) {
         const bool armed = arm_receive();
-        exchange(armed ? &receive_ : nullptr);
-        take_arrival();
+        const net::IpAddress* const group = armed ? receive_from_groups() : nullptr;
+        exchange(armed && group == nullptr ? &receive_ : nullptr);
+        take_arrival(group == nullptr ? config_.local : *group);
         if (arrival_.block == nullptr) {
             ++idle_polls_;
             found_empty_ = armed ? now : found_empty_;
@@ -80,6 +81,19 @@ std::size_t UringPort::receive_batch(std::span<PacketRef> out, Instant now) noex
         accepted += next_segment(out[accepted], now) ? 1U : 0U;
     }
     return accepted;
+}
+
+// The group that something came to.
+const net::IpAddress* UringPort::receive_from_groups() noexcept {
+    groups_first_ = !groups_first_ && !groups_.empty();
+    for (std::size_t i = groups_first_ ? 0 : groups_.size(); i < groups_.size(); ++i) {
+        const ssize_t got = recvmsg(groups_[i].second.fd(), &receive_.header, MSG_DONTWAIT);
+        if (got >= 0) {
+            receive_.result = static_cast<std::int32_t>(got);
+            return &groups_[i].first;
+        }
+    }
+    return nullptr;
 }
 
 // A large batch that finds us idle is all that is under way, and the peer is idle now: the answers to one half of it
@@ -113,7 +127,7 @@ bool UringPort::arm_receive() noexcept {
 }
 
 // What the last exchange brought, if anything, becomes the arrival to hand out.
-void UringPort::take_arrival() noexcept {
+void UringPort::take_arrival(const net::IpAddress& local) noexcept {
     if (receive_block_ == nullptr || receive_.result < 0) {
         if (receive_block_ != nullptr && receive_.result != -EAGAIN && receive_.result != -EINTR) {
             counters_.count(UringCounter::ReceiveFailed);
@@ -125,7 +139,7 @@ void UringPort::take_arrival() noexcept {
     }
     const Ancillary with = read_ancillary(receive_.header);
     PathKey key;
-    key.local = config_.local;
+    key.local = local;
     key.remote = from_sockaddr(receive_from_, key.udp_source_port);
     Path* path = key.remote.is_v4() == key.local.is_v4() ? paths_.intern(key) : nullptr;
     if (path == nullptr) {

@@ -240,6 +240,42 @@ TEST_F(NetRing, ADatagramWithAnIpv4IdIsJudgedByItsOwnHeaders) {
     EXPECT_EQ(sides[1][0]->port.counters().of(EthdevCounter::BadIcrc), 1U);
 }
 
+TEST_F(NetRing, DatagramsToAGroupReachWhoJoinedItByItsOwnEthernetAddress) {
+    open(1);
+    EthdevPort& from = sides[0][0]->port;
+    EthdevPort& to = sides[1][0]->port;
+    const net::IpAddress group = net::IpAddress::parse("239.129.1.2").value();
+    EXPECT_EQ(group.group_mac().text(), "01:00:5e:01:01:02");
+    EXPECT_EQ(net::IpAddress::parse("ff05::12:3456:789a").value().group_mac().text(), "33:33:34:56:78:9a");
+    port::Path* const path = from.open_path({from.local_address(), group, 0xc000, 0}, now);
+    ASSERT_TRUE(path->resolved());
+    const auto send_and_receive = [&] {
+        std::array<port::TxPacket, 3> packets{};
+        for (port::TxPacket& packet : packets) {
+            EXPECT_EQ(from.allocate_burst({&packet.packet, 1}), 1U);
+            std::memset(packet.packet.data, 0x5a, 68);
+            packet.packet.path = path;
+            packet.packet.len = 68;
+        }
+        EXPECT_EQ(from.transmit_burst(packets, now), packets.size());
+        std::array<port::PacketRef, 8> got;
+        const std::size_t count = to.receive_burst(got, now);
+        for (const port::PacketRef& packet : std::span(got).first(count)) {
+            EXPECT_TRUE(packet.icrc_ok);
+            EXPECT_EQ(packet.path->key().local, group);
+            EXPECT_EQ(packet.path->key().remote, from.local_address());
+        }
+        to.release_burst(std::span(got).first(count));
+        return count;
+    };
+    EXPECT_EQ(send_and_receive(), 0U);
+    EXPECT_FALSE(to.join(net::IpAddress::parse("ff05::1").value()).ok());
+    ASSERT_TRUE(to.join(group).ok());
+    EXPECT_EQ(send_and_receive(), 3U);
+    to.leave(group);
+    EXPECT_EQ(to.verdicts().of(port::FrameVerdict::NotForUs), 3U);
+}
+
 TEST_F(NetRing, ACaptureHoldsBothDirections) {
     open(1);
     Worker& client = *sides[0][0];

@@ -187,6 +187,55 @@ TEST_P(UringPortTest, APeerThatCountsItsIdsIsUnderstood) {
     EXPECT_EQ(peer().counters().of(UringCounter::SolvedIds), 20U);
 }
 
+TEST_P(UringPortTest, WhatIsSentToAGroupReachesAllWhoJoinedItTheSenderToo) {
+    const auto group = net::IpAddress::parse(path->is_v4() ? "239.7.7.7" : "ff02::7:7").value();
+    const auto other_family = net::IpAddress::parse(path->is_v4() ? "ff02::7:7" : "239.7.7.7").value();
+    EXPECT_FALSE(here->join(other_family).ok());
+    EXPECT_FALSE(here->join(peer().local_address()).ok());
+    path = here->open_path({here->local_address(), group, 0, 0}, now);
+    const Status joined = here->join(group);
+    ASSERT_TRUE(joined.ok()) << joined.error().text();
+    if (there != nullptr) {
+        ASSERT_TRUE(there->join(group).ok());
+    }
+    EXPECT_TRUE(here->loops_groups());
+    const std::vector<std::size_t> lengths(20, 68);
+    send(lengths);
+    if (here->counters().of(UringCounter::SendFailed) != 0) {
+        GTEST_SKIP() << "there is no route to IPv6 groups by the loopback";
+    }
+    peer().wait(seconds(2));
+    std::vector<PacketRef> got = receive(lengths.size());
+    ASSERT_EQ(got.size(), lengths.size());
+    EXPECT_EQ(got[0].path->key().local, group);
+    EXPECT_EQ(got[0].path->key().remote, here->local_address());
+    if (there != nullptr) {
+        std::array<PacketRef, 64> own;
+        std::size_t count = 0;
+        for (int tries = 0; tries < 2000 && count < lengths.size(); ++tries) {
+            count += here->receive_burst(std::span(own).subspan(count), now);
+        }
+        EXPECT_EQ(count, lengths.size());
+        here->release_burst(std::span(own).first(count));
+    }
+    expect_whole(got, lengths);
+    peer().leave(group);
+    send(lengths);
+    EXPECT_TRUE(there == nullptr || receive(1).empty());
+}
+
+TEST(UringPort, GroupsHaveALimit) {
+    UringPortConfig config;
+    config.local = net::IpAddress::parse("127.0.0.3").value();
+    config.udp_port = kPort;
+    const auto port = UringPort::open(config).value();
+    std::uint32_t joined = 0;
+    while (joined < 100 && port->join(net::IpAddress::from_v4(0xef000001 + joined)).ok()) {
+        ++joined;
+    }
+    EXPECT_EQ(joined, 16U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, UringPortTest, testing::ValuesIn(kSetups), name_of);
 
 TEST(UringPort, WhatCannotBeBoundIsNamedWithARemedy) {
