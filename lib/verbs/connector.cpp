@@ -18,7 +18,7 @@ struct StatusText {
     std::string_view remedy;
 };
 constexpr std::array kStatusTexts{
-    StatusText{cm::Status::UnknownConnection, "the connection has ended", "look at its events"},
+    StatusText{cm::Status::UnknownConnection, "the connection or question has ended", "look at its events"},
     StatusText{cm::Status::WrongState, "the connection is not in a state for this", "look at its events"},
     StatusText{cm::Status::PrivateDataTooLong, "the private data is too long", "send it as a message"},
     StatusText{cm::Status::BadParameters, "a parameter is out of range", "see ConnectTo, and give a backlog"},
@@ -179,6 +179,41 @@ void Connector::abandon(ConnectionId id, Instant now) {
     unlink(id);
     forget_waiting(id);
     send_messages(now);
+}
+
+Status Connector::listen_datagrams(std::uint16_t port, const std::optional<cm::DatagramService>& standing) {
+    return result_of(manager_.datagrams().listen(wire::ip_service(wire::IpProtocol::Udp, port), {}, standing));
+}
+
+Status Connector::unlisten_datagrams(std::uint16_t port) {
+    return result_of(manager_.datagrams().unlisten(wire::ip_service(wire::IpProtocol::Udp, port), {}));
+}
+
+Status Connector::answer(DatagramId id, const cm::DatagramService& service, Instant now) {
+    const cm::Status status = manager_.datagrams().answer(id, wire::SidrStatus::Valid, service, now);
+    send_messages(now);
+    return result_of(status);
+}
+
+Status Connector::refuse(DatagramId id, std::span<const std::uint8_t> private_data, Instant now) {
+    const cm::Status status = manager_.datagrams().answer(id, wire::SidrStatus::Rejected, {{}, {}, private_data}, now);
+    send_messages(now);
+    return result_of(status);
+}
+
+Result<DatagramId> Connector::resolve(const net::IpAddress& remote, std::uint16_t port,
+                                      std::span<const std::uint8_t> private_data, Instant now) {
+    cm::ResolveRequest request;
+    request.route = {device_.carrier().local_address(), remote};
+    request.service = wire::ip_service(wire::IpProtocol::Udp, port);
+    request.source_port = config_.udp_source_port;
+    request.private_data = private_data;
+    const auto asked = manager_.datagrams().resolve(request, now);
+    if (!asked.ok()) {
+        return result_of(asked.reason()).error();
+    }
+    send_messages(now);
+    return asked.value();
 }
 
 void Connector::on_timeout(Instant now) {

@@ -14,6 +14,10 @@
 namespace cairn::verbs {
 
 using cm::ConnectionId;
+using cm::DatagramId;
+
+// What rdma_cm's datagram services expect unless told otherwise.
+constexpr Qkey kRdmaCmQkey{0x01234567};
 
 struct ConnectorConfig {
     cm::Config cm{};                         // its seed is drawn from the device's
@@ -62,6 +66,17 @@ public:
     Status disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
     // Forgets the connection: no event of it comes any more, its queue pair is in ERR.
     void abandon(ConnectionId id, Instant now);
+
+    // Services over datagrams, by SIDR. `standing`: what whoever asks is told; nothing: each question is a
+    // DatagramRequested, to be answered or refused. Errors: the port is taken, private data of more than 136 bytes.
+    Status listen_datagrams(std::uint16_t port, const std::optional<cm::DatagramService>& standing = std::nullopt);
+    Status unlisten_datagrams(std::uint16_t port);
+    Status answer(DatagramId id, const cm::DatagramService& service, Instant now);
+    Status refuse(DatagramId id, std::span<const std::uint8_t> private_data, Instant now);
+    // Asks for the queue pair and the Q_Key behind a port of the host; a Resolved comes. Errors: private data of more
+    // than 180 bytes, no host's address, as many questions as there may be.
+    Result<DatagramId> resolve(const net::IpAddress& remote, std::uint16_t port,
+                               std::span<const std::uint8_t> private_data, Instant now);
 
     // In each turn; sends what it has by the device's end_turn().
     void on_timeout(Instant now);

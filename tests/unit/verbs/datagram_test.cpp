@@ -279,6 +279,69 @@ TEST_F(Datagrams, ASharedReceiveQueueFeedsThemToo) {
     EXPECT_EQ(one.qp->poll_event(), QpEvent::LastWqeReached);
 }
 
+struct Sidr : Datagrams {
+    static constexpr std::array<std::uint8_t, 4> kHello{1, 2, 3, 4};
+    cm::Resolved resolve() {
+        const Result<DatagramId> asked = a.connector->resolve(b.port.local_address(), kPort, std::span(kHello), now);
+        EXPECT_TRUE(asked.ok());
+        run();
+        if (std::optional<cm::Event> event = b.connector->poll_event()) {
+            const auto requested = std::get<cm::DatagramRequested>(*event);
+            EXPECT_EQ(requested.route.remote, a.port.local_address());
+            EXPECT_TRUE(std::equal(kHello.begin(), kHello.end(), requested.private_data.octets.begin()));
+            if (refuse) {
+                EXPECT_TRUE(b.connector->refuse(requested.id, kHello, now).ok());
+            } else {
+                EXPECT_TRUE(b.connector->answer(requested.id, {there.qp->qpn(), kKey, kHello}, now).ok());
+            }
+            EXPECT_FALSE(b.connector->refuse(requested.id, kHello, now).ok());
+            run();
+        }
+        const auto resolved = a.expect_event<cm::Resolved>();
+        EXPECT_EQ(resolved.id, asked.value());
+        return resolved;
+    }
+    bool refuse = false;
+};
+
+TEST_F(Sidr, AServiceIsResolvedAndSpokenTo) {
+    ASSERT_TRUE(b.connector->listen_datagrams(kPort).ok());
+    EXPECT_FALSE(b.connector->listen_datagrams(kPort).ok());
+    const cm::Resolved found = resolve();
+    ASSERT_EQ(found.status, wire::SidrStatus::Valid);
+    EXPECT_TRUE(std::equal(kHello.begin(), kHello.end(), found.private_data.octets.begin()));
+    ASSERT_EQ(receive(there), PostVerdict::Posted);
+    DatagramRequest made = request(8);
+    made.qpn = found.qpn;
+    made.qkey = found.qkey;
+    ASSERT_EQ(here.qp->post_send(made), PostVerdict::Posted);
+    run();
+    EXPECT_EQ(drain(*b.receives).size(), 1U);
+}
+
+TEST_F(Sidr, AStandingAnswerNeedsNobody) {
+    const cm::DatagramService standing{there.qp->qpn(), kRdmaCmQkey, {}};
+    ASSERT_TRUE(b.connector->listen_datagrams(kPort, standing).ok());
+    const cm::Resolved found = resolve();
+    EXPECT_EQ(found.qpn, there.qp->qpn());
+    EXPECT_EQ(found.qkey, kRdmaCmQkey);
+    EXPECT_TRUE(b.connector->unlisten_datagrams(kPort).ok());
+    EXPECT_FALSE(b.connector->unlisten_datagrams(kPort).ok());
+    EXPECT_EQ(resolve().status, wire::SidrStatus::UnsupportedService);
+}
+
+TEST_F(Sidr, ARefusalAndSilenceAreTold) {
+    ASSERT_TRUE(b.connector->listen_datagrams(kPort).ok());
+    refuse = true;
+    EXPECT_EQ(resolve().status, wire::SidrStatus::Rejected);
+    a.port.fate = [](std::uint64_t) { return 0; };
+    ASSERT_TRUE(a.connector->resolve(b.port.local_address(), kPort, {}, now).ok());
+    pass(seconds(30));
+    EXPECT_FALSE(a.expect_event<cm::Resolved>().status.has_value());
+    const std::array<std::uint8_t, 181> too_long{};
+    EXPECT_FALSE(a.connector->resolve(b.port.local_address(), kPort, too_long, now).ok());
+}
+
 struct Groups : Datagrams {
     std::unique_ptr<Ah> group = way("239.1.2.3");
     std::unique_ptr<Ah> other_group = way("239.1.2.4");
