@@ -20,18 +20,14 @@ constexpr Duration of_seconds(double count) noexcept {
     return {static_cast<std::int64_t>(count * 1e9)};
 }
 
-std::string_view text_of(const cm::PrivateBytes& said) noexcept {
-    const std::string_view whole(reinterpret_cast<const char*>(said.octets.data()), said.size);
-    return whole.substr(0, whole.find('\0'));
-}
-
 }  // namespace
 
 Client::Client(const Options& options, std::unique_ptr<port::Port> port, const net::IpAddress& peer)
     : PerfWorker(options, std::move(port)),
       peer_(peer),
       share_(std::max(1U, (options.depth + options.queue_pairs - 1) / options.queue_pairs)) {
-    for (std::uint32_t bytes = 2; options.all_sizes && bytes <= kLargestOfAll; bytes *= 2) {
+    const std::uint32_t largest = options.transport == Transport::Ud ? options.path_mtu_bytes : kLargestOfAll;
+    for (std::uint32_t bytes = 2; options.all_sizes && bytes <= largest; bytes *= 2) {
         sizes_.push_back(bytes);
     }
     if (sizes_.empty()) {
@@ -57,7 +53,7 @@ Status Client::prepare(Instant now) {
 Status Client::start_size(Instant now) {
     layout_.bytes = sizes_[size_at_];
     layout_.slots = slots_for(options(), layout_.bytes, share_);
-    const std::size_t bytes = layout_.area_bytes() * 2 * options().queue_pairs;
+    const std::size_t bytes = layout_.area_bytes() * 2 * options().queue_pairs + kHeaderArea;
     auto memory = pmd::HeapBlock::allocate(bytes, "messages");
     if (!memory.ok()) {
         return memory.error();
@@ -84,17 +80,15 @@ Status Client::make_lanes() {
     verbs::QpCapacity capacity;
     capacity.send_slots = 2 * share_ + 2;
     capacity.receive_slots = 2;
-    capacity.max_sges = 1;
     capacity.inline_bytes = 0;
     capacity.window_packets = options().window_packets;
-    capacity.service = unreliable() ? verbs::Service::Uc : verbs::Service::Rc;
     lanes_.resize(options().queue_pairs);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        auto made = device().create_qp(pd(), capacity, {*sends_, *receives_});
+        auto made = Channel::create(options().transport, device(), pd(), capacity, {*sends_, *receives_});
         if (!made.ok()) {
             return made.error();
         }
-        lanes_[i].qp = std::move(made).value();
+        lanes_[i].channel = std::move(made).value();
         lanes_[i].area = layout_.area_bytes() * 2 * i;
         lanes_[i].posted_at.resize(std::bit_ceil(share_));
     }
@@ -170,20 +164,12 @@ void Client::connect_some(Instant now) {
     while (asked_ < lanes_.size() && under_way_ < kAtATime && now >= start_at_) {
         Lane& lane = lanes_[asked_];
         hello.memory = {mr_->address() + answer_offset(lane, 0), mr_->rkey()};
-        const RawHello raw = raw_of(hello);
-        verbs::ConnectTo to;
-        to.remote = peer_;
-        to.port = options().service_port;
-        to.path_mtu_bytes = options().path_mtu_bytes;
-        to.choice = choice(bytes_of(raw));
-        const Result<verbs::ConnectionId> asked = connector().connect(*lane.qp, to, now);
+        const Status asked = connect(lane, hello, now);
         if (!asked.ok()) {
             fail(asked.error().text());
             return;
         }
-        lane.id = asked.value();
         lane.stage = Stage::Asked;
-        lane_of_[lane.id.value] = asked_;
         ++asked_;
         ++under_way_;
     }
@@ -192,10 +178,33 @@ void Client::connect_some(Instant now) {
     }
 }
 
+Status Client::connect(Lane& lane, const Hello& hello, Instant now) {
+    if (options().transport == Transport::Ud) {
+        Hello of_datagrams = hello;
+        of_datagrams.qpn = lane.channel->qpn();
+        return ask(lane, bytes_of(raw_of(of_datagrams)), now);
+    }
+    const RawHello raw = raw_of(hello);
+    verbs::ConnectTo to;
+    to.remote = peer_;
+    to.port = options().service_port;
+    to.path_mtu_bytes = options().path_mtu_bytes;
+    to.choice = choice(bytes_of(raw));
+    const Result<verbs::ConnectionId> asked = connector().connect(lane.channel->connected(), to, now);
+    if (!asked.ok()) {
+        return asked.error();
+    }
+    lane.id = asked.value();
+    lane_of_[lane.id.value] = asked_;
+    return Nothing{};
+}
+
 void Client::disconnect_some(Instant now) {
     while (asked_ < lanes_.size() && under_way_ < kAtATime) {
         Lane& lane = lanes_[asked_++];
-        if (connector().disconnect(lane.id, {}, now).ok()) {
+        const Status left = options().transport == Transport::Ud ? leave_datagrams(lane, now)
+                                                                 : connector().disconnect(lane.id, {}, now);
+        if (left.ok()) {
             lane.stage = Stage::Leaving;
             ++under_way_;
         }
@@ -206,8 +215,8 @@ void Client::disconnect_some(Instant now) {
 }
 
 void Client::end_size(Instant now) {
-    for (const Lane& lane : lanes_) {
-        connector().abandon(lane.id, now);
+    for (const auto& [id, lane] : lane_of_) {
+        connector().abandon(verbs::ConnectionId{id}, now);
     }
     lanes_.clear();
     lane_of_.clear();
@@ -232,7 +241,15 @@ Client::Lane* Client::find(verbs::ConnectionId id) noexcept {
     return found == lane_of_.end() ? nullptr : &lanes_[found->second];
 }
 
+std::string Client::nobody_listens() const {
+    return fmt::format("nobody listens on {} port {}; start the server first", peer_.text(), options().service_port);
+}
+
 void Client::on_event(const cm::Event& event, Instant now) {
+    if (const auto* resolved = std::get_if<cm::Resolved>(&event)) {
+        on_resolved(*resolved, now);
+        return;
+    }
     Lane* const lane = std::visit(
         [this]<class Kind>(const Kind& kind) -> Lane* {
             if constexpr (requires { verbs::ConnectionId{kind.id}; }) {
@@ -249,8 +266,7 @@ void Client::on_event(const cm::Event& event, Instant now) {
         on_up(*lane, up->private_data, now);
     } else if (const auto* rejected = std::get_if<cm::Rejected>(&event)) {
         const bool nobody = rejected->reason == wire::RejectReason::InvalidServiceId;
-        fail(nobody ? fmt::format("nobody listens on {} port {}; start the server first", peer_.text(),
-                                  options().service_port)
+        fail(nobody ? nobody_listens()
                     : fmt::format("the server refused the connection (reason {}): {}",
                                   static_cast<unsigned>(rejected->reason), text_of(rejected->private_data)));
     } else if (std::holds_alternative<cm::Unreachable>(event)) {

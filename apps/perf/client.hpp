@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "apps/perf/perf_worker.hpp"
@@ -37,8 +38,10 @@ private:
 
     // One connection.
     struct Lane {
-        std::unique_ptr<verbs::Qp> qp;
+        std::optional<Channel> channel;
         verbs::ConnectionId id{};
+        verbs::DatagramId asked{};  // of datagrams
+        Qpn peer{};
         Stage stage = Stage::Idle;
         RemoteMemory remote{};
         std::uint64_t posted = 0;
@@ -56,10 +59,18 @@ private:
     void end_size(Instant now);
     void enter(Phase phase, Instant now);
     void connect_some(Instant now);
+    Status connect(Lane& lane, const Hello& hello, Instant now);
     void disconnect_some(Instant now);
     void on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now);
     void on_gone(Lane& lane, const cm::PrivateBytes& farewell);
     [[nodiscard]] Lane* find(verbs::ConnectionId id) noexcept;
+
+    [[nodiscard]] std::string nobody_listens() const;
+
+    // client_datagrams.cpp
+    Status ask(Lane& lane, std::span<const std::uint8_t> said, Instant now);
+    Status leave_datagrams(Lane& lane, Instant now);
+    void on_resolved(const cm::Resolved& resolved, Instant now);
 
     // client_work.cpp
     [[nodiscard]] std::size_t collect(Instant now);
@@ -105,7 +116,8 @@ private:
     std::unique_ptr<verbs::Cq> sends_;
     std::unique_ptr<verbs::Cq> receives_;
     std::vector<Lane> lanes_;
-    std::unordered_map<std::uint32_t, std::uint32_t> lane_of_;  // by connection
+    std::unordered_map<std::uint32_t, std::uint32_t> lane_of_;      // by connection
+    std::unordered_map<std::uint32_t, std::uint32_t> asked_lanes_;  // by question
     Phase phase_ = Phase::Connecting;
     std::uint32_t asked_ = 0;      // lanes that were asked to come up, or to go
     std::uint32_t under_way_ = 0;  // and have not yet

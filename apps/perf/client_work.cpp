@@ -59,7 +59,7 @@ void Client::collect_replies(Instant now) {
             post_receive(lane, lane.completed + 1);  // too late
             continue;
         }
-        if (lane.completed == lane.posted || reply.bytes != layout_.bytes) {
+        if (lane.completed == lane.posted || message_bytes(reply) != layout_.bytes) {
             fail("the server sent what was not asked for");
             return;
         }
@@ -176,12 +176,12 @@ void Client::post(Lane& lane, std::uint32_t index, Instant now) {
     request.swap_or_add = operation == Operation::FetchAdd ? 1 : number + 1;
     const bool reads_back = options().check && operation == Operation::Write && !answers_in_memory();
     request.signalled = !reads_back && !answers_in_memory() && !answers_by_message();
-    verbs::PostVerdict verdict = lane.qp->post_send(request);
+    verbs::PostVerdict verdict = lane.channel->post_send(request);
     if (reads_back && verdict == verbs::PostVerdict::Posted) {
         sges[0] = mr_->sge(answer_offset(lane, number), layout_.bytes);
         request.opcode = verbs::WorkOpcode::RdmaRead;
         request.signalled = true;
-        verdict = lane.qp->post_send(request);
+        verdict = lane.channel->post_send(request);
     }
     if (verdict != verbs::PostVerdict::Posted) [[unlikely]] {
         fail("an operation could not be posted: the connection ended");
@@ -193,8 +193,9 @@ void Client::post(Lane& lane, std::uint32_t index, Instant now) {
 }
 
 void Client::post_receive(Lane& lane, std::uint64_t number) {
-    const std::array<verbs::Sge, 1> sges{mr_->sge(answer_offset(lane, number), layout_.bytes)};
-    if (lane.qp->post_receive({number, sges}) != verbs::PostVerdict::Posted) {
+    const verbs::Sge header = mr_->sge(mr_->bytes().size() - kHeaderArea, verbs::kGrhBytes);
+    const verbs::Sge message = mr_->sge(answer_offset(lane, number), layout_.bytes);
+    if (lane.channel->post_receive(number, header, message) != verbs::PostVerdict::Posted) {
         fail("a receive request could not be posted: the connection ended");
     }
 }

@@ -33,6 +33,9 @@ inline void fill_pattern(std::span<std::uint8_t> message, std::uint64_t seed) no
     return same;
 }
 
+// Behind all messages: the IP headers of datagrams go there, one over the other.
+constexpr std::uint32_t kHeaderArea = 64;
+
 // Message i lies in slot i modulo `slots`, a power of two.
 struct MessageLayout {
     std::uint32_t bytes = 0;

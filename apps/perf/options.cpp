@@ -24,7 +24,7 @@ constexpr std::uint32_t kRpingBytes = 64;
 constexpr std::uint32_t kRpingBytesLeast = 16;
 constexpr std::uint32_t kRpingBytesMost = 65536;
 const std::map<std::string, Test> kTests{{"bw", Test::Bandwidth}, {"lat", Test::Latency}};
-const std::map<std::string, Transport> kTransports{{"rc", Transport::Rc}, {"uc", Transport::Uc}};
+const std::map<std::string, Transport> kTransports{{"rc", Transport::Rc}, {"uc", Transport::Uc}, {"ud", Transport::Ud}};
 
 void declare(CLI::App& app, Options& options) {
     app.add_flag("--server", options.server, "serve clients, whatever they test, until a signal");
@@ -54,7 +54,8 @@ void declare(CLI::App& app, Options& options) {
 
 // What is measured.
 void declare_test(CLI::App& app, Options& options) {
-    app.add_option("--transport", options.transport, "rc (reliable) or uc (unreliable connections: send, write)")
+    app.add_option("--transport", options.transport,
+                   "rc (reliable), uc (unreliable: send, write), ud (datagrams: send)")
         ->transform(CLI::CheckedTransformer(kTransports));
     app.add_option("--op", options.operation, "send, write, read, cas (compare and swap), fadd (fetch and add)")
         ->transform(CLI::CheckedTransformer(kOperations));
@@ -102,10 +103,14 @@ Status judge(const Options& options) {
         return Error{fmt::format("--size {} is not for --rping", options.message_bytes),
                      fmt::format("give {} to {}", kRpingBytesLeast, kRpingBytesMost)};
     }
-    if (options.transport == Transport::Uc && options.operation != Operation::Send &&
-        options.operation != Operation::Write) {
-        return Error{fmt::format("unreliable connections have no {}", name_of(options.operation)),
-                     "give --op send or write"};
+    const bool is_write = options.operation == Operation::Write && options.transport == Transport::Uc;
+    if (options.transport != Transport::Rc && options.operation != Operation::Send && !is_write) {
+        return Error{fmt::format("--transport {} has no {}", name_of(options.transport), name_of(options.operation)),
+                     "give --op send, or write with uc"};
+    }
+    if (options.transport == Transport::Ud && options.message_bytes > options.path_mtu_bytes) {
+        return Error{fmt::format("a datagram of {} bytes is more than a packet", options.message_bytes),
+                     fmt::format("give --size {} or less, or a larger --path-mtu", options.path_mtu_bytes)};
     }
     if (options.transport == Transport::Uc && options.check && options.operation == Operation::Write &&
         options.test == Test::Bandwidth) {
@@ -130,7 +135,8 @@ const char* name_of(Test test) noexcept {
 }
 
 const char* name_of(Transport transport) noexcept {
-    return transport == Transport::Rc ? "rc" : "uc";
+    constexpr std::array<const char*, static_cast<std::size_t>(Transport::Count)> kNames{"rc", "uc", "ud"};
+    return kNames[static_cast<std::size_t>(transport)];
 }
 
 Result<Options> parse_options(int argc, char** argv, int first) {
@@ -146,6 +152,10 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     if (options.rping) {
         options.service_port = app.count("--service-port") == 0 ? kRpingPort : options.service_port;
         options.message_bytes = app.count("--size") == 0 ? kRpingBytes : options.message_bytes;
+    }
+    if (options.transport == Transport::Ud) {
+        options.operation = app.count("--op") == 0 ? Operation::Send : options.operation;
+        options.message_bytes = app.count("--size") == 0 ? options.path_mtu_bytes : options.message_bytes;
     }
     if (is_atomic(options.operation)) {
         options.message_bytes = roce::rc::kAtomicBytes;

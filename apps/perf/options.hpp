@@ -11,7 +11,7 @@ namespace cairn::perf {
 
 enum class Operation : std::uint8_t { Send, Write, Read, CompareSwap, FetchAdd, Count };
 enum class Test : std::uint8_t { Bandwidth, Latency, Count };
-enum class Transport : std::uint8_t { Rc, Uc, Count };
+enum class Transport : std::uint8_t { Rc, Uc, Ud, Count };
 
 [[nodiscard]] const char* name_of(Operation operation) noexcept;
 [[nodiscard]] const char* name_of(Test test) noexcept;

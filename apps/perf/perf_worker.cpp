@@ -31,6 +31,11 @@ std::string_view text_of(verbs::CompletionStatus status) noexcept {
     return found == kStatusTexts.end() ? "an operation failed" : found->text;
 }
 
+std::string_view text_of(const cm::PrivateBytes& said) noexcept {
+    const std::string_view whole(reinterpret_cast<const char*>(said.octets.data()), said.size);
+    return whole.substr(0, whole.find('\0'));
+}
+
 Status PerfWorker::open_device(const roce::rc::MemoryTable::Seed& seed, Instant now) {
     constexpr std::uint32_t kMost = 16384 + 64;  // queue pairs, and regions of as many clients
     roce::EngineConfig config;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "apps/perf/channel.hpp"
 #include "apps/perf/message_area.hpp"
 #include "apps/perf/protocol.hpp"
 #include "lib/telemetry/counters.hpp"
@@ -23,6 +24,8 @@ namespace cairn::perf {
 CAIRN_DECLARE_COUNTERS(PerfCounter, CAIRN_PERF_COUNTERS);
 
 [[nodiscard]] std::string_view text_of(verbs::CompletionStatus status) noexcept;
+// Up to the first zero.
+[[nodiscard]] std::string_view text_of(const cm::PrivateBytes& said) noexcept;
 
 class PerfWorker : public pmd::WorkerTask {
 public:

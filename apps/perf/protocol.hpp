@@ -11,7 +11,8 @@
 
 namespace cairn::perf {
 
-constexpr std::uint32_t kMagic = 0x43504631;  // "CPF1"
+constexpr std::uint32_t kMagic = 0x43504631;       // "CPF1"
+constexpr std::uint32_t kLeaveMagic = 0x43504c31;  // "CPL1"
 constexpr std::uint8_t kVersion = 1;
 
 // Memory of one end that the other one works on.
@@ -30,6 +31,7 @@ struct Hello {
     std::uint32_t slots = 1;  // messages that the memory holds
     std::uint32_t share = 1;  // messages outstanding on this connection
     RemoteMemory memory{};    // the client's, for answers of a WRITE latency test
+    Qpn qpn{};                // its queue pair, when that is of datagrams; in the place of the key
 };
 struct RawHello {
     Be32 magic;
@@ -52,6 +54,13 @@ struct RawAnswer {
     Be64 address;
 };
 static_assert(sizeof(RawAnswer) == 16 && alignof(RawAnswer) == 1);
+
+// Client to server, by SIDR: nothing more is sent to this queue pair.
+struct RawLeave {
+    Be32 magic;
+    Be32 qpn;
+};
+static_assert(sizeof(RawLeave) == 8 && alignof(RawLeave) == 1);
 
 // Server to client, in the end: the SENDs it received, and those that were not what was sent.
 struct RawFarewell {
@@ -77,18 +86,19 @@ std::span<const std::uint8_t> bytes_of(const Raw& raw) noexcept {
             Be32{hello.message_bytes},
             Be32{hello.slots},
             Be32{hello.share},
-            Be32{hello.memory.rkey.value},
+            Be32{hello.qpn.value != 0 ? hello.qpn.value : hello.memory.rkey.value},
             Be64{hello.memory.address}};
 }
 
 // The message at the front of private data, unless it is somebody else's.
 template <class Raw>
-[[nodiscard]] std::optional<Raw> read_message(std::span<const std::uint8_t> data) noexcept {
+[[nodiscard]] std::optional<Raw> read_message(std::span<const std::uint8_t> data,
+                                              std::uint32_t magic = kMagic) noexcept {
     if (data.size() < sizeof(Raw)) {
         return std::nullopt;
     }
     const Raw raw = read_raw<Raw>(data.data());
-    return raw.magic.get() == kMagic ? std::optional(raw) : std::nullopt;
+    return raw.magic.get() == magic ? std::optional(raw) : std::nullopt;
 }
 
 // Nothing: another program or another version.
@@ -105,7 +115,8 @@ template <class Raw>
                  raw->message_bytes.get(),
                  raw->slots.get(),
                  raw->share.get(),
-                 {raw->address.get(), Rkey{raw->rkey.get()}}};
+                 {raw->address.get(), Rkey{raw->rkey.get()}},
+                 Qpn{raw->rkey.get() & 0xffffffU}};
 }
 
 }  // namespace cairn::perf

@@ -15,19 +15,14 @@ constexpr std::uint32_t kMostOutstanding = 16384;
 constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;
 constexpr Duration kProbePeriod = seconds(2);
 constexpr Duration kSilence = seconds(30);
-
-std::span<const std::uint8_t> bytes_of_text(const std::string& text) noexcept {
-    return {reinterpret_cast<const std::uint8_t*>(text.data()), std::min<std::size_t>(text.size(), 147)};
-}
+// Unreliable clients do not wait for us: so many receive requests, as far as they take no more memory than that.
+constexpr std::uint32_t kUnreliableReceives = 256;
+constexpr std::uint32_t kUnreliableBytes = 4U << 20U;
+constexpr std::size_t kLongestText = 136;  // in any refusal
 
 bool is_sane(const Hello& hello) noexcept {
     return hello.share >= 1 && hello.share <= kMostOutstanding && hello.slots >= 1 && hello.slots <= kMostOutstanding &&
            std::has_single_bit(hello.slots) && hello.message_bytes <= roce::rc::kMaxMessageBytes;
-}
-
-// Whether each message takes a receive request.
-bool takes_receives(const Hello& hello, bool unreliable) noexcept {
-    return hello.operation == Operation::Send || (unreliable && hello.test == Test::Bandwidth);
 }
 
 bool watches_memory(const Hello& hello) noexcept {
@@ -48,7 +43,8 @@ Status Server::prepare() {
     }
     sends_ = std::move(sends).value();
     receives_ = std::move(receives).value();
-    return connector().listen(options().service_port, kBacklog);
+    const Status listening = connector().listen(options().service_port, kBacklog);
+    return listening.ok() ? connector().listen_datagrams(options().service_port) : listening;
 }
 
 Server::Guest* Server::find(verbs::ConnectionId id) noexcept {
@@ -59,6 +55,8 @@ Server::Guest* Server::find(verbs::ConnectionId id) noexcept {
 void Server::on_event(const cm::Event& event, Instant now) {
     if (const auto* requested = std::get_if<cm::Requested>(&event)) {
         admit(*requested, now);
+    } else if (const auto* asked = std::get_if<cm::DatagramRequested>(&event)) {
+        on_asked(*asked, now);
     } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&event)) {
         if (Guest* const guest = find(leaving->id); guest != nullptr) {
             part_from(*guest, now);
@@ -71,41 +69,57 @@ void Server::on_event(const cm::Event& event, Instant now) {
 }
 
 void Server::admit(const cm::Requested& requested, Instant now) {
-    const std::optional<Hello> hello = parse_hello(requested.private_data.view());
     auto guest = std::make_unique<Guest>();
-    std::string refusal;
-    if (!hello || !is_sane(*hello)) {
-        refusal = fmt::format("this is the server of cairn-perf, protocol version {}", kVersion);
-    } else {
-        guest->hello = *hello;
-        guest->unreliable = requested.qp.transport != wire::TransportService::Rc;
-        guest->heard_at = now;
-        const Status made = make_guest(*guest);
-        refusal = made.ok() ? "" : made.error().text();
-    }
+    const bool reliable = requested.qp.transport == wire::TransportService::Rc;
+    const std::string refusal =
+        prepare_guest(*guest, reliable ? Transport::Rc : Transport::Uc, requested.private_data.view(), now);
     if (!refusal.empty()) {
         (void)connector().reject(requested.id, bytes_of_text(refusal), now);
         return;
     }
-    const RawAnswer answer{Be32{kMagic}, Be32{guest->mr->rkey().value}, Be64{guest->mr->address()}};
-    if (!connector().accept(requested.id, *guest->qp, choice(bytes_of(answer)), now).ok()) {
+    const RawAnswer answer = answer_of(*guest);
+    if (!connector().accept(requested.id, guest->channel->connected(), choice(bytes_of(answer)), now).ok()) {
         (void)connector().reject(requested.id, bytes_of_text("the server's port does not carry this path MTU"), now);
         return;
     }
     guest->id = requested.id;
-    add_guest(std::move(guest));
+    guest_of_[requested.id.value] = add_guest(std::move(guest));
 }
 
-void Server::add_guest(std::unique_ptr<Guest> guest) {
+std::string Server::prepare_guest(Guest& guest, Transport transport, std::span<const std::uint8_t> said, Instant now) {
+    const std::optional<Hello> hello = parse_hello(said);
+    if (!hello || !is_sane(*hello)) {
+        return fmt::format("this is the server of cairn-perf, protocol version {}", kVersion);
+    }
+    guest.hello = *hello;
+    guest.transport = transport;
+    guest.heard_at = now;
+    const Status made = make_guest(guest);
+    return made.ok() ? "" : made.error().text();
+}
+
+RawAnswer Server::answer_of(const Guest& guest) {
+    return {Be32{kMagic}, Be32{guest.mr->rkey().value}, Be64{guest.mr->address()}};
+}
+
+std::span<const std::uint8_t> Server::bytes_of_text(std::string_view text) noexcept {
+    return {reinterpret_cast<const std::uint8_t*>(text.data()), std::min(text.size(), kLongestText)};
+}
+
+std::uint32_t Server::Guest::receives() const noexcept {
+    const std::uint32_t more = std::min(kUnreliableReceives, kUnreliableBytes / std::max(hello.message_bytes, 1U));
+    return takes_receives() ? std::max(2 * hello.share, unreliable() ? more : 0U) : 0U;
+}
+
+std::uint32_t Server::add_guest(std::unique_ptr<Guest> guest) {
     guest->index = free_.empty() ? static_cast<std::uint32_t>(guests_.size()) : free_.back();
     if (free_.empty()) {
         guests_.emplace_back();
     } else {
         free_.pop_back();
     }
-    guest_of_[guest->id.value] = guest->index;
     const Hello& hello = guest->hello;
-    for (std::uint32_t i = takes_receives(hello, guest->unreliable) ? 2 * hello.share : 0; i > 0; --i) {
+    for (std::uint32_t i = guest->receives(); i > 0; --i) {
         post_receive(*guest);
     }
     if (watches_memory(hello)) {
@@ -113,17 +127,21 @@ void Server::add_guest(std::unique_ptr<Guest> guest) {
     }
     last_came_ = last_came_ || hello.last;
     ++connections_;
-    guests_[guest->index] = std::move(guest);
+    const std::uint32_t index = guest->index;
+    guests_[index] = std::move(guest);
+    return index;
 }
 
 Status Server::make_guest(Guest& guest) {
     const Hello& hello = guest.hello;
-    // SENDs have twice as many places as there are outstanding ones: receive requests are posted ahead.
-    guest.layout = {hello.message_bytes, hello.operation == Operation::Send ? 2 * hello.slots : hello.slots};
+    // SENDs that are looked at have a place for each receive request.
+    const bool of_their_own = hello.check && guest.takes_receives();
+    const std::uint32_t least = hello.operation == Operation::Send ? 2 * hello.slots : hello.slots;
+    guest.layout = {hello.message_bytes, of_their_own ? std::max(least, std::bit_ceil(guest.receives())) : least};
     if (guest.layout.area_bytes() > kMostBytes) {
         return Error{"the test needs more memory than the server gives", "choose a smaller --size or --depth"};
     }
-    auto memory = pmd::HeapBlock::allocate(guest.layout.area_bytes(), "messages");
+    auto memory = pmd::HeapBlock::allocate(guest.layout.area_bytes() + kHeaderArea, "messages");
     if (!memory.ok()) {
         return memory.error();
     }
@@ -137,41 +155,45 @@ Status Server::make_guest(Guest& guest) {
         fill_pattern(guest.message(slot), slot);
     }
     verbs::QpCapacity capacity;
-    capacity.send_slots = 8;
-    capacity.receive_slots = takes_receives(hello, guest.unreliable) ? 2 * hello.share : 1;
-    capacity.max_sges = 1;
+    capacity.send_slots = guest.unreliable() ? 64 : 8;
+    capacity.receive_slots = std::max(1U, guest.receives());
     capacity.inline_bytes = 0;
     capacity.window_packets = options().window_packets;
-    capacity.service = guest.unreliable ? verbs::Service::Uc : verbs::Service::Rc;
-    auto qp = device().create_qp(pd(), capacity, {*sends_, *receives_});
-    if (!qp.ok()) {
-        return qp.error();
+    auto channel = Channel::create(guest.transport, device(), pd(), capacity, {*sends_, *receives_});
+    if (!channel.ok()) {
+        return channel.error();
     }
-    guest.qp = std::move(qp).value();
+    guest.channel = std::move(channel).value();
     return Nothing{};
 }
 
 void Server::part_from(Guest& guest, Instant now) {
+    const RawFarewell farewell = end_of(guest);
+    (void)connector().disconnect(guest.id, bytes_of(farewell), now);
+}
+
+RawFarewell Server::end_of(Guest& guest) {
     while (collect_messages() != 0) {  // those that came before the end
     }
     std::erase(watched_, guest.index);
     bad_ += guest.bad;
-    const RawFarewell farewell{Be32{kMagic}, Be32{}, Be64{guest.received}, Be64{guest.bad}};
-    (void)connector().disconnect(guest.id, bytes_of(farewell), now);
+    return {Be32{kMagic}, Be32{}, Be64{guest.received}, Be64{guest.bad}};
 }
 
 // The connection is over: nothing of it comes any more.
 void Server::remove(std::uint32_t index, Instant now) {
     Guest& guest = *guests_[index];
     std::erase(watched_, index);
-    guest_of_.erase(guest.id.value);
-    connector().abandon(guest.id, now);
+    if (guest.transport != Transport::Ud) {
+        guest_of_.erase(guest.id.value);
+        connector().abandon(guest.id, now);
+    }
     guests_[index].reset();
     free_.push_back(index);
 }
 
 bool Server::finished(Instant) const noexcept {
-    return options().once && last_came_ && guest_of_.empty();
+    return options().once && last_came_ && free_.size() == guests_.size();
 }
 
 void Server::look(Instant now) {
@@ -187,19 +209,19 @@ void Server::probe_guests(Instant now) {
         next_probe_ = next_probe_ + 1 < guests_.size() ? next_probe_ + 1 : 0;
         probe_at_ = now + kProbePeriod / static_cast<std::int64_t>(guests_.size());
         Guest* const guest = guests_[next_probe_].get();
-        if (guest != nullptr && guest->qp->state() == verbs::QpState::Rts) {
+        if (guest != nullptr && guest->channel->is_up()) {
             probe(*guest, now);
         }
     }
 }
 
 void Server::probe(Guest& guest, Instant now) {
-    if (!guest.unreliable) {
+    if (!guest.unreliable()) {
         verbs::SendRequest write;
         write.wr_id = guest.index;
         write.opcode = verbs::WorkOpcode::RdmaWrite;
         write.signalled = false;
-        (void)guest.qp->post_send(write);  // a full queue has probes enough
+        (void)guest.channel->post_send(write);  // a full queue has probes enough
     } else if (guest.received != guest.heard) {
         guest.heard = guest.received;
         guest.heard_at = now;
@@ -240,14 +262,14 @@ std::size_t Server::collect_messages() {
 
 void Server::on_message(Guest& guest, const verbs::Completion& completion) {
     const std::uint64_t place = guest.received++;
-    const std::uint64_t number = guest.unreliable ? completion.immediate : place;
+    const std::uint64_t number = guest.unreliable() ? completion.immediate : place;
     ++received_;
-    received_bytes_ += completion.bytes;
-    const bool good =
-        completion.bytes == guest.layout.bytes && (!guest.hello.check || has_pattern(guest.message(place), number));
+    received_bytes_ += message_bytes(completion);
+    const bool good = message_bytes(completion) == guest.layout.bytes &&
+                      (!guest.hello.check || has_pattern(guest.message(place), number));
     guest.bad += good ? 0 : 1;
     if (guest.hello.test == Test::Latency) {
-        answer(guest, guest.unreliable ? verbs::WorkOpcode::SendWithImmediate : verbs::WorkOpcode::Send, place,
+        answer(guest, guest.unreliable() ? verbs::WorkOpcode::SendWithImmediate : verbs::WorkOpcode::Send, place,
                completion.immediate);
     }
     post_receive(guest);
@@ -258,7 +280,7 @@ bool Server::look_at_memory(Guest& guest) {
     std::uint8_t& last = guest.message(guest.written).back();
     const std::uint8_t seen = std::atomic_ref<std::uint8_t>(last).load(std::memory_order_acquire);
     const auto ahead = static_cast<std::uint8_t>(seen - static_cast<std::uint8_t>(guest.written));
-    if (ahead == 0 || (ahead != 1 && !guest.unreliable)) {
+    if (ahead == 0 || (ahead != 1 && !guest.unreliable())) {
         return false;
     }
     guest.written += ahead;
@@ -281,12 +303,13 @@ void Server::answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t place,
     request.remote_address =
         guest.hello.memory.address + MessageLayout{guest.layout.bytes, guest.hello.slots}.offset(place);
     request.rkey = guest.hello.memory.rkey;
-    (void)guest.qp->post_send(request);  // a client that asks for more than it said gets no answer
+    (void)guest.channel->post_send(request);  // a client that asks for more than it said gets no answer
 }
 
 void Server::post_receive(Guest& guest) {
-    const std::array<verbs::Sge, 1> sges{guest.mr->sge(guest.layout.offset(guest.receives_posted), guest.layout.bytes)};
-    if (guest.qp->post_receive({guest.index, sges}) == verbs::PostVerdict::Posted) {
+    const verbs::Sge header = guest.mr->sge(guest.layout.area_bytes(), verbs::kGrhBytes);
+    const verbs::Sge message = guest.mr->sge(guest.layout.offset(guest.receives_posted), guest.layout.bytes);
+    if (guest.channel->post_receive(guest.index, header, message) == verbs::PostVerdict::Posted) {
         ++guest.receives_posted;
     }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "apps/perf/perf_worker.hpp"
@@ -24,18 +25,25 @@ private:
         verbs::ConnectionId id{};
         std::uint32_t index = 0;
         Hello hello{};
-        bool unreliable = false;
-        Instant heard_at{};  // when an unreliable one was
+        Transport transport = Transport::Rc;
+        net::IpAddress remote{};  // of datagrams
+        Instant heard_at{};       // when an unreliable one was
         MessageLayout layout{};
         std::unique_ptr<pmd::HeapBlock> memory;
         std::unique_ptr<verbs::Mr> mr;
-        std::unique_ptr<verbs::Qp> qp;
+        std::optional<Channel> channel;
         std::uint64_t received = 0;
         std::uint64_t heard = 0;    // of them, at heard_at
         std::uint64_t written = 0;  // the number of the message that is watched for
         std::uint64_t bad = 0;
         std::uint64_t receives_posted = 0;
 
+        [[nodiscard]] bool unreliable() const noexcept { return transport != Transport::Rc; }
+        // Whether each message takes a receive request, and how many there are.
+        [[nodiscard]] bool takes_receives() const noexcept {
+            return hello.operation == Operation::Send || (unreliable() && hello.test == Test::Bandwidth);
+        }
+        [[nodiscard]] std::uint32_t receives() const noexcept;
         [[nodiscard]] std::span<std::uint8_t> message(std::uint64_t number) const noexcept {
             return mr->bytes().subspan(layout.offset(number), layout.bytes);
         }
@@ -46,13 +54,23 @@ private:
     void look(Instant now) override;
 
     void admit(const cm::Requested& requested, Instant now);
+    // Why not; empty: it is ready.
+    [[nodiscard]] std::string prepare_guest(Guest& guest, Transport transport, std::span<const std::uint8_t> said,
+                                            Instant now);
     Status make_guest(Guest& guest);
-    void add_guest(std::unique_ptr<Guest> guest);
+    [[nodiscard]] static RawAnswer answer_of(const Guest& guest);
+    [[nodiscard]] RawFarewell end_of(Guest& guest);
+    [[nodiscard]] static std::span<const std::uint8_t> bytes_of_text(std::string_view text) noexcept;
+    std::uint32_t add_guest(std::unique_ptr<Guest> guest);  // its index
     void part_from(Guest& guest, Instant now);
     void remove(std::uint32_t index, Instant now);
     void probe_guests(Instant now);
     void probe(Guest& guest, Instant now);
     [[nodiscard]] Guest* find(verbs::ConnectionId id) noexcept;
+
+    // server_datagrams.cpp
+    void on_asked(const cm::DatagramRequested& asked, Instant now);
+    void part_from_datagrams(const cm::DatagramRequested& asked, Qpn qpn, Instant now);
 
     [[nodiscard]] std::size_t collect(Instant now);
     [[nodiscard]] std::size_t collect_messages();

@@ -97,13 +97,30 @@ def unreliable(carrier):
     expect(counted['bad'] == 0 and counted['connections'] == 8 and counted['lost'] == 0, f'{counted}')
 
 
+def datagrams(carrier):
+    """Unreliable datagrams both ways, found by SIDR."""
+    server = carrier.server('--path-mtu', '4096', '--once')
+    for own in (['--depth', '16'], ['--test', 'lat'], ['--qps', '8', '--depth', '64', '--size', '64']):
+        result = result_of(carrier.client('--transport', 'ud', '--check', '--path-mtu', '4096', '--duration', '0.2',
+                                          *own))
+        expect(result['transport'] == 'ud' and result['op'] == 'send' and result['operations'] > 10, f'{own}: {result}')
+        expect(0 < result['arrived'] <= result['sent'], f'{own}: {result}')
+        expect(result['test'] == 'bw' or result['checked'] > 10, f'{own}: {result}')
+        expect(result['size_bytes'] == (64 if '--size' in own else 4096), f'{own}: {result}')
+        if '--qps' not in own:
+            expect(server.wait(timeout=20) == 0, 'the server of one client did not end')
+            server = carrier.server('--path-mtu', '4096', *(['--once'] if own[0] == '--depth' else []))
+    counted, _ = stop(server)
+    expect(counted['bad'] == 0 and counted['connections'] == 8 and counted['lost'] == 0, f'{counted}')
+
+
 def unreliable_losses(carrier):
     """Messages are lost with their packets; none arrives in part, and both tests go on."""
     server = carrier.server('--drop-per-million', '5000')
-    for own in (['--op', 'send', '--check'], ['--op', 'send', '--test', 'lat', '--check'],
-                ['--op', 'write', '--test', 'lat', '--check']):
-        result = result_of(carrier.client('--transport', 'uc', '--size', '4000', '--depth', '4', '--duration', '1',
-                                          '--drop-per-million', '5000', *own))
+    for own in (['uc', '--op', 'send', '--check'], ['uc', '--op', 'send', '--test', 'lat', '--check'],
+                ['uc', '--op', 'write', '--test', 'lat', '--check']):
+        result = result_of(carrier.client('--size', '4000', '--depth', '4', '--duration', '1',
+                                          '--drop-per-million', '5000', '--transport', *own))
         expect(result['operations'] > 0 and 0 < result['arrived'] < result['sent'], f'{own}: {result}')
     counted, said = stop(server)
     expect(counted['bad'] == 0 and 'roce_injected' in said, f'{counted} {said}')
@@ -189,8 +206,9 @@ def client_killed(carrier):
 def nobody(carrier):
     """No server at all, and one that listens elsewhere: said within seconds."""
     server = carrier.server('--service-port', '7000')
-    _, err = (client := carrier.client()).communicate(timeout=30)
-    expect(client.returncode == 1 and 'start the server first' in err, f'exit code {client.returncode}: {err}')
+    for own in ([], ['--transport', 'ud']):
+        _, err = (client := carrier.client(*own)).communicate(timeout=30)
+        expect(client.returncode == 1 and 'start the server first' in err, f'exit code {client.returncode}: {err}')
     _, err = (client := carrier.client(peer=carrier.nobody)).communicate(timeout=30)
     expect(client.returncode == 1 and 'does not answer' in err, f'exit code {client.returncode}: {err}')
     stop(server)
@@ -206,12 +224,14 @@ def bad_input(carrier):
                        (['--peer', '10.0.0.1', '--size', '1000000000', '--check'], 'memory'),
                        (['--peer', '10.0.0.1', '--transport', 'uc', '--op', 'read'], 'read'),
                        (['--peer', '10.0.0.1', '--transport', 'uc', '--check'], '--op send'),
+                       (['--peer', '10.0.0.1', '--transport', 'ud', '--op', 'write'], 'write'),
+                       (['--peer', '10.0.0.1', '--transport', 'ud', '--size', '4096'], '--path-mtu'),
                        (['--peer', '10.0.0.1', '--once'], '--once')):
         expect_refused(carrier.refused(*own), 'cairn-perf', named)
 
 
 CASES = {function.__name__: function for function in (
-    operations, unreliable, unreliable_losses, sweep, losses, go_back_n, many_queue_pairs, once, server_killed, client_killed, nobody, bad_input)}
+    operations, unreliable, datagrams, unreliable_losses, sweep, losses, go_back_n, many_queue_pairs, once, server_killed, client_killed, nobody, bad_input)}
 CARRIERS = {'memif': Memif, 'socket': Sockets}
 
 

@@ -1,0 +1,50 @@
+// The client's part that is of datagrams: the server's queue pair is asked for, and told goodbye, by SIDR.
+#include <fmt/format.h>
+
+#include "apps/perf/client.hpp"
+
+namespace cairn::perf {
+
+Status Client::ask(Lane& lane, std::span<const std::uint8_t> said, Instant now) {
+    const Result<verbs::DatagramId> asked = connector().resolve(peer_, options().service_port, said, now);
+    if (!asked.ok()) {
+        return asked.error();
+    }
+    lane.asked = asked.value();
+    asked_lanes_[lane.asked.value] = static_cast<std::uint32_t>(&lane - lanes_.data());
+    return Nothing{};
+}
+
+Status Client::leave_datagrams(Lane& lane, Instant now) {
+    const RawLeave leave{Be32{kLeaveMagic}, Be32{lane.peer.value}};
+    return ask(lane, bytes_of(leave), now);
+}
+
+void Client::on_resolved(const cm::Resolved& resolved, Instant now) {
+    const auto found = asked_lanes_.find(resolved.id.value);
+    if (found == asked_lanes_.end() || failed()) {
+        return;
+    }
+    Lane& lane = lanes_[found->second];
+    asked_lanes_.erase(found);
+    if (!resolved.status) {
+        fail(fmt::format("{} does not answer; is the server running?", peer_.text()));
+    } else if (*resolved.status == wire::SidrStatus::UnsupportedService) {
+        fail(nobody_listens());
+    } else if (*resolved.status != wire::SidrStatus::Valid) {
+        fail(fmt::format("the server refused: {}", text_of(resolved.private_data)));
+    } else if (lane.stage == Stage::Asked) {
+        lane.peer = resolved.qpn;
+        auto way = device().create_ah(peer_, verbs::ConnectorConfig{}.udp_source_port, now);
+        if (!way.ok()) {
+            fail(way.error().text());
+            return;
+        }
+        lane.channel->set_peer(std::move(way).value(), resolved.qpn);
+        on_up(lane, resolved.private_data, now);
+    } else {
+        on_gone(lane, resolved.private_data);
+    }
+}
+
+}  // namespace cairn::perf
