@@ -40,7 +40,7 @@ struct EthdevPortConfig {
     X(BadIcrc, "port_bad_icrc", "datagrams whose ICRC is wrong: damage, or a peer that miscounts")          \
     X(BadOffload, "port_bad_checksum_hw", "frames whose IPv4 checksum the device found wrong")              \
     X(TooLong, "port_too_long", "frames longer than a buffer: the sender's MTU is larger than ours")        \
-    X(Unresolved, "port_unresolved", "datagrams dropped because the neighbour has not answered yet")        \
+    X(Unresolved, "port_unresolved", "datagrams dropped because the neighbour has not answered in time")    \
     X(NoPath, "port_no_path", "datagrams from more peers than the path table holds")                        \
     X(NoBuffer, "port_no_buffer", "buffers asked for while the pool was empty: raise --buffers")            \
     X(RingFull, "port_ring_full", "frames lost between workers: the one they belong to is too slow")
@@ -105,19 +105,30 @@ private:
     void prepare_tail(port::TxPacket& packet) noexcept;
     void seal_with_tail(port::TxPacket& packet) noexcept;
     [[nodiscard]] std::size_t send(rte_mbuf** frames, std::size_t count) noexcept;
+    void keep_for_neighbour(port::TxPacket& packet, Instant now) noexcept;
+    void release_kept(Instant now) noexcept;
     [[nodiscard]] std::span<std::uint8_t> whole_frame(const port::PacketRef& buffer) const noexcept;
     void set_frame_bytes(const port::PacketRef& buffer, std::size_t bytes) const noexcept;
     [[nodiscard]] std::size_t send_buffers(std::span<port::PacketRef> buffers) noexcept;
     // ethdev_port_neighbours.cpp
     void on_other_frame(rte_mbuf& frame, Instant now) noexcept;
     void share(const rte_mbuf& frame) noexcept;
-    void follow_changes() noexcept;
+    void follow_changes(Instant now) noexcept;
     void want(const port::Path& path, Instant now) noexcept;
+    void plan_next_ask() noexcept;
     void resolve(port::Path& path, const net::MacAddress& remote) const noexcept;
     [[nodiscard]] std::span<std::uint8_t> room_of(rte_mbuf& buffer) const noexcept;
     void send_other(rte_mbuf* frame, std::size_t bytes) noexcept;
 
+    // A datagram whose next hop is not known yet; its path is pinned.
+    struct Kept {
+        port::PacketRef packet{};
+        Instant until{};
+    };
+
     static constexpr std::size_t kPathCache = 64;
+    static constexpr std::size_t kKept = 16;
+    static constexpr Duration kKeptFor = seconds(1);
     static constexpr std::size_t kMaxBurst = 64;
 
     // What every packet needs, together.
@@ -135,6 +146,8 @@ private:
     telemetry::CounterSet<port::FrameVerdict> verdicts_;
     std::unique_ptr<rte_mbuf_ext_shared_info> tails_;  // reference count: 1 + tails that the device still holds
     Instant next_ask_ = Instant::never();
+    std::array<Kept, kKept> kept_{};
+    std::size_t kept_count_ = 0;
     bool fresh_ = true;  // the frame under judgement came from the device, not from another worker
     Instant empty_at_{};
     Instant polled_at_{};      // last

@@ -44,6 +44,7 @@ EthdevPort::EthdevPort(Device& device, const EthdevPortConfig& config)
 }
 
 EthdevPort::~EthdevPort() {
+    release_kept(Instant::never());
     settle_tails();
 }
 
@@ -93,7 +94,7 @@ port::Path* EthdevPort::open_path(const port::PathKey& key, Instant now) noexcep
         if (const std::optional<net::MacAddress> mac = host_.resolve(key.remote, now)) {
             resolve(*path, *mac);
         }
-        next_ask_ = host_.next_deadline();
+        plan_next_ask();
     }
     return path;
 }

@@ -2,6 +2,8 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include <algorithm>
+
 #include "lib/net/ethernet.hpp"
 #include "pmd_glue/ethdev_port.hpp"
 #include "pmd_glue/ethdev_port_layout.hpp"
@@ -21,7 +23,7 @@ void EthdevPort::on_other_frame(rte_mbuf& frame, Instant now) noexcept {
     }
     const std::span<const std::uint8_t> bytes(rte_pktmbuf_mtod(&frame, const std::uint8_t*), frame.data_len);
     const std::size_t answer_bytes = host_.on_frame(bytes, now, room_of(*answer));
-    follow_changes();
+    follow_changes(now);
     // One worker answers, all learn.
     send_other(answer, !shared || fresh_ ? answer_bytes : 0);
 }
@@ -57,12 +59,14 @@ void EthdevPort::on_timeout(Instant now) noexcept {
         more = bytes != 0;
         send_other(question, bytes);
     }
-    follow_changes();
-    next_ask_ = host_.next_deadline();
+    follow_changes(now);
+    release_kept(now);
+    plan_next_ask();
 }
 
 // Paths follow their next hop.
-void EthdevPort::follow_changes() noexcept {
+void EthdevPort::follow_changes(Instant now) noexcept {
+    bool changed = false;
     while (const auto change = host_.poll_change()) {
         paths_.for_each([&](port::Path& path) {
             if (path.key().remote.is_group() || host_.next_hop(path.key().remote) != change->address) {
@@ -74,6 +78,10 @@ void EthdevPort::follow_changes() noexcept {
                 path.unresolve();
             }
         });
+        changed = true;
+    }
+    if (changed && kept_count_ != 0) {
+        release_kept(now);
     }
 }
 
@@ -86,7 +94,11 @@ void EthdevPort::resolve(port::Path& path, const net::MacAddress& remote) const 
 // Someone sends where no MAC is known: it is asked for, again if need be.
 void EthdevPort::want(const port::Path& path, Instant now) noexcept {
     (void)host_.resolve(path.key().remote, now);
-    next_ask_ = host_.next_deadline();
+    plan_next_ask();
+}
+
+void EthdevPort::plan_next_ask() noexcept {
+    next_ask_ = std::min(host_.next_deadline(), kept_count_ != 0 ? kept_[0].until : Instant::never());
 }
 
 std::span<std::uint8_t> EthdevPort::room_of(rte_mbuf& buffer) const noexcept {

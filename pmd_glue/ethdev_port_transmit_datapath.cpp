@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "lib/wire/icrc.hpp"
 #include "pmd_glue/ethdev_port.hpp"
@@ -20,13 +21,47 @@ std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instan
         ++ready;
     }
     const std::size_t sent = send(frames.data(), ready);
-    if (sent == ready && ready < count) {  // the next one has no neighbour yet: one more lost datagram
-        counters_.count(EthdevCounter::Unresolved);
-        want(*packets[ready].packet.path, now);
-        rte_pktmbuf_free(mbuf_of(packets[ready].packet));
+    if (sent == ready && ready < count) {
+        keep_for_neighbour(packets[ready], now);
         return sent + 1;
     }
     return sent;
+}
+
+// The next hop has not said its address yet: a few datagrams wait for it (RFC 1122, 2.3.2.2), others are lost.
+void EthdevPort::keep_for_neighbour(port::TxPacket& packet, Instant now) noexcept {
+    port::Path& path = *packet.packet.path;
+    if (kept_count_ == kept_.size()) {
+        counters_.count(EthdevCounter::Unresolved);
+        rte_pktmbuf_free(mbuf_of(packet.packet));
+    } else {
+        if (!packet.tail.empty()) {
+            copy_tail(packet);
+        }
+        path.pin();
+        kept_[kept_count_++] = {packet.packet, now + kKeptFor};
+    }
+    want(path, now);
+}
+
+// Those whose next hop is known by now leave; those that waited too long are lost.
+void EthdevPort::release_kept(Instant now) noexcept {
+    std::size_t left = 0;
+    for (Kept& kept : std::span(kept_).first(std::exchange(kept_count_, 0))) {
+        port::TxPacket packet{kept.packet, {}};
+        if (!prepare(packet) && now < kept.until) {
+            kept_[left++] = kept;
+            continue;
+        }
+        kept.packet.path->unpin();
+        rte_mbuf* frame = mbuf_of(kept.packet);
+        const bool known = kept.packet.path->resolved();
+        if (!known || send(&frame, 1) == 0) {
+            counters_.count(known ? EthdevCounter::RingFull : EthdevCounter::Unresolved);
+            rte_pktmbuf_free(frame);
+        }
+    }
+    kept_count_ = left;
 }
 
 std::size_t EthdevPort::send(rte_mbuf** frames, std::size_t count) noexcept {
