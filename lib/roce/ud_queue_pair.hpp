@@ -59,6 +59,7 @@ public:
 
     // Each event once.
     [[nodiscard]] std::optional<rc::QpEvent> poll_event() noexcept { return events_.poll(); }
+    void set_event_sink(rc::EventSink* sink) noexcept { events_.set_sink(sink); }
     [[nodiscard]] Qpn qpn() const noexcept { return qp_->config().qpn; }
     [[nodiscard]] std::uint32_t path_mtu_bytes() const noexcept { return qp_->config().path_mtu_bytes; }
     [[nodiscard]] rc::QpState state() const noexcept { return state_; }

@@ -85,7 +85,7 @@ bool UdQueuePair::detach(const net::IpAddress& group) noexcept {
 void UdQueuePair::enter_reset() noexcept {
     state_ = QpState::Reset;
     attributes_ = {};
-    events_ = {};
+    events_.clear();
     while (!sends_.empty()) {
         destinations_[sends_.head() & (destinations_.size() - 1)].path->unpin();
         sends_.pop();

@@ -5,8 +5,11 @@
 
 namespace cairn::verbs {
 
-DatagramQp::DatagramQp(roce::Engine& engine, roce::UdQueuePair& qp, Pd& pd, const QpQueues& queues) noexcept
-    : engine_(engine), qp_(qp), used_(pd, queues) {}
+DatagramQp::DatagramQp(AsyncEvents& events, roce::Engine& engine, roce::UdQueuePair& qp, Pd& pd,
+                       const QpQueues& queues) noexcept
+    : AsyncSource(events), engine_(engine), qp_(qp), used_(pd, queues) {
+    qp_.set_event_sink(this);
+}
 
 DatagramQp::~DatagramQp() {
     engine_.destroy_ud(qp_);

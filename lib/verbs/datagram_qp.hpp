@@ -18,10 +18,11 @@ struct DatagramRequest {
 
 // Each message received has kGrhBytes in front of it in its receive request's memory: the IPv6 header, or the IPv4
 // header in the last 20 of them. As Qp, used on the thread that drives its device.
-class DatagramQp : public Shared {
+class DatagramQp : public Shared, private AsyncSource {
 public:
-    DatagramQp(roce::Engine& engine, roce::UdQueuePair& qp, Pd& pd, const QpQueues& queues) noexcept;
-    ~DatagramQp();
+    DatagramQp(AsyncEvents& events, roce::Engine& engine, roce::UdQueuePair& qp, Pd& pd,
+               const QpQueues& queues) noexcept;
+    ~DatagramQp() override;
 
     // Requests in their order, up to the first that is refused, of which nothing is left.
     PostResult post_send(std::span<const DatagramRequest> requests) noexcept {
@@ -58,6 +59,8 @@ public:
     [[nodiscard]] std::uint32_t most_bytes() const noexcept { return qp_.path_mtu_bytes(); }  // of a message
 
 private:
+    [[nodiscard]] std::optional<AsyncEvent> take_async() noexcept override;
+
     roce::Engine& engine_;
     roce::UdQueuePair& qp_;
     HeldQueues used_;

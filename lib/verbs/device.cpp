@@ -50,19 +50,27 @@ Result<std::unique_ptr<Mr>> Device::register_memory(Pd& pd, std::span<std::uint8
     return std::make_unique<Mr>(engine_, pd, memory, base, key.value());
 }
 
-Result<std::unique_ptr<Cq>> Device::create_cq(std::uint32_t slots) const {
-    const Status judged = judge_limit("completion slots", slots, 1, limits_.completion_slots);
-    return judged.ok() ? std::make_unique<Cq>(slots) : Result<std::unique_ptr<Cq>>(judged.error());
+Result<std::unique_ptr<CompletionChannel>> Device::create_channel() {
+    auto descriptor = EventDescriptor::create();
+    if (!descriptor.ok()) {
+        return descriptor.error();
+    }
+    return std::make_unique<CompletionChannel>(channels_, std::move(descriptor).value());
 }
 
-Result<std::unique_ptr<Srq>> Device::create_srq(std::uint32_t slots, std::uint32_t max_sges) const {
+Result<std::unique_ptr<Cq>> Device::create_cq(std::uint32_t slots, CompletionChannel* channel) {
+    const Status judged = judge_limit("completion slots", slots, 1, limits_.completion_slots);
+    return judged.ok() ? std::make_unique<Cq>(events_, slots, channel) : Result<std::unique_ptr<Cq>>(judged.error());
+}
+
+Result<std::unique_ptr<Srq>> Device::create_srq(std::uint32_t slots, std::uint32_t max_sges) {
     for (const Status& judged : {judge_limit("receive slots", slots, 1, limits_.queue_slots),
                                  judge_limit("SGEs of a receive request", max_sges, 1, limits_.sges)}) {
         if (!judged.ok()) {
             return judged.error();
         }
     }
-    return std::make_unique<Srq>(slots, max_sges);
+    return std::make_unique<Srq>(events_, slots, max_sges);
 }
 
 Result<std::unique_ptr<Qp>> Device::create_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues) {
@@ -80,7 +88,7 @@ Result<std::unique_ptr<Qp>> Device::create_qp(Pd& pd, const QpCapacity& capacity
     if (!made.ok()) {
         return made.error();
     }
-    return std::make_unique<Qp>(engine_, *made.value(), pd, queues);
+    return std::make_unique<Qp>(events_, engine_, *made.value(), pd, queues);
 }
 
 Result<std::unique_ptr<DatagramQp>> Device::create_datagram_qp(Pd& pd, const QpCapacity& capacity,
@@ -93,7 +101,7 @@ Result<std::unique_ptr<DatagramQp>> Device::create_datagram_qp(Pd& pd, const QpC
     if (!made.ok()) {
         return made.error();
     }
-    return std::make_unique<DatagramQp>(engine_, *made.value(), pd, queues);
+    return std::make_unique<DatagramQp>(events_, engine_, *made.value(), pd, queues);
 }
 
 Status Device::judge_capacity(const QpCapacity& capacity) const {
@@ -131,10 +139,17 @@ void Device::end_turn(Instant now) noexcept {
     engine_.transmit(now);
     port_.on_timeout(now);
     sender_.flush(now);
+    events_.signal();
+    for (CompletionChannel* const channel : channels_) {
+        channel->signal();
+    }
 }
 
 Instant Device::next_deadline() const noexcept {
-    return sender_.queued() != 0 ? Instant{} : std::min(engine_.next_deadline(), port_.next_deadline());
+    const bool at_once = sender_.queued() != 0 || events_.must_signal() ||
+                         std::any_of(channels_.begin(), channels_.end(),
+                                     [](const CompletionChannel* channel) noexcept { return channel->must_signal(); });
+    return at_once ? Instant{} : std::min(engine_.next_deadline(), port_.next_deadline());
 }
 
 std::string Device::counters_text() const {
@@ -143,8 +158,10 @@ std::string Device::counters_text() const {
            telemetry::text_of(engine_.wire_drops().snapshot()) + telemetry::text_of(datagrams_.drops().snapshot());
 }
 
-Qp::Qp(roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept
-    : engine_(engine), qp_(qp), used_(pd, queues) {}
+Qp::Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept
+    : AsyncSource(events), engine_(engine), qp_(qp), used_(pd, queues) {
+    qp_.pair.set_event_sink(this);
+}
 
 Qp::~Qp() {
     engine_.destroy_rc(qp_);

@@ -26,8 +26,10 @@ public:
     Result<std::unique_ptr<Mr>> register_memory(Pd& pd, std::span<std::uint8_t> memory, Rights rights,
                                                 std::uint64_t base);
     // Errors: beyond the limits.
-    Result<std::unique_ptr<Cq>> create_cq(std::uint32_t slots) const;
-    Result<std::unique_ptr<Srq>> create_srq(std::uint32_t slots, std::uint32_t max_sges) const;
+    Result<std::unique_ptr<Cq>> create_cq(std::uint32_t slots, CompletionChannel* channel = nullptr);
+    Result<std::unique_ptr<Srq>> create_srq(std::uint32_t slots, std::uint32_t max_sges);
+    // For completion queues to sleep on. Errors: no descriptor left.
+    Result<std::unique_ptr<CompletionChannel>> create_channel();
     Result<std::unique_ptr<Qp>> create_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues);
     // Of unreliable datagrams, of the port's path MTU; the capacity's window and service do not count. Errors: beyond
     // the limits.
@@ -35,9 +37,12 @@ public:
     // The way to `remote`, a host or a multicast group, with the source port by which answers come back to this worker.
     Result<std::unique_ptr<Ah>> create_ah(const net::IpAddress& remote, std::uint16_t udp_source_port, Instant now);
 
+    // What happened to queue pairs, completion queues and shared receive queues beside completions.
+    [[nodiscard]] AsyncEvents& async_events() noexcept { return events_; }
+
     // Takes what came and what is due. True: something came.
     bool begin_turn(Instant now) noexcept;
-    // Sends what there is.
+    // Sends what there is, and makes the descriptors of what fired readable.
     void end_turn(Instant now) noexcept;
     // When there is something to do without a packet coming; the past when at once.
     [[nodiscard]] Instant next_deadline() const noexcept;
@@ -58,6 +63,8 @@ private:
     roce::UdService datagrams_;
     roce::Sender sender_;
     roce::Engine engine_;
+    AsyncEvents events_;
+    CompletionChannel::All channels_;
     Limits limits_{};
     std::array<port::PacketRef, 64> burst_{};
 };

@@ -8,6 +8,7 @@
 
 #include "lib/port/port.hpp"
 #include "lib/roce/engine.hpp"
+#include "lib/verbs/events.hpp"
 #include "lib/verbs/types.hpp"
 
 namespace cairn::verbs {
@@ -96,11 +97,13 @@ private:
     Rkey key_;
 };
 
-class Cq : public Shared {
+class Cq : public Shared, private AsyncSource {
 public:
-    explicit Cq(std::uint32_t slots) : queue_(slots) {}
+    Cq(AsyncEvents& events, std::uint32_t slots, CompletionChannel* channel);
+    ~Cq() override;
     // The oldest completions; returns how many.
     [[nodiscard]] std::size_t poll(std::span<Completion> out) noexcept { return queue_.poll(out); }
+    // The next completion, or the next solicited or failed one, fires: take_event() is true once, its channel tells.
     void arm(Arm wish) noexcept { queue_.arm(wish); }
     [[nodiscard]] bool take_event() noexcept { return queue_.take_event(); }
     // A completion was lost: the queue pairs that filled it have stopped.
@@ -109,12 +112,21 @@ public:
     [[nodiscard]] roce::rc::CompletionQueue& queue() noexcept { return queue_; }
 
 private:
+    void on_event() noexcept override;
+    [[nodiscard]] std::optional<AsyncEvent> take_async() noexcept override;
+
     roce::rc::CompletionQueue queue_;
+    CompletionChannel* channel_;
+    ChannelEntry entry_{};
+    bool overrun_told_ = false;
 };
 
-class Srq : public Shared {
+class Srq : public Shared, private AsyncSource {
 public:
-    Srq(std::uint32_t slots, std::uint32_t max_sges) : queue_(slots, max_sges) {}
+    Srq(AsyncEvents& events, std::uint32_t slots, std::uint32_t max_sges)
+        : AsyncSource(events), queue_(slots, max_sges) {
+        queue_.set_sink(this);
+    }
     PostResult post(std::span<const ReceiveRequest> requests) noexcept {
         return post_burst(requests, [this](const ReceiveRequest& one) noexcept { return queue_.post(one); });
     }
@@ -125,6 +137,8 @@ public:
     [[nodiscard]] roce::rc::ReceiveQueue& queue() noexcept { return queue_; }
 
 private:
+    [[nodiscard]] std::optional<AsyncEvent> take_async() noexcept override;
+
     roce::rc::ReceiveQueue queue_;
 };
 

@@ -10,10 +10,10 @@ namespace cairn::verbs {
 
 // Used on the thread that drives its device, where posting and polling take no lock. Another thread hands its requests
 // to that one, by a ring of its own: only the driver may touch any of these objects.
-class Qp : public Shared {
+class Qp : public Shared, private AsyncSource {
 public:
-    Qp(roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept;
-    ~Qp();
+    Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept;
+    ~Qp() override;
 
     // Requests in their order, up to the first that is refused, of which nothing is left. They leave at the end of
     // the device's turn.
@@ -45,6 +45,8 @@ public:
     [[nodiscard]] const port::Path* path() const noexcept { return qp_.path; }
 
 private:
+    [[nodiscard]] std::optional<AsyncEvent> take_async() noexcept override;
+
     roce::Engine& engine_;
     roce::Engine::RcQp& qp_;
     HeldQueues used_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "lib/roce/rc/event_sink.hpp"
 #include "lib/roce/rc/work.hpp"
 
 namespace cairn::roce::rc {
@@ -34,12 +35,20 @@ public:
     void arm(Arm wish) noexcept;
     // True once for each event made.
     [[nodiscard]] bool take_event() noexcept;
+    [[nodiscard]] bool has_event() const noexcept { return event_; }
+    // Told of each event, and of an overrun; nullptr: nobody is. Outlives this.
+    void set_sink(EventSink* sink) noexcept { sink_ = sink; }
 
     [[nodiscard]] bool overrun() const noexcept { return overrun_; }
     [[nodiscard]] std::uint32_t size() const noexcept { return tail_ - head_; }
     [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
 
 private:
+    void tell() noexcept {
+        if (sink_ != nullptr) {
+            sink_->on_event();
+        }
+    }
     [[nodiscard]] Completion& at(std::uint32_t position) noexcept { return ring_[position & mask_]; }
 
     std::uint32_t slots_;
@@ -49,6 +58,7 @@ private:
     Arm arm_ = Arm::Off;
     bool event_ = false;
     bool overrun_ = false;
+    EventSink* sink_ = nullptr;
     std::vector<Completion> ring_;
 };
 

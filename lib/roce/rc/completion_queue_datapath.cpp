@@ -6,7 +6,10 @@ namespace cairn::roce::rc {
 
 bool CompletionQueue::push(const Completion& completion) noexcept {
     if (overrun_ || size() == slots_) [[unlikely]] {
-        overrun_ = true;
+        if (!overrun_) {
+            overrun_ = true;
+            tell();
+        }
         return false;
     }
     // Field by field: the whole struct was written piece by piece just now and would not be forwarded.
@@ -27,6 +30,7 @@ bool CompletionQueue::push(const Completion& completion) noexcept {
     if (arm_ == Arm::Next || (arm_ == Arm::Solicited && wakes_solicited)) {
         event_ = true;
         arm_ = Arm::Off;
+        tell();
     }
     return true;
 }

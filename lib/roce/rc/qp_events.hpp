@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "lib/roce/rc/event_sink.hpp"
+
 namespace cairn::roce::rc {
 
 enum class QpEvent : std::uint8_t {
@@ -21,8 +23,15 @@ enum class QpEvent : std::uint8_t {
 // Those that were not looked at yet, each once.
 class QpEvents {
 public:
-    void raise(QpEvent event) noexcept { bits_ |= 1U << static_cast<unsigned>(event); }
-    [[nodiscard]] bool empty() const noexcept { return bits_ == 0; }
+    void raise(QpEvent event) noexcept {
+        bits_ |= 1U << static_cast<unsigned>(event);
+        if (sink_ != nullptr) {
+            sink_->on_event();
+        }
+    }
+    void clear() noexcept { bits_ = 0; }
+    // Told of each; nullptr: nobody is. Outlives this.
+    void set_sink(EventSink* sink) noexcept { sink_ = sink; }
     [[nodiscard]] std::optional<QpEvent> poll() noexcept {
         if (bits_ == 0) {
             return std::nullopt;
@@ -33,6 +42,7 @@ public:
     }
 
 private:
+    EventSink* sink_ = nullptr;
     std::uint32_t bits_ = 0;
 };
 

@@ -69,7 +69,8 @@ public:
     [[nodiscard]] Instant next_deadline() const noexcept;
     // Each event once.
     [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return events_.poll(); }
-    [[nodiscard]] bool has_event() const noexcept { return !events_.empty(); }
+    // Told of each; nullptr: nobody is. Outlives this.
+    void set_event_sink(EventSink* sink) noexcept { events_.set_sink(sink); }
 
     [[nodiscard]] Qpn qpn() const noexcept { return qpn_; }
     [[nodiscard]] wire::Service service() const noexcept { return service_; }

@@ -66,7 +66,7 @@ void QueuePair::enter_reset() noexcept {
     free_windows();
     state_ = QpState::Reset;
     attributes_ = {};
-    events_ = {};
+    events_.clear();
     drain_reported_ = false;
     sends_.clear();
     own_receives_.clear();

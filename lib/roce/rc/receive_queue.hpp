@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "lib/roce/rc/event_sink.hpp"
 #include "lib/roce/rc/work.hpp"
 
 namespace cairn::roce::rc {
@@ -44,6 +45,8 @@ public:
     // Makes one event when fewer than `limit` requests are left, then is off; 0: off (10.2.9).
     void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
     [[nodiscard]] bool take_limit_event() noexcept;
+    // Told of it; nullptr: nobody is. Outlives this.
+    void set_sink(EventSink* sink) noexcept { sink_ = sink; }
     [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
     [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
 
@@ -55,6 +58,7 @@ private:
     std::uint32_t tail_ = 0;
     std::uint32_t limit_ = 0;
     bool limit_event_ = false;
+    EventSink* sink_ = nullptr;
     std::vector<ReceiveWqe> ring_;
 };
 

@@ -35,6 +35,9 @@ ReceiveWqe ReceiveQueue::take() noexcept {
     if (size() < limit_) {
         limit_event_ = true;
         limit_ = 0;
+        if (sink_ != nullptr) {
+            sink_->on_event();
+        }
     }
     return taken;
 }
