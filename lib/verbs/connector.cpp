@@ -156,6 +156,7 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
     forget_waiting(id);
     qp.hold();
     links_[id.value] = link;
+    unheard_.push_back(id);
     send_messages(now);
     return Nothing{};
 }
@@ -224,6 +225,7 @@ void Connector::on_timeout(Instant now) {
 }
 
 std::optional<cm::Event> Connector::poll_event() {
+    hear_peers();
     if (events_.empty()) {
         return std::nullopt;
     }

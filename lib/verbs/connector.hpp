@@ -47,8 +47,9 @@ struct ConnectTo {
 // connection, whose last event is Released.
 //
 // Events are cm's, with what this does of itself: an accepted connect() is Established once its queue pair is in RTS
-// (Replied is not seen); DisconnectRequested, Disconnected, Rejected and Unreachable leave the queue pair in ERR. The
-// user answers Requested by accept() or reject(), DisconnectRequested by disconnect().
+// (Replied is not seen), an accepted one by the peer's word or its first request, whichever comes first;
+// DisconnectRequested, Disconnected, Rejected and Unreachable leave the queue pair in ERR. The user answers Requested
+// by accept() or reject(), DisconnectRequested by disconnect().
 class Connector final : private roce::UdReceiver {
 public:
     // Errors: another one has queue pair 1.
@@ -107,6 +108,7 @@ private:
     void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
     void take_events(Instant now);
     void take_event(const cm::Event& event, Instant now);
+    void hear_peers();
     void finish_connect(const cm::Replied& replied, Instant now);
     [[nodiscard]] ModifyVerdict bring_up(const Link& link, const cm::QpParameters& parameters, port::Path& path);
     void stop(ConnectionId id);
@@ -124,6 +126,7 @@ private:
     port::Path* arrived_by_ = nullptr;  // the datagram being looked at; answers go the same way
     std::unordered_map<std::uint32_t, Link> links_;
     std::unordered_map<std::uint32_t, Waiting> waiting_;
+    std::deque<ConnectionId> unheard_;  // accepted ones that are not known to be established
     std::deque<cm::Event> events_;
 };
 

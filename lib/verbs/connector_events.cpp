@@ -19,6 +19,8 @@ struct Step {
 constexpr std::array kSteps{Step{QpState::Reset, QpState::Init}, Step{QpState::Init, QpState::Rtr},
                             Step{QpState::Rtr, QpState::Rts}};
 
+constexpr std::size_t kLooksPerTurn = 8;
+
 constexpr AttributeSet kOwn = AttributeSet::of(Attribute::Selective);  // where the service has it
 
 template <class Event>
@@ -71,6 +73,24 @@ void Connector::take_event(const cm::Event& event, Instant now) {
         },
         event);
     events_.push_back(event);
+}
+
+// The peer's word that it is ready may be lost, or late: its first request says the same (12.9.7.2). A few in each
+// turn.
+void Connector::hear_peers() {
+    for (std::size_t looks = std::min(unheard_.size(), kLooksPerTurn); looks > 0; --looks) {
+        const ConnectionId id = unheard_.front();
+        unheard_.pop_front();
+        const auto link = links_.find(id.value);
+        const cm::Connection* const connection = manager_.find(id);
+        const bool waits = link != links_.end() && connection != nullptr &&
+                           (connection->state == cm::State::RepSent || connection->state == cm::State::MraRepRcvd);
+        if (waits && link->second.qp->next_receive_psn() == link->second.starting_psn) {
+            unheard_.push_back(id);
+        } else if (waits && manager_.established(id) == cm::Status::Ok) {
+            events_.push_back(cm::Established{id, {}});
+        }
+    }
 }
 
 // Our request was accepted.

@@ -42,6 +42,8 @@ public:
     [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return qp_.pair.poll_event(); }
     [[nodiscard]] Qpn qpn() const noexcept { return qp_.pair.qpn(); }
     [[nodiscard]] Service service() const noexcept { return qp_.pair.service(); }
+    // Of the peer's next request.
+    [[nodiscard]] Psn next_receive_psn() const noexcept { return qp_.pair.responder().expected_psn(); }
     [[nodiscard]] const port::Path* path() const noexcept { return qp_.path; }
 
 private:

@@ -71,6 +71,29 @@ TEST_F(VerbsPair, EarlyPacketsAreHeldWhereBothEndsAgreeOnIt) {
     }
 }
 
+TEST_F(VerbsPair, ARequestSaysWhatTheLostWordOfThePeerWouldHaveSaid) {
+    constexpr std::uint64_t kReadyToUse = 1;  // the second message of the one that connects
+    a.port.fate = [](std::uint64_t number) { return number == kReadyToUse ? 0 : 1; };
+    a.qps.push_back(a.make_qp());
+    b.qps.push_back(b.make_qp());
+    ASSERT_TRUE(b.connector->listen(kPort, 1).ok());
+    ASSERT_TRUE(a.connector->connect(*a.qps[0], to_b(), now).ok());
+    run();
+    const auto requested = b.expect_event<cm::Requested>();
+    ASSERT_TRUE(b.connector->accept(requested.id, *b.qps[0], choice(), now).ok());
+    run();
+    (void)a.expect_event<cm::Established>();
+    EXPECT_FALSE(b.connector->poll_event().has_value());
+    ASSERT_EQ(write(1, 8), PostVerdict::Posted);
+    run();
+    EXPECT_EQ(b.expect_event<cm::Established>().id, requested.id);
+    pass(seconds(3));
+    EXPECT_FALSE(b.connector->poll_event().has_value());
+    ASSERT_TRUE(b.connector->disconnect(requested.id, {}, now).ok());
+    run();
+    (void)a.expect_event<cm::DisconnectRequested>();
+}
+
 TEST_F(VerbsPair, BothEndsUseTheUdpPortOfTheOneThatConnects) {
     ConnectorConfig config;
     config.udp_source_port = 0xc042;
