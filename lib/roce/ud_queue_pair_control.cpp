@@ -1,3 +1,4 @@
+// States, groups and ends of a datagram queue pair.
 #include <algorithm>
 #include <bit>
 

@@ -1,3 +1,4 @@
+// Datagrams out of work requests, and into receive requests.
 #include <array>
 #include <cstring>
 

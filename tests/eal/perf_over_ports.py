@@ -231,7 +231,8 @@ def bad_input(carrier):
 
 
 CASES = {function.__name__: function for function in (
-    operations, unreliable, datagrams, unreliable_losses, sweep, losses, go_back_n, many_queue_pairs, once, server_killed, client_killed, nobody, bad_input)}
+    operations, unreliable, datagrams, unreliable_losses, sweep, losses, go_back_n, many_queue_pairs, once,
+    server_killed, client_killed, nobody, bad_input)}
 CARRIERS = {'memif': Memif, 'socket': Sockets}
 
 
