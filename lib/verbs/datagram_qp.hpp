@@ -16,10 +16,26 @@ struct DatagramRequest {
     Qkey qkey{};             // that it expects; with its highest bit set our own
 };
 
+// What a request for either kind of queue pair says of the work.
+[[nodiscard]] inline SendRequest& work_of(SendRequest& request) noexcept {
+    return request;
+}
+[[nodiscard]] inline const SendRequest& work_of(const SendRequest& request) noexcept {
+    return request;
+}
+[[nodiscard]] inline SendRequest& work_of(DatagramRequest& request) noexcept {
+    return request.work;
+}
+[[nodiscard]] inline const SendRequest& work_of(const DatagramRequest& request) noexcept {
+    return request.work;
+}
+
 // Each message received has kGrhBytes in front of it in its receive request's memory: the IPv6 header, or the IPv4
 // header in the last 20 of them. As Qp, used on the thread that drives its device.
 class DatagramQp : public Shared, private AsyncSource {
 public:
+    using Request = DatagramRequest;
+
     DatagramQp(AsyncEvents& events, roce::Engine& engine, roce::UdQueuePair& qp, Pd& pd,
                const QpQueues& queues) noexcept;
     ~DatagramQp() override;

@@ -127,6 +127,9 @@ Result<std::unique_ptr<Ah>> Device::create_ah(const net::IpAddress& remote, std:
 }
 
 bool Device::begin_turn(Instant now) noexcept {
+    for (RemotePosts* const posts : remotes_) {
+        posts->drain();
+    }
     const std::size_t received = port_.receive_burst(burst_, now);
     if (received != 0) {
         engine_.on_packets(std::span(burst_).first(received), now);

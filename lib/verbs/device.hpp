@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "lib/base/result.hpp"
 #include "lib/roce/engine.hpp"
@@ -11,6 +12,18 @@
 #include "lib/verbs/qp.hpp"
 
 namespace cairn::verbs {
+
+// Requests that other threads posted; see Remote.
+class RemotePosts {
+public:
+    RemotePosts() = default;
+    RemotePosts(const RemotePosts&) = delete;
+    RemotePosts& operator=(const RemotePosts&) = delete;
+    virtual void drain() noexcept = 0;
+
+protected:
+    ~RemotePosts() = default;
+};
 
 // A turn: begin_turn(), then completions are polled and work is posted, then end_turn(). One thread.
 class Device {
@@ -40,12 +53,16 @@ public:
     // What happened to queue pairs, completion queues and shared receive queues beside completions.
     [[nodiscard]] AsyncEvents& async_events() noexcept { return events_; }
 
-    // Takes what came and what is due. True: something came.
+    // Takes what other threads posted, what came, what is due. True: something came.
     bool begin_turn(Instant now) noexcept;
     // Sends what there is, and makes the descriptors of what fired readable.
     void end_turn(Instant now) noexcept;
     // When there is something to do without a packet coming; the past when at once.
     [[nodiscard]] Instant next_deadline() const noexcept;
+
+    // Drained in each begin_turn(), until it is removed.
+    void add(RemotePosts& posts) { remotes_.push_back(&posts); }
+    void remove(RemotePosts& posts) noexcept { std::erase(remotes_, &posts); }
 
     [[nodiscard]] Limits limits() const noexcept;
     [[nodiscard]] roce::Engine& engine() noexcept { return engine_; }
@@ -65,6 +82,7 @@ private:
     roce::Engine engine_;
     AsyncEvents events_;
     CompletionChannel::All channels_;
+    std::vector<RemotePosts*> remotes_;
     Limits limits_{};
     std::array<port::PacketRef, 64> burst_{};
 };

@@ -8,10 +8,12 @@
 
 namespace cairn::verbs {
 
-// Used on the thread that drives its device, where posting and polling take no lock. Another thread hands its requests
-// to that one, by a ring of its own: only the driver may touch any of these objects.
+// Used on the thread that drives its device, where posting and polling take no lock: only the driver may touch any of
+// these objects. Other threads post through a Remote.
 class Qp : public Shared, private AsyncSource {
 public:
+    using Request = SendRequest;
+
     Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept;
     ~Qp() override;
 

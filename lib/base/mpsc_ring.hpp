@@ -1,0 +1,72 @@
+// A bounded ring that many threads fill and one empties, without locks: each slot says whose turn it is
+// (D. Vyukov's bounded queue, with one consumer).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn {
+
+// In the order of pushes of each thread. Allocates only when made.
+template <class Value>
+class MpscRing {
+public:
+    // `slots` is a power of two from 2 on (asserted).
+    explicit MpscRing(std::uint32_t slots) : mask_(slots - 1), ring_(slots) {
+        CAIRN_ASSERT(slots >= 2 && (slots & mask_) == 0);
+        for (std::uint32_t i = 0; i < slots; ++i) {
+            ring_[i].turn.store(i, std::memory_order_relaxed);
+        }
+    }
+    MpscRing(const MpscRing&) = delete;
+    MpscRing& operator=(const MpscRing&) = delete;
+
+    // `fill` writes the value into its slot. False: the ring is full. Any thread.
+    template <class Fill>
+    [[nodiscard]] bool push(Fill&& fill) noexcept {
+        std::uint32_t position = tail_.load(std::memory_order_relaxed);
+        for (;;) {
+            Slot& slot = ring_[position & mask_];
+            // Pairs with the release in pop(): the consumer is done with what was here.
+            const auto ahead = static_cast<std::int32_t>(slot.turn.load(std::memory_order_acquire) - position);
+            if (ahead < 0) {
+                return false;
+            }
+            if (ahead > 0) {
+                position = tail_.load(std::memory_order_relaxed);
+            } else if (tail_.compare_exchange_weak(position, position + 1, std::memory_order_relaxed)) {
+                fill(slot.value);
+                slot.turn.store(position + 1, std::memory_order_release);  // pairs with the acquire in pop()
+                return true;
+            }
+        }
+    }
+    // The oldest value to `take`, which says whether it is done with it; else it stays. False: there was none, or it
+    // stays. One thread.
+    template <class Take>
+    [[nodiscard]] bool pop(Take&& take) noexcept {
+        Slot& slot = ring_[head_ & mask_];
+        if (slot.turn.load(std::memory_order_acquire) != head_ + 1 || !take(slot.value)) {
+            return false;
+        }
+        slot.turn.store(head_ + mask_ + 1, std::memory_order_release);
+        ++head_;
+        return true;
+    }
+
+private:
+    struct Slot {
+        std::atomic<std::uint32_t> turn{0};  // its position: free; one more: filled
+        Value value{};
+    };
+
+    const std::uint32_t mask_;
+    std::vector<Slot> ring_;
+    alignas(64) std::atomic<std::uint32_t> tail_{0};  // positions run over 2^32
+    alignas(64) std::uint32_t head_ = 0;
+};
+
+}  // namespace cairn

@@ -1,0 +1,134 @@
+// Posting from other threads: requests wait in a ring until the device's thread takes them in begin_turn().
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "lib/base/mpsc_ring.hpp"
+#include "lib/verbs/device.hpp"
+
+namespace cairn::verbs {
+
+struct RemoteConfig {
+    std::uint32_t slots = 256;              // a power of two from 2 on
+    void (*wake)(void* context) = nullptr;  // called by the posting thread, for a driver that may sleep
+    void* wake_context = nullptr;           // outlives the Remote
+};
+
+// A request that its queue pair refused: nothing else will be heard of it.
+struct RefusedPost {
+    std::uint64_t wr_id = 0;
+    bool is_receive = false;
+    PostVerdict verdict{};
+};
+
+// A door to one queue pair (Qp or DatagramQp), which stays as long as this does. Any thread may call post_send() and
+// post_receive(); all else, the completions too, is the driver's, and so are making and ending it. Requests of one
+// thread keep their order. Those that find the queue pair's queue full wait until it has room, and with them all that
+// came later; the ring then fills, and who posts is told.
+template <class Pair>
+class Remote final : private RemotePosts {
+public:
+    using SendRequestOf = typename Pair::Request;
+    static constexpr std::size_t kInlineBytes = 64;  // more must lie in registered memory
+
+    Remote(Device& device, Pair& pair, const RemoteConfig& config)
+        : device_(device), pair_(pair), config_(config), ring_(config.slots) {
+        device_.add(*this);
+    }
+    // Nobody posts any more; what was not taken is lost.
+    ~Remote() { device_.remove(*this); }
+
+    // Any thread. Posted: it will be, unless poll_refused() says otherwise. QueueFull: the ring is; try again later.
+    // TooManySges, BadInline: more than fits a slot. What the SGEs and `to` of a datagram name stays until completion.
+    [[nodiscard]] PostVerdict post_send(const SendRequestOf& request) noexcept {
+        const SendRequest& work = work_of(request);
+        if (work.sges.size() > roce::rc::kMaxSges) {
+            return PostVerdict::TooManySges;
+        }
+        if (work.is_inline && work.inline_bytes.size() > kInlineBytes) {
+            return PostVerdict::BadInline;
+        }
+        return push([&](Entry& entry) noexcept {
+            entry.is_receive = false;
+            entry.send = request;
+            entry.copy(work.sges);
+            entry.inline_count = work.is_inline ? work.inline_bytes.size() : 0;
+            std::copy_n(work.inline_bytes.begin(), entry.inline_count, entry.inline_bytes.begin());
+        });
+    }
+    [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept {
+        if (request.sges.size() > roce::rc::kMaxSges) {
+            return PostVerdict::TooManySges;
+        }
+        return push([&](Entry& entry) noexcept {
+            entry.is_receive = true;
+            entry.wr_id = request.wr_id;
+            entry.copy(request.sges);
+        });
+    }
+
+    // The driver: requests that were refused, each once.
+    [[nodiscard]] std::optional<RefusedPost> poll_refused() noexcept { return std::exchange(refused_, std::nullopt); }
+
+private:
+    struct Entry {
+        bool is_receive = false;
+        std::uint64_t wr_id = 0;
+        SendRequestOf send{};
+        std::uint32_t sge_count = 0;
+        std::size_t inline_count = 0;
+        std::array<Sge, roce::rc::kMaxSges> sges{};
+        std::array<std::uint8_t, kInlineBytes> inline_bytes{};
+
+        void copy(std::span<const Sge> from) noexcept {
+            sge_count = static_cast<std::uint32_t>(from.size());
+            std::copy(from.begin(), from.end(), sges.begin());
+        }
+    };
+
+    template <class Fill>
+    PostVerdict push(Fill&& fill) noexcept {
+        if (!ring_.push(fill)) {
+            return PostVerdict::QueueFull;
+        }
+        if (config_.wake != nullptr) {
+            config_.wake(config_.wake_context);
+        }
+        return PostVerdict::Posted;
+    }
+    // Until one that was refused is looked at, no more are taken.
+    void drain() noexcept override {
+        while (!refused_ && ring_.pop([this](Entry& entry) noexcept { return take(entry); })) {
+        }
+    }
+    [[nodiscard]] bool take(Entry& entry) noexcept {
+        const std::span<const Sge> sges(entry.sges.data(), entry.sge_count);
+        PostVerdict verdict{};
+        if (entry.is_receive) {
+            verdict = pair_->post_receive({entry.wr_id, sges});
+        } else {
+            SendRequest& work = work_of(entry.send);
+            work.sges = sges;
+            work.inline_bytes = std::span(entry.inline_bytes).first(entry.inline_count);
+            entry.wr_id = work.wr_id;
+            verdict = pair_->post_send(entry.send);
+        }
+        if (verdict != PostVerdict::Posted && verdict != PostVerdict::QueueFull) {
+            refused_ = RefusedPost{entry.wr_id, entry.is_receive, verdict};
+        }
+        return verdict != PostVerdict::QueueFull;
+    }
+
+    Device& device_;
+    Hold<Pair> pair_;
+    RemoteConfig config_;
+    MpscRing<Entry> ring_;
+    std::optional<RefusedPost> refused_;
+};
+
+}  // namespace cairn::verbs
