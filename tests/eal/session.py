@@ -18,6 +18,14 @@ def expect(condition, message):
         sys.exit(1)
 
 
+def listens(path):
+    """Whether a socket of that name accepts connections; its file is there a moment earlier."""
+    accepts = 0x10000  # __SO_ACCEPTCON
+    with open('/proc/net/unix', encoding='ascii') as file:
+        rows = [line.split() for line in file]
+    return any(len(row) == 8 and row[7] == path and int(row[3], 16) & accepts for row in rows)
+
+
 class Session:
     """Processes of one case; all are ended with it."""
 
@@ -56,7 +64,7 @@ class Session:
             os.remove(self.socket)
         process = self.start([self.memif('server', extra)], own, **options)
         for _ in range(200):
-            if os.path.exists(self.socket) or process.poll() is not None:
+            if listens(self.socket) or process.poll() is not None:
                 break
             time.sleep(0.05)
         if process.poll() is not None:

@@ -131,7 +131,8 @@ TEST_F(RemotePosting, TwoThreadsPostAndEachKeepsItsOrder) {
     std::array<std::uint64_t, 2> next{};
     std::uint64_t done = 0;
     for (int idle = 0; done < 2 * kEach && idle < 1'000'000;) {
-        run();
+        (void)a.turn(now);  // one turn each: a completion queue that nobody looks at overruns
+        (void)b.turn(now);
         const std::vector<Completion> completions = drain(*a.sends);
         for (const Completion& one : completions) {
             EXPECT_EQ(one.status, CompletionStatus::Success);
