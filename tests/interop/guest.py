@@ -57,6 +57,7 @@ def make_network(addresses):
                        check=True, capture_output=True)
     for quiet in ('bridge', 'port', 'tap'):
         set_ipv6(quiet, 'disable_ipv6', 1)
+        ip('link', 'set', quiet, 'arp', 'off')  # else the bridge answers for the interface's address, too
     for interface in ('bridge', 'port', 'tap', INTERFACE):
         ip('link', 'set', interface, 'mtu', str(MTU), 'up')
     for interface in ('port', 'tap'):
@@ -68,19 +69,29 @@ def make_network(addresses):
         set_ipv6(INTERFACE, 'disable_ipv6', 1)
 
 
-def lose(opcode, skip):
-    """One packet with that BTH opcode is lost on the bridge, after `skip` others; either way. Replaces the last."""
+def lose(*opcodes, skip=0):
+    """One packet with each BTH opcode is lost on the bridge, after `skip` others; either way. Replaces the last."""
+    lose_first([f'@th,64,8 {opcode}' for opcode in opcodes], skip)
+
+
+def lose_message(attribute):
+    """Likewise a management datagram with that attribute ID."""
+    # Behind 8 bytes of UDP and 12 of BTH to queue pair 1; behind 8 of DETH and 16 of the datagram the attribute ID.
+    lose_first([f'@th,64,8 0x64 @th,104,24 1 @th,352,16 {attribute}'], 0)
+
+
+def lose_first(matches, skip):
     subprocess.run(['nft', 'delete', 'table', 'bridge', 'loss'], capture_output=True, check=False)
-    rules = ('table bridge loss {\nchain passing {\ntype filter hook forward priority 0;\n'
-             f'meta l4proto udp udp dport 4791 @th,64,8 {opcode} '
-             f'numgen inc mod 1000000000 {skip} counter drop\n}}\n}}\n')
+    drops = ''.join(f'meta l4proto udp udp dport 4791 {match} numgen inc mod 1000000000 {skip} counter drop\n'
+                    for match in matches)
+    rules = f'table bridge loss {{\nchain passing {{\ntype filter hook forward priority 0;\n{drops}}}\n}}\n'
     subprocess.run(['nft', '-f', '-'], input=rules, text=True, check=True)
 
 
 def lost():
-    """How many packets lose() has taken."""
+    """How many packets were lost so, for each match."""
     said = subprocess.run(['nft', 'list', 'table', 'bridge', 'loss'], capture_output=True, text=True, check=True).stdout
-    return int(re.search(r'counter packets (\d+)', said).group(1))
+    return [int(packets) for packets in re.findall(r'counter packets (\d+)', said)]
 
 
 class Guest:
@@ -135,17 +146,24 @@ class Guest:
 
 class Running:
     def __init__(self, command, seconds):
-
+        self.said = b''
         self.socket = socket.create_connection(('127.0.0.1', CONTROL_PORT), timeout=20)
         self.socket.settimeout(seconds + 20)
         self.socket.sendall(f'{seconds} {base64.b64encode(command.encode()).decode()}\n'.encode())
 
+    def read_more(self):
+        more = self.socket.recv(65536)
+        if not more:
+            raise RuntimeError(f'the guest hung up: {self.said}')
+        self.said += more
+
+    def await_ready(self):
+        """Until it has said "ready" first, or has ended."""
+        while b'\n' not in self.said:
+            self.read_more()
+
     def wait(self):
-        said = b''
-        while (status := re.search(rb'@@status=(\d+)\n', said)) is None:
-            more = self.socket.recv(65536)
-            if not more:
-                raise RuntimeError(f'the guest hung up: {said}')
-            said += more
+        while (status := re.search(rb'@@status=(\d+)\n', self.said)) is None:
+            self.read_more()
         self.socket.close()
-        return int(status.group(1)), said[:status.start()].decode(errors='replace')
+        return int(status.group(1)), self.said[:status.start()].decode(errors='replace')

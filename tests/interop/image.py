@@ -13,6 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = ('qemu-system-x86_64', 'cpio', 'dpkg-deb', 'apt-get', 'cc', 'apt-cache', 'ldd', 'busybox')
 PROGRAMS = ('ip', 'rdma', 'rping', 'ucmatose', 'udaddy', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_bw', 'ib_write_bw',
             'ib_read_bw', 'ib_atomic_bw')
+PEERS = ('perf-peer', 'verbs-peer')  # of guest/
 # In the order of loading; crc32_generic is what Soft-RoCE would have a modprobe load, which the guest lacks.
 MODULES = ('virtio_pci', 'virtio_net', 'crc32_generic', 'ib_core', 'ib_uverbs', 'ib_umad', 'rdma_ucm', 'rdma_rxe')
 UNPACKED = ('./boot/vmlinuz-*', './lib/modules/*/modules.builtin') + tuple(
@@ -110,9 +111,10 @@ def fill(tree, unpacked):
         if path is None:
             raise Missing(f'no {program}: apt-get install rdma-core ibverbs-utils rdmacm-utils perftest iproute2')
         tree.add_program(path, f'/usr/bin/{program}')
-    peer = os.path.join(unpacked, 'perf-peer')
-    output_of('cc', '-std=gnu11', '-O1', '-o', peer, f'{HERE}/guest/perf-peer.c', '-lrdmacm', '-libverbs')
-    tree.add_program(peer, '/usr/bin/perf-peer')
+    for name in PEERS:
+        peer = os.path.join(unpacked, name)
+        output_of('cc', '-std=gnu11', '-O1', '-o', peer, f'{HERE}/guest/{name}.c', '-lrdmacm', '-libverbs')
+        tree.add_program(peer, f'/usr/bin/{name}')
     provider, = re.findall(r'\S+/librxe-\S+\.so', output_of('dpkg', '-L', 'ibverbs-providers'))
     tree.add_program(provider)
     tree.add('/etc/libibverbs.d/rxe.driver')
@@ -131,7 +133,8 @@ def key_of(package):
     packages = output_of('dpkg-query', '-W', 'rdma-core', 'ibverbs-providers', 'rdmacm-utils', 'perftest',
                          'busybox-static', 'iproute2', 'libc6')
     texts = [packages, os.path.basename(package)]
-    for path in (__file__, *(f'{HERE}/guest/{name}' for name in ('init', 'run-command', 'perf-peer.c'))):
+    sources = ('init', 'run-command', *(f'{peer}.c' for peer in PEERS))
+    for path in (__file__, *(f'{HERE}/guest/{name}' for name in sources)):
         with open(path, encoding='utf-8') as file:
             texts.append(file.read())
     return hashlib.sha256('\0'.join(texts).encode()).hexdigest()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Cairn against Linux Soft-RoCE in a virtual machine.
 
-    soft_roce.py CASE FOLDER_OF_PROGRAMS FOLDER_OF_IMAGES
+    soft_roce.py CASE BUILD_FOLDER FOLDER_OF_IMAGES
 
 Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed.
 """
@@ -17,7 +17,7 @@ import guest
 import image
 
 SKIPPED = 77
-PROGRAMS, IMAGES = sys.argv[2:4]
+BUILD, IMAGES = sys.argv[2:4]
 PINGS = 20
 
 
@@ -31,6 +31,7 @@ class Sockets:
     """Cairn on a UDP socket; the kernel here has the addresses."""
     kernel_addresses = True
     families = ((guest.US, guest.THEM), (guest.US_V6, guest.THEM_V6))
+    never_sent = ('WRITE Last',)  # a WRITE leaves as one of one packet after the other
 
     @staticmethod
     def arguments(address):
@@ -41,6 +42,7 @@ class AfPacket:
     """Cairn on the interface itself, by DPDK; the kernel here has no address."""
     kernel_addresses = False
     families = Sockets.families
+    never_sent = ()
 
     @staticmethod
     def arguments(address):
@@ -55,9 +57,19 @@ class Host:
     def __init__(self, carrier):
         self.carrier = carrier
 
-    def start(self, address, *own, program='cairn-perf'):
-        command = [os.path.join(PROGRAMS, program), *self.carrier.arguments(address), '--path-mtu', '4096', '--json',
-                   *own]
+    def start(self, address, *own):
+        """cairn-perf."""
+        return self.start_program('apps/cairn-perf', address, '--path-mtu', '4096', '--json', *own)
+
+    def start_peer(self, address, *own):
+        """verbs-peer; a server is ready."""
+        process = self.start_program('tests/interop/verbs-peer', address, *own)
+        if '--ask' not in own:
+            expect(process.stdout.readline() == 'ready\n', 'verbs-peer opens its port')
+        return process
+
+    def start_program(self, program, address, *own):
+        command = [os.path.join(BUILD, program), *self.carrier.arguments(address), *own]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     @staticmethod
@@ -72,6 +84,14 @@ def await_listener(process):
     time.sleep(2)
     if process.poll() is not None:
         expect(False, f'ended: {process.communicate()}')
+
+
+def both_end(process, theirs, what, seconds=200):
+    """Our program, and what runs in the guest, end well."""
+    _, err = process.communicate(timeout=seconds)
+    status, said = theirs.wait()
+    expect(process.returncode == status == 0,
+           f'{what}: our exit code {process.returncode}: {err}; theirs {status}: {said}')
 
 
 def rping_of_theirs(host, machine, ours, theirs, size=64):
@@ -132,14 +152,115 @@ def losses(host, machine):
     ours, theirs = host.carrier.families[0]
     for opcode in (send_only, acknowledge, read_request, read_first, read_middle, write_middle):
         for test in (rping_of_theirs, rping_of_ours):
-            guest.lose(opcode, 2)
+            guest.lose(opcode, skip=2)
             print(f'opcode {opcode:#x} lost: {test(host, machine, ours, theirs, 20000)}')
-            expect(guest.lost() == 1, 'no packet was lost')
+            expect(guest.lost() == [1], 'no packet was lost')
 
 
-CASES = {'sockets': (Sockets, exchange), 'af_packet': (AfPacket, exchange), 'sockets_losses': (Sockets, losses),
-         'af_packet_losses': (AfPacket, losses),
-         'sockets_operations': (Sockets, operations), 'af_packet_operations': (AfPacket, operations)}
+# All sizes by each kind that carries data, then what memory windows can do. `ending` invalidates the last one.
+def reliable_steps(ending):
+    steps = []
+    for size in ('0:', '1:s', '4096:', '10001:s'):
+        steps += [f'{kind}:{size}' for kind in ('send', 'send_imm', 'write_imm')]
+        bytes_only = size.split(':', maxsplit=1)[0]
+        steps += [f'{kind}:{bytes_only}' for kind in ('write', 'read', 'bind', 'window_write')]
+        steps.append(f'send_inv:{size}')
+    return steps + ['cas', 'cas_miss', 'fadd', 'bind', 'window_write:100', ending, 'dead_write:100']
+
+
+UNRELIABLE_STEPS = [f'{kind}:{size}' for size in ('0', '1', '4096', '10001')
+                    for kind in ('send', 'send_imm', 'write', 'write_imm')] + ['send:7:s', 'write_imm:10001:s']
+
+
+def steps_of_theirs(host, machine, ours, steps, unreliable=False):
+    server = host.start_peer(ours)
+    asked = f'verbs-peer ask {ours} 18516 {"uc" if unreliable else "rc"} {" ".join(steps)}'
+    both_end(server, machine.start(asked, 180), asked)
+
+
+def steps_of_ours(host, machine, ours, theirs, steps, unreliable=False):
+    server = machine.start(f'verbs-peer serve {theirs} 18516', 180)
+    server.await_ready()
+    own = ['--unreliable'] if unreliable else []
+    both_end(host.start_peer(ours, '--ask', theirs, *own, *steps), server, f'ours asks {theirs} for {steps}')
+
+
+def verbs(host, machine):
+    """Work requests of every kind, posted by either end."""
+    for ours, theirs in host.carrier.families:
+        for steps, unreliable in ((reliable_steps('send_inv:5'), False), (reliable_steps('local_inv'), False),
+                                  (UNRELIABLE_STEPS, True)):
+            steps_of_theirs(host, machine, ours, steps, unreliable)
+            steps_of_ours(host, machine, ours, theirs, steps, unreliable)
+            print(f'{len(steps)} steps over {"UC" if unreliable else "RC"} both ways between {ours} and {theirs}')
+
+
+# Opcodes of BTH, with steps in which each occurs.
+LOST_OPCODES = {
+    'SEND Last with immediate': 0x03, 'SEND Only with immediate': 0x05, 'SEND Last with invalidate': 0x16,
+    'SEND Only with invalidate': 0x17, 'WRITE Last': 0x08, 'WRITE Only': 0x0a, 'WRITE Last with immediate': 0x09,
+    'WRITE Only with immediate': 0x0b, 'READ response Last': 0x0f, 'READ response Only': 0x10, 'ATOMIC ACK': 0x12,
+    'CMP_SWAP': 0x13, 'FETCH_ADD': 0x14}
+LOSING_STEPS = ['send_imm:10001', 'send_imm:1', 'bind', 'send_inv:10001:s', 'bind', 'send_inv:1', 'write:10001',
+                'write:1', 'write_imm:10001:s', 'write_imm:1', 'read:10001', 'read:1', 'fadd', 'cas']
+
+
+def verbs_losses(host, machine):
+    """One packet of each kind is lost: the requests are carried out once, all the same."""
+    ours, theirs = host.carrier.families[0]
+    for test, never_sent in ((lambda: steps_of_theirs(host, machine, ours, LOSING_STEPS), ()),
+                             (lambda: steps_of_ours(host, machine, ours, theirs, LOSING_STEPS),
+                              host.carrier.never_sent)):
+        opcodes = {name: opcode for name, opcode in LOST_OPCODES.items() if name not in never_sent}
+        guest.lose(*opcodes.values())
+        test()
+        lost = dict(zip(opcodes, guest.lost()))
+        expect(all(count == 1 for count in lost.values()), f'lost: {lost}')
+        print(f'lost: {", ".join(lost)}')
+
+
+def cmatose_of_theirs(host, machine, ours, options, linger=0):
+    connections, messages, size = options
+    server = host.start_peer(ours, '--test', 'cmatose', '--connections', str(connections), '--messages',
+                             str(messages), '--size', str(size), '--linger', str(linger))
+    client = machine.start(f'ucmatose -s {ours} -c {connections} -C {messages} -S {size}')
+    both_end(server, client, f'ucmatose -s {ours}')
+
+
+def cmatose_of_ours(host, machine, ours, theirs, options, linger=0):
+    connections, messages, size = options
+    server = machine.start(f'ucmatose -b {theirs} -c {connections} -C {messages} -S {size}')
+    time.sleep(1)
+    client = host.start_peer(ours, '--test', 'cmatose', '--ask', theirs, '--connections', str(connections),
+                             '--messages', str(messages), '--size', str(size), '--linger', str(linger))
+    both_end(client, server, f'ucmatose -b {theirs}')
+
+
+def cmatose(host, machine):
+    for ours, theirs in host.carrier.families:
+        for options in ((1, 10, 100), (5, 10, 10000)):
+            cmatose_of_theirs(host, machine, ours, options)
+            cmatose_of_ours(host, machine, ours, theirs, options)
+            print('{} connections, {} messages of {} bytes, both ways'.format(*options), f'between {ours} and {theirs}')
+
+
+def connection_losses(host, machine):
+    """A message of the connection manager is lost, whoever sends it."""
+    ours, theirs = host.carrier.families[1]
+    options, linger = (1, 2, 100), 15  # the guest asks again after 7 s
+    for name, attribute in (('REQ', 0x10), ('REP', 0x13), ('RTU', 0x14), ('DREQ', 0x15), ('DREP', 0x16)):
+        for test in (lambda wait: cmatose_of_theirs(host, machine, ours, options, wait),
+                     lambda wait: cmatose_of_ours(host, machine, ours, theirs, options, wait)):
+            guest.lose_message(attribute)
+            test(linger if name == 'DREP' else 0)
+            expect(guest.lost() == [1], f'no {name} was lost')
+        print(f'{name} lost both ways between {ours} and {theirs}')
+
+
+TESTS = {'': exchange, '_losses': losses, '_operations': operations, '_verbs': verbs, '_verbs_losses': verbs_losses,
+         '_cmatose': cmatose, '_connection_losses': connection_losses}
+CASES = {name + case: (carrier, test) for name, carrier in (('sockets', Sockets), ('af_packet', AfPacket))
+         for case, test in TESTS.items()}
 
 
 def main():
