@@ -114,9 +114,9 @@ private:
         std::uint16_t part = 0xffff;  // segments to hand out before answers leave
         std::uint8_t ecn = 0;
     };
-    // Where one peer's IPv4 IDs are; peers share entries when there are more.
+    // Where one peer's IPv4 IDs are, which count over all its ports; peers share entries when there are more.
     struct PeerIds {
-        const Path* path = nullptr;
+        std::uint32_t address = 0;
         IpIdHistory history;
     };
 

@@ -241,9 +241,10 @@ bool UringPort::verify(const PacketRef& packet, std::uint16_t index, std::uint16
     if (!id.has_value()) {
         return false;
     }
-    PeerIds& peer = peers_[(reinterpret_cast<std::uintptr_t>(packet.path) / sizeof(Path)) % kPeers];
-    if (peer.path != packet.path) {
-        peer = {packet.path, {}};
+    const std::uint32_t address = packet.path->key().remote.v4();
+    PeerIds& peer = peers_[(address * 0x9e3779b1U >> 16U) % kPeers];
+    if (peer.address != address) {
+        peer = {address, {}};
     }
     if (!peer.history.judge(*id, now)) {
         return false;
