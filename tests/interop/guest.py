@@ -135,6 +135,15 @@ class Guest:
             raise RuntimeError(f'the guest ended: {self.process.communicate()[0]} {self.said()[-2000:]}')
         return Running(command, seconds)
 
+    def start_server(self, command, seconds=60):
+        """Likewise; it listens for connections."""
+        running = self.start(command, seconds)
+        end = time.monotonic() + BOOT_SECONDS
+        while self.run('rdma resource show cm_id | grep -q LISTEN')[0] != 0:
+            if time.monotonic() > end:
+                raise RuntimeError(f'{command} does not listen: {running.wait()}')
+        return running
+
     def run(self, command, seconds=60):
         """(exit code, output) of a command."""
         return self.start(command, seconds).wait()
@@ -146,24 +155,17 @@ class Guest:
 
 class Running:
     def __init__(self, command, seconds):
-        self.said = b''
+
         self.socket = socket.create_connection(('127.0.0.1', CONTROL_PORT), timeout=20)
         self.socket.settimeout(seconds + 20)
         self.socket.sendall(f'{seconds} {base64.b64encode(command.encode()).decode()}\n'.encode())
 
-    def read_more(self):
-        more = self.socket.recv(65536)
-        if not more:
-            raise RuntimeError(f'the guest hung up: {self.said}')
-        self.said += more
-
-    def await_ready(self):
-        """Until it has said "ready" first, or has ended."""
-        while b'\n' not in self.said:
-            self.read_more()
-
     def wait(self):
-        while (status := re.search(rb'@@status=(\d+)\n', self.said)) is None:
-            self.read_more()
+        said = b''
+        while (status := re.search(rb'@@status=(\d+)\n', said)) is None:
+            more = self.socket.recv(65536)
+            if not more:
+                raise RuntimeError(f'the guest hung up: {said}')
+            said += more
         self.socket.close()
-        return int(status.group(1)), self.said[:status.start()].decode(errors='replace')
+        return int(status.group(1)), said[:status.start()].decode(errors='replace')

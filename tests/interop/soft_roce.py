@@ -107,8 +107,7 @@ def rping_of_theirs(host, machine, ours, theirs, size=64):
 
 def rping_of_ours(host, machine, ours, theirs, size=64):
     """Our client against the guest's server."""
-    server = machine.start(f'rping -s -a {theirs} -C {PINGS} -S {size} -V')
-    time.sleep(1)
+    server = machine.start_server(f'rping -s -a {theirs} -C {PINGS} -S {size} -V')
     result = host.result_of(host.start(ours, '--peer', theirs, '--rping', '--count', str(PINGS), '--size', str(size),
                                        '--check'))
     expect(result['pings'] == result['checked'] == PINGS, f'{result}')
@@ -129,8 +128,7 @@ def operations(host, machine):
             result = host.result_of(server)
             expect(result['received'] == (10 if kind == 'send' else 0) and result['bad'] == result['lost'] == 0,
                    f'{kind}: {result}')
-            server = machine.start(f'perf-peer serve {theirs} 18515')
-            time.sleep(1)
+            server = machine.start_server(f'perf-peer serve {theirs} 18515')
             asked = ['--op', kind, '--size', str(size), '--depth', '8', '--duration', '0.5']
             result = host.result_of(host.start(ours, '--peer', theirs, *asked))
             expect(result['operations'] > 10, f'{kind}: {result}')
@@ -179,8 +177,7 @@ def steps_of_theirs(host, machine, ours, steps, unreliable=False):
 
 
 def steps_of_ours(host, machine, ours, theirs, steps, unreliable=False):
-    server = machine.start(f'verbs-peer serve {theirs} 18516', 180)
-    server.await_ready()
+    server = machine.start_server(f'verbs-peer serve {theirs} 18516', 180)
     own = ['--unreliable'] if unreliable else []
     both_end(host.start_peer(ours, '--ask', theirs, *own, *steps), server, f'ours asks {theirs} for {steps}')
 
@@ -229,8 +226,7 @@ def cmatose_of_theirs(host, machine, ours, options, linger=0):
 
 def cmatose_of_ours(host, machine, ours, theirs, options, linger=0):
     connections, messages, size = options
-    server = machine.start(f'ucmatose -b {theirs} -c {connections} -C {messages} -S {size}')
-    time.sleep(1)
+    server = machine.start_server(f'ucmatose -b {theirs} -c {connections} -C {messages} -S {size}')
     client = host.start_peer(ours, '--test', 'cmatose', '--ask', theirs, '--connections', str(connections),
                              '--messages', str(messages), '--size', str(size), '--linger', str(linger))
     both_end(client, server, f'ucmatose -b {theirs}')

@@ -295,8 +295,6 @@ static void serve_steps(void) {
 
 static void serve(struct rdma_cm_id* listener) {
     CHECK(rdma_listen(listener, 4) == 0);
-    puts("ready");
-    fflush(stdout);
     struct rdma_cm_event* event = await_event(RDMA_CM_EVENT_CONNECT_REQUEST);
     id = event->id;
     struct Hello hello;
