@@ -82,7 +82,10 @@ private:
     void take(const UdDatagram& datagram) noexcept;
     [[nodiscard]] bool place_datagram(const UdDatagram& datagram, std::span<const rc::Sge> sges) const noexcept;
     // False: an SGE that its region does not allow.
-    [[nodiscard]] bool make_packet(rc::SendWqe& wqe, const port::PacketRef& buffer, Instant now) noexcept;
+    [[nodiscard]] std::size_t make_packet(rc::SendWqe& wqe, const port::PacketRef& buffer) noexcept;
+    [[nodiscard]] const UdAddress& destination_of_head() const noexcept {
+        return destinations_[sends_.head() & (destinations_.size() - 1)];
+    }
     void complete_head(rc::CompletionStatus status) noexcept;
     void complete_receive(std::uint64_t wr_id, rc::CompletionStatus status) noexcept;
     void flush_sends() noexcept;

@@ -77,26 +77,37 @@ bool UdQueuePair::transmit(std::size_t most, Instant now) noexcept {
         if (buffer.cookie == nullptr) {
             return true;
         }
-        if (!make_packet(sends_.at(sends_.head()), buffer, now)) {
+        const std::size_t bytes = make_packet(sends_.at(sends_.head()), buffer);
+        if (bytes == 0) {
             context_.sender.give_back(buffer);
             state_ = QpState::Sqe;
             complete_head(CompletionStatus::LocalProtection);
             flush_sends();
             return false;
         }
+        // Done with before it leaves: what it causes, if it comes back from a group, may end the queue pair.
+        port::Path* const path = destination_of_head().path;
         complete_head(CompletionStatus::Success);
+        if (path->key().remote.is_group()) {
+            port::PacketRef packet = buffer;
+            packet.path = path;
+            packet.len = static_cast<std::uint16_t>(bytes);
+            context_.datagrams.loop_back(packet, now);
+        }
+        context_.sender.send(buffer, path, bytes, {}, now);
     }
     return false;
 }
 
-bool UdQueuePair::make_packet(rc::SendWqe& wqe, const port::PacketRef& buffer, Instant now) noexcept {
+// Returns its bytes; 0: an SGE is not allowed.
+std::size_t UdQueuePair::make_packet(rc::SendWqe& wqe, const port::PacketRef& buffer) noexcept {
     rc::Pieces payload;
     if (wqe.is_inline) {
         payload.at[payload.count++] = sends_.inline_at(sends_.head());
     } else if (!rc::find_pieces({context_.memory, pd_, {}}, wqe.pieces(), 0, wqe.bytes, payload)) {
-        return false;
+        return 0;
     }
-    const UdAddress& to = destinations_[sends_.head() & (destinations_.size() - 1)];
+    const UdAddress& to = destination_of_head();
     const std::uint32_t pad = -wqe.bytes & 3U;
     RawUd header = qp_->make_header(to);
     header.bth.psn.set(qp_->next_psn().value());
@@ -115,15 +126,7 @@ bool UdQueuePair::make_packet(rc::SendWqe& wqe, const port::PacketRef& buffer, I
         at += piece.size();
     }
     std::memset(at, 0, pad);
-    const auto bytes = static_cast<std::size_t>(at - buffer.data) + pad + port::kIcrcBytes;
-    if (to.path->key().remote.is_group()) {
-        port::PacketRef packet = buffer;
-        packet.path = to.path;
-        packet.len = static_cast<std::uint16_t>(bytes);
-        context_.datagrams.loop_back(packet, now);
-    }
-    context_.sender.send(buffer, to.path, bytes, {}, now);
-    return true;
+    return static_cast<std::size_t>(at - buffer.data) + pad + port::kIcrcBytes;
 }
 
 void UdQueuePair::complete_head(CompletionStatus status) noexcept {
@@ -131,7 +134,7 @@ void UdQueuePair::complete_head(CompletionStatus status) noexcept {
     rc::Completion completion{wqe.wr_id, status, rc::CompletionOpcode::Send};
     completion.qpn = qpn();
     const bool wanted = wqe.signalled || status != CompletionStatus::Success;
-    destinations_[sends_.head() & (destinations_.size() - 1)].path->unpin();
+    destination_of_head().path->unpin();
     sends_.pop();
     if (wanted && !context_.send_completions.push(completion)) {
         fail(rc::QpEvent::CqOverrun);

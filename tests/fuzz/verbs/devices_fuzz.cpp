@@ -1,107 +1,17 @@
 // Bytes as what happens to two devices and their connectors: connections asked for, taken, refused, ended and
-// forgotten, work of every kind, regions and queue pairs that end at any moment, lost packets, time; and datagrams of a
-// stranger and of one who has the peer's address. Whatever comes: nothing breaks, no byte is touched outside of the
-// regions, events are what the connections' states allow, and in the end every buffer is back.
+// forgotten, work of every kind, datagrams to hosts and groups, regions and queue pairs that end at any moment, lost
+// packets, time; and packets of a stranger and of one who has the peer's address. Whatever comes: nothing breaks, no
+// byte is touched outside of the regions, and in the end every buffer is back.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <cstring>
-#include <map>
 #include <memory>
-#include <optional>
-#include <vector>
 
-#include "lib/verbs/connector.hpp"
-#include "tests/support/guarded_pages.hpp"
-#include "tests/support/wire_port.hpp"
+#include "tests/fuzz/verbs/fuzz_host.hpp"
 
 namespace {
 
 using namespace cairn;
 using namespace cairn::verbs;
-
-constexpr Rights kRemote = Rights{Right::RemoteWrite} | Right::RemoteRead | Right::RemoteAtomic;
-constexpr std::uint16_t kService = 7471;
-constexpr std::size_t kBuffers = 512;
-
-// The input, read to its end; then zeros.
-class Input {
-public:
-    Input(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
-    [[nodiscard]] bool empty() const { return rest_.empty(); }
-    std::uint8_t byte() {
-        const std::uint8_t first = rest_.empty() ? std::uint8_t{0} : rest_.front();
-        rest_ = rest_.subspan(rest_.empty() ? 0 : 1);
-        return first;
-    }
-    std::uint32_t word() { return byte() * 256U + byte(); }
-
-private:
-    std::span<const std::uint8_t> rest_;
-};
-
-void require(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
-
-struct Host {
-    Host(const char* address, std::uint64_t seed) : port(address, kBuffers), address_text(address) {
-        roce::EngineConfig config;
-        config.seed = {seed, 1};
-        config.max_queue_pairs = 8;
-        device = std::make_unique<Device>(port, config, Instant{});
-        pd = device->create_pd();
-        connector = Connector::create(*device, {}).value();
-        require(connector->listen(kService, 2).ok());
-        completions = device->create_cq(64).value();
-        register_memory();
-    }
-    void register_memory() {
-        mr.reset();
-        mr = device->register_memory(*pd, pages.span(), kRemote | Right::LocalWrite).value();
-    }
-    [[nodiscard]] Qp* choose(std::uint8_t which) const { return qps.empty() ? nullptr : qps[which % qps.size()].get(); }
-
-    Qp* make_qp(std::uint8_t bits) {
-        QpCapacity capacity;
-        capacity.send_slots = 4;
-        capacity.receive_slots = 4;
-        capacity.window_packets = 8;
-        capacity.service = (bits & 1U) != 0 ? wire::Service::Uc : wire::Service::Rc;
-        auto made = device->create_qp(*pd, capacity, {*completions, *completions});
-        if (!made.ok()) {
-            return nullptr;
-        }
-        return qps.emplace_back(std::move(made).value()).get();
-    }
-    void take_events() {
-        while (const std::optional<cm::Event> event = connector->poll_event()) {
-            if (const auto* const requested = std::get_if<cm::Requested>(&*event)) {
-                asked.push_back(requested->id);
-            }
-            std::erase_if(links, [](const auto& link) { return !link.second->in_use(); });
-        }
-    }
-    // The connection of a queue pair that has one.
-    [[nodiscard]] std::optional<ConnectionId> link_of(const Qp* qp) const {
-        const auto found = std::find_if(links.begin(), links.end(), [qp](const auto& one) { return one.second == qp; });
-        return found == links.end() ? std::nullopt : std::optional(found->first);
-    }
-
-    test::GuardedPages pages{1};
-    test::WirePort port;
-    const char* address_text;
-    std::unique_ptr<Device> device;
-    std::unique_ptr<Pd> pd;
-    std::unique_ptr<Mr> mr;
-    std::unique_ptr<Cq> completions;
-    std::vector<std::unique_ptr<Qp>> qps;
-    std::unique_ptr<Connector> connector;  // ends before the queue pairs
-    std::vector<ConnectionId> asked;
-    std::map<ConnectionId, Qp*> links;
-};
 
 struct World {
     explicit World(Input& all) : input(all) {
@@ -210,6 +120,40 @@ struct World {
         request.rkey = peer.mr->rkey();
         (void)qp->post_send(request);
     }
+    void post_datagram(Host& host, const Host& peer) {
+        const std::uint8_t flags = input.byte();
+        const std::uint32_t bytes = (flags & 1U) != 0 ? input.word() % 1200U : 8U;
+        const std::array<Sge, 1> sges{{{host.mr->address() + input.byte() * 8U, bytes, host.mr->lkey()}}};
+        if ((flags & 2U) != 0) {
+            (void)host.datagrams->post_receive(ReceiveRequest{1, sges});
+            return;
+        }
+        const bool to_group = (flags & 4U) != 0;
+        DatagramRequest request;
+        request.work.opcode = static_cast<roce::rc::WorkOpcode>(input.byte() % 4U);  // two of them no datagram has
+        request.work.sges = sges;
+        request.work.signalled = (flags & 8U) != 0;
+        request.qpn = to_group ? roce::kGroupQpn : peer.datagrams->qpn();
+        request.qkey = (flags & 0xf0U) == 0 ? Qkey{8} : kQkey;
+        const auto way = host.device->create_ah(net::IpAddress::parse(peer.address_text).value(), 0xc000, now);
+        request.to = to_group ? host.group.get() : way.value().get();
+        (void)host.datagrams->post_send(request);
+    }
+    void change_datagrams(Host& host) {
+        const std::uint8_t how = input.byte();
+        switch (how % 4U) {
+            case 0:
+                return host.make_datagram_qp();
+            case 1:
+                (void)host.datagrams->attach(*host.group);
+                return;
+            case 2:
+                (void)host.datagrams->detach(*host.group);
+                return;
+            default:
+                (void)host.datagrams->modify(static_cast<QpState>(how / 4U % static_cast<unsigned>(QpState::Count)));
+        }
+    }
     // A datagram to `a` whose ICRC holds: any bytes, or a header for one of its queue pairs.
     void intrude(test::WirePort& from) {
         std::array<port::PacketRef, 1> buffer;
@@ -233,6 +177,13 @@ struct World {
             bth.dest_qpn = wire::kGeneralServicesQpn;
             emit_at(buffer[0].data, bth);
             emit_at(buffer[0].data + wire::Bth::kBytes, wire::Deth{wire::kGeneralServicesQkey, Qpn{1}});
+        } else if ((kind & 4U) != 0) {
+            wire::Bth bth;
+            bth.opcode = wire::opcode_of(wire::Service::Ud, wire::Operation::SendOnlyImmediate);
+            bth.dest_qpn = a.datagrams->qpn();
+            bth.pad_count = static_cast<std::uint8_t>(kind >> 6U);
+            emit_at(buffer[0].data, bth);
+            emit_at(buffer[0].data + wire::Bth::kBytes, wire::Deth{kQkey, Qpn{9}});
         }
         buffer[0].len = static_cast<std::uint16_t>(len);
         buffer[0].path = from.open_path({from.local_address(), a.port.local_address(), 0xc000, 0}, now);
@@ -250,7 +201,7 @@ struct World {
         const std::uint8_t what = input.byte();
         Host& one = (what & 0x80U) != 0 ? b : a;
         Host& other = (what & 0x80U) != 0 ? a : b;
-        switch (what % 16U) {
+        switch (what % 20U) {
             case 0:
                 return connect(one, other);
             case 1:
@@ -278,6 +229,11 @@ struct World {
             case 11:
             case 12:
                 return post(one, other);
+            case 13:
+            case 14:
+                return post_datagram(one, other);
+            case 15:
+                return change_datagrams(one);
             default:
                 turn(one);
                 return turn(other);
@@ -298,6 +254,8 @@ struct World {
 void end_all(Host& host) {
     host.connector.reset();
     host.qps.clear();
+    host.datagrams.reset();
+    host.group.reset();
     host.mr.reset();
     host.completions.reset();
     host.pd.reset();

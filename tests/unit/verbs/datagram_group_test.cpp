@@ -136,5 +136,31 @@ TEST_F(Groups, MembershipEndsWithItsQueuePairAndMisuseIsAnError) {
     EXPECT_TRUE(b.port.groups().empty());
 }
 
+// Its own message comes back while it sends, and finds no room for its completion.
+TEST_F(Datagrams, AQueuePairMayEndOverAMessageThatItSendsToItsOwnGroup) {
+    const auto one_slot = a.device.create_cq(1).value();
+    auto member = a.device.create_datagram_qp(*a.pd, {}, {*a.sends, *one_slot}).value();
+    ASSERT_EQ(member->bring_up(kKey), ModifyVerdict::Ok);
+    const auto group = way("224.0.0.77");
+    ASSERT_TRUE(member->attach(*group).ok());
+    const std::array<Sge, 1> place{a.mr->sge(0, kPlace)};
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        ASSERT_EQ(member->post_receive({i, place}), PostVerdict::Posted);
+        DatagramRequest made = request(8);
+        made.work.wr_id = i;
+        made.to = group.get();
+        made.qpn = roce::kGroupQpn;
+        ASSERT_EQ(member->post_send(made), PostVerdict::Posted);
+    }
+    run();
+    EXPECT_EQ(member->state(), QpState::Err);
+    EXPECT_TRUE(one_slot->overrun());
+    const std::vector<Completion> sent = drain(*a.sends);
+    ASSERT_EQ(sent.size(), 3U);
+    EXPECT_EQ(sent[1].status, CompletionStatus::Success);  // it left, and what came back of it was one too many
+    EXPECT_EQ(sent[2].status, CompletionStatus::Flushed);
+    EXPECT_TRUE(member->detach(*group));
+}
+
 }  // namespace
 }  // namespace cairn::verbs
