@@ -1,4 +1,4 @@
-// verbs-peer: EAL arguments -- own arguments; the other end of guest/verbs-peer.c, ucmatose.
+// verbs-peer: EAL arguments -- own arguments; the other end of guest/verbs-peer.c, ucmatose, udaddy.
 #include <CLI/CLI.hpp>
 
 #include "apps/common/app.hpp"
@@ -14,7 +14,8 @@ struct Test {
     std::uint16_t service_port;
     void (*run)(interop::Peer& peer, const interop::Options& options);
 };
-constexpr std::array kTests{Test{"steps", 18516, interop::run_steps}, Test{"cmatose", 7471, interop::run_cmatose}};
+constexpr std::array kTests{Test{"steps", 18516, interop::run_steps}, Test{"cmatose", 7471, interop::run_cmatose},
+                            Test{"udaddy", 7174, interop::run_udaddy}};
 
 Result<interop::Options> parse_options(int argc, char** argv, int first) {
     CLI::App app("verbs-peer: one end of a test against librdmacm elsewhere; EAL arguments first, then --");
@@ -26,11 +27,11 @@ Result<interop::Options> parse_options(int argc, char** argv, int first) {
     app.add_option("--pcap", options.carrier.pcap, "record the frames in this file");
     app.add_option("--ask", options.ask, "the server's IP address: be the client");
     app.add_option("--linger", options.linger_s, "seconds to stay when all is done, for messages that were lost");
-    app.add_option("--test", options.test, "steps, cmatose");
+    app.add_option("--test", options.test, "steps, cmatose, udaddy");
     app.add_flag("--unreliable", options.unreliable, "steps over an unreliable connection");
-    app.add_option("--connections", options.connections, "of cmatose");
-    app.add_option("--messages", options.messages, "of cmatose, each way on each connection");
-    app.add_option("--size", options.message_bytes, "bytes of a message of cmatose");
+    app.add_option("--connections", options.connections, "of cmatose and udaddy");
+    app.add_option("--messages", options.messages, "of those, each way on each connection");
+    app.add_option("--size", options.message_bytes, "bytes of such a message");
     app.add_option("steps", options.steps, "KIND[:BYTES[:s]] in their order");
     const Status parsed = app::parse_arguments(app, argc, argv, first);
     return parsed.ok() ? Result<interop::Options>(options) : parsed.error();

@@ -37,6 +37,10 @@ Peer::Peer(port::Port& port) : port_(port), device_(port, engine_config(), clock
 
 void Peer::listen(std::uint16_t service_port, std::uint32_t backlog) {
     (void)take(connector_->listen(service_port, backlog));
+    tell_ready();
+}
+
+void Peer::tell_ready() {
     std::puts("ready");
     std::fflush(stdout);
 }
@@ -76,15 +80,23 @@ void Peer::linger(Duration time) {
     }
 }
 
-End::End(Peer& peer, std::size_t bytes, verbs::Service service)
-    : memory_(take(pmd::HeapBlock::allocate(bytes, "memory of a connection"))),
+Queues::Queues(Peer& peer, std::size_t bytes)
+    : memory_(take(pmd::HeapBlock::allocate(bytes, "memory of a queue pair"))),
       mr_(take(peer.device().register_memory(peer.pd(), memory_.bytes(),
                                              kRemoteRights | verbs::Right::LocalWrite | verbs::Right::BindWindow))),
       sends_(take(peer.device().create_cq(64))),
-      receives_(take(peer.device().create_cq(64))) {
+      receives_(take(peer.device().create_cq(64))) {}
+
+End::End(Peer& peer, std::size_t bytes, verbs::Service service) : Queues(peer, bytes) {
     verbs::QpCapacity capacity;
     capacity.service = service;
-    qp_ = take(peer.device().create_qp(peer.pd(), capacity, {*sends_, *receives_}));
+    qp_ = take(peer.device().create_qp(peer.pd(), capacity, {sends(), receives()}));
+}
+
+DatagramEnd::DatagramEnd(Peer& peer, std::size_t bytes)
+    : Queues(peer, bytes),
+      qp_(take(peer.device().create_datagram_qp(peer.pd(), verbs::QpCapacity{}, {sends(), receives()}))) {
+    require(qp_->bring_up(verbs::kRdmaCmQkey) == verbs::ModifyVerdict::Ok, "a queue pair of datagrams comes up");
 }
 
 }  // namespace cairn::interop

@@ -23,7 +23,7 @@ struct Options {
     std::uint16_t service_port = 0;
     bool unreliable = false;         // steps: over an unreliable connection
     std::vector<std::string> steps;  // KIND[:BYTES[:s]], as guest/verbs-peer.c has them
-    std::uint32_t connections = 1;   // cmatose
+    std::uint32_t connections = 1;   // cmatose, udaddy
     std::uint32_t messages = 10;
     std::uint32_t message_bytes = 100;
     std::uint32_t linger_s = 0;  // answering what comes still
@@ -51,8 +51,9 @@ public:
     [[nodiscard]] verbs::Connector& connector() noexcept { return *connector_; }
     [[nodiscard]] verbs::Pd& pd() noexcept { return *pd_; }
 
-    // And says so: the word is "ready".
     void listen(std::uint16_t service_port, std::uint32_t backlog);
+    // Whoever awaits the word "ready" may go on.
+    static void tell_ready();
     void turn();
     // Turns until done().
     template <class Done>
@@ -86,13 +87,12 @@ private:
     std::unique_ptr<verbs::Connector> connector_;
 };
 
-// A queue pair with memory and completion queues.
-class End {
+// Memory and completion queues for a queue pair.
+class Queues {
 public:
-    End(Peer& peer, std::size_t bytes, verbs::Service service = verbs::Service::Rc);
+    Queues(Peer& peer, std::size_t bytes);
 
     [[nodiscard]] verbs::Mr& mr() noexcept { return *mr_; }
-    [[nodiscard]] verbs::Qp& qp() noexcept { return *qp_; }
     [[nodiscard]] verbs::Cq& sends() noexcept { return *sends_; }
     [[nodiscard]] verbs::Cq& receives() noexcept { return *receives_; }
 
@@ -101,11 +101,31 @@ private:
     std::unique_ptr<verbs::Mr> mr_;
     std::unique_ptr<verbs::Cq> sends_;
     std::unique_ptr<verbs::Cq> receives_;
+};
+
+// A queue pair of a connection.
+class End : public Queues {
+public:
+    End(Peer& peer, std::size_t bytes, verbs::Service service = verbs::Service::Rc);
+    [[nodiscard]] verbs::Qp& qp() noexcept { return *qp_; }
+
+private:
     std::unique_ptr<verbs::Qp> qp_;
+};
+
+// A queue pair of datagrams, with rdma_cm's Q_Key.
+class DatagramEnd : public Queues {
+public:
+    DatagramEnd(Peer& peer, std::size_t bytes);
+    [[nodiscard]] verbs::DatagramQp& qp() noexcept { return *qp_; }
+
+private:
+    std::unique_ptr<verbs::DatagramQp> qp_;
 };
 
 // The tests, as server or client: see their sources.
 void run_steps(Peer& peer, const Options& options);
 void run_cmatose(Peer& peer, const Options& options);
+void run_udaddy(Peer& peer, const Options& options);
 
 }  // namespace cairn::interop
