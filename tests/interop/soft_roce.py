@@ -31,7 +31,7 @@ class Sockets:
     """Cairn on a UDP socket; the kernel here has the addresses."""
     kernel_addresses = True
     families = ((guest.US, guest.THEM), (guest.US_V6, guest.THEM_V6))
-    never_sent = ('WRITE Last',)  # a WRITE leaves as one of one packet after the other
+    never_sent = ('WRITE Middle', 'WRITE Last')  # a WRITE leaves as one of one packet after the other
 
     @staticmethod
     def arguments(address):
@@ -146,12 +146,16 @@ def exchange(host, machine):
 
 def losses(host, machine):
     """One packet of a kind is lost, whoever sends it: recovered from, by the peer's timeout or sooner."""
-    send_only, acknowledge, read_request, read_first, read_middle, write_middle = 4, 0x11, 0xc, 0xd, 0xe, 7
+    opcodes = {'SEND Only': 4, 'ACK': 0x11, 'READ': 0xc, 'READ response First': 0xd, 'READ response Middle': 0xe,
+               'WRITE Middle': 7, 'WRITE Only': 0xa}
     ours, theirs = host.carrier.families[0]
-    for opcode in (send_only, acknowledge, read_request, read_first, read_middle, write_middle):
+    for name, opcode in opcodes.items():
         for test in (rping_of_theirs, rping_of_ours):
+            writes_only = test is rping_of_theirs and 'WRITE Middle' in host.carrier.never_sent
+            if name == ('WRITE Middle' if writes_only else 'WRITE Only'):
+                continue  # a server's WRITEs of 20000 bytes have the other
             guest.lose(opcode, skip=2)
-            print(f'opcode {opcode:#x} lost: {test(host, machine, ours, theirs, 20000)}')
+            print(f'{name} lost: {test(host, machine, ours, theirs, 20000)}')
             expect(guest.lost() == [1], 'no packet was lost')
 
 
