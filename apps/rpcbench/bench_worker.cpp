@@ -63,13 +63,13 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, std::uint
 }
 
 Status BenchWorker::make_directory(const std::optional<net::IpAddress>& peer, std::uint64_t seed, Instant now) {
-    auto made = erpc::Directory::create(service_, sender_, seed);
+    auto made = erpc::Directory::create(service_, sender_, kUdpSourcePort, seed);
     if (!made.ok()) {
         return made.error();
     }
     directory_ = std::move(made).value();
     if (peer.has_value()) {
-        directory_->ask(*peer, options_.service, kUdpSourcePort, now);
+        directory_->ask(*peer, options_.service, now);
     }
     const erpc::ServiceOffer offer{Qpn{options_.qpn}, Qkey{options_.qkey}, pmd::worker_count()};
     return options_.server ? directory_->serve(options_.service, offer) : Nothing{};

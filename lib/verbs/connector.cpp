@@ -10,8 +10,6 @@ namespace cairn::verbs {
 
 namespace {
 
-constexpr std::uint16_t kManagementMtu = 256;
-
 struct StatusText {
     cm::Status status;
     std::string_view what;
@@ -53,28 +51,19 @@ Error refused_by_qp(ModifyVerdict verdict, std::uint32_t path_mtu_bytes) {
 }  // namespace
 
 Connector::Connector(Device& device, const ConnectorConfig& config)
-    : device_(device), config_(config), manager_(config.cm) {}
+    : ManagementQp(device.datagrams(), device.sender(), config.cm, config.udp_source_port),
+      device_(device),
+      config_(config) {}
 
 Result<std::unique_ptr<Connector>> Connector::create(Device& device, const ConnectorConfig& config) {
     ConnectorConfig seeded = config;
     seeded.cm.seed = device.engine().unguessable();
     std::unique_ptr<Connector> made(new Connector(device, seeded));
-    roce::UdQpConfig qp1;
-    qp1.qpn = kManagementQpn;
-    qp1.qkey = kManagementQkey;
-    qp1.path_mtu_bytes = kManagementMtu;
-    const Result<roce::UdQp*> created = device.datagrams().create_qp(qp1, *made);
-    if (!created.ok()) {
-        return created.error();
-    }
-    made->qp1_ = created.value();
-    return made;
+    const Status opened = made->open();
+    return opened.ok() ? std::move(made) : Result<std::unique_ptr<Connector>>(opened.error());
 }
 
 Connector::~Connector() {
-    if (qp1_ != nullptr) {
-        device_.datagrams().destroy_qp(qp1_);
-    }
     while (!links_.empty()) {
         unlink(ConnectionId{links_.begin()->first});
     }
@@ -84,11 +73,11 @@ Connector::~Connector() {
 }
 
 Status Connector::listen(std::uint16_t port, std::uint32_t backlog) {
-    return result_of(manager_.listen(wire::ip_service(wire::IpProtocol::Tcp, port), backlog));
+    return result_of(manager().listen(wire::ip_service(wire::IpProtocol::Tcp, port), backlog));
 }
 
 Status Connector::unlisten(std::uint16_t port) {
-    return result_of(manager_.unlisten(wire::ip_service(wire::IpProtocol::Tcp, port)));
+    return result_of(manager().unlisten(wire::ip_service(wire::IpProtocol::Tcp, port)));
 }
 
 Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now) {
@@ -98,7 +87,7 @@ Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now
             to.path_mtu_bytes);
     }
     cm::ConnectRequest request;
-    request.route = {device_.carrier().local_address(), to.remote};
+    request.route = {local_address(), to.remote};
     request.service = wire::ip_service(wire::IpProtocol::Tcp, to.port);
     request.source_port = config_.udp_source_port;
     request.transport = transport_of(qp);
@@ -111,7 +100,7 @@ Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now
     request.rnr_retry = wire::RetryCount{to.choice.rnr_retry};
     request.features = features_of(qp, to.choice.features);
     request.private_data = to.choice.private_data;
-    const auto asked = manager_.connect(request, now);
+    const auto asked = manager().connect(request, now);
     if (!asked.ok()) {
         return result_of(asked.reason()).error();
     }
@@ -148,7 +137,7 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
     accepted.rnr_retry = wire::RetryCount{choice.rnr_retry};
     accepted.features = link.choice.features;
     accepted.private_data = choice.private_data;
-    const cm::Status status = manager_.accept(id, accepted, now);
+    const cm::Status status = manager().accept(id, accepted, now);
     if (status != cm::Status::Ok) {
         (void)qp.modify(QpState::Reset);
         return result_of(status);
@@ -162,20 +151,20 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
 }
 
 Status Connector::reject(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
-    const cm::Status status = manager_.reject(id, {wire::RejectReason::Consumer, {}, private_data}, now);
+    const cm::Status status = manager().reject(id, {wire::RejectReason::Consumer, {}, private_data}, now);
     forget_waiting(id);
-    take_events(now);
+    heed(now);
     return result_of(status);
 }
 
 Status Connector::disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
-    const cm::Status status = manager_.disconnect(id, private_data, now);
-    take_events(now);
+    const cm::Status status = manager().disconnect(id, private_data, now);
+    heed(now);
     return result_of(status);
 }
 
 void Connector::abandon(ConnectionId id, Instant now) {
-    (void)manager_.abandon(id, now);
+    (void)manager().abandon(id, now);
     stop(id);
     unlink(id);
     forget_waiting(id);
@@ -183,21 +172,21 @@ void Connector::abandon(ConnectionId id, Instant now) {
 }
 
 Status Connector::listen_datagrams(std::uint16_t port, const std::optional<cm::DatagramService>& standing) {
-    return result_of(manager_.datagrams().listen(wire::ip_service(wire::IpProtocol::Udp, port), {}, standing));
+    return result_of(manager().datagrams().listen(wire::ip_service(wire::IpProtocol::Udp, port), {}, standing));
 }
 
 Status Connector::unlisten_datagrams(std::uint16_t port) {
-    return result_of(manager_.datagrams().unlisten(wire::ip_service(wire::IpProtocol::Udp, port), {}));
+    return result_of(manager().datagrams().unlisten(wire::ip_service(wire::IpProtocol::Udp, port), {}));
 }
 
 Status Connector::answer(DatagramId id, const cm::DatagramService& service, Instant now) {
-    const cm::Status status = manager_.datagrams().answer(id, wire::SidrStatus::Valid, service, now);
+    const cm::Status status = manager().datagrams().answer(id, wire::SidrStatus::Valid, service, now);
     send_messages(now);
     return result_of(status);
 }
 
 Status Connector::refuse(DatagramId id, std::span<const std::uint8_t> private_data, Instant now) {
-    const cm::Status status = manager_.datagrams().answer(id, wire::SidrStatus::Rejected, {{}, {}, private_data}, now);
+    const cm::Status status = manager().datagrams().answer(id, wire::SidrStatus::Rejected, {{}, {}, private_data}, now);
     send_messages(now);
     return result_of(status);
 }
@@ -205,11 +194,11 @@ Status Connector::refuse(DatagramId id, std::span<const std::uint8_t> private_da
 Result<DatagramId> Connector::resolve(const net::IpAddress& remote, std::uint16_t port,
                                       std::span<const std::uint8_t> private_data, Instant now) {
     cm::ResolveRequest request;
-    request.route = {device_.carrier().local_address(), remote};
+    request.route = {local_address(), remote};
     request.service = wire::ip_service(wire::IpProtocol::Udp, port);
     request.source_port = config_.udp_source_port;
     request.private_data = private_data;
-    const auto asked = manager_.datagrams().resolve(request, now);
+    const auto asked = manager().datagrams().resolve(request, now);
     if (!asked.ok()) {
         return result_of(asked.reason()).error();
     }
@@ -218,10 +207,7 @@ Result<DatagramId> Connector::resolve(const net::IpAddress& remote, std::uint16_
 }
 
 void Connector::on_timeout(Instant now) {
-    if (manager_.next_deadline() <= now) {
-        manager_.on_timeout(now);
-        take_events(now);
-    }
+    run_due(now);
 }
 
 std::optional<cm::Event> Connector::poll_event() {
@@ -235,7 +221,7 @@ std::optional<cm::Event> Connector::poll_event() {
 }
 
 std::string Connector::counters_text() const {
-    return telemetry::text_of(manager_.counters().snapshot()) + telemetry::text_of(manager_.mad_drops().snapshot());
+    return telemetry::text_of(manager().counters().snapshot()) + telemetry::text_of(manager().mad_drops().snapshot());
 }
 
 }  // namespace cairn::verbs

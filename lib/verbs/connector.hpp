@@ -8,7 +8,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "lib/cm/manager.hpp"
+#include "lib/cm/management_qp.hpp"
 #include "lib/verbs/device.hpp"
 
 namespace cairn::verbs {
@@ -50,7 +50,7 @@ struct ConnectTo {
 // (Replied is not seen), an accepted one by the peer's word or its first request, whichever comes first;
 // DisconnectRequested, Disconnected, Rejected and Unreachable leave the queue pair in ERR. The user answers Requested
 // by accept() or reject(), DisconnectRequested by disconnect().
-class Connector final : private roce::UdReceiver {
+class Connector final : private cm::ManagementQp {
 public:
     // Errors: another one has queue pair 1.
     static Result<std::unique_ptr<Connector>> create(Device& device, const ConnectorConfig& config);
@@ -81,10 +81,9 @@ public:
 
     // In each turn; sends what it has by the device's end_turn().
     void on_timeout(Instant now);
-    [[nodiscard]] Instant next_deadline() const noexcept { return manager_.next_deadline(); }
+    using ManagementQp::next_deadline;
     [[nodiscard]] std::optional<cm::Event> poll_event();
 
-    [[nodiscard]] const cm::Manager& manager() const noexcept { return manager_; }
     [[nodiscard]] std::string counters_text() const;
 
 private:
@@ -101,12 +100,8 @@ private:
         port::Path* path = nullptr;  // by which it came; pinned
     };
 
-    static constexpr Qpn kManagementQpn{1};
-    static constexpr Qkey kManagementQkey{0x80010000};  // the well-known one of queue pair 1 (IBTA vol. 1, 3.5.3)
-
     Connector(Device& device, const ConnectorConfig& config);
-    void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
-    void take_events(Instant now);
+    void heed(Instant now) override;
     void take_event(const cm::Event& event, Instant now);
     void hear_peers();
     void finish_connect(const cm::Replied& replied, Instant now);
@@ -114,16 +109,9 @@ private:
     void stop(ConnectionId id);
     void unlink(ConnectionId id);
     void forget_waiting(ConnectionId id);
-    void send_messages(Instant now);
-    void send(const cm::OutMad& mad, Instant now);
-    [[nodiscard]] port::Path* own_path(const net::IpAddress& remote, Instant now);
-    [[nodiscard]] port::Path* path_to(const net::IpAddress& remote, Instant now);
 
     Device& device_;
     ConnectorConfig config_;
-    cm::Manager manager_;
-    roce::UdQp* qp1_ = nullptr;
-    port::Path* arrived_by_ = nullptr;  // the datagram being looked at; answers go the same way
     std::unordered_map<std::uint32_t, Link> links_;
     std::unordered_map<std::uint32_t, Waiting> waiting_;
     std::deque<ConnectionId> unheard_;  // accepted ones that are not known to be established

@@ -1,7 +1,6 @@
 // What comes from peers and from the connection manager, and what it does to queue pairs.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <type_traits>
 #include <variant>
 
@@ -30,18 +29,8 @@ constexpr bool kEndsTraffic =
 
 }  // namespace
 
-void Connector::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept {
-    for (const roce::UdDatagram& datagram : datagrams) {
-        arrived_by_ = datagram.packet->path;
-        const port::PathKey& key = arrived_by_->key();
-        manager_.on_mad({key.local, key.remote}, {datagram.payload, datagram.payload_bytes}, now);
-        take_events(now);
-    }
-    arrived_by_ = nullptr;
-}
-
-void Connector::take_events(Instant now) {
-    while (const std::optional<cm::Event> event = manager_.poll_event()) {
+void Connector::heed(Instant now) {
+    while (const std::optional<cm::Event> event = manager().poll_event()) {
         take_event(*event, now);
     }
     send_messages(now);
@@ -55,7 +44,7 @@ void Connector::take_event(const cm::Event& event, Instant now) {
     if (const auto* requested = std::get_if<cm::Requested>(&event)) {
         port::Path* const path = path_to(requested->route.remote, now);
         if (path == nullptr) {
-            (void)manager_.reject(requested->id, {wire::RejectReason::NoResources, {}, {}}, now);
+            (void)manager().reject(requested->id, {wire::RejectReason::NoResources, {}, {}}, now);
             return;
         }
         path->pin();
@@ -82,12 +71,12 @@ void Connector::hear_peers() {
         const ConnectionId id = unheard_.front();
         unheard_.pop_front();
         const auto link = links_.find(id.value);
-        const cm::Connection* const connection = manager_.find(id);
+        const cm::Connection* const connection = manager().find(id);
         const bool waits = link != links_.end() && connection != nullptr &&
                            (connection->state == cm::State::RepSent || connection->state == cm::State::MraRepRcvd);
         if (waits && link->second.qp->next_receive_psn() == link->second.starting_psn) {
             unheard_.push_back(id);
-        } else if (waits && manager_.established(id) == cm::Status::Ok) {
+        } else if (waits && manager().established(id) == cm::Status::Ok) {
             events_.push_back(cm::Established{id, {}});
         }
     }
@@ -97,11 +86,11 @@ void Connector::hear_peers() {
 void Connector::finish_connect(const cm::Replied& replied, Instant now) {
     const auto found = links_.find(replied.id.value);
     CAIRN_ASSERT(found != links_.end());
-    const cm::Connection* const connection = manager_.find(replied.id);
+    const cm::Connection* const connection = manager().find(replied.id);
     port::Path* const path = connection == nullptr ? nullptr : own_path(connection->route.remote, now);
     found->second.choice.features = replied.features;
     if (path == nullptr || bring_up(found->second, replied.qp, *path) != ModifyVerdict::Ok) {
-        (void)manager_.reject(replied.id, {wire::RejectReason::NoResources, {}, {}}, now);
+        (void)manager().reject(replied.id, {wire::RejectReason::NoResources, {}, {}}, now);
         stop(replied.id);
         unlink(replied.id);
         cm::Rejected rejected;
@@ -111,7 +100,7 @@ void Connector::finish_connect(const cm::Replied& replied, Instant now) {
         events_.push_back(rejected);
         return;
     }
-    (void)manager_.ready(replied.id, {});
+    (void)manager().ready(replied.id, {});
     events_.push_back(cm::Established{replied.id, replied.private_data});
 }
 
@@ -170,38 +159,6 @@ void Connector::forget_waiting(ConnectionId id) {
         found->second.path->unpin();
         waiting_.erase(found);
     }
-}
-
-port::Path* Connector::own_path(const net::IpAddress& remote, Instant now) {
-    return device_.carrier().open_path({device_.carrier().local_address(), remote, config_.udp_source_port, 0}, now);
-}
-
-port::Path* Connector::path_to(const net::IpAddress& remote, Instant now) {
-    const bool answers = arrived_by_ != nullptr && arrived_by_->key().remote == remote;
-    return answers ? arrived_by_ : own_path(remote, now);
-}
-
-void Connector::send_messages(Instant now) {
-    while (const std::optional<cm::OutMad> mad = manager_.poll_transmit()) {
-        send(*mad, now);
-    }
-}
-
-// One that finds no buffer or no way is lost, and sent again as any other.
-void Connector::send(const cm::OutMad& mad, Instant now) {
-    port::Path* const path = path_to(mad.route.remote, now);
-    const port::PacketRef buffer = device_.sender().take();
-    if (path == nullptr || buffer.cookie == nullptr) {
-        if (buffer.cookie != nullptr) {
-            device_.sender().give_back(buffer);
-        }
-        return;
-    }
-    roce::RawUd header = qp1_->make_header({path, kManagementQpn, kManagementQkey});
-    header.bth.psn.set(qp1_->next_psn().value());
-    std::memcpy(buffer.data, &header, sizeof(header));
-    std::memcpy(buffer.data + sizeof(header), mad.bytes.data(), mad.bytes.size());
-    device_.sender().send(buffer, path, sizeof(header) + mad.bytes.size() + port::kIcrcBytes, {}, now);
 }
 
 }  // namespace cairn::verbs

@@ -8,9 +8,7 @@
 #include <optional>
 
 #include "lib/base/result.hpp"
-#include "lib/cm/manager.hpp"
-#include "lib/roce/sender.hpp"
-#include "lib/roce/ud.hpp"
+#include "lib/cm/management_qp.hpp"
 
 namespace cairn::erpc {
 
@@ -37,37 +35,27 @@ struct ServiceAnswer {
 [[nodiscard]] const char* text_of(ServiceAnswer::Outcome outcome) noexcept;
 
 // One per process and port, on the worker that gets what is sent to queue pair 1; its thread's. One question at a time.
-class Directory final : public roce::UdReceiver {
+class Directory final : private cm::ManagementQp {
 public:
-    // Both outlive it. `seed` is hard to guess. Errors: another one has queue pair 1.
+    // Both outlive it. Answers to its questions come to `udp_source_port`. `seed` is hard to guess. Errors: another one
+    // has queue pair 1.
     static Result<std::unique_ptr<Directory>> create(roce::UdService& service, roce::Sender& sender,
-                                                     std::uint64_t seed);
-    ~Directory() override;
-    Directory(const Directory&) = delete;
-    Directory& operator=(const Directory&) = delete;
+                                                     std::uint16_t udp_source_port, std::uint64_t seed);
 
     // Tells whoever asks, from now on. Errors: the name is taken.
     Status serve(std::uint16_t name, const ServiceOffer& offer);
     // Asks the host; poll_answer() says how it went, after about eight seconds of silence at the latest. A question
-    // before that is forgotten. `udp_source_port`: answers come to it.
-    void ask(const net::IpAddress& host, std::uint16_t name, std::uint16_t udp_source_port, Instant now);
+    // before that is forgotten.
+    void ask(const net::IpAddress& host, std::uint16_t name, Instant now);
     [[nodiscard]] std::optional<ServiceAnswer> poll_answer();
 
-    void on_timeout(Instant now);
-    [[nodiscard]] Instant next_deadline() const noexcept { return manager_.next_deadline(); }
+    void on_timeout(Instant now) { run_due(now); }
+    using ManagementQp::next_deadline;
 
 private:
-    Directory(roce::UdService& service, roce::Sender& sender, std::uint64_t seed);
-    void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
-    void send_messages(Instant now);
-    void send(const cm::OutMad& mad, Instant now);
+    using ManagementQp::ManagementQp;
+    void heed(Instant now) override { send_messages(now); }  // events wait for poll_answer()
 
-    roce::UdService& service_;
-    roce::Sender& sender_;
-    cm::Manager manager_;
-    roce::UdQp* qp1_ = nullptr;
-    port::Path* arrived_by_ = nullptr;  // the datagram being looked at; its answer goes the same way
-    std::uint16_t udp_source_port_ = 0;
     std::optional<cm::DatagramId> question_;
 };
 

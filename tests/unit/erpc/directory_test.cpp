@@ -19,12 +19,12 @@ struct DirectoryTest : testing::Test {
     DirectoryTest() {
         client.port.join(server.port);
         server.port.join(client.port);
-        asks = Directory::create(*client.service, *client.sender, 5).value();
-        tells = Directory::create(*server.service, *server.sender, 6).value();
+        asks = Directory::create(*client.service, *client.sender, 0xc000, 5).value();
+        tells = Directory::create(*server.service, *server.sender, 0xc000, 6).value();
     }
     // Asks and lets time pass until there is an answer.
     ServiceAnswer answer(std::uint16_t name = kName) {
-        asks->ask(server.port.local_address(), name, 0xc000, now);
+        asks->ask(server.port.local_address(), name, now);
         for (const Instant end = now + seconds(20); now < end; now = now + milliseconds(10)) {
             asks->on_timeout(now);
             if (tells != nullptr) {
@@ -81,7 +81,7 @@ TEST_F(DirectoryTest, ALostQuestionIsAskedAgain) {
 
 TEST_F(DirectoryTest, ANewQuestionReplacesTheLast) {
     ASSERT_TRUE(tells->serve(kName, kOffer).ok());
-    asks->ask(server.port.local_address(), kName + 1, 0xc000, now);
+    asks->ask(server.port.local_address(), kName + 1, now);
     EXPECT_EQ(answer().outcome, Outcome::Found);
     EXPECT_FALSE(asks->poll_answer().has_value());
 }
@@ -93,9 +93,9 @@ TEST_F(DirectoryTest, ANameIsServedOnce) {
 }
 
 TEST_F(DirectoryTest, ThereIsOneForAPort) {
-    EXPECT_FALSE(Directory::create(*client.service, *client.sender, 7).ok());
+    EXPECT_FALSE(Directory::create(*client.service, *client.sender, 0xc000, 7).ok());
     asks.reset();
-    EXPECT_TRUE(Directory::create(*client.service, *client.sender, 7).ok());
+    EXPECT_TRUE(Directory::create(*client.service, *client.sender, 0xc000, 7).ok());
 }
 
 // Answers whoever asks at queue pair 1, as a host does whose service of that name has this private data.
