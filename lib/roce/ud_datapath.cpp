@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::uint16_t kPkeyMember = 0x8000;
 
-// Partitions agree in the low 15 bits, and two limited members do not talk (IBTA vol. 1, 10.9.3).
-bool pkeys_match(Pkey ours, Pkey theirs) noexcept {
-    return ((ours.value ^ theirs.value) & 0x7fffU) == 0 && ((ours.value | theirs.value) & kPkeyMember) != 0;
-}
-
 template <class Word>
 Word load(const std::uint8_t* at) noexcept {
     Word word;
@@ -114,7 +109,7 @@ Drop UdService::judge(const port::PacketRef& packet, UdDatagram& out) noexcept {
 
 Drop UdService::judge_for(const UdQp& qp, const port::PacketRef& packet, const UdDatagram& datagram) noexcept {
     const auto& raw = *reinterpret_cast<const RawUd*>(packet.data);
-    if (!pkeys_match(qp.config_.pkey, Pkey{raw.bth.pkey.get()})) {
+    if (!wire::pkeys_match(qp.config_.pkey, Pkey{raw.bth.pkey.get()})) {
         return Drop::BadPkey;
     }
     if (raw.qkey.get() != qp.config_.qkey.value) {

@@ -70,4 +70,9 @@ struct Bth {
     friend bool operator==(const Bth&, const Bth&) noexcept = default;
 };
 
+// Partitions agree in the low 15 bits, and two limited members do not talk (IBTA vol. 1, 10.9).
+[[nodiscard]] constexpr bool pkeys_match(Pkey ours, Pkey theirs) noexcept {
+    return ((ours.value ^ theirs.value) & 0x7fffU) == 0 && ((ours.value | theirs.value) & 0x8000U) != 0;
+}
+
 }  // namespace cairn::wire

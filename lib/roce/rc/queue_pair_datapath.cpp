@@ -2,15 +2,6 @@
 
 namespace cairn::roce::rc {
 
-namespace {
-
-// Partitions agree in the low 15 bits, and two limited members do not talk (IBTA vol. 1, 10.9).
-bool pkeys_match(Pkey ours, Pkey theirs) noexcept {
-    return ((ours.value ^ theirs.value) & 0x7fffU) == 0 && ((ours.value | theirs.value) & 0x8000U) != 0;
-}
-
-}  // namespace
-
 PostVerdict QueuePair::post_send(const SendRequest& request) noexcept {
     if (!sends() && !flushes()) {
         return PostVerdict::WrongState;
@@ -43,7 +34,7 @@ std::optional<RcCounter> QueuePair::judge_packet(const wire::Packet& packet) con
     if (packet.traits().role == wire::Role::Request ? !receives() : !sends()) {
         return RcCounter::WrongState;
     }
-    return pkeys_match(attributes_.pkey, packet.bth().pkey) ? std::nullopt : std::optional(RcCounter::BadPkey);
+    return wire::pkeys_match(attributes_.pkey, packet.bth().pkey) ? std::nullopt : std::optional(RcCounter::BadPkey);
 }
 
 void QueuePair::on_packet(const wire::Packet& packet, Instant now) noexcept {
