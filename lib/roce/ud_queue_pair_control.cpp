@@ -88,7 +88,7 @@ void UdQueuePair::enter_reset() noexcept {
     attributes_ = {};
     events_.clear();
     while (!sends_.empty()) {
-        destinations_[sends_.head() & (destinations_.size() - 1)].path->unpin();
+        destination_of_head().path->unpin();
         sends_.pop();
     }
     own_receives_.clear();
