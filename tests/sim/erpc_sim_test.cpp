@@ -11,14 +11,10 @@
 #include <string_view>
 
 #include "tests/sim/erpc_world.hpp"
+#include "tests/support/environment.hpp"
 
 namespace cairn::sim {
 namespace {
-
-std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
-    const char* text = std::getenv(name);
-    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 // How to see it again, and the last frames for Wireshark.
 std::string report(std::uint64_t seed, const ErpcWorld& world) {
@@ -58,8 +54,8 @@ void live_through(std::uint64_t seed) {
 }
 
 TEST(ErpcSwarm, KeepsItsPromisesUnderEverySeed) {
-    const std::uint64_t first = number_from("SIM_SEED", 1);
-    const std::uint64_t runs = number_from("SIM_RUNS", 300);
+    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t runs = test::number_from("SIM_RUNS", 300);
     for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
         live_through(seed);
     }

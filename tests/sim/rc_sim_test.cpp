@@ -3,22 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 
 #include "tests/sim/rc_world.hpp"
+#include "tests/support/environment.hpp"
 
 namespace cairn::sim {
 namespace {
 
-std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
-    const char* text = std::getenv(name);
-    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 TEST(RcSwarm, EveryHistoryIsExactlyOnceInOrderAndEnds) {
-    const std::uint64_t first = number_from("SIM_SEED", 1);
-    const std::uint64_t runs = number_from("SIM_RUNS", 300);
+    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t runs = test::number_from("SIM_RUNS", 300);
     for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
         RcWorld world(seed);
         if (const std::optional<std::string> broken = world.run()) {

@@ -10,38 +10,16 @@
 #include <vector>
 
 #include "lib/roce/rc/queue_pair.hpp"
+#include "tests/fuzz/input.hpp"
 #include "tests/support/guarded_pages.hpp"
 
 namespace {
 
 using namespace cairn;
 using namespace cairn::roce::rc;
+using cairn::test::Input;
 
 using Datagram = std::vector<std::uint8_t>;
-
-// The input, read to its end; then zeros.
-class Input {
-public:
-    Input(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
-    [[nodiscard]] bool empty() const { return rest_.empty(); }
-    template <class Value>
-    Value take() {
-        Value value{};
-        const std::size_t count = std::min(sizeof(value), rest_.size());
-        std::memcpy(&value, rest_.data(), count);
-        rest_ = rest_.subspan(count);
-        return value;
-    }
-    std::uint8_t byte() { return take<std::uint8_t>(); }
-    Datagram bytes(std::size_t most) {
-        const auto taken = rest_.first(std::min(most, rest_.size()));
-        rest_ = rest_.subspan(taken.size());
-        return {taken.begin(), taken.end()};
-    }
-
-private:
-    std::span<const std::uint8_t> rest_;
-};
 
 constexpr std::uint64_t kBase = 0x10000;
 constexpr Rights kAll = Rights{Right::LocalWrite} | Right::RemoteWrite | Right::RemoteRead | Right::RemoteAtomic |

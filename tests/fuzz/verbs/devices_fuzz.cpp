@@ -12,6 +12,7 @@ namespace {
 
 using namespace cairn;
 using namespace cairn::verbs;
+using cairn::test::Input;
 
 struct World {
     explicit World(Input& all) : input(all) {
@@ -104,7 +105,7 @@ struct World {
             return;
         }
         const std::uint8_t flags = input.byte();
-        const std::uint32_t bytes = (flags & 1U) != 0 ? input.word() % 5000U : 8U;
+        const std::uint32_t bytes = (flags & 1U) != 0 ? input.take<std::uint16_t>() % 5000U : 8U;
         const std::array<Sge, 1> sges{{{host.mr->address() + input.byte() * 8U, bytes, host.mr->lkey()}}};
         if ((flags & 2U) != 0) {
             (void)qp->post_receive(ReceiveRequest{1, sges});
@@ -122,7 +123,7 @@ struct World {
     }
     void post_datagram(Host& host, const Host& peer) {
         const std::uint8_t flags = input.byte();
-        const std::uint32_t bytes = (flags & 1U) != 0 ? input.word() % 1200U : 8U;
+        const std::uint32_t bytes = (flags & 1U) != 0 ? input.take<std::uint16_t>() % 1200U : 8U;
         const std::array<Sge, 1> sges{{{host.mr->address() + input.byte() * 8U, bytes, host.mr->lkey()}}};
         if ((flags & 2U) != 0) {
             (void)host.datagrams->post_receive(ReceiveRequest{1, sges});
@@ -169,7 +170,7 @@ struct World {
             wire::Bth bth;
             bth.opcode = buffer[0].data[0] & 0x3fU;
             bth.dest_qpn = qp->qpn();
-            bth.psn = Psn{input.word()};
+            bth.psn = Psn{input.take<std::uint16_t>()};
             emit_at(buffer[0].data, bth);
         } else if ((kind & 2U) != 0) {
             wire::Bth bth;
@@ -215,7 +216,7 @@ struct World {
             case 5:
                 return modify(one);
             case 6:
-                now = now + microseconds(input.word() * (what / 16U));
+                now = now + microseconds(input.take<std::uint16_t>() * (what / 16U));
                 return;
             case 7:
                 losses = input.byte() % 128U;

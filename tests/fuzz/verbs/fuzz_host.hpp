@@ -1,4 +1,4 @@
-// One host of the devices' fuzzer, and the input that says what happens to it.
+// One host of the devices' fuzzer.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/verbs/connector.hpp"
+#include "tests/fuzz/input.hpp"
 #include "tests/support/guarded_pages.hpp"
 #include "tests/support/wire_port.hpp"
 
@@ -20,22 +21,6 @@ constexpr std::uint16_t kService = 7471;
 constexpr Qkey kQkey{7};
 constexpr const char* kGroup = "224.0.0.77";
 constexpr std::size_t kBuffers = 512;
-
-// The input, read to its end; then zeros.
-class Input {
-public:
-    Input(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
-    [[nodiscard]] bool empty() const { return rest_.empty(); }
-    std::uint8_t byte() {
-        const std::uint8_t first = rest_.empty() ? std::uint8_t{0} : rest_.front();
-        rest_ = rest_.subspan(rest_.empty() ? 0 : 1);
-        return first;
-    }
-    std::uint32_t word() { return byte() * 256U + byte(); }
-
-private:
-    std::span<const std::uint8_t> rest_;
-};
 
 inline void require(bool holds) {
     if (!holds) {
