@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <type_traits>
 
 #include "lib/base/endian.hpp"
 #include "lib/base/types.hpp"
@@ -12,13 +14,23 @@
 
 namespace cairn::wire {
 
-// The header at the start of `bytes`: Truncated, or what Header::parse makes of its raw form.
+// The header at the start of `bytes` to its place, or a reason. Most cannot be wrong: they are written at once, a
+// Parsed between would be written piece by piece and copied as a whole.
 template <class Header>
-[[nodiscard]] Parsed<Header> parse_header(std::span<const std::uint8_t> bytes) noexcept {
+[[nodiscard]] std::optional<Drop> read_header(std::span<const std::uint8_t> bytes, Header& header) noexcept {
     if (bytes.size() < Header::kBytes) {
         return Drop::Truncated;
     }
-    return Header::parse(read_raw<typename Header::Raw>(bytes.data()));
+    const auto parsed = Header::parse(read_raw<typename Header::Raw>(bytes.data()));
+    if constexpr (std::is_same_v<decltype(parsed), const Header>) {
+        header = parsed;
+    } else {
+        if (!parsed.ok()) {
+            return parsed.reason();
+        }
+        header = parsed.value();
+    }
+    return std::nullopt;
 }
 
 struct RawDeth {

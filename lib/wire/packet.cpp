@@ -31,8 +31,7 @@ Parsed<Packet> Packet::parse(std::span<const std::uint8_t> udp_payload) noexcept
     if (traits == nullptr) {
         return Drop::UnknownOpcode;
     }
-    Packet packet;
-    packet.traits_ = traits;
+    Packet packet(*traits);
     packet.bth_ = Bth::parse(raw);
     std::span<const std::uint8_t> rest = udp_payload.first(udp_payload.size() - kIcrcBytes).subspan(Bth::kBytes);
     if (const std::optional<Drop> reason = packet.take_headers(rest)) {
@@ -57,14 +56,9 @@ std::optional<Drop> Packet::take_headers(std::span<const std::uint8_t>& rest) no
         if (!traits_->headers.has<Header>()) {
             return true;
         }
-        const Parsed<Header> parsed = parse_header<Header>(rest);
-        if (!parsed.ok()) {
-            reason = parsed.reason();
-            return false;
-        }
-        header = parsed.value();
-        rest = rest.subspan(Header::kBytes);
-        return true;
+        reason = read_header(rest, header);
+        rest = reason ? rest : rest.subspan(Header::kBytes);
+        return !reason;
     };
     std::apply([&](auto&... header) noexcept { (void)(take(header) && ...); }, headers_);
     return reason;

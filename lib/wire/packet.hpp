@@ -61,6 +61,7 @@ public:
     friend bool operator==(const Packet& one, const Packet& other) noexcept;
 
 private:
+    explicit Packet(const OpcodeTraits& traits) noexcept : traits_(&traits) { bth_.opcode = traits.opcode(); }
     // Reads the opcode's extension headers from the front of `rest` and leaves what follows them; or a reason.
     [[nodiscard]] std::optional<Drop> take_headers(std::span<const std::uint8_t>& rest) noexcept;
 

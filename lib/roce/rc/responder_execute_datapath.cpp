@@ -50,7 +50,12 @@ bool Responder::execute_send(const wire::Packet& packet) noexcept {
 void Responder::execute_write(const wire::Packet& packet) noexcept {
     if (packet.traits().starts_message()) {
         const auto& reth = packet.get<wire::Reth>();
-        message_ = {MessageKind::Write, 0, reth.dma_bytes, reth.address, reth.rkey};
+        // Field by field: looked at again at once, and a whole written piece by piece would not be forwarded.
+        message_.kind = MessageKind::Write;
+        message_.done_bytes = 0;
+        message_.total_bytes = reth.dma_bytes;
+        message_.address = reth.address;
+        message_.rkey = reth.rkey;
     }
     const std::span<const std::uint8_t> payload = packet.payload();
     if (!payload.empty()) {

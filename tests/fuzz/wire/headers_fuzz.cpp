@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/wire/opcode.hpp"
+#include "tests/support/parse_header.hpp"
 
 namespace {
 
@@ -25,7 +26,7 @@ constexpr bool kHasReserved = std::is_same_v<Header, wire::Deth> || std::is_same
 template <class Header>
 void check(std::span<const std::uint8_t> input) {
     const std::vector<std::uint8_t> bytes(input.begin(), input.end());
-    const auto parsed = wire::parse_header<Header>(bytes);
+    const auto parsed = test::parse_header<Header>(bytes);
     if (bytes.size() < Header::kBytes) {
         require(!parsed.ok() && parsed.reason() == wire::Drop::Truncated);
         return;
@@ -37,7 +38,7 @@ void check(std::span<const std::uint8_t> input) {
     std::vector<std::uint8_t> again(Header::kBytes, 0xa5);
     emit_at(again.data(), parsed.value());
     require(kHasReserved<Header> || std::memcmp(again.data(), bytes.data(), again.size()) == 0);
-    require(wire::parse_header<Header>(again).value() == parsed.value());
+    require(test::parse_header<Header>(again).value() == parsed.value());
 }
 
 template <class... Headers>

@@ -8,10 +8,12 @@
 #include "lib/wire/aeth.hpp"
 #include "lib/wire/bth.hpp"
 #include "lib/wire/feth.hpp"
+#include "tests/support/parse_header.hpp"
 
 namespace cairn::wire {
 namespace {
 
+using test::parse_header;
 using Bytes = std::vector<std::uint8_t>;
 
 template <class Header>
