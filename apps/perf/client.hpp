@@ -115,6 +115,8 @@ private:
     std::array<verbs::Completion, 64> done_{};  // being looked at
     std::unique_ptr<verbs::Cq> sends_;
     std::unique_ptr<verbs::Cq> receives_;
+    verbs::SendRequest request_{};  // the one being posted
+    std::array<verbs::Sge, 1> sges_{};
     std::vector<Lane> lanes_;
     std::unordered_map<std::uint32_t, std::uint32_t> lane_of_;      // by connection
     std::unordered_map<std::uint32_t, std::uint32_t> asked_lanes_;  // by question

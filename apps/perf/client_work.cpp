@@ -163,13 +163,12 @@ void Client::post(Lane& lane, std::uint32_t index, Instant now) {
     if (answers_in_memory()) {
         message(lane, number).back() = last_byte_of(number);
     }
-    std::array<verbs::Sge, 1> sges{
-        mr_->sge(brings_data ? answer_offset(lane, number) : lane.area + layout_.offset(number), layout_.bytes)};
-    verbs::SendRequest request;
+    verbs::SendRequest& request = request_;  // its other members stay as they were made
+    sges_[0] = mr_->sge(brings_data ? answer_offset(lane, number) : lane.area + layout_.offset(number), layout_.bytes);
     request.wr_id = index;
     request.opcode = opcode();
     request.immediate = static_cast<std::uint32_t>(number);
-    request.sges = sges;
+    request.sges = sges_;
     request.remote_address = lane.remote.address + slot;
     request.rkey = lane.remote.rkey;
     request.compare = number;
@@ -178,7 +177,7 @@ void Client::post(Lane& lane, std::uint32_t index, Instant now) {
     request.signalled = !reads_back && !answers_in_memory() && !answers_by_message();
     verbs::PostVerdict verdict = lane.channel->post_send(request);
     if (reads_back && verdict == verbs::PostVerdict::Posted) {
-        sges[0] = mr_->sge(answer_offset(lane, number), layout_.bytes);
+        sges_[0] = mr_->sge(answer_offset(lane, number), layout_.bytes);
         request.opcode = verbs::WorkOpcode::RdmaRead;
         request.signalled = true;
         verdict = lane.channel->post_send(request);
