@@ -55,6 +55,7 @@ public:
         RcQp* next = nullptr;  // of those that may have something to send
         bool listed = false;
         bool stopped = false;  // in ERR, and nothing of it waits in the sender
+        bool put_off = false;  // its acknowledgement, to the next turn
     };
     // The completion queues and the shared receive queue outlive the queue pair; nullptr: its own.
     struct RcQueues {
@@ -140,6 +141,7 @@ private:
     void set_path(RcQp& qp, port::Path* path) noexcept;
     void transmit_datagrams(Instant now) noexcept;
     [[nodiscard]] bool send_some(RcQp& qp, Instant now) noexcept;
+    [[nodiscard]] bool acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept;
     void send(const port::PacketRef& buffer, const RcQp& qp, Instant now) noexcept;
     [[nodiscard]] bool can_stay(const rc::OutPacket& packet) noexcept;
 
@@ -150,6 +152,7 @@ private:
     const std::uint8_t owner_bits_;
     const std::uint32_t owner_;
     const std::uint32_t drop_per_million_;
+    const bool batches_;  // the carrier sends equal packets as one
     rc::MemoryTable::Seed seed_;
     std::uint64_t drawn_ = 0;    // numbers taken from the seed
     std::uint64_t loss_state_;   // of the fault injection

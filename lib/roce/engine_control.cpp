@@ -39,6 +39,7 @@ Engine::Engine(UdService& datagrams, Sender& sender, const EngineConfig& config,
       owner_bits_(config.owner_bits),
       owner_(config.owner),
       drop_per_million_(config.drop_per_million),
+      batches_(sender.carrier().limits().batches_equals),
       seed_(config.seed),
       place_mask_(std::bit_ceil(config.max_queue_pairs) - 1),
       memory_(config.max_regions, config.seed),
@@ -92,7 +93,7 @@ Result<Engine::RcQp*> Engine::create_rc(rc::Pd pd, const rc::QpCapacity& capacit
     const Qpn qpn = next_qpn();
     std::unique_ptr<RcQp>& place = table_[place_of(qpn)];
     rc::QpContext context{memory_, queues.sends, queues.receives, rc_counters_, queues.shared_receives};
-    context.equal_writes = carrier().limits().batches_equals;
+    context.equal_writes = batches_;
     context.held = &held_;
     place = std::make_unique<RcQp>(qpn, pd, capacity, context);
     memory_.release_pd(pd);  // the queue pair holds it

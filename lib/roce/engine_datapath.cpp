@@ -18,8 +18,6 @@ constexpr std::uint32_t kLeastTailBytes = rc::kMaxInlineBytes;
 // What packets look at of a queue pair: not the answers that it keeps for its peer.
 constexpr std::size_t kFetchedBytes = 576;
 constexpr std::size_t kCacheLineBytes = 64;
-constexpr std::uint8_t kAcknowledge = wire::opcode_of(wire::Service::Rc, wire::Operation::Acknowledge);
-constexpr std::size_t kAcknowledgeBytes = wire::Bth::kBytes + wire::Aeth::kBytes;
 
 bool is_datagram(const port::PacketRef& packet) noexcept {
     return packet.len != 0 && (packet.data[0] & 0xe0U) == static_cast<unsigned>(wire::Service::Ud);
@@ -191,34 +189,49 @@ void Engine::transmit_datagrams(Instant now) noexcept {
     }
 }
 
-// True: it may have more. An acknowledgement leaves behind the requests of its turn: short and alone in its kind, it
-// would part them into two bursts of a socket, and nobody waits for it as for them.
+// True: it may have more.
 bool Engine::send_some(RcQp& qp, Instant now) noexcept {
-    port::PacketRef acknowledgement{};
+    const bool acknowledges = qp.pair.owes_only_acknowledgement();
+    std::size_t sent = 0;
     bool more = true;
-    for (std::size_t sent = 0; sent < kPacketsPerTurn; ++sent) {
+    while (more && sent < kPacketsPerTurn) {
         const port::PacketRef buffer = sender_.take();
         if (buffer.cookie == nullptr) [[unlikely]] {
             counters_.count(EngineCounter::NoBuffer);
-            break;
+            return true;
         }
         out_.elsewhere = buffer.data;
-        if (qp.pair.poll_transmit({&out_, 1}, now) == 0) {
+        more = acknowledges ? qp.pair.poll_request(out_, now) : qp.pair.poll_transmit({&out_, 1}, now) != 0;
+        if (more) {
+            send(buffer, qp, now);
+            ++sent;
+        } else {
             sender_.give_back(buffer);
-            more = false;
-            break;
         }
-        if (buffer.data[0] == kAcknowledge && acknowledgement.cookie == nullptr) {
-            acknowledgement = buffer;
-            continue;
-        }
+    }
+    return (acknowledges && acknowledge(qp, sent != 0, now)) || more;
+}
+
+// True: put off. Nobody waits for an acknowledgement as for a request: over a socket it leaves behind those of its
+// turn, in one send with them, where a short packet between would part them into two; elsewhere by itself in the next
+// turn, so that neither end has to deal with it before the request.
+bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
+    qp.put_off = sent_requests && !batches_ && !qp.put_off;
+    if (qp.put_off) {
+        return true;
+    }
+    const port::PacketRef buffer = sender_.take();
+    if (buffer.cookie == nullptr) [[unlikely]] {
+        counters_.count(EngineCounter::NoBuffer);
+        return true;
+    }
+    out_.elsewhere = buffer.data;
+    if (qp.pair.poll_response(out_)) {
         send(buffer, qp, now);
+    } else {
+        sender_.give_back(buffer);  // it failed by its requests
     }
-    if (acknowledgement.cookie != nullptr) {
-        counters_.count(EngineCounter::PacketsSent);
-        sender_.send(acknowledgement, qp.path, kAcknowledgeBytes + port::kIcrcBytes, {}, now);
-    }
-    return more;
+    return false;
 }
 
 // The one point where packets of connections leave. The headers are in the buffer.

@@ -65,6 +65,11 @@ public:
     // Fills `out` from its front; returns how many packets, to be sent in this order. Fewer than asked: no more until
     // the next input. In ERR a NAK that says why still comes.
     [[nodiscard]] std::size_t poll_transmit(std::span<OutPacket> out, Instant now) noexcept;
+    // The same for one packet of a request, or of an answer; false: there is none.
+    [[nodiscard]] bool poll_request(OutPacket& out, Instant now) noexcept;
+    [[nodiscard]] bool poll_response(OutPacket& out) noexcept;
+    // All that the peer is to be told is that its requests have come.
+    [[nodiscard]] bool owes_only_acknowledgement() const noexcept { return responder_.owes_only_acknowledgement(); }
     // When on_timeout() is due; changes by each input and by poll_transmit().
     [[nodiscard]] Instant next_deadline() const noexcept;
     // Each event once.
@@ -90,8 +95,6 @@ private:
     [[nodiscard]] bool flushes() const noexcept { return state_ == QpState::Err || state_ == QpState::Sqe; }
     [[nodiscard]] std::optional<RcCounter> judge_packet(const wire::Packet& packet) const noexcept;
     [[nodiscard]] bool poll_one(OutPacket& out, Instant now) noexcept;
-    [[nodiscard]] bool poll_request(OutPacket& out, Instant now) noexcept;
-    [[nodiscard]] bool poll_response(OutPacket& out) noexcept;
     void on_result(RequesterResult result) noexcept;
     void on_result(ResponderResult result) noexcept;
     void enter_error(QpEvent why) noexcept;

@@ -70,6 +70,9 @@ public:
     // and sets failed().
     [[nodiscard]] bool poll_response(OutPacket& out) noexcept;
     [[nodiscard]] bool has_response() const noexcept { return queued_answers_ != 0 || reply_ != Reply::None; }
+    [[nodiscard]] bool owes_only_acknowledgement() const noexcept {
+        return queued_answers_ == 0 && reply_ == Reply::Ack;
+    }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
 
     // The receive request of a SEND that did not end, or that was kept from one that was cut short; flushed by whoever
