@@ -134,6 +134,23 @@ TEST_F(EnginePair, LetsNoQueuePairKeepOthersWaiting) {
     EXPECT_EQ(done(a->sends), Ids{1});
 }
 
+TEST_F(EnginePair, AnAcknowledgementLetsRequestsGoFirstByOneTurn) {
+    const auto [at_a, at_b] = connect();
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 8), rc::PostVerdict::Posted);
+    a->turn(now);
+    ASSERT_EQ(b->post(*at_b, request(RdmaWrite, 2), 0, 8), rc::PostVerdict::Posted);
+    b->turn(now);
+    EXPECT_EQ(b->port.sent(), 1U);
+    a->turn(now);
+    EXPECT_TRUE(done(a->sends).empty());
+    EXPECT_EQ(b->engine.next_deadline(), Instant{});  // it is owed still
+    ASSERT_EQ(b->post(*at_b, request(RdmaWrite, 3), 0, 8), rc::PostVerdict::Posted);
+    b->turn(now);
+    EXPECT_EQ(b->port.sent(), 3U);
+    a->turn(now);
+    EXPECT_EQ(done(a->sends), Ids{1});
+}
+
 TEST_F(EnginePair, IdleConnectionsHaveNoDeadlineAndSendNothing) {
     for (int i = 0; i < 1000; ++i) {
         (void)connect({4, 4, 1, 0, 16});
