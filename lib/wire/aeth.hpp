@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 
 #include "lib/base/endian.hpp"
@@ -35,24 +36,27 @@ struct Aeth {
     Syndrome syndrome{};
     Msn msn{};
 
-    // BadSyndrome: a reserved kind or NAK code.
-    [[nodiscard]] static Parsed<Aeth> parse(const Raw& raw) noexcept {
+    // BadSyndrome: a reserved kind or NAK code; `into` is as it was.
+    [[nodiscard]] static std::optional<Drop> read(const Raw& raw, Aeth& into) noexcept {
         const auto code = static_cast<std::uint8_t>(raw.syndrome & kCodeMask);
-        const Msn msn{raw.msn.get()};
         switch (raw.syndrome & ~kCodeMask) {
             case kAck:
-                return Aeth{AckCredits{code}, msn};
+                into.syndrome.emplace<AckCredits>(code);
+                break;
             case kRnrNak:
-                return Aeth{RnrTimer{code}, msn};
+                into.syndrome.emplace<RnrTimer>(code);
+                break;
             case kNak:
-                if (code <= static_cast<std::uint8_t>(NakCode::InvalidRdRequest)) {
-                    return Aeth{static_cast<NakCode>(code), msn};
+                if (code > static_cast<std::uint8_t>(NakCode::InvalidRdRequest)) {
+                    return Drop::BadSyndrome;
                 }
+                into.syndrome.emplace<NakCode>(static_cast<NakCode>(code));
                 break;
             default:
-                break;
+                return Drop::BadSyndrome;
         }
-        return Drop::BadSyndrome;
+        into.msn = Msn{raw.msn.get()};
+        return std::nullopt;
     }
     void emit(Raw& raw) const noexcept { raw = {syndrome_octet(), Be24{msn.value}}; }
 

@@ -10,13 +10,13 @@
 
 namespace cairn::wire {
 
-// Up to this many bytes one folding chain is faster than a call; several packets' chains overlap.
+// Up to this many bytes, and from one word on, a folding chain is faster than a call; several packets' chains overlap.
 constexpr std::size_t kShortBytes = 256;
 
 #ifdef CAIRN_HAS_CLMUL
 
 [[nodiscard]] inline bool is_short(std::size_t count) noexcept {
-    return count - 16U <= kShortBytes - 16U && (count & 3U) == 0;
+    return count - 4U <= kShortBytes - 4U && (count & 3U) == 0;
 }
 
 #else

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <type_traits>
 
 #include "lib/base/endian.hpp"
 #include "lib/base/types.hpp"
@@ -14,23 +13,20 @@
 
 namespace cairn::wire {
 
-// The header at the start of `bytes` to its place, or a reason. Most cannot be wrong: they are written at once, a
-// Parsed between would be written piece by piece and copied as a whole.
+// The header at the start of `bytes`, or a reason; written to its place at once: what is written piece by piece and
+// then copied as a whole waits for the stores.
 template <class Header>
 [[nodiscard]] std::optional<Drop> read_header(std::span<const std::uint8_t> bytes, Header& header) noexcept {
     if (bytes.size() < Header::kBytes) {
         return Drop::Truncated;
     }
-    const auto parsed = Header::parse(read_raw<typename Header::Raw>(bytes.data()));
-    if constexpr (std::is_same_v<decltype(parsed), const Header>) {
-        header = parsed;
+    const auto raw = read_raw<typename Header::Raw>(bytes.data());
+    if constexpr (requires { Header::read(raw, header); }) {
+        return Header::read(raw, header);
     } else {
-        if (!parsed.ok()) {
-            return parsed.reason();
-        }
-        header = parsed.value();
+        header = Header::parse(raw);
+        return std::nullopt;
     }
-    return std::nullopt;
 }
 
 struct RawDeth {

@@ -39,10 +39,10 @@ struct OutPacket {
     return static_cast<std::uint8_t>((4U - payload_bytes % 4U) % 4U);
 }
 
-// Writes the headers of a packet; payload_bytes is set already. Values for headers that the operation lacks are
-// left out; those it has are all given (asserted).
+// Writes the headers of a packet; payload_bytes is set already, opcode and pad of `bth` follow here. Values for headers
+// that the operation lacks are left out; those it has are all given (asserted).
 template <class... Headers>
-void write_headers(OutPacket& out, wire::Bth bth, wire::Service service, wire::Operation operation,
+void write_headers(OutPacket& out, wire::Bth&& bth, wire::Service service, wire::Operation operation,
                    const Headers&... headers) noexcept {
     const wire::OpcodeTraits& traits = *wire::find_opcode(wire::opcode_of(service, operation));
     bth.opcode = traits.opcode();

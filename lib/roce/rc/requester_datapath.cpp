@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "lib/roce/rc/timers.hpp"
 
@@ -160,8 +161,9 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
     const wire::Reth reth{wqe.remote_address + done, wqe.rkey, apart ? out.payload_bytes : wqe.bytes - done};
     const wire::AtomicEth atomic{wqe.remote_address, wqe.rkey, wqe.swap_or_add, wqe.compare};
     const wire::Service service = reliable_ ? wire::Service::Rc : wire::Service::Uc;
-    write_headers(out, bth, service, segment(wqe.opcode, whole || apart || cursor_packet_ == 0, last || apart),
-                  wqe.feth, reth, atomic, wire::ImmDt{wqe.immediate}, wire::Ieth{wqe.invalidate});
+    write_headers(out, std::move(bth), service,
+                  segment(wqe.opcode, whole || apart || cursor_packet_ == 0, last || apart), wqe.feth, reth, atomic,
+                  wire::ImmDt{wqe.immediate}, wire::Ieth{wqe.invalidate});
 }
 
 bool Requester::move_on(const SendWqe& wqe, Instant now) noexcept {
