@@ -72,6 +72,8 @@ public:
 
     // Errors: no such domain, as many queue pairs as there may be.
     Result<RcQp*> create_rc(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues);
+    // An XRC target: it has no protection domain and no queues of its own. Errors: as many queue pairs as there may be.
+    Result<RcQp*> create_xrc_target(rc::Xrcd domain);
     void destroy_rc(RcQp& qp) noexcept;
     // A queue pair of datagrams, of the port's largest path MTU; as many as the service has. Errors: likewise.
     Result<UdQueuePair*> create_ud(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues);
@@ -85,6 +87,10 @@ public:
     Result<Rkey> register_region(const rc::RegionRequest& request);
     bool destroy_region(Rkey key) noexcept;
     [[nodiscard]] rc::MemoryTable& memory() noexcept { return memory_; }
+    // Of XRC: domains, and receive queues by number.
+    [[nodiscard]] rc::XrcTable& xrc() noexcept { return xrc_; }
+    // A target has taken a request of it for a message that has not ended. Looks at all queue pairs.
+    [[nodiscard]] bool receives_into(Srqn srqn) const noexcept;
 
     // What the port received: datagrams go to their service, packets of connections to their queue pairs. All buffers
     // are taken.
@@ -130,6 +136,7 @@ private:
         return qp != nullptr && qp->pair.qpn() == qpn ? qp : nullptr;
     }
     [[nodiscard]] Qpn next_qpn() noexcept;
+    [[nodiscard]] Result<RcQp*> add_rc(rc::Pd pd, const rc::QpCapacity& capacity, rc::QpContext context);
     void fetch_queue_pairs(std::span<const port::PacketRef> burst) const noexcept;
     void take_burst(std::span<port::PacketRef> burst, Instant now) noexcept;
     [[nodiscard]] RcQp* judge(const port::PacketRef& packet, const wire::Parsed<wire::Packet>& parsed) noexcept;
@@ -160,6 +167,7 @@ private:
     std::uint32_t place_mask_;
     std::uint32_t count_ = 0;
     rc::MemoryTable memory_;
+    rc::XrcTable xrc_;
     rc::RcCounters rc_counters_;
     rc::HeldPackets held_;                      // early packets; their buffers go back in transmit()
     std::vector<std::unique_ptr<RcQp>> table_;  // by number: numbers in a row have places of their own

@@ -21,6 +21,7 @@ constexpr std::uint32_t kFirstQpn = 2;  // 0 and 1 are the management's
 constexpr Duration kTimerHorizon = milliseconds(30);
 // Set beside the number of a draw, so that no key of the memory table follows from the same word.
 constexpr std::uint64_t kOfEngine = std::uint64_t{3} << 62U;
+constexpr std::uint64_t kOfXrc = kOfEngine | std::uint64_t{1} << 61U;
 
 }  // namespace
 
@@ -43,6 +44,7 @@ Engine::Engine(UdService& datagrams, Sender& sender, const EngineConfig& config,
       seed_(config.seed),
       place_mask_(std::bit_ceil(config.max_queue_pairs) - 1),
       memory_(config.max_regions, config.seed),
+      xrc_(Srqn{static_cast<std::uint32_t>(sip_hash(config.seed, kOfXrc))}),
       held_(config.held_packets),
       table_(std::size_t{place_mask_} + 1),
       timers_(kTimerHorizon, config.max_queue_pairs, now) {
@@ -83,22 +85,39 @@ Qpn Engine::next_qpn() noexcept {
 }
 
 Result<Engine::RcQp*> Engine::create_rc(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues) {
+    if (!memory_.hold_pd(pd)) {
+        return Error{"there is no such protection domain", "create one first"};
+    }
+    auto made = add_rc(pd, capacity, {memory_, queues.sends, queues.receives, rc_counters_, queues.shared_receives});
+    memory_.release_pd(pd);  // the queue pair holds it
+    return made;
+}
+
+Result<Engine::RcQp*> Engine::create_xrc_target(rc::Xrcd domain) {
+    rc::QpCapacity capacity{1, 1, 1, 0, 2, wire::Service::Xrc};  // nothing is posted to it
+    rc::QpContext context{memory_, xrc_.nobodys(), xrc_.nobodys(), rc_counters_};
+    context.xrc = {&xrc_, domain};
+    return add_rc({}, capacity, context);
+}
+
+Result<Engine::RcQp*> Engine::add_rc(rc::Pd pd, const rc::QpCapacity& capacity, rc::QpContext context) {
     if (count_ == max_queue_pairs_) {
         return Error{fmt::format("there are {} queue pairs already, as many as there may be", count_),
                      "destroy unused ones, or raise max_queue_pairs"};
     }
-    if (!memory_.hold_pd(pd)) {
-        return Error{"there is no such protection domain", "create one first"};
-    }
     const Qpn qpn = next_qpn();
     std::unique_ptr<RcQp>& place = table_[place_of(qpn)];
-    rc::QpContext context{memory_, queues.sends, queues.receives, rc_counters_, queues.shared_receives};
     context.equal_writes = batches_;
     context.held = &held_;
     place = std::make_unique<RcQp>(qpn, pd, capacity, context);
-    memory_.release_pd(pd);  // the queue pair holds it
     ++count_;
     return place.get();
+}
+
+bool Engine::receives_into(Srqn srqn) const noexcept {
+    return std::any_of(table_.begin(), table_.end(), [srqn](const std::unique_ptr<RcQp>& qp) noexcept {
+        return qp != nullptr && qp->pair.responder().receives_into(srqn);
+    });
 }
 
 void Engine::destroy_rc(RcQp& qp) noexcept {
@@ -134,7 +153,7 @@ rc::ModifyVerdict Engine::modify(RcQp& qp, rc::QpState to, rc::AttributeSet whic
     const bool wants_path = which.has(rc::Attribute::Path);
     if ((wants_path && path == nullptr) ||
         (which.has(rc::Attribute::PathMtu) && longest > carrier().limits().max_udp_payload_bytes)) {
-        const rc::ModifyVerdict verdict = rc::judge_modify(qp.pair.state(), to, which, values, qp.pair.service());
+        const rc::ModifyVerdict verdict = rc::judge_modify(qp.pair.state(), to, which, values, qp.pair.kind());
         return verdict == rc::ModifyVerdict::Ok ? rc::ModifyVerdict::BadValue : verdict;
     }
     const rc::ModifyVerdict verdict = qp.pair.modify(to, which, values);

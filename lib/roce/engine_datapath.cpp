@@ -242,7 +242,7 @@ void Engine::send(const port::PacketRef& buffer, const RcQp& qp, Instant now) no
         counters_.count(EngineCounter::PacketsResent);
     }
     const std::size_t header_bytes = packet.header_bytes;
-    if (qp.pair.service() == wire::Service::Rc && can_stay(packet)) {
+    if (qp.pair.service() != wire::Service::Uc && can_stay(packet)) {
         counters_.count(EngineCounter::PayloadsInPlace);
         sender_.send(buffer, qp.path, header_bytes + port::kIcrcBytes, packet.payload.at[0], now);
         return;

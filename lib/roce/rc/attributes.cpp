@@ -36,10 +36,25 @@ constexpr AttributeSet kOfUc =
     AttributeSet::of(Attribute::Pkey, Access, Path, PathMtu, DestQpn, ReceivePsn, SendPsn, MigrationState);
 constexpr AttributeSet kOfRc = kOfUc.with(kOfRtr).with(kOfRts).with(AttributeSet::of(Selective));
 constexpr AttributeSet kOfUd = AttributeSet::of(Attribute::Pkey, Attribute::Qkey, SendPsn);
+// Each of the two ends has what its half of a reliable connection needs (annex A14; the same as in Linux).
+constexpr AttributeSet kOfXrcInitiator = kOfUc.with(kOfRts).with(AttributeSet::of(Selective));
+constexpr AttributeSet kOfXrcTarget = kOfUc.with(kOfRtr).with(AttributeSet::of(AckTimeout, Selective));
 
-AttributeSet attributes_of(wire::Service service) noexcept {
-    CAIRN_ASSERT(service == wire::Service::Rc || service == wire::Service::Uc || service == wire::Service::Ud);
-    return service == wire::Service::Rc ? kOfRc : service == wire::Service::Uc ? kOfUc : kOfUd;
+AttributeSet attributes_of(QpKind kind) noexcept {
+    switch (kind.service) {
+        case wire::Service::Rc:
+            return kOfRc;
+        case wire::Service::Uc:
+            return kOfUc;
+        case wire::Service::Ud:
+            return kOfUd;
+        case wire::Service::Xrc:
+            return kind.is_target ? kOfXrcTarget : kOfXrcInitiator;
+        case wire::Service::Cnp:
+            break;
+    }
+    CAIRN_ASSERT(false);
+    return kNone;
 }
 
 bool legal_mtu(std::uint32_t bytes) noexcept {
@@ -56,14 +71,15 @@ bool legal_values(AttributeSet which, const QpAttributes& values) noexcept {
 
 }  // namespace
 
-std::optional<Transition> find_transition(QpState from, QpState to, wire::Service service) noexcept {
+std::optional<Transition> find_transition(QpState from, QpState to, QpKind kind) noexcept {
     if (to == Reset || to == Err) {
         return Transition{from, to, kNone, kNone};
     }
-    if (from == Sqe && service == wire::Service::Rc) {
+    const bool reliable = kind.service == wire::Service::Rc || kind.service == wire::Service::Xrc;
+    if (from == Sqe && reliable) {
         return std::nullopt;
     }
-    const AttributeSet has = attributes_of(service);
+    const AttributeSet has = attributes_of(kind);
     for (const Transition& transition : kTransitions) {
         if (transition.from == from && transition.to == to) {
             return Transition{from, to, transition.required.within(has), transition.optional.within(has)};
@@ -73,8 +89,8 @@ std::optional<Transition> find_transition(QpState from, QpState to, wire::Servic
 }
 
 ModifyVerdict judge_modify(QpState from, QpState to, AttributeSet which, const QpAttributes& values,
-                           wire::Service service) noexcept {
-    const std::optional<Transition> transition = find_transition(from, to, service);
+                           QpKind kind) noexcept {
+    const std::optional<Transition> transition = find_transition(from, to, kind);
     if (!transition) {
         return ModifyVerdict::NoTransition;
     }

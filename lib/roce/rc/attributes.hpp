@@ -82,6 +82,15 @@ struct QpAttributes {
 
 enum class ModifyVerdict : std::uint8_t { Ok, NoTransition, Missing, NotAllowed, BadValue };
 
+// Whose states these are: a transport service, and of XRC the initiator unless told otherwise.
+struct QpKind {
+    // NOLINTNEXTLINE(google-explicit-constructor): a service is a kind
+    constexpr QpKind(wire::Service of, bool of_target = false) noexcept : service(of), is_target(of_target) {}
+
+    wire::Service service;
+    bool is_target;  // of Xrc: it only receives
+};
+
 // What a change of state must and may set besides.
 struct Transition {
     QpState from;
@@ -89,13 +98,13 @@ struct Transition {
     AttributeSet required;
     AttributeSet optional;
 };
-// Nothing: the two states are not connected. `service` is Rc, Uc or Ud (asserted).
+// Nothing: the two states are not connected. The service is none of Cnp (asserted).
 [[nodiscard]] std::optional<Transition> find_transition(QpState from, QpState to,
-                                                        wire::Service service = wire::Service::Rc) noexcept;
+                                                        QpKind kind = wire::Service::Rc) noexcept;
 
 // Whether a queue pair in `from` may go to `to` with these attributes. Pure.
 [[nodiscard]] ModifyVerdict judge_modify(QpState from, QpState to, AttributeSet which, const QpAttributes& values,
-                                         wire::Service service = wire::Service::Rc) noexcept;
+                                         QpKind kind = wire::Service::Rc) noexcept;
 // Sets those of `which` in `attributes`.
 void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& values) noexcept;
 

@@ -26,6 +26,7 @@ bool CompletionQueue::push(const Completion& completion) noexcept {
     slot.immediate = completion.immediate;
     slot.invalidated = completion.invalidated;
     slot.source_qpn = completion.source_qpn;
+    slot.srqn = completion.srqn;
     const bool wakes_solicited = completion.solicited || completion.status != CompletionStatus::Success;
     if (arm_ == Arm::Next || (arm_ == Arm::Solicited && wakes_solicited)) {
         event_ = true;

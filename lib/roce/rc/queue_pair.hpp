@@ -19,10 +19,12 @@ struct QpCapacity {
     std::uint32_t max_sges = 4;
     std::uint32_t inline_bytes = 64;
     std::uint32_t window_packets = 256;         // SENDs and WRITEs on their way
-    wire::Service service = wire::Service::Rc;  // or Uc (asserted)
+    wire::Service service = wire::Service::Rc;  // or Uc, or Xrc (asserted)
 };
 
-// What a queue pair uses and others may share; all outlive it.
+// What a queue pair uses and others may share; all outlive it. Of service Xrc it is an initiator, which only sends and
+// pushes no receive completions, or a target, which only receives and pushes into the completion queues of its domain's
+// receive queues alone.
 struct QpContext {
     MemoryTable& memory;
     CompletionQueue& send_completions;
@@ -33,13 +35,14 @@ struct QpContext {
     const StallWatch* stalls = nullptr;  // of the worker's turns
     HeldPackets* held = nullptr;         // nullptr: packets that come early are dropped
     bool equal_writes = false;           // reliable WRITEs leave as messages of one packet, all of one length
+    XrcTarget xrc{};                     // makes it a target
 };
 
 // Protocol only: no I/O, no clock, no chance, no allocation after construction; driven by one thread. Payloads go
 // straight between packets and registered memory. The carrier judges ICRC, destination QPN and the peer's address.
 class QueuePair {
 public:
-    // `pd` exists (asserted); the queue pair holds it.
+    // `pd` exists (asserted); the queue pair holds it. An XRC target has none: whose rights count its requests say.
     QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext& context);
     QueuePair(const QueuePair&) = delete;
     QueuePair& operator=(const QueuePair&) = delete;
@@ -48,7 +51,7 @@ public:
     // Goes to `to` and takes those of `values` that `which` names; unless Ok, nothing changes. To RESET: nothing of
     // it is left, completions neither. To ERR: everything posted completes as flushed, in order. An unreliable one
     // whose send request fails goes to SQE: send requests are flushed until it is brought back to RTS, it still
-    // receives.
+    // receives. Completions of an XRC target are its receive queues' and stay.
     [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept;
 
     [[nodiscard]] PostVerdict post_send(const SendRequest& request) noexcept;
@@ -79,6 +82,7 @@ public:
 
     [[nodiscard]] Qpn qpn() const noexcept { return qpn_; }
     [[nodiscard]] wire::Service service() const noexcept { return service_; }
+    [[nodiscard]] QpKind kind() const noexcept { return {service_, is_target()}; }
     [[nodiscard]] QpState state() const noexcept { return state_; }
     [[nodiscard]] const QpAttributes& attributes() const noexcept { return attributes_; }
     // The same with the PSNs that are next: of our requests, and of the peer's.
@@ -90,9 +94,19 @@ public:
     void check_invariants() const noexcept;
 
 private:
-    [[nodiscard]] bool sends() const noexcept { return state_ == QpState::Rts || state_ == QpState::Sqd; }
-    [[nodiscard]] bool receives() const noexcept { return sends() || state_ == QpState::Rtr || state_ == QpState::Sqe; }
-    [[nodiscard]] bool flushes() const noexcept { return state_ == QpState::Err || state_ == QpState::Sqe; }
+    // By the state, and by what an XRC pair lacks.
+    struct Abilities {
+        bool send = false;
+        bool receive = false;
+        bool flush = false;  // what is posted to send
+    };
+
+    void enter(QpState state) noexcept;
+    [[nodiscard]] bool sends() const noexcept { return may_.send; }
+    [[nodiscard]] bool receives() const noexcept { return may_.receive; }
+    [[nodiscard]] bool flushes() const noexcept { return may_.flush; }
+    [[nodiscard]] bool is_target() const noexcept { return bool(context_.xrc); }
+    [[nodiscard]] PostVerdict judge_service(const SendRequest& request) const noexcept;
     [[nodiscard]] std::optional<RcCounter> judge_packet(const wire::Packet& packet) const noexcept;
     [[nodiscard]] bool poll_one(OutPacket& out, Instant now) noexcept;
     void on_result(RequesterResult result) noexcept;
@@ -110,6 +124,8 @@ private:
     const QpCapacity capacity_;
     QpContext context_;
     QpState state_ = QpState::Reset;
+    Abilities may_{};
+    const bool takes_receives_;  // posted to itself
     QpAttributes attributes_{};
     QpEvents events_;
     bool drain_reported_ = false;

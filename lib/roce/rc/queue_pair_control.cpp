@@ -11,17 +11,22 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
       service_(capacity.service),
       capacity_(capacity),
       context_(context),
+      takes_receives_(context.shared_receives == nullptr && capacity.service != wire::Service::Xrc),
       sends_(capacity.send_slots, capacity.max_sges, capacity.inline_bytes),
-      own_receives_(context.shared_receives == nullptr ? capacity.receive_slots : 1, capacity.max_sges),
+      own_receives_(takes_receives_ ? capacity.receive_slots : 1, capacity.max_sges),
       requester_(qpn, sends_,
                  {context.memory, context.send_completions, context.counters, context.stalls,
-                  context.equal_writes && capacity.service == wire::Service::Rc},
-                 capacity.window_packets, capacity.service == wire::Service::Rc),
-      responder_(qpn, context.memory, context.shared_receives == nullptr ? own_receives_ : *context.shared_receives,
-                 context.receive_completions, context.counters, capacity.service == wire::Service::Rc, context.flush,
-                 context.held) {
-    CAIRN_ASSERT(service_ == wire::Service::Rc || service_ == wire::Service::Uc);
-    const bool held = context_.memory.hold_pd(pd_);
+                  context.equal_writes && capacity.service != wire::Service::Uc},
+                 capacity.window_packets, capacity.service),
+      responder_(qpn,
+                 {context.memory, context.counters,
+                  context.shared_receives == nullptr ? &own_receives_ : context.shared_receives,
+                  &context.receive_completions, context.flush, context.held, context.xrc},
+                 capacity.service) {
+    const bool xrc = service_ == wire::Service::Xrc;
+    CAIRN_ASSERT(xrc || service_ == wire::Service::Rc || service_ == wire::Service::Uc);
+    CAIRN_ASSERT(xrc || !is_target());
+    const bool held = is_target() || context_.memory.hold_pd(pd_);
     CAIRN_ASSERT(held);
     enter_reset();
 }
@@ -29,11 +34,13 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
 QueuePair::~QueuePair() {
     responder_.drop_held();
     free_windows();
-    context_.memory.release_pd(pd_);
+    if (!is_target()) {
+        context_.memory.release_pd(pd_);
+    }
 }
 
 ModifyVerdict QueuePair::modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
-    const ModifyVerdict verdict = judge_modify(state_, to, which, values, service_);
+    const ModifyVerdict verdict = judge_modify(state_, to, which, values, kind());
     if (verdict != ModifyVerdict::Ok) {
         return verdict;
     }
@@ -52,9 +59,19 @@ ModifyVerdict QueuePair::modify(QpState to, AttributeSet which, const QpAttribut
         requester_.start(attributes_, pd_);
     }
     drain_reported_ = drain_reported_ && to == QpState::Sqd;
-    state_ = to;
+    enter(to);
     notice_drained();
     return verdict;
+}
+
+void QueuePair::enter(QpState state) noexcept {
+    const bool both = state == QpState::Rts || state == QpState::Sqd;
+    const bool failed = state == QpState::Sqe;
+    const bool is_initiator = service_ == wire::Service::Xrc && !is_target();
+    state_ = state;
+    may_.send = both && !is_target();
+    may_.receive = (both || failed || state == QpState::Rtr) && !is_initiator;
+    may_.flush = (failed || state == QpState::Err) && !is_target();
 }
 
 void QueuePair::free_windows() noexcept {
@@ -65,7 +82,7 @@ void QueuePair::free_windows() noexcept {
 
 void QueuePair::enter_reset() noexcept {
     free_windows();
-    state_ = QpState::Reset;
+    enter(QpState::Reset);
     attributes_ = {};
     events_.clear();
     drain_reported_ = false;
@@ -86,18 +103,15 @@ void QueuePair::enter_error() noexcept {
     if (state_ == QpState::Err) {
         return;
     }
-    state_ = QpState::Err;
+    enter(QpState::Err);
     // Completions that find no room are lost: the queue is overrun, which its owner sees.
     (void)requester_.flush();
     responder_.drop_held();
-    ReceiveWqe unfinished;
-    if (responder_.take_unfinished(unfinished)) {
-        flush_receive(unfinished.wr_id);
-    }
+    responder_.flush_unfinished();
     while (!own_receives_.empty()) {
         flush_receive(own_receives_.take().wr_id);
     }
-    if (context_.shared_receives != nullptr) {
+    if (context_.shared_receives != nullptr || is_target()) {
         events_.raise(QpEvent::LastWqeReached);
     }
 }

@@ -4,10 +4,13 @@ namespace cairn::roce::rc {
 
 PostVerdict QueuePair::post_send(const SendRequest& request) noexcept {
     if (!sends() && !flushes()) {
-        return PostVerdict::WrongState;
+        return is_target() ? PostVerdict::WrongSide : PostVerdict::WrongState;
     }
-    if (service_ == wire::Service::Uc && !is_unreliable(request.opcode)) {
-        return PostVerdict::BadOpcode;
+    if (service_ != wire::Service::Rc) {
+        const PostVerdict verdict = judge_service(request);
+        if (verdict != PostVerdict::Posted) {
+            return verdict;
+        }
     }
     const PostVerdict verdict = sends_.post(request);
     if (flushes() && verdict == PostVerdict::Posted) {
@@ -16,9 +19,21 @@ PostVerdict QueuePair::post_send(const SendRequest& request) noexcept {
     return verdict;
 }
 
+// XRC has neither FLUSH nor ATOMIC WRITE; what is done here names no queue there.
+PostVerdict QueuePair::judge_service(const SendRequest& request) const noexcept {
+    if (service_ == wire::Service::Uc) {
+        return is_unreliable(request.opcode) ? PostVerdict::Posted : PostVerdict::BadOpcode;
+    }
+    if (request.opcode == WorkOpcode::Flush || request.opcode == WorkOpcode::AtomicWrite) {
+        return PostVerdict::BadOpcode;
+    }
+    const bool named = request.remote_srqn.value != 0 || is_local(request.opcode);
+    return named ? PostVerdict::Posted : PostVerdict::BadSrqn;
+}
+
 PostVerdict QueuePair::post_receive(const ReceiveRequest& request) noexcept {
-    if (state_ == QpState::Reset || context_.shared_receives != nullptr) {
-        return PostVerdict::WrongState;
+    if (state_ == QpState::Reset || !takes_receives_) {
+        return service_ == wire::Service::Xrc ? PostVerdict::WrongSide : PostVerdict::WrongState;
     }
     const PostVerdict verdict = own_receives_.post(request);
     if (state_ == QpState::Err && verdict == PostVerdict::Posted) {
@@ -113,7 +128,7 @@ void QueuePair::on_result(RequesterResult result) noexcept {
             return;
         case RequesterResult::Failed:
             if (service_ == wire::Service::Uc) {
-                state_ = QpState::Sqe;
+                enter(QpState::Sqe);
                 (void)requester_.flush();  // lost to an overrun: the queue shows it
             } else {
                 enter_error(QpEvent::Fatal);

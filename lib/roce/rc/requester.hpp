@@ -37,7 +37,7 @@ class Requester {
 public:
     // `window_packets` of SENDs and WRITEs may be on their way, in [2, 2^20] (asserted).
     Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context, std::uint32_t window_packets,
-              bool reliable = true) noexcept;
+              wire::Service service = wire::Service::Rc) noexcept;
 
     // From RTS on: the next packet has attributes.send_psn. `attributes` outlive the requester.
     void start(const QpAttributes& attributes, Pd pd) noexcept;
@@ -115,6 +115,7 @@ private:
     RcCounters& counters_;
     const StallWatch* const stalls_;
     const std::uint32_t window_packets_;
+    const wire::Service service_;
     const bool reliable_;
     const bool equal_writes_;
     const QpAttributes* attributes_ = nullptr;

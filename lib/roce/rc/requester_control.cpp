@@ -5,7 +5,7 @@
 namespace cairn::roce::rc {
 
 Requester::Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context, std::uint32_t window_packets,
-                     bool reliable) noexcept
+                     wire::Service service) noexcept
     : qpn_(qpn),
       memory_(context.memory),
       queue_(queue),
@@ -13,7 +13,8 @@ Requester::Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context,
       counters_(context.counters),
       stalls_(context.stalls),
       window_packets_(window_packets),
-      reliable_(reliable),
+      service_(service),
+      reliable_(service != wire::Service::Uc),
       equal_writes_(context.equal_writes) {
     CAIRN_ASSERT(window_packets >= 2 && window_packets <= 1U << 20U);
 }

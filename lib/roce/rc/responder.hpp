@@ -5,12 +5,11 @@
 #include <cstdint>
 
 #include "lib/roce/rc/attributes.hpp"
-#include "lib/roce/rc/completion_queue.hpp"
 #include "lib/roce/rc/counters.hpp"
 #include "lib/roce/rc/held_packets.hpp"
 #include "lib/roce/rc/judge_request.hpp"
 #include "lib/roce/rc/out_packet.hpp"
-#include "lib/roce/rc/receive_queue.hpp"
+#include "lib/roce/rc/xrc.hpp"
 
 namespace cairn::roce::rc {
 
@@ -30,6 +29,7 @@ struct SavedAnswer {
     Rkey rkey{};
     std::uint64_t address = 0;   // READ: of `first`
     std::uint32_t bytes = 0;     // READ: of the whole
+    Pd pd{};                     // by whose rights
     std::uint64_t original = 0;  // atomic: what stood in memory
 };
 
@@ -49,14 +49,25 @@ enum class ResponderResult : std::uint8_t {
     CqOverrun,     // stop: a completion was lost
 };
 
+// What a responder uses and others may share; all outlive it.
+struct ResponderContext {
+    MemoryTable& memory;
+    RcCounters& counters;
+    ReceiveQueue* receives = nullptr;  // this and the next: not an XRC target's
+    CompletionQueue* completions = nullptr;
+    FlushHook flush{};
+    HeldPackets* held = nullptr;
+    XrcTarget xrc{};
+};
+
 // One queue pair's. No I/O, no clock, no allocation. Answers go out in the order of PSNs: saved answers first, then
 // one acknowledgement for all up to the last good packet, or a NAK.
 class Responder {
 public:
-    Responder(Qpn qpn, MemoryTable& memory, ReceiveQueue& receives, CompletionQueue& completions, RcCounters& counters,
-              bool reliable = true, FlushHook flush = {}, HeldPackets* held = nullptr) noexcept;
+    Responder(Qpn qpn, const ResponderContext& context, wire::Service service = wire::Service::Rc) noexcept;
 
-    // From RTR on: forgets all earlier and expects attributes.receive_psn. `attributes` outlive the responder.
+    // From RTR on: forgets all earlier and expects attributes.receive_psn. `attributes` outlive the responder. `pd`: no
+    // XRC target's.
     void start(const QpAttributes& attributes, Pd pd) noexcept;
 
     // A request packet that is for this queue pair. Changes all outputs. Unreliable: a message that lacks a packet, or
@@ -75,9 +86,13 @@ public:
     }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
 
-    // The receive request of a SEND that did not end, or that was kept from one that was cut short; flushed by whoever
-    // stops the queue pair.
-    [[nodiscard]] bool take_unfinished(ReceiveWqe& out) noexcept;
+    // The queue pair stops: the receive request of a SEND that did not end, or that was kept from one that was cut
+    // short, completes as flushed. If the completion queue is overrun it is lost.
+    void flush_unfinished() noexcept;
+    // A SEND is under way into a request of this XRC receive queue.
+    [[nodiscard]] bool receives_into(Srqn srqn) const noexcept {
+        return message_.kind == MessageKind::Send && receiver_.srqn == srqn;
+    }
 
     [[nodiscard]] Psn expected_psn() const noexcept { return expected_; }
     [[nodiscard]] Msn msn() const noexcept { return msn_; }
@@ -86,8 +101,10 @@ public:
 private:
     enum class Reply : std::uint8_t { None, Ack, Nak };
 
-    [[nodiscard]] KeyUser key_user() const noexcept { return {pd_, qpn_}; }
+    [[nodiscard]] KeyUser key_user() const noexcept { return {receiver_.pd, qpn_}; }
+    [[nodiscard]] Completion receive_completion(std::uint64_t wr_id, CompletionStatus status) const noexcept;
 
+    [[nodiscard]] bool find_receiver(const wire::Packet& packet) noexcept;
     [[nodiscard]] RequestVerdict judge(const wire::Packet& packet) const noexcept;
     [[nodiscard]] RequestVerdict judge_receive(const wire::Packet& packet) const noexcept;
     [[nodiscard]] RequestVerdict judge_depth(const wire::Packet& packet) const noexcept;
@@ -133,14 +150,14 @@ private:
 
     const Qpn qpn_;
     MemoryTable& memory_;
-    ReceiveQueue& receives_;
-    CompletionQueue& completions_;
     RcCounters& counters_;
+    const wire::Service service_;
     const bool reliable_;
     const FlushHook flush_;
     HeldPackets* const held_;
+    const XrcTarget xrc_;
     const QpAttributes* attributes_ = nullptr;
-    Pd pd_{};
+    Receiver receiver_;  // an XRC target's: of the request looked at last, and good for no longer than that
 
     Psn expected_{};
     Msn msn_{};  // messages completed

@@ -67,7 +67,7 @@ void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
     } else {
         out.payload.count = 0;
         out.payload_bytes = 0;
-        write_headers(out, bth(saved.next), wire::Service::Rc, Operation::AtomicAcknowledge,
+        write_headers(out, bth(saved.next), service_, Operation::AtomicAcknowledge,
                       wire::Aeth{kNoFlowControl, saved.msn}, wire::AtomicAckEth{saved.original});
     }
     if (saved.next != saved.until) {
@@ -92,14 +92,14 @@ bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
     out.payload_bytes = bytes;
     if (bytes != 0) {
         const MemoryView view =
-            memory_.find_remote(saved.rkey, key_user(), Right::RemoteRead, saved.address + offset, bytes);
+            memory_.find_remote(saved.rkey, {saved.pd, qpn_}, Right::RemoteRead, saved.address + offset, bytes);
         if (view.verdict != MemoryVerdict::Ok) {
             return false;
         }
         out.payload.at[out.payload.count++] = {view.data, bytes};
     }
     const Operation operation = response_operation(saved.next == saved.from, saved.next == saved.until);
-    write_headers(out, bth(saved.next), wire::Service::Rc, operation, wire::Aeth{kNoFlowControl, saved.msn});
+    write_headers(out, bth(saved.next), service_, operation, wire::Aeth{kNoFlowControl, saved.msn});
     return true;
 }
 
@@ -107,7 +107,7 @@ void Responder::emit_reply(OutPacket& out, Psn psn, const wire::Aeth::Syndrome& 
     unacknowledged_ = 0;
     out.payload.count = 0;
     out.payload_bytes = 0;
-    write_headers(out, bth(psn), wire::Service::Rc, Operation::Acknowledge, wire::Aeth{syndrome, msn_});
+    write_headers(out, bth(psn), service_, Operation::Acknowledge, wire::Aeth{syndrome, msn_});
 }
 
 wire::Bth Responder::bth(Psn psn) const noexcept {

@@ -2,21 +2,21 @@
 
 namespace cairn::roce::rc {
 
-Responder::Responder(Qpn qpn, MemoryTable& memory, ReceiveQueue& receives, CompletionQueue& completions,
-                     RcCounters& counters, bool reliable, FlushHook flush, HeldPackets* held) noexcept
+Responder::Responder(Qpn qpn, const ResponderContext& context, wire::Service service) noexcept
     : qpn_(qpn),
-      memory_(memory),
-      receives_(receives),
-      completions_(completions),
-      counters_(counters),
-      reliable_(reliable),
-      flush_(flush),
-      held_(held) {}
+      memory_(context.memory),
+      counters_(context.counters),
+      service_(service),
+      reliable_(service != wire::Service::Uc),
+      flush_(context.flush),
+      held_(context.held),
+      xrc_(context.xrc),
+      receiver_{context.receives, context.completions, {}, {}} {}
 
 void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
     drop_held();
     attributes_ = &attributes;
-    pd_ = pd;
+    receiver_.pd = pd;
     expected_ = attributes.receive_psn;
     msn_ = Msn{};
     message_ = {};
@@ -36,14 +36,14 @@ void Responder::drop_held() noexcept {
     }
 }
 
-bool Responder::take_unfinished(ReceiveWqe& out) noexcept {
-    if (message_.kind != MessageKind::Send && !receive_kept_) {
-        return false;
-    }
-    out = receive_;
+void Responder::flush_unfinished() noexcept {
+    const bool unfinished = message_.kind == MessageKind::Send || receive_kept_;
     message_ = {};
     receive_kept_ = false;
-    return true;
+    const Receiver* const receiver = xrc_ ? xrc_.find(receiver_.srqn) : &receiver_;
+    if (unfinished && receiver != nullptr) {  // else it ended with its queue
+        (void)receiver->completions->push(receive_completion(receive_.wr_id, CompletionStatus::Flushed));
+    }
 }
 
 void Responder::check_invariants() const noexcept {

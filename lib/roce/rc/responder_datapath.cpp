@@ -37,8 +37,20 @@ ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOf
 }
 
 ResponderResult Responder::take(const wire::Packet& packet) noexcept {
-    const RequestVerdict verdict = judge(packet);
+    const bool has_receiver = !xrc_ || find_receiver(packet);
+    const RequestVerdict verdict = has_receiver ? judge(packet) : RequestVerdict::InvalidRequest;
     return verdict == RequestVerdict::Execute ? act(packet) : refuse(verdict);
+}
+
+// All packets of a message name the same queue, in the target's domain: anything else is an invalid request (A14).
+bool Responder::find_receiver(const wire::Packet& packet) noexcept {
+    const Srqn srqn = packet.get<wire::Xrceth>().srqn;
+    const Receiver* const found = xrc_.find(srqn);
+    if (found == nullptr || (message_.kind != MessageKind::None && srqn != receiver_.srqn)) {
+        return false;
+    }
+    receiver_ = *found;
+    return true;
 }
 
 RequestVerdict Responder::judge(const wire::Packet& packet) const noexcept {
@@ -88,11 +100,11 @@ const ReceiveWqe* Responder::next_receive() const noexcept {
     if (receive_kept_) {
         return &receive_;
     }
-    return receives_.empty() ? nullptr : &receives_.front();
+    return receiver_.receives->empty() ? nullptr : &receiver_.receives->front();
 }
 
 ReceiveWqe Responder::take_receive() noexcept {
-    return std::exchange(receive_kept_, false) ? receive_ : receives_.take();
+    return std::exchange(receive_kept_, false) ? receive_ : receiver_.receives->take();
 }
 
 ResponderResult Responder::act(const wire::Packet& packet) noexcept {
@@ -134,9 +146,8 @@ ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
         const ReceiveWqe failed = message_.kind == MessageKind::Send ? receive_ : take_receive();
         message_ = {};
         const auto status = local ? CompletionStatus::LocalProtection : CompletionStatus::LocalLength;
-        Completion completion{failed.wr_id, status, CompletionOpcode::Receive};
-        completion.qpn = qpn_;
-        (void)completions_.push(completion);  // lost to an overrun: the queue pair stops as it is
+        // Lost to an overrun: the queue pair stops as it is.
+        (void)receiver_.completions->push(receive_completion(failed.wr_id, status));
     }
     if (verdict == RequestVerdict::FlushFailed) {
         owe_nak(wire::NakCode::RemoteOperational);

@@ -27,7 +27,7 @@ std::uint64_t apply(std::uint64_t& memory, const wire::AtomicEth& atomic, Operat
 bool Responder::place_payload(const wire::Packet& packet) noexcept {
     Pieces pieces;
     const std::span<const std::uint8_t> payload = packet.payload();
-    if (!find_pieces({memory_, pd_, Right::LocalWrite}, receive_.pieces(), message_.done_bytes, payload.size(),
+    if (!find_pieces({memory_, receiver_.pd, Right::LocalWrite}, receive_.pieces(), message_.done_bytes, payload.size(),
                      pieces)) {
         return false;
     }
@@ -81,11 +81,10 @@ bool Responder::complete_message(const wire::Packet& packet) noexcept {
     if (!is_send && !has_immediate) {
         return true;
     }
-    Completion completion;
-    completion.wr_id = is_send ? receive_.wr_id : take_receive().wr_id;
+    Completion completion =
+        receive_completion(is_send ? receive_.wr_id : take_receive().wr_id, CompletionStatus::Success);
     completion.opcode = is_send ? CompletionOpcode::Receive : CompletionOpcode::ReceiveRdmaWithImmediate;
     completion.solicited = packet.bth().solicited;
-    completion.qpn = qpn_;
     completion.bytes = static_cast<std::uint32_t>(bytes);
     if (has_immediate) {
         completion.has_immediate = true;
@@ -96,7 +95,14 @@ bool Responder::complete_message(const wire::Packet& packet) noexcept {
         completion.invalidated = packet.get<wire::Ieth>().rkey;
         memory_.invalidate(completion.invalidated);
     }
-    return completions_.push(completion);
+    return receiver_.completions->push(completion);
+}
+
+Completion Responder::receive_completion(std::uint64_t wr_id, CompletionStatus status) const noexcept {
+    Completion completion{wr_id, status, CompletionOpcode::Receive};
+    completion.qpn = qpn_;
+    completion.srqn = receiver_.srqn;
+    return completion;
 }
 
 SavedAnswer& Responder::save(const wire::Packet& packet, std::uint32_t responses) noexcept {
@@ -108,6 +114,7 @@ SavedAnswer& Responder::save(const wire::Packet& packet, std::uint32_t responses
     saved.first = saved.from = saved.next = expected_;
     saved.last = saved.until = expected_.plus(responses - 1);
     saved.msn = msn_;
+    saved.pd = receiver_.pd;
     saved.queued = true;
     ++queued_answers_;
     expected_ = expected_.plus(responses);

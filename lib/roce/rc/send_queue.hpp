@@ -22,6 +22,7 @@ struct SendWqe {
     std::uint32_t immediate = 0;
     Rkey rkey{};        // BindWindow: the window
     Rkey invalidate{};  // BindWindow: the region's lkey
+    Srqn srqn{};        // XRC
     Psn first{};        // its PSNs, known when `started`
     Psn last{};
     WorkOpcode opcode{};

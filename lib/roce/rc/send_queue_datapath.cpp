@@ -75,6 +75,7 @@ PostVerdict SendQueue::post(const SendRequest& request) noexcept {
     wqe.immediate = request.immediate;
     wqe.rkey = request.rkey;
     wqe.invalidate = request.invalidate;
+    wqe.srqn = request.remote_srqn;
     wqe.opcode = request.opcode;
     wqe.signalled = request.signalled;
     wqe.solicited = request.solicited;

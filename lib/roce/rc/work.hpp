@@ -77,6 +77,7 @@ struct SendRequest {
     Rkey invalidate{};            // SendWithInvalidate: the peer's key to end; LocalInvalidate: our own
     std::uint64_t remote_address = 0;
     Rkey rkey{};
+    Srqn remote_srqn{};         // XRC, every request that is sent: the receive queue there
     std::uint64_t compare = 0;  // CompareSwap
     std::uint64_t swap_or_add = 0;
     WindowBinding bind{};  // BindWindow
@@ -99,6 +100,8 @@ enum class PostVerdict : std::uint8_t {
     BadOpcode,
     BadAtomic,  // one SGE of 8 bytes exactly; of an ATOMIC WRITE also 8 bytes inline
     BadFlush,   // for nothing
+    BadSrqn,    // XRC: none is named
+    WrongSide,  // an XRC initiator receives nothing, an XRC target sends nothing
 };
 
 enum class CompletionStatus : std::uint8_t {
@@ -144,6 +147,7 @@ struct Completion {
     std::uint32_t immediate = 0;
     Rkey invalidated{};
     Qpn source_qpn{};  // of a datagram
+    Srqn srqn{};       // of a message through an XRC target, also if it failed: where the receive request was
 };
 
 }  // namespace cairn::roce::rc
