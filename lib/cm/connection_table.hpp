@@ -26,6 +26,7 @@ struct Connection {
     bool active = false;     // we asked for it
     bool abandoned = false;  // the user wants to hear no more of it
     bool has_alternate = false;
+    wire::TransportService transport = wire::TransportService::Rc;
     Route route{};
     wire::CommId remote_id{};  // means something once has_remote
     bool has_remote = false;

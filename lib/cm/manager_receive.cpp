@@ -159,6 +159,7 @@ void Manager::add_request(const Incoming& in, const wire::Req& req, Listener& li
     connection->route = in.route;
     connection->remote_id = req.local_comm_id;
     connection->has_remote = true;
+    connection->transport = req.service;
     connection->remote_qpn = req.local_qpn;
     connection->send_psn = req.starting_psn;
     connection->transaction = in.transaction;
@@ -192,8 +193,9 @@ void Manager::receive(const Incoming& in, const wire::Rep& rep) {
 
 void Manager::take_rep(const Incoming& in, const wire::Rep& rep, Connection& connection) {
     Connection* known = table_.find_remote(in.route.remote, rep.ids.local);
+    const Qpn qpn = qpn_of(rep, connection.transport);
     if (known == nullptr) {
-        known = table_.find_remote_qpn(in.route.remote, rep.local_qpn);
+        known = table_.find_remote_qpn(in.route.remote, qpn);
     }
     if (known != nullptr) {
         counters_.count(Counter::Stale);
@@ -208,7 +210,7 @@ void Manager::take_rep(const Incoming& in, const wire::Rep& rep, Connection& con
     connection.state = State::RepRcvd;
     connection.remote_id = rep.ids.local;
     connection.has_remote = true;
-    connection.remote_qpn = rep.local_qpn;
+    connection.remote_qpn = qpn;
     connection.send_psn = rep.starting_psn;
     connection.answers = Message::Count;
     table_.add_remote(connection);

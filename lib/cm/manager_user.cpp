@@ -50,6 +50,7 @@ Parsed<ConnectionId, Status> Manager::connect(const ConnectRequest& request, Ins
     }
     connection->state = State::ReqSent;
     connection->active = true;
+    connection->transport = request.transport;
     connection->route = request.route;
     connection->local_qpn = request.qpn;
     connection->transaction = transaction_of(*connection);

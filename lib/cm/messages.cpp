@@ -11,6 +11,11 @@ using wire::IpCmHeader;
 
 constexpr std::uint16_t kPermissiveLid = 0xffff;
 
+bool is_known(wire::TransportService transport) noexcept {
+    using enum wire::TransportService;
+    return transport == Rc || transport == Uc || transport == Extended;
+}
+
 template <class Request>
 std::size_t header_bytes(const Request& request) noexcept {
     return wire::is_ip_service(request.service) ? IpCmHeader::kBytes : 0;
@@ -79,10 +84,9 @@ Status judge_connect(const ConnectRequest& request) noexcept {
     if (request.private_data.size() > private_room(request)) {
         return Status::PrivateDataTooLong;
     }
-    const bool known_transport =
-        request.transport == wire::TransportService::Rc || request.transport == wire::TransportService::Uc;
     const bool known_mtu = wire::bytes_of(wire::path_mtu_of(request.path_mtu_bytes)) == request.path_mtu_bytes;
-    return known_transport && known_mtu && request.route.remote.is_station() ? Status::Ok : Status::BadParameters;
+    return is_known(request.transport) && known_mtu && request.route.remote.is_station() ? Status::Ok
+                                                                                         : Status::BadParameters;
 }
 
 wire::Req make_req(const Config& config, const ConnectRequest& request, ConnectionId id) noexcept {
@@ -91,10 +95,12 @@ wire::Req make_req(const Config& config, const ConnectRequest& request, Connecti
     req.service_id = request.service;
     req.local_ca_guid = config.ca_guid;
     req.local_qpn = request.qpn;
-    req.responder_resources = request.responder_resources;
+    const bool xrc = request.transport == wire::TransportService::Extended;
+    req.responder_resources = xrc ? std::uint8_t{0} : request.responder_resources;  // initiators answer none
     req.initiator_depth = request.initiator_depth;
     req.remote_response_timeout = config.response_timeout;
     req.service = request.transport;
+    req.extended_transport = xrc ? wire::kExtendedXrc : std::uint8_t{0};
     req.flow_control = request.flow_control;
     req.starting_psn = request.starting_psn;
     req.local_response_timeout = config.response_timeout;
@@ -120,7 +126,12 @@ wire::Req make_req(const Config& config, const ConnectRequest& request, Connecti
 wire::Rep make_rep(const Config& config, const Connection& connection, const AcceptParameters& accepted) noexcept {
     wire::Rep rep;
     rep.ids = {connection.id, connection.remote_id};
-    rep.local_qpn = accepted.qpn;
+    const bool xrc = connection.transport == wire::TransportService::Extended;
+    if (xrc) {
+        rep.local_eecn = wire::Eecn{accepted.qpn.value};
+    } else {
+        rep.local_qpn = accepted.qpn;
+    }
     rep.starting_psn = accepted.starting_psn;
     rep.responder_resources = std::min(accepted.responder_resources, connection.initiator_depth);
     rep.initiator_depth = std::min(accepted.initiator_depth, connection.responder_resources);
@@ -128,7 +139,7 @@ wire::Rep make_rep(const Config& config, const Connection& connection, const Acc
     rep.failover = connection.has_alternate ? wire::Failover::NotSupported : wire::Failover::Accepted;
     rep.flow_control = accepted.flow_control;
     rep.rnr_retry = accepted.rnr_retry;
-    rep.srq = accepted.srq;
+    rep.srq = accepted.srq || xrc;
     rep.local_ca_guid = config.ca_guid;
     std::copy(accepted.private_data.begin(), accepted.private_data.end(), rep.private_data.begin());
     append_trailer(rep.private_data, accepted.features);
@@ -157,7 +168,9 @@ wire::SidrReq make_sidr_req(const ResolveRequest& request, wire::SidrRequestId i
 }
 
 std::optional<wire::RejectReason> judge_req(const wire::Req& req, const Route& route) noexcept {
-    if (req.service != wire::TransportService::Rc && req.service != wire::TransportService::Uc) {
+    const bool known_extension =
+        req.service != wire::TransportService::Extended || req.extended_transport == wire::kExtendedXrc;
+    if (!is_known(req.service) || !known_extension) {
         return wire::RejectReason::InvalidTransport;
     }
     if (wire::bytes_of(req.path_mtu) == 0) {
@@ -182,6 +195,10 @@ bool names_ends_of(wire::ServiceId service, std::span<const std::uint8_t> privat
     return header && header->source == route.remote.octets() && header->destination == route.local.octets();
 }
 
+Qpn qpn_of(const wire::Rep& rep, wire::TransportService transport) noexcept {
+    return transport == wire::TransportService::Extended ? Qpn{rep.local_eecn.value} : rep.local_qpn;
+}
+
 QpParameters parameters_of(const wire::Req& req) noexcept {
     QpParameters qp;
     qp.transport = req.service;
@@ -203,7 +220,7 @@ QpParameters parameters_of(const wire::Req& req) noexcept {
 
 QpParameters parameters_of(const Config& config, const wire::Req& req, const wire::Rep& rep) noexcept {
     QpParameters qp = parameters_of(req);  // what both ends share, and our own wishes
-    qp.remote_qpn = rep.local_qpn;
+    qp.remote_qpn = qpn_of(rep, req.service);
     qp.send_psn = rep.starting_psn;
     qp.max_dest_rd_atomic = std::min(req.responder_resources, rep.initiator_depth);
     qp.max_rd_atomic = std::min(req.initiator_depth, rep.responder_resources);

@@ -28,6 +28,8 @@ namespace cairn::cm {
 [[nodiscard]] bool names_ends_of(wire::ServiceId service, std::span<const std::uint8_t> private_data,
                                  const Route& route) noexcept;
 
+// Where XRC targets, whom others call by their EE context number, have theirs (as Linux does, too).
+[[nodiscard]] Qpn qpn_of(const wire::Rep& rep, wire::TransportService transport) noexcept;
 // Of the end that received `req`; and of the one whose `req` was answered by `rep`.
 [[nodiscard]] QpParameters parameters_of(const wire::Req& req) noexcept;
 [[nodiscard]] QpParameters parameters_of(const Config& config, const wire::Req& req, const wire::Rep& rep) noexcept;

@@ -60,7 +60,8 @@ struct PrivateBytes {
 
 // What a queue pair must know to talk to its peer: all that its way to RTR and RTS takes besides its own choices.
 struct QpParameters {
-    wire::TransportService transport = wire::TransportService::Rc;  // Rc or Uc
+    wire::TransportService transport =
+        wire::TransportService::Rc;  // or Uc, or Extended: XRC, who asks is the initiator
     Qpn remote_qpn{};
     Psn send_psn{};  // the first that we send: the peer expects it
     std::uint32_t path_mtu_bytes = 1024;
@@ -86,8 +87,8 @@ struct IpEnds {
 struct ConnectRequest {
     Route route{};
     wire::ServiceId service{};
-    std::uint16_t source_port = 0;  // of an is_ip_service()
-    wire::TransportService transport = wire::TransportService::Rc;
+    std::uint16_t source_port = 0;                                  // of an is_ip_service()
+    wire::TransportService transport = wire::TransportService::Rc;  // or Uc, or Extended: XRC, from an initiator
     Qpn qpn{};
     Psn starting_psn{};  // the first that the peer is to send; hard to guess
     std::uint32_t path_mtu_bytes = 1024;

@@ -7,7 +7,9 @@
 
 namespace cairn::wire {
 
-enum class TransportService : std::uint8_t { Rc = 0, Uc = 1, Rd = 2, Extended = 3 };  // Extended: XRC (annex A14)
+enum class TransportService : std::uint8_t { Rc = 0, Uc = 1, Rd = 2, Extended = 3 };
+// Which one, of Extended (annex A14).
+constexpr std::uint8_t kExtendedXrc = 1;
 
 struct RawCmPath {
     Be16 local_lid;
@@ -92,7 +94,7 @@ struct Req {
     RetryCount rnr_retry{};
     CmRetries max_cm_retries{};
     bool srq = false;
-    std::uint8_t extended_transport = 0;  // [0, 7]
+    std::uint8_t extended_transport = 0;  // [0, 7]; of Extended kExtendedXrc
     CmPath primary{};
     CmPath alternate{};  // all zero: there is none
     PrivateData<92> private_data{};

@@ -21,7 +21,7 @@ using PathMtu = Number<struct PathMtuTag, std::uint8_t, 15>;       // a code: se
 using FlowLabel = Number<struct FlowLabelTag, std::uint32_t, 0xfffffU>;
 using ServiceLevel = Number<struct ServiceLevelTag, std::uint8_t, 15>;
 using PacketRate = Number<struct PacketRateTag, std::uint8_t, 63>;
-using Eecn = Number<struct EecnTag, std::uint32_t, 0xffffffU>;  // reliable datagrams only
+using Eecn = Number<struct EecnTag, std::uint32_t, 0xffffffU>;  // reliable datagrams; the QPN of an XRC target
 using Gid = std::array<std::uint8_t, 16>;                       // RoCEv2: the IP address, IPv4 as ::ffff:a.b.c.d
 template <std::size_t kBytes>
 using PrivateData = std::array<std::uint8_t, kBytes>;  // always sent whole; what is not said is zero

@@ -26,11 +26,16 @@ TEST_F(CmRefusal, RequestsThatCanNotBeGrantedAreRefusedWithTheirReason) {
               wire::RejectReason::InvalidTransport);
     EXPECT_EQ(refusal_of([](wire::Req& req) { req.service = wire::TransportService::Extended; }),
               wire::RejectReason::InvalidTransport);
+    EXPECT_EQ(refusal_of([](wire::Req& req) {
+                  req.service = wire::TransportService::Extended;
+                  req.extended_transport = wire::kExtendedXrc + 1;
+              }),
+              wire::RejectReason::InvalidTransport);
     EXPECT_EQ(refusal_of([](wire::Req& req) { req.path_mtu = wire::PathMtu{0}; }), wire::RejectReason::InvalidPathMtu);
     EXPECT_EQ(refusal_of([](wire::Req& req) { req.path_mtu = wire::PathMtu{6}; }), wire::RejectReason::InvalidPathMtu);
     EXPECT_EQ(refusal_of([](wire::Req& req) { req.primary.local_gid[15] ^= 1U; }), wire::RejectReason::InvalidGid);
     EXPECT_EQ(refusal_of([](wire::Req& req) { req.primary.remote_gid[15] ^= 1U; }), wire::RejectReason::InvalidGid);
-    EXPECT_EQ(server.count(Counter::BadRequest), 6U);
+    EXPECT_EQ(server.count(Counter::BadRequest), 7U);
     EXPECT_EQ(refusal_of([](wire::Req& req) { req.service_id = wire::ServiceId{0x4321}; }),
               wire::RejectReason::InvalidServiceId);
     EXPECT_EQ(server.count(Counter::NoListener), 1U);
