@@ -33,12 +33,14 @@ Status result_of(cm::Status status) {
 }
 
 wire::TransportService transport_of(const Qp& qp) noexcept {
-    return qp.service() == Service::Uc ? wire::TransportService::Uc : wire::TransportService::Rc;
+    return qp.service() == Service::Uc    ? wire::TransportService::Uc
+           : qp.service() == Service::Xrc ? wire::TransportService::Extended
+                                          : wire::TransportService::Rc;
 }
 
 // Of those wished, the ones that the queue pair can have.
 std::uint32_t features_of(const Qp& qp, std::uint32_t wished) noexcept {
-    return qp.service() == Service::Rc ? wished : wished & ~wire::kFeatureSelective;
+    return qp.service() != Service::Uc ? wished : wished & ~wire::kFeatureSelective;
 }
 
 Error refused_by_qp(ModifyVerdict verdict, std::uint32_t path_mtu_bytes) {
@@ -46,6 +48,10 @@ Error refused_by_qp(ModifyVerdict verdict, std::uint32_t path_mtu_bytes) {
         return {fmt::format("the port does not carry path MTU {}", path_mtu_bytes), "choose a smaller one"};
     }
     return {"the queue pair is not in RESET", "give a queue pair that has no connection"};
+}
+
+Error wrong_side() {
+    return {"an XRC connection leads from an initiator to a target", "connect() initiators, accept() by targets"};
 }
 
 }  // namespace
@@ -81,6 +87,9 @@ Status Connector::unlisten(std::uint16_t port) {
 }
 
 Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now) {
+    if (qp.kind().is_target) {
+        return wrong_side();
+    }
     if (qp.state() != QpState::Reset || qp.in_use() || to.path_mtu_bytes > device_.limits().path_mtu_bytes) {
         return refused_by_qp(
             qp.state() != QpState::Reset || qp.in_use() ? ModifyVerdict::NoTransition : ModifyVerdict::BadValue,
@@ -120,6 +129,9 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
     const Waiting& waiting = found->second;
     if (transport_of(qp) != waiting.parameters.transport) {
         return Error{"the queue pair is of another service than is asked for", "make it as parameters.transport says"};
+    }
+    if (qp.service() == Service::Xrc && !qp.kind().is_target) {
+        return wrong_side();
     }
     Link link{&qp, Psn{static_cast<std::uint32_t>(device_.engine().unguessable())}, choice};
     link.choice.features = features_of(qp, choice.features) & waiting.features;

@@ -59,9 +59,11 @@ public:
     // Errors: the port is taken, no backlog.
     Status listen(std::uint16_t port, std::uint32_t backlog);
     Status unlisten(std::uint16_t port);
-    // Errors: private data too long, a path MTU that the port does not carry, no room, a queue pair not in RESET.
+    // Errors: private data too long, a path MTU that the port does not carry, no room, a queue pair not in RESET, an
+    // XRC target.
     Result<ConnectionId> connect(Qp& qp, const ConnectTo& to, Instant now);
-    // Errors: the connection is gone, its path MTU too large, or as connect().
+    // Errors: the connection is gone, its path MTU too large, a queue pair of another service than asked for, an XRC
+    // initiator, or as connect().
     Status accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice, Instant now);
     Status reject(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
     Status disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);

@@ -64,25 +64,40 @@ Result<std::unique_ptr<Cq>> Device::create_cq(std::uint32_t slots, CompletionCha
 }
 
 Result<std::unique_ptr<Srq>> Device::create_srq(std::uint32_t slots, std::uint32_t max_sges) {
-    for (const Status& judged : {judge_limit("receive slots", slots, 1, limits_.queue_slots),
-                                 judge_limit("SGEs of a receive request", max_sges, 1, limits_.sges)}) {
-        if (!judged.ok()) {
-            return judged.error();
-        }
+    const Status judged = judge_srq(slots, max_sges);
+    return judged.ok() ? std::make_unique<Srq>(events_, slots, max_sges) : Result<std::unique_ptr<Srq>>(judged.error());
+}
+
+Result<std::unique_ptr<XrcSrq>> Device::create_xrc_srq(Pd& pd, Xrcd& domain, Cq& receives, std::uint32_t slots,
+                                                       std::uint32_t max_sges) {
+    Status judged = judge_srq(slots, max_sges);
+    if (!judged.ok()) {
+        return judged.error();
     }
-    return std::make_unique<Srq>(events_, slots, max_sges);
+    auto made = std::make_unique<XrcSrq>(events_, engine_, pd, domain, receives, slots, max_sges);
+    judged = made->take_number();
+    return judged.ok() ? std::move(made) : Result<std::unique_ptr<XrcSrq>>(judged.error());
+}
+
+Status Device::judge_srq(std::uint32_t slots, std::uint32_t max_sges) const {
+    Status judged = judge_limit("receive slots", slots, 1, limits_.queue_slots);
+    return judged.ok() ? judge_limit("SGEs of a receive request", max_sges, 1, limits_.sges) : judged;
 }
 
 Result<std::unique_ptr<Qp>> Device::create_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues) {
-    Status judged = judge_capacity(capacity);
+    Status judged = judge_capacity(capacity, queues);
     if (judged.ok()) {
         judged = judge_limit("window packets", capacity.window_packets, 2, 1U << 20U);
     }
     if (!judged.ok()) {
         return judged.error();
     }
-    if (capacity.service != Service::Rc && capacity.service != Service::Uc) {
-        return Error{"this is a queue pair of a connection", "make it of service Rc or Uc"};
+    const bool xrc = capacity.service == Service::Xrc;
+    if (!xrc && capacity.service != Service::Rc && capacity.service != Service::Uc) {
+        return Error{"this is a queue pair of a connection", "make it of service Rc, Uc or Xrc"};
+    }
+    if (xrc && queues.shared_receives != nullptr) {
+        return Error{"an XRC initiator receives nothing", "make it without a shared receive queue"};
     }
     const Result<roce::Engine::RcQp*> made = engine_.create_rc(pd.id(), capacity, queues.of_engine());
     if (!made.ok()) {
@@ -91,9 +106,17 @@ Result<std::unique_ptr<Qp>> Device::create_qp(Pd& pd, const QpCapacity& capacity
     return std::make_unique<Qp>(events_, engine_, *made.value(), pd, queues);
 }
 
+Result<std::unique_ptr<Qp>> Device::create_xrc_target(Xrcd& domain) {
+    const Result<roce::Engine::RcQp*> made = engine_.create_xrc_target(domain.id());
+    if (!made.ok()) {
+        return made.error();
+    }
+    return std::make_unique<Qp>(events_, engine_, *made.value(), domain);
+}
+
 Result<std::unique_ptr<DatagramQp>> Device::create_datagram_qp(Pd& pd, const QpCapacity& capacity,
                                                                const QpQueues& queues) {
-    const Status judged = judge_capacity(capacity);
+    const Status judged = judge_capacity(capacity, queues);
     if (!judged.ok()) {
         return judged.error();
     }
@@ -104,7 +127,7 @@ Result<std::unique_ptr<DatagramQp>> Device::create_datagram_qp(Pd& pd, const QpC
     return std::make_unique<DatagramQp>(events_, engine_, *made.value(), pd, queues);
 }
 
-Status Device::judge_capacity(const QpCapacity& capacity) const {
+Status Device::judge_capacity(const QpCapacity& capacity, const QpQueues& queues) const {
     for (const Status& judged : {judge_limit("send slots", capacity.send_slots, 1, limits_.queue_slots),
                                  judge_limit("receive slots", capacity.receive_slots, 1, limits_.queue_slots),
                                  judge_limit("SGEs of a request", capacity.max_sges, 1, limits_.sges),
@@ -112,6 +135,9 @@ Status Device::judge_capacity(const QpCapacity& capacity) const {
         if (!judged.ok()) {
             return judged;
         }
+    }
+    if (queues.shared_receives != nullptr && queues.shared_receives->is_xrc()) {
+        return Error{"only XRC targets receive into a receive queue of XRC", "make a target in the queue's domain"};
     }
     return Nothing{};
 }
@@ -162,7 +188,12 @@ std::string Device::counters_text() const {
 }
 
 Qp::Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept
-    : AsyncSource(events), engine_(engine), qp_(qp), used_(pd, queues) {
+    : AsyncSource(events), engine_(engine), qp_(qp), used_(std::in_place_type<HeldQueues>, pd, queues) {
+    qp_.pair.set_event_sink(this);
+}
+
+Qp::Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Xrcd& domain) noexcept
+    : AsyncSource(events), engine_(engine), qp_(qp), used_(std::in_place_type<Hold<Xrcd>>, domain) {
     qp_.pair.set_event_sink(this);
 }
 

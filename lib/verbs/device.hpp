@@ -41,11 +41,19 @@ public:
     // Errors: beyond the limits.
     Result<std::unique_ptr<Cq>> create_cq(std::uint32_t slots, CompletionChannel* channel = nullptr);
     Result<std::unique_ptr<Srq>> create_srq(std::uint32_t slots, std::uint32_t max_sges);
+    [[nodiscard]] std::unique_ptr<Xrcd> create_xrcd() { return std::make_unique<Xrcd>(engine_); }
+    // Errors: beyond the limits.
+    Result<std::unique_ptr<XrcSrq>> create_xrc_srq(Pd& pd, Xrcd& domain, Cq& receives, std::uint32_t slots,
+                                                   std::uint32_t max_sges);
     // For completion queues to sleep on. Errors: no descriptor left.
     Result<std::unique_ptr<CompletionChannel>> create_channel();
+    // Of service Xrc: an initiator; nothing comes into `queues.receives`. Errors: beyond the limits, a shared receive
+    // queue of XRC, or one for an initiator.
     Result<std::unique_ptr<Qp>> create_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues);
+    // An XRC target. Errors: beyond the limits.
+    Result<std::unique_ptr<Qp>> create_xrc_target(Xrcd& domain);
     // Of unreliable datagrams, of the port's path MTU; the capacity's window and service do not count. Errors: beyond
-    // the limits.
+    // the limits, a shared receive queue of XRC.
     Result<std::unique_ptr<DatagramQp>> create_datagram_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues);
     // The way to `remote`, a host or a multicast group, with the source port by which answers come back to this worker.
     Result<std::unique_ptr<Ah>> create_ah(const net::IpAddress& remote, std::uint16_t udp_source_port, Instant now);
@@ -74,7 +82,8 @@ public:
     [[nodiscard]] std::string counters_text() const;
 
 private:
-    [[nodiscard]] Status judge_capacity(const QpCapacity& capacity) const;
+    [[nodiscard]] Status judge_capacity(const QpCapacity& capacity, const QpQueues& queues) const;
+    [[nodiscard]] Status judge_srq(std::uint32_t slots, std::uint32_t max_sges) const;
 
     port::Port& port_;
     roce::UdService datagrams_;

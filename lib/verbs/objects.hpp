@@ -135,6 +135,8 @@ public:
     [[nodiscard]] bool take_limit_event() noexcept { return queue_.take_limit_event(); }
     [[nodiscard]] std::uint32_t size() const noexcept { return queue_.size(); }
     [[nodiscard]] roce::rc::ReceiveQueue& queue() noexcept { return queue_; }
+    // Messages come to it through XRC targets, not through queue pairs made with it.
+    [[nodiscard]] virtual bool is_xrc() const noexcept { return false; }
 
 private:
     [[nodiscard]] std::optional<AsyncEvent> take_async() noexcept override;

@@ -1,20 +1,24 @@
-// A queue pair of a connection, reliable or not.
+// A queue pair of a connection: reliable, unreliable, or either end of an extended reliable one.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <variant>
 
-#include "lib/verbs/objects.hpp"
+#include "lib/verbs/xrc.hpp"
 
 namespace cairn::verbs {
 
 // Used on the thread that drives its device, where posting and polling take no lock: only the driver may touch any of
-// these objects. Other threads post through a Remote.
+// these objects. Other threads post through a Remote. Of service Xrc it is an initiator, whose requests name the
+// receive queue there (SendRequest::remote_srqn), or a target, to which nothing is posted: WrongSide otherwise.
 class Qp : public Shared, private AsyncSource {
 public:
     using Request = SendRequest;
 
     Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept;
+    // An XRC target.
+    Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Xrcd& domain) noexcept;
     ~Qp() override;
 
     // Requests in their order, up to the first that is refused, of which nothing is left. They leave at the end of
@@ -44,6 +48,7 @@ public:
     [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return qp_.pair.poll_event(); }
     [[nodiscard]] Qpn qpn() const noexcept { return qp_.pair.qpn(); }
     [[nodiscard]] Service service() const noexcept { return qp_.pair.service(); }
+    [[nodiscard]] QpKind kind() const noexcept { return qp_.pair.kind(); }  // its service, and which side of it
     // Of the peer's next request.
     [[nodiscard]] Psn next_receive_psn() const noexcept { return qp_.pair.responder().expected_psn(); }
     [[nodiscard]] const port::Path* path() const noexcept { return qp_.path; }
@@ -53,7 +58,7 @@ private:
 
     roce::Engine& engine_;
     roce::Engine::RcQp& qp_;
-    HeldQueues used_;
+    std::variant<HeldQueues, Hold<Xrcd>> used_;
 };
 
 // What a connection costs while it is idle, beside the slots of its queues.

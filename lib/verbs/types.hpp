@@ -19,6 +19,7 @@ using roce::rc::PostVerdict;
 using roce::rc::QpAttributes;
 using roce::rc::QpCapacity;
 using roce::rc::QpEvent;
+using roce::rc::QpKind;
 using roce::rc::QpState;
 using roce::rc::ReceiveRequest;
 using roce::rc::Right;
