@@ -20,13 +20,24 @@ wire::Packet packet_of(const Datagram& datagram) {
 }
 
 RcNode::RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots,
-               bool equal_writes)
-    : capacity_(capacity), completion_slots_(completion_slots), equal_writes_(equal_writes), held_(held_slots) {
+               bool equal_writes, bool is_target)
+    : capacity_(capacity),
+      completion_slots_(completion_slots),
+      equal_writes_(equal_writes),
+      is_target_(is_target),
+      held_(held_slots) {
     const rc::Rights all = rc::Rights{rc::Right::LocalWrite} | rc::Right::RemoteWrite | rc::Right::RemoteRead |
                            rc::Right::RemoteAtomic | rc::Right::BindWindow | rc::Right::FlushGlobal |
                            rc::Right::FlushPersistent;
     key = memory.register_region({pd, span(), kBase, all}).value();
     window.key = memory.create_window(pd, rc::WindowType::Type2B).value();
+    if (is_target || capacity.service != wire::Service::Xrc) {
+        inboxes.push_back({pd, key, nullptr, {}, {}});
+    }
+    if (is_target) {
+        const rc::Pd other = memory.create_pd();
+        inboxes.push_back({other, memory.register_region({other, span(), kBase, all}).value(), nullptr, {}, {}});
+    }
 }
 
 bool RcNode::flush(void* owner, std::span<std::uint8_t> memory, bool persistent) noexcept {
@@ -37,16 +48,9 @@ bool RcNode::flush(void* owner, std::span<std::uint8_t> memory, bool persistent)
 }
 
 void RcNode::start_life(const rc::QpAttributes& values) {
-    qp.reset();
-    send_completions = std::make_unique<rc::CompletionQueue>(completion_slots_);
-    receive_completions = std::make_unique<rc::CompletionQueue>(completion_slots_);
-    rc::QpContext context{memory, *send_completions, *receive_completions, counters};
-    context.flush = {&RcNode::flush, this};
-    context.held = &held_;
-    context.equal_writes = equal_writes_;
-    qp = std::make_unique<rc::QueuePair>(kQpn, pd, capacity_, context);
+    make_queue_pair();
     for (const rc::QpState to : {rc::QpState::Init, rc::QpState::Rtr, rc::QpState::Rts}) {
-        const rc::Transition step = rc::find_transition(qp->state(), to, qp->service()).value();
+        const rc::Transition step = rc::find_transition(qp->state(), to, qp->kind()).value();
         CAIRN_ASSERT(qp->modify(to, step.required.with(step.optional), values) == rc::ModifyVerdict::Ok);
     }
     for (const Rkey region : to_be_invalidated) {
@@ -55,9 +59,8 @@ void RcNode::start_life(const rc::QpAttributes& values) {
     to_be_invalidated.clear();
     expected_receives.clear();
     expected_sends.clear();
-    posted_receives.clear();
     free_receives.clear();
-    for (std::uint64_t slot = 0; slot < kReceiveSlots; ++slot) {
+    for (std::uint64_t slot = 0; slot < kReceiveSlots && !inboxes.empty(); ++slot) {
         free_receives.push_back(slot);
     }
     window.state = WindowOfNode::State::Free;
@@ -66,6 +69,30 @@ void RcNode::start_life(const rc::QpAttributes& values) {
     landing_used = 0;
     shadow_target = bytes_at(kTarget, kTargetBytes);
     std::memcpy(shadow_words.data(), at(kWords), sizeof(shadow_words));
+}
+
+// The receive queues behind a target have one completion queue, so that all messages have one order.
+void RcNode::make_queue_pair() {
+    qp.reset();
+    send_completions = std::make_unique<rc::CompletionQueue>(completion_slots_);
+    receive_completions = std::make_unique<rc::CompletionQueue>(completion_slots_);
+    rc::QpContext context{memory, *send_completions, *receive_completions, counters};
+    context.flush = {&RcNode::flush, this};
+    context.held = &held_;
+    context.equal_writes = equal_writes_;
+    context.xrc = is_target_ ? rc::XrcTarget{&xrc_, domain_} : rc::XrcTarget{};
+    for (Inbox& inbox : inboxes) {
+        inbox.posted.clear();
+        if (!is_target_) {
+            continue;
+        }
+        if (inbox.queue != nullptr) {
+            xrc_.remove(inbox.srqn);
+        }
+        inbox.queue = std::make_unique<rc::ReceiveQueue>(kReceiveSlots, capacity_.max_sges);
+        inbox.srqn = xrc_.add(domain_, {inbox.queue.get(), receive_completions.get(), inbox.pd, {}}).value();
+    }
+    qp = std::make_unique<rc::QueuePair>(kQpn, is_target_ ? rc::Pd{} : pd, capacity_, context);
 }
 
 void RcNode::take(const Datagram& datagram, Instant now) {

@@ -16,8 +16,19 @@ namespace rc = roce::rc;
 
 using Datagram = std::vector<std::uint8_t>;  // BTH ... ICRC, which stays zero
 
+// Where messages come in, and by whose rights: the queue pair's own queue, or one of the receive queues behind an XRC
+// target, each with a protection domain.
+struct Inbox {
+    rc::Pd pd{};
+    Rkey key{};
+    std::unique_ptr<rc::ReceiveQueue> queue;  // nullptr: the queue pair's own
+    Srqn srqn{};
+    std::deque<std::uint64_t> posted;
+};
+
 // What one side expects of the other's messages, in order.
 struct ExpectedReceive {
+    std::size_t inbox = 0;
     rc::CompletionOpcode opcode{};
     std::vector<std::uint8_t> payload;  // of a SEND
     std::uint32_t bytes = 0;
@@ -62,7 +73,9 @@ public:
     static constexpr std::size_t kBytes = kReceives + kReceiveSlots * kMaxBytes - kBase;
     static constexpr Qpn kQpn{0x11};
 
-    RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots, bool equal_writes);
+    // `is_target`: of XRC, of which the other side is the initiator then.
+    RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots, bool equal_writes,
+           bool is_target);
 
     // New queues and a new queue pair in RTS; its user has forgotten all, memory is as it is.
     void start_life(const rc::QpAttributes& values);
@@ -78,6 +91,7 @@ public:
     [[nodiscard]] rc::Sge sge(std::uint64_t address, std::uint32_t bytes) const {
         return {address, bytes, Lkey{key.value}};
     }
+    [[nodiscard]] Inbox& inbox_of(std::uint64_t slot) { return inboxes[slot % inboxes.size()]; }
 
     rc::MemoryTable memory{64, {0x0123456789abcdefU, 0xfedcba9876543210U}};
     rc::Pd pd = memory.create_pd();
@@ -92,8 +106,8 @@ public:
     std::deque<ExpectedReceive> expected_receives;  // from the peer
     std::deque<ExpectedSend> expected_sends;        // of our own
     std::deque<std::uint64_t> free_receives;        // slots to post again
-    std::deque<std::uint64_t> posted_receives;
-    std::vector<Rkey> to_be_invalidated;  // regions, by the peer
+    std::vector<Inbox> inboxes;                     // none: it receives nothing
+    std::vector<Rkey> to_be_invalidated;            // regions, by the peer
     WindowOfNode window;
     std::uint64_t flushes_wanted = 0;  // by the peer, in this life
     std::uint64_t flushes_done = 0;
@@ -104,11 +118,15 @@ public:
     std::multimap<std::int64_t, Datagram> in;  // on its way here, by time of arrival; equal times in order of sending
 
 private:
+    void make_queue_pair();
     static bool flush(void* owner, std::span<std::uint8_t> memory, bool persistent) noexcept;
 
     const rc::QpCapacity capacity_;
     const std::uint32_t completion_slots_;
     const bool equal_writes_;
+    const bool is_target_;
+    rc::XrcTable xrc_;
+    const rc::Xrcd domain_ = xrc_.create_domain();
     rc::HeldPackets held_;
     std::map<Datagram*, std::unique_ptr<Datagram>> kept_;
     std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(kBytes / 8 + 1);

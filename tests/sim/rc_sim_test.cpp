@@ -42,6 +42,8 @@ TEST(RcSwarm, TheFaultsReallyHappenAndEveryOperationIsDone) {
         sum.overruns += each.overruns;
         sum.stale += each.stale;
         sum.unreliable_messages_lost += each.unreliable_messages_lost;
+        sum.xrc_messages[0] += each.xrc_messages[0];
+        sum.xrc_messages[1] += each.xrc_messages[1];
         sum.transport += each.transport;
         for (std::size_t i = 0; i < sum.done.size(); ++i) {
             sum.done[i] += each.done[i];
@@ -51,6 +53,8 @@ TEST(RcSwarm, TheFaultsReallyHappenAndEveryOperationIsDone) {
                                                 {"restarts", sum.restarts},
                                                 {"overruns", sum.overruns},
                                                 {"stale", sum.stale},
+                                                {"messages to one XRC queue", sum.xrc_messages[0]},
+                                                {"messages to the other", sum.xrc_messages[1]},
                                                 {"unreliable messages lost", sum.unreliable_messages_lost}};
     for (std::size_t i = 0; i < sum.done.size(); ++i) {
         counts.emplace("operation " + std::to_string(i), sum.done[i]);

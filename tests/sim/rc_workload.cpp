@@ -23,6 +23,10 @@ bool is_send(WorkOpcode opcode) {
 bool is_word(WorkOpcode opcode) {
     return rc::is_atomic(opcode) || opcode == WorkOpcode::AtomicWrite;
 }
+const Inbox& inbox_named(const RcNode& to, const rc::SendRequest& request) {
+    return *std::find_if(to.inboxes.begin(), to.inboxes.end(),
+                         [&](const Inbox& inbox) { return inbox.srqn == request.remote_srqn; });
+}
 
 }  // namespace
 
@@ -39,7 +43,9 @@ void RcWorld::post_some(RcNode& from, RcNode& to) {
 
 WorkOpcode RcWorld::choose_opcode() {
     const auto any = static_cast<WorkOpcode>(random_.below(static_cast<std::uint64_t>(WorkOpcode::Count)));
-    return is_reliable() || rc::is_unreliable(any) ? any : WorkOpcode::Send;
+    const bool lacks = is_xrc() ? any == WorkOpcode::Flush || any == WorkOpcode::AtomicWrite
+                                : !is_reliable() && !rc::is_unreliable(any);
+    return lacks ? WorkOpcode::Send : any;
 }
 
 bool RcWorld::is_signalled(const RcNode& from) {
@@ -82,7 +88,9 @@ rc::SendRequest RcWorld::begin_request(RcNode& from, RcNode& to, WorkOpcode opco
     request.fence = random_.chance(200'000);
     request.solicited = random_.chance(300'000);
     request.immediate = static_cast<std::uint32_t>(random_.next());
-    request.rkey = to.key;
+    const Inbox& inbox = to.inboxes[random_.below(to.inboxes.size())];
+    request.rkey = inbox.key;
+    request.remote_srqn = inbox.srqn;
     return request;
 }
 
@@ -127,6 +135,7 @@ void RcWorld::post_one(RcNode& from, RcNode& to) {
 
 // READs of what never changes, atomics on words that only this side changes: both have one right answer.
 void RcWorld::choose_remote(RcNode& to, rc::SendRequest& request, std::uint32_t bytes, ExpectedSend& sent) {
+    const Inbox& inbox = inbox_named(to, request);
     const bool by_window = is_reliable() && to.window.state == WindowState::Bound && random_.chance(kMillion / 2);
     if (is_write(request.opcode)) {
         request.remote_address = RcNode::kTarget + random_.below(RcNode::kTargetBytes - bytes + 1);
@@ -135,7 +144,7 @@ void RcWorld::choose_remote(RcNode& to, rc::SendRequest& request, std::uint32_t 
     } else if (request.opcode == WorkOpcode::SendWithInvalidate) {
         request.invalidate =
             by_window ? to.window.key
-                      : to.memory.register_region({to.pd, to.span(), 0, rc::Right::RemoteInvalidate}).value();
+                      : to.memory.register_region({inbox.pd, to.span(), 0, rc::Right::RemoteInvalidate}).value();
     } else if (request.opcode == WorkOpcode::RdmaRead) {
         request.remote_address = RcNode::kSource + random_.below(RcNode::kSourceBytes - bytes + 1);
         sent.answer = to.bytes_at(request.remote_address, bytes);
@@ -184,6 +193,7 @@ void RcWorld::expect_receive(RcNode& to, const rc::SendRequest& request, std::sp
         return;
     }
     ExpectedReceive expected;
+    expected.inbox = static_cast<std::size_t>(&inbox_named(to, request) - to.inboxes.data());
     expected.opcode =
         is_send(request.opcode) ? rc::CompletionOpcode::Receive : rc::CompletionOpcode::ReceiveRdmaWithImmediate;
     expected.bytes = static_cast<std::uint32_t>(payload.size());
@@ -206,12 +216,18 @@ void RcWorld::post_receives(RcNode& side) {
     while (!side.free_receives.empty() && side.qp->state() == rc::QpState::Rts) {
         const std::uint64_t slot = side.free_receives.front();
         side.free_receives.pop_front();
-        side.posted_receives.push_back(slot);
+        Inbox& inbox = side.inbox_of(slot);
+        inbox.posted.push_back(slot);
         // In two pieces, split anywhere.
         const auto split = static_cast<std::uint32_t>(random_.below(RcNode::kMaxBytes + 1));
         const std::uint64_t at = RcNode::kReceives + slot * RcNode::kMaxBytes;
-        const std::array<rc::Sge, 2> sges{side.sge(at, split), side.sge(at + split, RcNode::kMaxBytes - split)};
-        expect(side.qp->post_receive({slot, sges}) == rc::PostVerdict::Posted, "a receive request was refused");
+        const Lkey lkey{inbox.key.value};
+        const std::array<rc::Sge, 2> sges{rc::Sge{at, split, lkey},
+                                          rc::Sge{at + split, RcNode::kMaxBytes - split, lkey}};
+        const rc::ReceiveRequest request{slot, sges};
+        const rc::PostVerdict verdict =
+            inbox.queue != nullptr ? inbox.queue->post(request) : side.qp->post_receive(request);
+        expect(verdict == rc::PostVerdict::Posted, "a receive request was refused");
     }
 }
 

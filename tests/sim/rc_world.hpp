@@ -1,6 +1,7 @@
 // Two queue pairs against each other over a link that loses, doubles, delays and reorders, in virtual time, from one
-// seed; with a model of what memory, completions, atomics, windows and flushes must be. Reliable or not, selective or
-// not; receivers are late, completion queues overrun, an end restarts while packets of its last life are on their way.
+// seed; with a model of what memory, completions, atomics, windows and flushes must be. Reliable or not, or an XRC
+// initiator and a target with two receive queues, each with a protection domain; selective or not; receivers are late,
+// completion queues overrun, an end restarts while packets of its last life are on their way.
 #pragma once
 
 #include <array>
@@ -32,6 +33,7 @@ struct RcWorldCounters {
     std::uint64_t overruns = 0;
     std::uint64_t stale = 0;  // packets that were on their way over a restart
     std::uint64_t unreliable_messages_lost = 0;
+    std::array<std::uint64_t, 2> xrc_messages{};                                        // by receive queue
     std::array<std::uint64_t, static_cast<std::size_t>(rc::WorkOpcode::Count)> done{};  // signalled, by operation
     telemetry::CounterSnapshot<rc::RcCounter> transport{};
 };
@@ -80,7 +82,8 @@ private:
     void step();
     [[nodiscard]] bool finished() const;
     [[nodiscard]] Instant next_time() const;
-    [[nodiscard]] bool is_reliable() const { return service_ == wire::Service::Rc; }
+    [[nodiscard]] bool is_reliable() const { return service_ != wire::Service::Uc; }
+    [[nodiscard]] bool is_xrc() const { return service_ == wire::Service::Xrc; }
     void note(std::uint64_t value) { history_ = (history_ ^ value) * 0x100000001b3U; }
     // The first that does not hold ends the history.
     bool expect(bool holds, const char* what);
