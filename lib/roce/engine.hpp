@@ -45,8 +45,9 @@ class Engine {
 public:
     // What a queue pair is to the engine; stays where it is until it is destroyed.
     struct RcQp {
-        RcQp(Qpn qpn, rc::Pd pd, const rc::QpCapacity& capacity, const rc::QpContext& context)
-            : pair(qpn, pd, capacity, context) {}
+        RcQp(Qpn qpn, rc::Pd pd, const rc::QpCapacity& capacity, const rc::QpContext& context,
+             const rc::XrcTarget& target)
+            : pair(qpn, pd, capacity, context, target) {}
 
         rc::QueuePair pair;
         port::Path* path = nullptr;  // to its peer, pinned; nullptr until modify() gave one
@@ -136,7 +137,8 @@ private:
         return qp != nullptr && qp->pair.qpn() == qpn ? qp : nullptr;
     }
     [[nodiscard]] Qpn next_qpn() noexcept;
-    [[nodiscard]] Result<RcQp*> add_rc(rc::Pd pd, const rc::QpCapacity& capacity, rc::QpContext context);
+    [[nodiscard]] Result<RcQp*> add_rc(rc::Pd pd, const rc::QpCapacity& capacity, rc::QpContext context,
+                                       const rc::XrcTarget& target = {});
     void fetch_queue_pairs(std::span<const port::PacketRef> burst) const noexcept;
     void take_burst(std::span<port::PacketRef> burst, Instant now) noexcept;
     [[nodiscard]] RcQp* judge(const port::PacketRef& packet, const wire::Parsed<wire::Packet>& parsed) noexcept;

@@ -94,13 +94,12 @@ Result<Engine::RcQp*> Engine::create_rc(rc::Pd pd, const rc::QpCapacity& capacit
 }
 
 Result<Engine::RcQp*> Engine::create_xrc_target(rc::Xrcd domain) {
-    rc::QpCapacity capacity{1, 1, 1, 0, 2, wire::Service::Xrc};  // nothing is posted to it
-    rc::QpContext context{memory_, xrc_.nobodys(), xrc_.nobodys(), rc_counters_};
-    context.xrc = {&xrc_, domain};
-    return add_rc({}, capacity, context);
+    const rc::QpCapacity capacity{1, 1, 1, 0, 2, wire::Service::Xrc};  // nothing is posted to it
+    return add_rc({}, capacity, {memory_, xrc_.nobodys(), xrc_.nobodys(), rc_counters_}, {&xrc_, domain});
 }
 
-Result<Engine::RcQp*> Engine::add_rc(rc::Pd pd, const rc::QpCapacity& capacity, rc::QpContext context) {
+Result<Engine::RcQp*> Engine::add_rc(rc::Pd pd, const rc::QpCapacity& capacity, rc::QpContext context,
+                                     const rc::XrcTarget& target) {
     if (count_ == max_queue_pairs_) {
         return Error{fmt::format("there are {} queue pairs already, as many as there may be", count_),
                      "destroy unused ones, or raise max_queue_pairs"};
@@ -109,7 +108,7 @@ Result<Engine::RcQp*> Engine::add_rc(rc::Pd pd, const rc::QpCapacity& capacity, 
     std::unique_ptr<RcQp>& place = table_[place_of(qpn)];
     context.equal_writes = batches_;
     context.held = &held_;
-    place = std::make_unique<RcQp>(qpn, pd, capacity, context);
+    place = std::make_unique<RcQp>(qpn, pd, capacity, context, target);
     ++count_;
     return place.get();
 }

@@ -80,7 +80,7 @@ void RcNode::make_queue_pair() {
     context.flush = {&RcNode::flush, this};
     context.held = &held_;
     context.equal_writes = equal_writes_;
-    context.xrc = is_target_ ? rc::XrcTarget{&xrc_, domain_} : rc::XrcTarget{};
+    const rc::XrcTarget target = is_target_ ? rc::XrcTarget{&xrc_, domain_} : rc::XrcTarget{};
     for (Inbox& inbox : inboxes) {
         inbox.posted.clear();
         if (!is_target_) {
@@ -92,7 +92,7 @@ void RcNode::make_queue_pair() {
         inbox.queue = std::make_unique<rc::ReceiveQueue>(kReceiveSlots, capacity_.max_sges);
         inbox.srqn = xrc_.add(domain_, {inbox.queue.get(), receive_completions.get(), inbox.pd, {}}).value();
     }
-    qp = std::make_unique<rc::QueuePair>(kQpn, is_target_ ? rc::Pd{} : pd, capacity_, context);
+    qp = std::make_unique<rc::QueuePair>(kQpn, is_target_ ? rc::Pd{} : pd, capacity_, context, target);
 }
 
 void RcNode::take(const Datagram& datagram, Instant now) {

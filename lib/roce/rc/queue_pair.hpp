@@ -22,9 +22,7 @@ struct QpCapacity {
     wire::Service service = wire::Service::Rc;  // or Uc, or Xrc (asserted)
 };
 
-// What a queue pair uses and others may share; all outlive it. Of service Xrc it is an initiator, which only sends and
-// pushes no receive completions, or a target, which only receives and pushes into the completion queues of its domain's
-// receive queues alone.
+// What a queue pair uses and others may share; all outlive it.
 struct QpContext {
     MemoryTable& memory;
     CompletionQueue& send_completions;
@@ -35,15 +33,16 @@ struct QpContext {
     const StallWatch* stalls = nullptr;  // of the worker's turns
     HeldPackets* held = nullptr;         // nullptr: packets that come early are dropped
     bool equal_writes = false;           // reliable WRITEs leave as messages of one packet, all of one length
-    XrcTarget xrc{};                     // makes it a target
 };
 
 // Protocol only: no I/O, no clock, no chance, no allocation after construction; driven by one thread. Payloads go
 // straight between packets and registered memory. The carrier judges ICRC, destination QPN and the peer's address.
 class QueuePair {
 public:
-    // `pd` exists (asserted); the queue pair holds it. An XRC target has none: whose rights count its requests say.
-    QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext& context);
+    // `pd` exists (asserted); the queue pair holds it. Of service Xrc it is an initiator, which only sends, or, given a
+    // `target`, which outlives it, only receives: whose queues and rights count its requests say, so that `pd` is none
+    // and nothing comes into its completion queues.
+    QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext& context, const XrcTarget& target = {});
     QueuePair(const QueuePair&) = delete;
     QueuePair& operator=(const QueuePair&) = delete;
     ~QueuePair();
@@ -82,7 +81,7 @@ public:
 
     [[nodiscard]] Qpn qpn() const noexcept { return qpn_; }
     [[nodiscard]] wire::Service service() const noexcept { return service_; }
-    [[nodiscard]] QpKind kind() const noexcept { return {service_, is_target()}; }
+    [[nodiscard]] QpKind kind() const noexcept { return {service_, is_target_}; }
     [[nodiscard]] QpState state() const noexcept { return state_; }
     [[nodiscard]] const QpAttributes& attributes() const noexcept { return attributes_; }
     // The same with the PSNs that are next: of our requests, and of the peer's.
@@ -105,7 +104,6 @@ private:
     [[nodiscard]] bool sends() const noexcept { return may_.send; }
     [[nodiscard]] bool receives() const noexcept { return may_.receive; }
     [[nodiscard]] bool flushes() const noexcept { return may_.flush; }
-    [[nodiscard]] bool is_target() const noexcept { return bool(context_.xrc); }
     [[nodiscard]] PostVerdict judge_service(const SendRequest& request) const noexcept;
     [[nodiscard]] std::optional<RcCounter> judge_packet(const wire::Packet& packet) const noexcept;
     [[nodiscard]] bool poll_one(OutPacket& out, Instant now) noexcept;
@@ -125,9 +123,10 @@ private:
     QpContext context_;
     QpState state_ = QpState::Reset;
     Abilities may_{};
-    const bool takes_receives_;  // posted to itself
     QpAttributes attributes_{};
     QpEvents events_;
+    const bool is_target_;
+    const bool takes_receives_;  // posted to itself
     bool drain_reported_ = false;
     bool response_first_ = true;  // answers and requests take turns
     SendQueue sends_;

@@ -5,12 +5,13 @@ namespace cairn::roce::rc {
 // An idle connection costs its queues and less than half of this.
 static_assert(sizeof(QueuePair) <= 4096);
 
-QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext& context)
+QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext& context, const XrcTarget& target)
     : qpn_(qpn),
       pd_(pd),
       service_(capacity.service),
       capacity_(capacity),
       context_(context),
+      is_target_(bool(target)),
       takes_receives_(context.shared_receives == nullptr && capacity.service != wire::Service::Xrc),
       sends_(capacity.send_slots, capacity.max_sges, capacity.inline_bytes),
       own_receives_(takes_receives_ ? capacity.receive_slots : 1, capacity.max_sges),
@@ -21,12 +22,12 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
       responder_(qpn,
                  {context.memory, context.counters,
                   context.shared_receives == nullptr ? &own_receives_ : context.shared_receives,
-                  &context.receive_completions, context.flush, context.held, context.xrc},
+                  &context.receive_completions, context.flush, context.held, target},
                  capacity.service) {
     const bool xrc = service_ == wire::Service::Xrc;
     CAIRN_ASSERT(xrc || service_ == wire::Service::Rc || service_ == wire::Service::Uc);
-    CAIRN_ASSERT(xrc || !is_target());
-    const bool held = is_target() || context_.memory.hold_pd(pd_);
+    CAIRN_ASSERT(xrc || !is_target_);
+    const bool held = is_target_ || context_.memory.hold_pd(pd_);
     CAIRN_ASSERT(held);
     enter_reset();
 }
@@ -34,7 +35,7 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
 QueuePair::~QueuePair() {
     responder_.drop_held();
     free_windows();
-    if (!is_target()) {
+    if (!is_target_) {
         context_.memory.release_pd(pd_);
     }
 }
@@ -67,11 +68,11 @@ ModifyVerdict QueuePair::modify(QpState to, AttributeSet which, const QpAttribut
 void QueuePair::enter(QpState state) noexcept {
     const bool both = state == QpState::Rts || state == QpState::Sqd;
     const bool failed = state == QpState::Sqe;
-    const bool is_initiator = service_ == wire::Service::Xrc && !is_target();
+    const bool is_initiator = service_ == wire::Service::Xrc && !is_target_;
     state_ = state;
-    may_.send = both && !is_target();
+    may_.send = both && !is_target_;
     may_.receive = (both || failed || state == QpState::Rtr) && !is_initiator;
-    may_.flush = (failed || state == QpState::Err) && !is_target();
+    may_.flush = (failed || state == QpState::Err) && !is_target_;
 }
 
 void QueuePair::free_windows() noexcept {
@@ -111,7 +112,7 @@ void QueuePair::enter_error() noexcept {
     while (!own_receives_.empty()) {
         flush_receive(own_receives_.take().wr_id);
     }
-    if (context_.shared_receives != nullptr || is_target()) {
+    if (context_.shared_receives != nullptr || is_target_) {
         events_.raise(QpEvent::LastWqeReached);
     }
 }

@@ -4,7 +4,7 @@ namespace cairn::roce::rc {
 
 PostVerdict QueuePair::post_send(const SendRequest& request) noexcept {
     if (!sends() && !flushes()) {
-        return is_target() ? PostVerdict::WrongSide : PostVerdict::WrongState;
+        return is_target_ ? PostVerdict::WrongSide : PostVerdict::WrongState;
     }
     if (service_ != wire::Service::Rc) {
         const PostVerdict verdict = judge_service(request);

@@ -160,8 +160,8 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
     const std::uint32_t done = whole || apart ? offset : 0;  // a READ goes on behind what it has
     const wire::Reth reth{wqe.remote_address + done, wqe.rkey, apart ? out.payload_bytes : wqe.bytes - done};
     const wire::AtomicEth atomic{wqe.remote_address, wqe.rkey, wqe.swap_or_add, wqe.compare};
-    // XRC: right behind the BTH of every request packet, as annex A14 has it; Wireshark's dissector reads it there, and
-    // so do the patches that would bring XRC to Linux rxe.
+    // XRC: right behind the BTH of every request packet (annex A14); the patches that would bring XRC to Linux rxe have
+    // it there as well.
     const wire::Xrceth xrceth{wqe.srqn};
     write_headers(out, std::move(bth), service_,
                   segment(wqe.opcode, whole || apart || cursor_packet_ == 0, last || apart), xrceth, wqe.feth, reth,

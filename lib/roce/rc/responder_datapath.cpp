@@ -37,8 +37,10 @@ ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOf
 }
 
 ResponderResult Responder::take(const wire::Packet& packet) noexcept {
-    const bool has_receiver = !xrc_ || find_receiver(packet);
-    const RequestVerdict verdict = has_receiver ? judge(packet) : RequestVerdict::InvalidRequest;
+    if (xrc_ && !find_receiver(packet)) [[unlikely]] {
+        return refuse(RequestVerdict::InvalidRequest);
+    }
+    const RequestVerdict verdict = judge(packet);
     return verdict == RequestVerdict::Execute ? act(packet) : refuse(verdict);
 }
 

@@ -33,17 +33,24 @@ bool touch(void*, std::span<std::uint8_t> memory, bool) noexcept {
 
 QpCapacity capacity_of(std::uint8_t bits) {
     QpCapacity capacity;
-    capacity.service = (bits & 1U) != 0 ? wire::Service::Uc : wire::Service::Rc;
+    capacity.service = (bits & 1U) != 0 ? wire::Service::Uc : (bits & 4U) != 0 ? wire::Service::Xrc : wire::Service::Rc;
     capacity.window_packets = 8;
     capacity.send_slots = 8;
     return capacity;
 }
 
 struct World {
-    explicit World(Input& all) : input(all), config(all.byte()), qp(Qpn{1}, pd, capacity_of(config), context()) {
+    explicit World(Input& all)
+        : input(all),
+          config(all.byte()),
+          qp(Qpn{1}, is_target() ? Pd{} : pd, capacity_of(config), context(),
+             is_target() ? XrcTarget{&xrc, domain} : XrcTarget{}) {
         region = memory.register_region({pd, pages.span(), kBase, kAll}).value();
         window = memory.create_window(pd, WindowType::Type2B).value();
         bring_to_rts();
+    }
+    [[nodiscard]] bool is_target() const {
+        return capacity_of(config).service == wire::Service::Xrc && (config & 8U) != 0;
     }
     QpContext context() {
         QpContext all{memory, completions, completions, counters};
@@ -62,7 +69,7 @@ struct World {
         values.ack_timeout = 6;
         values.selective = (config & 2U) != 0;
         for (const QpState to : {QpState::Reset, QpState::Init, QpState::Rtr, QpState::Rts}) {
-            const Transition step = find_transition(qp.state(), to, qp.service()).value();
+            const Transition step = find_transition(qp.state(), to, qp.kind()).value();
             const AttributeSet which = step.required.with(step.optional);
             if (qp.modify(to, which, values) != ModifyVerdict::Ok) {
                 std::abort();
@@ -93,6 +100,9 @@ struct World {
         bth.pad_count = static_cast<std::uint8_t>((flags & 0x40U) != 0 ? input.byte() & 3U : 0U);
         const wire::OpcodeTraits* const traits = wire::find_opcode(bth.opcode);
         append(bytes, bth);
+        if (traits != nullptr && traits->headers.has<wire::Xrceth>()) {
+            append(bytes, wire::Xrceth{numbers[(flags & 0x80U) != 0 ? input.byte() % numbers.size() : 0]});
+        }
         if (traits != nullptr && traits->headers.has<wire::Feth>()) {
             append(bytes, wire::Feth{input.byte(), static_cast<std::uint8_t>(flags >> 6U)});
         }
@@ -142,6 +152,7 @@ struct World {
         request.invalidate = key(flags);
         request.bind = {key(flags), Lkey{region.value}, kBase, 256, kRemote, (flags & 8U) != 0};
         request.flush.bytes = flags;
+        request.remote_srqn = Srqn{flags};
         const std::uint32_t bytes = (flags & 0x10U) != 0 ? input.take<std::uint16_t>() % 2000U : 8U;
         const std::array<Sge, 1> sges{Sge{address(input.take<std::uint16_t>()), bytes, Lkey{region.value}}};
         request.sges = sges;
@@ -151,7 +162,16 @@ struct World {
     void post_receive() {
         const std::array<Sge, 1> sges{Sge{address(input.take<std::uint16_t>()), input.byte() * 4U, Lkey{region.value}}};
         (void)qp.post_receive({1, sges});
+        (void)queues[sges[0].bytes / 4U % queues.size()].post({1, sges});
     }
+    // One of those that the target leads to ends and comes again under another number, or in another domain.
+    void exchange_queue() {
+        const std::uint8_t bits = input.byte();
+        const std::size_t one = bits % queues.size();
+        xrc.remove(numbers[one]);
+        numbers[one] = add(queues[one], (bits & 4U) != 0 ? other_domain : domain);
+    }
+    Srqn add(ReceiveQueue& queue, Xrcd to) { return xrc.add(to, {&queue, &completions, pd, {}}).value(); }
     void transmit() {
         std::array<OutPacket, 4> burst;
         const std::size_t count = qp.poll_transmit(std::span(burst).first(input.byte() % 5U), now);
@@ -165,6 +185,10 @@ struct World {
         oldest = qp.requester().unacknowledged_psn();
     }
     void change_state() {
+        if (is_target() && (config & 16U) != 0) {
+            exchange_queue();
+            return;
+        }
         const auto to = static_cast<QpState>(input.byte() % static_cast<unsigned>(QpState::Count));
         (void)qp.modify(to, {}, {});
         if (qp.state() != QpState::Rts && (input.byte() & 1U) != 0) {
@@ -226,6 +250,11 @@ struct World {
     std::map<Datagram*, std::unique_ptr<Datagram>> kept;
     Rkey region{};
     Rkey window{};
+    XrcTable xrc;
+    Xrcd domain = xrc.create_domain();
+    Xrcd other_domain = xrc.create_domain();
+    std::array<ReceiveQueue, 2> queues{ReceiveQueue{4, 1}, ReceiveQueue{4, 1}};
+    std::array<Srqn, 2> numbers{add(queues[0], domain), add(queues[1], domain)};
     Instant now{1};
     Psn oldest{};
     unsigned checksum = 0;

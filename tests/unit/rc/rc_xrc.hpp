@@ -59,9 +59,9 @@ struct XrcHost {
     }
     std::unique_ptr<QueuePair> make_target(Qpn qpn = RcHost::kQpn) {
         QpContext context{memory, xrc.nobodys(), xrc.nobodys(), counters};
-        context.xrc = {&xrc, domain};
         context.held = &held;
-        return std::make_unique<QueuePair>(qpn, Pd{}, QpCapacity{1, 1, 1, 0, 2, wire::Service::Xrc}, context);
+        return std::make_unique<QueuePair>(qpn, Pd{}, QpCapacity{1, 1, 1, 0, 2, wire::Service::Xrc}, context,
+                                           XrcTarget{&xrc, domain});
     }
 
     std::vector<std::uint64_t> words = std::vector<std::uint64_t>(3 * kBytes / 8);
