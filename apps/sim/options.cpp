@@ -37,9 +37,10 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
         ->check(CLI::Range(1U, static_cast<unsigned>(kMaxUnderWay)));
     app.add_flag("--small", options.small, "one client, one server, 6 ms of harm: many short histories");
     app.add_option("--world", options.world,
-                   "erpc: clients and servers; rc: two queue pairs, reliable or not; cm: connection managers")
-        ->transform(CLI::CheckedTransformer(
-            std::map<std::string, WorldKind>{{"erpc", WorldKind::Erpc}, {"rc", WorldKind::Rc}, {"cm", WorldKind::Cm}}))
+                   "erpc: clients and servers; rc: two queue pairs, reliable or not; cm: connection managers; "
+                   "ud: queue pairs of datagrams and their groups")
+        ->transform(CLI::CheckedTransformer(std::map<std::string, WorldKind>{
+            {"erpc", WorldKind::Erpc}, {"rc", WorldKind::Rc}, {"cm", WorldKind::Cm}, {"ud", WorldKind::Ud}}))
         ->excludes("--small");
     app.add_flag("--json", options.json, "end with one JSON object on stdout");
 }

@@ -12,7 +12,7 @@
 
 namespace cairn::simulate {
 
-enum class WorldKind : std::uint8_t { Erpc, Rc, Cm };
+enum class WorldKind : std::uint8_t { Erpc, Rc, Cm, Ud };
 
 struct Options {
     WorldKind world = WorldKind::Erpc;
@@ -35,12 +35,16 @@ struct Options {
     [[nodiscard]] std::string_view replay_arguments() const noexcept {
         return world == WorldKind::Rc   ? " --world rc"
                : world == WorldKind::Cm ? " --world cm"
+               : world == WorldKind::Ud ? " --world ud"
                : small                  ? " --small"
                                         : "";
     }
     // What a history's work is counted in.
     [[nodiscard]] std::string_view acts_name() const noexcept {
-        return world == WorldKind::Rc ? "requests" : world == WorldKind::Cm ? "connections" : "calls";
+        return world == WorldKind::Rc   ? "requests"
+               : world == WorldKind::Cm ? "connections"
+               : world == WorldKind::Ud ? "messages"
+                                        : "calls";
     }
     [[nodiscard]] sim::WorldPlan plan_of(std::uint64_t seed) const noexcept {
         return small ? sim::WorldPlan::small_of_seed(seed) : sim::WorldPlan::of_seed(seed);

@@ -107,6 +107,11 @@ std::string trace_line(const sim::WorldPlan& plan, const sim::Network::Passage& 
     return line;
 }
 
+std::string trace_line(const sim::Network::Passage& passage, const sim::Frame& frame) {
+    return trace_line({passage.sent, passage.from, passage.to, sim::text_of(passage.fate)},
+                      std::span(frame.bytes).subspan(frame.lower_bytes()));
+}
+
 std::string trace_line(const sim::DatagramLog::Passage& passage, std::span<const std::uint8_t> datagram) {
     const wire::Parsed<wire::Packet> parsed = wire::Packet::parse(datagram);
     std::string packet = "no packet";

@@ -11,6 +11,8 @@ namespace cairn::simulate {
 // "sent  from -> to  packet type, session, request, packet number, bytes  fate". Bytes are the frame's.
 [[nodiscard]] std::string trace_line(const sim::WorldPlan& plan, const sim::Network::Passage& passage,
                                      const sim::Frame& frame);
+// The same of hosts that have queue pairs only: as the next.
+[[nodiscard]] std::string trace_line(const sim::Network::Passage& passage, const sim::Frame& frame);
 
 // "sent  from -> to  opcode, queue pair, PSN, bytes  fate"; of a connection manager's message its name. Bytes are the
 // datagram's.

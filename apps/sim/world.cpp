@@ -6,6 +6,7 @@
 #include "tests/sim/cm_world.hpp"
 #include "tests/sim/erpc_world.hpp"
 #include "tests/sim/rc_world.hpp"
+#include "tests/sim/ud_world.hpp"
 
 namespace cairn::simulate {
 
@@ -30,6 +31,26 @@ public:
 private:
     sim::WorldPlan plan_;
     sim::ErpcWorld world_;
+};
+
+class UdHistory final : public World {
+public:
+    explicit UdHistory(std::uint64_t seed) : world_(seed) {}
+
+    void trace() override {
+        world_.set_witness([](const sim::Network::Passage& passage, const sim::Frame& frame) {
+            fmt::print("{}\n", trace_line(passage, frame));
+        });
+    }
+    [[nodiscard]] std::optional<std::string> run() override { return world_.run(); }
+    [[nodiscard]] std::string text() const override { return world_.text(); }
+    [[nodiscard]] Instant now() const override { return world_.now(); }
+    [[nodiscard]] std::uint64_t acts() const override { return world_.counters().posted; }
+    [[nodiscard]] std::uint64_t frames() const override { return world_.network().totals().offered; }
+    [[nodiscard]] const sim::Capture& capture() const override { return world_.network().capture(); }
+
+private:
+    sim::UdWorld world_;
 };
 
 std::uint64_t acts_of(const sim::RcWorld& world) {
@@ -71,6 +92,8 @@ std::unique_ptr<World> make_world(const Options& options, std::uint64_t seed) {
             return std::make_unique<DatagramHistory<sim::RcWorld>>(seed);
         case WorldKind::Cm:
             return std::make_unique<DatagramHistory<sim::CmWorld>>(seed);
+        case WorldKind::Ud:
+            return std::make_unique<UdHistory>(seed);
     }
     return nullptr;
 }

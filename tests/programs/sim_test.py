@@ -90,7 +90,8 @@ class Sim(unittest.TestCase):
     def test_the_other_worlds_hold_are_traced_and_leave_frames(self):
         host = r' *\d+\.\d{6} ms  host \d -> host \d  '
         for world, acts, packets in (('rc', 'requests', ('RC SEND Only', 'RC Acknowledge')),
-                                     ('cm', 'connections', ('CM REQ', 'CM RTU', 'CM DREP'))):
+                                     ('cm', 'connections', ('CM REQ', 'CM RTU', 'CM DREP')),
+                                     ('ud', 'messages', ('UD SEND Only', 'to 0xffffff'))):
             with self.subTest(world):
                 status, out, _ = self.run_to_end('--world', world, '--seeds', '30', '--json')
                 self.assertEqual(status, 0)

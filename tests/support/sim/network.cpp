@@ -42,12 +42,23 @@ net::MacAddress Network::mac_of(std::size_t node) noexcept {
 }
 
 void Network::send(std::size_t from, Frame frame, Instant now) {
-    const std::size_t to = node_of(frame.destination());
     capture_.add(frame.bytes, now);
+    if (frame.destination().is_group()) {
+        CAIRN_ASSERT(switch_ == nullptr);
+        for (std::size_t to = 0; to < nodes_; ++to) {
+            send_over_link(from, to, frame, now);
+        }
+        return;
+    }
+    const std::size_t to = node_of(frame.destination());
     if (switch_ != nullptr) {
         switch_->send(from, to, std::move(frame), now, next_serial_++);
         return;
     }
+    send_over_link(from, to, std::move(frame), now);
+}
+
+void Network::send_over_link(std::size_t from, std::size_t to, Frame frame, Instant now) {
     Link& taken = link(from, to);
     if (witness_) {
         taken.send(std::move(frame), now, next_serial_, [&](const Frame& seen, Fate fate, Instant arrival) {

@@ -47,6 +47,7 @@ public:
         }
     }
 
+    // Over links a frame to a multicast group comes to all nodes, its sender too: their ports choose.
     void send(std::size_t from, Frame frame, Instant now);
     // The frame that arrives at this node next, if that is not later than `now`: in the order of (time, serial).
     [[nodiscard]] std::optional<Frame> receive(std::size_t to, Instant now);
@@ -70,6 +71,7 @@ public:
     [[nodiscard]] static net::MacAddress mac_of(std::size_t node) noexcept;
 
 private:
+    void send_over_link(std::size_t from, std::size_t to, Frame frame, Instant now);
     [[nodiscard]] std::optional<Frame> deliver(std::size_t to, Flight flight);
     void hash(const Flight& flight) noexcept;
 

@@ -22,12 +22,14 @@ std::size_t SimPort::receive_burst(std::span<port::PacketRef> out, Instant now) 
         if (!frame) {
             break;
         }
-        if (allocate_burst(out.subspan(count, 1)) == 1) {  // else it is lost, as by a NIC without descriptors
-            if (take_in(*frame, out[count])) {
-                ++count;
-            } else {
-                release_burst(out.subspan(count, 1));
-            }
+        if (allocate_burst(out.subspan(count, 1)) == 0) {
+            ++unheard_;  // lost, as by a NIC without descriptors
+        } else if (take_in(*frame, out[count])) {
+            ++taken_;
+            ++count;
+        } else {
+            ++foreign_;
+            release_burst(out.subspan(count, 1));
         }
     }
     full_burst_ = count == out.size();
@@ -35,8 +37,14 @@ std::size_t SimPort::receive_burst(std::span<port::PacketRef> out, Instant now) 
 }
 
 bool SimPort::take_in(const Frame& frame, port::PacketRef& out) noexcept {
-    const port::ParsedFrame parsed = port::parse_frame_for(Network::mac_of(node_), local_address(), frame.bytes);
-    if (!parsed.ok()) {
+    port::ParsedFrame parsed = port::parse_frame_for(Network::mac_of(node_), local_address(), frame.bytes);
+    if (!parsed.ok() && !groups_.empty()) {
+        parsed = port::parse_frame_for_groups(groups_, frame.bytes);
+    }
+    const auto is_own = [this](const port::PathKey& key) noexcept {
+        return key.local.is_group() && key.remote == local_address();
+    };
+    if (!parsed.ok() || (is_own(parsed.value().key) && !loops_groups_)) {
         return false;
     }
     port::Path* path = paths_.intern(parsed.value().key);
@@ -51,6 +59,9 @@ bool SimPort::take_in(const Frame& frame, port::PacketRef& out) noexcept {
     out.ecn = parsed.value().ecn();
     out.icrc_ok = path->judge_arrival(out.data - lower, frame.bytes.size()) == port::Path::Arrival::Whole;
     bad_icrcs_ += out.icrc_ok ? 0 : 1;
+    if (witness_) {
+        witness_(frame, out.icrc_ok);
+    }
     return true;
 }
 
@@ -70,6 +81,7 @@ std::size_t SimPort::transmit_burst(std::span<port::TxPacket> packets, Instant n
         std::uint8_t* frame = packet.data - packet.path->lower_bytes();
         network_.send(node_, Frame{std::vector<std::uint8_t>(frame, packet.data + packet.len)}, now - clock_ahead_);
         release_burst({&packet, 1});
+        ++sent_;
         ++taken;
     }
     return taken;
@@ -117,10 +129,20 @@ port::Path* SimPort::open_path(const port::PathKey& key, Instant) noexcept {
     return path;
 }
 
+Status SimPort::join(const net::IpAddress& group) {
+    CAIRN_ASSERT(std::find(groups_.begin(), groups_.end(), group) == groups_.end());
+    groups_.push_back(group);
+    return Nothing{};
+}
+
 void SimPort::resolve(port::Path& path) noexcept {
-    if (!path.resolved()) {
-        path.resolve(Network::mac_of(node_), Network::mac_of(network_.node_of(path.key().remote)));
+    if (path.resolved()) {
+        return;
     }
+    const auto mac_of = [this](const net::IpAddress& address) noexcept {
+        return address.is_group() ? address.group_mac() : Network::mac_of(network_.node_of(address));
+    };
+    path.resolve(mac_of(path.key().local), mac_of(path.key().remote));
 }
 
 }  // namespace cairn::sim

@@ -2,6 +2,7 @@
 // their judgement are the production ones.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace cairn::sim {
 
 class SimPort final : public port::Port {
 public:
+    // A frame that the port gives to its engine.
+    using Witness = std::function<void(const Frame& frame, bool icrc_ok)>;
+
     static constexpr std::uint16_t kRoom = 4352;
     static constexpr std::size_t kHeadroom = 128;
 
@@ -23,6 +27,12 @@ public:
     void set_faults(const PortFaults& faults) noexcept { faults_ = faults; }
     // Of all that it sends from now on, on paths opened or heard of later.
     void set_traffic_class(std::uint8_t traffic_class) noexcept { paths_.set_traffic_class(traffic_class); }
+
+    // How long a UDP payload its link carries.
+    void set_most_bytes(std::uint16_t most_bytes) noexcept { most_bytes_ = most_bytes; }
+    // As a socket, instead of a device: what it sends to its own groups comes back.
+    void set_loops_groups(bool loops) noexcept { loops_groups_ = loops; }
+    void set_witness(Witness witness) { witness_ = std::move(witness); }
 
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override;
     [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }
@@ -34,7 +44,10 @@ public:
     void on_timeout(Instant) noexcept override {}
     [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return network_.address_of(node_); }
-    [[nodiscard]] port::PortLimits limits() const noexcept override { return {port::kMaxUdpPayloadBytes, 16, true}; }
+    [[nodiscard]] port::PortLimits limits() const noexcept override { return {most_bytes_, 16, true}; }
+    Status join(const net::IpAddress& group) override;
+    void leave(const net::IpAddress& group) noexcept override { std::erase(groups_, group); }
+    [[nodiscard]] bool loops_groups() const noexcept override { return loops_groups_; }
     [[nodiscard]] std::string describe() const override { return "simulated"; }
 
     // The times it is given are its node's own: so much later than the network's.
@@ -44,6 +57,10 @@ public:
     [[nodiscard]] std::uint64_t bad_icrcs() const noexcept { return bad_icrcs_; }
     [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }  // packets a full ring did not take
     [[nodiscard]] std::uint64_t starved() const noexcept { return starved_; }  // buffers an empty pool did not give
+    [[nodiscard]] std::uint64_t unheard() const noexcept { return unheard_; }  // frames that found no buffer
+    [[nodiscard]] std::uint64_t foreign() const noexcept { return foreign_; }  // frames for others
+    [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }      // frames that its engine got
+    [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
 
 private:
     using Buffer = std::vector<std::uint8_t>;
@@ -64,7 +81,15 @@ private:
     std::uint64_t bad_icrcs_ = 0;
     std::uint64_t refused_ = 0;
     std::uint64_t starved_ = 0;
+    std::uint64_t unheard_ = 0;
+    std::uint64_t foreign_ = 0;
+    std::uint64_t taken_ = 0;
+    std::uint64_t sent_ = 0;
     Duration clock_ahead_{};
+    std::uint16_t most_bytes_ = port::kMaxUdpPayloadBytes;
+    bool loops_groups_ = false;
+    std::vector<net::IpAddress> groups_;
+    Witness witness_;
 };
 
 }  // namespace cairn::sim
