@@ -201,11 +201,13 @@ Result<Rkey> Engine::register_region(const rc::RegionRequest& request) {
 }
 
 bool Engine::destroy_region(Rkey key) noexcept {
-    const bool known = memory_.destroy_region(key);
+    if (!memory_.destroy_region(key)) {
+        return false;
+    }
     std::erase_if(sendable_, [key](const Range& range) noexcept { return range.key == key; });
     recent_ = {};
     sender_.settle_tails();
-    return known;
+    return true;
 }
 
 }  // namespace cairn::roce

@@ -50,6 +50,14 @@ Result<std::unique_ptr<Mr>> Device::register_memory(Pd& pd, std::span<std::uint8
     return std::make_unique<Mr>(engine_, pd, memory, base, key.value());
 }
 
+Result<std::unique_ptr<Mw>> Device::create_window(Pd& pd, WindowType type) {
+    const Result<Rkey> key = engine_.memory().create_window(pd.id(), type);
+    if (!key.ok()) {
+        return key.error();
+    }
+    return std::make_unique<Mw>(engine_, pd, type, key.value());
+}
+
 Result<std::unique_ptr<CompletionChannel>> Device::create_channel() {
     auto descriptor = EventDescriptor::create();
     if (!descriptor.ok()) {

@@ -9,6 +9,7 @@
 #include "lib/base/result.hpp"
 #include "lib/roce/engine.hpp"
 #include "lib/verbs/datagram_qp.hpp"
+#include "lib/verbs/mw.hpp"
 #include "lib/verbs/qp.hpp"
 
 namespace cairn::verbs {
@@ -38,6 +39,8 @@ public:
     Result<std::unique_ptr<Mr>> register_memory(Pd& pd, std::span<std::uint8_t> memory, Rights rights);
     Result<std::unique_ptr<Mr>> register_memory(Pd& pd, std::span<std::uint8_t> memory, Rights rights,
                                                 std::uint64_t base);
+    // Bound to nothing. Errors: no room.
+    Result<std::unique_ptr<Mw>> create_window(Pd& pd, WindowType type);
     // Errors: beyond the limits.
     Result<std::unique_ptr<Cq>> create_cq(std::uint32_t slots, CompletionChannel* channel = nullptr);
     Result<std::unique_ptr<Srq>> create_srq(std::uint32_t slots, std::uint32_t max_sges);

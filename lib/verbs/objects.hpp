@@ -70,14 +70,18 @@ private:
 };
 
 // Memory that work requests and peers may name. Nobody reads or writes it any more once this ends. Work requests that
-// name it then fail, so that it is never in use.
+// name it then fail; only windows that are bound to it (Mw) keep it in use.
 class Mr {
 public:
     Mr(roce::Engine& engine, Pd& pd, std::span<std::uint8_t> memory, std::uint64_t base, Rkey key)
         : engine_(engine), pd_(pd), memory_(memory), base_(base), key_(key) {}
     Mr(const Mr&) = delete;
     Mr& operator=(const Mr&) = delete;
-    ~Mr() { engine_.destroy_region(key_); }
+    // While a window is bound to it, a bug of the program (asserted); destroy() asks first.
+    ~Mr() {
+        CAIRN_ASSERT(!in_use());
+        engine_.destroy_region(key_);
+    }
 
     [[nodiscard]] Rkey rkey() const noexcept { return key_; }
     [[nodiscard]] Lkey lkey() const noexcept { return Lkey{key_.value}; }
@@ -87,7 +91,7 @@ public:
     [[nodiscard]] Sge sge(std::uint64_t offset, std::uint32_t count) const noexcept {
         return {base_ + offset, count, lkey()};
     }
-    [[nodiscard]] bool in_use() const noexcept { return false; }
+    [[nodiscard]] bool in_use() const noexcept { return engine_.memory().has_windows(key_); }
 
 private:
     roce::Engine& engine_;

@@ -26,6 +26,7 @@ using roce::rc::Right;
 using roce::rc::Rights;
 using roce::rc::SendRequest;
 using roce::rc::Sge;
+using roce::rc::WindowType;
 using roce::rc::WorkOpcode;
 using wire::Service;  // of a QpCapacity
 using Arm = roce::rc::CompletionQueue::Arm;
@@ -33,7 +34,7 @@ using Arm = roce::rc::CompletionQueue::Arm;
 // What one device has at most; see Device::limits().
 struct Limits {
     std::uint32_t queue_pairs = 0;
-    std::uint32_t regions = 0;
+    std::uint32_t regions = 0;           // and windows
     std::uint32_t queue_slots = 0;       // of a send, receive or shared receive queue
     std::uint32_t completion_slots = 0;  // of a completion queue
     std::uint32_t sges = 0;              // of a work request

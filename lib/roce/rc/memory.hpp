@@ -88,6 +88,8 @@ public:
     bool destroy_window(Rkey key) noexcept;
     // What a BindWindow does, posted to this user's queue pair; unless Ok, nothing (10.6.6.2).
     [[nodiscard]] MemoryVerdict bind_window(const WindowBinding& binding, const KeyUser& user) noexcept;
+    // Whether some are bound to the region.
+    [[nodiscard]] bool has_windows(Rkey region) const noexcept;
     // Frees all windows that were bound through the queue pair: it ends.
     void free_windows(Qpn qpn) noexcept;
 

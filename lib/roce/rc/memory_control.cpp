@@ -176,6 +176,11 @@ Result<Rkey> MemoryTable::create_window(Pd pd, WindowType type) {
     return slot.value()->key;
 }
 
+bool MemoryTable::has_windows(Rkey region) const noexcept {
+    const Region* const found = at(region);
+    return found != nullptr && found->kind == Kind::Region && found->windows != 0;
+}
+
 bool MemoryTable::destroy_region(Rkey key) noexcept {
     Region* const region = region_at(key);
     if (region == nullptr || region->windows != 0) {

@@ -125,7 +125,7 @@ void Steps::serve(const cm::Requested& requested) {
 
 void Steps::serve_step() {
     prepare_step();
-    step_.key.set(window_.value);
+    step_.key.set(window_ == nullptr ? 0 : window_->rkey().value);
     tell(end(), step_);
     if (is("dead_write")) {
         return;
@@ -150,28 +150,17 @@ void Steps::prepare_step() {
     } else if (is("bind")) {
         bind_window();
     } else if (is("local_inv")) {
-        verbs::SendRequest request;
-        request.opcode = WorkOpcode::LocalInvalidate;
-        request.invalidate = window_;
-        post(request);
+        require(window_->invalidate(end().qp(), 0) == verbs::PostVerdict::Posted, "the invalidation is posted");
         expect_done(CompletionOpcode::LocalInvalidate);
     }
 }
 
 void Steps::bind_window() {
-    constexpr std::uint32_t kOwnBits = 0xff;  // of a key: the binder's choice
-    if (window_ == Rkey{}) {
-        window_ = take(memory_table().create_window(peer_.pd().id(), roce::rc::WindowType::Type2B));
+    if (window_ == nullptr) {
+        window_ = take(peer_.device().create_window(peer_.pd(), verbs::WindowType::Type2B));
     }
-    window_ = Rkey{(window_.value & ~kOwnBits) | ((window_.value + 1) & kOwnBits)};
-    verbs::SendRequest request;
-    request.opcode = WorkOpcode::BindWindow;
-    request.bind.window = window_;
-    request.bind.region = end().mr().lkey();
-    request.bind.address = end().mr().address();
-    request.bind.bytes = kArea;
-    request.bind.rights = verbs::Right::RemoteWrite;
-    post(request);
+    const verbs::WindowBind area{.bytes = kArea, .rights = verbs::Right::RemoteWrite};
+    require(window_->bind(end().qp(), end().mr(), area) == verbs::PostVerdict::Posted, "the binding is posted");
     expect_done(CompletionOpcode::BindWindow);
 }
 
@@ -203,7 +192,7 @@ void Steps::check_received(const verbs::Completion& done) {
             "the completion is of its kind");
     require(done.has_immediate == immediate && (!immediate || done.immediate == kImmediate + step_.number.get()),
             "it has its immediate value");
-    require(done.has_invalidate == is("send_inv") && (!is("send_inv") || done.invalidated == window_),
+    require(done.has_invalidate == is("send_inv") && (!is("send_inv") || done.invalidated == window_->rkey()),
             "it invalidates the window");
     require(done.solicited == (step_.solicited.get() != 0), "its event is solicited, or not");
     require(holds(area(2 + done.wr_id), is("write_imm") ? 0 : done.bytes), "the message is what was sent");

@@ -65,7 +65,6 @@ public:
 
     Steps(const Steps&) = delete;
     Steps& operator=(const Steps&) = delete;
-    ~Steps() { (void)memory_table().destroy_window(window_); }
 
     void serve(const cm::Requested& requested);
     void ask(const Options& options, const net::IpAddress& remote);
@@ -73,7 +72,6 @@ public:
 private:
     // Where the steps are.
     [[nodiscard]] End& end() noexcept { return unreliable_ == nullptr ? end_ : *unreliable_; }
-    [[nodiscard]] roce::rc::MemoryTable& memory_table() noexcept { return peer_.device().engine().memory(); }
     [[nodiscard]] std::span<std::uint8_t> area(std::size_t which) noexcept {
         return end().mr().bytes().subspan(which * kArea, kArea);
     }
@@ -109,7 +107,7 @@ private:
     std::unique_ptr<End> unreliable_;
     std::unique_ptr<verbs::Ah> way_;
     RawMessage step_{};
-    Rkey window_{};
+    std::unique_ptr<verbs::Mw> window_;  // ends before the region that it is bound to
 };
 
 }  // namespace cairn::interop
