@@ -61,7 +61,7 @@ public:
     [[nodiscard]] bool can_send_from(std::span<const std::uint8_t> range) const noexcept override;
     void settle_tails() noexcept override;
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant now) noexcept override;
-    // Of several workers the one that a queue pair 0xffffff would belong to receives what comes to groups.
+    // Of several workers each that joined a group receives a copy, also of what the others send there.
     Status join(const net::IpAddress& group) override;
     void leave(const net::IpAddress& group) noexcept override;
     void on_timeout(Instant now) noexcept override;
@@ -113,6 +113,10 @@ private:
     // ethdev_port_neighbours.cpp
     void on_other_frame(rte_mbuf& frame, Instant now) noexcept;
     void share(const rte_mbuf& frame) noexcept;
+    void pass_copy(const rte_mbuf& frame, std::uint16_t worker) noexcept;
+    void pass_to_members(const rte_mbuf& frame) noexcept;
+    [[nodiscard]] rte_mbuf* copy_for_members(const port::PacketRef& packet) noexcept;
+    void tell_groups() noexcept;
     void follow_changes(Instant now) noexcept;
     void want(const port::Path& path, Instant now) noexcept;
     void plan_next_ask() noexcept;

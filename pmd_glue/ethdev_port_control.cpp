@@ -8,6 +8,7 @@
 
 #include "pmd_glue/ethdev_port.hpp"
 #include "pmd_glue/ethdev_port_layout.hpp"
+#include "pmd_glue/exchange.hpp"
 
 namespace cairn::pmd {
 
@@ -107,11 +108,24 @@ Status EthdevPort::join(const net::IpAddress& group) {
     }
     device_.receive_groups();
     groups_.push_back(group);
+    tell_groups();
     return Nothing{};
 }
 
 void EthdevPort::leave(const net::IpAddress& group) noexcept {
     std::erase(groups_, group);
+    tell_groups();
+}
+
+void EthdevPort::tell_groups() noexcept {
+    if (exchange_ == nullptr) {
+        return;
+    }
+    std::uint64_t bits = 0;
+    for (const net::IpAddress& group : groups_) {
+        bits |= Exchange::bit_of(group.group_mac());
+    }
+    exchange_->set_groups(config_.worker, bits);
 }
 
 }  // namespace cairn::pmd

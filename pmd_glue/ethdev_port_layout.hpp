@@ -16,6 +16,11 @@ constexpr std::size_t kEthernetBytes = port::Path::kEthernetBytes;
     return static_cast<rte_mbuf*>(packet.cookie);
 }
 
+// To a multicast address, not to all.
+[[nodiscard]] inline bool is_group_frame(const std::uint8_t* frame) noexcept {
+    return (frame[0] & 1U) != 0 && frame[0] != 0xff;
+}
+
 [[nodiscard]] inline std::uint16_t get16(const std::uint8_t* at) noexcept {
     return static_cast<std::uint16_t>((at[0] << 8U) | at[1]);
 }

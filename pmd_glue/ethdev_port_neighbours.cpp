@@ -31,16 +31,19 @@ void EthdevPort::on_other_frame(rte_mbuf& frame, Instant now) noexcept {
 // Neighbour discovery reaches one worker; the others want to know too.
 void EthdevPort::share(const rte_mbuf& frame) noexcept {
     for (std::uint16_t worker = 0; worker < exchange_->workers(); ++worker) {
-        if (worker == config_.worker) {
-            continue;
+        if (worker != config_.worker) {
+            pass_copy(frame, worker);
         }
-        rte_mbuf* copy = rte_pktmbuf_copy(&frame, pool_, 0, UINT32_MAX);
-        if (copy == nullptr) {
-            counters_.count(EthdevCounter::NoBuffer);
-        } else if (!exchange_->pass(Exchange::Lane::Received, config_.worker, worker, copy)) {
-            counters_.count(EthdevCounter::RingFull);
-            rte_pktmbuf_free(copy);
-        }
+    }
+}
+
+void EthdevPort::pass_copy(const rte_mbuf& frame, std::uint16_t worker) noexcept {
+    rte_mbuf* copy = rte_pktmbuf_copy(&frame, pool_, 0, UINT32_MAX);
+    if (copy == nullptr) {
+        counters_.count(EthdevCounter::NoBuffer);
+    } else if (!exchange_->pass(Exchange::Lane::Received, config_.worker, worker, copy)) {
+        counters_.count(EthdevCounter::RingFull);
+        rte_pktmbuf_free(copy);
     }
 }
 

@@ -43,6 +43,9 @@ std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant no
     for (const std::uint16_t end : {own, got}) {
         fresh_ = end == own;
         for (; next < end; ++next) {
+            if (!alone && fresh_ && is_group_frame(rte_pktmbuf_mtod(frames[next], const std::uint8_t*))) [[unlikely]] {
+                pass_to_members(*frames[next]);
+            }
             port::PacketRef& packet = out[accepted];
             if (accept(frames[next], packet, now) && (alone || !pass_to_owner(packet))) [[likely]] {
                 ++accepted;
@@ -167,7 +170,7 @@ rte_mbuf* EthdevPort::in_one_piece(rte_mbuf* chain) noexcept {
 
 // A queue pair's number names its worker, which judges the frame again.
 bool EthdevPort::pass_to_owner(const port::PacketRef& packet) noexcept {
-    if (packet.len < kLeastDatagram) {
+    if (packet.len < kLeastDatagram || packet.path->key().local.is_group()) {
         return false;
     }
     const std::uint8_t* qpn = packet.data + kDestQpnAt;
@@ -183,6 +186,17 @@ bool EthdevPort::pass_to_owner(const port::PacketRef& packet) noexcept {
         rte_pktmbuf_free(mbuf_of(packet));
     }
     return true;
+}
+
+// Those of the others who are in the frame's group, or in one that looks the same.
+void EthdevPort::pass_to_members(const rte_mbuf& frame) noexcept {
+    net::MacAddress group;
+    std::memcpy(group.octets.data(), rte_pktmbuf_mtod(&frame, const std::uint8_t*), group.octets.size());
+    for (std::uint16_t worker = 0; worker < exchange_->workers(); ++worker) {
+        if (worker != config_.worker && exchange_->has_group(worker, group)) {
+            pass_copy(frame, worker);
+        }
+    }
 }
 
 void EthdevPort::release_burst(std::span<port::PacketRef> packets) noexcept {

@@ -14,18 +14,46 @@ namespace cairn::pmd {
 
 std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
+    std::array<rte_mbuf*, kMaxBurst> copies;  // for the other workers: what was sent is the device's
     const std::size_t count = std::min<std::size_t>(packets.size(), kMaxBurst);
+    const bool alone = exchange_ == nullptr;
     std::size_t ready = 0;
     while (ready < count && prepare(packets[ready])) {
         frames[ready] = mbuf_of(packets[ready].packet);
+        if (!alone) [[unlikely]] {
+            copies[ready] = copy_for_members(packets[ready].packet);
+        }
         ++ready;
     }
     const std::size_t sent = send(frames.data(), ready);
+    for (std::size_t i = 0; !alone && i < ready; ++i) {
+        if (copies[i] != nullptr && i < sent) {
+            pass_to_members(*copies[i]);
+        }
+        rte_pktmbuf_free(copies[i]);
+    }
     if (sent == ready && ready < count) {
         keep_for_neighbour(packets[ready], now);
         return sent + 1;
     }
     return sent;
+}
+
+// A datagram to a group, as it would come from the device; nullptr for others.
+rte_mbuf* EthdevPort::copy_for_members(const port::PacketRef& packet) noexcept {
+    if (!packet.path->key().remote.is_group()) {
+        return nullptr;
+    }
+    rte_mbuf* const copy = rte_pktmbuf_copy(mbuf_of(packet), pool_, 0, UINT32_MAX);
+    if (copy == nullptr) {
+        counters_.count(EthdevCounter::NoBuffer);
+        return nullptr;
+    }
+    copy->ol_flags = 0;
+    const std::size_t lower = packet.path->lower_bytes();
+    packet.path->write_lower_headers(rte_pktmbuf_mtod(copy, std::uint8_t*) + lower,
+                                     static_cast<std::uint16_t>(copy->pkt_len - lower));
+    return copy;
 }
 
 // The next hop has not said its address yet: a few datagrams wait for it (RFC 1122, 2.3.2.2), others are lost.

@@ -26,10 +26,14 @@ rte_ring* make_ring(std::uint16_t port_id, int lane, std::uint16_t from, std::ui
 Exchange::Exchange(std::uint16_t workers)
     : workers_(workers),
       mask_(std::bit_ceil(std::uint32_t{workers}) - 1),
-      rings_(std::size_t{2} * workers * workers, nullptr) {}
+      rings_(std::size_t{2} * workers * workers, nullptr),
+      groups_(workers) {}
 
 Exchange::Exchange(Exchange&& other) noexcept
-    : workers_(other.workers_), mask_(other.mask_), rings_(std::exchange(other.rings_, {})) {}
+    : workers_(other.workers_),
+      mask_(other.mask_),
+      rings_(std::exchange(other.rings_, {})),
+      groups_(std::exchange(other.groups_, {})) {}
 
 Result<Exchange> Exchange::make(std::uint16_t port_id, std::uint16_t workers) {
     Exchange exchange(workers);

@@ -1,12 +1,13 @@
 // Exchange: frames from worker to worker, where the device cannot steer: a ring per ordered pair of workers.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "lib/base/result.hpp"
+#include "lib/net/address.hpp"
 
 struct rte_mbuf;
 struct rte_ring;
@@ -33,6 +34,17 @@ public:
         const auto index = static_cast<std::uint16_t>(qpn & mask_);
         return index < workers_ && qpn > 1 ? index : std::uint16_t{0};
     }
+    // To which multicast addresses a worker's frames come: a bit for each, which some share. Said by the worker, read
+    // by all.
+    [[nodiscard]] static constexpr std::uint64_t bit_of(const net::MacAddress& group) noexcept {
+        return std::uint64_t{1} << ((group.octets[5] ^ group.octets[4] * 5U ^ group.octets[3] * 11U) & 63U);
+    }
+    void set_groups(std::uint16_t worker, std::uint64_t bits) noexcept {
+        groups_[worker].store(bits, std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool has_group(std::uint16_t worker, const net::MacAddress& group) const noexcept {
+        return (groups_[worker].load(std::memory_order_relaxed) & bit_of(group)) != 0;
+    }
     [[nodiscard]] std::uint16_t workers() const noexcept { return workers_; }
     // Service numbers must be multiples of it, so that number + worker is owned by that worker.
     [[nodiscard]] std::uint32_t qpn_step() const noexcept { return mask_ + 1; }
@@ -46,6 +58,7 @@ private:
     std::uint16_t workers_;
     std::uint32_t mask_;
     std::vector<rte_ring*> rings_;
+    std::vector<std::atomic<std::uint64_t>> groups_;  // by worker
 };
 
 }  // namespace cairn::pmd

@@ -168,6 +168,56 @@ TEST_F(NetRing, DatagramsToAGroupReachWhoJoinedItByItsOwnEthernetAddress) {
     EXPECT_EQ(to.verdicts().of(port::FrameVerdict::NotForUs), 3U);
 }
 
+TEST_F(NetRing, DatagramsToAGroupReachEachWorkerThatHasAMember) {
+    open(3);
+    const net::IpAddress group = net::IpAddress::parse("239.129.1.2").value();
+    const net::IpAddress other = net::IpAddress::parse("239.129.1.3").value();
+    EthdevPort& from = sides[0][1]->port;  // a worker without a queue
+    for (EthdevPort* const member : {&sides[0][0]->port, &sides[0][1]->port, &sides[1][1]->port, &sides[1][2]->port}) {
+        ASSERT_TRUE(member->join(group).ok());
+    }
+    ASSERT_TRUE(sides[1][0]->port.join(other).ok());
+    port::Path* const path = from.open_path({from.local_address(), group, 0xc000, 0}, now);
+    const auto send = [&] {
+        std::array<port::TxPacket, 3> packets{};
+        for (port::TxPacket& packet : packets) {
+            EXPECT_EQ(from.allocate_burst({&packet.packet, 1}), 1U);
+            std::memset(packet.packet.data, 0x5a, 68);
+            packet.packet.path = path;
+            packet.packet.len = 68;
+        }
+        EXPECT_EQ(from.transmit_burst(packets, now), packets.size());
+    };
+    const auto received = [&](std::size_t host, std::size_t worker) {
+        EthdevPort& port = sides[host][worker]->port;
+        std::size_t count = 0;
+        for (int turns = 0; turns < 2; ++turns) {
+            std::array<port::PacketRef, 8> got;
+            const std::size_t now_got = port.receive_burst(got, now);
+            for (const port::PacketRef& packet : std::span(got).first(now_got)) {
+                EXPECT_TRUE(packet.icrc_ok && packet.path->key().local == group);
+                EXPECT_EQ(packet.path->key().remote, from.local_address());
+            }
+            port.release_burst(std::span(got).first(now_got));
+            count += now_got;
+        }
+        return count;
+    };
+    send();
+    EXPECT_EQ(received(0, 0), 3U);  // which also sends for the one without a queue
+    EXPECT_EQ(received(0, 1), 0U);  // its own members are its service's matter
+    EXPECT_EQ(received(0, 2), 0U);
+    EXPECT_EQ(received(1, 0), 0U);
+    EXPECT_EQ(received(1, 1), 3U);
+    EXPECT_EQ(received(1, 2), 3U);
+    sides[1][1]->port.leave(group);
+    send();
+    EXPECT_EQ(received(0, 0), 3U);
+    EXPECT_EQ(received(1, 0), 0U);
+    EXPECT_EQ(received(1, 1), 0U);
+    EXPECT_EQ(received(1, 2), 3U);
+}
+
 TEST_F(NetRing, ACaptureHoldsBothDirections) {
     open(1);
     Worker& client = *sides[0][0];
