@@ -120,6 +120,7 @@ private:
     [[nodiscard]] ResponderResult take(const wire::Packet& packet) noexcept;
     [[nodiscard]] ResponderResult take_held() noexcept;
     [[nodiscard]] bool try_hold(const wire::Packet& packet, const PacketOffer& offer) noexcept;
+    [[nodiscard]] bool lacks_dropped() noexcept;
     [[nodiscard]] bool is_selective() const noexcept { return held_ != nullptr && attributes_->selective; }
     void on_duplicate(const wire::Packet& packet) noexcept;
     void ask_again(SavedAnswer& saved, Psn from, Psn until) noexcept;
@@ -168,6 +169,8 @@ private:
     wire::Aeth::Syndrome nak_{};  // when reply_ is Nak
     bool awaits_resend_ = false;  // a NAK asked for expected_: others are dropped in silence (9.7.5.2.8)
     HeldPackets::Chain chain_{};  // requests that came early
+    bool dropped_ = false;        // some came early behind the chain and found no room: up to this one
+    Psn dropped_until_{};
     std::array<std::uint8_t, kHeldMapBytes> map_{};  // of the NAK on its way out
     bool failed_ = false;                            // nothing is executed any more
     std::uint32_t unacknowledged_ = 0;               // messages ended since the last answer

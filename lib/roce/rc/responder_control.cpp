@@ -23,6 +23,7 @@ void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
     receive_kept_ = false;
     reply_ = Reply::None;
     awaits_resend_ = false;
+    dropped_ = false;
     failed_ = false;
     unacknowledged_ = 0;
     saved_count_ = 0;

@@ -30,7 +30,12 @@ ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOf
     while (result == ResponderResult::Ok && !chain_.empty() && held_->front_psn(chain_).since(expected_) <= 0) {
         result = take_held();
     }
-    if (owes_nak && !chain_.empty() && reply_ != Reply::Nak) {
+    const bool lacks = lacks_dropped() && !awaits_resend_ && result == ResponderResult::Ok;
+    if (lacks) {
+        counters_.count(RcCounter::NakSequenceSent);
+        awaits_resend_ = true;
+    }
+    if (lacks || (owes_nak && !chain_.empty() && reply_ != Reply::Nak)) {
         owe_nak(wire::NakCode::PsnSequence);  // of another gap
     }
     return result;
@@ -169,6 +174,10 @@ bool Responder::on_gap(const wire::Packet& packet, const PacketOffer& offer) noe
     const Psn psn = packet.bth().psn;
     const bool new_gap = chain_.empty() || psn.since(held_->back_psn(chain_)) > 1;
     const bool kept = is_selective() && try_hold(packet, offer);
+    if (is_selective() && !kept && !chain_.empty()) {
+        dropped_until_ = dropped_ && psn.since(dropped_until_) < 0 ? dropped_until_ : psn;
+        dropped_ = true;
+    }
     if (awaits_resend_ && (!is_selective() || std::holds_alternative<wire::RnrTimer>(nak_))) {
         return kept;
     }

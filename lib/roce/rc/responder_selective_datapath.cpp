@@ -22,6 +22,17 @@ ResponderResult Responder::take_held() noexcept {
     return result;
 }
 
+// The peer was told what is missing as far as something behind it was held. Once all of that is here, what was dropped
+// behind is to be asked for: by a plain NAK, after which all is sent again that comes behind it. With nothing held a
+// NAK said so at once.
+bool Responder::lacks_dropped() noexcept {
+    if (!dropped_ || !chain_.empty()) {
+        return false;
+    }
+    dropped_ = false;
+    return dropped_until_.since(expected_) >= 0;
+}
+
 // A READ response that says NAK and carries the map: well-formed for whoever looks at the wire, asked for by nobody
 // else.
 void Responder::emit_map(OutPacket& out) noexcept {
