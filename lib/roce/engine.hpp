@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "lib/roce/congestion_control.hpp"
 #include "lib/roce/drops.hpp"
 #include "lib/roce/engine_counters.hpp"
 #include "lib/roce/qp_ring.hpp"
@@ -41,6 +42,12 @@ struct EngineConfig {
 // leaves, packets leave in order, and what is sent again is always copied: whoever sees a completion finds its memory
 // unread. Where a queue pair stops, or a region ends, with packets still waiting, these are settled first. Unreliable
 // connections complete before their packets leave: theirs are copied.
+//
+// Two turns further apart than rc::kOwnPause are a pause of the worker: preempted, or asleep, which looks the same.
+// What its peers answered meanwhile may lie unread, and round trips are not the network's: a timer that rings behind a
+// pause is put off by rc::kRtoMin, once for each time that it is armed, and of two measurements in a row one at most is
+// ignored. So a worker that sleeps each time notices a loss that much later, and learns how long its peers take from
+// every second answer.
 class Engine {
 public:
     // What a queue pair is to the engine; stays where it is until it is destroyed.
@@ -171,6 +178,7 @@ private:
     rc::MemoryTable memory_;
     rc::XrcTable xrc_;
     rc::RcCounters rc_counters_;
+    StallWatch turns_{rc::kOwnPause};
     rc::HeldPackets held_;                      // early packets; their buffers go back in transmit()
     std::vector<std::unique_ptr<RcQp>> table_;  // by number: numbers in a row have places of their own
     QpRing<RcQp> waiting_;                      // may have something to send

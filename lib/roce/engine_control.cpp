@@ -108,6 +108,7 @@ Result<Engine::RcQp*> Engine::add_rc(rc::Pd pd, const rc::QpCapacity& capacity, 
     std::unique_ptr<RcQp>& place = table_[place_of(qpn)];
     context.equal_writes = batches_;
     context.held = &held_;
+    context.stalls = &turns_;
     place = std::make_unique<RcQp>(qpn, pd, capacity, context, target);
     ++count_;
     return place.get();

@@ -26,6 +26,7 @@ bool is_datagram(const port::PacketRef& packet) noexcept {
 }  // namespace
 
 void Engine::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
+    turns_.on_turn(now);
     while (!burst.empty()) {
         const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));
         burst = burst.subspan(part.size());
@@ -145,6 +146,7 @@ void Engine::keep_deadline(RcQp& qp, Instant now) noexcept {
 }
 
 void Engine::on_timeout(Instant now) noexcept {
+    turns_.on_turn(now);
     (void)timers_.advance(now, [this, now](RcQp* qp) noexcept {
         qp->timer = {};
         qp->timer_at = Instant::never();

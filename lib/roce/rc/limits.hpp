@@ -22,6 +22,7 @@ constexpr std::uint32_t kAckEveryMessages = 32;  // unasked, the responder ackno
 constexpr std::size_t kMaxHeaderBytes = 48;      // BTH and the longest extension headers (XRC atomic: 44)
 constexpr std::uint32_t kAtomicBytes = 8;        // what an atomic works on
 constexpr Duration kRtoMin = milliseconds(4);    // virtual CPUs are taken away for up to as long
+constexpr Duration kOwnPause = milliseconds(1);  // between two turns of a worker: it was away, by force or asleep
 constexpr std::size_t kHeldMapBytes = 32;        // of a selective NAK
 constexpr std::uint32_t kHeldPackets = kHeldMapBytes * 8;  // how far behind a gap packets are held
 constexpr std::uint8_t kRnrRetryForEver = 7;               // (IBTA vol. 1, 9.7.5.2.8)

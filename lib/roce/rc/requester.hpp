@@ -103,6 +103,7 @@ private:
     void disarm() noexcept;
     void on_early_timeout(Instant now) noexcept;
     void measure(Instant now) noexcept;
+    [[nodiscard]] bool defers() noexcept;
     [[nodiscard]] bool paused_since(Instant then) const noexcept { return stalls_ != nullptr && stalls_->spoils(then); }
     [[nodiscard]] bool complete_one(CompletionStatus status) noexcept;
     [[nodiscard]] bool complete_head(CompletionStatus status) noexcept;
@@ -140,6 +141,8 @@ private:
     Instant ack_deadline_ = Instant::never();
     Instant early_deadline_ = Instant::never();  // from measured round trips
     Instant armed_at_{};
+    bool deferred_ = false;        // a pause of our own put off the timeout that is armed
+    bool sample_ignored_ = false;  // the last one, for a pause of our own
     RoundTrip round_trip_;
     Instant timed_at_ = Instant::never();  // when timed_psn_ went out; never: nothing is timed
     Psn timed_psn_{};

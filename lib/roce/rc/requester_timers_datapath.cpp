@@ -19,6 +19,7 @@ void Requester::arm(Instant now) noexcept {
 // Only where it comes before the configured time.
 void Requester::arm_early(Instant now) noexcept {
     armed_at_ = now;
+    deferred_ = false;
     early_deadline_ = Instant::never();
     if (round_trip_.known() && now + round_trip_.timeout(silences_) < ack_deadline_) {
         early_deadline_ = now + round_trip_.timeout(silences_);
@@ -34,10 +35,21 @@ void Requester::measure(Instant now) noexcept {
     if (timed_at_ == Instant::never() || timed_psn_.since(unacknowledged_) >= 0) {
         return;
     }
-    if (!paused_since(timed_at_)) {
+    sample_ignored_ = !sample_ignored_ && paused_since(timed_at_);
+    if (!sample_ignored_) {
         round_trip_.sample(now - timed_at_);
     }
     timed_at_ = Instant::never();
+}
+
+// After a pause of our own the answers may lie unread. A worker that sleeps until something is due pauses each time:
+// the same timer is put off once only.
+bool Requester::defers() noexcept {
+    if (deferred_ || !paused_since(armed_at_)) {
+        return false;
+    }
+    deferred_ = true;
+    return true;
 }
 
 RequesterResult Requester::on_timeout(Instant now) noexcept {
@@ -55,15 +67,22 @@ RequesterResult Requester::on_timeout(Instant now) noexcept {
         arm(now);  // nothing could be sent since: that was no silence of the peer
         return Ok;
     }
+    if (defers()) {
+        ack_deadline_ = now + kRtoMin;
+        return Ok;
+    }
     counters_.count(RcCounter::Timeout);
     recovered_ = false;
     return retry(now);
 }
 
 void Requester::on_early_timeout(Instant now) noexcept {
-    // After a pause of our own the answers may lie unread.
-    if (paused_since(armed_at_) || cursor_psn() == unacknowledged_) {
+    if (cursor_psn() == unacknowledged_) {
         arm_early(now);
+        return;
+    }
+    if (defers()) {
+        early_deadline_ = now + kRtoMin;
         return;
     }
     counters_.count(RcCounter::EarlyTimeout);

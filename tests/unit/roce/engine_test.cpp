@@ -180,6 +180,10 @@ TEST_F(EnginePair, SendsAgainAtTheDeadlineOfItsQueuePair) {
     EXPECT_EQ(a->engine.counters().of(EngineCounter::PacketsResent), 0U);
     now = a->engine.next_deadline();
     EXPECT_LT((now - due).ns, kSlot.ns + 1);
+    run();  // it slept: once that puts the timer off
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PacketsResent), 0U);
+    EXPECT_EQ(at_a->pair.next_deadline(), now + rc::kRtoMin);
+    now = a->engine.next_deadline();
     run();
     EXPECT_EQ(a->engine.counters().of(EngineCounter::PacketsResent), 1U);
     EXPECT_EQ(done(a->sends), Ids{7});
