@@ -12,6 +12,11 @@
 
 namespace cairn::roce {
 
+// What a paced flow that was woken late may catch up on: the wheel's slot and a turn of the worker's loop.
+constexpr Duration kPacingSlack = microseconds(20);
+// What a paced flow sends at once when its time has come, at its rate: a batch at high rates, a packet at low ones.
+constexpr Duration kPacingBatch = microseconds(10);
+
 // What an acknowledgement tells.
 struct AckSample {
     Duration rtt;           // from sending the packet to reading the answer, less what the peer says it took

@@ -3,6 +3,7 @@
 // cuts its rate at a CNP and recovers by a timer and a byte counter.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -24,6 +25,16 @@ struct DcqcnParameters {
 };
 
 constexpr DcqcnParameters kDcqcn{};
+
+// The paper's step of 40 Mbit/s is a thousandth of its link; at 25 Gbit/s 50 flows would add 8 % of the link in each
+// round, and the queue swing too far (cairn-sim --incast). Slower links than the floor are one.
+[[nodiscard]] constexpr DcqcnParameters dcqcn_for_link(double link_rate_bytes_per_s) noexcept {
+    DcqcnParameters parameters;
+    parameters.rate_step_bytes_per_s = link_rate_bytes_per_s / 1000;
+    parameters.rate_hyper_step_bytes_per_s = parameters.rate_step_bytes_per_s * 10;
+    parameters.rate_min_bytes_per_s = std::min(parameters.rate_min_bytes_per_s, link_rate_bytes_per_s);
+    return parameters;
+}
 
 // The reaction point of one flow. Begins at link rate, alpha 1. Round-trip times are not its signal and change nothing.
 //

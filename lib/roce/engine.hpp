@@ -21,6 +21,8 @@
 
 namespace cairn::roce {
 
+enum class ConnectionControl : std::uint8_t { None, Dcqcn };
+
 struct EngineConfig {
     std::uint32_t max_queue_pairs = 16384;  // connections; [1, 2^20]
     std::uint32_t max_regions = 4096;       // [1, rc::kMaxRegions]
@@ -30,6 +32,11 @@ struct EngineConfig {
     std::uint32_t held_packets = 512;       // received early and kept in the port's buffers, of all selective queue
                                             // pairs together; [1, 2^20], fewer than the port has buffers
     std::uint32_t drop_per_million = 0;     // fault injection: received packets of connections to lose
+    // Paths that queue pairs are given are made ECN-capable, congestion is notified to peers, and what they notify is
+    // heeded. None: neither; marks are still counted.
+    ConnectionControl congestion = ConnectionControl::Dcqcn;
+    double link_bits_per_s =
+        25e9;  // what the first notification cuts; a connection without one is held back by nothing
 };
 
 // That the port carries, with the longest headers.
@@ -168,7 +175,8 @@ private:
     const std::uint8_t owner_bits_;
     const std::uint32_t owner_;
     const std::uint32_t drop_per_million_;
-    const bool batches_;  // the carrier sends equal packets as one
+    const bool batches_;             // the carrier sends equal packets as one
+    const double link_bytes_per_s_;  // 0: no congestion control
     rc::MemoryTable::Seed seed_;
     std::uint64_t drawn_ = 0;    // numbers taken from the seed
     std::uint64_t loss_state_;   // of the fault injection

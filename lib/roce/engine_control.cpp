@@ -19,6 +19,8 @@ constexpr unsigned kQpnBits = 24;
 constexpr std::uint32_t kFirstQpn = 2;  // 0 and 1 are the management's
 // Deadlines beyond it are looked at once more when it has passed.
 constexpr Duration kTimerHorizon = milliseconds(30);
+constexpr std::uint8_t kEcnBits = 3;
+constexpr std::uint8_t kEct0 = 2;  // ECN-capable transport: switches may mark (RFC 3168, 5)
 // Set beside the number of a draw, so that no key of the memory table follows from the same word.
 constexpr std::uint64_t kOfEngine = std::uint64_t{3} << 62U;
 constexpr std::uint64_t kOfXrc = kOfEngine | std::uint64_t{1} << 61U;
@@ -41,6 +43,7 @@ Engine::Engine(UdService& datagrams, Sender& sender, const EngineConfig& config,
       owner_(config.owner),
       drop_per_million_(config.drop_per_million),
       batches_(sender.carrier().limits().batches_equals),
+      link_bytes_per_s_(config.congestion == ConnectionControl::None ? 0 : config.link_bits_per_s / 8),
       seed_(config.seed),
       place_mask_(std::bit_ceil(config.max_queue_pairs) - 1),
       memory_(config.max_regions, config.seed),
@@ -50,6 +53,7 @@ Engine::Engine(UdService& datagrams, Sender& sender, const EngineConfig& config,
       timers_(kTimerHorizon, config.max_queue_pairs, now) {
     CAIRN_ASSERT(config.max_queue_pairs >= 1 && config.max_queue_pairs <= kMaxQueuePairs);
     CAIRN_ASSERT(config.owner_bits <= kMaxOwnerBits && config.owner >> config.owner_bits == 0);
+    CAIRN_ASSERT(config.link_bits_per_s > 0);
     loss_state_ = unguessable();
     next_number_ = static_cast<std::uint32_t>(unguessable()) & ((1U << (kQpnBits - owner_bits_)) - 1);
     sendable_.reserve(config.max_regions);
@@ -109,6 +113,7 @@ Result<Engine::RcQp*> Engine::add_rc(rc::Pd pd, const rc::QpCapacity& capacity, 
     context.equal_writes = batches_;
     context.held = &held_;
     context.stalls = &turns_;
+    context.link_bytes_per_s = link_bytes_per_s_;
     place = std::make_unique<RcQp>(qpn, pd, capacity, context, target);
     ++count_;
     return place.get();
@@ -176,6 +181,10 @@ rc::ModifyVerdict Engine::modify(RcQp& qp, rc::QpState to, rc::AttributeSet whic
 void Engine::set_path(RcQp& qp, port::Path* path) noexcept {
     if (path != nullptr) {
         path->pin();
+        const std::uint8_t traffic_class = path->key().traffic_class;
+        if (link_bytes_per_s_ != 0 && (traffic_class & kEcnBits) == 0) {
+            path->set_traffic_class(traffic_class | kEct0);
+        }
     }
     if (qp.path != nullptr) {
         qp.path->unpin();

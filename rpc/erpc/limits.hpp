@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "lib/base/time.hpp"
+#include "lib/roce/congestion_control.hpp"
 #include "rpc/common/msg_buffer.hpp"
 
 namespace cairn::erpc {
@@ -18,10 +19,8 @@ constexpr std::uint32_t kRequestTypes = 256;
 using rpc::kMaxMessageBytes;
 constexpr std::uint32_t kPacketOverheadBytes = 102;  // Ethernet, IPv4, UDP, BTH, DETH, ICRC and ours: for pacing
 constexpr std::uint32_t kTailBytes = 1024;  // payloads from here on are sent from where they lie, if the port can
-// What a paced flow that was woken late may catch up on: the wheel's slot and a turn of the worker's loop.
-constexpr Duration kPacingSlack = microseconds(20);
-// What a paced flow sends at once when its time has come, at its rate: a batch at high rates, a packet at low ones.
-constexpr Duration kPacingBatch = microseconds(10);
+using roce::kPacingBatch;
+using roce::kPacingSlack;
 constexpr std::uint64_t kRequestNumberMask = (std::uint64_t{1} << 44U) - 1;
 
 constexpr Duration kRtoMin = microseconds(4000);   // below it, a preempted peer looks like loss

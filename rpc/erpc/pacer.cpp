@@ -10,15 +10,6 @@ namespace {
 
 constexpr Duration kHorizon = milliseconds(10);  // 32 packets of 4096 bytes, sent again, at the least rate of 15 MB/s
 
-// The paper's step of 40 Mbit/s is a thousandth of its link; at 25 Gbit/s 50 flows would add 8 % of the link in each
-// round, and the queue swing too far (cairn-sim --incast).
-roce::DcqcnParameters dcqcn_parameters(double link_rate_bytes_per_s) noexcept {
-    roce::DcqcnParameters parameters;
-    parameters.rate_step_bytes_per_s = link_rate_bytes_per_s / 1000;
-    parameters.rate_hyper_step_bytes_per_s = parameters.rate_step_bytes_per_s * 10;
-    return parameters;
-}
-
 }  // namespace
 
 std::unique_ptr<roce::CongestionControl> make_control(const CongestionConfig& config, std::size_t window_bytes,
@@ -31,7 +22,7 @@ std::unique_ptr<roce::CongestionControl> make_control(const CongestionConfig& co
             return std::make_unique<roce::Timely>(bytes_per_s, now,
                                                   roce::timely_per_round_trip(bytes_per_s, window_bytes));
         case CongestionAlgorithm::Dcqcn:
-            return std::make_unique<roce::Dcqcn>(bytes_per_s, now, dcqcn_parameters(bytes_per_s));
+            return std::make_unique<roce::Dcqcn>(bytes_per_s, now, roce::dcqcn_for_link(bytes_per_s));
     }
     return nullptr;
 }

@@ -30,6 +30,9 @@ public:
 
     // Says what becomes of each datagram sent, by its number: 0 lost, 1 delivered, 2 doubled. Default: delivered.
     std::function<int(std::uint64_t)> fate = [](std::uint64_t) { return 1; };
+    // Says which of those a switch marks as having met congestion; only what is ECN-capable can be. Default: none.
+    std::function<bool(std::uint64_t)> marks = [](std::uint64_t) { return false; };
+    bool damages = false;  // what is sent: the ICRC does not fit
     // Payloads may stay where they lie; they are read when all that waits leaves, at the next receive_burst() of this
     // port or settle_tails().
     bool sends_in_place = false;
@@ -47,6 +50,7 @@ public:
             std::memcpy(packet.data, arrival.bytes.data(), arrival.bytes.size());
             packet.len = static_cast<std::uint16_t>(arrival.bytes.size());
             packet.path = paths_.intern({arrival.to, arrival.from, arrival.udp_source_port, 0});
+            packet.ecn = arrival.ecn;
             std::uint32_t carried = 0;
             std::memcpy(&carried, packet.data + packet.len - port::kIcrcBytes, sizeof(carried));
             packet.icrc_ok = packet.path->icrc(port::Direction::Receive, packet.data, packet.len) == carried;
@@ -73,12 +77,13 @@ public:
             }
             packet.len = static_cast<std::uint16_t>(packet.len + sent.tail.size());
             const std::uint32_t icrc = packet.path->icrc(port::Direction::Transmit, packet.data, packet.len);
-            std::memcpy(packet.data + packet.len - port::kIcrcBytes, &icrc, sizeof(icrc));
+            const std::uint32_t written = damages ? ~icrc : icrc;
+            std::memcpy(packet.data + packet.len - port::kIcrcBytes, &written, sizeof(written));
+            const port::PathKey& key = packet.path->key();
+            const bool capable = (key.traffic_class & 3U) != 0;
+            const auto ecn = static_cast<std::uint8_t>(capable && marks(sent_) ? 3U : key.traffic_class & 3U);
             for (int copies = fate(sent_++); copies > 0; --copies) {
-                deliver({{packet.data, packet.data + packet.len},
-                         address_,
-                         packet.path->key().remote,
-                         packet.path->key().udp_source_port});
+                deliver({{packet.data, packet.data + packet.len}, address_, key.remote, key.udp_source_port, ecn});
             }
             release_burst({&packet, 1});
         }
@@ -128,6 +133,7 @@ private:
         net::IpAddress from;
         net::IpAddress to;
         std::uint16_t udp_source_port;
+        std::uint8_t ecn;
     };
     // To the one it is for; to all peers in the group.
     void deliver(const Arrival& arrival) {

@@ -27,6 +27,10 @@ namespace cairn::roce::rc {
     X(UnsentResponse, "rc_unsent_response", "answers to packets never sent: a broken or hostile peer")                \
     X(UnexpectedResponse, "rc_unexpected_response", "answers of another kind than asked for; dropped")                \
     X(BadResponse, "rc_bad_response", "READ responses of a wrong length: the connection ended")                       \
+    X(Marked, "rc_marked_received", "packets that a switch marked: the network to us is crowded")                     \
+    X(CnpSent, "rc_cnp_sent", "congestion notifications: peers were told that the network to us is crowded")          \
+    X(CnpReceived, "rc_cnp_received", "peers saw marks on our packets: the network to them is crowded")               \
+    X(PacedTurns, "rc_paced_turns", "turns that ended early since the connection's rate was used up: see CNPs")       \
     X(UnreliableCut, "uc_message_cut", "messages of unreliable connections that lack packets: lost on the way")       \
     X(UnreliableRest, "uc_packet_without_first", "packets of messages whose beginning was lost; dropped")             \
     X(UnreliableRefused, "uc_message_refused", "messages without a receive request, too long, or not allowed; dropped")

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "lib/roce/rc/flow.hpp"
 #include "lib/roce/rc/qp_events.hpp"
 #include "lib/roce/rc/requester.hpp"
 #include "lib/roce/rc/responder.hpp"
@@ -33,6 +34,7 @@ struct QpContext {
     const StallWatch* stalls = nullptr;  // of the worker's turns
     HeldPackets* held = nullptr;         // nullptr: packets that come early are dropped
     bool equal_writes = false;           // reliable WRITEs leave as messages of one packet, all of one length
+    double link_bytes_per_s = 0;         // what congestion control begins at; 0: there is none
 };
 
 // Protocol only: no I/O, no clock, no chance, no allocation after construction; driven by one thread. Payloads go
@@ -61,17 +63,23 @@ public:
     // The same, and the packet may be kept: then the answer is true, and `offer`, of which it is a view, stays as it is
     // until the held packets give it back.
     [[nodiscard]] bool on_packet(const wire::Packet& packet, const PacketOffer& offer, Instant now) noexcept;
+    // A packet that on_packet() takes was marked "congestion experienced": its sender is told by a congestion
+    // notification, once in 50 us at most. Nobody is told of acknowledgements, which nobody paces.
+    void on_marked(const wire::Packet& packet, Instant now) noexcept;
     // Runs what is due. Spurious calls are harmless.
     void on_timeout(Instant now) noexcept;
 
     // Fills `out` from its front; returns how many packets, to be sent in this order. Fewer than asked: no more until
-    // the next input. In ERR a NAK that says why still comes.
+    // the next input. In ERR a NAK that says why still comes. A connection whose peer notified congestion keeps to its
+    // flow's rate, acknowledgements excepted: it may then have more at next_deadline().
     [[nodiscard]] std::size_t poll_transmit(std::span<OutPacket> out, Instant now) noexcept;
     // The same for one packet of a request, or of an answer; false: there is none.
     [[nodiscard]] bool poll_request(OutPacket& out, Instant now) noexcept;
     [[nodiscard]] bool poll_response(OutPacket& out) noexcept;
-    // All that the peer is to be told is that its requests have come.
-    [[nodiscard]] bool owes_only_acknowledgement() const noexcept { return responder_.owes_only_acknowledgement(); }
+    // All that the peer is to be told is that its requests have come, and no rate is to be kept to.
+    [[nodiscard]] bool owes_only_acknowledgement() const noexcept {
+        return !paced_ && !owes_notification_ && responder_.owes_only_acknowledgement();
+    }
     // When on_timeout() is due; changes by each input and by poll_transmit().
     [[nodiscard]] Instant next_deadline() const noexcept;
     // Each event once.
@@ -89,6 +97,9 @@ public:
     [[nodiscard]] const QpCapacity& capacity() const noexcept { return capacity_; }
     [[nodiscard]] const Requester& requester() const noexcept { return requester_; }
     [[nodiscard]] const Responder& responder() const noexcept { return responder_; }
+    // nullopt: no congestion was ever notified.
+    [[nodiscard]] const std::optional<Flow>& flow() const noexcept { return flow_; }
+    [[nodiscard]] bool paced() const noexcept { return paced_; }
     // Asserts what holds between any two calls. For tests.
     void check_invariants() const noexcept;
 
@@ -103,10 +114,17 @@ private:
     void enter(QpState state) noexcept;
     [[nodiscard]] bool sends() const noexcept { return may_.send; }
     [[nodiscard]] bool receives() const noexcept { return may_.receive; }
+    [[nodiscard]] bool is_connected() const noexcept { return sends() || receives(); }
     [[nodiscard]] bool flushes() const noexcept { return may_.flush; }
     [[nodiscard]] PostVerdict judge_service(const SendRequest& request) const noexcept;
     [[nodiscard]] std::optional<RcCounter> judge_packet(const wire::Packet& packet) const noexcept;
     [[nodiscard]] bool poll_one(OutPacket& out, Instant now) noexcept;
+    [[nodiscard]] bool poll_heedful(OutPacket& out, Instant now) noexcept;
+    [[nodiscard]] bool poll_paced(OutPacket& out, Instant now) noexcept;
+    [[nodiscard]] bool waits_for_rate(Instant now) noexcept;
+    void write_notification(OutPacket& out) noexcept;
+    void on_notification(Instant now) noexcept;
+    void end_pacing() noexcept;
     void on_result(RequesterResult result) noexcept;
     void on_result(ResponderResult result) noexcept;
     void enter_error(QpEvent why) noexcept;
@@ -123,6 +141,9 @@ private:
     QpContext context_;
     QpState state_ = QpState::Reset;
     Abilities may_{};
+    bool paced_ = false;                      // the flow's rate is below the link's
+    bool owes_notification_ = false;          // to the peer, whose packet was marked
+    Instant paced_until_ = Instant::never();  // never: nothing waits for the rate
     QpAttributes attributes_{};
     QpEvents events_;
     const bool is_target_;
@@ -133,6 +154,8 @@ private:
     ReceiveQueue own_receives_;  // unused with a shared one
     Requester requester_;
     Responder responder_;
+    DcqcnNotificationPoint notification_point_;
+    std::optional<Flow> flow_;
 };
 
 }  // namespace cairn::roce::rc

@@ -87,6 +87,10 @@ void QueuePair::enter_reset() noexcept {
     attributes_ = {};
     events_.clear();
     drain_reported_ = false;
+    end_pacing();
+    owes_notification_ = false;
+    notification_point_ = DcqcnNotificationPoint{};
+    flow_.reset();
     sends_.clear();
     own_receives_.clear();
     requester_.start(attributes_, pd_);
@@ -105,6 +109,8 @@ void QueuePair::enter_error() noexcept {
         return;
     }
     enter(QpState::Err);
+    end_pacing();
+    owes_notification_ = false;
     // Completions that find no room are lost: the queue is overrun, which its owner sees.
     (void)requester_.flush();
     responder_.drop_held();

@@ -1,5 +1,7 @@
 #include "lib/roce/rc/queue_pair.hpp"
 
+#include <algorithm>
+
 namespace cairn::roce::rc {
 
 PostVerdict QueuePair::post_send(const SendRequest& request) noexcept {
@@ -58,6 +60,10 @@ void QueuePair::on_packet(const wire::Packet& packet, Instant now) noexcept {
 
 bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, Instant now) noexcept {
     if (const std::optional<RcCounter> reason = judge_packet(packet)) {
+        if (packet.traits().role == wire::Role::Notification) {
+            on_notification(now);
+            return false;
+        }
         context_.counters.count(*reason);
         return false;
     }
@@ -75,18 +81,22 @@ bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, 
 }
 
 void QueuePair::on_timeout(Instant now) noexcept {
+    if (paced_until_ <= now) {
+        paced_until_ = Instant::never();
+    }
     if (sends()) {
         on_result(requester_.on_timeout(now));
     }
 }
 
 Instant QueuePair::next_deadline() const noexcept {
-    return sends() ? requester_.next_deadline() : Instant::never();
+    return std::min(paced_until_, sends() ? requester_.next_deadline() : Instant::never());
 }
 
 std::size_t QueuePair::poll_transmit(std::span<OutPacket> out, Instant now) noexcept {
     std::size_t count = 0;
-    while (count < out.size() && poll_one(out[count], now)) {
+    while (count < out.size() &&
+           (paced_ || owes_notification_ ? poll_heedful(out[count], now) : poll_one(out[count], now))) {
         ++count;
     }
     return count;

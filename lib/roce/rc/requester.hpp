@@ -2,6 +2,7 @@
 // they are not, and completes them in order (IBTA vol. 1, 9.7.3, 9.7.5, 9.7.6).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "lib/base/time.hpp"
@@ -52,6 +53,17 @@ public:
     [[nodiscard]] RequesterResult on_timeout(Instant now) noexcept;
     // Changes by every input and by poll_request().
     [[nodiscard]] Instant next_deadline() const noexcept;
+
+    // While a flow is paced: ask for an acknowledgement with every so many packets at least, in [1, what is usual].
+    void set_ack_interval(std::uint32_t packets) noexcept {
+        ack_interval_ = std::clamp(packets, 1U, window_packets_ / 2);
+    }
+    // What is sent next is the oldest that has no answer, for the second time.
+    [[nodiscard]] bool resends_oldest() const noexcept {
+        return sent_ != unacknowledged_ && cursor_psn() == unacknowledged_;
+    }
+    // It left now, after a pause of our own: nobody could have answered it meanwhile.
+    void forgive_pause(Instant now) noexcept;
 
     // Completes everything left as flushed, in order. False: a completion was lost.
     [[nodiscard]] bool flush() noexcept;
@@ -132,6 +144,7 @@ private:
     std::uint32_t reads_out_ = 0;      // READs and atomics started and not complete
     std::uint32_t read_psns_out_ = 0;  // PSNs of theirs without an answer: not counted against the window
     std::uint32_t since_ack_request_ = 0;
+    std::uint32_t ack_interval_;  // packets
     std::uint8_t retries_left_ = 0;
     std::uint8_t rnr_retries_left_ = 0;
     bool bound_windows_ = false;  // since start()

@@ -15,7 +15,8 @@ Requester::Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context,
       window_packets_(window_packets),
       service_(service),
       reliable_(service != wire::Service::Uc),
-      equal_writes_(context.equal_writes) {
+      equal_writes_(context.equal_writes),
+      ack_interval_(window_packets / 2) {
     CAIRN_ASSERT(window_packets >= 2 && window_packets <= 1U << 20U);
 }
 
@@ -32,6 +33,7 @@ void Requester::start(const QpAttributes& attributes, Pd pd) noexcept {
     reads_out_ = 0;
     read_psns_out_ = 0;
     since_ack_request_ = 0;
+    ack_interval_ = window_packets_ / 2;
     retries_left_ = attributes.retry_count;
     rnr_retries_left_ = attributes.rnr_retry;
     recovered_ = false;

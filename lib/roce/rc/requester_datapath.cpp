@@ -150,7 +150,7 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
     bth.migration = attributes_->migrated;
     bth.pkey = attributes_->pkey;
     bth.dest_qpn = attributes_->dest_qpn;
-    bth.ack_request = reliable_ && (last || since_ack_request_ >= window_packets_ / 2);
+    bth.ack_request = reliable_ && (last || since_ack_request_ >= ack_interval_);
     bth.psn = psn;
     if (bth.ack_request) {
         since_ack_request_ = 0;

@@ -26,6 +26,13 @@ void Requester::arm_early(Instant now) noexcept {
     }
 }
 
+void Requester::forgive_pause(Instant now) noexcept {
+    if (ack_deadline_ != Instant::never()) {
+        ack_deadline_ = ack_deadline_ + (now - armed_at_);
+    }
+    arm_early(now);
+}
+
 void Requester::disarm() noexcept {
     ack_deadline_ = Instant::never();
     early_deadline_ = Instant::never();

@@ -84,6 +84,11 @@ public:
     [[nodiscard]] bool owes_only_acknowledgement() const noexcept {
         return queued_answers_ == 0 && reply_ == Reply::Ack;
     }
+    // The next one carries no data that was read.
+    [[nodiscard]] bool has_short_response() const noexcept {
+        return queued_answers_ != 0 ? saved_[oldest_queued()].operation != wire::Operation::ReadRequest
+                                    : reply_ != Reply::None;
+    }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
 
     // The queue pair stops: the receive request of a SEND that did not end, or that was kept from one that was cut
@@ -139,6 +144,8 @@ private:
     [[nodiscard]] SavedAnswer& save(const wire::Packet& packet, std::uint32_t responses) noexcept;
     [[nodiscard]] SavedAnswer& saved_at(std::uint32_t number) noexcept { return saved_[number % kMaxRdAtomic]; }
     [[nodiscard]] SavedAnswer* find_saved(Psn psn) noexcept;
+    // Where it is among the saved ones; there is one (asserted).
+    [[nodiscard]] std::size_t oldest_queued() const noexcept;
     [[nodiscard]] std::uint32_t oldest_saved() const noexcept;
 
     void emit_answer(OutPacket& out, SavedAnswer& saved) noexcept;

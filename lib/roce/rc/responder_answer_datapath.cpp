@@ -20,15 +20,19 @@ Operation response_operation(bool first, bool last) noexcept {
 
 }  // namespace
 
+std::size_t Responder::oldest_queued() const noexcept {
+    std::uint32_t number = saved_count_ - kMaxRdAtomic;  // the oldest; unused slots are not queued
+    while (!saved_[number % kMaxRdAtomic].queued) {
+        ++number;
+        CAIRN_ASSERT(number != saved_count_);
+    }
+    return number % kMaxRdAtomic;
+}
+
 bool Responder::poll_response(OutPacket& out) noexcept {
     out.again = false;
     if (queued_answers_ != 0) {
-        std::uint32_t number = saved_count_ - kMaxRdAtomic;  // the oldest; unused slots are not queued
-        while (!saved_at(number).queued) {
-            ++number;
-            CAIRN_ASSERT(number != saved_count_);
-        }
-        emit_answer(out, saved_at(number));
+        emit_answer(out, saved_[oldest_queued()]);
         return true;
     }
     const Reply reply = reply_;

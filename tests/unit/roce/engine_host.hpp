@@ -59,7 +59,8 @@ struct EngineHost {
         return received;
     }
 
-    bool selective = false;  // its queue pairs
+    bool selective = false;         // its queue pairs
+    std::uint8_t ack_timeout = 14;  // theirs
     test::WirePort port;
     UdService datagrams{port};
     Sender sender{port};
@@ -82,6 +83,7 @@ inline rc::QpAttributes attributes_to(const Engine::RcQp& peer) {
 inline void bring_up(EngineHost& host, Engine::RcQp& qp, const EngineHost& peer_host, const Engine::RcQp& peer) {
     rc::QpAttributes values = attributes_to(peer);
     values.selective = host.selective;
+    values.ack_timeout = host.ack_timeout;
     port::Path* const path =
         host.port.open_path({host.port.local_address(), peer_host.port.local_address(), 0xc000, 0}, {});
     const std::array states{rc::QpState::Reset, rc::QpState::Init, rc::QpState::Rtr, rc::QpState::Rts};

@@ -1,0 +1,107 @@
+// Congestion: marks are answered by notifications, notifications hold back what leaves.
+#include "lib/roce/rc/queue_pair.hpp"
+
+#include <utility>
+
+namespace cairn::roce::rc {
+
+namespace {
+
+constexpr std::uint32_t kLowerBytes = 66;  // Ethernet with its gap, IPv4, UDP: they take time on the link, too
+// A peer answers what asks for it. A paced window takes long, and would look like the peer's silence.
+constexpr Duration kAckInterval = microseconds(50);
+
+}  // namespace
+
+void QueuePair::on_marked(const wire::Packet& packet, Instant now) noexcept {
+    context_.counters.count(RcCounter::Marked);
+    const wire::Role role = packet.traits().role;
+    const bool answered = role == wire::Role::Request || role == wire::Role::Response;
+    if (answered && context_.link_bytes_per_s != 0 && is_connected() && notification_point_.on_marked(now)) {
+        owes_notification_ = true;
+    }
+}
+
+void QueuePair::on_notification(Instant now) noexcept {
+    if (!is_connected()) {
+        context_.counters.count(RcCounter::WrongState);
+        return;
+    }
+    context_.counters.count(RcCounter::CnpReceived);
+    if (context_.link_bytes_per_s == 0) {
+        return;
+    }
+    if (!flow_) {
+        flow_.emplace(context_.link_bytes_per_s, now);
+    }
+    flow_->on_cnp(now);
+    paced_ = true;
+}
+
+void QueuePair::end_pacing() noexcept {
+    paced_ = false;
+    paced_until_ = Instant::never();
+    requester_.set_ack_interval(capacity_.window_packets);
+}
+
+bool QueuePair::poll_heedful(OutPacket& out, Instant now) noexcept {
+    if (owes_notification_) {
+        owes_notification_ = false;
+        write_notification(out);
+        return true;
+    }
+    if (!flow_->is_congested(now)) {
+        end_pacing();
+        return poll_one(out, now);
+    }
+    if (waits_for_rate(now)) {
+        return responder_.has_short_response() && poll_response(out);
+    }
+    return poll_paced(out, now);
+}
+
+// As on the wire of others: not migrated, PSN 0 (annex A17.9.3).
+void QueuePair::write_notification(OutPacket& out) noexcept {
+    wire::Bth bth;
+    bth.migration = false;
+    bth.pkey = attributes_.pkey;
+    bth.becn = true;
+    bth.dest_qpn = attributes_.dest_qpn;
+    out.again = false;
+    out.payload.count = 0;
+    out.payload_bytes = 0;
+    write_headers(out, std::move(bth), wire::Service::Cnp, wire::Operation::CongestionNotification,
+                  wire::CnpReserved{});
+    context_.counters.count(RcCounter::CnpSent);
+}
+
+// Who has waited sends a batch before it waits again.
+bool QueuePair::waits_for_rate(Instant now) noexcept {
+    if (paced_until_ != Instant::never()) {
+        if (now < paced_until_) {
+            return true;
+        }
+        paced_until_ = Instant::never();
+    }
+    if (flow_->may_send(now)) {
+        return false;
+    }
+    paced_until_ = flow_->paid_at();
+    context_.counters.count(RcCounter::PacedTurns);
+    return true;
+}
+
+bool QueuePair::poll_paced(OutPacket& out, Instant now) noexcept {
+    requester_.set_ack_interval(flow_->packets_in(kAckInterval, attributes_.path_mtu_bytes));
+    const bool again = requester_.resends_oldest();
+    if (!poll_one(out, now)) {
+        return false;
+    }
+    if (again && !requester_.resends_oldest()) {
+        requester_.forgive_pause(now);
+    }
+    flow_->on_sent(out.bytes() + kLowerBytes, now);
+    return true;
+}
+
+}  // namespace cairn::roce::rc
