@@ -1,4 +1,5 @@
-// cairn-sim --incast: the eRPC paper's incast experiment, simulated, beside what the paper measured.
+// cairn-sim --incast: the eRPC paper's incast experiment, simulated, beside what the paper measured; or that of
+// connections.
 #pragma once
 
 #include "apps/sim/options.hpp"

@@ -48,15 +48,16 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
 void declare_incast(CLI::App& app, Options& options) {
     using erpc::CongestionAlgorithm;
     auto* const incast = app.add_option("--incast", options.incast,
-                                        "instead of histories: so many clients send 8 MB requests to one server, with "
-                                        "25 Gbit/s links; 20,50,100 as in the eRPC paper")
+                                        "instead of histories: so many clients send 8 MB requests to one server, or "
+                                        "(--world rc) write 1 to 8 MB to it, with 25 Gbit/s links; 20,50,100 as in the "
+                                        "eRPC paper")
                              ->delimiter(',')
                              ->check(CLI::Range(std::size_t{1}, sim::IncastWorld::kMaxClients))
                              ->excludes("--seeds")
                              ->excludes("--minutes")
-                             ->excludes("--seed")
-                             ->excludes("--world");
-    app.add_option("--cc", options.algorithms, "with --incast: none, timely, dcqcn; without it all three")
+                             ->excludes("--seed");
+    app.add_option("--cc", options.algorithms,
+                   "with --incast: none, timely (not with --world rc), dcqcn; without it all there are")
         ->delimiter(',')
         ->transform(
             CLI::CheckedTransformer(std::map<std::string, CongestionAlgorithm>{{"none", CongestionAlgorithm::None},
@@ -67,6 +68,26 @@ void declare_incast(CLI::App& app, Options& options) {
         ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))
         ->capture_default_str()
         ->needs(incast);
+}
+
+// Which worlds have an incast, and with which control.
+Status judge_incast(const CLI::App& app, Options& options) {
+    using erpc::CongestionAlgorithm;
+    if (options.incast.empty() || options.world == WorldKind::Erpc) {
+        return Nothing{};
+    }
+    if (options.world == WorldKind::Cm) {
+        return Error{"connection managers have no --incast", "give --world erpc or rc"};
+    }
+    if (app.count("--cc") == 0) {
+        std::erase(options.algorithms, CongestionAlgorithm::Timely);
+    }
+    const auto& wanted = options.algorithms;
+    if (std::find(wanted.begin(), wanted.end(), CongestionAlgorithm::Timely) != wanted.end()) {
+        return Error{"connections have no --cc timely: their acknowledgements do not say how long a host held them",
+                     "give none or dcqcn, or --world erpc"};
+    }
+    return Nothing{};
 }
 
 }  // namespace
@@ -81,6 +102,10 @@ Result<Options> parse_options(int argc, char** argv) {
     const Status parsed = app::parse_arguments(app, argc, argv, 1);
     if (!parsed.ok()) {
         return parsed.error();
+    }
+    const Status judged = judge_incast(app, options);
+    if (!judged.ok()) {
+        return judged.error();
     }
     if (app.count("--seed") != 0) {
         options.single = true;

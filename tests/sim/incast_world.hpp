@@ -11,6 +11,7 @@
 
 #include "lib/telemetry/histogram.hpp"
 #include "rpc/erpc/endpoint.hpp"
+#include "tests/sim/incast_result.hpp"
 #include "tests/support/sim/sim_port.hpp"
 
 namespace cairn::sim {
@@ -25,24 +26,7 @@ struct IncastPlan {
     Duration measured = milliseconds(60);
     Duration server_turn{};  // a slow server's: 16 packets each; 0: it takes all at once
     std::uint64_t seed = 1;
-    // DCQCN's paper marks all frames above 200 KB and 1 % just below (at 40 Gbit/s). That cuts all of many flows at
-    // once; a slope without such a cliff does not, and 400 KB here are 128 us.
-    SwitchShape shape{.ecn_low_bytes = 5'000, .ecn_high_bytes = 400'000, .ecn_most_per_million = 300'000};
-};
-
-struct IncastResult {
-    double goodput_bits_per_s = 0;  // payload of requests, each byte once
-    double goodput_of_link = 0;
-    double fairness = 0;  // Jain's index of the clients' shares: 1 when equal
-    Duration rtt_p50{};   // of each packet, from its departure to its credit return
-    Duration rtt_p99{};
-    std::uint64_t retransmits = 0;
-    std::uint64_t dropped = 0;  // by the switch
-    std::uint64_t marked = 0;   // by the switch
-    std::uint64_t queue_most_bytes = 0;
-    std::uint64_t calls = 0;
-    std::uint64_t calls_failed = 0;
-    std::uint64_t frames = 0;
+    SwitchShape shape = kIncastSwitch;
 };
 
 // What the eRPC paper measured without and with Timely, 1 KB packets. Nothing for other numbers of clients.

@@ -20,11 +20,12 @@ wire::Packet packet_of(const Datagram& datagram) {
 }
 
 RcNode::RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots,
-               bool equal_writes, bool is_target)
+               bool equal_writes, bool is_target, double link_bytes_per_s)
     : capacity_(capacity),
       completion_slots_(completion_slots),
       equal_writes_(equal_writes),
       is_target_(is_target),
+      link_bytes_per_s_(link_bytes_per_s),
       held_(held_slots) {
     const rc::Rights all = rc::Rights{rc::Right::LocalWrite} | rc::Right::RemoteWrite | rc::Right::RemoteRead |
                            rc::Right::RemoteAtomic | rc::Right::BindWindow | rc::Right::FlushGlobal |
@@ -80,6 +81,7 @@ void RcNode::make_queue_pair() {
     context.flush = {&RcNode::flush, this};
     context.held = &held_;
     context.equal_writes = equal_writes_;
+    context.link_bytes_per_s = link_bytes_per_s_;
     const rc::XrcTarget target = is_target_ ? rc::XrcTarget{&xrc_, domain_} : rc::XrcTarget{};
     for (Inbox& inbox : inboxes) {
         inbox.posted.clear();
@@ -95,8 +97,11 @@ void RcNode::make_queue_pair() {
     qp = std::make_unique<rc::QueuePair>(kQpn, is_target_ ? rc::Pd{} : pd, capacity_, context, target);
 }
 
-void RcNode::take(const Datagram& datagram, Instant now) {
+void RcNode::take(const Datagram& datagram, bool marked, Instant now) {
     auto buffer = std::make_unique<Datagram>(datagram);
+    if (marked) {
+        qp->on_marked(packet_of(*buffer), now);
+    }
     if (qp->on_packet(packet_of(*buffer), {*buffer, buffer.get()}, now)) {
         Datagram* const name = buffer.get();
         kept_.emplace(name, std::move(buffer));

@@ -75,11 +75,11 @@ public:
 
     // `is_target`: of XRC, of which the other side is the initiator then.
     RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots, bool equal_writes,
-           bool is_target);
+           bool is_target, double link_bytes_per_s);
 
     // New queues and a new queue pair in RTS; its user has forgotten all, memory is as it is.
     void start_life(const rc::QpAttributes& values);
-    void take(const Datagram& datagram, Instant now);
+    void take(const Datagram& datagram, bool marked, Instant now);
     // Takes buffers back that are not held any more; whether the others are all there.
     [[nodiscard]] bool settle_buffers();
 
@@ -125,6 +125,7 @@ private:
     const std::uint32_t completion_slots_;
     const bool equal_writes_;
     const bool is_target_;
+    const double link_bytes_per_s_;
     rc::XrcTable xrc_;
     const rc::Xrcd domain_ = xrc_.create_domain();
     rc::HeldPackets held_;

@@ -67,6 +67,9 @@ TEST(RcSwarm, TheFaultsReallyHappenAndEveryOperationIsDone) {
                                               {"timeouts", rc::RcCounter::Timeout},
                                               {"early timeouts", rc::RcCounter::EarlyTimeout},
                                               {"implied", rc::RcCounter::ImpliedNak},
+                                              {"marked", rc::RcCounter::Marked},
+                                              {"told of marks", rc::RcCounter::CnpReceived},
+                                              {"held back", rc::RcCounter::PacedTurns},
                                               {"cut short", rc::RcCounter::UnreliableCut}}) {
         counts.emplace(what, sum.transport.of(counter));
     }

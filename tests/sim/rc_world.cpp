@@ -37,8 +37,10 @@ RcWorld::RcWorld(std::uint64_t seed) : random_(seed) {
     const std::uint32_t completion_slots = faults_.lazy_poller_per_million != 0 ? 5 : 1024;
     const auto held_slots = static_cast<std::uint32_t>(random_.between(1, 40));
     const bool equal_writes = random_.chance(kMillion / 2);
+    const double link_bytes_per_s = static_cast<double>(random_.between(50'000'000, 3'000'000'000));
     for (std::size_t i = 0; i < 2; ++i) {
-        RcNode& side = sides_.emplace_back(capacity, completion_slots, held_slots, equal_writes, is_xrc() && i == 1);
+        RcNode& side = sides_.emplace_back(capacity, completion_slots, held_slots, equal_writes, is_xrc() && i == 1,
+                                           link_bytes_per_s);
         for (std::uint32_t at = 0; at < RcNode::kSourceBytes; ++at) {
             side.at(RcNode::kSource)[at] = static_cast<std::uint8_t>(random_.next());
         }
@@ -62,6 +64,7 @@ void RcWorld::choose_faults() {
     faults_.lazy_receiver_per_million = some(900'000);
     faults_.restart_per_million = random_.chance(kMillion / 3) ? some(5'000) : 0;
     faults_.lazy_poller_per_million = random_.chance(kMillion / 3) ? some(900'000) : 0;
+    faults_.mark_per_million = random_.chance(kMillion / 3) ? some(500'000) : 0;
 }
 
 void RcWorld::choose_attributes() {
@@ -135,10 +138,11 @@ std::optional<std::string> RcWorld::run() {
 std::string RcWorld::text() const {
     return fmt::format(
         "{}{}, path MTU {}; {} requests, {} datagrams, {} lost, {} restarts, {} overruns; loss {}, doubled {}, late "
-        "copies {}, stalls {} per million, jitter {} ns",
+        "copies {}, stalls {}, marks {} per million, jitter {} ns",
         name_of(service_), attributes_.selective ? " selective" : "", attributes_.path_mtu_bytes, requests(),
         log_.datagrams(), counters_.lost, counters_.restarts, counters_.overruns, faults_.loss_per_million,
-        faults_.double_per_million, faults_.late_copy_per_million, faults_.stall_per_million, faults_.jitter.ns);
+        faults_.double_per_million, faults_.late_copy_per_million, faults_.stall_per_million, faults_.mark_per_million,
+        faults_.jitter.ns);
 }
 
 bool RcWorld::finished() const {
@@ -230,7 +234,7 @@ void RcWorld::deliver(RcNode& side) {
     while (!side.in.empty() && side.in.begin()->first <= now_.ns) {
         const Datagram datagram = std::move(side.in.begin()->second);
         side.in.erase(side.in.begin());
-        side.take(datagram, now_);
+        side.take(datagram, !healed_ && random_.chance(faults_.mark_per_million), now_);
     }
 }
 

@@ -24,6 +24,7 @@ struct RcFaults {
     std::uint32_t lazy_receiver_per_million = 0;  // receives posted late: RNR
     std::uint32_t restart_per_million = 0;        // at each turn
     std::uint32_t lazy_poller_per_million = 0;    // completions left where they are, in a small queue
+    std::uint32_t mark_per_million = 0;           // congestion experienced
 };
 
 // What happened, over all lives.
