@@ -31,6 +31,7 @@ app::CarrierOptions carrier_options(const perf::Options& options) {
     carrier.data_room_bytes = static_cast<std::uint16_t>(options.data_room_bytes);
     carrier.buffers = options.buffers;
     carrier.burst = static_cast<std::uint16_t>(options.burst);
+    carrier.traffic_class = static_cast<std::uint8_t>(options.traffic_class);
     carrier.socket_mode = options.socket_mode;
     carrier.pcap = options.pcap;
     return carrier;

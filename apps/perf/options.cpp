@@ -23,6 +23,8 @@ constexpr std::uint16_t kRpingPort = 7174;
 constexpr std::uint32_t kRpingBytes = 64;
 constexpr std::uint32_t kRpingBytesLeast = 16;
 constexpr std::uint32_t kRpingBytesMost = 65536;
+const std::map<std::string, roce::ConnectionControl> kControls{{"none", roce::ConnectionControl::None},
+                                                               {"dcqcn", roce::ConnectionControl::Dcqcn}};
 const std::map<std::string, Test> kTests{{"bw", Test::Bandwidth}, {"lat", Test::Latency}};
 const std::map<std::string, Transport> kTransports{{"rc", Transport::Rc}, {"uc", Transport::Uc}, {"ud", Transport::Ud}};
 
@@ -41,6 +43,10 @@ void declare(CLI::App& app, Options& options) {
     app::add_socket_mode(app, options.socket_mode);
     app.add_option("--path-mtu", options.path_mtu_bytes, "path MTU of the connections")
         ->check(CLI::IsMember({256U, 512U, 1024U, 2048U, 4096U}))
+        ->capture_default_str();
+    app.add_option("--traffic-class", options.traffic_class,
+                   "DSCP and ECN bits of what is sent; 3: as if a switch had marked all of it")
+        ->check(CLI::Range(0U, 255U))
         ->capture_default_str();
     app.add_option("--burst", options.burst, "packets per port burst")
         ->check(CLI::Range(1U, 64U))
@@ -81,6 +87,15 @@ void declare_test(CLI::App& app, Options& options) {
     app.add_option("--drop-per-million", options.drop_per_million, "fault injection: received packets to lose")
         ->check(CLI::Range(0U, 1000000U));
     app.add_flag("--go-back-n", options.go_back_n, "send all again behind a loss, as with peers that are not Cairn");
+    app.add_option_function<std::string>(
+           "--congestion-control,--cc",
+           [&options](const std::string& name) { options.congestion = kControls.at(name); },
+           "of connections: dcqcn (ECN-capable packets; acts on notifications alone), none")
+        ->check(CLI::IsMember({"dcqcn", "none"}))
+        ->default_str("dcqcn");
+    app.add_option("--link-gbit", options.link_gbit, "rate of the link, at which congestion control begins")
+        ->check(CLI::Range(0.1, 1000.0))
+        ->capture_default_str();
     app.add_flag("--rping", options.rping, "rping's exchange, against rping as well; --size and --check are its own");
     app.add_option("--count", options.pings, "pings of an rping client")
         ->check(CLI::PositiveNumber)

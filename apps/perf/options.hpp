@@ -6,6 +6,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/port/socket_io.hpp"
+#include "lib/roce/engine.hpp"
 
 namespace cairn::perf {
 
@@ -41,12 +42,15 @@ struct Options {
     std::uint32_t queue_pairs = 1;
     std::uint32_t window_packets = 256;
     std::uint32_t path_mtu_bytes = 1024;
+    std::uint32_t traffic_class = 0;
     std::uint32_t burst = 32;
     std::uint32_t buffers = 16384;
     std::uint32_t data_room_bytes = 0;
     double duration_s = 5;
     std::uint32_t drop_per_million = 0;
     bool go_back_n = false;  // no selective retransmission
+    roce::ConnectionControl congestion = roce::ConnectionControl::Dcqcn;
+    double link_gbit = 25;
     bool check = false;
     std::string pcap;
     bool spin = false;

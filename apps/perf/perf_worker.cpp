@@ -43,6 +43,8 @@ Status PerfWorker::open_device(const roce::rc::MemoryTable::Seed& seed, Instant 
     config.max_regions = kMost;
     config.seed = seed;
     config.drop_per_million = options_.drop_per_million;
+    config.congestion = options_.congestion;
+    config.link_bits_per_s = options_.link_gbit * 1e9;
     device_ = std::make_unique<verbs::Device>(*port_, config, now);
     pd_ = device_->create_pd();
     verbs::ConnectorConfig connections;
