@@ -146,6 +146,20 @@ def losses(carrier):
     expect(counted['bad'] == 0 and 'roce_injected' in said and 'rc_held' in said, f'{counted} {said}')
 
 
+def marks(carrier):
+    """Of packets that a switch marked on their way the receiver tells their sender, which slows down; unless neither
+    end wants that."""
+    for control, traffic_class in (('dcqcn', '0'), ('dcqcn', '3'), ('none', '3')):
+        server = carrier.server('--congestion-control', control)
+        result = result_of(carrier.client('--size', '65536', '--check', '--duration', '1', '--traffic-class',
+                                          traffic_class, '--congestion-control', control))
+        counted, said = stop(server)
+        notified = control == 'dcqcn' and traffic_class == '3'
+        expect(('rc_cnp_sent' in said) == notified and ('rc_marked_received' in said) == (traffic_class == '3'), said)
+        expect(counted['bad'] == 0 and result['operations'] > 0 and result['checked'] > 0, f'{counted} {result}')
+        expect(not notified or result['gbit_s'] < 1, f'not held back: {result}')
+
+
 def go_back_n(carrier):
     """Either end may want it: then nothing is held, and much more is sent again."""
     rates = []
@@ -226,12 +240,14 @@ def bad_input(carrier):
                        (['--peer', '10.0.0.1', '--transport', 'uc', '--check'], '--op send'),
                        (['--peer', '10.0.0.1', '--transport', 'ud', '--op', 'write'], 'write'),
                        (['--peer', '10.0.0.1', '--transport', 'ud', '--size', '4096'], '--path-mtu'),
+                       (['--server', '--congestion-control', 'reno'], 'reno not in {dcqcn,none}'),
+                       (['--server', '--link-gbit', '0'], '--link-gbit'),
                        (['--peer', '10.0.0.1', '--once'], '--once')):
         expect_refused(carrier.refused(*own), 'cairn-perf', named)
 
 
 CASES = {function.__name__: function for function in (
-    operations, unreliable, datagrams, unreliable_losses, sweep, losses, go_back_n, many_queue_pairs, once,
+    operations, unreliable, datagrams, unreliable_losses, sweep, losses, marks, go_back_n, many_queue_pairs, once,
     server_killed, client_killed, nobody, bad_input)}
 CARRIERS = {'memif': Memif, 'socket': Sockets}
 

@@ -24,6 +24,7 @@ using Datagram = std::vector<std::uint8_t>;
 constexpr std::uint64_t kBase = 0x10000;
 constexpr Rights kAll = Rights{Right::LocalWrite} | Right::RemoteWrite | Right::RemoteRead | Right::RemoteAtomic |
                         Right::RemoteInvalidate | Right::BindWindow | Right::FlushGlobal | Right::FlushPersistent;
+constexpr std::uint8_t kCnp = 0xf8;  // bits of an opcode, which no service has together
 constexpr Rights kRemote =
     Rights{Right::RemoteWrite} | Right::RemoteRead | Right::RemoteAtomic | Right::FlushGlobal | Right::FlushPersistent;
 
@@ -56,6 +57,7 @@ struct World {
         QpContext all{memory, completions, completions, counters};
         all.flush = {&touch, nullptr};
         all.held = &held;
+        all.link_bytes_per_s = 1e9;
         return all;
     }
     void bring_to_rts() {
@@ -97,6 +99,9 @@ struct World {
             (request ? qp.responder().expected_psn() : oldest).plus((flags & 0xfU) + Psn::kMask - 1);  // -2 ... 13
         bth.ack_request = (flags & 0x10U) != 0;
         bth.solicited = (flags & 0x20U) != 0;
+        if ((config & 4U) != 0 && kCnp == (opcode & kCnp)) {
+            bth.opcode = wire::opcode_of(wire::Service::Cnp, wire::Operation::CongestionNotification);
+        }
         bth.pad_count = static_cast<std::uint8_t>((flags & 0x40U) != 0 ? input.byte() & 3U : 0U);
         const wire::OpcodeTraits* const traits = wire::find_opcode(bth.opcode);
         append(bytes, bth);
@@ -116,6 +121,9 @@ struct World {
         if (traits != nullptr && traits->headers.has<wire::Ieth>()) {
             append(bytes, wire::Ieth{key(input.byte())});
         }
+        if (traits != nullptr && traits->headers.has<wire::CnpReserved>()) {
+            append(bytes, wire::CnpReserved{});
+        }
         const std::uint8_t kind = input.byte();
         const Datagram rest = input.bytes(kind % 40U);
         std::copy(rest.begin(), rest.end(), bytes.all.begin() + static_cast<std::ptrdiff_t>(bytes.size));
@@ -127,6 +135,9 @@ struct World {
         auto buffer =
             std::make_unique<Datagram>(bytes.all.begin(), bytes.all.begin() + static_cast<std::ptrdiff_t>(bytes.size));
         const wire::Parsed<wire::Packet> packet = wire::Packet::parse(*buffer);
+        if (packet.ok() && (config & 8U) != 0 && (kind & 1U) != 0) {
+            qp.on_marked(packet.value(), now);
+        }
         if (packet.ok() && qp.on_packet(packet.value(), {*buffer, buffer.get()}, now)) {
             Datagram* const name = buffer.get();
             kept.emplace(name, std::move(buffer));
