@@ -71,7 +71,7 @@ private:
     void connect(std::size_t client);
     void bring_up(Node& node, roce::Engine::RcQp& qp, const roce::Engine::RcQp& peer, std::size_t to);
     void post(std::size_t client);
-    void turn(std::size_t node);
+    void turn(std::size_t index);
     void take_completions(std::size_t client);
     void note_sent(std::size_t client);
     void note_arrival(std::size_t client, const Frame& frame);
