@@ -10,6 +10,7 @@
 
 #include "lib/roce/congestion_control.hpp"
 #include "lib/roce/drops.hpp"
+#include "lib/roce/engine_config.hpp"
 #include "lib/roce/engine_counters.hpp"
 #include "lib/roce/qp_ring.hpp"
 #include "lib/roce/rc/queue_pair.hpp"
@@ -20,24 +21,6 @@
 #include "lib/wire/drops.hpp"
 
 namespace cairn::roce {
-
-enum class ConnectionControl : std::uint8_t { None, Dcqcn };
-
-struct EngineConfig {
-    std::uint32_t max_queue_pairs = 16384;  // connections; [1, 2^20]
-    std::uint32_t max_regions = 4096;       // [1, rc::kMaxRegions]
-    std::uint8_t owner_bits = 0;            // so many low bits of each queue pair number are `owner`: they name the
-    std::uint32_t owner = 0;                // worker; [0, 8]
-    rc::MemoryTable::Seed seed{};           // hard to guess: keys and numbers follow from it
-    std::uint32_t held_packets = 512;       // received early and kept in the port's buffers, of all selective queue
-                                            // pairs together; [1, 2^20], fewer than the port has buffers
-    std::uint32_t drop_per_million = 0;     // fault injection: received packets of connections to lose
-    // Paths that queue pairs are given are made ECN-capable, congestion is notified to peers, and what they notify is
-    // heeded. None: neither; marks are still counted.
-    ConnectionControl congestion = ConnectionControl::Dcqcn;
-    double link_bits_per_s =
-        25e9;  // what the first notification cuts; a connection without one is held back by nothing
-};
 
 // That the port carries, with the longest headers.
 [[nodiscard]] std::uint32_t largest_path_mtu(const port::Port& carrier) noexcept;

@@ -1,0 +1,27 @@
+// What an engine is made with.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/roce/rc/memory.hpp"
+
+namespace cairn::roce {
+
+// Dcqcn: paths that queue pairs are given are made ECN-capable, congestion is notified to peers, and what they notify
+// is heeded. None: neither; marks are still counted.
+enum class ConnectionControl : std::uint8_t { None, Dcqcn };
+
+struct EngineConfig {
+    std::uint32_t max_queue_pairs = 16384;  // connections; [1, 2^20]
+    std::uint32_t max_regions = 4096;       // [1, rc::kMaxRegions]
+    std::uint8_t owner_bits = 0;            // so many low bits of each queue pair number are `owner`: they name the
+    std::uint32_t owner = 0;                // worker; [0, 8]
+    rc::MemoryTable::Seed seed{};           // hard to guess: keys and numbers follow from it
+    std::uint32_t held_packets = 512;       // received early and kept in the port's buffers, of all selective queue
+                                            // pairs together; [1, 2^20], fewer than the port has buffers
+    std::uint32_t drop_per_million = 0;     // fault injection: received packets of connections to lose
+    ConnectionControl congestion = ConnectionControl::Dcqcn;
+    double link_bits_per_s = 25e9;  // > 0; of what the first notification of a connection leaves a part
+};
+
+}  // namespace cairn::roce
