@@ -132,6 +132,18 @@ TEST_F(NetRing, ADatagramWithAnIpv4IdIsJudgedByItsOwnHeaders) {
     EXPECT_EQ(sides[1][0]->port.counters().of(EthdevCounter::BadIcrc), 1U);
 }
 
+// Of 68 bytes.
+void send_three(EthdevPort& from, port::Path& path, Instant now) {
+    std::array<port::TxPacket, 3> packets{};
+    for (port::TxPacket& packet : packets) {
+        EXPECT_EQ(from.allocate_burst({&packet.packet, 1}), 1U);
+        std::memset(packet.packet.data, 0x5a, 68);
+        packet.packet.path = &path;
+        packet.packet.len = 68;
+    }
+    EXPECT_EQ(from.transmit_burst(packets, now), packets.size());
+}
+
 TEST_F(NetRing, DatagramsToAGroupReachWhoJoinedItByItsOwnEthernetAddress) {
     open(1);
     EthdevPort& from = sides[0][0]->port;
@@ -142,14 +154,7 @@ TEST_F(NetRing, DatagramsToAGroupReachWhoJoinedItByItsOwnEthernetAddress) {
     port::Path* const path = from.open_path({from.local_address(), group, 0xc000, 0}, now);
     ASSERT_TRUE(path->resolved());
     const auto send_and_receive = [&] {
-        std::array<port::TxPacket, 3> packets{};
-        for (port::TxPacket& packet : packets) {
-            EXPECT_EQ(from.allocate_burst({&packet.packet, 1}), 1U);
-            std::memset(packet.packet.data, 0x5a, 68);
-            packet.packet.path = path;
-            packet.packet.len = 68;
-        }
-        EXPECT_EQ(from.transmit_burst(packets, now), packets.size());
+        send_three(from, *path, now);
         std::array<port::PacketRef, 8> got;
         const std::size_t count = to.receive_burst(got, now);
         for (const port::PacketRef& packet : std::span(got).first(count)) {
@@ -178,16 +183,7 @@ TEST_F(NetRing, DatagramsToAGroupReachEachWorkerThatHasAMember) {
     }
     ASSERT_TRUE(sides[1][0]->port.join(other).ok());
     port::Path* const path = from.open_path({from.local_address(), group, 0xc000, 0}, now);
-    const auto send = [&] {
-        std::array<port::TxPacket, 3> packets{};
-        for (port::TxPacket& packet : packets) {
-            EXPECT_EQ(from.allocate_burst({&packet.packet, 1}), 1U);
-            std::memset(packet.packet.data, 0x5a, 68);
-            packet.packet.path = path;
-            packet.packet.len = 68;
-        }
-        EXPECT_EQ(from.transmit_burst(packets, now), packets.size());
-    };
+    const auto send = [&] { send_three(from, *path, now); };
     const auto received = [&](std::size_t host, std::size_t worker) {
         EthdevPort& port = sides[host][worker]->port;
         std::size_t count = 0;

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "lib/base/time.hpp"
+#include "lib/telemetry/histogram.hpp"
+#include "tests/support/sim/link.hpp"
 #include "tests/support/sim/switch.hpp"
 
 namespace cairn::sim {
@@ -25,6 +28,36 @@ struct IncastResult {
     std::uint64_t calls = 0;  // or messages
     std::uint64_t calls_failed = 0;
     std::uint64_t frames = 0;
+
+    // From what each client brought the server while it was `measured`.
+    void take_shares(std::span<const double> bytes, Duration measured, std::uint64_t link_bits_per_second) noexcept {
+        double sum = 0;
+        double squares = 0;
+        for (const double share : bytes) {
+            sum += share;
+            squares += share * share;
+        }
+        goodput_bits_per_s = sum * 8e9 / static_cast<double>(measured.ns);
+        goodput_of_link = goodput_bits_per_s / static_cast<double>(link_bits_per_second);
+        fairness = squares > 0 ? sum * sum / (squares * static_cast<double>(bytes.size())) : 0;
+    }
+    void take_round_trips(const telemetry::Histogram& ns) noexcept {
+        rtt_p50 = nanoseconds(static_cast<std::int64_t>(ns.percentile(0.5)));
+        rtt_p99 = nanoseconds(static_cast<std::int64_t>(ns.percentile(0.99)));
+    }
+    void take_totals(const LinkCounters& totals) noexcept {
+        dropped = totals.tail_dropped;
+        marked = totals.marked;
+        frames = totals.offered;
+    }
+    // What counts up, since then.
+    void subtract(const IncastResult& before) noexcept {
+        retransmits -= before.retransmits;
+        dropped -= before.dropped;
+        marked -= before.marked;
+        calls -= before.calls;
+        frames -= before.frames;
+    }
 };
 
 }  // namespace cairn::sim

@@ -172,13 +172,18 @@ std::uint64_t IncastWorld::retransmits() const noexcept {
     return sum;
 }
 
+// What counts up.
+IncastResult IncastWorld::counted() const {
+    IncastResult all;
+    all.retransmits = retransmits();
+    all.calls = calls_;
+    all.calls_failed = calls_failed_;
+    all.take_totals(network_.totals());
+    return all;
+}
+
 void IncastWorld::begin_measuring() {
-    const LinkCounters totals = network_.totals();
-    before_.retransmits = retransmits();
-    before_.dropped = totals.tail_dropped;
-    before_.marked = totals.marked;
-    before_.calls = calls_;
-    before_.frames = totals.offered;
+    before_ = counted();
     for (Arrivals& each : arrivals_) {
         each.bytes = 0;
     }
@@ -186,26 +191,14 @@ void IncastWorld::begin_measuring() {
 }
 
 IncastResult IncastWorld::result() const {
-    const LinkCounters totals = network_.totals();
-    double sum = 0;
-    double squares = 0;
+    std::vector<double> bytes;
     for (const Arrivals& each : arrivals_) {
-        const auto bytes = static_cast<double>(each.bytes);
-        sum += bytes;
-        squares += bytes * bytes;
+        bytes.push_back(static_cast<double>(each.bytes));
     }
-    IncastResult all;
-    all.goodput_bits_per_s = sum * 8e9 / static_cast<double>(plan_.measured.ns);
-    all.goodput_of_link = all.goodput_bits_per_s / static_cast<double>(plan_.shape.bits_per_second);
-    all.fairness = squares > 0 ? sum * sum / (squares * static_cast<double>(plan_.clients)) : 0;
-    all.rtt_p50 = nanoseconds(static_cast<std::int64_t>(round_trips_.percentile(0.5)));
-    all.rtt_p99 = nanoseconds(static_cast<std::int64_t>(round_trips_.percentile(0.99)));
-    all.retransmits = retransmits() - before_.retransmits;
-    all.dropped = totals.tail_dropped - before_.dropped;
-    all.marked = totals.marked - before_.marked;
-    all.calls = calls_ - before_.calls;
-    all.calls_failed = calls_failed_;
-    all.frames = totals.offered - before_.frames;
+    IncastResult all = counted();
+    all.subtract(before_);
+    all.take_shares(bytes, plan_.measured, plan_.shape.bits_per_second);
+    all.take_round_trips(round_trips_);
     return all;
 }
 

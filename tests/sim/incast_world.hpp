@@ -75,6 +75,7 @@ private:
     [[nodiscard]] bool is_due(std::size_t node) const noexcept;
     void run_until(Instant end);
     void count_arrival(const Frame& frame);
+    [[nodiscard]] IncastResult counted() const;
     void begin_measuring();
     [[nodiscard]] IncastResult result() const;
     [[nodiscard]] std::uint64_t retransmits() const noexcept;

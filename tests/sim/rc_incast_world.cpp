@@ -196,13 +196,16 @@ std::uint64_t RcIncastWorld::resent() const noexcept {
     return sum;
 }
 
+// What counts up.
+IncastResult RcIncastWorld::counted() const {
+    IncastResult all = total_;
+    all.retransmits = resent();
+    all.take_totals(network_.totals());
+    return all;
+}
+
 void RcIncastWorld::begin_measuring() {
-    const LinkCounters totals = network_.totals();
-    before_ = total_;
-    before_.retransmits = resent();
-    before_.dropped = totals.tail_dropped;
-    before_.marked = totals.marked;
-    before_.frames = totals.offered;
+    before_ = counted();
     for (Flow& flow : flows_) {
         flow.measured_from = flow.there->pair.responder().expected_psn();
     }
@@ -211,25 +214,15 @@ void RcIncastWorld::begin_measuring() {
 
 // What the server took in order: messages are whole packets.
 IncastResult RcIncastWorld::result() const {
-    const LinkCounters totals = network_.totals();
-    double sum = 0;
-    double squares = 0;
+    std::vector<double> bytes;
     for (const Flow& flow : flows_) {
-        const auto packets = static_cast<double>(flow.there->pair.responder().expected_psn().since(flow.measured_from));
-        sum += packets;
-        squares += packets * packets;
+        const std::int32_t packets = flow.there->pair.responder().expected_psn().since(flow.measured_from);
+        bytes.push_back(static_cast<double>(packets) * plan_.path_mtu_bytes);
     }
-    IncastResult all = total_;
-    all.goodput_bits_per_s = sum * plan_.path_mtu_bytes * 8e9 / static_cast<double>(plan_.measured.ns);
-    all.goodput_of_link = all.goodput_bits_per_s / static_cast<double>(plan_.shape.bits_per_second);
-    all.fairness = squares > 0 ? sum * sum / (squares * static_cast<double>(plan_.clients)) : 0;
-    all.rtt_p50 = nanoseconds(static_cast<std::int64_t>(round_trips_.percentile(0.5)));
-    all.rtt_p99 = nanoseconds(static_cast<std::int64_t>(round_trips_.percentile(0.99)));
-    all.retransmits = resent() - before_.retransmits;
-    all.dropped = totals.tail_dropped - before_.dropped;
-    all.marked = totals.marked - before_.marked;
-    all.calls -= before_.calls;
-    all.frames = totals.offered - before_.frames;
+    IncastResult all = counted();
+    all.subtract(before_);
+    all.take_shares(bytes, plan_.measured, plan_.shape.bits_per_second);
+    all.take_round_trips(round_trips_);
     return all;
 }
 

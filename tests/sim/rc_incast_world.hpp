@@ -76,6 +76,7 @@ private:
     void note_sent(std::size_t client);
     void note_arrival(std::size_t client, const Frame& frame);
     void run_until(Instant end);
+    [[nodiscard]] IncastResult counted() const;
     void begin_measuring();
     [[nodiscard]] IncastResult result() const;
     [[nodiscard]] std::uint64_t resent() const noexcept;
