@@ -23,13 +23,15 @@ inline __m256i load_wide(const std::uint8_t* at) noexcept {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(at));
 }
 
-// What carries either half of a register on over `bytes`.
-template <std::size_t bytes>
-inline __m256i folds_over() noexcept {
-    constexpr std::uint64_t kLow = detail::folding_constant(8 * bytes + 32);
-    constexpr std::uint64_t kHigh = detail::folding_constant(8 * bytes - 32);
-    return _mm256_broadcastsi128_si256(detail::constants(kLow, kHigh));
-}
+// What carries either half of a register on over so many bytes.
+struct Carry {
+    std::uint64_t low;
+    std::uint64_t high;
+
+    [[nodiscard]] __m256i twice() const noexcept { return _mm256_broadcastsi128_si256(detail::constants(low, high)); }
+};
+constexpr Carry kOverStep{detail::folding_constant(8 * kStepBytes + 32), detail::folding_constant(8 * kStepBytes - 32)};
+constexpr Carry kOverWide{detail::folding_constant(8 * kWideBytes + 32), detail::folding_constant(8 * kWideBytes - 32)};
 
 inline __m256i fold_wide(__m256i rest, __m256i fold, __m256i next) noexcept {
     const __m256i high = _mm256_clmulepi64_epi128(rest, fold, 0x11);
@@ -39,8 +41,8 @@ inline __m256i fold_wide(__m256i rest, __m256i fold, __m256i next) noexcept {
 
 // The CRC of the first bytes, a multiple of 16 of them; moves `bytes` and `count` behind them.
 std::uint32_t crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes, std::size_t& count) noexcept {
-    const __m256i step = folds_over<kStepBytes>();
-    const __m256i wide = folds_over<kWideBytes>();
+    const __m256i step = kOverStep.twice();
+    const __m256i wide = kOverWide.twice();
     const __m256i state = _mm256_zextsi128_si256(_mm_cvtsi32_si128(static_cast<int>(~crc)));
     __m256i even = _mm256_xor_si256(load_wide(bytes), state);
     __m256i odd = load_wide(bytes + kWideBytes);
