@@ -36,6 +36,7 @@ public:
     // Payloads may stay where they lie; they are read when all that waits leaves, at the next receive_burst() of this
     // port or settle_tails().
     bool sends_in_place = false;
+    std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
 
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override {
         std::size_t count = 0;
@@ -120,7 +121,7 @@ public:
     void on_timeout(Instant) noexcept override {}
     [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return address_; }
-    [[nodiscard]] port::PortLimits limits() const noexcept override { return {port::kMaxUdpPayloadBytes, 16, true}; }
+    [[nodiscard]] port::PortLimits limits() const noexcept override { return {most_bytes, 16, true}; }
     [[nodiscard]] std::string describe() const override { return "wire"; }
 
     [[nodiscard]] std::size_t buffers_in_use() const { return storage_.size() - free_.size(); }

@@ -240,6 +240,12 @@ TEST_F(EnginePair, ReadyToReceiveTakesAPathAndAPathMtuThatThePortCarries) {
     EXPECT_EQ(a->engine.modify(qp, rc::QpState::Rtr, rc::kToRtr, values, nullptr), rc::ModifyVerdict::BadValue);
     EXPECT_EQ(a->engine.modify(qp, rc::QpState::Rts, rc::kToRtr, values, nullptr), rc::ModifyVerdict::NoTransition);
     EXPECT_EQ(qp.pair.state(), rc::QpState::Init);
+    port::Path* const path = a->port.open_path({a->port.local_address(), b->port.local_address(), 0xc000, 0}, {});
+    a->port.most_bytes = 2048;  // headers included
+    values.path_mtu_bytes = 2048;
+    EXPECT_EQ(a->engine.modify(qp, rc::QpState::Rtr, rc::kToRtr, values, path), rc::ModifyVerdict::BadValue);
+    values.path_mtu_bytes = 1024;
+    EXPECT_EQ(a->engine.modify(qp, rc::QpState::Rtr, rc::kToRtr, values, path), rc::ModifyVerdict::Ok);
 }
 
 struct EngineInPlace : EnginePair {

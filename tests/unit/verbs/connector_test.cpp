@@ -71,6 +71,24 @@ TEST_F(VerbsPair, EarlyPacketsAreHeldWhereBothEndsAgreeOnIt) {
     }
 }
 
+TEST_F(VerbsPair, NoMoreReadsAreAskedAtATimeThanThePeerAnswers) {
+    connect();
+    a.qps.push_back(a.make_qp());
+    b.qps.push_back(b.make_qp());
+    ConnectTo to = to_b();
+    to.choice.responder_resources = 3;
+    ASSERT_TRUE(a.connector->connect(*a.qps.back(), to, now).ok());
+    run();
+    ConnectionChoice answer = choice();
+    answer.responder_resources = 5;
+    ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps.back(), answer, now).ok());
+    run();
+    EXPECT_EQ(a.qps.back()->attributes().max_dest_rd_atomic, 3U);
+    EXPECT_EQ(b.qps.back()->attributes().max_rd_atomic, 3U);
+    EXPECT_EQ(b.qps.back()->attributes().max_dest_rd_atomic, 5U);
+    EXPECT_EQ(a.qps.back()->attributes().max_rd_atomic, 5U);
+}
+
 TEST_F(VerbsPair, ARequestSaysWhatTheLostWordOfThePeerWouldHaveSaid) {
     constexpr std::uint64_t kReadyToUse = 1;  // the second message of the one that connects
     a.port.fate = [](std::uint64_t number) { return number == kReadyToUse ? 0 : 1; };
