@@ -12,8 +12,6 @@ namespace cairn::roce {
 
 namespace {
 
-constexpr std::uint16_t kPkeyMember = 0x8000;
-
 template <class Word>
 Word load(const std::uint8_t* at) noexcept {
     Word word;
