@@ -146,6 +146,18 @@ TEST_F(RcPatching, AReadWhoseAnswerWasLostIsAskedForAloneAndOnce) {
     EXPECT_EQ(host->qp->next_deadline(), Instant::never());
 }
 
+TEST_F(RcPatching, WhatWasAcknowledgedBehindAReadCompletesWithItAndNeedsNoSecondWord) {
+    post(WorkOpcode::RdmaRead, 4, 1);
+    post(WorkOpcode::Send, 4, 2);
+    EXPECT_EQ(numbers(), (Numbers{0, 1}));
+    acknowledge(1);  // the answer of the READ was lost
+    EXPECT_EQ(numbers(), (Numbers{0}));
+    EXPECT_TRUE(completions().empty());
+    respond(Operation::ReadResponseOnly, 0, {1, 2, 3, 4});
+    EXPECT_EQ(completions(), (Completions{{1, kGood}, {2, kGood}}));
+    EXPECT_EQ(host->qp->next_deadline(), Instant::never());
+}
+
 TEST_F(RcPatching, TheNotReadyPeersPacketIsSentThoughItWasHeld) {
     writes(1);
     post(WorkOpcode::Send, 4, 1);
