@@ -76,8 +76,8 @@ Status judge_incast(const CLI::App& app, Options& options) {
     if (options.incast.empty() || options.world == WorldKind::Erpc) {
         return Nothing{};
     }
-    if (options.world == WorldKind::Cm) {
-        return Error{"connection managers have no --incast", "give --world erpc or rc"};
+    if (options.world != WorldKind::Rc) {
+        return Error{"this --world has no --incast", "give --world erpc or rc"};
     }
     if (app.count("--cc") == 0) {
         std::erase(options.algorithms, CongestionAlgorithm::Timely);

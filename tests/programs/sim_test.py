@@ -143,6 +143,13 @@ class Sim(unittest.TestCase):
                 self.assertRegex(err, r'^cairn-sim: [^\n]*; --help lists the arguments\n$')
                 self.assertIn(named, err)
 
+    def test_worlds_without_an_incast_say_so(self):
+        for world in ('cm', 'ud'):
+            with self.subTest(world):
+                status, out, err = self.run_to_end('--world', world, '--incast', '20')
+                self.assertEqual((status, out), (2, ''))
+                self.assertRegex(err, r'^cairn-sim: [^\n]*--incast; give --world erpc or rc\n$')
+
     def test_help_is_not_an_error(self):
         status, out, _ = self.run_to_end('--help')
         self.assertEqual(status, 0)
