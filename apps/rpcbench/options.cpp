@@ -6,13 +6,12 @@
 
 #include "apps/common/command_line.hpp"
 #include "lib/net/address.hpp"
+#include "lib/port/ecn.hpp"
 #include "rpc/erpc/limits.hpp"
 
 namespace cairn::rpcbench {
 
 namespace {
-
-constexpr std::uint32_t kEct0 = 2;  // switches may mark it (RFC 3168, 5)
 
 void declare(CLI::App& app, Options& options) {
     app.add_option("--system", options.system, "RPC system")->check(CLI::IsMember({"erpc"}))->capture_default_str();
@@ -106,7 +105,7 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     }
     options.congestion.link_bits_per_s = options.link_gbit * 1e9;
     if (app.count("--traffic-class") == 0 && options.congestion.algorithm == erpc::CongestionAlgorithm::Dcqcn) {
-        options.traffic_class = kEct0;
+        options.traffic_class = port::kEct0;
     }
     if (!options.server && options.peer.empty()) {
         return Error{"neither --server nor --peer is given", "serve with --server, or call with --peer ADDRESS"};

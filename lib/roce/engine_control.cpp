@@ -8,6 +8,7 @@
 
 #include "lib/base/assert.hpp"
 #include "lib/base/sip_hash.hpp"
+#include "lib/port/ecn.hpp"
 
 namespace cairn::roce {
 
@@ -19,8 +20,6 @@ constexpr unsigned kQpnBits = 24;
 constexpr std::uint32_t kFirstQpn = 2;  // 0 and 1 are the management's
 // Deadlines beyond it are looked at once more when it has passed.
 constexpr Duration kTimerHorizon = milliseconds(30);
-constexpr std::uint8_t kEcnBits = 3;
-constexpr std::uint8_t kEct0 = 2;  // ECN-capable transport: switches may mark (RFC 3168, 5)
 // Set beside the number of a draw, so that no key of the memory table follows from the same word.
 constexpr std::uint64_t kOfEngine = std::uint64_t{3} << 62U;
 constexpr std::uint64_t kOfXrc = kOfEngine | std::uint64_t{1} << 61U;
@@ -182,8 +181,8 @@ void Engine::set_path(RcQp& qp, port::Path* path) noexcept {
     if (path != nullptr) {
         path->pin();
         const std::uint8_t traffic_class = path->key().traffic_class;
-        if (link_bytes_per_s_ != 0 && (traffic_class & kEcnBits) == 0) {
-            path->set_traffic_class(traffic_class | kEct0);
+        if (link_bytes_per_s_ != 0 && (traffic_class & port::kEcnBits) == 0) {
+            path->set_traffic_class(traffic_class | port::kEct0);
         }
     }
     if (qp.path != nullptr) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "lib/base/copy.hpp"
+#include "lib/port/ecn.hpp"
 
 namespace cairn::roce {
 
@@ -12,7 +13,6 @@ namespace {
 
 // A queue pair sends so many packets, then others take their turn.
 constexpr std::size_t kPacketsPerTurn = 32;
-constexpr std::uint8_t kCongestionExperienced = 3;  // of the IP header's ECN bits (RFC 3168, 5)
 // Shorter payloads are copied: attaching them costs more, and they may lie in the queue pair itself.
 constexpr std::uint32_t kLeastTailBytes = rc::kMaxInlineBytes;
 
@@ -71,7 +71,7 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
             after_input(*recent, now);
         }
         recent = qp;
-        if (packet.ecn == kCongestionExperienced) [[unlikely]] {
+        if (packet.ecn == port::kCongestionExperienced) [[unlikely]] {
             qp->pair.on_marked(parsed.value(), now);
         }
         if (qp->pair.on_packet(parsed.value(), {{packet.data, packet.len}, packet.cookie}, now)) [[unlikely]] {

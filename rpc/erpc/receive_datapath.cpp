@@ -3,14 +3,14 @@
 #include <cstring>
 
 #include "lib/base/copy.hpp"
+#include "lib/port/ecn.hpp"
 #include "rpc/erpc/endpoint.hpp"
 
 namespace cairn::erpc {
 
 namespace {
 
-constexpr std::uint8_t kCongestionExperienced = 3;  // of the IP header's ECN bits (RFC 3168, 5)
-constexpr std::uint8_t kBecn = 0x40;                // of the BTH (IBTA vol. 1, annex A10)
+constexpr std::uint8_t kBecn = 0x40;  // of the BTH (IBTA vol. 1, annex A10)
 
 bool from_peer(const Session& session, const roce::UdDatagram& datagram) noexcept {
     return datagram.packet->path == session.peer.path && datagram.source_qpn == session.peer.qpn;
@@ -30,7 +30,7 @@ void on_congestion(Session& session, bool marked, bool told, Statistics& statist
 
 void hear(Session& session, const roce::UdDatagram& datagram, Statistics& statistics, Instant now) noexcept {
     session.last_heard = now;
-    const bool marked = datagram.packet->ecn == kCongestionExperienced;
+    const bool marked = datagram.packet->ecn == port::kCongestionExperienced;
     const bool told = (datagram.packet->data[offsetof(wire::RawBth, resv8a)] & kBecn) != 0;
     if (marked || told) [[unlikely]] {
         on_congestion(session, marked, told, statistics, now);

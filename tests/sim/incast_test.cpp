@@ -91,7 +91,7 @@ TEST(Switch, AllSendersToOneNodeShareItsQueue) {
     EXPECT_FALSE(network.receive(2, Instant{999}));
     EXPECT_EQ(network.receive(2, Instant{1000})->ecn(), 2);
     EXPECT_EQ(network.next_arrival(2), Instant{1400});
-    EXPECT_EQ(network.receive(2, Instant{1400})->ecn(), kCongestionExperienced);
+    EXPECT_EQ(network.receive(2, Instant{1400})->ecn(), port::kCongestionExperienced);
     EXPECT_EQ(network.next_arrival(), Instant::never());
     EXPECT_EQ(network.totals().marked, 1U);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/port/ecn.hpp"
 #include "rpc/erpc/header.hpp"
 
 namespace cairn::sim {
@@ -12,7 +13,6 @@ constexpr Qpn kQpn{0x20};
 constexpr Qkey kQkey{0x1234};
 constexpr std::uint8_t kType = 1;
 constexpr std::uint32_t kResponseBytes = 32;
-constexpr std::uint8_t kEct0 = 2;  // ECN-capable transport: switches may mark (RFC 3168, 5)
 constexpr std::size_t kBuffers = 8192;
 constexpr std::size_t kClientPoolBytes = std::size_t{1} << 20U;
 constexpr std::size_t kRequestRoomBytes = std::size_t{16} << 20U;  // what the pool makes of 8 MB
@@ -62,7 +62,7 @@ IncastWorld::IncastWorld(const IncastPlan& plan)
 void IncastWorld::start(Node& node, std::size_t pool_bytes) {
     const bool client = node.index < plan_.clients;
     node.port = std::make_unique<SimPort>(network_, node.index, kBuffers, plan_.seed + node.index);
-    node.port->set_traffic_class(kEct0);
+    node.port->set_traffic_class(port::kEct0);
     node.memory = std::make_unique_for_overwrite<std::uint8_t[]>(pool_bytes);
     node.pool.emplace(std::span(node.memory.get(), pool_bytes));
     node.service.emplace(*node.port);

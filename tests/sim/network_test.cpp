@@ -18,7 +18,6 @@
 namespace cairn::sim {
 namespace {
 
-constexpr std::uint8_t kEct0 = 2;
 constexpr std::size_t kPayloadBytes = 200;
 constexpr std::uint32_t kMany = 20'000;
 
@@ -28,7 +27,7 @@ protected:
     port::PacketRef make(std::uint32_t number) {
         port::PacketRef packet;
         EXPECT_EQ(a.allocate_burst({&packet, 1}), 1U);
-        packet.path = a.open_path({network.address_of(0), network.address_of(1), 0xc001, kEct0}, now);
+        packet.path = a.open_path({network.address_of(0), network.address_of(1), 0xc001, port::kEct0}, now);
         packet.len = kPayloadBytes;
         std::memset(packet.data, 0x5a, kPayloadBytes);
         std::memcpy(packet.data + 8, &number, sizeof(number));
@@ -90,7 +89,7 @@ TEST_P(NetworkTest, WithoutFaultsEverythingArrivesWholeInOrderAfterTheDelay) {
     for (std::uint32_t i = 0; i < kMany; ++i) {
         EXPECT_EQ(arrived[i].number, i);
         EXPECT_TRUE(arrived[i].whole);
-        EXPECT_EQ(arrived[i].ecn, kEct0);
+        EXPECT_EQ(arrived[i].ecn, port::kEct0);
         EXPECT_EQ(arrived[i].when.ns, i * 10 + 3'000);
     }
 }
@@ -188,7 +187,7 @@ TEST_P(NetworkTest, ALongQueueMarksAndAFullOneDropsAtItsTail) {
     ASSERT_EQ(arrived.size(), 10U);
     for (const Arrived& one : arrived) {
         EXPECT_TRUE(one.whole) << "marks are outside the ICRC";
-        EXPECT_EQ(one.ecn, one.number > 4 ? kCongestionExperienced : kEct0) << one.number;
+        EXPECT_EQ(one.ecn, one.number > 4 ? port::kCongestionExperienced : port::kEct0) << one.number;
     }
     EXPECT_EQ(network.totals().tail_dropped, 5U);
     EXPECT_EQ(network.totals().marked, 5U);

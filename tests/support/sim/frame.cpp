@@ -55,7 +55,7 @@ std::uint8_t Frame::ecn() const noexcept {
 }
 
 bool Frame::mark_congestion() noexcept {
-    if (ecn() == kNotEct) {
+    if (ecn() == port::kNotEct) {
         return false;
     }
     std::uint8_t* ip = bytes.data() + kIp;

@@ -6,14 +6,13 @@
 #include <span>
 #include <vector>
 
+#include "lib/port/ecn.hpp"
 #include "lib/port/path.hpp"
 
 namespace cairn::sim {
 
 // Preamble, start delimiter, FCS and inter-frame gap: what Ethernet spends beside the frame's bytes.
 constexpr std::size_t kWireOverheadBytes = 24;
-constexpr std::uint8_t kNotEct = 0;
-constexpr std::uint8_t kCongestionExperienced = 3;
 
 struct Frame {
     std::vector<std::uint8_t> bytes;
