@@ -10,6 +10,7 @@
 // connection.
 #pragma once
 
+#include "lib/roce/rc/window_key.hpp"
 #include "lib/verbs/qp.hpp"
 
 namespace cairn::verbs {
@@ -40,12 +41,11 @@ public:
 
     // Posts a BindWindow. Posted: rkey() is the one that the binding has; otherwise nothing changed.
     [[nodiscard]] PostVerdict bind(Qp& qp, const Mr& mr, const WindowBind& wanted) noexcept {
-        constexpr std::uint32_t kBindersBits = 0xff;  // of the key; another binding, another key
         SendRequest request;
         request.opcode = WorkOpcode::BindWindow;
         request.wr_id = wanted.wr_id;
         request.signalled = wanted.signalled;
-        request.bind.window = Rkey{(key_.value & ~kBindersBits) | ((key_.value + 1) & kBindersBits)};
+        request.bind.window = roce::rc::key_of_next_binding(key_);
         request.bind.region = mr.lkey();
         request.bind.address = mr.address() + wanted.offset;
         request.bind.bytes = wanted.bytes;

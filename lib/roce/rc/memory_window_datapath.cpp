@@ -1,11 +1,11 @@
 // Memory windows: bound and freed by work requests, which name them by keys (IBTA vol. 1, 10.6.6.2, 10.6.7.2).
 #include "lib/roce/rc/memory.hpp"
+#include "lib/roce/rc/window_key.hpp"
 
 namespace cairn::roce::rc {
 
 namespace {
 
-constexpr std::uint32_t kBindersBits = 0xff;  // of a window's key
 constexpr Rights kOfWindows =
     Rights{Right::RemoteWrite} | Right::RemoteRead | Right::RemoteAtomic | Right::FlushGlobal | Right::FlushPersistent;
 
@@ -17,8 +17,7 @@ MemoryTable::Region* MemoryTable::window_at(Rkey key) noexcept {
         return nullptr;
     }
     Region& window = regions_[index];
-    const bool named = ((window.key.value ^ key.value) & ~kBindersBits) == 0;
-    return named && window.live && window.kind != Kind::Region ? &window : nullptr;
+    return name_one_window(window.key, key) && window.live && window.kind != Kind::Region ? &window : nullptr;
 }
 
 bool MemoryTable::destroy_window(Rkey key) noexcept {
