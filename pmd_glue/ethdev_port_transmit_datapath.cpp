@@ -39,9 +39,10 @@ std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instan
     return sent;
 }
 
-// A datagram to a group, as it would come from the device; nullptr for others.
+// A datagram to a group that other workers are in, as it would come from the device; nullptr for others.
 rte_mbuf* EthdevPort::copy_for_members(const port::PacketRef& packet) noexcept {
-    if (!packet.path->key().remote.is_group()) {
+    const net::IpAddress& remote = packet.path->key().remote;
+    if (!remote.is_group() || !exchange_->others_have_group(config_.worker, remote.group_mac())) {
         return nullptr;
     }
     rte_mbuf* const copy = rte_pktmbuf_copy(mbuf_of(packet), pool_, 0, UINT32_MAX);

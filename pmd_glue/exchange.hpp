@@ -45,6 +45,15 @@ public:
     [[nodiscard]] bool has_group(std::uint16_t worker, const net::MacAddress& group) const noexcept {
         return (groups_[worker].load(std::memory_order_relaxed) & bit_of(group)) != 0;
     }
+    // Some worker but this one.
+    [[nodiscard]] bool others_have_group(std::uint16_t worker, const net::MacAddress& group) const noexcept {
+        for (std::uint16_t other = 0; other < workers_; ++other) {
+            if (other != worker && has_group(other, group)) {
+                return true;
+            }
+        }
+        return false;
+    }
     [[nodiscard]] std::uint16_t workers() const noexcept { return workers_; }
     // Service numbers must be multiples of it, so that number + worker is owned by that worker.
     [[nodiscard]] std::uint32_t qpn_step() const noexcept { return mask_ + 1; }
