@@ -1,6 +1,8 @@
 // cairn-sim's arguments.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,6 +15,17 @@
 namespace cairn::simulate {
 
 enum class WorldKind : std::uint8_t { Erpc, Rc, Cm, Ud };
+
+struct WorldWords {
+    std::string_view argument;  // that chooses it
+    std::string_view acts;      // what its work is counted in
+};
+constexpr std::array<WorldWords, 4> kWorldWords{
+    {{"", "calls"}, {" --world rc", "requests"}, {" --world cm", "connections"}, {" --world ud", "messages"}}};
+
+[[nodiscard]] constexpr const WorldWords& words_of(WorldKind world) noexcept {
+    return kWorldWords[static_cast<std::size_t>(world)];
+}
 
 struct Options {
     WorldKind world = WorldKind::Erpc;
@@ -33,19 +46,10 @@ struct Options {
 
     // What chooses the same history again, besides its seed.
     [[nodiscard]] std::string_view replay_arguments() const noexcept {
-        return world == WorldKind::Rc   ? " --world rc"
-               : world == WorldKind::Cm ? " --world cm"
-               : world == WorldKind::Ud ? " --world ud"
-               : small                  ? " --small"
-                                        : "";
+        return small ? " --small" : words_of(world).argument;
     }
     // What a history's work is counted in.
-    [[nodiscard]] std::string_view acts_name() const noexcept {
-        return world == WorldKind::Rc   ? "requests"
-               : world == WorldKind::Cm ? "connections"
-               : world == WorldKind::Ud ? "messages"
-                                        : "calls";
-    }
+    [[nodiscard]] std::string_view acts_name() const noexcept { return words_of(world).acts; }
     [[nodiscard]] sim::WorldPlan plan_of(std::uint64_t seed) const noexcept {
         return small ? sim::WorldPlan::small_of_seed(seed) : sim::WorldPlan::of_seed(seed);
     }
