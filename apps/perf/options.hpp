@@ -6,7 +6,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/port/socket_io.hpp"
-#include "lib/roce/engine.hpp"
+#include "lib/roce/engine_config.hpp"
 
 namespace cairn::perf {
 

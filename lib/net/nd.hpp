@@ -62,7 +62,7 @@ struct NeighbourMessage {
     friend bool operator==(const NeighbourMessage&, const NeighbourMessage&) noexcept = default;
 };
 
-// ff02::1:ffXX:XXXX, where the host that owns `address` listens (RFC 4291, 2.7.1).
+// ff02::1:ff00:0 with the last three octets of `address`: where the host that owns it listens (RFC 4291, 2.7.1).
 [[nodiscard]] IpAddress solicited_node_group(const IpAddress& address) noexcept;
 // ff02::1.
 [[nodiscard]] IpAddress all_nodes_group() noexcept;

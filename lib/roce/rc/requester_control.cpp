@@ -33,7 +33,7 @@ void Requester::start(const QpAttributes& attributes, Pd pd) noexcept {
     reads_out_ = 0;
     read_psns_out_ = 0;
     since_ack_request_ = 0;
-    ack_interval_ = window_packets_ / 2;
+    set_ack_interval(window_packets_);
     retries_left_ = attributes.retry_count;
     rnr_retries_left_ = attributes.rnr_retry;
     recovered_ = false;
