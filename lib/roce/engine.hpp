@@ -30,8 +30,9 @@ namespace cairn::roce {
 //
 // Payloads that the port can send from where they lie are not copied. Such a tail is read no later than the packet
 // leaves, packets leave in order, and what is sent again is always copied: whoever sees a completion finds its memory
-// unread. Where a queue pair stops, or a region ends, with packets still waiting, these are settled first. Unreliable
-// connections complete before their packets leave: theirs are copied.
+// unread. Where a queue pair stops, or a region ends, with packets still waiting, these are settled before the engine
+// returns to its caller, who learns it no sooner. Unreliable connections complete before their packets leave: theirs
+// are copied.
 //
 // Two turns further apart than rc::kOwnPause are a pause of the worker: preempted, or asleep, which looks the same.
 // What its peers answered meanwhile may lie unread, and round trips are not the network's: a timer that rings behind a
@@ -81,10 +82,16 @@ public:
     [[nodiscard]] rc::ModifyVerdict modify(RcQp& qp, rc::QpState to, rc::AttributeSet which,
                                            const rc::QpAttributes& values, port::Path* path = nullptr) noexcept;
 
-    // As those of the memory table, which queue pairs use; nobody reads the memory once its region is destroyed.
+    // As those of the memory table, which queue pairs use. Whether memory is sendable is the port's to say. Nobody
+    // reads the memory once its region is destroyed, or registered anew with another.
+    [[nodiscard]] rc::Pd create_pd() { return memory_.create_pd(); }
+    [[nodiscard]] bool destroy_pd(rc::Pd pd) noexcept { return memory_.destroy_pd(pd); }
     Result<Rkey> register_region(const rc::RegionRequest& request);
+    Result<Rkey> reregister_region(Rkey key, const rc::RegionChange& change);
     bool destroy_region(Rkey key) noexcept;
-    [[nodiscard]] rc::MemoryTable& memory() noexcept { return memory_; }
+    Result<Rkey> create_window(rc::Pd pd, rc::WindowType type) { return memory_.create_window(pd, type); }
+    bool destroy_window(Rkey key) noexcept { return memory_.destroy_window(key); }
+    [[nodiscard]] const rc::MemoryTable& memory() const noexcept { return memory_; }
     // Of XRC: domains, and receive queues by number.
     [[nodiscard]] rc::XrcTable& xrc() noexcept { return xrc_; }
     // A target has taken a request of it for a message that has not ended. Looks at all queue pairs.
@@ -117,17 +124,6 @@ public:
     [[nodiscard]] std::uint64_t unguessable() noexcept;
 
 private:
-    // Memory that the port can send from.
-    struct Range {
-        const std::uint8_t* begin = nullptr;
-        const std::uint8_t* end = nullptr;
-        Rkey key{};
-
-        [[nodiscard]] bool holds(std::span<const std::uint8_t> bytes) const noexcept {
-            return bytes.data() >= begin && bytes.data() + bytes.size() <= end;
-        }
-    };
-
     [[nodiscard]] std::size_t place_of(Qpn qpn) const noexcept { return (qpn.value >> owner_bits_) & place_mask_; }
     [[nodiscard]] RcQp* find(Qpn qpn) const noexcept {
         RcQp* const qp = table_[place_of(qpn)].get();
@@ -143,13 +139,14 @@ private:
     void after_input(RcQp& qp, Instant now) noexcept;
     void return_held() noexcept;
     void stop(RcQp& qp) noexcept;
+    void settle_ended() noexcept;
     void keep_deadline(RcQp& qp, Instant now) noexcept;
     void set_path(RcQp& qp, port::Path* path) noexcept;
+    void give_turns(Instant now) noexcept;
     void transmit_datagrams(Instant now) noexcept;
     [[nodiscard]] bool send_some(RcQp& qp, Instant now) noexcept;
     [[nodiscard]] bool acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept;
     void send(const port::PacketRef& buffer, const RcQp& qp, Instant now) noexcept;
-    [[nodiscard]] bool can_stay(const rc::OutPacket& packet) noexcept;
 
     static constexpr std::size_t kBurst = 64;
     UdService& datagrams_;
@@ -176,9 +173,8 @@ private:
     QpRing<UdQueuePair> datagrams_waiting_;     // likewise
     std::vector<std::unique_ptr<UdQueuePair>> datagram_pairs_;
     TimingWheel<RcQp*> timers_;
-    std::vector<Range> sendable_;  // by their beginning
-    Range recent_{};
-    rc::OutPacket out_{};  // being sent
+    bool stopped_ = false;  // a queue pair has, and packets of it may wait
+    rc::OutPacket out_{};   // being sent
     std::array<port::PacketRef, kBurst> datagram_packets_{};
     telemetry::CounterSet<Drop> drops_;
     telemetry::CounterSet<wire::Drop> wire_drops_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "lib/base/assert.hpp"
 #include "lib/base/sip_hash.hpp"
@@ -55,7 +56,6 @@ Engine::Engine(UdService& datagrams, Sender& sender, const EngineConfig& config,
     CAIRN_ASSERT(config.link_bits_per_s > 0);
     loss_state_ = unguessable();
     next_number_ = static_cast<std::uint32_t>(unguessable()) & ((1U << (kQpnBits - owner_bits_)) - 1);
-    sendable_.reserve(config.max_regions);
 }
 
 Engine::~Engine() {
@@ -173,6 +173,7 @@ rc::ModifyVerdict Engine::modify(RcQp& qp, rc::QpState to, rc::AttributeSet whic
     } else if (wants_path) {
         set_path(qp, path);
     }
+    settle_ended();
     wake(qp);
     return verdict;
 }
@@ -193,30 +194,39 @@ void Engine::set_path(RcQp& qp, port::Path* path) noexcept {
 
 // Its completions may be seen from now on, and no answer said that what waits is on its way.
 void Engine::stop(RcQp& qp) noexcept {
+    stopped_ = stopped_ || !qp.stopped;
     qp.stopped = true;
-    sender_.settle_tails();
+}
+
+// Of all queue pairs and regions that ended in this call, together: who knows of it is the caller, and not yet.
+void Engine::settle_ended() noexcept {
+    const bool ended = memory_.take_ended();
+    if (std::exchange(stopped_, false) || ended) [[unlikely]] {
+        sender_.settle_tails();
+    }
 }
 
 Result<Rkey> Engine::register_region(const rc::RegionRequest& request) {
-    Result<Rkey> key = memory_.register_region(request);
-    if (key.ok() && !request.memory.empty() && carrier().can_send_from(request.memory)) {
-        const Range range{request.memory.data(), request.memory.data() + request.memory.size(), key.value()};
-        sendable_.insert(
-            std::upper_bound(sendable_.begin(), sendable_.end(), range,
-                             [](const Range& one, const Range& other) noexcept { return one.begin < other.begin; }),
-            range);
+    rc::RegionRequest judged = request;
+    judged.sendable = !request.memory.empty() && carrier().can_send_from(request.memory);
+    return memory_.register_region(judged);
+}
+
+Result<Rkey> Engine::reregister_region(Rkey key, const rc::RegionChange& change) {
+    rc::RegionChange judged = change;
+    if (judged.translation) {
+        const std::span<std::uint8_t> memory = judged.translation->memory;
+        judged.translation->sendable = !memory.empty() && carrier().can_send_from(memory);
     }
-    return key;
+    const Result<Rkey> made = memory_.reregister_region(key, judged);
+    settle_ended();
+    return made;
 }
 
 bool Engine::destroy_region(Rkey key) noexcept {
-    if (!memory_.destroy_region(key)) {
-        return false;
-    }
-    std::erase_if(sendable_, [key](const Range& range) noexcept { return range.key == key; });
-    recent_ = {};
-    sender_.settle_tails();
-    return true;
+    const bool ended = memory_.destroy_region(key);
+    settle_ended();
+    return ended;
 }
 
 }  // namespace cairn::roce

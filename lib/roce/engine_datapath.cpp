@@ -13,12 +13,18 @@ namespace {
 
 // A queue pair sends so many packets, then others take their turn.
 constexpr std::size_t kPacketsPerTurn = 32;
-// Shorter payloads are copied: attaching them costs more, and they may lie in the queue pair itself.
-constexpr std::uint32_t kLeastTailBytes = rc::kMaxInlineBytes;
+// Shorter payloads are copied: attaching them costs more.
+constexpr std::uint32_t kLeastTailBytes = 1024;
 
 // What packets look at of a queue pair: not the answers that it keeps for its peer.
 constexpr std::size_t kFetchedBytes = 576;
 constexpr std::size_t kCacheLineBytes = 64;
+
+// The payload need not be copied.
+bool can_stay(const rc::OutPacket& packet) noexcept {
+    return packet.payload_bytes > kLeastTailBytes && packet.payload.count == 1 && packet.payload.sendable &&
+           packet.pad_bytes == 0 && !packet.again;
+}
 
 bool is_datagram(const port::PacketRef& packet) noexcept {
     return packet.len != 0 && (packet.data[0] & 0xe0U) == static_cast<unsigned>(wire::Service::Ud);
@@ -33,6 +39,7 @@ void Engine::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept 
         burst = burst.subspan(part.size());
         take_burst(part, now);
     }
+    settle_ended();
 }
 
 // With many connections each packet's queue pair is somewhere in memory: all of a burst's are asked for before the
@@ -157,6 +164,7 @@ void Engine::on_timeout(Instant now) noexcept {
         qp->pair.on_timeout(now);
         after_input(*qp, now);
     });
+    settle_ended();
 }
 
 Instant Engine::next_deadline() const noexcept {
@@ -166,6 +174,11 @@ Instant Engine::next_deadline() const noexcept {
 void Engine::transmit(Instant now) noexcept {
     return_held();
     transmit_datagrams(now);
+    give_turns(now);
+    settle_ended();
+}
+
+void Engine::give_turns(Instant now) noexcept {
     for (std::uint32_t turns = waiting_.size(); turns > 0; --turns) {
         if (sender_.queued() > Sender::kQueuePackets - kPacketsPerTurn) [[unlikely]] {
             counters_.count(EngineCounter::NoBuffer);
@@ -260,25 +273,6 @@ void Engine::send(const port::PacketRef& buffer, const RcQp& qp, Instant now) no
     }
     std::memset(at, 0, port::kIcrcBytes);  // the pad
     sender_.send(buffer, qp.path, packet.bytes(), {}, now);
-}
-
-// True: the payload need not be copied.
-bool Engine::can_stay(const rc::OutPacket& packet) noexcept {
-    if (packet.payload_bytes <= kLeastTailBytes || packet.payload.count != 1 || packet.pad_bytes != 0 || packet.again) {
-        return false;
-    }
-    const std::span<const std::uint8_t> payload = packet.payload.at[0];
-    if (recent_.holds(payload)) [[likely]] {
-        return true;
-    }
-    const auto behind =
-        std::upper_bound(sendable_.begin(), sendable_.end(), payload.data(),
-                         [](const std::uint8_t* data, const Range& range) noexcept { return data < range.begin; });
-    if (behind == sendable_.begin() || !std::prev(behind)->holds(payload)) {
-        return false;  // or in a region around a smaller one: copied, too
-    }
-    recent_ = *std::prev(behind);
-    return true;
 }
 
 }  // namespace cairn::roce

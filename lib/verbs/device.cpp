@@ -51,7 +51,7 @@ Result<std::unique_ptr<Mr>> Device::register_memory(Pd& pd, std::span<std::uint8
 }
 
 Result<std::unique_ptr<Mw>> Device::create_window(Pd& pd, WindowType type) {
-    const Result<Rkey> key = engine_.memory().create_window(pd.id(), type);
+    const Result<Rkey> key = engine_.create_window(pd.id(), type);
     if (!key.ok()) {
         return key.error();
     }

@@ -35,7 +35,7 @@ public:
     Mw(const Mw&) = delete;
     Mw& operator=(const Mw&) = delete;
     ~Mw() {
-        const bool ended = engine_.memory().destroy_window(key_);
+        const bool ended = engine_.destroy_window(key_);
         CAIRN_ASSERT(ended);
     }
 

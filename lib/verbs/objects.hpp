@@ -57,9 +57,9 @@ Status destroy(std::unique_ptr<Object>& object) {
 
 class Pd : public Shared {
 public:
-    explicit Pd(roce::Engine& engine) : engine_(engine), pd_(engine.memory().create_pd()) {}
+    explicit Pd(roce::Engine& engine) : engine_(engine), pd_(engine.create_pd()) {}
     ~Pd() {
-        const bool ended = engine_.memory().destroy_pd(pd_);
+        const bool ended = engine_.destroy_pd(pd_);
         CAIRN_ASSERT(ended);
     }
     [[nodiscard]] roce::rc::Pd id() const noexcept { return pd_; }

@@ -31,7 +31,7 @@ RcIncastWorld::Node::Node(Network& network, std::size_t index, const RcIncastPla
       datagrams(port),
       sender(port),
       engine(datagrams, sender, engine_config(index, plan), Instant{}),
-      pd(engine.memory().create_pd()) {}
+      pd(engine.create_pd()) {}
 
 RcIncastWorld::RcIncastWorld(const RcIncastPlan& plan)
     : plan_(plan),

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -20,6 +21,7 @@ struct RegionRequest {
     std::span<std::uint8_t> memory{};  // stays the caller's and in place until destroy_region()
     std::uint64_t base = 0;            // the address by which requests name its first byte; 0: zero-based
     Rights rights{};
+    bool sendable = false;  // by the port, from where it lies
 };
 
 // What of a region is to change; the rest stays.
@@ -29,6 +31,7 @@ struct RegionChange {
     struct Translation {
         std::span<std::uint8_t> memory{};
         std::uint64_t base = 0;
+        bool sendable = false;
     };
     std::optional<Translation> translation{};
 };
@@ -51,6 +54,7 @@ enum class MemoryVerdict : std::uint8_t {
 struct MemoryView {
     MemoryVerdict verdict = MemoryVerdict::UnknownKey;
     std::uint8_t* data = nullptr;  // of the range's first byte; nullptr unless Ok
+    bool sendable = false;
 };
 
 // All regions, windows and domains of one engine. A region's rkey is also its lkey. It holds the region's index, bits
@@ -106,6 +110,9 @@ public:
     [[nodiscard]] MemoryVerdict judge_invalidate(Rkey key, const KeyUser& user) const noexcept;
     // What was judged Ok.
     void invalidate(Rkey key) noexcept;
+    // Whether memory of some region became its owner's again since this was asked last, whoever ended the region. Asked
+    // before the owner can know.
+    [[nodiscard]] bool take_ended() noexcept { return std::exchange(ended_, false); }
 
     [[nodiscard]] std::uint32_t regions_in_use() const noexcept { return in_use_; }  // and windows
 
@@ -125,6 +132,7 @@ private:
         Kind kind = Kind::Region;
         bool bound = false;  // an unbound window has no bytes and no rights
         bool live = false;
+        bool sendable = false;
 
         [[nodiscard]] MemoryView view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept;
     };
@@ -149,6 +157,7 @@ private:
     Seed seed_;
     std::uint32_t index_shift_;  // the index is what is left of a key above these bits
     std::uint32_t in_use_ = 0;
+    bool ended_ = false;
     std::vector<Region> regions_;
     std::vector<std::uint32_t> free_;  // indices, the one free for longest first
     std::uint32_t free_head_ = 0;

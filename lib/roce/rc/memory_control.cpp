@@ -135,6 +135,7 @@ Result<Rkey> MemoryTable::register_region(const RegionRequest& request) {
     region.bytes = request.memory.size();
     region.data = request.memory.data();
     region.rights = request.rights;
+    region.sendable = request.sendable;
     return region.key;
 }
 
@@ -144,10 +145,10 @@ Result<Rkey> MemoryTable::reregister_region(Rkey key, const RegionChange& change
         return region == nullptr ? Error{"no memory region has this key", "register it first"}
                                  : Error{"windows are bound to the region", "invalidate or destroy them first"};
     }
-    const RegionChange::Translation translation =
-        change.translation.value_or(RegionChange::Translation{{region->data, region->bytes}, region->base});
+    const RegionChange::Translation translation = change.translation.value_or(
+        RegionChange::Translation{{region->data, region->bytes}, region->base, region->sendable});
     const RegionRequest request{change.pd.value_or(region->pd), translation.memory, translation.base,
-                                change.rights.value_or(region->rights)};
+                                change.rights.value_or(region->rights), translation.sendable};
     if (std::optional<Error> error = judge_region(request)) {
         return *std::move(error);
     }
@@ -155,12 +156,14 @@ Result<Rkey> MemoryTable::reregister_region(Rkey key, const RegionChange& change
     release_pd(region->pd);
     if (change.translation) {
         region->key = make_key(static_cast<std::uint32_t>(region - regions_.data()), ++region->generation);
+        ended_ = true;
     }
     region->pd = request.pd;
     region->base = request.base;
     region->bytes = request.memory.size();
     region->data = request.memory.data();
     region->rights = request.rights;
+    region->sendable = request.sendable;
     return region->key;
 }
 
@@ -187,6 +190,7 @@ bool MemoryTable::destroy_region(Rkey key) noexcept {
         return false;
     }
     give_slot(*region);
+    ended_ = true;
     return true;
 }
 

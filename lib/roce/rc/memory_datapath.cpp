@@ -21,7 +21,7 @@ MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address, std::
     if (address < base || count > bytes || address - base > bytes - count) {
         return {MemoryVerdict::OutOfRange};
     }
-    return {MemoryVerdict::Ok, data + (address - base)};
+    return {MemoryVerdict::Ok, data + (address - base), sendable};
 }
 
 MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t address,

@@ -81,6 +81,7 @@ MemoryVerdict MemoryTable::bind_window(const WindowBinding& binding, const KeyUs
     window->bytes = binding.bytes;
     window->data = region.data + (binding.address - region.base);
     window->rights = binding.rights;
+    window->sendable = region.sendable;
     window->qpn = window->kind == Kind::Window2B ? user.qpn : Qpn{};
     return verdict;
 }

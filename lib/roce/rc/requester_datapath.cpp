@@ -108,6 +108,7 @@ bool Requester::find_payload(SendWqe& wqe, std::uint32_t offset, OutPacket& out)
     }
     if (out.payload_bytes != 0) {
         out.payload.at[out.payload.count++] = queue_.inline_at(cursor_).subspan(offset, out.payload_bytes);
+        out.payload.sendable = false;
     }
     return true;
 }

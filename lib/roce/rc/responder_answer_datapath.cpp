@@ -101,6 +101,7 @@ bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
             return false;
         }
         out.payload.at[out.payload.count++] = {view.data, bytes};
+        out.payload.sendable = view.sendable;
     }
     const Operation operation = response_operation(saved.next == saved.from, saved.next == saved.until);
     write_headers(out, bth(saved.next), service_, operation, wire::Aeth{kNoFlowControl, saved.msn});

@@ -40,6 +40,7 @@ void Responder::emit_map(OutPacket& out) noexcept {
     out.payload_bytes = static_cast<std::uint32_t>(held_->map(chain_, expected_, map_));
     out.payload.count = 1;
     out.payload.at[0] = std::span(map_).first(out.payload_bytes);
+    out.payload.sendable = false;
     write_headers(out, bth(expected_), service_, wire::Operation::ReadResponseOnly,
                   wire::Aeth{wire::NakCode::PsnSequence, msn_});
 }

@@ -14,6 +14,7 @@ namespace cairn::roce::rc {
 struct Pieces {
     std::array<std::span<std::uint8_t>, kMaxSges> at{};
     std::uint32_t count = 0;
+    bool sendable = false;  // by the port, from where they lie
 
     [[nodiscard]] std::span<const std::span<std::uint8_t>> all() const noexcept { return {at.data(), count}; }
 };

@@ -41,6 +41,7 @@ void place_last(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept {
 bool find_pieces(const MemoryAccess& access, std::span<const Sge> sges, std::uint64_t offset, std::uint64_t bytes,
                  Pieces& out) noexcept {
     out.count = 0;
+    out.sendable = true;
     for (const Sge& sge : sges) {
         if (bytes == 0) {
             break;
@@ -59,6 +60,7 @@ bool find_pieces(const MemoryAccess& access, std::span<const Sge> sges, std::uin
             return false;
         }
         out.at[out.count++] = {view.data, static_cast<std::size_t>(here)};
+        out.sendable = out.sendable && view.sendable;
         offset = 0;
         bytes -= here;
     }

@@ -20,7 +20,7 @@ struct EngineHost {
     explicit EngineHost(const char* address, EngineConfig config = {}, bool sends_in_place = false)
         : port(address, 2048), engine(datagrams, sender, with_seed(config), Instant{}) {
         port.sends_in_place = sends_in_place;
-        pd = engine.memory().create_pd();
+        pd = engine.create_pd();
         key = engine.register_region({pd, bytes, kBase, rc::kAllRights}).value();
     }
 

@@ -76,7 +76,7 @@ TEST_F(EngineSelective, AnEngineThatEndsGivesThemBackToo) {
         Sender sender(b->port);
         Engine other(datagrams, sender, EngineHost::with_seed({}), now);
         rc::QpCapacity capacity;
-        Engine::RcQp& qp = *other.create_rc(other.memory().create_pd(), capacity, {b->sends, b->receives}).value();
+        Engine::RcQp& qp = *other.create_rc(other.create_pd(), capacity, {b->sends, b->receives}).value();
         ASSERT_EQ(qp.pair.qpn(), qps.second->pair.qpn());  // the same seed
         rc::QpAttributes values = attributes_to(*qps.first);
         values.selective = true;

@@ -248,41 +248,6 @@ TEST_F(EnginePair, ReadyToReceiveTakesAPathAndAPathMtuThatThePortCarries) {
     EXPECT_EQ(a->engine.modify(qp, rc::QpState::Rtr, rc::kToRtr, values, path), rc::ModifyVerdict::Ok);
 }
 
-struct EngineInPlace : EnginePair {
-    void SetUp() override { start({}, true); }
-    // The bytes of a large WRITE are sent by the port only later; what is in them then?
-    static constexpr std::uint32_t kLarge = 2 * 4096;
-};
-
-TEST_F(EngineInPlace, LargePayloadsLeaveFromWhereTheyLie) {
-    const auto [at_a, at_b] = connect();
-    (void)at_b;
-    fill_a();
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge + 1), rc::PostVerdict::Posted);
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 2), 0, 1024), rc::PostVerdict::Posted);
-    run();
-    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 2U);
-    EXPECT_EQ(done(a->sends), (Ids{1, 2}));
-    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge + 1));
-}
-
-// It completes as its last packet goes to the sender, and its memory may be written again then.
-TEST_F(EngineInPlace, WhatAnUnreliableQueuePairSendsIsCopied) {
-    rc::QpCapacity unreliable;
-    unreliable.service = wire::Service::Uc;
-    const auto [at_a, at_b] = connect(unreliable);
-    (void)at_b;
-    fill_a();
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
-    a->turn(now);
-    EXPECT_EQ(done(a->sends), Ids{1});
-    fill_a(99);
-    run();
-    fill_a();
-    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge));
-    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 0U);
-}
-
 TEST_F(EnginePair, AnUnreliableQueuePairLosesMessagesAndSaysNothing) {
     rc::QpCapacity unreliable;
     unreliable.service = wire::Service::Uc;
@@ -297,50 +262,6 @@ TEST_F(EnginePair, AnUnreliableQueuePairLosesMessagesAndSaysNothing) {
     EXPECT_EQ(done(b->receives).size(), 1U);
     EXPECT_EQ(b->port.sent(), 0U);
     EXPECT_EQ(a->engine.next_deadline(), Instant::never());
-}
-
-TEST_F(EngineInPlace, WhatIsSentAgainIsCopied) {
-    const auto [at_a, at_b] = connect();
-    (void)at_b;
-    b->port.fate = [](std::uint64_t number) { return number == 0 ? 0 : 1; };  // the acknowledgement
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 4096), rc::PostVerdict::Posted);
-    run();
-    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 1U);
-    for (now = at_a->pair.next_deadline() + milliseconds(1); a->engine.counters().of(EngineCounter::PacketsResent) == 0;
-         now = now + milliseconds(1)) {
-        run();
-    }
-    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 1U);
-    EXPECT_EQ(done(a->sends), Ids{1});
-}
-
-// Packets of a stopped queue pair may be on their way still, but show nothing that was written behind its completions.
-TEST_F(EngineInPlace, NothingReadsTheMemoryOfAQueuePairThatStopped) {
-    const auto [at_a, at_b] = connect();
-    (void)at_b;
-    fill_a();
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
-    a->turn(now);
-    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Err, {}, {}), rc::ModifyVerdict::Ok);
-    fill_a(99);
-    run();
-    EXPECT_FALSE(same(*a, 0, *b, kHalf, 16));
-    fill_a();
-    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge));
-}
-
-TEST_F(EngineInPlace, NothingReadsTheMemoryOfADestroyedRegion) {
-    const auto [at_a, at_b] = connect();
-    (void)at_b;
-    fill_a();
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
-    a->turn(now);
-    ASSERT_TRUE(a->engine.destroy_region(a->key));
-    EXPECT_FALSE(a->engine.destroy_region(a->key));
-    fill_a(99);
-    run();
-    fill_a();
-    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge));
 }
 
 }  // namespace

@@ -1,0 +1,182 @@
+// Payloads that leave from where they lie: which do, and that nobody reads their memory once its owner has it back.
+#include <tuple>
+
+#include "tests/unit/roce/engine_host.hpp"
+
+namespace cairn::roce {
+namespace {
+
+using enum rc::WorkOpcode;
+using Ids = std::vector<std::uint64_t>;
+
+struct EngineInPlace : EnginePair {
+    void SetUp() override { start({}, true); }
+    // The bytes of a large WRITE are sent by the port only later; what is in them then?
+    static constexpr std::uint32_t kLarge = 2 * 4096;
+};
+
+TEST_F(EngineInPlace, LargePayloadsLeaveFromWhereTheyLie) {
+    const auto [at_a, at_b] = connect();
+    (void)at_b;
+    fill_a();
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge + 1), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 2), 0, 1024), rc::PostVerdict::Posted);
+    run();
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 2U);
+    EXPECT_EQ(done(a->sends), (Ids{1, 2}));
+    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge + 1));
+}
+
+// It completes as its last packet goes to the sender, and its memory may be written again then.
+TEST_F(EngineInPlace, WhatAnUnreliableQueuePairSendsIsCopied) {
+    rc::QpCapacity unreliable;
+    unreliable.service = wire::Service::Uc;
+    const auto [at_a, at_b] = connect(unreliable);
+    (void)at_b;
+    fill_a();
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
+    a->turn(now);
+    EXPECT_EQ(done(a->sends), Ids{1});
+    fill_a(99);
+    run();
+    fill_a();
+    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge));
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 0U);
+}
+
+TEST_F(EngineInPlace, WhatIsSentAgainIsCopied) {
+    const auto [at_a, at_b] = connect();
+    (void)at_b;
+    b->port.fate = [](std::uint64_t number) { return number == 0 ? 0 : 1; };  // the acknowledgement
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 4096), rc::PostVerdict::Posted);
+    run();
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 1U);
+    for (now = at_a->pair.next_deadline() + milliseconds(1); a->engine.counters().of(EngineCounter::PacketsResent) == 0;
+         now = now + milliseconds(1)) {
+        run();
+    }
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 1U);
+    EXPECT_EQ(done(a->sends), Ids{1});
+}
+
+// Packets of a stopped queue pair may be on their way still, but show nothing that was written behind its completions.
+TEST_F(EngineInPlace, NothingReadsTheMemoryOfAQueuePairThatStopped) {
+    const auto [at_a, at_b] = connect();
+    (void)at_b;
+    fill_a();
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
+    a->turn(now);
+    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Err, {}, {}), rc::ModifyVerdict::Ok);
+    fill_a(99);
+    run();
+    EXPECT_FALSE(same(*a, 0, *b, kHalf, 16));
+    fill_a();
+    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge));
+}
+
+TEST_F(EngineInPlace, NothingReadsTheMemoryOfADestroyedRegion) {
+    const auto [at_a, at_b] = connect();
+    (void)at_b;
+    fill_a();
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
+    a->turn(now);
+    ASSERT_TRUE(a->engine.destroy_region(a->key));
+    EXPECT_FALSE(a->engine.destroy_region(a->key));
+    fill_a(99);
+    run();
+    fill_a();
+    EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge));
+}
+
+// A region of `a` that `b` READs, and that ends while the answer waits in a's port.
+struct EngineInPlaceEnd : EngineInPlace {
+    void SetUp() override {
+        EngineInPlace::SetUp();
+        std::tie(at_a, at_b) = connect();
+        fill_a();
+        open = register_open();
+    }
+    Rkey register_open() const {
+        return a->engine
+            .register_region({a->pd, a->bytes, EngineHost::kBase, rc::kAllRights | rc::Right::RemoteInvalidate})
+            .value();
+    }
+    rc::SendRequest local_invalidate(Rkey key) const {
+        rc::SendRequest ended = request(LocalInvalidate, 9);
+        ended.invalidate = key;
+        return ended;
+    }
+    // With what `b` sends behind its READ.
+    template <class End>
+    void read_and(const rc::SendRequest* behind, End&& end) {
+        rc::SendRequest read = request(RdmaRead, 1);
+        read.remote_address = EngineHost::kBase;
+        read.rkey = open;
+        ASSERT_EQ(b->post(*at_b, read, kHalf, kLarge), rc::PostVerdict::Posted);
+        if (behind != nullptr) {
+            ASSERT_EQ(b->post(*at_b, *behind, 0, 8), rc::PostVerdict::Posted);
+        }
+        b->turn(now);
+        b->port.settle_tails();
+        std::array<port::PacketRef, 2> burst;
+        const std::size_t received = a->port.receive_burst(burst, now);
+        ASSERT_EQ(received, behind == nullptr ? 1U : 2U);
+        a->engine.on_packets(std::span(burst).first(1), now);
+        a->engine.transmit(now);
+        a->sender.flush(now);
+        EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 2U);
+        a->engine.on_packets(std::span(burst).first(received).subspan(1), now);
+        end();
+        fill_a(99);
+        run();
+        fill_a();
+        EXPECT_TRUE(same(*a, 0, *b, kHalf, kLarge));
+        EXPECT_FALSE(a->engine.destroy_region(open));
+    }
+
+    Engine::RcQp* at_a = nullptr;
+    Engine::RcQp* at_b = nullptr;
+    Rkey open{};
+};
+
+TEST_F(EngineInPlaceEnd, NothingReadsTheMemoryOfARegionThatThePeerEnded) {
+    ASSERT_EQ(a->post_receive(*at_a, kHalf, 64), rc::PostVerdict::Posted);
+    rc::SendRequest ending = request(SendWithInvalidate, 2);
+    ending.invalidate = open;
+    read_and(&ending, [] {});
+    EXPECT_EQ(done(a->receives).size(), 1U);
+}
+
+TEST_F(EngineInPlaceEnd, NothingReadsTheMemoryOfARegionThatAWorkRequestEnded) {
+    read_and(nullptr, [this] {
+        ASSERT_EQ(a->post(*at_a, local_invalidate(open), 0, 0), rc::PostVerdict::Posted);
+        a->engine.transmit(now);
+        EXPECT_EQ(done(a->sends), Ids{9});
+    });
+}
+
+TEST_F(EngineInPlaceEnd, NothingReadsTheMemoryThatARegionHadBeforeItWasRegisteredAnew) {
+    std::vector<std::uint8_t> other(4096);
+    read_and(nullptr, [&] {
+        const rc::RegionChange change{{}, {}, rc::RegionChange::Translation{other, EngineHost::kBase}};
+        ASSERT_TRUE(a->engine.reregister_region(open, change).ok());
+    });
+}
+
+TEST_F(EngineInPlaceEnd, MemoryOfARegionThatEndedIsNotTakenForSendable) {
+    std::vector<std::uint8_t> other(kLarge);
+    ASSERT_EQ(a->post(*at_a, local_invalidate(open), 0, 0), rc::PostVerdict::Posted);
+    run();
+    a->port.sends_in_place = false;  // from what lies there now
+    const rc::RegionChange change{{}, {}, rc::RegionChange::Translation{other, EngineHost::kBase}};
+    for (const Rkey key : {register_open(), a->engine.reregister_region(a->key, change).value()}) {
+        a->key = key;
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
+        run();
+        EXPECT_EQ(done(a->sends).back(), 1U);
+    }
+    EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 0U);
+}
+
+}  // namespace
+}  // namespace cairn::roce
