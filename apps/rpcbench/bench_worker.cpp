@@ -33,7 +33,7 @@ BenchWorker::BenchWorker(const Options& options, std::unique_ptr<port::Port> por
       lookup_(lookup),
       calls_(!options.peer.empty()) {}
 
-Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, std::uint64_t seed, Instant now) {
+Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now) {
     erpc::EndpointConfig config;
     config.qp.qpn = Qpn{options_.qpn + worker_};
     config.qp.qkey = Qkey{options_.qkey};
@@ -62,8 +62,9 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, std::uint
     return worker_ == 0 ? make_directory(peer, seed, now) : Nothing{};
 }
 
-Status BenchWorker::make_directory(const std::optional<net::IpAddress>& peer, std::uint64_t seed, Instant now) {
-    auto made = erpc::Directory::create(service_, sender_, kUdpSourcePort, seed);
+Status BenchWorker::make_directory(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now) {
+    const std::uint64_t of_directory = SecretNumbers(seed, Purpose::Transactions).next();
+    auto made = erpc::Directory::create(service_, sender_, kUdpSourcePort, of_directory);
     if (!made.ok()) {
         return made.error();
     }

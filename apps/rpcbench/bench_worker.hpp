@@ -41,7 +41,7 @@ public:
 
     // Makes the endpoint; the first worker tells of it, and asks for the service of a peer. Sessions begin as the
     // worker runs. `seed` is not to be guessed.
-    Status prepare(const std::optional<net::IpAddress>& peer, std::uint64_t seed, Instant now);
+    Status prepare(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now);
     [[nodiscard]] bool run_turn(Instant now) noexcept override;
     [[nodiscard]] bool finished(Instant now) const noexcept override;
     [[nodiscard]] bool can_wait() const noexcept override { return !port_->limits().poll_only; }
@@ -61,7 +61,7 @@ private:
     static void serve(void* context, const erpc::Request& request);
     static void completed(void* context, const erpc::CallResult& result);
     static void session_changed(void* context, SessionId session, erpc::SessionEvent event, erpc::RefuseReason reason);
-    Status make_directory(const std::optional<net::IpAddress>& peer, std::uint64_t seed, Instant now);
+    Status make_directory(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now);
     void keep_directory(Instant now);
     Status connect(Instant now);
     void call(std::uint32_t index) noexcept;

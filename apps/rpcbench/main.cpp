@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include "apps/common/app.hpp"
 #include "apps/common/carrier.hpp"
+#include "apps/common/secret_key.hpp"
 #include "apps/rpcbench/bench_worker.hpp"
 #include "apps/rpcbench/report.hpp"
 #include "pmd_glue/heap_block.hpp"
@@ -22,11 +22,6 @@ using namespace cairn;
 std::size_t memory_bytes(const rpcbench::Options& options) {
     const std::size_t longest = std::size_t{options.request_bytes} + options.response_bytes;
     return (std::size_t{32} << 20U) + std::bit_ceil(longest) * 2 * (std::size_t{options.window} + 1);
-}
-
-std::uint64_t unguessable() {
-    std::random_device entropy;
-    return (std::uint64_t{entropy()} << 32U) | entropy();
 }
 
 app::CarrierOptions carrier_options(const rpcbench::Options& options) {
@@ -83,7 +78,7 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& car
         }
         benches.push_back(std::make_unique<rpcbench::BenchWorker>(options, std::move(port).value(), i,
                                                                   std::move(memory).value(), lookup));
-        const Status prepared = benches.back()->prepare(peer.value(), unguessable(), clock.now());
+        const Status prepared = benches.back()->prepare(peer.value(), app::secret_key(), clock.now());
         if (!prepared.ok()) {
             return prepared.error();
         }

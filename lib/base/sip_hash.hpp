@@ -1,8 +1,9 @@
-// SipHash-2-4 of one word (Aumasson, Bernstein 2012).
+// SipHash-2-4 of whole words (Aumasson, Bernstein 2012).
 #pragma once
 
 #include <array>
 #include <bit>
+#include <concepts>
 #include <cstdint>
 
 namespace cairn {
@@ -10,7 +11,8 @@ namespace cairn {
 using SipKey = std::array<std::uint64_t, 2>;
 
 // What it gives tells nothing of the key, nor of its values for other words.
-[[nodiscard]] constexpr std::uint64_t sip_hash(const SipKey& key, std::uint64_t word) noexcept {
+template <std::same_as<std::uint64_t>... Words>
+[[nodiscard]] constexpr std::uint64_t sip_hash(const SipKey& key, Words... words) noexcept {
     std::uint64_t a = key[0] ^ 0x736f6d6570736575U;
     std::uint64_t b = key[1] ^ 0x646f72616e646f6dU;
     std::uint64_t c = key[0] ^ 0x6c7967656e657261U;
@@ -29,8 +31,8 @@ using SipKey = std::array<std::uint64_t, 2>;
             c = std::rotl(c, 32);
         }
     };
-    constexpr std::uint64_t kLength = std::uint64_t{8} << 56U;
-    for (const std::uint64_t block : {word, kLength}) {
+    constexpr std::uint64_t kLength = std::uint64_t{8 * sizeof...(words)} << 56U;
+    for (const std::uint64_t block : {words..., kLength}) {
         d ^= block;
         rounds(2);
         a ^= block;
@@ -40,7 +42,10 @@ using SipKey = std::array<std::uint64_t, 2>;
     return a ^ b ^ c ^ d;
 }
 
-// The paper's vector for eight bytes 00 ... 07 under the key 00 ... 0f (appendix A, test vectors).
-static_assert(sip_hash({0x0706050403020100U, 0x0f0e0d0c0b0a0908U}, 0x0706050403020100U) == 0x93f5f5799a932462U);
+// The reference's vectors for the bytes 00 ... 07 and 00 ... 0f under the key 00 ... 0f.
+static_assert(sip_hash({0x0706050403020100U, 0x0f0e0d0c0b0a0908U}, std::uint64_t{0x0706050403020100U}) ==
+              0x93f5f5799a932462U);
+static_assert(sip_hash({0x0706050403020100U, 0x0f0e0d0c0b0a0908U}, std::uint64_t{0x0706050403020100U},
+                       std::uint64_t{0x0f0e0d0c0b0a0908U}) == 0x3f2acc7f57c29bdbU);
 
 }  // namespace cairn

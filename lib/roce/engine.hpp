@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "lib/base/secret_numbers.hpp"
 #include "lib/roce/congestion_control.hpp"
 #include "lib/roce/drops.hpp"
 #include "lib/roce/engine_config.hpp"
@@ -121,7 +122,7 @@ public:
     [[nodiscard]] const telemetry::CounterSet<EngineCounter>& counters() const noexcept { return counters_; }
     [[nodiscard]] const rc::RcCounters& rc_counters() const noexcept { return rc_counters_; }
     // Nobody guesses it from those before.
-    [[nodiscard]] std::uint64_t unguessable() noexcept;
+    [[nodiscard]] std::uint64_t unguessable() noexcept { return numbers_.next(); }
 
 private:
     [[nodiscard]] std::size_t place_of(Qpn qpn) const noexcept { return (qpn.value >> owner_bits_) & place_mask_; }
@@ -157,8 +158,7 @@ private:
     const std::uint32_t drop_per_million_;
     const bool batches_;             // the carrier sends equal packets as one
     const double link_bytes_per_s_;  // 0: no congestion control
-    rc::MemoryTable::Seed seed_;
-    std::uint64_t drawn_ = 0;    // numbers taken from the seed
+    SecretNumbers numbers_;
     std::uint64_t loss_state_;   // of the fault injection
     std::uint32_t next_number_;  // of a queue pair, owner_bits_ taken off
     std::uint32_t place_mask_;

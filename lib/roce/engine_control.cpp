@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "lib/base/assert.hpp"
-#include "lib/base/sip_hash.hpp"
 #include "lib/port/ecn.hpp"
 
 namespace cairn::roce {
@@ -21,9 +20,6 @@ constexpr unsigned kQpnBits = 24;
 constexpr std::uint32_t kFirstQpn = 2;  // 0 and 1 are the management's
 // Deadlines beyond it are looked at once more when it has passed.
 constexpr Duration kTimerHorizon = milliseconds(30);
-// Set beside the number of a draw, so that no key of the memory table follows from the same word.
-constexpr std::uint64_t kOfEngine = std::uint64_t{3} << 62U;
-constexpr std::uint64_t kOfXrc = kOfEngine | std::uint64_t{1} << 61U;
 
 }  // namespace
 
@@ -44,10 +40,10 @@ Engine::Engine(UdService& datagrams, Sender& sender, const EngineConfig& config,
       drop_per_million_(config.drop_per_million),
       batches_(sender.carrier().limits().batches_equals),
       link_bytes_per_s_(config.congestion == ConnectionControl::None ? 0 : config.link_bits_per_s / 8),
-      seed_(config.seed),
+      numbers_(config.seed, Purpose::EngineNumbers),
       place_mask_(std::bit_ceil(config.max_queue_pairs) - 1),
       memory_(config.max_regions, config.seed),
-      xrc_(Srqn{static_cast<std::uint32_t>(sip_hash(config.seed, kOfXrc))}),
+      xrc_(Srqn{static_cast<std::uint32_t>(SecretNumbers(config.seed, Purpose::XrcNumbers).next())}),
       held_(config.held_packets),
       table_(std::size_t{place_mask_} + 1),
       timers_(kTimerHorizon, config.max_queue_pairs, now) {
@@ -68,10 +64,6 @@ Engine::~Engine() {
     table_.clear();
     datagram_pairs_.clear();
     return_held();
-}
-
-std::uint64_t Engine::unguessable() noexcept {
-    return sip_hash(seed_, kOfEngine | drawn_++);
 }
 
 // In order, from a start that only the seed tells: a number that ended comes again when all others were used.

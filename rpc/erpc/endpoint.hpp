@@ -151,7 +151,6 @@ private:
     void release_messages(Session& session) noexcept;
     void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
     void end_awaited_calls() noexcept;
-    [[nodiscard]] std::uint64_t next_token() noexcept;
     void scan_losses(Instant now) noexcept;  // recovery.cpp
     void scan_deadlines(Instant now) noexcept;
     [[nodiscard]] bool scan_sessions(Instant now) noexcept;  // true: all were looked at
@@ -170,7 +169,8 @@ private:
     std::uint32_t free_call_ = kNone;
     ClientSlot* oldest_sent_ = nullptr;  // sent slots in order of their last sending
     ClientSlot* newest_sent_ = nullptr;
-    std::uint64_t random_state_;
+    SecretNumbers tokens_;
+    SecretNumbers faults_;  // of the injected losses
     std::uint64_t incarnation_ = 0;
     Instant next_scan_{};
     Instant last_scan_{};

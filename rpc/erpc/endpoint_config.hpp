@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "lib/base/secret_numbers.hpp"
 #include "lib/roce/ud.hpp"
 #include "lib/telemetry/histogram.hpp"
 #include "rpc/erpc/limits.hpp"
@@ -17,7 +18,7 @@ struct EndpointConfig {
     std::uint16_t sessions_max = 1024;
     std::uint32_t calls_max = 4096;  // outstanding and backlogged, all sessions together
     std::uint16_t credits = kDefaultCredits;
-    std::uint64_t seed = 1;  // tokens and injected faults follow from it; give an unguessable one
+    SipKey seed{};  // hard to guess, no other endpoint's: tokens and numbers follow from it
     Duration peer_timeout = kPeerTimeout;
     std::uint32_t max_message_bytes = kMaxMessageBytes;
     std::uint32_t transfers_max = 256;  // messages of several packets under way, in each direction

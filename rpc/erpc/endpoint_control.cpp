@@ -50,14 +50,15 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
       pool_(pool),
       // Several pings must fit a peer's patience, or an idle session would count as dead.
       ping_interval_(std::min(kPingInterval, config.peer_timeout / 4)),
-      random_state_(config.seed),
+      tokens_(config.seed, Purpose::SessionTokens),
+      faults_(config.seed, Purpose::InjectedFaults),
       sessions_(config.sessions_max),
       calls_(config.calls_max),
       client_transfers_(config.transfers_max),
       server_transfers_(config.transfers_max),
       wheel_(make_wheel(config.congestion, config.sessions_max, Instant{})),
       server_tokens_(config.sessions_max) {
-    incarnation_ = next_token();
+    incarnation_ = tokens_.next();
     credits_due_.reserve(config.transfers_max);
     for (std::uint32_t i = config.sessions_max; i-- > 0;) {
         sessions_[i].self = SessionId{static_cast<std::uint16_t>(i)};
@@ -104,7 +105,7 @@ Result<SessionId> Endpoint::connect(const roce::UdAddress& peer, Instant now) {
     if (peer.path == nullptr) {
         return Error{"no path to the peer", "open one at the port first; its path table may be full"};
     }
-    Session* session = allocate_session(peer, next_token(), now);
+    Session* session = allocate_session(peer, tokens_.next(), now);
     if (session == nullptr) {
         return Error{fmt::format("all {} sessions are in use", config_.sessions_max), "raise sessions_max"};
     }
@@ -232,14 +233,6 @@ void Endpoint::end_awaited_calls() noexcept {
             end_call(i, CallStatus::Disconnected, last_scan_);
         }
     }
-}
-
-std::uint64_t Endpoint::next_token() noexcept {  // SplitMix64
-    random_state_ += 0x9e3779b97f4a7c15U;
-    std::uint64_t mixed = random_state_;
-    mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
-    mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
-    return mixed ^ (mixed >> 31U);
 }
 
 void Endpoint::check_invariants() const noexcept {

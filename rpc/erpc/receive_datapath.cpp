@@ -70,7 +70,7 @@ void Endpoint::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant
 }
 
 bool Endpoint::injected_loss() noexcept {
-    return next_token() % 1'000'000U < config_.drop_per_million;
+    return faults_.next() % 1'000'000U < config_.drop_per_million;
 }
 
 void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {

@@ -50,7 +50,7 @@ struct Worker {
         config.qp.path_mtu_bytes = 4096;
         config.sessions_max = 16;
         config.calls_max = 64;
-        config.seed = 77 + index;
+        config.seed = {77, index};
         endpoint = erpc::Endpoint::create(config, service, sender, pool).value();
         endpoint->set_handler(kEcho, echo, this);
     }

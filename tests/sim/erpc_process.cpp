@@ -27,7 +27,7 @@ void ErpcWorld::start_process(ErpcNode& node) {
     config.sessions_max = plan_.sessions_max;
     config.calls_max = plan_.sessions_max * 8U;
     config.credits = node.credits;
-    config.seed = random_.next();
+    config.seed = {random_.next(), 0};
     config.peer_timeout = peer_timeout_;
     config.background = node.background.get();
     node.endpoint = erpc::Endpoint::create(config, *node.service, *node.sender, *node.pool).value();

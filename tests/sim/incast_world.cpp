@@ -75,7 +75,7 @@ void IncastWorld::start(Node& node, std::size_t pool_bytes) {
     config.calls_max = 8;
     config.transfers_max = static_cast<std::uint32_t>(client ? 1 : plan_.clients);
     config.credits = plan_.credits;
-    config.seed = plan_.seed * 1000 + node.index;
+    config.seed = {plan_.seed, node.index};
     config.congestion.algorithm = plan_.algorithm;
     config.congestion.link_bits_per_s = static_cast<double>(plan_.shape.bits_per_second);
     config.round_trips = client ? &round_trips_ : nullptr;

@@ -30,7 +30,7 @@ struct Host {
         config.sessions_max = 16;
         config.calls_max = 256;
         config.credits = 4;
-        config.seed = seed;
+        config.seed = {seed, 0};
         config.background = background;
         config.max_message_bytes = max_message_bytes;
         endpoint = Endpoint::create(config, *service, *sender, pool).value();
