@@ -2,6 +2,7 @@
 // workers without a queue, foreign senders, captures, and not one buffer lost.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
+#include <sched.h>
 
 #include <array>
 #include <cstring>
@@ -250,16 +251,10 @@ TEST_F(NetRing, AnEmptyPoolIsAValue) {
 
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
-    std::array<std::string, 10> text{argv[0],
-                                     "--no-huge",
-                                     "-m",
-                                     "256",
-                                     "--no-pci",
-                                     "--no-shconf",
-                                     "-l",
-                                     "0",
-                                     "--no-telemetry",
-                                     "--file-prefix=cairn-net-ring-test"};
+    std::array<std::string, 9> text{argv[0], "--no-huge", "-m", "256", "--no-pci", "--no-shconf",
+                                    // EAL takes only CPUs that this process may run on.
+                                    "--lcores=0@" + std::to_string(sched_getcpu()), "--no-telemetry",
+                                    "--file-prefix=cairn-net-ring-test"};
     std::array<char*, text.size()> arguments{};
     for (std::size_t i = 0; i < text.size(); ++i) {
         arguments[i] = text[i].data();

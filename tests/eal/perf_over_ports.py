@@ -11,10 +11,9 @@ import signal
 import sys
 import time
 
-from session import EAL, Session, expect, expect_refused, result_of
-from sockets import await_socket
+from session import EAL, Session, expect, expect_refused, machine, result_of
+from sockets import CLIENT, SERVER, await_socket
 
-SERVER, CLIENT = '127.78.0.1', '127.78.0.2'
 OPERATIONS = ('send', 'write', 'read', 'cas', 'fadd')
 
 
@@ -39,7 +38,7 @@ class Memif:
 
 class Sockets:
     """Two processes with addresses of the loopback."""
-    nobody = '127.78.0.99'
+    nobody = machine.loopback(15)
 
     def __init__(self, session):
         self.session = session
@@ -261,4 +260,5 @@ def main():
         session.close()
 
 
-main()
+if __name__ == '__main__':
+    main()

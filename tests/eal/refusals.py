@@ -14,7 +14,7 @@ import shutil
 import struct
 import sys
 
-from session import SKIPPED, end, expect, run_case
+from session import end, expect, run_case, skip
 from sockets import client, listen
 
 IO_URING_SETUP = 425  # on every architecture
@@ -59,8 +59,7 @@ def no_memlock(session):
     if os.geteuid() == 0:
         wrap += ['setpriv', '--bounding-set=-ipc_lock', '--inh-caps=-ipc_lock']
     if not all(shutil.which(tool) for tool in ('prlimit', 'setpriv')):
-        print('skipped: no prlimit or setpriv here')
-        sys.exit(SKIPPED)
+        skip('no prlimit or setpriv here')
     for said in check_calls(session, wrap=wrap):
         expect('over io_uring' in said or 'refuses io_uring' in said, f'does not say how: {said}')
 

@@ -9,10 +9,10 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 
-from session import EAL, SKIPPED, end, expect, result_of, run_case
+from session import end, expect, machine, on_cpus, result_of, run_case
+
 
 def memif_calls(session):
     server = session.server()
@@ -162,44 +162,35 @@ def hostile_packets(session):
         expect(counter in err, f'{counter} was not counted: {err}')
 
 
+def ping(address):
+    """What answers to an echo request of the kernel here: (address, whole packet)."""
+    echo = bytes.fromhex('08000000004d0001') + b'cairn'
+    total = sum(int.from_bytes((echo + b'\0')[i:i + 2], 'big') for i in range(0, 14, 2))
+    total = (total & 0xffff) + (total >> 16)
+    echo = echo[:2] + (~total & 0xffff).to_bytes(2, 'big') + echo[4:]
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as raw:
+        raw.settimeout(10)
+        raw.sendto(echo, (address, 0))
+        answer, sender = raw.recvfrom(2048)
+        while answer[20] == 8:  # our own request, when the kernel shows it
+            answer, sender = raw.recvfrom(2048)
+    return sender[0], answer
+
+
 def icmp_echo(session):
     """The kernel's own ping to a port on the other end of a veth pair."""
-    if os.geteuid() != 0:
-        print('skipped: network namespaces need root')
-        sys.exit(SKIPPED)
-    name = f'cairnping{os.getpid()}'
-    if subprocess.run(['ip', 'netns', 'add', name], capture_output=True, check=False).returncode != 0:
-        print('skipped: no network namespaces here')
-        sys.exit(SKIPPED)
-    here, there = f'cp{os.getpid()}a', f'cp{os.getpid()}b'
-    try:
-        if subprocess.run(['ip', 'link', 'add', here, 'type', 'veth', 'peer', 'name', there, 'netns', name],
-                          capture_output=True, check=False).returncode != 0:
-            print('skipped: no veth here')
-            sys.exit(SKIPPED)
-        subprocess.run(['ip', 'addr', 'add', '10.79.0.1/24', 'dev', here], check=True)
-        subprocess.run(['ip', 'link', 'set', here, 'up'], check=True)
-        subprocess.run(['ip', '-n', name, 'link', 'set', there, 'up'], check=True)
-        answering = session.start([f'--vdev=net_af_packet0,iface={there}'],
+    with machine.namespaces(2) as (here, there):
+        machine.join(here, there, ('cpa', 'cpb'))
+        machine.ip('-n', here, 'addr', 'add', '10.79.0.1/24', 'dev', 'cpa')
+        answering = session.start(['--vdev=net_af_packet0,iface=cpb'],
                                   ['--forward-mode', 'icmpecho', '--ip', '10.79.0.2'],
                                   program=os.path.join(session.folder, 'cairn-testpmd'),
-                                  wrap=('ip', 'netns', 'exec', name))
+                                  wrap=('ip', 'netns', 'exec', there))
         time.sleep(2)
-        echo = bytes.fromhex('08000000004d0001') + b'cairn'
-        total = sum(int.from_bytes((echo + b'\0')[i:i + 2], 'big') for i in range(0, 14, 2))
-        total = (total & 0xffff) + (total >> 16)
-        echo = echo[:2] + (~total & 0xffff).to_bytes(2, 'big') + echo[4:]
-        with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as raw:
-            raw.settimeout(10)
-            raw.sendto(echo, ('10.79.0.2', 0))
-            answer, sender = raw.recvfrom(2048)
-            while answer[20] == 8:  # our own request, when the kernel shows it
-                answer, sender = raw.recvfrom(2048)
-        expect(sender[0] == '10.79.0.2' and answer[20] == 0 and answer[28:33] == b'cairn', f'{answer.hex()}')
+        machine.enter(here)
+        sender, answer = ping('10.79.0.2')
+        expect(sender == '10.79.0.2' and answer[20] == 0 and answer[28:33] == b'cairn', f'{answer.hex()}')
         end(answering)
-    finally:
-        subprocess.run(['ip', 'link', 'del', here], capture_output=True, check=False)
-        subprocess.run(['ip', 'netns', 'del', name], capture_output=True, check=False)
 
 
 def memif_v6(session):
@@ -247,8 +238,8 @@ def bad_input(session):
 def one_prefix(session):
     """Two processes with one --file-prefix."""
     eal = ['-m', '64', '--no-huge', '--no-pci', '--no-telemetry']
-    prefix = f'--file-prefix=cairn-twice-{os.getpid()}'
-    command = [session.program, '-l', '0', prefix, *eal, '--vdev=net_null0', '--', '--server', '--buffers', '1024']
+    prefix = f'--file-prefix={os.path.basename(session.work)}'
+    command = [session.program, on_cpus('0'), prefix, *eal, '--vdev=net_null0', '--', '--server', '--buffers', '1024']
     first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     session.running.append(first)
     time.sleep(2)
@@ -261,23 +252,8 @@ def one_prefix(session):
 
 
 def af_packet(session):
-    if os.geteuid() != 0:
-        print('skipped: network namespaces need root')
-        sys.exit(SKIPPED)
-    names = [f'cairntest{os.getpid()}{side}' for side in 'ab']
-    try:
-        for name in names:
-            made = subprocess.run(['ip', 'netns', 'add', name], capture_output=True, text=True, check=False)
-            if made.returncode != 0:
-                print(f'skipped: no network namespaces here: {made.stderr.strip()}')
-                sys.exit(SKIPPED)
-        made = subprocess.run(['ip', 'link', 'add', 'cta', 'netns', names[0], 'type', 'veth', 'peer', 'name', 'ctb',
-                               'netns', names[1]], capture_output=True, text=True, check=False)
-        if made.returncode != 0:
-            print(f'skipped: no veth here: {made.stderr.strip()}')
-            sys.exit(SKIPPED)
-        for name, link in zip(names, ('cta', 'ctb')):
-            subprocess.run(['ip', '-n', name, 'link', 'set', link, 'up'], check=True)
+    with machine.namespaces(2) as names:
+        machine.join(*names, ('cta', 'ctb'))
         wraps = [('ip', 'netns', 'exec', name) for name in names]
         server = session.start(['--vdev=net_af_packet0,iface=ctb'], ['--server', '--ip', '10.78.0.1'], wrap=wraps[1])
         time.sleep(2)
@@ -290,9 +266,6 @@ def af_packet(session):
         _, err = small.communicate(timeout=30)
         expect(small.returncode == 2 and 'MTU 1500' in err and 'ip link set' in err, f'MTU too small: {err}')
         end(server)
-    finally:
-        for name in names:
-            subprocess.run(['ip', 'netns', 'del', name], capture_output=True, check=False)
 
 
 run_case(memif_calls, memif_losses, memif_large, memif_marks, memif_workers, memif_symmetric,

@@ -9,12 +9,10 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 import zlib
 
-from session import SKIPPED, end, expect, expect_refused, result_of, run_case
+from session import end, expect, expect_refused, machine, on_cpus, result_of, run_case
 from sockets import CLIENT, SERVER, await_socket, client, listen, start
 
 FAULTS = ['icrc', 'payload', 'truncated', 'version', 'opcode', 'pad', 'random']  # that a sound peer notices
@@ -184,7 +182,7 @@ def roce_echo(session):
 def echo_ports(session):
     """One testpmd answers at several addresses, in every way to drive a socket, and records the first port."""
     file = os.path.join(session.work, 'echo.pcap')
-    addresses = (SERVER, '127.77.0.3', '127.77.0.4')
+    addresses = (SERVER, machine.loopback(3), machine.loopback(4))
     for mode in ('defer', 'plain'):
         answering = echo(session, '--uring', mode, '--pcap', file, '--poll', 'spin', '--json', addresses=addresses)
         for address in addresses:
@@ -214,15 +212,16 @@ def hostile_packets(session):
 
 def fallback(session):
     """Without --port and without a device: a socket on the machine's first address, said in one line."""
-    eal = ['-l', '0', '--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--no-telemetry', '--']
+    eal = [on_cpus('0'), '--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--no-telemetry', '--']
     for program, own in (('cairn-testpmd', ['--forward-mode', 'roce-echo', '--duration', '0.2']),
                          ('cairn-pktgen', session.stream(source=None, destination=SERVER, count=10)),
                          ('cairn-rpcbench', ['--server'])):
-        process = start(session, *eal, *own, program=program)
-        if program == 'cairn-rpcbench':
-            time.sleep(2)
-            process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=20)
+        with machine.alone('first-address'):
+            process = start(session, *eal, *own, program=program)
+            if program == 'cairn-rpcbench':
+                time.sleep(2)
+                process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=20)
         said = [line for line in err.splitlines() if 'taking uring:' in line]
         expect(process.returncode == 0 and len(said) == 1, f'{program}: exit code {process.returncode}: {err}')
         expect('no --port given and EAL found no ethernet port' in said[0], said[0])
@@ -230,25 +229,15 @@ def fallback(session):
 
 def v6(session):
     """Over IPv6, in a network namespace that gives its loopback two addresses."""
-    if os.geteuid() != 0:
-        print('a network namespace needs root')
-        sys.exit(SKIPPED)
-    name = f'cairn-s{os.getpid() % 100000}'
-    wrap = ['ip', 'netns', 'exec', name]
-    try:
-        if subprocess.run(['ip', 'netns', 'add', name], capture_output=True, check=False).returncode != 0:
-            print('no network namespaces here')
-            sys.exit(SKIPPED)
-        for command in (['link', 'set', 'lo', 'up'], ['addr', 'add', 'fd77::1/128', 'dev', 'lo', 'nodad'],
-                        ['addr', 'add', 'fd77::2/128', 'dev', 'lo', 'nodad']):
-            subprocess.run(['ip', '-n', name, *command], check=True)
+    with machine.namespaces(1) as (name,):
+        wrap = ['ip', 'netns', 'exec', name]
+        for address in ('fd77::1/128', 'fd77::2/128'):
+            machine.ip('-n', name, 'addr', 'add', address, 'dev', 'lo', 'nodad')
         server = listen(session, address='fd77::1', wrap=wrap)
         time.sleep(1)
         result = result_of(client(session, '--duration', '1', server='fd77::1', address='fd77::2', wrap=wrap))
         expect(result['rate_mops'] > 0 and result['failed'] == 0, f'{result}')
         end(server)
-    finally:
-        subprocess.run(['ip', 'netns', 'del', name], capture_output=True, check=False)
 
 
 def expect_refusal(session, program, arguments, named):
@@ -257,32 +246,33 @@ def expect_refusal(session, program, arguments, named):
 
 def bad_input(session):
     taken = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    taken.bind(('127.77.0.9', 4791))
+    taken.bind((machine.loopback(9), 4791))
+    elsewhere = machine.loopback(5)
     here = ['--port', f'uring:{SERVER}']
     for arguments, named in (
-            (['--port', 'uring:127.77.0.9', '--server'], 'another process has it'),
+            (['--port', f'uring:{machine.loopback(9)}', '--server'], 'another process has it'),
             (['--port', 'uring:192.0.2.77', '--server'], 'address of this machine'),
             (['--port', 'uring:nowhere', '--server'], 'nowhere'),
             ([*here, '--server', '--uring', 'fast'], 'fast'),
             ([*here, '--peer', 'fd77::1'], 'famil'),
             ([*here, '--server', '--pcap', '/nonexistent/x.pcap'], '/nonexistent/x.pcap'),
-            (['--lcores', '(0-1)@0', '--', *here, '--server'], 'one worker')):
+            ([on_cpus('0,1'), '--', *here, '--server'], 'one worker')):
         expect_refusal(session, 'cairn-rpcbench', arguments, named)
     for mode in ('io', 'macswap', 'icmpecho', 'rxonly', 'txonly'):
         expect_refusal(session, 'cairn-testpmd', [*here, '--forward-mode', mode], 'needs frames')
-    expect_refusal(session, 'cairn-testpmd', ['-l', '0', '--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--'],
+    expect_refusal(session, 'cairn-testpmd', [on_cpus('0'), '--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--'],
                    'EAL found no ethernet port')
     for arguments, named in (([*here, '--forward-mode', 'roce-echo', *here], 'another process has it'),
                              ([*here, '--forward-mode', 'sideways'], 'sideways')):
         expect_refusal(session, 'cairn-testpmd', arguments, named)
     for keys, named in (*(({'fault': fault}, 'below UDP') for fault in FAULTS_BELOW_UDP),
-                        ({'source': '127.77.0.5'}, '--port uring:127.77.0.5'),
+                        ({'source': elsewhere}, f'--port uring:{elsewhere}'),
                         ({'destination': 'fd77::1'}, 'famil'),
                         ({'fault': 'none of these'}, 'ip-checksum')):
         stream = session.stream(**{'source': None, 'destination': SERVER, **keys})
         expect_refusal(session, 'cairn-pktgen', [*here, *stream], named)
     without_address = session.stream(source=None, destination=SERVER)
-    expect_refusal(session, 'cairn-pktgen', ['-l', '0', '--no-huge', '-m', '128', '--no-pci', '--no-shconf',
+    expect_refusal(session, 'cairn-pktgen', [on_cpus('0'), '--no-huge', '-m', '128', '--no-pci', '--no-shconf',
                                              '--vdev=net_null0', '--', *without_address], 'source = ')
     taken.close()
 

@@ -8,6 +8,9 @@ import sys
 import tempfile
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../support'))
+import machine  # noqa: E402
+
 EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-telemetry']
 SKIPPED = 77
 
@@ -16,6 +19,17 @@ def expect(condition, message):
     if not condition:
         print(f'FAILED: {message}')
         sys.exit(1)
+
+
+def skip(reason):
+    print(f'skipped: {reason}')
+    sys.exit(SKIPPED)
+
+
+def on_cpus(lcores):
+    """EAL's argument for lcores numbered from 0, on the CPUs there are, in turn."""
+    cpus = machine.cpus()
+    return '--lcores=' + ','.join(f'{lcore}@{cpus[int(lcore) % len(cpus)]}' for lcore in lcores.split(','))
 
 
 def listens(path):
@@ -49,9 +63,9 @@ class Session:
 
     def start(self, devices, own, eal=EAL, lcores='0', wrap=(), program=None):
         self.count += 1
-        prefix = f'--file-prefix=cairn-test-{os.getpid()}-{self.count}'
-        process = subprocess.Popen([*wrap, program or self.program, '-l', lcores, prefix, *eal, *devices, '--', *own],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        prefix = f'--file-prefix={os.path.basename(self.work)}-{self.count}'
+        process = subprocess.Popen([*wrap, program or self.program, on_cpus(lcores), prefix, *eal, *devices, '--',
+                                    *own], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.running.append(process)
         return process
 
@@ -102,6 +116,8 @@ def run_case(*functions):
     session = Session(sys.argv[2])
     try:
         {function.__name__: function for function in functions}[sys.argv[1]](session)
+    except machine.Unavailable as why:
+        skip(why)
     finally:
         session.close()
 

@@ -5,10 +5,9 @@ import subprocess
 import sys
 import time
 
-from session import expect
+from session import expect, machine
 
-SERVER = '127.77.0.1'
-CLIENT = '127.77.0.2'
+SERVER, CLIENT = machine.loopback(1), machine.loopback(2)
 
 
 def start(session, *own, wrap=(), program='cairn-rpcbench'):

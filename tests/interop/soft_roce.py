@@ -46,7 +46,8 @@ class AfPacket:
 
     @staticmethod
     def arguments(address):
-        return ['-l', '0', '--no-huge', '-m', '256', '--no-pci', '--no-telemetry', '--no-shconf',
+        return [f'--lcores=0@{min(os.sched_getaffinity(0))}', '--no-huge', '-m', '256', '--no-pci', '--no-telemetry',
+                '--no-shconf',
                 f'--vdev=net_af_packet0,iface={guest.INTERFACE},framesz=8192,framecnt=512,blocksz=8192', '--',
                 '--ip', address, '--data-room', '8448']
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "lib/port/uring_port.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace cairn::port {
 namespace {
@@ -17,8 +18,8 @@ class UringEmpty : public testing::Test {
 protected:
     void SetUp() override {
         UringPortConfig config;
-        config.local = net::IpAddress::parse("127.0.0.6").value();
-        config.udp_port = 14'792;
+        config.local = net::IpAddress::parse(test::loopback(6)).value();
+        config.udp_port = test::own_udp_port();
         port = UringPort::open(config).value();
         path = port->open_path({config.local, config.local, 0, 0}, {});
     }

@@ -9,37 +9,36 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/port/uring_port.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace cairn::port {
 
 struct Setup {
     SocketMode mode;
-    const char* here;
-    const char* there;
+    std::string here;
+    std::string there;
 };
 
 inline std::string name_of(const testing::TestParamInfo<Setup>& info) {
     static constexpr std::array<const char*, 3> kModes{"Defer", "Sqpoll", "Plain"};
     return std::string(kModes[static_cast<std::size_t>(info.param.mode)]) +
-           (std::string_view(info.param.here).find(':') == std::string_view::npos ? "V4" : "V6");
+           (info.param.here.find(':') == std::string::npos ? "V4" : "V6");
 }
 
-constexpr std::array<Setup, 5> kSetups{{{SocketMode::Defer, "127.0.0.1", "127.0.0.2"},
-                                        {SocketMode::Plain, "127.0.0.1", "127.0.0.2"},
-                                        {SocketMode::Sqpoll, "127.0.0.1", "127.0.0.2"},
-                                        {SocketMode::Defer, "::1", "::1"},
-                                        {SocketMode::Plain, "::1", "::1"}}};
+inline const std::array<Setup, 5> kSetups{{{SocketMode::Defer, test::loopback(1), test::loopback(2)},
+                                           {SocketMode::Plain, test::loopback(1), test::loopback(2)},
+                                           {SocketMode::Sqpoll, test::loopback(1), test::loopback(2)},
+                                           {SocketMode::Defer, "::1", "::1"},
+                                           {SocketMode::Plain, "::1", "::1"}}};
 
-// Only one IPv6 address is on a loopback: there the ports differ instead.
-constexpr std::uint16_t kPort = 14'791;
+inline const std::uint16_t kPort = test::own_udp_port();
 
 class UringPortPair : public testing::TestWithParam<Setup> {
 protected:
-    static std::unique_ptr<UringPort> open(const char* address, SocketMode mode, const std::string& pcap = {}) {
+    static std::unique_ptr<UringPort> open(const std::string& address, SocketMode mode, const std::string& pcap = {}) {
         UringPortConfig config;
         config.local = net::IpAddress::parse(address).value();
         config.udp_port = kPort;
@@ -51,8 +50,7 @@ protected:
     }
     void SetUp() override {
         here = open(GetParam().here, GetParam().mode);
-        there =
-            std::string_view(GetParam().here) == GetParam().there ? nullptr : open(GetParam().there, GetParam().mode);
+        there = GetParam().here == GetParam().there ? nullptr : open(GetParam().there, GetParam().mode);
         path = here->open_path({here->local_address(), peer().local_address(), 0, 0}, now);
     }
     // With one address only, a port talks to itself.

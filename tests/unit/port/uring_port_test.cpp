@@ -156,7 +156,7 @@ TEST_P(UringPortTest, WhatNoDatagramCanBeIsCountedAndDropped) {
 class CountingPeer {
 public:
     CountingPeer(const net::IpAddress& to, std::uint16_t port)
-        : path_({net::IpAddress::parse("127.0.0.9").value(), to, port, 0}) {
+        : path_({net::IpAddress::parse(test::loopback(9)).value(), to, port, 0}) {
         to_bytes_ = to_sockaddr(to, kPort, to_);
         sockaddr_storage from{};
         const socklen_t from_bytes = to_sockaddr(path_.key().local, port, from);
@@ -267,7 +267,7 @@ TEST_P(UringPortTest, WhatIsSentToAGroupReachesAllWhoJoinedItTheSenderToo) {
 
 TEST(UringPort, GroupsHaveALimit) {
     UringPortConfig config;
-    config.local = net::IpAddress::parse("127.0.0.3").value();
+    config.local = net::IpAddress::parse(test::loopback(3)).value();
     config.udp_port = kPort;
     const auto port = UringPort::open(config).value();
     std::uint32_t joined = 0;
@@ -286,7 +286,7 @@ TEST(UringPort, WhatCannotBeBoundIsNamedWithARemedy) {
     ASSERT_FALSE(opened.ok());
     EXPECT_NE(opened.error().text().find("192.0.2.77"), std::string::npos);
     EXPECT_NE(opened.error().remedy.find("address of this machine"), std::string::npos);
-    config.local = net::IpAddress::parse("127.0.0.3").value();
+    config.local = net::IpAddress::parse(test::loopback(3)).value();
     config.udp_port = kPort;
     const auto first = UringPort::open(config);
     ASSERT_TRUE(first.ok());
@@ -299,7 +299,7 @@ TEST(UringPort, ACaptureHoldsFramesThatTheFrameJudgeAccepts) {
     const std::string file = testing::TempDir() + "cairn_uring_" + std::to_string(::getpid()) + ".pcap";
     {
         UringPortConfig config;
-        config.local = net::IpAddress::parse("127.0.0.4").value();
+        config.local = net::IpAddress::parse(test::loopback(4)).value();
         config.pcap = file;
         auto port = UringPort::open(config).value().release();
         std::unique_ptr<UringPort> owner(port);

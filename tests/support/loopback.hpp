@@ -1,0 +1,24 @@
+// Addresses of the loopback and a UDP port that two test programs running at once do not share.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+
+#include "lib/net/address.hpp"
+
+namespace cairn::test {
+
+// Host 1 to 14 of sixteen addresses that go with the process ID, from 127.192.0.0 on.
+inline std::string loopback(std::uint32_t host) {
+    const auto process = static_cast<std::uint32_t>(getpid()) % (1U << 18U);
+    return net::IpAddress::from_v4(0x7fc0'0000 + process * 16 + host).text();
+}
+
+// Below those that the kernel gives away. For ::1, which has no neighbours.
+inline std::uint16_t own_udp_port() {
+    return static_cast<std::uint16_t>(1024 + getpid() % 30'000);
+}
+
+}  // namespace cairn::test
