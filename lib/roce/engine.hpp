@@ -13,10 +13,10 @@
 #include "lib/roce/drops.hpp"
 #include "lib/roce/engine_config.hpp"
 #include "lib/roce/engine_counters.hpp"
-#include "lib/roce/qp_ring.hpp"
 #include "lib/roce/rc/queue_pair.hpp"
 #include "lib/roce/sender.hpp"
 #include "lib/roce/timing_wheel.hpp"
+#include "lib/roce/turn.hpp"
 #include "lib/roce/ud.hpp"
 #include "lib/roce/ud_queue_pair.hpp"
 #include "lib/wire/drops.hpp"
@@ -43,19 +43,18 @@ namespace cairn::roce {
 class Engine {
 public:
     // What a queue pair is to the engine; stays where it is until it is destroyed.
-    struct RcQp {
+    struct RcQp : Turn {
         RcQp(Qpn qpn, rc::Pd pd, const rc::QpCapacity& capacity, const rc::QpContext& context,
              const rc::XrcTarget& target)
-            : pair(qpn, pd, capacity, context, target) {}
+            : Turn(Kind::Connection), pair(qpn, pd, capacity, context, target) {}
 
         rc::QueuePair pair;
         port::Path* path = nullptr;  // to its peer, pinned; nullptr until modify() gave one
         Instant timer_at = Instant::never();
         TimingWheelHandle timer{};
-        RcQp* next = nullptr;  // of those that may have something to send
-        bool listed = false;
-        bool stopped = false;  // in ERR, and nothing of it waits in the sender
-        bool put_off = false;  // its acknowledgement, to the next turn
+        QpRingLink<RcQp> answers{};  // of those whose peers wait for a short answer
+        bool stopped = false;        // in ERR, and nothing of it waits in the sender
+        bool put_off = false;        // its acknowledgement, to the next turn
     };
     // The completion queues and the shared receive queue outlive the queue pair; nullptr: its own.
     struct RcQueues {
@@ -105,9 +104,11 @@ public:
     void on_timeout(Instant now) noexcept;
     // Posts go to the queue pairs themselves; says that `qp` may now have something to send.
     void wake(RcQp& qp) noexcept { waiting_.push(qp); }
-    void wake(UdQueuePair& qp) noexcept { datagrams_waiting_.push(qp); }
+    void wake(UdQueuePair& qp) noexcept { waiting_.push(qp); }
 
-    // Gives the sender what queue pairs have, a few packets of each in turn. Some may be left: see next_deadline().
+    // Gives the sender what queue pairs have, a few packets of each in turn, connections and datagrams alike. Some may
+    // be left: see next_deadline(). What peers wait for and is short (acknowledgements, NAKs, notifications) finds room
+    // in the sender also while the port takes less than there is.
     void transmit(Instant now) noexcept;
     // When on_timeout() or transmit() has something to do; the past when at once.
     [[nodiscard]] Instant next_deadline() const noexcept;
@@ -144,7 +145,8 @@ private:
     void keep_deadline(RcQp& qp, Instant now) noexcept;
     void set_path(RcQp& qp, port::Path* path) noexcept;
     void give_turns(Instant now) noexcept;
-    void transmit_datagrams(Instant now) noexcept;
+    void answer_peers(Instant now) noexcept;
+    void take_turn(RcQp& qp, Instant now) noexcept;
     [[nodiscard]] bool send_some(RcQp& qp, Instant now) noexcept;
     [[nodiscard]] bool acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept;
     void send(const port::PacketRef& buffer, const RcQp& qp, Instant now) noexcept;
@@ -169,8 +171,8 @@ private:
     StallWatch turns_{rc::kOwnPause};
     rc::HeldPackets held_;                      // early packets; their buffers go back in transmit()
     std::vector<std::unique_ptr<RcQp>> table_;  // by number: numbers in a row have places of their own
-    QpRing<RcQp> waiting_;                      // may have something to send
-    QpRing<UdQueuePair> datagrams_waiting_;     // likewise
+    QpRing<Turn> waiting_;                      // may have something to send
+    QpRing<RcQp, &RcQp::answers> answering_;    // owe a short answer, and perhaps more
     std::vector<std::unique_ptr<UdQueuePair>> datagram_pairs_;
     TimingWheel<RcQp*> timers_;
     bool stopped_ = false;  // a queue pair has, and packets of it may wait

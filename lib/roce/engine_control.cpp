@@ -120,6 +120,7 @@ void Engine::destroy_rc(RcQp& qp) noexcept {
     (void)modify(qp, rc::QpState::Reset, {}, {});
     timers_.cancel(qp.timer);
     waiting_.remove(qp);
+    answering_.remove(qp);
     table_[place_of(qp.pair.qpn())].reset();
     --count_;
 }
@@ -139,7 +140,7 @@ Result<UdQueuePair*> Engine::create_ud(rc::Pd pd, const rc::QpCapacity& capacity
 }
 
 void Engine::destroy_ud(UdQueuePair& qp) noexcept {
-    datagrams_waiting_.remove(qp);
+    waiting_.remove(qp);
     std::erase_if(datagram_pairs_, [&qp](const std::unique_ptr<UdQueuePair>& owned) { return owned.get() == &qp; });
 }
 

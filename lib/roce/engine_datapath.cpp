@@ -13,11 +13,15 @@ namespace {
 
 // A queue pair sends so many packets, then others take their turn.
 constexpr std::size_t kPacketsPerTurn = 32;
+// Then the acknowledgement that was put off may follow.
+constexpr std::size_t kMostPerTurn = kPacketsPerTurn + 1;
+// Of the sender's queue, for what peers wait for.
+constexpr std::size_t kRoomForAnswers = 32;
 // Shorter payloads are copied: attaching them costs more.
 constexpr std::uint32_t kLeastTailBytes = 1024;
 
 // What packets look at of a queue pair: not the answers that it keeps for its peer.
-constexpr std::size_t kFetchedBytes = 576;
+constexpr std::size_t kFetchedBytes = 640;
 constexpr std::size_t kCacheLineBytes = 64;
 
 // The payload need not be copied.
@@ -141,6 +145,9 @@ void Engine::after_input(RcQp& qp, Instant now) noexcept {
         stop(qp);
     }
     waiting_.push(qp);
+    if (qp.pair.owes_short_answer()) {
+        answering_.push(qp);
+    }
     keep_deadline(qp, now);
 }
 
@@ -168,42 +175,61 @@ void Engine::on_timeout(Instant now) noexcept {
 }
 
 Instant Engine::next_deadline() const noexcept {
-    return waiting_.size() + datagrams_waiting_.size() != 0 ? Instant{} : timers_.next_due();
+    return waiting_.size() != 0 ? Instant{} : timers_.next_due();
 }
 
 void Engine::transmit(Instant now) noexcept {
     return_held();
-    transmit_datagrams(now);
     give_turns(now);
     settle_ended();
 }
 
 void Engine::give_turns(Instant now) noexcept {
     for (std::uint32_t turns = waiting_.size(); turns > 0; --turns) {
-        if (sender_.queued() > Sender::kQueuePackets - kPacketsPerTurn) [[unlikely]] {
+        if (sender_.queued() + kMostPerTurn + kRoomForAnswers > Sender::kQueuePackets) [[unlikely]] {
             counters_.count(EngineCounter::NoBuffer);
+            answer_peers(now);
             return;
         }
-        RcQp& qp = waiting_.pop();
-        if (send_some(qp, now)) {
-            waiting_.push(qp);
+        Turn& turn = waiting_.pop();
+        if (turn.kind == Turn::Kind::Connection) [[likely]] {
+            take_turn(static_cast<RcQp&>(turn), now);
+        } else if (static_cast<UdQueuePair&>(turn).transmit(kPacketsPerTurn, now)) {
+            waiting_.push(turn);
         }
-        if (qp.pair.state() == rc::QpState::Err && !qp.stopped) [[unlikely]] {
-            stop(qp);
-        }
-        keep_deadline(qp, now);
     }
 }
 
-void Engine::transmit_datagrams(Instant now) noexcept {
-    for (std::uint32_t turns = datagrams_waiting_.size(); turns > 0; --turns) {
-        if (sender_.queued() > Sender::kQueuePackets - kPacketsPerTurn) [[unlikely]] {
-            counters_.count(EngineCounter::NoBuffer);
+void Engine::take_turn(RcQp& qp, Instant now) noexcept {
+    if (send_some(qp, now)) {
+        waiting_.push(qp);
+    }
+    if (!qp.pair.owes_short_answer()) {
+        answering_.remove(qp);
+    }
+    if (qp.pair.state() == rc::QpState::Err && !qp.stopped) [[unlikely]] {
+        stop(qp);
+    }
+    keep_deadline(qp, now);
+}
+
+// The port takes less than there is, and turns come seldom. Whoever sends much does not hold up what others wait for.
+void Engine::answer_peers(Instant now) noexcept {
+    for (std::uint32_t left = answering_.size(); left > 0 && sender_.queued() < Sender::kQueuePackets; --left) {
+        const port::PacketRef buffer = sender_.take();
+        if (buffer.cookie == nullptr) {
             return;
         }
-        UdQueuePair& qp = datagrams_waiting_.pop();
-        if (qp.transmit(kPacketsPerTurn, now)) {
-            datagrams_waiting_.push(qp);
+        RcQp& qp = answering_.pop();
+        out_.elsewhere = buffer.data;
+        if (qp.pair.poll_short_answer(out_)) {
+            qp.put_off = false;
+            send(buffer, qp, now);
+        } else {
+            sender_.give_back(buffer);  // it left in its turn, or waits behind data
+        }
+        if (qp.pair.owes_short_answer()) {
+            answering_.push(qp);
         }
     }
 }

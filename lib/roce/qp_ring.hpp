@@ -1,4 +1,4 @@
-// A list in the order of arrival, each member at most once, without memory of its own.
+// A list in the order of arrival, each member at most once, without memory of its own; all in constant time.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,24 @@
 
 namespace cairn::roce {
 
-// `Member` has `Member* next` and `bool listed`, which are the list's while it is in it.
+// A member's place in one list; the list's while it is in it.
 template <class Member>
+struct QpRingLink {
+    Member* next = nullptr;
+    Member* previous = nullptr;
+    bool listed = false;
+};
+
+template <class Member, QpRingLink<Member> Member::*kLink = &Member::link>
 class QpRing {
 public:
     void push(Member& member) noexcept {
-        if (member.listed) {
+        QpRingLink<Member>& link = member.*kLink;
+        if (link.listed) {
             return;
         }
-        member.listed = true;
-        member.next = nullptr;
-        (last_ == nullptr ? first_ : last_->next) = &member;
+        link = {nullptr, last_, true};
+        (last_ == nullptr ? first_ : (last_->*kLink).next) = &member;
         last_ = &member;
         ++size_;
     }
@@ -25,20 +32,18 @@ public:
     [[nodiscard]] Member& pop() noexcept {
         CAIRN_ASSERT(first_ != nullptr);
         Member& member = *first_;
-        first_ = member.next;
-        last_ = first_ == nullptr ? nullptr : last_;
-        member.listed = false;
-        --size_;
+        remove(member);
         return member;
     }
-    // In time of the list's length.
     void remove(Member& member) noexcept {
-        for (std::uint32_t left = size_; member.listed && left > 0; --left) {
-            Member& each = pop();
-            if (&each != &member) {
-                push(each);
-            }
+        QpRingLink<Member>& link = member.*kLink;
+        if (!link.listed) {
+            return;
         }
+        (link.previous == nullptr ? first_ : (link.previous->*kLink).next) = link.next;
+        (link.next == nullptr ? last_ : (link.next->*kLink).previous) = link.previous;
+        link.listed = false;
+        --size_;
     }
     [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
 

@@ -60,7 +60,8 @@ public:
 
     [[nodiscard]] port::Port& carrier() noexcept { return port_; }
     [[nodiscard]] std::size_t queued() const noexcept { return static_cast<std::size_t>(end_ - queue_.data()); }
-    [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
+    // Those that found the queue full.
+    [[nodiscard]] const telemetry::CounterSet<Drop>& drops() const noexcept { return drops_; }
 
 private:
     bool refill() noexcept;
@@ -73,7 +74,7 @@ private:
     port::TxPacket* end_ = nullptr;   // behind what is queued
     port::TxPacket* stop_ = nullptr;  // where the next burst is complete, or the queue is full
     std::size_t stash_count_ = 0;
-    std::uint64_t dropped_ = 0;
+    telemetry::CounterSet<Drop> drops_;
     std::uint16_t room_ = 0xffff;  // of a fresh buffer, once one was seen
     std::array<port::PacketRef, kStashBuffers> stash_{};
     std::array<port::TxPacket, kQueuePackets> queue_{};

@@ -43,7 +43,7 @@ void Sender::give_back(const port::PacketRef& buffer) noexcept {
 }
 
 void Sender::drop(const port::PacketRef& packet) noexcept {
-    ++dropped_;
+    drops_.count(Drop::TxQueueFull);
     port::PacketRef buffer = packet;
     port_.release_burst({&buffer, 1});
 }

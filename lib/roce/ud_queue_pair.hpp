@@ -10,6 +10,7 @@
 
 #include "lib/roce/rc/queue_pair.hpp"
 #include "lib/roce/sender.hpp"
+#include "lib/roce/turn.hpp"
 #include "lib/roce/ud.hpp"
 
 namespace cairn::roce {
@@ -36,7 +37,7 @@ struct UdContext {
 //
 // A request completes when its packet is made: of that, nothing lies in the user's memory. Driven by the worker that
 // owns the port.
-class UdQueuePair final : private UdReceiver {
+class UdQueuePair final : public Turn, private UdReceiver {
 public:
     // Errors: as UdService::create_qp(). `pd` exists (asserted); the queue pair holds it.
     static Result<std::unique_ptr<UdQueuePair>> create(Qpn qpn, rc::Pd pd, const rc::QpCapacity& capacity,
@@ -64,9 +65,6 @@ public:
     [[nodiscard]] std::uint32_t path_mtu_bytes() const noexcept { return qp_->config().path_mtu_bytes; }
     [[nodiscard]] rc::QpState state() const noexcept { return state_; }
     [[nodiscard]] const rc::QpAttributes& attributes() const noexcept { return attributes_; }
-
-    UdQueuePair* next = nullptr;  // of those that may have something to send
-    bool listed = false;
 
 private:
     UdQueuePair(rc::Pd pd, const rc::QpCapacity& capacity, const UdContext& context);

@@ -10,7 +10,8 @@ namespace cairn::roce {
 using rc::QpState;
 
 UdQueuePair::UdQueuePair(rc::Pd pd, const rc::QpCapacity& capacity, const UdContext& context)
-    : pd_(pd),
+    : Turn(Kind::Datagrams),
+      pd_(pd),
       context_(context),
       sends_(capacity.send_slots, capacity.max_sges, capacity.inline_bytes),
       destinations_(std::bit_ceil(capacity.send_slots)),

@@ -192,7 +192,8 @@ Instant Device::next_deadline() const noexcept {
 std::string Device::counters_text() const {
     return port_.counters_text() + telemetry::text_of(engine_.counters().snapshot()) +
            telemetry::text_of(engine_.rc_counters().snapshot()) + telemetry::text_of(engine_.drops().snapshot()) +
-           telemetry::text_of(engine_.wire_drops().snapshot()) + telemetry::text_of(datagrams_.drops().snapshot());
+           telemetry::text_of(engine_.wire_drops().snapshot()) + telemetry::text_of(datagrams_.drops().snapshot()) +
+           telemetry::text_of(sender_.drops().snapshot());
 }
 
 Qp::Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept

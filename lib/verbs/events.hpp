@@ -71,8 +71,7 @@ public:
     // The next one, each once.
     [[nodiscard]] virtual std::optional<AsyncEvent> take_async() noexcept = 0;
 
-    AsyncSource* next = nullptr;  // of those that have some
-    bool listed = false;
+    roce::QpRingLink<AsyncSource> link{};  // of those that have some
 
 private:
     AsyncEvents& events_;
@@ -101,8 +100,7 @@ private:
 // A completion queue's place in its channel.
 struct ChannelEntry {
     Cq* cq = nullptr;
-    ChannelEntry* next = nullptr;
-    bool listed = false;
+    roce::QpRingLink<ChannelEntry> link{};
 };
 
 // Tells which of its completion queues made the event that they were armed for. Made by a device; used on its thread,

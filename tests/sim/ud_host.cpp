@@ -98,7 +98,7 @@ void UdHost::stop() {
     ways.clear();
     mr.reset();
     pd.reset();
-    unsent += device->sender().queued() + device->sender().dropped();
+    unsent += device->sender().queued() + device->sender().drops().total();
     device.reset();
 }
 

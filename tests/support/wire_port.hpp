@@ -37,10 +37,12 @@ public:
     // port or settle_tails().
     bool sends_in_place = false;
     std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
+    std::size_t most_per_turn = ~std::size_t{0};  // packets taken between two receive_burst(): a ring that is full
 
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override {
         std::size_t count = 0;
         empty_at_ = now;
+        taken_ = 0;
         settle_tails();
         while (count < out.size() && !arrivals_.empty()) {
             if (allocate_burst(out.subspan(count, 1)) == 0) {
@@ -63,6 +65,8 @@ public:
     [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }
 
     [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant) noexcept override {
+        packets = packets.first(std::min(packets.size(), most_per_turn - taken_));
+        taken_ += packets.size();
         waiting_.insert(waiting_.end(), packets.begin(), packets.end());
         if (!sends_in_place) {
             settle_tails();
@@ -162,6 +166,7 @@ private:
     std::vector<WirePort*> peers_;
     std::vector<net::IpAddress> groups_;
     std::uint64_t sent_ = 0;
+    std::size_t taken_ = 0;
     std::vector<port::TxPacket> waiting_;
     port::PathTable paths_{256};
     Instant empty_at_{};

@@ -80,6 +80,12 @@ public:
     [[nodiscard]] bool owes_only_acknowledgement() const noexcept {
         return !paced_ && !owes_notification_ && responder_.owes_only_acknowledgement();
     }
+    // What a peer waits for and is short: notifications, acknowledgements, NAKs, all but data that was read. The next
+    // one, whatever the rate; false: there is none.
+    [[nodiscard]] bool owes_short_answer() const noexcept {
+        return owes_notification_ || responder_.has_short_response();
+    }
+    [[nodiscard]] bool poll_short_answer(OutPacket& out) noexcept;
     // When on_timeout() is due; changes by each input and by poll_transmit().
     [[nodiscard]] Instant next_deadline() const noexcept;
     // Each event once.

@@ -44,18 +44,25 @@ void QueuePair::end_pacing() noexcept {
     requester_.set_ack_interval(capacity_.window_packets);
 }
 
-bool QueuePair::poll_heedful(OutPacket& out, Instant now) noexcept {
+bool QueuePair::poll_short_answer(OutPacket& out) noexcept {
     if (owes_notification_) {
         owes_notification_ = false;
         write_notification(out);
         return true;
+    }
+    return responder_.has_short_response() && poll_response(out);
+}
+
+bool QueuePair::poll_heedful(OutPacket& out, Instant now) noexcept {
+    if (owes_notification_) {
+        return poll_short_answer(out);
     }
     if (!flow_->is_congested(now)) {
         end_pacing();
         return poll_one(out, now);
     }
     if (waits_for_rate(now)) {
-        return responder_.has_short_response() && poll_response(out);
+        return poll_short_answer(out);
     }
     return poll_paced(out, now);
 }

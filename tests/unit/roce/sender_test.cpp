@@ -89,7 +89,7 @@ TEST_F(SenderTest, AFullQueueDropsAndCountsAndEveryBufferComesBack) {
         send(1, {});
     }
     EXPECT_EQ(sender->queued(), Sender::kQueuePackets);
-    EXPECT_EQ(sender->dropped(), 5U);
+    EXPECT_EQ(sender->drops().of(Drop::TxQueueFull), 5U);
     sender.reset();
     EXPECT_EQ(here.buffers_in_use(), 0U);
 }

@@ -99,6 +99,16 @@ TEST_F(VerbsPair, RegionsEndWithTheirObject) {
     EXPECT_FALSE(a.device.register_memory(*a.pd, a.memory(), Rights{Right::RemoteWrite}).ok());
 }
 
+TEST_F(VerbsPair, WhatFoundTheSenderFullIsAmongTheCounters) {
+    a.port.most_per_turn = 0;
+    port::Path* const path = a.port.open_path({a.port.local_address(), b.port.local_address(), 0xc000, 0}, Instant{});
+    for (std::size_t i = 0; i <= roce::Sender::kQueuePackets; ++i) {
+        EXPECT_EQ(a.device.counters_text().find("roce_tx_queue_full"), std::string::npos);
+        a.device.sender().send(a.device.sender().take(), path, 32, {}, Instant{});
+    }
+    EXPECT_NE(a.device.counters_text().find("roce_tx_queue_full"), std::string::npos);
+}
+
 TEST_F(VerbsPair, AnIdleConnectionCostsLittle) {
     EXPECT_LE(kIdleQpBytes, 4096U);
     RecordProperty("idle_bytes", static_cast<int>(kIdleQpBytes));

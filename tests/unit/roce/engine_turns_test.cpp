@@ -1,0 +1,164 @@
+// Turns on a port that takes less than there is: nobody keeps others waiting, neither what they send nor what their
+// peers wait for.
+#include <tuple>
+
+#include "tests/unit/roce/engine_host.hpp"
+
+namespace cairn::roce {
+namespace {
+
+using enum rc::WorkOpcode;
+using Ids = std::vector<std::uint64_t>;
+
+constexpr rc::QpCapacity kMany{16384, 16, 1, 0, 256};
+
+struct EngineTurns : EnginePair {
+    static constexpr std::size_t kPerTurn = 8;
+
+    void SetUp() override {
+        EnginePair::SetUp();
+        a->port.most_per_turn = kPerTurn;
+    }
+    // Of datagrams, ready to send.
+    UdQueuePair& make_datagrams() {
+        UdQueuePair& qp = *a->engine.create_ud(a->pd, kMany, {a->sends, a->receives}).value();
+        rc::QpAttributes values;
+        using rc::Attribute;
+        EXPECT_EQ(qp.modify(rc::QpState::Init, rc::AttributeSet::of(Attribute::Pkey, Attribute::Qkey), values),
+                  rc::ModifyVerdict::Ok);
+        EXPECT_EQ(qp.modify(rc::QpState::Rtr, {}, values), rc::ModifyVerdict::Ok);
+        EXPECT_EQ(qp.modify(rc::QpState::Rts, rc::AttributeSet::of(Attribute::SendPsn), values), rc::ModifyVerdict::Ok);
+        return qp;
+    }
+    void post_datagrams(UdQueuePair& qp, std::uint32_t count, bool signalled = false) {
+        const std::array<rc::Sge, 1> sges{EngineHost::sge(a->key, 0, 1024)};
+        rc::SendRequest one = request(Send);
+        one.sges = sges;
+        one.signalled = signalled;
+        const UdAddress to{a->port.open_path({a->port.local_address(), b->port.local_address(), 0xc000, 0}, now),
+                           Qpn{0x99}, Qkey{}};
+        for (std::uint32_t i = 0; i < count; ++i) {
+            ASSERT_EQ(qp.post_send({one, to}), rc::PostVerdict::Posted);
+        }
+        a->engine.wake(qp);
+    }
+    // `bytes` for as many requests as the queue holds.
+    void post_writes(Engine::RcQp& qp, std::uint32_t count, std::uint32_t bytes) {
+        rc::SendRequest one = request(RdmaWrite);
+        one.signalled = false;
+        for (std::uint32_t i = 0; i < count; ++i) {
+            ASSERT_EQ(a->post(qp, one, 0, bytes), rc::PostVerdict::Posted);
+        }
+    }
+    void turn() {
+        now = now + microseconds(10);
+        (void)a->turn(now);
+        (void)b->turn(now);
+    }
+    // As long as the port has been full, the order of those that wait is that of a long run.
+    void fill() {
+        for (int i = 0; i < 100; ++i) {
+            turn();
+        }
+        EXPECT_GT(a->sender.queued(), 100U);
+        EXPECT_GT(a->engine.counters().of(EngineCounter::NoBuffer), 0U);
+    }
+    // How many turns pass until then, at most 1,000.
+    template <class Holds>
+    std::size_t turns_until(Holds&& holds) {
+        std::size_t turns = 0;
+        for (; turns < 1000 && !holds(); ++turns) {
+            turn();
+        }
+        return turns;
+    }
+    std::size_t turns_until_done(EngineHost& host) {
+        return turns_until([&host] { return host.sends.size() != 0; });
+    }
+};
+
+TEST_F(EngineTurns, BusyDatagramsDoNotStarveAConnection) {
+    for (const int queue_pairs : {1, 6}) {
+        for (int i = 0; i < queue_pairs; ++i) {
+            post_datagrams(make_datagrams(), 10'000);
+        }
+        const auto [at_a, at_b] = connect();
+        fill();
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 1024), rc::PostVerdict::Posted);
+        EXPECT_LT(turns_until_done(*a), 200U) << queue_pairs;
+        EXPECT_EQ(done(a->sends).size(), 1U);
+    }
+}
+
+TEST_F(EngineTurns, BusyConnectionsDoNotStarveDatagrams) {
+    for (int i = 0; i < 7; ++i) {
+        post_writes(*connect().first, 8, 400'000);
+    }
+    fill();
+    post_datagrams(make_datagrams(), 1, true);
+    EXPECT_LT(turns_until_done(*a), 200U);
+}
+
+// However many send: a queue of the sender later at most.
+struct EngineAnswers : EngineTurns {
+    static constexpr std::size_t kSoon = Sender::kQueuePackets / kPerTurn + 10;
+
+    void SetUp() override {
+        EngineTurns::SetUp();
+        for (int i = 0; i < 100; ++i) {
+            post_writes(*connect().first, 8, 400'000);
+        }
+        std::tie(at_a, at_b) = connect();
+        fill();
+    }
+    void TearDown() override { EXPECT_EQ(a->sender.drops().total(), 0U); }
+
+    Engine::RcQp* at_a = nullptr;
+    Engine::RcQp* at_b = nullptr;
+};
+
+TEST_F(EngineAnswers, AcknowledgementsAndAtomicsOfAFullPortComeSoon) {
+    for (const rc::WorkOpcode opcode : {RdmaWrite, FetchAdd, RdmaWrite, FetchAdd}) {
+        rc::SendRequest one = request(opcode, 7);
+        one.rkey = a->key;
+        ASSERT_EQ(b->post(*at_b, one, 0, 8), rc::PostVerdict::Posted);
+        EXPECT_LT(turns_until_done(*b), kSoon);
+        EXPECT_EQ(done(b->sends), Ids{7});
+    }
+}
+
+TEST_F(EngineAnswers, NaksOfAFullPortComeSoon) {
+    ASSERT_EQ(b->post(*at_b, request(Send, 7), 0, 8), rc::PostVerdict::Posted);
+    EXPECT_LT(turns_until([this] { return b->engine.rc_counters().of(rc::RcCounter::RnrNakReceived) != 0; }), kSoon);
+    ASSERT_EQ(a->post_receive(*at_a, 0, 8), rc::PostVerdict::Posted);
+    now = now + milliseconds(1);
+    EXPECT_LT(turns_until_done(*b), kSoon);
+}
+
+TEST_F(EngineAnswers, CongestionNotificationsOfAFullPortComeSoon) {
+    b->port.marks = [](std::uint64_t) { return true; };
+    rc::SendRequest read = request(RdmaRead);
+    read.rkey = a->key;
+    ASSERT_EQ(b->post(*at_b, read, 0, 400'000), rc::PostVerdict::Posted);
+    EXPECT_LT(turns_until([this] { return b->engine.rc_counters().of(rc::RcCounter::CnpReceived) != 0; }), kSoon);
+}
+
+// A queue pair's turn at a full queue: requests, and behind them the acknowledgement that let them go first.
+TEST_F(EngineTurns, NothingOfATurnIsDroppedForWantOfRoom) {
+    std::vector<Ends> all;
+    for (int i = 0; i < 20; ++i) {
+        all.push_back(connect());
+        post_writes(*all.back().first, 8, 400'000);
+    }
+    for (int i = 0; i < 1000; ++i) {
+        rc::SendRequest one = request(RdmaWrite, 1);
+        one.rkey = a->key;
+        ASSERT_EQ(b->post(*all[static_cast<std::size_t>(i) % all.size()].second, one, 0, 8), rc::PostVerdict::Posted);
+        a->port.most_per_turn = i % 4 == 0 ? 32 : 0;
+        turn();
+        EXPECT_EQ(a->sender.drops().total(), 0U);
+    }
+}
+
+}  // namespace
+}  // namespace cairn::roce
