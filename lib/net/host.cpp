@@ -25,6 +25,17 @@ void write_reply(std::span<std::uint8_t> message, const IcmpEcho& request, std::
 
 }  // namespace
 
+bool is_neighbour_message(std::span<const std::uint8_t> frame) noexcept {
+    const auto ethernet = EthernetHeader::parse(frame);
+    if (!ethernet.ok() || ethernet.value().type != kEtherTypeIpv6) {
+        return ethernet.ok() && ethernet.value().type == kEtherTypeArp;
+    }
+    const auto ip = Ipv6Header::parse(frame.subspan(kEthernet));
+    const auto message = ip.ok() ? frame.subspan(kEthernet + Ipv6Header::kBytes) : std::span<const std::uint8_t>();
+    return !message.empty() && ip.value().next_header == kProtocolIcmpV6 &&
+           (message[0] == kIcmpV6Solicitation || message[0] == kIcmpV6Advertisement);
+}
+
 std::size_t Host::on_frame(Frame frame, Instant now, Out out) noexcept {
     const auto parsed = EthernetHeader::parse(frame);
     if (!parsed.ok()) {
@@ -127,7 +138,7 @@ std::size_t Host::on_ipv6(const EthernetHeader& ethernet, Frame packet, Instant 
     }
     const Frame message = packet.subspan(Ipv6Header::kBytes, ip.payload_bytes);
     if (!message.empty() && (message[0] == kIcmpV6Solicitation || message[0] == kIcmpV6Advertisement)) {
-        return on_neighbour(ip, message, now, out);
+        return on_neighbour(ethernet, ip, message, now, out);
     }
     ChecksumSum pseudo;
     pseudo.add_pseudo_header(ip.source, ip.destination, kProtocolIcmpV6, ip.payload_bytes);
@@ -156,7 +167,8 @@ std::size_t Host::on_ipv6(const EthernetHeader& ethernet, Frame packet, Instant 
 }
 
 // RFC 4861, 7.2.3 to 7.2.5.
-std::size_t Host::on_neighbour(const Ipv6Header& ip, Frame message, Instant now, Out out) noexcept {
+std::size_t Host::on_neighbour(const EthernetHeader& ethernet, const Ipv6Header& ip, Frame message, Instant now,
+                               Out out) noexcept {
     const auto parsed = NeighbourMessage::parse(ip, message);
     if (!parsed.ok()) {
         return drop(parsed.reason());
@@ -167,7 +179,7 @@ std::size_t Host::on_neighbour(const Ipv6Header& ip, Frame message, Instant now,
             return drop(Drop::AddressConflict);
         }
         if (neighbour.mac) {
-            learn(neighbour.target, *neighbour.mac, now);
+            learn(neighbour.target, *neighbour.mac, now, neighbour.replaces ? Override::Yes : Override::No);
         }
         return 0;
     }
@@ -180,26 +192,28 @@ std::size_t Host::on_neighbour(const Ipv6Header& ip, Frame message, Instant now,
     if (neighbour.target != config_.address) {
         return drop(Drop::NotForUs);
     }
-    // A question without a source is one whether the address is taken: everyone is to hear the answer.
-    const bool asker_known = neighbour.mac && ip.source.is_station();
+    // A question without a source is one whether the address is taken: everyone is to hear the answer. Who leaves out
+    // its link-layer address is answered where the question came from (RFC 4861, 7.2.4).
     NeighbourMessage answer;
     answer.advertisement = true;
-    answer.solicited = asker_known;
     answer.target = config_.address;
-    return write_nd(asker_known ? *neighbour.mac : group_mac(all_nodes_group()),
-                    asker_known ? ip.source : all_nodes_group(), answer, out);
-}
-
-void Host::learn(const IpAddress& address, const MacAddress& mac, Instant now) noexcept {
-    if (neighbours_.learn(address, mac, now) == NeighbourTable::Learnt::TooFrequent) {
-        drops_.count(Drop::TooFrequent);
-    } else {
-        named_ = NeighbourTable::Change{address, mac};
+    answer.solicited = ip.source.is_station();
+    if (!answer.solicited) {
+        return write_nd(group_mac(all_nodes_group()), all_nodes_group(), answer, out);
     }
+    return write_nd(neighbour.mac.value_or(ethernet.source), ip.source, answer, out);
 }
 
-std::optional<NeighbourTable::Change> Host::poll_change() noexcept {
-    return named_ ? std::exchange(named_, std::nullopt) : neighbours_.poll_change();
+void Host::learn(const IpAddress& address, const MacAddress& mac, Instant now, Override replaces) noexcept {
+    if (config_.gateway == address) {  // the next hop of whoever comes from beyond it
+        (void)neighbours_.resolve(address, now);
+    }
+    const NeighbourTable::Learnt learnt = neighbours_.learn(address, mac, now, replaces);
+    if (learnt == NeighbourTable::Learnt::TooFrequent) {
+        drops_.count(Drop::TooFrequent);
+    } else if (learnt == NeighbourTable::Learnt::NotWanted) {
+        named_ = Name{address, mac};
+    }
 }
 
 const IpAddress& Host::next_hop(const IpAddress& remote) const noexcept {
@@ -230,8 +244,10 @@ std::size_t Host::poll_question(Instant now, Out out) noexcept {
                         : write_nd(group_mac(group), group, solicitation, out);
 }
 
-std::size_t Host::write_arp(bool reply, const MacAddress& to, const IpAddress& target, Out out) const noexcept {
-    CAIRN_ASSERT(out.size() >= kLeastFrameBytes);
+std::size_t Host::write_arp(bool reply, const MacAddress& to, const IpAddress& target, Out out) noexcept {
+    if (out.size() < kLeastFrameBytes) {
+        return drop(Drop::NoBuffer);
+    }
     std::fill_n(out.begin(), kLeastFrameBytes, std::uint8_t{0});
     emit_at(out.data(), EthernetHeader{to, config_.mac, kEtherTypeArp});
     ArpMessage arp;
@@ -245,8 +261,10 @@ std::size_t Host::write_arp(bool reply, const MacAddress& to, const IpAddress& t
 }
 
 std::size_t Host::write_nd(const MacAddress& to, const IpAddress& destination, NeighbourMessage message,
-                           Out out) const noexcept {
-    CAIRN_ASSERT(out.size() >= kQuestionBytes);
+                           Out out) noexcept {
+    if (out.size() < kQuestionBytes) {
+        return drop(Drop::NoBuffer);
+    }
     emit_at(out.data(), EthernetHeader{to, config_.mac, kEtherTypeIpv6});
     Ipv6Header ip;
     ip.payload_bytes = NeighbourMessage::kBytes;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "lib/base/time.hpp"
 #include "lib/net/address.hpp"
@@ -24,6 +25,9 @@ struct HostConfig {
     std::optional<IpAddress> gateway{};  // for the others
 };
 
+// True when a frame may tell every worker of a station something: ARP, neighbour solicitation or advertisement.
+[[nodiscard]] bool is_neighbour_message(std::span<const std::uint8_t> frame) noexcept;
+
 // One thread; one per worker.
 class Host {
 public:
@@ -34,20 +38,30 @@ public:
     explicit Host(const HostConfig& config) : config_(config) {}
 
     // Judges a frame that is not RoCE: learns from it and writes the answer it asks for into `out`. The answer's
-    // size, 0: none. Why a frame is not taken is counted.
+    // size, 0: none. Why a frame is not taken is counted. With no room in `out` it only learns.
     [[nodiscard]] std::size_t on_frame(std::span<const std::uint8_t> frame, Instant now,
                                        std::span<std::uint8_t> out) noexcept;
 
     // The MAC to send to for this address (the gateway's for one off the link), or nothing while it is asked for.
     [[nodiscard]] std::optional<MacAddress> resolve(const IpAddress& remote, Instant now) noexcept;
+    // The same, if it is known; nobody asks for it.
+    [[nodiscard]] std::optional<MacAddress> known(const IpAddress& remote) const noexcept {
+        return neighbours_.known(next_hop(remote));
+    }
     [[nodiscard]] const IpAddress& next_hop(const IpAddress& remote) const noexcept;
 
     // Writes the next question that is due into `out` (kQuestionBytes); its size, 0: none.
     [[nodiscard]] std::size_t poll_question(Instant now, std::span<std::uint8_t> out) noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept { return neighbours_.next_deadline(); }
-    // Next hops whose MAC changed or went, and stations that named themselves in the last frame, asked for or not:
-    // a peer that came back with another MAC says so in its first question. Call until there is nothing.
-    [[nodiscard]] std::optional<NeighbourTable::Change> poll_change() noexcept;
+    // Next hops whose MAC changed or went. Call until there is nothing.
+    [[nodiscard]] std::optional<NeighbourTable::Change> poll_change() noexcept { return neighbours_.poll_change(); }
+    // The station that named itself in the last frame without being asked for: a peer that came back with another MAC
+    // says so in its first question.
+    struct Name {
+        IpAddress address{};
+        MacAddress mac{};
+    };
+    [[nodiscard]] std::optional<Name> poll_name() noexcept { return std::exchange(named_, std::nullopt); }
 
     [[nodiscard]] const telemetry::CounterSet<Drop>& drops() const noexcept { return drops_; }
 
@@ -57,13 +71,14 @@ private:
     [[nodiscard]] std::size_t on_arp(Frame message, Instant now, Out out) noexcept;
     [[nodiscard]] std::size_t on_ipv4(const EthernetHeader& ethernet, Frame packet, Out out) noexcept;
     [[nodiscard]] std::size_t on_ipv6(const EthernetHeader& ethernet, Frame packet, Instant now, Out out) noexcept;
-    [[nodiscard]] std::size_t on_neighbour(const Ipv6Header& ip, Frame message, Instant now, Out out) noexcept;
-    [[nodiscard]] std::size_t write_arp(bool reply, const MacAddress& to, const IpAddress& target,
-                                        Out out) const noexcept;
+    [[nodiscard]] std::size_t on_neighbour(const EthernetHeader& ethernet, const Ipv6Header& ip, Frame message,
+                                           Instant now, Out out) noexcept;
+    [[nodiscard]] std::size_t write_arp(bool reply, const MacAddress& to, const IpAddress& target, Out out) noexcept;
     // Our MAC and the checksum are added to `message`.
     [[nodiscard]] std::size_t write_nd(const MacAddress& to, const IpAddress& destination, NeighbourMessage message,
-                                       Out out) const noexcept;
-    void learn(const IpAddress& address, const MacAddress& mac, Instant now) noexcept;
+                                       Out out) noexcept;
+    void learn(const IpAddress& address, const MacAddress& mac, Instant now,
+               Override replaces = Override::Yes) noexcept;
     std::size_t drop(Drop reason) noexcept {
         drops_.count(reason);
         return 0;
@@ -71,7 +86,7 @@ private:
 
     HostConfig config_;
     NeighbourTable neighbours_;
-    std::optional<NeighbourTable::Change> named_{};
+    std::optional<Name> named_{};
     telemetry::CounterSet<Drop> drops_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lib/base/assert.hpp"
+
 namespace cairn::net {
 
 namespace {
@@ -17,23 +19,51 @@ Duration wait_after(std::uint8_t tries) noexcept {
 
 }  // namespace
 
-NeighbourTable::Entry* NeighbourTable::find(const IpAddress& address) noexcept {
-    const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                    [&address](const Entry& entry) { return entry.address == address; });
-    return found == entries_.end() ? nullptr : &*found;
+std::vector<NeighbourTable::Entry>::iterator NeighbourTable::place_of(const IpAddress& address) noexcept {
+    return std::lower_bound(entries_.begin(), entries_.end(), address,
+                            [](const Entry& entry, const IpAddress& wanted) { return entry.address < wanted; });
 }
 
-NeighbourTable::Entry& NeighbourTable::make(const IpAddress& address) noexcept {
-    if (entries_.size() < capacity_) {
-        entries_.emplace_back();
-    } else {
-        auto oldest = std::min_element(entries_.begin(), entries_.end(),
-                                       [](const Entry& a, const Entry& b) { return a.confirmed < b.confirmed; });
-        std::swap(*oldest, entries_.back());
-        entries_.back() = {};
+NeighbourTable::Entry* NeighbourTable::find(const IpAddress& address) noexcept {
+    const auto place = place_of(address);
+    return place == entries_.end() || place->address != address ? nullptr : &*place;
+}
+
+std::optional<MacAddress> NeighbourTable::known(const IpAddress& address) const noexcept {
+    const Entry* const entry = const_cast<NeighbourTable*>(this)->find(address);
+    return entry != nullptr && entry->has_mac() ? std::optional(entry->mac) : std::nullopt;
+}
+
+// nullptr: there is no room.
+NeighbourTable::Entry* NeighbourTable::make(const IpAddress& address, Instant now) noexcept {
+    if (entries_.size() == capacity_ && !make_room()) {
+        return nullptr;
     }
-    entries_.back().address = address;
-    return entries_.back();
+    Entry entry;
+    entry.address = address;
+    entry.confirmed = now;
+    ask_anew(entry, now);
+    return &*entries_.insert(place_of(address), entry);
+}
+
+bool NeighbourTable::make_room() noexcept {
+    const auto rank = [](const Entry& entry) {  // the least goes first
+        return entry.state == State::Failed ? 0 : entry.state == State::Asking ? 2 : 1;
+    };
+    const auto least = std::min_element(entries_.begin(), entries_.end(), [&rank](const Entry& a, const Entry& b) {
+        return rank(a) != rank(b) ? rank(a) < rank(b) : a.confirmed < b.confirmed;
+    });
+    if (least->state == State::Asking) {
+        return false;
+    }
+    changes_ -= least->changed ? 1U : 0U;
+    entries_.erase(least);
+    return true;
+}
+
+void NeighbourTable::note_change(Entry& entry) noexcept {
+    changes_ += entry.changed ? 0U : 1U;
+    entry.changed = true;
 }
 
 void NeighbourTable::ask_anew(Entry& entry, Instant now) noexcept {
@@ -43,26 +73,29 @@ void NeighbourTable::ask_anew(Entry& entry, Instant now) noexcept {
 }
 
 std::optional<MacAddress> NeighbourTable::resolve(const IpAddress& address, Instant now) noexcept {
-    Entry* entry = find(address);
+    Entry* const entry = find(address);
     if (entry == nullptr) {
-        entry = &make(address);
-        entry->confirmed = now;
-        ask_anew(*entry, now);
-    } else if (entry->state == State::Failed) {
+        (void)make(address, now);
+        return std::nullopt;
+    }
+    if (entry->state == State::Failed) {
         ask_anew(*entry, now);
     }
-    const bool known = entry->state == State::Fresh || entry->state == State::Confirming;
-    return known ? std::optional(entry->mac) : std::nullopt;
+    return entry->has_mac() ? std::optional(entry->mac) : std::nullopt;
 }
 
-NeighbourTable::Learnt NeighbourTable::learn(const IpAddress& address, const MacAddress& mac, Instant now) noexcept {
-    Entry* entry = find(address);
+NeighbourTable::Learnt NeighbourTable::learn(const IpAddress& address, const MacAddress& mac, Instant now,
+                                             Override replaces) noexcept {
+    Entry* const entry = find(address);
     if (entry == nullptr) {
         return Learnt::NotWanted;
     }
-    const bool had_one = entry->state == State::Fresh || entry->state == State::Confirming;
-    const bool other = !had_one || entry->mac != mac;
-    if (had_one && other && now - entry->mac_since < kChangeLeast) {
+    const bool other = !entry->has_mac() || entry->mac != mac;
+    if (entry->has_mac() && other && replaces == Override::No) {  // RFC 4861, 7.2.5: asked whether it still holds
+        entry->due = entry->state == State::Fresh ? now : entry->due;
+        return Learnt::Doubted;
+    }
+    if (entry->has_mac() && other && now - entry->mac_since < kChangeLeast) {
         return Learnt::TooFrequent;
     }
     entry->state = State::Fresh;
@@ -74,12 +107,15 @@ NeighbourTable::Learnt NeighbourTable::learn(const IpAddress& address, const Mac
         return Learnt::Confirmed;
     }
     entry->mac_since = now;
-    entry->changed = true;
+    note_change(*entry);
     return Learnt::Changed;
 }
 
+// Each in its turn, so that many that are due cost no more to find than one.
 std::optional<NeighbourTable::Question> NeighbourTable::poll_question(Instant now) noexcept {
-    for (Entry& entry : entries_) {
+    for (std::size_t looked = 0; looked < entries_.size(); ++looked) {
+        next_ = next_ < entries_.size() ? next_ : 0;
+        Entry& entry = entries_[next_++];
         while (entry.state != State::Failed && entry.due <= now) {
             if (const std::optional<Question> question = ask(entry, now)) {
                 return question;
@@ -98,7 +134,7 @@ std::optional<NeighbourTable::Question> NeighbourTable::ask(Entry& entry, Instan
             return std::nullopt;
         case State::Confirming:
             if (entry.tries == kConfirmTries) {
-                entry.changed = true;  // its MAC holds no longer
+                note_change(entry);  // its MAC holds no longer
                 ask_anew(entry, now);
                 return std::nullopt;
             }
@@ -126,14 +162,14 @@ Instant NeighbourTable::next_deadline() const noexcept {
 }
 
 std::optional<NeighbourTable::Change> NeighbourTable::poll_change() noexcept {
-    for (Entry& entry : entries_) {
-        if (entry.changed) {
-            entry.changed = false;
-            const bool known = entry.state == State::Fresh || entry.state == State::Confirming;
-            return Change{entry.address, known ? std::optional(entry.mac) : std::nullopt};
-        }
+    if (changes_ == 0) {
+        return std::nullopt;
     }
-    return std::nullopt;
+    const auto changed = std::find_if(entries_.begin(), entries_.end(), [](const Entry& each) { return each.changed; });
+    CAIRN_ASSERT(changed != entries_.end());
+    changed->changed = false;
+    --changes_;
+    return Change{changed->address, changed->has_mac() ? std::optional(changed->mac) : std::nullopt};
 }
 
 }  // namespace cairn::net

@@ -19,18 +19,25 @@ constexpr Duration kNeighbourFresh = seconds(30);  // REACHABLE_TIME: then it is
 constexpr std::uint8_t kConfirmTries = 3;          // to its own MAC; then it is asked for as a stranger
 constexpr Duration kChangeLeast = seconds(1);      // a MAC that changes more often is two stations
 
-// One thread. Fixed capacity, allocated at construction; when it is full, the entry confirmed longest ago makes
-// room. Strangers get no entry by talking.
+// Whether what a station says of itself replaces a MAC already known (RFC 4861, 4.4, the override flag).
+enum class Override : std::uint8_t { No, Yes };
+
+// One thread. Fixed capacity, allocated at construction. When it is full, an entry makes room that is not being asked
+// for: one that nobody answered for, else the one confirmed longest ago. While all are being asked for there is no
+// room, so that each question ends. Strangers get no entry by talking.
 class NeighbourTable {
 public:
     explicit NeighbourTable(std::uint32_t capacity = 1024) : capacity_(capacity) { entries_.reserve(capacity); }
 
-    // Someone wants to send there: the MAC, or nothing while it is asked for.
+    // Someone wants to send there: the MAC, or nothing while it is asked for, or while there is no room.
     [[nodiscard]] std::optional<MacAddress> resolve(const IpAddress& address, Instant now) noexcept;
+    // The MAC if it is known; nobody asks for it.
+    [[nodiscard]] std::optional<MacAddress> known(const IpAddress& address) const noexcept;
 
     // The station itself said so. Entries are made by resolve() alone.
-    enum class Learnt : std::uint8_t { NotWanted, Confirmed, Changed, TooFrequent };
-    Learnt learn(const IpAddress& address, const MacAddress& mac, Instant now) noexcept;
+    enum class Learnt : std::uint8_t { NotWanted, Confirmed, Changed, TooFrequent, Doubted };
+    Learnt learn(const IpAddress& address, const MacAddress& mac, Instant now,
+                 Override replaces = Override::Yes) noexcept;
 
     struct Question {
         IpAddress address{};
@@ -60,14 +67,21 @@ private:
         Instant due{};        // the next question, or the end of freshness
         Instant confirmed{};  // last answer
         Instant mac_since{};  // last change of the MAC
+
+        [[nodiscard]] bool has_mac() const noexcept { return state == State::Fresh || state == State::Confirming; }
     };
+    [[nodiscard]] std::vector<Entry>::iterator place_of(const IpAddress& address) noexcept;
     [[nodiscard]] Entry* find(const IpAddress& address) noexcept;
-    [[nodiscard]] Entry& make(const IpAddress& address) noexcept;
+    [[nodiscard]] Entry* make(const IpAddress& address, Instant now) noexcept;
+    [[nodiscard]] bool make_room() noexcept;
     void ask_anew(Entry& entry, Instant now) noexcept;
+    void note_change(Entry& entry) noexcept;
     [[nodiscard]] std::optional<Question> ask(Entry& entry, Instant now) noexcept;
 
     std::uint32_t capacity_;
-    std::vector<Entry> entries_;
+    std::vector<Entry> entries_;  // by address
+    std::size_t next_ = 0;        // to be looked at for a question
+    std::size_t changes_ = 0;     // entries that changed
 };
 
 }  // namespace cairn::net

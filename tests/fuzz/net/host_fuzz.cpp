@@ -54,6 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             right_addresses(frame, static_cast<std::uint8_t>(what / 2));
         }
         CAIRN_ASSERT(host.on_frame(frame, now, out) <= out.size());
+        (void)host.poll_name();
         while (host.poll_change()) {
         }
         at += bytes;

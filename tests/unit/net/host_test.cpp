@@ -93,9 +93,10 @@ TEST_P(HostTest, AQuestionIsAnsweredAndTheAnswerUnderstood) {
     EXPECT_EQ(change->address, b_ip);
     EXPECT_EQ(change->mac, kMacB);
     // The asked one learnt who asks from the question itself.
-    const auto named = b.poll_change();
+    const auto named = b.poll_name();
     ASSERT_TRUE(named.has_value());
     EXPECT_EQ(named->mac, kMacA);
+    EXPECT_FALSE(b.poll_name().has_value());
     EXPECT_EQ(a.drops().total() + b.drops().total(), 0U);
 }
 
@@ -103,7 +104,7 @@ TEST_P(HostTest, AStationThatCameBackWithAnotherMacIsNamedByItsOwnQuestion) {
     Host again({{{2, 0, 0, 0, 0, 77}}, a_ip, 0, {}});
     (void)again.resolve(b_ip, now);
     (void)answer(b, question(again));
-    const auto named = b.poll_change();
+    const auto named = b.poll_name();
     ASSERT_TRUE(named.has_value());
     EXPECT_EQ(named->address, a_ip);
     EXPECT_EQ(named->mac, (MacAddress{{2, 0, 0, 0, 0, 77}}));
@@ -161,6 +162,37 @@ TEST_P(HostTest, AStrangerWithOurAddressIsAConflict) {
     EXPECT_TRUE(answer(b, question(impostor)).empty());
     EXPECT_EQ(b.drops().of(Drop::AddressConflict), 1U);
     EXPECT_FALSE(b.poll_change().has_value());
+    EXPECT_FALSE(b.poll_name().has_value());
+}
+
+TEST_P(HostTest, WhatConfirmsANeighbourIsNoNewsOfIt) {
+    (void)a.resolve(b_ip, now);
+    const Frame answered = answer(b, question(a));
+    (void)answer(a, answered);
+    ASSERT_TRUE(a.poll_change().has_value());
+    (void)answer(a, answered);
+    EXPECT_FALSE(a.poll_change().has_value());
+    EXPECT_FALSE(a.poll_name().has_value());
+}
+
+TEST_P(HostTest, WithoutRoomForAnAnswerItStillLearns) {
+    (void)a.resolve(b_ip, now);
+    const Frame answered = answer(b, question(a));
+    EXPECT_EQ(a.on_frame(answered, now, {}), 0U);
+    EXPECT_EQ(a.resolve(b_ip, now), kMacB);
+    (void)b.resolve(a_ip, now);
+    EXPECT_EQ(a.on_frame(question(b), now, {}), 0U);
+    EXPECT_EQ(a.drops().of(Drop::NoBuffer), 1U);
+}
+
+TEST_P(HostTest, OnlyNeighbourMessagesMayTellEveryWorkerSomething) {
+    (void)a.resolve(b_ip, now);
+    const Frame asked = question(a);
+    EXPECT_TRUE(is_neighbour_message(asked));
+    EXPECT_TRUE(is_neighbour_message(answer(b, asked)));
+    EXPECT_FALSE(is_neighbour_message(ping(56)));
+    EXPECT_FALSE(is_neighbour_message(Frame(asked.begin(), asked.begin() + 13)));
+    EXPECT_FALSE(is_neighbour_message(Frame(60, 0)));
 }
 
 TEST_P(HostTest, APingThatDoesNotFitTheBufferIsCounted) {
@@ -180,6 +212,68 @@ TEST(HostNextHop, IsTheGatewayForWhatIsNotOnTheLink) {
     EXPECT_EQ(host.next_hop(near), near);
     EXPECT_EQ(host.next_hop(far), gateway);
     EXPECT_EQ(Host({kMacA, near, 0, {}}).next_hop(far), far);
+}
+
+TEST(HostNextHop, TheGatewaysMacIsKnownFromWhenItFirstNamesItself) {
+    const IpAddress gateway = IpAddress::parse("10.1.0.254").value();
+    const IpAddress far = IpAddress::parse("10.2.0.1").value();
+    const Instant now{};
+    Host host({kMacA, IpAddress::parse("10.1.0.1").value(), 24, gateway});
+    Host router({kMacB, gateway, 24, {}});
+    EXPECT_EQ(host.known(far), std::nullopt);
+    (void)router.resolve(IpAddress::parse("10.1.0.1").value(), now);
+    Frame asked(2048);
+    asked.resize(router.poll_question(now, asked));
+    (void)host.on_frame(asked, now, {});
+    EXPECT_EQ(host.known(far), kMacB);
+    const auto change = host.poll_change();
+    ASSERT_TRUE(change.has_value());
+    EXPECT_EQ(change->address, gateway);
+    (void)host.on_frame(asked, now, {});
+    EXPECT_FALSE(host.poll_change().has_value() || host.poll_name().has_value());
+}
+
+// A solicitation of `asker` for `asked`, with its link-layer address or without.
+Frame solicitation(const IpAddress& asker, const IpAddress& asked, bool with_option) {
+    const std::size_t bytes = with_option ? 32 : 24;
+    Frame frame(54 + bytes, 0);
+    emit_at(frame.data(), EthernetHeader{kMacB, kMacA, kEtherTypeIpv6});
+    Ipv6Header ip;
+    ip.payload_bytes = static_cast<std::uint16_t>(bytes);
+    ip.next_header = kProtocolIcmpV6;
+    ip.hop_limit = kNeighbourHopLimit;
+    ip.source = asker;
+    ip.destination = asked;
+    emit_at(frame.data() + 14, ip);
+    NeighbourMessage message;
+    message.target = asked;
+    message.mac = kMacA;
+    std::array<std::uint8_t, 32> whole{};
+    emit_at(whole.data(), message);
+    ChecksumSum sum;
+    sum.add_pseudo_header(asker, asked, kProtocolIcmpV6, static_cast<std::uint32_t>(bytes));
+    sum.add(std::span(whole).first(bytes));
+    message.checksum = sum.checksum();
+    emit_at(whole.data(), message);
+    std::copy_n(whole.begin(), bytes, frame.begin() + 54);
+    return frame;
+}
+
+TEST(HostSolicited, WhoAsksIsAnsweredAloneWithOrWithoutItsLinkLayerAddress) {
+    const IpAddress asker = IpAddress::parse("fd00::1").value();
+    const IpAddress asked = IpAddress::parse("fd00::2").value();
+    for (const bool with_option : {true, false}) {
+        Host host({kMacB, asked, 0, {}});
+        Frame out(2048);
+        out.resize(host.on_frame(solicitation(asker, asked, with_option), Instant{}, out));
+        ASSERT_FALSE(out.empty());
+        EXPECT_EQ(EthernetHeader::parse(out).value().destination, kMacA);
+        const Ipv6Header ip = Ipv6Header::parse(std::span(out).subspan(14)).value();
+        EXPECT_EQ(ip.destination, asker);
+        const auto message = NeighbourMessage::parse(ip, std::span(out).subspan(54));
+        ASSERT_TRUE(message.ok());
+        EXPECT_TRUE(message.value().solicited && message.value().advertisement);
+    }
 }
 
 TEST(HostHostile, GroupSendersFragmentsAndForeignProtocolsAreCounted) {

@@ -112,11 +112,59 @@ TEST(NeighbourTable, AFullTableForgetsTheOneConfirmedLongestAgo) {
     const IpAddress third = IpAddress::from_v4(3);
     (void)table.resolve(kPeer, at_ms(0));
     (void)table.resolve(second, at_ms(1));
+    table.learn(second, kMac, at_ms(4));
     table.learn(kPeer, kMac, at_ms(5));
     (void)table.resolve(third, at_ms(6));
     EXPECT_EQ(table.size(), 2U);
     EXPECT_EQ(table.resolve(kPeer, at_ms(7)), kMac);
     EXPECT_EQ(table.learn(second, kMac, at_ms(8)), NeighbourTable::Learnt::NotWanted);
+}
+
+TEST(NeighbourTable, AFullTableTakesNoneOfThoseItAsksForSoThatTheQuestionsEnd) {
+    constexpr std::uint32_t kPlaces = 8;
+    NeighbourTable table(kPlaces);
+    Instant now{};
+    const auto want_all = [&table](Instant at) {
+        for (std::uint32_t i = 1; i <= 5 * kPlaces; ++i) {
+            (void)table.resolve(IpAddress::from_v4(i), at);
+        }
+    };
+    std::size_t asked = 0;
+    while (now < at_ms(7000)) {  // before the first question for the first ones ends
+        want_all(now);
+        asked += run(table, now, milliseconds(10)).size();
+    }
+    EXPECT_EQ(asked, std::size_t{kPlaces} * kAskTries);
+    asked += run(table, now, seconds(20)).size();
+    EXPECT_EQ(asked, std::size_t{kPlaces} * kAskTries);
+    EXPECT_EQ(table.next_deadline(), Instant::never());
+    (void)table.resolve(IpAddress::from_v4(5 * kPlaces), now);
+    EXPECT_EQ(table.learn(IpAddress::from_v4(5 * kPlaces), kMac, now), NeighbourTable::Learnt::Changed);
+}
+
+TEST(NeighbourTable, WithoutTheOverrideFlagAnotherMacIsOnlyAReasonToAsk) {
+    NeighbourTable table;
+    Instant now{};
+    (void)table.resolve(kPeer, now);
+    EXPECT_EQ(table.learn(kPeer, kMac, now, Override::No), NeighbourTable::Learnt::Changed) << "none is known yet";
+    (void)table.poll_change();
+    EXPECT_TRUE(run(table, now, seconds(5)).empty());
+    EXPECT_EQ(table.learn(kPeer, kOther, now, Override::No), NeighbourTable::Learnt::Doubted);
+    EXPECT_EQ(table.resolve(kPeer, now), kMac);
+    EXPECT_EQ(run(table, now, milliseconds(50)), (std::vector<Asked>{{at_ms(5000), true}}));
+    EXPECT_EQ(table.learn(kPeer, kMac, now, Override::No), NeighbourTable::Learnt::Confirmed);
+    EXPECT_TRUE(run(table, now, seconds(5)).empty());
+    EXPECT_FALSE(table.poll_change().has_value());
+}
+
+TEST(NeighbourTable, WhatIsKnownIsToldWithoutAsking) {
+    NeighbourTable table;
+    EXPECT_EQ(table.known(kPeer), std::nullopt);
+    EXPECT_EQ(table.size(), 0U);
+    (void)table.resolve(kPeer, Instant{});
+    EXPECT_EQ(table.known(kPeer), std::nullopt);
+    table.learn(kPeer, kMac, Instant{});
+    EXPECT_EQ(table.known(kPeer), kMac);
 }
 
 }  // namespace
