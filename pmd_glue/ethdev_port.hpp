@@ -43,7 +43,8 @@ struct EthdevPortConfig {
     X(Unresolved, "port_unresolved", "datagrams dropped because the neighbour has not answered in time")    \
     X(NoPath, "port_no_path", "datagrams from more peers than the path table holds")                        \
     X(NoBuffer, "port_no_buffer", "buffers asked for while the pool was empty: raise --buffers")            \
-    X(RingFull, "port_ring_full", "frames lost between workers: the one they belong to is too slow")
+    X(RingFull, "port_ring_full", "frames lost between workers: the one they belong to is too slow")        \
+    X(NotShared, "port_not_shared", "ARP or ND messages kept from other workers: a flood of them")
 
 CAIRN_DECLARE_COUNTERS(EthdevCounter, CAIRN_ETHDEV_COUNTERS);
 
@@ -86,6 +87,7 @@ public:
 
     [[nodiscard]] const telemetry::CounterSet<EthdevCounter>& counters() const noexcept { return counters_; }
     [[nodiscard]] const net::Host& host() const noexcept { return host_; }
+    [[nodiscard]] const port::PathTable& paths() const noexcept { return paths_; }
     [[nodiscard]] const telemetry::CounterSet<port::FrameVerdict>& verdicts() const noexcept { return verdicts_; }
 
 private:
@@ -93,10 +95,12 @@ private:
     [[nodiscard]] std::uint16_t collect_from_others(rte_mbuf** frames, std::uint16_t wanted) noexcept;
     [[nodiscard]] bool accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept;
     [[nodiscard]] bool accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept;
+    [[nodiscard]] port::Path* admit(const port::Datagram& datagram, const port::PacketRef& next) noexcept;
     void hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) const noexcept;
     void judged(port::PacketRef& packet, bool icrc_ok) noexcept;
     [[nodiscard]] rte_mbuf* in_one_piece(rte_mbuf* chain) noexcept;
-    [[nodiscard]] bool pass_to_owner(const port::PacketRef& packet) noexcept;
+    [[nodiscard]] bool pass_on(rte_mbuf& frame) noexcept;
+    [[nodiscard]] bool pass_to_owner(rte_mbuf& frame) noexcept;
     void send_for_others() noexcept;
     // ethdev_port_transmit_datapath.cpp
     [[nodiscard]] bool prepare(port::TxPacket& packet) noexcept;
@@ -112,12 +116,14 @@ private:
     [[nodiscard]] std::size_t send_buffers(std::span<port::PacketRef> buffers) noexcept;
     // ethdev_port_neighbours.cpp
     void on_other_frame(rte_mbuf& frame, Instant now) noexcept;
-    void share(const rte_mbuf& frame) noexcept;
+    void share(const rte_mbuf& frame, Instant now) noexcept;
     void pass_copy(const rte_mbuf& frame, std::uint16_t worker) noexcept;
     void pass_to_members(const rte_mbuf& frame) noexcept;
     [[nodiscard]] rte_mbuf* copy_for_members(const port::PacketRef& packet) noexcept;
     void tell_groups() noexcept;
     void follow_changes(Instant now) noexcept;
+    void follow(port::PathTable::Station& station, const std::optional<net::MacAddress>& mac, Instant now) noexcept;
+    void follow_name(const net::Host::Name& name, Instant now) noexcept;
     void want(const port::Path& path, Instant now) noexcept;
     void plan_next_ask() noexcept;
     void resolve(port::Path& path, const net::MacAddress& remote) const noexcept;
@@ -152,7 +158,10 @@ private:
     Instant next_ask_ = Instant::never();
     std::array<Kept, kKept> kept_{};
     std::size_t kept_count_ = 0;
-    bool fresh_ = true;  // the frame under judgement came from the device, not from another worker
+    Instant share_from_{};  // when `shared_` began to count
+    std::uint32_t shared_ = 0;
+    port::PacketRef* burst_ = nullptr;  // the first of the burst under way
+    bool fresh_ = true;                 // the frame under judgement came from the device, not from another worker
     Instant empty_at_{};
     Instant polled_at_{};      // last
     bool full_burst_ = false;  // last time: there may have been more

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "lib/base/secret.hpp"
 #include "pmd_glue/ethdev_port.hpp"
 #include "pmd_glue/ethdev_port_layout.hpp"
 #include "pmd_glue/exchange.hpp"
@@ -14,7 +15,7 @@ namespace cairn::pmd {
 
 namespace {
 
-constexpr std::uint32_t kPaths = 4096;  // of 2 KB each
+constexpr std::uint32_t kPaths = 4096;  // of 3 KB each
 
 // Called when the last reference goes, which the port itself holds: never.
 void never_freed(void*, void*) {}
@@ -35,7 +36,7 @@ EthdevPort::EthdevPort(Device& device, const EthdevPortConfig& config)
       exchange_(device.exchange()),
       config_(config),
       tails_(std::make_unique<rte_mbuf_ext_shared_info>()),
-      paths_(kPaths),
+      paths_(kPaths, 0, draw_secret()),
       host_({device.mac(), config.local, config.prefix_bits, config.gateway}) {
     CAIRN_ASSERT(config.worker < device.workers());
     config_.burst = std::clamp<std::uint16_t>(config_.burst, 1, kMaxBurst);
@@ -85,15 +86,12 @@ void EthdevPort::settle_tails() noexcept {
 }
 
 port::Path* EthdevPort::open_path(const port::PathKey& key, Instant now) noexcept {
-    if (key.local.is_v4() != key.remote.is_v4()) {
-        return nullptr;
-    }
     port::Path* path = paths_.intern(key);
     if (path != nullptr && key.remote.is_group()) {
         resolve(*path, key.remote.group_mac());
     } else if (path != nullptr && !path->resolved()) {
         if (const std::optional<net::MacAddress> mac = host_.resolve(key.remote, now)) {
-            resolve(*path, *mac);
+            follow(*paths_.station(key.remote), mac, now);
         }
         plan_next_ask();
     }

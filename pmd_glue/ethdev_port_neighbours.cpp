@@ -11,25 +11,44 @@
 
 namespace cairn::pmd {
 
+namespace {
+
+// What one worker passes on to the others, so that a flood leaves the rings, and their time, to datagrams.
+constexpr std::uint32_t kSharedMost = 64;
+constexpr Duration kSharedIn = milliseconds(1);
+constexpr int kQuestionsMost = 32;  // that leave in one turn
+
+}  // namespace
+
 void EthdevPort::on_other_frame(rte_mbuf& frame, Instant now) noexcept {
+    const std::span<const std::uint8_t> bytes(rte_pktmbuf_mtod(&frame, const std::uint8_t*), frame.data_len);
     const bool shared = exchange_ != nullptr;
-    if (shared && fresh_) {
-        share(frame);
+    if (shared && fresh_ && net::is_neighbour_message(bytes)) {
+        share(frame, now);
     }
-    rte_mbuf* answer = rte_pktmbuf_alloc(pool_);
+    rte_mbuf* const answer = rte_pktmbuf_alloc(pool_);
     if (answer == nullptr) {
         counters_.count(EthdevCounter::NoBuffer);
-        return;
     }
-    const std::span<const std::uint8_t> bytes(rte_pktmbuf_mtod(&frame, const std::uint8_t*), frame.data_len);
-    const std::size_t answer_bytes = host_.on_frame(bytes, now, room_of(*answer));
+    const std::size_t answer_bytes =
+        host_.on_frame(bytes, now, answer == nullptr ? std::span<std::uint8_t>() : room_of(*answer));
     follow_changes(now);
-    // One worker answers, all learn.
-    send_other(answer, !shared || fresh_ ? answer_bytes : 0);
+    if (answer != nullptr) {  // one worker answers, all learn
+        send_other(answer, !shared || fresh_ ? answer_bytes : 0);
+    }
 }
 
 // Neighbour discovery reaches one worker; the others want to know too.
-void EthdevPort::share(const rte_mbuf& frame) noexcept {
+void EthdevPort::share(const rte_mbuf& frame, Instant now) noexcept {
+    if (now - share_from_ >= kSharedIn) {
+        share_from_ = now;
+        shared_ = 0;
+    }
+    if (shared_ == kSharedMost) {
+        counters_.count(EthdevCounter::NotShared);
+        return;
+    }
+    ++shared_;
     for (std::uint16_t worker = 0; worker < exchange_->workers(); ++worker) {
         if (worker != config_.worker) {
             pass_copy(frame, worker);
@@ -51,7 +70,7 @@ void EthdevPort::on_timeout(Instant now) noexcept {
     if (now < next_ask_) {
         return;
     }
-    for (bool more = true; more;) {
+    for (int asked = 0; asked < kQuestionsMost; ++asked) {
         rte_mbuf* question = rte_pktmbuf_alloc(pool_);
         if (question == nullptr) {
             counters_.count(EthdevCounter::NoBuffer);
@@ -59,33 +78,63 @@ void EthdevPort::on_timeout(Instant now) noexcept {
             return;
         }
         const std::size_t bytes = host_.poll_question(now, room_of(*question));
-        more = bytes != 0;
         send_other(question, bytes);
+        if (bytes == 0) {
+            break;
+        }
     }
     follow_changes(now);
     release_kept(now);
     plan_next_ask();
 }
 
-// Paths follow their next hop.
 void EthdevPort::follow_changes(Instant now) noexcept {
-    bool changed = false;
-    while (const auto change = host_.poll_change()) {
-        paths_.for_each([&](port::Path& path) {
-            if (path.key().remote.is_group() || host_.next_hop(path.key().remote) != change->address) {
-                return;
-            }
-            if (change->mac) {
-                resolve(path, *change->mac);
-            } else {
-                path.unresolve();
-            }
-        });
-        changed = true;
+    if (const auto name = host_.poll_name()) {
+        follow_name(*name, now);
     }
-    if (changed && kept_count_ != 0) {
+    while (const auto change = host_.poll_change()) {
+        const auto follow_hop = [&](port::PathTable::Station& station) {
+            if (host_.next_hop(station.address) == change->address) {
+                follow(station, change->mac, now);
+            }
+        };
+        if (config_.gateway == change->address) {
+            paths_.for_each_station(follow_hop);
+        } else if (auto* const station = paths_.station(change->address); station != nullptr) {
+            follow_hop(*station);
+        }
+        if (kept_count_ != 0) {
+            release_kept(now);
+        }
+    }
+}
+
+// A peer that nobody asked for: its paths follow it if it did not move a moment ago.
+void EthdevPort::follow_name(const net::Host::Name& name, Instant now) noexcept {
+    auto* const station = paths_.station(name.address);
+    if (station == nullptr || host_.next_hop(name.address) != name.address ||
+        (station->named && (station->mac == name.mac || now - station->named_at < net::kChangeLeast))) {
+        return;
+    }
+    follow(*station, name.mac, now);
+    if (kept_count_ != 0) {
         release_kept(now);
     }
+}
+
+// Paths follow their next hop.
+void EthdevPort::follow(port::PathTable::Station& station, const std::optional<net::MacAddress>& mac,
+                        Instant now) noexcept {
+    station.named = mac.has_value();
+    station.mac = mac.value_or(net::MacAddress{});
+    station.named_at = now;
+    paths_.for_each_to(station, [&](port::Path& path) {
+        if (mac) {
+            resolve(path, *mac);
+        } else {
+            path.unresolve();
+        }
+    });
 }
 
 // Datagrams to a group come by its Ethernet address.

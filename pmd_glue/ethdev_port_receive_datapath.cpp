@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/net/ethernet.hpp"
+#include "lib/net/udp.hpp"
 #include "lib/wire/bth.hpp"
 #include "pmd_glue/ethdev_port.hpp"
 #include "pmd_glue/ethdev_port_layout.hpp"
@@ -15,11 +17,27 @@ namespace {
 
 constexpr std::uint16_t kLeastDatagram = wire::Bth::kBytes + port::kIcrcBytes;
 constexpr std::size_t kDestQpnAt = offsetof(wire::RawBth, dest_qpn);
+constexpr std::size_t kUdpPortsBehind = 6;  // from the destination port to the BTH
 
 // Of whom a frame may come from: the last octets of its source address and of its UDP source port.
 inline std::size_t sender_hash(const std::uint8_t* frame) noexcept {
     const std::uint8_t* ip = frame + kEthernetBytes;
     return frame[12] == 0x08 ? ip[15] ^ ip[21] : ip[23] ^ ip[41];
+}
+
+// The queue pair that a frame is for if it is a datagram, whole or not; 0: who knows.
+inline std::uint32_t qpn_named_by(const rte_mbuf& frame) noexcept {
+    const auto* bytes = rte_pktmbuf_mtod(&frame, const std::uint8_t*);
+    const std::uint8_t* const ip = bytes + kEthernetBytes;
+    const bool v4 = get16(bytes + 12) == net::kEtherTypeIpv4 && ip[0] == 0x45 && ip[9] == net::kProtocolUdp;
+    const bool v6 = get16(bytes + 12) == net::kEtherTypeIpv6 && ip[6] == net::kProtocolUdp;
+    const std::size_t lower = v4 ? port::Path::kLowerBytesV4 : port::Path::kLowerBytesV6;
+    if ((!v4 && !v6) || frame.data_len < lower + kLeastDatagram ||
+        get16(bytes + lower - kUdpPortsBehind) != net::kRoceUdpPort) {
+        return 0;
+    }
+    const std::uint8_t* const qpn = bytes + lower + kDestQpnAt;
+    return std::uint32_t{qpn[0]} << 16U | std::uint32_t{qpn[1]} << 8U | qpn[2];
 }
 
 }  // namespace
@@ -37,17 +55,17 @@ std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant no
     empty_at_ = full_burst_ ? empty_at_ : polled_at_;
     polled_at_ = now;
     full_burst_ = got == wanted;
+    burst_ = out.data();
     std::size_t accepted = 0;
     const bool alone = exchange_ == nullptr;
     std::uint16_t next = 0;
     for (const std::uint16_t end : {own, got}) {
         fresh_ = end == own;
         for (; next < end; ++next) {
-            if (!alone && fresh_ && is_group_frame(rte_pktmbuf_mtod(frames[next], const std::uint8_t*))) [[unlikely]] {
-                pass_to_members(*frames[next]);
+            if (!alone && fresh_ && pass_on(*frames[next])) {
+                continue;
             }
-            port::PacketRef& packet = out[accepted];
-            if (accept(frames[next], packet, now) && (alone || !pass_to_owner(packet))) [[likely]] {
+            if (accept(frames[next], out[accepted], now)) [[likely]] {
                 ++accepted;
             }
         }
@@ -130,9 +148,12 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
         return false;
     }
     const port::Datagram& datagram = parsed.value();
-    port::Path* path = paths_.intern(datagram.key);
+    const bool icrc_ok =
+        port::has_room_for_icrc(datagram) && port::icrc_of_frame(datagram) == port::carried_icrc(datagram);
+    port::Path* const known = paths_.find(datagram.key);
+    port::Path* const path = known != nullptr || !icrc_ok ? known : admit(datagram, out);
     if (path == nullptr) {
-        counters_.count(EthdevCounter::NoPath);
+        counters_.count(icrc_ok ? EthdevCounter::NoPath : EthdevCounter::BadIcrc);
         rte_pktmbuf_free(frame);
         return false;
     }
@@ -140,13 +161,28 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
         resolve(*path, datagram.source_mac);
     }
     hand_over(frame, *path, out);
-    judged(out, port::has_room_for_icrc(datagram) && port::icrc_of_frame(datagram) == port::carried_icrc(datagram));
+    judged(out, icrc_ok);
     if (datagram.has_path_icrc()) {
         cached = path;
     } else {  // a sender that counts its IPv4 ID up, which the ICRC covers
         out.ip_id = datagram.ip_id;
     }
     return true;
+}
+
+// The path of somebody new, who has shown that its datagrams are whole; `next` is the burst's next packet.
+port::Path* EthdevPort::admit(const port::Datagram& datagram, const port::PacketRef& next) noexcept {
+    const auto before = static_cast<std::size_t>(&next - burst_);
+    port::Path* const path = paths_.admit(datagram.key, std::span(burst_, before));
+    if (path == nullptr) {
+        return nullptr;
+    }
+    if (const port::PathTable::Station& from = *paths_.station(datagram.key.remote); from.named) {
+        resolve(*path, from.mac);
+    } else if (const auto mac = host_.known(datagram.key.remote)) {
+        resolve(*path, *mac);
+    }
+    return path;
 }
 
 rte_mbuf* EthdevPort::in_one_piece(rte_mbuf* chain) noexcept {
@@ -168,22 +204,26 @@ rte_mbuf* EthdevPort::in_one_piece(rte_mbuf* chain) noexcept {
     return whole;
 }
 
-// A queue pair's number names its worker, which judges the frame again.
-bool EthdevPort::pass_to_owner(const port::PacketRef& packet) noexcept {
-    if (packet.len < kLeastDatagram || packet.path->key().local.is_group()) {
-        return false;
+// What other workers are to have of a frame that came from the device. True: all of it.
+bool EthdevPort::pass_on(rte_mbuf& frame) noexcept {
+    if (!is_group_frame(rte_pktmbuf_mtod(&frame, const std::uint8_t*))) [[likely]] {
+        return pass_to_owner(frame);
     }
-    const std::uint8_t* qpn = packet.data + kDestQpnAt;
-    const std::uint16_t owner =
-        exchange_->owner_of(std::uint32_t{qpn[0]} << 16U | std::uint32_t{qpn[1]} << 8U | qpn[2]);
+    pass_to_members(frame);
+    return false;
+}
+
+// A queue pair's number names its worker, which judges the frame.
+bool EthdevPort::pass_to_owner(rte_mbuf& frame) noexcept {
+    const std::uint16_t owner = exchange_->owner_of(qpn_named_by(frame));
     if (owner == config_.worker) {
         return false;
     }
-    if (exchange_->pass(Exchange::Lane::Received, config_.worker, owner, mbuf_of(packet))) {
+    if (exchange_->pass(Exchange::Lane::Received, config_.worker, owner, &frame)) {
         counters_.count(EthdevCounter::Forwarded);
     } else {
         counters_.count(EthdevCounter::RingFull);
-        rte_pktmbuf_free(mbuf_of(packet));
+        rte_pktmbuf_free(&frame);
     }
     return true;
 }

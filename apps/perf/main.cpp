@@ -5,11 +5,11 @@
 
 #include "apps/common/app.hpp"
 #include "apps/common/carrier.hpp"
-#include "apps/common/secret_key.hpp"
 #include "apps/perf/client.hpp"
 #include "apps/perf/report.hpp"
 #include "apps/perf/rping.hpp"
 #include "apps/perf/server.hpp"
+#include "lib/base/secret.hpp"
 
 namespace {
 
@@ -35,7 +35,7 @@ template <class Server>
 Result<std::unique_ptr<perf::PerfWorker>> make_server(const perf::Options& options, std::unique_ptr<port::Port> port,
                                                       Instant now) {
     auto server = std::make_unique<Server>(options, std::move(port));
-    const Status opened = server->open_device(app::secret_key(), now);
+    const Status opened = server->open_device(draw_secret(), now);
     const Status ready = opened.ok() ? server->prepare() : opened;
     if (!ready.ok()) {
         return ready.error();
@@ -56,7 +56,7 @@ Result<std::unique_ptr<perf::PerfWorker>> make_client(const perf::Options& optio
             "give both as IPv4 or both as IPv6"};
     }
     auto client = std::make_unique<Client>(options, std::move(port), peer.value());
-    const Status opened = client->open_device(app::secret_key(), now);
+    const Status opened = client->open_device(draw_secret(), now);
     const Status ready = opened.ok() ? client->prepare(now) : opened;
     if (!ready.ok()) {
         return ready.error();

@@ -9,9 +9,9 @@
 
 #include "apps/common/app.hpp"
 #include "apps/common/carrier.hpp"
-#include "apps/common/secret_key.hpp"
 #include "apps/rpcbench/bench_worker.hpp"
 #include "apps/rpcbench/report.hpp"
+#include "lib/base/secret.hpp"
 #include "pmd_glue/heap_block.hpp"
 
 namespace {
@@ -78,7 +78,7 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& car
         }
         benches.push_back(std::make_unique<rpcbench::BenchWorker>(options, std::move(port).value(), i,
                                                                   std::move(memory).value(), lookup));
-        const Status prepared = benches.back()->prepare(peer.value(), app::secret_key(), clock.now());
+        const Status prepared = benches.back()->prepare(peer.value(), draw_secret(), clock.now());
         if (!prepared.ok()) {
             return prepared.error();
         }

@@ -15,6 +15,7 @@ constexpr std::size_t kIdBytes = 2;
 constexpr std::uint16_t kNear = 64;
 constexpr std::int64_t kPerMillisecond = 2;
 constexpr std::int64_t kFar = 0x7fff;
+constexpr Duration kBeside = seconds(1);  // that a counter is remembered beside the one heard last
 
 }  // namespace
 
@@ -78,25 +79,47 @@ std::optional<std::uint16_t> IpIdDeltas::solve(std::uint16_t udp_payload_bytes, 
     return difference == 0 ? std::optional(id) : std::nullopt;
 }
 
-bool IpIdHistory::follows(std::uint16_t id, std::uint16_t last, Duration since) noexcept {
-    const std::int64_t most = std::min(kFar, kNear + since.ns / 1'000'000 * kPerMillisecond);
+bool IpIdHistory::Counter::is_followed_by(std::uint16_t id, Instant now) const noexcept {
+    const std::int64_t most = std::min(kFar, kNear + (now - seen).ns / 1'000'000 * kPerMillisecond);
     const auto ahead = static_cast<std::int16_t>(id - last);
-    return ahead >= -kNear && ahead <= most;  // behind: reordered
+    return known && ahead >= -kNear && ahead <= most;  // behind: reordered
+}
+
+IpIdHistory::Counter* IpIdHistory::followed(Counters& counters, std::uint16_t id, Instant now) noexcept {
+    const auto found = std::find_if(counters.begin(), counters.end(),
+                                    [&](const Counter& each) { return each.is_followed_by(id, now); });
+    return found == counters.end() ? nullptr : &*found;
+}
+
+IpIdHistory::Counter& IpIdHistory::oldest(Counters& counters) noexcept {
+    return *std::min_element(counters.begin(), counters.end(), [](const Counter& a, const Counter& b) {
+        return a.known != b.known ? b.known : a.turn < b.turn;
+    });
+}
+
+// Where the others are may be anywhere after a while: they would let any ID pass.
+bool IpIdHistory::is_current(const Counter& counter, Instant now) const noexcept {
+    return counter.turn == heard_ || now - counter.seen <= kBeside;
 }
 
 bool IpIdHistory::judge(std::uint16_t id, Instant now) noexcept {
-    const bool believed =
-        !known_ || follows(id, last_, now - seen_) || (doubts_ && follows(id, doubtful_, now - doubted_));
-    if (!believed) {
-        doubtful_ = id;
-        doubted_ = now;
-        doubts_ = true;
+    ++turn_;
+    for (Counter& each : believed_) {
+        each.known = each.known && is_current(each, now);
+    }
+    Counter* counter = followed(believed_, id, now);
+    Counter* const doubted = counter == nullptr ? followed(doubted_, id, now) : nullptr;
+    const bool first = std::none_of(believed_.begin(), believed_.end(), [](const Counter& each) { return each.known; });
+    if (counter == nullptr && doubted == nullptr && !first) {
+        oldest(doubted_) = {id, true, now, turn_};
         return false;
     }
-    last_ = id;
-    seen_ = now;
-    known_ = true;
-    doubts_ = false;
+    if (doubted != nullptr) {
+        *doubted = {};
+    }
+    counter = counter == nullptr ? &oldest(believed_) : counter;
+    *counter = {id, true, now, turn_};
+    heard_ = turn_;
     return true;
 }
 

@@ -49,19 +49,51 @@ private:
 
 // Which solved IDs of one peer to believe: any ID passes one damaged packet in 65,536, those near the last one far
 // fewer. A peer's counter moves on with time and with its packets to others (Linux: by up to a jiffy's worth of
-// chance per jiffy); two packets in a row that agree with each other start anew.
+// chance per jiffy). IDs that are near none are doubted; two of these that agree with each other are a counter, too.
+// The ICRC is no secret: who forges the peer's address can have counters of his own. The peer's stays beside them, as
+// long as it is one of those heard last.
 class IpIdHistory {
 public:
     [[nodiscard]] bool judge(std::uint16_t id, Instant now) noexcept;
 
 private:
-    [[nodiscard]] static bool follows(std::uint16_t id, std::uint16_t last, Duration since) noexcept;
-    std::uint16_t last_ = 0;
-    std::uint16_t doubtful_ = 0;
-    bool known_ = false;
-    bool doubts_ = false;
-    Instant seen_{};
-    Instant doubted_{};
+    struct Counter {
+        std::uint16_t last = 0;
+        bool known = false;
+        Instant seen{};
+        std::uint64_t turn = 0;  // of the history, when it was seen
+
+        [[nodiscard]] bool is_followed_by(std::uint16_t id, Instant now) const noexcept;
+    };
+    static constexpr std::size_t kCounters = 4;
+    using Counters = std::array<Counter, kCounters>;
+    [[nodiscard]] static Counter* followed(Counters& counters, std::uint16_t id, Instant now) noexcept;
+    static Counter& oldest(Counters& counters) noexcept;
+    [[nodiscard]] bool is_current(const Counter& counter, Instant now) const noexcept;
+
+    Counters believed_{};
+    Counters doubted_{};
+    std::uint64_t turn_ = 0;
+    std::uint64_t heard_ = 0;  // when an ID was believed last
+};
+
+// Those of all peers by IPv4 address, since IDs count over all ports of one; peers share entries when there are more.
+class IpIdHistories {
+public:
+    [[nodiscard]] bool judge(std::uint32_t address, std::uint16_t id, Instant now) noexcept {
+        Peer& peer = peers_[(address * 0x9e3779b1U >> 16U) % peers_.size()];
+        if (peer.address != address) {
+            peer = {address, {}};
+        }
+        return peer.history.judge(id, now);
+    }
+
+private:
+    struct Peer {
+        std::uint32_t address = 0;
+        IpIdHistory history;
+    };
+    std::array<Peer, 256> peers_{};
 };
 
 }  // namespace cairn::port

@@ -61,17 +61,24 @@ void Path::set_traffic_class(std::uint8_t traffic_class) noexcept {
     shapes_[static_cast<std::size_t>(Direction::Transmit)] = {};
 }
 
-void Path::resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept {
+bool Path::resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept {
+    if (resolved_ && std::memcmp(transmit_header_.data(), remote.octets.data(), 6) == 0 &&
+        std::memcmp(receive_header_.data(), local.octets.data(), 6) == 0) {
+        return false;
+    }
     std::memcpy(transmit_header_.data(), remote.octets.data(), 6);
     std::memcpy(transmit_header_.data() + 6, local.octets.data(), 6);
     std::memcpy(receive_header_.data(), local.octets.data(), 6);
     shapes_ = {};  // made for the addresses before
     resolved_ = true;
+    return true;
 }
 
 void Path::unpin() noexcept {
     CAIRN_ASSERT(pins_ > 0);
-    --pins_;
+    if (--pins_ == 0 && idle_ != nullptr) {
+        *idle_ = 1;
+    }
 }
 
 }  // namespace cairn::port

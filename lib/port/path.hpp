@@ -42,8 +42,9 @@ public:
     // Sends from another UDP port than it receives from: a socket has only its own.
     Path(const PathKey& key, std::uint16_t own_source_port) noexcept;
 
-    // Ethernet addresses become known (or change) when the neighbour answers; IP-only ports never call it.
-    void resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept;
+    // Ethernet addresses become known (or change) when the neighbour answers; IP-only ports never call it. False: they
+    // are those it had, and what was made ready stays.
+    bool resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept;
     void unresolve() noexcept { resolved_ = false; }
     void set_traffic_class(std::uint8_t traffic_class) noexcept;
 
@@ -87,8 +88,17 @@ public:
     [[nodiscard]] Arrival judge_arrival(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept;
 
     // Sessions and queue pairs pin the paths they use; an unpinned path may be recycled by its table.
-    void pin() noexcept { ++pins_; }
+    void pin() noexcept {
+        if (pins_++ == 0 && idle_ != nullptr) {
+            *idle_ = 0;
+        }
+    }
     void unpin() noexcept;
+    // For its table: `idle` is 1 from now on while there are no pins, of which there are none yet, else 0.
+    void note_pins_at(std::uint8_t& idle) noexcept {
+        idle_ = &idle;
+        idle = 1;
+    }
     [[nodiscard]] std::uint32_t pins() const noexcept { return pins_; }
 
 private:
@@ -136,6 +146,7 @@ private:
     bool resolved_ = false;
     std::uint8_t lower_bytes_ = kLowerBytesV4;
     std::uint32_t pins_ = 0;
+    std::uint8_t* idle_ = nullptr;
     alignas(64) std::array<std::uint8_t, 64> transmit_header_{};  // lower_bytes() of template, lengths 0
     alignas(64) std::array<std::uint8_t, 64> receive_header_{};
     std::array<std::array<Shape, kShapes>, 2> shapes_{};  // by Direction

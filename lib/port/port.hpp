@@ -80,7 +80,8 @@ public:
     // a tail may still wait for a device although its message is over: one that was sent twice.
     virtual void settle_tails() noexcept {}
 
-    // Interns the way to `key.remote` and starts resolving it. nullptr: the table is full of pinned paths.
+    // Interns the way to `key.remote` and starts resolving it. nullptr: the table is full of pinned paths,
+    // or `key.remote` is not of the port's family.
     [[nodiscard]] virtual Path* open_path(const PathKey& key, Instant now) noexcept = 0;
 
     // From now on receive_burst() brings datagrams to this multicast address too, their path's `local` being the group.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/base/assert.hpp"
+#include "lib/base/secret.hpp"
 
 namespace cairn::port {
 
@@ -65,7 +66,7 @@ UringPort::UringPort(const UringPortConfig& config, UdpSocket socket, std::uniqu
       io_(std::move(io)),
       memory_(std::move(memory)),
       blocks_(std::size_t{config.buffers} + config.batches),
-      paths_(kPathsMax, config.udp_port),
+      paths_(kPathsMax, config.udp_port, draw_secret()),
       gso_(socket_.segments()),
       batches_(kSends),
       messages_(kSends),

@@ -106,18 +106,13 @@ private:
     // A received batch, as far as it is not handed out yet.
     struct Arrival {
         Block* block = nullptr;
-        Path* path = nullptr;
+        Path* path = nullptr;  // pinned
         std::uint32_t bytes = 0;
         std::uint32_t at = 0;
         std::uint16_t segment_bytes = 0;
         std::uint16_t index = 0;
         std::uint16_t part = 0xffff;  // segments to hand out before answers leave
         std::uint8_t ecn = 0;
-    };
-    // Where one peer's IPv4 IDs are, which count over all its ports; peers share entries when there are more.
-    struct PeerIds {
-        std::uint32_t address = 0;
-        IpIdHistory history;
     };
 
     UringPort(const UringPortConfig& config, UdpSocket socket, std::unique_ptr<SocketIo> io, mem::Region memory);
@@ -128,6 +123,8 @@ private:
     void take_arrival(const net::IpAddress& local) noexcept;
     [[nodiscard]] std::uint16_t part_of_arrival() noexcept;
     [[nodiscard]] bool next_segment(PacketRef& out, Instant now) noexcept;
+    [[nodiscard]] bool admit(PacketRef& out) noexcept;
+    void lead_arrival_by(Path& path) noexcept;
     void place(PacketRef& out, std::uint16_t len, bool last) noexcept;
     [[nodiscard]] bool verify(const PacketRef& packet, std::uint16_t index, std::uint16_t& ip_id, Instant now) noexcept;
     void end_arrival() noexcept;
@@ -153,7 +150,6 @@ private:
     static constexpr std::size_t kSends = 256;
     static constexpr std::size_t kPackets = 1024;
     static constexpr std::size_t kPieces = kPackets * 3;
-    static constexpr std::size_t kPeers = 256;
     static constexpr std::size_t kGroups = 16;
     static constexpr std::size_t kStagedBytes = 256;  // the longest datagram, or headers of one, that are copied
 
@@ -169,11 +165,13 @@ private:
     std::vector<Block*> free_batches_;
     PathTable paths_;
     IpIdDeltas deltas_;
-    std::array<PeerIds, kPeers> peers_{};
+    IpIdHistories peer_ids_;
     std::unique_ptr<DatagramCapture> capture_;
     bool gso_;
 
     Arrival arrival_;
+    Path stranger_;               // of an arrival from somebody new, in no table until a datagram of it is whole
+    PacketRef* burst_ = nullptr;  // the first of the burst under way
     SocketMessage receive_;
     iovec receive_piece_{};
     sockaddr_storage receive_from_{};

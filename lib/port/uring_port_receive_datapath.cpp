@@ -46,6 +46,7 @@ Ancillary read_ancillary(msghdr& header) noexcept {
 
 // Bulk is taken as far as there is room: what answers it then answers several batches at once.
 std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
+    burst_ = out.data();
     std::size_t accepted = 0;
     std::size_t last = 0;
     do {
@@ -141,19 +142,20 @@ void UringPort::take_arrival(const net::IpAddress& local) noexcept {
     PathKey key;
     key.local = local;
     key.remote = from_sockaddr(receive_from_, key.udp_source_port);
-    Path* path = key.remote.is_v4() == key.local.is_v4() ? paths_.intern(key) : nullptr;
-    if (path == nullptr) {
+    if (key.remote.is_v4() != key.local.is_v4()) {
         counters_.count(UringCounter::NoPath);
         return;
     }
-    if (!path->resolved()) {
-        path->resolve({}, {});
+    Path* path = paths_.find(key);
+    if (path == nullptr) {
+        stranger_ = Path(key, config_.udp_port);
+        path = &stranger_;
     }
     const auto bytes = static_cast<std::uint32_t>(receive_.result);
     const auto whole = static_cast<std::uint16_t>(std::min<std::uint32_t>(bytes, 0xffff));
     arrival_.block = std::exchange(receive_block_, nullptr);
     arrival_.block->references = 1;
-    arrival_.path = path;
+    lead_arrival_by(*path);
     arrival_.bytes = bytes;
     arrival_.at = 0;
     arrival_.index = 0;
@@ -173,8 +175,8 @@ void UringPort::take_arrival(const net::IpAddress& local) noexcept {
 bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
     const std::uint32_t len = std::min<std::uint32_t>(arrival_.segment_bytes, arrival_.bytes - arrival_.at);
     const bool last = arrival_.at + len == arrival_.bytes;
-    const bool sound = len >= kLeastDatagram && len <= kMaxUdpPayloadBytes;
-    if (sound) [[likely]] {
+    bool taken = len >= kLeastDatagram && len <= kMaxUdpPayloadBytes;
+    if (taken) [[likely]] {
         place(out, static_cast<std::uint16_t>(len), last);
         out.path = arrival_.path;
         out.ecn = arrival_.ecn;
@@ -187,6 +189,9 @@ bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
             const std::span<const std::uint8_t> whole(out.data, out.len);
             capture_->record(Direction::Receive, *out.path, {&whole, 1}, out.ip_id, out.ecn);
         }
+        if (arrival_.path == &stranger_) [[unlikely]] {
+            taken = admit(out);
+        }
     } else {
         counters_.count(len < kLeastDatagram ? UringCounter::TooShort : UringCounter::TooLong);
     }
@@ -195,7 +200,33 @@ bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
     if (last) {
         end_arrival();
     }
-    return sound;
+    return taken;
+}
+
+// The first whole datagram of somebody new gets it a path. False: this one does not, and is given back.
+bool UringPort::admit(PacketRef& out) noexcept {
+    const auto before = static_cast<std::size_t>(&out - burst_);
+    Path* const path = out.icrc_ok ? paths_.admit(stranger_.key(), std::span(burst_, before)) : nullptr;
+    if (path != nullptr) {
+        stranger_.unpin();
+        lead_arrival_by(*path);
+        out.path = path;
+        return true;
+    }
+    if (out.icrc_ok) {
+        counters_.count(UringCounter::NoPath);
+    }
+    release_burst({&out, 1});
+    return false;
+}
+
+// It stays that path for as long as parts of the arrival are to be handed out.
+void UringPort::lead_arrival_by(Path& path) noexcept {
+    path.pin();
+    arrival_.path = &path;
+    if (!path.resolved()) {
+        path.resolve({}, {});  // the kernel knows the neighbours
+    }
 }
 
 // Where it lies, or copied out of its 64 KB, which whoever keeps it would keep: short ones that came alone, and all
@@ -238,15 +269,7 @@ bool UringPort::verify(const PacketRef& packet, std::uint16_t index, std::uint16
         return true;
     }
     const auto id = deltas_.solve(packet.len, difference);
-    if (!id.has_value()) {
-        return false;
-    }
-    const std::uint32_t address = packet.path->key().remote.v4();
-    PeerIds& peer = peers_[(address * 0x9e3779b1U >> 16U) % kPeers];
-    if (peer.address != address) {
-        peer = {address, {}};
-    }
-    if (!peer.history.judge(*id, now)) {
+    if (!id.has_value() || !peer_ids_.judge(packet.path->key().remote.v4(), *id, now)) {
         return false;
     }
     ip_id = *id;
@@ -255,6 +278,7 @@ bool UringPort::verify(const PacketRef& packet, std::uint16_t index, std::uint16
 }
 
 void UringPort::end_arrival() noexcept {
+    arrival_.path->unpin();
     drop_reference(*std::exchange(arrival_.block, nullptr));
 }
 

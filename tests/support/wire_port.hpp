@@ -52,7 +52,13 @@ public:
             port::PacketRef& packet = out[count++];
             std::memcpy(packet.data, arrival.bytes.data(), arrival.bytes.size());
             packet.len = static_cast<std::uint16_t>(arrival.bytes.size());
-            packet.path = paths_.intern({arrival.to, arrival.from, arrival.udp_source_port, 0});
+            packet.path = paths_.admit({arrival.to, arrival.from, arrival.udp_source_port, 0});
+            if (packet.path == nullptr) {
+                release_burst({&packet, 1});
+                --count;
+                arrivals_.pop_front();
+                continue;
+            }
             packet.ecn = arrival.ecn;
             std::uint32_t carried = 0;
             std::memcpy(&carried, packet.data + packet.len - port::kIcrcBytes, sizeof(carried));

@@ -47,7 +47,7 @@ bool SimPort::take_in(const Frame& frame, port::PacketRef& out) noexcept {
     if (!parsed.ok() || (is_own(parsed.value().key) && !loops_groups_)) {
         return false;
     }
-    port::Path* path = paths_.intern(parsed.value().key);
+    port::Path* path = paths_.admit(parsed.value().key);
     if (path == nullptr) {
         return false;
     }

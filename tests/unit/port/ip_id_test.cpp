@@ -75,7 +75,32 @@ TEST(IpIdHistory, TwoThatAgreeStartAnew) {
     EXPECT_FALSE(history.judge(20'000, Instant{}));
     EXPECT_TRUE(history.judge(20'001, Instant{}));
     EXPECT_TRUE(history.judge(20'002, Instant{}));
-    EXPECT_FALSE(history.judge(101, Instant{}));
+    EXPECT_TRUE(history.judge(101, Instant{})) << "the counter before may have been the peer's";
+    EXPECT_FALSE(history.judge(10'000, Instant{}));
+}
+
+TEST(IpIdHistory, WhoForgesThePeersAddressDoesNotDisplaceThePeersCounter) {
+    IpIdHistory history;
+    EXPECT_TRUE(history.judge(100, Instant{}));
+    std::uint16_t peers = 100;
+    std::uint16_t forged = 5'000;
+    for (std::int64_t i = 1; i < 1'000; ++i) {
+        const Instant now = Instant{} + microseconds(i);
+        for (int packets = 0; packets < 6; ++packets) {
+            forged = static_cast<std::uint16_t>(forged + (packets % 2 == 0 ? 1'000 : 1));
+            (void)history.judge(forged, now);
+        }
+        EXPECT_TRUE(history.judge(++peers, now)) << i;
+    }
+}
+
+TEST(IpIdHistory, ACounterOfOldDoesNotLetAnyIdPassBesideANewOne) {
+    IpIdHistory history;
+    EXPECT_TRUE(history.judge(100, Instant{}));
+    EXPECT_FALSE(history.judge(40'000, Instant{}));
+    EXPECT_TRUE(history.judge(40'001, Instant{}));
+    EXPECT_TRUE(history.judge(40'100, Instant{} + seconds(10)));
+    EXPECT_FALSE(history.judge(15'000, Instant{} + seconds(10)));
 }
 
 }  // namespace

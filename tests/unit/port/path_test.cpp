@@ -192,6 +192,20 @@ TEST_P(PathTest, WhatAPathReceivedIsDescribedWithTheBitsThatItHad) {
     }
 }
 
+TEST_P(PathTest, TheSameEthernetAddressesAgainChangeNothing) {
+    Pair pair = make_pair(GetParam());
+    const net::MacAddress local{{2, 0, 0, 0, 1, 1}};
+    const net::MacAddress remote{{2, 0, 0, 0, 1, 2}};
+    const net::MacAddress other{{2, 0, 0, 0, 1, 3}};
+    EXPECT_TRUE(pair.a.resolve(local, remote));
+    EXPECT_FALSE(pair.a.resolve(local, remote));
+    EXPECT_TRUE(pair.a.resolve(local, other));
+    EXPECT_TRUE(pair.a.resolve(other, other));
+    pair.a.unresolve();
+    EXPECT_TRUE(pair.a.resolve(other, other));
+    EXPECT_TRUE(pair.a.resolved());
+}
+
 TEST_P(PathTest, NoShapeIsKnownBeforeTheFirstDatagram) {
     Pair pair = make_pair(GetParam());
     const std::vector<std::uint8_t> zeros(256, 0);
