@@ -22,7 +22,6 @@ namespace {
 
 constexpr unsigned kRingFrames = 8192;
 constexpr unsigned kCopies = 8191;
-constexpr auto kNap = std::chrono::milliseconds(1);
 
 std::int64_t unix_ns() noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -103,7 +102,7 @@ Status Capture::attach(std::uint16_t queues, std::uint16_t data_room_bytes) {
             return Error{"this DPDK was built without receive and transmit callbacks", "leave --pcap out"};
         }
     }
-    thread_ = std::thread([this] { write_loop(); });
+    thread_.emplace(*writer_, [this] { drain(); });
     return Nothing{};
 }
 
@@ -114,10 +113,7 @@ Capture::~Capture() {
                                                                                      hook.callback);
         }
     }
-    if (thread_.joinable()) {
-        stop_.store(true, std::memory_order_relaxed);
-        thread_.join();
-    }
+    thread_.reset();
     fmt::print(stderr, "{}\n", summary());
     rte_ring_free(ring_);
     rte_mempool_free(pool_);
@@ -143,15 +139,6 @@ void Capture::record(rte_mbuf* const* frames, std::uint16_t count) noexcept {
             missed_.fetch_add(1, std::memory_order_relaxed);
         }
     }
-}
-
-void Capture::write_loop() {
-    while (!stop_.load(std::memory_order_relaxed)) {
-        drain();
-        std::this_thread::sleep_for(kNap);
-    }
-    drain();
-    writer_->flush();
 }
 
 void Capture::drain() {

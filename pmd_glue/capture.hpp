@@ -6,11 +6,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "lib/port/capture_thread.hpp"
 #include "lib/port/pcap_writer.hpp"
 
 struct rte_eth_rxtx_callback;
@@ -44,7 +45,6 @@ public:
 private:
     Capture(std::uint16_t port_id, std::string file_name, std::unique_ptr<port::PcapWriter> writer, Frames wanted);
     Status attach(std::uint16_t queues, std::uint16_t data_room_bytes);
-    void write_loop();
     void drain();
 
     struct Hook {
@@ -60,8 +60,7 @@ private:
     rte_ring* ring_ = nullptr;
     std::vector<Hook> hooks_;
     std::atomic<std::uint64_t> missed_{0};
-    std::atomic<bool> stop_{false};
-    std::thread thread_;
+    std::optional<port::CaptureThread> thread_;
 };
 
 }  // namespace cairn::pmd

@@ -14,8 +14,10 @@ namespace cairn::port {
 
 // Driven by one thread. add() copies into a buffer, which goes to the file when it is full, at flush() and at the
 // end. What cannot be written (disk full, a pipe that no one reads) stays in the buffer for the next flush(); frames
-// that then find no room are counted, and nothing waits. A file on a disk ends with a whole frame at any time.
-// A pipe whose reader is gone raises SIGPIPE, as everywhere: a program that writes to pipes ignores it.
+// that then find no room are counted, and nothing waits. Whoever drives it calls flush() ten times a second or so, that
+// what was full a moment ago is tried again and the file lacks little at any time. A file on a disk ends with a whole
+// frame at any time. A pipe whose reader is gone raises SIGPIPE, as everywhere: a program that writes to pipes ignores
+// it.
 class PcapWriter {
 public:
     static constexpr std::size_t kBufferBytes = std::size_t{256} * 1024;

@@ -1,0 +1,111 @@
+// Captures of sockets: in the file a moment later, whole however slow its reader is, and nobody waits for that.
+#include "lib/port/datagram_capture.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "tests/support/pcap_reader.hpp"
+
+namespace cairn::port {
+namespace {
+
+class DatagramCaptures : public testing::Test {
+protected:
+    DatagramCaptures()
+        : file(testing::TempDir() + "cairn_capture_" + std::to_string(::getpid())),
+          path({net::IpAddress::from_v4(1), net::IpAddress::from_v4(2), 0xc000, 0}) {}
+    ~DatagramCaptures() override { ::unlink(file.c_str()); }
+
+    void record(DatagramCapture& capture, std::size_t bytes) const {
+        const std::vector<std::uint8_t> datagram(bytes, static_cast<std::uint8_t>(bytes));
+        const std::array<std::span<const std::uint8_t>, 2> pieces{std::span(datagram).first(10),
+                                                                  std::span(datagram).subspan(10)};
+        capture.record(Direction::Transmit, path, pieces, 0, 0);
+    }
+    // Lets the capture's thread work until `done()`; false when it never is.
+    template <class Done>
+    static bool wait_until(Done&& done) {
+        for (int tries = 0; tries < 2'000; ++tries) {
+            if (done()) {
+                return true;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        return false;
+    }
+    std::string file;
+    Path path;
+};
+
+TEST_F(DatagramCaptures, WhatWasRecordedIsInTheFileWhileTheCaptureGoesOn) {
+    auto capture = DatagramCapture::open(file).value();
+    for (std::size_t frames = 1; frames <= 2; ++frames) {
+        record(*capture, 100 * frames);
+        EXPECT_TRUE(wait_until([&] { return test::read_pcap(file).size() == frames; })) << frames;
+    }
+    EXPECT_EQ(test::read_pcap(file).back().size(), 42U + 200);
+}
+
+TEST_F(DatagramCaptures, AReaderThatPausesCostsDatagramsButNeitherTimeNorTheRest) {
+    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+    const int reader = ::open(file.c_str(), O_RDONLY | O_NONBLOCK);
+    auto capture = DatagramCapture::open(file).value();
+    std::vector<std::uint8_t> read;
+    const auto drain = [&read, reader] {
+        std::array<std::uint8_t, 65536> chunk;
+        for (ssize_t got = ::read(reader, chunk.data(), chunk.size()); got > 0;
+             got = ::read(reader, chunk.data(), chunk.size())) {
+            read.insert(read.end(), chunk.begin(), chunk.begin() + got);
+        }
+    };
+    constexpr std::size_t kFrames = 3'000;  // three times what ring, buffer and pipe hold
+    for (std::size_t i = 0; i < kFrames; ++i) {
+        record(*capture, 4'000);
+    }
+    constexpr std::size_t kLast = 77;
+    const auto ends_with_the_last = [&] {
+        drain();
+        record(*capture, kLast);
+        return read.size() > 42 + kLast && read.back() == kLast;
+    };
+    EXPECT_TRUE(wait_until(ends_with_the_last));
+    std::atomic<bool> over{false};
+    std::thread end([&] {
+        capture.reset();
+        over = true;
+    });
+    EXPECT_TRUE(wait_until([&] {
+        drain();
+        return over.load();
+    }));
+    end.join();
+    drain();
+    ::close(reader);
+    ::unlink(file.c_str());
+    std::ofstream(file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(read.data()), static_cast<std::streamsize>(read.size()));
+    const std::vector<test::Frame> frames = test::read_pcap(file);
+    std::size_t large = 0;
+    std::size_t bytes = 24;
+    for (const test::Frame& frame : frames) {
+        bytes += 16 + frame.size();
+        large += frame.size() == 42U + 4'000 ? 1U : 0U;
+        EXPECT_TRUE(frame.size() == 42U + 4'000 || frame.size() == 42U + kLast) << "torn";
+    }
+    EXPECT_EQ(bytes, read.size()) << "nothing is cut off at the end";
+    EXPECT_GT(large, 0U);
+    EXPECT_LT(large, kFrames);
+    EXPECT_EQ(frames.back().size(), 42U + kLast);
+}
+
+}  // namespace
+}  // namespace cairn::port
