@@ -7,10 +7,19 @@ namespace cairn::pmd {
 Generator::Generator(const GeneratorConfig& config, port::Port& port, Emitter& emitter)
     : config_(config), port_(port), emitter_(emitter) {}
 
+Generator::~Generator() {
+    if (path_ != nullptr) {
+        path_->unpin();
+    }
+}
+
 bool Generator::run_turn(Instant now) noexcept {
     if (path_ == nullptr) {
         path_ = port_.open_path(config_.path, now);
         opened_ = now;
+        if (path_ != nullptr) {
+            path_->pin();
+        }
     }
     port_.on_timeout(now);
     const bool received = receive(now);

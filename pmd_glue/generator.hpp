@@ -40,7 +40,11 @@ struct GeneratorConfig {
 
 class Generator final : public WorkerTask {
 public:
+    // The port outlives it.
     Generator(const GeneratorConfig& config, port::Port& port, Emitter& emitter);
+    Generator(const Generator&) = delete;
+    Generator& operator=(const Generator&) = delete;
+    ~Generator() override;
 
     [[nodiscard]] bool run_turn(Instant now) noexcept override;
     [[nodiscard]] bool finished(Instant now) const noexcept override;
