@@ -1,5 +1,6 @@
 #include "pmd_glue/poll_fence.hpp"
 
+#include <rte_interrupts.h>
 #include <rte_rcu_qsbr.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,7 +17,6 @@ namespace {
 
 std::atomic<rte_rcu_qsbr*> fence{nullptr};  // made at the first use, lives as long as the process
 std::atomic<std::uint64_t> grace_periods{0};
-thread_local bool polls = false;
 
 rte_rcu_qsbr* made_fence() noexcept {
     static rte_rcu_qsbr* made = [] {
@@ -31,7 +31,7 @@ rte_rcu_qsbr* made_fence() noexcept {
 
 [[maybe_unused]] void wait_for_workers() noexcept {
     rte_rcu_qsbr* current = fence.load(std::memory_order_acquire);
-    if (!polls && current != nullptr) {
+    if (current != nullptr && rte_thread_is_intr() != 0) {
         rte_rcu_qsbr_synchronize(current, RTE_QSBR_THRID_INVALID);
         grace_periods.fetch_add(1, std::memory_order_relaxed);
     }
@@ -43,13 +43,11 @@ PollFence::PollFence(unsigned worker) noexcept : worker_(worker), qsbr_(made_fen
     CAIRN_ASSERT(worker < kMaxWorkers);
     rte_rcu_qsbr_thread_register(qsbr_, worker_);
     rte_rcu_qsbr_thread_online(qsbr_, worker_);
-    polls = true;
 }
 
 PollFence::~PollFence() {
     rte_rcu_qsbr_thread_offline(qsbr_, worker_);
     rte_rcu_qsbr_thread_unregister(qsbr_, worker_);
-    polls = false;
 }
 
 void PollFence::pass() noexcept {

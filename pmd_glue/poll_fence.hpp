@@ -2,8 +2,9 @@
 //
 // net_memif unmaps its peer's memory on DPDK's control thread as soon as the peer is gone, also under a worker
 // that is just reading it: a SIGSEGV now and then (DPDK 22.11; the driver clears its connected flag first, so
-// that a worker's next poll is safe). The fence makes munmap() wait, on threads that do not poll, until every
-// worker has been outside the driver once: a grace period as in RCU (rte_rcu_qsbr).
+// that a worker's next poll is safe). The fence makes munmap() wait, on the control thread, until every worker has
+// been outside the driver once: a grace period as in RCU (rte_rcu_qsbr). All other threads unmap memory of their own,
+// and a worker may be waiting for them: they wait for nobody.
 #pragma once
 
 #include <cstdint>

@@ -56,20 +56,33 @@ void give_way(WorkerTask& task, AdaptiveSpin::Advice advice, Instant now) noexce
     }
 }
 
-void run_worker(WorkerTask& task, unsigned worker, const Clock& clock, Polling polling, SteadyTime& time) noexcept {
-    PollFence fence(worker);
+struct Launch {
+    WorkerTask* task;
+    unsigned worker;
+    const Clock* clock;
+    Polling polling;
+    std::atomic<std::size_t>* unfinished;  // tasks
+    SteadyTime time;
+};
+
+void run_worker(Launch& what) noexcept {
+    WorkerTask& task = *what.task;
+    PollFence fence(what.worker);
     AdaptiveSpin idleness;
-    while (!stop_flag.load(std::memory_order_relaxed)) {
-        const Instant now = time.on_reading(clock.now());
+    bool finished = false;
+    while (!stop_flag.load(std::memory_order_relaxed) &&
+           (!finished || what.unfinished->load(std::memory_order_relaxed) != 0)) {
+        const Instant now = what.time.on_reading(what.clock->now());
         fence.pass();
         if (task.run_turn(now)) {
             idleness.on_work(now);
-            if (polling == Polling::Adaptive && task.can_wait() && idleness.may_sleep_at_once()) {
+            if (what.polling == Polling::Adaptive && task.can_wait() && idleness.may_sleep_at_once()) {
                 task.wait(now);
             }
-        } else if (task.finished(now)) {
-            return;
-        } else if (polling == Polling::Spin) {
+        } else if (!finished && task.finished(now)) {
+            finished = true;
+            what.unfinished->fetch_sub(1, std::memory_order_relaxed);
+        } else if (what.polling == Polling::Spin) {
             spin();
         } else {
             give_way(task, idleness.on_idle(now, preemptions), now);
@@ -77,17 +90,8 @@ void run_worker(WorkerTask& task, unsigned worker, const Clock& clock, Polling p
     }
 }
 
-struct Launch {
-    WorkerTask* task;
-    unsigned worker;
-    const Clock* clock;
-    Polling polling;
-    SteadyTime time;
-};
-
 int launch(void* argument) {
-    auto& what = *static_cast<Launch*>(argument);
-    run_worker(*what.task, what.worker, *what.clock, what.polling, what.time);
+    run_worker(*static_cast<Launch*>(argument));
     return 0;
 }
 
@@ -116,9 +120,10 @@ std::uint16_t worker_count() noexcept {
 telemetry::CounterSnapshot<ClockCounter> run_workers(std::span<WorkerTask* const> tasks, const Clock& clock,
                                                      Polling polling) noexcept {
     CAIRN_ASSERT(!tasks.empty() && tasks.size() <= rte_lcore_count() && tasks.size() <= PollFence::kMaxWorkers);
+    std::atomic<std::size_t> unfinished{tasks.size()};
     std::vector<Launch> launches;
     for (unsigned i = 0; i < tasks.size(); ++i) {
-        launches.push_back({tasks[i], i, &clock, polling, {}});
+        launches.push_back({tasks[i], i, &clock, polling, &unfinished, {}});
     }
     unsigned lcore = rte_get_next_lcore(-1U, 1, 0);
     for (std::size_t i = 1; i < tasks.size(); ++i) {

@@ -16,11 +16,13 @@ void stop_on_signals() noexcept;
 // The same from within; any thread.
 void request_stop() noexcept;
 
-// What a worker drives. run_turn() does what is there and says whether that was anything.
+// What a worker drives. run_turn() does what is there and says whether that was anything. It goes on being called when
+// its task is finished, until all tasks are: what other workers send and receive may pass through its port.
 class WorkerTask {
 public:
     virtual ~WorkerTask() = default;
     [[nodiscard]] virtual bool run_turn(Instant now) noexcept = 0;
+    // Asked after turns that found nothing to do, until it says so once.
     [[nodiscard]] virtual bool finished(Instant now) const noexcept = 0;
     // True when wait() sleeps until something arrives: then there is no need to yield and look again.
     [[nodiscard]] virtual bool can_wait() const noexcept { return false; }

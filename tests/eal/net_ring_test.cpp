@@ -252,8 +252,8 @@ TEST_F(NetRing, AnEmptyPoolIsAValue) {
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
     std::array<std::string, 9> text{argv[0], "--no-huge", "-m", "256", "--no-pci", "--no-shconf",
-                                    // EAL takes only CPUs that this process may run on.
-                                    "--lcores=0@" + std::to_string(sched_getcpu()), "--no-telemetry",
+                                    // Two on one, of those that this process may run on.
+                                    "--lcores=(0-1)@" + std::to_string(sched_getcpu()), "--no-telemetry",
                                     "--file-prefix=cairn-net-ring-test"};
     std::array<char*, text.size()> arguments{};
     for (std::size_t i = 0; i < text.size(); ++i) {
