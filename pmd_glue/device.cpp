@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <net/if.h>
+#include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_ethdev.h>
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "pmd_glue/control_thread.hpp"
 #include "pmd_glue/exchange.hpp"
@@ -68,7 +70,18 @@ bool roce_is_on(const std::string& pci_name) {
     return false;
 }
 
-Result<DeviceFacts> facts_of(std::uint16_t port_id) {
+void close_port(std::uint16_t port_id) {
+    rte_eth_dev_stop(port_id);
+    rte_eth_dev_close(port_id);
+}
+
+}  // namespace
+
+Result<DeviceFacts> Device::facts_of(std::uint16_t port_id) {
+    if (rte_eth_dev_is_valid_port(port_id) == 0) {
+        return Error{fmt::format("port eth:{} does not exist ({} ports)", port_id, rte_eth_dev_count_avail()),
+                     "add a --vdev or -a argument before \"--\", or choose another --port"};
+    }
     DeviceFacts facts;
     std::array<char, RTE_ETH_NAME_MAX_LEN> name{};
     rte_eth_dev_get_name_by_port(port_id, name.data());
@@ -81,6 +94,8 @@ Result<DeviceFacts> facts_of(std::uint16_t port_id) {
     facts.driver = info.driver_name;
     const rte_devargs* devargs = info.device != nullptr ? rte_dev_devargs(info.device) : nullptr;
     facts.devargs = devargs != nullptr && devargs->args != nullptr ? devargs->args : "";
+    const rte_bus* const bus = info.device != nullptr ? rte_dev_bus(info.device) : nullptr;
+    facts.in_software = bus == nullptr || std::string_view(rte_bus_name(bus)) == "vdev";
     facts.max_queues = std::min(info.max_rx_queues, info.max_tx_queues);
     rte_eth_dev_get_mtu(port_id, &facts.mtu_bytes);
     facts.max_mtu_bytes = info.max_mtu == UINT16_MAX ? std::uint16_t{0} : info.max_mtu;
@@ -92,18 +107,7 @@ Result<DeviceFacts> facts_of(std::uint16_t port_id) {
     return facts;
 }
 
-void close_port(std::uint16_t port_id) {
-    rte_eth_dev_stop(port_id);
-    rte_eth_dev_close(port_id);
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Device>> Device::open(const DeviceConfig& config) {
-    if (rte_eth_dev_is_valid_port(config.port_id) == 0) {
-        return Error{fmt::format("port eth:{} does not exist ({} ports)", config.port_id, rte_eth_dev_count_avail()),
-                     "add a --vdev or -a argument before \"--\", or choose another --port"};
-    }
     std::unique_ptr<Device> device(new Device(config));
     const Status configured = device->configure();
     if (!configured.ok()) {
@@ -184,6 +188,12 @@ Status Device::set_up_queues() {
     std::uint16_t receive_slots = config_.ring_slots;
     std::uint16_t transmit_slots = config_.ring_slots;
     code = rte_eth_dev_adjust_nb_rx_tx_desc(port_id(), &receive_slots, &transmit_slots);
+    const std::uint32_t least = least_buffers(plan_.queues, receive_slots);
+    if (plan_.fills_rings && config_.buffers < least) {
+        return Error{fmt::format("{}: {} buffers are too few for {} receive rings of {} and what is sent", facts_.name,
+                                 config_.buffers, plan_.queues, receive_slots),
+                     fmt::format("give --buffers {} or more, or fewer lcores", least)};
+    }
     const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_id()));
     for (std::uint16_t queue = 0; code == 0 && queue < plan_.queues; ++queue) {
         code = rte_eth_rx_queue_setup(port_id(), queue, receive_slots, socket, nullptr, pool_);

@@ -27,6 +27,8 @@ struct DeviceConfig {
 class Device {
 public:
     static Result<std::unique_ptr<Device>> open(const DeviceConfig& config);
+    // What is known of a port that nobody opened yet.
+    static Result<DeviceFacts> facts_of(std::uint16_t port_id);
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
     ~Device();

@@ -31,16 +31,17 @@ struct Quirk {
     std::string_view room_argument;
     std::uint32_t room_default;
     std::uint32_t frame_limit_bytes;  // 0: none but the MTU
+    bool fills_rings;                 // with buffers, before anything has come, though it is software
 };
 
 constexpr std::array<Quirk, 5> kQuirks{{
-    {"net_memif", true, false, true, true, false, "bsize", kMemifSlotBytes, 0},
-    {"net_af_packet", false, true, false, false, false, "framesz", kAfPacketFrame, 0},
-    {"net_af_xdp", false, false, false, false, false, "", 0, kXdpFrameBytes},
-    {"net_ring", true, false, true, false, false, "", 0, 0},
-    {"mlx5_pci", false, false, false, false, true, "", 0, 0},
+    {"net_memif", true, false, true, true, false, "bsize", kMemifSlotBytes, 0, false},
+    {"net_af_packet", false, true, false, false, false, "framesz", kAfPacketFrame, 0, false},
+    {"net_af_xdp", false, false, false, false, false, "", 0, kXdpFrameBytes, true},
+    {"net_ring", true, false, true, false, false, "", 0, 0, false},
+    {"mlx5_pci", false, false, false, false, true, "", 0, 0, false},
 }};
-constexpr Quirk kOrdinary{"", false, false, false, false, false, "", 0, 0};
+constexpr Quirk kOrdinary{"", false, false, false, false, false, "", 0, 0, false};
 
 const Quirk& quirk_of(std::string_view driver) noexcept {
     const auto* found =
@@ -162,7 +163,20 @@ Result<DevicePlan> plan_device(const DeviceFacts& facts, const DeviceWish& wish)
     plan.segments = facts.offers_segments;
     plan.isolate = quirk.isolate;
     plan.fence_disconnects = quirk.fence_disconnects;
+    plan.fills_rings = quirk.fills_rings || !facts.in_software;
     return plan;
+}
+
+Result<std::uint16_t> workers_in_common(std::span<const DeviceFacts> devices, const DeviceWish& wish) {
+    std::uint16_t workers = wish.workers;
+    for (const DeviceFacts& facts : devices) {
+        const Result<DevicePlan> plan = plan_device(facts, wish);
+        if (!plan.ok()) {
+            return plan.error();
+        }
+        workers = std::min(workers, plan.value().queues);
+    }
+    return workers;
 }
 
 }  // namespace cairn::pmd

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct DeviceFacts {
     bool offers_ipv4_checksum = false;  // on transmit
     bool offers_segments = false;       // transmits mbuf chains
     bool roce_in_hardware = false;      // the NIC itself takes UDP 4791
+    bool in_software = false;           // made by a --vdev argument
 };
 
 struct DeviceWish {
@@ -41,10 +43,20 @@ struct DevicePlan {
     bool segments = false;           // a payload may be sent from where it lies
     bool isolate = false;            // the kernel keeps the rest of the traffic
     bool fence_disconnects = false;  // the driver unmaps memory under the poller when its peer goes
+    bool fills_rings = true;         // buffers lie in its receive rings, as in those of a NIC
 };
 
 // Errors name the device argument or setting at fault and the remedy.
 [[nodiscard]] Result<DevicePlan> plan_device(const DeviceFacts& facts, const DeviceWish& wish);
+
+// For workers that each poll a queue of every one of some devices: as many as all devices have queues to give them.
+[[nodiscard]] Result<std::uint16_t> workers_in_common(std::span<const DeviceFacts> devices, const DeviceWish& wish);
+
+// What the receive rings of so many queues take of a pool, and the least that is left to send from.
+[[nodiscard]] constexpr std::uint32_t least_buffers(std::uint16_t queues, std::uint16_t ring_slots) noexcept {
+    constexpr std::uint32_t kToSend = 256;
+    return queues * (ring_slots + kToSend);
+}
 
 // The value of `key` in "a=1,b=2" as a number, or `otherwise`.
 [[nodiscard]] std::uint32_t devarg_number(const std::string& devargs, const std::string& key, std::uint32_t otherwise);

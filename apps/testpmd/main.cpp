@@ -65,27 +65,41 @@ net::IpAddress counted_up(const net::IpAddress& first, std::size_t by) {
 
 Result<Bench> open_forwarders(const testpmd::Options& options, const pmd::ForwardConfig& forwarding) {
     Bench bench;
-    std::uint16_t workers = pmd::worker_count();
+    pmd::DeviceConfig config;
+    config.wish.workers = pmd::worker_count();
+    config.wish.path_mtu_bytes = options.path_mtu_bytes;
+    config.buffers = options.buffers;
+    std::vector<std::uint16_t> ports;
+    std::vector<pmd::DeviceFacts> facts;
     for (const std::string& name : port_names(options)) {
         const Result<std::uint16_t> port = pmd::choose_ethdev(name);
         if (!port.ok()) {
             return port.error();
         }
-        pmd::DeviceConfig config;
-        config.port_id = port.value();
-        config.wish.workers = pmd::worker_count();
-        config.wish.path_mtu_bytes = options.path_mtu_bytes;
-        config.buffers = options.buffers;
+        Result<pmd::DeviceFacts> known = pmd::Device::facts_of(port.value());
+        if (!known.ok()) {
+            return known.error();
+        }
+        ports.push_back(port.value());
+        facts.push_back(std::move(known).value());
+    }
+    // A device spreads what it receives over all queues that it is given: no more than there are workers.
+    const Result<std::uint16_t> workers = pmd::workers_in_common(facts, config.wish);
+    if (!workers.ok()) {
+        return workers.error();
+    }
+    config.wish.workers = workers.value();
+    for (const std::uint16_t port : ports) {
+        config.port_id = port;
         auto device = pmd::Device::open(config);
         if (!device.ok()) {
             return device.error();
         }
         fmt::print(stderr, "{}\n", device.value()->describe());
-        workers = std::min(workers, device.value()->plan().queues);
         bench.names.push_back(device.value()->name());
         bench.devices.push_back(std::move(device).value());
     }
-    for (std::uint16_t worker = 0; worker < workers; ++worker) {
+    for (std::uint16_t worker = 0; worker < config.wish.workers; ++worker) {
         bench.tasks.push_back(std::make_unique<pmd::Forwarder>(forwarding, bench.devices, worker));
     }
     if (!options.pcap.empty()) {

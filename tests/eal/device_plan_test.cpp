@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <span>
+
 namespace cairn::pmd {
 namespace {
 
@@ -123,6 +126,28 @@ TEST(DevargNumber, FindsWholeKeysAndIgnoresWhatIsNoNumber) {
     EXPECT_EQ(devarg_number("bsize=12k", "bsize", 7), 7U);
     EXPECT_EQ(devarg_number("bsize", "bsize", 7), 7U);
     EXPECT_EQ(devarg_number("", "bsize", 7), 7U);
+}
+
+TEST(DevicePlan, WorkersThatPollAQueueOfEachDeviceAreAsManyAsTheFewestQueues) {
+    std::array<DeviceFacts, 2> devices{nic("net_ixgbe"), nic("net_memif")};
+    EXPECT_EQ(workers_in_common(devices, wish(4)).value(), 1);
+    EXPECT_EQ(workers_in_common(std::span(devices).first(1), wish(4)).value(), 4);
+    EXPECT_EQ(plan_device(devices[0], wish(workers_in_common(devices, wish(4)).value())).value().queues, 1)
+        << "a queue that nobody polls gets nothing";
+    devices[1] = nic("net_af_packet");  // spreads over all its queues
+    devices[1].max_queues = 8;
+    EXPECT_FALSE(workers_in_common(devices, wish(4)).ok());
+}
+
+TEST(DevicePlan, ReceiveRingsTakeBuffersOfAPoolWhereTheDriverFillsThem) {
+    EXPECT_TRUE(plan_device(nic("net_ixgbe"), wish(1)).value().fills_rings);
+    for (const char* driver : {"net_memif", "net_null"}) {
+        DeviceFacts facts = nic(driver);
+        facts.in_software = true;
+        EXPECT_FALSE(plan_device(facts, wish(1)).value().fills_rings) << driver;
+    }
+    EXPECT_GT(least_buffers(16, 1024), 16'384U);
+    EXPECT_LT(least_buffers(12, 1024), 16'384U);
 }
 
 }  // namespace
