@@ -36,6 +36,14 @@ Result<PortChoice> choose_socket(std::string_view text) {
     if (!local.ok()) {
         return local.error();
     }
+    if (!local.value().is_station()) {
+        return Error{fmt::format("--port uring:{} is no address of one machine", text),
+                     "give the address that peers send to: it is part of every packet's checksum"};
+    }
+    if (local.value().is_v6_link_local()) {
+        return Error{fmt::format("--port uring:{} is a link-local address, which needs a scope", text),
+                     "give a global or unique local address of this machine (ip -6 addr lists them)"};
+    }
     return PortChoice(SocketChoice{local.value()});
 }
 

@@ -86,7 +86,22 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& car
     return benches;
 }
 
+// Frames find their worker by the low bits of the queue pair's number.
+Status check_service_number(const rpcbench::Options& options) {
+    const std::uint32_t step = std::bit_ceil(std::uint32_t{pmd::worker_count()});
+    if (options.qpn % step != 0) {
+        return Error{fmt::format("--qpn {:#x} is no multiple of {}, and there are {} lcores", options.qpn, step,
+                                 pmd::worker_count()),
+                     fmt::format("give --qpn {:#x}", options.qpn / step * step + step)};
+    }
+    return Nothing{};
+}
+
 Result<int> run_bench(const rpcbench::Options& options) {
+    const Status number = check_service_number(options);
+    if (!number.ok()) {
+        return number.error();
+    }
     auto opened = app::Carrier::open(carrier_options(options));
     if (!opened.ok()) {
         return opened.error();
