@@ -1,6 +1,8 @@
 // Addresses of the loopback and a UDP port that two test programs running at once do not share.
 #pragma once
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -19,6 +21,19 @@ inline std::string loopback(std::uint32_t host) {
 // Below those that the kernel gives away. For ::1, which has no neighbours.
 inline std::uint16_t own_udp_port() {
     return static_cast<std::uint16_t>(1024 + getpid() % 30'000);
+}
+
+// Containers often have no ::1.
+inline bool has_loopback_v6() {
+    const int any = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_in6 address{};
+    address.sin6_family = AF_INET6;
+    address.sin6_addr = in6addr_loopback;
+    const bool there = any >= 0 && bind(any, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+    if (any >= 0) {
+        close(any);
+    }
+    return there;
 }
 
 }  // namespace cairn::test
