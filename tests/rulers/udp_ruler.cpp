@@ -1,18 +1,23 @@
-// What plain UDP sockets do here, to compare with: an echo of datagrams by sendmmsg and recvmmsg, and a ping-pong of
-// single ones, both sides spinning. Two processes on 127.0.0.0/8:
+// What plain UDP sockets do here, to compare with: an echo of datagrams by sendmmsg and recvmmsg, one of trains of
+// datagrams (UDP_SEGMENT, UDP_GRO), and a ping-pong of single ones, both sides spinning. Two processes on 127.0.0.0/8:
 //
-//   udp_ruler echo ADDRESS                         until it is ended
-//   udp_ruler mmsg ADDRESS BYTES OUTSTANDING SECONDS
+//   udp_ruler echo ADDRESS                         until it is ended; for mmsg and pingpong
+//   udp_ruler echo-gso|echo-crc ADDRESS            likewise; for gso and crc
+//   udp_ruler mmsg|gso|crc ADDRESS BYTES OUTSTANDING SECONDS
 //   udp_ruler pingpong ADDRESS BYTES SECONDS
 //
-// The last two print one JSON object. Nothing of Cairn is used: that is the point.
+// crc is gso with a CRC32 at the end of each datagram, made and verified at both ends, as RoCEv2 has to. All but the
+// echoes print one JSON object. Nothing of Cairn is used: that is the point.
 #include <arpa/inet.h>
+#include <isa-l/crc.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -28,6 +33,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint16_t kPort = 4799;
 constexpr std::size_t kBatch = 32;
 constexpr std::size_t kBytesMax = 2048;
+constexpr std::size_t kSegmentsMax = 64;  // of one send, in all kernels
 
 sockaddr_in address_of(const char* text, std::uint16_t port) {
     sockaddr_in address{};
@@ -123,6 +129,139 @@ int run_mmsg(const char* address, std::size_t bytes, std::size_t outstanding, do
     return 0;
 }
 
+// Datagrams of one length that cross the socket together.
+class Trains {
+public:
+    Trains(int fd, bool with_crc) : fd_(fd), with_crc_(with_crc) {
+        const int on = 1;
+        if (setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0) {
+            std::perror("udp_ruler: no UDP_GRO");
+            std::exit(2);
+        }
+    }
+
+    // How many came, from whom `peer` says; they are what is sent next.
+    std::size_t receive() {
+        iovec piece{memory_.data(), memory_.size()};
+        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+        msghdr message{};
+        message.msg_name = &peer;
+        message.msg_namelen = sizeof(peer);
+        message.msg_iov = &piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+        const ssize_t got = recvmsg(fd_, &message, MSG_DONTWAIT);
+        if (got <= 0) {
+            return 0;
+        }
+        bytes_ = static_cast<std::size_t>(got);
+        segment_bytes_ = bytes_;
+        for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr; each = CMSG_NXTHDR(&message, each)) {
+            if (each->cmsg_level == IPPROTO_UDP && each->cmsg_type == UDP_GRO) {
+                int segment = 0;
+                std::memcpy(&segment, CMSG_DATA(each), sizeof(segment));
+                segment_bytes_ = static_cast<std::size_t>(segment);
+            }
+        }
+        each_datagram([](std::uint8_t* datagram, std::size_t bytes) {
+            if (std::memcmp(datagram + bytes, crc_of(datagram, bytes).data(), kCrcBytes) != 0) {
+                std::fprintf(stderr, "udp_ruler: a wrong CRC\n");
+                std::exit(1);
+            }
+        });
+        return (bytes_ + segment_bytes_ - 1) / segment_bytes_;
+    }
+
+    void send() {
+        each_datagram([](std::uint8_t* datagram, std::size_t bytes) {
+            std::memcpy(datagram + bytes, crc_of(datagram, bytes).data(), kCrcBytes);
+        });
+        iovec piece{memory_.data(), bytes_};
+        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(std::uint16_t))> control{};
+        msghdr message{};
+        message.msg_name = &peer;
+        message.msg_namelen = sizeof(peer);
+        message.msg_iov = &piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+        cmsghdr* const header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = IPPROTO_UDP;
+        header->cmsg_type = UDP_SEGMENT;
+        header->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
+        const auto segment = static_cast<std::uint16_t>(segment_bytes_);
+        std::memcpy(CMSG_DATA(header), &segment, sizeof(segment));
+        while (sendmsg(fd_, &message, 0) < 0) {
+            if (errno != EAGAIN && errno != ENOBUFS) {
+                std::perror("udp_ruler: cannot send a train");
+                std::exit(2);
+            }
+        }
+    }
+
+    void send_first(std::size_t count, std::size_t bytes) {
+        segment_bytes_ = bytes;
+        bytes_ = count * bytes;
+        send();
+    }
+
+    sockaddr_in peer{};
+
+private:
+    static constexpr std::size_t kCrcBytes = 4;
+
+    static std::array<std::uint8_t, kCrcBytes> crc_of(const std::uint8_t* data, std::size_t bytes) {
+        const std::uint32_t crc = crc32_gzip_refl(0, data, bytes);
+        std::array<std::uint8_t, kCrcBytes> text{};
+        std::memcpy(text.data(), &crc, kCrcBytes);
+        return text;
+    }
+    // If they have a CRC: its address and what it covers.
+    template <typename Function>
+    void each_datagram(const Function& function) {
+        for (std::size_t at = 0; with_crc_ && at + kCrcBytes < bytes_; at += segment_bytes_) {
+            function(&memory_[at], std::min(segment_bytes_, bytes_ - at) - kCrcBytes);
+        }
+    }
+
+    int fd_;
+    bool with_crc_;
+    std::size_t bytes_ = 0;
+    std::size_t segment_bytes_ = 0;
+    std::array<std::uint8_t, 65'536> memory_{};
+};
+
+int echo_trains(const char* address, bool with_crc) {
+    const sockaddr_in here = address_of(address, kPort);
+    static Trains trains(open_socket(&here), with_crc);
+    for (;;) {
+        if (trains.receive() != 0) {
+            trains.send();
+        }
+    }
+}
+
+// Two trains are under way, so that both sides work.
+int run_trains(const char* address, std::size_t bytes, std::size_t outstanding, double seconds, bool with_crc) {
+    static Trains trains(open_socket(nullptr), with_crc);
+    trains.peer = address_of(address, kPort);
+    trains.send_first(outstanding - outstanding / 2, bytes);
+    trains.send_first(outstanding / 2, bytes);
+    std::uint64_t done = 0;
+    const auto started = Clock::now();
+    double elapsed = 0;
+    while (elapsed < seconds) {
+        if (const std::size_t got = trains.receive(); got != 0) {
+            done += got;
+            trains.send();
+        }
+        elapsed = std::chrono::duration<double>(Clock::now() - started).count();
+    }
+    std::printf("{\"rate_mops\":%.3f}\n", static_cast<double>(done) / elapsed / 1e6);
+    return 0;
+}
+
 int run_pingpong(const char* address, std::size_t bytes, double seconds) {
     const sockaddr_in there = address_of(address, kPort);
     const int fd = open_socket(nullptr);
@@ -153,15 +292,25 @@ int main(int argc, char** argv) {
     if (mode == "echo" && argc == 3) {
         return echo(argv[2]);
     }
+    if ((mode == "echo-gso" || mode == "echo-crc") && argc == 3) {
+        return echo_trains(argv[2], mode == "echo-crc");
+    }
     const std::size_t bytes = argc > 3 ? std::min<std::size_t>(std::strtoull(argv[3], nullptr, 10), kBytesMax) : 0;
-    if (mode == "mmsg" && argc == 6) {
-        return run_mmsg(argv[2], bytes, std::strtoull(argv[4], nullptr, 10), std::strtod(argv[5], nullptr));
+    if (argc == 6) {
+        const std::size_t outstanding = std::strtoull(argv[4], nullptr, 10);
+        const double seconds = std::strtod(argv[5], nullptr);
+        if (mode == "mmsg") {
+            return run_mmsg(argv[2], bytes, outstanding, seconds);
+        }
+        if ((mode == "gso" || mode == "crc") && bytes > 4 && outstanding > 1 && outstanding <= 2 * kSegmentsMax) {
+            return run_trains(argv[2], bytes, outstanding, seconds, mode == "crc");
+        }
     }
     if (mode == "pingpong" && argc == 5) {
         return run_pingpong(argv[2], bytes, std::strtod(argv[4], nullptr));
     }
     std::fprintf(stderr,
-                 "udp_ruler: echo ADDRESS | mmsg ADDRESS BYTES OUTSTANDING SECONDS | "
+                 "udp_ruler: echo|echo-gso|echo-crc ADDRESS | mmsg|gso|crc ADDRESS BYTES OUTSTANDING SECONDS | "
                  "pingpong ADDRESS BYTES SECONDS\n");
     return 2;
 }
