@@ -1,19 +1,20 @@
 """What scripts/bench erpc measures: each run starts two processes and gives figures."""
 import os
-import subprocess
 import sys
 import time
 
-from bench_pairs import BSIZE, EAL, LARGE_BSIZE, LARGE_EAL, ROOT, Failed, Pairs, last_json, memif, start, stop, wait_for
+from bench_pairs import (BSIZE, EAL, LARGE_BSIZE, LARGE_EAL, ROOT, RSIZE, Pairs, last_json, machine, memif, start,
+                         stop, wait_for)
 
 PROGRAM = 'apps/cairn-rpcbench'
 BENCH = os.path.join(ROOT, 'build', PROGRAM)
+MEMIF = {'rsize': RSIZE, 'bsize': BSIZE, 'large_bsize': LARGE_BSIZE}
 FRAME_BYTES = 114  # of a 32-byte request or response, without FCS
 DATAGRAM_BYTES = 72  # BTH ... ICRC of a 32-byte request or response
 LARGE = ['--req', '8388608', '--resp', '32', '--window', '1', '--sessions', '1', '--path-mtu', '4096',
          '--credits', '96', '--burst', '32']
 CONTROL = ['--cc', 'timely', '--link-gbit', '100']
-SERVER, CLIENT, THIRD = '127.66.0.1', '127.66.0.2', '127.66.0.3'
+SERVER, CLIENT, THIRD = (machine.loopback(host) for host in (1, 2, 3))
 
 
 class Bench(Pairs):
@@ -106,16 +107,8 @@ class Bench(Pairs):
         return self.testpmd_pair('macswap', 'flowgen', FRAME_BYTES, BSIZE, looked_at=1)
 
     def af_packet(self):
-        if os.geteuid() != 0:
-            raise Failed('network namespaces need root')
-        names = [f'cairnbench{os.getpid()}{side}' for side in 'ab']
-        run = lambda *command: subprocess.run(command, check=True, capture_output=True, text=True)
-        try:
-            for name in names:
-                run('ip', 'netns', 'add', name)
-            run('ip', 'link', 'add', 'cva', 'netns', names[0], 'type', 'veth', 'peer', 'name', 'cvb', 'netns', names[1])
-            for name, link in zip(names, ('cva', 'cvb')):
-                run('ip', '-n', name, 'link', 'set', link, 'up')
+        with machine.namespaces(2) as names:
+            machine.join(*names, ('cva', 'cvb'))
             both = [self.rpcbench(self.cpus[i], f'--vdev=net_af_packet0,iface={link}', f'10.77.1.{i + 1}', '--server',
                                   '--peer', f'10.77.1.{2 - i}', '--burst', '32',
                                   wrap=('ip', 'netns', 'exec', names[i]))
@@ -125,51 +118,63 @@ class Bench(Pairs):
             finally:
                 for process in both:
                     stop(process)
-        except subprocess.CalledProcessError as error:
-            raise Failed(error.stderr.strip() or 'ip refused') from error
-        finally:
-            for name in names:
-                subprocess.run(['ip', 'netns', 'del', name], capture_output=True, check=False)
 
 
-# What a run gives: label, what is started, and [(result name, unit, how it is read)]. Rulers stand next to what is
-# compared with them.
-MEASUREMENTS = [
-    ('ruler.cpu.line', Bench.line, [('', 'ns, there and back', lambda ns: ns)]),
-    ('ruler.testpmd.macswap.memif', Bench.macswap, [('', 'Mpps', lambda rate: rate)]),
-    ('erpc.small.oneway.memif', Bench.oneway, [('', 'Mops', lambda result: result['rate_mops'])]),
-    ('erpc.small.oneway.cc.memif', Bench.oneway_controlled, [('', 'Mops', lambda result: result['rate_mops'])]),
-    ('erpc.small.symmetric.memif', Bench.symmetric, [('', 'Mops per core', lambda rate: rate)]),
-    ('erpc.lat.memif', Bench.latency, [('.p50', 'us', lambda result: result['p50_us']),
-                                       ('.p99', 'us', lambda result: result['p99_us'])]),
-    ('erpc.small.symmetric.af_packet', Bench.af_packet, [('', 'Mops per core', lambda rate: rate)]),
-    ('erpc.sessions20k.memif', lambda bench: bench.sessions(20000),
-     [('', 'Mops', lambda rates: rates[0]), ('.ratio', 'of 8 sessions', lambda rates: rates[0] / rates[1])]),
-    ('ruler.testpmd.oneway.memif', Bench.testpmd_oneway, [('', 'Gbit/s', lambda rate: rate)]),
-    ('erpc.large.memif', Bench.large, [('', 'Gbit/s', lambda result: result['gbit_s'])]),
-    ('erpc.large.memif.loss1e-3', lambda bench: bench.large(1000), [('', 'Gbit/s', lambda result: result['gbit_s'])]),
-    ('erpc.large.memif.loss1e-2', lambda bench: bench.large(10000), [('', 'Gbit/s', lambda result: result['gbit_s'])]),
-    ('ruler.udp.mmsg', lambda bench: bench.ruler('mmsg', str(DATAGRAM_BYTES), '60'),
-     [('', 'Mops', lambda result: result['rate_mops'])]),
-    ('erpc.small.oneway.uring', lambda bench: bench.sockets([], []),
-     [('', 'Mops', lambda result: result['rate_mops'])]),
-    ('ruler.udp.pingpong', lambda bench: bench.ruler('pingpong', str(DATAGRAM_BYTES)),
-     [('.p50', 'us', lambda result: result['p50_us'])]),
-    ('erpc.lat.uring', lambda bench: bench.sockets([], ['--window', '1', '--sessions', '1']),
-     [('.p50', 'us', lambda result: result['p50_us'])]),
-    ('erpc.large.uring', lambda bench: bench.sockets(LARGE, LARGE), [('', 'Gbit/s', lambda result: result['gbit_s'])]),
-    ('erpc.adaptive.third.uring', Bench.beside_idle_third, [('', 'of the undisturbed rate', lambda ratio: ratio)]),
-    ('erpc.adaptive.busy.uring', Bench.beside_busy, [('', 'round trips/s', lambda rate: rate)]),
+def mops(result):
+    return result['rate_mops']
+
+
+def gbit(result):
+    return result['gbit_s']
+
+
+def gso(mode):
+    """Trains of datagrams as long as ours, as many of them under way."""
+    return lambda bench: bench.ruler(mode, str(DATAGRAM_BYTES), '60', echo=f'echo-{mode}')
+
+
+# What a run gives, rulers beside what is compared with them: label, what is started, and [(rest of the result's name,
+# unit, how it is read)].
+GROUPS = [
+    [('ruler.cpu.line', Bench.line, [('', 'ns, there and back', lambda ns: ns)])],
+    [('ruler.testpmd.macswap.memif', Bench.macswap, [('', 'Mpps', lambda rate: rate)]),
+     ('erpc.small.oneway.memif', Bench.oneway, [('', 'Mops', mops)]),
+     ('erpc.small.oneway.cc.memif', Bench.oneway_controlled, [('', 'Mops', mops)]),
+     ('erpc.small.symmetric.memif', Bench.symmetric, [('', 'Mops per core', lambda rate: rate)])],
+    [('erpc.lat.memif', Bench.latency, [('.p50', 'us', lambda result: result['p50_us']),
+                                        ('.p99', 'us', lambda result: result['p99_us'])])],
+    [('erpc.small.symmetric.af_packet', Bench.af_packet, [('', 'Mops per core', lambda rate: rate)])],
+    [('erpc.sessions20k.memif', lambda bench: bench.sessions(20000),
+      [('', 'Mops', lambda rates: rates[0]), ('.ratio', 'of 8 sessions', lambda rates: rates[0] / rates[1])])],
+    [('ruler.testpmd.oneway.memif', Bench.testpmd_oneway, [('', 'Gbit/s', lambda rate: rate)]),
+     ('ruler.mem.stream', Bench.stream, [('', 'Gbit/s', lambda rate: rate)]),
+     ('erpc.large.memif', Bench.large, [('', 'Gbit/s', gbit)]),
+     ('erpc.large.memif.loss1e-3', lambda bench: bench.large(1000), [('', 'Gbit/s', gbit)]),
+     ('erpc.large.memif.loss1e-2', lambda bench: bench.large(10000), [('', 'Gbit/s', gbit)])],
+    [('ruler.udp.mmsg', lambda bench: bench.ruler('mmsg', str(DATAGRAM_BYTES), '60'), [('', 'Mops', mops)]),
+     ('ruler.udp.gso', gso('gso'), [('', 'Mops', mops)]),
+     ('ruler.udp.gso.crc', gso('crc'), [('', 'Mops', mops)]),
+     ('erpc.small.oneway.uring', lambda bench: bench.sockets([], []), [('', 'Mops', mops)])],
+    [('ruler.udp.pingpong', lambda bench: bench.ruler('pingpong', str(DATAGRAM_BYTES)),
+      [('.p50', 'us', lambda result: result['p50_us'])]),
+     ('erpc.lat.uring', lambda bench: bench.sockets([], ['--window', '1', '--sessions', '1']),
+      [('.p50', 'us', lambda result: result['p50_us'])])],
+    [('erpc.large.uring', lambda bench: bench.sockets(LARGE, LARGE), [('', 'Gbit/s', gbit)])],
+    [('erpc.adaptive.third.uring', Bench.beside_idle_third, [('', 'of the undisturbed rate', lambda ratio: ratio)])],
+    [('erpc.adaptive.busy.uring', Bench.beside_busy, [('', 'round trips/s', lambda rate: rate)])],
 ]
 
-# A median over a median: name, of what, over what.
+# Of one run: name, of what, over what.
 RATIOS = [
     ('erpc.small.oneway.ratio', 'erpc.small.oneway.memif', 'ruler.testpmd.macswap.memif'),
     ('erpc.small.oneway.cc.ratio', 'erpc.small.oneway.cc.memif', 'erpc.small.oneway.memif'),
     ('erpc.large.ratio', 'erpc.large.memif', 'ruler.testpmd.oneway.memif'),
+    ('erpc.large.stream.ratio', 'erpc.large.memif', 'ruler.mem.stream'),
     ('erpc.large.loss1e-3.ratio', 'erpc.large.memif.loss1e-3', 'erpc.large.memif'),
     ('erpc.large.loss1e-2.ratio', 'erpc.large.memif.loss1e-2', 'erpc.large.memif'),
     ('erpc.small.uring.ratio', 'erpc.small.oneway.uring', 'ruler.udp.mmsg'),
+    ('erpc.small.uring.gso.ratio', 'erpc.small.oneway.uring', 'ruler.udp.gso'),
+    ('erpc.small.uring.crc.ratio', 'erpc.small.oneway.uring', 'ruler.udp.gso.crc'),
     ('erpc.lat.uring.ratio', 'erpc.lat.uring.p50', 'ruler.udp.pingpong.p50'),
 ]
 
@@ -184,12 +189,36 @@ GOALS = {
     'erpc.sessions20k.memif.ratio': '>= 0.8',
     'erpc.large.memif': '>= 60',
     'erpc.large.ratio': '>= 0.45',
+    'erpc.large.stream.ratio': '>= 0.6',
     'erpc.large.loss1e-3.ratio': '>= 0.5',
     'erpc.large.loss1e-2.ratio': '>= 0.1',
     'erpc.small.oneway.uring': '>= 4.0',
-    'erpc.small.uring.ratio': '>= 2',
+    'erpc.small.uring.crc.ratio': '>= 0.6',
     'erpc.lat.uring.ratio': '<= 1.3',
     'erpc.large.uring': '>= 36',
     'erpc.adaptive.third.uring': '>= 0.8',
     'erpc.adaptive.busy.uring': '>= 100000',
+}
+
+# For the README.
+ABOUT = {
+    'ruler.cpu.line': 'a cache line there and back',
+    'ruler.testpmd.macswap.memif': 'dpdk-testpmd echoes the same frames',
+    'erpc.small.oneway.memif': '32-byte requests and responses, 60 under way',
+    'erpc.small.oneway.cc.memif': 'the same with Timely',
+    'erpc.small.symmetric.memif': 'each core calls and serves',
+    'erpc.lat.memif.p50': 'one call under way',
+    'erpc.sessions20k.memif': '20,000 sessions in turn',
+    'ruler.testpmd.oneway.memif': 'dpdk-testpmd sends and takes frames of 4 KB, looking at none',
+    'ruler.mem.stream': 'copied in and out, CRC32 on both sides, memory that no cache holds',
+    'erpc.large.memif': '8 MB requests, path MTU 4096, Timely',
+    'erpc.large.memif.loss1e-3': '0.1 % of the packets lost',
+    'erpc.large.memif.loss1e-2': '1 % lost',
+    'ruler.udp.mmsg': 'echo by sendmmsg and recvmmsg, 60 under way',
+    'ruler.udp.gso': 'echo by UDP_SEGMENT and UDP_GRO, 60 under way',
+    'ruler.udp.gso.crc': 'the same with a CRC32 made and verified at both ends',
+    'erpc.small.oneway.uring': 'UDP sockets, unprivileged',
+    'ruler.udp.pingpong.p50': 'one datagram under way',
+    'erpc.adaptive.third.uring': 'adaptive polling, beside a third process that is connected and idle',
+    'erpc.adaptive.busy.uring': 'adaptive polling, beside a process that never rests',
 }

@@ -1,16 +1,18 @@
-"""What the suites of scripts/bench share: processes side by side, rulers, medians over alternated runs."""
+"""What the suites of scripts/bench share: processes side by side, rulers."""
 import json
 import os
 import re
-import statistics
 import subprocess
-import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from bench_runs import ROOT, Failed
+import machine
+from machine import Unavailable
+
+
 RULER = os.path.join(ROOT, 'build/tests/rulers/udp_ruler')
 LINE_RULER = os.path.join(ROOT, 'build/tests/rulers/line_ruler')
-RULER_ADDRESS = '127.65.0.1'
+STREAM_RULER = os.path.join(ROOT, 'build/tests/rulers/stream_ruler')
 RSIZE, BSIZE = 9, 2048
 LARGE_BSIZE = 4288
 LARGE_FRAME_BYTES = 4178  # path MTU 4096
@@ -18,16 +20,21 @@ EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-telemetry']
 LARGE_EAL = ['--no-huge', '-m', '768', '--no-pci', '--no-telemetry']
 
 
-class Failed(Exception):
-    """A run that gave no figure; says why."""
-
-
 def memif(role, socket, bsize=BSIZE):
     return f'--vdev=net_memif0,role={role},socket={socket},socket-abstract=no,rsize={RSIZE},bsize={bsize}'
 
 
 def start(command, **options):
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    try:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    except FileNotFoundError as error:
+        raise Unavailable(f'there is no {error.filename}') from error
+
+
+def last_line(text, otherwise):
+    """What a program says last; before that, what it says in its own name."""
+    lines = text.strip().splitlines() or [otherwise]
+    return ([line for line in lines if line.startswith('cairn-')] or lines)[-1]
 
 
 def stop(process):
@@ -45,7 +52,7 @@ def wait_for(path, process):
         if os.path.exists(path):
             return
         if process.poll() is not None:
-            raise Failed(process.communicate()[1].strip().splitlines()[-1])
+            raise Failed(last_line(process.communicate()[1], f'it ended before {path} was there'))
         time.sleep(0.05)
     raise Failed(f'{path} did not appear')
 
@@ -58,32 +65,43 @@ def last_json(process, seconds):
         process.communicate()
         raise Failed('no result in time') from late
     if process.returncode != 0 or not out.strip():
-        raise Failed((err.strip().splitlines() or ['no output'])[-1])
+        raise Failed(last_line(err, 'no output'))
     return json.loads(out.strip().splitlines()[-1])
 
 
 class Pairs:
     """Starts what is measured; a suite adds its own."""
 
-    def __init__(self, options, work):
-        self.seconds = options.seconds
-        self.cpus = options.cpus
+    def __init__(self, seconds, cpus, work):
+        self.seconds = seconds
+        self.given_cpus = cpus
         self.work = work
         self.count = 0
 
+    @property
+    def cpus(self):
+        if len(self.given_cpus) < 2:
+            raise Unavailable('two CPUs are needed and this process may run on one')
+        return self.given_cpus
+
     def prefix(self):
         self.count += 1
-        return f'--file-prefix=cairn-bench-{os.getpid()}-{self.count}'
+        return f'--file-prefix={os.path.basename(self.work)}-{self.count}'
 
     def line(self):
         return last_json(start([LINE_RULER, *self.cpus]), self.seconds)['roundtrip_ns']
 
-    def ruler(self, mode, *own):
+    def stream(self):
+        """8 MB buffers through a ring of shared memory, in Gbit/s."""
+        return last_json(start([STREAM_RULER, *self.cpus, str(self.seconds)]), self.seconds)['gbit_s']
+
+    def ruler(self, mode, *own, echo='echo'):
+        address = machine.loopback(4)
         pinned = lambda cpu: ['taskset', '-c', cpu, RULER]
-        echo = start([*pinned(self.cpus[0]), 'echo', RULER_ADDRESS])
+        echo = start([*pinned(self.cpus[0]), echo, address])
         try:
             time.sleep(0.3)
-            return last_json(start([*pinned(self.cpus[1]), mode, RULER_ADDRESS, *own, str(self.seconds)]), self.seconds)
+            return last_json(start([*pinned(self.cpus[1]), mode, address, *own, str(self.seconds)]), self.seconds)
         finally:
             echo.kill()
             echo.communicate()
@@ -123,34 +141,3 @@ class Pairs:
         if len(rates) < 2 or rates[1] == 0:
             raise Failed('testpmd received nothing')
         return rates[1] / 1e6
-
-
-def measure(suite, bench, runs, pattern):
-    """{name: (unit, [values])} and {label: why not}; rulers and what is compared with them alternate in each run."""
-    values, missing = {}, {}
-    for run in range(runs):
-        print(f'run {run + 1} of {runs}', file=sys.stderr)
-        for label, function, readings in suite.MEASUREMENTS:
-            if not re.search(pattern, label):
-                continue
-            try:
-                result = function(bench)
-            except Failed as why:
-                missing[label] = str(why)
-                continue
-            for suffix, unit, read in readings:
-                values.setdefault(label + suffix, (unit, []))[1].append(read(result))
-    return values, missing
-
-
-def summary(suite, values, runs):
-    """One entry per result, then the ratios."""
-    results = [{'name': name, 'value': round(statistics.median(all_values), 3), 'unit': unit,
-                'min': round(min(all_values), 3), 'max': round(max(all_values), 3), 'runs': len(all_values)}
-               for name, (unit, all_values) in values.items()]
-    medians = {result['name']: result['value'] for result in results}
-    for name, of, over in suite.RATIOS:
-        if medians.get(over) and of in medians:
-            results.append({'name': name, 'value': round(medians[of] / medians[over], 3), 'unit': f'of {over}',
-                            'runs': runs})
-    return results

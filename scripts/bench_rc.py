@@ -3,13 +3,15 @@ import os
 import shutil
 import time
 
-from bench_pairs import LARGE_BSIZE, LARGE_EAL, ROOT, Failed, Pairs, last_json, memif, start, stop, wait_for
+from bench_pairs import (LARGE_BSIZE, LARGE_EAL, ROOT, RSIZE, Failed, Pairs, last_json, last_line, machine, memif,
+                         start, stop, wait_for)
 
 PROGRAM = 'apps/cairn-perf'
 PERF = os.path.join(ROOT, 'build', PROGRAM)
+MEMIF = {'rsize': RSIZE, 'bsize': LARGE_BSIZE}
 FRAME_BYTES = 4154  # of a WRITE in the middle of a message, path MTU 4096, without FCS
 DATAGRAM_BYTES = 24  # BTH ... ICRC of an 8-byte SEND
-SERVER, CLIENT, THIRD = '127.67.0.1', '127.67.0.2', '127.67.0.3'
+SERVER, CLIENT, THIRD = (machine.loopback(host) for host in (1, 2, 3))
 LARGE = ['--size', '65536']
 SMALL = ['--size', '8', '--depth', '64']
 LOSSES = ['--drop-per-million', '1000']
@@ -65,22 +67,25 @@ class Bench(Pairs):
             if idle is not None:
                 stop(idle)
 
-    def ucx(self):
-        """WRITEs of 64 KB by UCX over TCP, in GB/s."""
+    def ucx(self, test):
+        """64 KB each by UCX over TCP, in GB/s."""
         if shutil.which('ucx_perftest') is None:
-            raise Failed('there is no ucx_perftest: install ucx-utils')
+            raise machine.Unavailable('there is no ucx_perftest; install ucx-utils')
+        port = str(machine.free_tcp_port())
         environment = {**os.environ, 'UCX_TLS': 'tcp', 'UCX_NET_DEVICES': 'lo'}
         pinned = ['taskset', '-c']
-        server = start([*pinned, self.cpus[0], 'ucx_perftest', '-p', '13777'], env=environment)
+        count = int(self.seconds * 50_000)
+        server = client = start([*pinned, self.cpus[0], 'ucx_perftest', '-p', port], env=environment)
         try:
             time.sleep(1)
-            client = start([*pinned, self.cpus[1], 'ucx_perftest', '127.0.0.1', '-p', '13777', '-t', 'ucp_put_bw', '-s',
-                            '65536', '-n', '100000', '-f'], env=environment)
+            client = start([*pinned, self.cpus[1], 'ucx_perftest', '127.0.0.1', '-p', port, '-t', test, '-s', '65536',
+                            '-n', str(count), '-w', str(count // 10), '-f'], env=environment)
             out, err = client.communicate(timeout=60)
             if client.returncode != 0:
-                raise Failed((err.strip().splitlines() or ['ucx_perftest failed'])[-1])
+                raise Failed(last_line(err, 'ucx_perftest failed'))
             return float(out.strip().splitlines()[-1].split()[5]) * 2**20 / 1e9
         finally:
+            stop(client)
             stop(server)
 
 
@@ -88,46 +93,59 @@ def gigabytes(result):
     return result['gbit_s'] / 8
 
 
-MEASUREMENTS = [
-    ('ruler.cpu.line', Bench.line, [('', 'ns, there and back', lambda ns: ns)]),
-    ('ruler.testpmd.oneway.memif', lambda bench: bench.testpmd_oneway(FRAME_BYTES),
-     [('', 'Gbit/s', lambda rate: rate)]),
-    *((f'rc.{op}.64k.memif', lambda bench, op=op: bench.memif('--op', op, *LARGE),
-       [('', 'Gbit/s', lambda result: result['gbit_s'])]) for op in ('write', 'read', 'send')),
-    *((f'rc.write.64k.memif.loss1e-3{name}', lambda bench, own=own: bench.memif(*LARGE, *LOSSES, *own),
-       [('', 'Gbit/s', lambda result: result['gbit_s'])])
-      for name, own in (('', ['--go-back-n']), ('.selective', []))),
-    ('rc.write.8B.memif', lambda bench: bench.memif(*SMALL), [('', 'Mops', lambda result: result['rate_mops'])]),
-    ('rc.write.8B.memif.qps10000', lambda bench: bench.many(10000),
-     [('', 'Mops', lambda rates: rates[0]), ('.ratio', 'of 8 queue pairs', lambda rates: rates[0] / rates[1])]),
-    *((f'rc.{op}_lat.8B.memif', lambda bench, op=op: bench.memif('--op', op, *LATENCY),
-       [('', 'us, p50 of half a round trip', lambda result: result['p50_us']),
-        ('.idle_bytes', 'bytes per idle connection beside its queues',
-         lambda result: result['idle_connection_bytes'])]) for op in ('write', 'send')),
-    ('ruler.ucx.tcp.put.64k', Bench.ucx, [('', 'GB/s', lambda rate: rate)]),
-    *((f'rc.{op}.64k.uring', lambda bench, op=op: bench.sockets('--op', op, *LARGE),
-       [('', 'GB/s', gigabytes)]) for op in ('write', 'read')),
-    ('ruler.udp.pingpong', lambda bench: bench.ruler('pingpong', str(DATAGRAM_BYTES)),
-     [('.half', 'us', lambda result: result['p50_us'] / 2)]),
-    ('rc.send_lat.8B.uring', lambda bench: bench.sockets('--op', 'send', *LATENCY),
-     [('', 'us, p50 of half a round trip', lambda result: result['p50_us'])]),
-    ('rc.adaptive.third.uring',
-     lambda bench: [bench.sockets(*SMALL, poll='adaptive', cpus=[None, None], third=third)['rate_mops']
-                    for third in (True, False)],
-     [('', 'of the undisturbed rate', lambda rates: rates[0] / rates[1])]),
+def gbit(result):
+    return result['gbit_s']
+
+
+def one(rate):
+    return rate
+
+
+# As in bench_erpc.
+GROUPS = [
+    [('ruler.cpu.line', Bench.line, [('', 'ns, there and back', one)])],
+    [('ruler.testpmd.oneway.memif', lambda bench: bench.testpmd_oneway(FRAME_BYTES), [('', 'Gbit/s', one)]),
+     ('ruler.mem.stream', Bench.stream, [('', 'Gbit/s', one)]),
+     *((f'rc.{op}.64k.memif', lambda bench, op=op: bench.memif('--op', op, *LARGE), [('', 'Gbit/s', gbit)])
+       for op in ('write', 'read', 'send')),
+     *((f'rc.write.64k.memif.loss1e-3{name}', lambda bench, own=own: bench.memif(*LARGE, *LOSSES, *own),
+        [('', 'Gbit/s', gbit)])
+       for name, own in (('', ['--go-back-n']), ('.selective', [])))],
+    [('rc.write.8B.memif', lambda bench: bench.memif(*SMALL), [('', 'Mops', lambda result: result['rate_mops'])]),
+     ('rc.write.8B.memif.qps10000', lambda bench: bench.many(10000),
+      [('', 'Mops', lambda rates: rates[0]), ('.ratio', 'of 8 queue pairs', lambda rates: rates[0] / rates[1])])],
+    [(f'rc.{op}_lat.8B.memif', lambda bench, op=op: bench.memif('--op', op, *LATENCY),
+      [('', 'us, p50 of half a round trip', lambda result: result['p50_us']),
+       ('.idle_bytes', 'bytes per idle connection beside its queues',
+        lambda result: result['idle_connection_bytes'])]) for op in ('write', 'send')],
+    [('ruler.ucx.tcp.put.64k', lambda bench: bench.ucx('ucp_put_bw'), [('', 'GB/s', one)]),
+     ('ruler.ucx.tcp.tag.64k', lambda bench: bench.ucx('tag_bw'), [('', 'GB/s', one)]),
+     *((f'rc.{op}.64k.uring', lambda bench, op=op: bench.sockets('--op', op, *LARGE), [('', 'GB/s', gigabytes)])
+       for op in ('write', 'read', 'send'))],
+    [('ruler.udp.pingpong', lambda bench: bench.ruler('pingpong', str(DATAGRAM_BYTES)),
+      [('.half', 'us', lambda result: result['p50_us'] / 2)]),
+     ('rc.send_lat.8B.uring', lambda bench: bench.sockets('--op', 'send', *LATENCY),
+      [('', 'us, p50 of half a round trip', lambda result: result['p50_us'])])],
+    [('rc.adaptive.third.uring',
+      lambda bench: [bench.sockets(*SMALL, poll='adaptive', cpus=[None, None], third=third)['rate_mops']
+                     for third in (True, False)],
+      [('', 'of the undisturbed rate', lambda rates: rates[0] / rates[1])])],
 ]
 
 RATIOS = [
     ('rc.write.64k.memif.ratio', 'rc.write.64k.memif', 'ruler.testpmd.oneway.memif'),
+    ('rc.write.64k.memif.stream.ratio', 'rc.write.64k.memif', 'ruler.mem.stream'),
     ('rc.write.64k.memif.loss1e-3.ratio', 'rc.write.64k.memif.loss1e-3', 'rc.write.64k.memif'),
     ('rc.write.64k.memif.loss1e-3.selective.ratio', 'rc.write.64k.memif.loss1e-3.selective', 'rc.write.64k.memif'),
     ('rc.write.64k.uring.ratio', 'rc.write.64k.uring', 'ruler.ucx.tcp.put.64k'),
+    ('rc.send.64k.uring.tag.ratio', 'rc.send.64k.uring', 'ruler.ucx.tcp.tag.64k'),
     ('rc.send_lat.8B.uring.ratio', 'rc.send_lat.8B.uring', 'ruler.udp.pingpong.half'),
 ]
 
 GOALS = {
     'rc.write.64k.memif': '>= 60',
     'rc.write.64k.memif.ratio': '>= 0.45',
+    'rc.write.64k.memif.stream.ratio': '>= 0.6',
     'rc.read.64k.memif': '>= 50',
     'rc.send.64k.memif': '>= 50',
     'rc.write.8B.memif': '>= 8',
@@ -140,6 +158,20 @@ GOALS = {
     'rc.write.64k.uring': '>= 5.0',
     'rc.read.64k.uring': '>= 4.0',
     'rc.write.64k.uring.ratio': '>= 2',
+    'rc.send.64k.uring.tag.ratio': '>= 1.2',
     'rc.send_lat.8B.uring.ratio': '<= 1.3',
     'rc.adaptive.third.uring': '>= 0.6',
+}
+
+ABOUT = {
+    'ruler.testpmd.oneway.memif': 'dpdk-testpmd sends and takes the same frames, looking at none',
+    'ruler.mem.stream': 'copied in and out, CRC32 on both sides, memory that no cache holds',
+    'rc.write.64k.memif': 'path MTU 4096',
+    'rc.write.64k.memif.loss1e-3': '0.1 % of the packets lost, go-back-N',
+    'rc.write.64k.memif.loss1e-3.selective': 'the same with selective retransmission',
+    'rc.write.8B.memif.qps10000': '10,000 queue pairs in turn',
+    'ruler.ucx.tcp.put.64k': 'ucx_perftest -t ucp_put_bw over TCP',
+    'ruler.ucx.tcp.tag.64k': 'ucx_perftest -t tag_bw over TCP',
+    'rc.write.64k.uring': 'UDP sockets, unprivileged',
+    'rc.adaptive.third.uring': 'adaptive polling, beside a third process that is connected and idle',
 }

@@ -54,6 +54,13 @@ class Loopback:
 loopback = Loopback()
 
 
+def free_tcp_port():
+    """One that nobody listens on just now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
 @contextlib.contextmanager
 def alone(name):
     """One process of this network namespace at a time, for what can not have a name of its own."""

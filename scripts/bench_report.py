@@ -1,0 +1,159 @@
+"""What scripts/bench says: the table of a run, its JSON, and the section of the README that is made of such files."""
+import datetime
+import json
+import os
+import re
+import subprocess
+import textwrap
+
+from bench_runs import ROOT, UNFIT, met, results
+
+README = os.path.join(ROOT, 'README.md')
+FIGURES = [os.path.join(ROOT, 'tests/data/figures', f'{suite}.json') for suite in ('erpc', 'rc')]
+BUSY = 0.5  # a load before the first run that is not its own
+BEGIN = '<!-- Made by scripts/bench --readme: begin -->\n'
+END = '<!-- Made by scripts/bench --readme: end -->\n'
+
+
+def said(*command):
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ''
+
+
+def commit():
+    changed = said('git', 'status', '--porcelain', '--untracked-files=no')
+    return (said('git', 'rev-parse', '--short=12', 'HEAD') or 'unknown') + ('+' if changed else '')
+
+
+def compiler():
+    try:
+        with open(os.path.join(ROOT, 'build/meson-logs/meson-log.txt'), encoding='utf-8') as log:
+            found = re.findall(r'C\+\+ compiler for the host machine: .*\((.*?) "', log.read())
+    except OSError:
+        found = []
+    return found[-1] if found else 'unknown'
+
+
+def circumstances(suite_name, suite, given):
+    """What the figures depend on beside the sources."""
+    with open('/proc/cpuinfo', encoding='utf-8') as info:
+        model = re.search(r'model name\s*:\s*(.*)', info.read())
+    return {'suite': suite_name, 'date': datetime.datetime.now(datetime.timezone.utc).isoformat(timespec='seconds'),
+            'commit': commit(), 'compiler': compiler(),
+            'dpdk': said('pkg-config', '--modversion', 'libdpdk') or 'unknown',
+            'machine': {'cpu': model.group(1) if model else 'unknown', 'cpus': os.cpu_count(),
+                        'kernel': os.uname().release, 'load': os.getloadavg()[0]},
+            'memif': suite.MEMIF, 'frame_bytes': suite.FRAME_BYTES, **given}
+
+
+def document(about, suite, record):
+    """All that is known of a run that may still go on; a result has its goal with it."""
+    entries = results(record, suite.RATIOS)
+    for entry in entries:
+        entry |= {key: table[entry['name']] for key, table in (('goal', suite.GOALS), ('about', suite.ABOUT))
+                  if entry['name'] in table}
+    return {**about, 'unfit': record.unfit(), 'missing': record.missing, 'failed': record.failed,
+            'repeated': [{'group': labels, 'replaced': values} for labels, values in record.repeated],
+            'results': entries}
+
+
+def rounded(value):
+    """Numbers of a file: six digits say enough."""
+    if isinstance(value, float):
+        return float(f'{value:.6g}')
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list) else value
+
+
+def write(path, content):
+    """The whole file or none of it; a list of numbers takes one line."""
+    text = json.dumps(rounded(content), indent=1)
+    text = re.sub(r'\[[^][{}"]*\]', lambda numbers: ' '.join(numbers.group().split()), text)
+    with open(f'{path}.new', 'w', encoding='utf-8') as file:
+        file.write(text + '\n')
+    os.replace(f'{path}.new', path)
+
+
+def short(value):
+    """Three digits, or all before the point."""
+    return f'{value:.0f}' if abs(value) >= 100 else f'{value:.3g}'
+
+
+def verdict(entry):
+    if 'goal' not in entry:
+        return ''
+    return f'{entry["goal"]}: ' + ('met' if met(entry['goal'], entry['value']) else 'missed')
+
+
+def table(content):
+    """The lines for a terminal."""
+    yield f'{"name":<46}{"median":>10}{"min":>10}{"max":>10}  unit; goal'
+    for entry in content['results']:
+        partial = '' if entry['runs'] == entry['of'] else f'; {entry["runs"]} of {entry["of"]} runs'
+        goal = f'; {verdict(entry)}' if 'goal' in entry else ''
+        yield (f'{entry["name"]:<46}{short(entry["value"]):>10}{short(entry["min"]):>10}{short(entry["max"]):>10}  '
+               f'{entry["unit"]}{goal}{partial}')
+    for label, what in content['missing'].items():
+        yield f'{label}: left out: {what}'
+    for label, whys in content['failed'].items():
+        yield f'{label}: {len(whys)} of the runs failed: {whys[-1]}'
+    if content['machine']['load'] > BUSY:
+        yield f'Other work is under way: a load of {content["machine"]["load"]:.1f} before the first run.'
+    for name, spread in content['unfit'].items():
+        yield (f'This machine is not fit: {name} spreads by {spread * 100:.0f} % (more than {UNFIT}), '
+               'and so does what stands beside it.')
+
+
+def origin(content):
+    """Where the figures of a file come from, and how much they are worth."""
+    machine = content['machine']
+    text = (f'`scripts/bench {content["suite"]}`: medians of {content["runs"]} runs of {content["seconds"]:g} s; a '
+            f'ratio is the median of the ratios of single runs. {content["date"][:10]}, commit {content["commit"]}, '
+            f'CPUs {" and ".join(content["cpus"])} of {machine["cpus"]} ({machine["cpu"]}), Linux {machine["kernel"]}, '
+            f'{content["compiler"]}, DPDK {content["dpdk"]}.')
+    if machine['load'] > BUSY:
+        text += f' Other work was under way: a load of {machine["load"]:.1f} before the first run.'
+    for name, spread in content['unfit'].items():
+        text += f' The machine was not fit: `{name}` spread by {spread * 100:.0f} %.'
+    return '\n'.join(textwrap.wrap(text, 120, break_on_hyphens=False)) + '\n'
+
+
+def section(contents):
+    """What stands in the README between the two marks."""
+    yield BEGIN
+    for content in contents:
+        yield origin(content) + '\n| | median | smallest to largest | goal |\n|---|---|---|---|\n'
+        for entry in content['results']:
+            about = f', {entry["about"]}' if 'about' in entry else ''
+            partial = '' if entry['runs'] == entry['of'] else f', {entry["runs"]} of {entry["of"]} runs'
+            yield (f'| `{entry["name"]}`{about} | {short(entry["value"])} {entry["unit"]} | {short(entry["min"])} to '
+                   f'{short(entry["max"])}{partial} | {verdict(entry)} |\n')
+        for label, what in [*content['missing'].items(),
+                            *((label, f'{len(whys)} runs failed') for label, whys in content['failed'].items())]:
+            yield f'| `{label}` | {what} | | |\n'
+        yield '\n'
+    yield END
+
+
+def with_section(readme, contents):
+    """The README's text with its section made anew."""
+    before, rest = readme.split(BEGIN)
+    return before + ''.join(section(contents)) + rest.split(END)[1]
+
+
+def read(paths):
+    contents = []
+    for path in paths:
+        with open(path, encoding='utf-8') as file:
+            contents.append(json.load(file))
+    return contents
+
+
+def rewrite_readme(paths):
+    with open(README, encoding='utf-8') as file:
+        text = file.read()
+    with open(README, 'w', encoding='utf-8') as file:
+        file.write(with_section(text, read(paths)))

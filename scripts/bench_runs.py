@@ -1,0 +1,143 @@
+"""How scripts/bench goes from runs to results: their order, what is repeated, medians, spreads, ratios."""
+import os
+import random
+import re
+import statistics
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(ROOT, 'tests/support'))
+from machine import Unavailable  # noqa: E402
+
+SPREAD_MAX = 0.3  # of a ruler: its largest less its smallest value, over its median
+UNFIT = f'{SPREAD_MAX * 100:.0f} %'
+
+
+class Failed(Exception):
+    """A run that gave no figure; says why."""
+
+
+def spread(values):
+    return (max(values) - min(values)) / statistics.median(values)
+
+
+class Record:
+    """What was measured: one value for each run, or none. Complete at any time, so that nothing is lost."""
+
+    def __init__(self, runs, names):
+        self.runs = runs
+        self.names = names  # as they are to be read
+        self.values = {}  # name: (unit, [value or None for each run])
+        self.missing = {}  # label: what is not there
+        self.failed = {}  # label: why, for each run that gave nothing
+        self.repeated = []  # (labels of the group, values that were measured beside a ruler that strayed)
+
+    def of(self, name):
+        """The values there are."""
+        return [value for value in self.values.get(name, ('', []))[1] if value is not None]
+
+    def rulers(self, names):
+        return [name for name in names if name.startswith('ruler.') and self.of(name)]
+
+    def unfit(self):
+        """{ruler: spread} of those that spread too far."""
+        spreads = {name: spread(self.of(name)) for name in self.rulers(self.values)}
+        return {name: value for name, value in spreads.items() if value > SPREAD_MAX}
+
+
+def names_of(group):
+    return [label + suffix for label, _, readings in group for suffix, _, _ in readings]
+
+
+def take(record, run, measurement, bench):
+    label, function, readings = measurement
+    if label in record.missing:
+        return
+    try:
+        result = function(bench)
+        figures = [(label + suffix, unit, read(result)) for suffix, unit, read in readings]
+        if label.startswith('ruler.') and not all(value > 0 for _, _, value in figures):
+            raise Failed('it measured nothing')
+    except Unavailable as what:
+        record.missing[label] = str(what)
+        return
+    except Exception as why:  # whatever it is costs this run alone
+        record.failed.setdefault(label, []).append(str(why) if isinstance(why, Failed) else repr(why))
+        return
+    for name, unit, value in figures:
+        record.values.setdefault(name, (unit, [None] * record.runs))[1][run] = value
+
+
+def take_group(record, run, group, bench, order):
+    for measurement in order.sample(group, len(group)):
+        take(record, run, measurement, bench)
+
+
+def strayed(record, group):
+    """The run whose ruler is the farthest from the median of all, or None when the group's rulers agree."""
+    rulers = [name for name in record.rulers(names_of(group)) if spread(record.of(name)) > SPREAD_MAX]
+    if not rulers:
+        return None
+    widest = max(rulers, key=lambda name: spread(record.of(name)))
+    middle = statistics.median(record.of(widest))
+    values = record.values[widest][1]
+    return max((run for run in range(record.runs) if values[run] is not None),
+               key=lambda run: abs(values[run] - middle))
+
+
+def repeat(record, run, group, bench, order):
+    """Once more a group whose ruler strayed in that run. The values it replaces are kept beside."""
+    replaced = {}
+    for name in names_of(group):
+        if name in record.values and record.values[name][1][run] is not None:
+            replaced[name] = record.values[name][1][run]
+            record.values[name][1][run] = None
+    record.repeated.append(([label for label, _, _ in group], replaced))
+    take_group(record, run, group, bench, order)
+
+
+def measure(groups, bench, runs, seed, pattern='', changed=lambda record: None, say=lambda text: None):
+    """Each run takes all groups in an order of its own, a ruler and what is compared with it one behind the other, also
+    in an order of its own. Then runs whose ruler strayed are repeated, each group at most as often as it ran."""
+    order = random.Random(seed)
+    chosen = [kept for kept in ([each for each in group if re.search(pattern, each[0])] for group in groups) if kept]
+    record = Record(runs, [name for group in chosen for name in names_of(group)])
+    for run in range(runs):
+        say(f'run {run + 1} of {runs}')
+        for group in order.sample(chosen, len(chosen)):
+            take_group(record, run, group, bench, order)
+            changed(record)
+    for group in chosen:
+        for _ in range(runs if runs > 1 else 0):
+            run = strayed(record, group)
+            if run is None:
+                break
+            say(f'run {run + 1} of {", ".join(label for label, _, _ in group)} again: its ruler strayed')
+            repeat(record, run, group, bench, order)
+            changed(record)
+    return record
+
+
+def result(name, unit, values, runs):
+    there = [value for value in values if value is not None]
+    return {'name': name, 'value': statistics.median(there), 'unit': unit, 'min': min(there), 'max': max(there),
+            'runs': len(there), 'of': runs, 'raw': values}
+
+
+def results(record, ratios):
+    """One entry for each result, then the ratios: each the median of the ratios of single runs."""
+    entries = [result(name, *record.values[name], record.runs) for name in record.names if record.of(name)]
+    for name, upper, lower in ratios:
+        if not record.of(upper) or not record.of(lower):
+            continue
+        values = [of / over if of is not None and over else None
+                  for of, over in zip(record.values[upper][1], record.values[lower][1])]
+        if any(value is not None for value in values):
+            entries.append(result(name, f'of {lower}', values, record.runs))
+    return entries
+
+
+def met(goal, value):
+    """Whether a value reaches a goal such as '>= 0.8'."""
+    comparison, limit = goal.split()
+    return value >= float(limit) if comparison == '>=' else value <= float(limit)

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""The scripts where something is not as usual, with programs, tools and packages that are not there or only pretend.
+
+    scripts_test.py SOURCE_ROOT
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.abspath(sys.argv[1])
+
+# A cairn-rpcbench: a server waits for its end, a client ends well, unless FAKE_SERVER or FAKE_CLIENT says otherwise.
+PROGRAM = '''#!/usr/bin/env python3
+import os, re, socket, sys, time
+role = 'SERVER' if '--server' in sys.argv else 'CLIENT'
+with open(os.path.join(os.environ['FAKE_FOLDER'], role), 'w') as file:
+    file.write(' '.join(sys.argv))
+does = os.environ.get('FAKE_' + role, '')
+if does == 'refuses':
+    sys.exit('cairn-rpcbench: no memory here')
+if role == 'SERVER':
+    socket.socket(socket.AF_UNIX).bind(re.search('socket=([^,]*)', ' '.join(sys.argv)).group(1))
+    print('serving', file=sys.stderr, flush=True)
+    time.sleep(1 if does == 'ends' else 100)
+    sys.exit('cairn-rpcbench: struck by lightning')
+if does == 'fails':
+    sys.exit(1)
+time.sleep(100 if os.environ.get('FAKE_SERVER') == 'ends' else 0)
+print('{"rate_mops": 1}')
+'''
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.tools = os.path.join(self.folder, 'tools')
+        os.makedirs(self.tools)
+
+    def tool(self, name, text):
+        path = os.path.join(self.folder, name) if '/' in name else os.path.join(self.tools, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        os.chmod(path, 0o755)
+
+    def run_script(self, name, *arguments, path=None, cpus=None, **environment):
+        """Exit code, lines of stdout, stderr."""
+        clean = {key: value for key, value in os.environ.items() if not key.startswith('CAIRN_')}
+        environment = {**clean, 'PATH': path or f'{self.tools}:{os.environ["PATH"]}', 'FAKE_FOLDER': self.folder,
+                       'CAIRN_BUILD': os.path.join(self.folder, 'build'), **environment}
+        done = subprocess.run([os.path.join(ROOT, 'scripts', name), *arguments], capture_output=True, text=True,
+                              env=environment, timeout=50, check=False,
+                              preexec_fn=cpus and (lambda: os.sched_setaffinity(0, cpus)))
+        return done.returncode, done.stdout.splitlines(), done.stderr
+
+    def few_tools(self, *names):
+        """A PATH with nothing else."""
+        for name in names:
+            os.symlink(shutil.which(name), os.path.join(self.tools, name))
+        return self.tools
+
+
+class Quickstart(Scripts):
+    def quickstart(self, **options):
+        self.tool('ninja', '#!/bin/sh\n')
+        self.tool('build/build.ninja', '')
+        self.tool('build/apps/cairn-rpcbench', PROGRAM)
+        return self.run_script('quickstart', CAIRN_NO_DEPS='1', **options)
+
+    def lcores(self, role):
+        with open(os.path.join(self.folder, role), encoding='utf-8') as file:
+            words = file.read().split()
+        return words[words.index('--lcores') + 1]
+
+    def test_the_last_line_is_the_clients_result(self):
+        status, out, _ = self.quickstart()
+        self.assertEqual((status, json.loads(out[-1])), (0, {'rate_mops': 1}))
+
+    def test_it_takes_cpus_that_it_may_use(self):
+        for cpu in os.sched_getaffinity(0):
+            self.assertEqual(self.quickstart(cpus={cpu})[0], 0)
+            self.assertEqual([self.lcores(role) for role in ('SERVER', 'CLIENT')], [f'0@{cpu}'] * 2)
+
+    def test_a_server_that_does_not_start_says_why(self):
+        status, _, err = self.quickstart(FAKE_SERVER='refuses')
+        self.assertEqual(status, 1)
+        self.assertIn('the server ended; it said:\ncairn-rpcbench: no memory here', err)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, 'CLIENT')))
+
+    def test_a_server_that_ends_ends_the_client(self):
+        status, _, err = self.quickstart(FAKE_SERVER='ends')
+        self.assertEqual(status, 1)
+        self.assertIn('serving\ncairn-rpcbench: struck by lightning', err)
+
+    def test_a_client_that_fails_is_told_with_what_the_server_said(self):
+        status, _, err = self.quickstart(FAKE_CLIENT='fails')
+        self.assertEqual(status, 1)
+        self.assertIn('the client failed; the server said:\nserving', err)
+
+
+class Deps(Scripts):
+    def test_elsewhere_than_on_debian_one_line_names_what_is_missing(self):
+        status, out, err = self.run_script('deps', path=self.few_tools('bash', 'python3'))
+        self.assertEqual((status, out, len(err.splitlines())), (2, [], 1))
+        self.assertRegex(err, r'CAIRN_NO_DEPS=1: c\+\+ meson ninja pkg-config$')
+
+    def test_packages_of_ones_own_are_not_looked_for(self):
+        self.assertEqual(self.run_script('deps', path=self.few_tools('bash'), CAIRN_NO_DEPS='1'), (0, [], ''))
+
+    def test_a_user_is_told_what_root_is_to_install(self):
+        for name in ('apt-get', 'dpkg-query'):
+            self.tool(name, '#!/bin/sh\n')
+        self.tool('id', '#!/bin/sh\necho 1000\n')
+        for group, package, whose in (((), 'libdpdk-dev', True), (('fuzz',), 'libclang-rt-dev', True),
+                                      (('interop',), 'qemu-system-x86', True), (('tests',), 'iproute2', False)):
+            status, out, err = self.run_script('deps', *group)
+            self.assertEqual((status, out, len(err.splitlines())), (2, [], 1))
+            self.assertIn('as root run: apt-get install g++ meson', err)
+            self.assertEqual(package in err.split(), whose, err)
+
+    def test_a_group_that_is_not_there_is_named(self):
+        self.assertEqual(self.run_script('deps', 'everything')[0], 2)
+
+
+class Test(Scripts):
+    def test_options_are_judged(self):
+        for arguments in (('--soak',), ('--soak', 'long'), ('--soak', '0'), ('--fuzz', '-1'), ('--fast',)):
+            status, out, err = self.run_script('test', *arguments)
+            self.assertEqual((status, out), (2, []))
+            self.assertIn(arguments[-1], err)
+
+
+unittest.main(argv=sys.argv[:1])
