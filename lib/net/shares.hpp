@@ -1,0 +1,93 @@
+// Shares: who holds how much of something scarce, by source address. Where there is no more, whoever has most gives way
+// to whoever has less, so that no flood from one address, or from many that were made up, keeps the others out.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "lib/base/assert.hpp"
+#include "lib/net/address.hpp"
+
+namespace cairn::net {
+
+// Each place is held by an Id until it is given back. All calls take time in the logarithm of what is held.
+template <class Id>
+class Shares {
+public:
+    using Ticket = std::uint64_t;  // of a place; 0: of none
+
+    [[nodiscard]] Ticket add(const IpAddress& source, Id id) {
+        const auto found = held_.try_emplace(host_of(source)).first;
+        unrank(*found);
+        found->second.emplace(++last_ticket_, id);
+        rank(*found);
+        ++size_;
+        return last_ticket_;
+    }
+    void remove(const IpAddress& source, Ticket ticket) {
+        const auto found = held_.find(host_of(source));
+        CAIRN_ASSERT(found != held_.end());
+        unrank(*found);
+        const bool was_held = found->second.erase(ticket) != 0;
+        CAIRN_ASSERT(was_held);
+        --size_;
+        if (found->second.empty()) {
+            held_.erase(found);
+        } else {
+            rank(*found);
+        }
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+    // The oldest of the host that holds most; of several such hosts, the oldest of all.
+    [[nodiscard]] std::optional<Id> first_to_go() const {
+        return ranks_.empty() ? std::nullopt : std::optional(oldest_of(greediest()));
+    }
+    // The same, unless the others would have to give to a host that holds as much. Who holds nothing is always given a
+    // place.
+    [[nodiscard]] std::optional<Id> who_gives_way_to(const IpAddress& source) const {
+        const auto own = held_.find(host_of(source));
+        const std::size_t fair = own == held_.end() ? 1 : own->second.size() + 2;
+        const bool gives = !ranks_.empty() && std::get<0>(*ranks_.rbegin()) >= fair;
+        return gives ? first_to_go() : std::nullopt;
+    }
+
+private:
+    using Held = std::map<Ticket, Id>;
+    using Rank = std::tuple<std::size_t, Ticket, IpAddress>;  // places, the later the oldest the lower, whose
+
+    // Every host of an IPv6 link may have as many addresses as it likes: the link counts as one.
+    [[nodiscard]] static IpAddress host_of(const IpAddress& source) noexcept {
+        constexpr std::size_t kLinkOctets = 8;
+        if (source.is_v4()) {
+            return source;
+        }
+        std::array<std::uint8_t, 16> octets{};
+        std::copy_n(source.octets().begin(), kLinkOctets, octets.begin());
+        return IpAddress::from_v6(octets);
+    }
+    [[nodiscard]] static Rank rank_of(const std::pair<const IpAddress, Held>& host) noexcept {
+        return {host.second.size(), ~host.second.begin()->first, host.first};
+    }
+    void rank(const std::pair<const IpAddress, Held>& host) { ranks_.insert(rank_of(host)); }
+    void unrank(const std::pair<const IpAddress, Held>& host) {
+        if (!host.second.empty()) {
+            ranks_.erase(rank_of(host));
+        }
+    }
+    [[nodiscard]] const Held& greediest() const { return held_.at(std::get<2>(*ranks_.rbegin())); }
+    [[nodiscard]] static Id oldest_of(const Held& held) { return held.begin()->second; }
+
+    std::map<IpAddress, Held> held_;
+    std::set<Rank> ranks_;
+    Ticket last_ticket_ = 0;
+    std::size_t size_ = 0;
+};
+
+}  // namespace cairn::net

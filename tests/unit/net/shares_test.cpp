@@ -1,0 +1,76 @@
+// Shares of something scarce: who gives way to whom.
+#include "lib/net/shares.hpp"
+
+#include <gtest/gtest.h>
+
+namespace cairn::net {
+namespace {
+
+const IpAddress kGreedy = IpAddress::from_v4(0x0a000001);
+const IpAddress kModest = IpAddress::from_v4(0x0a000002);
+const IpAddress kOther = IpAddress::from_v4(0x0a000003);
+
+class SharesTest : public testing::Test {
+protected:
+    void add(const IpAddress& source, int id) { tickets[id] = {source, shares.add(source, id)}; }
+    void remove(int id) { shares.remove(tickets.at(id).first, tickets.at(id).second); }
+
+    Shares<int> shares;
+    std::map<int, std::pair<IpAddress, Shares<int>::Ticket>> tickets;
+};
+
+TEST_F(SharesTest, WhoHoldsMostGivesItsOldestToWhoHoldsLess) {
+    for (const int id : {1, 2, 3}) {
+        add(kGreedy, id);
+    }
+    add(kModest, 4);
+    EXPECT_EQ(shares.size(), 4U);
+    EXPECT_EQ(shares.who_gives_way_to(kModest), 1);
+    EXPECT_EQ(shares.who_gives_way_to(kOther), 1);
+    EXPECT_EQ(shares.who_gives_way_to(kGreedy), std::nullopt);
+    remove(1);
+    EXPECT_EQ(shares.first_to_go(), 2);
+}
+
+TEST_F(SharesTest, NobodyGivesWayToAnEqualOrToOneThatWouldHoldMoreThen) {
+    add(kGreedy, 1);
+    add(kGreedy, 2);
+    add(kModest, 3);
+    EXPECT_EQ(shares.who_gives_way_to(kModest), std::nullopt);  // they would change places again and again
+    add(kModest, 4);
+    EXPECT_EQ(shares.who_gives_way_to(kModest), std::nullopt);
+}
+
+TEST_F(SharesTest, AmongManyWithOneEachTheOldestGivesWayToANewcomer) {
+    for (int i = 0; i < 100; ++i) {
+        add(IpAddress::from_v4(0x0b000000 + static_cast<std::uint32_t>(i * 7919 % 100)), i);
+    }
+    EXPECT_EQ(shares.who_gives_way_to(kModest), 0);
+    remove(0);
+    EXPECT_EQ(shares.who_gives_way_to(kModest), 1);
+}
+
+TEST_F(SharesTest, AnIpv6LinkIsOneHost) {
+    std::array<std::uint8_t, 16> octets{0x20, 0x01, 0x0d, 0xb8};
+    for (int i = 0; i < 3; ++i) {
+        octets[15] = static_cast<std::uint8_t>(i);
+        octets[8] = static_cast<std::uint8_t>(i + 1);
+        add(IpAddress::from_v6(octets), i);
+    }
+    octets[8] = 99;
+    EXPECT_EQ(shares.who_gives_way_to(IpAddress::from_v6(octets)), std::nullopt);
+    octets[7] = 1;
+    EXPECT_EQ(shares.who_gives_way_to(IpAddress::from_v6(octets)), 0);
+}
+
+TEST_F(SharesTest, WhatIsEmptyGivesNothing) {
+    EXPECT_EQ(shares.first_to_go(), std::nullopt);
+    EXPECT_EQ(shares.who_gives_way_to(kModest), std::nullopt);
+    add(kModest, 1);
+    remove(1);
+    EXPECT_EQ(shares.first_to_go(), std::nullopt);
+    EXPECT_EQ(shares.size(), 0U);
+}
+
+}  // namespace
+}  // namespace cairn::net
