@@ -63,14 +63,16 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
 }
 
 Status BenchWorker::make_directory(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now) {
-    const std::uint64_t of_directory = SecretNumbers(seed, Purpose::Transactions).next();
-    auto made = erpc::Directory::create(service_, sender_, kUdpSourcePort, of_directory);
+    auto made = erpc::Directory::create(service_, sender_, kUdpSourcePort, derive_key(seed, Purpose::Transactions));
     if (!made.ok()) {
         return made.error();
     }
     directory_ = std::move(made).value();
     if (peer.has_value()) {
-        directory_->ask(*peer, options_.service, now);
+        const Status asked = directory_->ask(*peer, options_.service, now);
+        if (!asked.ok()) {
+            return asked;
+        }
     }
     const erpc::ServiceOffer offer{Qpn{options_.qpn}, Qkey{options_.qkey}, pmd::worker_count()};
     return options_.server ? directory_->serve(options_.service, offer) : Nothing{};

@@ -1,14 +1,10 @@
 #include "lib/cm/connection_table.hpp"
 
-#include <bit>
-
 #include "lib/base/assert.hpp"
 
 namespace cairn::cm {
 
 namespace {
-
-constexpr std::uint32_t kMostIndexBits = 20;  // leaves each place 4,096 names in turn
 
 template <class Map, class Key>
 void erase_if_of(Map& map, const Key& key, ConnectionId id) {
@@ -20,51 +16,33 @@ void erase_if_of(Map& map, const Key& key, ConnectionId id) {
 
 }  // namespace
 
-ConnectionTable::ConnectionTable(std::uint32_t capacity, std::uint32_t seed)
-    : capacity_(capacity), index_bits_(static_cast<std::uint32_t>(std::bit_width(capacity - 1))), seed_(seed) {
-    CAIRN_ASSERT(capacity > 0 && index_bits_ <= kMostIndexBits);
-}
-
-ConnectionId ConnectionTable::id_of(std::uint32_t index) const noexcept {
-    return ConnectionId{((slots_[index].generation << index_bits_) | index) ^ seed_};
+ConnectionTable::ConnectionTable(std::uint32_t capacity, SecretNumbers& numbers)
+    : capacity_(capacity), numbers_(numbers) {
+    CAIRN_ASSERT(capacity > 0);
 }
 
 Connection* ConnectionTable::try_add() {
-    if (size_ == capacity_) {
+    if (connections_.size() >= capacity_) {
         return nullptr;
     }
-    if (slots_.size() < capacity_) {  // first use every place once
-        free_.push_front(static_cast<std::uint32_t>(slots_.size()));
-        slots_.emplace_back();
+    ConnectionId id{};  // a REJ that names no connection has a zero there
+    while (id == ConnectionId{} || connections_.count(id.value) != 0) {
+        id = ConnectionId{static_cast<std::uint32_t>(numbers_.next())};
     }
-    const std::uint32_t index = free_.front();
-    free_.pop_front();
-    Slot& slot = slots_[index];
-    ++slot.generation;
-    if (id_of(index) == ConnectionId{}) {  // a REJ that names no connection has a zero there
-        ++slot.generation;
-    }
-    slot.connection = std::make_unique<Connection>();
-    slot.connection->id = id_of(index);
-    ++size_;
-    return slot.connection.get();
+    auto made = std::make_unique<Connection>();
+    made->id = id;
+    return connections_.emplace(id.value, std::move(made)).first->second.get();
 }
 
 void ConnectionTable::remove(Connection& connection) {
     forget_remote(connection);
-    const std::uint32_t index = (connection.id.value ^ seed_) & ((1U << index_bits_) - 1);
-    CAIRN_ASSERT(slots_[index].connection.get() == &connection);
-    slots_[index].connection.reset();
-    free_.push_back(index);
-    --size_;
+    const std::size_t removed = connections_.erase(connection.id.value);
+    CAIRN_ASSERT(removed == 1);
 }
 
 Connection* ConnectionTable::find(ConnectionId id) noexcept {
-    const std::uint32_t index = (id.value ^ seed_) & ((1U << index_bits_) - 1);
-    if (index >= slots_.size() || slots_[index].connection == nullptr || slots_[index].connection->id != id) {
-        return nullptr;
-    }
-    return slots_[index].connection.get();
+    const auto found = connections_.find(id.value);
+    return found == connections_.end() ? nullptr : found->second.get();
 }
 
 Connection* ConnectionTable::find_remote(const net::IpAddress& peer, wire::CommId remote_id) noexcept {
@@ -79,18 +57,19 @@ Connection* ConnectionTable::find_remote_qpn(const net::IpAddress& peer, Qpn rem
 
 void ConnectionTable::add_remote(Connection& connection) {
     CAIRN_ASSERT(connection.has_remote);
-    const net::IpAddress& peer = connection.route.remote;
-    const bool new_id = by_remote_id_.emplace(std::pair(peer, connection.remote_id), connection.id).second;
-    const bool new_qpn = by_remote_qpn_.emplace(std::pair(peer, connection.remote_qpn), connection.id).second;
-    CAIRN_ASSERT(new_id && new_qpn);
+    const bool is_new =
+        by_remote_id_.emplace(std::pair(connection.route.remote, connection.remote_id), connection.id).second;
+    CAIRN_ASSERT(is_new);
 }
 
-void ConnectionTable::forget_remote_qpn(Connection& connection) {
-    erase_if_of(by_remote_qpn_, std::pair(connection.route.remote, connection.remote_qpn), connection.id);
+Connection* ConnectionTable::add_remote_qpn(Connection& connection) {
+    Connection* const before = find_remote_qpn(connection.route.remote, connection.remote_qpn);
+    by_remote_qpn_.insert_or_assign({connection.route.remote, connection.remote_qpn}, connection.id);
+    return before;
 }
 
 void ConnectionTable::forget_remote(Connection& connection) {
-    forget_remote_qpn(connection);
+    erase_if_of(by_remote_qpn_, std::pair(connection.route.remote, connection.remote_qpn), connection.id);
     erase_if_of(by_remote_id_, std::pair(connection.route.remote, connection.remote_id), connection.id);
 }
 

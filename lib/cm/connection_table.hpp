@@ -1,23 +1,27 @@
 // Connections by our name for them, by the peer's, and by the peer's queue pair.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "lib/base/secret_numbers.hpp"
 #include "lib/base/time.hpp"
 #include "lib/cm/state.hpp"
 #include "lib/cm/types.hpp"
+#include "lib/net/shares.hpp"
 
 namespace cairn::cm {
 
-// Which listener a request was for; a number that no later one of the same service has.
-struct ListenerId {
+using ConnectionShares = net::Shares<ConnectionId>;
+
+// A place in the backlog of a listener, whose serial no later one of the same service has.
+struct BacklogPlace {
     wire::ServiceId service{};
     net::IpAddress local{};
     std::uint32_t serial = 0;  // 0: none
+    ConnectionShares::Ticket ticket = 0;
 };
 
 struct Connection {
@@ -30,6 +34,8 @@ struct Connection {
     Route route{};
     wire::CommId remote_id{};  // means something once has_remote
     bool has_remote = false;
+    bool proven = false;         // the peer has shown that it gets what we send it
+    std::uint8_t allowance = 0;  // messages that may be sent to a passive one's peer that has not
     Qpn local_qpn{};
     Qpn remote_qpn{};
     Psn send_psn{};
@@ -43,17 +49,20 @@ struct Connection {
     wire::CmRetries max_retries{};
     std::uint8_t retries_left = 0;
     Instant deadline = Instant::never();
-    ListenerId listener{};  // while it counts as waiting there
+    Instant replied_at{};                        // a passive one
+    BacklogPlace place{};                        // while it counts as waiting there
+    ConnectionShares::Ticket stranger_ticket{};  // of a passive one, while its peer is not proven
 
     // What we sent last: again when no answer comes, or when what it answers comes again.
     wire::MadBytes message{};
     Message answers = Message::Count;  // Count: it answers nothing that could come again
 };
 
-// At most `capacity` of them; names follow from `seed` and are not used again for as long as possible.
+// At most `capacity` of them, with names that nobody guesses.
 class ConnectionTable {
 public:
-    ConnectionTable(std::uint32_t capacity, std::uint32_t seed);
+    // `numbers` outlives it.
+    ConnectionTable(std::uint32_t capacity, SecretNumbers& numbers);
 
     // nullptr: full. It is found by its id only.
     [[nodiscard]] Connection* try_add();
@@ -63,26 +72,18 @@ public:
     [[nodiscard]] Connection* find_remote(const net::IpAddress& peer, wire::CommId remote_id) noexcept;
     [[nodiscard]] Connection* find_remote_qpn(const net::IpAddress& peer, Qpn remote_qpn) noexcept;
 
-    // From now on it is found by what the peer calls it and by the peer's queue pair.
+    // From now on it is found by what the peer calls it.
     void add_remote(Connection& connection);
-    void forget_remote_qpn(Connection& connection);
+    // And by the peer's queue pair, instead of the one that was found so before, which is returned.
+    Connection* add_remote_qpn(Connection& connection);
     void forget_remote(Connection& connection);
 
-    [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+    [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(connections_.size()); }
 
 private:
-    struct Slot {
-        std::unique_ptr<Connection> connection;
-        std::uint32_t generation = 0;
-    };
-    [[nodiscard]] ConnectionId id_of(std::uint32_t index) const noexcept;
-
     std::uint32_t capacity_;
-    std::uint32_t index_bits_;
-    std::uint32_t seed_;
-    std::uint32_t size_ = 0;
-    std::vector<Slot> slots_;         // grows as long as it must
-    std::deque<std::uint32_t> free_;  // longest free first
+    SecretNumbers& numbers_;
+    std::unordered_map<std::uint32_t, std::unique_ptr<Connection>> connections_;
     std::map<std::pair<net::IpAddress, wire::CommId>, ConnectionId> by_remote_id_;
     std::map<std::pair<net::IpAddress, Qpn>, ConnectionId> by_remote_qpn_;
 };

@@ -18,6 +18,7 @@ namespace cairn::cm {
     X(BadRequest, "cm_bad_request", "requests refused for their transport, path MTU or addresses")               \
     X(Stale, "cm_stale", "requests and replies that showed a peer to have forgotten a connection")               \
     X(BacklogFull, "cm_backlog_full", "requests not looked at: the program accepts more slowly than peers ask")  \
+    X(GaveWay, "cm_gave_way", "requests ended for those of hosts with fewer: a flood, or too small a backlog")   \
     X(TableFull, "cm_table_full", "requests refused since there were as many connections as there may be")       \
     X(Overload, "cm_overload", "messages not looked at: what was to be sent before them still waits")            \
     X(AskedForTime, "cm_asked_for_time", "times a peer was asked to wait since the program took long to answer") \

@@ -21,13 +21,9 @@ bool fits(const DatagramService& service) noexcept {
 
 }  // namespace
 
-Datagrams::Datagrams(const Config& config, Outbox& outbox, std::deque<Event>& events,
+Datagrams::Datagrams(const Config& config, SecretNumbers& numbers, Outbox& outbox, std::deque<Event>& events,
                      telemetry::CounterSet<Counter>& counters)
-    : config_(config),
-      outbox_(outbox),
-      events_(events),
-      counters_(counters),
-      last_id_(static_cast<std::uint32_t>(config.seed >> 16U)) {}
+    : config_(config), numbers_(numbers), outbox_(outbox), events_(events), counters_(counters) {}
 
 Status Datagrams::listen(wire::ServiceId service, const net::IpAddress& local,
                          const std::optional<DatagramService>& standing) {
@@ -46,28 +42,29 @@ Status Datagrams::unlisten(wire::ServiceId service, const net::IpAddress& local)
 }
 
 DatagramId Datagrams::next_id() {
+    DatagramId id{};
     do {
-        ++last_id_;
-    } while (queries_.count(DatagramId{last_id_}) != 0 || asked_by_id_.count(DatagramId{last_id_}) != 0);
-    return DatagramId{last_id_};
+        id = DatagramId{static_cast<std::uint32_t>(numbers_.next())};
+    } while (queries_.count(id) != 0 || asked_by_id_.count(id) != 0);
+    return id;
 }
 
 Parsed<DatagramId, Status> Datagrams::resolve(const ResolveRequest& request, Instant now) {
     if (request.private_data.size() > private_room(request)) {
         return Status::PrivateDataTooLong;
     }
-    if (!request.route.remote.is_station()) {
-        return Status::BadParameters;
+    const Status judged = judge_route(request.route);
+    if (judged != Status::Ok) {
+        return judged;
     }
     if (queries_.size() >= config_.max_datagram_requests) {
         return Status::NoRoom;
     }
     const DatagramId id = next_id();
-    const std::uint64_t transaction = (config_.seed << 32U) | id.value;
     Query& query = queries_[id];
     query.route = request.route;
     query.service = request.service;
-    query.message = wire::CmMad{transaction, make_sidr_req(request, id)}.bytes();
+    query.message = wire::CmMad{numbers_.next(), make_sidr_req(request, id)}.bytes();
     query.retries_left = config_.max_retries.value;
     outbox_.push(query.route, query.message);
     query_due_.set(id, query.deadline, now + response_wait(config_, config_.response_timeout));
@@ -145,30 +142,36 @@ void Datagrams::on_request(const Route& route, std::uint64_t transaction, const 
         outbox_.push(route, transaction, rep);
         return;
     }
-    if (!make_room()) {
+    if (!make_room(route.remote)) {
         counters_.count(Counter::BacklogFull);
         return;
     }
     const DatagramId id = next_id();
     asked_by_id_.emplace(id, key);
-    asked_.emplace(key, Asked{id, route, transaction, req.service_id});
+    Asked& asked = asked_.emplace(key, Asked{id, route, transaction, req.service_id}).first->second;
+    asked.ticket = asked_shares_.add(route.remote, id);
     const ReceivedData data = read_private_data(req);
     events_.emplace_back(DatagramRequested{id, req.service_id, route, req.pkey, data.ip, data.rest});
 }
 
-bool Datagrams::make_room() {
+bool Datagrams::make_room(const net::IpAddress& peer) {
     if (asked_.size() < config_.max_datagram_requests) {
         return true;
     }
-    const std::optional<DatagramId> oldest = forget_due_.first();
-    if (oldest) {
-        forget(asked_.find(asked_by_id_.at(*oldest)));
+    std::optional<DatagramId> gives_way = asked_shares_.who_gives_way_to(peer);
+    if (!gives_way) {
+        gives_way = forget_due_.first();
     }
-    return oldest.has_value();
+    if (gives_way) {
+        counters_.count(Counter::GaveWay);
+        forget(asked_.find(asked_by_id_.at(*gives_way)));
+    }
+    return gives_way.has_value();
 }
 
 void Datagrams::forget(std::map<AskedKey, Asked>::iterator asked) {
     forget_due_.set(asked->second.id, asked->second.deadline, Instant::never());
+    asked_shares_.remove(asked->first.first, asked->second.ticket);
     asked_by_id_.erase(asked->second.id);
     asked_.erase(asked);
 }

@@ -6,11 +6,13 @@
 #include <utility>
 
 #include "lib/base/parsed.hpp"
+#include "lib/base/secret_numbers.hpp"
 #include "lib/cm/counters.hpp"
 #include "lib/cm/deadlines.hpp"
 #include "lib/cm/events.hpp"
 #include "lib/cm/outbox.hpp"
 #include "lib/cm/service_map.hpp"
+#include "lib/net/shares.hpp"
 
 namespace cairn::cm {
 
@@ -18,7 +20,7 @@ namespace cairn::cm {
 // others wait for answer(), and what was answered is kept for a while for requests that come again.
 class Datagrams {
 public:
-    Datagrams(const Config& config, Outbox& outbox, std::deque<Event>& events,
+    Datagrams(const Config& config, SecretNumbers& numbers, Outbox& outbox, std::deque<Event>& events,
               telemetry::CounterSet<Counter>& counters);
 
     // `standing`: what everybody is told, its private data copied. Nothing: each request is an event. `local`: one of
@@ -65,16 +67,18 @@ private:
         bool answered = false;
         wire::MadBytes answer{};
         Instant deadline = Instant::never();  // of an answered one, when it is forgotten
+        net::Shares<DatagramId>::Ticket ticket = 0;
     };
 
     [[nodiscard]] DatagramId next_id();
-    [[nodiscard]] bool make_room();
+    [[nodiscard]] bool make_room(const net::IpAddress& peer);
     void forget(std::map<AskedKey, Asked>::iterator asked);
     void on_query_due(DatagramId id, Query& query, Instant now);
     // Whether the request is one that came before; then all is done.
     [[nodiscard]] bool take_duplicate(const AskedKey& key, std::uint64_t transaction, const wire::SidrReq& req);
 
     const Config& config_;
+    SecretNumbers& numbers_;
     Outbox& outbox_;
     std::deque<Event>& events_;
     telemetry::CounterSet<Counter>& counters_;
@@ -82,9 +86,9 @@ private:
     std::map<DatagramId, Query> queries_;
     std::map<AskedKey, Asked> asked_;
     std::map<DatagramId, AskedKey> asked_by_id_;
+    net::Shares<DatagramId> asked_shares_;
     Deadlines<DatagramId> query_due_;
     Deadlines<DatagramId> forget_due_;  // answered ones of peers
-    std::uint32_t last_id_;
 };
 
 }  // namespace cairn::cm

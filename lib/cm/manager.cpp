@@ -1,17 +1,31 @@
 #include "lib/cm/manager.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "lib/cm/messages.hpp"
 #include "lib/cm/timeouts.hpp"
 
 namespace cairn::cm {
 
+namespace {
+
+// For an answer of the peer. Its last word may have been lost more than once: the last copy of a reply waits longer.
+Duration wait_of(const Connection& connection) noexcept {
+    if (connection.state != State::RepSent) {
+        return connection.wait;
+    }
+    return std::min(connection.wait, kLongestReplyWait) * (connection.retries_left == 0 ? 2 : 1);
+}
+
+}  // namespace
+
 Manager::Manager(const Config& config)
     : config_(config),
+      numbers_(config.seed, Purpose::ConnectionIds),
       outbox_(config.max_queued),
-      table_(config.max_connections, static_cast<std::uint32_t>(config.seed)),
-      datagrams_(config_, outbox_, events_, counters_) {}
+      table_(config.max_connections, numbers_),
+      datagrams_(config_, numbers_, outbox_, events_, counters_) {}
 
 std::optional<Event> Manager::poll_event() {
     if (events_.empty()) {
@@ -65,15 +79,19 @@ void Manager::on_due(Connection& connection, Instant now) {
                 connection.state = connection.active ? State::ReqSent : State::RepSent;
             }
             counters_.count(Counter::Retransmitted);
+            transmit(connection, connection.message);
+            arm(connection, now + wait_of(connection));
+            break;
+        case State::Established:
+            --connection.retries_left;
             outbox_.push(connection.route, connection.message);
-            arm(connection, now + connection.wait);
+            arm(connection, connection.retries_left != 0 ? now + connection.wait : Instant::never());
             break;
         case State::TimeWait:
             finish(connection);
             break;
         case State::MraReqSent:
         case State::MraRepSent:
-        case State::Established:
         case State::DreqRcvd:
         case State::Ended:
         case State::Count:
@@ -99,8 +117,11 @@ void Manager::give_up(Connection& connection, Instant now) {
 }
 
 void Manager::wait_for_answer(Connection& connection, Instant now) {
-    connection.retries_left = connection.max_retries.value;
-    arm(connection, now + connection.wait);
+    const bool replied = connection.state == State::RepSent;
+    const std::uint8_t copies = std::min(connection.allowance, kMostReplyCopies);
+    connection.retries_left = replied ? std::min(connection.max_retries.value, copies)  //
+                                      : connection.max_retries.value;
+    arm(connection, now + wait_of(connection));
 }
 
 void Manager::emit(const Connection& connection, const Event& event) {
@@ -110,18 +131,39 @@ void Manager::emit(const Connection& connection, const Event& event) {
 }
 
 void Manager::leave_backlog(Connection& connection) {
-    if (connection.listener.serial == 0) {
+    const BacklogPlace place = std::exchange(connection.place, {});
+    if (place.serial == 0) {
         return;
     }
-    Listener* const listener = listeners_.find_exactly(connection.listener.service, connection.listener.local);
-    if (listener != nullptr && listener->serial == connection.listener.serial) {
-        --listener->waiting;
+    Listener* const listener = listeners_.find_exactly(place.service, place.local);
+    if (listener != nullptr && listener->serial == place.serial) {
+        listener->waiting.remove(connection.route.remote, place.ticket);
     }
-    connection.listener = {};
+}
+
+void Manager::leave_strangers(Connection& connection) {
+    const ConnectionShares::Ticket ticket = std::exchange(connection.stranger_ticket, {});
+    if (ticket != 0) {
+        strangers_.remove(connection.route.remote, ticket);
+    }
+}
+
+void Manager::prove(Connection& connection) {
+    if (connection.proven) {
+        return;
+    }
+    connection.proven = true;
+    leave_strangers(connection);
+    const Connection* const before = table_.add_remote_qpn(connection);
+    if (before != nullptr) {  // its queue pair has another connection now
+        counters_.count(Counter::Stale);
+        ask_whether_it_lives(*before);
+    }
 }
 
 void Manager::establish(Connection& connection) {
     connection.state = State::Established;
+    prove(connection);
     leave_backlog(connection);
     arm(connection, Instant::never());
 }
@@ -138,6 +180,7 @@ void Manager::enter_time_wait(Connection& connection, Instant now, Duration at_l
 void Manager::finish(Connection& connection) {
     connection.state = State::Ended;
     arm(connection, Instant::never());
+    leave_strangers(connection);
     table_.forget_remote(connection);
     if (connection.abandoned) {
         remove(connection);
@@ -148,6 +191,7 @@ void Manager::finish(Connection& connection) {
 
 void Manager::remove(Connection& connection) {
     leave_backlog(connection);
+    leave_strangers(connection);
     arm(connection, Instant::never());
     table_.remove(connection);
 }
@@ -161,14 +205,20 @@ const Connection* Manager::find(ConnectionId id) noexcept {
     return find_live(id);
 }
 
-std::uint64_t Manager::transaction_of(const Connection& connection) const noexcept {
-    return (config_.seed & 0xffffffff00000000U) | connection.id.value;
+void Manager::transmit(Connection& connection, const wire::MadBytes& bytes) {
+    if (!connection.active && !connection.proven) {
+        if (connection.allowance == 0) {
+            return;
+        }
+        --connection.allowance;
+    }
+    outbox_.push(connection.route, bytes);
 }
 
 void Manager::send(Connection& connection, std::uint64_t transaction, const wire::CmMessage& message, Message answers) {
     connection.message = wire::CmMad{transaction, message}.bytes();
     connection.answers = answers;
-    outbox_.push(connection.route, connection.message);
+    transmit(connection, connection.message);
 }
 
 void Manager::send_mra(Connection& connection, wire::CmTimeout service_timeout, std::span<const std::uint8_t> data) {
@@ -197,7 +247,7 @@ void Manager::start_disconnect(Connection& connection, std::span<const std::uint
     dreq.ids = {connection.id, connection.remote_id};
     dreq.remote_qpn = connection.remote_qpn;
     std::copy(private_data.begin(), private_data.end(), dreq.private_data.begin());
-    send(connection, transaction_of(connection), dreq, Message::Count);
+    send(connection, numbers_.next(), dreq, Message::Count);
     connection.state = State::DreqSent;
     wait_for_answer(connection, now);
 }

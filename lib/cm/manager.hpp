@@ -41,14 +41,16 @@ public:
     [[nodiscard]] Instant next_deadline() const noexcept;
 
     // Requests for `service` that come to `local`, or to any address when it is unspecified, become events. When
-    // `backlog` of them are neither answered nor established, further ones are not looked at: their senders ask again
-    // after a while, as long as it takes, whereas a refusal would fail them for a burst.
+    // `backlog` of them are neither answered nor established, a further one takes the place of the oldest of the host
+    // that has most of them, if its sender has fewer or that host had time to answer. Others are not looked at: their
+    // senders ask again after a while, as long as it takes, whereas a refusal would fail them for a burst.
     [[nodiscard]] Status listen(wire::ServiceId service, std::uint32_t backlog, const net::IpAddress& local = {});
     Status unlisten(wire::ServiceId service, const net::IpAddress& local = {});
 
     [[nodiscard]] Parsed<ConnectionId, Status> connect(const ConnectRequest& request, Instant now);
     // After Replied: the queue pair is in RTS, the connection is established.
-    [[nodiscard]] Status ready(ConnectionId id, std::span<const std::uint8_t> private_data);  // 224 bytes at most
+    // 224 bytes at most.
+    [[nodiscard]] Status ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
     // After Requested: the queue pair is in RTR.
     [[nodiscard]] Status accept(ConnectionId id, const AcceptParameters& accepted, Instant now);
     // A packet of the peer came for an accepted connection: it is established, whether the peer's word comes or not.
@@ -75,7 +77,7 @@ private:
     struct Listener {
         std::uint32_t serial = 0;
         std::uint32_t backlog = 0;
-        std::uint32_t waiting = 0;
+        ConnectionShares waiting{};
     };
     struct Incoming {
         const Route& route;
@@ -103,11 +105,17 @@ private:
     [[nodiscard]] Connection* find_by_ids(const Incoming& in, const wire::CommIds& ids);
     // Does what needs nothing of the message; the Take verdicts are the caller's.
     Verdict apply(Connection& connection, Message message, Instant now);
-    // The peer has forgotten the connection.
-    void drop_stale(Connection& connection, Instant now);
+    [[nodiscard]] Connection* find_by_refusal(const Incoming& in, const wire::CommIds& ids);
+    [[nodiscard]] bool make_room(const Incoming& in, Listener& listener);
+    [[nodiscard]] std::optional<ConnectionId> who_gives_way(const ConnectionShares& shares, const Incoming& in);
+    void give_way(Connection& connection, Instant now);
+    // The peer seems to have forgotten the connection.
+    void ask_whether_it_lives(const Connection& connection);
     void refuse(const Incoming& in, const wire::CommIds& ids, wire::Answered message, wire::RejectReason reason);
     void echo_drep(const Incoming& in, const wire::Dreq& dreq);
 
+    // Of what a peer that is not proven has been sent, as much as it may be.
+    void transmit(Connection& connection, const wire::MadBytes& bytes);
     // Sends and keeps it; it answers messages of the kind `answers` whenever they come again.
     void send(Connection& connection, std::uint64_t transaction, const wire::CmMessage& message, Message answers);
     void send_mra(Connection& connection, wire::CmTimeout service_timeout, std::span<const std::uint8_t> data);
@@ -123,16 +131,20 @@ private:
     void emit(const Connection& connection, const Event& event);
     void leave_backlog(Connection& connection);
     void establish(Connection& connection);
+    // The peer said what nobody can say who does not get our messages.
+    void prove(Connection& connection);
+    void leave_strangers(Connection& connection);
     void enter_time_wait(Connection& connection, Instant now, Duration at_least = {});
     void finish(Connection& connection);
     void remove(Connection& connection);
     [[nodiscard]] Connection* find_live(ConnectionId id) noexcept;
-    [[nodiscard]] std::uint64_t transaction_of(const Connection& connection) const noexcept;
 
     Config config_;
+    SecretNumbers numbers_;  // names and transactions
     Outbox outbox_;
     std::deque<Event> events_;
     ConnectionTable table_;
+    ConnectionShares strangers_;  // passive ones whose peers are not proven
     ServiceMap<Listener> listeners_;
     Deadlines<ConnectionId> deadlines_;
     telemetry::CounterSet<Counter> counters_;

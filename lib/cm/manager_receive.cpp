@@ -5,21 +5,6 @@
 
 namespace cairn::cm {
 
-namespace {
-
-// Whether `req` is the one that the connection came of.
-bool is_same_request(const Connection& connection, const wire::Req& req, std::uint64_t transaction) noexcept {
-    return !connection.active && connection.remote_qpn == req.local_qpn && connection.send_psn == req.starting_psn &&
-           connection.transaction == transaction;
-}
-
-// Half of what the peer waits: in time for it to hear that it must wait longer.
-Duration half_of(wire::CmTimeout response_timeout) noexcept {
-    return wire::duration_of(std::min(response_timeout, kLongestResponse)) / 2;
-}
-
-}  // namespace
-
 void Manager::on_mad(const Route& route, std::span<const std::uint8_t> bytes, Instant now) {
     if (!outbox_.has_room()) {
         counters_.count(Counter::Overload);
@@ -43,10 +28,15 @@ Verdict Manager::apply(Connection& connection, Message message, Instant now) {
     if (again) {
         counters_.count(Counter::Duplicate);
     }
+    if (message == Message::Req && again) {
+        connection.allowance = std::min<std::uint8_t>(connection.allowance + kMostPerRequest, kMostSavedUp);
+    }
     if (verdict == Verdict::Repeat && connection.answers == message) {
-        outbox_.push(connection.route, connection.message);
+        transmit(connection, connection.message);
         if (connection.state == State::TimeWait && message == Message::Req) {  // it may come once more
             arm(connection, std::max(connection.deadline, now + connection.wait * 2));
+        } else if (connection.state == State::RepSent) {
+            wait_for_answer(connection, now);
         }
     }
     if (verdict == Verdict::AskForTime) {
@@ -80,104 +70,6 @@ void Manager::refuse(const Incoming& in, const wire::CommIds& ids, wire::Answere
     outbox_.push(in.route, in.transaction, rej);
 }
 
-void Manager::drop_stale(Connection& connection, Instant now) {
-    switch (connection.state) {
-        case State::Established:
-            start_disconnect(connection, {}, now);
-            break;
-        case State::ReqRcvd:
-        case State::MraReqSent:
-            emit(connection, Rejected{connection.id, wire::RejectReason::StaleConnection, false});
-            finish(connection);
-            break;
-        case State::RepRcvd:
-        case State::MraRepSent:
-        case State::RepSent:
-        case State::MraRepRcvd:
-            emit(connection, Rejected{connection.id, wire::RejectReason::StaleConnection, false});
-            enter_time_wait(connection, now);
-            break;
-        case State::ReqSent:
-        case State::MraReqRcvd:
-        case State::DreqSent:
-        case State::DreqRcvd:
-        case State::TimeWait:
-        case State::Ended:
-        case State::Count:
-            break;
-    }
-}
-
-void Manager::receive(const Incoming& in, const wire::Req& req) {
-    Connection* known = table_.find_remote(in.route.remote, req.local_comm_id);
-    if (known != nullptr && known->route == in.route && is_same_request(*known, req, in.transaction)) {
-        (void)apply(*known, Message::Req, in.now);
-        return;
-    }
-    if (known == nullptr) {
-        known = table_.find_remote_qpn(in.route.remote, req.local_qpn);
-    }
-    if (known == nullptr) {
-        admit(in, req);
-        return;
-    }
-    // The peer, in a new life, uses a name or a queue pair of a connection of an earlier one (12.9.8.3.1).
-    counters_.count(Counter::Stale);
-    refuse(in, {req.local_comm_id, {}}, wire::Answered::Req, wire::RejectReason::StaleConnection);
-    drop_stale(*known, in.now);
-}
-
-void Manager::admit(const Incoming& in, const wire::Req& req) {
-    const wire::CommIds ids{req.local_comm_id, {}};
-    if (const std::optional<wire::RejectReason> reason = judge_req(req, in.route)) {
-        counters_.count(Counter::BadRequest);
-        refuse(in, ids, wire::Answered::Req, *reason);
-        return;
-    }
-    Listener* const listener = listeners_.find(req.service_id, in.route.local);
-    if (listener == nullptr) {
-        counters_.count(Counter::NoListener);
-        refuse(in, ids, wire::Answered::Req, wire::RejectReason::InvalidServiceId);
-        return;
-    }
-    if (listener->waiting >= listener->backlog) {
-        counters_.count(Counter::BacklogFull);
-        return;
-    }
-    add_request(in, req, *listener);
-}
-
-void Manager::add_request(const Incoming& in, const wire::Req& req, Listener& listener) {
-    Connection* const connection = table_.try_add();
-    if (connection == nullptr) {
-        counters_.count(Counter::TableFull);
-        refuse(in, {req.local_comm_id, {}}, wire::Answered::Req, wire::RejectReason::NoResources);
-        return;
-    }
-    connection->state = State::ReqRcvd;
-    connection->has_alternate = req.alternate != wire::CmPath{};
-    connection->route = in.route;
-    connection->remote_id = req.local_comm_id;
-    connection->has_remote = true;
-    connection->transport = req.service;
-    connection->remote_qpn = req.local_qpn;
-    connection->send_psn = req.starting_psn;
-    connection->transaction = in.transaction;
-    connection->responder_resources = req.responder_resources;
-    connection->initiator_depth = req.initiator_depth;
-    connection->wait = response_wait(config_, req.local_response_timeout);
-    connection->ack_timeout = req.primary.ack_timeout;
-    connection->max_retries = req.max_cm_retries;
-    const bool anywhere = listeners_.find_exactly(req.service_id, in.route.local) == nullptr;
-    connection->listener = {req.service_id, anywhere ? net::IpAddress{} : in.route.local, listener.serial};
-    ++listener.waiting;
-    table_.add_remote(*connection);
-    arm(*connection, in.now + half_of(req.remote_response_timeout));
-    const ReceivedData data = read_private_data(req);
-    emit(*connection,
-         Requested{connection->id, req.service_id, in.route, parameters_of(req), data.features, data.ip, data.rest});
-}
-
 void Manager::receive(const Incoming& in, const wire::Rep& rep) {
     Connection* const connection = find_by_ids(in, rep.ids);
     if (connection == nullptr) {
@@ -194,13 +86,18 @@ void Manager::receive(const Incoming& in, const wire::Rep& rep) {
 void Manager::take_rep(const Incoming& in, const wire::Rep& rep, Connection& connection) {
     Connection* known = table_.find_remote(in.route.remote, rep.ids.local);
     const Qpn qpn = qpn_of(rep, connection.transport);
+    if (known != nullptr && !known->proven) {  // a request that was not the peer's
+        give_way(*known, in.now);
+        table_.forget_remote(*known);
+        known = nullptr;
+    }
     if (known == nullptr) {
         known = table_.find_remote_qpn(in.route.remote, qpn);
     }
     if (known != nullptr) {
         counters_.count(Counter::Stale);
         refuse(in, rep.ids, wire::Answered::Rep, wire::RejectReason::StaleConnection);
-        drop_stale(*known, in.now);
+        ask_whether_it_lives(*known);
         emit(connection, Rejected{connection.id, wire::RejectReason::StaleConnection, false});
         finish(connection);
         return;
@@ -214,6 +111,7 @@ void Manager::take_rep(const Incoming& in, const wire::Rep& rep, Connection& con
     connection.send_psn = rep.starting_psn;
     connection.answers = Message::Count;
     table_.add_remote(connection);
+    prove(connection);
     arm(connection, in.now + half_of(config_.response_timeout));
     const ReceivedData data = read_private_data(rep);
     const std::uint32_t offered = read_private_data(req).features;
@@ -241,23 +139,25 @@ void Manager::receive(const Incoming& in, const wire::Mra& mra) {
     }
     if (apply(*connection, Message::Mra, in.now) == Verdict::TakeMra) {
         counters_.count(Counter::WasAskedForTime);
+        if (connection->has_remote) {
+            prove(*connection);
+        }
         connection->state = connection->active ? State::MraReqRcvd : State::MraRepRcvd;
         const Duration service = wire::duration_of(std::min(mra.service_timeout, kLongestService));
         arm(*connection, in.now + service + connection->wait);
     }
 }
 
+// Whoever was told no name of ours, as no peer of an established connection was, gives its own only (12.6.7).
+Connection* Manager::find_by_refusal(const Incoming& in, const wire::CommIds& ids) {
+    const Connection* const half_open =
+        ids.remote == wire::CommId{} ? table_.find_remote(in.route.remote, ids.local) : nullptr;
+    const bool unnamed = half_open != nullptr && is_half_open(half_open->state) && !half_open->proven;
+    return find_by_ids(in, {ids.local, unnamed ? half_open->id : ids.remote});
+}
+
 void Manager::receive(const Incoming& in, const wire::Rej& rej) {
-    // Whoever was never told a name of ours gives its own (12.6.7).
-    Connection* connection =
-        rej.ids.remote == wire::CommId{} ? table_.find_remote(in.route.remote, rej.ids.local) : nullptr;
-    wire::CommIds ids = rej.ids;
-    if (connection != nullptr) {
-        ids.remote = connection->id;
-    } else if (ids.local == wire::CommId{} && find_live(ids.remote) != nullptr) {
-        ids.local = find_live(ids.remote)->remote_id;
-    }
-    connection = find_by_ids(in, ids);
+    Connection* const connection = find_by_refusal(in, rej.ids);
     if (connection != nullptr && apply(*connection, Message::Rej, in.now) == Verdict::TakeRej) {
         take_rej(rej, *connection, in.now);
     }
@@ -299,6 +199,7 @@ void Manager::receive(const Incoming& in, const wire::Dreq& dreq) {
         counters_.count(Counter::Unexpected);
         return;
     }
+    prove(*connection);
     const Verdict verdict = apply(*connection, Message::Dreq, in.now);
     if (verdict == Verdict::TakeDreq || verdict == Verdict::CrossDreq) {
         connection->dreq_transaction = in.transaction;

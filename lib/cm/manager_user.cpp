@@ -30,7 +30,7 @@ Status Manager::listen(wire::ServiceId service, std::uint32_t backlog, const net
     if (backlog == 0) {
         return Status::BadParameters;
     }
-    const bool added = listeners_.try_add(service, local, Listener{last_listener_ + 1, backlog, 0});
+    const bool added = listeners_.try_add(service, local, Listener{last_listener_ + 1, backlog});
     last_listener_ += added ? 1U : 0U;
     return added ? Status::Ok : Status::ServiceTaken;
 }
@@ -53,7 +53,7 @@ Parsed<ConnectionId, Status> Manager::connect(const ConnectRequest& request, Ins
     connection->transport = request.transport;
     connection->route = request.route;
     connection->local_qpn = request.qpn;
-    connection->transaction = transaction_of(*connection);
+    connection->transaction = numbers_.next();
     connection->wait = response_wait(config_, config_.response_timeout);
     connection->max_retries = config_.max_retries;
     connection->ack_timeout = ack_timeout_of(config_.packet_lifetime, config_.ack_delay);
@@ -62,7 +62,7 @@ Parsed<ConnectionId, Status> Manager::connect(const ConnectRequest& request, Ins
     return connection->id;
 }
 
-Status Manager::ready(ConnectionId id, std::span<const std::uint8_t> private_data) {
+Status Manager::ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
         return Status::UnknownConnection;
@@ -78,6 +78,8 @@ Status Manager::ready(ConnectionId id, std::span<const std::uint8_t> private_dat
     std::copy(private_data.begin(), private_data.end(), rtu.private_data.begin());
     establish(*connection);
     send(*connection, connection->transaction, rtu, Message::Rep);
+    connection->retries_left = kReadyCopies;
+    arm(*connection, now + connection->wait);
     return Status::Ok;
 }
 
@@ -95,6 +97,7 @@ Status Manager::accept(ConnectionId id, const AcceptParameters& accepted, Instan
     connection->local_qpn = accepted.qpn;
     send(*connection, connection->transaction, make_rep(config_, *connection, accepted), Message::Req);
     connection->state = State::RepSent;
+    connection->replied_at = now;
     wait_for_answer(*connection, now);
     return Status::Ok;
 }
@@ -139,10 +142,10 @@ void Manager::reject_request(Connection& connection, const Refusal& refusal, Ins
     enter_time_wait(connection, now, connection.wait * 2 + connection.service);
     send(connection, connection.transaction, of_request, Message::Req);
     if (replied) {  // the peer may know the reply by now, which is taken back then
-        outbox_.push(connection.route, connection.transaction, make_rej(connection, refusal, wire::Answered::Other));
+        const wire::CmMad of_reply{connection.transaction, make_rej(connection, refusal, wire::Answered::Other)};
+        transmit(connection, of_reply.bytes());
     } else {
         connection.abandoned = true;
-        table_.forget_remote_qpn(connection);  // the peer may try again with it at once
     }
 }
 
@@ -193,16 +196,7 @@ Status Manager::abandon(ConnectionId id, Instant now) {
         return Status::UnknownConnection;
     }
     connection->abandoned = true;
-    std::erase_if(events_, [id](const Event& event) {
-        return std::visit(
-            [id]<class Kind>(const Kind& kind) {
-                if constexpr (std::is_same_v<decltype(kind.id), ConnectionId>) {
-                    return kind.id == id;
-                }
-                return false;
-            },
-            event);
-    });
+    forget_events(events_, id);
     switch (connection->state) {
         case State::ReqSent:
         case State::MraReqRcvd:

@@ -24,11 +24,18 @@ enum class State : std::uint8_t {
     Count,
 };
 
+// A request of somebody else's that has come about at neither end yet.
+[[nodiscard]] constexpr bool is_half_open(State state) noexcept {
+    return state == State::ReqRcvd || state == State::MraReqSent || state == State::RepSent ||
+           state == State::MraRepRcvd;
+}
+
 enum class Message : std::uint8_t { Req, Mra, Rej, Rep, Rtu, Dreq, Drep, Count };
 
 enum class Verdict : std::uint8_t {
     Unexpected,  // does not fit
     Duplicate,   // came before; nothing to do
+    Heard,       // the same, of what peers say more than once unasked
     Repeat,      // came before; the answer, if there was one, is sent again
     AskForTime,  // came before; the user has yet to answer
     TakeRep,
@@ -53,10 +60,10 @@ enum class Verdict : std::uint8_t {
         {Repeat, Unexpected, TakeRej, Unexpected, Unexpected, Unexpected, Unexpected},         // MraReqSent
         {Repeat, TakeMra, TakeRej, Unexpected, TakeRtu, TakeDreq, Unexpected},                 // RepSent
         {Duplicate, Duplicate, TakeRej, Unexpected, TakeRtu, TakeDreq, Unexpected},            // MraRepRcvd
-        {Duplicate, Duplicate, TakeRej, Repeat, Duplicate, TakeDreq, Unexpected},              // Established
-        {Duplicate, Duplicate, TakeRej, Duplicate, Duplicate, CrossDreq, TakeDrep},            // DreqSent
-        {Duplicate, Duplicate, Unexpected, Duplicate, Duplicate, Duplicate, Unexpected},       // DreqRcvd
-        {Repeat, Duplicate, Duplicate, Repeat, Duplicate, Repeat, Duplicate},                  // TimeWait
+        {Duplicate, Duplicate, TakeRej, Repeat, Heard, TakeDreq, TakeDrep},                    // Established
+        {Duplicate, Duplicate, TakeRej, Duplicate, Heard, CrossDreq, TakeDrep},                // DreqSent
+        {Duplicate, Duplicate, Unexpected, Duplicate, Heard, Duplicate, Unexpected},           // DreqRcvd
+        {Repeat, Duplicate, Duplicate, Repeat, Heard, Repeat, Duplicate},                      // TimeWait
         {Unexpected, Unexpected, Unexpected, Unexpected, Unexpected, Unexpected, Unexpected},  // Ended
     }};
     return kTable[static_cast<std::size_t>(state)][static_cast<std::size_t>(message)];

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "lib/base/sip_hash.hpp"
 #include "lib/base/types.hpp"
 #include "lib/net/address.hpp"
 #include "lib/wire/cm_request.hpp"
@@ -32,7 +33,7 @@ struct OutMad {
 
 // One for all connections of a manager.
 struct Config {
-    std::uint64_t seed = 1;                      // another one in each life of the program, hard to guess
+    SipKey seed{1, 0};                           // another one in each life of the program, hard to guess
     std::uint64_t ca_guid = 0;                   // of the adapter
     std::uint32_t max_connections = 65536;       // with those that ended lately; <= 2^20
     std::uint32_t max_datagram_requests = 4096;  // outstanding ones each way
@@ -147,7 +148,8 @@ enum class Status : std::uint8_t {
     WrongState,         // what is asked makes no sense in the state that the connection is in by now
     PrivateDataTooLong,
     BadParameters,
-    NoRoom,  // as many connections or requests as there may be
+    BadAddress,  // no host's, or of another family than ours
+    NoRoom,      // as many connections or requests as there may be
     ServiceTaken,
     UnknownService,
 };

@@ -20,6 +20,8 @@ constexpr std::array kStatusTexts{
     StatusText{cm::Status::WrongState, "the connection is not in a state for this", "look at its events"},
     StatusText{cm::Status::PrivateDataTooLong, "the private data is too long", "send it as a message"},
     StatusText{cm::Status::BadParameters, "a parameter is out of range", "see ConnectTo, and give a backlog"},
+    StatusText{cm::Status::BadAddress, "no host has this address, or it is of another family than the port's",
+               "give a host's address, of the port's family"},
     StatusText{cm::Status::NoRoom, "there are as many connections as there may be", "raise max_connections"},
     StatusText{cm::Status::ServiceTaken, "somebody listens there already", "choose another port"},
     StatusText{cm::Status::UnknownService, "nobody listens there", "listen first"},
@@ -63,7 +65,7 @@ Connector::Connector(Device& device, const ConnectorConfig& config)
 
 Result<std::unique_ptr<Connector>> Connector::create(Device& device, const ConnectorConfig& config) {
     ConnectorConfig seeded = config;
-    seeded.cm.seed = device.engine().unguessable();
+    seeded.cm.seed = {device.engine().unguessable(), device.engine().unguessable()};
     std::unique_ptr<Connector> made(new Connector(device, seeded));
     const Status opened = made->open();
     return opened.ok() ? std::move(made) : Result<std::unique_ptr<Connector>>(opened.error());
@@ -177,6 +179,7 @@ Status Connector::disconnect(ConnectionId id, std::span<const std::uint8_t> priv
 
 void Connector::abandon(ConnectionId id, Instant now) {
     (void)manager().abandon(id, now);
+    cm::forget_events(events_, id);
     stop(id);
     unlink(id);
     forget_waiting(id);

@@ -100,7 +100,7 @@ void Connector::finish_connect(const cm::Replied& replied, Instant now) {
         events_.push_back(rejected);
         return;
     }
-    (void)manager().ready(replied.id, {});
+    (void)manager().ready(replied.id, {}, now);
     events_.push_back(cm::Established{replied.id, replied.private_data});
 }
 

@@ -21,7 +21,7 @@ struct RawOffer {
 static_assert(sizeof(RawOffer) == 8 && alignof(RawOffer) == 1);
 constexpr std::uint32_t kOfferMagic = 0x65525043;  // "eRPC"
 
-cm::Config config_of(std::uint64_t seed) {
+cm::Config config_of(const SipKey& seed) {
     cm::Config config;
     config.seed = seed;
     config.max_connections = 1;  // there are none
@@ -72,7 +72,7 @@ const char* text_of(ServiceAnswer::Outcome outcome) noexcept {
 }
 
 Result<std::unique_ptr<Directory>> Directory::create(roce::UdService& service, roce::Sender& sender,
-                                                     std::uint16_t udp_source_port, std::uint64_t seed) {
+                                                     std::uint16_t udp_source_port, const SipKey& seed) {
     std::unique_ptr<Directory> made(new Directory(service, sender, config_of(seed), udp_source_port));
     const Status opened = made->open();
     return opened.ok() ? std::move(made) : Result<std::unique_ptr<Directory>>(opened.error());
@@ -87,18 +87,24 @@ Status Directory::serve(std::uint16_t name, const ServiceOffer& offer) {
     return Nothing{};
 }
 
-void Directory::ask(const net::IpAddress& host, std::uint16_t name, Instant now) {
+Status Directory::ask(const net::IpAddress& host, std::uint16_t name, Instant now) {
     if (question_.has_value()) {
         (void)manager().datagrams().cancel(*question_);
+        question_.reset();
     }
     cm::ResolveRequest request;
     request.route = {local_address(), host};
     request.service = id_of(name);
     request.source_port = name;
     const auto asked = manager().datagrams().resolve(request, now);
-    CAIRN_ASSERT(asked.ok());  // one at a time, without private data
+    if (!asked.ok()) {
+        CAIRN_ASSERT(asked.reason() == cm::Status::BadAddress);  // one at a time, without private data
+        return Error{host.text() + " is no host's address, or not of the same family as ours",
+                     "give the address of the host that serves, IPv4 or IPv6 as our own"};
+    }
     question_ = asked.value();
     send_messages(now);
+    return Nothing{};
 }
 
 std::optional<ServiceAnswer> Directory::poll_answer() {

@@ -37,16 +37,16 @@ struct ServiceAnswer {
 // One per process and port, on the worker that gets what is sent to queue pair 1; its thread's. One question at a time.
 class Directory final : private cm::ManagementQp {
 public:
-    // Both outlive it. Answers to its questions come to `udp_source_port`. `seed` is hard to guess. Errors: another one
-    // has queue pair 1.
+    // Both outlive it. Answers to its questions come to `udp_source_port`. `seed` is hard to guess, and nobody else
+    // has it. Errors: another one has queue pair 1.
     static Result<std::unique_ptr<Directory>> create(roce::UdService& service, roce::Sender& sender,
-                                                     std::uint16_t udp_source_port, std::uint64_t seed);
+                                                     std::uint16_t udp_source_port, const SipKey& seed);
 
     // Tells whoever asks, from now on. Errors: the name is taken.
     Status serve(std::uint16_t name, const ServiceOffer& offer);
     // Asks the host; poll_answer() says how it went, after about eight seconds of silence at the latest. A question
-    // before that is forgotten.
-    void ask(const net::IpAddress& host, std::uint16_t name, Instant now);
+    // before that is forgotten. Errors: no host can have the address, or it is of another family than ours.
+    Status ask(const net::IpAddress& host, std::uint16_t name, Instant now);
     [[nodiscard]] std::optional<ServiceAnswer> poll_answer();
 
     void on_timeout(Instant now) { run_due(now); }

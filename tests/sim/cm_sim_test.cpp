@@ -46,6 +46,7 @@ TEST(CmSwarm, TheFaultsReallyHappen) {
         sum.rejected += each.rejected;
         sum.unreachable += each.unreachable;
         sum.resolved += each.resolved;
+        sum.forged += each.forged;
         sum.manager += each.manager;
     }
     const std::map<std::string, std::uint64_t> counts{
@@ -56,6 +57,7 @@ TEST(CmSwarm, TheFaultsReallyHappen) {
         {"rejected", sum.rejected},
         {"unreachable", sum.unreachable},
         {"resolved", sum.resolved},
+        {"forged requests", sum.forged},
         {"sent again", sum.manager.of(cm::Counter::Retransmitted)},
         {"given up", sum.manager.of(cm::Counter::GivenUp)},
         {"come again", sum.manager.of(cm::Counter::Duplicate)},
@@ -64,6 +66,7 @@ TEST(CmSwarm, TheFaultsReallyHappen) {
         {"bad requests", sum.manager.of(cm::Counter::BadRequest)},
         {"stale", sum.manager.of(cm::Counter::Stale)},
         {"not looked at", sum.manager.of(cm::Counter::BacklogFull)},
+        {"given way", sum.manager.of(cm::Counter::GaveWay)},
         {"asked for time", sum.manager.of(cm::Counter::WasAskedForTime)},
     };
     for (const auto& [what, count] : counts) {

@@ -114,7 +114,7 @@ void CmWorld::answer(Node& node, cm::ConnectionId id, Local& local) {
         deal.ready = true;
         local.phase = Phase::Up;
         local.act_at = soon(seconds(3));
-        require(node.manager->ready(id, said) == cm::Status::Ok, "ready() refuses");
+        require(node.manager->ready(id, said, now_) == cm::Status::Ok, "ready() refuses");
         return;
     }
     cm::AcceptParameters accepted;
@@ -153,11 +153,32 @@ void CmWorld::poll_all(std::size_t index) {
     Node& node = nodes_[index];
     while (const std::optional<cm::Event> event = node.manager->poll_event()) {
         note(event->index());
-        std::visit([&](const auto& kind) { on_event(node, kind); }, *event);
+        std::visit(
+            [&]<class Kind>(const Kind& kind) {
+                if constexpr (std::is_same_v<decltype(kind.id), cm::ConnectionId>) {
+                    if (node.forged.count(kind.id) != 0) {
+                        require(!std::is_same_v<Kind, cm::Established>, "established with nobody");
+                        return;
+                    }
+                }
+                on_event(node, kind);
+            },
+            *event);
     }
 }
 
+void CmWorld::accept_forged(Node& node, cm::ConnectionId id) {
+    cm::AcceptParameters accepted;
+    accepted.qpn = Qpn{0x900000};
+    require(node.manager->accept(id, accepted, now_) == cm::Status::Ok, "accept() refuses");
+    node.forged.insert(id);
+}
+
 void CmWorld::on_event(Node& node, const cm::Requested& event) {
+    if (event.private_data.octets[0] == kForged) {
+        accept_forged(node, event.id);
+        return;
+    }
     const std::uint64_t cookie = cookie_in(event.private_data);
     const auto found = deals_.find(cookie);
     require(found != deals_.end(), "a request that nobody made");

@@ -19,6 +19,8 @@ constexpr Duration kTurn = milliseconds(20);       // between two turns of a hos
 constexpr Duration kLateCopy = milliseconds(100);  // less than TIMEWAIT: later ones are new to anybody
 constexpr Duration kPatience = seconds(200);       // all retries and service timeouts of what is under way
 
+constexpr std::uint64_t kBesideFlood = 64;  // places of a backlog: for what comes while a user thinks
+
 Qkey qkey_of(std::size_t host) {
     return Qkey{static_cast<std::uint32_t>(0x1000 + host)};
 }
@@ -42,11 +44,13 @@ void CmWorld::choose_faults() {
     faults_.double_per_million = in_half(300'000);
     faults_.late_per_million = in_half(200'000);
     faults_.jitter = milliseconds(in_half(50));
-    faults_.restart_per_million = in_half(8'000);
+    faults_.restart_per_million = in_half(16'000);
     faults_.nonsense_per_million = in_half(100'000);
     faults_.fewest_retries = random_.below(2) == 0 ? 0 : 15;
     faults_.slow_users = random_.below(2) == 0;
     faults_.same_queue_pairs = random_.below(2) == 0;
+    faults_.flood_per_turn = in_half(8);
+    faults_.slow_users = faults_.slow_users && faults_.flood_per_turn == 0;  // nobody can tell whose request waits
 }
 
 // Everything is forgotten; what is under way arrives all the same.
@@ -60,20 +64,22 @@ void CmWorld::start_life(Node& node) {
         }
     }
     cm::Config config;
-    config.seed = random_.next();
+    config.seed = {random_.next(), 0};
     config.max_connections = 512;
     config.max_retries = wire::CmRetries{static_cast<std::uint8_t>(random_.between(faults_.fewest_retries, 15))};
     node.manager = std::make_unique<cm::Manager>(config);
     node.life = ++last_life_;
     node.locals.clear();
     node.gone.clear();
+    node.forged.clear();
     node.questions.clear();
     if (!faults_.same_queue_pairs || node.next_qpn == 0) {
         node.next_qpn += 0x1000;
     } else {
         node.next_qpn &= 0xfff000U;
     }
-    const auto backlog = static_cast<std::uint32_t>(random_.between(1, 8));
+    const std::uint64_t others = faults_.flood_per_turn != 0 ? kBesideFlood : 0;
+    const auto backlog = static_cast<std::uint32_t>(random_.between(others + 1, others + 8));
     const Qpn serving{static_cast<std::uint32_t>(0x800000 + (&node - nodes_.data()))};
     (void)node.manager->listen(kService, backlog);
     (void)node.manager->listen(kIpService, backlog, node.address);
@@ -98,10 +104,13 @@ std::optional<std::string> CmWorld::run() {
     while (!broken_ && (to_connect_ > 0 || now_ < Instant{} + seconds(5))) {
         step();
     }
+    const std::uint64_t flood_per_turn = faults_.flood_per_turn;
     faults_ = {};
     healed_ = true;
     require(run_until_quiet(now_ + kPatience), "connections that never end once the network is well");
+    faults_.flood_per_turn = flood_per_turn;
     connect_once_more();
+    faults_ = {};
     require(run_until_quiet(now_ + kPatience), "connections that never end in a quiet world");
     for (const Node& node : nodes_) {
         counters_.manager += node.manager->counters().snapshot();
@@ -171,6 +180,7 @@ void CmWorld::step() {
         poll_all(arrived.to);
         send_all(arrived.to);
     }
+    flood();
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         nodes_[i].manager->on_timeout(now_);
         poll_all(i);
@@ -212,8 +222,9 @@ void CmWorld::send_all(std::size_t index) {
 
 void CmWorld::send(std::size_t from, const cm::OutMad& mad) {
     const std::size_t to = host_of(mad.route.remote);
-    require(to < nodes_.size(), "a message to nobody");
-    if (broken_) {
+    if (to == nodes_.size()) {
+        Account& account = accounts_[mad.route.remote];
+        require(++account.sent <= 3 * account.asked, "more than three messages for each of one that never answered");
         return;
     }
     for (const std::uint8_t octet : mad.bytes) {
@@ -253,6 +264,42 @@ void CmWorld::make_up(std::size_t from, std::size_t to) {
     emit_at(mad.bytes.data(), wire::MadHeader{random_.next(), attribute});
     flying_.emplace(now_ + microseconds(10), Flying{to, mad});
     log(from, {to, mad}, "made up");
+}
+
+void CmWorld::flood() {
+    if (now_ < flood_at_) {
+        return;
+    }
+    flood_at_ = now_ + kTurn;
+    for (std::uint64_t i = 0; i < faults_.flood_per_turn && !broken_; ++i) {
+        forge_request();
+    }
+}
+
+// For the queue pair that the host in whose name it is will use next, where there is such a host.
+void CmWorld::forge_request() {
+    const std::size_t to = random_.below(nodes_.size());
+    const Node& other = nodes_[(to + 1) % nodes_.size()];
+    const bool in_others_name = random_.below(4) == 0;
+    const std::uint64_t made_up = random_.below(2) == 0 ? 0 : random_.below(1U << 24U);
+    const net::IpAddress source =
+        in_others_name ? other.address : net::IpAddress::from_v4(static_cast<std::uint32_t>(0x0b000000 + made_up));
+    wire::Req req;
+    req.local_comm_id = wire::CommId{static_cast<std::uint32_t>(random_.next())};
+    req.local_qpn = Qpn{static_cast<std::uint32_t>(other.next_qpn + random_.below(4))};
+    req.service_id = kService;
+    req.path_mtu = wire::path_mtu_of(1024);
+    req.primary.local_gid = source.octets();
+    req.primary.remote_gid = nodes_[to].address.octets();
+    req.local_response_timeout = wire::CmTimeout{static_cast<std::uint8_t>(random_.below(32))};
+    req.remote_response_timeout = wire::CmTimeout{static_cast<std::uint8_t>(random_.below(32))};
+    req.max_cm_retries = wire::CmRetries{15};
+    req.private_data.fill(kForged);
+    ++counters_.forged;
+    accounts_[source].asked += in_others_name ? 0 : 1;
+    nodes_[to].manager->on_mad({nodes_[to].address, source}, wire::CmMad{random_.next(), req}.bytes(), now_);
+    poll_all(to);
+    send_all(to);
 }
 
 // As a datagram between two queue pairs 1.

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 
 namespace cairn::sim {
 
+constexpr std::uint8_t kForged = 0xf0;  // what the private data of forged requests is made of
+
 struct CmFaults {
     std::uint32_t loss_per_million = 0;
     std::uint32_t double_per_million = 0;
@@ -22,8 +25,9 @@ struct CmFaults {
     std::uint32_t restart_per_million = 0;   // at each turn of a host
     std::uint32_t nonsense_per_million = 0;  // at each message: some more, made up
     std::uint64_t fewest_retries = 15;
-    bool slow_users = false;        // who think for seconds
-    bool same_queue_pairs = false;  // a new life begins with the queue pair numbers of the last
+    bool slow_users = false;           // who think for seconds
+    bool same_queue_pairs = false;     // a new life begins with the queue pair numbers of the last
+    std::uint64_t flood_per_turn = 0;  // requests of hosts that never answer, or of none, or in the name of others
 };
 
 // What happened, over all hosts and lives.
@@ -36,6 +40,7 @@ struct CmWorldCounters {
     std::uint64_t rejected = 0;
     std::uint64_t unreachable = 0;
     std::uint64_t resolved = 0;
+    std::uint64_t forged = 0;  // requests
     telemetry::CounterSnapshot<cm::Counter> manager{};
 };
 
@@ -73,6 +78,7 @@ private:
         std::uint32_t next_qpn = 0;
         std::map<cm::ConnectionId, Local> locals;
         std::map<cm::ConnectionId, bool> gone;  // ids that nothing more may be heard of in this life
+        std::set<cm::ConnectionId> forged;      // requests that nobody made, accepted
         std::map<cm::DatagramId, std::size_t> questions;
     };
     // What both ends of a connection did, by the cookie that its private data carries.
@@ -90,6 +96,11 @@ private:
         bool restarted = false;  // either end, since
         bool server_saw_it = false;
         bool server_gave_up = false;
+    };
+    // What went from and to an address that has none of the hosts.
+    struct Account {
+        std::uint64_t asked = 0;
+        std::uint64_t sent = 0;
     };
     struct Flying {
         std::size_t to = 0;
@@ -112,6 +123,9 @@ private:
     void send_all(std::size_t index);
     void send(std::size_t from, const cm::OutMad& mad);
     void make_up(std::size_t from, std::size_t to);
+    void flood();
+    void forge_request();
+    void accept_forged(Node& node, cm::ConnectionId id);
     void log(std::size_t from, const Flying& flying, std::string_view fate);
     [[nodiscard]] std::size_t host_of(const net::IpAddress& address) const;
 
@@ -144,6 +158,8 @@ private:
     std::vector<Node> nodes_;
     DatagramLog log_;
     std::multimap<Instant, Flying> flying_;
+    std::map<net::IpAddress, Account> accounts_;
+    Instant flood_at_{};
     std::map<std::uint64_t, Deal> deals_;  // by cookie
     std::uint64_t last_cookie_ = 0;
     std::uint64_t last_life_ = 0;

@@ -149,7 +149,7 @@ private:
                 return (void)manager_.accept(id, accepted, now_);
             }
             case 2:
-                return (void)manager_.ready(id, data());
+                return (void)manager_.ready(id, data(), now_);
             case 3:
                 return (void)manager_.reject(id, {wire::RejectReason::Consumer, data(), {}}, now_);
             case 4:

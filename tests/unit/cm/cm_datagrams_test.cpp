@@ -187,8 +187,10 @@ TEST_F(CmDatagrams, WhatDoesNotFitOrMakesNoSenseIsRefusedAtOnce) {
     EXPECT_EQ(client.manager.datagrams().resolve(asked, now).reason(), Status::PrivateDataTooLong);
     asked.private_data = first(180);
     EXPECT_TRUE(client.manager.datagrams().resolve(asked, now).ok());
-    asked.route.remote = {};
-    EXPECT_EQ(client.manager.datagrams().resolve(asked, now).reason(), Status::BadParameters);
+    for (const char* const nobody : {"0.0.0.0", "224.0.0.1", "255.255.255.255", "2001:db8::1"}) {
+        asked.route.remote = net::IpAddress::parse(nobody).value();
+        EXPECT_EQ(client.manager.datagrams().resolve(asked, now).reason(), Status::BadAddress) << nobody;
+    }
     EXPECT_EQ(serving().listen(kService, {}, DatagramService{Qpn{1}, Qkey{1}, first(137)}), Status::PrivateDataTooLong);
     ASSERT_EQ(serving().listen(kService, {}, std::nullopt), Status::Ok);
     (void)resolve(question());

@@ -81,26 +81,48 @@ TEST_F(CmPair, ARestartedClientWithItsOldQueuePairIsStaleAndTheOldConnectionEnds
     restarted.pass_last(server, now);
     EXPECT_EQ(server.event<Disconnected>().id, passive);
     pass_time(server);
-    (void)server.event<Released>();
     const auto later = restarted.manager.connect(request(), now);
     ASSERT_TRUE(later.ok());
     restarted.pass_all(server, now);
+    (void)server.event<Released>();
     EXPECT_EQ(server.event<Requested>().qp.remote_qpn, Qpn{0x11});
 }
 
 TEST_F(CmPair, ANameOfAnEarlierLifeIsStaleToo) {
     listen();
-    ask();
-    ConnectRequest other = request();
-    other.qpn = Qpn{0x99};
-    CmHost restarted(kClientAddress, config_of(0x7777'0000'2222'0001U));  // which gives the same names
-    ASSERT_EQ(restarted.manager.connect(other, now).value(), active);
-    restarted.pass_all(server, now);
+    establish();
+    (void)connect(request());
+    wire::Req req = client.sent<wire::Req>();
+    req.local_comm_id = active;
+    req.local_qpn = Qpn{0x99};
+    server.take(client, {1, req}, now);
     EXPECT_EQ(server.sent<wire::Rej>().reason, wire::RejectReason::StaleConnection);
-    const Rejected rejected = server.event<Rejected>();
-    EXPECT_EQ(rejected.id, passive);
-    EXPECT_FALSE(rejected.by_peer);
-    (void)server.event<Released>();
+    const wire::Dreq dreq = server.sent<wire::Dreq>();
+    EXPECT_EQ(dreq.ids, (wire::CommIds{passive, active}));
+    EXPECT_EQ(dreq.remote_qpn, Qpn{});
+    EXPECT_EQ(state_at(server, passive), State::Established);  // until its peer says that it is not
+    server.take(client, {2, wire::Drep{{active, passive}, {}}}, now);
+    EXPECT_EQ(server.event<Disconnected>().id, passive);
+    EXPECT_EQ(state_at(server, passive), State::TimeWait);
+}
+
+TEST_F(CmPair, TheQueuePairOfAConnectionIsThatOfTheLastItsPeerMade) {
+    listen();
+    ask_and_accept();
+    const wire::Rtu rtu{{active, passive}, {}};
+    ConnectRequest asked = request();
+    asked.starting_psn = Psn{0x777};  // another life, whose request comes before the last word of this one
+    const ConnectionId later = connect(asked);
+    client.pass_all(server, now);
+    const ConnectionId passive_later = server.event<Requested>().id;
+    server.take(client, {1, rtu}, now);
+    (void)server.event<Established>();
+    ASSERT_EQ(server.manager.accept(passive_later, acceptance(), now), Status::Ok);
+    (void)server.sent<wire::Rep>();
+    server.take(client, {2, wire::Rtu{{later, passive_later}, {}}}, now);
+    EXPECT_EQ(server.event<Established>().id, passive_later);
+    EXPECT_EQ(server.count(Counter::Stale), 1U);
+    EXPECT_EQ(server.sent<wire::Dreq>().ids, (wire::CommIds{passive, active}));  // whether it is still there
 }
 
 TEST_F(CmPair, AReplyFromAQueuePairThatIsAlreadyConnectedIsStale) {
@@ -122,7 +144,12 @@ TEST_F(CmPair, AReplyFromAQueuePairThatIsAlreadyConnectedIsStale) {
     const Rejected rejected = client.event<Rejected>();
     EXPECT_EQ(rejected.id, active);
     EXPECT_FALSE(rejected.by_peer);
-    EXPECT_EQ(state_at(client, old), State::DreqSent);
+    EXPECT_EQ(state_at(client, old), State::Established);
+    (void)client.event<Released>();
+    (void)client.sent<wire::Dreq>();
+    client.pass_last(restarted, now);
+    restarted.pass_all(client, now);
+    EXPECT_EQ(client.event<Disconnected>().id, old);
 }
 
 TEST_F(CmPair, APeerThatTookItsRequestBackMayAskAgainBeforeAnybodyLooked) {
@@ -144,10 +171,11 @@ TEST_F(CmPair, ALateCopyOfARequestOpensNothingWhileItIsRemembered) {
     establish();
     (void)client.sends_nothing();
     const ConnectRequest asked = request();
+    const std::uint64_t transaction = client.manager.find(active)->transaction;
     ASSERT_EQ(client.manager.disconnect(active, {}, now), Status::Ok);
     client.pass_all(server, now);
     (void)server.event<DisconnectRequested>();
-    const wire::CmMad late{(0x1111'0000'2222'0001U & 0xffffffff00000000U) | active.value, [&] {
+    const wire::CmMad late{transaction, [&] {
                                wire::Req req;
                                req.local_comm_id = active;
                                req.local_qpn = asked.qpn;

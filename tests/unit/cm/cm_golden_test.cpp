@@ -10,7 +10,7 @@ namespace {
 // What Linux has by default.
 Config linux_config(std::uint64_t guid) {
     Config config;
-    config.seed = 0x1234'5678'9abc'def0U;
+    config.seed = {0x1234'5678'9abc'def0U, 0};
     config.ca_guid = guid;
     config.response_timeout = wire::CmTimeout{20};
     config.packet_lifetime = wire::CmTimeout{18};
@@ -111,7 +111,7 @@ TEST_F(CmGolden, OurClientAsksTheServerOfRpingAsLinuxDid) {
     EXPECT_EQ(replied.qp.send_psn, Psn{0x81143b});  // of the client's first SEND in the recording
     EXPECT_EQ(replied.qp.ack_timeout, wire::CmTimeout{19});
     EXPECT_EQ(replied.features, 0U);
-    ASSERT_EQ(client.manager.ready(id, {}), Status::Ok);
+    ASSERT_EQ(client.manager.ready(id, {}, now), Status::Ok);
     expect_sent(client, mads[2], id, theirs);
     ASSERT_EQ(client.manager.disconnect(id, {}, now), Status::Ok);
     expect_sent(client, mads[3], id, theirs);

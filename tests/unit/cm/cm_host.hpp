@@ -92,7 +92,7 @@ public:
 
 inline Config config_of(std::uint64_t seed) {
     Config config;
-    config.seed = seed;
+    config.seed = {seed, 0};
     config.ca_guid = seed * 0x0101;
     return config;
 }
@@ -142,7 +142,7 @@ protected:
     }
     void establish() {
         ask_and_accept();
-        EXPECT_EQ(client.manager.ready(active, {}), Status::Ok);
+        EXPECT_EQ(client.manager.ready(active, {}, now), Status::Ok);
         EXPECT_EQ(client.pass_all(server, now), 1U);
         (void)server.event<Established>();
     }

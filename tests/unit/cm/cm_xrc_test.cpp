@@ -29,7 +29,7 @@ TEST_F(CmPair, AnXrcConnectionLeadsFromAnInitiatorToATarget) {
     const Replied replied = client.event<Replied>();
     EXPECT_EQ(replied.qp.remote_qpn, Qpn{0x22});
     EXPECT_EQ(replied.qp.max_rd_atomic, 8);
-    ASSERT_EQ(client.manager.ready(active, {}), Status::Ok);
+    ASSERT_EQ(client.manager.ready(active, {}, now), Status::Ok);
     client.pass_all(server, now);
     EXPECT_EQ(server.event<Established>().id, requested.id);
     // The target's number is known: a new life of the server's with the same one ends the old connection.

@@ -19,12 +19,12 @@ struct DirectoryTest : testing::Test {
     DirectoryTest() {
         client.port.join(server.port);
         server.port.join(client.port);
-        asks = Directory::create(*client.service, *client.sender, 0xc000, 5).value();
-        tells = Directory::create(*server.service, *server.sender, 0xc000, 6).value();
+        asks = Directory::create(*client.service, *client.sender, 0xc000, SipKey{5, 0}).value();
+        tells = Directory::create(*server.service, *server.sender, 0xc000, SipKey{6, 0}).value();
     }
     // Asks and lets time pass until there is an answer.
     ServiceAnswer answer(std::uint16_t name = kName) {
-        asks->ask(server.port.local_address(), name, now);
+        EXPECT_TRUE(asks->ask(server.port.local_address(), name, now).ok());
         for (const Instant end = now + seconds(20); now < end; now = now + milliseconds(10)) {
             asks->on_timeout(now);
             if (tells != nullptr) {
@@ -81,9 +81,17 @@ TEST_F(DirectoryTest, ALostQuestionIsAskedAgain) {
 
 TEST_F(DirectoryTest, ANewQuestionReplacesTheLast) {
     ASSERT_TRUE(tells->serve(kName, kOffer).ok());
-    asks->ask(server.port.local_address(), kName + 1, now);
+    ASSERT_TRUE(asks->ask(server.port.local_address(), kName + 1, now).ok());
     EXPECT_EQ(answer().outcome, Outcome::Found);
     EXPECT_FALSE(asks->poll_answer().has_value());
+}
+
+TEST_F(DirectoryTest, NobodyCanBeAskedWhoIsNoHostOrOfAnotherFamily) {
+    ASSERT_TRUE(tells->serve(kName, kOffer).ok());
+    for (const char* const nobody : {"0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "2001:db8::1"}) {
+        EXPECT_FALSE(asks->ask(net::IpAddress::parse(nobody).value(), kName, now).ok()) << nobody;
+    }
+    EXPECT_EQ(answer().outcome, Outcome::Found);
 }
 
 TEST_F(DirectoryTest, ANameIsServedOnce) {
@@ -93,9 +101,9 @@ TEST_F(DirectoryTest, ANameIsServedOnce) {
 }
 
 TEST_F(DirectoryTest, ThereIsOneForAPort) {
-    EXPECT_FALSE(Directory::create(*client.service, *client.sender, 0xc000, 7).ok());
+    EXPECT_FALSE(Directory::create(*client.service, *client.sender, 0xc000, SipKey{7, 0}).ok());
     asks.reset();
-    EXPECT_TRUE(Directory::create(*client.service, *client.sender, 0xc000, 7).ok());
+    EXPECT_TRUE(Directory::create(*client.service, *client.sender, 0xc000, SipKey{7, 0}).ok());
 }
 
 // Answers whoever asks at queue pair 1, as a host does whose service of that name has this private data.

@@ -264,5 +264,36 @@ TEST_F(VerbsPair, NumbersAndFirstPsnsFollowFromTheSeedAlone) {
     EXPECT_EQ(same.make_qp()->qpn(), a.qps[0]->qpn());
 }
 
+TEST_F(VerbsPair, WhatIsAbandonedIsHeardOfNoMore) {
+    a.qps.push_back(a.make_qp());
+    b.qps.push_back(b.make_qp());
+    ASSERT_TRUE(b.connector->listen(kPort, 1).ok());
+    const ConnectionId id = a.connector->connect(*a.qps[0], to_b(), now).value();
+    run();
+    const auto requested = b.expect_event<cm::Requested>();
+    ASSERT_TRUE(b.connector->accept(requested.id, *b.qps[0], choice(), now).ok());
+    run();
+    a.connector->abandon(id, now);  // its Established has not been polled
+    EXPECT_FALSE(a.connector->poll_event().has_value());
+    run();
+    a.connector->abandon(id, now);  // twice changes nothing
+    b.connector->abandon(requested.id, now);
+    pass(seconds(30));
+    EXPECT_FALSE(a.connector->poll_event().has_value());
+    EXPECT_FALSE(b.connector->poll_event().has_value());
+    EXPECT_EQ(a.qps[0]->state(), QpState::Err);
+}
+
+TEST_F(VerbsPair, NobodyIsConnectedToOrAskedWhoIsNoHostOrOfAnotherFamily) {
+    a.qps.push_back(a.make_qp());
+    for (const char* const nobody : {"0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "2001:db8::1"}) {
+        ConnectTo to = to_b();
+        to.remote = net::IpAddress::parse(nobody).value();
+        EXPECT_FALSE(a.connector->connect(*a.qps[0], to, now).ok()) << nobody;
+        EXPECT_FALSE(a.connector->resolve(to.remote, kPort, {}, now).ok()) << nobody;
+    }
+    EXPECT_EQ(a.qps[0]->state(), QpState::Reset);
+}
+
 }  // namespace
 }  // namespace cairn::verbs

@@ -1,0 +1,157 @@
+// Messages that others than the peer made up: they end nothing, hinder nobody, and names are not to be guessed.
+#include <bit>
+#include <cstdlib>
+
+#include "tests/unit/cm/cm_host.hpp"
+
+namespace cairn::cm {
+namespace {
+
+using CmForged = CmPair;
+
+TEST_F(CmForged, NobodyElseCanEndOrChangeAConnection) {
+    listen();
+    establish();
+    CmHost stranger(net::IpAddress::from_v4(0x0a4d0066));
+    wire::Dreq dreq;
+    dreq.ids = {active, passive};
+    dreq.remote_qpn = Qpn{0x22};
+    server.take(stranger, {1, dreq}, now);
+    wire::Rej rej;
+    rej.ids = {active, passive};
+    server.take(stranger, {1, rej}, now);
+    server.take(stranger, {1, wire::Drep{{active, passive}, {}}}, now);
+    EXPECT_EQ(server.count(Counter::WrongPeer), 3U);
+    EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
+    // The right address with wrong names or numbers.
+    dreq.remote_qpn = Qpn{0x23};
+    server.take(client, {1, dreq}, now);
+    dreq.remote_qpn = Qpn{0x22};
+    dreq.ids.local = wire::CommId{active.value + 1};
+    server.take(client, {1, dreq}, now);
+    EXPECT_EQ(server.count(Counter::Unexpected), 2U);
+    rej.ids.local = wire::CommId{active.value + 1};
+    server.take(client, {1, rej}, now);
+    EXPECT_EQ(server.count(Counter::UnknownConnection), 1U);
+    EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
+    EXPECT_EQ(state_at(server, passive), State::Established);
+}
+
+// The name of one of the ends alone, which others than the peer may have seen, names no established connection.
+TEST_F(CmForged, AForgedRefusalEndsNothing) {
+    listen();
+    establish();
+    const auto refuse = [&](CmHost& host, const CmHost& peer, wire::CommIds ids) {
+        wire::Rej rej;
+        rej.ids = ids;
+        rej.reason = wire::RejectReason::Timeout;
+        host.take(peer, {1, rej}, now);
+    };
+    refuse(server, client, {wire::CommId{}, passive});
+    refuse(server, client, {active, wire::CommId{}});
+    refuse(server, client, {wire::CommId{}, wire::CommId{}});
+    refuse(client, server, {wire::CommId{}, active});
+    refuse(client, server, {passive, wire::CommId{}});
+    EXPECT_EQ(server.count(Counter::UnknownConnection), 3U);
+    EXPECT_EQ(client.count(Counter::UnknownConnection), 2U);
+    EXPECT_TRUE(server.has_no_event() && client.has_no_event());
+    EXPECT_EQ(state_at(server, passive), State::Established);
+    EXPECT_EQ(state_at(client, active), State::Established);
+}
+
+TEST_F(CmForged, AForgedRequestForAConnectedQueuePairEndsNothing) {
+    listen();
+    establish();
+    CmHost forger(kClientAddress, config_of(66));
+    ASSERT_TRUE(forger.manager.connect(request(), now).ok());
+    forger.pass_all(server, now);
+    EXPECT_EQ(server.pass_all(client, now), 2U);  // a refusal, and the question whether the connection lives
+    EXPECT_EQ(client.count(Counter::UnknownConnection) + client.count(Counter::Unexpected), 2U);
+    EXPECT_TRUE(client.sends_nothing() && client.has_no_event() && server.has_no_event());
+    EXPECT_EQ(state_at(server, passive), State::Established);
+    EXPECT_EQ(state_at(client, active), State::Established);
+}
+
+TEST_F(CmForged, AForgedRequestHindersTheRealOneNeitherBeforeNorAfter) {
+    listen();
+    CmHost forger(kClientAddress, config_of(66));
+    ASSERT_TRUE(forger.manager.connect(request(), now).ok());
+    forger.pass_all(server, now);
+    ASSERT_EQ(server.manager.accept(server.event<Requested>().id, acceptance(), now), Status::Ok);
+    while (!server.sends_nothing()) {
+    }
+    ask();
+    ASSERT_TRUE(forger.manager.connect(request(), now).ok());
+    forger.pass_all(server, now);
+    (void)server.event<Requested>();
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    server.pass_all(client, now);
+    ASSERT_EQ(client.manager.ready(client.event<Replied>().id, {}, now), Status::Ok);
+    client.pass_all(server, now);
+    EXPECT_EQ(server.event<Established>().id, passive);
+    EXPECT_EQ(server.count(Counter::Stale), 0U);
+}
+
+// The first is answered or ends; who comes later by the same name asks again.
+TEST_F(CmForged, AForgedRequestOfTheSameNameEndsAndRefusesNothing) {
+    listen();
+    ask();
+    wire::Req forged = std::get<wire::Req>(wire::CmMad::parse(client.last.bytes).value().message);
+    forged.local_qpn = Qpn{0x99};
+    server.take(client, {1, forged}, now);
+    EXPECT_EQ(server.count(Counter::Stale), 1U);
+    EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
+    EXPECT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    server.take(client, {1, forged}, now);
+    (void)server.sent<wire::Rep>();
+    EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
+}
+
+// A forged request to a client that listens, too, and knows the name that its server will give, has no say in it.
+TEST_F(CmForged, AForgedRequestOfTheServerDoesNotHinderItsReply) {
+    ASSERT_EQ(client.manager.listen(kService, 8), Status::Ok);
+    listen();
+    ask();
+    wire::Req req;
+    req.local_comm_id = passive;
+    req.local_qpn = acceptance().qpn;
+    req.service_id = kService;
+    req.path_mtu = wire::path_mtu_of(1024);
+    req.primary.local_gid = kServerAddress.octets();
+    req.primary.remote_gid = kClientAddress.octets();
+    client.take(server, {1, req}, now);
+    const ConnectionId forged = client.event<Requested>().id;
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+    server.pass_all(client, now);
+    EXPECT_EQ(client.event<Rejected>().id, forged);
+    (void)client.event<Released>();
+    EXPECT_EQ(client.event<Replied>().id, active);
+}
+
+TEST_F(CmForged, NamesAndTransactionsFollowFromNoneBefore) {
+    std::vector<std::uint32_t> names;
+    std::vector<std::uint32_t> upper;
+    for (int i = 0; i < 64; ++i) {
+        names.push_back(connect(request()).value);
+        (void)client.sent<wire::Req>();
+        upper.push_back(static_cast<std::uint32_t>(wire::CmMad::parse(client.last.bytes).value().transaction >> 32U));
+        names.push_back(client.manager.datagrams().resolve({client.to(server), kService}, now).value().value);
+        (void)client.sent<wire::SidrReq>();
+        upper.push_back(static_cast<std::uint32_t>(wire::CmMad::parse(client.last.bytes).value().transaction >> 32U));
+    }
+    const auto looks_random = [](const std::vector<std::uint32_t>& values) {
+        int ones = 0;
+        for (std::size_t i = 1; i < values.size(); ++i) {
+            ones += std::popcount(values[i] ^ values[i - 1]);
+        }
+        const int expected = static_cast<int>(values.size() - 1) * 16;
+        return std::abs(ones - expected) < expected / 8;  // eight deviations
+    };
+    EXPECT_TRUE(looks_random(names));
+    EXPECT_TRUE(looks_random(upper));
+    const std::uint32_t seed_bits = 0x1111'0000U;
+    EXPECT_EQ(std::count(upper.begin(), upper.end(), seed_bits), 0);
+}
+
+}  // namespace
+}  // namespace cairn::cm
