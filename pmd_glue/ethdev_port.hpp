@@ -97,6 +97,7 @@ private:
     [[nodiscard]] bool accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept;
     [[nodiscard]] port::Path* admit(const port::Datagram& datagram, const port::PacketRef& next) noexcept;
     void hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) const noexcept;
+    void notice(port::Path::Arrival arrival, port::Path& path, const std::uint8_t* frame, Instant now) noexcept;
     void judged(port::PacketRef& packet, bool icrc_ok) noexcept;
     [[nodiscard]] rte_mbuf* in_one_piece(rte_mbuf* chain) noexcept;
     [[nodiscard]] bool pass_on(rte_mbuf& frame) noexcept;
@@ -123,6 +124,8 @@ private:
     void tell_groups() noexcept;
     void follow_changes(Instant now) noexcept;
     void follow(port::PathTable::Station& station, const std::optional<net::MacAddress>& mac, Instant now) noexcept;
+    void doubt(port::Path& path, const net::MacAddress& from, Instant now) noexcept;
+    void settle_doubts(Instant now) noexcept;
     void follow_name(const net::Host::Name& name, Instant now) noexcept;
     void want(const port::Path& path, Instant now) noexcept;
     void plan_next_ask() noexcept;
@@ -136,6 +139,13 @@ private:
         Instant until{};
     };
 
+    // A peer whose datagrams come from another Ethernet address than its path goes to.
+    struct Doubt {
+        net::IpAddress remote{};
+        net::MacAddress from{};
+    };
+
+    static constexpr std::size_t kDoubts = 16;
     static constexpr std::size_t kPathCache = 64;
     static constexpr std::size_t kKept = 16;
     static constexpr Duration kKeptFor = seconds(1);
@@ -158,6 +168,8 @@ private:
     Instant next_ask_ = Instant::never();
     std::array<Kept, kKept> kept_{};
     std::size_t kept_count_ = 0;
+    std::array<Doubt, kDoubts> doubts_{};
+    std::size_t doubts_count_ = 0;
     Instant share_from_{};  // when `shared_` began to count
     std::uint32_t shared_ = 0;
     port::PacketRef* burst_ = nullptr;  // the first of the burst under way

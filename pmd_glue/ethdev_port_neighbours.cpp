@@ -3,6 +3,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/net/ethernet.hpp"
 #include "pmd_glue/ethdev_port.hpp"
@@ -60,7 +61,7 @@ void EthdevPort::pass_copy(const rte_mbuf& frame, std::uint16_t worker) noexcept
     rte_mbuf* copy = rte_pktmbuf_copy(&frame, pool_, 0, UINT32_MAX);
     if (copy == nullptr) {
         counters_.count(EthdevCounter::NoBuffer);
-    } else if (!exchange_->pass(Exchange::Lane::Received, config_.worker, worker, copy)) {
+    } else if (!exchange_->pass_copy(config_.worker, worker, copy)) {
         counters_.count(EthdevCounter::RingFull);
         rte_pktmbuf_free(copy);
     }
@@ -84,6 +85,7 @@ void EthdevPort::on_timeout(Instant now) noexcept {
         }
     }
     follow_changes(now);
+    settle_doubts(now);
     release_kept(now);
     plan_next_ask();
 }
@@ -120,6 +122,47 @@ void EthdevPort::follow_name(const net::Host::Name& name, Instant now) noexcept 
     if (kept_count_ != 0) {
         release_kept(now);
     }
+}
+
+// Where a datagram comes from shows where its sender is only if that is beyond a router: then the router's address may
+// have changed. Who is on the link is asked, and says so itself.
+void EthdevPort::doubt(port::Path& path, const net::MacAddress& from, Instant now) noexcept {
+    const net::IpAddress& remote = path.key().remote;
+    const auto* const station = paths_.station(remote);
+    if (station == nullptr || station->named || host_.next_hop(remote) != remote || doubts_count_ == kDoubts) {
+        return;
+    }
+    const auto known = std::span(doubts_).first(doubts_count_);
+    const auto same =
+        std::find_if(known.begin(), known.end(), [&](const Doubt& each) { return each.remote == remote; });
+    if (same != known.end()) {
+        same->from = from;
+        return;
+    }
+    doubts_[doubts_count_++] = {remote, from};
+    if (!host_.is_beyond(remote)) {
+        (void)host_.resolve(remote, now);
+    }
+    plan_next_ask();
+    next_ask_ = std::min(next_ask_, now + net::kAskFirst);
+}
+
+// Of whom nobody on the link says that it is he, the paths go where his datagrams come from.
+void EthdevPort::settle_doubts(Instant now) noexcept {
+    std::size_t left = 0;
+    for (const Doubt& doubt : std::span(doubts_).first(std::exchange(doubts_count_, 0))) {
+        auto* const station = paths_.station(doubt.remote);
+        if (station == nullptr || station->named) {
+            continue;
+        }
+        if (!host_.is_beyond(doubt.remote)) {
+            doubts_[left++] = doubt;
+        } else if (now - station->named_at >= net::kChangeLeast) {
+            station->named_at = now;
+            paths_.for_each_to(*station, [&](port::Path& path) { resolve(path, doubt.from); });
+        }
+    }
+    doubts_count_ = left;
 }
 
 // Paths follow their next hop.

@@ -45,12 +45,16 @@ inline std::uint32_t qpn_named_by(const rte_mbuf& frame) noexcept {
 std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(out.size(), config_.burst));
-    const std::uint16_t own =
-        queue_ == kNoQueue ? std::uint16_t{0} : rte_eth_rx_burst(port_id_, queue_, frames.data(), wanted);
-    std::uint16_t got = own;
+    // The others' first, and up to half: a flood of one's own keeps none of theirs waiting.
+    std::uint16_t others = 0;
     if (exchange_ != nullptr) [[unlikely]] {
+        others = collect_from_others(frames.data(),
+                                     queue_ == kNoQueue ? wanted : static_cast<std::uint16_t>((wanted + 1) / 2));
+    }
+    std::uint16_t got = others;
+    if (queue_ != kNoQueue) {
         got = static_cast<std::uint16_t>(
-            got + collect_from_others(frames.data() + got, static_cast<std::uint16_t>(wanted - got)));
+            got + rte_eth_rx_burst(port_id_, queue_, frames.data() + got, static_cast<std::uint16_t>(wanted - got)));
     }
     empty_at_ = full_burst_ ? empty_at_ : polled_at_;
     polled_at_ = now;
@@ -59,15 +63,13 @@ std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant no
     std::size_t accepted = 0;
     const bool alone = exchange_ == nullptr;
     std::uint16_t next = 0;
-    for (const std::uint16_t end : {own, got}) {
-        fresh_ = end == own;
-        for (; next < end; ++next) {
-            if (!alone && fresh_ && pass_on(*frames[next])) {
-                continue;
-            }
-            if (accept(frames[next], out[accepted], now)) [[likely]] {
-                ++accepted;
-            }
+    for (; next < got; ++next) {
+        fresh_ = next >= others;
+        if (!alone && fresh_ && pass_on(*frames[next])) {
+            continue;
+        }
+        if (accept(frames[next], out[accepted], now)) [[likely]] {
+            ++accepted;
         }
     }
     if (accepted != 0) {
@@ -93,13 +95,24 @@ bool EthdevPort::accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noex
         if (arrival != port::Path::Arrival::NoMatch) [[likely]] {
             out.cookie = frame;
             out.room = static_cast<std::uint16_t>(data_room_bytes_ - path->lower_bytes());
-            if (arrival == port::Path::Arrival::BadIcrc) [[unlikely]] {
-                counters_.count(EthdevCounter::BadIcrc);
+            if (arrival != port::Path::Arrival::Whole) [[unlikely]] {
+                notice(arrival, *path, bytes, now);
             }
             return true;
         }
     }
     return accept_slowly(frame, cached, out, now);
+}
+
+void EthdevPort::notice(port::Path::Arrival arrival, port::Path& path, const std::uint8_t* frame,
+                        Instant now) noexcept {
+    if (arrival == port::Path::Arrival::BadIcrc) {
+        counters_.count(EthdevCounter::BadIcrc);
+        return;
+    }
+    net::MacAddress from;
+    std::memcpy(from.octets.data(), frame + from.octets.size(), from.octets.size());
+    doubt(path, from, now);
 }
 
 void EthdevPort::judged(port::PacketRef& packet, bool icrc_ok) noexcept {
@@ -159,11 +172,13 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
     }
     if (!path->resolved()) {  // whoever sends to us can be answered where the frame came from
         resolve(*path, datagram.source_mac);
+    } else if (icrc_ok && path->goes_elsewhere_than(datagram.source_mac.octets.data())) {
+        doubt(*path, datagram.source_mac, now);
     }
     hand_over(frame, *path, out);
     judged(out, icrc_ok);
     if (datagram.has_path_icrc()) {
-        cached = path;
+        cached = icrc_ok ? path : cached;
     } else {  // a sender that counts its IPv4 ID up, which the ICRC covers
         out.ip_id = datagram.ip_id;
     }

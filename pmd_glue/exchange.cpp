@@ -68,6 +68,11 @@ bool Exchange::pass(Lane lane, std::uint16_t from, std::uint16_t to, rte_mbuf* f
     return rte_ring_sp_enqueue(ring(lane, from, to), frame) == 0;
 }
 
+bool Exchange::pass_copy(std::uint16_t from, std::uint16_t to, rte_mbuf* frame) noexcept {
+    const bool has_room = rte_ring_free_count(ring(Lane::Received, from, to)) > kRingFrames / 2;
+    return has_room && pass(Lane::Received, from, to, frame);
+}
+
 std::size_t Exchange::collect(Lane lane, std::uint16_t to, std::span<rte_mbuf*> out) noexcept {
     std::size_t count = 0;
     for (std::uint16_t from = 0; from < workers_ && count < out.size(); ++from) {

@@ -26,6 +26,9 @@ public:
 
     // False when the ring is full: the frame stays the caller's.
     [[nodiscard]] bool pass(Lane lane, std::uint16_t from, std::uint16_t to, rte_mbuf* frame) noexcept;
+    // The same for copies that others can do without: false already when the ring is half full, so that floods of them
+    // leave room for frames that belong there.
+    [[nodiscard]] bool pass_copy(std::uint16_t from, std::uint16_t to, rte_mbuf* frame) noexcept;
     // Frames for worker `to`, from all others, at most out.size().
     [[nodiscard]] std::size_t collect(Lane lane, std::uint16_t to, std::span<rte_mbuf*> out) noexcept;
 

@@ -50,6 +50,11 @@ public:
     }
     [[nodiscard]] const IpAddress& next_hop(const IpAddress& remote) const noexcept;
 
+    // True when `remote` is none of the link's stations although it was looked for there.
+    [[nodiscard]] bool is_beyond(const IpAddress& remote) const noexcept {
+        return next_hop(remote) == remote && neighbours_.is_nobody(remote);
+    }
+
     // Writes the next question that is due into `out` (kQuestionBytes); its size, 0: none.
     [[nodiscard]] std::size_t poll_question(Instant now, std::span<std::uint8_t> out) noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept { return neighbours_.next_deadline(); }

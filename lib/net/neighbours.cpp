@@ -34,6 +34,11 @@ std::optional<MacAddress> NeighbourTable::known(const IpAddress& address) const 
     return entry != nullptr && entry->has_mac() ? std::optional(entry->mac) : std::nullopt;
 }
 
+bool NeighbourTable::is_nobody(const IpAddress& address) const noexcept {
+    const Entry* const entry = const_cast<NeighbourTable*>(this)->find(address);
+    return entry != nullptr && entry->state == State::Failed;
+}
+
 // nullptr: there is no room.
 NeighbourTable::Entry* NeighbourTable::make(const IpAddress& address, Instant now) noexcept {
     if (entries_.size() == capacity_ && !make_room()) {

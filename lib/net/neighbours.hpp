@@ -34,6 +34,9 @@ public:
     // The MAC if it is known; nobody asks for it.
     [[nodiscard]] std::optional<MacAddress> known(const IpAddress& address) const noexcept;
 
+    // True when it was asked for in vain: nobody on the link has this address.
+    [[nodiscard]] bool is_nobody(const IpAddress& address) const noexcept;
+
     // The station itself said so. Entries are made by resolve() alone.
     enum class Learnt : std::uint8_t { NotWanted, Confirmed, Changed, TooFrequent, Doubted };
     Learnt learn(const IpAddress& address, const MacAddress& mac, Instant now,

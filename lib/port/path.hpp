@@ -3,6 +3,7 @@
 // stands before the BTH, so that a small packet costs one copy of a template and one short CRC.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -51,6 +52,10 @@ public:
     [[nodiscard]] const PathKey& key() const noexcept { return key_; }
     [[nodiscard]] bool is_v4() const noexcept { return is_v4_; }
     [[nodiscard]] bool resolved() const noexcept { return resolved_; }
+    // True when it is resolved and what is sent does not go to this Ethernet address, six octets.
+    [[nodiscard]] bool goes_elsewhere_than(const std::uint8_t* mac) const noexcept {
+        return resolved_ && !std::equal(mac, mac + 6, transmit_header_.data());
+    }
     [[nodiscard]] std::size_t lower_bytes() const noexcept { return lower_bytes_; }
 
     // Writes Ethernet, IP (ID 0, DF, checksum right) and UDP (checksum 0) so that they end just before
@@ -82,7 +87,8 @@ public:
     void seal(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept;
     // And their counterpart: what matches_received() judges, then the ICRC. `frame` lies in a packet buffer: 80 bytes
     // from there on can be read, however short it is.
-    enum class Arrival : std::uint8_t { Whole, BadIcrc, NoMatch };
+    // WholeFromElsewhere: the first of a kind whose sender's Ethernet address is not the one that the path goes to.
+    enum class Arrival : std::uint8_t { Whole, BadIcrc, NoMatch, WholeFromElsewhere };
     [[nodiscard]] Arrival judge_arrival(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
     // And says what arrived, unless it is NoMatch: all of `out` but its buffer (cookie, room).
     [[nodiscard]] Arrival judge_arrival(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept;

@@ -128,15 +128,15 @@ inline bool agree(const std::uint8_t* frame, const std::uint8_t* expected, const
     return none_of(difference, difference);
 }
 
-// True when a frame's headers up to the BTH's first word are these, whatever the source MAC, which may be any router's.
+// True when a frame's headers up to the BTH's first word are these, the source MAC among them.
 template <class Family>
 inline bool has_headers(const std::uint8_t* frame, const std::uint8_t* expected) noexcept {
-    constexpr auto kEthernet = mask_of<sizeof(Block)>(std::array<Field, 2>{{{0, 6}, {12, 4}}});
     WideBlock difference{};
     for (const std::size_t at : Family::kWide) {
         difference |= wide_block_at(frame + at) ^ wide_block_at(expected + at);
     }
-    return none_of(block_at(frame) ^ block_at(expected), block_at(kEthernet.data())) && is_zero(difference);
+    const Block ethernet = block_at(frame) ^ block_at(expected);
+    return none_of(ethernet, ethernet) && is_zero(difference);
 }
 
 std::uint32_t fold(std::uint32_t sum) noexcept {
@@ -311,8 +311,8 @@ inline void Path::describe(const Shape& shape, std::uint8_t* bth, PacketRef& out
                 sizeof(std::uint64_t));
 }
 
-// The first of its length and BTH word, or one whose traffic class or TTL changed on the way: the ICRC masks those, so
-// that its state stands.
+// The first of its length and BTH word, or one whose traffic class, TTL or source MAC changed on the way: the ICRC
+// masks those, so that its state stands.
 Path::Arrival Path::judge_new(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept {
     const std::size_t lower = lower_bytes();
     std::uint8_t* const bth = frame + lower;
@@ -328,7 +328,9 @@ Path::Arrival Path::judge_new(std::uint8_t* frame, std::size_t frame_bytes, Pack
     std::memcpy(shape.header.data(), frame, lower);
     shape.ecn = ecn_of(frame);
     describe(shape, bth, out);
-    return judge_rest(shape.rest, out);
+    const Arrival arrival = judge_rest(shape.rest, out);
+    const bool elsewhere = arrival == Arrival::Whole && goes_elsewhere_than(frame + 6);
+    return elsewhere ? Arrival::WholeFromElsewhere : arrival;
 }
 
 }  // namespace cairn::port

@@ -1,6 +1,7 @@
 // Two ports joined by rings: floods of what is not RoCE, neighbours that move, strangers' datagrams, empty pools.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
+#include <rte_mbuf.h>
 
 #include <array>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "lib/net/checksum.hpp"
 #include "lib/net/ethernet.hpp"
 #include "lib/net/ipv4.hpp"
+#include "pmd_glue/exchange.hpp"
 #include "tests/eal/net_ring.hpp"
 
 namespace cairn::pmd {
@@ -215,6 +217,89 @@ TEST_F(NetRingStrangers, QuestionsForManyLeaveAFewAtATime) {
     }
     EXPECT_EQ(port.counters().of(EthdevCounter::Transmitted), 500U);
     EXPECT_GT(port.next_deadline(), now);
+}
+
+TEST_F(NetRingStrangers, APeerBeyondARouterIsFollowedToTheNextRouterWhenNobodyOnTheLinkHasItsAddress) {
+    open(1);
+    EthdevPort& port = sides[1][0]->port;
+    const port::PathKey key{net::IpAddress::parse("10.9.0.1").value(), there(), 0xc000, 0};
+    const net::MacAddress first{{2, 0, 0, 0, 0, 1}};
+    const auto send = [&](const net::MacAddress& router) {
+        flood(1, [&](std::size_t, std::span<std::uint8_t> frame) {
+            return write_datagram(frame, key, 0x77, true, router);
+        });
+    };
+    send(first);
+    send(first);
+    port::Path* const path = port.open_path({there(), key.local, 0xc000, 0}, now);
+    const auto pass_time = [&](Duration span) {
+        for (const Instant end = now + span; now < end; now = now + milliseconds(100)) {
+            sides[1][0]->turn(now);
+        }
+    };
+    pass_time(seconds(20));
+    EXPECT_EQ(mac_of(*path), first);
+    send(kMoved);
+    EXPECT_EQ(mac_of(*path), first) << "it may be anybody's";
+    pass_time(seconds(20));
+    EXPECT_EQ(mac_of(*path), kMoved);
+}
+
+TEST_F(NetRingStrangers, WhoIsOnTheLinkIsNotMovedByDatagramsThatSeemToBeItsOwn) {
+    open(1);
+    EthdevPort& port = sides[1][0]->port;
+    const port::PathKey key{sender().port.local_address(), there(), 0xc000, 0};
+    for (const net::MacAddress& from : {devices[0]->mac(), devices[0]->mac(), kMoved, kMoved}) {
+        flood(1,
+              [&](std::size_t, std::span<std::uint8_t> frame) { return write_datagram(frame, key, 0x77, true, from); });
+    }
+    port::Path* path = nullptr;
+    for (int i = 0; i < 200; ++i) {
+        now = now + milliseconds(100);
+        run(microseconds(20));
+        path = port.open_path({there(), key.local, 0xc000, 0}, now);
+        ASSERT_EQ(mac_of(*path), devices[0]->mac());
+    }
+}
+
+TEST_F(NetRingStrangers, WhatAnotherWorkerPassesOnDoesNotWaitBehindAFloodOfOnesOwn) {
+    open(2);
+    for (int i = 0; i < 20; ++i) {
+        ASSERT_EQ(sender().port.transmit_frames(
+                      16, [this](std::size_t, std::span<std::uint8_t> frame) { return write_foreign(frame); }),
+                  16U);
+    }
+    rte_mbuf* const passed = rte_pktmbuf_alloc(devices[1]->pool());
+    const std::span<std::uint8_t> room(rte_pktmbuf_mtod(passed, std::uint8_t*), 256);
+    const port::PathKey key{sender().port.local_address(), there(), 0xc000, 0};
+    passed->data_len = static_cast<std::uint16_t>(write_datagram(room, key, kQpn, true, devices[0]->mac()));
+    passed->pkt_len = passed->data_len;
+    ASSERT_TRUE(devices[1]->exchange()->pass(Exchange::Lane::Received, 1, 0, passed));
+    sides[1][0]->turn(now);
+    EXPECT_EQ(sides[1][0]->port.counters().of(EthdevCounter::Received), 1U);
+    EXPECT_GT(sides[1][0]->port.verdicts().of(port::FrameVerdict::NotRoce), 0U);
+    run(milliseconds(1));
+}
+
+TEST_F(NetRingStrangers, CopiesLeaveHalfOfARingToWhatBelongsThere) {
+    open(2);
+    Exchange& exchange = *devices[1]->exchange();
+    const auto pass_while = [&](auto&& pass) {
+        std::size_t passed = 0;
+        for (;; ++passed) {
+            rte_mbuf* const frame = rte_pktmbuf_alloc(devices[0]->pool());
+            if (frame == nullptr || !pass(frame)) {
+                rte_pktmbuf_free(frame);
+                return passed;
+            }
+        }
+    };
+    const std::size_t copies = pass_while([&](rte_mbuf* frame) { return exchange.pass_copy(1, 0, frame); });
+    EXPECT_GT(copies, 500U);
+    EXPECT_LT(copies, 520U);
+    EXPECT_GT(pass_while([&](rte_mbuf* frame) { return exchange.pass(Exchange::Lane::Received, 1, 0, frame); }), 400U);
+    std::array<rte_mbuf*, 1024> all{};
+    rte_pktmbuf_free_bulk(all.data(), static_cast<unsigned>(exchange.collect(Exchange::Lane::Received, 0, all)));
 }
 
 }  // namespace

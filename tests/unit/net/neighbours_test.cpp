@@ -157,6 +157,19 @@ TEST(NeighbourTable, WithoutTheOverrideFlagAnotherMacIsOnlyAReasonToAsk) {
     EXPECT_FALSE(table.poll_change().has_value());
 }
 
+TEST(NeighbourTable, WhoWasAskedForInVainIsNobody) {
+    NeighbourTable table;
+    Instant now{};
+    EXPECT_FALSE(table.is_nobody(kPeer)) << "nobody asked";
+    (void)table.resolve(kPeer, now);
+    (void)run(table, now, seconds(2));
+    EXPECT_FALSE(table.is_nobody(kPeer));
+    (void)run(table, now, seconds(20));
+    EXPECT_TRUE(table.is_nobody(kPeer));
+    table.learn(kPeer, kMac, now);
+    EXPECT_FALSE(table.is_nobody(kPeer));
+}
+
 TEST(NeighbourTable, WhatIsKnownIsToldWithoutAsking) {
     NeighbourTable table;
     EXPECT_EQ(table.known(kPeer), std::nullopt);
