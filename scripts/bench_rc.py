@@ -108,6 +108,8 @@ GROUPS = [
      ('ruler.mem.stream', Bench.stream, [('', 'Gbit/s', one)]),
      *((f'rc.{op}.64k.memif', lambda bench, op=op: bench.memif('--op', op, *LARGE), [('', 'Gbit/s', gbit)])
        for op in ('write', 'read', 'send')),
+     *((f'rc.{op}.64k.memif.checked', lambda bench, op=op: bench.memif('--op', op, *LARGE, '--check'),
+        [('', 'Gbit/s', gbit)]) for op in ('read', 'send')),
      *((f'rc.write.64k.memif.loss1e-3{name}', lambda bench, own=own: bench.memif(*LARGE, *LOSSES, *own),
         [('', 'Gbit/s', gbit)])
        for name, own in (('', ['--go-back-n']), ('.selective', [])))],
@@ -121,7 +123,9 @@ GROUPS = [
     [('ruler.ucx.tcp.put.64k', lambda bench: bench.ucx('ucp_put_bw'), [('', 'GB/s', one)]),
      ('ruler.ucx.tcp.tag.64k', lambda bench: bench.ucx('tag_bw'), [('', 'GB/s', one)]),
      *((f'rc.{op}.64k.uring', lambda bench, op=op: bench.sockets('--op', op, *LARGE), [('', 'GB/s', gigabytes)])
-       for op in ('write', 'read', 'send'))],
+       for op in ('write', 'read', 'send')),
+     ('rc.send.64k.uring.checked', lambda bench: bench.sockets('--op', 'send', *LARGE, '--check'),
+      [('', 'GB/s', gigabytes)])],
     [('ruler.udp.pingpong', lambda bench: bench.ruler('pingpong', str(DATAGRAM_BYTES)),
       [('.half', 'us', lambda result: result['p50_us'] / 2)]),
      ('rc.send_lat.8B.uring', lambda bench: bench.sockets('--op', 'send', *LATENCY),
@@ -135,10 +139,12 @@ GROUPS = [
 RATIOS = [
     ('rc.write.64k.memif.ratio', 'rc.write.64k.memif', 'ruler.testpmd.oneway.memif'),
     ('rc.write.64k.memif.stream.ratio', 'rc.write.64k.memif', 'ruler.mem.stream'),
+    ('rc.send.64k.memif.checked.stream.ratio', 'rc.send.64k.memif.checked', 'ruler.mem.stream'),
     ('rc.write.64k.memif.loss1e-3.ratio', 'rc.write.64k.memif.loss1e-3', 'rc.write.64k.memif'),
     ('rc.write.64k.memif.loss1e-3.selective.ratio', 'rc.write.64k.memif.loss1e-3.selective', 'rc.write.64k.memif'),
     ('rc.write.64k.uring.ratio', 'rc.write.64k.uring', 'ruler.ucx.tcp.put.64k'),
     ('rc.send.64k.uring.tag.ratio', 'rc.send.64k.uring', 'ruler.ucx.tcp.tag.64k'),
+    ('rc.send.64k.uring.checked.tag.ratio', 'rc.send.64k.uring.checked', 'ruler.ucx.tcp.tag.64k'),
     ('rc.send_lat.8B.uring.ratio', 'rc.send_lat.8B.uring', 'ruler.udp.pingpong.half'),
 ]
 
@@ -167,6 +173,9 @@ ABOUT = {
     'ruler.testpmd.oneway.memif': 'dpdk-testpmd sends and takes the same frames, looking at none',
     'ruler.mem.stream': 'copied in and out, CRC32 on both sides, memory that no cache holds',
     'rc.write.64k.memif': 'path MTU 4096',
+    'rc.read.64k.memif.checked': 'every byte verified, within the time',
+    'rc.send.64k.memif.checked': 'every byte written before and verified after, within the time',
+    'rc.send.64k.uring.checked': 'likewise',
     'rc.write.64k.memif.loss1e-3': '0.1 % of the packets lost, go-back-N',
     'rc.write.64k.memif.loss1e-3.selective': 'the same with selective retransmission',
     'rc.write.8B.memif.qps10000': '10,000 queue pairs in turn',
