@@ -49,7 +49,7 @@ def names_of(group):
     return [label + suffix for label, _, readings in group for suffix, _, _ in readings]
 
 
-def take(record, run, measurement, bench):
+def take(record, run, measurement, bench, say):
     label, function, readings = measurement
     if label in record.missing:
         return
@@ -60,17 +60,20 @@ def take(record, run, measurement, bench):
             raise Failed('it measured nothing')
     except Unavailable as what:
         record.missing[label] = str(what)
+        say(f'  {label} is left out: {what}')
         return
     except Exception as why:  # whatever it is costs this run alone
         record.failed.setdefault(label, []).append(str(why) if isinstance(why, Failed) else repr(why))
+        say(f'  {label} failed: {record.failed[label][-1]}')
         return
     for name, unit, value in figures:
         record.values.setdefault(name, (unit, [None] * record.runs))[1][run] = value
+        say(f'  {name}: {value:.4g} {unit}')
 
 
-def take_group(record, run, group, bench, order):
+def take_group(record, run, group, bench, order, say):
     for measurement in order.sample(group, len(group)):
-        take(record, run, measurement, bench)
+        take(record, run, measurement, bench, say)
 
 
 def strayed(record, group):
@@ -85,7 +88,7 @@ def strayed(record, group):
                key=lambda run: abs(values[run] - middle))
 
 
-def repeat(record, run, group, bench, order):
+def repeat(record, run, group, bench, order, say):
     """Once more a group whose ruler strayed in that run. The values it replaces are kept beside."""
     replaced = {}
     for name in names_of(group):
@@ -93,7 +96,7 @@ def repeat(record, run, group, bench, order):
             replaced[name] = record.values[name][1][run]
             record.values[name][1][run] = None
     record.repeated.append(([label for label, _, _ in group], replaced))
-    take_group(record, run, group, bench, order)
+    take_group(record, run, group, bench, order, say)
 
 
 def measure(groups, bench, runs, seed, pattern='', changed=lambda record: None, say=lambda text: None):
@@ -105,7 +108,7 @@ def measure(groups, bench, runs, seed, pattern='', changed=lambda record: None, 
     for run in range(runs):
         say(f'run {run + 1} of {runs}')
         for group in order.sample(chosen, len(chosen)):
-            take_group(record, run, group, bench, order)
+            take_group(record, run, group, bench, order, say)
             changed(record)
     for group in chosen:
         for _ in range(runs if runs > 1 else 0):
@@ -113,7 +116,7 @@ def measure(groups, bench, runs, seed, pattern='', changed=lambda record: None, 
             if run is None:
                 break
             say(f'run {run + 1} of {", ".join(label for label, _, _ in group)} again: its ruler strayed')
-            repeat(record, run, group, bench, order)
+            repeat(record, run, group, bench, order, say)
             changed(record)
     return record
 
