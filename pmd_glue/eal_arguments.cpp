@@ -17,7 +17,7 @@ struct Cause {
 };
 
 // In order of telling power: EAL complains of consequences too.
-constexpr std::array<Cause, 15> kCauses{{
+constexpr std::array<Cause, 16> kCauses{{
     {"unrecognized option", "EAL's arguments stand before \"--\", the program's own behind it; --help lists those"},
     {"invalid option", "EAL's arguments stand before \"--\", the program's own behind it; --help lists those"},
     {"Cannot create lock on", "another process uses this --file-prefix: give each process its own"},
@@ -27,6 +27,7 @@ constexpr std::array<Cause, 15> kCauses{{
     {"invalid core list", "choose lcores that the machine has: -l 0"},
     {"invalid coremask", "choose lcores that the machine has: -l 0"},
     {"lcore", "choose lcores that the machine has and that are allowed here: -l 0"},
+    {"Error creating '", "name a folder of yours for EAL's files in XDG_RUNTIME_DIR, or say --no-shconf"},
     {"Permission denied", "run with --no-huge -m 256 --no-pci, or give access to the huge pages"},
     {"No free", "reserve huge pages, or run with --no-huge -m 256"},
     {"No available", "reserve huge pages, or run with --no-huge -m 256"},

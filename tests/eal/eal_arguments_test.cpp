@@ -20,7 +20,7 @@ struct Complaint {
 };
 
 TEST(ExplainEalFailure, QuotesTheLineThatNamesTheCauseAndSaysWhatHelps) {
-    const std::array<Complaint, 7> complaints{{
+    const std::array<Complaint, 8> complaints{{
         {"EAL: Detected CPU lcores: 2\nprog: unrecognized option '--nonsense'\n\nUsage: prog\n", "'--nonsense'",
          "--help"},
         {"EAL: Cannot create lock on '/run/x/config'. Is another primary process running?\nEAL: Cannot init config\n",
@@ -29,6 +29,8 @@ TEST(ExplainEalFailure, QuotesTheLineThatNamesTheCauseAndSaysWhatHelps) {
         {"EAL: FATAL: Cannot get hugepage information.\n", "hugepage information", "--no-huge"},
         {"EAL: No free 2048 kB hugepages reported on node 0\nEAL: Cannot init memory\n", "No free 2048 kB",
          "--no-huge"},
+        {"EAL: Error creating '/tmp/dpdk/rte': Permission denied\nEAL: No DPDK runtime directory created\n",
+         "/tmp/dpdk/rte", "XDG_RUNTIME_DIR"},
         {"EAL: Couldn't create /dev/hugepages/x: Permission denied\n", "Permission denied", "--no-huge"},
         {"something new\nand more\n", "something new", "--log-level=debug"},
     }};

@@ -47,6 +47,7 @@ class Session:
         self.folder = folder
         self.program = os.path.join(folder, 'cairn-rpcbench')
         self.work = tempfile.mkdtemp(prefix='cairn-eal-')
+        os.environ['XDG_RUNTIME_DIR'] = self.work  # else the first ordinary user has EAL's folder in /tmp to himself
         self.socket = os.path.join(self.work, 'memif.sock')
         self.running = []
         self.count = 0
