@@ -33,6 +33,16 @@ time.sleep(100 if os.environ.get('FAKE_SERVER') == 'ends' else 0)
 print('{"rate_mops": 1}')
 '''
 
+# A meson that keeps what it was last asked, and passes one test.
+MESON = '''#!/usr/bin/env python3
+import json, os, sys
+with open(os.path.join(os.environ['FAKE_FOLDER'], 'meson'), 'w') as file:
+    json.dump([sys.argv[1:], dict(os.environ)], file)
+os.makedirs('build/meson-logs', exist_ok=True)
+with open('build/meson-logs/testlog.json', 'w') as file:
+    file.write('{"result": "OK"}')
+'''
+
 
 class Scripts(unittest.TestCase):
     def setUp(self):
@@ -47,12 +57,12 @@ class Scripts(unittest.TestCase):
             file.write(text)
         os.chmod(path, 0o755)
 
-    def run_script(self, name, *arguments, path=None, cpus=None, **environment):
+    def run_script(self, name, *arguments, path=None, cpus=None, root=ROOT, **environment):
         """Exit code, lines of stdout, stderr."""
-        clean = {key: value for key, value in os.environ.items() if not key.startswith('CAIRN_')}
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(('CAIRN_', 'SIM_'))}
         environment = {**clean, 'PATH': path or f'{self.tools}:{os.environ["PATH"]}', 'FAKE_FOLDER': self.folder,
                        'CAIRN_BUILD': os.path.join(self.folder, 'build'), **environment}
-        done = subprocess.run([os.path.join(ROOT, 'scripts', name), *arguments], capture_output=True, text=True,
+        done = subprocess.run([os.path.join(root, 'scripts', name), *arguments], capture_output=True, text=True,
                               env=environment, timeout=50, check=False,
                               preexec_fn=cpus and (lambda: os.sched_setaffinity(0, cpus)))
         return done.returncode, done.stdout.splitlines(), done.stderr
@@ -132,6 +142,21 @@ class Test(Scripts):
             status, out, err = self.run_script('test', *arguments)
             self.assertEqual((status, out), (2, []))
             self.assertIn(arguments[-1], err)
+
+    def test_a_soak_has_its_time_and_everything_has_more_seeds(self):
+        shutil.copytree(os.path.join(ROOT, 'scripts'), os.path.join(self.folder, 'scripts'))
+        self.tool('ninja', '#!/bin/sh\n')
+        self.tool('meson', MESON)
+        for arguments, asked, told in (
+                (('--soak', '3'), '--setup full --suite soak', {'CAIRN_SOAK_MINUTES': '3'}),
+                (('--full',), '--setup full --timeout-multiplier 10', {'CAIRN_FULL': '1', 'SIM_RUNS': '3000'}),
+                ((), '', {'CAIRN_FULL': None, 'CAIRN_SOAK_MINUTES': None})):
+            status, out, _ = self.run_script('test', *arguments, root=self.folder, CAIRN_NO_DEPS='1')
+            self.assertEqual((status, out[-1]), (0, '1 passed, 0 failed, 0 skipped'))
+            with open(os.path.join(self.folder, 'meson'), encoding='utf-8') as file:
+                words, environment = json.load(file)
+            self.assertEqual(' '.join(words), f'test -C build --print-errorlogs --no-rebuild {asked}'.strip())
+            self.assertEqual({name: environment.get(name) for name in told}, told)
 
 
 unittest.main(argv=sys.argv[:1])
