@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "lib/base/time.hpp"
 #include "lib/net/address.hpp"
 #include "lib/wire/crc32_short.hpp"
 
@@ -57,6 +58,9 @@ public:
         return resolved_ && !std::equal(mac, mac + 6, transmit_header_.data());
     }
     [[nodiscard]] std::size_t lower_bytes() const noexcept { return lower_bytes_; }
+    // From when on its route takes several datagrams at once, for all that its port knows.
+    [[nodiscard]] Instant takes_batches_from() const noexcept { return takes_batches_from_; }
+    void refuse_batches_until(Instant then) noexcept { takes_batches_from_ = then; }
 
     // Writes Ethernet, IP (ID 0, DF, checksum right) and UDP (checksum 0) so that they end just before
     // `udp_payload`; the room of lower_bytes() before it must belong to the caller.
@@ -153,6 +157,7 @@ private:
     std::uint8_t lower_bytes_ = kLowerBytesV4;
     std::uint32_t pins_ = 0;
     std::uint8_t* idle_ = nullptr;
+    Instant takes_batches_from_{};
     alignas(64) std::array<std::uint8_t, 64> transmit_header_{};  // lower_bytes() of template, lengths 0
     alignas(64) std::array<std::uint8_t, 64> receive_header_{};
     std::array<std::array<Shape, kShapes>, 2> shapes_{};  // by Direction

@@ -39,6 +39,22 @@ struct TxPacket {
     std::span<const std::uint8_t> tail{};
 };
 
+// Says of packets with a tail which are meant: memory that they are sent from is to change.
+class TailFilter {
+public:
+    // `wants` is called with packets and outlives this.
+    template <class Wants>
+    explicit TailFilter(const Wants& wants) noexcept
+        : context_(&wants), call_([](const void* context, const TxPacket& packet) noexcept -> bool {
+              return (*static_cast<const Wants*>(context))(packet);
+          }) {}
+    [[nodiscard]] bool operator()(const TxPacket& packet) const noexcept { return call_(context_, packet); }
+
+private:
+    const void* context_;
+    bool (*call_)(const void* context, const TxPacket& packet) noexcept;
+};
+
 struct PortLimits {
     std::uint16_t max_udp_payload_bytes = 0;  // what the link's MTU leaves for BTH ... ICRC
     std::uint16_t burst = 32;                 // packets per receive or transmit that suit the port
@@ -63,7 +79,8 @@ public:
     [[nodiscard]] virtual Instant empty_at() const noexcept = 0;
 
     // Adds ICRC and lower headers and sends from the front; returns how many were taken (their buffers
-    // are the port's again). The rest stay the caller's, unchanged: a full ring is a value.
+    // are the port's again). The rest stay the caller's, as they were but that a tail may have been copied behind its
+    // headers: a full ring is a value.
     // A packet for an unresolved path is taken, counted and dropped while the neighbour is asked.
     [[nodiscard]] virtual std::size_t transmit_burst(std::span<TxPacket> packets, Instant now) noexcept = 0;
 
@@ -72,12 +89,19 @@ public:
     [[nodiscard]] virtual std::size_t allocate_burst(std::span<PacketRef> out) noexcept = 0;
     // Gives buffers back; entries whose cookie is nullptr are skipped.
     virtual void release_burst(std::span<PacketRef> packets) noexcept = 0;
+    // Received buffers may be kept beyond the turn: what is left to receive into will do for a while.
+    [[nodiscard]] virtual bool has_spare_buffers() const noexcept { return true; }
 
     // True when `range` may be a TxPacket::tail without a copy.
     [[nodiscard]] virtual bool can_send_from(std::span<const std::uint8_t> range) const noexcept = 0;
 
-    // Returns when no tail handed over so far is read any more, so that its memory may change. Needed only where
-    // a tail may still wait for a device although its message is over: one that was sent twice.
+    // Packets that were taken in a turn before wait here still.
+    [[nodiscard]] virtual bool holds_back() const noexcept { return false; }
+    // Of all packets that wait here, copies the tails that `which` means; they stay where they are in their order.
+    virtual void copy_tails(const TailFilter& which) noexcept { static_cast<void>(which); }
+    // Returns when a device reads no tail any more that it was given, so that their memory may change; or when it has
+    // kept one for a millisecond in vain: its link is down, and what it sends when that is up again has a wrong ICRC.
+    // Needed only where a tail may still wait for a device although its message is over: one that was sent twice.
     virtual void settle_tails() noexcept {}
 
     // Interns the way to `key.remote` and starts resolving it. nullptr: the table is full of pinned paths,

@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,6 +19,11 @@ namespace cairn::port {
 struct SocketMessage {
     msghdr header{};
     std::int32_t result = 0;
+
+    // It may be sent later as it is: there was no room in the socket's buffer, or one before it found none.
+    [[nodiscard]] bool found_no_room() const noexcept {
+        return result == -EAGAIN || result == -ENOBUFS || result == -EINTR;
+    }
 };
 
 enum class SocketMode : std::uint8_t {
@@ -38,7 +44,8 @@ public:
     SocketIo& operator=(const SocketIo&) = delete;
     virtual ~SocketIo() = default;
 
-    // Sends and receives without waiting; every result is set when it returns. `receive` may be nullptr.
+    // Sends and receives without waiting; every result is set when it returns. `receive` may be nullptr. Behind a send
+    // that found no room no other is tried, so that they stay in their order.
     virtual void exchange(std::span<SocketMessage> sends, SocketMessage* receive) noexcept = 0;
     [[nodiscard]] virtual std::string describe() const = 0;
 };

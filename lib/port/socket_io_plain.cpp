@@ -23,9 +23,15 @@ private:
 }  // namespace
 
 void exchange_by_calls(int fd, std::span<SocketMessage> sends, SocketMessage* receive) noexcept {
+    bool full = false;
     for (SocketMessage& each : sends) {
+        if (full) [[unlikely]] {
+            each.result = -EAGAIN;
+            continue;
+        }
         const ssize_t sent = sendmsg(fd, &each.header, MSG_DONTWAIT | MSG_NOSIGNAL);
         each.result = static_cast<std::int32_t>(sent < 0 ? -errno : sent);
+        full = each.found_no_room();
     }
     if (receive != nullptr) {
         const ssize_t got = recvmsg(fd, &receive->header, MSG_DONTWAIT);

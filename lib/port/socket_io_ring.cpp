@@ -4,8 +4,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "lib/base/assert.hpp"
 #include "lib/port/socket_io.hpp"
@@ -17,6 +19,8 @@ namespace {
 constexpr unsigned kIdleMs = 2000;  // after which the kernel's submitter sleeps
 // A ring saves entries into the kernel and does more per message: it pays for several messages at once.
 constexpr std::size_t kSendsByCall = 1;
+constexpr unsigned kEnters = 10'000;  // for one exchange; one is enough
+constexpr unsigned kPolls = 100'000;  // for the kernel's submitter, then it is asked
 
 // liburing 2.3 declares io_uring_enable_rings() and does not export it.
 long enable(const io_uring& ring) noexcept {
@@ -52,69 +56,121 @@ public:
     // A ring holds its registered socket for a while after the process is gone, and the port with it.
     ~RingIo() override {
         if (open_) {
-            io_uring_unregister_files(&ring_);
-            io_uring_queue_exit(&ring_);
+            give_up();
         }
     }
 
     void exchange(std::span<SocketMessage> sends, SocketMessage* receive) noexcept override {
-        if (sends.size() <= kSendsByCall && !sqpoll_) {
+        if (!open_ || (sends.size() <= kSendsByCall && !sqpoll_)) {
             exchange_by_calls(fd_, sends, receive);
             return;
         }
-        if (!enabled_) [[unlikely]] {
-            CAIRN_ASSERT(enable(ring_) == 0);
-            io_uring_register_ring_fd(&ring_);  // saves a lookup per enter; refused, it works without
-            enabled_ = true;
-        }
-        unsigned expected = 0;
-        for (SocketMessage& each : sends) {
-            io_uring_sqe* const entry = next_entry(each);
-            io_uring_prep_sendmsg(entry, 0, &each.header, MSG_DONTWAIT | MSG_NOSIGNAL);
-            finish_entry(entry, each);
-            ++expected;
-        }
-        if (receive != nullptr) {
-            io_uring_sqe* const entry = next_entry(*receive);
-            io_uring_prep_recvmsg(entry, 0, &receive->header, MSG_DONTWAIT);
-            finish_entry(entry, *receive);
-            ++expected;
-        }
-        if (expected != 0) {
-            collect(expected);
+        while (!sends.empty() || receive != nullptr) {
+            queue(sends, receive);
+            if (!collect(static_cast<unsigned>(sends.size() + (receive != nullptr ? 1U : 0U)))) [[unlikely]] {
+                give_up();
+                exchange_by_calls(fd_, from_first(sends, kUntouched),
+                                  receive != nullptr && receive->result == kUntouched ? receive : nullptr);
+                return;
+            }
+            sends = left_of(sends);
+            receive = nullptr;
         }
     }
 
     [[nodiscard]] std::string describe() const override {
-        return sqpoll_ ? "io_uring, submitted by a kernel thread" : "io_uring, single messages by system calls";
+        return !open_    ? "plain system calls, since io_uring failed"
+               : sqpoll_ ? "io_uring, submitted by a kernel thread"
+                         : "io_uring, single messages by system calls";
     }
 
 private:
+    static constexpr std::int32_t kUntouched = std::numeric_limits<std::int32_t>::min();
+
+    [[nodiscard]] static std::span<SocketMessage> from_first(std::span<SocketMessage> messages,
+                                                             std::int32_t result) noexcept {
+        const auto found = std::find_if(messages.begin(), messages.end(),
+                                        [result](const SocketMessage& each) { return each.result == result; });
+        return {found, messages.end()};
+    }
+    // One that the kernel refuses ends its chain: what is left goes on without it, but stays behind one that found no
+    // room. One that is malformed ends its chain before it begins.
+    [[nodiscard]] std::span<SocketMessage> left_of(std::span<SocketMessage> chain) const noexcept {
+        const std::span<SocketMessage> left = from_first(chain, -ECANCELED);
+        if (left.empty()) [[likely]] {
+            return {};
+        }
+        if (left.size() == chain.size()) {
+            exchange_by_calls(fd_, left, nullptr);
+            return {};
+        }
+        if (!chain[chain.size() - left.size() - 1].found_no_room()) {
+            return left;
+        }
+        for (SocketMessage& each : left) {
+            each.result = -EAGAIN;
+        }
+        return {};
+    }
+    // Linked: each send waits for the one before it, and is cancelled with it.
+    void queue(std::span<SocketMessage> sends, SocketMessage* receive) noexcept {
+        for (SocketMessage& each : sends) {
+            io_uring_sqe* const entry = next_entry(each);
+            io_uring_prep_sendmsg(entry, 0, &each.header, MSG_DONTWAIT | MSG_NOSIGNAL);
+            finish_entry(entry, each, &each != &sends.back() ? IOSQE_IO_LINK : 0U);
+        }
+        if (receive != nullptr) {
+            io_uring_sqe* const entry = next_entry(*receive);
+            io_uring_prep_recvmsg(entry, 0, &receive->header, MSG_DONTWAIT);
+            finish_entry(entry, *receive, 0);
+        }
+    }
     [[nodiscard]] io_uring_sqe* next_entry(SocketMessage& message) noexcept {
-        message.result = -EIO;
+        message.result = kUntouched;
         io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
         CAIRN_ASSERT(entry != nullptr);  // all earlier ones were collected
         return entry;
     }
-    static void finish_entry(io_uring_sqe* entry, SocketMessage& message) noexcept {
-        entry->flags |= IOSQE_FIXED_FILE;
+    static void finish_entry(io_uring_sqe* entry, SocketMessage& message, unsigned link) noexcept {
+        entry->flags = static_cast<std::uint8_t>(entry->flags | IOSQE_FIXED_FILE | link);
         io_uring_sqe_set_data(entry, &message);
     }
-    // Nothing here waits in the kernel: MSG_DONTWAIT completes at once.
-    void collect(unsigned expected) noexcept {
-        int submitted = sqpoll_ ? io_uring_submit(&ring_) : io_uring_submit_and_wait(&ring_, expected);
-        while (submitted == -EINTR || submitted == -EAGAIN || submitted == -EBUSY) {
-            submitted = io_uring_submit_and_wait(&ring_, expected);
-        }
-        while (expected != 0) {
-            io_uring_cqe* done = nullptr;
-            if (io_uring_peek_cqe(&ring_, &done) != 0) {
-                continue;  // the submitter thread is at it
+    // Nothing here waits in the kernel: MSG_DONTWAIT completes at once. False: the kernel does not take what it took
+    // before, as from another thread than the first, or when its own thread is gone.
+    [[nodiscard]] bool collect(unsigned expected) noexcept {
+        if (!enabled_) [[unlikely]] {
+            if (enable(ring_) != 0) {
+                return false;
             }
-            static_cast<SocketMessage*>(io_uring_cqe_get_data(done))->result = done->res;
-            io_uring_cqe_seen(&ring_, done);
-            --expected;
+            io_uring_register_ring_fd(&ring_);  // saves a lookup per enter; refused, it works without
+            enabled_ = true;
         }
+        int entered = sqpoll_ ? io_uring_submit(&ring_) : io_uring_submit_and_wait(&ring_, expected);
+        unsigned polls = 0;
+        for (unsigned enters = 0; enters < kEnters;) {
+            io_uring_cqe* done = nullptr;
+            while (expected != 0 && io_uring_peek_cqe(&ring_, &done) == 0) {
+                static_cast<SocketMessage*>(io_uring_cqe_get_data(done))->result = done->res;
+                io_uring_cqe_seen(&ring_, done);
+                --expected;
+            }
+            if (expected == 0) [[likely]] {
+                return true;
+            }
+            if (entered < 0 && entered != -EINTR && entered != -EAGAIN && entered != -EBUSY) {
+                return false;
+            }
+            if (!sqpoll_ || ++polls % kPolls == 0) {  // else the submitter thread is at it
+                entered = io_uring_submit_and_wait(&ring_, 1);
+                ++enters;
+            }
+        }
+        return false;
+    }
+    void give_up() noexcept {
+        io_uring_unregister_files(&ring_);
+        io_uring_queue_exit(&ring_);
+        open_ = false;
     }
 
     io_uring ring_{};

@@ -26,7 +26,8 @@ Result<std::unique_ptr<UringPort>> UringPort::open(const UringPortConfig& config
     if (!socket.ok()) {
         return socket.error();
     }
-    const std::size_t bytes = config.buffers * kBufferBytes + config.batches * kBatchBytes;
+    const std::size_t bytes =
+        config.buffers * kBufferBytes + config.batches * kBatchBytes + kPackets * kMaxUdpPayloadBytes;
     Result<mem::Region> memory = mem::Region::map(bytes, mem::PageWish::NoHuge);
     if (!memory.ok()) {
         return memory.error();
@@ -81,6 +82,7 @@ UringPort::UringPort(const UringPortConfig& config, UdpSocket socket, std::uniqu
         at += block.batch ? kBatchBytes : kBufferBytes;
         (block.batch ? free_batches_ : free_buffers_).push_back(&block);
     }
+    tail_copies_ = at;
     paths_.set_traffic_class(config.traffic_class);
 }
 
@@ -96,14 +98,6 @@ Path* UringPort::open_path(const PathKey& key, Instant) noexcept {
         path->resolve({}, {});  // the kernel knows the neighbours
     }
     return path;
-}
-
-void UringPort::settle_tails() noexcept {
-    exchange(nullptr);
-    for (std::size_t i = 0; i < sends_; ++i) {  // what the socket did not take now is lost, as on a wire
-        messages_[i].result = -ECANCELED;
-    }
-    finish_sends();
 }
 
 // A receive that blocks is one call where poll and receive are two; and its timeout needs no timer of its own, which

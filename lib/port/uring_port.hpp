@@ -16,7 +16,7 @@
 #include "lib/port/port.hpp"
 #include "lib/port/socket_io.hpp"
 #include "lib/port/udp_socket.hpp"
-#include "lib/telemetry/counters.hpp"
+#include "lib/port/uring_counters.hpp"
 
 namespace cairn::port {
 
@@ -29,25 +29,6 @@ struct UringPortConfig {
     std::uint8_t traffic_class = 0;
     std::string pcap;  // a file for every datagram, with lower headers as a NIC would show them
 };
-
-// X(enumerator, counter name, what non-zero means)
-#define CAIRN_URING_COUNTERS(X)                                                                                       \
-    X(Received, "port_received", "datagrams handed to the engine")                                                    \
-    X(ReceivedBatches, "port_received_batches", "receive calls that brought datagrams")                               \
-    X(Transmitted, "port_transmitted", "datagrams given to the kernel")                                               \
-    X(TransmittedBatches, "port_transmitted_batches", "send calls that took datagrams")                               \
-    X(SolvedIds, "port_solved_ids", "datagrams of peers that count IPv4 IDs: verified but for those 16 bits")         \
-    X(BadIcrc, "port_bad_icrc", "datagrams whose ICRC is wrong: damage, or a peer that miscounts")                    \
-    X(TooShort, "port_too_short", "datagrams without room for a BTH and an ICRC: a broken or hostile sender")         \
-    X(TooLong, "port_too_long", "datagrams or batches longer than a buffer: the sender's path MTU is no RoCE MTU")    \
-    X(NoPath, "port_no_path", "datagrams from more peers than the path table holds")                                  \
-    X(NoBuffer, "port_no_buffer", "buffers asked for while none was free: the engine holds them, or raise --buffers") \
-    X(SendWaited, "port_send_waited", "sends that found the socket's buffer full and were tried again")               \
-    X(SendFailed, "port_send_failed", "datagrams the kernel refused to send: no route, or a firewall")                \
-    X(SentSingly, "port_sent_singly", "datagrams of batches that the interface refused to take whole")                \
-    X(ReceiveFailed, "port_receive_failed", "errors of the socket while receiving")
-
-CAIRN_DECLARE_COUNTERS(UringCounter, CAIRN_URING_COUNTERS);
 
 // Opened on any thread, then driven by one.
 class UringPort final : public Port {
@@ -62,8 +43,13 @@ public:
     [[nodiscard]] std::size_t transmit_burst(std::span<TxPacket> packets, Instant now) noexcept override;
     [[nodiscard]] std::size_t allocate_burst(std::span<PacketRef> out) noexcept override;
     void release_burst(std::span<PacketRef> packets) noexcept override;
+    // All that was handed out may be segments of batches of their own.
+    [[nodiscard]] bool has_spare_buffers() const noexcept override {
+        return free_batches_.size() > config_.batches / kReserve;
+    }
     [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return true; }
-    void settle_tails() noexcept override;
+    [[nodiscard]] bool holds_back() const noexcept override { return backlog_; }
+    void copy_tails(const TailFilter& which) noexcept override;
     [[nodiscard]] Path* open_path(const PathKey& key, Instant now) noexcept override;
     Status join(const net::IpAddress& group) override;  // a socket of its own: a receive call every other turn
     void leave(const net::IpAddress& group) noexcept override;
@@ -99,6 +85,7 @@ private:
         std::uint32_t first_piece = 0;
         std::uint32_t pieces = 0;
         std::uint32_t bytes = 0;
+        std::uint32_t most_packets = 0;
         std::uint16_t segment_bytes = 0;
         sockaddr_storage to{};
         alignas(cmsghdr) std::array<std::uint8_t, 64> control{};
@@ -143,6 +130,7 @@ private:
     void finish_sends() noexcept;
     [[nodiscard]] bool finish(std::size_t index) noexcept;
     void send_singly(SendBatch& batch) noexcept;
+    void count_refused(std::int32_t result, std::uint32_t packets) noexcept;
 
     static constexpr std::size_t kHeadroomBytes = 64;  // a CRC over a datagram's first bytes reads in front of it
     static constexpr std::size_t kBufferBytes = (kHeadroomBytes + kMaxUdpPayloadBytes + 63) / 64 * 64;
@@ -151,6 +139,7 @@ private:
     static constexpr std::size_t kPackets = 1024;
     static constexpr std::size_t kPieces = kPackets * 3;
     static constexpr std::size_t kGroups = 16;
+    static constexpr std::size_t kReserve = 4;        // one of so many batches is never anybody's for long
     static constexpr std::size_t kStagedBytes = 256;  // the longest datagram, or headers of one, that are copied
 
     UringPortConfig config_;
@@ -160,6 +149,7 @@ private:
     std::unique_ptr<SocketIo> io_;
     std::string io_refused_;  // why not the ring that was asked for
     mem::Region memory_;
+    std::uint8_t* tail_copies_ = nullptr;  // kMaxUdpPayloadBytes for each packet; untouched until tails are copied
     std::vector<Block> blocks_;
     std::vector<Block*> free_buffers_;
     std::vector<Block*> free_batches_;
@@ -167,7 +157,8 @@ private:
     IpIdDeltas deltas_;
     IpIdHistories peer_ids_;
     std::unique_ptr<DatagramCapture> capture_;
-    bool gso_;
+    const bool gso_;
+    Instant turn_{};  // the time of the call before
 
     Arrival arrival_;
     Path stranger_;               // of an arrival from somebody new, in no table until a datagram of it is whole

@@ -47,6 +47,7 @@ Ancillary read_ancillary(msghdr& header) noexcept {
 // Bulk is taken as far as there is room: what answers it then answers several batches at once.
 std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
     burst_ = out.data();
+    turn_ = now;
     std::size_t accepted = 0;
     std::size_t last = 0;
     do {

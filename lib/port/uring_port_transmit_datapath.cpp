@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint32_t kSegmentsMax = 128;    // what one send takes
 constexpr std::uint32_t kGsoBytesV4 = 65'493;  // above it the kernel cuts in software, silently
 constexpr std::uint32_t kGsoBytesV6 = 65'473;
+constexpr Duration kBatchesAgain = seconds(1);
 
 template <class T>
 void add_control(msghdr& header, int level, int type, T value) noexcept {
@@ -63,7 +64,8 @@ std::size_t UringPort::allocate_burst(std::span<PacketRef> out) noexcept {
 }
 
 // They leave with the next exchange: the one call of the next receive_burst(), or of wait().
-std::size_t UringPort::transmit_burst(std::span<TxPacket> packets, Instant) noexcept {
+std::size_t UringPort::transmit_burst(std::span<TxPacket> packets, Instant now) noexcept {
+    turn_ = now;
     const std::size_t count = take_room(packets.size());
     for (std::size_t first = 0; first < count; ++first) {
         if (packets[first].packet.cookie != nullptr) {
@@ -106,6 +108,7 @@ UringPort::SendBatch& UringPort::begin_batch(const TxPacket& first) noexcept {
     batch.first_packet = static_cast<std::uint32_t>(packets_);
     batch.first_piece = static_cast<std::uint32_t>(pieces_);
     batch.packets = batch.pieces = batch.bytes = 0;
+    batch.most_packets = gso_ && batch.path->takes_batches_from() <= turn_ ? kSegmentsMax : 1;
     batch.segment_bytes = static_cast<std::uint16_t>(length_of(first));
     return batch;
 }
@@ -134,7 +137,7 @@ bool UringPort::fits(const SendBatch& batch, const TxPacket& packet) const noexc
     const std::size_t len = length_of(packet);
     const std::uint32_t most = batch.path->is_v4() ? kGsoBytesV4 : kGsoBytesV6;
     return batch.packets == 0 ||
-           (gso_ && batch.packets < kSegmentsMax && len <= batch.segment_bytes && batch.bytes + len <= most);
+           (batch.packets < batch.most_packets && len <= batch.segment_bytes && batch.bytes + len <= most);
 }
 
 // Segment i gets IPv4 ID i where the kernel or the NIC cuts the batch; the ICRC says so from the start.
@@ -202,6 +205,30 @@ void UringPort::append_piece(SendBatch& batch, const std::uint8_t* data, std::si
     ++batch.pieces;
 }
 
+// Each is a piece of its own; what was sealed stays as it is.
+void UringPort::copy_tails(const TailFilter& which) noexcept {
+    for (SendBatch& batch : std::span(batches_).first(sends_)) {
+        std::size_t piece = batch.first_piece;
+        for (std::size_t i = batch.first_packet; i < std::size_t{batch.first_packet} + batch.packets; ++i) {
+            TxPacket& packet = sending_[i];
+            if (packet.tail.empty()) {
+                continue;
+            }
+            while (send_pieces_[piece].iov_base != packet.tail.data()) {
+                ++piece;
+                CAIRN_ASSERT(piece < std::size_t{batch.first_piece} + batch.pieces);
+            }
+            if (which(packet)) {
+                std::uint8_t* const copy = tail_copies_ + i * kMaxUdpPayloadBytes;
+                copy_bytes(copy, packet.tail.data(), packet.tail.size());
+                send_pieces_[piece].iov_base = copy;
+                packet.tail = {copy, packet.tail.size()};
+            }
+            ++piece;
+        }
+    }
+}
+
 void UringPort::address(SendBatch& batch, SocketMessage& message) noexcept {
     const PathKey& key = batch.path->key();
     msghdr& header = message.header;
@@ -251,17 +278,18 @@ void UringPort::finish_sends() noexcept {
 bool UringPort::finish(std::size_t index) noexcept {
     SendBatch& batch = batches_[index];
     const std::int32_t result = messages_[index].result;
-    if (result == -EAGAIN || result == -ENOBUFS || result == -EINTR) {
+    if (messages_[index].found_no_room()) {
         counters_.count(UringCounter::SendWaited);
         return false;
     }
     if (result >= 0) [[likely]] {
         counters_.count(UringCounter::Transmitted, batch.packets);
         counters_.count(UringCounter::TransmittedBatches);
-    } else if (batch.packets > 1 && (result == -EINVAL || result == -EIO || result == -EOPNOTSUPP)) {
+    } else if (batch.packets > 1 &&
+               (result == -EINVAL || result == -EIO || result == -EOPNOTSUPP || result == -EMSGSIZE)) {
         send_singly(batch);
     } else {
-        counters_.count(UringCounter::SendFailed, batch.packets);
+        count_refused(result, batch.packets);
     }
     for (std::uint32_t i = 0; i < batch.packets; ++i) {
         if (void* const block = sending_[batch.first_packet + i].packet.cookie; block != nullptr) {
@@ -272,9 +300,14 @@ bool UringPort::finish(std::size_t index) noexcept {
     return true;
 }
 
-// The interface takes no batches (no checksum offload): from now on one datagram per send, each with ID 0.
+void UringPort::count_refused(std::int32_t result, std::uint32_t packets) noexcept {
+    counters_.count(result == -EMSGSIZE ? UringCounter::RouteMtu : UringCounter::SendFailed, packets);
+}
+
+// The interface takes no batches (no checksum offload), or the route no datagrams so long: for a while this path's go
+// one per send, each with ID 0.
 void UringPort::send_singly(SendBatch& batch) noexcept {
-    gso_ = false;
+    batch.path->refuse_batches_until(turn_ + kBatchesAgain);
     for (std::uint32_t i = 0; i < batch.packets; ++i) {
         const TxPacket& packet = sending_[batch.first_packet + i];
         std::uint8_t* const icrc_at = packet.packet.data + packet.packet.len - kIcrcBytes;
@@ -295,7 +328,11 @@ void UringPort::send_singly(SendBatch& batch) noexcept {
         message.header.msg_control = batch.control.data();
         add_traffic_class(message.header, batch.path->key());
         io_->exchange({&message, 1}, nullptr);
-        counters_.count(message.result >= 0 ? UringCounter::SentSingly : UringCounter::SendFailed);
+        if (message.result >= 0) {
+            counters_.count(UringCounter::SentSingly);
+        } else {
+            count_refused(message.result, 1);
+        }
     }
 }
 
