@@ -37,6 +37,7 @@ struct EthdevPortConfig {
     X(Forwarded, "port_forwarded", "frames that reached another worker than theirs and were passed on")     \
     X(Linearized, "port_linearized", "frames that came in several segments and were copied together")       \
     X(TailCopied, "port_tail_copied", "payloads copied because the device cannot send from where they lie") \
+    X(TailsKept, "port_tails_kept", "times the device kept payloads for too long: its link is down")        \
     X(BadIcrc, "port_bad_icrc", "datagrams whose ICRC is wrong: damage, or a peer that miscounts")          \
     X(BadOffload, "port_bad_checksum_hw", "frames whose IPv4 checksum the device found wrong")              \
     X(TooLong, "port_too_long", "frames longer than a buffer: the sender's MTU is larger than ours")        \
@@ -106,6 +107,8 @@ private:
     // ethdev_port_transmit_datapath.cpp
     [[nodiscard]] bool prepare(port::TxPacket& packet) noexcept;
     [[nodiscard]] bool attach_tail(port::TxPacket& packet) noexcept;
+    void detach_tail(port::TxPacket& packet) noexcept;
+    [[nodiscard]] bool gives_tails_back() noexcept;
     void copy_tail(port::TxPacket& packet) noexcept;
     void prepare_tail(port::TxPacket& packet) noexcept;
     void seal_with_tail(port::TxPacket& packet) noexcept;
@@ -165,6 +168,7 @@ private:
 
     telemetry::CounterSet<port::FrameVerdict> verdicts_;
     std::unique_ptr<rte_mbuf_ext_shared_info> tails_;  // reference count: 1 + tails that the device still holds
+    bool keeps_tails_ = false;                         // it was waited for in vain
     Instant next_ask_ = Instant::never();
     std::array<Kept, kKept> kept_{};
     std::size_t kept_count_ = 0;

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -15,7 +16,8 @@ namespace cairn::pmd {
 
 namespace {
 
-constexpr std::uint32_t kPaths = 4096;  // of 3 KB each
+constexpr std::uint32_t kPaths = 4096;             // of 3 KB each
+constexpr std::uint64_t kSettlesPerSecond = 1000;  // at least, that a device keeps waiting
 
 // Called when the last reference goes, which the port itself holds: never.
 void never_freed(void*, void*) {}
@@ -77,11 +79,17 @@ bool EthdevPort::can_send_from(std::span<const std::uint8_t> range) const noexce
            in_eal_memory(range.data()) && in_eal_memory(&range.back());
 }
 
+// A link that is down may hold them for ever: it is waited for once, then no longer until all have come back.
 void EthdevPort::settle_tails() noexcept {
-    constexpr int kTries = 1'000'000;  // a link that is down may hold them for ever; its packets are lost then
-    for (int i = 0; i < kTries && rte_mbuf_ext_refcnt_read(tails_.get()) != 1; ++i) {
+    const std::uint64_t until = rte_get_tsc_cycles() + rte_get_tsc_hz() / kSettlesPerSecond;
+    while (rte_mbuf_ext_refcnt_read(tails_.get()) != 1) {
         rte_eth_tx_done_cleanup(port_id_, queue_, 0);
         rte_pause();
+        if (!gives_tails_back() || rte_get_tsc_cycles() >= until) {
+            counters_.count(EthdevCounter::TailsKept);
+            keeps_tails_ = true;
+            return;
+        }
     }
 }
 

@@ -32,6 +32,9 @@ std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instan
         }
         rte_pktmbuf_free(copies[i]);
     }
+    for (std::size_t i = sent; i < ready; ++i) {
+        detach_tail(packets[i]);
+    }
     if (sent == ready && ready < count) {
         keep_for_neighbour(packets[ready], now);
         return sent + 1;
@@ -151,9 +154,9 @@ bool EthdevPort::prepare(port::TxPacket& packet) noexcept {
     return true;
 }
 
-// Attached, or copied behind the headers; a packet that comes again has it already.
+// Attached, or copied behind the headers.
 void EthdevPort::prepare_tail(port::TxPacket& packet) noexcept {
-    if (mbuf_of(packet.packet)->nb_segs == 1 && !attach_tail(packet)) {
+    if (!attach_tail(packet)) {
         copy_tail(packet);
     }
 }
@@ -161,7 +164,8 @@ void EthdevPort::prepare_tail(port::TxPacket& packet) noexcept {
 // headers | tail, in place | ICRC.
 bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
     std::array<rte_mbuf*, 2> more;
-    if (!can_send_from(packet.tail) || rte_pktmbuf_alloc_bulk(pool_, more.data(), more.size()) != 0) {
+    if (!gives_tails_back() || !can_send_from(packet.tail) ||
+        rte_pktmbuf_alloc_bulk(pool_, more.data(), more.size()) != 0) {
         return false;
     }
     rte_mbuf* frame = mbuf_of(packet.packet);
@@ -178,6 +182,22 @@ bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
     tail->next = trailer;
     frame->nb_segs = 3;
     return true;
+}
+
+// A packet that the device refused belongs to its sender again, who may copy the tail or end the packet.
+void EthdevPort::detach_tail(port::TxPacket& packet) noexcept {
+    rte_mbuf* frame = mbuf_of(packet.packet);
+    if (frame->nb_segs != 1) {
+        rte_pktmbuf_free(frame->next);
+        frame->next = nullptr;
+        frame->nb_segs = 1;
+    }
+}
+
+// While a device that was waited for in vain keeps tails, no more are given to it.
+bool EthdevPort::gives_tails_back() noexcept {
+    keeps_tails_ = keeps_tails_ && rte_mbuf_ext_refcnt_read(tails_.get()) != 1;
+    return !keeps_tails_;
 }
 
 void EthdevPort::copy_tail(port::TxPacket& packet) noexcept {

@@ -55,6 +55,7 @@ public:
         QpRingLink<RcQp> answers{};  // of those whose peers wait for a short answer
         bool stopped = false;        // in ERR, and nothing of it waits in the sender
         bool put_off = false;        // its acknowledgement, to the next turn
+        bool sent_in_place = false;  // some packets, ever
     };
     // The completion queues and the shared receive queue outlive the queue pair; nullptr: its own.
     struct RcQueues {
@@ -142,6 +143,7 @@ private:
     void return_held() noexcept;
     void stop(RcQp& qp) noexcept;
     void settle_ended() noexcept;
+    void copy_acknowledged(const RcQp& qp) noexcept;
     void keep_deadline(RcQp& qp, Instant now) noexcept;
     void set_path(RcQp& qp, port::Path* path) noexcept;
     void give_turns(Instant now) noexcept;
@@ -149,7 +151,7 @@ private:
     void take_turn(RcQp& qp, Instant now) noexcept;
     [[nodiscard]] bool send_some(RcQp& qp, Instant now) noexcept;
     [[nodiscard]] bool acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept;
-    void send(const port::PacketRef& buffer, const RcQp& qp, Instant now) noexcept;
+    void send(const port::PacketRef& buffer, RcQp& qp, Instant now) noexcept;
 
     static constexpr std::size_t kBurst = 64;
     UdService& datagrams_;
@@ -175,8 +177,9 @@ private:
     QpRing<RcQp, &RcQp::answers> answering_;    // owe a short answer, and perhaps more
     std::vector<std::unique_ptr<UdQueuePair>> datagram_pairs_;
     TimingWheel<RcQp*> timers_;
-    bool stopped_ = false;  // a queue pair has, and packets of it may wait
-    rc::OutPacket out_{};   // being sent
+    bool stopped_ = false;     // a queue pair has, and packets of it may wait
+    bool holds_back_ = false;  // as the last packets came, packets of turns before had not left
+    rc::OutPacket out_{};      // being sent
     std::array<port::PacketRef, kBurst> datagram_packets_{};
     telemetry::CounterSet<Drop> drops_;
     telemetry::CounterSet<wire::Drop> wire_drops_;

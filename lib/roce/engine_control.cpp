@@ -187,15 +187,17 @@ void Engine::set_path(RcQp& qp, port::Path* path) noexcept {
 
 // Its completions may be seen from now on, and no answer said that what waits is on its way.
 void Engine::stop(RcQp& qp) noexcept {
-    stopped_ = stopped_ || !qp.stopped;
+    stopped_ = stopped_ || (!qp.stopped && qp.sent_in_place);
     qp.stopped = true;
 }
 
 // Of all queue pairs and regions that ended in this call, together: who knows of it is the caller, and not yet.
 void Engine::settle_ended() noexcept {
-    const bool ended = memory_.take_ended();
-    if (std::exchange(stopped_, false) || ended) [[unlikely]] {
+    const std::span<const std::uint8_t> ended = memory_.take_ended();
+    if (std::exchange(stopped_, false)) [[unlikely]] {
         sender_.settle_tails();
+    } else if (!ended.empty()) [[unlikely]] {
+        sender_.settle_tails(ended);
     }
 }
 

@@ -38,6 +38,7 @@ bool is_datagram(const port::PacketRef& packet) noexcept {
 
 void Engine::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
     turns_.on_turn(now);
+    holds_back_ = sender_.holds_back();
     while (!burst.empty()) {
         const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));
         burst = burst.subspan(part.size());
@@ -65,6 +66,7 @@ void Engine::fetch_queue_pairs(std::span<const port::PacketRef> burst) const noe
 
 void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept {
     fetch_queue_pairs(burst);
+    const bool may_keep = carrier().has_spare_buffers();
     std::size_t datagrams = 0;
     RcQp* recent = nullptr;  // what follows from its packets is seen to once for a run of them
     for (port::PacketRef& packet : burst) {
@@ -85,7 +87,8 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
         if (packet.ecn == port::kCongestionExperienced) [[unlikely]] {
             qp->pair.on_marked(parsed.value(), now);
         }
-        if (qp->pair.on_packet(parsed.value(), {{packet.data, packet.len}, packet.cookie}, now)) [[unlikely]] {
+        const rc::PacketOffer offer{{packet.data, may_keep ? packet.len : std::size_t{0}}, packet.cookie};
+        if (qp->pair.on_packet(parsed.value(), offer, now)) [[unlikely]] {
             packet.cookie = nullptr;  // kept: it came before others
         }
     }
@@ -144,11 +147,26 @@ void Engine::after_input(RcQp& qp, Instant now) noexcept {
     if (qp.pair.state() == rc::QpState::Err && !qp.stopped) [[unlikely]] {
         stop(qp);
     }
+    if (holds_back_ && qp.sent_in_place) [[unlikely]] {
+        copy_acknowledged(qp);
+    }
     waiting_.push(qp);
     if (qp.pair.owes_short_answer()) {
         answering_.push(qp);
     }
     keep_deadline(qp, now);
+}
+
+// A hostile peer acknowledges what it can not have seen: who sees the completion may write to memory that waits to be
+// sent. Looked for only where something waits, which a peer that is honest has not acknowledged.
+void Engine::copy_acknowledged(const RcQp& qp) noexcept {
+    const Psn oldest = qp.pair.requester().unacknowledged_psn();
+    const Qpn peer = qp.pair.attributes().dest_qpn;
+    const auto acknowledged = [&qp, oldest, peer](const port::TxPacket& packet) noexcept {
+        const auto& bth = *reinterpret_cast<const wire::RawBth*>(packet.packet.data);
+        return packet.packet.path == qp.path && Qpn{bth.dest_qpn.get()} == peer && Psn{bth.psn.get()}.since(oldest) < 0;
+    };
+    sender_.copy_tails(port::TailFilter(acknowledged));
 }
 
 // A queue pair has one timer, at its deadline or before: deadlines mostly move away, and a timer that rings too early
@@ -280,7 +298,7 @@ bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
 }
 
 // The one point where packets of connections leave. The headers are in the buffer.
-void Engine::send(const port::PacketRef& buffer, const RcQp& qp, Instant now) noexcept {
+void Engine::send(const port::PacketRef& buffer, RcQp& qp, Instant now) noexcept {
     const rc::OutPacket& packet = out_;
     counters_.count(EngineCounter::PacketsSent);
     if (packet.again) [[unlikely]] {
@@ -289,6 +307,7 @@ void Engine::send(const port::PacketRef& buffer, const RcQp& qp, Instant now) no
     const std::size_t header_bytes = packet.header_bytes;
     if (qp.pair.service() != wire::Service::Uc && can_stay(packet)) {
         counters_.count(EngineCounter::PayloadsInPlace);
+        qp.sent_in_place = true;
         sender_.send(buffer, qp.path, header_bytes + port::kIcrcBytes, packet.payload.at[0], now);
         return;
     }

@@ -51,12 +51,25 @@ public:
         queued.packet.len = static_cast<std::uint16_t>(len);
         queued.packet.room = buffer.room;
         queued.tail = tail;
+        path->pin();  // its owner may end before it leaves
     }
     // Hands what is queued to the port; what it does not take stays queued, in order.
     void flush(Instant now) noexcept;
-    // Returns when no tail given so far is read any more, so that its memory may change: those that still wait
-    // here are copied into their buffers, for the others the port is asked.
-    void settle_tails() noexcept;
+    // Memory that was given as tails is about to change, and packets with them may wait here or in the port: returns
+    // when none of the tails that `which` means is read any more. Those that wait are copied; for those that a device
+    // has, the port is asked.
+    void settle_tails(const port::TailFilter& which) noexcept {
+        copy_tails(which);
+        port_.settle_tails();
+    }
+    void settle_tails(std::span<const std::uint8_t> memory) noexcept;
+    void settle_tails() noexcept;  // all
+    // The same for those that no device has. For a peer that answers what it can not have seen: what a device has
+    // it is sending.
+    void copy_tails(const port::TailFilter& which) noexcept;
+    void copy_tails(std::span<const std::uint8_t> memory) noexcept;
+    // Some packets were offered and are not on their way yet.
+    [[nodiscard]] bool holds_back() const noexcept { return refused_ || port_.holds_back(); }
 
     [[nodiscard]] port::Port& carrier() noexcept { return port_; }
     [[nodiscard]] std::size_t queued() const noexcept { return static_cast<std::size_t>(end_ - queue_.data()); }
@@ -68,11 +81,13 @@ private:
     bool make_room(Instant now) noexcept;
     void set_end(std::size_t queued) noexcept;
     void drop(const port::PacketRef& packet) noexcept;
+    void unpin(std::size_t count) noexcept;
 
     port::Port& port_;
     std::size_t burst_;
     port::TxPacket* end_ = nullptr;   // behind what is queued
     port::TxPacket* stop_ = nullptr;  // where the next burst is complete, or the queue is full
+    bool refused_ = false;            // some that are queued were, at the last flush
     std::size_t stash_count_ = 0;
     telemetry::CounterSet<Drop> drops_;
     std::uint16_t room_ = 0xffff;  // of a fresh buffer, once one was seen

@@ -14,6 +14,7 @@ Sender::Sender(port::Port& carrier) noexcept
 }
 
 Sender::~Sender() {
+    unpin(queued());
     for (port::TxPacket& left : std::span(queue_).first(queued())) {
         port_.release_burst({&left.packet, 1});
     }
@@ -70,14 +71,40 @@ void Sender::flush(Instant now) noexcept {
             break;
         }
     }
+    unpin(sent);
     std::move(queue_.data() + sent, end_, queue_.data());
     set_end(queued_before - sent);
+    refused_ = sent != queued_before;
+}
+
+void Sender::unpin(std::size_t count) noexcept {
+    for (const port::TxPacket& each : std::span(queue_).first(count)) {
+        each.packet.path->unpin();
+    }
+}
+
+void Sender::settle_tails(std::span<const std::uint8_t> memory) noexcept {
+    copy_tails(memory);
+    port_.settle_tails();
 }
 
 void Sender::settle_tails() noexcept {
+    const auto all = [](const port::TxPacket&) noexcept { return true; };
+    settle_tails(port::TailFilter(all));
+}
+
+void Sender::copy_tails(std::span<const std::uint8_t> memory) noexcept {
+    const auto overlaps = [memory](const port::TxPacket& packet) noexcept {
+        return packet.tail.data() < memory.data() + memory.size() &&
+               memory.data() < packet.tail.data() + packet.tail.size();
+    };
+    copy_tails(port::TailFilter(overlaps));
+}
+
+void Sender::copy_tails(const port::TailFilter& which) noexcept {
     for (port::TxPacket& queued : std::span(queue_).first(queued())) {
         port::PacketRef& packet = queued.packet;
-        if (queued.tail.empty()) {
+        if (queued.tail.empty() || !which(queued)) {
             continue;
         }
         CAIRN_ASSERT(packet.len + queued.tail.size() <= packet.room);
@@ -85,7 +112,7 @@ void Sender::settle_tails() noexcept {
         packet.len = static_cast<std::uint16_t>(packet.len + queued.tail.size());
         queued.tail = {};
     }
-    port_.settle_tails();
+    port_.copy_tails(which);
 }
 
 }  // namespace cairn::roce

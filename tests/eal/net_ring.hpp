@@ -20,14 +20,14 @@ constexpr std::uint8_t kEcho = 3;
 constexpr std::uint32_t kQpn = 0x100;
 
 // Two DPDK ports, each the other's peer; new ones each time, as a closed port is gone for good.
-inline std::array<std::uint16_t, 2> make_ring_ports() {
+inline std::array<std::uint16_t, 2> make_ring_ports(std::uint32_t slots) {
     static int made = 0;
     std::array<rte_ring*, 2> rings{};
     std::array<std::uint16_t, 2> ports{};
     const std::string suffix = std::to_string(made++);
     for (std::size_t i = 0; i < rings.size(); ++i) {
         const std::string name = "wire_" + suffix + "_" + std::to_string(i);
-        rings[i] = rte_ring_create(name.c_str(), 1024, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
+        rings[i] = rte_ring_create(name.c_str(), slots, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
     }
     for (std::size_t i = 0; i < ports.size(); ++i) {
         const std::string name = "port_" + suffix + "_" + std::to_string(i);
@@ -92,8 +92,8 @@ struct Answer {
 
 class NetRing : public testing::Test {
 protected:
-    void open(std::uint16_t workers) {
-        const std::array<std::uint16_t, 2> ports = make_ring_ports();
+    void open(std::uint16_t workers, std::uint32_t slots = 1024) {
+        const std::array<std::uint16_t, 2> ports = make_ring_ports(slots);
         for (std::size_t i = 0; i < 2; ++i) {
             DeviceConfig config;
             config.port_id = ports[i];

@@ -99,6 +99,29 @@ def memif_client_killed(session):
     end(server)
 
 
+def memif_attached_killed(session):
+    """A client is killed while answers that are sent in place wait for the ring: the server does not wait for them."""
+    extra = ',bsize=4352'
+    large = ['--path-mtu', '4096', '--resp', '4080']
+    server = session.server(*large, extra=extra)
+    for _ in range(2):
+        client = session.client(*large, '--sessions', '16', '--window', '128', '--duration', '30', extra=extra)
+        time.sleep(1.5)
+        client.kill()
+        client.communicate()
+        time.sleep(4.5)  # until its sessions end, and with them what they kept
+        result = result_of(session.client(*large, '--duration', '0.5', extra=extra))
+        expect(result['rate_mops'] > 0, f'no calls afterwards: {result}')
+    client = session.client(*large, '--sessions', '16', '--window', '128', '--duration', '30', extra=extra)
+    time.sleep(1.5)
+    client.kill()
+    client.communicate()
+    time.sleep(4)
+    asked = time.monotonic()
+    end(server)
+    expect(time.monotonic() - asked < 2, f'the server took {time.monotonic() - asked:.1f} s to end')
+
+
 def worker_stopped(session):
     """A worker that was stopped for a while carries on where it was."""
     server = session.server()
@@ -272,5 +295,5 @@ def af_packet(session):
 
 
 run_case(memif_calls, memif_losses, memif_large, memif_marks, memif_workers, memif_symmetric,
-         memif_server_killed,memif_client_killed, worker_stopped, pcap, bad_input, one_prefix, af_packet,
-         roce_echo, hostile_packets, icmp_echo,memif_v6)
+         memif_server_killed, memif_client_killed, memif_attached_killed, worker_stopped, pcap, bad_input, one_prefix,
+         af_packet, roce_echo, hostile_packets, icmp_echo, memif_v6)

@@ -11,6 +11,7 @@
 
 #include "lib/port/path_table.hpp"
 #include "lib/port/port.hpp"
+#include "lib/wire/icrc.hpp"
 
 namespace cairn::test {
 
@@ -33,9 +34,8 @@ public:
     // Says which of those a switch marks as having met congestion; only what is ECN-capable can be. Default: none.
     std::function<bool(std::uint64_t)> marks = [](std::uint64_t) { return false; };
     bool damages = false;  // what is sent: the ICRC does not fit
-    // Payloads may stay where they lie; they are read when all that waits leaves, at the next receive_burst() of this
-    // port or settle_tails().
-    bool sends_in_place = false;
+    // Payloads may stay: they are read for the ICRC at once, and again as they leave with the next receive_burst().
+    bool sends_in_place = false, spares_buffers = true;
     std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
     std::size_t most_per_turn = ~std::size_t{0};  // packets taken between two receive_burst(): a ring that is full
 
@@ -43,7 +43,7 @@ public:
         std::size_t count = 0;
         empty_at_ = now;
         taken_ = 0;
-        settle_tails();
+        deliver_waiting();
         while (count < out.size() && !arrivals_.empty()) {
             if (allocate_burst(out.subspan(count, 1)) == 0) {
                 break;
@@ -67,38 +67,24 @@ public:
         }
         return count;
     }
-
     [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }
-
     [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant) noexcept override {
         packets = packets.first(std::min(packets.size(), most_per_turn - taken_));
         taken_ += packets.size();
         waiting_.insert(waiting_.end(), packets.begin(), packets.end());
+        std::for_each(packets.begin(), packets.end(), [this](const port::TxPacket& each) { seal(each); });
         if (!sends_in_place) {
-            settle_tails();
+            deliver_waiting();
         }
         return packets.size();
     }
-
-    void settle_tails() noexcept override {
-        for (port::TxPacket& sent : waiting_) {
-            port::PacketRef& packet = sent.packet;
-            if (!sent.tail.empty()) {
-                std::memcpy(packet.data + packet.len - port::kIcrcBytes, sent.tail.data(), sent.tail.size());
+    [[nodiscard]] bool holds_back() const noexcept override { return !waiting_.empty(); }
+    void copy_tails(const port::TailFilter& which) noexcept override {
+        for (port::TxPacket& waiting : waiting_) {
+            if (which(waiting)) {
+                append_tail(waiting);
             }
-            packet.len = static_cast<std::uint16_t>(packet.len + sent.tail.size());
-            const std::uint32_t icrc = packet.path->icrc(port::Direction::Transmit, packet.data, packet.len);
-            const std::uint32_t written = damages ? ~icrc : icrc;
-            std::memcpy(packet.data + packet.len - port::kIcrcBytes, &written, sizeof(written));
-            const port::PathKey& key = packet.path->key();
-            const bool capable = (key.traffic_class & 3U) != 0;
-            const auto ecn = static_cast<std::uint8_t>(capable && marks(sent_) ? 3U : key.traffic_class & 3U);
-            for (int copies = fate(sent_++); copies > 0; --copies) {
-                deliver({{packet.data, packet.data + packet.len}, address_, key.remote, key.udp_source_port, ecn});
-            }
-            release_burst({&packet, 1});
         }
-        waiting_.clear();
     }
 
     [[nodiscard]] std::size_t allocate_burst(std::span<port::PacketRef> out) noexcept override {
@@ -119,6 +105,7 @@ public:
             }
         }
     }
+    [[nodiscard]] bool has_spare_buffers() const noexcept override { return spares_buffers; }
     [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return sends_in_place; }
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant) noexcept override {
         return paths_.intern(key);
@@ -146,6 +133,35 @@ private:
         std::uint16_t udp_source_port;
         std::uint8_t ecn;
     };
+    void seal(const port::TxPacket& sent) const {
+        const port::PacketRef& head = sent.packet;
+        std::uint8_t* const end = head.data + head.len - port::kIcrcBytes;
+        const std::uint32_t headers =
+            head.path->icrc_of_headers(port::Direction::Transmit, head.data, static_cast<std::size_t>(end - head.data),
+                                       static_cast<std::uint16_t>(head.len + sent.tail.size()));
+        const std::uint32_t icrc = wire::crc32(headers, sent.tail.data(), sent.tail.size()) ^ (damages ? ~0U : 0U);
+        std::memcpy(end, &icrc, sizeof(icrc));
+    }
+    static void append_tail(port::TxPacket& sent) noexcept {
+        std::uint8_t* const end = sent.packet.data + sent.packet.len - port::kIcrcBytes;
+        std::copy_n(end, port::kIcrcBytes, end + sent.tail.size());
+        std::copy(sent.tail.begin(), sent.tail.end(), end);
+        sent.packet.len = static_cast<std::uint16_t>(sent.packet.len + std::exchange(sent.tail, {}).size());
+    }
+    void deliver_waiting() {
+        for (port::TxPacket& waiting : waiting_) {
+            append_tail(waiting);
+            port::PacketRef& packet = waiting.packet;
+            const port::PathKey& key = packet.path->key();
+            const auto own = static_cast<std::uint8_t>(key.traffic_class & 3U);
+            const std::uint8_t ecn = own != 0 && marks(sent_) ? 3 : own;
+            for (int copies = fate(sent_++); copies > 0; --copies) {
+                deliver({{packet.data, packet.data + packet.len}, address_, key.remote, key.udp_source_port, ecn});
+            }
+            release_burst({&packet, 1});
+        }
+        waiting_.clear();
+    }
     // To the one it is for; to all peers in the group.
     void deliver(const Arrival& arrival) {
         if (!arrival.to.is_group()) {

@@ -18,6 +18,7 @@ namespace cairn::roce::rc {
     X(NakFatalSent, "rc_nak_fatal_sent", "requests refused (invalid, access, operational): the connection ends")      \
     X(NakSequenceReceived, "rc_nak_sequence_received", "gaps that peers saw: packets lost or reordered on the way")   \
     X(Held, "rc_held", "requests that came early and were kept: packets lost or reordered on the way")                \
+    X(HeldInVain, "rc_held_in_vain", "gaps that peers left open for seconds: what came behind them was dropped")      \
     X(RnrNakReceived, "rc_rnr_nak_received", "peers that were not ready to receive")                                  \
     X(NakFatalReceived, "rc_nak_fatal_received", "requests that peers refused: the connection ended")                 \
     X(ImpliedNak, "rc_implied_nak", "answers to READs or atomics that were lost on the way")                          \

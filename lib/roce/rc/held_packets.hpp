@@ -17,8 +17,9 @@ struct PacketOffer {
     void* cookie = nullptr;                 // the carrier's name for the buffer
 };
 
-// Of one worker's queue pairs together, which bounds what their peers can make it hold. One thread; allocates only when
-// made.
+// Of one worker's queue pairs together, which bounds what their peers can make it hold. Each may hold as much as is
+// left for the others: half of all when it is alone, and few peers can not leave nothing to those that come later. One
+// thread; allocates only when made.
 class HeldPackets {
 public:
     // Those of one queue pair, in the order of PSNs.
@@ -30,12 +31,13 @@ public:
         friend HeldPackets;
         std::uint32_t head_ = kNone;
         std::uint32_t tail_ = kNone;
+        std::uint32_t count_ = 0;
     };
 
     // `slots` is in [1, 2^20] (asserted).
     explicit HeldPackets(std::uint32_t slots);
 
-    // False: there is no room, or the PSN is held already; the buffer stays the carrier's.
+    // False: there is no room left for this chain, or the PSN is held already; the buffer stays the carrier's.
     [[nodiscard]] bool hold(Chain& chain, Psn psn, const PacketOffer& offer) noexcept;
     // The oldest and the newest of the chain, which is not empty (asserted).
     [[nodiscard]] Psn front_psn(const Chain& chain) const noexcept;

@@ -7,7 +7,7 @@
 namespace cairn::roce::rc {
 
 bool HeldPackets::hold(Chain& chain, Psn psn, const PacketOffer& offer) noexcept {
-    if (offer.bytes.empty() || free_ == kNone) {
+    if (offer.bytes.empty() || free_ == kNone || chain.count_ >= slots_.size() - in_use_) {
         return false;
     }
     // Most come behind all others.
@@ -30,6 +30,7 @@ bool HeldPackets::hold(Chain& chain, Psn psn, const PacketOffer& offer) noexcept
     slot.next = link;
     link = index;
     chain.tail_ = slot.next == kNone ? index : chain.tail_;
+    ++chain.count_;
     ++in_use_;
     return true;
 }
@@ -56,6 +57,7 @@ void HeldPackets::release_front(Chain& chain) noexcept {
     chain.tail_ = chain.empty() ? kNone : chain.tail_;
     slots_[index].next = released_;
     released_ = index;
+    --chain.count_;
     --in_use_;
 }
 

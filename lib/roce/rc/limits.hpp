@@ -25,6 +25,11 @@ constexpr Duration kRtoMin = milliseconds(4);    // virtual CPUs are taken away 
 constexpr Duration kOwnPause = milliseconds(1);  // between two turns of a worker: it was away, by force or asleep
 constexpr std::size_t kHeldMapBytes = 32;        // of a selective NAK
 constexpr std::uint32_t kHeldPackets = kHeldMapBytes * 8;  // how far behind a gap packets are held
-constexpr std::uint8_t kRnrRetryForEver = 7;               // (IBTA vol. 1, 9.7.5.2.8)
+// A READ's answer may be sent from memory that its owner is writing to. What is written between the port's ICRC and the
+// copy that leaves spoils the packet, as if it were lost; once the peer asks again, so many packets of answers are
+// copied first, which nothing spoils: such READs come to their end, and a loss is rare.
+constexpr std::uint32_t kCopiedAnswers = 4096;
+constexpr Duration kHeldFor = seconds(4);     // while what is missing does not come: its sender gave up
+constexpr std::uint8_t kRnrRetryForEver = 7;  // (IBTA vol. 1, 9.7.5.2.8)
 
 }  // namespace cairn::roce::rc

@@ -110,9 +110,9 @@ public:
     [[nodiscard]] MemoryVerdict judge_invalidate(Rkey key, const KeyUser& user) const noexcept;
     // What was judged Ok.
     void invalidate(Rkey key) noexcept;
-    // Whether memory of some region became its owner's again since this was asked last, whoever ended the region. Asked
-    // before the owner can know.
-    [[nodiscard]] bool take_ended() noexcept { return std::exchange(ended_, false); }
+    // Sendable memory of regions that became its owner's again since this was asked last, whoever ended them, and what
+    // lies between; mostly none. Asked before the owner can know.
+    [[nodiscard]] std::span<const std::uint8_t> take_ended() noexcept { return std::exchange(ended_, {}); }
 
     [[nodiscard]] std::uint32_t regions_in_use() const noexcept { return in_use_; }  // and windows
 
@@ -152,12 +152,13 @@ private:
     [[nodiscard]] std::optional<Error> judge_region(const RegionRequest& request);
     [[nodiscard]] Result<Region*> take_slot(Pd pd);
     void give_slot(Region& region) noexcept;
+    void note_end(const Region& region) noexcept;
     [[nodiscard]] Domain* domain(Pd pd) noexcept;
 
     Seed seed_;
     std::uint32_t index_shift_;  // the index is what is left of a key above these bits
     std::uint32_t in_use_ = 0;
-    bool ended_ = false;
+    std::span<const std::uint8_t> ended_{};
     std::vector<Region> regions_;
     std::vector<std::uint32_t> free_;  // indices, the one free for longest first
     std::uint32_t free_head_ = 0;

@@ -156,7 +156,7 @@ Result<Rkey> MemoryTable::reregister_region(Rkey key, const RegionChange& change
     release_pd(region->pd);
     if (change.translation) {
         region->key = make_key(static_cast<std::uint32_t>(region - regions_.data()), ++region->generation);
-        ended_ = true;
+        note_end(*region);
     }
     region->pd = request.pd;
     region->base = request.base;
@@ -184,13 +184,24 @@ bool MemoryTable::has_windows(Rkey region) const noexcept {
     return found != nullptr && found->kind == Kind::Region && found->windows != 0;
 }
 
+void MemoryTable::note_end(const Region& region) noexcept {
+    if (!region.sendable) {
+        return;
+    }
+    const std::uint8_t* const end = region.data + region.bytes;
+    const std::uint8_t* const from =
+        ended_.empty() ? region.data : std::min<const std::uint8_t*>(region.data, ended_.data());
+    const std::uint8_t* const until = ended_.empty() ? end : std::max(end, ended_.data() + ended_.size());
+    ended_ = {from, until};
+}
+
 bool MemoryTable::destroy_region(Rkey key) noexcept {
     Region* const region = region_at(key);
     if (region == nullptr || region->windows != 0) {
         return false;
     }
+    note_end(*region);
     give_slot(*region);
-    ended_ = true;
     return true;
 }
 

@@ -139,6 +139,7 @@ private:
     void free_windows() noexcept;
     void flush_receive(std::uint64_t wr_id) noexcept;
     void notice_drained() noexcept;
+    void watch_held(Instant now) noexcept;
 
     const Qpn qpn_;
     const Pd pd_;
@@ -150,6 +151,8 @@ private:
     bool paced_ = false;                      // the flow's rate is below the link's
     bool owes_notification_ = false;          // to the peer, whose packet was marked
     Instant paced_until_ = Instant::never();  // never: nothing waits for the rate
+    Instant held_until_ = Instant::never();   // never: no request that came early is held
+    Psn held_behind_{};                       // they wait for this one
     QpAttributes attributes_{};
     QpEvents events_;
     const bool is_target_;

@@ -88,6 +88,7 @@ void QueuePair::enter_reset() noexcept {
     events_.clear();
     drain_reported_ = false;
     end_pacing();
+    held_until_ = Instant::never();
     owes_notification_ = false;
     notification_point_ = DcqcnNotificationPoint{};
     flow_.reset();

@@ -77,12 +77,31 @@ bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, 
     }
     bool kept = false;
     on_result(responder_.on_request(packet, offer, kept));
+    if (kept || held_until_ != Instant::never()) [[unlikely]] {
+        watch_held(now);
+    }
     return kept;
+}
+
+// Each step that closes gaps gives what is held behind them its time anew.
+void QueuePair::watch_held(Instant now) noexcept {
+    if (!responder_.holds()) {
+        held_until_ = Instant::never();
+    } else if (held_until_ == Instant::never() || held_behind_ != responder_.expected_psn()) {
+        held_until_ = now + kHeldFor;
+        held_behind_ = responder_.expected_psn();
+    }
 }
 
 void QueuePair::on_timeout(Instant now) noexcept {
     if (paced_until_ <= now) {
         paced_until_ = Instant::never();
+    }
+    if (held_until_ <= now) {
+        held_until_ = Instant::never();
+        if (responder_.holds()) {
+            responder_.give_held_up();
+        }
     }
     if (sends()) {
         on_result(requester_.on_timeout(now));
@@ -90,7 +109,7 @@ void QueuePair::on_timeout(Instant now) noexcept {
 }
 
 Instant QueuePair::next_deadline() const noexcept {
-    return std::min(paced_until_, sends() ? requester_.next_deadline() : Instant::never());
+    return std::min({paced_until_, held_until_, sends() ? requester_.next_deadline() : Instant::never()});
 }
 
 std::size_t QueuePair::poll_transmit(std::span<OutPacket> out, Instant now) noexcept {

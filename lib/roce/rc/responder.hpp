@@ -76,6 +76,9 @@ public:
     [[nodiscard]] ResponderResult on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept) noexcept;
     // Gives back what is kept: the queue pair stops or ends.
     void drop_held() noexcept;
+    // Likewise, and goes on: the peer is asked for it again once what is missing has come.
+    void give_held_up() noexcept;
+    [[nodiscard]] bool holds() const noexcept { return !chain_.empty(); }
 
     // The next answer packet; false: none. Changes by on_request() alone. A READ whose region is gone ends in a NAK
     // and sets failed().
@@ -126,6 +129,7 @@ private:
     [[nodiscard]] ResponderResult take_held() noexcept;
     [[nodiscard]] bool try_hold(const wire::Packet& packet, const PacketOffer& offer) noexcept;
     [[nodiscard]] bool lacks_dropped() noexcept;
+    void note_dropped(Psn psn) noexcept;
     [[nodiscard]] bool is_selective() const noexcept { return held_ != nullptr && attributes_->selective; }
     void on_duplicate(const wire::Packet& packet) noexcept;
     void ask_again(SavedAnswer& saved, Psn from, Psn until) noexcept;
@@ -183,6 +187,7 @@ private:
     std::uint32_t unacknowledged_ = 0;               // messages ended since the last answer
     std::uint32_t saved_count_ = 0;                  // answers ever saved; the newest is at saved_count_ - 1
     std::uint32_t queued_answers_ = 0;
+    std::uint32_t copied_answers_ = 0;  // packets of answers that are not sent from where they lie
     std::array<SavedAnswer, kMaxRdAtomic> saved_{};
 };
 

@@ -101,7 +101,8 @@ bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
             return false;
         }
         out.payload.at[out.payload.count++] = {view.data, bytes};
-        out.payload.sendable = view.sendable;
+        out.payload.sendable = view.sendable && copied_answers_ == 0;
+        copied_answers_ -= copied_answers_ != 0 ? 1 : 0;
     }
     const Operation operation = response_operation(saved.next == saved.from, saved.next == saved.until);
     write_headers(out, bth(saved.next), service_, operation, wire::Aeth{kNoFlowControl, saved.msn});

@@ -28,6 +28,7 @@ void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
     unacknowledged_ = 0;
     saved_count_ = 0;
     queued_answers_ = 0;
+    copied_answers_ = 0;
     saved_ = {};
 }
 

@@ -175,8 +175,7 @@ bool Responder::on_gap(const wire::Packet& packet, const PacketOffer& offer) noe
     const bool new_gap = chain_.empty() || psn.since(held_->back_psn(chain_)) > 1;
     const bool kept = is_selective() && try_hold(packet, offer);
     if (is_selective() && !kept && !chain_.empty()) {
-        dropped_until_ = dropped_ && psn.since(dropped_until_) < 0 ? dropped_until_ : psn;
-        dropped_ = true;
+        note_dropped(psn);
     }
     if (awaits_resend_ && (!is_selective() || std::holds_alternative<wire::RnrTimer>(nak_))) {
         return kept;
@@ -229,6 +228,7 @@ void Responder::ask_again(SavedAnswer& saved, Psn from, Psn until) noexcept {
     saved.from = from;
     saved.next = from;
     saved.until = until;
+    copied_answers_ = kCopiedAnswers;
     for (SavedAnswer& later : saved_) {
         if (later.queued && later.first.since(saved.last) > 0) {
             later.next = later.from;

@@ -33,6 +33,17 @@ bool Responder::lacks_dropped() noexcept {
     return dropped_until_.since(expected_) >= 0;
 }
 
+void Responder::give_held_up() noexcept {
+    counters_.count(RcCounter::HeldInVain);
+    note_dropped(held_->back_psn(chain_));
+    held_->release_all(chain_);
+}
+
+void Responder::note_dropped(Psn psn) noexcept {
+    dropped_until_ = dropped_ && psn.since(dropped_until_) < 0 ? dropped_until_ : psn;
+    dropped_ = true;
+}
+
 // A READ response that says NAK and carries the map: well-formed for whoever looks at the wire, asked for by nobody
 // else.
 void Responder::emit_map(OutPacket& out) noexcept {

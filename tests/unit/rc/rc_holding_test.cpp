@@ -160,6 +160,63 @@ TEST_F(RcHolding, EveryEndGivesTheBuffersBack) {
     EXPECT_EQ(last.held.in_use(), 0U);
 }
 
+// Four seconds without a step: what is missing does not come any more.
+TEST_F(RcHolding, WhatIsHeldBehindAGapThatStaysIsGivenUpAndAskedForAgainIfTheGapCloses) {
+    const Instant start{1'000'000};
+    const auto write_at = [this](std::uint32_t at, Instant now) {
+        wire::Packet packet = make(Operation::WriteOnly, at);
+        bytes[0] = static_cast<std::uint8_t>(at);
+        packet.set_payload(std::span(bytes).first(1));
+        packet.set(wire::Reth{RcHost::kBase, host.key, 1});
+        host.take(packet, now);
+    };
+    write_at(1, start);
+    write_at(3, start + seconds(1));
+    write_at(5, start + seconds(2));
+    EXPECT_EQ(host.qp->next_deadline(), start + kHeldFor);
+    write_at(0, start + seconds(3));  // and 1
+    EXPECT_EQ(host.qp->next_deadline(), start + seconds(3) + kHeldFor);
+    (void)host.poll_all();
+    host.qp->on_timeout(start + seconds(3) + kHeldFor - microseconds(1));
+    EXPECT_EQ(host.held.in_use(), 2U);
+    host.qp->on_timeout(start + seconds(3) + kHeldFor);
+    EXPECT_EQ(host.held.in_use(), 0U);
+    EXPECT_EQ(host.qp->next_deadline(), Instant::never());
+    EXPECT_EQ(host.counters.of(RcCounter::HeldInVain), 1U);
+    write_at(2, start + seconds(8));
+    EXPECT_EQ(nak(3), Map{});
+    write_at(3, start + seconds(8));
+    write_at(4, start + seconds(8));
+    EXPECT_EQ(last_taken(), 4);
+}
+
+// Two peers that never send what is missing leave a third what lost packets need.
+TEST(HeldPackets, FewPeersDoNotHoldWhatOthersNeed) {
+    HeldPackets held(512);
+    const std::array<std::uint8_t, 4> bytes{};
+    const auto hold = [&](HeldPackets::Chain& chain, std::uint32_t most) {
+        std::uint32_t count = 0;
+        while (count < most && held.hold(chain, Psn{count}, {bytes, &held})) {
+            ++count;
+        }
+        return count;
+    };
+    std::array<HeldPackets::Chain, 3> chains;
+    EXPECT_EQ(hold(chains[0], 512), 256U);  // as far as a map reaches
+    EXPECT_EQ(hold(chains[1], 512), 128U);
+    EXPECT_EQ(hold(chains[2], 512), 64U);
+    held.release_front(chains[2]);
+    std::array<void*, 512> cookies{};
+    EXPECT_EQ(held.poll_released(cookies), 1U);
+    EXPECT_TRUE(held.hold(chains[2], Psn{100}, {bytes, &held}));
+    for (HeldPackets::Chain& chain : chains) {
+        held.release_all(chain);
+    }
+    EXPECT_EQ(held.poll_released(cookies), 448U);
+    EXPECT_EQ(held.in_use(), 0U);
+    EXPECT_EQ(hold(chains[2], 512), 256U);
+}
+
 TEST_F(RcHolding, AHeldSendThatFindsNoReceiveIsAskedForAgain) {
     host.take(make(Operation::SendOnly, 1));
     write(2);

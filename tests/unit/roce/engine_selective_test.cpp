@@ -37,7 +37,7 @@ TEST_F(EngineSelective, OnlyWhatWasLostIsSentAgain) {
 
 TEST_F(EngineSelective, WhatFindsNoPlaceIsAskedForOnceAsTheGapCloses) {
     EngineConfig config;
-    config.held_packets = 4;
+    config.held_packets = 8;  // half of them for one
     start_with(config);
     qps = connect();
     a->port.fate = [](std::uint64_t number) { return number == 3 ? 0 : 1; };
@@ -49,6 +49,19 @@ TEST_F(EngineSelective, WhatFindsNoPlaceIsAskedForOnceAsTheGapCloses) {
     EXPECT_EQ(b->engine.rc_counters().of(rc::RcCounter::NakSequenceSent), 3U);
     EXPECT_TRUE(same(*a, 0, *b, kHalf, kPackets * 4096));
     EXPECT_LE(b->port.buffers_in_use(), Sender::kStashBuffers);
+}
+
+TEST_F(EngineSelective, NothingIsHeldThatThePortNeedsToReceive) {
+    qps = connect();
+    a->port.fate = [](std::uint64_t number) { return number == 3 ? 0 : 1; };
+    b->port.spares_buffers = false;
+    write();
+    a->turn(now);
+    b->turn(now);
+    EXPECT_EQ(b->engine.held_packets(), 0U);
+    run();
+    EXPECT_EQ(done(a->sends), Ids{1});
+    EXPECT_TRUE(same(*a, 0, *b, kHalf, kPackets * 4096));
 }
 
 TEST_F(EngineSelective, AQueuePairThatEndsGivesTheBuffersOfEarlyPacketsBack) {

@@ -83,6 +83,47 @@ TEST_F(SenderTest, SettledTailsLeaveAsTheyWereAlthoughTheirMemoryChanged) {
     }
 }
 
+TEST_F(SenderTest, OnlyTheTailsThatAreMeantAreCopied) {
+    here.set_faults(kRingFull);
+    std::vector<std::uint8_t> payload(4096, 0x77);
+    send(1, std::span(payload).first(2048));
+    send(2, std::span(payload).last(2048));
+    sender->flush(now);
+    EXPECT_TRUE(sender->holds_back());
+    sender->copy_tails(std::span(payload).subspan(2047, 1));
+    std::fill(payload.begin(), payload.end(), std::uint8_t{0xdd});
+    here.set_faults({});
+    sender->flush(now);
+    EXPECT_FALSE(sender->holds_back());
+    const auto got = arrivals();
+    ASSERT_EQ(got.size(), 2U);
+    EXPECT_EQ(got[0].back(), 0x77);
+    EXPECT_EQ(got[1].back(), 0xdd);
+}
+
+// Its owner may have ended meanwhile, and strangers may have filled the table of paths.
+TEST_F(SenderTest, WhatWaitsGoesWhereItWasSent) {
+    here.set_faults(kRingFull);
+    send(1, {});
+    sender->flush(now);
+    const auto crowd = [this](std::uint16_t first) {
+        for (std::uint16_t port = first; port < first + 64; ++port) {
+            EXPECT_NE(here.open_path({network.address_of(0), network.address_of(0), port, 0}, now), nullptr);
+        }
+    };
+    crowd(0xd000);
+    here.set_faults({});
+    sender->flush(now);
+    EXPECT_EQ(arrivals().size(), 1U);
+    crowd(0xe000);
+    EXPECT_NE(path->key().remote, network.address_of(1)) << "nobody needs it any more";
+    path = here.open_path({network.address_of(0), network.address_of(1), 0xc000, 0}, now);
+    here.set_faults(kRingFull);
+    send(2, {});
+    sender.reset();
+    EXPECT_EQ(path->pins(), 0U);
+}
+
 TEST_F(SenderTest, AFullQueueDropsAndCountsAndEveryBufferComesBack) {
     here.set_faults(kRingFull);
     for (std::size_t i = 0; i < Sender::kQueuePackets + 5; ++i) {
