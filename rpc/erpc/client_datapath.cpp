@@ -194,6 +194,12 @@ void Endpoint::on_response(Session& session, const roce::UdDatagram& datagram, c
 void Endpoint::complete(Session& session, std::uint32_t slot_index, CallStatus status,
                         std::span<const std::uint8_t> response, Instant now) noexcept {
     ClientSlot& slot = (*session.client_slots)[slot_index];
+    // A hostile server answers what it can not have seen: the request's memory is its owner's again, and may wait.
+    const std::span<const std::uint8_t> request = calls_[slot.call].call.request;
+    const bool may_wait = slot.last_sent == now || slot.transfer != nullptr;
+    if (request.size() >= kTailBytes && (may_wait || sender_.holds_back())) [[unlikely]] {
+        sender_.copy_tails(request);
+    }
     if (slot.transfer != nullptr || slot.sends != 1 || status != CallStatus::Ok) [[unlikely]] {
         complete_slowly(session, slot_index, status, response, now);
         return;

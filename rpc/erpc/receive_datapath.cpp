@@ -130,7 +130,7 @@ void Endpoint::on_stray(const roce::UdDatagram& datagram, const Header& header, 
 // Before memory that was perhaps sent in place changes hands.
 void Endpoint::settle(std::span<const std::uint8_t> payload) noexcept {
     if (payload.size() >= kTailBytes) {
-        sender_.settle_tails();
+        sender_.settle_tails(payload);
     }
 }
 

@@ -15,8 +15,12 @@ struct Host {
     static constexpr std::size_t kBuffers = 1024;
 
     explicit Host(const char* address, std::uint64_t seed, BackgroundPool* background = nullptr,
-                  std::uint32_t message_bytes_max = kMaxMessageBytes)
-        : port(address, kBuffers), memory(1U << 20U), pool(memory), max_message_bytes(message_bytes_max) {
+                  std::uint32_t message_bytes_max = kMaxMessageBytes, std::uint16_t path_mtu = 1024)
+        : port(address, kBuffers),
+          memory(1U << 20U),
+          pool(memory),
+          max_message_bytes(message_bytes_max),
+          path_mtu_bytes(path_mtu) {
         restart(seed, background);
     }
     void restart(std::uint64_t seed, BackgroundPool* background = nullptr) {
@@ -27,6 +31,7 @@ struct Host {
         EndpointConfig config;
         config.qp.qpn = Qpn{0x100};
         config.qp.qkey = Qkey{0x205};
+        config.qp.path_mtu_bytes = path_mtu_bytes;
         config.sessions_max = 16;
         config.calls_max = 256;
         config.credits = 4;
@@ -53,6 +58,7 @@ struct Host {
     std::vector<std::uint8_t> memory;
     rpc::MsgPool pool;
     std::uint32_t max_message_bytes;
+    std::uint16_t path_mtu_bytes;
     std::optional<roce::UdService> service;
     std::optional<roce::Sender> sender;
     std::unique_ptr<Endpoint> endpoint;
