@@ -65,6 +65,8 @@ Status Client::start_size(Instant now) {
     }
     mr_ = std::move(mr).value();
     results_[size_at_].message_bytes = layout_.bytes;
+    pass_asked_.reset();
+    pass_.reset();
     enter(Phase::Connecting, now);
     return make_lanes();
 }
@@ -159,8 +161,13 @@ void Client::look(Instant now) {
 }
 
 void Client::connect_some(Instant now) {
+    if (!pass_) {
+        ask_for_pass(now);
+        return;
+    }
     Hello hello{options().operation, options().test, options().check, size_at_ + 1 == sizes_.size(),
                 layout_.bytes,       layout_.slots,  share_,          {}};
+    hello.pass = *pass_;
     while (asked_ < lanes_.size() && under_way_ < kAtATime && now >= start_at_) {
         Lane& lane = lanes_[asked_];
         hello.memory = {mr_->address() + answer_offset(lane, 0), mr_->rkey()};

@@ -70,6 +70,9 @@ private:
     // client_datagrams.cpp
     Status ask(Lane& lane, std::span<const std::uint8_t> said, Instant now);
     Status leave_datagrams(Lane& lane, Instant now);
+    void ask_for_pass(Instant now);
+    void on_pass(const cm::Resolved& resolved);
+    [[nodiscard]] bool was_refused(const cm::Resolved& resolved);
     void on_resolved(const cm::Resolved& resolved, Instant now);
 
     // client_work.cpp
@@ -120,6 +123,8 @@ private:
     std::vector<Lane> lanes_;
     std::unordered_map<std::uint32_t, std::uint32_t> lane_of_;      // by connection
     std::unordered_map<std::uint32_t, std::uint32_t> asked_lanes_;  // by question
+    std::optional<verbs::DatagramId> pass_asked_;
+    std::optional<std::uint64_t> pass_;  // that our address is ours
     Phase phase_ = Phase::Connecting;
     std::uint32_t asked_ = 0;      // lanes that were asked to come up, or to go
     std::uint32_t under_way_ = 0;  // and have not yet

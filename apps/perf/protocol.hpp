@@ -13,13 +13,22 @@ namespace cairn::perf {
 
 constexpr std::uint32_t kMagic = 0x43504631;       // "CPF1"
 constexpr std::uint32_t kLeaveMagic = 0x43504c31;  // "CPL1"
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
 
 // Memory of one end that the other one works on.
 struct RemoteMemory {
     std::uint64_t address = 0;
     Rkey rkey{};
 };
+
+// Client to server and back, by SIDR, before anything else: the client's pass, none in the question.
+constexpr std::uint32_t kPassMagic = 0x43505031;  // "CPP1"
+struct RawPass {
+    Be32 magic;
+    Be32 reserved;
+    Be64 pass;
+};
+static_assert(sizeof(RawPass) == 16 && alignof(RawPass) == 1);
 
 // Client to server: what the connection is for.
 struct Hello {
@@ -32,6 +41,7 @@ struct Hello {
     std::uint32_t share = 1;  // messages outstanding on this connection
     RemoteMemory memory{};    // the client's, for answers of a WRITE latency test
     Qpn qpn{};                // its queue pair, when that is of datagrams; in the place of the key
+    std::uint64_t pass = 0;
 };
 struct RawHello {
     Be32 magic;
@@ -44,8 +54,9 @@ struct RawHello {
     Be32 share;
     Be32 rkey;
     Be64 address;
+    Be64 pass;
 };
-static_assert(sizeof(RawHello) == 32 && alignof(RawHello) == 1);
+static_assert(sizeof(RawHello) == 40 && alignof(RawHello) == 1);
 
 // Server to client, when it accepts: its memory, `slots` messages.
 struct RawAnswer {
@@ -55,12 +66,13 @@ struct RawAnswer {
 };
 static_assert(sizeof(RawAnswer) == 16 && alignof(RawAnswer) == 1);
 
-// Client to server, by SIDR: nothing more is sent to this queue pair.
+// Client to server, by SIDR: nothing more is sent to this queue pair. The key shows who was told it.
 struct RawLeave {
     Be32 magic;
     Be32 qpn;
+    Be32 rkey;
 };
-static_assert(sizeof(RawLeave) == 8 && alignof(RawLeave) == 1);
+static_assert(sizeof(RawLeave) == 12 && alignof(RawLeave) == 1);
 
 // Server to client, in the end: the SENDs it received, and those that were not what was sent.
 struct RawFarewell {
@@ -87,7 +99,8 @@ std::span<const std::uint8_t> bytes_of(const Raw& raw) noexcept {
             Be32{hello.slots},
             Be32{hello.share},
             Be32{hello.qpn.value != 0 ? hello.qpn.value : hello.memory.rkey.value},
-            Be64{hello.memory.address}};
+            Be64{hello.memory.address},
+            Be64{hello.pass}};
 }
 
 // The message at the front of private data, unless it is somebody else's.
@@ -116,7 +129,8 @@ template <class Raw>
                  raw->slots.get(),
                  raw->share.get(),
                  {raw->address.get(), Rkey{raw->rkey.get()}},
-                 Qpn{raw->rkey.get() & 0xffffffU}};
+                 Qpn{raw->rkey.get() & 0xffffffU},
+                 raw->pass.get()};
 }
 
 }  // namespace cairn::perf

@@ -4,26 +4,17 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
+#include <type_traits>
+#include <variant>
 
 namespace cairn::perf {
 
 namespace {
 
 constexpr std::uint32_t kBacklog = 256;
-constexpr std::uint32_t kMostOutstanding = 16384;
-constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;
 constexpr Duration kProbePeriod = seconds(2);
 constexpr Duration kSilence = seconds(30);
-// Unreliable clients do not wait for us: so many receive requests, as far as they take no more memory than that.
-constexpr std::uint32_t kUnreliableReceives = 256;
-constexpr std::uint32_t kUnreliableBytes = 4U << 20U;
 constexpr std::size_t kLongestText = 136;  // in any refusal
-
-bool is_sane(const Hello& hello) noexcept {
-    return hello.share >= 1 && hello.share <= kMostOutstanding && hello.slots >= 1 && hello.slots <= kMostOutstanding &&
-           std::has_single_bit(hello.slots) && hello.message_bytes <= roce::rc::kMaxMessageBytes;
-}
 
 bool watches_memory(const Hello& hello) noexcept {
     return hello.operation == Operation::Write && hello.test == Test::Latency && hello.message_bytes != 0;
@@ -43,6 +34,7 @@ Status Server::prepare() {
     }
     sends_ = std::move(sends).value();
     receives_ = std::move(receives).value();
+    passes_.emplace(SipKey{device().engine().unguessable(), device().engine().unguessable()});
     const Status listening = connector().listen(options().service_port, kBacklog);
     return listening.ok() ? connector().listen_datagrams(options().service_port) : listening;
 }
@@ -61,18 +53,35 @@ void Server::on_event(const cm::Event& event, Instant now) {
         if (Guest* const guest = find(leaving->id); guest != nullptr) {
             part_from(*guest, now);
         }
-    } else if (const auto* released = std::get_if<cm::Released>(&event)) {
-        if (Guest* const guest = find(released->id); guest != nullptr) {
-            remove(guest->index, now);
+    } else if (const auto* up = std::get_if<cm::Established>(&event)) {
+        if (Guest* const guest = find(up->id); guest != nullptr) {
+            begin(*guest);
         }
+    } else {
+        remove_if_over(event, now);
     }
+}
+
+// A connection that did not come about leaves nothing to wait for.
+void Server::remove_if_over(const cm::Event& event, Instant now) {
+    std::visit(
+        [&]<class Kind>(const Kind& kind) {
+            if constexpr (std::is_same_v<Kind, cm::Released> || std::is_same_v<Kind, cm::Rejected> ||
+                          std::is_same_v<Kind, cm::Unreachable>) {
+                if (Guest* const guest = find(kind.id); guest != nullptr) {
+                    remove(guest->index, now);
+                }
+            }
+        },
+        event);
 }
 
 void Server::admit(const cm::Requested& requested, Instant now) {
     auto guest = std::make_unique<Guest>();
     const bool reliable = requested.qp.transport == wire::TransportService::Rc;
-    const std::string refusal =
-        prepare_guest(*guest, reliable ? Transport::Rc : Transport::Uc, requested.private_data.view(), now);
+    guest->transport = reliable ? Transport::Rc : Transport::Uc;
+    guest->remote = requested.route.remote;
+    const std::string refusal = prepare_guest(*guest, requested.private_data.view(), now);
     if (!refusal.empty()) {
         (void)connector().reject(requested.id, bytes_of_text(refusal), now);
         return;
@@ -86,29 +95,12 @@ void Server::admit(const cm::Requested& requested, Instant now) {
     guest_of_[requested.id.value] = add_guest(std::move(guest));
 }
 
-std::string Server::prepare_guest(Guest& guest, Transport transport, std::span<const std::uint8_t> said, Instant now) {
-    const std::optional<Hello> hello = parse_hello(said);
-    if (!hello || !is_sane(*hello)) {
-        return fmt::format("this is the server of cairn-perf, protocol version {}", kVersion);
-    }
-    guest.hello = *hello;
-    guest.transport = transport;
-    guest.heard_at = now;
-    const Status made = make_guest(guest);
-    return made.ok() ? "" : made.error().text();
-}
-
 RawAnswer Server::answer_of(const Guest& guest) {
     return {Be32{kMagic}, Be32{guest.mr->rkey().value}, Be64{guest.mr->address()}};
 }
 
 std::span<const std::uint8_t> Server::bytes_of_text(std::string_view text) noexcept {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), std::min(text.size(), kLongestText)};
-}
-
-std::uint32_t Server::Guest::receives() const noexcept {
-    const std::uint32_t more = std::min(kUnreliableReceives, kUnreliableBytes / std::max(hello.message_bytes, 1U));
-    return takes_receives() ? std::max(2 * hello.share, unreliable() ? more : 0U) : 0U;
 }
 
 std::uint32_t Server::add_guest(std::unique_ptr<Guest> guest) {
@@ -125,46 +117,13 @@ std::uint32_t Server::add_guest(std::unique_ptr<Guest> guest) {
     if (watches_memory(hello)) {
         watched_.push_back(guest->index);
     }
+    guest->unbegun_ticket = unbegun_.add(guest->remote, guest->index);
+    unbegun_bytes_ += guest->layout.area_bytes();
     last_came_ = last_came_ || hello.last;
     ++connections_;
     const std::uint32_t index = guest->index;
     guests_[index] = std::move(guest);
     return index;
-}
-
-Status Server::make_guest(Guest& guest) {
-    const Hello& hello = guest.hello;
-    // SENDs that are looked at have a place for each receive request.
-    const bool of_their_own = hello.check && guest.takes_receives();
-    const std::uint32_t least = hello.operation == Operation::Send ? 2 * hello.slots : hello.slots;
-    guest.layout = {hello.message_bytes, of_their_own ? std::max(least, std::bit_ceil(guest.receives())) : least};
-    if (guest.layout.area_bytes() > kMostBytes) {
-        return Error{"the test needs more memory than the server gives", "choose a smaller --size or --depth"};
-    }
-    auto memory = pmd::HeapBlock::allocate(guest.layout.area_bytes() + kHeaderArea, "messages");
-    if (!memory.ok()) {
-        return memory.error();
-    }
-    guest.memory = std::make_unique<pmd::HeapBlock>(std::move(memory).value());
-    auto mr = device().register_memory(pd(), guest.memory->bytes(), kRemoteRights | verbs::Right::LocalWrite);
-    if (!mr.ok()) {
-        return mr.error();
-    }
-    guest.mr = std::move(mr).value();
-    for (std::uint32_t slot = 0; hello.check && hello.operation == Operation::Read && slot < hello.slots; ++slot) {
-        fill_pattern(guest.message(slot), slot);
-    }
-    verbs::QpCapacity capacity;
-    capacity.send_slots = guest.unreliable() ? 64 : 8;
-    capacity.receive_slots = std::max(1U, guest.receives());
-    capacity.inline_bytes = 0;
-    capacity.window_packets = options().window_packets;
-    auto channel = Channel::create(guest.transport, device(), pd(), capacity, {*sends_, *receives_});
-    if (!channel.ok()) {
-        return channel.error();
-    }
-    guest.channel = std::move(channel).value();
-    return Nothing{};
 }
 
 void Server::part_from(Guest& guest, Instant now) {
@@ -184,6 +143,8 @@ RawFarewell Server::end_of(Guest& guest) {
 void Server::remove(std::uint32_t index, Instant now) {
     Guest& guest = *guests_[index];
     std::erase(watched_, index);
+    begin(guest);
+    guest_at_.erase(guest.channel->qpn().value);
     if (guest.transport != Transport::Ud) {
         guest_of_.erase(guest.id.value);
         connector().abandon(guest.id, now);
@@ -261,6 +222,7 @@ std::size_t Server::collect_messages() {
 }
 
 void Server::on_message(Guest& guest, const verbs::Completion& completion) {
+    begin(guest);
     const std::uint64_t place = guest.received++;
     const std::uint64_t number = guest.unreliable() ? completion.immediate : place;
     ++received_;

@@ -5,9 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include "apps/perf/passes.hpp"
 #include "apps/perf/perf_worker.hpp"
+#include "lib/net/shares.hpp"
 
 namespace cairn::perf {
+
+constexpr std::uint32_t kMostOutstanding = 16384;  // messages of one client
 
 class Server final : public PerfWorker {
 public:
@@ -26,8 +30,9 @@ private:
         std::uint32_t index = 0;
         Hello hello{};
         Transport transport = Transport::Rc;
-        net::IpAddress remote{};  // of datagrams
-        Instant heard_at{};       // when an unreliable one was
+        net::IpAddress remote{};
+        net::Shares<std::uint32_t>::Ticket unbegun_ticket = 0;  // until the client is heard of
+        Instant heard_at{};                                     // when an unreliable one was
         MessageLayout layout{};
         std::unique_ptr<pmd::HeapBlock> memory;
         std::unique_ptr<verbs::Mr> mr;
@@ -55,9 +60,12 @@ private:
 
     void admit(const cm::Requested& requested, Instant now);
     // Why not; empty: it is ready.
-    [[nodiscard]] std::string prepare_guest(Guest& guest, Transport transport, std::span<const std::uint8_t> said,
-                                            Instant now);
+    [[nodiscard]] std::string prepare_guest(Guest& guest, std::span<const std::uint8_t> said, Instant now);
+    [[nodiscard]] bool make_room(const Guest& guest, Instant now);
+    void begin(Guest& guest);
     Status make_guest(Guest& guest);
+    [[nodiscard]] static MessageLayout layout_of(const Guest& guest) noexcept;
+    void remove_if_over(const cm::Event& event, Instant now);
     [[nodiscard]] static RawAnswer answer_of(const Guest& guest);
     [[nodiscard]] RawFarewell end_of(Guest& guest);
     [[nodiscard]] static std::span<const std::uint8_t> bytes_of_text(std::string_view text) noexcept;
@@ -70,7 +78,8 @@ private:
 
     // server_datagrams.cpp
     void on_asked(const cm::DatagramRequested& asked, Instant now);
-    void part_from_datagrams(const cm::DatagramRequested& asked, Qpn qpn, Instant now);
+    void tell_pass(const cm::DatagramRequested& asked, Instant now);
+    void part_from_datagrams(const cm::DatagramRequested& asked, const RawLeave& leave, Instant now);
 
     [[nodiscard]] std::size_t collect(Instant now);
     [[nodiscard]] std::size_t collect_messages();
@@ -86,6 +95,10 @@ private:
     std::vector<std::uint32_t> free_;
     std::vector<std::uint32_t> watched_;                         // guests that write into our memory and wait for us to
     std::unordered_map<std::uint32_t, std::uint32_t> guest_of_;  // by connection
+    std::unordered_map<std::uint32_t, std::uint32_t> guest_at_;  // by queue pair, of datagrams
+    std::optional<Passes> passes_;                               // once prepared
+    net::Shares<std::uint32_t> unbegun_;  // guests whose clients were not heard of since they were admitted
+    std::uint64_t unbegun_bytes_ = 0;     // of memory that they have
     std::uint32_t next_probe_ = 0;
     Instant probe_at_{};
     bool last_came_ = false;  // a client announced its last connections

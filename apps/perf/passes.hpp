@@ -1,0 +1,44 @@
+// Passes: proof that a host gets what is sent to its address, and did not make the address up. Who shows the pass of
+// its address got it there, lately.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "lib/base/sip_hash.hpp"
+#include "lib/base/time.hpp"
+#include "lib/net/address.hpp"
+
+namespace cairn::perf {
+
+// Whoever gives them keeps nothing of them.
+class Passes {
+public:
+    // One is good for this long at least, and for twice as long at most.
+    static constexpr Duration kLife = seconds(30);
+
+    // `key` is hard to guess.
+    explicit constexpr Passes(const SipKey& key) noexcept : key_(key) {}
+
+    [[nodiscard]] std::uint64_t pass_of(const net::IpAddress& host, Instant now) const noexcept {
+        return made_in(period_of(now), host);
+    }
+    [[nodiscard]] bool is_good(std::uint64_t pass, const net::IpAddress& host, Instant now) const noexcept {
+        const std::uint64_t period = period_of(now);
+        return pass == made_in(period, host) || (period != 0 && pass == made_in(period - 1, host));
+    }
+
+private:
+    [[nodiscard]] static std::uint64_t period_of(Instant now) noexcept {
+        return static_cast<std::uint64_t>(now.ns / kLife.ns);
+    }
+    [[nodiscard]] std::uint64_t made_in(std::uint64_t period, const net::IpAddress& host) const noexcept {
+        std::uint64_t words[2];
+        std::memcpy(words, host.octets().data(), sizeof(words));
+        return sip_hash(key_, words[0], words[1], period);
+    }
+
+    SipKey key_;
+};
+
+}  // namespace cairn::perf
