@@ -223,6 +223,25 @@ TEST_F(CmFlood, WhoGivesWayIsToldToItsUserAndHeardOfNoMore) {
     EXPECT_EQ(state_at(server, second), State::TimeWait);
 }
 
+TEST_F(CmFlood, AReplyThatHadTimeToBeAnsweredGivesWayToAnybody) {
+    listen(2);
+    forge(made_up(1), 1);
+    forge(made_up(2), 2);
+    accept_all();
+    (void)connect(request());
+    client.pass_all(server, now);  // has none yet, and takes the place of the first
+    ConnectRequest another = request();
+    another.qpn = Qpn{0x12};
+    (void)connect(another);
+    (void)client.sent<wire::Req>();
+    client.pass_last(server, now);
+    EXPECT_EQ(server.count(Counter::GaveWay), 1U);
+    EXPECT_EQ(server.count(Counter::BacklogFull), 1U);
+    now = now + kTimeToAnswer;
+    client.pass_last(server, now);
+    EXPECT_EQ(server.count(Counter::GaveWay), 2U);
+}
+
 TEST_F(CmFlood, QuestionsThatNobodyAnswersLeaveRoomForOtherHosts) {
     Config config = config_of(9);
     config.max_datagram_requests = 8;
