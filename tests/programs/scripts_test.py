@@ -79,6 +79,7 @@ class Quickstart(Scripts):
         self.tool('ninja', '#!/bin/sh\n')
         self.tool('build/build.ninja', '')
         self.tool('build/apps/cairn-rpcbench', PROGRAM)
+        self.tool('sleep', '#!/bin/sh\necho >> "$FAKE_FOLDER/sleeps"\nexec /bin/sleep "$@"\n')
         return self.run_script('quickstart', CAIRN_NO_DEPS='1', **options)
 
     def lcores(self, role):
@@ -100,6 +101,8 @@ class Quickstart(Scripts):
         self.assertEqual(status, 1)
         self.assertIn('the server ended; it said:\ncairn-rpcbench: no memory here', err)
         self.assertFalse(os.path.exists(os.path.join(self.folder, 'CLIENT')))
+        with open(os.path.join(self.folder, 'sleeps'), encoding='utf-8') as file:
+            self.assertLess(len(file.readlines()), 100, 'it waited for the server to the end')
 
     def test_a_server_that_ends_ends_the_client(self):
         status, _, err = self.quickstart(FAKE_SERVER='ends')
