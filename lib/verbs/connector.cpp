@@ -88,6 +88,15 @@ Status Connector::unlisten(std::uint16_t port) {
     return result_of(manager().unlisten(wire::ip_service(wire::IpProtocol::Tcp, port)));
 }
 
+// What is no one host's address the manager refuses.
+Status Connector::find_way(const net::IpAddress& remote, Instant now) {
+    if (!remote.is_station()) {
+        return Nothing{};
+    }
+    const auto way = device_.create_ah(remote, config_.udp_source_port, now);
+    return way.ok() ? Status(Nothing{}) : Status(way.error());
+}
+
 Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now) {
     if (qp.kind().is_target) {
         return wrong_side();
@@ -111,6 +120,10 @@ Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now
     request.rnr_retry = wire::RetryCount{to.choice.rnr_retry};
     request.features = features_of(qp, to.choice.features);
     request.private_data = to.choice.private_data;
+    const Status way = find_way(to.remote, now);
+    if (!way.ok()) {
+        return way.error();
+    }
     const auto asked = manager().connect(request, now);
     if (!asked.ok()) {
         return result_of(asked.reason()).error();
@@ -213,6 +226,10 @@ Result<DatagramId> Connector::resolve(const net::IpAddress& remote, std::uint16_
     request.service = wire::ip_service(wire::IpProtocol::Udp, port);
     request.source_port = config_.udp_source_port;
     request.private_data = private_data;
+    const Status way = find_way(remote, now);
+    if (!way.ok()) {
+        return way.error();
+    }
     const auto asked = manager().datagrams().resolve(request, now);
     if (!asked.ok()) {
         return result_of(asked.reason()).error();

@@ -104,6 +104,7 @@ private:
 
     Connector(Device& device, const ConnectorConfig& config);
     void heed(Instant now) override;
+    [[nodiscard]] Status find_way(const net::IpAddress& remote, Instant now);
     void take_event(const cm::Event& event, Instant now);
     void hear_peers();
     void finish_connect(const cm::Replied& replied, Instant now);

@@ -29,6 +29,20 @@ TEST_F(VerbsPair, ConnectsAndCarriesAMessage) {
     EXPECT_EQ(b.words[0], a.words[0]);
 }
 
+TEST_F(VerbsPair, AnAddressOfTheOtherFamilyIsAnErrorAtOnce) {
+    a.qps.push_back(a.make_qp());
+    ConnectTo to = to_b();
+    to.remote = net::IpAddress::parse("fd00::2").value();
+    const auto connected = a.connector->connect(*a.qps.back(), to, now);
+    ASSERT_FALSE(connected.ok());
+    EXPECT_NE(connected.error().text().find("fd00::2"), std::string::npos);
+    EXPECT_FALSE(a.connector->resolve(to.remote, 7, {}, now).ok());
+    EXPECT_FALSE(a.device.create_ah(to.remote, 0xc000, now).ok());
+    to.remote = net::IpAddress{};
+    EXPECT_FALSE(a.connector->connect(*a.qps.back(), to, now).ok());
+    EXPECT_TRUE(a.connector->connect(*a.qps.back(), to_b(), now).ok());
+}
+
 TEST_F(VerbsPair, AnUnreliableQueuePairConnectsToOneOfItsKind) {
     QpCapacity unreliable;
     unreliable.service = Service::Uc;
