@@ -33,13 +33,14 @@ time.sleep(100 if os.environ.get('FAKE_SERVER') == 'ends' else 0)
 print('{"rate_mops": 1}')
 '''
 
-# A meson that keeps what it was last asked, and passes one test.
+# A meson that keeps what it was last asked, and passes one test; its log has the name of the setup.
 MESON = '''#!/usr/bin/env python3
 import json, os, sys
 with open(os.path.join(os.environ['FAKE_FOLDER'], 'meson'), 'w') as file:
     json.dump([sys.argv[1:], dict(os.environ)], file)
 os.makedirs('build/meson-logs', exist_ok=True)
-with open('build/meson-logs/testlog.json', 'w') as file:
+setup = '-' + sys.argv[sys.argv.index('--setup') + 1] if '--setup' in sys.argv else ''
+with open(f'build/meson-logs/testlog{setup}.json', 'w') as file:
     file.write('{"result": "OK"}')
 '''
 
