@@ -19,6 +19,23 @@ constexpr Duration kLinger = milliseconds(200);  // a caller that also serves st
 constexpr Duration kLingerMost = seconds(5);     // so long at the most
 constexpr std::uint16_t kSessionsMax = 32767;
 
+// Why a session ended before its time.
+const char* why(erpc::RefuseReason reason) noexcept {
+    switch (reason) {
+        case erpc::RefuseReason::NoSessionLeft:
+            return "the server has no more for this host; use fewer --sessions";
+        case erpc::RefuseReason::BadParameters:
+            return "the server has another --path-mtu; give both the same";
+        case erpc::RefuseReason::NotServing:
+            return "the peer does not serve; start it with --server";
+        case erpc::RefuseReason::PathTooNarrow:
+            return "small packets arrive, those of --path-mtu do not; give both a smaller one";
+        case erpc::RefuseReason::None:
+            break;
+    }
+    return "the peer is gone; is the server running?";
+}
+
 }  // namespace
 
 BenchWorker::BenchWorker(const Options& options, std::unique_ptr<port::Port> port, std::uint16_t worker,
@@ -234,7 +251,8 @@ void BenchWorker::completed(void* context, const erpc::CallResult& result) {
     }
 }
 
-void BenchWorker::session_changed(void* context, SessionId session, erpc::SessionEvent event, erpc::RefuseReason) {
+void BenchWorker::session_changed(void* context, SessionId session, erpc::SessionEvent event,
+                                  erpc::RefuseReason reason) {
     auto& self = *static_cast<BenchWorker*>(context);
     if (event == erpc::SessionEvent::Connected) {
         ++self.connected_;
@@ -244,9 +262,7 @@ void BenchWorker::session_changed(void* context, SessionId session, erpc::Sessio
             }
         }
     } else if (self.measured_to_ == Instant::never()) {
-        std::fprintf(stderr, "cairn-rpcbench: session %u ended: %s\n", session.value,
-                     event == erpc::SessionEvent::PeerLost ? "the peer is gone; is the server running?"
-                                                           : "the server refused it; raise its sessions");
+        std::fprintf(stderr, "cairn-rpcbench: session %u ended: %s\n", session.value, why(reason));
         self.failed_ = true;
     }
 }

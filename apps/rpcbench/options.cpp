@@ -61,7 +61,7 @@ void declare_load(CLI::App& app, Options& options) {
         ->check(CLI::Range(0U, 65536U))
         ->capture_default_str();
     app.add_option("--sessions", options.sessions, "sessions of an lcore")
-        ->check(CLI::Range(1U, 32768U))
+        ->check(CLI::Range(1U, 24575U))  // three quarters of a server's table
         ->capture_default_str();
     app.add_option("--credits", options.credits, "packets in flight per session")
         ->check(CLI::Range(1U, 128U))

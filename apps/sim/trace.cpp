@@ -41,7 +41,7 @@ std::string_view name_of(erpc::PacketType type) noexcept {
 
 std::string_view name_of(erpc::ControlType type) noexcept {
     constexpr std::string_view kNames[] = {"Connect",      "Accepted", "Refused", "Disconnect",
-                                           "Disconnected", "Ping",     "Pong",    "Reset"};
+                                           "Disconnected", "Ping",     "Pong",    "Challenge"};
     return kNames[static_cast<std::size_t>(type) - 1];
 }
 

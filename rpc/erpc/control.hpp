@@ -1,28 +1,41 @@
-// Session control messages, carried as the payload of a Kind::Control packet on the endpoint's own queue
-// pair: connect with a token against duplicates, refuse, disconnect, ping, reset.
+// Session control messages, carried as the payload of a Kind::Control packet on the endpoint's own queue pair.
+//
+// A session begins with two round trips. Connect(token) is answered with a Challenge, in as many bytes, for which the
+// server keeps nothing; the client proves with the cookie from it that it hears what its address is sent. Connect with
+// the cookie makes the session; it and its answer fill a packet of the path MTU, so that none opens over a path that
+// does not carry those. The token is the client's secret and the server's: who does not name it ends nothing.
 #pragma once
 
 #include <cstdint>
 
 #include "lib/base/endian.hpp"
 #include "lib/base/types.hpp"
+#include "rpc/erpc/limits.hpp"
 
 namespace cairn::erpc {
 
+// All carry the token, and the session number of whoever receives them if they know it.
 enum class ControlType : std::uint8_t {
-    Connect = 1,       // client -> server: token, client session, credits
-    Accepted = 2,      // server -> client: token, server session
-    Refused = 3,       // server -> client: token, reason
-    Disconnect = 4,    // client -> server: token
-    Disconnected = 5,  // server -> client: token; also the answer for a session that is no more
-    Ping = 6,          // either way: token
-    Pong = 7,
-    Reset = 8,  // "I know no such session": echoes token 0 and the request number seen
+    Connect = 1,       // client -> server: client session, credits; the cookie of a Challenge
+    Accepted = 2,      // server -> client: server session, where the request numbers begin
+    Refused = 3,       // server -> client: reason
+    Disconnect = 4,    // client -> server
+    Disconnected = 5,  // server -> client; also the answer for a session that is no more
+    Ping = 6,          // client -> server
+    Pong = 7,          // server -> client: as Accepted
+    Challenge = 8,     // server -> client: the cookie to connect with
 };
 
 constexpr std::uint16_t kFeatureSelective = 1;  // holds packets that arrive early and says which
 
-enum class RefuseReason : std::uint8_t { None = 0, NoSessionLeft = 1, BadParameters = 2, ShuttingDown = 3 };
+// PathTooNarrow is never sent: small packets came through, those of the path MTU did not.
+enum class RefuseReason : std::uint8_t {
+    None = 0,
+    NoSessionLeft = 1,
+    BadParameters = 2,
+    NotServing = 3,
+    PathTooNarrow = 4,
+};
 
 struct RawControl {
     std::uint8_t type;
@@ -31,10 +44,10 @@ struct RawControl {
     Be16 receiver_session;  // number at the receiver, as far as the sender knows it
     Be16 credits;
     Be64 token;
-    Be64 request_number;  // Reset: the packet that hit no session
+    Be64 first_request;   // Accepted, Pong: tells this session from others of its token
     Be16 features;        // Connect: what the client can; Accepted: what both can
     Be16 path_mtu_bytes;  // both ends cut messages alike
-    Be64 incarnation;     // of the sending endpoint: another one has forgotten all
+    Be64 cookie;          // Challenge, Connect; 0: none
 };
 static_assert(sizeof(RawControl) == 36 && alignof(RawControl) == 1);
 
@@ -45,15 +58,15 @@ struct Control {
     SessionId receiver_session{};
     std::uint16_t credits = 0;
     std::uint64_t token = 0;
-    std::uint64_t request_number = 0;
+    std::uint64_t first_request = 0;  // of those that kFirstRequestMask leaves
     std::uint16_t features = 0;
     std::uint16_t path_mtu_bytes = 0;
-    std::uint64_t incarnation = 0;
+    std::uint64_t cookie = 0;
 
     [[nodiscard]] static bool known(const RawControl& raw) noexcept {
         return raw.type >= static_cast<std::uint8_t>(ControlType::Connect) &&
-               raw.type <= static_cast<std::uint8_t>(ControlType::Reset) &&
-               raw.reason <= static_cast<std::uint8_t>(RefuseReason::ShuttingDown);
+               raw.type <= static_cast<std::uint8_t>(ControlType::Challenge) &&
+               raw.reason <= static_cast<std::uint8_t>(RefuseReason::NotServing);
     }
     // `raw` must be known().
     [[nodiscard]] static Control parse(const RawControl& raw) noexcept {
@@ -64,10 +77,10 @@ struct Control {
         control.receiver_session = SessionId{raw.receiver_session.get()};
         control.credits = raw.credits.get();
         control.token = raw.token.get();
-        control.request_number = raw.request_number.get();
+        control.first_request = raw.first_request.get() & kFirstRequestMask;
         control.features = raw.features.get();
         control.path_mtu_bytes = raw.path_mtu_bytes.get();
-        control.incarnation = raw.incarnation.get();
+        control.cookie = raw.cookie.get();
         return control;
     }
     void emit(RawControl& raw) const noexcept {
@@ -77,10 +90,15 @@ struct Control {
         raw.receiver_session.set(receiver_session.value);
         raw.credits.set(credits);
         raw.token.set(token);
-        raw.request_number.set(request_number);
+        raw.first_request.set(first_request);
         raw.features.set(features);
         raw.path_mtu_bytes.set(path_mtu_bytes);
-        raw.incarnation.set(incarnation);
+        raw.cookie.set(cookie);
+    }
+    // Bytes behind the header, zeros at their end included; `packet_bytes` is what a packet of the path MTU has there.
+    [[nodiscard]] std::uint32_t payload_bytes(std::uint32_t packet_bytes) const noexcept {
+        const bool fills = type == ControlType::Accepted || (type == ControlType::Connect && cookie != 0);
+        return fills ? packet_bytes : static_cast<std::uint32_t>(sizeof(RawControl));
     }
     friend bool operator==(const Control&, const Control&) noexcept = default;
 };

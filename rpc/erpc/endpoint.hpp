@@ -18,7 +18,8 @@
 #include "rpc/erpc/header.hpp"
 #include "rpc/erpc/pending_call.hpp"
 #include "rpc/erpc/request_types.hpp"
-#include "rpc/erpc/server_tokens.hpp"
+#include "rpc/erpc/secrets.hpp"
+#include "rpc/erpc/server_sessions.hpp"
 #include "rpc/erpc/session.hpp"
 
 namespace cairn::erpc {
@@ -65,8 +66,6 @@ private:
 
     void on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void on_rare(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
-    void on_stray(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
-    [[nodiscard]] bool injected_loss() noexcept;
     void send_packet(Session& session, const port::PacketRef& buffer, const Header& header,
                      std::span<const std::uint8_t> payload, Instant now) noexcept;
     void settle(std::span<const std::uint8_t> payload) noexcept;
@@ -137,12 +136,15 @@ private:
     void answer_finished_jobs(Instant now) noexcept;
     void drain_jobs() noexcept;
     void on_control(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
-    void on_connect(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept;
+    void on_connect(const roce::UdAddress& from, const Control& control, Instant now) noexcept;
+    void hear_client(const roce::UdAddress& from, const Control& control, Instant now) noexcept;
+    void hear_server(const roce::UdAddress& from, const Control& control, Instant now) noexcept;
     void on_client_control(Session& session, const Control& control, Instant now) noexcept;
-    void on_reset(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept;
+    void on_challenge(Session& session, const Control& control, Instant now) noexcept;
+    void on_accepted(Session& session, const Control& control, Instant now) noexcept;
     bool send_control(const roce::UdAddress& to, const Control& control, Instant now) noexcept;
-    void send_control(Session& session, ControlType type, Instant now) noexcept;
-    void answer_unknown(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
+    bool send_control(Session& session, ControlType type, Instant now) noexcept;
+    void take_leave() noexcept;
     [[nodiscard]] Session* allocate_session(const roce::UdAddress& peer, std::uint64_t token, Instant now);
     void end_session(Session& session, SessionEvent event, CallStatus status, Instant now,
                      RefuseReason reason = RefuseReason::None) noexcept;
@@ -169,9 +171,7 @@ private:
     std::uint32_t free_call_ = kNone;
     ClientSlot* oldest_sent_ = nullptr;  // sent slots in order of their last sending
     ClientSlot* newest_sent_ = nullptr;
-    SecretNumbers tokens_;
-    SecretNumbers faults_;  // of the injected losses
-    std::uint64_t incarnation_ = 0;
+    Secrets secrets_;
     Instant next_scan_{};
     Instant last_scan_{};
     Instant losses_from_{};     // not before: we were away ourselves
@@ -193,7 +193,7 @@ private:
     roce::StallWatch stalls_{kOwnStall};
     std::unique_ptr<PacerWheel> wheel_;       // nullptr: no congestion control
     std::vector<std::uint32_t> stall_queue_;  // sessions with stalled slots, oldest first
-    ServerTokens server_tokens_;
+    ServerSessions server_sessions_;
     std::size_t scan_place_ = 0;  // among the open sessions
 };
 

@@ -50,15 +50,13 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
       pool_(pool),
       // Several pings must fit a peer's patience, or an idle session would count as dead.
       ping_interval_(std::min(kPingInterval, config.peer_timeout / 4)),
-      tokens_(config.seed, Purpose::SessionTokens),
-      faults_(config.seed, Purpose::InjectedFaults),
+      secrets_(config.seed),
       sessions_(config.sessions_max),
       calls_(config.calls_max),
       client_transfers_(config.transfers_max),
       server_transfers_(config.transfers_max),
       wheel_(make_wheel(config.congestion, config.sessions_max, Instant{})),
-      server_tokens_(config.sessions_max) {
-    incarnation_ = tokens_.next();
+      server_sessions_(config.sessions_max, config.seed) {
     credits_due_.reserve(config.transfers_max);
     for (std::uint32_t i = config.sessions_max; i-- > 0;) {
         sessions_[i].self = SessionId{static_cast<std::uint16_t>(i)};
@@ -78,6 +76,7 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
 Endpoint::~Endpoint() {
     end_awaited_calls();
     drain_jobs();
+    take_leave();
     sender_.settle_tails();  // the sender lives on, the messages need not
     for (Session& session : sessions_) {
         release_messages(session);
@@ -105,7 +104,7 @@ Result<SessionId> Endpoint::connect(const roce::UdAddress& peer, Instant now) {
     if (peer.path == nullptr) {
         return Error{"no path to the peer", "open one at the port first; its path table may be full"};
     }
-    Session* session = allocate_session(peer, tokens_.next(), now);
+    Session* session = allocate_session(peer, secrets_.tokens.next(), now);
     if (session == nullptr) {
         return Error{fmt::format("all {} sessions are in use", config_.sessions_max), "raise sessions_max"};
     }
@@ -121,18 +120,16 @@ Result<SessionId> Endpoint::connect(const roce::UdAddress& peer, Instant now) {
 // A session that is only open costs little: its slots are made for its first call.
 void Endpoint::make_client_slots(Session& session) {
     session.client_slots = std::make_unique<std::array<ClientSlot, kSlotsPerSession>>();
-    const std::uint64_t first = first_request_number(session.token);
     for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
-        (*session.client_slots)[i].request_number = first + kSlotsPerSession + i;
+        (*session.client_slots)[i].request_number = (session.first_request + kSlotsPerSession + i) & kRequestNumberMask;
         (*session.client_slots)[i].session = session.self.value;
     }
 }
 
 void Endpoint::make_server_slots(Session& session) {
     session.server_slots = std::make_unique<std::array<ServerSlot, kSlotsPerSession>>();
-    const std::uint64_t first = first_request_number(session.token);
     for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {
-        (*session.server_slots)[i].request_number = first + i;  // one before the client's first
+        (*session.server_slots)[i].request_number = session.first_request + i;  // one before the client's first
     }
 }
 
@@ -177,7 +174,7 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
     if (client) {
         fail_calls(session, status, now);
     } else {
-        server_tokens_.end(session.token);
+        server_sessions_.end(session.token, source_of(session.peer.path->key().remote));
         release_messages(session);
     }
     session.state = SessionState::Free;
@@ -232,6 +229,26 @@ void Endpoint::end_awaited_calls() noexcept {
         if (calls_[i].used && calls_[i].call.ends_with_endpoint) {
             end_call(i, CallStatus::Disconnected, last_scan_);
         }
+    }
+}
+
+// Best effort and bounded: what the port does not take in time is left to the peers' patience.
+void Endpoint::take_leave() noexcept {
+    std::uint32_t tries = kFarewellTries;
+    const auto push = [&] {
+        sender_.flush(last_scan_);
+        return tries-- != 0;
+    };
+    for (const std::uint16_t index : open_sessions_) {
+        Session& session = sessions_[index];
+        const bool client = session.state != SessionState::Serving;
+        while (tries != 0 && sender_.queued() == roce::Sender::kQueuePackets && push()) {
+        }
+        while (!send_control(session, client ? ControlType::Disconnect : ControlType::Disconnected, last_scan_) &&
+               tries != 0 && push()) {
+        }
+    }
+    while (tries != 0 && sender_.queued() != 0 && push()) {
     }
 }
 

@@ -17,15 +17,21 @@ enum class RequestVerdict : std::uint8_t {
     WrongSize,  // not a whole message in one packet
 };
 
+// Request numbers begin anywhere, and come to 0 behind their end. What is more than half of them ahead is behind.
+[[nodiscard]] constexpr std::uint64_t numbers_ahead(std::uint64_t number, std::uint64_t current) noexcept {
+    return (number - current) & kRequestNumberMask;
+}
+
 // How far a slot's number may jump: cancelled requests that never arrived leave gaps.
 constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096;
 
 [[nodiscard]] constexpr RequestVerdict judge_request(ServerSlotState state, std::uint64_t current, const Header& header,
                                                      std::size_t payload_bytes) noexcept {
-    if (header.request_number < current) {
+    const std::uint64_t ahead = numbers_ahead(header.request_number, current);
+    if (ahead > kRequestNumberMask / 2) {
         return RequestVerdict::Stale;
     }
-    if (header.request_number == current) {
+    if (ahead == 0) {
         switch (state) {
             case ServerSlotState::Idle:
                 return RequestVerdict::Stale;
@@ -37,7 +43,7 @@ constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096
                 return RequestVerdict::Resend;
         }
     }
-    if (header.request_number - current > kMaxRequestJump) {
+    if (ahead > kMaxRequestJump) {
         return RequestVerdict::Future;
     }
     if (state == ServerSlotState::Executing) {
@@ -63,13 +69,14 @@ enum class PacketVerdict : std::uint8_t {
 [[nodiscard]] inline PacketVerdict judge_request_packet(const ServerSlot& slot, const Header& header,
                                                         std::uint32_t packet_bytes,
                                                         std::uint32_t message_bytes_max) noexcept {
-    if (header.request_number < slot.request_number) {
+    const std::uint64_t ahead = numbers_ahead(header.request_number, slot.request_number);
+    if (ahead > kRequestNumberMask / 2) {
         return PacketVerdict::Stale;
     }
     if (header.message_bytes > message_bytes_max) {
         return PacketVerdict::WrongSize;
     }
-    if (header.request_number == slot.request_number) {
+    if (ahead == 0) {
         if (slot.state == ServerSlotState::Idle) {
             return PacketVerdict::Stale;
         }
@@ -80,7 +87,7 @@ enum class PacketVerdict : std::uint8_t {
         }
         return slot.state == ServerSlotState::Receiving ? PacketVerdict::Part : PacketVerdict::Known;
     }
-    if (header.request_number - slot.request_number > kMaxRequestJump) {
+    if (ahead > kMaxRequestJump) {
         return PacketVerdict::Future;
     }
     return slot.state == ServerSlotState::Executing ? PacketVerdict::Busy : PacketVerdict::Begin;

@@ -10,7 +10,7 @@
 
 namespace cairn::erpc {
 
-constexpr std::uint8_t kHeaderVersion = 3;     // of data and control packets
+constexpr std::uint8_t kHeaderVersion = 4;     // of data and control packets
 constexpr std::uint32_t kSlotsPerSession = 8;  // requests in flight per session (power of two)
 constexpr std::uint32_t kDefaultCredits = 32;  // packets in flight per session
 constexpr std::uint32_t kMaxCredits = 128;
@@ -22,13 +22,16 @@ constexpr std::uint32_t kTailBytes = 1024;  // payloads from here on are sent fr
 using roce::kPacingBatch;
 using roce::kPacingSlack;
 constexpr std::uint64_t kRequestNumberMask = (std::uint64_t{1} << 44U) - 1;
+constexpr std::uint64_t kFirstRequestMask = kRequestNumberMask & ~std::uint64_t{kSlotsPerSession - 1};
 
 constexpr Duration kRtoMin = microseconds(4000);   // below it, a preempted peer looks like loss
 constexpr Duration kOwnStall = microseconds(500);  // a gap between two looks at the time that was not the peer's
 constexpr Duration kRtoMax = milliseconds(200);
 constexpr Duration kControlRetry = milliseconds(10);
 constexpr Duration kPingInterval = milliseconds(250);
-constexpr Duration kPeerTimeout = seconds(2);  // silence after which a peer counts as dead
+constexpr Duration kPeerTimeout = seconds(2);    // silence after which a peer counts as dead
+constexpr Duration kCookieLife = seconds(2);     // a client that connects gives it back within a round trip
+constexpr std::uint32_t kFarewellTries = 16384;  // how often the port is asked to take what peers are told at the end
 constexpr std::size_t kSessionsPerScan = 1024;
 constexpr std::uint32_t kControlsPerScan = 64;
 constexpr Duration kScanInterval = microseconds(500);

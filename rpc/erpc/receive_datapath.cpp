@@ -41,7 +41,8 @@ void hear(Session& session, const roce::UdDatagram& datagram, Statistics& statis
 
 void Endpoint::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept {
     for (const roce::UdDatagram& datagram : datagrams) {
-        if (config_.drop_per_million != 0 && injected_loss()) [[unlikely]] {
+        if (config_.drop_per_million != 0 && secrets_.faults.next() % 1'000'000U < config_.drop_per_million)
+            [[unlikely]] {
             statistics_.count(Drop::Injected);
             continue;
         }
@@ -67,10 +68,6 @@ void Endpoint::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant
     if (!stall_queue_.empty()) {
         serve_stall_queue(now);
     }
-}
-
-bool Endpoint::injected_loss() noexcept {
-    return faults_.next() % 1'000'000U < config_.drop_per_million;
 }
 
 void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
@@ -101,13 +98,13 @@ void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, I
 // What only messages of several packets have, and packets for sessions that are no more.
 void Endpoint::on_rare(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
     if (header.session.value >= sessions_.size()) {
-        on_stray(datagram, header, now);
+        statistics_.count(Drop::UnknownSession);
         return;
     }
     Session& session = sessions_[header.session.value];
     const bool rfr = header.type == PacketType::Rfr && session.state == SessionState::Serving;
     if (!rfr && (header.type != PacketType::CreditReturn || session.state != SessionState::Connected)) {
-        on_stray(datagram, header, now);
+        statistics_.count(Drop::UnknownSession);  // not answered: who asks (Ping) is told
         return;
     }
     if (!from_peer(session, datagram)) {
@@ -120,11 +117,6 @@ void Endpoint::on_rare(const roce::UdDatagram& datagram, const Header& header, I
     } else {
         on_credit_return(session, datagram, header, now);
     }
-}
-
-void Endpoint::on_stray(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
-    statistics_.count(Drop::UnknownSession);
-    answer_unknown(datagram, header, now);
 }
 
 // Before memory that was perhaps sent in place changes hands.

@@ -113,7 +113,10 @@ void Endpoint::supervise(Session& session, Instant now) noexcept {
         case SessionState::Connecting:
         case SessionState::Connected:
             if (unheard >= config_.peer_timeout) {
-                end_session(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
+                // A server that answered a small packet, and not one of the path MTU, may not get those.
+                const bool challenged = session.state == SessionState::Connecting && session.cookie != 0;
+                end_session(session, SessionEvent::PeerLost, CallStatus::PeerLost, now,
+                            challenged ? RefuseReason::PathTooNarrow : RefuseReason::None);
             } else if (session.state == SessionState::Connecting) {
                 if (now - session.last_control >= kControlRetry) {
                     send_control(session, ControlType::Connect, now);

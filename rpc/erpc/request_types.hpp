@@ -28,6 +28,7 @@ class RequestTypes {
 public:
     // The one of these two that was called last holds.
     void set_handler(std::uint8_t type, Handler handler, void* context) noexcept {
+        serves_ = serves_ || handler != nullptr;
         handlers_[type].function = handler;
         handlers_[type].background = nullptr;
         handlers_[type].context = context;
@@ -37,6 +38,7 @@ public:
     void set_background_handler(std::uint8_t type, BackgroundHandler handler, void* context,
                                 std::uint32_t response_bytes_max) noexcept {
         handlers_[type].function = nullptr;
+        serves_ = serves_ || handler != nullptr;
         handlers_[type].background = handler;
         handlers_[type].context = context;
         handlers_[type].response_bytes_max = response_bytes_max;
@@ -50,10 +52,16 @@ public:
     }
 
 protected:
+    // Whether a handler was ever registered: who has none takes no sessions.
+    [[nodiscard]] bool serves() const noexcept { return serves_; }
+
     RequestTypes() = default;
     ~RequestTypes() = default;
 
     std::array<TypeEntry, kRequestTypes> handlers_{};
+
+private:
+    bool serves_ = false;
 };
 
 }  // namespace cairn::erpc

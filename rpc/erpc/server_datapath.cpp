@@ -54,7 +54,7 @@ void Endpoint::execute(Session& session, ServerSlot& slot, const roce::UdDatagra
         }
     }
     // Without resending and skipping, the client's next request proves that it read the last answer.
-    if (slot.resent || header.request_number != slot.request_number + kSlotsPerSession) [[unlikely]] {
+    if (slot.resent || numbers_ahead(header.request_number, slot.request_number) != kSlotsPerSession) [[unlikely]] {
         settle(slot.response.span());
         slot.resent = false;
     }

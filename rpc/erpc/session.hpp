@@ -77,7 +77,8 @@ struct Session {
     roce::UdAddress peer{};
     roce::RawUd header{};  // ready-made BTH and DETH towards the peer
     std::uint64_t token = 0;
-    std::uint64_t peer_incarnation = 0;  // client: of the server that accepted
+    std::uint64_t cookie = 0;         // client: from the server's challenge; 0: none came yet
+    std::uint64_t first_request = 0;  // drawn by the server: where the numbers begin, before the slots' first requests
     Instant last_heard{};
     Instant last_control{};  // client: last Connect, Disconnect or Ping sent
     Instant opened{};
@@ -91,6 +92,9 @@ struct Session {
     std::unique_ptr<std::array<ClientSlot, kSlotsPerSession>> client_slots;
     std::unique_ptr<std::array<ServerSlot, kSlotsPerSession>> server_slots;
 
+    [[nodiscard]] bool is_with(const roce::UdAddress& other) const noexcept {
+        return peer.path == other.path && peer.qpn == other.qpn;
+    }
     // Retransmission timeout from the round trips seen, in [kRtoMin, kRtoMax], doubled per resend.
     [[nodiscard]] Duration rto(std::uint8_t sends) const noexcept {
         Duration base = srtt + rttvar * 4;
@@ -128,14 +132,8 @@ struct Session {
 };
 
 // What a session costs that was opened and not called over: itself, its place in the tables (free and open lists, stall
-// queue, remembered token) and a server's entry by token.
-constexpr std::size_t kIdleSessionBytes = sizeof(Session) + 2 + 2 + 4 + 8 + 32;
+// queue) and a server's entries by token and by source.
+constexpr std::size_t kIdleSessionBytes = sizeof(Session) + 2 + 2 + 4 + 32 + 32;
 static_assert(kIdleSessionBytes <= 512);
-
-// First request number of a session, so that packets of an earlier session under the same number fit no slot.
-[[nodiscard]] constexpr std::uint64_t first_request_number(std::uint64_t token) noexcept {
-    const std::uint64_t mixed = (token ^ (token >> 29U)) * 0x9e3779b97f4a7c15U;
-    return (mixed >> 24U) & (kRequestNumberMask >> 2U) & ~std::uint64_t{kSlotsPerSession - 1};
-}
 
 }  // namespace cairn::erpc

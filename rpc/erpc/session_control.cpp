@@ -1,179 +1,218 @@
-// Control packets: connect with a token, refuse, disconnect, ping, reset. Nothing here is per call.
+// Control packets: how sessions begin, are asked after, and end. Nothing here is per call.
+#include <cstddef>
+#include <cstring>
+
 #include "rpc/erpc/endpoint.hpp"
+#include "rpc/erpc/judge.hpp"
 
 namespace cairn::erpc {
 
+namespace {
+
+// To whom a control packet is answered that belongs to no session: in as many bytes.
+Control answer_to(const Control& control, ControlType type) noexcept {
+    Control answer;
+    answer.type = type;
+    answer.sender_session = control.receiver_session;
+    answer.receiver_session = control.sender_session;
+    answer.token = control.token;
+    return answer;
+}
+
+}  // namespace
+
 void Endpoint::on_control(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
     const std::size_t payload_bytes = datagram.payload_bytes - sizeof(RawHeader);
-    if (payload_bytes != sizeof(RawControl) || header.message_bytes != payload_bytes) {
-        statistics_.count(Drop::Malformed);
-        return;
-    }
     const auto& raw = *reinterpret_cast<const RawControl*>(datagram.payload + sizeof(RawHeader));
-    if (!Control::known(raw)) {
+    if (payload_bytes < sizeof(RawControl) || header.message_bytes != payload_bytes || !Control::known(raw)) {
         statistics_.count(Drop::Malformed);
         return;
     }
     const Control control = Control::parse(raw);
-    if (control.type == ControlType::Connect) {
-        on_connect(datagram, control, now);
-        return;
-    }
-    if (control.type == ControlType::Reset) {
-        on_reset(datagram, control, now);
+    if (control.payload_bytes(packet_bytes_) != payload_bytes) {
+        statistics_.count(Drop::Malformed);
         return;
     }
     const roce::UdAddress from{datagram.packet->path, datagram.source_qpn, config_.qp.qkey};
-    Session* session =
-        control.receiver_session.value < sessions_.size() ? &sessions_[control.receiver_session.value] : nullptr;
-    const bool ours = session != nullptr && session->state != SessionState::Free && session->peer.path == from.path &&
-                      session->peer.qpn == from.qpn;
-    if (!ours || session->token != control.token) {
-        statistics_.count(Drop::UnknownSession);
-        // A client that asks to end or to hear from a session that is gone is told so.
-        if (control.type == ControlType::Disconnect || control.type == ControlType::Ping) {
-            Control answer = control;
-            answer.type = ControlType::Disconnected;
-            answer.sender_session = control.receiver_session;
-            answer.receiver_session = control.sender_session;
-            send_control(from, answer, now);
-        }
-        return;
+    switch (control.type) {
+        case ControlType::Connect:
+            on_connect(from, control, now);
+            return;
+        case ControlType::Disconnect:
+        case ControlType::Ping:
+            hear_client(from, control, now);
+            return;
+        case ControlType::Challenge:
+        case ControlType::Accepted:
+        case ControlType::Refused:
+        case ControlType::Disconnected:
+        case ControlType::Pong:
+            hear_server(from, control, now);
+            return;
     }
-    session->last_heard = now;
-    if (session->state == SessionState::Serving) {
-        if (control.type == ControlType::Ping) {
-            send_control(*session, ControlType::Pong, now);
-        } else if (control.type == ControlType::Disconnect) {
-            send_control(*session, ControlType::Disconnected, now);
-            end_session(*session, SessionEvent::Disconnected, CallStatus::Disconnected, now);
-        }
-        return;
-    }
-    on_client_control(*session, control, now);
 }
 
-void Endpoint::on_connect(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept {
-    const roce::UdAddress from{datagram.packet->path, datagram.source_qpn, config_.qp.qkey};
-    const ServerTokens::Found known = server_tokens_.find(control.token);
-    if (known.state == ServerTokens::State::Ended) {
-        statistics_.count(Drop::UnknownSession);
+// Until the cookie is right, a stranger gets no more bytes than it sent, and nothing is kept of it.
+void Endpoint::on_connect(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
+    const auto refuse = [&](RefuseReason reason) {
+        Control refusal = answer_to(control, ControlType::Refused);
+        refusal.reason = reason;
+        send_control(from, refusal, now);
+    };
+    if (!serves()) {
+        refuse(RefuseReason::NotServing);
         return;
     }
-    if (known.state == ServerTokens::State::Open) {  // our Accepted was lost, or their Connect was doubled
-        Session& session = sessions_[known.session];
-        if (session.peer.path == from.path && session.peer.qpn == from.qpn) {
-            send_control(session, ControlType::Accepted, now);
+    if (control.credits == 0 || control.credits > kMaxCredits || control.path_mtu_bytes != config_.qp.path_mtu_bytes) {
+        refuse(RefuseReason::BadParameters);
+        return;
+    }
+    if (!secrets_.cookies.fits(control.cookie, from, control.token, now)) {
+        Control challenge = answer_to(control, ControlType::Challenge);
+        challenge.cookie = secrets_.cookies.bake(from, control.token, now);
+        send_control(from, challenge, now);
+        return;
+    }
+    if (const std::uint32_t known = server_sessions_.find(control.token); known != kNone) {
+        if (sessions_[known].is_with(from)) {  // our Accepted was lost, or their Connect was doubled
+            send_control(sessions_[known], ControlType::Accepted, now);
         } else {
             statistics_.count(Drop::WrongPeer);
         }
         return;
     }
-    Control refusal = control;
-    refusal.type = ControlType::Refused;
-    refusal.receiver_session = control.sender_session;
-    if (control.credits == 0 || control.credits > kMaxCredits || control.path_mtu_bytes != config_.qp.path_mtu_bytes) {
-        refusal.reason = RefuseReason::BadParameters;
-        send_control(from, refusal, now);
-        return;
-    }
-    Session* session = allocate_session(from, control.token, now);
+    const std::uint64_t source = source_of(from.path->key().remote);
+    Session* const session =
+        server_sessions_.may_open(source, free_sessions_.size()) ? allocate_session(from, control.token, now) : nullptr;
     if (session == nullptr) {
-        refusal.reason = RefuseReason::NoSessionLeft;
-        send_control(from, refusal, now);
+        refuse(RefuseReason::NoSessionLeft);
         return;
     }
     session->state = SessionState::Serving;
     session->remote = control.sender_session;
     session->credits_max = control.credits;
     session->selective = config_.selective && (control.features & kFeatureSelective) != 0;
-    server_tokens_.open(control.token, session->self.value);
+    session->first_request = secrets_.request_numbers.next() & kFirstRequestMask;
+    server_sessions_.open(control.token, source, session->self.value);
     send_control(*session, ControlType::Accepted, now);
+}
+
+// The token alone leads to the session: a client that gives up while it connects knows no number.
+void Endpoint::hear_client(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
+    const std::uint32_t index = server_sessions_.find(control.token);
+    if (index == kNone || !sessions_[index].is_with(from)) {
+        statistics_.count(Drop::UnknownSession);
+        send_control(from, answer_to(control, ControlType::Disconnected), now);
+        return;
+    }
+    Session& session = sessions_[index];
+    session.last_heard = now;
+    if (control.type == ControlType::Ping) {
+        send_control(session, ControlType::Pong, now);
+    } else {
+        send_control(session, ControlType::Disconnected, now);
+        end_session(session, SessionEvent::Disconnected, CallStatus::Disconnected, now);
+    }
+}
+
+void Endpoint::hear_server(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
+    const std::size_t index = control.receiver_session.value;
+    const bool ours = index < sessions_.size() && sessions_[index].state != SessionState::Free &&
+                      sessions_[index].state != SessionState::Serving && sessions_[index].is_with(from) &&
+                      sessions_[index].token == control.token;
+    if (ours) {
+        on_client_control(sessions_[index], control, now);
+        return;
+    }
+    statistics_.count(Drop::UnknownSession);
+    if (control.type == ControlType::Accepted) {  // to a Connect that came late: nobody will use that session
+        send_control(from, answer_to(control, ControlType::Disconnect), now);
+    }
 }
 
 void Endpoint::on_client_control(Session& session, const Control& control, Instant now) noexcept {
     const bool speaks_of_it = control.type == ControlType::Accepted || control.type == ControlType::Pong;
-    if (session.state == SessionState::Connected && speaks_of_it && control.incarnation != session.peer_incarnation) {
-        // A late copy of our Connect opened it anew at a server that was restarted since.
+    if (session.state == SessionState::Connected && speaks_of_it && control.first_request != session.first_request) {
+        // It ended there, and a late copy of our Connect opened it anew.
         end_session(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
         return;
     }
     switch (control.type) {
+        case ControlType::Challenge:
+            on_challenge(session, control, now);
+            return;
         case ControlType::Accepted:
-            if (session.state == SessionState::Connecting) {
-                session.state = SessionState::Connected;
-                session.remote = control.sender_session;
-                session.peer_incarnation = control.incarnation;
-                session.selective = config_.selective && (control.features & kFeatureSelective) != 0;
-                if (session_callback_ != nullptr) {
-                    session_callback_(session_context_, session.self, SessionEvent::Connected, RefuseReason::None);
-                }
-                if (session.state == SessionState::Connected) {
-                    refill_slots(session, now);
-                }
-            }
-            break;
+            on_accepted(session, control, now);
+            return;
         case ControlType::Refused:
             if (session.state == SessionState::Connecting) {
                 end_session(session, SessionEvent::Refused, CallStatus::Disconnected, now, control.reason);
             }
-            break;
+            return;
         case ControlType::Disconnected:
             end_session(
                 session,
                 session.state == SessionState::Disconnecting ? SessionEvent::Disconnected : SessionEvent::PeerLost,
                 session.state == SessionState::Disconnecting ? CallStatus::Disconnected : CallStatus::PeerLost, now);
-            break;
+            return;
         case ControlType::Pong:
-            break;  // last_heard says it all
+            session.last_heard = now;
+            return;
         case ControlType::Connect:
         case ControlType::Disconnect:
         case ControlType::Ping:
-        case ControlType::Reset:
-            statistics_.count(Drop::UnknownSession);
-            break;
+            return;  // none of a server's
     }
 }
 
-// A restarted peer knows nothing of us. It proves that it saw our packet by naming a request in flight.
-void Endpoint::on_reset(const roce::UdDatagram& datagram, const Control& control, Instant now) noexcept {
-    for (const ClientSlot* slot = oldest_sent_; slot != nullptr; slot = slot->newer) {
-        Session& session = sessions_[slot->session];
-        if (slot->request_number == control.request_number && session.remote == control.sender_session &&
-            session.peer.path == datagram.packet->path && session.peer.qpn == datagram.source_qpn) {
-            end_session(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
-            return;
-        }
-    }
-    statistics_.count(Drop::UnknownSession);
-}
-
-void Endpoint::answer_unknown(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
-    if (header.type != PacketType::Request) {
+// The first one is answered at once and says that the server lives. Later ones, for a cookie that went stale, wait for
+// the next retry: a server that has nothing else to say is given up in time.
+void Endpoint::on_challenge(Session& session, const Control& control, Instant now) noexcept {
+    if (session.state != SessionState::Connecting || control.cookie == 0) {
         return;
     }
-    // The request does not carry the client's session number: the client finds it by the request number.
-    Control reset;
-    reset.type = ControlType::Reset;
-    reset.sender_session = header.session;
-    reset.request_number = header.request_number;
-    send_control({datagram.packet->path, datagram.source_qpn, config_.qp.qkey}, reset, now);
+    const bool first = session.cookie == 0;
+    session.cookie = control.cookie;
+    if (first) {
+        session.last_heard = now;
+        send_control(session, ControlType::Connect, now);
+    }
 }
 
-void Endpoint::send_control(Session& session, ControlType type, Instant now) noexcept {
+void Endpoint::on_accepted(Session& session, const Control& control, Instant now) noexcept {
+    session.last_heard = now;
+    if (session.state != SessionState::Connecting) {
+        return;
+    }
+    session.state = SessionState::Connected;
+    session.remote = control.sender_session;
+    session.first_request = control.first_request;
+    session.selective = config_.selective && (control.features & kFeatureSelective) != 0;
+    if (session_callback_ != nullptr) {
+        session_callback_(session_context_, session.self, SessionEvent::Connected, RefuseReason::None);
+    }
+    if (session.state == SessionState::Connected) {
+        refill_slots(session, now);
+    }
+}
+
+bool Endpoint::send_control(Session& session, ControlType type, Instant now) noexcept {
     Control control;
     control.type = type;
     control.sender_session = session.self;
     control.receiver_session = session.remote;
     control.credits = session.credits_max;
     control.token = session.token;
+    control.first_request = session.first_request;
     const bool selective = type == ControlType::Connect ? config_.selective : session.selective;
     control.features = selective ? kFeatureSelective : std::uint16_t{0};
     control.path_mtu_bytes = config_.qp.path_mtu_bytes;
-    control.incarnation = incarnation_;
-    if (send_control(session.peer, control, now)) {
-        session.last_control = now;
+    control.cookie = type == ControlType::Connect ? session.cookie : 0;
+    if (!send_control(session.peer, control, now)) {
+        return false;
     }
+    session.last_control = now;
+    return true;
 }
 
 // False: no buffer; whoever waits for it asks again.
@@ -183,17 +222,21 @@ bool Endpoint::send_control(const roce::UdAddress& to, const Control& control, I
         statistics_.count(Drop::NoBuffer);
         return false;
     }
-    RawControl raw{};
-    control.emit(raw);
     Header header;
     header.kind = Kind::Control;
-    header.message_bytes = sizeof(raw);
+    header.message_bytes = control.payload_bytes(packet_bytes_);
     header.session = control.receiver_session;
-    Session towards;
-    towards.peer = to;
-    towards.header = qp_->make_header(to);
+    const std::size_t bytes = sizeof(roce::RawUd) + sizeof(RawHeader) + header.message_bytes + port::kIcrcBytes;
+    CAIRN_ASSERT(bytes <= buffer.room);
+    roce::RawUd ud = qp_->make_header(to);
+    const Be32 psn_word{qp_->next_psn().value()};
+    std::memcpy(reinterpret_cast<std::uint8_t*>(&ud) + offsetof(wire::RawBth, ack_req), &psn_word, sizeof(psn_word));
+    std::memset(buffer.data, 0, bytes);
+    std::memcpy(buffer.data, &ud, sizeof(ud));
+    header.emit(*reinterpret_cast<RawHeader*>(buffer.data + sizeof(ud)));
+    control.emit(*reinterpret_cast<RawControl*>(buffer.data + sizeof(ud) + sizeof(RawHeader)));
     ++statistics_.controls_sent;
-    send_packet(towards, buffer, header, {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}, now);
+    sender_.send(buffer, to.path, bytes, {}, now);
     return true;
 }
 

@@ -36,7 +36,7 @@ void Babbler::on_frame(const Frame& frame, Instant now) {
     }
     const erpc::Header header = erpc::Header::parse(seen.header());
     if (header.kind == erpc::Kind::Control) {
-        if (seen.len == Draft::kControlBytes && erpc::Control::known(seen.control())) {
+        if (seen.len >= Draft::kControlBytes && erpc::Control::known(seen.control())) {
             on_control(erpc::Control::parse(seen.control()), from, now);
         }
         return;
@@ -52,16 +52,26 @@ void Babbler::on_control(const erpc::Control& control, std::size_t from, Instant
     erpc::Control answer = control;
     answer.sender_session = SessionId{static_cast<std::uint16_t>(random_.below(4))};
     answer.receiver_session = control.sender_session;
-    answer.incarnation = random_.chance(kMillion / 10) ? random_.next() : node_;
+    answer.cookie = random_.next();
+    answer.first_request = random_.chance(kMillion / 10) ? random_.next() : first_request_;
     switch (control.type) {
         case erpc::ControlType::Connect:
             answer.type = random_.chance(kMillion / 10) ? erpc::ControlType::Refused : erpc::ControlType::Accepted;
             answer.credits = static_cast<std::uint16_t>(random_.next());
-            talks_.push_back({from, true, control.sender_session, control.token, {}});
+            if (control.cookie == 0 || random_.chance(kMillion / 10)) {
+                answer.type = erpc::ControlType::Challenge;
+            }
+            talks_.push_back({from, true, control.sender_session, control.token, 0, {}});
             break;
+        case erpc::ControlType::Challenge: {
+            erpc::Control proof = parameters_of(control.token);
+            proof.cookie = random_.chance(kMillion / 10) ? random_.next() : control.cookie;
+            send_control(from, proof, now);
+            break;
+        }
         case erpc::ControlType::Accepted:
             believed_ += control.token & 1U;
-            talks_.push_back({from, false, control.sender_session, control.token, {}});
+            talks_.push_back({from, false, control.sender_session, control.token, control.first_request, {}});
             break;
         case erpc::ControlType::Ping:
             answer.type = erpc::ControlType::Pong;
@@ -70,7 +80,6 @@ void Babbler::on_control(const erpc::Control& control, std::size_t from, Instant
         case erpc::ControlType::Disconnect:
         case erpc::ControlType::Disconnected:
         case erpc::ControlType::Pong:
-        case erpc::ControlType::Reset:
             break;
     }
     if (talks_.size() > kTalksMost) {
@@ -93,7 +102,8 @@ void Babbler::babble(std::size_t server, Instant now) {
         control.reason = static_cast<erpc::RefuseReason>(random_.below(6));
         control.token = random_.chance(kHalf) ? talk.token : random_.next();
         control.receiver_session = random_.chance(kHalf) ? talk.theirs : SessionId{any_number()};
-        control.request_number = random_.chance(kHalf) ? talk.request.request_number : random_.next();
+        control.first_request = random_.chance(kHalf) ? talk.first_request : random_.next();
+        control.cookie = random_.chance(kHalf) ? 0 : random_.next();
         send_control(talk.peer, control, now);
         return;
     }
@@ -102,8 +112,12 @@ void Babbler::babble(std::size_t server, Instant now) {
     send_data(talk, header, payload_bytes, now);
 }
 
-// With parameters that may be anything; a quarter of them are sound, and their tokens even.
 void Babbler::connect(std::size_t server, Instant now) {
+    send_control(server, parameters_of(random_.next()), now);
+}
+
+// Anything; a quarter of them are sound, and those only have even tokens.
+erpc::Control Babbler::parameters_of(std::uint64_t token) {
     constexpr std::array<std::uint16_t, 6> kCredits{0, 1, 32, 128, 129, 0xffff};
     erpc::Control control;
     control.type = erpc::ControlType::Connect;
@@ -113,8 +127,8 @@ void Babbler::connect(std::size_t server, Instant now) {
     control.path_mtu_bytes = random_.chance(kHalf) ? path_mtu_bytes_ : static_cast<std::uint16_t>(random_.next());
     const bool sound =
         control.credits != 0 && control.credits <= erpc::kMaxCredits && control.path_mtu_bytes == path_mtu_bytes_;
-    control.token = (random_.next() & ~std::uint64_t{1}) | (sound ? 0U : 1U);
-    send_control(server, control, now);
+    control.token = (token & ~std::uint64_t{1}) | (sound ? 0U : 1U);
+    return control;
 }
 
 // Half of them are packets of one sound message that all with this number belong to, so that some arrive whole.
@@ -124,7 +138,7 @@ erpc::Header Babbler::request_to(const Talk& talk, std::size_t& payload_bytes) {
     header.request_type = static_cast<std::uint8_t>(random_.between(kType, kNoType));
     header.type = static_cast<erpc::PacketType>(random_.chance(kHalf) ? 0 : random_.below(4));
     const std::uint64_t round = random_.between(1, 6);
-    const std::uint64_t first = erpc::first_request_number(talk.token) + erpc::kSlotsPerSession;
+    const std::uint64_t first = talk.first_request + erpc::kSlotsPerSession;
     header.request_number = random_.chance(kMillion / 10)
                                 ? random_.next() & erpc::kRequestNumberMask
                                 : first + round * erpc::kSlotsPerSession + random_.below(erpc::kSlotsPerSession);
@@ -171,11 +185,12 @@ void Babbler::send_control(std::size_t to, const erpc::Control& control, Instant
     Draft draft;
     erpc::Header header;
     header.kind = erpc::Kind::Control;
-    header.message_bytes = sizeof(erpc::RawControl);
+    header.message_bytes = control.payload_bytes(packet_bytes_);
     header.emit(draft.header());
+    std::memset(draft.datagram() + Draft::kHeaders, 0, header.message_bytes);
     control.emit(draft.control());
     const bool short_one = random_.chance(kMillion / 50);
-    draft.len = Draft::kHeaders + sizeof(erpc::RawControl) - (short_one ? 4 : 0);
+    draft.len = Draft::kHeaders + header.message_bytes - (short_one ? 4 : 0);
     send(draft, to, now);
 }
 

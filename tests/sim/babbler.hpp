@@ -40,6 +40,7 @@ private:
         bool serves = false;  // the peer is the client
         SessionId theirs{};
         std::uint64_t token = 0;
+        std::uint64_t first_request = 0;
         erpc::Header request{};  // the peer's last, if it serves
     };
     static constexpr std::size_t kTalksMost = 8;
@@ -47,6 +48,7 @@ private:
     void on_control(const erpc::Control& control, std::size_t from, Instant now);
     void send_control(std::size_t to, const erpc::Control& control, Instant now);
     void connect(std::size_t server, Instant now);
+    [[nodiscard]] erpc::Control parameters_of(std::uint64_t token);
     void send_data(const Talk& talk, erpc::Header header, std::size_t payload_bytes, Instant now);
     [[nodiscard]] erpc::Header request_to(const Talk& talk, std::size_t& payload_bytes);
     [[nodiscard]] erpc::Header answer_to(const Talk& talk, std::size_t& payload_bytes);
@@ -61,7 +63,8 @@ private:
     std::uint32_t packet_bytes_;  // payload of a packet that is not a message's last
     std::uint16_t path_mtu_bytes_;
     Random random_;
-    std::vector<Talk> talks_;  // the oldest first
+    std::uint64_t first_request_ = random_.next();  // of all sessions that it takes
+    std::vector<Talk> talks_;                       // the oldest first
     std::uint64_t sent_ = 0;
     std::uint64_t believed_ = 0;
 };

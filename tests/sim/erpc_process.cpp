@@ -93,8 +93,12 @@ void ErpcWorld::set_handlers(ErpcNode& node) {
         nullptr, kBriefMost);
 }
 
-// As a killed process: what it had under way is forgotten, and every buffer comes back.
+// What it had under way is forgotten, and every buffer comes back. One that is killed does not tell its peers.
 void ErpcWorld::stop_process(ErpcNode& node) {
+    const bool killed = random_.chance(kMillion / 2);
+    if (killed) {
+        node.port->set_faults({.tx_full_per_million = kMillion});
+    }
     node.drops += node.endpoint->statistics().drops.snapshot();
     node.bad_icrcs += node.service->drops().of(roce::Drop::BadIcrc);
     counters_.clock_went_back += node.time.went_back();
@@ -105,6 +109,7 @@ void ErpcWorld::stop_process(ErpcNode& node) {
     node.job_ends.clear();
     node.sender.reset();
     node.service.reset();
+    node.port->set_faults(healed_ ? PortFaults{} : mix_.port);
     node.sessions.clear();
     node.odd_sessions.clear();
     node.late.clear();

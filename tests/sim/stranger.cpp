@@ -9,7 +9,7 @@ namespace cairn::sim {
 namespace {
 
 constexpr std::size_t kFirstForged = static_cast<std::size_t>(erpc::ControlType::Accepted);  // a Connect is anyone's
-constexpr std::size_t kLastForged = static_cast<std::size_t>(erpc::ControlType::Reset);
+constexpr std::size_t kLastForged = static_cast<std::size_t>(erpc::ControlType::Challenge);
 
 // The slot's next request or response, with other contents.
 void forge_data(Draft& draft, erpc::Header header) noexcept {
@@ -20,13 +20,14 @@ void forge_data(Draft& draft, erpc::Header header) noexcept {
     }
 }
 
-// "I know no such session", to the client whose request this is.
-void forge_reset(Draft& draft, const erpc::Header& request) noexcept {
-    erpc::Control reset;
-    reset.type = erpc::ControlType::Reset;
-    reset.sender_session = request.session;
-    reset.request_number = request.request_number;
-    reset.emit(draft.control());
+// "I know no such session", to the client whose request this is. All but the token is right.
+void forge_end(Draft& draft, const erpc::Header& request) noexcept {
+    erpc::Control end;
+    end.type = erpc::ControlType::Disconnected;
+    end.sender_session = end.receiver_session = request.session;
+    end.token = request.request_number;
+    end.first_request = request.request_number;
+    end.emit(draft.control());
     erpc::Header header;
     header.kind = erpc::Kind::Control;
     header.message_bytes = sizeof(erpc::RawControl);
@@ -48,12 +49,12 @@ void Stranger::forge_from(const Frame& frame, Instant now) {
     net::IpAddress from = frame.source();
     net::IpAddress to = frame.destination();
     if (header.kind == erpc::Kind::Control) {
-        if (draft.len != Draft::kControlBytes || draft.control().type < kFirstForged) {
+        if (draft.len < Draft::kControlBytes || draft.control().type < kFirstForged) {
             return;  // who sends another's Connect first has its session: tokens are unguessable instead
         }
         draft.control().type = static_cast<std::uint8_t>(random_.between(kFirstForged, kLastForged));
     } else if (header.type == erpc::PacketType::Request && random_.chance(kMillion / 2)) {
-        forge_reset(draft, header);
+        forge_end(draft, header);
         std::swap(from, to);
     } else {
         forge_data(draft, header);

@@ -12,10 +12,11 @@
 #include "lib/port/path_table.hpp"
 #include "lib/port/port.hpp"
 #include "lib/wire/icrc.hpp"
+#include "tests/support/joined.hpp"
 
 namespace cairn::test {
 
-class WirePort final : public port::Port {
+class WirePort final : public port::Port, public Joined<WirePort> {
 public:
     static constexpr std::uint16_t kRoom = 4400;
     static constexpr std::size_t kHeadroom = 128;
@@ -26,14 +27,14 @@ public:
             free_.push_back(storage_.back().get());
         }
     }
-    // One way. With several, a datagram goes to the one that has its address, else to the first.
-    void join(WirePort& other) { peers_.push_back(&other); }
+    using Joined::join;
 
     // Says what becomes of each datagram sent, by its number: 0 lost, 1 delivered, 2 doubled. Default: delivered.
     std::function<int(std::uint64_t)> fate = [](std::uint64_t) { return 1; };
     // Says which of those a switch marks as having met congestion; only what is ECN-capable can be. Default: none.
     std::function<bool(std::uint64_t)> marks = [](std::uint64_t) { return false; };
-    bool damages = false;  // what is sent: the ICRC does not fit
+    std::size_t carries_most = port::kMaxUdpPayloadBytes;  // longer datagrams are lost
+    bool damages = false;                                  // what is sent: the ICRC does not fit
     // Payloads may stay: they are read for the ICRC at once, and again as they leave with the next receive_burst().
     bool sends_in_place = false, spares_buffers = true;
     std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
@@ -155,8 +156,8 @@ private:
             const port::PathKey& key = packet.path->key();
             const auto own = static_cast<std::uint8_t>(key.traffic_class & 3U);
             const std::uint8_t ecn = own != 0 && marks(sent_) ? 3 : own;
-            for (int copies = fate(sent_++); copies > 0; --copies) {
-                deliver({{packet.data, packet.data + packet.len}, address_, key.remote, key.udp_source_port, ecn});
+            for (int copies = packet.len > carries_most ? 0 : fate(sent_++); copies > 0; --copies) {
+                deliver({{packet.data, packet.data + packet.len}, key.local, key.remote, key.udp_source_port, ecn});
             }
             release_burst({&packet, 1});
         }
@@ -164,7 +165,7 @@ private:
     }
     // To the one it is for; to all peers in the group.
     void deliver(const Arrival& arrival) {
-        if (!arrival.to.is_group()) {
+        if (!arrival.to.is_group() && !peers_.empty()) {
             WirePort& peer = towards(arrival.to);
             peer.arrivals_.push_back(arrival);
             peer.arrivals_.back().to = peer.address_;
@@ -185,7 +186,6 @@ private:
         return *peers_.front();
     }
     net::IpAddress address_;
-    std::vector<WirePort*> peers_;
     std::vector<net::IpAddress> groups_;
     std::uint64_t sent_ = 0;
     std::size_t taken_ = 0;

@@ -213,10 +213,12 @@ TEST_F(EndpointTest, ALeapOfTimeCostsNoSessionAndAPeerThatIsSilentAfterwardsIsGi
 TEST_F(EndpointTest, ARestartedPeerResetsTheOldSessionAndTakesANewOne) {
     const SessionId session = connect();
     run(milliseconds(5));
+    server.port.fate = [](std::uint64_t) { return 0; };  // killed
     server.restart(33);
+    server.port.fate = [](std::uint64_t) { return 1; };
     server.endpoint->set_handler(kEcho, &EndpointTest::echo, this);
     post(session, 1);
-    run(milliseconds(5));
+    run(kPingInterval + milliseconds(20));  // it did not say that it ended
     expect_all(1, CallStatus::PeerLost);
     post(connect(), 2);
     run(milliseconds(5));

@@ -17,7 +17,7 @@ TEST(ErpcHeader, EveryFieldStandsWhereTheFormatSays) {
     header.type = PacketType::Response;
     header.packet_number = 0x1def;
     header.request_number = 0x0123456789aU;
-    const std::uint8_t expected[16] = {3,    1,    0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc,
+    const std::uint8_t expected[16] = {4,    1,    0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc,
                                        0xdd, 0xef, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab};
     RawHeader raw;
     std::memset(static_cast<void*>(&raw), 0xa5, sizeof(raw));

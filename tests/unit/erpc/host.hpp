@@ -13,6 +13,7 @@ namespace cairn::erpc {
 
 struct Host {
     static constexpr std::size_t kBuffers = 1024;
+    static constexpr std::uint16_t kSessionsMax = 64;
 
     explicit Host(const char* address, std::uint64_t seed, BackgroundPool* background = nullptr,
                   std::uint32_t message_bytes_max = kMaxMessageBytes, std::uint16_t path_mtu = 1024)
@@ -32,7 +33,7 @@ struct Host {
         config.qp.qpn = Qpn{0x100};
         config.qp.qkey = Qkey{0x205};
         config.qp.path_mtu_bytes = path_mtu_bytes;
-        config.sessions_max = 16;
+        config.sessions_max = kSessionsMax;
         config.calls_max = 256;
         config.credits = 4;
         config.seed = {seed, 0};
@@ -48,8 +49,9 @@ struct Host {
         sender->flush(now);
         endpoint->check_invariants();
     }
-    SessionId connect(const Host& to, Instant now) {
-        const roce::UdAddress peer{port.open_path({port.local_address(), to.port.local_address(), 0xc000, 0}, now),
+    SessionId connect(const Host& to, Instant now) { return connect(to.port, now); }
+    SessionId connect(const test::WirePort& to, Instant now) {
+        const roce::UdAddress peer{port.open_path({port.local_address(), to.local_address(), 0xc000, 0}, now),
                                    Qpn{0x100}, Qkey{0x205}};
         return endpoint->connect(peer, now).value();
     }

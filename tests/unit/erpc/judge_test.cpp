@@ -34,12 +34,29 @@ TEST(JudgeRequest, EveryStateAndEveryNumberHasItsVerdict) {
           Row{kCurrent + kSlotsPerSession, {V::Execute, V::Execute, V::Busy, V::Execute}},
           Row{kCurrent + kMaxRequestJump, {V::Execute, V::Execute, V::Busy, V::Execute}},
           Row{kCurrent + kMaxRequestJump + 1, {V::Future, V::Future, V::Future, V::Future}},
-          Row{kRequestNumberMask, {V::Future, V::Future, V::Future, V::Future}}}) {
+          Row{kCurrent + kRequestNumberMask / 2, {V::Future, V::Future, V::Future, V::Future}},
+          Row{kCurrent + kRequestNumberMask / 2 + 1, {V::Stale, V::Stale, V::Stale, V::Stale}},
+          Row{kRequestNumberMask, {V::Stale, V::Stale, V::Stale, V::Stale}}}) {
         for (std::size_t i = 0; i < kStates.size(); ++i) {
             EXPECT_EQ(judge_request(kStates[i], kCurrent, small(row.number), 40), row.verdicts[i])
                 << row.number << " in state " << i;
         }
     }
+}
+
+TEST(JudgeRequest, NumbersComeTo0BehindTheirEnd) {
+    constexpr std::uint64_t kLast = kRequestNumberMask - kSlotsPerSession + 1;
+    EXPECT_EQ(judge_request(ServerSlotState::Answered, kLast, small(0), 40), RequestVerdict::Execute);
+    EXPECT_EQ(judge_request(ServerSlotState::Answered, kLast, small(kLast), 40), RequestVerdict::Resend);
+    EXPECT_EQ(judge_request(ServerSlotState::Answered, 0, small(kLast), 40), RequestVerdict::Stale);
+    EXPECT_EQ(judge_request(ServerSlotState::Answered, kLast, small(kMaxRequestJump - 8), 40), RequestVerdict::Execute);
+    EXPECT_EQ(judge_request(ServerSlotState::Answered, kLast, small(kMaxRequestJump), 40), RequestVerdict::Future);
+    ServerSlot slot;
+    slot.request_number = kLast;
+    slot.state = ServerSlotState::Answered;
+    EXPECT_EQ(judge_request_packet(slot, small(0, 5000), kPacketBytes, kMost), PacketVerdict::Begin);
+    slot.request_number = 0;
+    EXPECT_EQ(judge_request_packet(slot, small(kLast, 5000), kPacketBytes, kMost), PacketVerdict::Stale);
 }
 
 TEST(JudgeRequest, SizesThatMakeNoSenseAreRefused) {

@@ -80,6 +80,31 @@ public:
             heard_bytes += payload.size() + kOverheadBytes;
         }
     }
+    // As a client that wants a session, with a cookie or without.
+    void ask(const roce::UdAddress& to, std::uint64_t token, std::uint64_t cookie, Instant now) {
+        Control control;
+        control.type = ControlType::Connect;
+        control.credits = 8;
+        control.path_mtu_bytes = kPathMtuBytes;
+        control.token = token;
+        control.cookie = cookie;
+        send(to, control, now, control.payload_bytes(kPacketBytes));
+    }
+    // Both round trips. What it was told last: Accepted or Refused.
+    template <class Host>
+    Control open(Host& host, const roce::UdAddress& to, std::uint64_t token, Instant now) {
+        for (std::uint64_t cookie = 0;;) {
+            heard.clear();
+            ask(to, token, cookie, now);
+            host.turn(now);
+            turn(now);
+            const Control answer = heard.empty() ? Control{} : heard.back().control();
+            if (answer.type != ControlType::Challenge || cookie != 0) {
+                return answer;
+            }
+            cookie = answer.cookie;
+        }
+    }
     // The last control packet of this type that it heard.
     [[nodiscard]] std::optional<Heard> last(ControlType type) const {
         for (auto each = heard.rbegin(); each != heard.rend(); ++each) {
@@ -91,6 +116,8 @@ public:
     }
 
     static constexpr Qkey kQkey{0x205};
+    static constexpr std::uint16_t kPathMtuBytes = 1024;
+    static constexpr std::uint32_t kPacketBytes = kPathMtuBytes - sizeof(RawHeader);
     static constexpr std::size_t kOverheadBytes = 14 + 20 + 8 + 12 + 8 + 16 + 4;  // of a packet on an Ethernet
 
     test::WirePort port;
