@@ -27,9 +27,8 @@ struct CallRecord {
     CallTag tag{};
     std::uint8_t type = 0;
     std::vector<std::uint8_t> request;
-    rpc::MsgBuffer response{};     // invalid: the call gave none
-    std::uint32_t executions = 0;  // by one process: what it did is forgotten with it
-    std::uint64_t executed_by = 0;
+    rpc::MsgBuffer response{};  // invalid: the call gave none
+    std::uint32_t executions = 0;
     std::uint32_t completions = 0;
     erpc::CallId id = 0;
     Instant deadline = Instant::never();  // by its client's clock

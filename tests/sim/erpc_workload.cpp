@@ -250,6 +250,7 @@ void ErpcWorld::session_changed(ErpcNode& node, SessionId session, erpc::Session
     }
     counters_.peers_lost += event == erpc::SessionEvent::PeerLost ? 1 : 0;
     check(now_ < settled_ || event != erpc::SessionEvent::PeerLost, "a session of two live peers stays", &node);
+    check(now_ < settled_ || event != erpc::SessionEvent::Refused, "a source that takes all it can leaves room", &node);
 }
 
 }  // namespace cairn::sim

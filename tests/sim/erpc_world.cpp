@@ -11,6 +11,7 @@ namespace cairn::sim {
 namespace {
 
 constexpr std::size_t kBuffers = 512;
+constexpr Duration kIntrusionEvery = microseconds(500);
 constexpr std::array<std::uint16_t, 3> kPathMtus{256, 1024, 4096};
 constexpr std::array<Duration, 4> kJumps{microseconds(50), milliseconds(5), milliseconds(300), seconds(10)};
 
@@ -18,35 +19,43 @@ constexpr std::array<Duration, 4> kJumps{microseconds(50), milliseconds(5), mill
 
 WorldCounters& WorldCounters::operator+=(const WorldCounters& other) noexcept {
     for (const auto field :
-         {&WorldCounters::calls, &WorldCounters::calls_ok, &WorldCounters::deadlines_passed, &WorldCounters::cancelled,
-          &WorldCounters::peers_lost, &WorldCounters::too_long, &WorldCounters::nested, &WorldCounters::awaited,
-          &WorldCounters::jobs, &WorldCounters::restarts, &WorldCounters::clock_went_back, &WorldCounters::clock_leapt,
-          &WorldCounters::babbled, &WorldCounters::odd_calls, &WorldCounters::forged, &WorldCounters::refused,
-          &WorldCounters::starved}) {
+         {&WorldCounters::calls,     &WorldCounters::calls_ok,        &WorldCounters::deadlines_passed,
+          &WorldCounters::cancelled, &WorldCounters::peers_lost,      &WorldCounters::too_long,
+          &WorldCounters::nested,    &WorldCounters::awaited,         &WorldCounters::jobs,
+          &WorldCounters::restarts,  &WorldCounters::clock_went_back, &WorldCounters::clock_leapt,
+          &WorldCounters::babbled,   &WorldCounters::odd_calls,       &WorldCounters::forged,
+          &WorldCounters::refused,   &WorldCounters::starved,         &WorldCounters::intruded,
+          &WorldCounters::replayed,  &WorldCounters::spoofed}) {
         this->*field += other.*field;
     }
     drops += other.drops;
     return *this;
 }
 
-// The last places in the network are the stranger's and the babbler's.
+// The last places in the network are the stranger's, the babbler's, the intruder's and the bystander's.
 ErpcWorld::ErpcWorld(std::uint64_t seed, const WorldPlan& plan)
     : plan_(plan),
       random_(seed),
       mix_(FaultMix::from_seed(seed)),
-      network_(plan.clients + plan.servers + 2, seed * 3 + 1, plan.family),
+      network_(plan.clients + plan.servers + 4, seed * 3 + 1, plan.family),
       stranger_(network_, plan.clients + plan.servers, seed * 5 + 1),
       path_mtu_bytes_(kPathMtus[random_.below(kPathMtus.size())]),
       babbler_(network_, plan.clients + plan.servers + 1, plan.clients + plan.servers, path_mtu_bytes_, seed * 7 + 1),
+      intruder_(network_, plan.clients + plan.servers + 2, plan.clients + plan.servers + 3, plan.clients,
+                plan.clients + plan.servers, path_mtu_bytes_, seed * 11 + 1),
       clients_(plan.clients),
       peer_timeout_(random_.chance(kMillion / 2) ? milliseconds(30) : plan.patience_most),
-      next_babble_(soon(mix_.babble_every)) {
+      next_babble_(soon(mix_.babble_every)),
+      next_intrusion_(random_.chance(kMillion / 2) ? soon(kIntrusionEvery) : Instant::never()) {
     congestion_.algorithm = static_cast<erpc::CongestionAlgorithm>(random_.below(3));
     congestion_.link_bits_per_s = 1e9;
     network_.set_faults(mix_.link, mix_.shape);
     network_.set_tap([this](std::size_t, const Frame& frame) {
         if (random_.chance(mix_.forge_per_million)) {
             stranger_.forge_from(frame, now_);
+        }
+        if (next_intrusion_ < Instant::never()) {
+            intruder_.overhear(frame);
         }
     });
     for (std::size_t i = 0; i < plan.clients + plan.servers; ++i) {
@@ -192,7 +201,7 @@ Instant ErpcWorld::wakes_at(const ErpcNode& node) const {
 }
 
 Instant ErpcWorld::next_event() const {
-    Instant next = std::min(network_.next_arrival(), next_babble_);
+    Instant next = std::min({network_.next_arrival(), next_babble_, next_intrusion_});
     for (const auto& node : nodes_) {
         next = std::min({next, std::max(wakes_at(*node), node->stalled_until), node->next_stall, node->next_restart,
                          node->next_jump, node->next_partition, node->partition_ends});
@@ -227,6 +236,17 @@ void ErpcWorld::receive_elsewhere() {
             babbler_.on_frame(*frame, now_);
         }
     }
+    while (const std::optional<Frame> frame = network_.receive(intruder_.node(), now_)) {
+        intruder_.on_frame(*frame, now_);
+    }
+    while (const std::optional<Frame> frame = network_.receive(intruder_.bystander(), now_)) {
+        intruder_.on_bystanders_frame(*frame);
+    }
+    check(!intruder_.amplified(), "who never spoke gets no more than three bytes for each in its name");
+    if (now_ >= next_intrusion_) {
+        intruder_.act(now_);
+        next_intrusion_ = soon(kIntrusionEvery);
+    }
     if (now_ >= next_babble_) {
         babbler_.babble(clients_ + random_.below(nodes_.size() - clients_), now_);
         next_babble_ = soon(mix_.babble_every);
@@ -249,6 +269,9 @@ WorldCounters ErpcWorld::counters() const {
     all.calls = calls_.size();
     all.forged = stranger_.forged();
     all.babbled = babbler_.sent();
+    all.intruded = intruder_.opened();
+    all.replayed = intruder_.replayed();
+    all.spoofed = intruder_.spoofed();
     for (const auto& node : nodes_) {
         all.drops += node->drops;
         all.refused += node->port->refused();

@@ -14,6 +14,7 @@
 #include "rpc/erpc/coroutine.hpp"
 #include "tests/sim/babbler.hpp"
 #include "tests/sim/erpc_node.hpp"
+#include "tests/sim/intruder.hpp"
 #include "tests/sim/stranger.hpp"
 #include "tests/sim/world_plan.hpp"
 
@@ -37,6 +38,9 @@ struct WorldCounters {
     std::uint64_t forged = 0;
     std::uint64_t babbled = 0;
     std::uint64_t odd_calls = 0;
+    std::uint64_t intruded = 0;  // sessions that the intruder opened
+    std::uint64_t replayed = 0;
+    std::uint64_t spoofed = 0;
     std::uint64_t refused = 0;  // packets that a full ring did not take
     std::uint64_t starved = 0;  // buffers that an empty pool did not give
 
@@ -137,9 +141,11 @@ private:
     Stranger stranger_;
     std::uint16_t path_mtu_bytes_;
     Babbler babbler_;
+    Intruder intruder_;
     std::size_t clients_;
     Duration peer_timeout_;
     Instant next_babble_;
+    Instant next_intrusion_;
     erpc::CongestionConfig congestion_{};
     std::vector<std::unique_ptr<ErpcNode>> nodes_;
     std::deque<CallRecord> calls_;  // by serial; a record stays where it is

@@ -28,7 +28,8 @@ net::IpAddress Network::address_of(std::size_t node) const noexcept {
     if (family_ == Family::V4) {
         return net::IpAddress::from_v4(0x0a000001U + static_cast<std::uint32_t>(node));
     }
-    return net::IpAddress::from_v6({0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, mac_of(node).octets[5]});
+    const std::uint8_t last = mac_of(node).octets[5];
+    return net::IpAddress::from_v6({0xfd, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, 0, 0, 0, 0, last});  // a network of its own
 }
 
 std::size_t Network::node_of(const net::IpAddress& address) const noexcept {
