@@ -80,6 +80,7 @@ void RcNode::make_queue_pair() {
     rc::QpContext context{memory, *send_completions, *receive_completions, counters};
     context.flush = {&RcNode::flush, this};
     context.held = &held_;
+    context.stalls = &turns;
     context.equal_writes = equal_writes_;
     context.link_bytes_per_s = link_bytes_per_s_;
     const rc::XrcTarget target = is_target_ ? rc::XrcTarget{&xrc_, domain_} : rc::XrcTarget{};

@@ -115,6 +115,8 @@ public:
     std::uint32_t landing_used = 0;
     std::uint64_t next_wr_id = 0;
     Instant stalled_until{};
+    Instant paused_until{};
+    roce::StallWatch turns{rc::kOwnPause};
     std::multimap<std::int64_t, Datagram> in;  // on its way here, by time of arrival; equal times in order of sending
 
 private:

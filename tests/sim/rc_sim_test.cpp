@@ -40,6 +40,7 @@ TEST(RcSwarm, TheFaultsReallyHappenAndEveryOperationIsDone) {
         sum.lost += each.lost;
         sum.restarts += each.restarts;
         sum.overruns += each.overruns;
+        sum.pauses += each.pauses;
         sum.stale += each.stale;
         sum.unreliable_messages_lost += each.unreliable_messages_lost;
         sum.xrc_messages[0] += each.xrc_messages[0];
@@ -52,6 +53,7 @@ TEST(RcSwarm, TheFaultsReallyHappenAndEveryOperationIsDone) {
     std::map<std::string, std::uint64_t> counts{{"lost", sum.lost},
                                                 {"restarts", sum.restarts},
                                                 {"overruns", sum.overruns},
+                                                {"pauses", sum.pauses},
                                                 {"stale", sum.stale},
                                                 {"messages to one XRC queue", sum.xrc_messages[0]},
                                                 {"messages to the other", sum.xrc_messages[1]},

@@ -65,6 +65,7 @@ void RcWorld::choose_faults() {
     faults_.restart_per_million = random_.chance(kMillion / 3) ? some(5'000) : 0;
     faults_.lazy_poller_per_million = random_.chance(kMillion / 3) ? some(900'000) : 0;
     faults_.mark_per_million = random_.chance(kMillion / 3) ? some(500'000) : 0;
+    faults_.pause_per_million = random_.chance(kMillion / 3) ? some(5'000) : 0;
 }
 
 void RcWorld::choose_attributes() {
@@ -76,9 +77,9 @@ void RcWorld::choose_attributes() {
     attributes_.max_dest_rd_atomic = attributes_.max_rd_atomic;
     attributes_.min_rnr_timer = wire::RnrTimer{static_cast<std::uint8_t>(random_.between(1, 12))};
     attributes_.selective = random_.chance(kMillion / 2);
-    // Times the retries it is beyond any stall; the longest leave room for what is noticed earlier.
-    attributes_.ack_timeout =
-        static_cast<std::uint8_t>(random_.chance(kMillion / 3) ? random_.between(12, 15) : random_.between(6, 9));
+    // Times the retries it is beyond any stall or pause; the longest leave room for what is noticed earlier.
+    const bool is_long = faults_.pause_per_million != 0 || random_.chance(kMillion / 3);
+    attributes_.ack_timeout = static_cast<std::uint8_t>(is_long ? random_.between(12, 15) : random_.between(6, 9));
 }
 
 void RcWorld::start_life() {
@@ -137,12 +138,13 @@ std::optional<std::string> RcWorld::run() {
 
 std::string RcWorld::text() const {
     return fmt::format(
-        "{}{}, path MTU {}; {} requests, {} datagrams, {} lost, {} restarts, {} overruns; loss {}, doubled {}, late "
+        "{}{}, path MTU {}; {} requests, {} datagrams, {} lost, {} restarts, {} overruns, {} pauses; loss {}, doubled "
+        "{}, late "
         "copies {}, stalls {}, marks {} per million, jitter {} ns",
         name_of(service_), attributes_.selective ? " selective" : "", attributes_.path_mtu_bytes, requests(),
-        log_.datagrams(), counters_.lost, counters_.restarts, counters_.overruns, faults_.loss_per_million,
-        faults_.double_per_million, faults_.late_copy_per_million, faults_.stall_per_million, faults_.mark_per_million,
-        faults_.jitter.ns);
+        log_.datagrams(), counters_.lost, counters_.restarts, counters_.overruns, counters_.pauses,
+        faults_.loss_per_million, faults_.double_per_million, faults_.late_copy_per_million, faults_.stall_per_million,
+        faults_.mark_per_million, faults_.jitter.ns);
 }
 
 bool RcWorld::finished() const {
@@ -159,6 +161,10 @@ void RcWorld::step() {
     for (std::size_t i = 0; i < 2; ++i) {
         RcNode& side = sides_[i];
         RcNode& peer = sides_[1 - i];
+        if (is_away(side)) {
+            continue;
+        }
+        side.turns.on_turn(now_);
         side.qp->on_timeout(now_);
         deliver(side);
         const bool polls = healed_ || !random_.chance(faults_.lazy_poller_per_million);
@@ -174,6 +180,15 @@ void RcWorld::step() {
         heed_events(side);
     }
     now_ = std::max(now_ + nanoseconds(200), next_time());
+}
+
+// What comes meanwhile, and what is due, waits.
+bool RcWorld::is_away(RcNode& side) {
+    if (now_ >= side.paused_until && !healed_ && random_.chance(faults_.pause_per_million)) {
+        side.paused_until = now_ + random_.between(milliseconds(1), milliseconds(3));
+        ++counters_.pauses;
+    }
+    return now_ < side.paused_until;
 }
 
 // A queue that nobody empties ends its connection, and that is all that may.
@@ -193,9 +208,9 @@ void RcWorld::heed_events(RcNode& side) {
 Instant RcWorld::next_time() const {
     Instant next = now_ + microseconds(50);
     for (const RcNode& side : sides_) {
-        next = std::min(next, side.qp->next_deadline());
+        next = std::min(next, std::max(side.qp->next_deadline(), side.paused_until));
         if (!side.in.empty()) {
-            next = std::min(next, Instant{side.in.begin()->first});
+            next = std::min(next, std::max(Instant{side.in.begin()->first}, side.paused_until));
         }
     }
     return next;

@@ -21,6 +21,7 @@ struct RcFaults {
     Duration jitter{};
     std::uint32_t late_copy_per_million = 0;      // comes again milliseconds later
     std::uint32_t stall_per_million = 0;          // of sending: a full transmit ring
+    std::uint32_t pause_per_million = 0;          // at each turn: an end's CPU is taken away for milliseconds
     std::uint32_t lazy_receiver_per_million = 0;  // receives posted late: RNR
     std::uint32_t restart_per_million = 0;        // at each turn
     std::uint32_t lazy_poller_per_million = 0;    // completions left where they are, in a small queue
@@ -30,6 +31,7 @@ struct RcFaults {
 // What happened, over all lives.
 struct RcWorldCounters {
     std::uint64_t lost = 0;
+    std::uint64_t pauses = 0;
     std::uint64_t restarts = 0;
     std::uint64_t overruns = 0;
     std::uint64_t stale = 0;  // packets that were on their way over a restart
@@ -59,6 +61,7 @@ private:
     void choose_attributes();
     void start_life();
     void maybe_restart();
+    [[nodiscard]] bool is_away(RcNode& side);
     void heed_events(RcNode& side);
 
     void post_some(RcNode& from, RcNode& to);
