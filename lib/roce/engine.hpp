@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -70,7 +71,7 @@ public:
     Engine& operator=(const Engine&) = delete;
     ~Engine();
 
-    // Errors: no such domain, as many queue pairs as there may be.
+    // Errors: no such domain, as many queue pairs as there may be, no number left.
     Result<RcQp*> create_rc(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues);
     // An XRC target: it has no protection domain and no queues of its own. Errors: as many queue pairs as there may be.
     Result<RcQp*> create_xrc_target(rc::Xrcd domain);
@@ -132,7 +133,7 @@ private:
         RcQp* const qp = table_[place_of(qpn)].get();
         return qp != nullptr && qp->pair.qpn() == qpn ? qp : nullptr;
     }
-    [[nodiscard]] Qpn next_qpn() noexcept;
+    [[nodiscard]] std::optional<Qpn> next_qpn(Turn::Kind whose) noexcept;
     [[nodiscard]] Result<RcQp*> add_rc(rc::Pd pd, const rc::QpCapacity& capacity, rc::QpContext context,
                                        const rc::XrcTarget& target = {});
     void fetch_queue_pairs(std::span<const port::PacketRef> burst) const noexcept;

@@ -12,7 +12,7 @@ namespace cairn::roce {
 enum class ConnectionControl : std::uint8_t { None, Dcqcn };
 
 struct EngineConfig {
-    std::uint32_t max_queue_pairs = 16384;  // connections; [1, 2^20]
+    std::uint32_t max_queue_pairs = 16384;  // connections; [1, 2^20], and at most half of the numbers of one owner
     std::uint32_t max_regions = 4096;       // [1, rc::kMaxRegions]
     std::uint8_t owner_bits = 0;            // so many low bits of each queue pair number are `owner`: they name the
     std::uint32_t owner = 0;                // worker; [0, 8]

@@ -21,6 +21,10 @@ constexpr std::uint32_t kFirstQpn = 2;  // 0 and 1 are the management's
 // Deadlines beyond it are looked at once more when it has passed.
 constexpr Duration kTimerHorizon = milliseconds(30);
 
+Error no_number() {
+    return Error{"no queue pair number is left", "destroy unused queue pairs"};
+}
+
 }  // namespace
 
 std::uint32_t largest_path_mtu(const port::Port& carrier) noexcept {
@@ -49,6 +53,7 @@ Engine::Engine(UdService& datagrams, Sender& sender, const EngineConfig& config,
       timers_(kTimerHorizon, config.max_queue_pairs, now) {
     CAIRN_ASSERT(config.max_queue_pairs >= 1 && config.max_queue_pairs <= kMaxQueuePairs);
     CAIRN_ASSERT(config.owner_bits <= kMaxOwnerBits && config.owner >> config.owner_bits == 0);
+    CAIRN_ASSERT(config.max_queue_pairs <= 1U << (kQpnBits - 1 - config.owner_bits));
     CAIRN_ASSERT(config.link_bits_per_s > 0);
     loss_state_ = unguessable();
     next_number_ = static_cast<std::uint32_t>(unguessable()) & ((1U << (kQpnBits - owner_bits_)) - 1);
@@ -66,17 +71,19 @@ Engine::~Engine() {
     return_held();
 }
 
-// In order, from a start that only the seed tells: a number that ended comes again when all others were used.
-Qpn Engine::next_qpn() noexcept {
+// In order, from a start that only the seed tells: a number that ended comes again when all others were used. Only
+// connections have places in the table. Nothing: none is left.
+std::optional<Qpn> Engine::next_qpn(Turn::Kind whose) noexcept {
     const std::uint32_t numbers = 1U << (kQpnBits - owner_bits_);
-    for (;;) {
+    for (std::uint32_t tried = 0; tried < numbers; ++tried) {
         const Qpn qpn{next_number_ << owner_bits_ | owner_};
         next_number_ = (next_number_ + 1) & (numbers - 1);
-        if (qpn.value >= kFirstQpn && qpn != kGroupQpn && table_[place_of(qpn)] == nullptr &&
-            !datagrams_.is_taken(qpn)) {
+        const bool taken = whose == Turn::Kind::Connection ? table_[place_of(qpn)] != nullptr : find(qpn) != nullptr;
+        if (qpn.value >= kFirstQpn && qpn != kGroupQpn && !taken && !datagrams_.is_taken(qpn)) {
             return qpn;
         }
     }
+    return std::nullopt;
 }
 
 Result<Engine::RcQp*> Engine::create_rc(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues) {
@@ -99,13 +106,16 @@ Result<Engine::RcQp*> Engine::add_rc(rc::Pd pd, const rc::QpCapacity& capacity, 
         return Error{fmt::format("there are {} queue pairs already, as many as there may be", count_),
                      "destroy unused ones, or raise max_queue_pairs"};
     }
-    const Qpn qpn = next_qpn();
-    std::unique_ptr<RcQp>& place = table_[place_of(qpn)];
+    const std::optional<Qpn> qpn = next_qpn(Turn::Kind::Connection);
+    if (!qpn) {
+        return no_number();
+    }
+    std::unique_ptr<RcQp>& place = table_[place_of(*qpn)];
     context.equal_writes = batches_;
     context.held = &held_;
     context.stalls = &turns_;
     context.link_bytes_per_s = link_bytes_per_s_;
-    place = std::make_unique<RcQp>(qpn, pd, capacity, context, target);
+    place = std::make_unique<RcQp>(*qpn, pd, capacity, context, target);
     ++count_;
     return place.get();
 }
@@ -129,9 +139,11 @@ Result<UdQueuePair*> Engine::create_ud(rc::Pd pd, const rc::QpCapacity& capacity
     if (!memory_.hold_pd(pd)) {
         return Error{"there is no such protection domain", "create one first"};
     }
-    auto made =
-        UdQueuePair::create(next_qpn(), pd, capacity, largest_path_mtu(carrier()),
-                            {datagrams_, sender_, memory_, queues.sends, queues.receives, queues.shared_receives});
+    const std::optional<Qpn> qpn = next_qpn(Turn::Kind::Datagrams);
+    auto made = !qpn ? no_number()
+                     : UdQueuePair::create(
+                           *qpn, pd, capacity, largest_path_mtu(carrier()),
+                           {datagrams_, sender_, memory_, queues.sends, queues.receives, queues.shared_receives});
     memory_.release_pd(pd);  // the queue pair holds it
     if (!made.ok()) {
         return made.error();

@@ -233,6 +233,27 @@ TEST_F(EnginePair, NumbersNameTheOwnerAndAreNotGivenAgainSoon) {
     EXPECT_FALSE(b->engine.create_rc(rc::Pd{77}, {}, {b->sends, b->receives}).ok());
 }
 
+TEST_F(EnginePair, DatagramsNeedNoPlaceAmongConnections) {
+    EngineConfig config;
+    config.max_queue_pairs = 2;
+    start(config);
+    for (int i = 0; i < 2; ++i) {
+        const Qpn connection = a->make_qp().pair.qpn();
+        EXPECT_NE(a->engine.create_ud(a->pd, {}, {a->sends, a->receives}).value()->qpn(), connection);
+    }
+    EXPECT_TRUE(a->engine.create_ud(a->pd, {}, {a->sends, a->receives}).ok());
+    EXPECT_FALSE(a->engine.create_rc(a->pd, {}, {a->sends, a->receives}).ok());
+}
+
+TEST_F(EnginePair, MoreConnectionsThanAnOwnerHasNumbersForAreABug) {
+    EngineConfig config;
+    config.owner_bits = 8;
+    config.max_queue_pairs = (1U << 15U) + 1;
+    EXPECT_DEATH(start(config), "max_queue_pairs");
+    --config.max_queue_pairs;
+    start(config);
+}
+
 TEST_F(EnginePair, ReadyToReceiveTakesAPathAndAPathMtuThatThePortCarries) {
     Engine::RcQp& qp = a->make_qp();
     rc::QpAttributes values = attributes_to(qp);
