@@ -44,16 +44,16 @@ EventDescriptor::~EventDescriptor() {
 }
 
 void EventDescriptor::signal() noexcept {
-    if (!readable_) {
-        readable_ = eventfd_write(fd_, 1) == 0;
+    if (state_ != State::Readable && eventfd_write(fd_, 1) == 0) {
+        state_ = State::Readable;
     }
 }
 
 void EventDescriptor::clear() noexcept {
     eventfd_t count = 0;
-    if (readable_) {
+    if (state_ != State::Clear) {
         (void)eventfd_read(fd_, &count);  // whoever slept on it may have read it already
-        readable_ = false;
+        state_ = State::Clear;
     }
 }
 
@@ -70,6 +70,9 @@ std::optional<AsyncEvent> AsyncEvents::poll() noexcept {
         AsyncSource& source = waiting_.pop();
         if (const std::optional<AsyncEvent> event = source.take_async()) {
             waiting_.push(source);  // there may be more
+            if (descriptor_ != nullptr) {
+                descriptor_->on_taken();
+            }
             return event;
         }
     }
@@ -101,6 +104,7 @@ Cq* CompletionChannel::get_event() noexcept {
     while (fired_.size() != 0) {
         Cq* const cq = fired_.pop().cq;
         if (cq->take_event()) {
+            descriptor_->on_taken();
             return cq;
         }
     }

@@ -18,7 +18,8 @@ class DatagramQp;
 class Cq;
 class Srq;
 
-// Readable from signal() to clear(). Any thread may sleep on it.
+// Readable from signal() to clear(). Any thread may sleep on it, and read it when it wakes: it is readable again after
+// the next event that is taken, if others are left, and after the next that comes.
 class EventDescriptor {
 public:
     // Errors: the process has no descriptor left.
@@ -31,12 +32,15 @@ public:
     // By one thread; system calls only where they change something.
     void signal() noexcept;
     void clear() noexcept;
-    [[nodiscard]] bool readable() const noexcept { return readable_; }
+    // An event was taken, perhaps by who read the descriptor: the next signal() makes it readable, whatever it was.
+    void on_taken() noexcept { state_ = state_ == State::Clear ? State::Clear : State::Unknown; }
+    [[nodiscard]] bool readable() const noexcept { return state_ == State::Readable; }
 
 private:
     explicit EventDescriptor(int fd) noexcept : fd_(fd) {}
+    enum class State : std::uint8_t { Clear, Readable, Unknown };
     int fd_;
-    bool readable_ = false;
+    State state_ = State::Clear;  // Readable: unless a sleeper read it
 };
 
 // Affiliated asynchronous events (IBTA vol. 1, 11.6.3.1).

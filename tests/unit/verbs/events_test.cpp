@@ -2,6 +2,7 @@
 #include "lib/verbs/events.hpp"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include <array>
 
@@ -13,6 +14,12 @@ namespace {
 bool readable(int fd) {
     pollfd one{fd, POLLIN, 0};
     return poll(&one, 1, 0) == 1;
+}
+
+// As a sleeper that reads what woke it.
+bool wakes(int fd) {
+    eventfd_t count = 0;
+    return readable(fd) && eventfd_read(fd, &count) == 0;
 }
 
 struct VerbsEvents : VerbsPair {
@@ -99,6 +106,25 @@ TEST_F(Channels, EachQueueOfAChannelIsTold) {
     EXPECT_EQ(channel->get_event(), nullptr);
 }
 
+TEST_F(Channels, WhoReadsTheDescriptorIsWokenForEachQueue) {
+    b.receives->arm(Arm::Next);
+    b.sends->arm(Arm::Next);
+    ASSERT_EQ(send(8), PostVerdict::Posted);
+    SendRequest nothing;
+    nothing.opcode = WorkOpcode::RdmaWrite;
+    ASSERT_EQ(b.qps[0]->post_send(nothing), PostVerdict::Posted);
+    run();
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_TRUE(wakes(channel->fd()));
+        EXPECT_NE(channel->get_event(), nullptr);
+        b.device.end_turn(now);
+    }
+    b.receives->arm(Arm::Next);
+    ASSERT_EQ(send(8), PostVerdict::Posted);
+    run();
+    EXPECT_TRUE(wakes(channel->fd()));
+}
+
 TEST_F(Channels, AQueueThatEndsIsNotToldAnyMoreAndAChannelInUseStays) {
     b.receives->arm(Arm::Next);
     ASSERT_EQ(send(8), PostVerdict::Posted);
@@ -130,8 +156,33 @@ TEST_F(VerbsEvents, TheDescriptorIsReadableUntilAllWasTaken) {
     EXPECT_TRUE(readable(fd));
     expect_nothing_more(b);
     EXPECT_FALSE(readable(fd));
-    EXPECT_EQ(expect(a, AsyncKind::QpFatal).qp, a.qps[0].get());
+    expect_nothing_more(a);  // its completion says it
+}
+
+// One event for each time that it wakes: whatever comes or is left wakes it again.
+TEST_F(VerbsEvents, WhoReadsTheDescriptorIsWokenForEachEvent) {
+    connect();
+    connect();
+    const int fd = a.device.async_events().descriptor().value();
+    for (const auto& qp : a.qps) {
+        ASSERT_EQ(qp->modify(QpState::Sqd), ModifyVerdict::Ok);
+    }
+    run();
+    for (std::size_t i = 0; i < a.qps.size(); ++i) {
+        ASSERT_TRUE(wakes(fd));
+        (void)expect(a, AsyncKind::SendQueueDrained);
+        a.device.end_turn(now);
+    }
     expect_nothing_more(a);
+    EXPECT_FALSE(wakes(fd));
+    ASSERT_EQ(a.qps[0]->modify(QpState::Rts), ModifyVerdict::Ok);
+    ASSERT_EQ(a.qps[0]->modify(QpState::Sqd), ModifyVerdict::Ok);
+    run();
+    EXPECT_TRUE(wakes(fd));
+    (void)expect(a, AsyncKind::SendQueueDrained);
+    expect_nothing_more(a);
+    a.device.end_turn(now);
+    EXPECT_FALSE(wakes(fd));
 }
 
 TEST_F(VerbsEvents, WhatHappenedBeforeTheDescriptorWasMadeMakesItReadable) {
