@@ -161,8 +161,9 @@ Result<std::unique_ptr<Ah>> Device::create_ah(const net::IpAddress& remote, std:
 }
 
 bool Device::begin_turn(Instant now) noexcept {
+    posts_left_ = false;
     for (RemotePosts* const posts : remotes_) {
-        posts->drain();
+        posts_left_ = posts->drain() || posts_left_;
     }
     const std::size_t received = port_.receive_burst(burst_, now);
     if (received != 0) {
@@ -183,7 +184,7 @@ void Device::end_turn(Instant now) noexcept {
 }
 
 Instant Device::next_deadline() const noexcept {
-    const bool at_once = sender_.queued() != 0 || events_.must_signal() ||
+    const bool at_once = posts_left_ || sender_.queued() != 0 || events_.must_signal() ||
                          std::any_of(channels_.begin(), channels_.end(),
                                      [](const CompletionChannel* channel) noexcept { return channel->must_signal(); });
     return at_once ? Instant{} : std::min(engine_.next_deadline(), port_.next_deadline());

@@ -20,7 +20,8 @@ public:
     RemotePosts() = default;
     RemotePosts(const RemotePosts&) = delete;
     RemotePosts& operator=(const RemotePosts&) = delete;
-    virtual void drain() noexcept = 0;
+    // True: there may be more at once.
+    virtual bool drain() noexcept = 0;
 
 protected:
     ~RemotePosts() = default;
@@ -95,6 +96,7 @@ private:
     AsyncEvents events_;
     CompletionChannel::All channels_;
     std::vector<RemotePosts*> remotes_;
+    bool posts_left_ = false;  // of other threads
     Limits limits_{};
     std::array<port::PacketRef, 64> burst_{};
 };

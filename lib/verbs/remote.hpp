@@ -101,10 +101,15 @@ private:
         }
         return PostVerdict::Posted;
     }
-    // Until one that was refused is looked at, no more are taken.
-    void drain() noexcept override {
-        while (!refused_ && ring_.pop([this](Entry& entry) noexcept { return take(entry); })) {
+    // Until one that was refused is looked at, no more are taken. As many as the ring holds: who posts without end
+    // keeps no turn from its end.
+    bool drain() noexcept override {
+        for (std::uint32_t left = config_.slots; left > 0; --left) {
+            if (refused_ || !ring_.pop([this](Entry& entry) noexcept { return take(entry); })) {
+                return false;
+            }
         }
+        return true;
     }
     [[nodiscard]] bool take(Entry& entry) noexcept {
         const std::span<const Sge> sges(entry.sges.data(), entry.sge_count);

@@ -42,6 +42,37 @@ TEST_F(RemotePosting, WhatWasPostedLeavesInTheNextTurn) {
     EXPECT_FALSE(destroy(a.qps[0]).ok());
 }
 
+// A queue pair to which more is posted whenever something is taken, as by threads that never rest.
+struct Restless : Shared {
+    using Request = SendRequest;
+
+    [[nodiscard]] PostVerdict post_send(const SendRequest& request) noexcept {
+        ++taken;
+        if (remote != nullptr && taken < 10'000) {
+            (void)remote->post_send(request);
+        }
+        return PostVerdict::Posted;
+    }
+    [[nodiscard]] PostVerdict post_receive(const ReceiveRequest&) noexcept { return PostVerdict::Posted; }
+
+    Remote<Restless>* remote = nullptr;
+    std::uint32_t taken = 0;
+};
+
+TEST_F(RemotePosting, WhoPostsWithoutEndKeepsNoTurnFromItsEnd) {
+    Restless pair;
+    Remote<Restless> remote(a.device, pair, {4});
+    pair.remote = &remote;
+    EXPECT_EQ(remote.post_send(request(1)), PostVerdict::Posted);
+    (void)a.device.begin_turn(now);
+    EXPECT_EQ(pair.taken, 4U);
+    EXPECT_EQ(a.device.next_deadline(), Instant{});  // more is there
+    pair.remote = nullptr;
+    (void)a.device.begin_turn(now);
+    EXPECT_EQ(pair.taken, 5U);
+    EXPECT_NE(a.device.next_deadline(), Instant{});
+}
+
 TEST_F(RemotePosting, AFullQueueHoldsThemBackAndAFullRingIsTold) {
     QpCapacity small;
     small.send_slots = 2;
