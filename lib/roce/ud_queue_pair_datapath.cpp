@@ -173,7 +173,7 @@ void UdQueuePair::take(const UdDatagram& datagram) noexcept {
     const rc::ReceiveWqe wqe = receive_queue().take();
     if (!place_datagram(datagram, wqe.pieces())) {
         complete_receive(wqe.wr_id, CompletionStatus::LocalProtection);
-        fail(rc::QpEvent::Fatal);
+        enter_error();
         return;
     }
     rc::Completion completion{wqe.wr_id, CompletionStatus::Success, rc::CompletionOpcode::Receive};

@@ -231,4 +231,13 @@ void RcWorld::post_receives(RcNode& side) {
     }
 }
 
+// What comes meanwhile, and what is due, waits.
+bool RcWorld::is_away(RcNode& side) {
+    if (now_ >= side.paused_until && !healed_ && random_.chance(faults_.pause_per_million)) {
+        side.paused_until = now_ + random_.between(milliseconds(1), milliseconds(3));
+        ++counters_.pauses;
+    }
+    return now_ < side.paused_until;
+}
+
 }  // namespace cairn::sim

@@ -182,15 +182,6 @@ void RcWorld::step() {
     now_ = std::max(now_ + nanoseconds(200), next_time());
 }
 
-// What comes meanwhile, and what is due, waits.
-bool RcWorld::is_away(RcNode& side) {
-    if (now_ >= side.paused_until && !healed_ && random_.chance(faults_.pause_per_million)) {
-        side.paused_until = now_ + random_.between(milliseconds(1), milliseconds(3));
-        ++counters_.pauses;
-    }
-    return now_ < side.paused_until;
-}
-
 // A queue that nobody empties ends its connection, and that is all that may.
 void RcWorld::heed_events(RcNode& side) {
     while (const std::optional<rc::QpEvent> event = side.qp->poll_event()) {

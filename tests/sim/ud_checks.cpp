@@ -154,14 +154,16 @@ void UdWorld::heed_events(UdHost& host, bool receiving) {
             }
             user->failed = true;
             user->state = QpState::Err;
-            if (*event == verbs::QpEvent::CqOverrun) {
-                expect(small_queues_ && user->queues->overrun(), "an overrun of a queue with room");
-                ++counters_.overruns;
-                host.taken += receiving ? 1U : 0U;  // the request of the completion that was lost
-            } else {
-                expect(*event == verbs::QpEvent::Fatal && bold_, "an event that nothing explains");
-                user->protection_due = true;
-            }
+            expect(*event == verbs::QpEvent::CqOverrun, "an event that nothing explains");
+            expect(small_queues_ && user->queues->overrun(), "an overrun of a queue with room");
+            ++counters_.overruns;
+            host.taken += receiving ? 1U : 0U;  // the request of the completion that was lost
+        }
+        if (user->state != QpState::Err && user->qp->state() == QpState::Err) {  // as a completion says
+            expect(bold_, "a queue pair that stopped and should not");
+            user->failed = true;
+            user->state = QpState::Err;
+            user->protection_due = true;
         }
     }
 }

@@ -19,7 +19,8 @@ constexpr AttributeSet kWhileRunning = AttributeSet::of(Access, MinRnrTimer, Mig
 constexpr AttributeSet kWhileDrained = kWhileRunning.with(
     AttributeSet::of(Attribute::Pkey, Path, AckTimeout, RetryCount, RnrRetry, MaxRdAtomic, MaxDestRdAtomic));
 
-// All services, each with the attributes that it has; any state may also go to Reset and Err, with nothing set.
+// All services, each with the attributes that it has; any state may also go to Reset, and but for Reset to Err, with
+// nothing set.
 constexpr std::array kTransitions{
     Transition{Reset, Init, kOfInit, kNone},
     Transition{Init, Init, kNone, kOfInit},
@@ -72,7 +73,7 @@ bool legal_values(AttributeSet which, const QpAttributes& values) noexcept {
 }  // namespace
 
 std::optional<Transition> find_transition(QpState from, QpState to, QpKind kind) noexcept {
-    if (to == Reset || to == Err) {
+    if (to == Reset || (to == Err && from != Reset)) {
         return Transition{from, to, kNone, kNone};
     }
     const bool reliable = kind.service == wire::Service::Rc || kind.service == wire::Service::Xrc;

@@ -36,8 +36,14 @@ RequesterResult Requester::on_answer(const wire::Packet& packet, Instant now) no
         return on_acknowledge(packet, now);
     }
     const bool has_aeth = packet.traits().headers.has<wire::Aeth>();
-    const bool refuses = has_aeth && std::holds_alternative<wire::NakCode>(packet.get<wire::Aeth>().syndrome);
-    return refuses && attributes_->selective ? on_map(packet, now) : on_data(packet, now);
+    if (!has_aeth || std::holds_alternative<wire::AckCredits>(packet.get<wire::Aeth>().syndrome)) [[likely]] {
+        return on_data(packet, now);
+    }
+    if (attributes_->selective && packet.traits().operation == wire::Operation::ReadResponseOnly) {
+        return on_map(packet, now);
+    }
+    counters_.count(RcCounter::UnexpectedResponse);
+    return Ok;
 }
 
 RequesterResult Requester::on_acknowledge(const wire::Packet& packet, Instant now) noexcept {

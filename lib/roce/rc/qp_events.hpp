@@ -10,9 +10,9 @@
 namespace cairn::roce::rc {
 
 enum class QpEvent : std::uint8_t {
-    CommunicationEstablished,  // the first packet came while still in RTR
+    CommunicationEstablished,  // the first packet came while still in RTR; once for each time in RTR
     SendQueueDrained,          // in SQD, and nothing is on its way
-    Fatal,                     // a local error: the state is ERR
+    Fatal,                     // a local error that no completion tells: the state is ERR
     InvalidRequest,            // the peer asked what it may not: the state is ERR
     AccessViolation,           // likewise, for memory
     CqOverrun,                 // a completion was lost: the state is ERR

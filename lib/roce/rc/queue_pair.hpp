@@ -50,7 +50,8 @@ public:
     ~QueuePair();
 
     // Goes to `to` and takes those of `values` that `which` names; unless Ok, nothing changes. To RESET: nothing of
-    // it is left, completions neither. To ERR: everything posted completes as flushed, in order. An unreliable one
+    // it is left, completions neither. To ERR: everything posted completes as flushed, in order, and no answer leaves
+    // any more but the NAK of a request that was refused. An unreliable one
     // whose send request fails goes to SQE: send requests are flushed until it is brought back to RTS, it still
     // receives. Completions of an XRC target are its receive queues' and stay.
     [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept;
@@ -70,8 +71,9 @@ public:
     void on_timeout(Instant now) noexcept;
 
     // Fills `out` from its front; returns how many packets, to be sent in this order. Fewer than asked: no more until
-    // the next input. In ERR a NAK that says why still comes. A connection whose peer notified congestion keeps to its
-    // flow's rate, acknowledgements excepted: it may then have more at next_deadline().
+    // the next input. In ERR a NAK still comes that says why, behind the answers before it. A connection whose peer
+    // notified congestion keeps to its flow's rate, acknowledgements excepted: it may then have more at
+    // next_deadline().
     [[nodiscard]] std::size_t poll_transmit(std::span<OutPacket> out, Instant now) noexcept;
     // The same for one packet of a request, or of an answer; false: there is none.
     [[nodiscard]] bool poll_request(OutPacket& out, Instant now) noexcept;
@@ -158,6 +160,7 @@ private:
     const bool is_target_;
     const bool takes_receives_;  // posted to itself
     bool drain_reported_ = false;
+    bool established_ = false;    // some packet came in RTR
     bool response_first_ = true;  // answers and requests take turns
     SendQueue sends_;
     ReceiveQueue own_receives_;  // unused with a shared one

@@ -52,9 +52,11 @@ ModifyVerdict QueuePair::modify(QpState to, AttributeSet which, const QpAttribut
     }
     if (to == QpState::Err) {
         enter_error();
+        responder_.drop_answers();
         return verdict;
     }
     if (to == QpState::Rtr) {
+        established_ = false;
         responder_.start(attributes_, pd_);
     } else if (state_ == QpState::Rtr) {
         requester_.start(attributes_, pd_);
@@ -114,8 +116,7 @@ void QueuePair::enter_error() noexcept {
     owes_notification_ = false;
     // Completions that find no room are lost: the queue is overrun, which its owner sees.
     (void)requester_.flush();
-    responder_.drop_held();
-    responder_.flush_unfinished();
+    responder_.stop();
     while (!own_receives_.empty()) {
         flush_receive(own_receives_.take().wr_id);
     }

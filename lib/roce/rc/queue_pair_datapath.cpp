@@ -72,7 +72,8 @@ bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, 
         notice_drained();
         return false;
     }
-    if (state_ == QpState::Rtr) {
+    if (state_ == QpState::Rtr && !established_) {
+        established_ = true;
         events_.raise(QpEvent::CommunicationEstablished);
     }
     bool kept = false;
@@ -146,7 +147,7 @@ bool QueuePair::poll_response(OutPacket& out) noexcept {
     }
     const bool made = responder_.poll_response(out);
     if (responder_.failed() && state_ != QpState::Err) {
-        enter_error(QpEvent::AccessViolation);  // a READ whose region is gone
+        enter_error(QpEvent::AccessViolation);  // a READ whose region or right is gone
     }
     return made;
 }
@@ -160,7 +161,7 @@ void QueuePair::on_result(RequesterResult result) noexcept {
                 enter(QpState::Sqe);
                 (void)requester_.flush();  // lost to an overrun: the queue shows it
             } else {
-                enter_error(QpEvent::Fatal);
+                enter_error();  // a completion said why
             }
             return;
         case RequesterResult::CqOverrun:
@@ -180,6 +181,9 @@ void QueuePair::on_result(ResponderResult result) noexcept {
             enter_error(QpEvent::AccessViolation);
             return;
         case ResponderResult::LocalError:
+            enter_error();
+            return;
+        case ResponderResult::FlushError:
             enter_error(QpEvent::Fatal);
             return;
         case ResponderResult::CqOverrun:

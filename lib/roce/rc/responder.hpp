@@ -29,6 +29,7 @@ struct SavedAnswer {
     Rkey rkey{};
     std::uint64_t address = 0;   // READ: of `first`
     std::uint32_t bytes = 0;     // READ: of the whole
+    std::uint32_t end = 0;       // READ: behind the last byte asked for last, counted from `first`
     Pd pd{};                     // by whose rights
     std::uint64_t original = 0;  // atomic: what stood in memory
 };
@@ -45,7 +46,8 @@ enum class ResponderResult : std::uint8_t {
     Ok,
     RequestError,  // stop: the peer asked what it may not (its NAK is still to be polled)
     AccessError,   // stop: likewise, for memory
-    LocalError,    // stop: our own receive request was wrong
+    LocalError,    // stop: our own receive request was wrong, as its completion says
+    FlushError,    // stop: memory could not be made safe
     CqOverrun,     // stop: a completion was lost
 };
 
@@ -74,14 +76,18 @@ public:
     // that is refused, is dropped, what of it was placed stays; no answer is ever made (9.8.2, 9.8.3).
     // Selective: a packet that comes early is kept, if it is offered, and taken in its turn.
     [[nodiscard]] ResponderResult on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept) noexcept;
-    // Gives back what is kept: the queue pair stops or ends.
+    // Gives back what is kept: the queue pair ends.
     void drop_held() noexcept;
     // Likewise, and goes on: the peer is asked for it again once what is missing has come.
     void give_held_up() noexcept;
     [[nodiscard]] bool holds() const noexcept { return !chain_.empty(); }
+    // The queue pair stops: but for the NAK of a refused request and the answers before it nothing leaves any more. The
+    // receive request of a SEND that did not end completes as flushed, or is lost to an overrun.
+    void stop() noexcept;
+    void drop_answers() noexcept;  // nor those before the NAK: its owner stops the queue pair
 
-    // The next answer packet; false: none. Changes by on_request() alone. A READ whose region is gone ends in a NAK
-    // and sets failed().
+    // The next answer packet; false: none. Changes by on_request() alone. A READ whose region or right is gone ends in
+    // a NAK and sets failed().
     [[nodiscard]] bool poll_response(OutPacket& out) noexcept;
     [[nodiscard]] bool has_response() const noexcept { return queued_answers_ != 0 || reply_ != Reply::None; }
     [[nodiscard]] bool owes_only_acknowledgement() const noexcept {
@@ -94,9 +100,6 @@ public:
     }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
 
-    // The queue pair stops: the receive request of a SEND that did not end, or that was kept from one that was cut
-    // short, completes as flushed. If the completion queue is overrun it is lost.
-    void flush_unfinished() noexcept;
     // A SEND is under way into a request of this XRC receive queue.
     [[nodiscard]] bool receives_into(Srqn srqn) const noexcept {
         return message_.kind == MessageKind::Send && receiver_.srqn == srqn;
@@ -132,7 +135,7 @@ private:
     void note_dropped(Psn psn) noexcept;
     [[nodiscard]] bool is_selective() const noexcept { return held_ != nullptr && attributes_->selective; }
     void on_duplicate(const wire::Packet& packet) noexcept;
-    void ask_again(SavedAnswer& saved, Psn from, Psn until) noexcept;
+    void ask_again(SavedAnswer& saved, const wire::Packet& packet) noexcept;
 
     [[nodiscard]] bool place_payload(const wire::Packet& packet) noexcept;
     [[nodiscard]] bool execute_send(const wire::Packet& packet) noexcept;
@@ -144,6 +147,8 @@ private:
     // What has an answer of its own. False: it failed, and there is none.
     [[nodiscard]] bool execute_answered(const wire::Packet& packet) noexcept;
     [[nodiscard]] bool fits(const SavedAnswer& saved, const wire::Packet& packet) const noexcept;
+    [[nodiscard]] std::uint32_t offset_of(Psn psn, const SavedAnswer& saved) const noexcept;
+    [[nodiscard]] std::uint32_t responses_for(std::uint32_t bytes) const noexcept;
     [[nodiscard]] bool complete_message(const wire::Packet& packet) noexcept;
     [[nodiscard]] SavedAnswer& save(const wire::Packet& packet, std::uint32_t responses) noexcept;
     [[nodiscard]] SavedAnswer& saved_at(std::uint32_t number) noexcept { return saved_[number % kMaxRdAtomic]; }
@@ -157,6 +162,7 @@ private:
     void emit_map(OutPacket& out) noexcept;
     void emit_reply(OutPacket& out, Psn psn, const wire::Aeth::Syndrome& syndrome) noexcept;
     [[nodiscard]] wire::Bth bth(Psn psn) const noexcept;
+    void flush_unfinished() noexcept;
     void owe_ack() noexcept;
     void owe_nak(const wire::Aeth::Syndrome& syndrome) noexcept;
 

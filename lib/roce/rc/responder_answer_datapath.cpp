@@ -60,10 +60,7 @@ void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
         if (!emit_read(out, saved)) {
             counters_.count(RcCounter::NakFatalSent);
             emit_reply(out, saved.next, wire::NakCode::RemoteAccess);
-            for (SavedAnswer& other : saved_) {
-                other.queued = false;
-            }
-            queued_answers_ = 0;
+            drop_answers();
             reply_ = Reply::None;
             failed_ = true;
             return;
@@ -81,23 +78,22 @@ void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
     saved.queued = false;
     saved.answered = true;
     --queued_answers_;
-    if (saved.last.next() == expected_) {  // acknowledges all there is
+    if (saved.until.next() == expected_) {  // acknowledges all there is
         unacknowledged_ = 0;
         reply_ = reply_ == Reply::Ack ? Reply::None : reply_;
     }
 }
 
-// False: the region is not what it was when the READ came.
+// False: the region or the right is not what it was when the READ came.
 bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
-    const std::uint32_t mtu = attributes_->path_mtu_bytes;
-    const std::uint32_t offset = static_cast<std::uint32_t>(saved.next.since(saved.first)) * mtu;
-    const std::uint32_t bytes = std::min(mtu, saved.bytes - offset);
+    const std::uint32_t offset = offset_of(saved.next, saved);
+    const std::uint32_t bytes = std::min(attributes_->path_mtu_bytes, saved.end - offset);
     out.payload.count = 0;
     out.payload_bytes = bytes;
     if (bytes != 0) {
         const MemoryView view =
             memory_.find_remote(saved.rkey, {saved.pd, qpn_}, Right::RemoteRead, saved.address + offset, bytes);
-        if (view.verdict != MemoryVerdict::Ok) {
+        if (view.verdict != MemoryVerdict::Ok || !attributes_->access.cover(Right::RemoteRead)) {
             return false;
         }
         out.payload.at[out.payload.count++] = {view.data, bytes};

@@ -38,6 +38,22 @@ void Responder::drop_held() noexcept {
     }
 }
 
+void Responder::stop() noexcept {
+    drop_held();
+    if (!failed_) {
+        drop_answers();
+        reply_ = Reply::None;
+    }
+    flush_unfinished();
+}
+
+void Responder::drop_answers() noexcept {
+    for (SavedAnswer& saved : saved_) {
+        saved.queued = false;
+    }
+    queued_answers_ = 0;
+}
+
 void Responder::flush_unfinished() noexcept {
     const bool unfinished = message_.kind == MessageKind::Send || receive_kept_;
     message_ = {};

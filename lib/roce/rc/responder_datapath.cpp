@@ -158,7 +158,7 @@ ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
     }
     if (verdict == RequestVerdict::FlushFailed) {
         owe_nak(wire::NakCode::RemoteOperational);
-        return ResponderResult::LocalError;
+        return ResponderResult::FlushError;
     }
     const bool access = verdict == RequestVerdict::RemoteAccess;
     owe_nak(access  ? wire::NakCode::RemoteAccess
@@ -202,10 +202,14 @@ void Responder::on_duplicate(const wire::Packet& packet) noexcept {
         counters_.count(RcCounter::DuplicateUnknown);
         return;
     }
-    ask_again(*saved, psn, saved->last);
+    ask_again(*saved, packet);
 }
 
-// What the peer asks for is what it asked for then.
+std::uint32_t Responder::offset_of(Psn psn, const SavedAnswer& saved) const noexcept {
+    return static_cast<std::uint32_t>(psn.since(saved.first)) * attributes_->path_mtu_bytes;
+}
+
+// What the peer asks for is what it asked for then, of a READ perhaps a part (9.7.5).
 bool Responder::fits(const SavedAnswer& saved, const wire::Packet& packet) const noexcept {
     if (saved.operation != packet.traits().operation) {
         return false;
@@ -215,20 +219,23 @@ bool Responder::fits(const SavedAnswer& saved, const wire::Packet& packet) const
         return atomic.rkey == saved.rkey && atomic.address == saved.address;
     }
     const auto& reth = packet.get<wire::Reth>();
-    const auto packets = static_cast<std::uint64_t>(packet.bth().psn.since(saved.first));
-    const std::uint64_t offset = packets * attributes_->path_mtu_bytes;
-    const bool same_length = saved.operation != Operation::ReadRequest || reth.dma_bytes == saved.bytes - offset;
-    return same_length && reth.rkey == saved.rkey && reth.address == saved.address + offset;
+    const std::uint32_t offset = offset_of(packet.bth().psn, saved);
+    const bool within = saved.operation != Operation::ReadRequest || reth.dma_bytes <= saved.bytes - offset;
+    return within && reth.rkey == saved.rkey && reth.address == saved.address + offset;
 }
 
-// The peer goes back to `from`: answers behind it that are under way start again too, in their order.
-void Responder::ask_again(SavedAnswer& saved, Psn from, Psn until) noexcept {
+// The peer goes back: answers behind it that are under way start again too, in their order.
+void Responder::ask_again(SavedAnswer& saved, const wire::Packet& packet) noexcept {
     queued_answers_ += saved.queued ? 0 : 1;
     saved.queued = true;
-    saved.from = from;
-    saved.next = from;
-    saved.until = until;
     copied_answers_ = kCopiedAnswers;
+    saved.from = saved.next = packet.bth().psn;
+    saved.until = saved.last;
+    if (saved.operation == Operation::ReadRequest) {
+        const std::uint32_t bytes = packet.get<wire::Reth>().dma_bytes;
+        saved.end = offset_of(saved.from, saved) + bytes;
+        saved.until = saved.from.plus(responses_for(bytes) - 1);
+    }
     for (SavedAnswer& later : saved_) {
         if (later.queued && later.first.since(saved.last) > 0) {
             later.next = later.from;

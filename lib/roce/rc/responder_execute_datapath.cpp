@@ -121,13 +121,17 @@ SavedAnswer& Responder::save(const wire::Packet& packet, std::uint32_t responses
     return saved;
 }
 
+std::uint32_t Responder::responses_for(std::uint32_t bytes) const noexcept {
+    const std::uint32_t mtu = attributes_->path_mtu_bytes;
+    return std::max(1U, (bytes + mtu - 1) / mtu);
+}
+
 void Responder::execute_read(const wire::Packet& packet) noexcept {
     const auto& reth = packet.get<wire::Reth>();
-    const std::uint32_t mtu = attributes_->path_mtu_bytes;
-    SavedAnswer& saved = save(packet, std::max(1U, (reth.dma_bytes + mtu - 1) / mtu));
+    SavedAnswer& saved = save(packet, responses_for(reth.dma_bytes));
     saved.rkey = reth.rkey;
     saved.address = reth.address;
-    saved.bytes = reth.dma_bytes;
+    saved.bytes = saved.end = reth.dma_bytes;
 }
 
 void Responder::execute_atomic(const wire::Packet& packet) noexcept {

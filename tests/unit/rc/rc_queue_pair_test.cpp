@@ -197,6 +197,34 @@ TEST(RcQueuePair, ItHoldsItsDomain) {
     EXPECT_TRUE(host.memory.destroy_pd(host.pd));
 }
 
+TEST(RcQueuePair, ItsFirstPacketInReadyToReceiveIsToldOfOnce) {
+    RcHost host;
+    for (int time = 0; time < 2; ++time) {
+        host.bring_to(QpState::Rtr);
+        wire::Packet write = packet_at(Operation::WriteOnly, kFirst);
+        write.set(wire::Reth{RcHost::kBase, host.key, 0});
+        host.qp->on_packet(write, {});
+        EXPECT_EQ(host.qp->poll_event(), QpEvent::CommunicationEstablished);
+        host.qp->on_packet(write, {});
+        EXPECT_FALSE(host.qp->poll_event().has_value());
+        ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), ModifyVerdict::Ok);
+    }
+}
+
+// What it would have answered to a peer that it gave up.
+TEST(RcQueuePair, ItAnswersNothingOnceARequestOfItsOwnFailed) {
+    RcHost host;
+    host.bring_to(QpState::Rts);
+    wire::Packet read = packet_at(Operation::ReadRequest, kFirst);
+    read.set(wire::Reth{RcHost::kBase, host.key, 256 * 20});
+    host.qp->on_packet(read, {});
+    SendRequest bad;
+    ASSERT_EQ(host.post(bad, RcHost::kBase + RcHost::kBytes - 2, 4), PostVerdict::Posted);
+    EXPECT_LE(host.poll_all().size(), 1U);
+    EXPECT_EQ(host.qp->state(), QpState::Err);
+    EXPECT_FALSE(host.qp->poll_event().has_value());
+}
+
 // Requests and answers of one queue pair take turns: neither starves the other.
 TEST(RcQueuePair, AnswersAndRequestsTakeTurns) {
     RcHost host;

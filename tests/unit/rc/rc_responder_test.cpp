@@ -1,68 +1,8 @@
 // The responder as packet traces: requests in, answers and memory out.
-#include <gtest/gtest.h>
-
-#include "tests/unit/rc/rc_host.hpp"
+#include "tests/unit/rc/rc_responder_fixture.hpp"
 
 namespace cairn::roce::rc {
 namespace {
-
-using wire::NakCode;
-using wire::Operation;
-
-struct RcResponder : testing::Test {
-    RcHost host;
-    Psn psn{0xfffff0};
-    std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(256, 0x5a);
-
-    void SetUp() override { host.bring_to(QpState::Rtr); }
-
-    wire::Packet make(Operation operation, Psn at, std::size_t payload = 0, bool ack = true) {
-        wire::Packet packet(wire::Service::Rc, operation);
-        packet.set_payload(std::span(bytes).first(payload));
-        wire::Bth bth;
-        bth.psn = at;
-        bth.dest_qpn = RcHost::kQpn;
-        bth.ack_request = ack;
-        packet.set_bth(bth);
-        return packet;
-    }
-    wire::Packet write(Operation operation, Psn at, std::uint64_t address, std::uint32_t total, std::size_t payload) {
-        wire::Packet packet = make(operation, at, payload);
-        packet.set(wire::Reth{address, host.key, total});
-        return packet;
-    }
-    wire::Packet read(Psn at, std::uint64_t address, std::uint32_t total) {
-        return write(Operation::ReadRequest, at, address, total, 0);
-    }
-    wire::Packet add(Psn at, std::uint64_t amount) {
-        wire::Packet packet = make(Operation::FetchAdd, at);
-        packet.set(wire::AtomicEth{RcHost::kBase, host.key, amount, 0});
-        return packet;
-    }
-    void send(const wire::Packet& packet) { host.take(datagram_of(packet)); }
-
-    // The only answer: an acknowledgement or NAK.
-    void expect_answer(Psn at, const wire::Aeth::Syndrome& syndrome, std::uint32_t msn) {
-        const std::vector<Datagram> all = host.poll_all();
-        ASSERT_EQ(all.size(), 1U);
-        const wire::Packet packet = packet_of(all[0]);
-        ASSERT_EQ(packet.traits().operation, Operation::Acknowledge);
-        EXPECT_EQ(packet.bth().psn, at);
-        EXPECT_TRUE(packet.get<wire::Aeth>().syndrome == syndrome);
-        EXPECT_EQ(packet.get<wire::Aeth>().msn.value, msn);
-    }
-    void expect_ack(Psn at, std::uint32_t msn) { expect_answer(at, wire::AckCredits{31}, msn); }
-    // Opcode and PSN of all answers.
-    std::vector<std::pair<Operation, std::uint32_t>> answers() {
-        std::vector<std::pair<Operation, std::uint32_t>> all;
-        for (const Datagram& datagram : host.poll_all()) {
-            const wire::Packet packet = packet_of(datagram);
-            all.emplace_back(packet.traits().operation, packet.bth().psn.value());
-        }
-        return all;
-    }
-    using Answers = std::vector<std::pair<Operation, std::uint32_t>>;
-};
 
 TEST_F(RcResponder, OneAcknowledgementAnswersABurst) {
     for (std::uint32_t i = 0; i < 20; ++i) {
@@ -130,9 +70,38 @@ TEST_F(RcResponder, ADuplicateReadReadsAgainFromWhereItIsAsked) {
                        {Operation::ReadResponseLast, psn.plus(2).value()}};
     EXPECT_EQ(answers(), rest);
     send(read(psn.plus(1), RcHost::kBase + 255, 344));  // not what was asked then
-    send(read(psn.plus(1), RcHost::kBase + 256, 343));
+    send(read(psn.plus(1), RcHost::kBase + 256, 345));
     EXPECT_TRUE(answers().empty());
     EXPECT_EQ(host.counters.of(RcCounter::DuplicateUnknown), 2U);
+}
+
+TEST_F(RcResponder, ADuplicateReadMayAskForAPart) {
+    send(write(Operation::WriteOnly, psn, RcHost::kBase, 1, 1));
+    send(read(psn.plus(1), RcHost::kBase, 600));
+    EXPECT_EQ(answers().size(), 3U);
+    struct Part {
+        std::uint32_t packet, bytes;
+        std::vector<std::size_t> payloads;
+    };
+    for (const Part& part : {Part{0, 256, {256}}, Part{1, 100, {100}}, Part{0, 300, {256, 44}}, Part{2, 0, {0}},
+                             Part{0, 600, {256, 256, 88}}}) {
+        send(read(psn.plus(1 + part.packet), RcHost::kBase + 256 * part.packet, part.bytes));
+        std::vector<std::size_t> payloads;
+        Psn at = psn.plus(part.packet);
+        for (const Datagram& datagram : host.poll_all()) {
+            at = at.next();
+            EXPECT_EQ(packet_of(datagram).bth().psn, at);
+            payloads.push_back(packet_of(datagram).payload().size());
+        }
+        EXPECT_EQ(payloads, part.payloads);
+    }
+    EXPECT_EQ(host.counters.of(RcCounter::DuplicateUnknown), 0U);
+    // A part that ends early acknowledges nothing behind it.
+    send(write(Operation::WriteOnly, psn, RcHost::kBase, 1, 1));
+    send(read(psn.plus(1), RcHost::kBase, 256));
+    const Answers both{{Operation::ReadResponseOnly, psn.plus(1).value()},
+                       {Operation::Acknowledge, psn.plus(3).value()}};
+    EXPECT_EQ(answers(), both);
 }
 
 TEST_F(RcResponder, AReadAskedForAgainMidwayStartsAgainAndThoseBehindItToo) {
@@ -231,6 +200,8 @@ TEST_F(RcResponder, AReceiveRequestOverMemoryThatIsGoneIsOurOwnError) {
     const std::vector<Completion> got = RcHost::drain(host.receive_completions);
     ASSERT_EQ(got.size(), 1U);
     EXPECT_EQ(got[0].status, CompletionStatus::LocalProtection);
+    EXPECT_EQ(host.qp->poll_event(), QpEvent::CommunicationEstablished);
+    EXPECT_FALSE(host.qp->poll_event().has_value());
 }
 
 TEST_F(RcResponder, AnUnfinishedSendIsFlushedWithTheRest) {
