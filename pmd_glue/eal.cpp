@@ -4,12 +4,10 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_pdump.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -20,6 +18,8 @@
 
 #include "pmd_glue/control_thread.hpp"
 #include "pmd_glue/eal_arguments.hpp"
+#include "pmd_glue/leftovers.hpp"
+#include "pmd_glue/overheard.hpp"
 
 namespace cairn::pmd {
 
@@ -27,50 +27,16 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-// Takes what is written to stdout and stderr while it lives: EAL complains on both, in many lines.
-class Overheard {
-public:
-    Overheard()
-        : file_(memfd_create("cairn_eal_output", MFD_CLOEXEC)), out_(dup(STDOUT_FILENO)), err_(dup(STDERR_FILENO)) {
-        std::fflush(nullptr);
-        if (file_ >= 0) {
-            dup2(file_, STDOUT_FILENO);
-            dup2(file_, STDERR_FILENO);
-        }
-    }
-    // Ends listening; the text.
-    std::string finish() {
-        std::fflush(nullptr);
-        dup2(out_, STDOUT_FILENO);
-        dup2(err_, STDERR_FILENO);
-        std::string text;
-        std::array<char, 4096> piece;
-        for (off_t at = 0; file_ >= 0;) {
-            const ssize_t got = pread(file_, piece.data(), piece.size(), at);
-            if (got <= 0) {
-                break;
-            }
-            text.append(piece.data(), static_cast<std::size_t>(got));
-            at += got;
-        }
-        for (const int each : {file_, out_, err_}) {
-            close(each);
-        }
-        return text;
-    }
-
-private:
-    int file_;
-    int out_;
-    int err_;
-};
-
-// A file that a dead memif server left behind keeps the next one from listening.
+// A file that a dead memif server left behind keeps the next one from listening. Ours is to go with us.
 Status check_memif_sockets(std::span<char* const> arguments) {
     for (const std::string& vdev : vdev_arguments(arguments)) {
         const std::optional<std::string> path = memif_listening_file(vdev);
         sockaddr_un address{};
-        if (!path.has_value() || path->size() >= sizeof(address.sun_path) || access(path->c_str(), F_OK) != 0) {
+        if (!path.has_value() || path->size() >= sizeof(address.sun_path)) {
+            continue;
+        }
+        if (access(path->c_str(), F_OK) != 0) {
+            remember_leftover(*path);
             continue;
         }
         address.sun_family = AF_UNIX;

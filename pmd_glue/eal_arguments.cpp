@@ -87,11 +87,18 @@ std::vector<std::string> vdev_arguments(std::span<char* const> arguments) {
     return found;
 }
 
-bool asks_for_socket(std::span<char* const> arguments) {
+bool asks_for_port(std::span<char* const> arguments, std::string_view kind) {
+    constexpr std::string_view kName = "--port";
     for (std::size_t i = 1; i < arguments.size(); ++i) {
-        const std::string_view argument = arguments[i];
-        if (argument.starts_with("--port=uring") || (argument == "--port" && i + 1 < arguments.size() &&
-                                                     std::string_view(arguments[i + 1]).starts_with("uring"))) {
+        std::string_view argument = arguments[i];
+        if (argument == kName && i + 1 < arguments.size()) {
+            argument = arguments[++i];
+        } else if (argument.starts_with("--port=")) {
+            argument.remove_prefix(kName.size() + 1);
+        } else {
+            continue;
+        }
+        if (argument.starts_with(kind)) {
             return true;
         }
     }
@@ -106,9 +113,11 @@ std::vector<std::string> arguments_without_device(std::span<char* const> eal_arg
                                [&argument](std::string_view name) { return argument.starts_with(name); });
         });
     };
-    const bool memory = lacks({"--no-huge", "-m", "--socket-mem", "--huge"});
-    if (memory) {
-        all.insert(all.end(), {"--no-huge", "-m", "128"});
+    if (lacks({"--no-huge", "--socket-mem", "--huge", "--in-memory"})) {
+        all.emplace_back("--no-huge");
+        if (lacks({"-m"})) {
+            all.insert(all.end(), {"-m", "512"});
+        }
     }
     if (lacks({"--no-pci", "-a", "--allow", "-b", "--block"})) {
         all.emplace_back("--no-pci");

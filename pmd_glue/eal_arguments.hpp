@@ -22,11 +22,12 @@ namespace cairn::pmd {
 // EAL's arguments before "--": every --vdev's value, in either form.
 [[nodiscard]] std::vector<std::string> vdev_arguments(std::span<char* const> arguments);
 
-// True when the program's own arguments ask for a UDP socket: --port uring...
-[[nodiscard]] bool asks_for_socket(std::span<char* const> arguments);
+// True when the program's own arguments ask for a port of that kind: --port uring..., --port eth...
+[[nodiscard]] bool asks_for_port(std::span<char* const> arguments, std::string_view kind);
 
 // The arguments with which EAL starts where there is no device for it: those given, and what is missing among them:
-// ordinary memory, no PCI scan, nothing shared, and one lcore that runs on any of the process's CPUs ("0,1").
+// no huge pages unless they are spoken of, no PCI scan, nothing shared, and one lcore that runs on any of the process's
+// CPUs ("0,1").
 [[nodiscard]] std::vector<std::string> arguments_without_device(std::span<char* const> eal_arguments,
                                                                 std::string_view cpus);
 

@@ -11,7 +11,7 @@
 
 namespace cairn::pmd {
 
-// SIGINT and SIGTERM end every worker's loop within a turn.
+// SIGINT and SIGTERM end every worker's loop within a turn; a second one, 100 ms later or more, the process at once.
 void stop_on_signals() noexcept;
 // The same from within; any thread.
 void request_stop() noexcept;

@@ -30,43 +30,33 @@ std::string allowed_cpus() {
     return text;
 }
 
-Result<int> run_on_devices(int argc, char** argv, Program program) {
-    const auto eal = pmd::Eal::start(argc, argv);
-    if (!eal.ok()) {
-        return eal.error();
-    }
-    pmd::stop_on_signals();
-    return program(argc, argv, eal.value().consumed() + 1);
+bool asks_for_text(std::span<char* const> own) {
+    return std::any_of(own.begin(), own.end(), [](std::string_view argument) {
+        return argument == "-h" || argument == "--help" || argument == "--version";
+    });
 }
 
-// Without "--" there are no arguments for EAL.
-Result<int> run_on_socket(std::span<char*> arguments, Program program) {
-    const auto dashes = std::find_if(arguments.begin() + 1, arguments.end(),
-                                     [](const char* argument) { return std::string_view(argument) == "--"; });
-    const bool split = dashes != arguments.end();
-    const auto own = static_cast<std::size_t>(dashes - arguments.begin()) + 1;
-    std::vector<std::string> texts =
-        pmd::arguments_without_device(split ? arguments.first(own - 1) : arguments.first(1), allowed_cpus());
-    std::vector<char*> for_eal;
-    for (std::string& text : texts) {
-        for_eal.push_back(text.data());
-    }
-    const auto eal = pmd::Eal::start(static_cast<int>(for_eal.size()), for_eal.data());
-    if (!eal.ok()) {
-        return eal.error();
-    }
-    pmd::stop_on_signals();
-    return program(static_cast<int>(arguments.size()), arguments.data(), split ? static_cast<int>(own) : 1);
-}
-
+// Without "--" there are no arguments for EAL; nor, then, a device, unless the program's own ask for one.
 Result<int> run_in_eal(int argc, char** argv, Program program) {
-    for (int i = 1; i < argc; ++i) {
-        if (std::string_view(argv[i]) == "--help") {  // without EAL
-            return program(argc, argv, i);
-        }
-    }
     const std::span arguments(argv, static_cast<std::size_t>(argc));
-    return pmd::asks_for_socket(arguments) ? run_on_socket(arguments, program) : run_on_devices(argc, argv, program);
+    const auto dashes = std::find_if(arguments.begin() + 1, arguments.end(),
+                                     [](std::string_view argument) { return argument == "--"; });
+    const bool split = dashes != arguments.end();
+    const auto before = split ? static_cast<std::size_t>(dashes - arguments.begin()) : std::size_t{1};
+    const std::size_t first = split ? before + 1 : before;
+    if (asks_for_text(arguments.subspan(first))) {  // without EAL
+        return program(argc, argv, static_cast<int>(first));
+    }
+    const auto given = arguments.first(before);
+    const bool device = split ? !pmd::asks_for_port(arguments, "uring") : pmd::asks_for_port(arguments, "eth");
+    std::vector<std::string> texts = device ? std::vector<std::string>(given.begin(), given.end())
+                                            : pmd::arguments_without_device(given, allowed_cpus());
+    std::vector<char*> for_eal;
+    std::transform(texts.begin(), texts.end(), std::back_inserter(for_eal),
+                   [](std::string& text) { return text.data(); });
+    pmd::stop_on_signals();  // from here on there may be files to remove
+    const auto eal = pmd::Eal::start(static_cast<int>(for_eal.size()), for_eal.data());
+    return eal.ok() ? program(argc, argv, static_cast<int>(first)) : Result<int>(eal.error());
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace cairn::app {
 // A program behind its EAL arguments: argv[first] is its own first argument. Returns the exit status.
 using Program = Result<int> (*)(int argc, char** argv, int first);
 
-// Starts EAL with the arguments up to "--" (not for --help), turns SIGINT and SIGTERM into a clean stop, runs the
-// program, and prints its error as "name: cause; remedy".
+// Starts EAL with the arguments up to "--" (not where -h, --help or --version stand behind it), turns SIGINT and
+// SIGTERM into a clean stop, runs the program, and prints its error as "name: cause; remedy".
 int run(std::string_view name, int argc, char** argv, Program program) noexcept;
 
 }  // namespace cairn::app

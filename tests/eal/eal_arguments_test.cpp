@@ -74,21 +74,22 @@ private:
     std::vector<char*> pointers_;
 };
 
-TEST(AsksForSocket, IsTrueOfAPortArgumentInEitherFormThatNamesASocket) {
-    EXPECT_TRUE(asks_for_socket(CommandLine{"prog", "--port", "uring:127.0.0.1"}.span()));
-    EXPECT_TRUE(asks_for_socket(CommandLine{"prog", "--port=uring:127.0.0.1"}.span()));
-    EXPECT_TRUE(asks_for_socket(CommandLine{"prog", "--port", "uring", "--server"}.span()));
-    EXPECT_TRUE(asks_for_socket(CommandLine{"prog", "-l", "0", "--", "--server", "--port", "uring:::1"}.span()));
-    EXPECT_TRUE(asks_for_socket(CommandLine{"prog", "--", "--port", "eth:0", "--port", "uring"}.span()));
+TEST(AsksForPort, IsTrueOfAPortArgumentInEitherFormThatNamesOneOfThatKind) {
+    EXPECT_TRUE(asks_for_port(CommandLine{"prog", "--port", "uring:127.0.0.1"}.span(), "uring"));
+    EXPECT_TRUE(asks_for_port(CommandLine{"prog", "--port=uring:127.0.0.1"}.span(), "uring"));
+    EXPECT_TRUE(asks_for_port(CommandLine{"prog", "--port", "uring", "--server"}.span(), "uring"));
+    EXPECT_TRUE(asks_for_port(CommandLine{"prog", "-l", "0", "--", "--server", "--port", "uring:::1"}.span(), "uring"));
+    EXPECT_TRUE(asks_for_port(CommandLine{"prog", "--", "--port", "eth:0", "--port", "uring"}.span(), "uring"));
+    EXPECT_TRUE(asks_for_port(CommandLine{"prog", "--port", "eth:0"}.span(), "eth"));
 }
 
-TEST(AsksForSocket, IsFalseOfAnythingElse) {
-    EXPECT_FALSE(asks_for_socket(CommandLine{"prog"}.span()));
-    EXPECT_FALSE(asks_for_socket(CommandLine{"uring", "--", "--server"}.span()));
-    EXPECT_FALSE(asks_for_socket(CommandLine{"prog", "--port", "eth:0"}.span()));
-    EXPECT_FALSE(asks_for_socket(CommandLine{"prog", "--server", "--port"}.span()));
-    EXPECT_FALSE(asks_for_socket(CommandLine{"prog", "--uring", "plain", "--", "--port=eth:0"}.span()));
-    EXPECT_FALSE(asks_for_socket(CommandLine{"prog", "--pcap", "uring:127.0.0.1"}.span()));
+TEST(AsksForPort, IsFalseOfAnythingElse) {
+    EXPECT_FALSE(asks_for_port(CommandLine{"prog"}.span(), "uring"));
+    EXPECT_FALSE(asks_for_port(CommandLine{"uring", "--", "--server"}.span(), "uring"));
+    EXPECT_FALSE(asks_for_port(CommandLine{"prog", "--port", "eth:0"}.span(), "uring"));
+    EXPECT_FALSE(asks_for_port(CommandLine{"prog", "--server", "--port"}.span(), "uring"));
+    EXPECT_FALSE(asks_for_port(CommandLine{"prog", "--uring", "plain", "--", "--port=eth:0"}.span(), "uring"));
+    EXPECT_FALSE(asks_for_port(CommandLine{"prog", "--pcap", "uring:127.0.0.1"}.span(), "uring"));
 }
 
 using Words = std::vector<std::string>;
@@ -96,7 +97,7 @@ using Words = std::vector<std::string>;
 TEST(ArgumentsWithoutDevice, AddAllThatIsMissing) {
     EXPECT_EQ(
         arguments_without_device(CommandLine{"prog"}.span(), "0,1"),
-        (Words{"prog", "--no-huge", "-m", "128", "--no-pci", "--no-shconf", "--no-telemetry", "--lcores=0@(0,1)"}));
+        (Words{"prog", "--no-huge", "-m", "512", "--no-pci", "--no-shconf", "--no-telemetry", "--lcores=0@(0,1)"}));
 }
 
 TEST(ArgumentsWithoutDevice, LeaveWhatIsGivenAndDoNotContradictIt) {
@@ -104,14 +105,15 @@ TEST(ArgumentsWithoutDevice, LeaveWhatIsGivenAndDoNotContradictIt) {
         CommandLine given;
         Words added;
     };
-    const std::array<Case, 7> cases{{
-        {{"prog", "-l", "3"}, {"--no-huge", "-m", "128", "--no-pci", "--no-shconf", "--no-telemetry"}},
-        {{"prog", "--lcores", "(0-1)@0"}, {"--no-huge", "-m", "128", "--no-pci", "--no-shconf", "--no-telemetry"}},
-        {{"prog", "-m", "512"}, {"--no-pci", "--no-shconf", "--no-telemetry", "--lcores=0@(7)"}},
+    const std::array<Case, 8> cases{{
+        {{"prog", "-l", "3"}, {"--no-huge", "-m", "512", "--no-pci", "--no-shconf", "--no-telemetry"}},
+        {{"prog", "--lcores", "(0-1)@0"}, {"--no-huge", "-m", "512", "--no-pci", "--no-shconf", "--no-telemetry"}},
+        {{"prog", "-m", "512"}, {"--no-huge", "--no-pci", "--no-shconf", "--no-telemetry", "--lcores=0@(7)"}},
         {{"prog", "--no-huge", "-l0"}, {"--no-pci", "--no-shconf", "--no-telemetry"}},
         {{"prog", "--huge-dir=/x", "-c", "1", "--no-telemetry"}, {"--no-pci", "--no-shconf"}},
-        {{"prog", "-a", "0000:01:00.0", "-l", "0", "-m64"}, {"--no-shconf", "--no-telemetry"}},
-        {{"prog", "--file-prefix=a", "-l", "0", "-m64"}, {"--no-pci", "--no-telemetry"}},
+        {{"prog", "--in-memory", "-m", "512", "-l", "0"}, {"--no-pci", "--no-telemetry"}},
+        {{"prog", "-a", "0000:01:00.0", "-l", "0", "-m64"}, {"--no-huge", "--no-shconf", "--no-telemetry"}},
+        {{"prog", "--file-prefix=a", "-l", "0", "-m64"}, {"--no-huge", "--no-pci", "--no-telemetry"}},
     }};
     for (const Case& each : cases) {
         Words expected(each.given.span().begin(), each.given.span().end());
