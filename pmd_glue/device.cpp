@@ -107,6 +107,12 @@ Result<DeviceFacts> Device::facts_of(std::uint16_t port_id) {
     return facts;
 }
 
+bool reaches_network(std::uint16_t port_id) {
+    constexpr std::array<std::string_view, 3> kWithin{"net_memif", "net_ring", "net_null"};
+    const Result<DeviceFacts> facts = Device::facts_of(port_id);
+    return !facts.ok() || std::find(kWithin.begin(), kWithin.end(), facts.value().driver) == kWithin.end();
+}
+
 Result<std::unique_ptr<Device>> Device::open(const DeviceConfig& config) {
     std::unique_ptr<Device> device(new Device(config));
     const Status configured = device->configure();
@@ -124,6 +130,9 @@ Status Device::configure() {
         return facts.error();
     }
     facts_ = std::move(facts).value();
+    if (config_.wish.path_mtu_bytes == 0) {
+        config_.wish.path_mtu_bytes = largest_path_mtu(facts_, config_.wish);
+    }
     Result<DevicePlan> plan = plan_device(facts_, config_.wish);
     if (!plan.ok()) {
         return plan.error();

@@ -18,10 +18,13 @@ class Exchange;
 
 struct DeviceConfig {
     std::uint16_t port_id = 0;
-    DeviceWish wish{};
+    DeviceWish wish{};  // its path MTU may be 0: the largest that the link carries as it is
     std::uint16_t ring_slots = 1024;
     std::uint32_t buffers = 16384;
 };
+
+// False of devices that only processes of this machine share.
+[[nodiscard]] bool reaches_network(std::uint16_t port_id);
 
 // Opened and closed on the main thread; the workers of its ports have stopped by then.
 class Device {
@@ -35,6 +38,7 @@ public:
 
     [[nodiscard]] std::uint16_t port_id() const noexcept { return config_.port_id; }
     [[nodiscard]] std::uint16_t workers() const noexcept { return config_.wish.workers; }
+    [[nodiscard]] std::uint16_t path_mtu_bytes() const noexcept { return config_.wish.path_mtu_bytes; }
     [[nodiscard]] const DevicePlan& plan() const noexcept { return plan_; }
     [[nodiscard]] const std::string& name() const noexcept { return facts_.name; }
     [[nodiscard]] const net::MacAddress& mac() const noexcept { return mac_; }

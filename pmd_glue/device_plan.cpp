@@ -179,4 +179,14 @@ Result<std::uint16_t> workers_in_common(std::span<const DeviceFacts> devices, co
     return workers;
 }
 
+std::uint16_t largest_path_mtu(const DeviceFacts& facts, DeviceWish wish) {
+    for (wish.path_mtu_bytes = 4096; wish.path_mtu_bytes >= 256; wish.path_mtu_bytes /= 2) {
+        const Result<DevicePlan> plan = plan_device(facts, wish);
+        if (plan.ok() && !plan.value().set_mtu) {
+            return wish.path_mtu_bytes;
+        }
+    }
+    return 1024;
+}
+
 }  // namespace cairn::pmd

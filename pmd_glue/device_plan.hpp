@@ -58,6 +58,9 @@ struct DevicePlan {
     return queues * (ring_slots + kToSend);
 }
 
+// The largest path MTU that the link carries as it is, whatever `wish` says of it; 1024 when it carries none.
+[[nodiscard]] std::uint16_t largest_path_mtu(const DeviceFacts& facts, DeviceWish wish);
+
 // The value of `key` in "a=1,b=2" as a number, or `otherwise`.
 [[nodiscard]] std::uint32_t devarg_number(const std::string& devargs, const std::string& key, std::uint32_t otherwise);
 

@@ -12,7 +12,7 @@ MEMIF = {'rsize': RSIZE, 'bsize': BSIZE, 'large_bsize': LARGE_BSIZE}
 FRAME_BYTES = 114  # of a 32-byte request or response, without FCS
 DATAGRAM_BYTES = 72  # BTH ... ICRC of a 32-byte request or response
 LARGE = ['--req', '8388608', '--resp', '32', '--window', '1', '--sessions', '1', '--path-mtu', '4096',
-         '--credits', '96', '--burst', '32']
+         '--credits', '96']
 CONTROL = ['--cc', 'timely', '--link-gbit', '100']
 SERVER, CLIENT, THIRD = (machine.loopback(host) for host in (1, 2, 3))
 
@@ -59,7 +59,7 @@ class Bench(Pairs):
         return many['rate_mops'], self.oneway()['rate_mops']
 
     def large(self, drop_per_million=0):
-        own = [*LARGE, *CONTROL, '--drop-per-million', str(drop_per_million)]
+        own = [*LARGE, *CONTROL, '--burst', '32', '--drop-per-million', str(drop_per_million)]
         return self.pair(['--server', *own], ['--peer', '10.77.0.1', *own], eal=LARGE_EAL, bsize=LARGE_BSIZE)[0]
 
     def sockets(self, server_own, client_own, poll='spin', cpus=None, third=False):

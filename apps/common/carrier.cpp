@@ -11,6 +11,31 @@
 
 namespace cairn::app {
 
+namespace {
+
+Status judge_given(const CarrierOptions& options, const std::string& port, bool is_socket) {
+    const std::string& ignored = is_socket ? options.for_ethernet : options.for_sockets;
+    if (ignored.empty()) {
+        return Nothing{};
+    }
+    return Error{fmt::format("{} is for {}, and {} is {}", ignored, is_socket ? "ethernet ports" : "sockets", port,
+                             is_socket ? "a socket" : "an ethernet port"),
+                 "leave it out, or choose another --port"};
+}
+
+// Of an ethernet port.
+Result<net::IpAddress> own_address(const CarrierOptions& options, std::uint16_t port_id) {
+    if (!options.ip.empty()) {
+        return net::IpAddress::parse(options.ip);
+    }
+    if (options.private_ip.empty() || pmd::reaches_network(port_id)) {
+        return Error{"an ethernet port needs an IP address of its own, and none is given", options.ip_remedy};
+    }
+    return net::IpAddress::parse(options.private_ip);
+}
+
+}  // namespace
+
 Result<Carrier> Carrier::open(const CarrierOptions& options) {
     const Result<pmd::PortChoice> choice = pmd::choose_port(options.port);
     if (!choice.ok()) {
@@ -23,18 +48,17 @@ Result<Carrier> Carrier::open(const CarrierOptions& options) {
                          "give one lcore: -l 0"};
         }
         carrier.local_ = socket->local;
-        return carrier;
+        const Status heeded = judge_given(options, carrier.name(), true);
+        return heeded.ok() ? Result<Carrier>(std::move(carrier)) : heeded.error();
     }
-    if (options.ip.empty()) {
-        return Error{"an ethernet port needs an IP address of its own, and none is given", options.ip_remedy};
-    }
-    const Result<net::IpAddress> local = net::IpAddress::parse(options.ip);
-    if (!local.ok()) {
-        return local.error();
-    }
-    carrier.local_ = local.value();
     pmd::DeviceConfig config;
     config.port_id = std::get<pmd::EthdevChoice>(choice.value()).port_id;
+    const Status heeded = judge_given(options, fmt::format("eth:{}", config.port_id), false);
+    const Result<net::IpAddress> local = own_address(options, config.port_id);
+    if (!heeded.ok() || !local.ok()) {
+        return heeded.ok() ? local.error() : heeded.error();
+    }
+    carrier.local_ = local.value();
     config.wish.workers = options.workers;
     config.wish.path_mtu_bytes = options.path_mtu_bytes;
     config.wish.data_room_bytes = options.data_room_bytes;
@@ -52,7 +76,7 @@ Result<std::unique_ptr<port::UringPort>> Carrier::make_socket_port() {
     port::UringPortConfig config;
     config.local = local_;
     config.mode = options_.socket_mode;
-    config.traffic_class = options_.traffic_class;
+    config.traffic_class = static_cast<std::uint8_t>(options_.traffic_class);
     config.pcap = options_.pcap;
     auto opened = port::UringPort::open(config);
     if (opened.ok()) {
@@ -66,8 +90,8 @@ Result<std::unique_ptr<pmd::EthdevPort>> Carrier::make_ethdev_port(std::uint16_t
     config.worker = worker;
     config.local = local_;
     config.burst = options_.burst;
-    config.prefix_bits = options_.prefix_bits;
-    config.traffic_class = options_.traffic_class;
+    config.prefix_bits = static_cast<std::uint8_t>(options_.prefix_bits);
+    config.traffic_class = static_cast<std::uint8_t>(options_.traffic_class);
     if (!options_.gateway.empty()) {
         const Result<net::IpAddress> gateway = net::IpAddress::parse(options_.gateway);
         if (!gateway.ok()) {
@@ -88,6 +112,27 @@ Result<std::unique_ptr<port::Port>> Carrier::make_port(std::uint16_t worker) {
         return std::unique_ptr<port::Port>(std::move(made).value());
     };
     return is_socket() ? any(make_socket_port()) : any(make_ethdev_port(worker));
+}
+
+Result<net::IpAddress> Carrier::peer(const std::string& text) const {
+    const Result<net::IpAddress> parsed = net::IpAddress::parse(text);
+    if (!parsed.ok()) {
+        return parsed.error();
+    }
+    const net::IpAddress& peer = parsed.value();
+    if (peer.is_v4() != local_.is_v4()) {
+        return Error{fmt::format("our address {} and --peer {} are of two families", local_.text(), text),
+                     "give both as IPv4 or both as IPv6"};
+    }
+    if (!peer.is_station()) {
+        return Error{fmt::format("--peer {} is no address of a host", text), "give the server's own address"};
+    }
+    if (peer == local_) {
+        return Error{
+            fmt::format("--peer {} is this end's own address", text),
+            is_socket() ? "give each end a --port uring:ADDRESS of its own" : "give each end an --ip of its own"};
+    }
+    return peer;
 }
 
 std::string Carrier::name() const {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "apps/common/carrier_options.hpp"
 #include "lib/net/address.hpp"
 #include "lib/port/port.hpp"
-#include "lib/port/socket_io.hpp"
 #include "pmd_glue/capture.hpp"
 #include "pmd_glue/device.hpp"
 
@@ -21,26 +21,10 @@ class EthdevPort;
 
 namespace cairn::app {
 
-struct CarrierOptions {
-    std::string port;  // as choose_port() takes it
-    std::string ip;    // of an ethernet port, which needs one; a socket has its own
-    std::string ip_remedy = "give --ip ADDRESS";
-    std::string gateway;  // empty: none
-    std::uint8_t prefix_bits = 0;
-    std::uint16_t workers = 1;
-    std::uint16_t path_mtu_bytes = 1024;
-    std::uint16_t data_room_bytes = 0;
-    std::uint32_t buffers = 16384;
-    std::uint16_t burst = 16;
-    std::uint8_t traffic_class = 0;  // DSCP and ECN of what is sent
-    port::SocketMode socket_mode = port::SocketMode::Defer;
-    std::string pcap;  // empty: no capture
-    bool pcap_all = false;
-};
-
 class Carrier {
 public:
-    // Opens the device, or checks what a socket needs. Errors name the argument and the remedy.
+    // Opens the device, or checks what a socket needs. Errors name the argument and the remedy; arguments that the port
+    // would ignore are among them.
     static Result<Carrier> open(const CarrierOptions& options);
 
     // The port of one worker. It must not outlive the carrier.
@@ -53,6 +37,8 @@ public:
     void stop_capture() noexcept { capture_.reset(); }
 
     [[nodiscard]] const net::IpAddress& local() const noexcept { return local_; }
+    // A peer's address, as an argument gives it: of one host, of our family, and not our own.
+    [[nodiscard]] Result<net::IpAddress> peer(const std::string& text) const;
     [[nodiscard]] bool is_socket() const noexcept { return device_ == nullptr; }
     // The device's name, or "uring:ADDRESS".
     [[nodiscard]] std::string name() const;

@@ -9,6 +9,13 @@
 
 namespace cairn::perf {
 
+[[nodiscard]] inline verbs::WorkOpcode opcode_of(Operation operation) noexcept {
+    constexpr std::array<verbs::WorkOpcode, static_cast<std::size_t>(Operation::Count)> kOpcodes{
+        verbs::WorkOpcode::Send, verbs::WorkOpcode::RdmaWrite, verbs::WorkOpcode::RdmaRead,
+        verbs::WorkOpcode::CompareSwap, verbs::WorkOpcode::FetchAdd};
+    return kOpcodes[static_cast<std::size_t>(operation)];
+}
+
 class Channel {
 public:
     static Result<Channel> create(Transport transport, verbs::Device& device, verbs::Pd& pd, verbs::QpCapacity capacity,

@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint32_t kAtATime = 64;  // connections being made or ended
 constexpr Duration kNeighbour = milliseconds(20);
 constexpr Duration kSilence = seconds(10);
-constexpr std::uint32_t kLargestOfAll = 8U << 20U;
 
 constexpr Duration of_seconds(double count) noexcept {
     return {static_cast<std::int64_t>(count * 1e9)};
@@ -25,16 +24,7 @@ constexpr Duration of_seconds(double count) noexcept {
 Client::Client(const Options& options, std::unique_ptr<port::Port> port, const net::IpAddress& peer)
     : PerfWorker(options, std::move(port)),
       peer_(peer),
-      share_(std::max(1U, (options.depth + options.queue_pairs - 1) / options.queue_pairs)) {
-    const std::uint32_t largest = options.transport == Transport::Ud ? options.path_mtu_bytes : kLargestOfAll;
-    for (std::uint32_t bytes = 2; options.all_sizes && bytes <= largest; bytes *= 2) {
-        sizes_.push_back(bytes);
-    }
-    if (sizes_.empty()) {
-        sizes_.push_back(options.message_bytes);
-    }
-    results_.resize(sizes_.size());
-}
+      share_(std::max(1U, (options.depth + options.queue_pairs - 1) / options.queue_pairs)) {}
 
 Client::~Client() {
     close_connections();
@@ -47,54 +37,9 @@ Status Client::prepare(Instant now) {
     }
     way_ = std::move(way).value();
     start_at_ = now + kNeighbour;
-    return start_size(now);
-}
-
-Status Client::start_size(Instant now) {
-    layout_.bytes = sizes_[size_at_];
-    layout_.slots = slots_for(options(), layout_.bytes, share_);
-    const std::size_t bytes = layout_.area_bytes() * 2 * options().queue_pairs + kHeaderArea;
-    auto memory = pmd::HeapBlock::allocate(bytes, "messages");
-    if (!memory.ok()) {
-        return memory.error();
-    }
-    memory_ = std::make_unique<pmd::HeapBlock>(std::move(memory).value());
-    auto mr = device().register_memory(pd(), memory_->bytes(), kRemoteRights | verbs::Right::LocalWrite);
-    if (!mr.ok()) {
-        return mr.error();
-    }
-    mr_ = std::move(mr).value();
-    results_[size_at_].message_bytes = layout_.bytes;
-    pass_asked_.reset();
-    pass_.reset();
-    enter(Phase::Connecting, now);
-    return make_lanes();
-}
-
-Status Client::make_lanes() {
-    auto sends = device().create_cq(2 * options().depth + 64);
-    auto receives = device().create_cq(64);
-    if (!sends.ok() || !receives.ok()) {
-        return sends.ok() ? receives.error() : sends.error();
-    }
-    sends_ = std::move(sends).value();
-    receives_ = std::move(receives).value();
-    verbs::QpCapacity capacity;
-    capacity.send_slots = 2 * share_ + 2;
-    capacity.receive_slots = 2;
-    capacity.inline_bytes = 0;
-    capacity.window_packets = options().window_packets;
-    lanes_.resize(options().queue_pairs);
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        auto made = Channel::create(options().transport, device(), pd(), capacity, {*sends_, *receives_});
-        if (!made.ok()) {
-            return made.error();
-        }
-        lanes_[i].channel = std::move(made).value();
-        lanes_[i].area = layout_.area_bytes() * 2 * i;
-        lanes_[i].posted_at.resize(std::bit_ceil(share_));
-    }
-    return Nothing{};
+    path_mtu_bytes_ = own_path_mtu();
+    const Status chosen = choose_sizes();
+    return chosen.ok() ? start_size(now) : chosen;
 }
 
 void Client::enter(Phase phase, Instant now) {
@@ -103,8 +48,10 @@ void Client::enter(Phase phase, Instant now) {
     asked_ = 0;
     if (phase == Phase::Running) {
         const Duration measured = of_seconds(options().duration_s);
-        measure_from_ = now + std::min(milliseconds(500), measured / 2);
-        measure_to_ = measure_from_ + measured;
+        const bool counted = options().iterations != 0;
+        measure_from_ = counted ? now : now + std::min(milliseconds(500), measured / 2);
+        measure_to_ = counted ? Instant::never() : measure_from_ + measured;
+        posted_ = 0;
         resent_before_ = device().engine().counters().of(roce::EngineCounter::PacketsResent);
     }
 }
@@ -117,6 +64,12 @@ bool Client::step(Instant now) {
         case Phase::Connecting:
             connect_some(now);
             return false;
+        case Phase::Agreeing:
+            give_up_lanes(now);
+            if (const Status started = start_size(now); !started.ok()) {
+                fail(started.error().text());
+            }
+            return false;
         case Phase::Leaving:
             disconnect_some(now);
             return false;
@@ -128,6 +81,9 @@ bool Client::step(Instant now) {
     const bool worked = collect(now) != 0;
     if (phase_ == Phase::Running) {
         post_more(now);
+        if (posted_ == options().iterations && posted_ != 0 && outstanding_ == 0) {
+            end_measuring(now);
+        }
     } else if (outstanding_ == 0) {
         enter(Phase::Leaving, now);
     }
@@ -152,12 +108,16 @@ void Client::look(Instant now) {
         fail(outstanding_ != 0 ? "no operation completed for 10 s; is the server still running?"
                                : "no connection came about for 10 s; is the server running?");
     } else if (phase_ == Phase::Running && now >= measure_to_) {
-        SizeResult& result = results_[size_at_];
-        result.seconds = static_cast<double>((now - measure_from_).ns) / 1e9;
-        result.resent_packets = device().engine().counters().of(roce::EngineCounter::PacketsResent) - resent_before_;
-        measure_from_ = Instant::never();
-        enter(Phase::Draining, now);
+        end_measuring(now);
     }
+}
+
+void Client::end_measuring(Instant now) {
+    SizeResult& result = results_[size_at_];
+    result.seconds = static_cast<double>((now - measure_from_).ns) / 1e9;
+    result.resent_packets = device().engine().counters().of(roce::EngineCounter::PacketsResent) - resent_before_;
+    measure_from_ = Instant::never();
+    enter(Phase::Draining, now);
 }
 
 void Client::connect_some(Instant now) {
@@ -165,8 +125,15 @@ void Client::connect_some(Instant now) {
         ask_for_pass(now);
         return;
     }
-    Hello hello{options().operation, options().test, options().check, size_at_ + 1 == sizes_.size(),
-                layout_.bytes,       layout_.slots,  share_,          {}};
+    Hello hello{options().operation,
+                options().test,
+                options().check,
+                options().both_ways,
+                size_at_ + 1 == sizes_.size(),
+                layout_.bytes,
+                layout_.slots,
+                share_,
+                {}};
     hello.pass = *pass_;
     while (asked_ < lanes_.size() && under_way_ < kAtATime && now >= start_at_) {
         Lane& lane = lanes_[asked_];
@@ -195,7 +162,7 @@ Status Client::connect(Lane& lane, const Hello& hello, Instant now) {
     verbs::ConnectTo to;
     to.remote = peer_;
     to.port = options().service_port;
-    to.path_mtu_bytes = options().path_mtu_bytes;
+    to.path_mtu_bytes = path_mtu_bytes_;
     to.choice = choice(bytes_of(raw));
     const Result<verbs::ConnectionId> asked = connector().connect(lane.channel->connected(), to, now);
     if (!asked.ok()) {
@@ -218,24 +185,6 @@ void Client::disconnect_some(Instant now) {
     }
     if (under_way_ == 0 && asked_ == lanes_.size()) {
         end_size(now);
-    }
-}
-
-void Client::end_size(Instant now) {
-    for (const auto& [id, lane] : lane_of_) {
-        connector().abandon(verbs::ConnectionId{id}, now);
-    }
-    lanes_.clear();
-    lane_of_.clear();
-    mr_.reset();
-    ++size_at_;
-    if (size_at_ == sizes_.size()) {
-        phase_ = Phase::Done;
-        return;
-    }
-    const Status started = start_size(now);
-    if (!started.ok()) {
-        fail(started.error().text());
     }
 }
 
@@ -272,6 +221,10 @@ void Client::on_event(const cm::Event& event, Instant now) {
     if (const auto* up = std::get_if<cm::Established>(&event)) {
         on_up(*lane, up->private_data, now);
     } else if (const auto* rejected = std::get_if<cm::Rejected>(&event)) {
+        if (const auto offer = read_message<RawPathMtu>(rejected->private_data.view(), kPathMtuMagic)) {
+            on_smaller_path_mtu(offer->path_mtu_bytes.get());
+            return;
+        }
         const bool nobody = rejected->reason == wire::RejectReason::InvalidServiceId;
         fail(nobody ? nobody_listens()
                     : fmt::format("the server refused the connection (reason {}): {}",
@@ -299,6 +252,9 @@ void Client::on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now) {
         post_receive(lane, 0);
         post_receive(lane, 1);
     }
+    for (std::uint32_t i = receives_back() ? 2 * share_ : 0; i > 0; --i) {
+        post_back_receive(static_cast<std::uint32_t>(&lane - lanes_.data()));
+    }
 }
 
 void Client::on_gone(Lane& lane, const cm::PrivateBytes& farewell) {
@@ -308,6 +264,11 @@ void Client::on_gone(Lane& lane, const cm::PrivateBytes& farewell) {
     lane.stage = Stage::Gone;
     --under_way_;
     const std::optional<RawFarewell> raw = read_message<RawFarewell>(farewell.view());
+    if (options().both_ways && raw) {
+        SizeResult& result = results_[size_at_];
+        result.back_operations += raw->completed.get();
+        result.back_seconds = std::max(result.back_seconds, static_cast<double>(raw->took_ns.get()) / 1e9);
+    }
     if ((options().operation != Operation::Send && !unreliable()) || !raw) {
         return;
     }

@@ -20,6 +20,9 @@ struct SizeResult {
     std::uint64_t checked = 0;  // operations whose data was verified
     std::uint64_t sent = 0;     // by an unreliable service: messages, and those of them that arrived
     std::uint64_t arrived = 0;
+    std::uint64_t back_operations = 0;  // of the server, in a test both ways
+    double back_seconds = 0;
+    std::uint32_t unfinished = 0;  // operations that never completed
 };
 
 class Client final : public PerfWorker {
@@ -31,9 +34,11 @@ public:
     Status prepare(Instant now);
     [[nodiscard]] bool finished(Instant now) const noexcept override;
     [[nodiscard]] std::string json() const override;
+    [[nodiscard]] std::string table() const override;
 
 private:
-    enum class Phase : std::uint8_t { Connecting, Running, Draining, Leaving, Done };
+    // Agreeing: the server carries a smaller path MTU; all begins again with that.
+    enum class Phase : std::uint8_t { Connecting, Agreeing, Running, Draining, Leaving, Done };
     enum class Stage : std::uint8_t { Idle, Asked, Up, Leaving, Gone };
 
     // One connection.
@@ -54,9 +59,7 @@ private:
     void on_event(const cm::Event& event, Instant now) override;
     void look(Instant now) override;
 
-    Status start_size(Instant now);
-    Status make_lanes();
-    void end_size(Instant now);
+    void end_measuring(Instant now);
     void enter(Phase phase, Instant now);
     void connect_some(Instant now);
     Status connect(Lane& lane, const Hello& hello, Instant now);
@@ -66,6 +69,16 @@ private:
     [[nodiscard]] Lane* find(verbs::ConnectionId id) noexcept;
 
     [[nodiscard]] std::string nobody_listens() const;
+    // With what never completed, if it failed.
+    [[nodiscard]] std::vector<SizeResult> final_results() const;
+
+    // client_sizes.cpp
+    Status choose_sizes();
+    Status start_size(Instant now);
+    Status make_lanes();
+    void give_up_lanes(Instant now);
+    void end_size(Instant now);
+    void on_smaller_path_mtu(std::uint32_t path_mtu_bytes);
 
     // client_datagrams.cpp
     Status ask(Lane& lane, std::span<const std::uint8_t> said, Instant now);
@@ -79,6 +92,8 @@ private:
     [[nodiscard]] std::size_t collect(Instant now);
     void collect_replies(Instant now);
     void collect_written(Instant now);
+    void collect_back();
+    void post_back_receive(std::uint32_t index);
     void give_up_lost(Instant now);
     void complete(Lane& lane, Instant now);
     void verify(const Lane& lane, std::uint64_t message);
@@ -93,6 +108,10 @@ private:
     [[nodiscard]] bool answers_in_memory() const noexcept {
         return options().test == Test::Latency && options().operation == Operation::Write;
     }
+    // The server sends as well: each of its messages takes a receive request.
+    [[nodiscard]] bool receives_back() const noexcept {
+        return options().both_ways && options().operation == Operation::Send;
+    }
     [[nodiscard]] std::span<std::uint8_t> message(const Lane& lane, std::uint64_t number) const noexcept {
         return memory_at(lane.area + layout_.offset(number));
     }
@@ -105,7 +124,8 @@ private:
     }
 
     net::IpAddress peer_;
-    std::unique_ptr<verbs::Ah> way_;  // asks for the neighbour before it is needed
+    std::unique_ptr<verbs::Ah> way_;    // asks for the neighbour before it is needed
+    std::uint32_t path_mtu_bytes_ = 0;  // agreed, or to be
     std::vector<std::uint32_t> sizes_;
     std::size_t size_at_ = 0;
     std::uint32_t share_;  // operations outstanding on one queue pair
@@ -134,6 +154,7 @@ private:
     Instant measure_from_ = Instant::never();
     Instant measure_to_ = Instant::never();
     Instant progress_at_{};        // when something completed last
+    std::uint64_t posted_ = 0;     // of this size
     std::uint64_t completed_ = 0;  // of all sizes
     std::uint64_t completed_seen_ = 0;
     std::uint64_t resent_before_ = 0;

@@ -45,16 +45,18 @@ void Client::on_pass(const cm::Resolved& resolved) {
     }
 }
 
-// Says so.
+// Says so, or begins again with a smaller path MTU.
 bool Client::was_refused(const cm::Resolved& resolved) {
     if (!resolved.status) {
         fail(fmt::format("{} does not answer; is the server running?", peer_.text()));
     } else if (*resolved.status == wire::SidrStatus::UnsupportedService) {
         fail(nobody_listens());
+    } else if (const auto offer = read_message<RawPathMtu>(resolved.private_data.view(), kPathMtuMagic)) {
+        on_smaller_path_mtu(offer->path_mtu_bytes.get());
     } else if (*resolved.status != wire::SidrStatus::Valid) {
         fail(fmt::format("the server refused: {}", text_of(resolved.private_data)));
     }
-    return failed();
+    return failed() || phase_ == Phase::Agreeing;
 }
 
 void Client::on_resolved(const cm::Resolved& resolved, Instant now) {

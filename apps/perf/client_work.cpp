@@ -11,10 +11,6 @@ namespace cairn::perf {
 
 namespace {
 
-constexpr std::array<verbs::WorkOpcode, static_cast<std::size_t>(Operation::Count)> kOpcodes{
-    verbs::WorkOpcode::Send, verbs::WorkOpcode::RdmaWrite, verbs::WorkOpcode::RdmaRead, verbs::WorkOpcode::CompareSwap,
-    verbs::WorkOpcode::FetchAdd};
-
 // How long an answer by an unreliable service is waited for.
 constexpr Duration kLost = milliseconds(100);
 
@@ -37,6 +33,9 @@ std::size_t Client::collect(Instant now) {
             return count;
         }
         complete(lanes_[one.wr_id], now);
+    }
+    if (receives_back()) {
+        collect_back();
     }
     const std::uint64_t before = completed_;
     if (answers_by_message()) {
@@ -65,6 +64,27 @@ void Client::collect_replies(Instant now) {
         }
         complete(lane, now);
         post_receive(lane, lane.completed + 1);
+    }
+}
+
+// What the server sends of itself. Once we leave, it is told so by all that it has under way.
+void Client::collect_back() {
+    std::array<verbs::Completion, 64> came;
+    const std::size_t count = receives_->poll(came);
+    for (const verbs::Completion& one : std::span(came).first(count)) {
+        if (one.status == verbs::CompletionStatus::Success) {
+            post_back_receive(static_cast<std::uint32_t>(one.wr_id));
+        } else if (phase_ != Phase::Leaving) {
+            fail(text_of(one.status));
+        }
+    }
+}
+
+void Client::post_back_receive(std::uint32_t index) {
+    Lane& lane = lanes_[index];
+    const verbs::Sge message = mr_->sge(answer_offset(lane, 0), layout_.bytes);
+    if (lane.channel->post_receive(index, message, message) != verbs::PostVerdict::Posted) {
+        fail("a receive request could not be posted: the connection ended");
     }
 }
 
@@ -134,7 +154,8 @@ void Client::verify(const Lane& lane, std::uint64_t number) {
 }
 
 void Client::post_more(Instant now) {
-    while (outstanding_ < options().depth && !failed()) {
+    const std::uint64_t most = options().iterations != 0 ? options().iterations : ~std::uint64_t{0};
+    while (outstanding_ < options().depth && posted_ < most && !failed()) {
         Lane& lane = lanes_[turn_];
         if (lane.posted - lane.completed < share_) {
             post(lane, turn_, now);
@@ -146,7 +167,7 @@ void Client::post_more(Instant now) {
 // The immediate data of an unreliable message is its number: who receives it knows then what should be in it.
 verbs::WorkOpcode Client::opcode() const noexcept {
     if (!unreliable() || answers_in_memory()) {
-        return kOpcodes[static_cast<std::size_t>(options().operation)];
+        return opcode_of(options().operation);
     }
     return options().operation == Operation::Send ? verbs::WorkOpcode::SendWithImmediate
                                                   : verbs::WorkOpcode::RdmaWriteWithImmediate;
@@ -188,6 +209,7 @@ void Client::post(Lane& lane, std::uint32_t index, Instant now) {
     }
     lane.posted_at[number & (lane.posted_at.size() - 1)] = now;
     ++lane.posted;
+    ++posted_;
     ++outstanding_;
 }
 

@@ -15,22 +15,6 @@ namespace {
 
 using namespace cairn;
 
-app::CarrierOptions carrier_options(const perf::Options& options) {
-    app::CarrierOptions carrier;
-    carrier.port = options.port;
-    carrier.ip = options.ip;
-    carrier.gateway = options.gateway;
-    carrier.prefix_bits = static_cast<std::uint8_t>(options.prefix_bits);
-    carrier.path_mtu_bytes = static_cast<std::uint16_t>(options.path_mtu_bytes);
-    carrier.data_room_bytes = static_cast<std::uint16_t>(options.data_room_bytes);
-    carrier.buffers = options.buffers;
-    carrier.burst = static_cast<std::uint16_t>(options.burst);
-    carrier.traffic_class = static_cast<std::uint8_t>(options.traffic_class);
-    carrier.socket_mode = options.socket_mode;
-    carrier.pcap = options.pcap;
-    return carrier;
-}
-
 template <class Server>
 Result<std::unique_ptr<perf::PerfWorker>> make_server(const perf::Options& options, std::unique_ptr<port::Port> port,
                                                       Instant now) {
@@ -45,17 +29,8 @@ Result<std::unique_ptr<perf::PerfWorker>> make_server(const perf::Options& optio
 
 template <class Client>
 Result<std::unique_ptr<perf::PerfWorker>> make_client(const perf::Options& options, std::unique_ptr<port::Port> port,
-                                                      Instant now) {
-    const Result<net::IpAddress> peer = net::IpAddress::parse(options.peer);
-    if (!peer.ok()) {
-        return peer.error();
-    }
-    if (peer.value().is_v4() != port->local_address().is_v4()) {
-        return Error{
-            fmt::format("our address {} and --peer {} are of two families", port->local_address().text(), options.peer),
-            "give both as IPv4 or both as IPv6"};
-    }
-    auto client = std::make_unique<Client>(options, std::move(port), peer.value());
+                                                      const net::IpAddress& peer, Instant now) {
+    auto client = std::make_unique<Client>(options, std::move(port), peer);
     const Status opened = client->open_device(draw_secret(), now);
     const Status ready = opened.ok() ? client->prepare(now) : opened;
     if (!ready.ok()) {
@@ -64,14 +39,18 @@ Result<std::unique_ptr<perf::PerfWorker>> make_client(const perf::Options& optio
     return std::unique_ptr<perf::PerfWorker>(std::move(client));
 }
 
-Result<std::unique_ptr<perf::PerfWorker>> make_worker(const perf::Options& options, std::unique_ptr<port::Port> port,
-                                                      Instant now) {
-    if (options.rping) {
-        return options.server ? make_server<perf::RpingServer>(options, std::move(port), now)
-                              : make_client<perf::RpingClient>(options, std::move(port), now);
+Result<std::unique_ptr<perf::PerfWorker>> make_worker(const perf::Options& options, const app::Carrier& carrier,
+                                                      std::unique_ptr<port::Port> port, Instant now) {
+    if (options.server) {
+        return options.rping ? make_server<perf::RpingServer>(options, std::move(port), now)
+                             : make_server<perf::Server>(options, std::move(port), now);
     }
-    return options.server ? make_server<perf::Server>(options, std::move(port), now)
-                          : make_client<perf::Client>(options, std::move(port), now);
+    const Result<net::IpAddress> peer = carrier.peer(options.peer);
+    if (!peer.ok()) {
+        return peer.error();
+    }
+    return options.rping ? make_client<perf::RpingClient>(options, std::move(port), peer.value(), now)
+                         : make_client<perf::Client>(options, std::move(port), peer.value(), now);
 }
 
 Result<int> run_perf(const perf::Options& options) {
@@ -79,7 +58,7 @@ Result<int> run_perf(const perf::Options& options) {
         return Error{fmt::format("cairn-perf has one worker, and there are {} lcores", pmd::worker_count()),
                      "give one lcore: -l 0"};
     }
-    auto opened = app::Carrier::open(carrier_options(options));
+    auto opened = app::Carrier::open(options.carrier);
     if (!opened.ok()) {
         return opened.error();
     }
@@ -89,7 +68,7 @@ Result<int> run_perf(const perf::Options& options) {
         return port.error();
     }
     const pmd::Clock clock;
-    auto made = make_worker(options, std::move(port).value(), clock.now());
+    auto made = make_worker(options, carrier, std::move(port).value(), clock.now());
     if (!made.ok()) {
         return made.error();
     }
@@ -107,9 +86,7 @@ Result<int> run_perf(const perf::Options& options) {
     carrier.stop_capture();
     fmt::print(stderr, "{} bytes per idle connection beside its queues:\n{}{}", verbs::kIdleQpBytes,
                worker.counters_text(), telemetry::text_of(clocks));
-    if (options.json) {
-        fmt::print("{}\n", worker.json());
-    }
+    fmt::print("{}", options.json ? worker.json() + '\n' : worker.table());
     return worker.failed() ? 1 : 0;
 }
 

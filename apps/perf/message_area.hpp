@@ -1,37 +1,16 @@
-// Where messages of one connection lie: `slots` places of one size, and what is written there to be checked.
+// Where messages of one connection lie: `slots` places of one size.
 #pragma once
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <span>
 
+#include "apps/common/pattern.hpp"
 #include "apps/perf/options.hpp"
 
 namespace cairn::perf {
 
-// The bytes of message `seed`, anywhere the same; its low 32 bits count, which immediate data can say.
-inline std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) noexcept {
-    const std::uint64_t mixed =
-        (std::uint64_t{static_cast<std::uint32_t>(seed)} + 1) * 0x9e3779b97f4a7c15U + index * 0xbf58476d1ce4e5b9U;
-    return mixed ^ (mixed >> 29U);
-}
-
-inline void fill_pattern(std::span<std::uint8_t> message, std::uint64_t seed) noexcept {
-    for (std::size_t at = 0; at < message.size(); at += sizeof(std::uint64_t)) {
-        const std::uint64_t word = pattern_word(seed, at);
-        std::memcpy(message.data() + at, &word, std::min(sizeof(word), message.size() - at));
-    }
-}
-
-[[nodiscard]] inline bool has_pattern(std::span<const std::uint8_t> message, std::uint64_t seed) noexcept {
-    bool same = true;
-    for (std::size_t at = 0; at < message.size(); at += sizeof(std::uint64_t)) {
-        const std::uint64_t word = pattern_word(seed, at);
-        same = std::memcmp(message.data() + at, &word, std::min(sizeof(word), message.size() - at)) == 0 && same;
-    }
-    return same;
-}
+using app::fill_pattern;
+using app::has_pattern;
 
 // Behind all messages: the IP headers of datagrams go there, one over the other.
 constexpr std::uint32_t kHeaderArea = 64;

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "apps/common/carrier_options.hpp"
 #include "lib/base/result.hpp"
-#include "lib/port/socket_io.hpp"
 #include "lib/roce/engine_config.hpp"
 
 namespace cairn::perf {
@@ -22,13 +22,9 @@ enum class Transport : std::uint8_t { Rc, Uc, Ud, Count };
 }
 
 struct Options {
-    std::string port;  // eth:N or uring:ADDRESS; empty: the first there is
-    port::SocketMode socket_mode = port::SocketMode::Defer;
+    app::CarrierOptions carrier{};  // its path MTU, unless given, is 0: the largest that both ends carry
     bool server = false;
     bool once = false;  // a server ends with its first client
-    std::string ip = "10.77.0.1";
-    std::uint32_t prefix_bits = 0;
-    std::string gateway;
     std::string peer;
     std::uint16_t service_port = 18515;
     bool rping = false;         // librdmacm's exchange instead of a measurement
@@ -37,27 +33,24 @@ struct Options {
     Operation operation = Operation::Write;
     Test test = Test::Bandwidth;
     std::uint32_t message_bytes = 65536;
+    bool size_given = false;
     bool all_sizes = false;
+    bool both_ways = false;    // the server does to its client what that does to it
     std::uint32_t depth = 64;  // operations outstanding over all queue pairs
     std::uint32_t queue_pairs = 1;
-    std::uint32_t window_packets = 256;
-    std::uint32_t path_mtu_bytes = 1024;
-    std::uint32_t traffic_class = 0;
-    std::uint32_t burst = 32;
-    std::uint32_t buffers = 16384;
-    std::uint32_t data_room_bytes = 0;
+    std::uint32_t packet_window = 256;
+    std::uint64_t iterations = 0;  // 0: as many as `duration_s` allows
     double duration_s = 5;
     std::uint32_t drop_per_million = 0;
     bool go_back_n = false;  // no selective retransmission
     roce::ConnectionControl congestion = roce::ConnectionControl::Dcqcn;
     double link_gbit = 25;
     bool check = false;
-    std::string pcap;
     bool spin = false;
     bool json = false;
 };
 
-// Parses argv[first...]. --help prints and exits 0; an error names the argument and the remedy.
+// Parses argv[first...]. --help and --version print and exit 0; an error names the argument and the remedy.
 Result<Options> parse_options(int argc, char** argv, int first);
 
 }  // namespace cairn::perf

@@ -41,8 +41,9 @@ public:
     // Once the worker has stopped:
     [[nodiscard]] bool failed() const noexcept { return failed_; }
     [[nodiscard]] std::string counters_text() const { return device_->counters_text() + connector_->counters_text(); }
-    // One JSON object.
+    // The result: as one JSON object, or as lines for people.
     [[nodiscard]] virtual std::string json() const = 0;
+    [[nodiscard]] virtual std::string table() const = 0;
 
 protected:
     // What there is to do now; true: something was.
@@ -60,6 +61,11 @@ protected:
     [[nodiscard]] verbs::Connector& connector() noexcept { return *connector_; }
     [[nodiscard]] verbs::Pd& pd() noexcept { return *pd_; }
     [[nodiscard]] const Options& options() const noexcept { return options_; }
+    // The largest path MTU that this end takes part in.
+    [[nodiscard]] std::uint32_t own_path_mtu() const noexcept {
+        return options_.carrier.path_mtu_bytes != 0 ? options_.carrier.path_mtu_bytes
+                                                    : device_->limits().path_mtu_bytes;
+    }
     // To be done by a derived destructor before its queue pairs end.
     void close_connections() noexcept { connector_.reset(); }
 

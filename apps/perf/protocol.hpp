@@ -11,8 +11,9 @@
 
 namespace cairn::perf {
 
-constexpr std::uint32_t kMagic = 0x43504631;       // "CPF1"
-constexpr std::uint32_t kLeaveMagic = 0x43504c31;  // "CPL1"
+constexpr std::uint32_t kMagic = 0x43504631;         // "CPF1"
+constexpr std::uint32_t kLeaveMagic = 0x43504c31;    // "CPL1"
+constexpr std::uint32_t kPathMtuMagic = 0x43504d31;  // "CPM1"
 constexpr std::uint8_t kVersion = 2;
 
 // Memory of one end that the other one works on.
@@ -35,7 +36,8 @@ struct Hello {
     Operation operation = Operation::Write;
     Test test = Test::Bandwidth;
     bool check = false;
-    bool last = false;  // the client will ask for no further connections
+    bool both_ways = false;  // the server is to do the same to the client
+    bool last = false;       // the client will ask for no further connections
     std::uint32_t message_bytes = 0;
     std::uint32_t slots = 1;  // messages that the memory holds
     std::uint32_t share = 1;  // messages outstanding on this connection
@@ -48,7 +50,7 @@ struct RawHello {
     std::uint8_t version;
     std::uint8_t operation;
     std::uint8_t test;
-    std::uint8_t flags;  // check 1, last 2
+    std::uint8_t flags;  // check 1, last 2, both ways 4
     Be32 message_bytes;
     Be32 slots;
     Be32 share;
@@ -66,6 +68,13 @@ struct RawAnswer {
 };
 static_assert(sizeof(RawAnswer) == 16 && alignof(RawAnswer) == 1);
 
+// Server to client, when it refuses: the largest path MTU that it takes part in.
+struct RawPathMtu {
+    Be32 magic;
+    Be32 path_mtu_bytes;
+};
+static_assert(sizeof(RawPathMtu) == 8 && alignof(RawPathMtu) == 1);
+
 // Client to server, by SIDR: nothing more is sent to this queue pair. The key shows who was told it.
 struct RawLeave {
     Be32 magic;
@@ -74,14 +83,17 @@ struct RawLeave {
 };
 static_assert(sizeof(RawLeave) == 12 && alignof(RawLeave) == 1);
 
-// Server to client, in the end: the SENDs it received, and those that were not what was sent.
+// Server to client, in the end: the SENDs it received, and those that were not what was sent; of a test both ways, the
+// operations that it completed and how long it took.
 struct RawFarewell {
     Be32 magic;
     Be32 reserved;
     Be64 received;
     Be64 bad;
+    Be64 completed;
+    Be64 took_ns;
 };
-static_assert(sizeof(RawFarewell) == 24 && alignof(RawFarewell) == 1);
+static_assert(sizeof(RawFarewell) == 40 && alignof(RawFarewell) == 1);
 
 template <class Raw>
 std::span<const std::uint8_t> bytes_of(const Raw& raw) noexcept {
@@ -89,7 +101,8 @@ std::span<const std::uint8_t> bytes_of(const Raw& raw) noexcept {
 }
 
 [[nodiscard]] inline RawHello raw_of(const Hello& hello) noexcept {
-    const auto flags = static_cast<std::uint8_t>((hello.check ? 1U : 0U) | (hello.last ? 2U : 0U));
+    const auto flags =
+        static_cast<std::uint8_t>((hello.check ? 1U : 0U) | (hello.last ? 2U : 0U) | (hello.both_ways ? 4U : 0U));
     return {Be32{kMagic},
             kVersion,
             static_cast<std::uint8_t>(hello.operation),
@@ -124,6 +137,7 @@ template <class Raw>
     return Hello{static_cast<Operation>(raw->operation),
                  static_cast<Test>(raw->test),
                  (raw->flags & 1U) != 0,
+                 (raw->flags & 4U) != 0,
                  (raw->flags & 2U) != 0,
                  raw->message_bytes.get(),
                  raw->slots.get(),

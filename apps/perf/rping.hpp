@@ -62,6 +62,7 @@ public:
     Status prepare();
     [[nodiscard]] bool finished(Instant now) const noexcept override;
     [[nodiscard]] std::string json() const override;
+    [[nodiscard]] std::string table() const override;
 
 private:
     enum class Stage : std::uint8_t { AwaitsSource, Reads, AwaitsSink, Writes };
@@ -93,6 +94,7 @@ public:
     Status prepare(Instant now);
     [[nodiscard]] bool finished(Instant now) const noexcept override { return failed() || (now >= over_at_); }
     [[nodiscard]] std::string json() const override;
+    [[nodiscard]] std::string table() const override;
 
 private:
     enum class Stage : std::uint8_t { Connecting, Offered, Awaits, Leaving };

@@ -59,7 +59,7 @@ bool RpingClient::step(Instant now) {
         verbs::ConnectTo to;
         to.remote = peer_;
         to.port = options().service_port;
-        to.path_mtu_bytes = options().path_mtu_bytes;
+        to.path_mtu_bytes = own_path_mtu();
         to.choice = choice({});
         const Result<verbs::ConnectionId> asked = connector().connect(end_->qp(), to, now);
         if (!asked.ok()) {
@@ -143,12 +143,26 @@ void RpingClient::look(Instant now) {
     }
 }
 
+namespace {
+
+double us(const telemetry::Histogram& round_trip_ns, double quantile) {
+    return static_cast<double>(round_trip_ns.percentile(quantile)) / 1e3;
+}
+
+}  // namespace
+
 std::string RpingClient::json() const {
-    const auto us = [this](double quantile) { return static_cast<double>(round_trip_ns_.percentile(quantile)) / 1e3; };
     return fmt::format(
         "{{\"test\":\"rping\",\"pings\":{},\"size_bytes\":{},\"p50_us\":{:.3f},\"p99_us\":{:.3f},\"max_us\":{:.3f},"
         "\"checked\":{}}}",
-        pings_, options().message_bytes, us(0.5), us(0.99), us(1), options().check ? pings_ : 0);
+        pings_, options().message_bytes, us(round_trip_ns_, 0.5), us(round_trip_ns_, 0.99), us(round_trip_ns_, 1),
+        options().check ? pings_ : 0);
+}
+
+std::string RpingClient::table() const {
+    return fmt::format(" pings: {}, of {} bytes{}\n round trip: p50 {:.2f}, p99 {:.2f}, max {:.2f} us\n", pings_,
+                       options().message_bytes, options().check ? ", verified" : "", us(round_trip_ns_, 0.5),
+                       us(round_trip_ns_, 0.99), us(round_trip_ns_, 1));
 }
 
 }  // namespace cairn::perf

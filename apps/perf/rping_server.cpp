@@ -122,4 +122,8 @@ std::string RpingServer::json() const {
                        broken_);
 }
 
+std::string RpingServer::table() const {
+    return fmt::format(" pings: {}\n connections: {}, broken: {}\n", pings_, connections_, broken_);
+}
+
 }  // namespace cairn::perf

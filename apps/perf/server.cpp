@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <atomic>
 #include <type_traits>
 #include <variant>
 
@@ -47,15 +45,18 @@ Server::Guest* Server::find(verbs::ConnectionId id) noexcept {
 void Server::on_event(const cm::Event& event, Instant now) {
     if (const auto* requested = std::get_if<cm::Requested>(&event)) {
         admit(*requested, now);
+    } else if (const auto* up = std::get_if<cm::Established>(&event)) {
+        if (Guest* const guest = find(up->id); guest != nullptr) {
+            begin(*guest);
+            if (guest->hello.both_ways) {
+                start_back(*guest, now);
+            }
+        }
     } else if (const auto* asked = std::get_if<cm::DatagramRequested>(&event)) {
         on_asked(*asked, now);
     } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&event)) {
         if (Guest* const guest = find(leaving->id); guest != nullptr) {
             part_from(*guest, now);
-        }
-    } else if (const auto* up = std::get_if<cm::Established>(&event)) {
-        if (Guest* const guest = find(up->id); guest != nullptr) {
-            begin(*guest);
         }
     } else {
         remove_if_over(event, now);
@@ -77,6 +78,10 @@ void Server::remove_if_over(const cm::Event& event, Instant now) {
 }
 
 void Server::admit(const cm::Requested& requested, Instant now) {
+    if (requested.qp.path_mtu_bytes > own_path_mtu()) {
+        (void)connector().reject(requested.id, bytes_of(path_mtu_offer()), now);
+        return;
+    }
     auto guest = std::make_unique<Guest>();
     const bool reliable = requested.qp.transport == wire::TransportService::Rc;
     guest->transport = reliable ? Transport::Rc : Transport::Uc;
@@ -88,11 +93,15 @@ void Server::admit(const cm::Requested& requested, Instant now) {
     }
     const RawAnswer answer = answer_of(*guest);
     if (!connector().accept(requested.id, guest->channel->connected(), choice(bytes_of(answer)), now).ok()) {
-        (void)connector().reject(requested.id, bytes_of_text("the server's port does not carry this path MTU"), now);
+        (void)connector().reject(requested.id, bytes_of_text("the server can not accept the connection"), now);
         return;
     }
     guest->id = requested.id;
     guest_of_[requested.id.value] = add_guest(std::move(guest));
+}
+
+RawPathMtu Server::path_mtu_offer() const {
+    return {Be32{kPathMtuMagic}, Be32{own_path_mtu()}};
 }
 
 RawAnswer Server::answer_of(const Guest& guest) {
@@ -127,16 +136,18 @@ std::uint32_t Server::add_guest(std::unique_ptr<Guest> guest) {
 }
 
 void Server::part_from(Guest& guest, Instant now) {
-    const RawFarewell farewell = end_of(guest);
+    const RawFarewell farewell = end_of(guest, now);
     (void)connector().disconnect(guest.id, bytes_of(farewell), now);
 }
 
-RawFarewell Server::end_of(Guest& guest) {
+RawFarewell Server::end_of(Guest& guest, Instant now) {
     while (collect_messages() != 0) {  // those that came before the end
     }
     std::erase(watched_, guest.index);
     bad_ += guest.bad;
-    return {Be32{kMagic}, Be32{}, Be64{guest.received}, Be64{guest.bad}};
+    return {Be32{kMagic},          Be32{},
+            Be64{guest.received},  Be64{guest.bad},
+            Be64{guest.completed}, Be64{static_cast<std::uint64_t>((now - guest.up_at).ns)}};
 }
 
 // The connection is over: nothing of it comes any more.
@@ -192,92 +203,13 @@ void Server::probe(Guest& guest, Instant now) {
     }
 }
 
-bool Server::step(Instant now) {
-    std::size_t done = collect(now);
-    for (const std::uint32_t index : watched_) {
-        done += look_at_memory(*guests_[index]) ? 1U : 0U;
-    }
-    return done != 0;
-}
-
-std::size_t Server::collect(Instant now) {
-    const std::size_t failed = sends_->poll(done_);  // only failures: all of ours is unsignalled
-    for (const verbs::Completion& one : std::span(done_).first(failed)) {
-        if (one.status != verbs::CompletionStatus::Flushed && guests_[one.wr_id] != nullptr) {
-            ++lost_;
-            remove(static_cast<std::uint32_t>(one.wr_id), now);
-        }
-    }
-    return failed + collect_messages();
-}
-
-std::size_t Server::collect_messages() {
-    const std::size_t count = receives_->poll(done_);
-    for (const verbs::Completion& one : std::span(done_).first(count)) {
-        if (one.status == verbs::CompletionStatus::Success) {
-            on_message(*guests_[one.wr_id], one);
-        }
-    }
-    return count;
-}
-
-void Server::on_message(Guest& guest, const verbs::Completion& completion) {
-    begin(guest);
-    const std::uint64_t place = guest.received++;
-    const std::uint64_t number = guest.unreliable() ? completion.immediate : place;
-    ++received_;
-    received_bytes_ += message_bytes(completion);
-    const bool good = message_bytes(completion) == guest.layout.bytes &&
-                      (!guest.hello.check || has_pattern(guest.message(place), number));
-    guest.bad += good ? 0 : 1;
-    if (guest.hello.test == Test::Latency) {
-        answer(guest, guest.unreliable() ? verbs::WorkOpcode::SendWithImmediate : verbs::WorkOpcode::Send, place,
-               completion.immediate);
-    }
-    post_receive(guest);
-}
-
-// Whether the next message was written; of unreliable ones some before it may be missing.
-bool Server::look_at_memory(Guest& guest) {
-    std::uint8_t& last = guest.message(guest.written).back();
-    const std::uint8_t seen = std::atomic_ref<std::uint8_t>(last).load(std::memory_order_acquire);
-    const auto ahead = static_cast<std::uint8_t>(seen - static_cast<std::uint8_t>(guest.written));
-    if (ahead == 0 || (ahead != 1 && !guest.unreliable())) {
-        return false;
-    }
-    guest.written += ahead;
-    ++guest.received;
-    ++received_;
-    received_bytes_ += guest.layout.bytes;
-    answer(guest, verbs::WorkOpcode::RdmaWrite, guest.written - 1, 0);
-    return true;
-}
-
-// Sends the message back as it came.
-void Server::answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t place, std::uint32_t immediate) {
-    const std::array<verbs::Sge, 1> sges{guest.mr->sge(guest.layout.offset(place), guest.layout.bytes)};
-    verbs::SendRequest request;
-    request.wr_id = guest.index;
-    request.opcode = opcode;
-    request.signalled = false;
-    request.sges = sges;
-    request.immediate = immediate;
-    request.remote_address =
-        guest.hello.memory.address + MessageLayout{guest.layout.bytes, guest.hello.slots}.offset(place);
-    request.rkey = guest.hello.memory.rkey;
-    (void)guest.channel->post_send(request);  // a client that asks for more than it said gets no answer
-}
-
-void Server::post_receive(Guest& guest) {
-    const verbs::Sge header = guest.mr->sge(guest.layout.area_bytes(), verbs::kGrhBytes);
-    const verbs::Sge message = guest.mr->sge(guest.layout.offset(guest.receives_posted), guest.layout.bytes);
-    if (guest.channel->post_receive(guest.index, header, message) == verbs::PostVerdict::Posted) {
-        ++guest.receives_posted;
-    }
-}
-
 std::string Server::json() const {
     return fmt::format("{{\"role\":\"server\",\"connections\":{},\"lost\":{},\"received\":{},\"bad\":{}}}",
+                       connections_, lost_, received_, bad_);
+}
+
+std::string Server::table() const {
+    return fmt::format(" connections: {}, of them lost: {}\n messages received: {}, not as they were sent: {}\n",
                        connections_, lost_, received_, bad_);
 }
 

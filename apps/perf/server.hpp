@@ -22,6 +22,7 @@ public:
     Status prepare();
     [[nodiscard]] bool finished(Instant now) const noexcept override;
     [[nodiscard]] std::string json() const override;
+    [[nodiscard]] std::string table() const override;
 
 private:
     // A connection; at the front of its memory is what the client works on or sends to.
@@ -42,6 +43,9 @@ private:
         std::uint64_t written = 0;  // the number of the message that is watched for
         std::uint64_t bad = 0;
         std::uint64_t receives_posted = 0;
+        Instant up_at{};              // of a test both ways: since when we work on the client's memory
+        std::uint64_t posted = 0;     // operations of ours
+        std::uint64_t completed = 0;  // of them
 
         [[nodiscard]] bool unreliable() const noexcept { return transport != Transport::Rc; }
         // Whether each message takes a receive request, and how many there are.
@@ -66,8 +70,9 @@ private:
     Status make_guest(Guest& guest);
     [[nodiscard]] static MessageLayout layout_of(const Guest& guest) noexcept;
     void remove_if_over(const cm::Event& event, Instant now);
+    [[nodiscard]] RawPathMtu path_mtu_offer() const;
     [[nodiscard]] static RawAnswer answer_of(const Guest& guest);
-    [[nodiscard]] RawFarewell end_of(Guest& guest);
+    [[nodiscard]] RawFarewell end_of(Guest& guest, Instant now);
     [[nodiscard]] static std::span<const std::uint8_t> bytes_of_text(std::string_view text) noexcept;
     std::uint32_t add_guest(std::unique_ptr<Guest> guest);  // its index
     void part_from(Guest& guest, Instant now);
@@ -81,11 +86,14 @@ private:
     void tell_pass(const cm::DatagramRequested& asked, Instant now);
     void part_from_datagrams(const cm::DatagramRequested& asked, const RawLeave& leave, Instant now);
 
+    // server_work.cpp
     [[nodiscard]] std::size_t collect(Instant now);
     [[nodiscard]] std::size_t collect_messages();
     void on_message(Guest& guest, const verbs::Completion& completion);
     [[nodiscard]] bool look_at_memory(Guest& guest);
     void post_receive(Guest& guest);
+    void start_back(Guest& guest, Instant now);
+    void post_back(Guest& guest);
     void answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t place, std::uint32_t immediate);
 
     std::array<verbs::Completion, 64> done_{};  // being looked at

@@ -13,6 +13,11 @@ void Server::on_asked(const cm::DatagramRequested& asked, Instant now) {
         part_from_datagrams(asked, *leave, now);
         return;
     }
+    const std::optional<Hello> hello = parse_hello(asked.private_data.view());
+    if (hello && hello->message_bytes > own_path_mtu()) {
+        (void)connector().refuse(asked.id, bytes_of(path_mtu_offer()), now);
+        return;
+    }
     auto guest = std::make_unique<Guest>();
     guest->transport = Transport::Ud;
     guest->remote = asked.route.remote;
@@ -46,7 +51,7 @@ void Server::part_from_datagrams(const cm::DatagramRequested& asked, const RawLe
         (void)connector().refuse(asked.id, bytes_of_text("there is no such test"), now);
         return;
     }
-    const RawFarewell farewell = end_of(*guest);
+    const RawFarewell farewell = end_of(*guest, now);
     (void)connector().answer(asked.id, {Qpn{leave.qpn.get()}, verbs::kRdmaCmQkey, bytes_of(farewell)}, now);
     remove(guest->index, now);
 }

@@ -93,10 +93,10 @@ Status Server::make_guest(Guest& guest) {
         fill_pattern(guest.message(slot), slot);
     }
     verbs::QpCapacity capacity;
-    capacity.send_slots = guest.unreliable() ? 64 : 8;
+    capacity.send_slots = guest.unreliable() ? 64 : 8 + (hello.both_ways ? hello.share : 0);
     capacity.receive_slots = std::max(1U, guest.receives());
     capacity.inline_bytes = 0;
-    capacity.window_packets = options().window_packets;
+    capacity.window_packets = options().packet_window;
     auto channel = Channel::create(guest.transport, device(), pd(), capacity, {*sends_, *receives_});
     if (!channel.ok()) {
         return channel.error();

@@ -15,14 +15,11 @@ namespace {
 using namespace cairn;
 
 app::CarrierOptions carrier_options(const pktgen::Options& options, const pktgen::Stream& stream) {
-    app::CarrierOptions carrier;
-    carrier.port = options.port;
+    app::CarrierOptions carrier = options.carrier;
     carrier.ip = stream.source ? stream.source->text() : "";
     carrier.ip_remedy = "name it in the script: source = \"ADDRESS\"";
     carrier.path_mtu_bytes = stream.payload_bytes > 1024 ? 4096 : 1024;
     carrier.burst = 32;
-    carrier.socket_mode = options.socket_mode;
-    carrier.pcap = options.pcap;
     return carrier;
 }
 
@@ -44,12 +41,17 @@ Status check_for_socket(const pktgen::Stream& stream, const net::IpAddress& loca
 void report(const port::Port& port, const pmd::Generator& generator, bool json) {
     const auto counts = generator.counters().snapshot();
     fmt::print(stderr, "{}{}", telemetry::text_of(counts), port.counters_text());
+    const double seconds = generator.seconds_sending();
+    const double sent = static_cast<double>(counts.of(pmd::GeneratorCounter::Sent));
+    const double rate_pps = seconds > 0 ? (sent - 1) / seconds : 0.0;
     if (json) {
-        const double seconds = generator.seconds_sending();
-        const double sent = static_cast<double>(counts.of(pmd::GeneratorCounter::Sent));
         std::string counters = telemetry::json_of(counts);
         counters.pop_back();
-        fmt::print("{},\"rate_pps\":{:.0f}}}\n", counters, seconds > 0 ? (sent - 1) / seconds : 0.0);
+        fmt::print("{},\"rate_pps\":{:.0f}}}\n", counters, rate_pps);
+    } else {
+        fmt::print(" sent: {}, {:.0f} pps\n returned: {}, of them broken: {}\n", counts.of(pmd::GeneratorCounter::Sent),
+                   rate_pps, counts.of(pmd::GeneratorCounter::Returned),
+                   counts.of(pmd::GeneratorCounter::ReturnedBroken));
     }
 }
 

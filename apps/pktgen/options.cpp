@@ -25,14 +25,14 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     CLI::App app("cairn-pktgen: sends a stream of packets; EAL arguments first, then --\nFaults:" + faults_text());
     Options options;
     app.add_option("--script", options.script, "the stream, in TOML; see config/")->required();
-    app.add_option("--port", options.port, "port: eth:N or uring:ADDRESS; without it the first there is");
-    app::add_socket_mode(app, options.socket_mode);
+    app::add_port(app, options.carrier);
     app::add_polling(app, options.spin);
-    app::add_output(app, options.pcap, options.json);
+    app::add_output(app, options.carrier.pcap, options.json);
     const Status parsed = app::parse_arguments(app, argc, argv, first);
     if (!parsed.ok()) {
         return parsed.error();
     }
+    app::note_given(app, options.carrier);
     return options;
 }
 

@@ -7,17 +7,18 @@
 #include <cstring>
 #include <utility>
 
+#include "apps/common/pattern.hpp"
+
 namespace cairn::rpcbench {
 
 namespace {
 
-constexpr std::uint8_t kEcho = 1;
 constexpr std::uint16_t kUdpSourcePort = 0xc000;
 constexpr Duration kWarmUp = milliseconds(500);
 constexpr Duration kLook = milliseconds(10);     // how often time and progress are looked at
 constexpr Duration kLinger = milliseconds(200);  // a caller that also serves stays for its peer's sessions,
 constexpr Duration kLingerMost = seconds(5);     // so long at the most
-constexpr std::uint16_t kSessionsMax = 32767;
+constexpr Duration kPatience = seconds(2);       // with calls that do not end
 
 // Why a session ended before its time.
 const char* why(erpc::RefuseReason reason) noexcept {
@@ -54,7 +55,7 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
     erpc::EndpointConfig config;
     config.qp.qpn = Qpn{options_.qpn + worker_};
     config.qp.qkey = Qkey{options_.qkey};
-    config.qp.path_mtu_bytes = static_cast<std::uint16_t>(options_.path_mtu_bytes);
+    config.qp.path_mtu_bytes = options_.carrier.path_mtu_bytes;
     config.sessions_max = kSessionsMax;
     config.calls_max = std::max(config.calls_max, options_.window);
     config.credits = static_cast<std::uint16_t>(options_.credits);
@@ -68,11 +69,14 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
         return endpoint.error();
     }
     endpoint_ = std::move(endpoint).value();
-    request_ = pool_.allocate(std::max(options_.request_bytes, 1U));
-    request_.bytes = options_.request_bytes;
-    std::memset(request_.data, 0x5a, request_.bytes);
+    load_ = std::make_unique<Load>(options_, *endpoint_, pool_, 1.0 / pmd::worker_count());
+    const Status ready = load_->prepare();
+    if (!ready.ok()) {
+        return ready.error();
+    }
     if (options_.server) {
         endpoint_->set_handler(kEcho, serve, this);
+        endpoint_->set_handler(kChecked, serve_checked, this);
     }
     endpoint_->set_session_callback(session_changed, this);
     peer_ = peer.value_or(net::IpAddress{});
@@ -104,9 +108,8 @@ void BenchWorker::keep_directory(Instant now) {
             const bool found = answer->outcome == erpc::ServiceAnswer::Outcome::Found;
             (found ? lookup_.known : lookup_.failed).store(true, std::memory_order_release);
             if (!found) {
-                fmt::print(stderr,
-                           "cairn-rpcbench: service {} of {}: {}; is the server running, with this --service?\n",
-                           options_.service, peer_.text(), text_of(answer->outcome));
+                fail(fmt::format("service {} of {}: {}; is the server running, with this --service?", options_.service,
+                                 peer_.text(), erpc::text_of(answer->outcome)));
             }
         }
     }
@@ -114,8 +117,7 @@ void BenchWorker::keep_directory(Instant now) {
     if (calls_ && sessions_.empty() && lookup_.known.load(std::memory_order_acquire)) {
         const Status connected = connect(now);
         if (!connected.ok()) {
-            fmt::print(stderr, "cairn-rpcbench: {}; {}\n", connected.error().what, connected.error().remedy);
-            failed_ = true;
+            fail(connected.error().text());
         }
     }
 }
@@ -139,7 +141,7 @@ Status BenchWorker::connect(Instant now) {
 }
 
 bool BenchWorker::run_turn(Instant now) noexcept {
-    now_ = now;
+    const bool began = load_->on_turn(now);
     const std::size_t received = port_->receive_burst(burst_, now);
     if (received != 0) {
         service_.on_packets(std::span(burst_).first(received), now);
@@ -150,12 +152,13 @@ bool BenchWorker::run_turn(Instant now) noexcept {
     if (now >= next_look_) {
         keep_time(now);
     }
-    return received != 0;
+    return received != 0 || began;
 }
 
 void BenchWorker::wait(Instant now) noexcept {
     if (can_wait()) {
-        const Instant due = std::min({endpoint_->next_deadline(), port_->next_deadline(), next_look_});
+        const Instant due =
+            std::min({endpoint_->next_deadline(), port_->next_deadline(), load_->next_due(), next_look_});
         port_->wait(sender_.queued() != 0 ? Duration{} : due - now);
     } else {
         WorkerTask::wait(now);
@@ -165,25 +168,61 @@ void BenchWorker::wait(Instant now) noexcept {
 void BenchWorker::keep_time(Instant now) noexcept {
     next_look_ = now + kLook;
     keep_directory(now);
+    show_progress();
+    if (!load_->failure().empty()) {
+        fail(load_->failure());
+    }
+    if (calls_ && !failed_) {
+        keep_phase(now);
+    }
+}
+
+void BenchWorker::show_progress() noexcept {
     const erpc::Statistics& statistics = endpoint_->statistics();
     const auto show = [this](BenchCounter which, std::uint64_t value) {
         progress_.count(which, value - progress_.of(which));
     };
-    show(BenchCounter::Completed, completed_);
+    show(BenchCounter::Completed, load_->completed());
     show(BenchCounter::Handled, statistics.requests_handled);
-    show(BenchCounter::Failed, calls_failed_);
+    show(BenchCounter::Failed, load_->failed());
     show(BenchCounter::Resent, statistics.retransmits);
-    if (!calls_ || connected_ < options_.sessions) {
-        return;
+}
+
+void BenchWorker::keep_phase(Instant now) noexcept {
+    switch (phase_) {
+        case Phase::Connecting:
+            if (connected_ == options_.sessions) {
+                phase_ = Phase::Calling;
+                load_->start(sessions_, now + kWarmUp, now);
+                phase_ends_ = now + kWarmUp + Duration{static_cast<std::int64_t>(options_.duration_s * 1e9)};
+            }
+            break;
+        case Phase::Calling:
+            if (now >= phase_ends_) {
+                phase_ = Phase::Draining;
+                load_->stop(now);
+                phase_ends_ = now + kPatience;
+            }
+            break;
+        case Phase::Draining:
+            if (endpoint_->calls_pending() == 0 || now >= phase_ends_) {
+                close(now);
+            }
+            break;
+        case Phase::Closing:
+            break;
     }
-    const Duration measured{static_cast<std::int64_t>(options_.duration_s * 1e9)};
-    if (measured_from_ == Instant::never()) {
-        measured_from_ = now + kWarmUp;
-    } else if (measured_to_ == Instant::never() && now >= measured_from_ + measured) {
-        measured_to_ = now;
-        for (const SessionId session : sessions_) {
-            endpoint_->disconnect(session, now);
-        }
+}
+
+void BenchWorker::close(Instant now) noexcept {
+    load_->give_up();
+    if (load_->unfinished() != 0) {
+        fail(fmt::format("{} calls did not end within 2 s after the last one began", load_->unfinished()));
+    }
+    phase_ = Phase::Closing;
+    phase_ends_ = now;
+    for (const SessionId session : sessions_) {
+        endpoint_->disconnect(session, now);
     }
 }
 
@@ -191,19 +230,12 @@ bool BenchWorker::finished(Instant now) const noexcept {
     if (failed_) {
         return true;
     }
-    const bool over = measured_to_ < Instant::never();
+    const bool over = phase_ == Phase::Closing;
     if (!over || !options_.server) {
         return over && endpoint_->sessions_open() == 0;
     }
-    const Duration since = now - measured_to_;
+    const Duration since = now - phase_ends_;
     return since > kLingerMost || (since > kLinger && endpoint_->sessions_open() == 0);
-}
-
-double BenchWorker::rate_mops() const noexcept {
-    const Instant to = std::min(measured_to_, now_);
-    return to > measured_from_
-               ? static_cast<double>(completed_measured_) * 1e3 / static_cast<double>((to - measured_from_).ns)
-               : 0.0;
 }
 
 void BenchWorker::serve(void* context, const erpc::Request& request) {
@@ -215,39 +247,13 @@ void BenchWorker::serve(void* context, const erpc::Request& request) {
     }
 }
 
-void BenchWorker::call(std::uint32_t index) noexcept {
-    erpc::Call call;
-    call.type = kEcho;
-    call.request = request_.span();
-    call.completion = completed;
-    call.context = this;
-    call.tag = index;
-    if (options_.deadline_ms != 0) {
-        call.deadline = now_ + milliseconds(options_.deadline_ms);
-    }
-    const SessionId session = sessions_[index];
-    failed_ = failed_ || endpoint_->post(session, call, now_).verdict != erpc::PostVerdict::Posted;
-}
-
-void BenchWorker::completed(void* context, const erpc::CallResult& result) {
-    auto& self = *static_cast<BenchWorker*>(context);
-    if (result.status == erpc::CallStatus::Ok) {
-        ++self.completed_;
-        if (self.now_ >= self.measured_from_) {
-            ++self.completed_measured_;
-            self.latency_ns_.record(static_cast<std::uint64_t>(result.latency.ns));
-        }
-    } else {
-        self.calls_failed_ += self.measured_to_ == Instant::never() ? 1U : 0U;
-        if (result.status != erpc::CallStatus::DeadlinePassed) {
-            return;  // the session callback says why
-        }
-    }
-    if (self.measured_to_ == Instant::never()) {
-        // As many calls as sessions keep theirs; fewer go over all sessions in turn.
-        const bool in_turn = self.sessions_.size() > self.options_.window;
-        self.call(in_turn ? self.turn_++ % static_cast<std::uint32_t>(self.sessions_.size())
-                          : static_cast<std::uint32_t>(result.tag));
+void BenchWorker::serve_checked(void* context, const erpc::Request& request) {
+    const auto& self = *static_cast<BenchWorker*>(context);
+    const std::uint32_t asked = app::digest(request.payload);
+    const std::span<std::uint8_t> answer = request.endpoint.reserve(request.handle, self.options_.response_bytes);
+    if (answer.size() == self.options_.response_bytes) {
+        app::fill_pattern(answer, asked);
+        request.endpoint.respond(request.handle, request.now);
     }
 }
 
@@ -256,15 +262,16 @@ void BenchWorker::session_changed(void* context, SessionId session, erpc::Sessio
     auto& self = *static_cast<BenchWorker*>(context);
     if (event == erpc::SessionEvent::Connected) {
         ++self.connected_;
-        if (self.connected_ == self.options_.sessions) {
-            for (std::uint32_t i = 0; i < self.options_.window; ++i) {
-                self.call(static_cast<std::uint32_t>(i % self.sessions_.size()));
-            }
-        }
-    } else if (self.measured_to_ == Instant::never()) {
-        std::fprintf(stderr, "cairn-rpcbench: session %u ended: %s\n", session.value, why(reason));
-        self.failed_ = true;
+    } else if (self.phase_ != Phase::Closing) {
+        self.fail(fmt::format("session {} ended: {}", session.value, why(reason)));
     }
+}
+
+void BenchWorker::fail(const std::string& why) {
+    if (!failed_) {
+        fmt::print(stderr, "cairn-rpcbench: {}\n", why);
+    }
+    failed_ = true;
 }
 
 }  // namespace cairn::rpcbench

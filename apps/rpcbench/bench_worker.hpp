@@ -1,4 +1,4 @@
-// One worker of cairn-rpcbench: an eRPC endpoint that serves, calls in a closed loop, or both.
+// One worker of cairn-rpcbench: an eRPC endpoint that serves, calls, or both.
 #pragma once
 
 #include <array>
@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "apps/rpcbench/load.hpp"
 #include "apps/rpcbench/options.hpp"
 #include "lib/telemetry/counters.hpp"
-#include "lib/telemetry/histogram.hpp"
 #include "pmd_glue/heap_block.hpp"
 #include "pmd_glue/worker.hpp"
 #include "rpc/erpc/directory.hpp"
@@ -49,23 +49,27 @@ public:
 
     [[nodiscard]] const telemetry::CounterSet<BenchCounter>& progress() const noexcept { return progress_; }
     // Once the worker has stopped:
-    [[nodiscard]] double rate_mops() const noexcept;
-    [[nodiscard]] const telemetry::Histogram& latency_ns() const noexcept { return latency_ns_; }
+    [[nodiscard]] const Load& load() const noexcept { return *load_; }
     [[nodiscard]] const erpc::Endpoint& endpoint() const noexcept { return *endpoint_; }
     [[nodiscard]] const port::Port& port() const noexcept { return *port_; }
     [[nodiscard]] const roce::UdService& service() const noexcept { return service_; }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
-    [[nodiscard]] std::uint64_t calls_failed() const noexcept { return calls_failed_; }  // not those it ended itself
 
 private:
+    enum class Phase : std::uint8_t { Connecting, Calling, Draining, Closing };
+
     static void serve(void* context, const erpc::Request& request);
-    static void completed(void* context, const erpc::CallResult& result);
+    static void serve_checked(void* context, const erpc::Request& request);
     static void session_changed(void* context, SessionId session, erpc::SessionEvent event, erpc::RefuseReason reason);
     Status make_directory(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now);
     void keep_directory(Instant now);
     Status connect(Instant now);
-    void call(std::uint32_t index) noexcept;
     void keep_time(Instant now) noexcept;
+    void show_progress() noexcept;
+    void keep_phase(Instant now) noexcept;
+    void close(Instant now) noexcept;
+    // Says why on stderr, once.
+    void fail(const std::string& why);
 
     const Options& options_;
     std::uint16_t worker_;
@@ -80,19 +84,13 @@ private:
     net::IpAddress peer_{};
     std::array<port::PacketRef, 64> burst_{};
     std::vector<SessionId> sessions_;
-    rpc::MsgBuffer request_{};
+    std::unique_ptr<Load> load_;
     bool calls_;  // has a peer
     bool failed_ = false;
+    Phase phase_ = Phase::Connecting;
     std::uint32_t connected_ = 0;
-    std::uint32_t turn_ = 0;  // the next session to call over
-    Instant now_{};
     Instant next_look_{};
-    Instant measured_from_ = Instant::never();
-    Instant measured_to_ = Instant::never();
-    std::uint64_t completed_ = 0;
-    std::uint64_t completed_measured_ = 0;
-    std::uint64_t calls_failed_ = 0;
-    telemetry::Histogram latency_ns_;
+    Instant phase_ends_{};  // of calling; when waiting for what is under way ends; since when sessions are closed
     telemetry::CounterSet<BenchCounter> progress_;
 };
 

@@ -24,47 +24,17 @@ std::size_t memory_bytes(const rpcbench::Options& options) {
     return (std::size_t{32} << 20U) + std::bit_ceil(longest) * 2 * (std::size_t{options.window} + 1);
 }
 
-app::CarrierOptions carrier_options(const rpcbench::Options& options) {
-    app::CarrierOptions carrier;
-    carrier.port = options.port;
-    carrier.ip = options.ip;
-    carrier.gateway = options.gateway;
-    carrier.prefix_bits = static_cast<std::uint8_t>(options.prefix_bits);
-    carrier.workers = pmd::worker_count();
-    carrier.path_mtu_bytes = static_cast<std::uint16_t>(options.path_mtu_bytes);
-    carrier.data_room_bytes = static_cast<std::uint16_t>(options.data_room_bytes);
-    carrier.buffers = options.buffers;
-    carrier.burst = static_cast<std::uint16_t>(options.burst);
-    carrier.traffic_class = static_cast<std::uint8_t>(options.traffic_class);
-    carrier.socket_mode = options.socket_mode;
-    carrier.pcap = options.pcap;
-    carrier.pcap_all = options.pcap_all;
-    return carrier;
-}
-
-// The peer's address, if there is a peer: of the family of our own.
-Result<std::optional<net::IpAddress>> peer_of(const rpcbench::Options& options, const net::IpAddress& local) {
-    if (options.peer.empty()) {
-        return std::optional<net::IpAddress>();
-    }
-    const Result<net::IpAddress> peer = net::IpAddress::parse(options.peer);
-    if (!peer.ok()) {
-        return peer.error();
-    }
-    if (peer.value().is_v4() != local.is_v4()) {
-        return Error{fmt::format("our address {} and --peer {} are of two families", local.text(), options.peer),
-                     "give both as IPv4 or both as IPv6"};
-    }
-    return std::optional(peer.value());
-}
-
 using Benches = std::vector<std::unique_ptr<rpcbench::BenchWorker>>;
 
 Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& carrier, const pmd::Clock& clock,
                              rpcbench::Lookup& lookup) {
-    const auto peer = peer_of(options, carrier.local());
-    if (!peer.ok()) {
-        return peer.error();
+    std::optional<net::IpAddress> peer;
+    if (!options.peer.empty()) {
+        const Result<net::IpAddress> parsed = carrier.peer(options.peer);
+        if (!parsed.ok()) {
+            return parsed.error();
+        }
+        peer = parsed.value();
     }
     Benches benches;
     for (std::uint16_t i = 0; i < pmd::worker_count(); ++i) {
@@ -78,7 +48,7 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& car
         }
         benches.push_back(std::make_unique<rpcbench::BenchWorker>(options, std::move(port).value(), i,
                                                                   std::move(memory).value(), lookup));
-        const Status prepared = benches.back()->prepare(peer.value(), draw_secret(), clock.now());
+        const Status prepared = benches.back()->prepare(peer, draw_secret(), clock.now());
         if (!prepared.ok()) {
             return prepared.error();
         }
@@ -102,7 +72,9 @@ Result<int> run_bench(const rpcbench::Options& options) {
     if (!number.ok()) {
         return number.error();
     }
-    auto opened = app::Carrier::open(carrier_options(options));
+    app::CarrierOptions wanted = options.carrier;
+    wanted.workers = pmd::worker_count();
+    auto opened = app::Carrier::open(wanted);
     if (!opened.ok()) {
         return opened.error();
     }
@@ -130,9 +102,7 @@ Result<int> run_bench(const rpcbench::Options& options) {
     carrier.stop_capture();
     rpcbench::print_counters(benches);
     fmt::print(stderr, "{}", telemetry::text_of(clocks));
-    if (options.json) {
-        rpcbench::print_json(options, benches);
-    }
+    (options.json ? rpcbench::print_json : rpcbench::print_table)(options, benches);
     const bool failed = std::any_of(benches.begin(), benches.end(), [](const auto& bench) { return bench->failed(); });
     return failed ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -15,6 +16,49 @@ telemetry::CounterSnapshot<BenchCounter> total_progress(Workers workers) {
         sum += worker->progress().snapshot();
     }
     return sum;
+}
+
+struct Totals {
+    double rate_mops = 0;
+    double seconds = 0;  // of the worker that measured longest
+    telemetry::Histogram latency_ns;
+    std::uint64_t completed = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t unfinished = 0;
+    std::uint64_t not_begun = 0;
+    std::uint64_t checked = 0;
+    std::uint64_t retransmits = 0;
+    std::uint64_t handled = 0;
+    std::uint64_t notified = 0;
+    std::uint64_t responses_resent = 0;
+    std::uint64_t sessions_lost = 0;
+};
+
+Totals totals_of(Workers workers) {
+    Totals sum;
+    for (const auto& worker : workers) {
+        const Load& load = worker->load();
+        const erpc::Statistics& statistics = worker->endpoint().statistics();
+        sum.rate_mops += load.rate_mops();
+        sum.seconds = std::max(sum.seconds, load.seconds());
+        sum.latency_ns.merge(load.latency_ns());
+        sum.completed += load.completed();
+        sum.failed += load.failed();
+        sum.unfinished += load.unfinished();
+        sum.not_begun += load.not_begun();
+        sum.checked += load.checked();
+        sum.retransmits += statistics.retransmits;
+        sum.handled += statistics.requests_handled;
+        sum.notified += statistics.congestion_notified;
+        sum.responses_resent += statistics.responses_resent;
+        sum.sessions_lost += statistics.peers_lost;
+    }
+    return sum;
+}
+
+// Of payload, one way: the one with more.
+double gbit_s(const Options& options, const Totals& sum) {
+    return sum.rate_mops * std::max(options.request_bytes, options.response_bytes) * 8 / 1e3;
 }
 
 constexpr telemetry::CounterText kNotified{
@@ -68,27 +112,45 @@ void print_counters(Workers workers) {
 }
 
 void print_json(const Options& options, Workers workers) {
-    double rate_mops = 0;
-    telemetry::Histogram latency_ns;
-    std::uint64_t retransmits = 0;
-    std::uint64_t handled = 0;
-    std::uint64_t failed = 0;
-    std::uint64_t notified = 0;
-    for (const auto& worker : workers) {
-        rate_mops += worker->rate_mops();
-        latency_ns.merge(worker->latency_ns());
-        retransmits += worker->endpoint().statistics().retransmits;
-        handled += worker->endpoint().statistics().requests_handled;
-        failed += worker->calls_failed();
-        notified += worker->endpoint().statistics().congestion_notified;
-    }
+    const Totals sum = totals_of(workers);
     fmt::print(
-        "{{\"system\":\"{}\",\"rate_mops\":{:.6f},\"gbit_s\":{:.2f},\"p50_us\":{:.3f},\"p99_us\":{:.3f},\"p999_us\":{:."
-        "3f},"
-        "\"retransmits\":{},\"failed\":{},\"congestion_notified\":{},\"requests_handled\":{},\"workers\":{}}}\n",
-        options.system, rate_mops, rate_mops * (options.request_bytes + options.response_bytes) * 8 / 1e3,
-        us(latency_ns, 0.5), us(latency_ns, 0.99), us(latency_ns, 0.999), retransmits, failed, notified, handled,
-        workers.size());
+        "{{\"system\":\"{}\",\"rate_mops\":{:.6f},\"gbit_s\":{:.2f},\"p50_us\":{:.3f},\"p99_us\":{:.3f},"
+        "\"p999_us\":{:.3f},\"max_us\":{:.3f},\"retransmits\":{},\"failed\":{},\"calls_unfinished\":{},"
+        "\"checked\":{},\"congestion_notified\":{},\"requests_handled\":{},\"responses_resent\":{},"
+        "\"sessions_lost\":{},\"workers\":{}",
+        options.system, sum.rate_mops, gbit_s(options, sum), us(sum.latency_ns, 0.5), us(sum.latency_ns, 0.99),
+        us(sum.latency_ns, 0.999), us(sum.latency_ns, 1), sum.retransmits, sum.failed, sum.unfinished, sum.checked,
+        sum.notified, sum.handled, sum.responses_resent, sum.sessions_lost, workers.size());
+    if (options.rate_per_s > 0) {
+        fmt::print(",\"offered_mops\":{:.6f},\"calls_not_begun\":{}", options.rate_per_s / 1e6, sum.not_begun);
+    }
+    fmt::print("}}\n");
+}
+
+void print_table(const Options& options, Workers workers) {
+    const Totals sum = totals_of(workers);
+    if (!options.peer.empty()) {
+        fmt::print(
+            "eRPC, requests of {} bytes, responses of {}, {} outstanding over {} sessions, {} workers, {:.1f} s\n",
+            options.request_bytes, options.response_bytes, options.window, options.sessions, workers.size(),
+            sum.seconds);
+        fmt::print("  {:<22}{:.6f} M calls/s, {:.2f} Gbit/s of payload in the direction with more\n", "rate",
+                   sum.rate_mops, gbit_s(options, sum));
+        if (options.rate_per_s > 0) {
+            fmt::print("  {:<22}{:.6f} M calls/s; {} were due and could not begin\n", "offered",
+                       options.rate_per_s / 1e6, sum.not_begun);
+        }
+        fmt::print("  {:<22}p50 {:.2f}, p99 {:.2f}, p99.9 {:.2f}, max {:.2f} us\n",
+                   options.rate_per_s > 0 ? "latency since due" : "latency", us(sum.latency_ns, 0.5),
+                   us(sum.latency_ns, 0.99), us(sum.latency_ns, 0.999), us(sum.latency_ns, 1));
+        fmt::print("  {:<22}{} completed, {} failed, {} never ended{}\n", "calls", sum.completed, sum.failed,
+                   sum.unfinished, options.check ? fmt::format(", {} verified", sum.checked) : "");
+    }
+    if (options.server) {
+        fmt::print("  {:<22}{}\n  {:<22}{}\n", "requests served", sum.handled, "responses sent again",
+                   sum.responses_resent);
+    }
+    fmt::print("  {:<22}{}\n  {:<22}{}\n", "packets sent again", sum.retransmits, "sessions lost", sum.sessions_lost);
 }
 
 }  // namespace cairn::rpcbench

@@ -1,4 +1,4 @@
-// What cairn-rpcbench prints: a progress line each second, drops with their meaning, one JSON object.
+// What cairn-rpcbench prints: a progress line each second, drops with their meaning, the result.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,8 @@ private:
 
 // After the workers have stopped: counters that are not zero to stderr.
 void print_counters(Workers workers);
-// One JSON object, the last line of stdout.
+// The result on stdout: as a table, or as one JSON object, its last line.
+void print_table(const Options& options, Workers workers);
 void print_json(const Options& options, Workers workers);
 
 }  // namespace cairn::rpcbench

@@ -1,12 +1,10 @@
 #include "apps/sim/options.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
-#include <map>
 #include <string>
 #include <thread>
 
+#include "apps/common/choice.hpp"
 #include "apps/common/command_line.hpp"
 #include "apps/sim/crash.hpp"
 #include "tests/sim/incast_world.hpp"
@@ -36,11 +34,11 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
     app.add_option("--jobs", options.jobs, "threads, each with a world of its own; without it one per CPU")
         ->check(CLI::Range(1U, static_cast<unsigned>(kMaxUnderWay)));
     app.add_flag("--small", options.small, "one client, one server, 6 ms of harm: many short histories");
-    app.add_option("--world", options.world,
-                   "erpc: clients and servers; rc: two queue pairs, reliable or not; cm: connection managers; "
-                   "ud: queue pairs of datagrams and their groups")
-        ->transform(CLI::CheckedTransformer(std::map<std::string, WorldKind>{
-            {"erpc", WorldKind::Erpc}, {"rc", WorldKind::Rc}, {"cm", WorldKind::Cm}, {"ud", WorldKind::Ud}}))
+    app::add_choice(app, "--world", options.world,
+                    app::Choices<WorldKind>{
+                        {"erpc", WorldKind::Erpc}, {"rc", WorldKind::Rc}, {"cm", WorldKind::Cm}, {"ud", WorldKind::Ud}},
+                    "erpc: clients and servers; rc: two queue pairs, reliable or not; cm: connection managers; "
+                    "ud: queue pairs of datagrams and their groups")
         ->excludes("--small");
     app.add_flag("--json", options.json, "end with one JSON object on stdout");
 }
@@ -56,13 +54,19 @@ void declare_incast(CLI::App& app, Options& options) {
                              ->excludes("--seeds")
                              ->excludes("--minutes")
                              ->excludes("--seed");
-    app.add_option("--cc", options.algorithms,
-                   "with --incast: none, timely (not with --world rc), dcqcn; without it all there are")
+    const app::Choices<CongestionAlgorithm> algorithms{{"none", CongestionAlgorithm::None},
+                                                       {"timely", CongestionAlgorithm::Timely},
+                                                       {"dcqcn", CongestionAlgorithm::Dcqcn}};
+    app.add_option_function<std::vector<std::string>>(
+           "--cc",
+           [&options, algorithms](const std::vector<std::string>& words) {
+               options.algorithms.clear();
+               std::transform(words.begin(), words.end(), std::back_inserter(options.algorithms),
+                              [&algorithms](const std::string& word) { return app::choice_named(algorithms, word); });
+           },
+           "with --incast: of timely (not with --world rc), dcqcn and none; without it all there are")
         ->delimiter(',')
-        ->transform(
-            CLI::CheckedTransformer(std::map<std::string, CongestionAlgorithm>{{"none", CongestionAlgorithm::None},
-                                                                               {"timely", CongestionAlgorithm::Timely},
-                                                                               {"dcqcn", CongestionAlgorithm::Dcqcn}}))
+        ->check(CLI::IsMember(app::words_of(algorithms)))
         ->needs(incast);
     app.add_option("--path-mtu", options.path_mtu_bytes, "with --incast: payload of a packet")
         ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))

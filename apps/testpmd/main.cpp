@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -67,8 +68,8 @@ Result<Bench> open_forwarders(const testpmd::Options& options, const pmd::Forwar
     Bench bench;
     pmd::DeviceConfig config;
     config.wish.workers = pmd::worker_count();
-    config.wish.path_mtu_bytes = options.path_mtu_bytes;
-    config.buffers = options.buffers;
+    config.wish.path_mtu_bytes = options.carrier.path_mtu_bytes;
+    config.buffers = options.carrier.buffers;
     std::vector<std::uint16_t> ports;
     std::vector<pmd::DeviceFacts> facts;
     for (const std::string& name : port_names(options)) {
@@ -102,8 +103,8 @@ Result<Bench> open_forwarders(const testpmd::Options& options, const pmd::Forwar
     for (std::uint16_t worker = 0; worker < config.wish.workers; ++worker) {
         bench.tasks.push_back(std::make_unique<pmd::Forwarder>(forwarding, bench.devices, worker));
     }
-    if (!options.pcap.empty()) {
-        auto capture = pmd::Capture::start(*bench.devices.front(), options.pcap);
+    if (!options.carrier.pcap.empty()) {
+        auto capture = pmd::Capture::start(*bench.devices.front(), options.carrier.pcap);
         if (!capture.ok()) {
             return capture.error();
         }
@@ -115,15 +116,12 @@ Result<Bench> open_forwarders(const testpmd::Options& options, const pmd::Forwar
 Result<Bench> open_echoes(const testpmd::Options& options, const pmd::ForwardConfig& forwarding) {
     Bench bench;
     for (const std::string& name : port_names(options)) {
-        app::CarrierOptions config;
+        app::CarrierOptions config = options.carrier;
         config.port = name;
-        config.ip = counted_up(forwarding.local, bench.carriers.size()).text();
+        (options.ip.empty() ? config.private_ip : config.ip) =
+            counted_up(forwarding.local, bench.carriers.size()).text();
         config.workers = pmd::worker_count();
-        config.path_mtu_bytes = options.path_mtu_bytes;
-        config.buffers = options.buffers;
-        config.burst = options.burst;
-        config.socket_mode = options.socket_mode;
-        config.pcap = bench.carriers.empty() ? options.pcap : "";
+        config.pcap = bench.carriers.empty() ? options.carrier.pcap : "";
         auto carrier = app::Carrier::open(config);
         if (!carrier.ok()) {
             return carrier.error();
@@ -140,7 +138,7 @@ Result<Bench> open_echoes(const testpmd::Options& options, const pmd::ForwardCon
             }
             ports.push_back(std::move(port).value());
         }
-        bench.tasks.push_back(std::make_unique<pmd::Echo>(forwarding.mode, options.burst, std::move(ports)));
+        bench.tasks.push_back(std::make_unique<pmd::Echo>(forwarding.mode, options.carrier.burst, std::move(ports)));
     }
     const Status captured = bench.carriers.front().start_capture();
     if (!captured.ok()) {
@@ -160,16 +158,15 @@ Result<Bench> open_bench(const testpmd::Options& options, const pmd::ForwardConf
     return pmd::is_echo(config.mode) ? open_echoes(options, config) : open_forwarders(options, config);
 }
 
-void report(const testpmd::Options& options, const Bench& bench) {
+void report(const testpmd::Options& options, const Bench& bench, double seconds) {
     for (std::size_t port = 0; port < bench.names.size(); ++port) {
         fmt::print(stderr, "{}:\n{}", bench.names[port], telemetry::text_of(testpmd::counts_of(bench.tasks, port)));
         for (const auto& task : bench.tasks) {
             fmt::print(stderr, "{}", task->reasons_text(port));
         }
     }
-    if (options.json) {
-        fmt::print("{}\n", telemetry::json_of(testpmd::total_of(bench.tasks, bench.names.size())));
-    }
+    fmt::print("{}", options.json ? testpmd::json_of_run(bench.tasks, bench.names, seconds) + '\n'
+                                  : testpmd::table_of_run(bench.tasks, bench.names, seconds));
 }
 
 Result<int> run(int argc, char** argv, int first) {
@@ -193,16 +190,18 @@ Result<int> run(int argc, char** argv, int first) {
     }
     fmt::print(stderr, "{} on {} ports with {} workers\n", options.mode, bench.names.size(), tasks.size());
     const pmd::Clock clock;
+    const auto started = std::chrono::steady_clock::now();
     telemetry::CounterSnapshot<pmd::ClockCounter> clocks;
     {
-        const testpmd::Watch watch(options, bench.tasks, bench.names.size());
+        const testpmd::Watch watch(options, bench.tasks, bench.names);
         clocks = pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
     }
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     bench.capture.reset();
     for (app::Carrier& carrier : bench.carriers) {
         carrier.stop_capture();
     }
-    report(options, bench);
+    report(options, bench, seconds);
     fmt::print(stderr, "{}", telemetry::text_of(clocks));
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <array>
 #include <optional>
 
 #include "apps/common/command_line.hpp"
@@ -24,21 +25,17 @@ void declare(CLI::App& app, Options& options) {
     app.add_option("--forward-mode", options.mode, "what to do with frames")->capture_default_str();
     app.add_option("--port", options.ports,
                    "port: eth:N or (roce-echo) uring:ADDRESS, several times; without it all of EAL's, else a socket");
-    app::add_socket_mode(app, options.socket_mode);
-    app.add_option("--ip", options.ip, "address of the first ethernet port; the others count up")
-        ->capture_default_str();
+    app::add_socket_mode(app, options.carrier.socket_mode);
+    app.add_option("--ip", options.ip,
+                   std::string("address of the first ethernet port; the others count up; without it ") +
+                       app::kPrivateIp + " where they reach only this machine's processes, or send only");
     app.add_option("--peer", options.peer, "txonly: destination address")->capture_default_str();
     app.add_option("--peer-mac", options.peer_mac, "txonly: destination MAC")->capture_default_str();
-    app.add_option("--burst", options.burst, "frames per burst")->check(CLI::Range(1, 64))->capture_default_str();
     app.add_option("--frame-bytes", options.frame_bytes, "txonly: bytes of a frame, without FCS")
         ->check(CLI::Range(60, 9000))
         ->capture_default_str();
-    app.add_option("--buffers", options.buffers, "packet buffers of each ethernet port")
-        ->check(CLI::Range(512U, 4194304U))
-        ->capture_default_str();
-    app.add_option("--path-mtu", options.path_mtu_bytes, "largest path MTU to make room for")
-        ->check(CLI::IsMember({256U, 512U, 1024U, 2048U, 4096U}))
-        ->capture_default_str();
+    app::add_buffers(app, options.carrier);
+    app::add_path_mtu(app, options.carrier.path_mtu_bytes, "largest path MTU to make room for")->capture_default_str();
     app.add_option("--stats-period", options.period_s, "seconds between statistics lines; 0: none")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
@@ -46,7 +43,7 @@ void declare(CLI::App& app, Options& options) {
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     app::add_polling(app, options.spin);
-    app::add_output(app, options.pcap, options.json);
+    app::add_output(app, options.carrier.pcap, options.json);
 }
 
 }  // namespace
@@ -54,11 +51,19 @@ void declare(CLI::App& app, Options& options) {
 Result<Options> parse_options(int argc, char** argv, int first) {
     CLI::App app("cairn-testpmd: forwards frames; EAL arguments first, then --\nForward modes:" + modes_text());
     Options options;
+    options.carrier.burst = 32;
     declare(app, options);
     const Status parsed = app::parse_arguments(app, argc, argv, first);
     if (!parsed.ok()) {
         return parsed.error();
     }
+    for (const char* name : {"--peer", "--peer-mac", "--frame-bytes"}) {
+        if (app.count(name) != 0 && options.mode != "txonly") {
+            return Error{fmt::format("{} is for --forward-mode txonly", name), "leave it out, or choose that mode"};
+        }
+    }
+    constexpr std::array<const char*, 3> kNotOfSockets{"--ip", "--buffers", "--path-mtu"};
+    app::note_given(app, options.carrier, kNotOfSockets);
     return options;
 }
 
@@ -68,7 +73,7 @@ Result<pmd::ForwardConfig> forward_config(const Options& options) {
     if (!mode.has_value()) {
         return Error{fmt::format("--forward-mode {} is none", options.mode), "--help lists the modes"};
     }
-    const Result<net::IpAddress> local = net::IpAddress::parse(options.ip);
+    const Result<net::IpAddress> local = net::IpAddress::parse(options.ip.empty() ? app::kPrivateIp : options.ip);
     const Result<net::IpAddress> peer = net::IpAddress::parse(options.peer);
     const Result<net::MacAddress> mac = net::MacAddress::parse(options.peer_mac);
     if (!local.ok()) {
@@ -84,7 +89,7 @@ Result<pmd::ForwardConfig> forward_config(const Options& options) {
         return Error{"--ip and --peer are of two families", "give both as IPv4 or both as IPv6"};
     }
     config.mode = *mode;
-    config.burst = options.burst;
+    config.burst = options.carrier.burst;
     config.frame_bytes = options.frame_bytes;
     config.local = local.value();
     config.peer = peer.value();

@@ -16,7 +16,7 @@ namespace cairn::port {
     X(TooShort, "port_too_short", "datagrams without room for a BTH and an ICRC: a broken or hostile sender")         \
     X(TooLong, "port_too_long", "datagrams or batches longer than a buffer: the sender's path MTU is no RoCE MTU")    \
     X(NoPath, "port_no_path", "datagrams from more peers than the path table holds")                                  \
-    X(NoBuffer, "port_no_buffer", "buffers asked for while none was free: the engine holds them, or raise --buffers") \
+    X(NoBuffer, "port_no_buffer", "buffers asked for while none was free: the engine has them all, queued or in use") \
     X(SendWaited, "port_send_waited", "sends that found the socket's buffer full and were tried again")               \
     X(SendFailed, "port_send_failed", "datagrams the kernel refused to send: no route, or a firewall")                \
     X(RouteMtu, "port_route_mtu", "datagrams longer than the route to their peer carries: lower --path-mtu")          \

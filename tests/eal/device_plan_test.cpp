@@ -38,6 +38,20 @@ TEST(DevicePlan, AnOrdinaryNicGetsAQueuePerWorkerItsOffloadsAndTheMtuThatThePath
     EXPECT_FALSE(plan.isolate || plan.fence_disconnects);
 }
 
+TEST(DevicePlan, TheLargestPathMtuIsWhatTheLinkCarriesAsItIs) {
+    EXPECT_EQ(largest_path_mtu(nic("net_ixgbe"), wish(1)), 1024);  // though its MTU could be raised
+    DeviceFacts jumbo = nic("net_ixgbe");
+    jumbo.mtu_bytes = 9000;
+    EXPECT_EQ(largest_path_mtu(jumbo, wish(1)), 4096);
+    DeviceFacts memif = nic("net_memif");
+    EXPECT_EQ(largest_path_mtu(memif, wish(1, 4096)), 1024);
+    memif.devargs = "bsize=4352";
+    EXPECT_EQ(largest_path_mtu(memif, wish(1)), 4096);
+    DeviceFacts narrow = nic("net_tap");
+    narrow.mtu_bytes = 576;
+    EXPECT_EQ(largest_path_mtu(narrow, wish(1)), 256);
+}
+
 TEST(DevicePlan, WithoutRssOneQueueFeedsAllWorkers) {
     DeviceFacts facts = nic("net_tap");
     facts.offers_rss = false;

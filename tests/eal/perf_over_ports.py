@@ -28,9 +28,9 @@ class Memif:
     def server(self, *own):
         return self.session.server('--json', *own, extra=self.frames)
 
-    def client(self, *own, peer='10.77.0.1'):
+    def client(self, *own, peer='10.77.0.1', result=('--json',)):
         return self.session.start([self.session.memif('client', self.frames)],
-                                  ['--peer', peer, '--ip', '10.77.0.2', '--json', *own])
+                                  ['--peer', peer, '--ip', '10.77.0.2', *result, *own])
 
     def refused(self, *own):
         return self.session.start(['--vdev=net_null0'], own)
@@ -49,8 +49,8 @@ class Sockets:
     def server(self, *own):
         return await_socket(self.start(SERVER, '--server', '--json', *own), SERVER)
 
-    def client(self, *own, peer=SERVER):
-        return self.start(CLIENT, '--peer', peer, '--json', *own, lcore='1')
+    def client(self, *own, peer=SERVER, result=('--json',)):
+        return self.start(CLIENT, '--peer', peer, *result, *own, lcore='1')
 
     def refused(self, *own):
         return self.start(SERVER, *own)
@@ -105,7 +105,8 @@ def datagrams(carrier):
         expect(result['transport'] == 'ud' and result['op'] == 'send' and result['operations'] > 10, f'{own}: {result}')
         expect(0 < result['arrived'] <= result['sent'], f'{own}: {result}')
         expect(result['test'] == 'bw' or result['checked'] > 10, f'{own}: {result}')
-        expect(result['size_bytes'] == (64 if '--size' in own else 4096), f'{own}: {result}')
+        expected = 64 if '--size' in own else 2 if 'lat' in own else 4096
+        expect(result['size_bytes'] == expected, f'{own}: {result}')
         if '--qps' not in own:
             expect(server.wait(timeout=20) == 0, 'the server of one client did not end')
             server = carrier.server('--path-mtu', '4096', *(['--once'] if own[0] == '--depth' else []))
@@ -187,6 +188,55 @@ def once(carrier):
     expect(server.returncode == 0 and json.loads(out)['received'] > 0, f'exit code {server.returncode}: {err}')
 
 
+def tables(carrier):
+    """What people read, with perftest's short options: as many operations as were asked for."""
+    server = carrier.server()
+    for own, columns in ((['-s', '64', '-n', '1000', '-q', '2', '-t', '16'], ['64', '1000']),
+                         (['--test', 'lat', '-n', '300'], ['2', '300']),
+                         (['--transport', 'ud', '--test', 'lat', '-n', '100', '--check'], ['2', '100']),
+                         (['-c', 'rc', '--op', 'send', '-s', '100', '-D', '0.1', '--check'], ['100'])):
+        out, err = (client := carrier.client(*own, result=())).communicate(timeout=40)
+        expect(client.returncode == 0, f'{own}: exit code {client.returncode}: {err}')
+        header, row = [line.split() for line in out.splitlines()[1:3]]
+        expect(header[:2] == ['#bytes', '#iterations'], out)
+        expect(row[:len(columns)] == columns, out)
+        wanted = ['t_min[usec]', 't_max[usec]', '99.9%[usec]'] if 'lat' in own else ['BW', 'MsgRate[Mpps]']
+        expect(all(word in header for word in wanted), out)
+        expect('--check' not in own or 'verified' in out, out)
+    stop(server)
+    server = carrier.server('--once')
+    result = result_of(carrier.client('--op', 'read', '-n', '50', '-t', '8', '--check'))
+    expect(result['operations'] == result['checked'] == 50 and result['unfinished'] == 0, f'{result}')
+    out, _ = server.communicate(timeout=20)
+    expect(json.loads(out)['connections'] == 1, out)
+
+
+def both_ways(carrier):
+    """The server does to its client what that does to it."""
+    server = carrier.server()
+    for own in (['--op', 'write'], ['--op', 'read', '--qps', '3'], ['--op', 'send', '--qps', '3', '--size', '5000']):
+        result = result_of(carrier.client('-b', '-D', '0.3', '--depth', '12', *own))
+        expect(result['gbit_s'] > 0 and result['gbit_s_back'] > 0 and result['rate_mops_back'] > 0, f'{own}: {result}')
+    out, err = (client := carrier.client('-b', '-n', '1000', result=())).communicate(timeout=20)
+    expect(client.returncode == 0 and 'back: BW' in out, f'{client.returncode}: {out}{err}')
+    counted, _ = stop(server)
+    expect(counted['bad'] == counted['lost'] == 0 and counted['connections'] == 8, f'{counted}')
+
+
+def path_mtu(carrier):
+    """The largest that both ends carry, unless one is asked for; then it is said which would do."""
+    for at_server, agreed in (([], 4096), (['--path-mtu', '1024'], 1024)):
+        server = carrier.server(*at_server)
+        result = result_of(carrier.client('-n', '100', '--check'))
+        expect(result['path_mtu_bytes'] == agreed and result['checked'] == 100, f'{agreed}: {result}')
+        result = result_of(carrier.client('--transport', 'ud', '-n', '10', '-t', '1'))
+        expect(result['path_mtu_bytes'] == result['size_bytes'] == agreed, f'{agreed}: {result}')
+        if at_server:
+            _, err = (client := carrier.client('--path-mtu', '4096')).communicate(timeout=20)
+            expect(client.returncode == 1 and 'give --path-mtu 1024' in err, f'{client.returncode}: {err}')
+        stop(server)
+
+
 def server_killed(carrier):
     """The client ends with a clear error."""
     for own in (['--op', 'write'], ['--op', 'send', '--test', 'lat', '--size', '8']):
@@ -195,7 +245,8 @@ def server_killed(carrier):
         time.sleep(2.5)
         server.kill()
         server.communicate()
-        _, err = client.communicate(timeout=30)
+        out, err = client.communicate(timeout=30)
+        expect(json.loads(out.splitlines()[-1])['unfinished'] > 0, out)
         said = [line for line in err.splitlines() if line.startswith('cairn-perf: ')]
         expect(client.returncode == 1 and len(said) == 1 and 'still running' in said[0],
                f'exit code {client.returncode}: {err}')
@@ -238,7 +289,11 @@ def bad_input(carrier):
                        (['--peer', '10.0.0.1', '--transport', 'uc', '--op', 'read'], 'read'),
                        (['--peer', '10.0.0.1', '--transport', 'uc', '--check'], '--op send'),
                        (['--peer', '10.0.0.1', '--transport', 'ud', '--op', 'write'], 'write'),
-                       (['--peer', '10.0.0.1', '--transport', 'ud', '--size', '4096'], '--path-mtu'),
+                       (['--peer', '10.0.0.1', '--transport', 'ud', '--size', '4096', '--path-mtu', '1024'],
+                        '--path-mtu'),
+                       (['--peer', '10.0.0.1', '--transport', 'ud', '--size', '5000'], '--size'),
+                       (['--peer', '10.0.0.1', '-n', '10', '-D', '1'], '--duration'),
+                       (['--peer', '10.0.0.1', '-b', '--test', 'lat'], '--bidirectional'),
                        (['--server', '--congestion-control', 'reno'], 'reno not in {dcqcn,none}'),
                        (['--server', '--link-gbit', '0'], '--link-gbit'),
                        (['--peer', '10.0.0.1', '--once'], '--once')):
@@ -247,7 +302,7 @@ def bad_input(carrier):
 
 CASES = {function.__name__: function for function in (
     operations, unreliable, datagrams, unreliable_losses, sweep, losses, marks, go_back_n, many_queue_pairs, once,
-    server_killed, client_killed, nobody, bad_input)}
+    tables, both_ways, path_mtu, server_killed, client_killed, nobody, bad_input)}
 CARRIERS = {'memif': Memif, 'socket': Sockets}
 
 

@@ -134,6 +134,28 @@ def worker_stopped(session):
     end(server)
 
 
+def stopped_twice(session):
+    """A program that hangs while it stops ends at once when it is asked again, and its socket file goes with it."""
+    server = session.server()
+    stderr = os.open(f'/proc/{server.pid}/fd/2', os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        for size in (4096, 1):
+            try:
+                while True:
+                    os.write(stderr, b'.' * size)
+            except BlockingIOError:
+                pass
+        time.sleep(1.5)  # its line of each second finds no room
+        server.send_signal(signal.SIGTERM)
+        time.sleep(0.7)
+        expect(server.poll() is None, f'it did not hang: exit code {server.returncode}')
+        server.send_signal(signal.SIGINT)
+        expect(server.wait(timeout=10) == 128 + signal.SIGINT, f'exit code {server.returncode}')
+        expect(not os.path.exists(session.socket), 'the socket file is left')
+    finally:
+        os.close(stderr)
+
+
 def pcap(session):
     """The capture holds RoCEv2 frames whose ICRC an independent computation confirms."""
     import zlib
@@ -240,6 +262,8 @@ def bad_input(session):
         ([memif], ['--server', '--ip', '10.77.0.300'], '10.77.0.300'),
         ([memif], ['--peer', 'nowhere'], 'nowhere'),
         ([memif], ['--peer', 'fd00::1'], 'famil'),
+        ([memif], ['--peer', '10.77.0.1'], 'own address'),
+        ([memif], ['--server', '--uring', 'plain'], '--uring is for sockets'),
         ([memif], ['--window', '65537', '--server'], 'window'),
         ([memif], [], '--server'),
         ([memif], ['--server', '--port', 'eth:7'], 'eth:7'),
@@ -288,12 +312,14 @@ def af_packet(session):
                                          wrap=wraps[0]))
         expect(result['rate_mops'] > 0, f'no calls: {result}')
         small = session.start(['--vdev=net_af_packet0,iface=cta,framesz=4096'],
-                              ['--server', '--path-mtu', '2048'], wrap=wraps[0])
+                              ['--server', '--path-mtu', '2048', '--ip', '10.78.0.2'], wrap=wraps[0])
         _, err = small.communicate(timeout=30)
         expect(small.returncode == 2 and 'MTU 1500' in err and 'ip link set' in err, f'MTU too small: {err}')
+        expect_refused(session.start(['--vdev=net_af_packet0,iface=cta'], ['--server'], wrap=wraps[0]),
+                       'cairn-rpcbench', 'give --ip')
         end(server)
 
 
 run_case(memif_calls, memif_losses, memif_large, memif_marks, memif_workers, memif_symmetric,
-         memif_server_killed, memif_client_killed, memif_attached_killed, worker_stopped, pcap, bad_input, one_prefix,
-         af_packet, roce_echo, hostile_packets, icmp_echo, memif_v6)
+         memif_server_killed, memif_client_killed, memif_attached_killed, worker_stopped, stopped_twice, pcap,
+         bad_input, one_prefix, af_packet, roce_echo, hostile_packets, icmp_echo, memif_v6)

@@ -76,13 +76,55 @@ def marks(session):
 
 
 def sizes(session):
-    """Answers longer and shorter than their requests, up to the largest path MTU."""
-    for request, response in ((0, 0), (1, 4000), (4000, 1), (3000, 3000)):
+    """Answers longer and shorter than their requests, from none to many packets, every byte verified."""
+    for request, response in ((0, 0), (1, 4000), (4000, 1), (3000, 3000), (32, 1048576), (100001, 70001)):
         both = ['--path-mtu', '4096', '--req', str(request), '--resp', str(response)]
         server = listen(session, *both)
-        result = result_of(client(session, '--duration', '0.3', *both))
+        result = result_of(client(session, '--duration', '0.3', *both, *(['--check'] if response else [])))
         end(server)
         expect(result['rate_mops'] > 0 and result['failed'] == 0, f'{request}, {response}: {result}')
+        expect((result['checked'] > 0) == (response > 0), f'{request}, {response}: {result}')
+
+
+def results(session):
+    """What people read: tables, and each way to fail with what cures it."""
+    server = listen(session)
+    caller = start(session, '--port', f'uring:{CLIENT}', '--peer', SERVER, '-D', '0.3', '--rate', '1000', '--check')
+    out, err = caller.communicate(timeout=20)
+    expect(caller.returncode == 0, f'exit code {caller.returncode}: {err}')
+    for word in ('p50', 'p99.9', 'max', 'Gbit/s', 'offered', '0 failed, 0 never ended', 'verified'):
+        expect(word in out, f'no {word}: {out}')
+    for own, cure in ((['--path-mtu', '4096'], 'another --path-mtu'), (['--resp', '100'], 'the same --resp')):
+        out, err = (caller := client(session, *own)).communicate(timeout=20)
+        said = [line for line in err.splitlines() if line.startswith('cairn-rpcbench: ')]
+        expect(caller.returncode == 1 and len(said) == 1 and cure in said[0], f'{own}: {caller.returncode}: {err}')
+    server.send_signal(signal.SIGTERM)
+    out, _ = server.communicate(timeout=20)
+    for word in ('requests served', 'sessions lost', 'responses sent again', 'packets sent again'):
+        expect(word in out, f'no {word}: {out}')
+
+
+def unfinished(session):
+    """Calls that never end are counted, and the exit code says so."""
+    server = listen(session)
+    caller = client(session, '-D', '2', '--window', '7', '--peer-timeout', '60000')
+    expect(any(line.startswith('calls ') for line in caller.stderr), 'it does not call')
+    server.send_signal(signal.SIGSTOP)
+    out, err = caller.communicate(timeout=20)
+    server.send_signal(signal.SIGCONT)
+    expect(caller.returncode == 1 and '7 calls did not end' in err, f'exit code {caller.returncode}: {err}')
+    expect(json.loads(out)['calls_unfinished'] == 7, out)
+    end(server)
+
+
+def help(session):
+    """Every program says what it takes, and of which version it is; EAL's own arguments are listed, too."""
+    for program in ('cairn-rpcbench', 'cairn-perf', 'cairn-testpmd', 'cairn-pktgen'):
+        for arguments, wanted in ((['-h'], '--port'), (['--help'], '--json'), (['--version'], f'{program} '),
+                                  (['-h', '--'], '--file-prefix')):
+            out, err = (process := start(session, *arguments, program=program)).communicate(timeout=20)
+            expect(process.returncode == 0 and wanted in out, f'{program} {arguments}: {out}{err}')
+            expect('->' not in out, f'{program} {arguments}: {out}')
 
 
 def server_killed(session):
@@ -191,7 +233,10 @@ def echo_ports(session):
             expect(counted['returned'] == 500, f'{mode}, {address}: {counted}')
         answering.send_signal(signal.SIGTERM)
         out, said = answering.communicate(timeout=20)
-        expect(json.loads(out)['tx_packets'] == 1500 and all(f'uring:{address}:' in said for address in addresses),
+        counted = json.loads(out)
+        expect([each['tx_packets'] for each in counted['ports']] == [500] * 3 and counted['seconds'] > 0 and
+               counted['tx_mpps'] > 0, out)
+        expect(counted['tx_packets'] == 1500 and all(f'uring:{address}:' in said for address in addresses),
                f'{out}{said}')
         expect(check_icrcs(file)[0] == 1000, 'not all frames of the first port')
 
@@ -213,10 +258,11 @@ def hostile_packets(session):
 
 def fallback(session):
     """Without --port and without a device: a socket on the machine's first address, said in one line."""
-    eal = [on_cpus('0'), '--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--no-telemetry', '--']
-    for program, own in (('cairn-testpmd', ['--forward-mode', 'roce-echo', '--duration', '0.2']),
-                         ('cairn-pktgen', session.stream(source=None, destination=SERVER, count=10)),
-                         ('cairn-rpcbench', ['--server'])):
+    without_device = [on_cpus('0'), '--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--no-telemetry', '--']
+    for eal, program, own in (
+            (without_device, 'cairn-testpmd', ['--forward-mode', 'roce-echo', '--duration', '0.2']),
+            ([], 'cairn-pktgen', session.stream(source=None, destination=SERVER, count=10)),
+            (without_device, 'cairn-rpcbench', ['--server']), ([], 'cairn-rpcbench', ['--server'])):
         with machine.alone('first-address'):
             process = start(session, *eal, *own, program=program)
             if program == 'cairn-rpcbench':
@@ -256,6 +302,13 @@ def bad_input(session):
             (['--port', 'uring:nowhere', '--server'], 'nowhere'),
             ([*here, '--server', '--uring', 'fast'], 'fast'),
             ([*here, '--peer', 'fd77::1'], 'famil'),
+            ([*here, '--peer', SERVER], "own address"),
+            ([*here, '--peer', '0.0.0.0'], 'no address of a host'),
+            ([*here, '--server', '--ip', '10.0.0.1'], '--ip is for ethernet ports'),
+            ([*here, '--server', '--buffers', '1024'], '--buffers is for ethernet ports'),
+            ([*here, '--server', '--pcap-all'], '--pcap-all is for ethernet ports'),
+            ([*here, '--peer', '127.0.0.2', '--check', '--resp', '0'], '--resp 1'),
+            (['-l', '0', '--server'], '-l'),
             ([*here, '--server', '--pcap', '/nonexistent/x.pcap'], '/nonexistent/x.pcap'),
             ([on_cpus('0,1'), '--', *here, '--server'], 'one worker')):
         expect_refusal(session, 'cairn-rpcbench', arguments, named)
@@ -264,6 +317,8 @@ def bad_input(session):
     expect_refusal(session, 'cairn-testpmd', [on_cpus('0'), '--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--'],
                    'EAL found no ethernet port')
     for arguments, named in (([*here, '--forward-mode', 'roce-echo', *here], 'another process has it'),
+                             ([*here, '--forward-mode', 'roce-echo', '--ip', '10.0.0.1'], '--ip is for ethernet'),
+                             ([*here, '--forward-mode', 'roce-echo', '--frame-bytes', '64'], 'txonly'),
                              ([*here, '--forward-mode', 'sideways'], 'sideways')):
         expect_refusal(session, 'cairn-testpmd', arguments, named)
     for keys, named in (*(({'fault': fault}, 'below UDP') for fault in FAULTS_BELOW_UDP),
@@ -278,5 +333,5 @@ def bad_input(session):
     taken.close()
 
 
-run_case(calls, plain, sqpoll, losses, marks, sizes, server_killed, client_stopped, idle, pcap, roce_echo,
-         echo_ports,hostile_packets, fallback, v6, bad_input)
+run_case(calls, plain, sqpoll, losses, marks, sizes, results, unfinished, help, server_killed, client_stopped,
+         idle, pcap, roce_echo, echo_ports, hostile_packets, fallback, v6, bad_input)

@@ -1,0 +1,54 @@
+// Which port a program uses, and how: arguments that the programs have in common.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "lib/port/socket_io.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace cairn::app {
+
+struct CarrierOptions {
+    std::string port;  // as choose_port() takes it
+    std::string ip;    // of an ethernet port, which needs one; a socket has its own
+    // Taken without `ip` where the device reaches nothing but processes of this machine; empty: then it is needed, too.
+    std::string private_ip;
+    std::string ip_remedy = "give --ip ADDRESS";
+    std::string gateway;  // empty: none
+    std::uint32_t prefix_bits = 0;
+    std::uint16_t workers = 1;
+    std::uint16_t path_mtu_bytes = 1024;  // 0: the largest that the port carries
+    std::uint16_t data_room_bytes = 0;
+    std::uint32_t buffers = 16384;
+    std::uint16_t burst = 16;
+    std::uint32_t traffic_class = 0;  // DSCP and ECN of what is sent
+    port::SocketMode socket_mode = port::SocketMode::Defer;
+    std::string pcap;  // empty: no capture
+    bool pcap_all = false;
+    // Given arguments, if any, that only one kind of port heeds: the other refuses them.
+    std::string for_ethernet;
+    std::string for_sockets;
+};
+
+// The address of either end where there is no network that anybody shares.
+constexpr const char* kPrivateIp = "10.77.0.1";
+
+// --port, --uring.
+void add_port(CLI::App& app, CarrierOptions& options);
+// --burst, --buffers.
+void add_buffers(CLI::App& app, CarrierOptions& options);
+// Those, --ip, --prefix, --gateway, --traffic-class, --data-room, --pcap, --pcap-all.
+void add_carrier(CLI::App& app, CarrierOptions& options);
+// What sockets have no use for.
+constexpr std::array<const char*, 7> kForEthernet{"--ip",      "--prefix",    "--gateway", "--burst",
+                                                  "--buffers", "--data-room", "--pcap-all"};
+// Once parsed: notes which of the arguments were given that not every port heeds.
+void note_given(const CLI::App& app, CarrierOptions& options, std::span<const char* const> for_ethernet = kForEthernet);
+
+}  // namespace cairn::app
