@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Incast,
 // Its clients wait as long as in a crowded network, but the network is not.
 TEST(IncastWorld, ASlowServerIsNoReasonToPace) {
     IncastPlan plan = plan_of(4, CongestionAlgorithm::None, 1024);
-    plan.server_turn = microseconds(10);
+    plan.server_turn = microseconds(11);
     const IncastResult free = IncastWorld(plan).run();
     plan.algorithm = CongestionAlgorithm::Timely;
     const IncastResult held = IncastWorld(plan).run();
