@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint32_t kSharedMost = 64;
 constexpr Duration kSharedIn = milliseconds(1);
 constexpr int kQuestionsMost = 32;  // that leave in one turn
+// Paths that follow a peer however often it moves: a program that is started again has another address on many devices.
+constexpr std::uint32_t kMovedAtOnce = 16;
 
 }  // namespace
 
@@ -111,11 +113,14 @@ void EthdevPort::follow_changes(Instant now) noexcept {
     }
 }
 
-// A peer that nobody asked for: its paths follow it if it did not move a moment ago.
+// A peer that nobody asked for: its paths follow it. Many paths do so only if it did not move a moment ago.
 void EthdevPort::follow_name(const net::Host::Name& name, Instant now) noexcept {
     auto* const station = paths_.station(name.address);
-    if (station == nullptr || host_.next_hop(name.address) != name.address ||
-        (station->named && (station->mac == name.mac || now - station->named_at < net::kChangeLeast))) {
+    if (station == nullptr || host_.next_hop(name.address) != name.address) {
+        return;
+    }
+    const bool costly = station->paths > kMovedAtOnce && now - station->named_at < net::kChangeLeast;
+    if (station->named && (station->mac == name.mac || costly)) {
         return;
     }
     follow(*station, name.mac, now);

@@ -129,7 +129,7 @@ TEST_F(NetRingStrangers, AFloodOfQuestionsLeavesTheOtherWorkersTheirRings) {
     EXPECT_EQ(call(*sides[0][1], session, request).status, erpc::CallStatus::Ok);
 }
 
-TEST_F(NetRingStrangers, APeerThatNamesItselfIsFollowedButNotFromMomentToMoment) {
+TEST_F(NetRingStrangers, APeerThatNamesItselfIsFollowedButManyPathsNotFromMomentToMoment) {
     open(1);
     EthdevPort& port = sides[1][0]->port;
     const net::IpAddress peer = net::IpAddress::parse("10.5.0.77").value();
@@ -144,7 +144,13 @@ TEST_F(NetRingStrangers, APeerThatNamesItselfIsFollowedButNotFromMomentToMoment)
         return mac_of(*path);
     };
     EXPECT_EQ(name(kMoved), kMoved);
-    EXPECT_EQ(name(first), kMoved) << "two stations have one address";
+    EXPECT_EQ(name(first), first) << "its program is started again and again";
+    for (std::uint16_t source_port = 0xc001; source_port < 0xc001 + 16; ++source_port) {
+        ASSERT_NE(port.open_path({there(), peer, source_port, 0}, now), nullptr);
+    }
+    now = now + seconds(1);
+    EXPECT_EQ(name(kMoved), kMoved);
+    EXPECT_EQ(name(first), kMoved) << "two stations have one address, and many paths";
     now = now + seconds(1);
     EXPECT_EQ(name(first), first);
 }
