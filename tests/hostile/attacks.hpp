@@ -1,0 +1,20 @@
+// The attacks by name. Each runs until its attacker's time is over.
+#pragma once
+
+#include <span>
+
+#include "tests/hostile/attacker.hpp"
+
+namespace cairn::hostile {
+
+struct Attack {
+    const char* name;
+    void (*run)(Attacker&);
+    const char* what;  // for --help
+};
+
+[[nodiscard]] std::span<const Attack> attacks_on_packets();      // any program
+[[nodiscard]] std::span<const Attack> attacks_on_sessions();     // eRPC servers
+[[nodiscard]] std::span<const Attack> attacks_on_connections();  // RDMA listeners
+
+}  // namespace cairn::hostile

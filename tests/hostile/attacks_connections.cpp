@@ -1,0 +1,193 @@
+// Attacks on listeners of connections: requests that are never followed up, in whoever's name.
+#include <array>
+#include <cstring>
+
+#include "lib/wire/ip_cm.hpp"
+#include "tests/hostile/attacks.hpp"
+
+namespace cairn::hostile {
+
+namespace {
+
+constexpr unsigned kHosts = 16;
+constexpr std::uint32_t kLargeBytes = 4U << 20U;
+
+// What cairn-perf's client says of its connection.
+struct RawPerfHello {
+    Be32 magic{0x43504631};
+    std::uint8_t version = 2;
+    std::uint8_t operation = 1;
+    std::uint8_t test = 0;
+    std::uint8_t flags = 0;
+    Be32 message_bytes;
+    Be32 slots{1};
+    Be32 share{1};
+    Be32 rkey{};
+    Be64 address{};
+    Be64 pass;
+};
+static_assert(sizeof(RawPerfHello) == 40 && alignof(RawPerfHello) == 1);
+
+// With this it asks whether it has an address; the answer carries what the connections of that address must say.
+struct RawPerfPass {
+    Be32 magic{0x43505031};
+    Be32 reserved{};
+    Be64 pass{};
+};
+static_assert(sizeof(RawPerfPass) == 16 && alignof(RawPerfPass) == 1);
+
+// What the target gives whoever reads the answers of the address; guessed, when it gives none.
+std::uint64_t pass_of(Attacker& attacker, Host& host) {
+    const RawPerfPass question;
+    const wire::SidrReq req =
+        sidr_question(static_cast<std::uint32_t>(attacker.random()), attacker.options().service, host.address(),
+                      attacker.options().target, {reinterpret_cast<const std::uint8_t*>(&question), sizeof(question)},
+                      wire::IpProtocol::Tcp);
+    host.drain();
+    if (attacker.send(host, management({attacker.random(), req}))) {
+        const std::optional<wire::CmMad> answer = management_of(attacker.await(host));
+        if (answer && std::holds_alternative<wire::SidrRep>(answer->message)) {
+            return read_raw<RawPerfPass>(std::get<wire::SidrRep>(answer->message).private_data.data()).pass.get();
+        }
+    }
+    return attacker.random();
+}
+
+wire::Req request(Attacker& attacker, const Host& from, std::uint32_t message_bytes, std::uint64_t pass) {
+    wire::Req req;
+    req.local_comm_id = wire::CommId{static_cast<std::uint32_t>(attacker.random())};
+    req.service_id = wire::ip_service(wire::IpProtocol::Tcp, attacker.options().service);
+    req.local_qpn = Qpn{static_cast<std::uint32_t>(attacker.random() & 0xffffffU)};
+    req.responder_resources = req.initiator_depth = 4;
+    req.remote_response_timeout = req.local_response_timeout = wire::CmTimeout{20};
+    req.max_cm_retries = wire::CmRetries{15};
+    req.path_mtu = wire::path_mtu_of(1024);
+    req.primary.local_lid = req.primary.remote_lid = 0xffff;
+    req.primary.local_gid = gid_of(from.address());
+    req.primary.remote_gid = gid_of(attacker.options().target);
+    req.primary.hop_limit = 64;
+    req.primary.ack_timeout = wire::CmTimeout{14};
+    wire::RawIpCmHeader addresses;
+    wire::IpCmHeader{1, req.primary.local_gid, req.primary.remote_gid}.emit(addresses);
+    RawPerfHello hello;
+    hello.message_bytes.set(message_bytes);
+    hello.pass.set(pass);
+    std::memcpy(req.private_data.data(), &addresses, sizeof(addresses));
+    std::memcpy(req.private_data.data() + sizeof(addresses), &hello, sizeof(hello));
+    return req;
+}
+
+bool ask(Attacker& attacker, Host& from, std::uint32_t message_bytes, std::uint64_t pass) {
+    return attacker.send(from, management({attacker.random(), request(attacker, from, message_bytes, pass)}));
+}
+
+// Of each of the strangers.
+std::array<std::uint64_t, kHosts> passes_of(Attacker& attacker) {
+    std::array<std::uint64_t, kHosts> passes{};
+    for (unsigned i = 0; i < kHosts; ++i) {
+        passes[i] = pass_of(attacker, attacker.stranger(i));
+    }
+    return passes;
+}
+
+// Requests in the names of hosts that never asked.
+void req_bystanders(Attacker& attacker) {
+    for (unsigned i = 0; ask(attacker, attacker.bystander(i % kHosts), 64, attacker.random()); ++i) {
+    }
+}
+
+// Each asks for large memory.
+void req_large(Attacker& attacker) {
+    for (unsigned i = 0; ask(attacker, attacker.bystander(i % kHosts), kLargeBytes, attacker.random()); ++i) {
+    }
+}
+
+// Requests whose answers are read and never followed up.
+void half_open(Attacker& attacker) {
+    const std::array passes = passes_of(attacker);
+    for (unsigned i = 0; ask(attacker, attacker.stranger(i % kHosts), kLargeBytes, passes[i % kHosts]); ++i) {
+        Bytes room(4096);
+        while (attacker.stranger(i % kHosts).receive(room) != 0) {
+            attacker.reached();
+        }
+    }
+}
+
+// Connections that are made, and then nothing: those who hold on to what they got.
+void established(Attacker& attacker) {
+    const std::array passes = passes_of(attacker);
+    for (unsigned i = 0; !attacker.over(); ++i) {
+        Host& from = attacker.stranger(i % kHosts);
+        from.drain();
+        const wire::Req req = request(attacker, from, kLargeBytes, passes[i % kHosts]);
+        const std::uint64_t transaction = attacker.random();
+        if (!attacker.send(from, management({transaction, req}))) {
+            return;
+        }
+        const std::optional<wire::CmMad> answer = management_of(attacker.await(from));
+        if (answer && std::holds_alternative<wire::Rep>(answer->message)) {
+            wire::Rtu rtu;
+            rtu.ids = {req.local_comm_id, std::get<wire::Rep>(answer->message).ids.local};
+            attacker.reached();
+            if (!attacker.send(from, management({transaction, rtu}))) {
+                return;
+            }
+        }
+    }
+}
+
+// Questions for datagram services in the names of others.
+void sidr_bystanders(Attacker& attacker) {
+    for (unsigned i = 0;; ++i) {
+        Host& host = attacker.bystander(i % kHosts);
+        const wire::SidrReq req = sidr_question(static_cast<std::uint32_t>(attacker.random()),
+                                                attacker.options().service, host.address(), attacker.options().target);
+        if (!attacker.send(host, management({attacker.random(), req}))) {
+            return;
+        }
+    }
+}
+
+// Every message of the connection manager with identifiers that are guessed.
+void guessed_ids(Attacker& attacker) {
+    for (unsigned i = 0;; ++i) {
+        const wire::CommIds ids{wire::CommId{static_cast<std::uint32_t>(attacker.random())},
+                                wire::CommId{static_cast<std::uint32_t>(attacker.random())}};
+        wire::CmMad mad{attacker.random(), {}};
+        wire::Rej rej;
+        wire::Dreq dreq;
+        wire::Rep rep;
+        rej.ids = dreq.ids = rep.ids = ids;
+        rej.reason = wire::RejectReason::Consumer;
+        switch (i % 3) {
+            case 0:
+                mad.message = rej;
+                break;
+            case 1:
+                mad.message = dreq;
+                break;
+            default:
+                mad.message = rep;
+        }
+        if (!attacker.send(attacker.bystander(i % kHosts), management(mad))) {
+            return;
+        }
+    }
+}
+
+constexpr std::array kAttacks{
+    Attack{"req-bystanders", req_bystanders, "REQs in the names of others"},
+    Attack{"req-large", req_large, "REQs of others that ask for 4 MB each"},
+    Attack{"half-open", half_open, "REQs whose REPs are never followed up"},
+    Attack{"established", established, "connections that are made and left"},
+    Attack{"sidr-bystanders", sidr_bystanders, "SIDR questions in the names of others"},
+    Attack{"guessed-ids", guessed_ids, "REJ, DREQ and REP with guessed identifiers"},
+};
+
+}  // namespace
+
+std::span<const Attack> attacks_on_connections() {
+    return kAttacks;
+}
+
+}  // namespace cairn::hostile

@@ -1,0 +1,70 @@
+// An eRPC client as an attacker has one: it opens sessions as it must, and then sends what it likes.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tests/hostile/attacker.hpp"
+
+namespace cairn::hostile {
+
+struct ErpcService {
+    Qpn qpn{};
+    Qkey qkey{};
+};
+
+// Where the target's service is; asked by SIDR until the attacker's time is over.
+[[nodiscard]] std::optional<ErpcService> resolve(Attacker& attacker, Host& host);
+
+enum class ControlType : std::uint8_t {
+    Connect = 1,
+    Accepted = 2,
+    Refused = 3,
+    Disconnect = 4,
+    Disconnected = 5,
+    Ping = 6,
+    Pong = 7,
+    Challenge = 8,
+};
+
+struct RawControl {
+    std::uint8_t type = 0;
+    std::uint8_t reason = 0;
+    Be16 sender_session;
+    Be16 receiver_session;
+    Be16 credits{32};
+    Be64 token;
+    Be64 first_request{};
+    Be16 features{};
+    Be16 path_mtu_bytes{1024};
+    Be64 cookie{};
+};
+static_assert(sizeof(RawControl) == 36 && alignof(RawControl) == 1);
+
+constexpr std::uint32_t kPacketBytes = 1024 - 16;  // of a message, in a packet of that path MTU
+constexpr Qpn kOwnQpn{0x100};
+constexpr unsigned kSlots = 8;
+
+struct ErpcSession {
+    ErpcService service{};
+    std::uint64_t token = 0;
+    std::uint16_t local = 0;
+    std::uint16_t remote = 0;
+    std::uint64_t first_request = 0;  // of slot 0
+    std::uint64_t cookie = 0;
+
+    [[nodiscard]] Bytes control(ControlType type) const;
+    // One packet of a request in the slot, the `turn`th of it.
+    [[nodiscard]] Bytes request(unsigned slot, unsigned turn, std::uint32_t message_bytes, std::uint16_t packet,
+                                std::span<const std::uint8_t> payload) const;
+};
+
+// A Connect as the first packet of somebody who has not proven that the address is its own, and one with a cookie.
+[[nodiscard]] Bytes first_connect(const ErpcService& service, std::uint64_t token, std::uint16_t local);
+[[nodiscard]] Bytes second_connect(const ErpcService& service, std::uint64_t token, std::uint16_t local,
+                                   std::uint64_t cookie);
+// A session; nothing: the target does not grant it.
+[[nodiscard]] std::optional<ErpcSession> open_session(Attacker& attacker, Host& host, const ErpcService& service,
+                                                      std::uint16_t local);
+
+}  // namespace cairn::hostile

@@ -1,0 +1,56 @@
+// What the attacker sends, as bytes with room for the ICRC. eRPC's formats are written here a second time, from their
+// description: a change of the production headers that the description lacks shows up as an attack that reaches
+// nothing.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lib/base/endian.hpp"
+#include "lib/base/types.hpp"
+#include "lib/wire/cm_message.hpp"
+#include "lib/wire/ip_cm.hpp"
+#include "lib/wire/packet.hpp"
+
+namespace cairn::hostile {
+
+using Bytes = std::vector<std::uint8_t>;
+
+// A packet as it is; of a datagram, its Q_Key and sender too.
+[[nodiscard]] Bytes bytes_of(const wire::Packet& packet);
+[[nodiscard]] Bytes datagram(Qpn to, Qkey qkey, Qpn from, std::span<const std::uint8_t> payload);
+[[nodiscard]] Bytes management(const wire::CmMad& mad);
+// The message that a datagram to queue pair 1 carries; nothing: it is another datagram.
+[[nodiscard]] std::optional<wire::CmMad> management_of(std::span<const std::uint8_t> udp_payload);
+
+// An IPv4 address as the connection manager writes it.
+[[nodiscard]] wire::Gid gid_of(in_addr address);
+// A question for the service of that name, with `data` behind the addresses.
+[[nodiscard]] wire::SidrReq sidr_question(std::uint32_t id, std::uint16_t service, in_addr from, in_addr to,
+                                          std::span<const std::uint8_t> data = {},
+                                          wire::IpProtocol protocol = wire::IpProtocol::Udp);
+
+enum class ErpcType : std::uint8_t { Request = 0, Rfr = 1, CreditReturn = 2, Response = 3 };
+
+struct ErpcHeader {
+    bool control = false;
+    std::uint8_t request_type = 0;
+    std::uint32_t message_bytes = 0;
+    std::uint16_t session = 0;
+    ErpcType type = ErpcType::Request;
+    std::uint16_t packet_number = 0;
+    std::uint64_t request_number = 0;
+};
+[[nodiscard]] Bytes erpc_payload(const ErpcHeader& header, std::span<const std::uint8_t> payload);
+// The header of an eRPC datagram and what follows it.
+struct ErpcDatagram {
+    ErpcHeader header;
+    std::span<const std::uint8_t> payload;
+};
+[[nodiscard]] std::optional<ErpcDatagram> erpc_of(std::span<const std::uint8_t> udp_payload);
+
+}  // namespace cairn::hostile
