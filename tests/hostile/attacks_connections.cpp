@@ -41,8 +41,7 @@ std::uint64_t pass_of(Attacker& attacker, Host& host) {
     const RawPerfPass question;
     const wire::SidrReq req =
         sidr_question(static_cast<std::uint32_t>(attacker.random()), attacker.options().service, host.address(),
-                      attacker.options().target, {reinterpret_cast<const std::uint8_t*>(&question), sizeof(question)},
-                      wire::IpProtocol::Tcp);
+                      attacker.options().target, {reinterpret_cast<const std::uint8_t*>(&question), sizeof(question)});
     host.drain();
     if (attacker.send(host, management({attacker.random(), req}))) {
         const std::optional<wire::CmMad> answer = management_of(attacker.await(host));
@@ -107,8 +106,11 @@ void half_open(Attacker& attacker) {
     const std::array passes = passes_of(attacker);
     for (unsigned i = 0; ask(attacker, attacker.stranger(i % kHosts), kLargeBytes, passes[i % kHosts]); ++i) {
         Bytes room(4096);
-        while (attacker.stranger(i % kHosts).receive(room) != 0) {
-            attacker.reached();
+        while (const std::size_t bytes = attacker.stranger(i % kHosts).receive(room)) {
+            const std::optional<wire::CmMad> answer = management_of({room.data(), bytes});
+            if (answer && std::holds_alternative<wire::Rep>(answer->message)) {
+                attacker.reached();
+            }
         }
     }
 }

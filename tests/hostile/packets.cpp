@@ -64,10 +64,10 @@ wire::Gid gid_of(in_addr address) {
 }
 
 wire::SidrReq sidr_question(std::uint32_t id, std::uint16_t service, in_addr from, in_addr to,
-                            std::span<const std::uint8_t> data, wire::IpProtocol protocol) {
+                            std::span<const std::uint8_t> data) {
     wire::SidrReq req;
     req.request_id = wire::SidrRequestId{id};
-    req.service_id = wire::ip_service(protocol, service);
+    req.service_id = wire::ip_service(wire::IpProtocol::Udp, service);
     wire::RawIpCmHeader addresses;
     wire::IpCmHeader{1, gid_of(from), gid_of(to)}.emit(addresses);
     std::memcpy(req.private_data.data(), &addresses, sizeof(addresses));

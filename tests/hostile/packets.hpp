@@ -13,7 +13,6 @@
 #include "lib/base/endian.hpp"
 #include "lib/base/types.hpp"
 #include "lib/wire/cm_message.hpp"
-#include "lib/wire/ip_cm.hpp"
 #include "lib/wire/packet.hpp"
 
 namespace cairn::hostile {
@@ -31,8 +30,7 @@ using Bytes = std::vector<std::uint8_t>;
 [[nodiscard]] wire::Gid gid_of(in_addr address);
 // A question for the service of that name, with `data` behind the addresses.
 [[nodiscard]] wire::SidrReq sidr_question(std::uint32_t id, std::uint16_t service, in_addr from, in_addr to,
-                                          std::span<const std::uint8_t> data = {},
-                                          wire::IpProtocol protocol = wire::IpProtocol::Udp);
+                                          std::span<const std::uint8_t> data = {});
 
 enum class ErpcType : std::uint8_t { Request = 0, Rfr = 1, CreditReturn = 2, Response = 3 };
 
