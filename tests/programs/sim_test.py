@@ -74,7 +74,7 @@ class Sim(unittest.TestCase):
         lost = int(re.search(r' (\d+) lost, \d+ doubled', summary).group(1))
         self.assertEqual(sum(match.group(2).startswith('lost') for match in matches), lost)
         packets = {match.group(1).split()[0] for match in matches}
-        self.assertLessEqual({'Request', 'Response', 'Connect', 'Accepted', 'Ping', 'Disconnect', 'Reset'}, packets)
+        self.assertLessEqual({'Request', 'Response', 'Connect', 'Accepted', 'Ping', 'Disconnect', 'Challenge'}, packets)
 
     def test_the_last_frames_are_written(self):
         status, _, err = self.run_to_end('--seed', '2', '--small', '--pcap', 'frames.pcap')

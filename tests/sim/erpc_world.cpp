@@ -46,7 +46,9 @@ ErpcWorld::ErpcWorld(std::uint64_t seed, const WorldPlan& plan)
       clients_(plan.clients),
       peer_timeout_(random_.chance(kMillion / 2) ? milliseconds(30) : plan.patience_most),
       next_babble_(soon(mix_.babble_every)),
-      next_intrusion_(random_.chance(kMillion / 2) ? soon(kIntrusionEvery) : Instant::never()) {
+      // Where there are two nodes, the few sessions there are would all be the intruder's.
+      next_intrusion_(random_.chance(kMillion / 2) && plan.clients + plan.servers > 2 ? soon(kIntrusionEvery)
+                                                                                      : Instant::never()) {
     congestion_.algorithm = static_cast<erpc::CongestionAlgorithm>(random_.below(3));
     congestion_.link_bits_per_s = 1e9;
     network_.set_faults(mix_.link, mix_.shape);
