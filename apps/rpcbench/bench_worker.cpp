@@ -32,6 +32,10 @@ const char* why(erpc::RefuseReason reason) noexcept {
         case erpc::RefuseReason::PathTooNarrow:
             return "small packets arrive, those of --path-mtu do not; give both a smaller one";
         case erpc::RefuseReason::None:
+        case erpc::RefuseReason::NoHandler:  // this and those below are of requests
+        case erpc::RefuseReason::AnswerLost:
+        case erpc::RefuseReason::GivenUp:
+        case erpc::RefuseReason::Ahead:
             break;
     }
     return "the peer is gone; is the server running?";
@@ -75,8 +79,8 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
         return ready.error();
     }
     if (options_.server) {
-        endpoint_->set_handler(kEcho, serve, this);
-        endpoint_->set_handler(kChecked, serve_checked, this);
+        endpoint_->set_handler(kEcho, serve, this, options_.response_bytes);
+        endpoint_->set_handler(kChecked, serve_checked, this, options_.response_bytes);
     }
     endpoint_->set_session_callback(session_changed, this);
     peer_ = peer.value_or(net::IpAddress{});

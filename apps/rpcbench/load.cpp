@@ -142,7 +142,7 @@ bool Load::take(const erpc::CallResult& result, Duration latency) noexcept {
         }
     } else {
         failed_ += phase_ == Phase::GivenUp ? 0U : 1U;
-        if (result.status != erpc::CallStatus::DeadlinePassed) {
+        if (result.status == erpc::CallStatus::Disconnected || result.status == erpc::CallStatus::PeerLost) {
             return false;  // the session callback says why
         }
     }

@@ -19,6 +19,7 @@ enum class Purpose : std::uint8_t {
     ConnectionIds,
     Transactions,
     InjectedFaults,
+    MemoryShares,
 };
 
 // The words hashed here are nobody else's: all others that are hashed under an owner's key are below 3 * 2^62.

@@ -1,5 +1,7 @@
 #include "rpc/common/msg_buffer.hpp"
 
+#include <bit>
+
 namespace cairn::rpc {
 
 namespace {
@@ -12,7 +14,10 @@ static_assert(kFrontBytes >= kMsgHeaderBytes);
 constexpr std::uint32_t bytes_behind(std::uint32_t data_bytes) noexcept {
     return data_bytes / (kSmallestPathMtuBytes - kMsgHeaderBytes) * kMsgHeaderBytes;
 }
-static_assert(kFrontBytes + kMaxMessageBytes + bytes_behind(kMaxMessageBytes) <= mem::BufferPool::kLargestBytes);
+constexpr std::uint32_t bytes_with_headers(std::uint32_t data_bytes) noexcept {
+    return kFrontBytes + data_bytes + bytes_behind(data_bytes);
+}
+static_assert(bytes_with_headers(kMaxMessageBytes) <= mem::BufferPool::kLargestBytes);
 
 std::span<std::uint8_t> aligned(std::span<std::uint8_t> region) noexcept {
     const std::size_t over = reinterpret_cast<std::uintptr_t>(region.data()) % mem::BufferPool::kSmallestBytes;
@@ -28,11 +33,15 @@ MsgBuffer MsgPool::allocate(std::uint32_t capacity_bytes) noexcept {
     if (capacity_bytes > kMaxMessageBytes) {
         return {};
     }
-    const mem::Buffer memory = pool_.try_allocate(kFrontBytes + capacity_bytes + bytes_behind(capacity_bytes));
+    const mem::Buffer memory = pool_.try_allocate(bytes_with_headers(capacity_bytes));
     if (!memory.valid()) {
         return {};
     }
     return {memory.data + kFrontBytes, capacity_bytes, capacity_bytes, memory};
+}
+
+std::uint32_t MsgPool::bytes_for(std::uint32_t capacity_bytes) noexcept {
+    return std::bit_ceil(bytes_with_headers(capacity_bytes));  // a size class
 }
 
 void MsgPool::release(MsgBuffer& buffer) noexcept {

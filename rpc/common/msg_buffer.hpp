@@ -36,6 +36,9 @@ public:
     void release(MsgBuffer& buffer) noexcept;  // and makes it invalid; an invalid one is left alone
 
     [[nodiscard]] std::uint64_t live() const noexcept { return pool_.live_buffers(); }
+    [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return pool_.capacity_bytes(); }
+    // What a buffer for such a message takes of that.
+    [[nodiscard]] static std::uint32_t bytes_for(std::uint32_t capacity_bytes) noexcept;
 
 private:
     mem::BufferPool pool_;

@@ -18,7 +18,9 @@ enum class CallStatus : std::uint8_t {
     Disconnected,
     PeerLost,
     ResponseTooLong,
-    TableFull,  // this one and the next only of co_await call(): the call was not posted
+    NoHandler,   // the server knows no such type
+    AnswerLost,  // the request was executed, but its answer is not to be had: the server refused one, or let it go
+    TableFull,   // this one and the next only of co_await call(): the call was not posted
     RequestTooLong,
 };
 

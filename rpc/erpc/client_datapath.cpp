@@ -42,18 +42,6 @@ CallStatus take_response(rpc::MsgBuffer& into, std::span<const std::uint8_t>& re
 
 }  // namespace
 
-void Endpoint::link_newest(ClientSlot& slot) noexcept {
-    slot.older = newest_sent_;
-    slot.newer = nullptr;
-    (newest_sent_ != nullptr ? newest_sent_->newer : oldest_sent_) = &slot;
-    newest_sent_ = &slot;
-}
-
-void Endpoint::unlink(ClientSlot& slot) noexcept {
-    (slot.older != nullptr ? slot.older->newer : oldest_sent_) = slot.newer;
-    (slot.newer != nullptr ? slot.newer->older : newest_sent_) = slot.older;
-}
-
 Posted Endpoint::post(SessionId session_id, const Call& call, Instant now) noexcept {
     if (session_id.value >= sessions_.size()) {
         return {PostVerdict::NoSuchSession};
@@ -62,7 +50,7 @@ Posted Endpoint::post(SessionId session_id, const Call& call, Instant now) noexc
     if (session.state != SessionState::Connected && session.state != SessionState::Connecting) {
         return {PostVerdict::NoSuchSession};
     }
-    if (call.request.size() > max_message_bytes_) {
+    if (call.request.size() > config_.max_message_bytes) {
         return {PostVerdict::TooLong};
     }
     if (free_call_ == kNone) {
@@ -77,7 +65,9 @@ Posted Endpoint::post(SessionId session_id, const Call& call, Instant now) noexc
     pending.slot = 0xff;
     pending.next = kNone;
     ++calls_pending_;
-    calls_with_deadline_ += call.deadline < Instant::never() ? 1U : 0U;
+    if (call.deadline < Instant::never()) {
+        pending.deadline = deadlines_.insert(index, call.deadline);
+    }
     const CallId id = (std::uint64_t{pending.generation} << 32U) | (index + 1U);
     if (session.state == SessionState::Connected && session.free_slots != 0 && session.backlog_head == kNone) {
         start(session, index, now);
@@ -85,6 +75,7 @@ Posted Endpoint::post(SessionId session_id, const Call& call, Instant now) noexc
         session.backlog_head = session.backlog_tail = index;
     } else {
         calls_[session.backlog_tail].next = index;
+        pending.previous = session.backlog_tail;
         session.backlog_tail = index;
     }
     return {PostVerdict::Posted, id};
@@ -144,7 +135,7 @@ void Endpoint::send_request(Session& session, std::uint32_t slot_index, Instant 
     const Call& call = calls_[slot.call].call;
     slot.last_sent = now;
     slot.sends = static_cast<std::uint8_t>(slot.sends < 255 ? slot.sends + 1 : 255);
-    link_newest(slot);
+    sent_slots_.add(slot);
     const port::PacketRef buffer = sender_.take();
     if (buffer.cookie == nullptr) {
         statistics_.count(Drop::NoBuffer);
@@ -204,7 +195,7 @@ void Endpoint::complete(Session& session, std::uint32_t slot_index, CallStatus s
         complete_slowly(session, slot_index, status, response, now);
         return;
     }
-    unlink(slot);
+    sent_slots_.remove(slot);
     ++session.credits;
     const Duration latency = now - slot.first_sent;
     finish_call(free_slot(session, slot_index), status, response, latency);
@@ -218,10 +209,10 @@ void Endpoint::complete_slowly(Session& session, std::uint32_t slot_index, CallS
     const Duration latency = slot.sends == 0 ? Duration{} : now - slot.first_sent;
     const bool copies = slot.sends > 1 || (slot.transfer != nullptr && slot.transfer->ambiguous_below != 0);
     if (copies || status != CallStatus::Ok) {
-        settle(calls_[slot.call].call.request);  // a copy of the request may still wait for the device
+        messages_.settle(calls_[slot.call].call.request);  // a copy of the request may still wait for the device
     }
     if (slot.sends != 0) {
-        unlink(slot);
+        sent_slots_.remove(slot);
     }
     rpc::MsgBuffer owned;
     if (slot.transfer != nullptr) {
@@ -240,8 +231,10 @@ std::uint32_t Endpoint::free_slot(Session& session, std::uint32_t slot_index) no
     CAIRN_ASSERT(session.credits <= session.credits_max);
     session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots & ~bit_of(slot_index));
     session.free_slots = static_cast<std::uint8_t>(session.free_slots | bit_of(slot_index));
+    if (slot.sends != 0) {  // else no server can have come by the number
+        slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
+    }
     slot.sends = 0;
-    slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
     return std::exchange(slot.call, kNone);
 }
 
@@ -250,7 +243,9 @@ void Endpoint::finish_call(std::uint32_t index, CallStatus status, std::span<con
     PendingCall& pending = calls_[index];
     const Call& call = pending.call;
     --calls_pending_;
-    calls_with_deadline_ -= call.deadline < Instant::never() ? 1U : 0U;
+    if (pending.deadline) {
+        deadlines_.cancel(std::exchange(pending.deadline, {}));
+    }
     if (call.response != nullptr && status == CallStatus::Ok) {
         status = take_response(*call.response, response);
     }
@@ -272,14 +267,16 @@ void Endpoint::finish_call(std::uint32_t index, CallStatus status, std::span<con
     }
 }
 
+void Endpoint::leave_backlog(Session& session, PendingCall& call) noexcept {
+    (call.previous == kNone ? session.backlog_head : calls_[call.previous].next) = call.next;
+    (call.next == kNone ? session.backlog_tail : calls_[call.next].previous) = call.previous;
+    call.next = call.previous = kNone;
+}
+
 void Endpoint::refill_slots(Session& session, Instant now) noexcept {
     while (session.state == SessionState::Connected && session.backlog_head != kNone && session.free_slots != 0) {
         const std::uint32_t call = session.backlog_head;
-        session.backlog_head = calls_[call].next;
-        if (session.backlog_head == kNone) {
-            session.backlog_tail = kNone;
-        }
-        calls_[call].next = kNone;
+        leave_backlog(session, calls_[call]);
         start(session, call, now);
     }
 }
@@ -328,17 +325,7 @@ void Endpoint::end_call(std::uint32_t index, CallStatus status, Instant now) noe
         complete(session, pending.slot, status, {}, now);
         return;
     }
-    std::uint32_t before = kNone;
-    std::uint32_t at = session.backlog_head;
-    while (at != index) {
-        CAIRN_ASSERT(at != kNone);
-        before = at;
-        at = calls_[at].next;
-    }
-    (before == kNone ? session.backlog_head : calls_[before].next) = pending.next;
-    if (session.backlog_tail == index) {
-        session.backlog_tail = before;
-    }
+    leave_backlog(session, pending);
     finish_call(index, status, {}, Duration{});
 }
 

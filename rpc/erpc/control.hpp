@@ -16,14 +16,15 @@ namespace cairn::erpc {
 
 // All carry the token, and the session number of whoever receives them if they know it.
 enum class ControlType : std::uint8_t {
-    Connect = 1,       // client -> server: client session, credits; the cookie of a Challenge
-    Accepted = 2,      // server -> client: server session, where the request numbers begin
-    Refused = 3,       // server -> client: reason
-    Disconnect = 4,    // client -> server
-    Disconnected = 5,  // server -> client; also the answer for a session that is no more
-    Ping = 6,          // client -> server
-    Pong = 7,          // server -> client: as Accepted
-    Challenge = 8,     // server -> client: the cookie to connect with
+    Connect = 1,         // client -> server: client session, credits; the cookie of a Challenge
+    Accepted = 2,        // server -> client: server session, where the request numbers begin
+    Refused = 3,         // server -> client: reason
+    Disconnect = 4,      // client -> server
+    Disconnected = 5,    // server -> client; also the answer for a session that is no more
+    Ping = 6,            // client -> server; with Ahead and a request number: it has really come so far
+    Pong = 7,            // server -> client: as Accepted
+    Challenge = 8,       // server -> client: the cookie to connect with
+    RequestRefused = 9,  // server -> client: request number, why it is not answered
 };
 
 constexpr std::uint16_t kFeatureSelective = 1;  // holds packets that arrive early and says which
@@ -31,10 +32,14 @@ constexpr std::uint16_t kFeatureSelective = 1;  // holds packets that arrive ear
 // PathTooNarrow is never sent: small packets came through, those of the path MTU did not.
 enum class RefuseReason : std::uint8_t {
     None = 0,
-    NoSessionLeft = 1,
+    NoSessionLeft = 1,  // of a session, as the next three
     BadParameters = 2,
     NotServing = 3,
     PathTooNarrow = 4,
+    NoHandler = 5,   // of a request, as the others: nobody is there for its type
+    AnswerLost = 6,  // it was executed, and its answer is no more
+    GivenUp = 7,     // it had come in part, was let go and is never executed: it may begin anew under the next number
+    Ahead = 8,       // its number is too far ahead: a Ping that names it shows that it is its client's
 };
 
 struct RawControl {
@@ -48,8 +53,9 @@ struct RawControl {
     Be16 features;        // Connect: what the client can; Accepted: what both can
     Be16 path_mtu_bytes;  // both ends cut messages alike
     Be64 cookie;          // Challenge, Connect; 0: none
+    Be64 request_number;  // RequestRefused, and a Ping with Ahead
 };
-static_assert(sizeof(RawControl) == 36 && alignof(RawControl) == 1);
+static_assert(sizeof(RawControl) == 44 && alignof(RawControl) == 1);
 
 struct Control {
     ControlType type = ControlType::Ping;
@@ -62,11 +68,13 @@ struct Control {
     std::uint16_t features = 0;
     std::uint16_t path_mtu_bytes = 0;
     std::uint64_t cookie = 0;
+    std::uint64_t request_number = 0;  // of those that kRequestNumberMask leaves
 
     [[nodiscard]] static bool known(const RawControl& raw) noexcept {
         return raw.type >= static_cast<std::uint8_t>(ControlType::Connect) &&
-               raw.type <= static_cast<std::uint8_t>(ControlType::Challenge) &&
-               raw.reason <= static_cast<std::uint8_t>(RefuseReason::NotServing);
+               raw.type <= static_cast<std::uint8_t>(ControlType::RequestRefused) &&
+               raw.reason <= static_cast<std::uint8_t>(RefuseReason::Ahead) &&
+               raw.reason != static_cast<std::uint8_t>(RefuseReason::PathTooNarrow);
     }
     // `raw` must be known().
     [[nodiscard]] static Control parse(const RawControl& raw) noexcept {
@@ -81,6 +89,7 @@ struct Control {
         control.features = raw.features.get();
         control.path_mtu_bytes = raw.path_mtu_bytes.get();
         control.cookie = raw.cookie.get();
+        control.request_number = raw.request_number.get() & kRequestNumberMask;
         return control;
     }
     void emit(RawControl& raw) const noexcept {
@@ -94,6 +103,7 @@ struct Control {
         raw.features.set(features);
         raw.path_mtu_bytes.set(path_mtu_bytes);
         raw.cookie.set(cookie);
+        raw.request_number.set(request_number);
     }
     // Bytes behind the header, zeros at their end included; `packet_bytes` is what a packet of the path MTU has there.
     [[nodiscard]] std::uint32_t payload_bytes(std::uint32_t packet_bytes) const noexcept {

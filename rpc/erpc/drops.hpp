@@ -8,20 +8,23 @@
 namespace cairn::erpc {
 
 // X(enumerator, counter name, what non-zero means)
-#define CAIRN_ERPC_DROPS(X)                                                                                     \
-    X(Malformed, "erpc_malformed", "packets that are no eRPC of this version: another program on this Q_Key")   \
-    X(UnknownSession, "erpc_unknown_session", "packets for sessions that ended, or a peer that was restarted")  \
-    X(WrongPeer, "erpc_wrong_peer", "packets for a session from another host or queue pair: forged or stale")   \
-    X(StaleRequest, "erpc_stale_request", "late copies of requests already answered and forgotten")             \
-    X(FutureRequest, "erpc_future_request", "request numbers that the client can not have reached")             \
-    X(DuplicateBusy, "erpc_duplicate_busy", "retransmitted requests whose handler is still at work")            \
-    X(StaleResponse, "erpc_stale_response", "late copies of responses already taken")                           \
-    X(BadSize, "erpc_bad_size", "packets whose size does not fit the message they claim, or its buffer")        \
-    X(OutOfOrder, "erpc_out_of_order", "packets behind a gap that could not be held: they are sent again")      \
-    X(NoHandler, "erpc_no_handler", "requests of a type that no handler is registered for")                     \
-    X(NoBuffer, "erpc_no_buffer", "answers or requests put off because the buffer pool was empty")              \
-    X(BackgroundFull, "erpc_background_full", "requests put off because every background job was out: too few") \
-    X(StaleAnswer, "erpc_stale_answer", "answers of background handlers whose session had ended meanwhile")     \
+#define CAIRN_ERPC_DROPS(X)                                                                                      \
+    X(Malformed, "erpc_malformed", "packets that are no eRPC of this version: another program on this Q_Key")    \
+    X(UnknownSession, "erpc_unknown_session", "packets for sessions that ended, or a peer that was restarted")   \
+    X(WrongPeer, "erpc_wrong_peer", "packets for a session from another host or queue pair: forged or stale")    \
+    X(StaleRequest, "erpc_stale_request", "late copies of requests already answered and forgotten")              \
+    X(FutureRequest, "erpc_future_request", "request numbers far ahead: their client is asked to confirm them")  \
+    X(DuplicateBusy, "erpc_duplicate_busy", "retransmitted requests whose handler is still at work")             \
+    X(StaleResponse, "erpc_stale_response", "late copies of responses already taken")                            \
+    X(BadSize, "erpc_bad_size", "packets whose size does not fit the message they claim, or its buffer")         \
+    X(OutOfOrder, "erpc_out_of_order", "packets behind a gap that could not be held: they are sent again")       \
+    X(NoHandler, "erpc_no_handler", "requests of a type without a handler: their calls fail")                    \
+    X(NoBuffer, "erpc_no_buffer", "packets not sent, requests put off for want of memory: they are asked again") \
+    X(ShareTaken, "erpc_share_taken", "large requests put off: their session or host had its share of memory")   \
+    X(RequestGivenUp, "erpc_request_given_up", "half-received requests let go: silent clients, or slow ones")    \
+    X(AnswerForgotten, "erpc_answer_forgotten", "old answers let go: nobody asked, or memory was short")         \
+    X(BackgroundFull, "erpc_background_full", "requests put off because every background job was out: too few")  \
+    X(StaleAnswer, "erpc_stale_answer", "answers of background handlers whose session had ended meanwhile")      \
     X(Injected, "erpc_injected", "packets dropped on purpose by the fault injection option")
 
 CAIRN_DECLARE_COUNTERS(Drop, CAIRN_ERPC_DROPS);
@@ -35,6 +38,8 @@ struct Statistics {
     std::uint64_t retransmits = 0;
     std::uint64_t responses_resent = 0;
     std::uint64_t calls_failed = 0;
+    std::uint64_t calls_restarted = 0;  // large requests that their server had let go
+    std::uint64_t requests_refused = 0;
     std::uint64_t peers_lost = 0;
     std::uint64_t controls_sent = 0;
     std::uint64_t congestion_notified = 0;  // flows of ours that marks or BECN cut, each time

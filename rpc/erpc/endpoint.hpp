@@ -19,6 +19,7 @@
 #include "rpc/erpc/pending_call.hpp"
 #include "rpc/erpc/request_types.hpp"
 #include "rpc/erpc/secrets.hpp"
+#include "rpc/erpc/server_messages.hpp"
 #include "rpc/erpc/server_sessions.hpp"
 #include "rpc/erpc/session.hpp"
 
@@ -44,9 +45,11 @@ public:
     bool cancel(CallId id, Instant now) noexcept;
 
     // Room for a response of `bytes`; empty when it is longer than max_message_bytes(), the pool is empty, or
-    // the handle is stale. respond() sends what was written there.
+    // the handle is stale. respond() sends what was written there. Without room a handler answers later, or refuses:
+    // the call fails with AnswerLost.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool respond(const RequestHandle& handle, Instant now) noexcept;
+    bool refuse(const RequestHandle& handle, Instant now) noexcept;
 
     void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
     // Timers: retransmission, deadlines, pings, dead peers. Harmless when early. `now` never goes back: SteadyTime.
@@ -55,7 +58,7 @@ public:
 
     [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
     [[nodiscard]] Qpn qpn() const noexcept { return qp_->config().qpn; }
-    [[nodiscard]] std::uint32_t max_message_bytes() const noexcept { return max_message_bytes_; }
+    [[nodiscard]] std::uint32_t max_message_bytes() const noexcept { return config_.max_message_bytes; }
     [[nodiscard]] std::size_t sessions_open() const noexcept { return open_sessions_.size(); }
     [[nodiscard]] std::uint32_t calls_pending() const noexcept { return calls_pending_; }
     // Asserts what must hold between any two events: credits, slots, lists.
@@ -68,7 +71,6 @@ private:
     void on_rare(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void send_packet(Session& session, const port::PacketRef& buffer, const Header& header,
                      std::span<const std::uint8_t> payload, Instant now) noexcept;
-    void settle(std::span<const std::uint8_t> payload) noexcept;
     void on_response(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void start(Session& session, std::uint32_t call, Instant now) noexcept;
     void send_request(Session& session, std::uint32_t slot_index, Instant now) noexcept;
@@ -80,13 +82,12 @@ private:
     void finish_call(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
                      Duration latency) noexcept;
     void end_call(std::uint32_t index, CallStatus status, Instant now) noexcept;
+    void leave_backlog(Session& session, PendingCall& call) noexcept;
     void refill_slots(Session& session, Instant now) noexcept;
     void send_first(Session& session, std::uint32_t slot_index, Instant now) noexcept;
     void serve_stall_queue(Instant now) noexcept;
     void serve_stalled(Session& session, Instant now) noexcept;
     void stall(Session& session, std::uint32_t slot_index) noexcept;
-    void link_newest(ClientSlot& slot) noexcept;
-    void unlink(ClientSlot& slot) noexcept;
     [[nodiscard]] bool begin_transfer(ClientSlot& slot) noexcept;
     [[nodiscard]] rpc::MsgBuffer end_transfer(Session& session, ClientSlot& slot) noexcept;
     void kick(Session& session, std::uint32_t slot_index, Instant now) noexcept;
@@ -98,8 +99,6 @@ private:
                           Instant now) noexcept;
     void resend_overtaken(Session& session, std::uint32_t slot_index, Instant now) noexcept;
     void on_transfer_timeout(Session& session, ClientSlot& slot, Instant now) noexcept;
-    [[nodiscard]] std::uint32_t judge_response_packet(const ClientSlot& slot, const Header& header,
-                                                      std::size_t payload_bytes) const noexcept;
     [[nodiscard]] bool place_response(ClientTransfer& transfer, const Call& call, std::uint32_t bytes) noexcept;
     void on_response_packet(Session& session, const roce::UdDatagram& datagram, const Header& header,
                             Instant now) noexcept;
@@ -108,10 +107,8 @@ private:
     void serve_paced(Session& session, Instant now) noexcept;
     void on_request_packet(Session& session, const roce::UdDatagram& datagram, const Header& header,
                            Instant now) noexcept;
-    [[nodiscard]] bool begin_request(ServerSlot& slot, const Header& header) noexcept;
     [[nodiscard]] bool execute_transfer(Session& session, ServerSlot& slot, port::PacketRef* packet,
                                         Instant now) noexcept;
-    void end_request(ServerSlot& slot) noexcept;
     void take_request_packet(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram, const Header& header,
                              Instant now) noexcept;
     void send_credit_returns(Instant now) noexcept;
@@ -125,7 +122,7 @@ private:
     void on_request(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void execute(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram, const Header& header,
                  Instant now) noexcept;
-    void answer(Session& session, const ServerSlot& slot, std::uint32_t index, port::PacketRef* request,
+    void answer(Session& session, ServerSlot& slot, std::uint32_t index, port::PacketRef* request,
                 Instant now) noexcept;
     void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                        Instant now) noexcept;
@@ -143,18 +140,22 @@ private:
     void on_challenge(Session& session, const Control& control, Instant now) noexcept;
     void on_accepted(Session& session, const Control& control, Instant now) noexcept;
     bool send_control(const roce::UdAddress& to, const Control& control, Instant now) noexcept;
-    bool send_control(Session& session, ControlType type, Instant now) noexcept;
+    bool send_control(Session& session, ControlType type, Instant now, RefuseReason reason = RefuseReason::None,
+                      std::uint64_t request_number = 0) noexcept;
     void take_leave() noexcept;
+    void refuse(Session& session, std::uint64_t request_number, RefuseReason reason, Instant now) noexcept;
+    void on_refused(Session& session, const Control& control, Instant now) noexcept;
+    void restart(Session& session, ClientSlot& slot, Instant now) noexcept;
     [[nodiscard]] Session* allocate_session(const roce::UdAddress& peer, std::uint64_t token, Instant now);
     void end_session(Session& session, SessionEvent event, CallStatus status, Instant now,
                      RefuseReason reason = RefuseReason::None) noexcept;
     void make_client_slots(Session& session);
     void make_server_slots(Session& session);
-    void release_messages(Session& session) noexcept;
     void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
     void end_awaited_calls() noexcept;
     void scan_losses(Instant now) noexcept;  // recovery.cpp
-    void scan_deadlines(Instant now) noexcept;
+    void scan_messages(Instant now) noexcept;
+    void end_overdue_calls(Instant now) noexcept;
     [[nodiscard]] bool scan_sessions(Instant now) noexcept;  // true: all were looked at
     void supervise(Session& session, Instant now) noexcept;
 
@@ -165,12 +166,9 @@ private:
     roce::UdQp* qp_ = nullptr;
     Duration ping_interval_{};
     std::uint32_t packet_bytes_ = 0;  // payload of a packet that is not a message's last
-    std::uint32_t max_message_bytes_ = 0;
     std::uint32_t calls_pending_ = 0;
-    std::uint32_t calls_with_deadline_ = 0;
     std::uint32_t free_call_ = kNone;
-    ClientSlot* oldest_sent_ = nullptr;  // sent slots in order of their last sending
-    ClientSlot* newest_sent_ = nullptr;
+    SentSlots sent_slots_;
     Secrets secrets_;
     Instant next_scan_{};
     Instant last_scan_{};
@@ -187,8 +185,10 @@ private:
     std::vector<std::uint16_t> free_sessions_;
     std::vector<std::uint16_t> open_sessions_;  // in no order; Session::place says where
     std::vector<PendingCall> calls_;
+    Deadlines deadlines_;
     FixedTable<ClientTransfer> client_transfers_;
-    FixedTable<ServerTransfer> server_transfers_;
+    ServerMessages messages_;
+    std::size_t messages_place_ = 0;      // among the open sessions
     std::vector<CreditDue> credits_due_;  // of the burst under way
     roce::StallWatch stalls_{kOwnStall};
     std::unique_ptr<PacerWheel> wheel_;       // nullptr: no congestion control

@@ -13,10 +13,6 @@ namespace cairn::erpc {
 BackgroundJob* Endpoint::prepare_job(std::uint8_t type, const ServerSlot& slot,
                                      std::span<const std::uint8_t> copied) noexcept {
     const TypeEntry& entry = handlers_[type];
-    if (entry.background == nullptr) {
-        statistics_.count(Drop::NoHandler);
-        return nullptr;
-    }
     CAIRN_ASSERT(config_.background != nullptr);
     BackgroundJob* const job = config_.background->take();
     if (job == nullptr) {
@@ -26,7 +22,7 @@ BackgroundJob* Endpoint::prepare_job(std::uint8_t type, const ServerSlot& slot,
     job->function = entry.background;
     job->context = entry.context;
     job->type = type;
-    job->response_bytes_max = std::min(entry.response_bytes_max, max_message_bytes_);
+    job->response_bytes_max = std::min(entry.response_bytes_max, config_.max_message_bytes);
     if (!copied.empty()) {
         job->request = pool_.allocate(static_cast<std::uint32_t>(copied.size()));
     }
@@ -36,6 +32,7 @@ BackgroundJob* Endpoint::prepare_job(std::uint8_t type, const ServerSlot& slot,
     }
     if ((!fits && !job->response.valid()) || (!copied.empty() && !job->request.valid())) {
         statistics_.count(Drop::NoBuffer);
+        messages_.want(fits ? 0 : rpc::MsgPool::bytes_for(job->response_bytes_max));
         pool_.release(job->request);
         pool_.release(job->response);
         config_.background->give_back(*job);
@@ -48,7 +45,7 @@ BackgroundJob* Endpoint::prepare_job(std::uint8_t type, const ServerSlot& slot,
 // The slot's last answer is settled: its buffer goes with the job, or back to the pool.
 void Endpoint::submit_job(Session& session, ServerSlot& slot, BackgroundJob& job) noexcept {
     if (job.response.valid()) {
-        pool_.release(slot.response);
+        messages_.forget_answer(slot);
     } else {
         job.response = slot.response;
         slot.response = {};

@@ -40,7 +40,6 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
     endpoint->service_ = &service;
     endpoint->qp_ = qp.value();
     endpoint->packet_bytes_ = config.qp.path_mtu_bytes - static_cast<std::uint32_t>(sizeof(RawHeader));
-    endpoint->max_message_bytes_ = config.max_message_bytes;
     return endpoint;
 }
 
@@ -53,8 +52,11 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
       secrets_(config.seed),
       sessions_(config.sessions_max),
       calls_(config.calls_max),
+      deadlines_(config.calls_max),
       client_transfers_(config.transfers_max),
-      server_transfers_(config.transfers_max),
+      messages_(pool, sender, statistics_, config.qp.path_mtu_bytes - static_cast<std::uint32_t>(sizeof(RawHeader)),
+                config.transfers_max, {.answer = config.peer_timeout * 2},
+                derive_key(config.seed, Purpose::MemoryShares)),
       wheel_(make_wheel(config.congestion, config.sessions_max, Instant{})),
       server_sessions_(config.sessions_max, config.seed) {
     credits_due_.reserve(config.transfers_max);
@@ -79,7 +81,9 @@ Endpoint::~Endpoint() {
     take_leave();
     sender_.settle_tails();  // the sender lives on, the messages need not
     for (Session& session : sessions_) {
-        release_messages(session);
+        if (session.server_slots != nullptr) {
+            messages_.release(*session.server_slots);
+        }
         if (session.client_slots != nullptr) {
             for (ClientSlot& slot : *session.client_slots) {
                 rpc::MsgBuffer owned = slot.transfer != nullptr ? end_transfer(session, slot) : rpc::MsgBuffer{};
@@ -175,7 +179,9 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
         fail_calls(session, status, now);
     } else {
         server_sessions_.end(session.token, source_of(session.peer.path->key().remote));
-        release_messages(session);
+        if (session.server_slots != nullptr) {
+            messages_.release(*session.server_slots);
+        }
     }
     session.state = SessionState::Free;
     if (reply_session_ == &session) {
@@ -191,18 +197,6 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
     statistics_.peers_lost += event == SessionEvent::PeerLost ? 1 : 0;
     if (session_callback_ != nullptr && client) {
         session_callback_(session_context_, session.self, event, reason);
-    }
-}
-
-// What a server keeps of requests and answers.
-void Endpoint::release_messages(Session& session) noexcept {
-    if (session.server_slots == nullptr) {
-        return;
-    }
-    for (ServerSlot& slot : *session.server_slots) {
-        end_request(slot);
-        settle(slot.response.span());
-        pool_.release(slot.response);
     }
 }
 
@@ -264,6 +258,11 @@ void Endpoint::check_invariants() const noexcept {
             CAIRN_ASSERT(slot.request_number % kSlotsPerSession == i);
             sent += slot.transfer != nullptr ? slot.transfer->outstanding() : slot.sends != 0 ? 1 : 0;
             calls += slot.call != kNone ? 1 : 0;
+        }
+        for (std::uint32_t i = 0; session.server_slots != nullptr && i < kSlotsPerSession; ++i) {
+            const ServerSlot& slot = (*session.server_slots)[i];
+            CAIRN_ASSERT((slot.state == ServerSlotState::Receiving) == (slot.transfer != nullptr));
+            CAIRN_ASSERT(slot.request_number % kSlotsPerSession == i);
         }
         CAIRN_ASSERT(session.client_slots == nullptr || session.credits + sent == session.credits_max);
         for (std::uint32_t call = session.backlog_head; call != kNone; call = calls_[call].next) {

@@ -11,6 +11,7 @@ namespace cairn::erpc {
 enum class RequestVerdict : std::uint8_t {
     Execute,    // the next request of the slot
     Resend,     // the current one again, already answered
+    Forgotten,  // the current one again, whose answer is no more
     Busy,       // the current one again or the next one, while the handler is at work
     Stale,      // older than the current one
     Future,     // further ahead than a client can have come by cancelling
@@ -36,11 +37,14 @@ constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096
             case ServerSlotState::Idle:
                 return RequestVerdict::Stale;
             case ServerSlotState::Receiving:
+            case ServerSlotState::GivenUp:
                 return RequestVerdict::WrongSize;  // that one has several packets
             case ServerSlotState::Executing:
                 return RequestVerdict::Busy;
             case ServerSlotState::Answered:
                 return RequestVerdict::Resend;
+            case ServerSlotState::Forgotten:
+                return RequestVerdict::Forgotten;
         }
     }
     if (ahead > kMaxRequestJump) {
@@ -60,28 +64,51 @@ enum class PacketVerdict : std::uint8_t {
     Begin,      // the first to arrive of the slot's next request
     Part,       // of the request that is arriving
     Known,      // of one that arrived whole and is answered, or being
+    GivenUp,    // of one whose other packets were let go
+    Early,      // the first to arrive of the next one, too far from its beginning to be held
     Busy,       // of the next request, while the handler is at work on the last
     Stale,      // older than the current one
     Future,     // further ahead than a client can have come by cancelling
     WrongSize,  // not of the message that the packets before it were of, or longer than any may be
 };
 
+// Which one it is of its message.
+[[nodiscard]] inline std::uint32_t index_of(const ServerSlot& slot, const Header& header) noexcept {
+    if (slot.request_number != header.request_number) {
+        return header.packet_number;  // of a message that begins
+    }
+    return resolve_number(header.packet_number,
+                          slot.transfer != nullptr ? slot.transfer->received.next() : slot.request_packets - 1);
+}
+
+// How messages are cut, and what a session holds of them.
+struct PacketRules {
+    std::uint32_t packet_bytes;
+    std::uint32_t message_bytes_max;
+    bool selective;  // packets that arrive early are held
+};
+
 [[nodiscard]] inline PacketVerdict judge_request_packet(const ServerSlot& slot, const Header& header,
-                                                        std::uint32_t packet_bytes,
-                                                        std::uint32_t message_bytes_max) noexcept {
+                                                        std::size_t payload_bytes, const PacketRules& rules) noexcept {
     const std::uint64_t ahead = numbers_ahead(header.request_number, slot.request_number);
     if (ahead > kRequestNumberMask / 2) {
         return PacketVerdict::Stale;
     }
-    if (header.message_bytes > message_bytes_max) {
+    const bool current = ahead == 0;
+    if (current && slot.state == ServerSlotState::GivenUp) {
+        return PacketVerdict::GivenUp;
+    }
+    const std::uint32_t index = index_of(slot, header);
+    const std::uint32_t packets = packets_of(header.message_bytes, rules.packet_bytes);
+    if (header.message_bytes > rules.message_bytes_max || index >= packets ||
+        payload_bytes != bytes_of_packet(header.message_bytes, rules.packet_bytes, index)) {
         return PacketVerdict::WrongSize;
     }
-    if (ahead == 0) {
+    if (current) {
         if (slot.state == ServerSlotState::Idle) {
             return PacketVerdict::Stale;
         }
-        if (slot.request_type != header.request_type ||
-            slot.request_packets != packets_of(header.message_bytes, packet_bytes) ||
+        if (slot.request_type != header.request_type || slot.request_packets != packets ||
             (slot.transfer != nullptr && slot.transfer->request.bytes != header.message_bytes)) {
             return PacketVerdict::WrongSize;
         }
@@ -90,7 +117,10 @@ enum class PacketVerdict : std::uint8_t {
     if (ahead > kMaxRequestJump) {
         return PacketVerdict::Future;
     }
-    return slot.state == ServerSlotState::Executing ? PacketVerdict::Busy : PacketVerdict::Begin;
+    if (slot.state == ServerSlotState::Executing) {
+        return PacketVerdict::Busy;
+    }
+    return index < (rules.selective ? kWindowPackets : 1U) ? PacketVerdict::Begin : PacketVerdict::Early;
 }
 
 enum class ResponseVerdict : std::uint8_t { Take, Stale, WrongSize };
@@ -104,6 +134,28 @@ enum class ResponseVerdict : std::uint8_t { Take, Stale, WrongSize };
         return ResponseVerdict::WrongSize;
     }
     return ResponseVerdict::Take;
+}
+
+// What a packet says of itself agrees with what is known of the message. Its index in it, or kNone.
+[[nodiscard]] inline std::uint32_t judge_response_packet(const ClientSlot& slot, const Header& header,
+                                                         std::size_t payload_bytes,
+                                                         std::uint32_t packet_bytes) noexcept {
+    const ClientTransfer* const transfer = slot.transfer;
+    const std::uint32_t requests = transfer != nullptr ? transfer->request_packets : 1;
+    const std::uint32_t number =
+        resolve_number(header.packet_number, transfer != nullptr ? transfer->answered.next() : 0);
+    const std::uint32_t asked = transfer != nullptr ? transfer->sent_most : 1;
+    if (number + 1 < requests || number >= asked) {
+        return kNone;
+    }
+    const std::uint32_t index = number + 1 - requests;
+    const bool other =
+        transfer != nullptr && transfer->response_packets != 0 && transfer->response_bytes != header.message_bytes;
+    if (other || index >= packets_of(header.message_bytes, packet_bytes) ||
+        payload_bytes != bytes_of_packet(header.message_bytes, packet_bytes, index)) {
+        return kNone;
+    }
+    return index;
 }
 
 }  // namespace cairn::erpc

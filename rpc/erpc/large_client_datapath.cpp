@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "rpc/erpc/endpoint.hpp"
+#include "rpc/erpc/judge.hpp"
 
 namespace cairn::erpc {
 
@@ -72,9 +73,9 @@ void Endpoint::kick(Session& session, std::uint32_t slot_index, Instant now) noe
 void Endpoint::send_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     if (slot.sends != 0) {
-        unlink(slot);
+        sent_slots_.remove(slot);
     }
-    link_newest(slot);
+    sent_slots_.add(slot);
     slot.last_sent = now;
     slot.sends = std::max<std::uint8_t>(slot.sends, 1);
     transfer.sent_at[number % kWindowPackets] = now;
@@ -202,27 +203,6 @@ void Endpoint::on_transfer_timeout(Session& session, ClientSlot& slot, Instant n
     kick(session, slot.index(), now);
 }
 
-// What a packet says of itself agrees with what is known of the message. Its index in it, or kNone.
-std::uint32_t Endpoint::judge_response_packet(const ClientSlot& slot, const Header& header,
-                                              std::size_t payload_bytes) const noexcept {
-    const ClientTransfer* const transfer = slot.transfer;
-    const std::uint32_t requests = transfer != nullptr ? transfer->request_packets : 1;
-    const std::uint32_t number =
-        resolve_number(header.packet_number, transfer != nullptr ? transfer->answered.next() : 0);
-    const std::uint32_t asked = transfer != nullptr ? transfer->sent_most : 1;
-    if (number + 1 < requests || number >= asked) {
-        return kNone;
-    }
-    const std::uint32_t index = number + 1 - requests;
-    const bool other =
-        transfer != nullptr && transfer->response_packets != 0 && transfer->response_bytes != header.message_bytes;
-    if (other || index >= packets_of(header.message_bytes, packet_bytes_) ||
-        payload_bytes != bytes_of_packet(header.message_bytes, packet_bytes_, index)) {
-        return kNone;
-    }
-    return index;
-}
-
 // Where the response is put together: the caller's buffer, or one of the pool. False: there is none now.
 bool Endpoint::place_response(ClientTransfer& transfer, const Call& call, std::uint32_t bytes) noexcept {
     if (call.response != nullptr) {
@@ -232,6 +212,7 @@ bool Endpoint::place_response(ClientTransfer& transfer, const Call& call, std::u
         transfer.owns_response = transfer.response.valid();
         if (!transfer.owns_response) {
             statistics_.count(Drop::NoBuffer);
+            messages_.want(0);
             return false;
         }
     }
@@ -249,7 +230,7 @@ void Endpoint::on_response_packet(Session& session, const roce::UdDatagram& data
         return;
     }
     const std::size_t payload_bytes = datagram.payload_bytes - sizeof(RawHeader);
-    const std::uint32_t index = judge_response_packet(slot, header, payload_bytes);
+    const std::uint32_t index = judge_response_packet(slot, header, payload_bytes, packet_bytes_);
     if (index == kNone) {
         statistics_.count(Drop::BadSize);
         return;
@@ -264,8 +245,8 @@ void Endpoint::on_response_packet(Session& session, const roce::UdDatagram& data
     }
     ClientTransfer& transfer = *slot.transfer;
     const Call& call = calls_[slot.call].call;
-    const std::uint32_t room = call.response != nullptr ? call.response->capacity : max_message_bytes_;
-    if (header.message_bytes > std::min(room, max_message_bytes_)) {
+    const std::uint32_t room = call.response != nullptr ? call.response->capacity : config_.max_message_bytes;
+    if (header.message_bytes > std::min(room, config_.max_message_bytes)) {
         ++statistics_.responses_received;
         complete(session, slot_index, CallStatus::ResponseTooLong, {}, now);
         return;

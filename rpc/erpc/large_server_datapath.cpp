@@ -13,16 +13,28 @@ namespace cairn::erpc {
 void Endpoint::on_request_packet(Session& session, const roce::UdDatagram& datagram, const Header& header,
                                  Instant now) noexcept {
     ServerSlot& slot = (*session.server_slots)[header.request_number % kSlotsPerSession];
-    switch (judge_request_packet(slot, header, packet_bytes_, max_message_bytes_)) {
+    const std::size_t payload_bytes = datagram.payload_bytes - sizeof(RawHeader);
+    switch (judge_request_packet(slot, header, payload_bytes,
+                                 {packet_bytes_, config_.max_message_bytes, session.selective})) {
         case PacketVerdict::Part:
-            break;
+            take_request_packet(session, slot, datagram, header, now);
+            return;
         case PacketVerdict::Begin:
-            if (!begin_request(slot, header)) {
-                return;
+            if (!handlers_[header.request_type].registered()) {
+                statistics_.count(Drop::NoHandler);
+                refuse(session, header.request_number, RefuseReason::NoHandler, now);
+            } else if (messages_.begin_request(session, slot, header, now)) {
+                take_request_packet(session, slot, datagram, header, now);
             }
-            break;
+            return;
         case PacketVerdict::Known:
             repeat_answer(session, slot, datagram, header, now);
+            return;
+        case PacketVerdict::GivenUp:
+            refuse(session, header.request_number, RefuseReason::GivenUp, now);
+            return;
+        case PacketVerdict::Early:
+            statistics_.count(Drop::OutOfOrder);
             return;
         case PacketVerdict::Busy:
             statistics_.count(Drop::DuplicateBusy);
@@ -32,60 +44,20 @@ void Endpoint::on_request_packet(Session& session, const roce::UdDatagram& datag
             return;
         case PacketVerdict::Future:
             statistics_.count(Drop::FutureRequest);
+            refuse(session, header.request_number, RefuseReason::Ahead, now);
             return;
         case PacketVerdict::WrongSize:
             statistics_.count(Drop::BadSize);
             return;
     }
-    take_request_packet(session, slot, datagram, header, now);
 }
 
-// False: there is no handler, or no memory now; the client tries again.
-bool Endpoint::begin_request(ServerSlot& slot, const Header& header) noexcept {
-    if (!handlers_[header.request_type].registered()) {
-        statistics_.count(Drop::NoHandler);
-        return false;
-    }
-    end_request(slot);  // of a request that its client gave up
-    ServerTransfer* const transfer = server_transfers_.take();
-    const rpc::MsgBuffer memory = transfer != nullptr ? pool_.allocate(header.message_bytes) : rpc::MsgBuffer{};
-    if (!memory.valid()) {
-        statistics_.count(Drop::NoBuffer);
-        if (transfer != nullptr) {
-            server_transfers_.give_back(transfer);
-        }
-        return false;
-    }
-    settle(slot.response.span());
-    transfer->request = memory;
-    transfer->packets = packets_of(header.message_bytes, packet_bytes_);
-    slot.transfer = transfer;
-    slot.request_number = header.request_number;
-    slot.request_type = header.request_type;
-    slot.request_packets = transfer->packets;
-    slot.state = ServerSlotState::Receiving;
-    slot.response.bytes = 0;
-    slot.resent = false;
-    return true;
-}
-
-void Endpoint::end_request(ServerSlot& slot) noexcept {
-    if (slot.transfer != nullptr) {
-        pool_.release(slot.transfer->request);
-        server_transfers_.give_back(slot.transfer);
-        slot.transfer = nullptr;
-    }
-}
-
+// Of the size that its place in the message says.
 void Endpoint::take_request_packet(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram,
                                    const Header& header, Instant now) noexcept {
     ServerTransfer& transfer = *slot.transfer;
-    const std::uint32_t index = resolve_number(header.packet_number, transfer.received.next());
-    const std::size_t payload_bytes = datagram.payload_bytes - sizeof(RawHeader);
-    if (index >= transfer.packets || payload_bytes != bytes_of_packet(header.message_bytes, packet_bytes_, index)) {
-        statistics_.count(Drop::BadSize);
-        return;
-    }
+    const std::uint32_t index = index_of(slot, header);
+    transfer.heard = now;
     if (!session.selective && index > transfer.received.next()) {
         statistics_.count(Drop::OutOfOrder);
         return;
@@ -97,7 +69,7 @@ void Endpoint::take_request_packet(Session& session, ServerSlot& slot, const roc
     }
     if (seen == PacketWindow::Seen::New) {
         std::memcpy(transfer.request.data + std::size_t{index} * packet_bytes_, datagram.payload + sizeof(RawHeader),
-                    payload_bytes);
+                    datagram.payload_bytes - sizeof(RawHeader));
     }
     if (transfer.received.next() == transfer.packets) {
         if (execute_transfer(session, slot, datagram.packet, now) || index + 1 == transfer.packets) {
@@ -112,20 +84,24 @@ void Endpoint::take_request_packet(Session& session, ServerSlot& slot, const roc
     }
 }
 
-// All of a request is there. False: it can not be executed in the background now.
+// All of a request is there. False: it can not be executed now.
 bool Endpoint::execute_transfer(Session& session, ServerSlot& slot, port::PacketRef* packet, Instant now) noexcept {
-    if (handlers_[slot.request_type].function != nullptr) {
-        run_handler(session, slot, packet, slot.transfer->request.span(), now);
-        end_request(slot);
+    const TypeEntry& entry = handlers_[slot.request_type];
+    if (entry.function != nullptr) {
+        if (slot.response.capacity < entry.response_bytes_max && !messages_.make_room(slot, entry.response_bytes_max)) {
+            statistics_.count(Drop::NoBuffer);
+            return false;
+        }
+        rpc::MsgBuffer request = messages_.take_request(slot);
+        run_handler(session, slot, packet, request.span(), now);
+        pool_.release(request);
         return true;
     }
     BackgroundJob* const job = prepare_job(slot.request_type, slot, {});
     if (job == nullptr) {
         return false;
     }
-    job->request = slot.transfer->request;  // changes hands
-    slot.transfer->request = {};
-    end_request(slot);
+    job->request = messages_.take_request(slot);
     submit_job(session, slot, *job);
     return true;
 }
@@ -136,7 +112,7 @@ void Endpoint::send_credit_returns(Instant now) noexcept {
         Session& session = sessions_[due.session];
         ServerSlot* const slot = session.server_slots != nullptr ? &(*session.server_slots)[due.slot] : nullptr;
         if (slot == nullptr || slot->transfer == nullptr || !slot->transfer->credit_due) {
-            continue;  // answered meanwhile, or gone
+            continue;  // executed meanwhile, or gone
         }
         ServerTransfer& transfer = *slot->transfer;
         transfer.credit_due = false;
@@ -175,6 +151,8 @@ void Endpoint::repeat_answer(Session& session, ServerSlot& slot, const roce::UdD
         ++statistics_.responses_resent;
         slot.resent = true;
         answer(session, slot, 0, datagram.packet, now);
+    } else if (slot.state == ServerSlotState::Forgotten) {
+        refuse(session, slot.request_number, RefuseReason::AnswerLost, now);
     } else {
         statistics_.count(Drop::DuplicateBusy);
     }
@@ -188,6 +166,9 @@ void Endpoint::on_rfr(Session& session, const roce::UdDatagram& datagram, const 
     ServerSlot& slot = (*session.server_slots)[header.request_number % kSlotsPerSession];
     if (slot.request_number != header.request_number || slot.state != ServerSlotState::Answered) {
         statistics_.count(Drop::StaleRequest);
+        if (slot.request_number == header.request_number && slot.state == ServerSlotState::Forgotten) {
+            refuse(session, slot.request_number, RefuseReason::AnswerLost, now);
+        }
         return;
     }
     const std::uint32_t number = resolve_number(header.packet_number, slot.newest_rfr + slot.request_packets);

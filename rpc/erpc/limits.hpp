@@ -34,6 +34,8 @@ constexpr Duration kCookieLife = seconds(2);     // a client that connects gives
 constexpr std::uint32_t kFarewellTries = 16384;  // how often the port is asked to take what peers are told at the end
 constexpr std::size_t kSessionsPerScan = 1024;
 constexpr std::uint32_t kControlsPerScan = 64;
+constexpr std::size_t kMessageScan = 8;           // sessions whose old messages are looked for in a scan
+constexpr std::size_t kMessageScanPressed = 128;  // the same when memory is wanted
 constexpr Duration kScanInterval = microseconds(500);
 
 static_assert((kSlotsPerSession & (kSlotsPerSession - 1)) == 0, "a request's slot is its number's low bits");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rpc/erpc/call.hpp"
+#include "rpc/erpc/deadlines.hpp"
 #include "rpc/erpc/session.hpp"
 
 namespace cairn::erpc {
@@ -13,10 +14,12 @@ namespace cairn::erpc {
 struct PendingCall {
     Call call;
     std::uint32_t generation = 0;
-    std::uint32_t next = kNone;  // backlog or free list
-    std::uint32_t session = kNone;
+    std::uint32_t next = kNone;      // backlog or free list
+    std::uint32_t previous = kNone;  // backlog
+    std::uint16_t session = 0;
     std::uint8_t slot = 0xff;  // 0xff: in the backlog
     bool used = false;
+    Deadlines::Handle deadline{};  // empty: there is none
 };
 
 // Names a server's slot whose credit return leaves at the end of the burst.

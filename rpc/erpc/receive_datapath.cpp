@@ -40,6 +40,7 @@ void hear(Session& session, const roce::UdDatagram& datagram, Statistics& statis
 }  // namespace
 
 void Endpoint::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept {
+    messages_.on_turn();
     for (const roce::UdDatagram& datagram : datagrams) {
         if (config_.drop_per_million != 0 && secrets_.faults.next() % 1'000'000U < config_.drop_per_million)
             [[unlikely]] {
@@ -116,13 +117,6 @@ void Endpoint::on_rare(const roce::UdDatagram& datagram, const Header& header, I
         on_rfr(session, datagram, header, now);
     } else {
         on_credit_return(session, datagram, header, now);
-    }
-}
-
-// Before memory that was perhaps sent in place changes hands.
-void Endpoint::settle(std::span<const std::uint8_t> payload) noexcept {
-    if (payload.size() >= kTailBytes) {
-        sender_.settle_tails(payload);
     }
 }
 

@@ -19,7 +19,8 @@ void Endpoint::on_timeout(Instant now) noexcept {
     }
     // After a stall of our own the answers lie in the ring, unread: nothing is lost by waiting once more.
     const Duration away = now - last_scan_;
-    if (away >= kScanInterval + kOwnStall) {
+    // Once for each scan, so that a worker whose every turn is long notices losses, too.
+    if (away >= kScanInterval + kOwnStall && losses_from_ <= last_scan_) {
         losses_from_ = now + kRtoMin;
     }
     if (away >= config_.peer_timeout / 2) {
@@ -31,9 +32,8 @@ void Endpoint::on_timeout(Instant now) noexcept {
     if (now >= losses_from_) {
         scan_losses(now);
     }
-    if (calls_with_deadline_ != 0) {
-        scan_deadlines(now);
-    }
+    end_overdue_calls(now);
+    scan_messages(now);
     if (now >= next_session_scan_) {
         next_session_scan_ = now + (scan_sessions(now) ? kControlRetry : kScanInterval);
     }
@@ -44,19 +44,22 @@ Instant Endpoint::next_deadline() const noexcept {
         return std::min(next_scan_, wheel_->next_due());
     }
     const bool polls = config_.background != nullptr && config_.background->wants_polling();
-    if (calls_with_deadline_ != 0 || polls || !stall_queue_.empty()) {
+    if (polls || !stall_queue_.empty()) {
         return next_scan_;
     }
-    if (oldest_sent_ != nullptr) {
-        return std::max(next_scan_, oldest_sent_->last_sent + kRtoMin);  // earlier, nothing counts as lost
+    Instant due = deadlines_.next_due();
+    if (sent_slots_.oldest() != nullptr) {
+        due = std::min(due, sent_slots_.oldest()->last_sent + kRtoMin);  // earlier, nothing counts as lost
+    } else if (!open_sessions_.empty()) {
+        due = std::min(due, next_session_scan_);
     }
-    return !open_sessions_.empty() ? std::max(next_session_scan_, next_scan_) : Instant::never();
+    return due == Instant::never() ? due : std::max(due, next_scan_);
 }
 
 // The list is in order of last sending: behind the first slot younger than the least timeout nothing is due.
 void Endpoint::scan_losses(Instant now) noexcept {
-    const ClientSlot* const last = newest_sent_;
-    for (ClientSlot* slot = oldest_sent_; slot != nullptr;) {
+    const ClientSlot* const last = sent_slots_.newest();
+    for (ClientSlot* slot = sent_slots_.oldest(); slot != nullptr;) {
         ClientSlot* const next = slot->newer;
         const Duration waited = now - slot->last_sent;
         if (waited < kRtoMin) {
@@ -67,7 +70,7 @@ void Endpoint::scan_losses(Instant now) noexcept {
         if (waited >= session.rto(slot->sends) && slot->transfer != nullptr) {
             on_transfer_timeout(session, *slot, now);
         } else if (waited >= session.rto(slot->sends)) {
-            unlink(*slot);
+            sent_slots_.remove(*slot);
             ++statistics_.retransmits;
             send_request(session, slot->index(), now);
         }
@@ -78,10 +81,25 @@ void Endpoint::scan_losses(Instant now) noexcept {
     }
 }
 
-void Endpoint::scan_deadlines(Instant now) noexcept {
-    for (std::uint32_t i = 0; i < calls_.size(); ++i) {
-        if (calls_[i].used && calls_[i].call.deadline <= now) {
-            end_call(i, CallStatus::DeadlinePassed, now);
+void Endpoint::end_overdue_calls(Instant now) noexcept {
+    deadlines_.advance(now, [this, now](std::uint32_t index) {
+        PendingCall& pending = calls_[index];
+        if (pending.call.deadline <= now) {
+            end_call(index, CallStatus::DeadlinePassed, now);
+        } else {
+            pending.deadline = deadlines_.insert(index, pending.call.deadline);
+        }
+    });
+}
+
+// Some sessions each time, so that all are looked at within seconds, and soon when memory is wanted.
+void Endpoint::scan_messages(Instant now) noexcept {
+    std::size_t left = messages_.on_scan(now) ? kMessageScanPressed : kMessageScan;
+    for (left = std::min(left, open_sessions_.size()); left != 0; --left) {
+        messages_place_ = messages_place_ + 1 < open_sessions_.size() ? messages_place_ + 1 : 0;
+        const Session& session = sessions_[open_sessions_[messages_place_]];
+        if (session.server_slots != nullptr) {
+            messages_.give_up_old(*session.server_slots, now);
         }
     }
 }

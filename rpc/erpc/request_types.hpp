@@ -18,7 +18,7 @@ struct TypeEntry {
     void* context = nullptr;
     std::unique_ptr<telemetry::Histogram> latency_ns;
     BackgroundHandler background = nullptr;  // instead of `function`
-    std::uint32_t response_bytes_max = 0;    // of `background`
+    std::uint32_t response_bytes_max = 0;
 
     [[nodiscard]] bool registered() const noexcept { return function != nullptr || background != nullptr; }
 };
@@ -26,12 +26,15 @@ struct TypeEntry {
 // The part of an endpoint that its application fills in.
 class RequestTypes {
 public:
-    // The one of these two that was called last holds.
-    void set_handler(std::uint8_t type, Handler handler, void* context) noexcept {
+    // The one of these two that was called last holds. Before a request of the type is executed room for a response of
+    // `response_bytes_max` is taken: reserve() does not fail for so many. No room: the request is put off, and executed
+    // when its client asks again.
+    void set_handler(std::uint8_t type, Handler handler, void* context, std::uint32_t response_bytes_max = 0) noexcept {
         serves_ = serves_ || handler != nullptr;
         handlers_[type].function = handler;
         handlers_[type].background = nullptr;
         handlers_[type].context = context;
+        handlers_[type].response_bytes_max = response_bytes_max;
     }
     // Runs on EndpointConfig::background, which must be there. For each request room for a response of that size is
     // taken beforehand. Nothing to take, or no job: the request is put off, and executed when its client asks again.

@@ -26,6 +26,9 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
             slot.resent = true;
             answer(session, slot, 0, datagram.packet, now);
             return;
+        case RequestVerdict::Forgotten:
+            refuse(session, slot.request_number, RefuseReason::AnswerLost, now);
+            return;
         case RequestVerdict::Busy:
             statistics_.count(Drop::DuplicateBusy);
             return;
@@ -34,6 +37,7 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
             return;
         case RequestVerdict::Future:
             statistics_.count(Drop::FutureRequest);
+            refuse(session, header.request_number, RefuseReason::Ahead, now);
             return;
         case RequestVerdict::WrongSize:
             statistics_.count(Drop::BadSize);
@@ -41,30 +45,36 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
     }
 }
 
-// A new request of the slot. Without means to execute it in the background nothing changes: the client asks again.
+// A new request of the slot. Without means to execute it, or room for its answer, it is put off: the client asks again.
 void Endpoint::execute(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram, const Header& header,
                        Instant now) noexcept {
     const std::span<const std::uint8_t> payload{datagram.payload + sizeof(RawHeader),
                                                 datagram.payload_bytes - sizeof(RawHeader)};
+    const TypeEntry& entry = handlers_[header.request_type];
     BackgroundJob* job = nullptr;
-    if (handlers_[header.request_type].function == nullptr) [[unlikely]] {
+    if (entry.function == nullptr) [[unlikely]] {
+        if (!entry.registered()) {
+            statistics_.count(Drop::NoHandler);
+            refuse(session, header.request_number, RefuseReason::NoHandler, now);
+            return;
+        }
         job = prepare_job(header.request_type, slot, payload);
         if (job == nullptr) {
             return;
         }
+    } else if (slot.response.capacity < entry.response_bytes_max || messages_.wanted()) [[unlikely]] {
+        if (!messages_.has_room(slot, entry.response_bytes_max)) {
+            statistics_.count(Drop::NoBuffer);
+            return;
+        }
     }
-    // Without resending and skipping, the client's next request proves that it read the last answer.
-    if (slot.resent || numbers_ahead(header.request_number, slot.request_number) != kSlotsPerSession) [[unlikely]] {
-        settle(slot.response.span());
-        slot.resent = false;
-    }
-    if (slot.transfer != nullptr) [[unlikely]] {
-        end_request(slot);  // of a request that its client gave up
+    messages_.retire_answer(slot, header.request_number);
+    if (slot.state == ServerSlotState::Receiving) [[unlikely]] {
+        messages_.end_request(slot);  // its client gave it up
     }
     slot.request_number = header.request_number;
     slot.request_type = header.request_type;
     slot.request_packets = 1;
-    slot.response.bytes = 0;
     if (job != nullptr) [[unlikely]] {
         submit_job(session, slot, *job);
         return;
@@ -102,16 +112,12 @@ ServerSlot* Endpoint::executing_slot(const RequestHandle& handle) noexcept {
 
 std::span<std::uint8_t> Endpoint::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
     ServerSlot* slot = executing_slot(handle);
-    if (slot == nullptr || bytes > max_message_bytes_) {
+    if (slot == nullptr || bytes > config_.max_message_bytes) {
         return {};
     }
-    if (slot->response.capacity < bytes || !slot->response.valid()) {
-        pool_.release(slot->response);
-        slot->response = pool_.allocate(bytes);
-        if (!slot->response.valid()) {
-            statistics_.count(Drop::NoBuffer);
-            return {};
-        }
+    if ((slot->response.capacity < bytes || !slot->response.valid()) && !messages_.make_room(*slot, bytes)) {
+        statistics_.count(Drop::NoBuffer);
+        return {};
     }
     slot->response.bytes = bytes;
     return slot->response.span();
@@ -124,14 +130,16 @@ bool Endpoint::respond(const RequestHandle& handle, Instant now) noexcept {
     }
     Session& session = sessions_[handle.session.value];
     slot->state = ServerSlotState::Answered;
+    messages_.fit_answer(*slot, now);
     port::PacketRef* const request = reply_slot_ == slot ? reply_buffer_ : nullptr;
     answer(session, *slot, 0, request, now);
     return true;
 }
 
 // Packet `index` of the response; in the request's own buffer if that is still here and large enough: it is still warm.
-void Endpoint::answer(Session& session, const ServerSlot& slot, std::uint32_t index, port::PacketRef* request,
+void Endpoint::answer(Session& session, ServerSlot& slot, std::uint32_t index, port::PacketRef* request,
                       Instant now) noexcept {
+    messages_.note_sent(slot, now);
     const std::uint32_t bytes = bytes_of_packet(slot.response.bytes, packet_bytes_, index);
     if (request != nullptr && request->cookie != nullptr && room_for(bytes) <= request->room) [[likely]] {
         send_response(session, slot, *request, index, now);

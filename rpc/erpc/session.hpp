@@ -31,7 +31,7 @@ struct ClientSlot {
     std::uint64_t request_number = 0;  // of the request in flight, or of the next one
     Instant first_sent{};
     Instant last_sent{};
-    ClientSlot* older = nullptr;  // neighbours in the endpoint's list of sent slots, oldest first
+    ClientSlot* older = nullptr;  // neighbours in SentSlots
     ClientSlot* newer = nullptr;
     std::uint32_t call = kNone;
     std::uint16_t session = 0;
@@ -41,24 +41,50 @@ struct ClientSlot {
     [[nodiscard]] std::uint32_t index() const noexcept { return request_number % kSlotsPerSession; }
 };
 
-enum class ServerSlotState : std::uint8_t {
-    Idle,
-    Receiving,  // some packets of a request that has several
-    Executing,
-    Answered,
+// Sent slots in order of their last sending.
+class SentSlots {
+public:
+    [[nodiscard]] ClientSlot* oldest() const noexcept { return oldest_; }
+    [[nodiscard]] ClientSlot* newest() const noexcept { return newest_; }
+    void add(ClientSlot& slot) noexcept {
+        slot.older = newest_;
+        slot.newer = nullptr;
+        (newest_ != nullptr ? newest_->newer : oldest_) = &slot;
+        newest_ = &slot;
+    }
+    void remove(ClientSlot& slot) noexcept {
+        (slot.older != nullptr ? slot.older->newer : oldest_) = slot.newer;
+        (slot.newer != nullptr ? slot.newer->older : newest_) = slot.older;
+    }
+
+private:
+    ClientSlot* oldest_ = nullptr;
+    ClientSlot* newest_ = nullptr;
 };
 
-// The last request accepted in a slot and its answer, kept until the next one arrives.
+enum class ServerSlotState : std::uint8_t {
+    Idle,
+    Receiving,  // some packets of a request that has several; only then there is a transfer
+    GivenUp,    // some packets had come and were let go: it is never executed
+    Executing,
+    Answered,
+    Forgotten,  // it was executed, and its answer let go
+};
+
+// The last request accepted in a slot and its answer, kept until the next one arrives or memory is wanted.
 struct ServerSlot {
     std::uint64_t request_number = 0;
     rpc::MsgBuffer response{};
     std::uint8_t request_type = 0;
     ServerSlotState state = ServerSlotState::Idle;
-    bool resent = false;  // the answer, at least once
+    bool resent = false;             // the answer, at least once
+    std::uint8_t answered_turn = 0;  // in which the answer was sent last, counted by ServerMessages; wraps
     std::uint32_t request_packets = 1;
-    std::uint32_t newest_rfr = 0;        // index of the response packet asked for last
-    ServerTransfer* transfer = nullptr;  // while receiving
+    std::uint32_t newest_rfr = 0;   // index of the response packet asked for last
+    std::uint32_t answered_us = 0;  // when the answer was sent last, roughly; wraps
+    ServerTransfer* transfer = nullptr;
 };
+static_assert(sizeof(ServerSlot) == 64, "a cache line");
 
 struct Session {
     SessionState state = SessionState::Free;

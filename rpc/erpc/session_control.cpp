@@ -47,6 +47,7 @@ void Endpoint::on_control(const roce::UdDatagram& datagram, const Header& header
         case ControlType::Refused:
         case ControlType::Disconnected:
         case ControlType::Pong:
+        case ControlType::RequestRefused:
             hear_server(from, control, now);
             return;
     }
@@ -108,6 +109,10 @@ void Endpoint::hear_client(const roce::UdAddress& from, const Control& control, 
     Session& session = sessions_[index];
     session.last_heard = now;
     if (control.type == ControlType::Ping) {
+        if (control.reason == RefuseReason::Ahead && session.server_slots != nullptr) {
+            messages_.skip_to((*session.server_slots)[control.request_number % kSlotsPerSession],
+                              control.request_number);
+        }
         send_control(session, ControlType::Pong, now);
     } else {
         send_control(session, ControlType::Disconnected, now);
@@ -158,6 +163,10 @@ void Endpoint::on_client_control(Session& session, const Control& control, Insta
         case ControlType::Pong:
             session.last_heard = now;
             return;
+        case ControlType::RequestRefused:
+            session.last_heard = now;
+            on_refused(session, control, now);
+            return;
         case ControlType::Connect:
         case ControlType::Disconnect:
         case ControlType::Ping:
@@ -196,9 +205,12 @@ void Endpoint::on_accepted(Session& session, const Control& control, Instant now
     }
 }
 
-bool Endpoint::send_control(Session& session, ControlType type, Instant now) noexcept {
+bool Endpoint::send_control(Session& session, ControlType type, Instant now, RefuseReason reason,
+                            std::uint64_t request_number) noexcept {
     Control control;
     control.type = type;
+    control.reason = reason;
+    control.request_number = request_number;
     control.sender_session = session.self;
     control.receiver_session = session.remote;
     control.credits = session.credits_max;

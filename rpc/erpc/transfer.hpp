@@ -135,7 +135,10 @@ struct ServerTransfer {
     std::uint32_t packets = 0;
     std::uint32_t newest = 0;  // arrived last
     rpc::MsgBuffer request{};
+    Instant begun{};
+    Instant heard{};          // its newest packet
     bool credit_due = false;  // a credit return leaves at the end of the burst
+    std::uint8_t source = 0;  // its host's place in the shares
 };
 
 }  // namespace cairn::erpc

@@ -25,6 +25,7 @@ enum class ControlType : std::uint8_t {
     Ping = 6,
     Pong = 7,
     Challenge = 8,
+    RequestRefused = 9,
 };
 
 struct RawControl {
@@ -38,8 +39,9 @@ struct RawControl {
     Be16 features{};
     Be16 path_mtu_bytes{1024};
     Be64 cookie{};
+    Be64 request_number{};
 };
-static_assert(sizeof(RawControl) == 36 && alignof(RawControl) == 1);
+static_assert(sizeof(RawControl) == 44 && alignof(RawControl) == 1);
 
 constexpr std::uint32_t kPacketBytes = 1024 - 16;  // of a message, in a packet of that path MTU
 constexpr Qpn kOwnQpn{0x100};

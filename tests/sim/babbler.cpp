@@ -80,6 +80,7 @@ void Babbler::on_control(const erpc::Control& control, std::size_t from, Instant
         case erpc::ControlType::Disconnect:
         case erpc::ControlType::Disconnected:
         case erpc::ControlType::Pong:
+        case erpc::ControlType::RequestRefused:
             break;
     }
     if (talks_.size() > kTalksMost) {
@@ -98,12 +99,13 @@ void Babbler::babble(std::size_t server, Instant now) {
     const Talk& talk = talks_[random_.below(talks_.size())];
     if (random_.chance(kMillion / 20)) {
         erpc::Control control;
-        control.type = static_cast<erpc::ControlType>(random_.below(12));  // 1 to 8 are known
-        control.reason = static_cast<erpc::RefuseReason>(random_.below(6));
+        control.type = static_cast<erpc::ControlType>(random_.below(12));  // 1 to 9 are known
+        control.reason = static_cast<erpc::RefuseReason>(random_.below(10));
         control.token = random_.chance(kHalf) ? talk.token : random_.next();
         control.receiver_session = random_.chance(kHalf) ? talk.theirs : SessionId{any_number()};
         control.first_request = random_.chance(kHalf) ? talk.first_request : random_.next();
         control.cookie = random_.chance(kHalf) ? 0 : random_.next();
+        control.request_number = random_.chance(kHalf) ? talk.request.request_number : random_.next();
         send_control(talk.peer, control, now);
         return;
     }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "rpc/erpc/background.hpp"
 #include "rpc/erpc/endpoint.hpp"
 #include "tests/sim/messages.hpp"
+#include "tests/support/sim/aligned_memory.hpp"
 #include "tests/support/sim/sim_port.hpp"
 
 namespace cairn::sim {
@@ -56,7 +56,7 @@ struct ErpcNode {
     std::size_t index = 0;
     bool is_client = false;
     std::unique_ptr<SimPort> port;
-    std::unique_ptr<std::uint8_t[]> memory;  // of its pool
+    AlignedMemory memory;  // of its pool
 
     // Its clock: what the process makes of a counter that is not the world's time.
     SteadyTime time;

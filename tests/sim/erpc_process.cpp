@@ -5,6 +5,12 @@
 
 namespace cairn::sim {
 
+namespace {
+
+constexpr std::size_t kScarce = 16;
+
+}  // namespace
+
 void ErpcWorld::start_process(ErpcNode& node) {
     node.process = ++processes_;
     node.time = {};
@@ -12,10 +18,12 @@ void ErpcWorld::start_process(ErpcNode& node) {
     node.looked_at_time = node.returned = node.now;
     node.heard.assign(network_.nodes(), Instant{});
     start_threads(node);
-    node.pool.emplace(std::span(node.memory.get(), plan_.pool_bytes()));
+    const std::size_t part = mix_.node.scarce_memory && !node.is_client ? kScarce : 1;
+    node.pool.emplace(node.memory.span().first(plan_.pool_bytes() / part));
     node.service.emplace(*node.port);
     node.sender.emplace(*node.port);
     node.credits = static_cast<std::uint16_t>(random_.between(1, 16));
+    if (getenv("C16")) node.credits = 16;
     erpc::EndpointConfig config;
     config.qp.qpn = kQpn;
     config.qp.qkey = kQkey;
@@ -57,14 +65,15 @@ void ErpcWorld::start_threads(ErpcNode& node) {
 }
 
 void ErpcWorld::set_handlers(ErpcNode& node) {
-    for (const std::uint8_t type : {kAtOnce, kLater, kNested}) {
+    for (const std::uint8_t type : {kAtOnce, kLater, kNested}) {  // the others ask for room when they answer
+        const std::uint32_t room = type == kAtOnce ? plan_.message_bytes_max : 0;
         node.endpoint->set_handler(
             type,
             [](void* context, const erpc::Request& request) {
                 auto& self = *static_cast<ErpcNode*>(context);
                 self.world->execute(self, request);
             },
-            &node);
+            &node, room);
     }
     node.endpoint->set_handler(kRelayed, erpc::coroutine_handler<&ErpcWorld::relay>, &node);
     for (const std::uint8_t type : {kBackground, kBrief}) {

@@ -92,7 +92,7 @@ TEST(ErpcSwarm, AnotherSeedIsAnotherHistory) {
 TEST(ErpcSwarm, TheFaultsReallyHappen) {
     LinkCounters network;
     WorldCounters world;
-    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         ErpcWorld each(seed, WorldPlan::of_seed(seed));
         (void)each.run();
         network += each.network().totals();

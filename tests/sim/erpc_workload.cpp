@@ -213,12 +213,14 @@ bool ErpcWorld::call_another(ErpcNode& node, const erpc::Request& request, const
     return true;
 }
 
-// Without a buffer it is tried again for a while: the handle may also have gone stale.
+// Without a buffer it is tried again for a while, then refused: the handle may also have gone stale.
 void ErpcWorld::answer(ErpcNode& node, erpc::Endpoint& endpoint, const LateAnswer& answer) {
     const std::span<std::uint8_t> room = endpoint.reserve(answer.handle, answer.tag.response_bytes);
     if (room.data() == nullptr) {
-        if (answer.attempts < kAttempts) {
+        if (healed_ || answer.attempts < kAttempts) {
             node.late.push_back({now_ + milliseconds(1), answer.handle, answer.tag, answer.attempts + 1});
+        } else {
+            endpoint.refuse(answer.handle, node.now);
         }
         return;
     }

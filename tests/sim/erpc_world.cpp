@@ -18,14 +18,13 @@ constexpr std::array<Duration, 4> kJumps{microseconds(50), milliseconds(5), mill
 }  // namespace
 
 WorldCounters& WorldCounters::operator+=(const WorldCounters& other) noexcept {
-    for (const auto field :
-         {&WorldCounters::calls,     &WorldCounters::calls_ok,        &WorldCounters::deadlines_passed,
-          &WorldCounters::cancelled, &WorldCounters::peers_lost,      &WorldCounters::too_long,
-          &WorldCounters::nested,    &WorldCounters::awaited,         &WorldCounters::jobs,
-          &WorldCounters::restarts,  &WorldCounters::clock_went_back, &WorldCounters::clock_leapt,
-          &WorldCounters::babbled,   &WorldCounters::odd_calls,       &WorldCounters::forged,
-          &WorldCounters::refused,   &WorldCounters::starved,         &WorldCounters::intruded,
-          &WorldCounters::replayed,  &WorldCounters::spoofed}) {
+    for (const auto field : {&WorldCounters::calls,        &WorldCounters::calls_ok,   &WorldCounters::deadlines_passed,
+                             &WorldCounters::cancelled,    &WorldCounters::peers_lost, &WorldCounters::too_long,
+                             &WorldCounters::answers_lost, &WorldCounters::nested,     &WorldCounters::awaited,
+                             &WorldCounters::jobs,         &WorldCounters::restarts,   &WorldCounters::clock_went_back,
+                             &WorldCounters::clock_leapt,  &WorldCounters::babbled,    &WorldCounters::odd_calls,
+                             &WorldCounters::forged,       &WorldCounters::refused,    &WorldCounters::starved,
+                             &WorldCounters::intruded,     &WorldCounters::replayed,   &WorldCounters::spoofed}) {
         this->*field += other.*field;
     }
     drops += other.drops;
@@ -46,9 +45,10 @@ ErpcWorld::ErpcWorld(std::uint64_t seed, const WorldPlan& plan)
       clients_(plan.clients),
       peer_timeout_(random_.chance(kMillion / 2) ? milliseconds(30) : plan.patience_most),
       next_babble_(soon(mix_.babble_every)),
-      // Where there are two nodes, the few sessions there are would all be the intruder's.
-      next_intrusion_(random_.chance(kMillion / 2) && plan.clients + plan.servers > 2 ? soon(kIntrusionEvery)
-                                                                                      : Instant::never()) {
+      next_intrusion_(random_.chance(kMillion / 2) ? soon(kIntrusionEvery) : Instant::never()) {
+    if (mix_.node.turn_max.ns != 0) {
+        slow_ = random_.below(plan.clients + plan.servers);
+    }
     congestion_.algorithm = static_cast<erpc::CongestionAlgorithm>(random_.below(3));
     congestion_.link_bits_per_s = 1e9;
     network_.set_faults(mix_.link, mix_.shape);
@@ -67,7 +67,7 @@ ErpcWorld::ErpcWorld(std::uint64_t seed, const WorldPlan& plan)
         node->is_client = i < clients_;
         node->port = std::make_unique<SimPort>(network_, i, kBuffers, random_.next());
         node->port->set_faults(mix_.port);
-        node->memory = std::make_unique_for_overwrite<std::uint8_t[]>(plan_.pool_bytes());
+        node->memory = AlignedMemory(plan_.pool_bytes());
         node->counter_ahead = random_.between(Duration{}, seconds(3600));
         node->next_stall = soon(mix_.node.stall_every);
         node->next_restart = soon(mix_.node.restart_every);
@@ -106,6 +106,9 @@ void ErpcWorld::turn(ErpcNode& node) {
     }
     node.sender->flush(node.now);
     node.endpoint->check_invariants();
+    if (node.index == slow_) {
+        node.stalled_until = now_ + random_.between(milliseconds(1), mix_.node.turn_max);
+    }
 }
 
 void ErpcWorld::receive(ErpcNode& node) {
@@ -140,6 +143,9 @@ void ErpcWorld::harm(ErpcNode& node) {
         partition(node, true);
         node.next_partition = Instant::never();
         node.partition_ends = now_ + random_.between(Duration{}, mix_.node.partition_max);
+        if (mix_.node.runs_ahead && node.is_client) {
+            run_ahead(node, (node.index + 1) % nodes_.size());
+        }
     }
     if (now_ >= node.partition_ends) {
         partition(node, false);
@@ -157,6 +163,23 @@ void ErpcWorld::read_clock(ErpcNode& node) {
     node.now = node.time.on_reading(now_ + node.counter_ahead);
     node.clock_ahead = node.now - now_;
     node.port->set_clock_ahead(node.clock_ahead);
+}
+
+// Hardly a request reaches its peer: only their numbers are used up.
+void ErpcWorld::run_ahead(ErpcNode& node, std::size_t peer) {
+    constexpr int kCalls = 4'200;
+    std::array<std::uint8_t, sizeof(CallTag)> request{};
+    fill_request(request, {static_cast<std::uint32_t>(peer), kInnerCall, 16});
+    read_clock(node);
+    const auto session = std::find_if(node.sessions.begin(), node.sessions.end(),
+                                      [peer](const ClientSession& each) { return each.peer == peer; });
+    for (int i = 0; peer >= clients_ && session != node.sessions.end() && i < kCalls; ++i) {
+        erpc::Call call;
+        call.type = kAtOnce;
+        call.request = request;
+        node.endpoint->cancel(node.endpoint->post(session->id, call, node.now).id, node.now);
+        node.sender->flush(node.now);
+    }
 }
 
 // Between this node and the next: in both directions, or in one.

@@ -28,9 +28,10 @@ struct WorldCounters {
     std::uint64_t cancelled = 0;
     std::uint64_t peers_lost = 0;
     std::uint64_t too_long = 0;  // responses that did not fit the caller's buffer
-    std::uint64_t nested = 0;    // requests that a handler answered after a call of its own
-    std::uint64_t awaited = 0;   // calls that ended a co_await
-    std::uint64_t jobs = 0;      // requests executed in the background
+    std::uint64_t answers_lost = 0;
+    std::uint64_t nested = 0;   // requests that a handler answered after a call of its own
+    std::uint64_t awaited = 0;  // calls that ended a co_await
+    std::uint64_t jobs = 0;     // requests executed in the background
     std::uint64_t restarts = 0;
     std::uint64_t clock_went_back = 0;
     std::uint64_t clock_leapt = 0;
@@ -88,6 +89,7 @@ private:
     void receive_elsewhere();
     void harm(ErpcNode& node);
     void partition(ErpcNode& node, bool apart);
+    void run_ahead(ErpcNode& node, std::size_t peer);
     void heal();
     void run_until(Instant end);
     void read_clock(ErpcNode& node);
@@ -146,6 +148,7 @@ private:
     Duration peer_timeout_;
     Instant next_babble_;
     Instant next_intrusion_;
+    std::size_t slow_ = ~std::size_t{0};  // the node whose turns take long
     erpc::CongestionConfig congestion_{};
     std::vector<std::unique_ptr<ErpcNode>> nodes_;
     std::deque<CallRecord> calls_;  // by serial; a record stays where it is

@@ -15,7 +15,8 @@ constexpr std::uint8_t kType = 1;
 constexpr std::uint32_t kResponseBytes = 32;
 constexpr std::size_t kBuffers = 8192;
 constexpr std::size_t kClientPoolBytes = std::size_t{1} << 20U;
-constexpr std::size_t kRequestRoomBytes = std::size_t{16} << 20U;  // what the pool makes of 8 MB
+// What the pool makes of 8 MB; three quarters of it may be those of requests that are under way.
+constexpr std::size_t kRequestRoomBytes = std::size_t{16} << 20U;
 
 }  // namespace
 
@@ -49,7 +50,7 @@ IncastWorld::IncastWorld(const IncastPlan& plan)
         nodes_.push_back(std::make_unique<Node>());
         nodes_.back()->world = this;
         nodes_.back()->index = i;
-        start(*nodes_.back(), i < plan.clients ? kClientPoolBytes : (plan.clients + 1) * kRequestRoomBytes);
+        start(*nodes_.back(), i < plan.clients ? kClientPoolBytes : 2 * (plan.clients + 1) * kRequestRoomBytes);
     }
     nodes_.back()->endpoint->set_handler(
         kType, [](void* context, const erpc::Request& request) { static_cast<IncastWorld*>(context)->answer(request); },
@@ -63,8 +64,8 @@ void IncastWorld::start(Node& node, std::size_t pool_bytes) {
     const bool client = node.index < plan_.clients;
     node.port = std::make_unique<SimPort>(network_, node.index, kBuffers, plan_.seed + node.index);
     node.port->set_traffic_class(port::kEct0);
-    node.memory = std::make_unique_for_overwrite<std::uint8_t[]>(pool_bytes);
-    node.pool.emplace(std::span(node.memory.get(), pool_bytes));
+    node.memory = AlignedMemory(pool_bytes);
+    node.pool.emplace(node.memory.span());
     node.service.emplace(*node.port);
     node.sender.emplace(*node.port);
     erpc::EndpointConfig config;

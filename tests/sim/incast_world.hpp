@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "lib/telemetry/histogram.hpp"
 #include "rpc/erpc/endpoint.hpp"
 #include "tests/sim/incast_result.hpp"
+#include "tests/support/sim/aligned_memory.hpp"
 #include "tests/support/sim/sim_port.hpp"
 
 namespace cairn::sim {
@@ -54,7 +54,7 @@ private:
         IncastWorld* world = nullptr;
         std::size_t index = 0;
         std::unique_ptr<SimPort> port;
-        std::unique_ptr<std::uint8_t[]> memory;  // of its pool
+        AlignedMemory memory;  // of its pool
         std::optional<rpc::MsgPool> pool;
         std::optional<roce::UdService> service;
         std::optional<roce::Sender> sender;

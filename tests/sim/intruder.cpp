@@ -14,6 +14,9 @@ constexpr std::uint32_t kQkey = 0x205;
 }  // namespace
 
 void Intruder::overhear(const Frame& frame) {
+    if (frame.damaged) {
+        return;  // nobody would take it a second time
+    }
     if (overheard_.size() < kOverheardMost) {
         overheard_.push_back(frame);
     } else if (random_.chance(kMillion / 4)) {

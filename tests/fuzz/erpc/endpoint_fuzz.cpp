@@ -1,5 +1,5 @@
-// Bytes as the payloads of datagrams from a stranger to an endpoint that has a session: whatever comes, nothing
-// breaks, invariants hold and every buffer returns.
+// Bytes as datagrams to an endpoint that has a session with itself: payloads that may be anything, and packets of that
+// session which only its peer could send but never would. Whatever comes, nothing breaks and invariants hold.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -9,11 +9,16 @@
 #include <vector>
 
 #include "rpc/erpc/endpoint.hpp"
+#include "tests/fuzz/input.hpp"
 #include "tests/support/wire_port.hpp"
 
 namespace {
 
 using namespace cairn;
+
+constexpr std::uint8_t kType = 1;
+constexpr std::uint32_t kAnswerMost = 3'000;
+constexpr std::uint32_t kPacketBytes = 1024 - sizeof(erpc::RawHeader);
 
 struct World {
     World() : port("10.0.0.1", 256), memory(1U << 20U), pool(memory), service(port), sender(port) {
@@ -24,20 +29,65 @@ struct World {
         config.sessions_max = 8;
         config.calls_max = 32;
         endpoint = erpc::Endpoint::create(config, service, sender, pool).value();
-        endpoint->set_handler(1, answer, nullptr);
+        endpoint->set_handler(kType, answer, this, kAnswerMost);
         path = port.open_path({port.local_address(), port.local_address(), 1, 0}, now);
         const SessionId session = endpoint->connect({path, Qpn{0x100}, Qkey{0x205}}, now).value();
         erpc::Call call;
-        call.type = 1;
+        call.type = kType;
         endpoint->post(session, call, now);
-        turn();
+        at_client = session;
+        for (int i = 0; i < 8 && at_server.request_number == 0; ++i) {
+            turn();
+        }
+        if (at_server.request_number == 0) {
+            std::abort();  // who has a session can call
+        }
     }
-    static void answer(void*, const erpc::Request& request) {
-        const auto bytes = static_cast<std::uint32_t>(request.payload.size());
+    static void answer(void* context, const erpc::Request& request) {
+        auto& self = *static_cast<World*>(context);
+        if (self.at_server.request_number == 0) {
+            self.at_server = request.handle;
+        }
+        const auto bytes = std::min(static_cast<std::uint32_t>(request.payload.size()), kAnswerMost);
         if (request.endpoint.reserve(request.handle, bytes).size() != bytes) {
-            std::abort();  // the pool holds enough
+            std::abort();  // there is always room for so many
         }
         request.endpoint.respond(request.handle, request.now);
+    }
+    // A call of several packets, so that there is something to be answered.
+    void call(std::size_t bytes) {
+        erpc::Call what;
+        what.type = kType;
+        what.request = std::span(request).first(bytes);
+        endpoint->post(at_client, what, now);
+    }
+    // A packet of the session, to either end.
+    void speak(test::Input& input) {
+        constexpr std::array<std::uint32_t, 8> kSizes{0,     12,     kPacketBytes, kPacketBytes + 1,
+                                                      5'000, 20'000, 300'000,      0xffffff};
+        constexpr std::array<erpc::PacketType, 8> kTypes{erpc::PacketType::Request,  erpc::PacketType::Request,
+                                                         erpc::PacketType::Request,  erpc::PacketType::Request,
+                                                         erpc::PacketType::Request,  erpc::PacketType::Rfr,
+                                                         erpc::PacketType::Response, erpc::PacketType::CreditReturn};
+        const std::uint8_t which = input.byte();
+        const std::uint8_t size = input.byte();
+        const std::uint8_t packet = input.byte();
+        erpc::Header header;
+        header.type = kTypes[which & 7U];
+        const bool to_server = header.type == erpc::PacketType::Request || header.type == erpc::PacketType::Rfr;
+        header.session = to_server ? at_server.session : at_client;
+        header.request_number = at_server.request_number + ((which >> 3U) & 1U) +
+                                erpc::kSlotsPerSession * std::uint64_t{(which >> 4U) & 3U};
+        header.request_type = (which & 0xc0U) == 0xc0U ? kType + 1 : kType;
+        header.message_bytes = kSizes[size & 7U];
+        header.packet_number = packet & ((size & 0x80U) != 0 ? 0xffU : 3U);
+        std::size_t bytes = (size & 0x70U) == 0x70U ? input.byte() * 4U : kPacketBytes;
+        if ((size & 0x70U) < 0x60U && header.packet_number < erpc::packets_of(header.message_bytes, kPacketBytes)) {
+            bytes = erpc::bytes_of_packet(header.message_bytes, kPacketBytes, header.packet_number);
+        }
+        std::vector<std::uint8_t> payload(sizeof(erpc::RawHeader) + std::min<std::size_t>(bytes, kPacketBytes));
+        header.emit(*reinterpret_cast<erpc::RawHeader*>(payload.data()));
+        inject(payload);
     }
     void inject(std::span<const std::uint8_t> payload) {
         port::PacketRef packet = sender.take();
@@ -79,26 +129,36 @@ struct World {
     roce::Sender sender;
     std::unique_ptr<erpc::Endpoint> endpoint;
     port::Path* path = nullptr;
+    SessionId at_client{};
+    erpc::RequestHandle at_server{};  // of the session's first call
+    std::vector<std::uint8_t> request = std::vector<std::uint8_t>(20'000);
 };
 
 }  // namespace
 
-// The input is a row of datagrams: a length byte, then that many bytes. A first payload byte with its high bit
-// set is replaced by a well-formed start, so that the layers behind the header are reached.
+// The input is a row of events, each with a byte that says which: a packet of the session; a datagram of so many bytes,
+// which follow, with a start that is well-formed if its first byte has the high bit set; time that passes; a call.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     World world;
-    while (size > 1) {
-        const std::size_t bytes = std::min<std::size_t>(data[0], size - 1);
-        std::vector<std::uint8_t> payload(data + 1, data + 1 + bytes);
-        if (bytes >= sizeof(erpc::RawHeader) && (payload[0] & 0x80U) != 0) {
-            payload[0] = erpc::kHeaderVersion;
-            payload[1] &= 1U;
-            payload[15] = static_cast<std::uint8_t>((payload[15] & 0xf0U) | erpc::kMagic);
+    test::Input input(data, size);
+    while (!input.empty()) {
+        const std::uint8_t event = input.byte();
+        if (event < 0x80) {
+            world.speak(input);
+        } else if (event < 0xf0) {
+            std::vector<std::uint8_t> payload = input.bytes(event & 0x7fU);
+            if (payload.size() >= sizeof(erpc::RawHeader) && (payload[0] & 0x80U) != 0) {
+                payload[0] = erpc::kHeaderVersion;
+                payload[1] &= 1U;
+                payload[15] = static_cast<std::uint8_t>((payload[15] & 0xf0U) | erpc::kMagic);
+            }
+            world.inject(payload);
+        } else if (event < 0xf8) {
+            world.now = world.now + milliseconds(std::int64_t{1} << (event & 7U) * 2);
+        } else {
+            world.call(event == 0xf8 ? world.request.size() : event);
         }
-        world.inject(payload);
         world.turn();
-        data += 1 + bytes;
-        size -= 1 + bytes;
     }
     return 0;
 }

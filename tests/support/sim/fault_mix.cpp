@@ -86,6 +86,11 @@ FaultMix FaultMix::from_seed(std::uint64_t seed) {
     if (random.chance(kHalf)) {
         mix.babble_every = one_of(random, microseconds(30), microseconds(200), milliseconds(1));
     }
+    if (random.chance(kHalf / 2)) {
+        mix.node.turn_max = one_of(random, microseconds(1'100), milliseconds(2), milliseconds(3));
+    }
+    mix.node.scarce_memory = random.chance(kHalf / 2);
+    mix.node.runs_ahead = random.chance(kHalf / 2);
     return mix;
 }
 
@@ -124,6 +129,9 @@ std::string FaultMix::text() const {
     add("forge ppm", forge_per_million);
     add("clock jump every ns", node.clock_jump_every.ns);
     add("babble every ns", babble_every.ns);
+    add("turns up to ns", node.turn_max.ns);
+    add("scarce memory", static_cast<int>(node.scarce_memory));
+    add("runs ahead", static_cast<int>(node.runs_ahead));
     return line;
 }
 

@@ -45,6 +45,9 @@ struct NodeFaults {
     Duration partition_every{};  // two nodes lose each other, in one direction or both, for up to partition_max
     Duration partition_max{};
     Duration clock_jump_every{};  // its counter leaps or goes back, by up to seconds
+    Duration turn_max{};          // each turn of one of them takes from 1 ms to this, whatever else is healed
+    bool scarce_memory = false;   // servers have a small part of what their clients ask for, as long as they live
+    bool runs_ahead = false;      // clients give up thousands of calls to a peer that they can not reach
 };
 
 struct FaultMix {

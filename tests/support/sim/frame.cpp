@@ -72,6 +72,7 @@ void Frame::flip_bit(std::uint64_t choice) noexcept {
     std::size_t byte = (choice / 8) % (payload.size() - 1);
     byte += byte >= kUncoveredByte ? 1 : 0;
     payload[byte] = static_cast<std::uint8_t>(payload[byte] ^ (1U << (choice % 8)));
+    damaged = true;
 }
 
 }  // namespace cairn::sim

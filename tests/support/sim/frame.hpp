@@ -16,6 +16,7 @@ constexpr std::size_t kWireOverheadBytes = 24;
 
 struct Frame {
     std::vector<std::uint8_t> bytes;
+    bool damaged = false;  // on its way: no engine takes it
 
     [[nodiscard]] bool is_v4() const noexcept { return bytes[12] == 0x08; }
     [[nodiscard]] std::size_t lower_bytes() const noexcept {

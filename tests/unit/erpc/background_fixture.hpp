@@ -101,7 +101,7 @@ protected:
     // The server ends; whatever it had taken is back.
     void expect_all_returned() {
         server->endpoint.reset();
-        EXPECT_EQ(server->pool.live(), 0U);
+        EXPECT_EQ(server->pool->live(), 0U);
     }
 
     std::map<std::uint64_t, std::vector<std::uint8_t>> requests;

@@ -62,7 +62,7 @@ TEST_F(Background, WithoutMemoryForTheAnswerARequestIsPutOffAndNothingIsKept) {
     post(1);
     run(milliseconds(10));
     EXPECT_GT(drops(Drop::NoBuffer), 0U);
-    EXPECT_EQ(server->pool.live(), 0U);
+    EXPECT_EQ(server->pool->live(), 0U);
     server->endpoint->set_background_handler(kSlow, &Background::work, this, kAnswerMost);
     run(milliseconds(200));
     EXPECT_TRUE(background->run_one());
@@ -75,11 +75,11 @@ TEST_F(Background, ALargeRequestIsHandedOverInTheBufferItArrivedIn) {
     open_stepped(4);
     post(1, 5000);
     run(milliseconds(2));
-    EXPECT_EQ(server->pool.live(), 2U);  // request and room for the answer; no copy
+    EXPECT_EQ(server->pool->live(), 2U);  // request and room for the answer; no copy
     EXPECT_TRUE(background->run_one());
     run(milliseconds(2));
     expect_answered(1);
-    EXPECT_EQ(server->pool.live(), 1U);  // the answer, kept for resending
+    EXPECT_EQ(server->pool->live(), 1U);  // the answer, kept for resending
     expect_all_returned();
 }
 

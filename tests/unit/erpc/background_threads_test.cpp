@@ -51,7 +51,7 @@ TEST_F(Background, AnEndpointThatEndsWaitsForTheHandlerThatRuns) {
     server->endpoint.reset();
     EXPECT_TRUE(over);
     EXPECT_LE(executions, 2);  // the second one may just have begun
-    EXPECT_EQ(server->pool.live(), 0U);
+    EXPECT_EQ(server->pool->live(), 0U);
     releaser.join();
 }
 

@@ -27,7 +27,7 @@ protected:
         run(milliseconds(5));
     }
     void begin() {
-        load = std::make_unique<Load>(options, *client.endpoint, client.pool, 1.0);
+        load = std::make_unique<Load>(options, *client.endpoint, *client.pool, 1.0);
         ASSERT_TRUE(load->prepare().ok());
         load->start(sessions, now, now);
     }

@@ -248,7 +248,7 @@ TEST_F(CoroutineChain, TheMiddleThatEndsLeavesNoFrameAndStillAnswers) {
     b.host.sender->flush(now);
     run(milliseconds(1));
     EXPECT_EQ(answers, std::vector<std::string>{"!b"});
-    EXPECT_EQ(b.host.pool.live(), 0U);
+    EXPECT_EQ(b.host.pool->live(), 0U);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -17,29 +18,57 @@ struct Host {
 
     explicit Host(const char* address, std::uint64_t seed, BackgroundPool* background = nullptr,
                   std::uint32_t message_bytes_max = kMaxMessageBytes, std::uint16_t path_mtu = 1024)
-        : port(address, kBuffers),
-          memory(1U << 20U),
-          pool(memory),
-          max_message_bytes(message_bytes_max),
-          path_mtu_bytes(path_mtu) {
+        : port(address, kBuffers) {
+        config.qp.qpn = Qpn{0x100};
+        config.qp.qkey = Qkey{0x205};
+        config.qp.path_mtu_bytes = path_mtu;
+        config.sessions_max = kSessionsMax;
+        config.calls_max = 256;
+        config.credits = 4;
+        config.max_message_bytes = message_bytes_max;
+        give_memory(std::size_t{1} << 20U);
         restart(seed, background);
     }
+    // With what `config` says by now.
     void restart(std::uint64_t seed, BackgroundPool* background = nullptr) {
         endpoint.reset();
         sender.reset();
         service.emplace(port);
         sender.emplace(port);
-        EndpointConfig config;
-        config.qp.qpn = Qpn{0x100};
-        config.qp.qkey = Qkey{0x205};
-        config.qp.path_mtu_bytes = path_mtu_bytes;
-        config.sessions_max = kSessionsMax;
-        config.calls_max = 256;
-        config.credits = 4;
         config.seed = {seed, 0};
         config.background = background;
-        config.max_message_bytes = max_message_bytes;
-        endpoint = Endpoint::create(config, *service, *sender, pool).value();
+        endpoint = Endpoint::create(config, *service, *sender, *pool).value();
+    }
+    // With so much memory for messages, too.
+    void restart(std::uint64_t seed, std::size_t pool_bytes) {
+        endpoint.reset();
+        give_memory(pool_bytes);
+        restart(seed);
+    }
+    void give_memory(std::size_t pool_bytes) {
+        memory.assign(pool_bytes + mem::BufferPool::kSmallestBytes, 0);  // it begins at a multiple of that
+        pool.emplace(memory);
+    }
+    // A datagram from this host's queue pair that its endpoint knows nothing of.
+    void inject(const Host& to, const Header& header, std::span<const std::uint8_t> payload, Instant now) {
+        port::PacketRef packet = sender->take();
+        roce::RawUd raw{};
+        wire::Bth bth;
+        bth.opcode = roce::kUdSendOnly;
+        bth.dest_qpn = to.config.qp.qpn;
+        bth.pad_count = static_cast<std::uint8_t>((4U - (payload.size() & 3U)) & 3U);
+        bth.emit(raw.bth);
+        raw.qkey.set(config.qp.qkey.value);
+        raw.source_qpn.set(config.qp.qpn.value);
+        std::memcpy(packet.data, &raw, sizeof(raw));
+        header.emit(*reinterpret_cast<RawHeader*>(packet.data + sizeof(raw)));
+        constexpr std::size_t kHeaders = sizeof(raw) + sizeof(RawHeader);
+        if (!payload.empty()) {
+            std::memcpy(packet.data + kHeaders, payload.data(), payload.size());
+        }
+        port::Path* const path = port.open_path({port.local_address(), to.port.local_address(), 0xc000, 0}, now);
+        sender->send(packet, path, kHeaders + payload.size() + bth.pad_count + port::kIcrcBytes, {}, now);
+        sender->flush(now);
     }
     void turn(Instant now) {
         std::array<port::PacketRef, 16> burst;
@@ -58,9 +87,8 @@ struct Host {
 
     test::WirePort port;
     std::vector<std::uint8_t> memory;
-    rpc::MsgPool pool;
-    std::uint32_t max_message_bytes;
-    std::uint16_t path_mtu_bytes;
+    std::optional<rpc::MsgPool> pool;
+    EndpointConfig config;
     std::optional<roce::UdService> service;
     std::optional<roce::Sender> sender;
     std::unique_ptr<Endpoint> endpoint;

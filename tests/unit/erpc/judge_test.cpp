@@ -11,8 +11,9 @@ namespace {
 constexpr std::uint64_t kCurrent = 4000;
 constexpr std::uint32_t kPacketBytes = 1008;
 constexpr std::uint32_t kMost = 100'000;
-constexpr std::array<ServerSlotState, 4> kStates{ServerSlotState::Idle, ServerSlotState::Receiving,
-                                                 ServerSlotState::Executing, ServerSlotState::Answered};
+constexpr std::array<ServerSlotState, 6> kStates{ServerSlotState::Idle,     ServerSlotState::Receiving,
+                                                 ServerSlotState::GivenUp,  ServerSlotState::Executing,
+                                                 ServerSlotState::Answered, ServerSlotState::Forgotten};
 
 Header small(std::uint64_t request_number, std::uint32_t message_bytes = 40, std::uint16_t packet_number = 0) {
     Header header;
@@ -26,17 +27,18 @@ TEST(JudgeRequest, EveryStateAndEveryNumberHasItsVerdict) {
     using V = RequestVerdict;
     struct Row {
         std::uint64_t number;
-        std::array<RequestVerdict, 4> verdicts;  // by state
+        std::array<RequestVerdict, 6> verdicts;  // by state
     };
     for (const Row& row :
-         {Row{0, {V::Stale, V::Stale, V::Stale, V::Stale}}, Row{kCurrent - 1, {V::Stale, V::Stale, V::Stale, V::Stale}},
-          Row{kCurrent, {V::Stale, V::WrongSize, V::Busy, V::Resend}},
-          Row{kCurrent + kSlotsPerSession, {V::Execute, V::Execute, V::Busy, V::Execute}},
-          Row{kCurrent + kMaxRequestJump, {V::Execute, V::Execute, V::Busy, V::Execute}},
-          Row{kCurrent + kMaxRequestJump + 1, {V::Future, V::Future, V::Future, V::Future}},
-          Row{kCurrent + kRequestNumberMask / 2, {V::Future, V::Future, V::Future, V::Future}},
-          Row{kCurrent + kRequestNumberMask / 2 + 1, {V::Stale, V::Stale, V::Stale, V::Stale}},
-          Row{kRequestNumberMask, {V::Stale, V::Stale, V::Stale, V::Stale}}}) {
+         {Row{0, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
+          Row{kCurrent - 1, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
+          Row{kCurrent, {V::Stale, V::WrongSize, V::WrongSize, V::Busy, V::Resend, V::Forgotten}},
+          Row{kCurrent + kSlotsPerSession, {V::Execute, V::Execute, V::Execute, V::Busy, V::Execute, V::Execute}},
+          Row{kCurrent + kMaxRequestJump, {V::Execute, V::Execute, V::Execute, V::Busy, V::Execute, V::Execute}},
+          Row{kCurrent + kMaxRequestJump + 1, {V::Future, V::Future, V::Future, V::Future, V::Future, V::Future}},
+          Row{kCurrent + kRequestNumberMask / 2, {V::Future, V::Future, V::Future, V::Future, V::Future, V::Future}},
+          Row{kCurrent + kRequestNumberMask / 2 + 1, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
+          Row{kRequestNumberMask, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}}}) {
         for (std::size_t i = 0; i < kStates.size(); ++i) {
             EXPECT_EQ(judge_request(kStates[i], kCurrent, small(row.number), 40), row.verdicts[i])
                 << row.number << " in state " << i;
@@ -54,9 +56,11 @@ TEST(JudgeRequest, NumbersComeTo0BehindTheirEnd) {
     ServerSlot slot;
     slot.request_number = kLast;
     slot.state = ServerSlotState::Answered;
-    EXPECT_EQ(judge_request_packet(slot, small(0, 5000), kPacketBytes, kMost), PacketVerdict::Begin);
+    EXPECT_EQ(judge_request_packet(slot, small(0, 5000), kPacketBytes, {kPacketBytes, kMost, true}),
+              PacketVerdict::Begin);
     slot.request_number = 0;
-    EXPECT_EQ(judge_request_packet(slot, small(kLast, 5000), kPacketBytes, kMost), PacketVerdict::Stale);
+    EXPECT_EQ(judge_request_packet(slot, small(kLast, 5000), kPacketBytes, {kPacketBytes, kMost, true}),
+              PacketVerdict::Stale);
 }
 
 TEST(JudgeRequest, SizesThatMakeNoSenseAreRefused) {
@@ -78,14 +82,16 @@ protected:
         transfer.request.bytes = 5000;
     }
     [[nodiscard]] PacketVerdict judged(ServerSlotState state, std::uint64_t number, std::uint32_t message_bytes,
-                                       std::uint8_t type = 3) {
+                                       std::uint8_t type = 3, std::uint16_t packet = 0, std::size_t payload = kNone) {
         slot.state = state;
         slot.transfer = state == ServerSlotState::Receiving ? &transfer : nullptr;
-        Header header = small(number, message_bytes);
+        Header header = small(number, message_bytes, packet);
         header.request_type = type;
-        return judge_request_packet(slot, header, kPacketBytes, kMost);
+        payload = payload == kNone ? bytes_of_packet(message_bytes, kPacketBytes, packet) : payload;
+        return judge_request_packet(slot, header, payload, {kPacketBytes, kMost, selective});
     }
 
+    bool selective = true;
     ServerTransfer transfer;
     ServerSlot slot;
 };
@@ -94,13 +100,14 @@ TEST_F(JudgeRequestPacket, EveryStateAndEveryNumberHasItsVerdict) {
     using V = PacketVerdict;
     struct Row {
         std::uint64_t number;
-        std::array<PacketVerdict, 4> verdicts;  // by state
+        std::array<PacketVerdict, 6> verdicts;  // by state
     };
-    for (const Row& row : {Row{kCurrent - 1, {V::Stale, V::Stale, V::Stale, V::Stale}},
-                           Row{kCurrent, {V::Stale, V::Part, V::Known, V::Known}},
-                           Row{kCurrent + kSlotsPerSession, {V::Begin, V::Begin, V::Busy, V::Begin}},
-                           Row{kCurrent + kMaxRequestJump, {V::Begin, V::Begin, V::Busy, V::Begin}},
-                           Row{kCurrent + kMaxRequestJump + 1, {V::Future, V::Future, V::Future, V::Future}}}) {
+    for (const Row& row :
+         {Row{kCurrent - 1, {V::Stale, V::Stale, V::Stale, V::Stale, V::Stale, V::Stale}},
+          Row{kCurrent, {V::Stale, V::Part, V::GivenUp, V::Known, V::Known, V::Known}},
+          Row{kCurrent + kSlotsPerSession, {V::Begin, V::Begin, V::Begin, V::Busy, V::Begin, V::Begin}},
+          Row{kCurrent + kMaxRequestJump, {V::Begin, V::Begin, V::Begin, V::Busy, V::Begin, V::Begin}},
+          Row{kCurrent + kMaxRequestJump + 1, {V::Future, V::Future, V::Future, V::Future, V::Future, V::Future}}}) {
         for (std::size_t i = 0; i < kStates.size(); ++i) {
             EXPECT_EQ(judged(kStates[i], row.number, 5000), row.verdicts[i]) << row.number << " in state " << i;
         }
@@ -116,6 +123,41 @@ TEST_F(JudgeRequestPacket, NeitherAnotherMessageUnderItsNumberNorOneTooLongIsTak
     EXPECT_EQ(judged(ServerSlotState::Receiving, kCurrent, 5041), PacketVerdict::WrongSize) << "a packet more";
     EXPECT_EQ(judged(ServerSlotState::Receiving, kCurrent, 5000, 4), PacketVerdict::WrongSize);
     EXPECT_EQ(judged(ServerSlotState::Answered, kCurrent, 5041), PacketVerdict::WrongSize);
+}
+
+TEST_F(JudgeRequestPacket, APacketThatDoesNotFitItsPlaceIsNotTakenAndBeginsNothing) {
+    const auto next = [this](std::uint16_t packet, std::size_t payload) {
+        return judged(ServerSlotState::Answered, kCurrent + 8, 5'000, 3, packet, payload);
+    };
+    EXPECT_EQ(next(0, kPacketBytes), PacketVerdict::Begin);
+    EXPECT_EQ(next(0, 0), PacketVerdict::WrongSize);
+    EXPECT_EQ(next(0, kPacketBytes - 1), PacketVerdict::WrongSize);
+    EXPECT_EQ(next(4, 5'000 - 4 * kPacketBytes), PacketVerdict::Begin);
+    EXPECT_EQ(next(5, kPacketBytes), PacketVerdict::WrongSize);
+    EXPECT_EQ(judged(ServerSlotState::Receiving, kCurrent, 5'000, 3, 1, 0), PacketVerdict::WrongSize);
+}
+
+TEST_F(JudgeRequestPacket, OnlyOneThatCanBeHeldBeginsAMessage) {
+    const auto begins = [this](std::uint16_t packet) {
+        return judged(ServerSlotState::Idle, kCurrent + 8, kMost, 3, packet);
+    };
+    slot.state = ServerSlotState::Idle;
+    EXPECT_EQ(begins(98), PacketVerdict::Begin);
+    selective = false;
+    EXPECT_EQ(begins(0), PacketVerdict::Begin);
+    EXPECT_EQ(begins(1), PacketVerdict::Early);
+}
+
+// 16,384 packets and more: the last one is told by its low bits.
+TEST_F(JudgeRequestPacket, TheLastPacketOfTheLongestMessageIsKnown) {
+    const std::uint32_t packets = packets_of(kMaxMessageBytes, kPacketBytes);
+    slot.request_packets = packets;
+    slot.state = ServerSlotState::Answered;
+    Header header = small(kCurrent, kMaxMessageBytes, static_cast<std::uint16_t>((packets - 1) & kPacketNumberMask));
+    header.request_type = 3;
+    const std::size_t payload = bytes_of_packet(kMaxMessageBytes, kPacketBytes, packets - 1);
+    EXPECT_EQ(judge_request_packet(slot, header, payload, {kPacketBytes, kMaxMessageBytes, true}),
+              PacketVerdict::Known);
 }
 
 TEST(JudgeResponse, OnlyTheSlotsOwnRequestThatWasSentIsAnswered) {

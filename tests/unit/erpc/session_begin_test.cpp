@@ -103,7 +103,7 @@ TEST_F(SessionBegin, AStrangerThatProvesNothingLeavesNothingAndGetsNoMoreThanItS
     EXPECT_EQ(stranger.last(ControlType::Accepted), std::nullopt);
     EXPECT_EQ(server.endpoint->sessions_open(), 0U);
     EXPECT_EQ(pins(), 0U);
-    EXPECT_EQ(server.pool.live(), 0U);
+    EXPECT_EQ(server.pool->live(), 0U);
     EXPECT_EQ(executed, 0);
 }
 

@@ -1,0 +1,147 @@
+// What a server's slots hold of the message pool: requests that are put together, and answers that may be asked for
+// again. Who may hold how much, what is given up when, and that nothing changes hands while it waits to be sent.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "lib/base/sip_hash.hpp"
+#include "lib/roce/sender.hpp"
+#include "rpc/common/msg_buffer.hpp"
+#include "rpc/erpc/drops.hpp"
+#include "rpc/erpc/header.hpp"
+#include "rpc/erpc/judge.hpp"
+#include "rpc/erpc/pending_call.hpp"
+#include "rpc/erpc/session.hpp"
+
+namespace cairn::erpc {
+
+// How long what nobody asks for is kept.
+struct Patience {
+    Duration request = kRtoMax * 5;  // with a half-received request whose client is silent
+    Duration answer = kPeerTimeout * 2;
+    // While memory is wanted. A loss, and the loss of what was sent again, are noticed earlier.
+    Duration pressed = milliseconds(50);
+    // With half-read answers; and half-received requests get this long and kSlowestBytesPerMs, though they go on.
+    Duration slow = milliseconds(250);
+};
+
+class ServerMessages {
+public:
+    static constexpr std::uint32_t kSlowestBytesPerMs = 4096;
+
+    // All outlive it. `key` is secret: it decides which hosts have their share in common.
+    ServerMessages(rpc::MsgPool& pool, roce::Sender& sender, Statistics& statistics, std::uint32_t packet_bytes,
+                   std::uint32_t transfers_max, const Patience& patience, const SipKey& key)
+        : pool_(pool),
+          sender_(sender),
+          statistics_(statistics),
+          patience_(patience),
+          key_(key),
+          packet_bytes_(packet_bytes),
+          transfers_max_(transfers_max),
+          transfers_(transfers_max) {}
+
+    // The slot receives this request from now on. False, and counted: there is no memory for it now, or its session or
+    // its host has its share; the client tries again.
+    [[nodiscard]] bool begin_request(Session& session, ServerSlot& slot, const Header& header, Instant now) noexcept;
+    // What is there of it is released; its packets that still come find it given up.
+    void end_request(ServerSlot& slot) noexcept;
+    // A whole one goes to the caller, who releases it. The slot is left to be executed.
+    [[nodiscard]] rpc::MsgBuffer take_request(ServerSlot& slot) noexcept;
+
+    // Before the slot's next request is executed: none that waits has to be preferred, and there is room for its answer
+    // of `bytes`. False: neither is changed but by the loss of the last answer, which the client has read.
+    [[nodiscard]] bool has_room(ServerSlot& slot, std::uint32_t bytes) noexcept;
+    // A client that gave up many calls in a row, none of which arrived, is far ahead of its server. Once it has shown
+    // that `number` is its own the slot waits for it; what it held is released.
+    void skip_to(ServerSlot& slot, std::uint64_t number) noexcept;
+    // Room for an answer of `bytes` in the slot, in place of what it held. False: there is none.
+    [[nodiscard]] bool make_room(ServerSlot& slot, std::uint32_t bytes) noexcept;
+    // The slot goes on to request `number`: what was sent of the last answer is not read any more.
+    // The client's next request proves that it read the last one, unless that was sent again or leaves in this very
+    // turn, or requests were skipped.
+    void retire_answer(ServerSlot& slot, std::uint64_t number) noexcept {
+        if (slot.resent || slot.answered_turn == turn_ ||
+            numbers_ahead(number, slot.request_number) != kSlotsPerSession) [[unlikely]] {
+            settle(slot.response.span());
+            slot.resent = false;
+        } else if (slot.response.bytes >= kTailBytes && sender_.holds_back()) [[unlikely]] {
+            sender_.copy_tails(slot.response.span());  // its client gave the call up before the answer left
+        }
+        slot.response.bytes = 0;
+    }
+    // Before the answer is sent: while memory is wanted it takes no more than it needs.
+    void fit_answer(ServerSlot& slot, Instant now) noexcept {
+        if (now < scarce_until_) [[unlikely]] {
+            move_to_fitting(slot);
+        }
+    }
+    // Its memory goes to anybody: it may still have waited to be sent.
+    void forget_answer(ServerSlot& slot) noexcept;
+    void release(std::array<ServerSlot, kSlotsPerSession>& slots) noexcept;
+    // A part of the slot's answer leaves.
+    void note_sent(ServerSlot& slot, Instant now) const noexcept {
+        slot.answered_us = microseconds_of(now);
+        slot.answered_turn = turn_;
+    }
+    // Returns when nothing that was sent from there is read any more.
+    void settle(std::span<const std::uint8_t> payload) noexcept {
+        if (payload.size() >= kTailBytes) {
+            sender_.settle_tails(payload);
+        }
+    }
+
+    void on_turn() noexcept { ++turn_; }
+    // Somebody found no memory; `bytes`: for an answer, which the next slots that hold some have to make room for.
+    void want(std::uint32_t bytes) noexcept {
+        wanted_bytes_ += bytes;
+        short_ = true;
+    }
+    [[nodiscard]] bool wanted() const noexcept { return wanted_bytes_ != 0; }
+
+    // Each scan, then give_up_old() for some sessions' slots. True: memory is wanted, look at many.
+    [[nodiscard]] bool on_scan(Instant now) noexcept;
+    void give_up_old(std::array<ServerSlot, kSlotsPerSession>& slots, Instant now) noexcept;
+
+private:
+    struct Holding {
+        std::uint64_t bytes = 0;
+        std::uint32_t requests = 0;
+        Instant pressed_until{};  // somebody found no room in it
+    };
+
+    [[nodiscard]] static std::uint32_t microseconds_of(Instant now) noexcept {  // roughly; wraps
+        return static_cast<std::uint32_t>(now.ns >> 10);
+    }
+    [[nodiscard]] std::uint8_t share_of(const Session& session) const noexcept;
+    void press(Holding& holding, Instant now) noexcept;
+    [[nodiscard]] bool within_share(const Session& session, std::uint8_t source, std::uint64_t bytes) const noexcept;
+    [[nodiscard]] bool is_overdue(const ServerTransfer& transfer, Instant now) const noexcept;
+    [[nodiscard]] bool is_stale(const ServerSlot& slot, Instant now) const noexcept;
+    void account(ServerTransfer& transfer, int sign) noexcept;
+    [[nodiscard]] rpc::MsgBuffer give_back(ServerSlot& slot) noexcept;
+    void drop_answer(ServerSlot& slot) noexcept;
+    void move_to_fitting(ServerSlot& slot) noexcept;
+
+    rpc::MsgPool& pool_;
+    roce::Sender& sender_;
+    Statistics& statistics_;
+    Patience patience_;
+    SipKey key_;
+    std::uint32_t packet_bytes_;
+    std::uint32_t transfers_max_;
+    FixedTable<ServerTransfer> transfers_;
+    Holding all_;                           // of half-received requests
+    std::array<Holding, 256> by_source_{};  // the same, by their hosts' hash
+    std::uint64_t wanted_bytes_ = 0;        // by requests put off since the last scan
+    Instant last_scan_{};
+    Instant patient_until_{};  // after an absence of our own: clients that asked meanwhile are heard first
+    Instant scarce_until_{};   // memory for answers, or for anything
+    Instant hurry_until_{};    // the same, or somebody has his share, or all requests have theirs
+    bool short_ = false;       // somebody found no memory since the last scan
+    std::uint8_t turn_ = 0;
+};
+
+}  // namespace cairn::erpc
