@@ -40,9 +40,27 @@ std::string_view name_of(erpc::PacketType type) noexcept {
 }
 
 std::string_view name_of(erpc::ControlType type) noexcept {
-    constexpr std::string_view kNames[] = {"Connect",      "Accepted", "Refused", "Disconnect",
-                                           "Disconnected", "Ping",     "Pong",    "Challenge"};
-    return kNames[static_cast<std::size_t>(type) - 1];
+    switch (type) {
+        case erpc::ControlType::Connect:
+            return "Connect";
+        case erpc::ControlType::Accepted:
+            return "Accepted";
+        case erpc::ControlType::Refused:
+            return "Refused";
+        case erpc::ControlType::Disconnect:
+            return "Disconnect";
+        case erpc::ControlType::Disconnected:
+            return "Disconnected";
+        case erpc::ControlType::Ping:
+            return "Ping";
+        case erpc::ControlType::Pong:
+            return "Pong";
+        case erpc::ControlType::Challenge:
+            return "Challenge";
+        case erpc::ControlType::RequestRefused:
+            return "RequestRefused";
+    }
+    return "";
 }
 
 std::string control_text(std::span<const std::uint8_t> message) {
