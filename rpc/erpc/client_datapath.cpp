@@ -91,7 +91,7 @@ void Endpoint::start(Session& session, std::uint32_t call, Instant now) noexcept
     slot.call = call;
     slot.sends = 0;
     calls_[call].slot = static_cast<std::uint8_t>(slot_index);
-    if (session.credits == 0) {
+    if (session.credits == 0 || (session.stalled_slots != 0 && session.others_go_first())) {
         stall(session, slot_index);
     } else if (calls_[call].call.request.size() > packet_bytes_) [[unlikely]] {
         send_first(session, slot_index, now);
@@ -103,9 +103,16 @@ void Endpoint::start(Session& session, std::uint32_t call, Instant now) noexcept
     }
 }
 
-// With a credit at hand.
+// With a credit at hand: for the first time, or again if the slot gave its credit up.
 void Endpoint::send_first(Session& session, std::uint32_t slot_index, Instant now) noexcept {
     ClientSlot& slot = (*session.client_slots)[slot_index];
+    if (slot.sends != 0) [[unlikely]] {  // it yielded
+        --session.credits;
+        sent_slots_.remove(slot);
+        ++statistics_.retransmits;
+        send_request(session, slot_index, now);
+        return;
+    }
     slot.first_sent = now;
     if (calls_[slot.call].call.request.size() > packet_bytes_) [[unlikely]] {
         if (!begin_transfer(slot)) {
@@ -119,14 +126,6 @@ void Endpoint::send_first(Session& session, std::uint32_t slot_index, Instant no
     --session.credits;
     send_request(session, slot_index, now);
     ++statistics_.requests_sent;
-}
-
-void Endpoint::stall(Session& session, std::uint32_t slot_index) noexcept {
-    session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots | bit_of(slot_index));
-    if (!session.in_stall_queue) {
-        session.in_stall_queue = true;
-        stall_queue_.push_back(session.self.value);  // reserved for every session: never grows
-    }
 }
 
 // Sends or resends; without a buffer the retransmission timer tries again.
@@ -168,6 +167,7 @@ void Endpoint::on_response(Session& session, const roce::UdDatagram& datagram, c
         statistics_.count(verdict == ResponseVerdict::Stale ? Drop::StaleResponse : Drop::BadSize);
         return;
     }
+    session.last_heard = now;
     ++statistics_.responses_received;
     if (slot.sends == 1) [[likely]] {  // a resent request's answer may be to either copy (Karn)
         session.on_rtt_sample(now - slot.last_sent);
@@ -217,8 +217,8 @@ void Endpoint::complete_slowly(Session& session, std::uint32_t slot_index, CallS
     rpc::MsgBuffer owned;
     if (slot.transfer != nullptr) {
         owned = end_transfer(session, slot);
-    } else if (slot.sends != 0) {
-        ++session.credits;
+    } else {
+        session.credits = static_cast<std::uint16_t>(session.credits + slot.credits_held());
     }
     finish_call(free_slot(session, slot_index), status, response, latency);
     pool_.release(owned);
@@ -229,7 +229,7 @@ void Endpoint::complete_slowly(Session& session, std::uint32_t slot_index, CallS
 std::uint32_t Endpoint::free_slot(Session& session, std::uint32_t slot_index) noexcept {
     ClientSlot& slot = (*session.client_slots)[slot_index];
     CAIRN_ASSERT(session.credits <= session.credits_max);
-    session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots & ~bit_of(slot_index));
+    session.end_stall(slot_index);
     session.free_slots = static_cast<std::uint8_t>(session.free_slots | bit_of(slot_index));
     if (slot.sends != 0) {  // else no server can have come by the number
         slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
@@ -278,30 +278,6 @@ void Endpoint::refill_slots(Session& session, Instant now) noexcept {
         const std::uint32_t call = session.backlog_head;
         leave_backlog(session, calls_[call]);
         start(session, call, now);
-    }
-}
-
-void Endpoint::serve_stall_queue(Instant now) noexcept {
-    std::size_t waiting = stall_queue_.size();
-    for (std::size_t i = 0; i < waiting; ++i) {
-        serve_stalled(sessions_[stall_queue_[i]], now);
-    }
-    std::erase_if(stall_queue_, [this](std::uint32_t index) {
-        sessions_[index].in_stall_queue = sessions_[index].stalled_slots != 0;
-        return !sessions_[index].in_stall_queue;
-    });
-}
-
-// Each slot that waits gets one chance, as long as there are credits; it may have to wait on.
-void Endpoint::serve_stalled(Session& session, Instant now) noexcept {
-    for (std::uint32_t left = session.stalled_slots; left != 0 && session.credits != 0; left &= left - 1) {
-        const auto slot_index = static_cast<std::uint32_t>(std::countr_zero(left));
-        session.stalled_slots = static_cast<std::uint8_t>(session.stalled_slots & ~bit_of(slot_index));
-        if ((*session.client_slots)[slot_index].transfer != nullptr) {
-            kick(session, slot_index, now);
-        } else {
-            send_first(session, slot_index, now);
-        }
     }
 }
 

@@ -52,7 +52,7 @@ struct RawControl {
     Be64 first_request;   // Accepted, Pong: tells this session from others of its token
     Be16 features;        // Connect: what the client can; Accepted: what both can
     Be16 path_mtu_bytes;  // both ends cut messages alike
-    Be64 cookie;          // Challenge, Connect; 0: none
+    Be64 cookie;          // Challenge, Connect; 0: none. Ping: its number, which its Pong repeats
     Be64 request_number;  // RequestRefused, and a Ping with Ahead
 };
 static_assert(sizeof(RawControl) == 44 && alignof(RawControl) == 1);

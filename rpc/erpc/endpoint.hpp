@@ -66,7 +66,6 @@ public:
 
 private:
     Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgPool& pool);
-
     void on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void on_rare(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void send_packet(Session& session, const port::PacketRef& buffer, const Header& header,
@@ -86,7 +85,7 @@ private:
     void refill_slots(Session& session, Instant now) noexcept;
     void send_first(Session& session, std::uint32_t slot_index, Instant now) noexcept;
     void serve_stall_queue(Instant now) noexcept;
-    void serve_stalled(Session& session, Instant now) noexcept;
+    void serve_stalled(Session& session, std::uint32_t first, Instant now) noexcept;
     void stall(Session& session, std::uint32_t slot_index) noexcept;
     [[nodiscard]] bool begin_transfer(ClientSlot& slot) noexcept;
     [[nodiscard]] rpc::MsgBuffer end_transfer(Session& session, ClientSlot& slot) noexcept;
@@ -154,6 +153,7 @@ private:
     void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
     void end_awaited_calls() noexcept;
     void scan_losses(Instant now) noexcept;  // recovery.cpp
+    void on_request_timeout(Session& session, ClientSlot& slot, Instant now) noexcept;
     void scan_messages(Instant now) noexcept;
     void end_overdue_calls(Instant now) noexcept;
     [[nodiscard]] bool scan_sessions(Instant now) noexcept;  // true: all were looked at

@@ -54,7 +54,8 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
       calls_(config.calls_max),
       deadlines_(config.calls_max),
       client_transfers_(config.transfers_max),
-      messages_(pool, sender, statistics_, config.qp.path_mtu_bytes - static_cast<std::uint32_t>(sizeof(RawHeader)),
+      messages_(pool, sender, statistics_,
+                {config.max_message_bytes, config.qp.path_mtu_bytes - static_cast<std::uint32_t>(sizeof(RawHeader))},
                 config.transfers_max, {.answer = config.peer_timeout * 2},
                 derive_key(config.seed, Purpose::MemoryShares)),
       wheel_(make_wheel(config.congestion, config.sessions_max, Instant{})),
@@ -256,7 +257,8 @@ void Endpoint::check_invariants() const noexcept {
             const ClientSlot& slot = (*session.client_slots)[i];
             CAIRN_ASSERT(((session.free_slots >> i) & 1U) == (slot.call == kNone ? 1U : 0U));
             CAIRN_ASSERT(slot.request_number % kSlotsPerSession == i);
-            sent += slot.transfer != nullptr ? slot.transfer->outstanding() : slot.sends != 0 ? 1 : 0;
+            sent += slot.credits_held();
+            CAIRN_ASSERT(slot.yielded == (((session.yielded_slots & session.stalled_slots) >> i) & 1U));
             calls += slot.call != kNone ? 1 : 0;
         }
         for (std::uint32_t i = 0; session.server_slots != nullptr && i < kSlotsPerSession; ++i) {

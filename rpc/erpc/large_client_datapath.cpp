@@ -153,6 +153,7 @@ void Endpoint::on_credit_return(Session& session, const roce::UdDatagram& datagr
         statistics_.count(Drop::BadSize);
         return;
     }
+    session.last_heard = now;
     std::memcpy(&ahead, datagram.payload + sizeof(RawHeader), payload_bytes);
     if (number < answerable) {
         sample(session, *slot, number, header.request_type, now);
@@ -200,7 +201,12 @@ void Endpoint::on_transfer_timeout(Session& session, ClientSlot& slot, Instant n
     transfer.answered.clear_marks();
     slot.sends = static_cast<std::uint8_t>(slot.sends < 255 ? slot.sends + 1 : 255);
     ++statistics_.retransmits;
-    kick(session, slot.index(), now);
+    if (session.stalled_under_way() == 0) [[likely]] {
+        kick(session, slot.index(), now);
+        return;
+    }
+    stall(session, slot.index());
+    serve_stalled(session, slot.index() + 1, now);  // itself last
 }
 
 // Where the response is put together: the caller's buffer, or one of the pool. False: there is none now.
@@ -239,9 +245,11 @@ void Endpoint::on_response_packet(Session& session, const roce::UdDatagram& data
         if (!begin_transfer(slot)) {
             return;
         }
-        slot.transfer->sent = slot.transfer->sent_most = 1;
+        slot.transfer->sent = slot.yielded ? 0 : 1;
+        slot.transfer->sent_most = 1;
         slot.transfer->sent_at[0] = slot.last_sent;
         slot.transfer->ambiguous_below = slot.sends > 1 ? 1 : 0;
+        session.end_stall(slot_index);  // from now on it waits for the credits of its transfer
     }
     ClientTransfer& transfer = *slot.transfer;
     const Call& call = calls_[slot.call].call;
@@ -259,6 +267,7 @@ void Endpoint::on_response_packet(Session& session, const roce::UdDatagram& data
         statistics_.count(Drop::StaleResponse);
         return;
     }
+    session.last_heard = now;
     std::memcpy(transfer.response.data + std::size_t{index} * packet_bytes_, datagram.payload + sizeof(RawHeader),
                 payload_bytes);
     sample(session, slot, number, header.request_type, now);

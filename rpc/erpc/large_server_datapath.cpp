@@ -68,6 +68,7 @@ void Endpoint::take_request_packet(Session& session, ServerSlot& slot, const roc
         return;
     }
     if (seen == PacketWindow::Seen::New) {
+        session.last_heard = now;
         std::memcpy(transfer.request.data + std::size_t{index} * packet_bytes_, datagram.payload + sizeof(RawHeader),
                     datagram.payload_bytes - sizeof(RawHeader));
     }
@@ -177,6 +178,7 @@ void Endpoint::on_rfr(Session& session, const roce::UdDatagram& datagram, const 
         statistics_.count(Drop::BadSize);
         return;
     }
+    session.last_heard = now;
     slot.newest_rfr = index;
     slot.resent = true;  // perhaps
     answer(session, slot, index, datagram.packet, now);

@@ -28,8 +28,8 @@ void on_congestion(Session& session, bool marked, bool told, Statistics& statist
     }
 }
 
+// What the network says. Whether the peer lives is said by packets that are judged to be new.
 void hear(Session& session, const roce::UdDatagram& datagram, Statistics& statistics, Instant now) noexcept {
-    session.last_heard = now;
     const bool marked = datagram.packet->ecn == port::kCongestionExperienced;
     const bool told = (datagram.packet->data[offsetof(wire::RawBth, resv8a)] & kBecn) != 0;
     if (marked || told) [[unlikely]] {

@@ -69,10 +69,8 @@ void Endpoint::scan_losses(Instant now) noexcept {
         const bool was_last = slot == last;
         if (waited >= session.rto(slot->sends) && slot->transfer != nullptr) {
             on_transfer_timeout(session, *slot, now);
-        } else if (waited >= session.rto(slot->sends)) {
-            sent_slots_.remove(*slot);
-            ++statistics_.retransmits;
-            send_request(session, slot->index(), now);
+        } else if (waited >= session.rto(slot->sends) && !slot->yielded) {
+            on_request_timeout(session, *slot, now);
         }
         if (was_last) {
             break;  // those behind it were resent just now
@@ -122,7 +120,6 @@ bool Endpoint::scan_sessions(Instant now) noexcept {
 }
 
 void Endpoint::supervise(Session& session, Instant now) noexcept {
-    const Duration silent = now - session.last_heard;
     // To whom nobody listened was not silent.
     const Duration unheard = now - std::max(session.last_heard, listening_from_);
     switch (session.state) {
@@ -139,7 +136,7 @@ void Endpoint::supervise(Session& session, Instant now) noexcept {
                 if (now - session.last_control >= kControlRetry) {
                     send_control(session, ControlType::Connect, now);
                 }
-            } else if (silent >= ping_interval_ && now - session.last_control >= ping_interval_) {
+            } else if (now - session.last_control >= ping_interval_) {  // whatever came: it may be of long ago
                 send_control(session, ControlType::Ping, now);
             }
             break;

@@ -27,6 +27,7 @@ void Endpoint::on_refused(Session& session, const Control& control, Instant now)
         statistics_.count(Drop::StaleResponse);
         return;
     }
+    session.last_heard = now;
     switch (control.reason) {
         case RefuseReason::NoHandler:
             complete(session, slot_index, CallStatus::NoHandler, {}, now);

@@ -68,6 +68,7 @@ void Endpoint::execute(Session& session, ServerSlot& slot, const roce::UdDatagra
             return;
         }
     }
+    session.last_heard = now;
     messages_.retire_answer(slot, header.request_number);
     if (slot.state == ServerSlotState::Receiving) [[unlikely]] {
         messages_.end_request(slot);  // its client gave it up

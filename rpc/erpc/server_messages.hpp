@@ -2,6 +2,7 @@
 // again. Who may hold how much, what is given up when, and that nothing changes hands while it waits to be sent.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -31,15 +32,22 @@ class ServerMessages {
 public:
     static constexpr std::uint32_t kSlowestBytesPerMs = 4096;
 
+    // The largest message, and how it is cut.
+    struct Sizes {
+        std::uint32_t message_bytes_max;
+        std::uint32_t packet_bytes;
+    };
+
     // All outlive it. `key` is secret: it decides which hosts have their share in common.
-    ServerMessages(rpc::MsgPool& pool, roce::Sender& sender, Statistics& statistics, std::uint32_t packet_bytes,
+    ServerMessages(rpc::MsgPool& pool, roce::Sender& sender, Statistics& statistics, const Sizes& sizes,
                    std::uint32_t transfers_max, const Patience& patience, const SipKey& key)
         : pool_(pool),
           sender_(sender),
           statistics_(statistics),
           patience_(patience),
           key_(key),
-          packet_bytes_(packet_bytes),
+          bytes_for_answers_(room_for_answers(pool, sizes.message_bytes_max)),
+          packet_bytes_(sizes.packet_bytes),
           transfers_max_(transfers_max),
           transfers_(transfers_max) {}
 
@@ -112,6 +120,12 @@ private:
         Instant pressed_until{};  // somebody found no room in it
     };
 
+    // Whoever sends requests: the longest answer, or many short ones.
+    [[nodiscard]] static std::uint64_t room_for_answers(const rpc::MsgPool& pool,
+                                                        std::uint32_t message_bytes_max) noexcept {
+        const std::uint64_t all = pool.capacity_bytes();
+        return std::min(all / 4, std::max(std::uint64_t{rpc::MsgPool::bytes_for(message_bytes_max)}, all / 64));
+    }
     [[nodiscard]] static std::uint32_t microseconds_of(Instant now) noexcept {  // roughly; wraps
         return static_cast<std::uint32_t>(now.ns >> 10);
     }
@@ -130,6 +144,7 @@ private:
     Statistics& statistics_;
     Patience patience_;
     SipKey key_;
+    std::uint64_t bytes_for_answers_;  // that half-received requests leave
     std::uint32_t packet_bytes_;
     std::uint32_t transfers_max_;
     FixedTable<ServerTransfer> transfers_;

@@ -39,8 +39,7 @@ bool ServerMessages::begin_request(Session& session, ServerSlot& slot, const Hea
         press(by_source_[source], now);
         return false;
     }
-    // A quarter of the memory is for answers, whoever sends requests.
-    const bool fits = all_.bytes == 0 || all_.bytes + bytes <= pool_.capacity_bytes() / 4 * 3;
+    const bool fits = all_.bytes == 0 || all_.bytes + bytes + bytes_for_answers_ <= pool_.capacity_bytes();
     ServerTransfer* const transfer = fits ? transfers_.take() : nullptr;
     const rpc::MsgBuffer memory = transfer != nullptr ? pool_.allocate(header.message_bytes) : rpc::MsgBuffer{};
     if (!memory.valid()) {

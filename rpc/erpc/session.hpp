@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 
@@ -36,9 +37,16 @@ struct ClientSlot {
     std::uint32_t call = kNone;
     std::uint16_t session = 0;
     std::uint8_t sends = 0;              // 0: waits for a credit
+    bool yielded = false;                // was sent, and waits for a credit to be sent again
     ClientTransfer* transfer = nullptr;  // of messages of several packets
 
     [[nodiscard]] std::uint32_t index() const noexcept { return request_number % kSlotsPerSession; }
+    // Packets on their way, each of which holds a credit.
+    [[nodiscard]] std::uint32_t credits_held() const noexcept {
+        return transfer != nullptr ? transfer->outstanding() : sends != 0 && !yielded ? 1 : 0;
+    }
+    // The server holds memory for it until it goes on.
+    [[nodiscard]] bool is_under_way() const noexcept { return transfer != nullptr && transfer->answered.end() != 0; }
 };
 
 // Sent slots in order of their last sending.
@@ -90,6 +98,7 @@ struct Session {
     SessionState state = SessionState::Free;
     std::uint8_t free_slots = 0;     // client: bit per slot without a call
     std::uint8_t stalled_slots = 0;  // client: bit per slot that waits for a credit
+    std::uint8_t yielded_slots = 0;  // client: those of them that gave theirs up
     bool in_stall_queue = false;
     std::uint8_t paced_slots = 0;  // client: bit per slot that waits for next_send
     std::uint8_t paced_turn = 0;   // which of them is first
@@ -103,10 +112,10 @@ struct Session {
     roce::UdAddress peer{};
     roce::RawUd header{};  // ready-made BTH and DETH towards the peer
     std::uint64_t token = 0;
-    std::uint64_t cookie = 0;         // client: from the server's challenge; 0: none came yet
+    std::uint64_t cookie = 0;         // from the server's challenge, 0: none came yet; then the newest Ping's number
     std::uint64_t first_request = 0;  // drawn by the server: where the numbers begin, before the slots' first requests
-    Instant last_heard{};
-    Instant last_control{};  // client: last Connect, Disconnect or Ping sent
+    Instant last_heard{};             // of what is no copy of anything earlier
+    Instant last_control{};           // client: last Connect, Disconnect or Ping sent
     Instant opened{};
     Duration srtt{};  // smoothed round trip, 0: no sample yet (RFC 6298)
     Duration rttvar{};
@@ -121,6 +130,22 @@ struct Session {
     [[nodiscard]] bool is_with(const roce::UdAddress& other) const noexcept {
         return peer.path == other.path && peer.qpn == other.qpn;
     }
+    void end_stall(std::uint32_t slot_index) noexcept {
+        stalled_slots = static_cast<std::uint8_t>(stalled_slots & ~(1U << slot_index));
+        yielded_slots = static_cast<std::uint8_t>(yielded_slots & stalled_slots);
+        (*client_slots)[slot_index].yielded = false;
+    }
+    // The slots that wait for a credit while the server holds memory for them.
+    [[nodiscard]] std::uint8_t stalled_under_way() const noexcept {
+        std::uint32_t under_way = 0;
+        for (std::uint32_t left = stalled_slots; left != 0; left &= left - 1) {
+            const auto slot_index = static_cast<std::uint32_t>(std::countr_zero(left));
+            under_way |= (*client_slots)[slot_index].is_under_way() ? 1U << slot_index : 0U;
+        }
+        return static_cast<std::uint8_t>(under_way);
+    }
+    // New requests take no credit from those that wait for one in the midst.
+    [[nodiscard]] bool others_go_first() const noexcept { return yielded_slots != 0 || stalled_under_way() != 0; }
     // Retransmission timeout from the round trips seen, in [kRtoMin, kRtoMax], doubled per resend.
     [[nodiscard]] Duration rto(std::uint8_t sends) const noexcept {
         Duration base = srtt + rttvar * 4;

@@ -9,6 +9,8 @@ namespace cairn::erpc {
 
 namespace {
 
+constexpr std::uint64_t kPingsUnderWay = 2;  // an older one's Pong comes from whoever recorded it
+
 // To whom a control packet is answered that belongs to no session: in as many bytes.
 Control answer_to(const Control& control, ControlType type) noexcept {
     Control answer;
@@ -113,6 +115,7 @@ void Endpoint::hear_client(const roce::UdAddress& from, const Control& control, 
             messages_.skip_to((*session.server_slots)[control.request_number % kSlotsPerSession],
                               control.request_number);
         }
+        session.cookie = control.cookie;
         send_control(session, ControlType::Pong, now);
     } else {
         send_control(session, ControlType::Disconnected, now);
@@ -161,10 +164,11 @@ void Endpoint::on_client_control(Session& session, const Control& control, Insta
                 session.state == SessionState::Disconnecting ? CallStatus::Disconnected : CallStatus::PeerLost, now);
             return;
         case ControlType::Pong:
-            session.last_heard = now;
+            if (session.cookie - control.cookie < kPingsUnderWay) {
+                session.last_heard = now;
+            }
             return;
         case ControlType::RequestRefused:
-            session.last_heard = now;
             on_refused(session, control, now);
             return;
         case ControlType::Connect:
@@ -189,10 +193,10 @@ void Endpoint::on_challenge(Session& session, const Control& control, Instant no
 }
 
 void Endpoint::on_accepted(Session& session, const Control& control, Instant now) noexcept {
-    session.last_heard = now;
     if (session.state != SessionState::Connecting) {
         return;
     }
+    session.last_heard = now;
     session.state = SessionState::Connected;
     session.remote = control.sender_session;
     session.first_request = control.first_request;
@@ -219,7 +223,9 @@ bool Endpoint::send_control(Session& session, ControlType type, Instant now, Ref
     const bool selective = type == ControlType::Connect ? config_.selective : session.selective;
     control.features = selective ? kFeatureSelective : std::uint16_t{0};
     control.path_mtu_bytes = config_.qp.path_mtu_bytes;
-    control.cookie = type == ControlType::Connect ? session.cookie : 0;
+    session.cookie += type == ControlType::Ping ? 1 : 0;
+    const bool pings = type == ControlType::Ping || type == ControlType::Pong;
+    control.cookie = pings || type == ControlType::Connect ? session.cookie : 0;
     if (!send_control(session.peer, control, now)) {
         return false;
     }

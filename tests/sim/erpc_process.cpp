@@ -23,7 +23,6 @@ void ErpcWorld::start_process(ErpcNode& node) {
     node.service.emplace(*node.port);
     node.sender.emplace(*node.port);
     node.credits = static_cast<std::uint16_t>(random_.between(1, 16));
-    if (getenv("C16")) node.credits = 16;
     erpc::EndpointConfig config;
     config.qp.qpn = kQpn;
     config.qp.qkey = kQkey;

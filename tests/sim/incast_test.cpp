@@ -14,7 +14,7 @@ IncastPlan plan_of(std::size_t clients, CongestionAlgorithm algorithm, std::uint
     plan.algorithm = algorithm;
     plan.path_mtu_bytes = path_mtu_bytes;
     plan.warm_up = milliseconds(12);
-    plan.measured = milliseconds(8);
+    plan.measured = milliseconds(12);
     return plan;
 }
 
@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Incast,
 // Its clients wait as long as in a crowded network, but the network is not.
 TEST(IncastWorld, ASlowServerIsNoReasonToPace) {
     IncastPlan plan = plan_of(4, CongestionAlgorithm::None, 1024);
-    plan.server_turn = microseconds(11);
+    plan.server_turn = microseconds(10);
     const IncastResult free = IncastWorld(plan).run();
     plan.algorithm = CongestionAlgorithm::Timely;
     const IncastResult held = IncastWorld(plan).run();

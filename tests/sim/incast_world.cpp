@@ -15,8 +15,7 @@ constexpr std::uint8_t kType = 1;
 constexpr std::uint32_t kResponseBytes = 32;
 constexpr std::size_t kBuffers = 8192;
 constexpr std::size_t kClientPoolBytes = std::size_t{1} << 20U;
-// What the pool makes of 8 MB; three quarters of it may be those of requests that are under way.
-constexpr std::size_t kRequestRoomBytes = std::size_t{16} << 20U;
+constexpr std::size_t kRequestRoomBytes = std::size_t{16} << 20U;  // what the pool makes of 8 MB
 
 }  // namespace
 
@@ -50,7 +49,7 @@ IncastWorld::IncastWorld(const IncastPlan& plan)
         nodes_.push_back(std::make_unique<Node>());
         nodes_.back()->world = this;
         nodes_.back()->index = i;
-        start(*nodes_.back(), i < plan.clients ? kClientPoolBytes : 2 * (plan.clients + 1) * kRequestRoomBytes);
+        start(*nodes_.back(), i < plan.clients ? kClientPoolBytes : (plan.clients + 1) * kRequestRoomBytes);
     }
     nodes_.back()->endpoint->set_handler(
         kType, [](void* context, const erpc::Request& request) { static_cast<IncastWorld*>(context)->answer(request); },
@@ -73,6 +72,7 @@ void IncastWorld::start(Node& node, std::size_t pool_bytes) {
     config.qp.qkey = kQkey;
     config.qp.path_mtu_bytes = plan_.path_mtu_bytes;
     config.sessions_max = static_cast<std::uint16_t>(client ? 1 : plan_.clients);
+    config.max_message_bytes = plan_.request_bytes;
     config.calls_max = 8;
     config.transfers_max = static_cast<std::uint32_t>(client ? 1 : plan_.clients);
     config.credits = plan_.credits;

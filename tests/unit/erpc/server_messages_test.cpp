@@ -75,6 +75,18 @@ protected:
     std::uint32_t answer_bytes = 0;
 };
 
+// How it ends is told to `status`; `request` and it outlive the call.
+Call call_with(std::span<const std::uint8_t> request, CallStatus& status) {
+    Call call;
+    call.type = kEcho;
+    call.request = request;
+    call.context = &status;
+    call.completion = [](void* context, const CallResult& result) {
+        *static_cast<CallStatus*>(context) = result.status;
+    };
+    return call;
+}
+
 TEST_F(ServerMemory, ARequestThatFindsNoMemoryEndsTheOneBeforeItInItsSlotAndNothingElse) {
     open_session();
     forge(0, 1, 5'000, 0);
@@ -128,14 +140,7 @@ TEST_F(ServerMemory, OneHostsHalfSentRequestsLeaveRoomForOthers) {
     const SessionId session = other.connect(server, now);
     std::vector<std::uint8_t> request(100'000);
     CallStatus status = CallStatus::Cancelled;
-    Call call;
-    call.type = kEcho;
-    call.request = request;
-    call.context = &status;
-    call.completion = [](void* context, const CallResult& result) {
-        *static_cast<CallStatus*>(context) = result.status;
-    };
-    other.endpoint->post(session, call, now);
+    other.endpoint->post(session, call_with(request, status), now);
     for (const Instant end = now + milliseconds(20); now < end; now = now + microseconds(50)) {
         other.turn(now);
         server.turn(now);
@@ -273,14 +278,7 @@ TEST_F(ServerMemory, ACallWhoseAnswerWasForgottenFailsAndIsNotExecutedAgain) {
     server.port.fate = [](std::uint64_t) { return 1; };
     const std::array<std::uint8_t, 8> request{2};
     CallStatus status = CallStatus::Cancelled;
-    Call call;
-    call.type = kEcho;
-    call.request = request;
-    call.context = &status;
-    call.completion = [](void* context, const CallResult& result) {
-        *static_cast<CallStatus*>(context) = result.status;
-    };
-    other.endpoint->post(session, call, now);
+    other.endpoint->post(session, call_with(request, status), now);
     run_both(milliseconds(700));
     EXPECT_EQ(status, CallStatus::Ok);
     client.port.fate = [](std::uint64_t) { return 1; };
