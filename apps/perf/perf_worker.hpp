@@ -66,6 +66,11 @@ protected:
         return options_.carrier.path_mtu_bytes != 0 ? options_.carrier.path_mtu_bytes
                                                     : device_->limits().path_mtu_bytes;
     }
+    // Whether the port sends from any memory of the process; else only from EAL's.
+    [[nodiscard]] bool sends_from_anywhere() const noexcept {
+        const std::uint8_t own = 0;
+        return port_->can_send_from({&own, 1});
+    }
     // To be done by a derived destructor before its queue pairs end.
     void close_connections() noexcept { connector_.reset(); }
 

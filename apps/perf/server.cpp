@@ -46,11 +46,8 @@ void Server::on_event(const cm::Event& event, Instant now) {
     if (const auto* requested = std::get_if<cm::Requested>(&event)) {
         admit(*requested, now);
     } else if (const auto* up = std::get_if<cm::Established>(&event)) {
-        if (Guest* const guest = find(up->id); guest != nullptr) {
-            begin(*guest);
-            if (guest->hello.both_ways) {
-                start_back(*guest, now);
-            }
+        if (Guest* const guest = find(up->id); guest != nullptr && guest->hello.both_ways) {
+            start_back(*guest, now);
         }
     } else if (const auto* asked = std::get_if<cm::DatagramRequested>(&event)) {
         on_asked(*asked, now);
@@ -97,6 +94,7 @@ void Server::admit(const cm::Requested& requested, Instant now) {
         return;
     }
     guest->id = requested.id;
+    guest->first_psn = guest->channel->connected().next_receive_psn();
     guest_of_[requested.id.value] = add_guest(std::move(guest));
 }
 
@@ -126,8 +124,7 @@ std::uint32_t Server::add_guest(std::unique_ptr<Guest> guest) {
     if (watches_memory(hello)) {
         watched_.push_back(guest->index);
     }
-    guest->unbegun_ticket = unbegun_.add(guest->remote, guest->index);
-    unbegun_bytes_ += guest->layout.area_bytes();
+    guest->unused_ticket = unused_.add(guest->remote, guest->index);
     last_came_ = last_came_ || hello.last;
     ++connections_;
     const std::uint32_t index = guest->index;
@@ -154,7 +151,7 @@ RawFarewell Server::end_of(Guest& guest, Instant now) {
 void Server::remove(std::uint32_t index, Instant now) {
     Guest& guest = *guests_[index];
     std::erase(watched_, index);
-    begin(guest);
+    count_as_used(guest);
     guest_at_.erase(guest.channel->qpn().value);
     if (guest.transport != Transport::Ud) {
         guest_of_.erase(guest.id.value);

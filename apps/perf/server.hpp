@@ -7,6 +7,7 @@
 
 #include "apps/perf/passes.hpp"
 #include "apps/perf/perf_worker.hpp"
+#include "lib/mem/region.hpp"
 #include "lib/net/shares.hpp"
 
 namespace cairn::perf {
@@ -25,6 +26,16 @@ public:
     [[nodiscard]] std::string table() const override;
 
 private:
+    // From the kernel's it costs nothing until it is written to. EAL's is for ports that send from no other.
+    struct GuestMemory {
+        std::optional<mem::Region> mapped;
+        std::unique_ptr<pmd::HeapBlock> heap;
+
+        [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept {
+            return mapped ? mapped->bytes() : heap->bytes();
+        }
+    };
+
     // A connection; at the front of its memory is what the client works on or sends to.
     struct Guest {
         verbs::ConnectionId id{};
@@ -32,10 +43,11 @@ private:
         Hello hello{};
         Transport transport = Transport::Rc;
         net::IpAddress remote{};
-        net::Shares<std::uint32_t>::Ticket unbegun_ticket = 0;  // until the client is heard of
-        Instant heard_at{};                                     // when an unreliable one was
+        net::Shares<std::uint32_t>::Ticket unused_ticket = 0;  // until something was done over the connection
+        Psn first_psn{};                                       // of a connection: that nothing was done with
+        Instant heard_at{};                                    // when an unreliable one was
         MessageLayout layout{};
-        std::unique_ptr<pmd::HeapBlock> memory;
+        GuestMemory memory;
         std::unique_ptr<verbs::Mr> mr;
         std::optional<Channel> channel;
         std::uint64_t received = 0;
@@ -66,7 +78,9 @@ private:
     // Why not; empty: it is ready.
     [[nodiscard]] std::string prepare_guest(Guest& guest, std::span<const std::uint8_t> said, Instant now);
     [[nodiscard]] bool make_room(const Guest& guest, Instant now);
-    void begin(Guest& guest);
+    [[nodiscard]] static bool is_used(Guest& guest) noexcept;
+    void count_as_used(Guest& guest);
+    [[nodiscard]] Result<GuestMemory> allocate(std::size_t bytes) const;
     Status make_guest(Guest& guest);
     [[nodiscard]] static MessageLayout layout_of(const Guest& guest) noexcept;
     void remove_if_over(const cm::Event& event, Instant now);
@@ -105,8 +119,7 @@ private:
     std::unordered_map<std::uint32_t, std::uint32_t> guest_of_;  // by connection
     std::unordered_map<std::uint32_t, std::uint32_t> guest_at_;  // by queue pair, of datagrams
     std::optional<Passes> passes_;                               // once prepared
-    net::Shares<std::uint32_t> unbegun_;  // guests whose clients were not heard of since they were admitted
-    std::uint64_t unbegun_bytes_ = 0;     // of memory that they have
+    net::Shares<std::uint32_t> unused_;                          // guests that did nothing yet, as far as was looked
     std::uint32_t next_probe_ = 0;
     Instant probe_at_{};
     bool last_came_ = false;  // a client announced its last connections

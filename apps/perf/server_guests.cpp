@@ -13,6 +13,8 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;
 // Unreliable clients do not wait for us: so many receive requests, as far as they take no more memory than that.
 constexpr std::uint32_t kUnreliableReceives = 256;
 constexpr std::uint32_t kUnreliableBytes = 4U << 20U;
+// Connections over which nothing was done yet; an honest client makes so many at most before it begins.
+constexpr std::size_t kMostUnused = 1024;
 
 bool is_sane(const Hello& hello) noexcept {
     return hello.share >= 1 && hello.share <= kMostOutstanding && hello.slots >= 1 && hello.slots <= kMostOutstanding &&
@@ -35,6 +37,9 @@ std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> sa
     if (guest.layout.area_bytes() > kMostBytes) {
         return "the test needs more memory than the server gives; choose a smaller --size or --depth";
     }
+    if (unused_.size() >= kMostUnused && !make_room(guest, now)) {
+        return "the client has too many connections that it does not use";
+    }
     Status made = make_guest(guest);
     while (!made.ok() && make_room(guest, now)) {
         made = make_guest(guest);
@@ -42,24 +47,45 @@ std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> sa
     return made.ok() ? "" : made.error().text();
 }
 
-// What was given to clients that were not heard of since, oldest first of the host that has most of it.
+// Of what was given to clients that did nothing with it: the oldest of the host that has most of it, unless that is the
+// guest's own.
 bool Server::make_room(const Guest& guest, Instant now) {
-    const std::optional<std::uint32_t> oldest = unbegun_.first_to_go();
-    if (!oldest || unbegun_bytes_ < guest.layout.area_bytes()) {
-        return false;
+    while (const std::optional<std::uint32_t> oldest = unused_.who_gives_way_to(guest.remote)) {
+        Guest& holder = *guests_[*oldest];
+        if (!is_used(holder)) {
+            ++lost_;
+            remove(*oldest, now);
+            return true;
+        }
+        count_as_used(holder);
     }
-    ++lost_;
-    remove(*oldest, now);
-    return true;
+    return false;
 }
 
-// Its client was heard of.
-void Server::begin(Guest& guest) {
-    if (guest.unbegun_ticket != 0) {
-        unbegun_.remove(guest.remote, guest.unbegun_ticket);
-        unbegun_bytes_ -= guest.layout.area_bytes();
-        guest.unbegun_ticket = 0;
+bool Server::is_used(Guest& guest) noexcept {
+    return guest.received != 0 || guest.posted != 0 ||
+           (guest.transport != Transport::Ud && guest.channel->connected().next_receive_psn() != guest.first_psn);
+}
+
+void Server::count_as_used(Guest& guest) {
+    if (guest.unused_ticket != 0) {
+        unused_.remove(guest.remote, std::exchange(guest.unused_ticket, 0));
     }
+}
+
+Result<Server::GuestMemory> Server::allocate(std::size_t bytes) const {
+    if (sends_from_anywhere()) {
+        auto region = mem::Region::map(bytes, mem::PageWish::NoHuge);
+        if (!region.ok()) {
+            return region.error();
+        }
+        return GuestMemory{std::move(region).value(), nullptr};
+    }
+    auto block = pmd::HeapBlock::allocate(bytes, "messages");
+    if (!block.ok()) {
+        return block.error();
+    }
+    return GuestMemory{std::nullopt, std::make_unique<pmd::HeapBlock>(std::move(block).value())};
 }
 
 std::uint32_t Server::Guest::receives() const noexcept {
@@ -78,13 +104,13 @@ MessageLayout Server::layout_of(const Guest& guest) noexcept {
 Status Server::make_guest(Guest& guest) {
     const Hello& hello = guest.hello;
     guest.mr.reset();
-    guest.memory.reset();
-    auto memory = pmd::HeapBlock::allocate(guest.layout.area_bytes() + kHeaderArea, "messages");
+    guest.memory = {};
+    auto memory = allocate(guest.layout.area_bytes() + kHeaderArea);
     if (!memory.ok()) {
         return memory.error();
     }
-    guest.memory = std::make_unique<pmd::HeapBlock>(std::move(memory).value());
-    auto mr = device().register_memory(pd(), guest.memory->bytes(), kRemoteRights | verbs::Right::LocalWrite);
+    guest.memory = std::move(memory).value();
+    auto mr = device().register_memory(pd(), guest.memory.bytes(), kRemoteRights | verbs::Right::LocalWrite);
     if (!mr.ok()) {
         return mr.error();
     }

@@ -40,7 +40,7 @@ std::size_t Server::collect_messages() {
 }
 
 void Server::on_message(Guest& guest, const verbs::Completion& completion) {
-    begin(guest);
+    count_as_used(guest);
     const std::uint64_t place = guest.received++;
     const std::uint64_t number = guest.unreliable() ? completion.immediate : place;
     ++received_;
