@@ -58,9 +58,10 @@ class Bench(Pairs):
                          eal=LARGE_EAL)[0]
         return many['rate_mops'], self.oneway()['rate_mops']
 
-    def large(self, drop_per_million=0):
+    def large(self, drop_per_million=0, client=()):
         own = [*LARGE, *CONTROL, '--burst', '32', '--drop-per-million', str(drop_per_million)]
-        return self.pair(['--server', *own], ['--peer', '10.77.0.1', *own], eal=LARGE_EAL, bsize=LARGE_BSIZE)[0]
+        return self.pair(['--server', *own], ['--peer', '10.77.0.1', *own, *client], eal=LARGE_EAL,
+                         bsize=LARGE_BSIZE)[0]
 
     def sockets(self, server_own, client_own, poll='spin', cpus=None, third=False):
         """A server and a client over UDP sockets, pinned unless `cpus` says otherwise; perhaps a third one that is
@@ -149,6 +150,7 @@ GROUPS = [
     [('ruler.testpmd.oneway.memif', Bench.testpmd_oneway, [('', 'Gbit/s', lambda rate: rate)]),
      ('ruler.mem.stream', Bench.stream, [('', 'Gbit/s', lambda rate: rate)]),
      ('erpc.large.memif', Bench.large, [('', 'Gbit/s', gbit)]),
+     ('erpc.large.memif.checked', lambda bench: bench.large(client=['--check']), [('', 'Gbit/s', gbit)]),
      ('erpc.large.memif.loss1e-3', lambda bench: bench.large(1000), [('', 'Gbit/s', gbit)]),
      ('erpc.large.memif.loss1e-2', lambda bench: bench.large(10000), [('', 'Gbit/s', gbit)])],
     [('ruler.udp.mmsg', lambda bench: bench.ruler('mmsg', str(DATAGRAM_BYTES), '60'), [('', 'Mops', mops)]),
@@ -170,6 +172,7 @@ RATIOS = [
     ('erpc.small.oneway.cc.ratio', 'erpc.small.oneway.cc.memif', 'erpc.small.oneway.memif'),
     ('erpc.large.ratio', 'erpc.large.memif', 'ruler.testpmd.oneway.memif'),
     ('erpc.large.stream.ratio', 'erpc.large.memif', 'ruler.mem.stream'),
+    ('erpc.large.checked.stream.ratio', 'erpc.large.memif.checked', 'ruler.mem.stream'),
     ('erpc.large.loss1e-3.ratio', 'erpc.large.memif.loss1e-3', 'erpc.large.memif'),
     ('erpc.large.loss1e-2.ratio', 'erpc.large.memif.loss1e-2', 'erpc.large.memif'),
     ('erpc.small.uring.ratio', 'erpc.small.oneway.uring', 'ruler.udp.mmsg'),
@@ -212,6 +215,7 @@ ABOUT = {
     'ruler.testpmd.oneway.memif': 'dpdk-testpmd sends and takes frames of 4 KB, looking at none',
     'ruler.mem.stream': 'copied in and out, CRC32 on both sides, memory that no cache holds',
     'erpc.large.memif': '8 MB requests, path MTU 4096, Timely',
+    'erpc.large.memif.checked': 'every byte written before and looked at after',
     'erpc.large.memif.loss1e-3': '0.1 % of the packets lost',
     'erpc.large.memif.loss1e-2': '1 % lost',
     'ruler.udp.mmsg': 'echo by sendmmsg and recvmmsg, 60 under way',

@@ -70,7 +70,7 @@ class Bench(Pairs):
     def ucx(self, test):
         """64 KB each by UCX over TCP, in GB/s."""
         if shutil.which('ucx_perftest') is None:
-            raise machine.Unavailable('there is no ucx_perftest; install ucx-utils')
+            raise machine.Unavailable('there is no ucx_perftest; scripts/deps bench installs it, as root')
         port = str(machine.free_tcp_port())
         environment = {**os.environ, 'UCX_TLS': 'tcp', 'UCX_NET_DEVICES': 'lo'}
         pinned = ['taskset', '-c']

@@ -53,6 +53,7 @@ public:
     [[nodiscard]] const erpc::Endpoint& endpoint() const noexcept { return *endpoint_; }
     [[nodiscard]] const port::Port& port() const noexcept { return *port_; }
     [[nodiscard]] const roce::UdService& service() const noexcept { return service_; }
+    [[nodiscard]] const roce::Sender& sender() const noexcept { return sender_; }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
 
 private:

@@ -15,6 +15,13 @@ bool legal_path_mtu(std::uint16_t bytes) noexcept {
     return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
 }
 
+// Numbers begin anew behind the last one: those of queue pairs that ended are free again.
+constexpr std::uint32_t kFirstQpn = 0x11;
+constexpr std::uint32_t behind(std::uint32_t qpn) noexcept {
+    constexpr std::uint32_t kLastQpn = 0xfffffe;  // the next is for groups (IBTA vol. 1, 10.5.1.1)
+    return qpn < kLastQpn ? qpn + 1 : kFirstQpn;
+}
+
 }  // namespace
 
 UdService::UdService(port::Port& carrier) : port_(carrier), buckets_(kBuckets, nullptr) {}
@@ -36,9 +43,10 @@ Result<UdQp*> UdService::create_qp(const UdQpConfig& config, UdReceiver& receive
     }
     if (chosen.qpn.value == 0) {
         while (find(Qpn{next_qpn_}) != nullptr) {
-            ++next_qpn_;
+            next_qpn_ = behind(next_qpn_);
         }
-        chosen.qpn = Qpn{next_qpn_++};
+        chosen.qpn = Qpn{next_qpn_};
+        next_qpn_ = behind(next_qpn_);
     }
     if (find(chosen.qpn) != nullptr) {
         return Error{fmt::format("queue pair number {} is taken", chosen.qpn.value), "choose another"};

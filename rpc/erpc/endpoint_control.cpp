@@ -179,7 +179,7 @@ void Endpoint::end_session(Session& session, SessionEvent event, CallStatus stat
     if (client) {
         fail_calls(session, status, now);
     } else {
-        server_sessions_.end(session.token, source_of(session.peer.path->key().remote));
+        server_sessions_.end(session.peer, session.token);
         if (session.server_slots != nullptr) {
             messages_.release(*session.server_slots);
         }

@@ -1,5 +1,5 @@
-// Which sessions a server has opened: by their clients' tokens, and how many each source holds. Control path only: it
-// allocates.
+// Which sessions a server has opened: by their clients and tokens, and how many each source holds. Control path only:
+// it allocates.
 #pragma once
 
 #include <cstddef>
@@ -35,12 +35,14 @@ struct KeyedHash {
 class ServerSessions {
 public:
     ServerSessions(std::size_t sessions_max, const SipKey& key)
-        : sessions_(sessions_max, KeyedHash{derive_key(key, Purpose::SessionTables)}),
+        : names_(derive_key(key, Purpose::SessionTables)),
+          sessions_(sessions_max, KeyedHash{derive_key(key, Purpose::SessionTables)}),
           held_(sessions_max, KeyedHash{derive_key(key, Purpose::SessionTables)}) {}
 
-    // kNone: there is none.
-    [[nodiscard]] std::uint32_t find(std::uint64_t token) const noexcept {
-        const auto found = sessions_.find(token);
+    // The session of this client with this token; kNone: there is none. Whoever overheard a token may have a session
+    // with it, which is in nobody's way.
+    [[nodiscard]] std::uint32_t find(const roce::UdAddress& client, std::uint64_t token) const noexcept {
+        const auto found = sessions_.find(name_of(client, token));
         return found == sessions_.end() ? kNone : found->second;
     }
     // However many a source opens, a quarter of the places stays for others, and of that again: it holds at most three
@@ -49,12 +51,14 @@ public:
         const auto found = held_.find(source);
         return (found == held_.end() ? 0 : found->second) < kShare * free;
     }
-    void open(std::uint64_t token, std::uint64_t source, std::uint32_t session) {
-        sessions_.emplace(token, session);
-        ++held_[source];
+    // The client's path is pinned until end().
+    void open(const roce::UdAddress& client, std::uint64_t token, std::uint32_t session) {
+        sessions_.emplace(name_of(client, token), session);
+        ++held_[source_of(client.path->key().remote)];
     }
-    void end(std::uint64_t token, std::uint64_t source) {
-        sessions_.erase(token);
+    void end(const roce::UdAddress& client, std::uint64_t token) {
+        sessions_.erase(name_of(client, token));
+        const std::uint64_t source = source_of(client.path->key().remote);
         const auto found = held_.find(source);
         CAIRN_ASSERT(found != held_.end() && found->second != 0);
         if (--found->second == 0) {
@@ -65,6 +69,12 @@ public:
 private:
     static constexpr std::size_t kShare = 3;
 
+    [[nodiscard]] std::uint64_t name_of(const roce::UdAddress& client, std::uint64_t token) const noexcept {
+        return sip_hash(names_, token, std::uint64_t{reinterpret_cast<std::uintptr_t>(client.path)},
+                        std::uint64_t{client.qpn.value});
+    }
+
+    SipKey names_;
     std::unordered_map<std::uint64_t, std::uint32_t, KeyedHash> sessions_;
     std::unordered_map<std::uint64_t, std::uint32_t, KeyedHash> held_;  // by source: at least one
 };

@@ -76,12 +76,8 @@ void Endpoint::on_connect(const roce::UdAddress& from, const Control& control, I
         send_control(from, challenge, now);
         return;
     }
-    if (const std::uint32_t known = server_sessions_.find(control.token); known != kNone) {
-        if (sessions_[known].is_with(from)) {  // our Accepted was lost, or their Connect was doubled
-            send_control(sessions_[known], ControlType::Accepted, now);
-        } else {
-            statistics_.count(Drop::WrongPeer);
-        }
+    if (const std::uint32_t known = server_sessions_.find(from, control.token); known != kNone) {
+        send_control(sessions_[known], ControlType::Accepted, now);  // ours was lost, or their Connect was doubled
         return;
     }
     const std::uint64_t source = source_of(from.path->key().remote);
@@ -96,14 +92,14 @@ void Endpoint::on_connect(const roce::UdAddress& from, const Control& control, I
     session->credits_max = control.credits;
     session->selective = config_.selective && (control.features & kFeatureSelective) != 0;
     session->first_request = secrets_.request_numbers.next() & kFirstRequestMask;
-    server_sessions_.open(control.token, source, session->self.value);
+    server_sessions_.open(from, control.token, session->self.value);
     send_control(*session, ControlType::Accepted, now);
 }
 
 // The token alone leads to the session: a client that gives up while it connects knows no number.
 void Endpoint::hear_client(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
-    const std::uint32_t index = server_sessions_.find(control.token);
-    if (index == kNone || !sessions_[index].is_with(from)) {
+    const std::uint32_t index = server_sessions_.find(from, control.token);
+    if (index == kNone) {
         statistics_.count(Drop::UnknownSession);
         send_control(from, answer_to(control, ControlType::Disconnected), now);
         return;

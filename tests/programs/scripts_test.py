@@ -153,8 +153,8 @@ class Test(Scripts):
         self.tool('meson', MESON)
         for arguments, asked, told in (
                 (('--soak', '3'), '--setup full --suite soak', {'CAIRN_SOAK_MINUTES': '3'}),
-                (('--full',), '--setup full --timeout-multiplier 10', {'CAIRN_FULL': '1', 'SIM_RUNS': '3000'}),
-                ((), '', {'CAIRN_FULL': None, 'CAIRN_SOAK_MINUTES': None})):
+                (('--full',), '--setup full --timeout-multiplier 10', {'CAIRN_SOAK_MINUTES': '5', 'SIM_RUNS': '3000'}),
+                ((), '', {'SIM_RUNS': None, 'CAIRN_SOAK_MINUTES': None})):
             status, out, _ = self.run_script('test', *arguments, root=self.folder, CAIRN_NO_DEPS='1')
             self.assertEqual((status, out[-1]), (0, '1 passed, 0 failed, 0 skipped'))
             with open(os.path.join(self.folder, 'meson'), encoding='utf-8') as file:

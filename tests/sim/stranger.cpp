@@ -9,7 +9,7 @@ namespace cairn::sim {
 namespace {
 
 constexpr std::size_t kFirstForged = static_cast<std::size_t>(erpc::ControlType::Accepted);  // a Connect is anyone's
-constexpr std::size_t kLastForged = static_cast<std::size_t>(erpc::ControlType::Challenge);
+constexpr std::size_t kLastForged = static_cast<std::size_t>(erpc::ControlType::RequestRefused);
 
 // The slot's next request or response, with other contents.
 void forge_data(Draft& draft, erpc::Header header) noexcept {

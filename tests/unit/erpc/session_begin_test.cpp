@@ -107,6 +107,21 @@ TEST_F(SessionBegin, AStrangerThatProvesNothingLeavesNothingAndGetsNoMoreThanItS
     EXPECT_EQ(executed, 0);
 }
 
+TEST_F(SessionBegin, AStrangerThatOverheardATokenIsNotInItsClientsWay) {
+    constexpr std::uint64_t kToken = 4711;
+    EXPECT_EQ(stranger.open(server, stranger.address_of(server.port), kToken, now).type, ControlType::Accepted);
+    RawPeer other("10.0.0.7");
+    other.port.join(server.port);
+    server.port.join(other.port);
+    EXPECT_EQ(other.open(server, other.address_of(server.port), kToken, now).type, ControlType::Accepted);
+    Control ping;
+    ping.token = kToken;
+    other.send(other.address_of(server.port), ping, now);
+    server.turn(now);
+    other.turn(now);
+    EXPECT_TRUE(other.last(ControlType::Pong));
+}
+
 TEST_F(SessionBegin, ACookieIsGoodForItsAddressQueuePairAndTokenAndNotForLong) {
     RawPeer neighbour("10.0.0.9", Qpn{0x101});  // another queue pair of the same host
     const roce::UdAddress to = stranger.address_of(server.port);
@@ -247,21 +262,25 @@ TEST_F(SessionBegin, ASourceThatTakesAllItCanLeavesRoomForOthers) {
 TEST(ServerSessions, OneHostMayHaveTwentyThousandOfALargeTable) {
     constexpr std::size_t kPlaces = 32767;
     ServerSessions sessions(kPlaces, {1, 2});
+    RawPeer server("10.0.0.2");
+    RawPeer peer("10.0.0.9");
+    const roce::UdAddress client = server.address_of(peer.port);
+    const std::uint64_t source = source_of(peer.port.local_address());
     std::uint32_t opened = 0;
-    while (sessions.may_open(9, kPlaces - opened)) {
-        sessions.open(opened, 9, opened);
+    while (sessions.may_open(source, kPlaces - opened)) {
+        sessions.open(client, opened, opened);
         ++opened;
     }
     EXPECT_GE(opened, 20'000U);
     EXPECT_LE(opened, kPlaces * 3 / 4 + 1);
-    EXPECT_TRUE(sessions.may_open(8, 1));
-    EXPECT_FALSE(sessions.may_open(8, 0));
+    EXPECT_TRUE(sessions.may_open(source + 1, 1));
+    EXPECT_FALSE(sessions.may_open(source + 1, 0));
     for (std::uint32_t i = 0; i < opened; ++i) {
-        EXPECT_EQ(sessions.find(i), i);
-        sessions.end(i, 9);
-        EXPECT_EQ(sessions.find(i), kNone);
+        EXPECT_EQ(sessions.find(client, i), i);
+        sessions.end(client, i);
+        EXPECT_EQ(sessions.find(client, i), kNone);
     }
-    EXPECT_TRUE(sessions.may_open(9, 1));
+    EXPECT_TRUE(sessions.may_open(source, 1));
 }
 
 TEST(ServerSessions, ASourceIsAnAddressOrAnIpv6Network) {
