@@ -96,7 +96,7 @@ void Endpoint::on_connect(const roce::UdAddress& from, const Control& control, I
     send_control(*session, ControlType::Accepted, now);
 }
 
-// The token alone leads to the session: a client that gives up while it connects knows no number.
+// The token leads to the session: a client that gives up while it connects knows no number.
 void Endpoint::hear_client(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
     const std::uint32_t index = server_sessions_.find(from, control.token);
     if (index == kNone) {
