@@ -125,6 +125,9 @@ std::uint32_t Server::add_guest(std::unique_ptr<Guest> guest) {
         watched_.push_back(guest->index);
     }
     guest->unused_ticket = unused_.add(guest->remote, guest->index);
+    unused_bytes_ += guest->bytes;
+    unused_written_bytes_ += guest->written_bytes;
+    bytes_of_[guest->remote] += guest->bytes;
     last_came_ = last_came_ || hello.last;
     ++connections_;
     const std::uint32_t index = guest->index;
@@ -156,6 +159,9 @@ void Server::remove(std::uint32_t index, Instant now) {
     if (guest.transport != Transport::Ud) {
         guest_of_.erase(guest.id.value);
         connector().abandon(guest.id, now);
+    }
+    if (const auto held = bytes_of_.find(guest.remote); (held->second -= guest.bytes) == 0) {
+        bytes_of_.erase(held);
     }
     guests_[index].reset();
     free_.push_back(index);

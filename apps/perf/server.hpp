@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -50,6 +51,8 @@ private:
         GuestMemory memory;
         std::unique_ptr<verbs::Mr> mr;
         std::optional<Channel> channel;
+        std::uint64_t bytes = 0;          // of messages and queues
+        std::uint64_t written_bytes = 0;  // of them, before the client did anything
         std::uint64_t received = 0;
         std::uint64_t heard = 0;    // of them, at heard_at
         std::uint64_t written = 0;  // the number of the message that is watched for
@@ -83,6 +86,8 @@ private:
     [[nodiscard]] Result<GuestMemory> allocate(std::size_t bytes) const;
     Status make_guest(Guest& guest);
     [[nodiscard]] static MessageLayout layout_of(const Guest& guest) noexcept;
+    [[nodiscard]] verbs::QpCapacity capacity_of(const Guest& guest) const noexcept;
+    void measure(Guest& guest) const noexcept;
     void remove_if_over(const cm::Event& event, Instant now);
     [[nodiscard]] RawPathMtu path_mtu_offer() const;
     [[nodiscard]] static RawAnswer answer_of(const Guest& guest);
@@ -120,6 +125,9 @@ private:
     std::unordered_map<std::uint32_t, std::uint32_t> guest_at_;  // by queue pair, of datagrams
     std::optional<Passes> passes_;                               // once prepared
     net::Shares<std::uint32_t> unused_;                          // guests that did nothing yet, as far as was looked
+    std::uint64_t unused_bytes_ = 0;                             // that they have
+    std::uint64_t unused_written_bytes_ = 0;
+    std::map<net::IpAddress, std::uint64_t> bytes_of_;  // that a host's guests have
     std::uint32_t next_probe_ = 0;
     Instant probe_at_{};
     bool last_came_ = false;  // a client announced its last connections

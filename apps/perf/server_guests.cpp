@@ -9,7 +9,10 @@ namespace cairn::perf {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;
+constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;  // of a host
+constexpr std::uint64_t kSlotBytes = 320;                      // of a queue, about
+// Written to for clients that did nothing yet: queues, and what READs that are checked find.
+constexpr std::uint64_t kMostWrittenBytes = std::uint64_t{64} << 20U;
 // Unreliable clients do not wait for us: so many receive requests, as far as they take no more memory than that.
 constexpr std::uint32_t kUnreliableReceives = 256;
 constexpr std::uint32_t kUnreliableBytes = 4U << 20U;
@@ -34,14 +37,19 @@ std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> sa
     guest.hello = *hello;
     guest.heard_at = now;
     guest.layout = layout_of(guest);
-    if (guest.layout.area_bytes() > kMostBytes) {
-        return "the test needs more memory than the server gives; choose a smaller --size or --depth";
+    measure(guest);
+    const auto held = bytes_of_.find(guest.remote);
+    if (guest.bytes + (held != bytes_of_.end() ? held->second : 0) > kMostBytes ||
+        guest.written_bytes > kMostWrittenBytes) {
+        return "the host's tests need more memory than the server gives; choose a smaller --size or --depth";
     }
-    if (unused_.size() >= kMostUnused && !make_room(guest, now)) {
-        return "the client has too many connections that it does not use";
+    while (unused_.size() >= kMostUnused || unused_written_bytes_ + guest.written_bytes > kMostWrittenBytes) {
+        if (!make_room(guest, now)) {
+            return "the client has too many connections that it does not use";
+        }
     }
     Status made = make_guest(guest);
-    while (!made.ok() && make_room(guest, now)) {
+    while (!made.ok() && unused_bytes_ >= guest.bytes && make_room(guest, now)) {
         made = make_guest(guest);
     }
     return made.ok() ? "" : made.error().text();
@@ -63,13 +71,15 @@ bool Server::make_room(const Guest& guest, Instant now) {
 }
 
 bool Server::is_used(Guest& guest) noexcept {
-    return guest.received != 0 || guest.posted != 0 ||
+    return guest.received != 0 || guest.completed != 0 ||
            (guest.transport != Transport::Ud && guest.channel->connected().next_receive_psn() != guest.first_psn);
 }
 
 void Server::count_as_used(Guest& guest) {
     if (guest.unused_ticket != 0) {
         unused_.remove(guest.remote, std::exchange(guest.unused_ticket, 0));
+        unused_bytes_ -= guest.bytes;
+        unused_written_bytes_ -= guest.written_bytes;
     }
 }
 
@@ -101,6 +111,23 @@ MessageLayout Server::layout_of(const Guest& guest) noexcept {
     return {hello.message_bytes, of_their_own ? std::max(least, std::bit_ceil(guest.receives())) : least};
 }
 
+verbs::QpCapacity Server::capacity_of(const Guest& guest) const noexcept {
+    verbs::QpCapacity capacity;
+    capacity.send_slots = guest.unreliable() ? 64 : 8 + (guest.hello.both_ways ? guest.hello.share : 0);
+    capacity.receive_slots = std::max(1U, guest.receives());
+    capacity.inline_bytes = 0;
+    capacity.window_packets = options().packet_window;
+    return capacity;
+}
+
+void Server::measure(Guest& guest) const noexcept {
+    const verbs::QpCapacity capacity = capacity_of(guest);
+    const bool filled = guest.hello.check && guest.hello.operation == Operation::Read;
+    const std::uint64_t queues = std::uint64_t{capacity.send_slots + capacity.receive_slots} * kSlotBytes;
+    guest.bytes = guest.layout.area_bytes() + queues;
+    guest.written_bytes = queues + (filled ? guest.layout.area_bytes() : 0);
+}
+
 Status Server::make_guest(Guest& guest) {
     const Hello& hello = guest.hello;
     guest.mr.reset();
@@ -118,12 +145,7 @@ Status Server::make_guest(Guest& guest) {
     for (std::uint32_t slot = 0; hello.check && hello.operation == Operation::Read && slot < hello.slots; ++slot) {
         fill_pattern(guest.message(slot), slot);
     }
-    verbs::QpCapacity capacity;
-    capacity.send_slots = guest.unreliable() ? 64 : 8 + (hello.both_ways ? hello.share : 0);
-    capacity.receive_slots = std::max(1U, guest.receives());
-    capacity.inline_bytes = 0;
-    capacity.window_packets = options().packet_window;
-    auto channel = Channel::create(guest.transport, device(), pd(), capacity, {*sends_, *receives_});
+    auto channel = Channel::create(guest.transport, device(), pd(), capacity_of(guest), {*sends_, *receives_});
     if (!channel.ok()) {
         return channel.error();
     }

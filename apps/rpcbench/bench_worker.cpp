@@ -36,6 +36,7 @@ const char* why(erpc::RefuseReason reason) noexcept {
         case erpc::RefuseReason::AnswerLost:
         case erpc::RefuseReason::GivenUp:
         case erpc::RefuseReason::Ahead:
+        case erpc::RefuseReason::TooLong:
             break;
     }
     return "the peer is gone; is the server running?";

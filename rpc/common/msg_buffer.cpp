@@ -44,6 +44,14 @@ std::uint32_t MsgPool::bytes_for(std::uint32_t capacity_bytes) noexcept {
     return std::bit_ceil(bytes_with_headers(capacity_bytes));  // a size class
 }
 
+std::uint32_t MsgPool::longest_message() const noexcept {
+    std::uint32_t fits = 0;
+    for (std::uint32_t step = std::bit_floor(kMaxMessageBytes); step != 0; step /= 2) {
+        fits += fits + step <= kMaxMessageBytes && bytes_for(fits + step) <= pool_.capacity_bytes() ? step : 0;
+    }
+    return fits;
+}
+
 void MsgPool::release(MsgBuffer& buffer) noexcept {
     pool_.release(buffer.memory);
     buffer = {};

@@ -37,6 +37,8 @@ public:
 
     [[nodiscard]] std::uint64_t live() const noexcept { return pool_.live_buffers(); }
     [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return pool_.capacity_bytes(); }
+    // What a pool without live buffers has a place for.
+    [[nodiscard]] std::uint32_t longest_message() const noexcept;
     // What a buffer for such a message takes of that.
     [[nodiscard]] static std::uint32_t bytes_for(std::uint32_t capacity_bytes) noexcept;
 

@@ -18,10 +18,10 @@ enum class CallStatus : std::uint8_t {
     Disconnected,
     PeerLost,
     ResponseTooLong,
-    NoHandler,   // the server knows no such type
-    AnswerLost,  // the request was executed, but its answer is not to be had: the server refused one, or let it go
-    TableFull,   // this one and the next only of co_await call(): the call was not posted
-    RequestTooLong,
+    NoHandler,       // the server knows no such type
+    AnswerLost,      // the request was executed, but its answer is not to be had: the server refused one, or let it go
+    TableFull,       // only of co_await call(): the call was not posted
+    RequestTooLong,  // the same, or its server takes none so long
 };
 
 // How a call ended. `response` lies in the receive buffer (or in the call's response buffer when it gave

@@ -40,6 +40,7 @@ enum class RefuseReason : std::uint8_t {
     AnswerLost = 6,  // it was executed, and its answer is no more
     GivenUp = 7,     // it had come in part, was let go and is never executed: it may begin anew under the next number
     Ahead = 8,       // its number is too far ahead: a Ping that names it shows that it is its client's
+    TooLong = 9,     // it is longer than its server takes any
 };
 
 struct RawControl {
@@ -73,7 +74,7 @@ struct Control {
     [[nodiscard]] static bool known(const RawControl& raw) noexcept {
         return raw.type >= static_cast<std::uint8_t>(ControlType::Connect) &&
                raw.type <= static_cast<std::uint8_t>(ControlType::RequestRefused) &&
-               raw.reason <= static_cast<std::uint8_t>(RefuseReason::Ahead) &&
+               raw.reason <= static_cast<std::uint8_t>(RefuseReason::TooLong) &&
                raw.reason != static_cast<std::uint8_t>(RefuseReason::PathTooNarrow);
     }
     // `raw` must be known().

@@ -93,7 +93,7 @@ private:
     void send_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
     void sample(Session& session, const ClientSlot& slot, std::uint32_t number, std::uint8_t held,
                 Instant now) noexcept;
-    void note_answered(Session& session, ClientSlot& slot, std::uint32_t number) noexcept;
+    void note_answered(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
     void on_credit_return(Session& session, const roce::UdDatagram& datagram, const Header& header,
                           Instant now) noexcept;
     void resend_overtaken(Session& session, std::uint32_t slot_index, Instant now) noexcept;
@@ -121,8 +121,7 @@ private:
     void on_request(Session& session, const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void execute(Session& session, ServerSlot& slot, const roce::UdDatagram& datagram, const Header& header,
                  Instant now) noexcept;
-    void answer(Session& session, ServerSlot& slot, std::uint32_t index, port::PacketRef* request,
-                Instant now) noexcept;
+    void answer(Session& session, ServerSlot& slot, AnswerPacket which, port::PacketRef* request, Instant now) noexcept;
     void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                        Instant now) noexcept;
     [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;

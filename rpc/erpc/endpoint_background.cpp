@@ -67,6 +67,7 @@ void Endpoint::answer_finished_jobs(Instant now) noexcept {
             respond(job->handle, now);
         } else {
             statistics_.count(Drop::StaleAnswer);
+            messages_.settle({job->response.data, job->response.capacity});  // its slot had lent it
             pool_.release(job->response);
         }
         config_.background->give_back(*job);

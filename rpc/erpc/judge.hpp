@@ -69,7 +69,8 @@ enum class PacketVerdict : std::uint8_t {
     Busy,       // of the next request, while the handler is at work on the last
     Stale,      // older than the current one
     Future,     // further ahead than a client can have come by cancelling
-    WrongSize,  // not of the message that the packets before it were of, or longer than any may be
+    TooLong,    // of a new request that is longer than any may be
+    WrongSize,  // not of the message that the packets before it were of
 };
 
 // Which one it is of its message.
@@ -100,8 +101,10 @@ struct PacketRules {
     }
     const std::uint32_t index = index_of(slot, header);
     const std::uint32_t packets = packets_of(header.message_bytes, rules.packet_bytes);
-    if (header.message_bytes > rules.message_bytes_max || index >= packets ||
-        payload_bytes != bytes_of_packet(header.message_bytes, rules.packet_bytes, index)) {
+    if (header.message_bytes > rules.message_bytes_max) {
+        return current || ahead > kMaxRequestJump ? PacketVerdict::WrongSize : PacketVerdict::TooLong;
+    }
+    if (index >= packets || payload_bytes != bytes_of_packet(header.message_bytes, rules.packet_bytes, index)) {
         return PacketVerdict::WrongSize;
     }
     if (current) {

@@ -125,10 +125,11 @@ void Endpoint::sample(Session& session, const ClientSlot& slot, std::uint32_t nu
     }
 }
 
-void Endpoint::note_answered(Session& session, ClientSlot& slot, std::uint32_t number) noexcept {
+void Endpoint::note_answered(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     const bool held_credit = number < transfer.sent;
     if (transfer.answered.see(number) == PacketWindow::Seen::New) {
+        session.last_heard = now;
         session.credits = static_cast<std::uint16_t>(session.credits + (held_credit ? 1 : 0));
         slot.sends = std::min<std::uint8_t>(slot.sends, 1);  // progress: the timeout starts anew
     }
@@ -153,17 +154,16 @@ void Endpoint::on_credit_return(Session& session, const roce::UdDatagram& datagr
         statistics_.count(Drop::BadSize);
         return;
     }
-    session.last_heard = now;
     std::memcpy(&ahead, datagram.payload + sizeof(RawHeader), payload_bytes);
     if (number < answerable) {
         sample(session, *slot, number, header.request_type, now);
     }
     for (std::uint32_t each = transfer.answered.next(); each < header.message_bytes; ++each) {
-        note_answered(session, *slot, each);
+        note_answered(session, *slot, each, now);
     }
     for (std::uint32_t i = 0; i < kWindowPackets && header.message_bytes + i < answerable; ++i) {
         if (((ahead[i / 64].get() >> (i % 64)) & 1U) != 0) {
-            note_answered(session, *slot, header.message_bytes + i);
+            note_answered(session, *slot, header.message_bytes + i, now);
         }
     }
     resend_overtaken(session, slot_index, now);
@@ -260,6 +260,9 @@ void Endpoint::on_response_packet(Session& session, const roce::UdDatagram& data
         return;
     }
     if (transfer.response_packets == 0 && !place_response(transfer, call, header.message_bytes)) {
+        if (transfer.outstanding() == 0) {
+            stall(session, slot_index);  // it had yielded: nothing else asks again
+        }
         return;
     }
     const std::uint32_t number = index + transfer.request_packets - 1;
@@ -267,14 +270,13 @@ void Endpoint::on_response_packet(Session& session, const roce::UdDatagram& data
         statistics_.count(Drop::StaleResponse);
         return;
     }
-    session.last_heard = now;
     std::memcpy(transfer.response.data + std::size_t{index} * packet_bytes_, datagram.payload + sizeof(RawHeader),
                 payload_bytes);
     sample(session, slot, number, header.request_type, now);
     for (std::uint32_t each = transfer.answered.next(); each + 1 < transfer.request_packets; ++each) {
-        note_answered(session, slot, each);  // who answers has the whole request
+        note_answered(session, slot, each, now);  // who answers has the whole request
     }
-    note_answered(session, slot, number);
+    note_answered(session, slot, number, now);
     if (transfer.complete()) {
         ++statistics_.responses_received;
         complete(session, slot_index, CallStatus::Ok, {transfer.response.data, transfer.response_bytes}, now);

@@ -15,7 +15,7 @@ void Endpoint::on_request_packet(Session& session, const roce::UdDatagram& datag
     ServerSlot& slot = (*session.server_slots)[header.request_number % kSlotsPerSession];
     const std::size_t payload_bytes = datagram.payload_bytes - sizeof(RawHeader);
     switch (judge_request_packet(slot, header, payload_bytes,
-                                 {packet_bytes_, config_.max_message_bytes, session.selective})) {
+                                 {packet_bytes_, messages_.longest_request(), session.selective})) {
         case PacketVerdict::Part:
             take_request_packet(session, slot, datagram, header, now);
             return;
@@ -45,6 +45,10 @@ void Endpoint::on_request_packet(Session& session, const roce::UdDatagram& datag
         case PacketVerdict::Future:
             statistics_.count(Drop::FutureRequest);
             refuse(session, header.request_number, RefuseReason::Ahead, now);
+            return;
+        case PacketVerdict::TooLong:
+            statistics_.count(Drop::BadSize);
+            refuse(session, header.request_number, RefuseReason::TooLong, now);
             return;
         case PacketVerdict::WrongSize:
             statistics_.count(Drop::BadSize);
@@ -89,7 +93,7 @@ void Endpoint::take_request_packet(Session& session, ServerSlot& slot, const roc
 bool Endpoint::execute_transfer(Session& session, ServerSlot& slot, port::PacketRef* packet, Instant now) noexcept {
     const TypeEntry& entry = handlers_[slot.request_type];
     if (entry.function != nullptr) {
-        if (slot.response.capacity < entry.response_bytes_max && !messages_.make_room(slot, entry.response_bytes_max)) {
+        if (!messages_.has_room(slot, entry.response_bytes_max, now)) {
             statistics_.count(Drop::NoBuffer);
             return false;
         }
@@ -151,7 +155,7 @@ void Endpoint::repeat_answer(Session& session, ServerSlot& slot, const roce::UdD
     } else if (slot.state == ServerSlotState::Answered) {
         ++statistics_.responses_resent;
         slot.resent = true;
-        answer(session, slot, 0, datagram.packet, now);
+        answer(session, slot, {0, true}, datagram.packet, now);
     } else if (slot.state == ServerSlotState::Forgotten) {
         refuse(session, slot.request_number, RefuseReason::AnswerLost, now);
     } else {
@@ -178,10 +182,12 @@ void Endpoint::on_rfr(Session& session, const roce::UdDatagram& datagram, const 
         statistics_.count(Drop::BadSize);
         return;
     }
-    session.last_heard = now;
+    if (index > slot.newest_rfr) {
+        session.last_heard = now;
+    }
     slot.newest_rfr = index;
     slot.resent = true;  // perhaps
-    answer(session, slot, index, datagram.packet, now);
+    answer(session, slot, {index, true}, datagram.packet, now);
 }
 
 }  // namespace cairn::erpc

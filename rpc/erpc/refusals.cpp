@@ -27,16 +27,23 @@ void Endpoint::on_refused(Session& session, const Control& control, Instant now)
         statistics_.count(Drop::StaleResponse);
         return;
     }
-    session.last_heard = now;
     switch (control.reason) {
         case RefuseReason::NoHandler:
+            session.last_heard = now;
             complete(session, slot_index, CallStatus::NoHandler, {}, now);
             break;
         case RefuseReason::AnswerLost:
+            session.last_heard = now;
             complete(session, slot_index, CallStatus::AnswerLost, {}, now);
             break;
+        case RefuseReason::TooLong:
+            session.last_heard = now;
+            complete(session, slot_index, CallStatus::RequestTooLong, {}, now);
+            break;
         case RefuseReason::GivenUp:
-            if (slot->transfer != nullptr) {
+            // No server gives up earlier; one that says so all the time does not say how fast we send.
+            if (slot->transfer != nullptr && slot->transfer->request_packets > 1 && now - slot->first_sent >= kRtoMin) {
+                session.last_heard = now;
                 restart(session, *slot, now);
             }
             break;
@@ -63,6 +70,7 @@ void Endpoint::restart(Session& session, ClientSlot& slot, Instant now) noexcept
     slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
     slot.sends = 0;
     const std::uint32_t slot_index = slot.index();
+    session.end_stall(slot_index);
     if (session.credits == 0) {
         stall(session, slot_index);
     } else {

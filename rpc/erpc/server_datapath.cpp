@@ -24,7 +24,7 @@ void Endpoint::on_request(Session& session, const roce::UdDatagram& datagram, co
         case RequestVerdict::Resend:
             ++statistics_.responses_resent;
             slot.resent = true;
-            answer(session, slot, 0, datagram.packet, now);
+            answer(session, slot, {0, true}, datagram.packet, now);
             return;
         case RequestVerdict::Forgotten:
             refuse(session, slot.request_number, RefuseReason::AnswerLost, now);
@@ -62,8 +62,8 @@ void Endpoint::execute(Session& session, ServerSlot& slot, const roce::UdDatagra
         if (job == nullptr) {
             return;
         }
-    } else if (slot.response.capacity < entry.response_bytes_max || messages_.wanted()) [[unlikely]] {
-        if (!messages_.has_room(slot, entry.response_bytes_max)) {
+    } else if (slot.response.capacity < entry.response_bytes_max || messages_.wanted(now)) [[unlikely]] {
+        if (!messages_.has_room(slot, entry.response_bytes_max, now)) {
             statistics_.count(Drop::NoBuffer);
             return;
         }
@@ -133,17 +133,17 @@ bool Endpoint::respond(const RequestHandle& handle, Instant now) noexcept {
     slot->state = ServerSlotState::Answered;
     messages_.fit_answer(*slot, now);
     port::PacketRef* const request = reply_slot_ == slot ? reply_buffer_ : nullptr;
-    answer(session, *slot, 0, request, now);
+    answer(session, *slot, {0, false}, request, now);
     return true;
 }
 
-// Packet `index` of the response; in the request's own buffer if that is still here and large enough: it is still warm.
-void Endpoint::answer(Session& session, ServerSlot& slot, std::uint32_t index, port::PacketRef* request,
+// In the request's own buffer if that is still here and large enough: it is still warm.
+void Endpoint::answer(Session& session, ServerSlot& slot, AnswerPacket which, port::PacketRef* request,
                       Instant now) noexcept {
-    messages_.note_sent(slot, now);
-    const std::uint32_t bytes = bytes_of_packet(slot.response.bytes, packet_bytes_, index);
+    messages_.note_sent(slot, which.again, now);
+    const std::uint32_t bytes = bytes_of_packet(slot.response.bytes, packet_bytes_, which.index);
     if (request != nullptr && request->cookie != nullptr && room_for(bytes) <= request->room) [[likely]] {
-        send_response(session, slot, *request, index, now);
+        send_response(session, slot, *request, which.index, now);
         request->cookie = nullptr;
         return;
     }
@@ -152,7 +152,7 @@ void Endpoint::answer(Session& session, ServerSlot& slot, std::uint32_t index, p
         statistics_.count(Drop::NoBuffer);  // the client asks again
         return;
     }
-    send_response(session, slot, buffer, index, now);
+    send_response(session, slot, buffer, which.index, now);
 }
 
 void Endpoint::send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer,

@@ -47,6 +47,7 @@ public:
           patience_(patience),
           key_(key),
           bytes_for_answers_(room_for_answers(pool, sizes.message_bytes_max)),
+          longest_request_(std::min(sizes.message_bytes_max, pool.longest_message())),
           packet_bytes_(sizes.packet_bytes),
           transfers_max_(transfers_max),
           transfers_(transfers_max) {}
@@ -60,8 +61,9 @@ public:
     [[nodiscard]] rpc::MsgBuffer take_request(ServerSlot& slot) noexcept;
 
     // Before the slot's next request is executed: none that waits has to be preferred, and there is room for its answer
-    // of `bytes`. False: neither is changed but by the loss of the last answer, which the client has read.
-    [[nodiscard]] bool has_room(ServerSlot& slot, std::uint32_t bytes) noexcept;
+    // of `bytes`. While memory is wanted the slot keeps no more than that: its handler may take as long as it likes.
+    // False: nothing is changed but by the loss of the last answer, which the client has read.
+    [[nodiscard]] bool has_room(ServerSlot& slot, std::uint32_t bytes, Instant now) noexcept;
     // A client that gave up many calls in a row, none of which arrived, is far ahead of its server. Once it has shown
     // that `number` is its own the slot waits for it; what it held is released.
     void skip_to(ServerSlot& slot, std::uint64_t number) noexcept;
@@ -89,9 +91,12 @@ public:
     // Its memory goes to anybody: it may still have waited to be sent.
     void forget_answer(ServerSlot& slot) noexcept;
     void release(std::array<ServerSlot, kSlotsPerSession>& slots) noexcept;
-    // A part of the slot's answer leaves.
-    void note_sent(ServerSlot& slot, Instant now) const noexcept {
-        slot.answered_us = microseconds_of(now);
+    // A part of the slot's answer leaves, for the first time or again. While memory is wanted the answer gets no
+    // younger by being asked for.
+    void note_sent(ServerSlot& slot, bool again, Instant now) const noexcept {
+        if (!again || now >= scarce_until_) {
+            slot.answered_us = microseconds_of(now);
+        }
         slot.answered_turn = turn_;
     }
     // Returns when nothing that was sent from there is read any more.
@@ -107,13 +112,18 @@ public:
         wanted_bytes_ += bytes;
         short_ = true;
     }
-    [[nodiscard]] bool wanted() const noexcept { return wanted_bytes_ != 0; }
+    [[nodiscard]] bool wanted(Instant now) const noexcept { return wanted_bytes_ != 0 || now < scarce_until_; }
+
+    // In all the memory there is.
+    [[nodiscard]] std::uint32_t longest_request() const noexcept { return longest_request_; }
 
     // Each scan, then give_up_old() for some sessions' slots. True: memory is wanted, look at many.
     [[nodiscard]] bool on_scan(Instant now) noexcept;
     void give_up_old(std::array<ServerSlot, kSlotsPerSession>& slots, Instant now) noexcept;
 
 private:
+    static constexpr std::uint32_t kYieldsPerScan = 8;  // a wish that can not come true costs the others little
+
     struct Holding {
         std::uint64_t bytes = 0;
         std::uint32_t requests = 0;
@@ -145,12 +155,14 @@ private:
     Patience patience_;
     SipKey key_;
     std::uint64_t bytes_for_answers_;  // that half-received requests leave
+    std::uint32_t longest_request_;
     std::uint32_t packet_bytes_;
     std::uint32_t transfers_max_;
     FixedTable<ServerTransfer> transfers_;
     Holding all_;                           // of half-received requests
     std::array<Holding, 256> by_source_{};  // the same, by their hosts' hash
     std::uint64_t wanted_bytes_ = 0;        // by requests put off since the last scan
+    std::uint32_t yields_left_ = 0;         // slots that may still have to make room before the next scan
     Instant last_scan_{};
     Instant patient_until_{};  // after an absence of our own: clients that asked meanwhile are heard first
     Instant scarce_until_{};   // memory for answers, or for anything

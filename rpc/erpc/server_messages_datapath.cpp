@@ -11,6 +11,11 @@ namespace cairn::erpc {
 namespace {
 
 constexpr Duration kPressure = milliseconds(100);  // so long after it was wanted last, memory counts as scarce
+constexpr std::uint64_t kLargePart = 4;            // of the memory: who wants more of it does not hurry the others
+
+constexpr Duration time_for(std::uint32_t message_bytes) noexcept {
+    return milliseconds(message_bytes / ServerMessages::kSlowestBytesPerMs);
+}
 
 }  // namespace
 
@@ -44,8 +49,10 @@ bool ServerMessages::begin_request(Session& session, ServerSlot& slot, const Hea
     const rpc::MsgBuffer memory = transfer != nullptr ? pool_.allocate(header.message_bytes) : rpc::MsgBuffer{};
     if (!memory.valid()) {
         statistics_.count(Drop::NoBuffer);
-        press(all_, now);
-        short_ = short_ || transfer != nullptr;
+        if (bytes <= pool_.capacity_bytes() / kLargePart) {  // larger ones find a place when there is one
+            press(all_, now);
+            short_ = short_ || transfer != nullptr;
+        }
         if (transfer != nullptr) {
             transfers_.give_back(transfer);
         }
@@ -106,11 +113,17 @@ void ServerMessages::skip_to(ServerSlot& slot, std::uint64_t number) noexcept {
 }
 
 // A slot that holds memory takes turns with one that found none: else those that came first would keep it for ever.
-bool ServerMessages::has_room(ServerSlot& slot, std::uint32_t bytes) noexcept {
-    if (wanted_bytes_ != 0 && slot.response.valid()) {
+bool ServerMessages::has_room(ServerSlot& slot, std::uint32_t bytes, Instant now) noexcept {
+    if (wanted_bytes_ != 0 && yields_left_ != 0 && slot.response.valid()) {
+        --yields_left_;
         wanted_bytes_ -= std::min<std::uint64_t>(wanted_bytes_, slot.response.memory.capacity_bytes);
         forget_answer(slot);
         return false;
+    }
+    const bool holds_too_much = slot.response.valid() && now < scarce_until_ &&
+                                (bytes == 0 || rpc::MsgPool::bytes_for(bytes) < slot.response.memory.capacity_bytes);
+    if (holds_too_much) {
+        forget_answer(slot);
     }
     return slot.response.capacity >= bytes || make_room(slot, bytes);
 }
@@ -145,6 +158,7 @@ void ServerMessages::move_to_fitting(ServerSlot& slot) noexcept {
     const rpc::MsgBuffer fitting = pool_.allocate(slot.response.bytes);
     if (fitting.valid()) {
         copy_bytes(fitting.data, slot.response.data, slot.response.bytes);
+        settle({slot.response.data, slot.response.capacity});  // the answer before this one may still wait
         pool_.release(slot.response);
         slot.response = fitting;
     }
@@ -168,6 +182,7 @@ void ServerMessages::press(Holding& holding, Instant now) noexcept {
 
 bool ServerMessages::on_scan(Instant now) noexcept {
     wanted_bytes_ = 0;
+    yields_left_ = kYieldsPerScan;
     const bool away = last_scan_ != Instant{} && now - last_scan_ >= patience_.pressed / 2;
     if (away && patient_until_ <= last_scan_) {
         patient_until_ = now + kRtoMax;
@@ -185,7 +200,7 @@ bool ServerMessages::is_overdue(const ServerTransfer& transfer, Instant now) con
     if (now >= all_.pressed_until && now >= by_source_[transfer.source].pressed_until) {
         return silent >= patience_.request;
     }
-    const Duration granted = patience_.slow + milliseconds(transfer.request.bytes / kSlowestBytesPerMs);
+    const Duration granted = patience_.slow + time_for(transfer.request.bytes);
     return silent >= patience_.pressed || now - transfer.begun >= granted;
 }
 
@@ -193,7 +208,7 @@ bool ServerMessages::is_stale(const ServerSlot& slot, Instant now) const noexcep
     Duration patience = patience_.answer;
     if (now < scarce_until_) {
         const bool half_read = slot.newest_rfr + 1 < packets_of(slot.response.bytes, packet_bytes_);
-        patience = half_read ? patience_.slow : patience_.pressed;
+        patience = half_read ? patience_.slow + time_for(slot.response.bytes) : patience_.pressed;
     }
     return microseconds_of(now) - slot.answered_us >= microseconds_of(Instant{patience.ns});
 }

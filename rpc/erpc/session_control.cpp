@@ -105,13 +105,15 @@ void Endpoint::hear_client(const roce::UdAddress& from, const Control& control, 
         return;
     }
     Session& session = sessions_[index];
-    session.last_heard = now;
     if (control.type == ControlType::Ping) {
         if (control.reason == RefuseReason::Ahead && session.server_slots != nullptr) {
             messages_.skip_to((*session.server_slots)[control.request_number % kSlotsPerSession],
                               control.request_number);
         }
-        session.cookie = control.cookie;
+        if (session.cookie == 0 || static_cast<std::int64_t>(control.cookie - session.cookie) > 0) {  // else a copy
+            session.cookie = control.cookie;
+            session.last_heard = now;
+        }
         send_control(session, ControlType::Pong, now);
     } else {
         send_control(session, ControlType::Disconnected, now);

@@ -129,6 +129,12 @@ struct ClientTransfer {
     [[nodiscard]] bool complete() const noexcept { return response_packets != 0 && answered.next() == known_numbers(); }
 };
 
+// One packet of an answer.
+struct AnswerPacket {
+    std::uint32_t index;
+    bool again;  // some packet of the answer left before
+};
+
 // The server's side of a request that arrives in several packets.
 struct ServerTransfer {
     PacketWindow received;

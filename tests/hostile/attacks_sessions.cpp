@@ -43,7 +43,7 @@ std::vector<Opened> open_sessions(Attacker& attacker, unsigned count, unsigned h
 void ping(Attacker& attacker, const std::vector<Opened>& opened) {
     for (std::size_t i = 0; !opened.empty(); ++i) {
         const Opened& one = opened[i % opened.size()];
-        if (!attacker.send(*one.host, one.session.control(ControlType::Ping))) {
+        if (!attacker.send(*one.host, one.session.control(ControlType::Ping, i + 1))) {
             return;
         }
         if (i % 64 == 0) {

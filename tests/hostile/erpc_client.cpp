@@ -60,12 +60,13 @@ std::optional<ErpcService> resolve(Attacker& attacker, Host& host) {
     return std::nullopt;
 }
 
-Bytes ErpcSession::control(ControlType type) const {
+Bytes ErpcSession::control(ControlType type, std::uint64_t number) const {
     RawControl raw;
     raw.type = static_cast<std::uint8_t>(type);
     raw.sender_session.set(local);
     raw.receiver_session.set(remote);
     raw.token.set(token);
+    raw.cookie.set(number);
     return control_packet(service, raw);
 }
 

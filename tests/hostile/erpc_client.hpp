@@ -55,7 +55,8 @@ struct ErpcSession {
     std::uint64_t first_request = 0;  // of slot 0
     std::uint64_t cookie = 0;
 
-    [[nodiscard]] Bytes control(ControlType type) const;
+    // `number`: of a Ping.
+    [[nodiscard]] Bytes control(ControlType type, std::uint64_t number = 0) const;
     // One packet of a request in the slot, the `turn`th of it.
     [[nodiscard]] Bytes request(unsigned slot, unsigned turn, std::uint32_t message_bytes, std::uint16_t packet,
                                 std::span<const std::uint8_t> payload) const;

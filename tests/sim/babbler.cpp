@@ -100,7 +100,7 @@ void Babbler::babble(std::size_t server, Instant now) {
     if (random_.chance(kMillion / 20)) {
         erpc::Control control;
         control.type = static_cast<erpc::ControlType>(random_.below(12));  // 1 to 9 are known
-        control.reason = static_cast<erpc::RefuseReason>(random_.below(10));
+        control.reason = static_cast<erpc::RefuseReason>(random_.below(12));
         control.token = random_.chance(kHalf) ? talk.token : random_.next();
         control.receiver_session = random_.chance(kHalf) ? talk.theirs : SessionId{any_number()};
         control.first_request = random_.chance(kHalf) ? talk.first_request : random_.next();

@@ -66,6 +66,7 @@ void Intruder::hold(Instant now) {
         const Held& held = held_[next_ping_];
         erpc::Control ping;
         ping.token = held.token;
+        ping.cookie = ++pings_;
         send(ping, node_, held.server, held.udp_port, now);
     }
 }
@@ -89,7 +90,7 @@ void Intruder::spoof(Instant now) {
     const std::size_t server = any_server();
     if (random_.chance(kMillion / 2)) {
         erpc::Control control = proposal(random_.below(8));
-        control.type = static_cast<erpc::ControlType>(random_.between(1, 8));
+        control.type = static_cast<erpc::ControlType>(random_.between(1, 9));
         control.cookie = random_.chance(kMillion / 2) ? 0 : random_.next();
         from_bystander_ += send(control, bystander_, server, udp_port, now);
         return;

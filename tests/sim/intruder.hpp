@@ -69,6 +69,7 @@ private:
     std::vector<Held> held_;
     std::size_t next_ping_ = 0;
     std::uint16_t next_port_ = 1;
+    std::uint64_t pings_ = 0;
     std::uint64_t opened_ = 0;
     std::uint64_t replayed_ = 0;
     std::uint64_t spoofed_ = 0;

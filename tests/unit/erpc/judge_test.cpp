@@ -116,7 +116,8 @@ TEST_F(JudgeRequestPacket, EveryStateAndEveryNumberHasItsVerdict) {
 
 TEST_F(JudgeRequestPacket, NeitherAnotherMessageUnderItsNumberNorOneTooLongIsTaken) {
     for (const ServerSlotState state : kStates) {
-        EXPECT_EQ(judged(state, kCurrent + 8, kMost + 1), PacketVerdict::WrongSize);
+        EXPECT_EQ(judged(state, kCurrent + 8, kMost + 1), PacketVerdict::TooLong);
+        EXPECT_EQ(judged(state, kCurrent + kMaxRequestJump + 8, kMost + 1), PacketVerdict::WrongSize);
     }
     EXPECT_EQ(judged(ServerSlotState::Answered, kCurrent + 8, kMost), PacketVerdict::Begin);
     EXPECT_EQ(judged(ServerSlotState::Receiving, kCurrent, 5001), PacketVerdict::WrongSize);

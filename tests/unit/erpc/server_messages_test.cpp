@@ -75,6 +75,8 @@ protected:
     std::uint32_t answer_bytes = 0;
 };
 
+constexpr std::uint32_t kFillsThePool = 900'000;
+
 // How it ends is told to `status`; `request` and it outlive the call.
 Call call_with(std::span<const std::uint8_t> request, CallStatus& status) {
     Call call;
@@ -91,15 +93,24 @@ TEST_F(ServerMemory, ARequestThatFindsNoMemoryEndsTheOneBeforeItInItsSlotAndNoth
     open_session();
     forge(0, 1, 5'000, 0);
     forge(1, 1, 5'000, 0);
-    forge(0, 2, kMaxMessageBytes, 0);
+    forge(0, 2, kFillsThePool, 0);
     forge(0, 1, 5'000, 1);
-    forge(0, 2, kMaxMessageBytes, 1);
+    forge(0, 2, kFillsThePool, 1);
     forge(1, 1, 5'000, 1);
     server.turn(now);
     EXPECT_GT(drops(Drop::NoBuffer) + drops(Drop::ShareTaken), 0U);
     EXPECT_EQ(server.pool->live(), 2U);  // the answer, and what slot 1 has received
     post(connect(), 2, Instant::never(), 5'000);
     run(milliseconds(5));
+    EXPECT_EQ(results.at(2), CallStatus::Ok);
+}
+
+TEST_F(ServerMemory, ARequestForWhichThereIsNeverMemoryIsRefused) {
+    const SessionId session = connect();
+    post(session, 1, Instant::never(), 2'000'000);
+    post(session, 2, Instant::never(), 5'000);
+    run(milliseconds(20));
+    EXPECT_EQ(results.at(1), CallStatus::RequestTooLong);
     EXPECT_EQ(results.at(2), CallStatus::Ok);
 }
 
