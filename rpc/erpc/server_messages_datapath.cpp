@@ -10,8 +10,9 @@ namespace cairn::erpc {
 
 namespace {
 
-constexpr Duration kPressure = milliseconds(100);  // so long after it was wanted last, memory counts as scarce
-constexpr std::uint64_t kLargePart = 4;            // of the memory: who wants more of it does not hurry the others
+// So long after it was wanted last, memory counts as scarce: longer than who waits for some is silent.
+constexpr Duration kPressure = kRtoMax + milliseconds(50);
+constexpr std::uint64_t kLargePart = 4;  // of the memory: who wants more of it does not hurry the others
 
 constexpr Duration time_for(std::uint32_t message_bytes) noexcept {
     return milliseconds(message_bytes / ServerMessages::kSlowestBytesPerMs);

@@ -298,6 +298,31 @@ TEST_F(ServerMemory, ACallWhoseAnswerWasForgottenFailsAndIsNotExecutedAgain) {
     expect_each_executed_at_most_once();
 }
 
+TEST_F(ServerMemory, AnAnswerThatIsAskedForAgainAndAgainGivesWayToOthers) {
+    server.restart(22, kAnswerTakes);
+    server.endpoint->set_handler(kEcho, &TwoHosts::echo, this);
+    open_session();
+    answer_by_size(kAnswerBytes);
+    Host other("10.0.0.3", 33);
+    other.port.join(server.port);
+    server.port.join(other.port);
+    const SessionId session = other.connect(server, now);
+    const std::array<std::uint8_t, 8> request{2};
+    CallStatus status = CallStatus::Cancelled;
+    for (int turn = 0; turn < 14'000; ++turn, now = now + microseconds(50)) {
+        if (turn % 200 == 0) {
+            forge(0, 1, 8, 0);  // holds all the memory there is, and asks for its answer each 10 ms
+        }
+        if (turn == 100) {
+            other.endpoint->post(session, call_with(request, status), now);
+        }
+        client.turn(now);
+        other.turn(now);
+        server.turn(now);
+    }
+    EXPECT_EQ(status, CallStatus::Ok);
+}
+
 TEST_F(ServerMemory, AnAnswerThatNobodyAskedForAgainIsKeptForTwiceThePeersPatience) {
     answer_by_size(kAnswerBytes);
     ask(connect(), 1);

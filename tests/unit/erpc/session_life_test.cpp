@@ -27,7 +27,7 @@ protected:
     }
     // The host's session with the peer, which answers its first call and its first Ping.
     void begin_as_server() {
-        const SessionId session = host.connect(peer.port, now);
+        session = host.connect(peer.port, now);
         turn();
         Control accepted = answer(ControlType::Connect, ControlType::Accepted);
         accepted.first_request = 800;
@@ -64,6 +64,7 @@ protected:
     roce::UdAddress to_host = peer.address_of(host.port);
     Instant now{1'000'000'000};
     std::vector<std::uint8_t> request = std::vector<std::uint8_t>(8);
+    SessionId session{};  // the host's number
     Header response{};
     Control pong{};
     std::vector<SessionEvent> events;
@@ -122,6 +123,57 @@ TEST_F(SessionLife, CopiesOfAnOldRequestDoNotKeepTheSessionOfASilentClient) {
     }
     EXPECT_EQ(host.endpoint->statistics().requests_handled, 1U);
     EXPECT_EQ(host.endpoint->sessions_open(), 0U);
+}
+
+// A server that says all the time that it gave a request up does not say how fast its client sends.
+TEST_F(SessionLife, ARequestThatIsGivenUpBeginsAnewOnceInATimeoutAndASmallOneNever) {
+    begin_as_server();
+    const std::vector<std::uint8_t> large(20'000);
+    for (const std::span<const std::uint8_t> asked : {std::span<const std::uint8_t>(request), std::span(large)}) {
+        Call call;
+        call.request = asked;
+        ASSERT_EQ(host.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
+    }
+    turn();
+    Control refusal = answer(ControlType::Connect, ControlType::RequestRefused);
+    refusal.receiver_session = session;
+    refusal.reason = RefuseReason::GivenUp;
+    for (int i = 0; i < 40; ++i) {
+        for (const RawPeer::Heard& each : std::vector(peer.heard)) {
+            if (each.header.kind != Kind::Control) {
+                refusal.request_number = each.header.request_number;
+                peer.send(to_host, refusal, now);
+            }
+        }
+        peer.heard.clear();
+        turn();
+    }
+    EXPECT_GE(host.endpoint->statistics().calls_restarted, 1U);
+    EXPECT_LE(host.endpoint->statistics().calls_restarted, 40 / 4 + 1U);
+    host.endpoint->check_invariants();
+}
+
+TEST_F(SessionLife, CopiesOfACreditReturnDoNotStandForASilentServer) {
+    begin_as_server();
+    const std::vector<std::uint8_t> large(20'000);
+    Call call;
+    call.request = large;
+    ASSERT_EQ(host.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
+    peer.heard.clear();
+    turn();
+    Header credit = peer.heard.back().header;
+    credit.type = PacketType::CreditReturn;
+    credit.session = session;
+    credit.packet_number = 0;
+    credit.message_bytes = 1;
+    for (const Instant end = now + kPeerTimeout * 2; now < end && events.size() == 1;) {
+        if (now.ns % kBetweenCopies.ns == 0) {
+            peer.send(to_host, credit, {}, now);
+        }
+        turn();
+    }
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(events.back(), SessionEvent::PeerLost);
 }
 
 }  // namespace
