@@ -218,7 +218,7 @@ void Endpoint::complete_slowly(Session& session, std::uint32_t slot_index, CallS
     if (slot.transfer != nullptr) {
         owned = end_transfer(session, slot);
     } else {
-        session.credits = static_cast<std::uint16_t>(session.credits + slot.credits_held());
+        session.credits = static_cast<std::uint16_t>(session.credits + session.credits_held(slot));
     }
     finish_call(free_slot(session, slot_index), status, response, latency);
     pool_.release(owned);

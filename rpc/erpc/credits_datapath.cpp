@@ -53,7 +53,6 @@ void Endpoint::on_request_timeout(Session& session, ClientSlot& slot, Instant no
         send_request(session, slot.index(), now);
         return;
     }
-    slot.yielded = true;
     slot.sends = std::max<std::uint8_t>(slot.sends, 2);  // its answer is to a copy, perhaps
     ++session.credits;
     stall(session, slot.index());

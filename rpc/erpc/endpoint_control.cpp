@@ -257,8 +257,7 @@ void Endpoint::check_invariants() const noexcept {
             const ClientSlot& slot = (*session.client_slots)[i];
             CAIRN_ASSERT(((session.free_slots >> i) & 1U) == (slot.call == kNone ? 1U : 0U));
             CAIRN_ASSERT(slot.request_number % kSlotsPerSession == i);
-            sent += slot.credits_held();
-            CAIRN_ASSERT(slot.yielded == (((session.yielded_slots & session.stalled_slots) >> i) & 1U));
+            sent += session.credits_held(slot);
             calls += slot.call != kNone ? 1 : 0;
         }
         for (std::uint32_t i = 0; session.server_slots != nullptr && i < kSlotsPerSession; ++i) {
@@ -266,6 +265,7 @@ void Endpoint::check_invariants() const noexcept {
             CAIRN_ASSERT((slot.state == ServerSlotState::Receiving) == (slot.transfer != nullptr));
             CAIRN_ASSERT(slot.request_number % kSlotsPerSession == i);
         }
+        CAIRN_ASSERT((session.yielded_slots & ~session.stalled_slots) == 0);
         CAIRN_ASSERT(session.client_slots == nullptr || session.credits + sent == session.credits_max);
         for (std::uint32_t call = session.backlog_head; call != kNone; call = calls_[call].next) {
             ++calls;

@@ -245,7 +245,7 @@ void Endpoint::on_response_packet(Session& session, const roce::UdDatagram& data
         if (!begin_transfer(slot)) {
             return;
         }
-        slot.transfer->sent = slot.yielded ? 0 : 1;
+        slot.transfer->sent = session.has_yielded(slot) ? 0 : 1;
         slot.transfer->sent_most = 1;
         slot.transfer->sent_at[0] = slot.last_sent;
         slot.transfer->ambiguous_below = slot.sends > 1 ? 1 : 0;

@@ -69,7 +69,7 @@ void Endpoint::scan_losses(Instant now) noexcept {
         const bool was_last = slot == last;
         if (waited >= session.rto(slot->sends) && slot->transfer != nullptr) {
             on_transfer_timeout(session, *slot, now);
-        } else if (waited >= session.rto(slot->sends) && !slot->yielded) {
+        } else if (waited >= session.rto(slot->sends) && !session.has_yielded(*slot)) {
             on_request_timeout(session, *slot, now);
         }
         if (was_last) {

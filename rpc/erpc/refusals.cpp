@@ -27,18 +27,19 @@ void Endpoint::on_refused(Session& session, const Control& control, Instant now)
         statistics_.count(Drop::StaleResponse);
         return;
     }
+    const auto end_refused = [&](CallStatus status) {
+        session.last_heard = now;
+        complete(session, slot_index, status, {}, now);
+    };
     switch (control.reason) {
         case RefuseReason::NoHandler:
-            session.last_heard = now;
-            complete(session, slot_index, CallStatus::NoHandler, {}, now);
+            end_refused(CallStatus::NoHandler);
             break;
         case RefuseReason::AnswerLost:
-            session.last_heard = now;
-            complete(session, slot_index, CallStatus::AnswerLost, {}, now);
+            end_refused(CallStatus::AnswerLost);
             break;
         case RefuseReason::TooLong:
-            session.last_heard = now;
-            complete(session, slot_index, CallStatus::RequestTooLong, {}, now);
+            end_refused(CallStatus::RequestTooLong);
             break;
         case RefuseReason::GivenUp:
             // No server gives up earlier; one that says so all the time does not say how fast we send.

@@ -37,14 +37,9 @@ struct ClientSlot {
     std::uint32_t call = kNone;
     std::uint16_t session = 0;
     std::uint8_t sends = 0;              // 0: waits for a credit
-    bool yielded = false;                // was sent, and waits for a credit to be sent again
     ClientTransfer* transfer = nullptr;  // of messages of several packets
 
     [[nodiscard]] std::uint32_t index() const noexcept { return request_number % kSlotsPerSession; }
-    // Packets on their way, each of which holds a credit.
-    [[nodiscard]] std::uint32_t credits_held() const noexcept {
-        return transfer != nullptr ? transfer->outstanding() : sends != 0 && !yielded ? 1 : 0;
-    }
     // The server holds memory for it until it goes on.
     [[nodiscard]] bool is_under_way() const noexcept { return transfer != nullptr && transfer->answered.end() != 0; }
 };
@@ -133,7 +128,14 @@ struct Session {
     void end_stall(std::uint32_t slot_index) noexcept {
         stalled_slots = static_cast<std::uint8_t>(stalled_slots & ~(1U << slot_index));
         yielded_slots = static_cast<std::uint8_t>(yielded_slots & stalled_slots);
-        (*client_slots)[slot_index].yielded = false;
+    }
+    // It was sent, and waits for a credit to be sent again.
+    [[nodiscard]] bool has_yielded(const ClientSlot& slot) const noexcept {
+        return ((yielded_slots >> slot.index()) & 1U) != 0;
+    }
+    // Packets of the slot on their way, each of which holds a credit.
+    [[nodiscard]] std::uint32_t credits_held(const ClientSlot& slot) const noexcept {
+        return slot.transfer != nullptr ? slot.transfer->outstanding() : slot.sends != 0 && !has_yielded(slot) ? 1 : 0;
     }
     // The slots that wait for a credit while the server holds memory for them.
     [[nodiscard]] std::uint8_t stalled_under_way() const noexcept {

@@ -144,13 +144,7 @@ public:
     std::size_t receive() {
         iovec piece{memory_.data(), memory_.size()};
         alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-        msghdr message{};
-        message.msg_name = &peer;
-        message.msg_namelen = sizeof(peer);
-        message.msg_iov = &piece;
-        message.msg_iovlen = 1;
-        message.msg_control = control.data();
-        message.msg_controllen = control.size();
+        msghdr message = message_of(piece, control);
         const ssize_t got = recvmsg(fd_, &message, MSG_DONTWAIT);
         if (got <= 0) {
             return 0;
@@ -179,13 +173,7 @@ public:
         });
         iovec piece{memory_.data(), bytes_};
         alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(std::uint16_t))> control{};
-        msghdr message{};
-        message.msg_name = &peer;
-        message.msg_namelen = sizeof(peer);
-        message.msg_iov = &piece;
-        message.msg_iovlen = 1;
-        message.msg_control = control.data();
-        message.msg_controllen = control.size();
+        msghdr message = message_of(piece, control);
         cmsghdr* const header = CMSG_FIRSTHDR(&message);
         header->cmsg_level = IPPROTO_UDP;
         header->cmsg_type = UDP_SEGMENT;
@@ -216,6 +204,18 @@ private:
         std::array<std::uint8_t, kCrcBytes> text{};
         std::memcpy(text.data(), &crc, kCrcBytes);
         return text;
+    }
+    // From or to `peer`.
+    template <std::size_t Bytes>
+    msghdr message_of(iovec& piece, std::array<char, Bytes>& control) {
+        msghdr message{};
+        message.msg_name = &peer;
+        message.msg_namelen = sizeof(peer);
+        message.msg_iov = &piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+        return message;
     }
     // If they have a CRC: its address and what it covers.
     template <typename Function>

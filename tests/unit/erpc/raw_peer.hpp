@@ -105,6 +105,17 @@ public:
             cookie = answer.cookie;
         }
     }
+    // As the server of whoever sent the last Connect: the session's numbers begin at `first_request`.
+    Heard accept(std::uint64_t first_request, Instant now) {
+        const Heard asked = *last(ControlType::Connect);
+        accepted = {};
+        accepted.type = ControlType::Accepted;
+        accepted.receiver_session = asked.control().sender_session;
+        accepted.token = asked.control().token;
+        accepted.first_request = first_request;
+        send(asked.from, accepted, now, kPacketBytes);
+        return asked;
+    }
     // The last control packet of this type that it heard.
     [[nodiscard]] std::optional<Heard> last(ControlType type) const {
         for (auto each = heard.rbegin(); each != heard.rend(); ++each) {
@@ -122,6 +133,7 @@ public:
 
     test::WirePort port;
     std::vector<Heard> heard;
+    Control accepted{};  // what accept() said last
     std::size_t heard_bytes = 0;
     std::size_t sent_bytes = 0;
 

@@ -182,16 +182,11 @@ TEST_F(SessionEnd, ASessionThatEndedAtTheServerAndWasOpenedAnewIsLostToItsClient
     (void)client.endpoint->connect(to, now);
     client.turn(now);
     forger.turn(now);
-    const RawPeer::Heard asked = *forger.last(ControlType::Connect);
-    Control answer;
-    answer.type = ControlType::Accepted;
-    answer.receiver_session = asked.control().sender_session;
-    answer.token = asked.control().token;
-    answer.first_request = 800;
-    forger.send(asked.from, answer, now, RawPeer::kPacketBytes);
-    forger.send(asked.from, answer, now, RawPeer::kPacketBytes);
+    (void)forger.accept(800, now);
+    const RawPeer::Heard asked = forger.accept(800, now);
     client.turn(now);
     EXPECT_EQ(events, std::vector<SessionEvent>{SessionEvent::Connected});
+    Control answer = forger.accepted;
     answer.type = ControlType::Pong;
     answer.first_request = 808;
     forger.send(asked.from, answer, now);
@@ -227,13 +222,7 @@ TEST_F(SessionEnd, NoSessionEndsWithItsNumbers) {
     const SessionId session = client.endpoint->connect(to, now).value();
     client.turn(now);
     forger.turn(now);
-    const RawPeer::Heard asked = *forger.last(ControlType::Connect);
-    Control accepted;
-    accepted.type = ControlType::Accepted;
-    accepted.receiver_session = asked.control().sender_session;
-    accepted.token = asked.control().token;
-    accepted.first_request = kFirstRequestMask - kSlotsPerSession * 2;
-    forger.send(asked.from, accepted, now, RawPeer::kPacketBytes);
+    const RawPeer::Heard asked = forger.accept(kFirstRequestMask - kSlotsPerSession * 2, now);
     client.turn(now);
     std::vector<std::uint64_t> numbers;
     for (int i = 0; i < 4; ++i) {

@@ -29,10 +29,7 @@ protected:
     void begin_as_server() {
         session = host.connect(peer.port, now);
         turn();
-        Control accepted = answer(ControlType::Connect, ControlType::Accepted);
-        accepted.first_request = 800;
-        accepted.path_mtu_bytes = RawPeer::kPathMtuBytes;
-        peer.send(to_host, accepted, now, accepted.payload_bytes(RawPeer::kPacketBytes));
+        (void)peer.accept(800, now);
         turn();
         Call call;
         call.request = request;
