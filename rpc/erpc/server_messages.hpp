@@ -24,7 +24,8 @@ struct Patience {
     Duration answer = kPeerTimeout * 2;
     // While memory is wanted. A loss, and the loss of what was sent again, are noticed earlier.
     Duration pressed = milliseconds(50);
-    // With half-read answers; and half-received requests get this long and kSlowestBytesPerMs, though they go on.
+    // The same, with large messages that go on: half-received requests and half-read answers have this long, and a
+    // millisecond for each kSlowestBytesPerMs.
     Duration slow = milliseconds(250);
 };
 
