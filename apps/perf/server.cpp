@@ -127,7 +127,7 @@ std::uint32_t Server::add_guest(std::unique_ptr<Guest> guest) {
     guest->unused_ticket = unused_.add(guest->remote, guest->index);
     unused_bytes_ += guest->bytes;
     unused_written_bytes_ += guest->written_bytes;
-    bytes_of_[guest->remote] += guest->bytes;
+    bytes_of_[guest->remote.share_holder()] += guest->bytes;
     last_came_ = last_came_ || hello.last;
     ++connections_;
     const std::uint32_t index = guest->index;
@@ -160,7 +160,7 @@ void Server::remove(std::uint32_t index, Instant now) {
         guest_of_.erase(guest.id.value);
         connector().abandon(guest.id, now);
     }
-    if (const auto held = bytes_of_.find(guest.remote); (held->second -= guest.bytes) == 0) {
+    if (const auto held = bytes_of_.find(guest.remote.share_holder()); (held->second -= guest.bytes) == 0) {
         bytes_of_.erase(held);
     }
     guests_[index].reset();

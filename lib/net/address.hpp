@@ -1,6 +1,7 @@
 // Addresses as values: a MAC address and an IP address that is IPv4 or IPv6.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstdint>
@@ -79,6 +80,15 @@ public:
     // fe80::/10, which is always on the link.
     [[nodiscard]] constexpr bool is_v6_link_local() const noexcept {
         return octets_[0] == 0xfe && (octets_[1] & 0xc0U) == 0x80;
+    }
+    // The host that something scarce is given to. An IPv6 host may have as many addresses of its network
+    // of 64 bits as it likes, so the network counts as one host. On the link, addresses tell the hosts apart.
+    [[nodiscard]] constexpr IpAddress share_holder() const noexcept {
+        IpAddress holder = *this;
+        if (!is_v4() && !is_v6_link_local()) {
+            std::fill(holder.octets_.begin() + 8, holder.octets_.end(), std::uint8_t{0});
+        }
+        return holder;
     }
     // True when one host can own it.
     [[nodiscard]] constexpr bool is_station() const noexcept { return !is_unspecified() && !is_group(); }

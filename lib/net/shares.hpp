@@ -2,8 +2,6 @@
 // to whoever has less, so that no flood from one address, or from many that were made up, keeps the others out.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -23,7 +21,7 @@ public:
     using Ticket = std::uint64_t;  // of a place; 0: of none
 
     [[nodiscard]] Ticket add(const IpAddress& source, Id id) {
-        const auto found = held_.try_emplace(host_of(source)).first;
+        const auto found = held_.try_emplace(source.share_holder()).first;
         unrank(*found);
         found->second.emplace(++last_ticket_, id);
         rank(*found);
@@ -31,7 +29,7 @@ public:
         return last_ticket_;
     }
     void remove(const IpAddress& source, Ticket ticket) {
-        const auto found = held_.find(host_of(source));
+        const auto found = held_.find(source.share_holder());
         CAIRN_ASSERT(found != held_.end());
         unrank(*found);
         const bool was_held = found->second.erase(ticket) != 0;
@@ -52,7 +50,7 @@ public:
     // The same, unless the others would have to give to a host that holds as much. Who holds nothing is always given a
     // place.
     [[nodiscard]] std::optional<Id> who_gives_way_to(const IpAddress& source) const {
-        const auto own = held_.find(host_of(source));
+        const auto own = held_.find(source.share_holder());
         const std::size_t fair = own == held_.end() ? 1 : own->second.size() + 2;
         const bool gives = !ranks_.empty() && std::get<0>(*ranks_.rbegin()) >= fair;
         return gives ? first_to_go() : std::nullopt;
@@ -62,16 +60,6 @@ private:
     using Held = std::map<Ticket, Id>;
     using Rank = std::tuple<std::size_t, Ticket, IpAddress>;  // places, the later the oldest the lower, whose
 
-    // Every host of an IPv6 link may have as many addresses as it likes: the link counts as one.
-    [[nodiscard]] static IpAddress host_of(const IpAddress& source) noexcept {
-        constexpr std::size_t kLinkOctets = 8;
-        if (source.is_v4()) {
-            return source;
-        }
-        std::array<std::uint8_t, 16> octets{};
-        std::copy_n(source.octets().begin(), kLinkOctets, octets.begin());
-        return IpAddress::from_v6(octets);
-    }
     [[nodiscard]] static Rank rank_of(const std::pair<const IpAddress, Held>& host) noexcept {
         return {host.second.size(), ~host.second.begin()->first, host.first};
     }

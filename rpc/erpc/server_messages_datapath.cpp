@@ -21,7 +21,7 @@ constexpr Duration time_for(std::uint32_t message_bytes) noexcept {
 }  // namespace
 
 std::uint8_t ServerMessages::share_of(const Session& session) const noexcept {
-    return static_cast<std::uint8_t>(sip_hash(key_, source_of(session.peer.path->key().remote)));
+    return static_cast<std::uint8_t>(KeyedHash{key_}(session.peer.path->key().remote.share_holder()));
 }
 
 // Half-received requests of one host may take half of the memory, of one session a quarter. Who has nothing may begin.

@@ -1,10 +1,11 @@
-// Which sessions a server has opened: by their clients and tokens, and how many each source holds. Control path only:
+// Which sessions a server has opened: by their clients and tokens, and how many each host holds. Control path only:
 // it allocates.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <unordered_map>
 
 #include "lib/base/assert.hpp"
@@ -14,21 +15,14 @@
 
 namespace cairn::erpc {
 
-// Who is meant by one source: whoever has an address has its UDP ports, and most often all of its IPv6 network of 64
-// bits. Of a link-local address the lower half tells hosts apart.
-[[nodiscard]] inline std::uint64_t source_of(const net::IpAddress& address) noexcept {
-    constexpr std::uint64_t kLinkLocal = std::uint64_t{0xfe80} << 48U;
-    Be64 upper;
-    Be64 lower;
-    std::memcpy(&upper, address.octets().data(), sizeof(upper));
-    std::memcpy(&lower, address.octets().data() + sizeof(upper), sizeof(lower));
-    return address.is_v4() || upper.get() == kLinkLocal ? lower.get() : upper.get();
-}
-
 // For tables whose keys strangers choose: without the secret, all of them could fall together.
 struct KeyedHash {
     SipKey key;
     [[nodiscard]] std::size_t operator()(std::uint64_t word) const noexcept { return sip_hash(key, word); }
+    [[nodiscard]] std::size_t operator()(const net::IpAddress& address) const noexcept {
+        const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(address.octets());
+        return sip_hash(key, words[0], words[1]);
+    }
 };
 
 // Only sessions that are open take memory.
@@ -45,21 +39,20 @@ public:
         const auto found = sessions_.find(name_of(client, token));
         return found == sessions_.end() ? kNone : found->second;
     }
-    // However many a source opens, a quarter of the places stays for others, and of that again: it holds at most three
+    // However many a host opens, a quarter of the places stays for others, and of that again: it holds at most three
     // times as many as are free.
-    [[nodiscard]] bool may_open(std::uint64_t source, std::size_t free) const noexcept {
-        const auto found = held_.find(source);
+    [[nodiscard]] bool may_open(const net::IpAddress& client, std::size_t free) const noexcept {
+        const auto found = held_.find(client.share_holder());
         return (found == held_.end() ? 0 : found->second) < kShare * free;
     }
     // The client's path is pinned until end().
     void open(const roce::UdAddress& client, std::uint64_t token, std::uint32_t session) {
         sessions_.emplace(name_of(client, token), session);
-        ++held_[source_of(client.path->key().remote)];
+        ++held_[client.path->key().remote.share_holder()];
     }
     void end(const roce::UdAddress& client, std::uint64_t token) {
         sessions_.erase(name_of(client, token));
-        const std::uint64_t source = source_of(client.path->key().remote);
-        const auto found = held_.find(source);
+        const auto found = held_.find(client.path->key().remote.share_holder());
         CAIRN_ASSERT(found != held_.end() && found->second != 0);
         if (--found->second == 0) {
             held_.erase(found);
@@ -76,7 +69,7 @@ private:
 
     SipKey names_;
     std::unordered_map<std::uint64_t, std::uint32_t, KeyedHash> sessions_;
-    std::unordered_map<std::uint64_t, std::uint32_t, KeyedHash> held_;  // by source: at least one
+    std::unordered_map<net::IpAddress, std::uint32_t, KeyedHash> held_;  // by host: at least one
 };
 
 }  // namespace cairn::erpc

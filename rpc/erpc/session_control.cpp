@@ -80,9 +80,8 @@ void Endpoint::on_connect(const roce::UdAddress& from, const Control& control, I
         send_control(sessions_[known], ControlType::Accepted, now);  // ours was lost, or their Connect was doubled
         return;
     }
-    const std::uint64_t source = source_of(from.path->key().remote);
-    Session* const session =
-        server_sessions_.may_open(source, free_sessions_.size()) ? allocate_session(from, control.token, now) : nullptr;
+    const bool may_open = server_sessions_.may_open(from.path->key().remote, free_sessions_.size());
+    Session* const session = may_open ? allocate_session(from, control.token, now) : nullptr;
     if (session == nullptr) {
         refuse(RefuseReason::NoSessionLeft);
         return;

@@ -63,6 +63,17 @@ TEST_F(SharesTest, AnIpv6LinkIsOneHost) {
     EXPECT_EQ(shares.who_gives_way_to(IpAddress::from_v6(octets)), 0);
 }
 
+// On one link, a stranger's address is not the reason why its neighbours give way.
+TEST_F(SharesTest, NeighboursOnALinkAreHostsOfTheirOwn) {
+    std::array<std::uint8_t, 16> octets{0xfe, 0x80};
+    for (int i = 0; i < 3; ++i) {
+        octets[15] = 1;
+        add(IpAddress::from_v6(octets), i);
+    }
+    octets[15] = 2;
+    EXPECT_EQ(shares.who_gives_way_to(IpAddress::from_v6(octets)), 0);
+}
+
 TEST_F(SharesTest, WhatIsEmptyGivesNothing) {
     EXPECT_EQ(shares.first_to_go(), std::nullopt);
     EXPECT_EQ(shares.who_gives_way_to(kModest), std::nullopt);
