@@ -185,11 +185,11 @@ void Endpoint::on_response(Session& session, const roce::UdDatagram& datagram, c
 void Endpoint::complete(Session& session, std::uint32_t slot_index, CallStatus status,
                         std::span<const std::uint8_t> response, Instant now) noexcept {
     ClientSlot& slot = (*session.client_slots)[slot_index];
-    // A hostile server answers what it can not have seen: the request's memory is its owner's again, and may wait.
-    const std::span<const std::uint8_t> request = calls_[slot.call].call.request;
-    const bool may_wait = slot.last_sent == now || slot.transfer != nullptr;
-    if (request.size() >= kTailBytes && (may_wait || sender_.holds_back())) [[unlikely]] {
-        sender_.copy_tails(request);
+    if (const auto& request = calls_[slot.call].call.request; request.size() >= kTailBytes) [[unlikely]] {
+        // A hostile server answers what it can not have seen: the request's memory is its owner's again, and may wait.
+        if (slot.last_sent == now || slot.transfer != nullptr || sender_.holds_back()) {
+            sender_.copy_tails(request);
+        }
     }
     if (slot.transfer != nullptr || slot.sends != 1 || status != CallStatus::Ok) [[unlikely]] {
         complete_slowly(session, slot_index, status, response, now);
@@ -229,7 +229,9 @@ void Endpoint::complete_slowly(Session& session, std::uint32_t slot_index, CallS
 std::uint32_t Endpoint::free_slot(Session& session, std::uint32_t slot_index) noexcept {
     ClientSlot& slot = (*session.client_slots)[slot_index];
     CAIRN_ASSERT(session.credits <= session.credits_max);
-    session.end_stall(slot_index);
+    if (session.stalled_slots != 0) [[unlikely]] {
+        session.end_stall(slot_index);
+    }
     session.free_slots = static_cast<std::uint8_t>(session.free_slots | bit_of(slot_index));
     if (slot.sends != 0) {  // else no server can have come by the number
         slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
