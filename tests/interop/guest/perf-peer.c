@@ -14,15 +14,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kRegion = 16 << 20, kHalf = kRegion / 2, kDepth = 128, kMagic = 0x43504631, kVersion = 1, kLast = 2 };
+enum { kRegion = 16 << 20, kHalf = kRegion / 2, kDepth = 128, kMagic = 0x43504631, kPassMagic = 0x43505031 };
+enum { kVersion = 2, kLast = 2 };
 enum { kMemoryRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
-static const uint64_t kAfter = 0x2222222222222222, kAdd = 0x0102030405060708;
+static const uint64_t kOurPass = 0x7061737370617373, kAfter = 0x2222222222222222, kAdd = 0x0102030405060708;
 
 struct Hello {
     uint32_t magic;
     uint8_t version, operation, test, flags;
     uint32_t bytes, slots, share, rkey;
-    uint64_t address;
+    uint64_t address, pass;
+};
+struct Pass {
+    uint32_t magic, reserved;
+    uint64_t pass;
 };
 struct Answer {
     uint32_t magic, rkey;
@@ -65,14 +70,32 @@ static void post_receive(struct rdma_cm_id* id) {
     CHECK(ibv_post_recv(id->qp, &receive, &bad) == 0);
 }
 
-static void serve(struct rdma_event_channel* channel, struct rdma_cm_id* listener) {
+// Whoever asks by SIDR is told the pass that its hello is to show.
+static void tell_pass(struct rdma_cm_event* event) {
+    struct Pass pass;
+    CHECK(event->param.ud.private_data_len >= sizeof(pass));
+    memcpy(&pass, event->param.ud.private_data, sizeof(pass));
+    CHECK(be32toh(pass.magic) == kPassMagic);
+    pass.pass = htobe64(kOurPass);
+    struct rdma_conn_param told = {.private_data = &pass, .private_data_len = sizeof(pass)};
+    CHECK(rdma_accept(event->id, &told) == 0);
+    rdma_ack_cm_event(event);
+}
+
+static void serve(struct rdma_event_channel* channel, struct rdma_cm_id* listener, struct sockaddr* address) {
+    struct rdma_cm_id* passes = NULL;
+    CHECK(rdma_create_id(channel, &passes, NULL, RDMA_PS_UDP) == 0);
+    CHECK(rdma_bind_addr(passes, address) == 0 && rdma_listen(passes, 4) == 0);
     CHECK(rdma_listen(listener, 4) == 0);
     struct rdma_cm_event* event = await_event(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
+    for (; event->listen_id == passes; event = await_event(channel, RDMA_CM_EVENT_CONNECT_REQUEST)) {
+        tell_pass(event);
+    }
     struct rdma_cm_id* id = event->id;
     struct Hello hello;
     CHECK(event->param.conn.private_data_len >= sizeof(hello));
     memcpy(&hello, event->param.conn.private_data, sizeof(hello));
-    CHECK(be32toh(hello.magic) == kMagic && hello.version == kVersion);
+    CHECK(be32toh(hello.magic) == kMagic && hello.version == kVersion && be64toh(hello.pass) == kOurPass);
     CHECK(be32toh(hello.share) <= kDepth / 2);
     prepare(id);
     const int receives = hello.operation == 0;
@@ -154,6 +177,29 @@ static void work(struct rdma_cm_id* id, const struct Answer* remote, int kind, u
     }
 }
 
+static void resolve(struct rdma_event_channel* channel, struct rdma_cm_id* id, struct sockaddr* address) {
+    CHECK(rdma_resolve_addr(id, NULL, address, 2000) == 0);
+    rdma_ack_cm_event(await_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED));
+    CHECK(rdma_resolve_route(id, 2000) == 0);
+    rdma_ack_cm_event(await_event(channel, RDMA_CM_EVENT_ROUTE_RESOLVED));
+}
+
+static uint64_t ask_for_pass(struct rdma_event_channel* channel, struct sockaddr* address) {
+    struct rdma_cm_id* id = NULL;
+    CHECK(rdma_create_id(channel, &id, NULL, RDMA_PS_UDP) == 0);
+    resolve(channel, id, address);
+    struct Pass pass = {htobe32(kPassMagic), 0, 0};
+    struct rdma_conn_param question = {.private_data = &pass, .private_data_len = sizeof(pass)};
+    CHECK(rdma_connect(id, &question) == 0);
+    struct rdma_cm_event* event = await_event(channel, RDMA_CM_EVENT_ESTABLISHED);
+    CHECK(event->param.ud.private_data_len >= sizeof(pass));
+    memcpy(&pass, event->param.ud.private_data, sizeof(pass));
+    CHECK(be32toh(pass.magic) == kPassMagic);
+    rdma_ack_cm_event(event);
+    CHECK(rdma_destroy_id(id) == 0);
+    return be64toh(pass.pass);
+}
+
 static void ask(struct rdma_event_channel* channel, struct rdma_cm_id* id, struct sockaddr* address, char** rest) {
     int kind = 0;
     while (kind < 5 && strcmp(rest[0], kKinds[kind]) != 0) {
@@ -161,13 +207,11 @@ static void ask(struct rdma_event_channel* channel, struct rdma_cm_id* id, struc
     }
     const uint32_t bytes = (uint32_t)strtoul(rest[1], NULL, 0), count = (uint32_t)strtoul(rest[2], NULL, 0);
     CHECK(kind < 5 && bytes <= kHalf && count >= 1);
-    CHECK(rdma_resolve_addr(id, NULL, address, 2000) == 0);
-    rdma_ack_cm_event(await_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED));
-    CHECK(rdma_resolve_route(id, 2000) == 0);
-    rdma_ack_cm_event(await_event(channel, RDMA_CM_EVENT_ROUTE_RESOLVED));
+    const uint64_t pass = ask_for_pass(channel, address);
+    resolve(channel, id, address);
     prepare(id);
     const struct Hello hello = {htobe32(kMagic), kVersion, (uint8_t)kind, 0, kLast, htobe32(bytes), htobe32(1),
-                                htobe32(8),      htobe32(memory->rkey),           htobe64((uintptr_t)region)};
+                                htobe32(8),      htobe32(memory->rkey),           htobe64((uintptr_t)region), htobe64(pass)};
     struct rdma_conn_param wanted = {.private_data = &hello,
                                      .private_data_len = sizeof(hello),
                                      .responder_resources = 4,
@@ -198,7 +242,7 @@ int main(int argc, char** argv) {
     CHECK(channel != NULL && rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0);
     if (serves) {
         CHECK(rdma_bind_addr(id, found->ai_addr) == 0);
-        serve(channel, id);
+        serve(channel, id, found->ai_addr);
     } else {
         ask(channel, id, found->ai_addr, argv + 4);
     }
