@@ -29,7 +29,8 @@ class Bench(Pairs):
         try:
             wait_for(socket, first)
             second = self.rpcbench(self.cpus[1], memif('client', socket, bsize), '10.77.0.2', *second_own, eal=eal)
-            results = [last_json(second, self.seconds)]
+            line = self.line_beside(first, second)
+            results = [last_json(second, self.seconds) | line]
             if '--peer' in first_own:
                 results.append(last_json(first, self.seconds))
             return results

@@ -16,6 +16,7 @@ STREAM_RULER = os.path.join(ROOT, 'build/tests/rulers/stream_ruler')
 RSIZE, BSIZE = 9, 2048
 LARGE_BSIZE = 4288
 LARGE_FRAME_BYTES = 4178  # path MTU 4096
+START_SECONDS = 0.8  # of a program before it measures
 EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-telemetry']
 LARGE_EAL = ['--no-huge', '-m', '768', '--no-pci', '--no-telemetry']
 
@@ -90,6 +91,15 @@ class Pairs:
 
     def line(self):
         return last_json(start([LINE_RULER, *self.cpus]), self.seconds)['roundtrip_ns']
+
+    def line_beside(self, first, second):
+        """The same between two processes at work, which stand still for that millisecond or less: a virtual machine's
+        CPUs move, and not only from run to run. Nothing where one has ended."""
+        time.sleep(START_SECONDS + self.seconds / 2)
+        if first.poll() is not None or second.poll() is not None:
+            return {}
+        ruler = start([LINE_RULER, *self.cpus, str(first.pid), str(second.pid)])
+        return {'line_ns': last_json(ruler, self.seconds)['roundtrip_ns']}
 
     def stream(self):
         """8 MB buffers through a ring of shared memory, in Gbit/s."""

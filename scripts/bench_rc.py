@@ -30,8 +30,10 @@ class Bench(Pairs):
         server = perf(self.cpus[0], 'server', '10.77.0.1', '--server', *self.losses(own))
         try:
             wait_for(socket, server)
-            return last_json(perf(self.cpus[1], 'client', '10.77.0.2', '--peer', '10.77.0.1', '--duration',
-                                  str(self.seconds), *own), self.seconds)
+            client = perf(self.cpus[1], 'client', '10.77.0.2', '--peer', '10.77.0.1', '--duration', str(self.seconds),
+                          *own)
+            line = self.line_beside(server, client)
+            return last_json(client, self.seconds) | line
         finally:
             stop(server)
             if os.path.exists(socket):

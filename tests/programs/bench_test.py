@@ -112,6 +112,15 @@ class Runs(unittest.TestCase):
         self.assertEqual(record.repeated, [(['ruler.theirs', 'ours'], {'ruler.theirs': 2, 'ours': 1})])
         self.assertEqual(record.unfit(), {})
 
+    def test_a_run_during_which_the_cpus_lay_elsewhere_is_repeated(self):
+        lines = (80, 70, 320, 95)
+        script = Script(ours=[{'rate': 500 / line, 'line_ns': line} for line in lines])
+        groups = [[('ours', lambda bench: bench.next('ours'), [('', 'units', lambda result: result['rate'])])]]
+        record = bench_runs.measure(groups, script, 3, seed=1)
+        self.assertEqual(entries(record)['ours.line']['raw'], [80, 70, 95])
+        self.assertEqual(entries(record)['ours']['raw'], [500 / 80, 500 / 70, 500 / 95])
+        self.assertEqual(record.unfit(), {})  # caches differ by so much
+
     def test_what_is_ours_may_stray(self):
         script = Script(**{'ruler.theirs': [10, 10, 11], 'ours': [5, 50, 1]})
         self.assertEqual(bench_runs.measure(PAIR, script, 3, seed=1).repeated, [])
