@@ -64,10 +64,10 @@ struct EngineHost {
     test::WirePort port;
     UdService datagrams{port};
     Sender sender{port};
-    Engine engine;
     rc::CompletionQueue sends{4096};
     rc::CompletionQueue receives{4096};
     std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(kBytes);
+    Engine engine;
     rc::Pd pd;
     Rkey key;
 };
