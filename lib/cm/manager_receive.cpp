@@ -87,8 +87,8 @@ void Manager::take_rep(const Incoming& in, const wire::Rep& rep, Connection& con
     Connection* known = table_.find_remote(in.route.remote, rep.ids.local);
     const Qpn qpn = qpn_of(rep, connection.transport);
     if (known != nullptr && !known->proven) {  // a request that was not the peer's
-        give_way(*known, in.now);
         table_.forget_remote(*known);
+        give_way(*known, in.now);  // it may be gone then
         known = nullptr;
     }
     if (known == nullptr) {

@@ -7,7 +7,27 @@
 namespace cairn::cm {
 namespace {
 
-using CmForged = CmPair;
+class CmForged : public CmPair {
+protected:
+    // A request in the name of the server whose local name is that of its connection.
+    ConnectionId take_forged_request() {
+        wire::Req req;
+        req.local_comm_id = passive;
+        req.local_qpn = acceptance().qpn;
+        req.service_id = kService;
+        req.path_mtu = wire::path_mtu_of(1024);
+        req.primary.local_gid = kServerAddress.octets();
+        req.primary.remote_gid = kClientAddress.octets();
+        client.take(server, {1, req}, now);
+        return client.event<Requested>().id;
+    }
+    // The server's reply is heard although that request is remembered.
+    void expect_reply() {
+        ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
+        server.pass_all(client, now);
+        EXPECT_EQ(client.event<Replied>().id, active);
+    }
+};
 
 TEST_F(CmForged, NobodyElseCanEndOrChangeAConnection) {
     listen();
@@ -112,20 +132,30 @@ TEST_F(CmForged, AForgedRequestOfTheServerDoesNotHinderItsReply) {
     ASSERT_EQ(client.manager.listen(kService, 8), Status::Ok);
     listen();
     ask();
-    wire::Req req;
-    req.local_comm_id = passive;
-    req.local_qpn = acceptance().qpn;
-    req.service_id = kService;
-    req.path_mtu = wire::path_mtu_of(1024);
-    req.primary.local_gid = kServerAddress.octets();
-    req.primary.remote_gid = kClientAddress.octets();
-    client.take(server, {1, req}, now);
-    const ConnectionId forged = client.event<Requested>().id;
+    const ConnectionId forged = take_forged_request();
     ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
     server.pass_all(client, now);
     EXPECT_EQ(client.event<Rejected>().id, forged);
     (void)client.event<Released>();
     EXPECT_EQ(client.event<Replied>().id, active);
+}
+
+// Only its wait remembers it, and ends with it.
+TEST_F(CmForged, AForgedRequestThatOurProgramRejectedDoesNotHinderTheReply) {
+    ASSERT_EQ(client.manager.listen(kService, 8), Status::Ok);
+    listen();
+    ask();
+    ASSERT_EQ(client.manager.reject(take_forged_request(), {}, now), Status::Ok);
+    (void)client.sent<wire::Rej>();
+    expect_reply();
+}
+
+TEST_F(CmForged, AForgedRequestThatOurProgramAbandonedDoesNotHinderTheReply) {
+    ASSERT_EQ(client.manager.listen(kService, 8), Status::Ok);
+    listen();
+    ask();
+    client.manager.abandon(take_forged_request(), now);
+    expect_reply();
 }
 
 TEST_F(CmForged, NamesAndTransactionsFollowFromNoneBefore) {
