@@ -73,6 +73,7 @@ std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant no
         }
     }
     if (accepted != 0) {
+        paths_.keep(out.first(accepted));
         counters_.count(EthdevCounter::Received, accepted);
     }
     return accepted;

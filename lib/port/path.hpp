@@ -110,6 +110,9 @@ public:
         idle = 1;
     }
     [[nodiscard]] std::uint32_t pins() const noexcept { return pins_; }
+    // The number of the last burst with a packet of it, for its table; 0: none.
+    void note_burst(std::uint32_t number) noexcept { burst_ = number; }
+    [[nodiscard]] std::uint32_t burst() const noexcept { return burst_; }
 
 private:
     // All that datagrams of one length and one first BTH word (opcode, flags, P_Key) share: the headers up to that
@@ -156,6 +159,7 @@ private:
     bool resolved_ = false;
     std::uint8_t lower_bytes_ = kLowerBytesV4;
     std::uint32_t pins_ = 0;
+    std::uint32_t burst_ = 0;
     std::uint8_t* idle_ = nullptr;
     Instant takes_batches_from_{};
     alignas(64) std::array<std::uint8_t, 64> transmit_header_{};  // lower_bytes() of template, lengths 0

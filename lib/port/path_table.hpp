@@ -46,6 +46,15 @@ public:
         return path;
     }
     [[nodiscard]] Path* admit(const PathKey& key) noexcept { return admit(key, std::span<InUse>()); }
+    // The paths of these packets, a burst that is handed out, stay what they are until the next one is: whoever looks
+    // at it may open paths.
+    template <class Packet>
+    void keep(std::span<Packet> burst) noexcept {
+        number_ = number_ + 1 != 0 ? number_ + 1 : 1;
+        for (const Packet& packet : burst) {
+            packet.path->note_burst(number_);
+        }
+    }
     [[nodiscard]] Path* find(const PathKey& key) noexcept;
 
     // The far end of paths, by its IP address.
@@ -110,7 +119,8 @@ private:
     std::uint32_t used_ = 0;
     std::uint32_t surplus_ = 0;
     std::uint32_t strangers_ = 0;
-    std::uint32_t hand_ = 0;  // of the clock, for recycling
+    std::uint32_t hand_ = 0;    // of the clock, for recycling
+    std::uint32_t number_ = 1;  // of the burst that was handed out last
     std::array<std::uint64_t, kWords + 1> factors_{};
     std::unique_ptr<Path[]> paths_;         // [capacity]
     std::unique_ptr<std::uint8_t[]> idle_;  // by path: 1 while nobody pins it, close together to be searched

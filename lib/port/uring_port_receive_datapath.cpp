@@ -55,6 +55,7 @@ std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noex
         accepted += last;
     } while (last != 0 && arrival_.bytes >= kBulkBytes && out.size() - accepted >= kBulkSegments);
     if (accepted != 0) {
+        paths_.keep(out.first(accepted));
         counters_.count(UringCounter::Received, accepted);
     }
     return accepted;

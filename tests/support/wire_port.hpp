@@ -66,6 +66,7 @@ public:
             packet.icrc_ok = packet.path->icrc(port::Direction::Receive, packet.data, packet.len) == carried;
             arrivals_.pop_front();
         }
+        paths_.keep(out.first(count));
         return count;
     }
     [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }

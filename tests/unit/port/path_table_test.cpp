@@ -89,6 +89,23 @@ TEST(PathTableShares, APathOfTheBurstUnderWayIsNotRecycled) {
     EXPECT_EQ(table.admit(from(1, 3), std::span<PacketRef>(burst).first(1)), burst[1].path);
 }
 
+// Whoever looks at a burst answers it, and opens paths for that: not in the place of those that are still to be looked
+// at.
+TEST(PathTableShares, APathOfTheBurstThatWasHandedOutIsNotRecycled) {
+    PathTable table(2);
+    std::array<PacketRef, 2> burst;
+    burst[0].path = table.admit(from(1, 1));
+    burst[1].path = table.admit(from(1, 2));
+    table.keep(std::span<PacketRef>(burst));
+    EXPECT_EQ(table.intern(from(9, 1)), nullptr);
+    EXPECT_EQ(table.admit(from(9, 1)), nullptr);
+    EXPECT_EQ(burst[0].path->key(), from(1, 1));
+    EXPECT_EQ(burst[1].path->key(), from(1, 2));
+    table.keep(std::span<PacketRef>(burst).first(1));
+    EXPECT_EQ(table.intern(from(9, 1)), burst[1].path);
+    EXPECT_EQ(burst[0].path->key(), from(1, 1));
+}
+
 TEST(PathTableStations, PathsToOneAddressAreFoundByItAndByNoOther) {
     PathTable table(8);
     for (std::uint16_t port = 1; port <= 3; ++port) {
