@@ -1,5 +1,4 @@
-// Ports joined by wires in memory, with virtual time and losses on demand: enough network for protocol
-// tests that name each packet.
+// Ports joined by wires in memory, with virtual time and losses on demand: for protocol tests that name each packet.
 #pragma once
 
 #include <algorithm>
