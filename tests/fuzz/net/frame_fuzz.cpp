@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "lib/base/assert.hpp"
@@ -24,9 +25,16 @@ void both_ways(std::span<const std::uint8_t> bytes) {
     if (!parsed.ok()) {
         return;
     }
+    std::vector<std::uint8_t> read(bytes.begin(), bytes.begin() + Header::kBytes);
+    if constexpr (std::is_same_v<Header, net::Ipv4Header>) {
+        std::uint8_t* const checksum = read.data() + 10;
+        if (checksum[0] == 0xff && checksum[1] == 0xff) {  // both zeros of ones' complement fit; 0 is written
+            std::fill_n(checksum, 2, std::uint8_t{0});
+        }
+    }
     std::vector<std::uint8_t> written(Header::kBytes, 0xa5);
     net::emit_at(written.data(), parsed.value());
-    CAIRN_ASSERT(std::memcmp(written.data(), bytes.data(), Header::kBytes) == 0);
+    CAIRN_ASSERT(written == read);
 }
 
 // A frame that a path takes for its own is one that the slow judge takes too.
