@@ -125,6 +125,8 @@ private:
     void pass_to_members(const rte_mbuf& frame) noexcept;
     [[nodiscard]] rte_mbuf* copy_for_members(const port::PacketRef& packet) noexcept;
     void tell_groups() noexcept;
+    void find_way(port::Path& path, Instant now) noexcept;
+    void go_where_seen(port::Path& path, const net::MacAddress& from) noexcept;
     void follow_changes(Instant now) noexcept;
     void follow(port::PathTable::Station& station, const std::optional<net::MacAddress>& mac, Instant now) noexcept;
     void doubt(port::Path& path, const net::MacAddress& from, Instant now) noexcept;

@@ -98,10 +98,7 @@ port::Path* EthdevPort::open_path(const port::PathKey& key, Instant now) noexcep
     if (path != nullptr && key.remote.is_group()) {
         resolve(*path, key.remote.group_mac());
     } else if (path != nullptr && !path->resolved()) {
-        if (const std::optional<net::MacAddress> mac = host_.resolve(key.remote, now)) {
-            follow(*paths_.station(key.remote), mac, now);
-        }
-        plan_next_ask();
+        find_way(*path, now);
     }
     return path;
 }

@@ -92,6 +92,29 @@ void EthdevPort::on_timeout(Instant now) noexcept {
     plan_next_ask();
 }
 
+// Who has sent something is answered where that came from, by whatever port, and not asked for: a flood of strangers
+// that are answered would take the room of all other questions. Behind a gateway it is the gateway that is asked for.
+void EthdevPort::find_way(port::Path& path, Instant now) noexcept {
+    const net::IpAddress& remote = path.key().remote;
+    port::PathTable::Station& station = *paths_.station(remote);
+    if (station.named) {
+        resolve(path, station.mac);
+    } else if (const auto mac = host_.known(remote)) {
+        follow(station, mac, now);
+    } else if (station.seen_at && host_.next_hop(remote) == remote) {
+        resolve(path, *station.seen_at);
+    } else {
+        want(path, now);
+    }
+}
+
+// Whoever sends to us can be answered where the frame came from.
+void EthdevPort::go_where_seen(port::Path& path, const net::MacAddress& from) noexcept {
+    port::PathTable::Station& station = *paths_.station(path.key().remote);
+    station.seen_at = station.seen_at.value_or(from);
+    resolve(path, from);
+}
+
 void EthdevPort::follow_changes(Instant now) noexcept {
     if (const auto name = host_.poll_name()) {
         follow_name(*name, now);
@@ -164,6 +187,7 @@ void EthdevPort::settle_doubts(Instant now) noexcept {
             doubts_[left++] = doubt;
         } else if (now - station->named_at >= net::kChangeLeast) {
             station->named_at = now;
+            station->seen_at = doubt.from;
             paths_.for_each_to(*station, [&](port::Path& path) { resolve(path, doubt.from); });
         }
     }
@@ -175,6 +199,7 @@ void EthdevPort::follow(port::PathTable::Station& station, const std::optional<n
                         Instant now) noexcept {
     station.named = mac.has_value();
     station.mac = mac.value_or(net::MacAddress{});
+    station.seen_at.reset();
     station.named_at = now;
     paths_.for_each_to(station, [&](port::Path& path) {
         if (mac) {

@@ -171,8 +171,8 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
         rte_pktmbuf_free(frame);
         return false;
     }
-    if (!path->resolved()) {  // whoever sends to us can be answered where the frame came from
-        resolve(*path, datagram.source_mac);
+    if (!path->resolved()) {
+        go_where_seen(*path, datagram.source_mac);
     } else if (icrc_ok && path->goes_elsewhere_than(datagram.source_mac.octets.data())) {
         doubt(*path, datagram.source_mac, now);
     }

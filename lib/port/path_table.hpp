@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -60,9 +61,10 @@ public:
     // The far end of paths, by its IP address.
     struct Station {
         net::IpAddress address{};
-        net::MacAddress mac{};  // to which all paths to it go, once it is named
-        bool named = false;     // it said its Ethernet address itself
-        Instant named_at{};     // with another one than before
+        net::MacAddress mac{};                     // to which all paths to it go, once it is named
+        bool named = false;                        // it said its Ethernet address itself
+        std::optional<net::MacAddress> seen_at{};  // else: where its first datagram came from
+        Instant named_at{};                        // with another one than before
         std::uint32_t paths = 0;
         std::uint32_t strangers = 0;  // of these
         std::uint32_t first = HashChains::kEnd;

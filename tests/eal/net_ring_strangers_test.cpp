@@ -4,89 +4,13 @@
 #include <rte_mbuf.h>
 
 #include <array>
-#include <cstring>
-#include <optional>
 #include <vector>
 
-#include "lib/net/arp.hpp"
-#include "lib/net/checksum.hpp"
-#include "lib/net/ethernet.hpp"
-#include "lib/net/ipv4.hpp"
 #include "pmd_glue/exchange.hpp"
-#include "tests/eal/net_ring.hpp"
+#include "tests/eal/net_ring_strangers.hpp"
 
 namespace cairn::pmd {
 namespace {
-
-class NetRingStrangers : public NetRing {
-protected:
-    static net::IpAddress there() { return net::IpAddress::parse("10.5.0.2").value(); }
-    [[nodiscard]] Worker& sender() const { return *sides[0][0]; }
-    [[nodiscard]] const net::MacAddress& target() const { return devices[1]->mac(); }
-
-    // As many frames as the ring holds at once, then the receivers' turn, until `count` are through.
-    template <class Make>
-    void flood(std::size_t count, Make&& make, Duration turn = microseconds(20)) {
-        for (std::size_t sent = 0; sent < count;) {
-            const std::size_t took = sender().port.transmit_frames(
-                std::min<std::size_t>(count - sent, 16),
-                [&](std::size_t i, std::span<std::uint8_t> frame) { return make(sent + i, frame); });
-            ASSERT_GT(took, 0U);
-            sent += took;
-            for (auto& worker : sides[1]) {
-                worker->turn(now);
-            }
-            now = now + turn;
-        }
-    }
-    // A UDP datagram to some port that is not RoCE's.
-    std::size_t write_foreign(std::span<std::uint8_t> frame) const {
-        std::fill_n(frame.begin(), 60, std::uint8_t{0});
-        net::emit_at(frame.data(), net::EthernetHeader{target(), devices[0]->mac(), net::kEtherTypeIpv4});
-        net::Ipv4Header ip;
-        ip.total_bytes = 46;
-        ip.protocol = net::kProtocolUdp;
-        ip.source = sender().port.local_address();
-        ip.destination = there();
-        net::emit_at(frame.data() + 14, ip);
-        frame[14 + 20 + 3] = 53;
-        frame[14 + 20 + 5] = 26;
-        return 60;
-    }
-    static std::size_t write_arp(std::span<std::uint8_t> frame, const net::IpAddress& from, const net::MacAddress& mac,
-                                 const net::IpAddress& to) {
-        std::fill_n(frame.begin(), 60, std::uint8_t{0});
-        net::emit_at(frame.data(), net::EthernetHeader{net::kBroadcastMac, mac, net::kEtherTypeArp});
-        net::ArpMessage arp;
-        arp.sender_ip = from;
-        arp.sender_mac = mac;
-        arp.target_ip = to;
-        net::emit_at(frame.data() + 14, arp);
-        return 60;
-    }
-    // A datagram of one BTH from any address and port; its ICRC right or not.
-    std::size_t write_datagram(std::span<std::uint8_t> frame, const port::PathKey& key, std::uint32_t qpn, bool whole,
-                               const net::MacAddress& mac) const {
-        port::Path path(key);
-        path.resolve(mac, target());
-        std::uint8_t* const bth = frame.data() + path.lower_bytes();
-        std::memset(bth, 0, 16);
-        bth[0] = roce::kUdSendOnly;
-        bth[5] = static_cast<std::uint8_t>(qpn >> 16U);
-        bth[6] = static_cast<std::uint8_t>(qpn >> 8U);
-        bth[7] = static_cast<std::uint8_t>(qpn);
-        path.seal(bth, 16);
-        bth[12] = static_cast<std::uint8_t>(bth[12] ^ (whole ? 0 : 1));
-        return path.lower_bytes() + 16;
-    }
-    static net::MacAddress mac_of(const port::Path& path) {
-        std::array<std::uint8_t, 128> buffer{};
-        path.write_lower_headers(buffer.data() + path.lower_bytes(), 16);
-        net::MacAddress mac;
-        std::memcpy(mac.octets.data(), buffer.data(), mac.octets.size());
-        return mac;
-    }
-};
 
 constexpr net::MacAddress kMoved{{2, 0, 0, 0, 7, 7}};
 
@@ -146,7 +70,7 @@ TEST_F(NetRingStrangers, APeerThatNamesItselfIsFollowedButManyPathsNotFromMoment
     EXPECT_EQ(name(kMoved), kMoved);
     EXPECT_EQ(name(first), first) << "its program is started again and again";
     for (std::uint16_t source_port = 0xc001; source_port < 0xc001 + 16; ++source_port) {
-        ASSERT_NE(port.open_path({there(), peer, source_port, 0}, now), nullptr);
+        EXPECT_EQ(mac_of(*port.open_path({there(), peer, source_port, 0}, now)), first) << "it need not be asked for";
     }
     now = now + seconds(1);
     EXPECT_EQ(name(kMoved), kMoved);
@@ -249,6 +173,7 @@ TEST_F(NetRingStrangers, APeerBeyondARouterIsFollowedToTheNextRouterWhenNobodyOn
     EXPECT_EQ(mac_of(*path), first) << "it may be anybody's";
     pass_time(seconds(20));
     EXPECT_EQ(mac_of(*path), kMoved);
+    EXPECT_EQ(mac_of(*port.open_path({there(), key.local, 0xc001, 0}, now)), kMoved);
 }
 
 TEST_F(NetRingStrangers, WhoIsOnTheLinkIsNotMovedByDatagramsThatSeemToBeItsOwn) {
@@ -266,6 +191,55 @@ TEST_F(NetRingStrangers, WhoIsOnTheLinkIsNotMovedByDatagramsThatSeemToBeItsOwn) 
         path = port.open_path({there(), key.local, 0xc000, 0}, now);
         ASSERT_EQ(mac_of(*path), devices[0]->mac());
     }
+}
+
+TEST_F(NetRingStrangers, WhoSentSomethingIsAnsweredThereFromAnyPortAndNotAskedFor) {
+    open(1);
+    EthdevPort& port = sides[1][0]->port;
+    const net::IpAddress peer = net::IpAddress::parse("10.5.0.77").value();
+    const net::MacAddress first{{2, 0, 0, 0, 0, 1}};
+    const auto send = [&](const net::MacAddress& from) {
+        flood(1, [&](std::size_t, std::span<std::uint8_t> frame) {
+            return write_datagram(frame, {peer, there(), 0x1234, 0}, 0x77, true, from);
+        });
+    };
+    send(first);
+    port::Path* const came = port.open_path({there(), peer, 0x1234, 0}, now);
+    port::Path* const answer = port.open_path({there(), peer, 0xc000, 0}, now);
+    ASSERT_TRUE(answer->resolved());
+    EXPECT_EQ(mac_of(*answer), first);
+    port.on_timeout(now);
+    EXPECT_EQ(port.counters().of(EthdevCounter::Transmitted), 0U);
+    send(kMoved);  // perhaps: now it is asked for, and says so
+    EXPECT_EQ(port.counters().of(EthdevCounter::Transmitted), 1U);
+    flood(1, [&](std::size_t, std::span<std::uint8_t> frame) { return write_arp(frame, peer, kMoved, there()); });
+    EXPECT_EQ(mac_of(*came), kMoved);
+    EXPECT_EQ(mac_of(*answer), kMoved);
+    for (const Instant end = now + seconds(35); now < end; now = now + milliseconds(100)) {
+        port.on_timeout(now);
+    }
+    EXPECT_FALSE(came->resolved()) << "it is gone";
+    EXPECT_FALSE(answer->resolved());
+    EXPECT_FALSE(port.open_path({there(), peer, 0xc001, 0}, now)->resolved()) << "where it was once";
+}
+
+TEST_F(NetRingStrangers, AnswersToManyLeaveRoomToAskForAPeer) {
+    open(1);
+    EthdevPort& port = sides[1][0]->port;
+    constexpr std::uint32_t kHosts = 0x0a060000;
+    flood(2'000, [&](std::size_t i, std::span<std::uint8_t> frame) {
+        const auto host = net::IpAddress::from_v4(kHosts + static_cast<std::uint32_t>(i));
+        return write_datagram(frame, {host, there(), 0x1234, 0}, 0x77, true, kMoved);
+    });
+    for (std::uint32_t i = 0; i < 2'000; ++i) {
+        ASSERT_NE(port.open_path({there(), net::IpAddress::from_v4(kHosts + i), 0xc000, 0}, now), nullptr);
+    }
+    port::Path* const path = port.open_path({there(), sender().port.local_address(), 0xc000, 0}, now);
+    port.on_timeout(now);
+    EXPECT_EQ(port.counters().of(EthdevCounter::Transmitted), 1U);
+    run(milliseconds(1));
+    EXPECT_TRUE(path->resolved());
+    EXPECT_EQ(mac_of(*path), devices[0]->mac());
 }
 
 TEST_F(NetRingStrangers, WhatAnotherWorkerPassesOnDoesNotWaitBehindAFloodOfOnesOwn) {
