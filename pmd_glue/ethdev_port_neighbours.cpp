@@ -35,6 +35,7 @@ void EthdevPort::on_other_frame(rte_mbuf& frame, Instant now) noexcept {
     }
     const std::size_t answer_bytes =
         host_.on_frame(bytes, now, answer == nullptr ? std::span<std::uint8_t>() : room_of(*answer));
+    next_ask_ = std::min(next_ask_, host_.poll_planned());
     follow_changes(now);
     if (answer != nullptr) {  // one worker answers, all learn
         send_other(answer, !shared || fresh_ ? answer_bytes : 0);

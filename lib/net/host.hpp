@@ -58,6 +58,8 @@ public:
     // Writes the next question that is due into `out` (kQuestionBytes); its size, 0: none.
     [[nodiscard]] std::size_t poll_question(Instant now, std::span<std::uint8_t> out) noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept { return neighbours_.next_deadline(); }
+    // The first deadline that frames set since the last call; never: none.
+    [[nodiscard]] Instant poll_planned() noexcept { return neighbours_.poll_planned(); }
     // Next hops whose MAC changed or went. Call until there is nothing.
     [[nodiscard]] std::optional<NeighbourTable::Change> poll_change() noexcept { return neighbours_.poll_change(); }
     // The station that named itself in the last frame without being asked for: a peer that came back with another MAC

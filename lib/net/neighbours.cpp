@@ -97,7 +97,9 @@ NeighbourTable::Learnt NeighbourTable::learn(const IpAddress& address, const Mac
     }
     const bool other = !entry->has_mac() || entry->mac != mac;
     if (entry->has_mac() && other && replaces == Override::No) {  // RFC 4861, 7.2.5: asked whether it still holds
-        entry->due = entry->state == State::Fresh ? now : entry->due;
+        if (entry->state == State::Fresh) {
+            plan(*entry, now);
+        }
         return Learnt::Doubted;
     }
     if (entry->has_mac() && other && now - entry->mac_since < kChangeLeast) {
@@ -107,13 +109,18 @@ NeighbourTable::Learnt NeighbourTable::learn(const IpAddress& address, const Mac
     entry->mac = mac;
     entry->tries = 0;
     entry->confirmed = now;
-    entry->due = now + kNeighbourFresh;
+    plan(*entry, now + kNeighbourFresh);
     if (!other) {
         return Learnt::Confirmed;
     }
     entry->mac_since = now;
     note_change(*entry);
     return Learnt::Changed;
+}
+
+void NeighbourTable::plan(Entry& entry, Instant due) noexcept {
+    entry.due = due;
+    planned_ = std::min(planned_, due);
 }
 
 // Each in its turn, so that many that are due cost no more to find than one.

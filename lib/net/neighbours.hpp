@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "lib/base/time.hpp"
@@ -42,6 +43,9 @@ public:
     Learnt learn(const IpAddress& address, const MacAddress& mac, Instant now,
                  Override replaces = Override::Yes) noexcept;
 
+    // The first deadline that learn() set since the last call, without a walk through the table; never: none.
+    [[nodiscard]] Instant poll_planned() noexcept { return std::exchange(planned_, Instant::never()); }
+
     struct Question {
         IpAddress address{};
         std::optional<MacAddress> to{};  // nothing: whom it may concern
@@ -77,6 +81,7 @@ private:
     [[nodiscard]] Entry* find(const IpAddress& address) noexcept;
     [[nodiscard]] Entry* make(const IpAddress& address, Instant now) noexcept;
     [[nodiscard]] bool make_room() noexcept;
+    void plan(Entry& entry, Instant due) noexcept;
     void ask_anew(Entry& entry, Instant now) noexcept;
     void note_change(Entry& entry) noexcept;
     [[nodiscard]] std::optional<Question> ask(Entry& entry, Instant now) noexcept;
@@ -85,6 +90,7 @@ private:
     std::vector<Entry> entries_;  // by address
     std::size_t next_ = 0;        // to be looked at for a question
     std::size_t changes_ = 0;     // entries that changed
+    Instant planned_ = Instant::never();
 };
 
 }  // namespace cairn::net

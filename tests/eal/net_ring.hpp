@@ -106,7 +106,7 @@ protected:
             ASSERT_TRUE(device.ok()) << device.error().text();
             devices[i] = std::move(device).value();
             for (std::uint16_t worker = 0; worker < workers; ++worker) {
-                sides[i].push_back(std::make_unique<Worker>(*devices[i], i == 0 ? "10.5.0.1" : "10.5.0.2", worker));
+                sides[i].push_back(std::make_unique<Worker>(*devices[i], addresses[i], worker));
             }
         }
     }
@@ -156,6 +156,7 @@ protected:
         }
     }
     Instant now = Instant{} + seconds(1);
+    std::array<const char*, 2> addresses{"10.5.0.1", "10.5.0.2"};
     std::array<std::unique_ptr<Device>, 2> devices;
     std::array<std::vector<std::unique_ptr<Worker>>, 2> sides;
 };

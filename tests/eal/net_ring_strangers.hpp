@@ -11,6 +11,8 @@
 #include "lib/net/checksum.hpp"
 #include "lib/net/ethernet.hpp"
 #include "lib/net/ipv4.hpp"
+#include "lib/net/ipv6.hpp"
+#include "lib/net/nd.hpp"
 #include "tests/eal/net_ring.hpp"
 
 namespace cairn::pmd {
@@ -60,6 +62,31 @@ protected:
         arp.target_ip = to;
         net::emit_at(frame.data() + 14, arp);
         return 60;
+    }
+    // That may not replace a MAC known already.
+    std::size_t write_advertisement(std::span<std::uint8_t> frame, const net::IpAddress& of,
+                                    const net::MacAddress& mac) const {
+        net::emit_at(frame.data(), net::EthernetHeader{target(), mac, net::kEtherTypeIpv6});
+        net::Ipv6Header ip;
+        ip.payload_bytes = net::NeighbourMessage::kBytes;
+        ip.next_header = net::kProtocolIcmpV6;
+        ip.hop_limit = net::kNeighbourHopLimit;
+        ip.source = of;
+        ip.destination = sides[1][0]->port.local_address();
+        net::emit_at(frame.data() + 14, ip);
+        net::NeighbourMessage message;
+        message.advertisement = true;
+        message.replaces = false;
+        message.target = of;
+        message.mac = mac;
+        const auto at = frame.subspan(14 + net::Ipv6Header::kBytes, net::NeighbourMessage::kBytes);
+        net::emit_at(at.data(), message);
+        net::ChecksumSum sum;
+        sum.add_pseudo_header(ip.source, ip.destination, net::kProtocolIcmpV6, ip.payload_bytes);
+        sum.add(at);
+        message.checksum = sum.checksum();
+        net::emit_at(at.data(), message);
+        return 14 + net::Ipv6Header::kBytes + net::NeighbourMessage::kBytes;
     }
     // A datagram of one BTH from any address and port; its ICRC right or not.
     std::size_t write_datagram(std::span<std::uint8_t> frame, const port::PathKey& key, std::uint32_t qpn, bool whole,

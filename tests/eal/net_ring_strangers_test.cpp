@@ -4,6 +4,7 @@
 #include <rte_mbuf.h>
 
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "pmd_glue/exchange.hpp"
@@ -147,6 +148,46 @@ TEST_F(NetRingStrangers, QuestionsForManyLeaveAFewAtATime) {
     }
     EXPECT_EQ(port.counters().of(EthdevCounter::Transmitted), 500U);
     EXPECT_GT(port.next_deadline(), now);
+}
+
+TEST_F(NetRingStrangers, ANeighbourThatAnotherSeemsToBeIsAskedAtOnceWhetherItIsStillThere) {
+    addresses = {"fd00::1", "fd00::2"};
+    open(1);
+    EthdevPort& port = sides[1][0]->port;
+    const net::IpAddress peer = sender().port.local_address();
+    port::Path* const path = port.open_path({port.local_address(), peer, 0xc000, 0}, now);
+    run(milliseconds(1));
+    ASSERT_TRUE(path->resolved());
+    now = now + seconds(2);
+    port.on_timeout(now);
+    EXPECT_GT(port.next_deadline(), now + seconds(20));
+    ASSERT_EQ(
+        sender().port.transmit_frames(
+            1, [&](std::size_t, std::span<std::uint8_t> frame) { return write_advertisement(frame, peer, kMoved); }),
+        1U);
+    EXPECT_EQ(port.receive_burst(sides[1][0]->burst, now), 0U);
+    EXPECT_LE(port.next_deadline(), now);
+    port.on_timeout(now);
+    std::array<rte_mbuf*, 8> questions{};
+    ASSERT_EQ(rte_eth_rx_burst(devices[0]->port_id(), 0, questions.data(), questions.size()), 1U);
+    EXPECT_EQ(std::memcmp(rte_pktmbuf_mtod(questions[0], const void*), devices[0]->mac().octets.data(), 6), 0);
+    rte_pktmbuf_free(questions[0]);
+    EXPECT_GT(port.next_deadline(), now);
+    EXPECT_EQ(mac_of(*path), devices[0]->mac());
+}
+
+TEST_F(NetRingStrangers, ANeighbourThatWasAskedInVainAndComesLaterGrowsOldAsOthersDo) {
+    open(1);
+    EthdevPort& port = sides[1][0]->port;
+    const net::IpAddress peer = net::IpAddress::parse("10.5.0.77").value();
+    port::Path* const path = port.open_path({there(), peer, 0xc000, 0}, now);
+    for (const Instant end = now + seconds(20); now < end; now = now + milliseconds(100)) {
+        sides[1][0]->turn(now);
+    }
+    EXPECT_EQ(port.next_deadline(), Instant::never());
+    flood(1, [&](std::size_t, std::span<std::uint8_t> frame) { return write_arp(frame, peer, kMoved, there()); });
+    EXPECT_EQ(mac_of(*path), kMoved);
+    EXPECT_LE(port.next_deadline(), now + seconds(30));
 }
 
 TEST_F(NetRingStrangers, APeerBeyondARouterIsFollowedToTheNextRouterWhenNobodyOnTheLinkHasItsAddress) {

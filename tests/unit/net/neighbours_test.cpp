@@ -148,10 +148,15 @@ TEST(NeighbourTable, WithoutTheOverrideFlagAnotherMacIsOnlyAReasonToAsk) {
     (void)table.resolve(kPeer, now);
     EXPECT_EQ(table.learn(kPeer, kMac, now, Override::No), NeighbourTable::Learnt::Changed) << "none is known yet";
     (void)table.poll_change();
+    EXPECT_EQ(table.poll_planned(), now + kNeighbourFresh);
     EXPECT_TRUE(run(table, now, seconds(5)).empty());
+    EXPECT_EQ(table.poll_planned(), Instant::never());
     EXPECT_EQ(table.learn(kPeer, kOther, now, Override::No), NeighbourTable::Learnt::Doubted);
+    EXPECT_EQ(table.poll_planned(), now);
     EXPECT_EQ(table.resolve(kPeer, now), kMac);
     EXPECT_EQ(run(table, now, milliseconds(50)), (std::vector<Asked>{{at_ms(5000), true}}));
+    EXPECT_EQ(table.learn(kPeer, kOther, now, Override::No), NeighbourTable::Learnt::Doubted);
+    EXPECT_EQ(table.poll_planned(), Instant::never()) << "it is being asked";
     EXPECT_EQ(table.learn(kPeer, kMac, now, Override::No), NeighbourTable::Learnt::Confirmed);
     EXPECT_TRUE(run(table, now, seconds(5)).empty());
     EXPECT_FALSE(table.poll_change().has_value());
