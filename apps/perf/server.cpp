@@ -12,7 +12,8 @@ namespace {
 constexpr std::uint32_t kBacklog = 256;
 constexpr Duration kProbePeriod = seconds(2);
 constexpr Duration kSilence = seconds(30);
-constexpr std::size_t kLongestText = 136;  // in any refusal
+constexpr std::uint32_t kFirstSlots = 4096;  // of a completion queue that no client needs a larger one of yet
+constexpr std::size_t kLongestText = 136;    // in any refusal
 
 bool watches_memory(const Hello& hello) noexcept {
     return hello.operation == Operation::Write && hello.test == Test::Latency && hello.message_bytes != 0;
@@ -25,13 +26,13 @@ Server::~Server() {
 }
 
 Status Server::prepare() {
-    auto sends = device().create_cq(65536);
-    auto receives = device().create_cq(2 * kMostOutstanding);
+    auto sends = device().create_cq(kFirstSlots);
+    auto receives = device().create_cq(kFirstSlots);
     if (!sends.ok() || !receives.ok()) {
         return sends.ok() ? receives.error() : sends.error();
     }
-    sends_ = std::move(sends).value();
-    receives_ = std::move(receives).value();
+    sends_.emplace(std::move(sends).value());
+    receives_.emplace(std::move(receives).value());
     passes_.emplace(SipKey{device().engine().unguessable(), device().engine().unguessable()});
     const Status listening = connector().listen(options().service_port, kBacklog);
     return listening.ok() ? connector().listen_datagrams(options().service_port) : listening;

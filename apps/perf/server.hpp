@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "apps/perf/completion_room.hpp"
 #include "apps/perf/passes.hpp"
 #include "apps/perf/perf_worker.hpp"
 #include "lib/mem/region.hpp"
@@ -50,6 +51,8 @@ private:
         MessageLayout layout{};
         GuestMemory memory;
         std::unique_ptr<verbs::Mr> mr;
+        CompletionRoom::Place send_room;  // given back once the queue pair ended
+        CompletionRoom::Place receive_room;
         std::optional<Channel> channel;
         std::uint64_t bytes = 0;          // of messages and queues
         std::uint64_t written_bytes = 0;  // of them, before the client did anything
@@ -83,6 +86,7 @@ private:
     [[nodiscard]] bool make_room(const Guest& guest, Instant now);
     [[nodiscard]] static bool is_used(Guest& guest) noexcept;
     void count_as_used(Guest& guest);
+    [[nodiscard]] Status take_completions(Guest& guest);
     [[nodiscard]] Result<GuestMemory> allocate(std::size_t bytes) const;
     Status make_guest(Guest& guest);
     [[nodiscard]] static MessageLayout layout_of(const Guest& guest) noexcept;
@@ -116,8 +120,8 @@ private:
     void answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t place, std::uint32_t immediate);
 
     std::array<verbs::Completion, 64> done_{};  // being looked at
-    std::unique_ptr<verbs::Cq> sends_;
-    std::unique_ptr<verbs::Cq> receives_;
+    std::optional<CompletionRoom> sends_;       // once prepared
+    std::optional<CompletionRoom> receives_;
     std::vector<std::unique_ptr<Guest>> guests_;  // places without one are free
     std::vector<std::uint32_t> free_;
     std::vector<std::uint32_t> watched_;                         // guests that write into our memory and wait for us to

@@ -10,7 +10,7 @@ namespace cairn::perf {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;  // of a host
-constexpr std::uint64_t kSlotBytes = 320;                      // of a queue, about
+constexpr std::uint64_t kSlotBytes = 320;                      // of a queue and its completion, about
 // Written to for clients that did nothing yet: queues, and what READs that are checked find.
 constexpr std::uint64_t kMostWrittenBytes = std::uint64_t{64} << 20U;
 // Unreliable clients do not wait for us: so many receive requests, as far as they take no more memory than that.
@@ -48,6 +48,10 @@ std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> sa
             return "the client has too many connections that it does not use";
         }
     }
+    const Status room = take_completions(guest);
+    if (!room.ok()) {
+        return room.error().text();
+    }
     Status made = make_guest(guest);
     while (!made.ok() && unused_bytes_ >= guest.bytes && make_room(guest, now)) {
         made = make_guest(guest);
@@ -81,6 +85,22 @@ void Server::count_as_used(Guest& guest) {
         unused_bytes_ -= guest.bytes;
         unused_written_bytes_ -= guest.written_bytes;
     }
+}
+
+// One for each request, and one for a probe that took a place whose completion was not looked at yet.
+Status Server::take_completions(Guest& guest) {
+    const verbs::QpCapacity capacity = capacity_of(guest);
+    auto sends = sends_->take(guest.remote, capacity.send_slots + 1);
+    if (!sends.ok()) {
+        return sends.error();
+    }
+    auto receives = receives_->take(guest.remote, capacity.receive_slots);
+    if (!receives.ok()) {
+        return receives.error();
+    }
+    guest.send_room = std::move(sends).value();
+    guest.receive_room = std::move(receives).value();
+    return Nothing{};
 }
 
 Result<Server::GuestMemory> Server::allocate(std::size_t bytes) const {
@@ -145,7 +165,8 @@ Status Server::make_guest(Guest& guest) {
     for (std::uint32_t slot = 0; hello.check && hello.operation == Operation::Read && slot < hello.slots; ++slot) {
         fill_pattern(guest.message(slot), slot);
     }
-    auto channel = Channel::create(guest.transport, device(), pd(), capacity_of(guest), {*sends_, *receives_});
+    auto channel =
+        Channel::create(guest.transport, device(), pd(), capacity_of(guest), {sends_->queue(), receives_->queue()});
     if (!channel.ok()) {
         return channel.error();
     }

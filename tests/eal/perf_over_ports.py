@@ -281,6 +281,22 @@ def nobody(carrier):
     stop(server)
 
 
+def deep_queues(carrier):
+    """A client that ends with tens of thousands of receive requests for it posted takes nothing from the others."""
+    server = carrier.server('--path-mtu', '4096')
+    other = carrier.start(machine.loopback(3), '--peer', SERVER, '--json', '--op', 'send', '--qps', '16', '--depth',
+                          '4096', '--size', '8', '-D', '5', lcore='1')
+    for _ in range(3):
+        result = result_of(carrier.client('--op', 'send', '--depth', '16384', '--size', '64', '-D', '0.1'))
+        expect(result['operations'] > 0, f'{result}')
+    result = result_of(other)
+    expect(result['operations'] > 0, f'{result}')
+    result = result_of(carrier.client('--op', 'send', '-b', '--depth', '16384', '-n', '20000'))
+    expect(result['operations'] == 20000, f'{result}')
+    counted, _ = stop(server)
+    expect(counted['bad'] == counted['lost'] == 0 and counted['connections'] == 20, f'{counted}')
+
+
 def bad_input(carrier):
     for own, named in ((['--server', '--nonsense'], '--nonsense'), ([], '--server'),
                        (['--server', '--peer', '10.0.0.1'], 'choose one'), (['--peer', 'nowhere'], 'nowhere'),
@@ -305,7 +321,8 @@ def bad_input(carrier):
 
 CASES = {function.__name__: function for function in (
     operations, unreliable, datagrams, unreliable_losses, sweep, losses, marks, go_back_n, many_queue_pairs, once,
-    tables, both_ways, path_mtu, server_killed, client_killed, nobody, bad_input)}
+    tables, both_ways, path_mtu, server_killed, client_killed, nobody, deep_queues,
+    bad_input)}
 CARRIERS = {'memif': Memif, 'socket': Sockets}
 
 

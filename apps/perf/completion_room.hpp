@@ -1,0 +1,90 @@
+// A completion queue that many clients fill: it has room for all that may be in it, whatever they do, and no host takes
+// more of that than it leaves to the others.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "lib/net/address.hpp"
+#include "lib/verbs/objects.hpp"
+
+namespace cairn::perf {
+
+// A queue that is full once is lost for everybody. The requests of a queue pair may all complete between two looks, so
+// each has a slot from before it is made until it ended, which takes its completions out.
+class CompletionRoom {
+public:
+    // Slots of one queue pair, for as long as this lives; the queue outlives it.
+    class Place {
+    public:
+        Place() = default;
+        Place(CompletionRoom& room, const net::IpAddress& holder, std::uint32_t slots)
+            : room_(&room), holder_(holder), slots_(slots) {}
+        Place(Place&& other) noexcept
+            : room_(std::exchange(other.room_, nullptr)), holder_(other.holder_), slots_(other.slots_) {}
+        Place& operator=(Place&& other) noexcept {
+            std::swap(room_, other.room_);
+            std::swap(holder_, other.holder_);
+            std::swap(slots_, other.slots_);
+            return *this;
+        }
+        ~Place() {
+            if (room_ != nullptr) {
+                room_->give_back(holder_, slots_);
+            }
+        }
+
+    private:
+        CompletionRoom* room_ = nullptr;
+        net::IpAddress holder_{};
+        std::uint32_t slots_ = 0;
+    };
+
+    static constexpr std::uint32_t kMostSlots = roce::rc::kMaxCompletionSlots;
+
+    explicit CompletionRoom(std::unique_ptr<verbs::Cq> queue) : queue_(std::move(queue)) {}
+    CompletionRoom(const CompletionRoom&) = delete;
+    CompletionRoom& operator=(const CompletionRoom&) = delete;
+    ~CompletionRoom() = default;
+
+    [[nodiscard]] verbs::Cq& queue() noexcept { return *queue_; }
+
+    // The queue grows where it has to, to twice what is needed at the most. Errors: the host would have more than is
+    // left to others.
+    Result<Place> take(const net::IpAddress& host, std::uint32_t slots) {
+        const net::IpAddress holder = host.share_holder();
+        const auto found = held_.find(holder);
+        const std::uint64_t own = slots + (found != held_.end() ? found->second : 0);
+        const std::uint64_t all = taken_ + slots;
+        if (own + all > kMostSlots) {
+            return Error{"the host's tests have more requests than the server has completions for",
+                         "choose a smaller --depth or fewer --qps"};
+        }
+        if (all > queue_->slots()) {
+            const Status grown = queue_->queue().resize(std::bit_ceil(static_cast<std::uint32_t>(all)));
+            if (!grown.ok()) {
+                return grown.error();
+            }
+        }
+        held_[holder] = own;
+        taken_ = all;
+        return Place(*this, holder, slots);
+    }
+
+private:
+    void give_back(const net::IpAddress& holder, std::uint32_t slots) {
+        taken_ -= slots;
+        if (const auto found = held_.find(holder); (found->second -= slots) == 0) {
+            held_.erase(found);
+        }
+    }
+
+    std::unique_ptr<verbs::Cq> queue_;
+    std::map<net::IpAddress, std::uint64_t> held_;  // slots of each host
+    std::uint64_t taken_ = 0;                       // of all
+};
+
+}  // namespace cairn::perf
