@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <variant>
 
 #include "apps/perf/rping.hpp"
@@ -40,7 +41,21 @@ void RpingServer::on_event(const cm::Event& event, Instant now) {
         (void)connector().disconnect(leaving->id, {}, now);
     } else if (const auto* released = std::get_if<cm::Released>(&event)) {
         guests_.erase(released->id.value);
+    } else {
+        remove_if_over(event, now);
     }
+}
+
+// A connection that did not come about has no use for its memory, and its end leaves no completion behind.
+void RpingServer::remove_if_over(const cm::Event& event, Instant now) {
+    std::visit(
+        [&]<class Kind>(const Kind& kind) {
+            if constexpr (std::is_same_v<Kind, cm::Rejected> || std::is_same_v<Kind, cm::Unreachable>) {
+                connector().abandon(kind.id, now);
+                guests_.erase(kind.id.value);
+            }
+        },
+        event);
 }
 
 void RpingServer::admit(verbs::ConnectionId id, Instant now) {
@@ -54,7 +69,16 @@ void RpingServer::admit(verbs::ConnectionId id, Instant now) {
     ++connections_;
 }
 
+// All there are: what a burst of packets completes fits into the queue only while nothing is left in it.
 bool RpingServer::step(Instant now) {
+    bool worked = false;
+    while (collect(now) != 0) {
+        worked = true;
+    }
+    return worked;
+}
+
+std::size_t RpingServer::collect(Instant now) {
     std::array<verbs::Completion, 32> done;
     const std::size_t count = completions_->poll(done);
     for (const verbs::Completion& completion : std::span(done).first(count)) {
@@ -69,7 +93,7 @@ bool RpingServer::step(Instant now) {
             guests_.erase(found);
         }
     }
-    return count != 0;
+    return count;
 }
 
 bool RpingServer::on_completion(Guest& guest, const verbs::Completion& completion) {

@@ -10,6 +10,7 @@ namespace cairn::hostile {
 namespace {
 
 constexpr unsigned kHosts = 16;
+constexpr unsigned kManyHosts = 100;
 constexpr std::uint32_t kLargeBytes = 4U << 20U;
 
 // What cairn-perf's client says of its connection.
@@ -92,6 +93,12 @@ std::array<std::uint64_t, kHosts> passes_of(Attacker& attacker) {
 // Requests in the names of hosts that never asked.
 void req_bystanders(Attacker& attacker) {
     for (unsigned i = 0; ask(attacker, attacker.bystander(i % kHosts), 64, attacker.random()); ++i) {
+    }
+}
+
+// The same of so many hosts that none has a place when it asks again.
+void req_many_hosts(Attacker& attacker) {
+    for (unsigned i = 0; ask(attacker, attacker.bystander(i % kManyHosts), 64, attacker.random()); ++i) {
     }
 }
 
@@ -180,6 +187,7 @@ void guessed_ids(Attacker& attacker) {
 constexpr std::array kAttacks{
     Attack{"req-bystanders", req_bystanders, "REQs in the names of others"},
     Attack{"req-large", req_large, "REQs of others that ask for 4 MB each"},
+    Attack{"req-many-hosts", req_many_hosts, "REQs in the names of ever other hosts"},
     Attack{"half-open", half_open, "REQs whose REPs are never followed up"},
     Attack{"established", established, "connections that are made and left"},
     Attack{"sidr-bystanders", sidr_bystanders, "SIDR questions in the names of others"},

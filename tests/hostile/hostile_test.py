@@ -168,6 +168,31 @@ def operations(link, *attacks):
     withstand_all(Target(link, 'cairn-perf', '--op', 'write', '--size', '4096'), *attacks, rate=1000)
 
 
+def rping(session):
+    """Those who ask and are not heard of again leave neither memory nor completions behind at rping's server."""
+    link, program = Sockets(session), 'cairn-perf'
+
+    service = ['--service-port', str(SERVICES[program])]
+
+    def pings():
+        result = result_of(link.client(program, link.client_address, '--rping', '--count', '100', *service))
+        expect(result['pings'] == 100, f'{result}')
+
+    server = link.server(program, '--rping', *service)
+    pings()
+    before_kb = memory_kb(server)
+    attacker = attack(link, program, 'req-many-hosts', rate=2000)
+    time.sleep(4)
+    grown_kb = memory_kb(server) - before_kb
+    attacker.send_signal(signal.SIGTERM)
+    told = result_of(attacker)
+    expect(told['packets'] > 1000, f'{told}')
+    expect(grown_kb < MOST_MEMORY_KB // 2, f'memory grew by {grown_kb} KB')
+    pings()
+    end(server)
+    print(f'rping: {grown_kb} KB more, {told}', flush=True)
+
+
 def restart(session):
     """What was recorded of a session executes nothing at a server that was started since."""
     link, program, file = Sockets(session), 'cairn-rpcbench', os.path.join(session.work, 'session')
@@ -216,4 +241,5 @@ def memif_operations(session):
     operations(Memif(session), *(sys.argv[5:] or REQUESTS))
 
 
-run_case(socket_calls, socket_large_calls, socket_operations, socket_packets, memif_calls, memif_operations, restart)
+run_case(socket_calls, socket_large_calls, socket_operations, socket_packets, memif_calls, memif_operations, rping,
+         restart)
