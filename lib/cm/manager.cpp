@@ -180,7 +180,6 @@ void Manager::enter_time_wait(Connection& connection, Instant now, Duration at_l
 void Manager::finish(Connection& connection) {
     connection.state = State::Ended;
     arm(connection, Instant::never());
-    leave_backlog(connection);
     leave_strangers(connection);
     table_.forget_remote(connection);
     if (connection.abandoned) {
