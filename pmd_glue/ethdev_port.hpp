@@ -96,7 +96,7 @@ private:
     [[nodiscard]] std::uint16_t collect_from_others(rte_mbuf** frames, std::uint16_t wanted) noexcept;
     [[nodiscard]] bool accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept;
     [[nodiscard]] bool accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept;
-    [[nodiscard]] port::Path* admit(const port::Datagram& datagram, const port::PacketRef& next) noexcept;
+    [[nodiscard]] port::Path* admit(const port::Datagram& datagram) noexcept;
     void hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) const noexcept;
     void notice(port::Path::Arrival arrival, port::Path& path, const std::uint8_t* frame, Instant now) noexcept;
     void judged(port::PacketRef& packet, bool icrc_ok) noexcept;
@@ -178,8 +178,7 @@ private:
     std::size_t doubts_count_ = 0;
     Instant share_from_{};  // when `shared_` began to count
     std::uint32_t shared_ = 0;
-    port::PacketRef* burst_ = nullptr;  // the first of the burst under way
-    bool fresh_ = true;                 // the frame under judgement came from the device, not from another worker
+    bool fresh_ = true;  // the frame under judgement came from the device, not from another worker
     Instant empty_at_{};
     Instant polled_at_{};      // last
     bool full_burst_ = false;  // last time: there may have been more

@@ -59,7 +59,7 @@ std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant no
     empty_at_ = full_burst_ ? empty_at_ : polled_at_;
     polled_at_ = now;
     full_burst_ = got == wanted;
-    burst_ = out.data();
+    paths_.begin_burst();
     std::size_t accepted = 0;
     const bool alone = exchange_ == nullptr;
     std::uint16_t next = 0;
@@ -69,11 +69,11 @@ std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant no
             continue;
         }
         if (accept(frames[next], out[accepted], now)) [[likely]] {
+            paths_.keep(*out[accepted].path);
             ++accepted;
         }
     }
     if (accepted != 0) {
-        paths_.keep(out.first(accepted));
         counters_.count(EthdevCounter::Received, accepted);
     }
     return accepted;
@@ -165,7 +165,7 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
     const bool icrc_ok =
         port::has_room_for_icrc(datagram) && port::icrc_of_frame(datagram) == port::carried_icrc(datagram);
     port::Path* const known = paths_.find(datagram.key);
-    port::Path* const path = known != nullptr || !icrc_ok ? known : admit(datagram, out);
+    port::Path* const path = known != nullptr || !icrc_ok ? known : admit(datagram);
     if (path == nullptr) {
         counters_.count(icrc_ok ? EthdevCounter::NoPath : EthdevCounter::BadIcrc);
         rte_pktmbuf_free(frame);
@@ -186,10 +186,9 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
     return true;
 }
 
-// The path of somebody new, who has shown that its datagrams are whole; `next` is the burst's next packet.
-port::Path* EthdevPort::admit(const port::Datagram& datagram, const port::PacketRef& next) noexcept {
-    const auto before = static_cast<std::size_t>(&next - burst_);
-    port::Path* const path = paths_.admit(datagram.key, std::span(burst_, before));
+// The path of somebody new, who has shown that its datagrams are whole.
+port::Path* EthdevPort::admit(const port::Datagram& datagram) noexcept {
+    port::Path* const path = paths_.admit(datagram.key);
     if (path == nullptr) {
         return nullptr;
     }

@@ -122,7 +122,7 @@ std::uint32_t PathTable::idle_place(May&& may) noexcept {
         }
         const auto index = static_cast<std::uint32_t>(static_cast<const std::uint8_t*>(found) - from);
         hand_ = (index + 1) % used_;
-        if (paths_[index].burst() != number_ && may(links_[index])) {
+        if (paths_[index].burst() != burst_ && may(links_[index])) {
             return index;
         }
     }

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "lib/base/sip_hash.hpp"
@@ -30,32 +29,15 @@ public:
 
     // The path that this host wants. A key that says a traffic class changes that of the path known already.
     [[nodiscard]] Path* intern(const PathKey& key) noexcept;
-    // The path of a datagram that somebody sent; `burst` are packets (of PacketRef's kind) still in use, whose paths
-    // stay what they are.
-    template <class Packet>
-    [[nodiscard]] Path* admit(const PathKey& key, std::span<Packet> burst) noexcept {
-        if (Path* const known = find(key); known != nullptr) {
-            return known;
-        }
-        for (Packet& packet : burst) {
-            packet.path->pin();
-        }
-        Path* const path = make(key, Whose::Stranger);
-        for (Packet& packet : burst) {
-            packet.path->unpin();
-        }
-        return path;
+    // The path of a datagram that somebody sent.
+    [[nodiscard]] Path* admit(const PathKey& key) noexcept {
+        Path* const known = find(key);
+        return known != nullptr ? known : make(key, Whose::Stranger);
     }
-    [[nodiscard]] Path* admit(const PathKey& key) noexcept { return admit(key, std::span<InUse>()); }
-    // The paths of these packets, a burst that is handed out, stay what they are until the next one is: whoever looks
-    // at it may open paths.
-    template <class Packet>
-    void keep(std::span<Packet> burst) noexcept {
-        number_ = number_ + 1 != 0 ? number_ + 1 : 1;
-        for (const Packet& packet : burst) {
-            packet.path->note_burst(number_);
-        }
-    }
+    // A burst of packets is received. The path of each, which keep() is told, stays what it is until the next burst:
+    // packets behind it may admit paths, and whoever looks at the burst may open some.
+    void begin_burst() noexcept { burst_ = burst_ + 1 != 0 ? burst_ + 1 : 1; }
+    void keep(Path& path) const noexcept { path.note_burst(burst_); }
     [[nodiscard]] Path* find(const PathKey& key) noexcept;
 
     // The far end of paths, by its IP address.
@@ -63,8 +45,8 @@ public:
         net::IpAddress address{};
         net::MacAddress mac{};                     // to which all paths to it go, once it is named
         bool named = false;                        // it said its Ethernet address itself
-        std::optional<net::MacAddress> seen_at{};  // else: where its first datagram came from
         Instant named_at{};                        // with another one than before
+        std::optional<net::MacAddress> seen_at{};  // where its first datagram came from, while it is not named
         std::uint32_t paths = 0;
         std::uint32_t strangers = 0;  // of these
         std::uint32_t first = HashChains::kEnd;
@@ -93,9 +75,6 @@ public:
 
 private:
     enum class Whose : std::uint8_t { Stranger, Own };
-    struct InUse {
-        Path* path;
-    };
     struct Link {
         std::uint32_t station = 0;
         std::uint32_t next = HashChains::kEnd;  // path to the same station
@@ -121,8 +100,8 @@ private:
     std::uint32_t used_ = 0;
     std::uint32_t surplus_ = 0;
     std::uint32_t strangers_ = 0;
-    std::uint32_t hand_ = 0;    // of the clock, for recycling
-    std::uint32_t number_ = 1;  // of the burst that was handed out last
+    std::uint32_t hand_ = 0;   // of the clock, for recycling
+    std::uint32_t burst_ = 1;  // the number of the newest
     std::array<std::uint64_t, kWords + 1> factors_{};
     std::unique_ptr<Path[]> paths_;         // [capacity]
     std::unique_ptr<std::uint8_t[]> idle_;  // by path: 1 while nobody pins it, close together to be searched

@@ -161,8 +161,7 @@ private:
     Instant turn_{};  // the time of the call before
 
     Arrival arrival_;
-    Path stranger_;               // of an arrival from somebody new, in no table until a datagram of it is whole
-    PacketRef* burst_ = nullptr;  // the first of the burst under way
+    Path stranger_;  // of an arrival from somebody new, in no table until a datagram of it is whole
     SocketMessage receive_;
     iovec receive_piece_{};
     sockaddr_storage receive_from_{};

@@ -46,7 +46,7 @@ Ancillary read_ancillary(msghdr& header) noexcept {
 
 // Bulk is taken as far as there is room: what answers it then answers several batches at once.
 std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
-    burst_ = out.data();
+    paths_.begin_burst();
     turn_ = now;
     std::size_t accepted = 0;
     std::size_t last = 0;
@@ -55,7 +55,6 @@ std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noex
         accepted += last;
     } while (last != 0 && arrival_.bytes >= kBulkBytes && out.size() - accepted >= kBulkSegments);
     if (accepted != 0) {
-        paths_.keep(out.first(accepted));
         counters_.count(UringCounter::Received, accepted);
     }
     return accepted;
@@ -207,8 +206,7 @@ bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
 
 // The first whole datagram of somebody new gets it a path. False: this one does not, and is given back.
 bool UringPort::admit(PacketRef& out) noexcept {
-    const auto before = static_cast<std::size_t>(&out - burst_);
-    Path* const path = out.icrc_ok ? paths_.admit(stranger_.key(), std::span(burst_, before)) : nullptr;
+    Path* const path = out.icrc_ok ? paths_.admit(stranger_.key()) : nullptr;
     if (path != nullptr) {
         stranger_.unpin();
         lead_arrival_by(*path);
@@ -280,6 +278,7 @@ bool UringPort::verify(const PacketRef& packet, std::uint16_t index, std::uint16
 }
 
 void UringPort::end_arrival() noexcept {
+    paths_.keep(*arrival_.path);  // its last parts are of this burst
     arrival_.path->unpin();
     drop_reference(*std::exchange(arrival_.block, nullptr));
 }

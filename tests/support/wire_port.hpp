@@ -41,6 +41,7 @@ public:
 
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override {
         std::size_t count = 0;
+        paths_.begin_burst();
         empty_at_ = now;
         taken_ = 0;
         deliver_waiting();
@@ -50,22 +51,21 @@ public:
             }
             const Arrival& arrival = arrivals_.front();
             port::PacketRef& packet = out[count++];
-            std::memcpy(packet.data, arrival.bytes.data(), arrival.bytes.size());
-            packet.len = static_cast<std::uint16_t>(arrival.bytes.size());
             packet.path = paths_.admit({arrival.to, arrival.from, arrival.udp_source_port, 0});
             if (packet.path == nullptr) {
-                release_burst({&packet, 1});
-                --count;
+                release_burst(out.subspan(--count, 1));
                 arrivals_.pop_front();
                 continue;
             }
+            paths_.keep(*packet.path);
+            std::memcpy(packet.data, arrival.bytes.data(), arrival.bytes.size());
+            packet.len = static_cast<std::uint16_t>(arrival.bytes.size());
             packet.ecn = arrival.ecn;
             std::uint32_t carried = 0;
             std::memcpy(&carried, packet.data + packet.len - port::kIcrcBytes, sizeof(carried));
             packet.icrc_ok = packet.path->icrc(port::Direction::Receive, packet.data, packet.len) == carried;
             arrivals_.pop_front();
         }
-        paths_.keep(out.first(count));
         return count;
     }
     [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }

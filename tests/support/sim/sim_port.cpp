@@ -17,6 +17,7 @@ SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::u
 std::size_t SimPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
     empty_at_ = full_burst_ ? empty_at_ : now;
     std::size_t count = 0;
+    paths_.begin_burst();
     while (count < out.size()) {
         const std::optional<Frame> frame = network_.receive(node_, now - clock_ahead_);
         if (!frame) {
@@ -51,6 +52,7 @@ bool SimPort::take_in(const Frame& frame, port::PacketRef& out) noexcept {
     if (path == nullptr) {
         return false;
     }
+    paths_.keep(*path);
     resolve(*path);
     const std::size_t lower = path->lower_bytes();
     std::memcpy(out.data - lower, frame.bytes.data(), frame.bytes.size());

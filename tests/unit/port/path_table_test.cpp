@@ -81,12 +81,17 @@ TEST(PathTableShares, WhoHasManyPathsTakesNoneFromWhoHasFew) {
 TEST(PathTableShares, APathOfTheBurstUnderWayIsNotRecycled) {
     PathTable table(2);
     std::array<PacketRef, 2> burst;
-    burst[0].path = table.admit(from(1, 1));
-    burst[1].path = table.admit(from(1, 2));
-    EXPECT_EQ(table.admit(from(1, 3), std::span<PacketRef>(burst)), nullptr);
+    table.begin_burst();
+    for (std::uint16_t port = 1; PacketRef & packet : burst) {
+        packet.path = table.admit(from(1, port++));
+        table.keep(*packet.path);
+    }
+    EXPECT_EQ(table.admit(from(1, 3)), nullptr);
     EXPECT_EQ(burst[0].path->pins(), 0U);
     EXPECT_EQ(burst[1].path->key(), from(1, 2));
-    EXPECT_EQ(table.admit(from(1, 3), std::span<PacketRef>(burst).first(1)), burst[1].path);
+    table.begin_burst();
+    table.keep(*burst[0].path);
+    EXPECT_EQ(table.admit(from(1, 3)), burst[1].path);
 }
 
 // Whoever looks at a burst answers it, and opens paths for that: not in the place of those that are still to be looked
@@ -94,14 +99,17 @@ TEST(PathTableShares, APathOfTheBurstUnderWayIsNotRecycled) {
 TEST(PathTableShares, APathOfTheBurstThatWasHandedOutIsNotRecycled) {
     PathTable table(2);
     std::array<PacketRef, 2> burst;
-    burst[0].path = table.admit(from(1, 1));
-    burst[1].path = table.admit(from(1, 2));
-    table.keep(std::span<PacketRef>(burst));
+    table.begin_burst();
+    for (std::uint16_t port = 1; PacketRef & packet : burst) {
+        packet.path = table.admit(from(1, port++));
+        table.keep(*packet.path);
+    }
     EXPECT_EQ(table.intern(from(9, 1)), nullptr);
     EXPECT_EQ(table.admit(from(9, 1)), nullptr);
     EXPECT_EQ(burst[0].path->key(), from(1, 1));
     EXPECT_EQ(burst[1].path->key(), from(1, 2));
-    table.keep(std::span<PacketRef>(burst).first(1));
+    table.begin_burst();
+    table.keep(*burst[0].path);
     EXPECT_EQ(table.intern(from(9, 1)), burst[1].path);
     EXPECT_EQ(burst[0].path->key(), from(1, 1));
 }
