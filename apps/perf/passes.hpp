@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #include "lib/base/sip_hash.hpp"
 #include "lib/base/time.hpp"
@@ -33,9 +32,7 @@ private:
         return static_cast<std::uint64_t>(now.ns / kLife.ns);
     }
     [[nodiscard]] std::uint64_t made_in(std::uint64_t period, const net::IpAddress& host) const noexcept {
-        std::uint64_t words[2];
-        std::memcpy(words, host.octets().data(), sizeof(words));
-        return sip_hash(key_, words[0], words[1], period);
+        return sip_hash(key_, host.words()[0], host.words()[1], period);
     }
 
     SipKey key_;

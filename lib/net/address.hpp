@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -63,6 +64,10 @@ public:
                (std::uint32_t{octets_[14]} << 8U) | octets_[15];
     }
     [[nodiscard]] constexpr const std::array<std::uint8_t, 16>& octets() const noexcept { return octets_; }
+    // The same as two words, to be hashed; their values depend on the machine's order of bytes.
+    [[nodiscard]] constexpr std::array<std::uint64_t, 2> words() const noexcept {
+        return std::bit_cast<std::array<std::uint64_t, 2>>(octets_);
+    }
     [[nodiscard]] std::string text() const;
 
     [[nodiscard]] constexpr bool is_unspecified() const noexcept { return is_v4() ? v4() == 0 : *this == IpAddress{}; }
@@ -81,8 +86,8 @@ public:
     [[nodiscard]] constexpr bool is_v6_link_local() const noexcept {
         return octets_[0] == 0xfe && (octets_[1] & 0xc0U) == 0x80;
     }
-    // The host that something scarce is given to. An IPv6 host may have as many addresses of its network
-    // of 64 bits as it likes, so the network counts as one host. On the link, addresses tell the hosts apart.
+    // Stands for the host where hosts share something scarce. An IPv6 host may have as many addresses of its network of
+    // 64 bits as it likes, so the network counts as one host. On the link, addresses tell the hosts apart.
     [[nodiscard]] constexpr IpAddress share_holder() const noexcept {
         IpAddress holder = *this;
         if (!is_v4() && !is_v6_link_local()) {

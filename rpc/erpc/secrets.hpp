@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 
 #include "lib/base/endian.hpp"
 #include "lib/base/secret_numbers.hpp"
@@ -37,8 +36,7 @@ private:
     [[nodiscard]] std::uint64_t hash(const roce::UdAddress& from, std::uint64_t token,
                                      std::uint64_t period) const noexcept {
         const port::PathKey& path = from.path->key();
-        std::array<std::uint64_t, 2> address{};
-        std::memcpy(address.data(), path.remote.octets().data(), sizeof(address));
+        const std::array<std::uint64_t, 2> address = path.remote.words();
         const std::uint64_t ends = std::uint64_t{path.udp_source_port} << 32U | from.qpn.value;
         return sip_hash(key_, address[0], address[1], ends, token, period) | 1U;
     }

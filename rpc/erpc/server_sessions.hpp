@@ -2,8 +2,6 @@
 // it allocates.
 #pragma once
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -20,8 +18,7 @@ struct KeyedHash {
     SipKey key;
     [[nodiscard]] std::size_t operator()(std::uint64_t word) const noexcept { return sip_hash(key, word); }
     [[nodiscard]] std::size_t operator()(const net::IpAddress& address) const noexcept {
-        const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(address.octets());
-        return sip_hash(key, words[0], words[1]);
+        return sip_hash(key, address.words()[0], address.words()[1]);
     }
 };
 
