@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
 #include <memory>
 #include <utility>
 
-#include "lib/net/address.hpp"
+#include "lib/net/host_totals.hpp"
 #include "lib/verbs/objects.hpp"
 
 namespace cairn::perf {
@@ -21,25 +20,25 @@ public:
     class Place {
     public:
         Place() = default;
-        Place(CompletionRoom& room, const net::IpAddress& holder, std::uint32_t slots)
-            : room_(&room), holder_(holder), slots_(slots) {}
+        Place(CompletionRoom& room, const net::IpAddress& host, std::uint32_t slots)
+            : room_(&room), host_(host), slots_(slots) {}
         Place(Place&& other) noexcept
-            : room_(std::exchange(other.room_, nullptr)), holder_(other.holder_), slots_(other.slots_) {}
+            : room_(std::exchange(other.room_, nullptr)), host_(other.host_), slots_(other.slots_) {}
         Place& operator=(Place&& other) noexcept {
             std::swap(room_, other.room_);
-            std::swap(holder_, other.holder_);
+            std::swap(host_, other.host_);
             std::swap(slots_, other.slots_);
             return *this;
         }
         ~Place() {
             if (room_ != nullptr) {
-                room_->give_back(holder_, slots_);
+                room_->give_back(host_, slots_);
             }
         }
 
     private:
         CompletionRoom* room_ = nullptr;
-        net::IpAddress holder_{};
+        net::IpAddress host_{};
         std::uint32_t slots_ = 0;
     };
 
@@ -55,11 +54,8 @@ public:
     // The queue grows where it has to, to twice what is needed at the most. Errors: the host would have more than is
     // left to others.
     Result<Place> take(const net::IpAddress& host, std::uint32_t slots) {
-        const net::IpAddress holder = host.share_holder();
-        const auto found = held_.find(holder);
-        const std::uint64_t own = slots + (found != held_.end() ? found->second : 0);
         const std::uint64_t all = taken_ + slots;
-        if (own + all > kMostSlots) {
+        if (held_.of(host) + slots + all > kMostSlots) {
             return Error{"the host's tests have more requests than the server has completions for",
                          "choose a smaller --depth or fewer --qps"};
         }
@@ -69,22 +65,20 @@ public:
                 return grown.error();
             }
         }
-        held_[holder] = own;
+        held_.add(host, slots);
         taken_ = all;
-        return Place(*this, holder, slots);
+        return Place(*this, host, slots);
     }
 
 private:
-    void give_back(const net::IpAddress& holder, std::uint32_t slots) {
+    void give_back(const net::IpAddress& host, std::uint32_t slots) {
         taken_ -= slots;
-        if (const auto found = held_.find(holder); (found->second -= slots) == 0) {
-            held_.erase(found);
-        }
+        held_.remove(host, slots);
     }
 
     std::unique_ptr<verbs::Cq> queue_;
-    std::map<net::IpAddress, std::uint64_t> held_;  // slots of each host
-    std::uint64_t taken_ = 0;                       // of all
+    net::HostTotals held_;     // slots
+    std::uint64_t taken_ = 0;  // of all hosts
 };
 
 }  // namespace cairn::perf

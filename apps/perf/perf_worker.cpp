@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <type_traits>
+#include <variant>
 
 namespace cairn::perf {
 
@@ -34,6 +36,19 @@ std::string_view text_of(verbs::CompletionStatus status) noexcept {
 std::string_view text_of(const cm::PrivateBytes& said) noexcept {
     const std::string_view whole(reinterpret_cast<const char*>(said.octets.data()), said.size);
     return whole.substr(0, whole.find('\0'));
+}
+
+std::optional<verbs::ConnectionId> ended_by(const cm::Event& event) noexcept {
+    return std::visit(
+        []<class Kind>(const Kind& kind) -> std::optional<verbs::ConnectionId> {
+            if constexpr (std::is_same_v<Kind, cm::Released> || std::is_same_v<Kind, cm::Rejected> ||
+                          std::is_same_v<Kind, cm::Unreachable>) {
+                return kind.id;
+            } else {
+                return std::nullopt;
+            }
+        },
+        event);
 }
 
 Status PerfWorker::open_device(const roce::rc::MemoryTable::Seed& seed, Instant now) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "apps/perf/channel.hpp"
@@ -26,6 +27,9 @@ CAIRN_DECLARE_COUNTERS(PerfCounter, CAIRN_PERF_COUNTERS);
 [[nodiscard]] std::string_view text_of(verbs::CompletionStatus status) noexcept;
 // Up to the first zero.
 [[nodiscard]] std::string_view text_of(const cm::PrivateBytes& said) noexcept;
+
+// The connection that is over with this event, or did not come about.
+[[nodiscard]] std::optional<verbs::ConnectionId> ended_by(const cm::Event& event) noexcept;
 
 class PerfWorker : public pmd::WorkerTask {
 public:

@@ -75,7 +75,6 @@ private:
     void on_event(const cm::Event& event, Instant now) override;
     void look(Instant now) override;
     [[nodiscard]] std::size_t collect(Instant now);
-    void remove_if_over(const cm::Event& event, Instant now);
     void admit(verbs::ConnectionId id, Instant now);
     // False: the connection is not as it should be.
     [[nodiscard]] bool on_completion(Guest& guest, const verbs::Completion& completion);

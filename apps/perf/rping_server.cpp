@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <type_traits>
 #include <variant>
 
 #include "apps/perf/rping.hpp"
@@ -39,23 +38,11 @@ void RpingServer::on_event(const cm::Event& event, Instant now) {
         admit(requested->id, now);
     } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&event)) {
         (void)connector().disconnect(leaving->id, {}, now);
-    } else if (const auto* released = std::get_if<cm::Released>(&event)) {
-        guests_.erase(released->id.value);
-    } else {
-        remove_if_over(event, now);
+    } else if (const auto ended = ended_by(event)) {
+        // A connection that did not come about has no use for its memory, and its end leaves no completion behind.
+        connector().abandon(*ended, now);
+        guests_.erase(ended->value);
     }
-}
-
-// A connection that did not come about has no use for its memory, and its end leaves no completion behind.
-void RpingServer::remove_if_over(const cm::Event& event, Instant now) {
-    std::visit(
-        [&]<class Kind>(const Kind& kind) {
-            if constexpr (std::is_same_v<Kind, cm::Rejected> || std::is_same_v<Kind, cm::Unreachable>) {
-                connector().abandon(kind.id, now);
-                guests_.erase(kind.id.value);
-            }
-        },
-        event);
 }
 
 void RpingServer::admit(verbs::ConnectionId id, Instant now) {

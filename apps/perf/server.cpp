@@ -63,16 +63,10 @@ void Server::on_event(const cm::Event& event, Instant now) {
 
 // A connection that did not come about leaves nothing to wait for.
 void Server::remove_if_over(const cm::Event& event, Instant now) {
-    std::visit(
-        [&]<class Kind>(const Kind& kind) {
-            if constexpr (std::is_same_v<Kind, cm::Released> || std::is_same_v<Kind, cm::Rejected> ||
-                          std::is_same_v<Kind, cm::Unreachable>) {
-                if (Guest* const guest = find(kind.id); guest != nullptr) {
-                    remove(guest->index, now);
-                }
-            }
-        },
-        event);
+    const std::optional<verbs::ConnectionId> ended = ended_by(event);
+    if (Guest* const guest = ended ? find(*ended) : nullptr; guest != nullptr) {
+        remove(guest->index, now);
+    }
 }
 
 void Server::admit(const cm::Requested& requested, Instant now) {
@@ -128,7 +122,7 @@ std::uint32_t Server::add_guest(std::unique_ptr<Guest> guest) {
     guest->unused_ticket = unused_.add(guest->remote, guest->index);
     unused_bytes_ += guest->bytes;
     unused_written_bytes_ += guest->written_bytes;
-    bytes_of_[guest->remote.share_holder()] += guest->bytes;
+    bytes_of_.add(guest->remote, guest->bytes);
     last_came_ = last_came_ || hello.last;
     ++connections_;
     const std::uint32_t index = guest->index;
@@ -161,9 +155,7 @@ void Server::remove(std::uint32_t index, Instant now) {
         guest_of_.erase(guest.id.value);
         connector().abandon(guest.id, now);
     }
-    if (const auto held = bytes_of_.find(guest.remote.share_holder()); (held->second -= guest.bytes) == 0) {
-        bytes_of_.erase(held);
-    }
+    bytes_of_.remove(guest.remote, guest.bytes);
     guests_[index].reset();
     free_.push_back(index);
 }

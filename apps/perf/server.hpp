@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -117,6 +116,7 @@ private:
     void post_receive(Guest& guest);
     void start_back(Guest& guest, Instant now);
     void post_back(Guest& guest);
+    [[nodiscard]] static bool post(Guest& guest, const verbs::SendRequest& request) noexcept;
     void answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t place, std::uint32_t immediate);
 
     std::array<verbs::Completion, 64> done_{};  // being looked at
@@ -131,7 +131,7 @@ private:
     net::Shares<std::uint32_t> unused_;                          // guests that did nothing yet, as far as was looked
     std::uint64_t unused_bytes_ = 0;                             // that they have
     std::uint64_t unused_written_bytes_ = 0;
-    std::map<net::IpAddress, std::uint64_t> bytes_of_;  // that a host's guests have
+    net::HostTotals bytes_of_;  // that a host's guests have
     std::uint32_t next_probe_ = 0;
     Instant probe_at_{};
     bool last_came_ = false;  // a client announced its last connections

@@ -38,9 +38,7 @@ std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> sa
     guest.heard_at = now;
     guest.layout = layout_of(guest);
     measure(guest);
-    const auto held = bytes_of_.find(guest.remote.share_holder());
-    if (guest.bytes + (held != bytes_of_.end() ? held->second : 0) > kMostBytes ||
-        guest.written_bytes > kMostWrittenBytes) {
+    if (guest.bytes + bytes_of_.of(guest.remote) > kMostBytes || guest.written_bytes > kMostWrittenBytes) {
         return "the host's tests need more memory than the server gives; choose a smaller --size or --depth";
     }
     while (unused_.size() >= kMostUnused || unused_written_bytes_ + guest.written_bytes > kMostWrittenBytes) {

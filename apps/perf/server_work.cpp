@@ -15,8 +15,8 @@ bool Server::step(Instant now) {
 }
 
 std::size_t Server::collect(Instant now) {
-    const std::size_t ended =
-        sends_->queue().poll(done_);  // failures, and what is signalled: operations of tests both ways
+    // Failures, and what is signalled: operations of tests both ways.
+    const std::size_t ended = sends_->queue().poll(done_);
     for (const verbs::Completion& one : std::span(done_).first(ended)) {
         Guest* const guest = guests_[one.wr_id].get();
         if (guest != nullptr && one.status == verbs::CompletionStatus::Success) {
@@ -90,10 +90,12 @@ void Server::post_back(Guest& guest) {
     request.remote_address =
         hello.memory.address + MessageLayout{hello.message_bytes, hello.slots}.offset(guest.posted);
     request.rkey = hello.memory.rkey;
-    // What is posted once the connection ended is flushed at once, and there may be no room for its completion.
-    if (guest.channel->is_up() && guest.channel->post_send(request) == verbs::PostVerdict::Posted) {
-        ++guest.posted;
-    }
+    guest.posted += post(guest, request) ? 1U : 0U;
+}
+
+// What is posted once the connection ended is flushed at once, and there may be no room for its completion.
+bool Server::post(Guest& guest, const verbs::SendRequest& request) noexcept {
+    return guest.channel->is_up() && guest.channel->post_send(request) == verbs::PostVerdict::Posted;
 }
 
 // Sends the message back as it came.
@@ -108,9 +110,7 @@ void Server::answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t place,
     request.remote_address =
         guest.hello.memory.address + MessageLayout{guest.layout.bytes, guest.hello.slots}.offset(place);
     request.rkey = guest.hello.memory.rkey;
-    if (guest.channel->is_up()) {                 // as post_back()
-        (void)guest.channel->post_send(request);  // a client that asks for more than it said gets no answer
-    }
+    (void)post(guest, request);  // a client that asks for more than it said gets no answer
 }
 
 void Server::post_receive(Guest& guest) {
