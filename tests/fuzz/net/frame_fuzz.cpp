@@ -1,5 +1,6 @@
 // Any bytes as a frame: the judge of RoCEv2 frames, each lower header both ways, and agreement between the slow
 // judge and a path's fast one.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>

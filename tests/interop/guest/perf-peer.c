@@ -70,12 +70,17 @@ static void post_receive(struct rdma_cm_id* id) {
     CHECK(ibv_post_recv(id->qp, &receive, &bad) == 0);
 }
 
-// Whoever asks by SIDR is told the pass that its hello is to show.
-static void tell_pass(struct rdma_cm_event* event) {
+static struct Pass read_pass(const struct rdma_cm_event* event) {
     struct Pass pass;
     CHECK(event->param.ud.private_data_len >= sizeof(pass));
     memcpy(&pass, event->param.ud.private_data, sizeof(pass));
     CHECK(be32toh(pass.magic) == kPassMagic);
+    return pass;
+}
+
+// Whoever asks by SIDR is told the pass that its hello is to show.
+static void tell_pass(struct rdma_cm_event* event) {
+    struct Pass pass = read_pass(event);
     pass.pass = htobe64(kOurPass);
     struct rdma_conn_param told = {.private_data = &pass, .private_data_len = sizeof(pass)};
     CHECK(rdma_accept(event->id, &told) == 0);
@@ -188,13 +193,11 @@ static uint64_t ask_for_pass(struct rdma_event_channel* channel, struct sockaddr
     struct rdma_cm_id* id = NULL;
     CHECK(rdma_create_id(channel, &id, NULL, RDMA_PS_UDP) == 0);
     resolve(channel, id, address);
-    struct Pass pass = {htobe32(kPassMagic), 0, 0};
-    struct rdma_conn_param question = {.private_data = &pass, .private_data_len = sizeof(pass)};
+    const struct Pass none = {htobe32(kPassMagic), 0, 0};
+    struct rdma_conn_param question = {.private_data = &none, .private_data_len = sizeof(none)};
     CHECK(rdma_connect(id, &question) == 0);
     struct rdma_cm_event* event = await_event(channel, RDMA_CM_EVENT_ESTABLISHED);
-    CHECK(event->param.ud.private_data_len >= sizeof(pass));
-    memcpy(&pass, event->param.ud.private_data, sizeof(pass));
-    CHECK(be32toh(pass.magic) == kPassMagic);
+    const struct Pass pass = read_pass(event);
     rdma_ack_cm_event(event);
     CHECK(rdma_destroy_id(id) == 0);
     return be64toh(pass.pass);

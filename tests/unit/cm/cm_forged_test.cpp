@@ -21,6 +21,11 @@ protected:
         client.take(server, {1, req}, now);
         return client.event<Requested>().id;
     }
+    void ask_while_listening() {
+        ASSERT_EQ(client.manager.listen(kService, 8), Status::Ok);
+        listen();
+        ask();
+    }
     // The server's reply is heard although that request is remembered.
     void expect_reply() {
         ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
@@ -129,9 +134,7 @@ TEST_F(CmForged, AForgedRequestOfTheSameNameEndsAndRefusesNothing) {
 
 // A forged request to a client that listens, too, and knows the name that its server will give, has no say in it.
 TEST_F(CmForged, AForgedRequestOfTheServerDoesNotHinderItsReply) {
-    ASSERT_EQ(client.manager.listen(kService, 8), Status::Ok);
-    listen();
-    ask();
+    ask_while_listening();
     const ConnectionId forged = take_forged_request();
     ASSERT_EQ(server.manager.accept(passive, acceptance(), now), Status::Ok);
     server.pass_all(client, now);
@@ -142,18 +145,14 @@ TEST_F(CmForged, AForgedRequestOfTheServerDoesNotHinderItsReply) {
 
 // Only its wait remembers it, and ends with it.
 TEST_F(CmForged, AForgedRequestThatOurProgramRejectedDoesNotHinderTheReply) {
-    ASSERT_EQ(client.manager.listen(kService, 8), Status::Ok);
-    listen();
-    ask();
+    ask_while_listening();
     ASSERT_EQ(client.manager.reject(take_forged_request(), {}, now), Status::Ok);
     (void)client.sent<wire::Rej>();
     expect_reply();
 }
 
 TEST_F(CmForged, AForgedRequestThatOurProgramAbandonedDoesNotHinderTheReply) {
-    ASSERT_EQ(client.manager.listen(kService, 8), Status::Ok);
-    listen();
-    ask();
+    ask_while_listening();
     client.manager.abandon(take_forged_request(), now);
     expect_reply();
 }
