@@ -156,6 +156,7 @@ void Server::remove(std::uint32_t index, Instant now) {
         connector().abandon(guest.id, now);
     }
     bytes_of_.remove(guest.remote, guest.bytes);
+    keep_spare(guest);
     guests_[index].reset();
     free_.push_back(index);
 }

@@ -8,6 +8,7 @@
 #include "apps/perf/completion_room.hpp"
 #include "apps/perf/passes.hpp"
 #include "apps/perf/perf_worker.hpp"
+#include "apps/perf/spare_blocks.hpp"
 #include "lib/mem/region.hpp"
 #include "lib/net/shares.hpp"
 
@@ -30,10 +31,11 @@ private:
     // From the kernel's it costs nothing until it is written to. EAL's is for ports that send from no other.
     struct GuestMemory {
         std::optional<mem::Region> mapped;
-        std::unique_ptr<pmd::HeapBlock> heap;
+        SpareBlocks::Block heap;
+        std::size_t wanted = 0;
 
         [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept {
-            return mapped ? mapped->bytes() : heap->bytes();
+            return (mapped ? mapped->bytes() : heap->bytes()).first(wanted);
         }
     };
 
@@ -86,7 +88,8 @@ private:
     [[nodiscard]] static bool is_used(Guest& guest) noexcept;
     void count_as_used(Guest& guest);
     [[nodiscard]] Status take_completions(Guest& guest);
-    [[nodiscard]] Result<GuestMemory> allocate(std::size_t bytes) const;
+    [[nodiscard]] Result<GuestMemory> allocate(std::size_t bytes);
+    void keep_spare(Guest& guest);
     Status make_guest(Guest& guest);
     [[nodiscard]] static MessageLayout layout_of(const Guest& guest) noexcept;
     [[nodiscard]] verbs::QpCapacity capacity_of(const Guest& guest) const noexcept;
@@ -132,6 +135,7 @@ private:
     std::uint64_t unused_bytes_ = 0;                             // that they have
     std::uint64_t unused_written_bytes_ = 0;
     net::HostTotals bytes_of_;  // that a host's guests have
+    SpareBlocks spares_;
     std::uint32_t next_probe_ = 0;
     Instant probe_at_{};
     bool last_came_ = false;  // a client announced its last connections

@@ -24,6 +24,11 @@ bool is_sane(const Hello& hello) noexcept {
            std::has_single_bit(hello.slots) && hello.message_bytes <= roce::rc::kMaxMessageBytes;
 }
 
+// The memory has a pattern before the client begins: READs of it are checked.
+bool is_filled(const Hello& hello) noexcept {
+    return hello.check && hello.operation == Operation::Read;
+}
+
 }  // namespace
 
 std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> said, Instant now) {
@@ -101,19 +106,36 @@ Status Server::take_completions(Guest& guest) {
     return Nothing{};
 }
 
-Result<Server::GuestMemory> Server::allocate(std::size_t bytes) const {
+Result<Server::GuestMemory> Server::allocate(std::size_t bytes) {
     if (sends_from_anywhere()) {
         auto region = mem::Region::map(bytes, mem::PageWish::NoHuge);
         if (!region.ok()) {
             return region.error();
         }
-        return GuestMemory{std::move(region).value(), nullptr};
+        return GuestMemory{std::move(region).value(), nullptr, bytes};
     }
-    auto block = pmd::HeapBlock::allocate(bytes, "messages");
-    if (!block.ok()) {
-        return block.error();
+    if (auto spare = spares_.take(bytes); spare != nullptr) {
+        return GuestMemory{std::nullopt, std::move(spare), bytes};
     }
-    return GuestMemory{std::nullopt, std::make_unique<pmd::HeapBlock>(std::move(block).value())};
+    for (;;) {
+        auto block = pmd::HeapBlock::allocate(bytes, "messages");
+        if (block.ok()) {
+            return GuestMemory{std::nullopt, std::make_unique<pmd::HeapBlock>(std::move(block).value()), bytes};
+        }
+        if (!spares_.give_up_one()) {
+            return block.error();
+        }
+    }
+}
+
+// What a client that did nothing leaves behind, unless we wrote to it. Datagrams may have come that nobody looked at.
+void Server::keep_spare(Guest& guest) {
+    if (guest.memory.heap == nullptr || guest.transport == Transport::Ud || is_filled(guest.hello) || is_used(guest)) {
+        return;
+    }
+    guest.channel.reset();
+    guest.mr.reset();
+    spares_.keep(std::move(guest.memory.heap));
 }
 
 std::uint32_t Server::Guest::receives() const noexcept {
@@ -140,10 +162,9 @@ verbs::QpCapacity Server::capacity_of(const Guest& guest) const noexcept {
 
 void Server::measure(Guest& guest) const noexcept {
     const verbs::QpCapacity capacity = capacity_of(guest);
-    const bool filled = guest.hello.check && guest.hello.operation == Operation::Read;
     const std::uint64_t queues = std::uint64_t{capacity.send_slots + capacity.receive_slots} * kSlotBytes;
     guest.bytes = guest.layout.area_bytes() + queues;
-    guest.written_bytes = queues + (filled ? guest.layout.area_bytes() : 0);
+    guest.written_bytes = queues + (is_filled(guest.hello) ? guest.layout.area_bytes() : 0);
 }
 
 Status Server::make_guest(Guest& guest) {
@@ -160,7 +181,7 @@ Status Server::make_guest(Guest& guest) {
         return mr.error();
     }
     guest.mr = std::move(mr).value();
-    for (std::uint32_t slot = 0; hello.check && hello.operation == Operation::Read && slot < hello.slots; ++slot) {
+    for (std::uint32_t slot = 0; is_filled(hello) && slot < hello.slots; ++slot) {
         fill_pattern(guest.message(slot), slot);
     }
     auto channel =

@@ -1,0 +1,48 @@
+// Blocks of EAL's heap that were given to clients and never written to, kept for the next ones.
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "pmd_glue/heap_block.hpp"
+
+namespace cairn::perf {
+
+// EAL clears what it takes back. Where that was never written to, it has cost no memory before: clients that come and
+// go without doing anything would have the server write to all that EAL has.
+class SpareBlocks {
+public:
+    using Block = std::unique_ptr<pmd::HeapBlock>;
+
+    // All of it is zero.
+    void keep(Block block) {
+        const std::size_t bytes = block->bytes().size();
+        blocks_.emplace(bytes, std::move(block));
+    }
+    // The shortest that is long enough, and not more than twice as long. nullptr: there is none.
+    [[nodiscard]] Block take(std::size_t bytes) {
+        const auto found = blocks_.lower_bound(bytes);
+        if (found == blocks_.end() || found->first / 2 > bytes) {
+            return nullptr;
+        }
+        Block block = std::move(found->second);
+        blocks_.erase(found);
+        return block;
+    }
+    // The longest is EAL's again. False: there is none.
+    bool give_up_one() {
+        if (blocks_.empty()) {
+            return false;
+        }
+        blocks_.erase(std::prev(blocks_.end()));
+        return true;
+    }
+
+private:
+    std::multimap<std::size_t, Block> blocks_;  // by length
+};
+
+}  // namespace cairn::perf
