@@ -248,12 +248,26 @@ void Client::on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now) {
     lane.stage = Stage::Up;
     --under_way_;
     progress_at_ = now;
+    greet(lane);
     if (answers_by_message()) {
         post_receive(lane, 0);
         post_receive(lane, 1);
     }
     for (std::uint32_t i = receives_back() ? 2 * share_ : 0; i > 0; --i) {
         post_back_receive(static_cast<std::uint32_t>(&lane - lanes_.data()));
+    }
+}
+
+// A server limits the connections over which nothing was done. A WRITE of nothing tells it that this one is in earnest.
+void Client::greet(Lane& lane) {
+    verbs::SendRequest nothing;
+    nothing.opcode = verbs::WorkOpcode::RdmaWrite;
+    nothing.wr_id = static_cast<std::uint64_t>(&lane - lanes_.data());
+    nothing.signalled = false;
+    nothing.remote_address = lane.remote.address;
+    nothing.rkey = lane.remote.rkey;
+    if (options().transport != Transport::Ud && lane.channel->post_send(nothing) != verbs::PostVerdict::Posted) {
+        fail("the server could not be greeted: the connection ended");
     }
 }
 

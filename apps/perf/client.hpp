@@ -65,6 +65,7 @@ private:
     Status connect(Lane& lane, const Hello& hello, Instant now);
     void disconnect_some(Instant now);
     void on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now);
+    void greet(Lane& lane);
     void on_gone(Lane& lane, const cm::PrivateBytes& farewell);
     [[nodiscard]] Lane* find(verbs::ConnectionId id) noexcept;
 

@@ -90,6 +90,7 @@ private:
     [[nodiscard]] Status take_completions(Guest& guest);
     [[nodiscard]] Result<GuestMemory> allocate(std::size_t bytes);
     void keep_spare(Guest& guest);
+    [[nodiscard]] bool look_at_own(const Guest& guest);
     Status make_guest(Guest& guest);
     [[nodiscard]] static MessageLayout layout_of(const Guest& guest) noexcept;
     [[nodiscard]] verbs::QpCapacity capacity_of(const Guest& guest) const noexcept;

@@ -1,6 +1,7 @@
 // What the server gives to a client, and from whom it takes that back.
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 
 #include "apps/perf/server.hpp"
@@ -65,6 +66,9 @@ std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> sa
 // Of what was given to clients that did nothing with it: the oldest of the host that has most of it, unless that is the
 // guest's own.
 bool Server::make_room(const Guest& guest, Instant now) {
+    if (look_at_own(guest)) {
+        return true;
+    }
     while (const std::optional<std::uint32_t> oldest = unused_.who_gives_way_to(guest.remote)) {
         Guest& holder = *guests_[*oldest];
         if (!is_used(holder)) {
@@ -75,6 +79,19 @@ bool Server::make_room(const Guest& guest, Instant now) {
         count_as_used(holder);
     }
     return false;
+}
+
+// Whether the guest's host has used some of the oldest that it has, which no longer count then.
+bool Server::look_at_own(const Guest& guest) {
+    std::array<std::uint32_t, 16> oldest;
+    bool used = false;
+    for (const std::uint32_t index : std::span(oldest).first(unused_.oldest_of(guest.remote, oldest))) {
+        if (is_used(*guests_[index])) {
+            count_as_used(*guests_[index]);
+            used = true;
+        }
+    }
+    return used;
 }
 
 bool Server::is_used(Guest& guest) noexcept {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -42,6 +43,18 @@ public:
         }
     }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+    // Of what the host holds the oldest, as many as `out` has room for; returns how many.
+    [[nodiscard]] std::size_t oldest_of(const IpAddress& source, std::span<Id> out) const {
+        const auto found = held_.find(source.share_holder());
+        std::size_t count = 0;
+        if (found != held_.end()) {
+            for (auto held = found->second.begin(); held != found->second.end() && count < out.size(); ++held) {
+                out[count++] = held->second;
+            }
+        }
+        return count;
+    }
 
     // The oldest of the host that holds most; of several such hosts, the oldest of all.
     [[nodiscard]] std::optional<Id> first_to_go() const {

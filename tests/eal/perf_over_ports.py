@@ -177,10 +177,11 @@ def go_back_n(carrier):
 
 def many_queue_pairs(carrier):
     server = carrier.server()
-    result = result_of(carrier.client('--qps', '300', '--depth', '64', '--size', '64', '--check', '--duration', '0.5'))
-    expect(result['operations'] > 300 and result['qps'] == 300, f'{result}')
+    own = ['--qps', '1500', '--depth', '1500', '--size', '64']
+    result = result_of(carrier.client(*own, '--check', '--duration', '0.5'))
+    expect(result['operations'] > 1500 and result['qps'] == 1500, f'{result}')
     counted, _ = stop(server)
-    expect(counted['connections'] == 300, f'{counted}')
+    expect(counted['connections'] == 1500, f'{counted}')
 
 
 def once(carrier):

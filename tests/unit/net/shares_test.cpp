@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <span>
+
 namespace cairn::net {
 namespace {
 
@@ -72,6 +75,20 @@ TEST_F(SharesTest, NeighboursOnALinkAreHostsOfTheirOwn) {
     }
     octets[15] = 2;
     EXPECT_EQ(shares.who_gives_way_to(IpAddress::from_v6(octets)), 0);
+}
+
+TEST_F(SharesTest, AHostsOldestAreNamedInTheirOrder) {
+    for (const int id : {5, 6, 7}) {
+        add(kModest, id);
+        add(kOther, 10 + id);
+    }
+    remove(5);
+    std::array<int, 2> oldest{};
+    EXPECT_EQ(shares.oldest_of(kModest, std::span(oldest).first(1)), 1U);
+    EXPECT_EQ(oldest[0], 6);
+    EXPECT_EQ(shares.oldest_of(kModest, oldest), 2U);
+    EXPECT_EQ(oldest, (std::array{6, 7}));
+    EXPECT_EQ(shares.oldest_of(kGreedy, oldest), 0U);
 }
 
 TEST_F(SharesTest, WhatIsEmptyGivesNothing) {
