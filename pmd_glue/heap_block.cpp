@@ -1,6 +1,7 @@
 #include "pmd_glue/heap_block.hpp"
 
 #include <fmt/format.h>
+#include <rte_eal.h>
 #include <rte_malloc.h>
 
 namespace cairn::pmd {
@@ -12,6 +13,10 @@ Result<HeapBlock> HeapBlock::allocate(std::size_t bytes, const char* purpose) {
                      "raise -m, or reserve more huge pages"};
     }
     return HeapBlock({static_cast<std::uint8_t*>(memory), bytes});
+}
+
+bool HeapBlock::is_of_huge_pages() noexcept {
+    return rte_eal_has_hugepages() != 0;
 }
 
 HeapBlock::~HeapBlock() {

@@ -254,7 +254,7 @@ void Client::on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now) {
         post_receive(lane, 1);
     }
     for (std::uint32_t i = receives_back() ? 2 * share_ : 0; i > 0; --i) {
-        post_back_receive(static_cast<std::uint32_t>(&lane - lanes_.data()));
+        post_back_receive(index_of(lane));
     }
 }
 
@@ -262,7 +262,7 @@ void Client::on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now) {
 void Client::greet(Lane& lane) {
     verbs::SendRequest nothing;
     nothing.opcode = verbs::WorkOpcode::RdmaWrite;
-    nothing.wr_id = static_cast<std::uint64_t>(&lane - lanes_.data());
+    nothing.wr_id = index_of(lane);
     nothing.signalled = false;
     nothing.remote_address = lane.remote.address;
     nothing.rkey = lane.remote.rkey;

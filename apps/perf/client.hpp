@@ -68,6 +68,9 @@ private:
     void greet(Lane& lane);
     void on_gone(Lane& lane, const cm::PrivateBytes& farewell);
     [[nodiscard]] Lane* find(verbs::ConnectionId id) noexcept;
+    [[nodiscard]] std::uint32_t index_of(const Lane& lane) const noexcept {
+        return static_cast<std::uint32_t>(&lane - lanes_.data());
+    }
 
     [[nodiscard]] std::string nobody_listens() const;
     // With what never completed, if it failed.

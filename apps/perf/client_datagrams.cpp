@@ -11,7 +11,7 @@ Status Client::ask(Lane& lane, std::span<const std::uint8_t> said, Instant now) 
         return asked.error();
     }
     lane.asked = asked.value();
-    asked_lanes_[lane.asked.value] = static_cast<std::uint32_t>(&lane - lanes_.data());
+    asked_lanes_[lane.asked.value] = index_of(lane);
     return Nothing{};
 }
 

@@ -48,7 +48,7 @@ std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> sa
         return "the host's tests need more memory than the server gives; choose a smaller --size or --depth";
     }
     while (unused_.size() >= kMostUnused || unused_written_bytes_ + guest.written_bytes > kMostWrittenBytes) {
-        if (!make_room(guest, now)) {
+        if (!look_at_own(guest) && !make_room(guest, now)) {
             return "the client has too many connections that it does not use";
         }
     }
@@ -66,9 +66,6 @@ std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> sa
 // Of what was given to clients that did nothing with it: the oldest of the host that has most of it, unless that is the
 // guest's own.
 bool Server::make_room(const Guest& guest, Instant now) {
-    if (look_at_own(guest)) {
-        return true;
-    }
     while (const std::optional<std::uint32_t> oldest = unused_.who_gives_way_to(guest.remote)) {
         Guest& holder = *guests_[*oldest];
         if (!is_used(holder)) {
@@ -147,7 +144,8 @@ Result<Server::GuestMemory> Server::allocate(std::size_t bytes) {
 
 // What a client that did nothing leaves behind, unless we wrote to it. Datagrams may have come that nobody looked at.
 void Server::keep_spare(Guest& guest) {
-    if (guest.memory.heap == nullptr || guest.transport == Transport::Ud || is_filled(guest.hello) || is_used(guest)) {
+    const bool spares = guest.memory.heap != nullptr && !pmd::HeapBlock::is_of_huge_pages();
+    if (!spares || guest.transport == Transport::Ud || is_filled(guest.hello) || is_used(guest)) {
         return;
     }
     guest.channel.reset();

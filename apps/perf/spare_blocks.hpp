@@ -11,13 +11,13 @@
 
 namespace cairn::perf {
 
-// EAL clears what it takes back. Where that was never written to, it has cost no memory before: clients that come and
-// go without doing anything would have the server write to all that EAL has.
+// EAL clears what it takes back. A block that was never written to has cost no memory before: clients that come and go
+// without doing anything would have the server write to all that EAL has. Not for huge pages, which EAL gives back.
 class SpareBlocks {
 public:
     using Block = std::unique_ptr<pmd::HeapBlock>;
 
-    // All of it is zero.
+    // The server wrote nothing to it.
     void keep(Block block) {
         const std::size_t bytes = block->bytes().size();
         blocks_.emplace(bytes, std::move(block));
