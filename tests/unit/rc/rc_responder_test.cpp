@@ -159,6 +159,23 @@ TEST_F(RcResponder, MoreReadsThanTheDepthAreAnInvalidRequest) {
     EXPECT_EQ(host.qp->poll_event(), QpEvent::InvalidRequest);
 }
 
+// The answer was sent once, so that the peer may have it: whoever lost a later one asks for both again.
+TEST_F(RcResponder, AReadAskedForAgainDoesNotCountAgainstTheDepth) {
+    const std::uint32_t depth = RcHost::usual_attributes().max_dest_rd_atomic;
+    for (std::uint32_t i = 0; i < depth; ++i) {
+        send(read(psn.plus(i), RcHost::kBase, 8));
+    }
+    EXPECT_EQ(answers().size(), depth);
+    send(read(psn, RcHost::kBase, 8));
+    send(read(psn.plus(depth), RcHost::kBase, 8));
+    for (const auto& [operation, at] : answers()) {
+        EXPECT_EQ(operation, Operation::ReadResponseOnly) << at;
+    }
+    EXPECT_EQ(host.qp->state(), QpState::Rtr);
+    send(read(psn.plus(depth + 1), RcHost::kBase, 8));
+    EXPECT_EQ(answers(), (Answers{{Operation::ReadResponseOnly, psn.plus(depth + 1).value()}}));
+}
+
 TEST_F(RcResponder, NotReadyIsSaidOnceAndTheMessageTakenWhenItIs) {
     send(make(Operation::SendOnly, psn, 4));
     expect_answer(psn, wire::RnrTimer{12}, 0);
