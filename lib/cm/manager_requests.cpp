@@ -83,16 +83,17 @@ bool Manager::make_room(const Incoming& in, Listener& listener) {
     return last.has_value();
 }
 
+// One that is over keeps its place until its events were looked at.
 std::optional<ConnectionId> Manager::who_gives_way(const ConnectionShares& shares, const Incoming& in) {
     const std::optional<ConnectionId> fair = shares.who_gives_way_to(in.route.remote);
-    const std::optional<ConnectionId> first = shares.first_to_go();
-    if (fair || !first) {
-        return fair;
+    const std::optional<ConnectionId> last = fair ? fair : shares.first_to_go();
+    if (!last) {
+        return std::nullopt;
     }
-    const Connection& connection = *table_.find(*first);
+    const Connection& connection = *table_.find(*last);
     const bool had_time = connection.state == State::TimeWait ||
                           (connection.state == State::RepSent && in.now >= connection.replied_at + kTimeToAnswer);
-    return had_time ? first : std::nullopt;
+    return (fair && connection.state != State::Ended) || had_time ? last : std::nullopt;
 }
 
 void Manager::give_way(Connection& connection, Instant now) {

@@ -148,6 +148,35 @@ TEST_F(CmPair, RequestsTakenBackKeepTheirPlacesUntilSomebodyHasLooked) {
     EXPECT_EQ(server.manager.connections(), 0U);
 }
 
+TEST_F(CmPair, ARequestTakenBackGivesWayToNobodyUntilSomebodyHasLooked) {
+    listen(2);
+    (void)connect(request());
+    wire::Req req = client.sent<wire::Req>();
+    for (std::uint32_t i = 1; i <= 2; ++i) {
+        req.local_comm_id = wire::CommId{i};
+        server.take(client, {i, req}, now);
+        wire::Rej rej;
+        rej.ids = {req.local_comm_id, wire::CommId{}};
+        rej.reason = wire::RejectReason::Timeout;
+        server.take(client, {i, rej}, now);
+    }
+    CmHost third(net::IpAddress::from_v4(0x0a4d000c), config_of(9));
+    ConnectRequest asked = request();
+    asked.route = third.to(server);
+    ASSERT_TRUE(third.manager.connect(asked, now).ok());
+    const wire::Req other = third.sent<wire::Req>();
+    third.pass_last(server, now);
+    EXPECT_EQ(server.count(Counter::BacklogFull), 1U);
+    for (int i = 0; i < 2; ++i) {
+        const ConnectionId id = server.event<Requested>().id;
+        EXPECT_EQ(server.event<Rejected>().id, id);
+        EXPECT_EQ(server.event<Released>().id, id);
+    }
+    EXPECT_TRUE(server.has_no_event());
+    third.pass_last(server, now);  // sent again
+    EXPECT_EQ(server.event<Requested>().qp.remote_qpn, other.local_qpn);
+}
+
 TEST_F(CmPair, AFullTableRefusesOurOwnToo) {
     Config config = config_of(9);
     config.max_connections = 1;
