@@ -2,12 +2,8 @@
 #include <isa-l/crc.h>
 
 #include "lib/wire/crc32_fold.hpp"
+#include "lib/wire/crc32_wide.hpp"
 #include "lib/wire/icrc.hpp"
-
-// ISA-L multiplies 64 bytes at a time where the machine has AVX-512, else 16: half of what AVX2 is good for.
-#if defined(CAIRN_HAS_CLMUL) && defined(__VPCLMULQDQ__) && defined(__AVX2__) && !defined(__AVX512F__)
-#define CAIRN_HAS_WIDE_CLMUL 1
-#endif
 
 namespace cairn::wire {
 
@@ -17,7 +13,7 @@ namespace {
 
 constexpr std::size_t kWideBytes = 32;
 constexpr std::size_t kStepBytes = 2 * kWideBytes;  // two chains keep the multiplier busy
-constexpr std::size_t kLeastBytes = 2 * kStepBytes;
+static_assert(detail::kWideLeastBytes == 2 * kStepBytes);
 
 inline __m256i load_wide(const std::uint8_t* at) noexcept {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(at));
@@ -39,8 +35,9 @@ inline __m256i fold_wide(__m256i rest, __m256i fold, __m256i next) noexcept {
     return _mm256_xor_si256(_mm256_xor_si256(high, low), next);
 }
 
-// The CRC of the first bytes, a multiple of 16 of them; moves `bytes` and `count` behind them.
-std::uint32_t crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes, std::size_t& count) noexcept {
+}  // namespace
+
+std::uint32_t detail::crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes, std::size_t& count) noexcept {
     const __m256i step = kOverStep.twice();
     const __m256i wide = kOverWide.twice();
     const __m256i state = _mm256_zextsi128_si256(_mm_cvtsi32_si128(static_cast<int>(~crc)));
@@ -61,14 +58,13 @@ std::uint32_t crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes, std::siz
     return ~detail::reduce(rest, fold);
 }
 
-}  // namespace
-
 #endif
 
 std::uint32_t crc32(std::uint32_t crc, const std::uint8_t* bytes, std::size_t count) noexcept {
-#ifdef CAIRN_HAS_WIDE_CLMUL
-    if (count >= kLeastBytes) {
-        crc = crc32_wide(crc, bytes, count);
+    // ISA-L multiplies 64 bytes at a time where the machine has AVX-512, else 16: half of what AVX2 is good for.
+#if defined(CAIRN_HAS_WIDE_CLMUL) && !defined(__AVX512F__)
+    if (count >= detail::kWideLeastBytes) {
+        crc = detail::crc32_wide(crc, bytes, count);
     }
 #endif
     return count == 0 ? crc : crc32_gzip_refl(crc, bytes, count);

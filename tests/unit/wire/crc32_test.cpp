@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "lib/wire/crc32_wide.hpp"
 #include "lib/wire/icrc.hpp"
 
 namespace cairn::wire {
@@ -28,6 +29,23 @@ TEST(Crc32, AgreesWithIsalForEveryLengthAndAlignment) {
             << count << " bytes at " << from;
     }
 }
+
+#ifdef CAIRN_HAS_WIDE_CLMUL
+
+TEST(Crc32, TheWideOneAgreesWithIsal) {
+    const std::vector<std::uint8_t> bytes = noise(1000);
+    for (std::size_t all = detail::kWideLeastBytes; all <= bytes.size(); ++all) {
+        const auto state = static_cast<std::uint32_t>(0x9e3779b9U * all);
+        const std::uint8_t* rest = bytes.data();
+        std::size_t left = all;
+        const std::uint32_t crc = detail::crc32_wide(state, rest, left);
+        ASSERT_LT(left, 16U);
+        ASSERT_EQ(rest + left, bytes.data() + all);
+        ASSERT_EQ(crc, crc32_gzip_refl(state, bytes.data(), all - left)) << all;
+    }
+}
+
+#endif
 
 TEST(Crc32, ContinuesWhereItWasCut) {
     const std::vector<std::uint8_t> bytes = noise(1000);
