@@ -50,6 +50,20 @@ TEST(PathTableShares, AHostThatHoldsAPathForEachOfItsPortsLeavesRoomForNewHostsA
     }
 }
 
+TEST(PathTableShares, ManyHostsTogetherLeaveRoomForWhatThisOneOpens) {
+    PathTable table(kPlaces);
+    std::uint32_t taken = 0;
+    for (std::uint32_t host = 0; host < 2 * kPlaces; ++host) {
+        taken += static_cast<std::uint32_t>(take_all(table, 0x0b000000 + host, 1).size());
+    }
+    EXPECT_GT(taken, kPlaces / 4 * 3);
+    for (std::uint16_t port = 0; port < kPlaces / 8; ++port) {
+        Path* const own = table.intern(from(0x0a000003, port));
+        ASSERT_NE(own, nullptr) << port;
+        own->pin();
+    }
+}
+
 TEST(PathTableShares, WhatNobodyPinsMakesRoomForWhoeverComes) {
     PathTable table(kPlaces);
     for (std::uint32_t port = 0; port < 65536; ++port) {
