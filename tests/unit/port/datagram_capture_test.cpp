@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -25,8 +26,11 @@ protected:
           path({net::IpAddress::from_v4(1), net::IpAddress::from_v4(2), 0xc000, 0}) {}
     ~DatagramCaptures() override { ::unlink(file.c_str()); }
 
-    void record(DatagramCapture& capture, std::size_t bytes) const {
-        const std::vector<std::uint8_t> datagram(bytes, static_cast<std::uint8_t>(bytes));
+    // The datagram begins with its number.
+    void record(DatagramCapture& capture, std::size_t bytes) {
+        std::vector<std::uint8_t> datagram(bytes, static_cast<std::uint8_t>(bytes));
+        std::memcpy(datagram.data(), &recorded, sizeof(recorded));
+        ++recorded;
         const std::array<std::span<const std::uint8_t>, 2> pieces{std::span(datagram).first(10),
                                                                   std::span(datagram).subspan(10)};
         capture.record(Direction::Transmit, path, pieces, 0, 0);
@@ -42,8 +46,16 @@ protected:
         }
         return false;
     }
+    [[nodiscard]] static std::uint32_t number_of(const test::Frame& frame) {
+        std::uint32_t number = 0;
+        std::memcpy(&number, frame.data() + kLowerBytes, sizeof(number));
+        return number;
+    }
+
+    static constexpr std::size_t kLowerBytes = 42;  // of the file's frames
     std::string file;
     Path path;
+    std::uint32_t recorded = 0;
 };
 
 TEST_F(DatagramCaptures, WhatWasRecordedIsInTheFileWhileTheCaptureGoesOn) {
@@ -52,7 +64,7 @@ TEST_F(DatagramCaptures, WhatWasRecordedIsInTheFileWhileTheCaptureGoesOn) {
         record(*capture, 100 * frames);
         EXPECT_TRUE(wait_until([&] { return test::read_pcap(file).size() == frames; })) << frames;
     }
-    EXPECT_EQ(test::read_pcap(file).back().size(), 42U + 200);
+    EXPECT_EQ(test::read_pcap(file).back().size(), kLowerBytes + 200);
 }
 
 TEST_F(DatagramCaptures, AReaderThatPausesCostsDatagramsButNeitherTimeNorTheRest) {
@@ -67,15 +79,16 @@ TEST_F(DatagramCaptures, AReaderThatPausesCostsDatagramsButNeitherTimeNorTheRest
             read.insert(read.end(), chunk.begin(), chunk.begin() + got);
         }
     };
-    constexpr std::size_t kFrames = 3'000;  // three times what ring, buffer and pipe hold
+    constexpr std::size_t kFrames = 300;  // three times what ring, buffer and pipe hold, recorded in a few milliseconds
+    constexpr std::size_t kLarge = 60'000;
     for (std::size_t i = 0; i < kFrames; ++i) {
-        record(*capture, 4'000);
+        record(*capture, kLarge);
     }
     constexpr std::size_t kLast = 77;
     const auto ends_with_the_last = [&] {
         drain();
         record(*capture, kLast);
-        return read.size() > 42 + kLast && read.back() == kLast;
+        return read.size() > kLowerBytes + kLast && read.back() == kLast;
     };
     EXPECT_TRUE(wait_until(ends_with_the_last));
     std::atomic<bool> over{false};
@@ -96,15 +109,19 @@ TEST_F(DatagramCaptures, AReaderThatPausesCostsDatagramsButNeitherTimeNorTheRest
     const std::vector<test::Frame> frames = test::read_pcap(file);
     std::size_t large = 0;
     std::size_t bytes = 24;
+    EXPECT_EQ(number_of(frames.front()), 0U) << "what is missed is newer than what the file has not taken yet";
+    std::uint32_t numbers_from = 0;
     for (const test::Frame& frame : frames) {
+        EXPECT_GE(number_of(frame), numbers_from);
+        numbers_from = number_of(frame) + 1;
         bytes += 16 + frame.size();
-        large += frame.size() == 42U + 4'000 ? 1U : 0U;
-        EXPECT_TRUE(frame.size() == 42U + 4'000 || frame.size() == 42U + kLast) << "torn";
+        large += frame.size() == kLowerBytes + kLarge ? 1U : 0U;
+        EXPECT_TRUE(frame.size() == kLowerBytes + kLarge || frame.size() == kLowerBytes + kLast) << "torn";
     }
     EXPECT_EQ(bytes, read.size()) << "nothing is cut off at the end";
     EXPECT_GT(large, 0U);
     EXPECT_LT(large, kFrames);
-    EXPECT_EQ(frames.back().size(), 42U + kLast);
+    EXPECT_EQ(frames.back().size(), kLowerBytes + kLast);
 }
 
 }  // namespace
