@@ -38,7 +38,7 @@ public:
     bool sends_in_place = false, spares_buffers = true;
     std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
     std::size_t most_per_turn = ~std::size_t{0};  // packets taken between two receive_burst(): a ring that is full
-
+    Duration waited{};                            // so long, what comes
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override {
         std::size_t count = 0;
         paths_.begin_burst();
@@ -68,7 +68,7 @@ public:
         }
         return count;
     }
-    [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }
+    [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_ - waited; }
     [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant) noexcept override {
         packets = packets.first(std::min(packets.size(), most_per_turn - taken_));
         taken_ += packets.size();

@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t kCurrent = 4000;
 constexpr std::uint32_t kPacketBytes = 1008;
 constexpr std::uint32_t kMost = 100'000;
+constexpr std::uint32_t kFivePackets = 4 * kPacketBytes + 8;
 constexpr std::array<ServerSlotState, 6> kStates{ServerSlotState::Idle,     ServerSlotState::Receiving,
                                                  ServerSlotState::GivenUp,  ServerSlotState::Executing,
                                                  ServerSlotState::Answered, ServerSlotState::Forgotten};
@@ -176,6 +177,31 @@ TEST(JudgeResponse, OnlyTheSlotsOwnRequestThatWasSentIsAnswered) {
     slot.sends = 1;
     slot.call = kNone;
     EXPECT_EQ(judge_response(slot, small(kCurrent), 40), ResponseVerdict::Stale);
+}
+
+// A request of three packets; two more packets of the response were asked for.
+TEST(JudgeResponsePacket, OnlyWhatWasAskedForIsTakenInItsSize) {
+    ClientTransfer transfer;
+    transfer.request_packets = 3;
+    transfer.sent = transfer.sent_most = 5;
+    ClientSlot slot;
+    slot.transfer = &transfer;
+    const auto judged = [&slot](std::uint16_t number, std::size_t payload, std::uint32_t message = kFivePackets) {
+        return judge_response_packet(slot, small(kCurrent, message, number), payload, kPacketBytes);
+    };
+    EXPECT_EQ(judged(1, kPacketBytes), kNone);  // credit returns answer those before the last
+    EXPECT_EQ(judged(2, kPacketBytes), 0U);
+    EXPECT_EQ(judged(4, kPacketBytes), 2U);
+    EXPECT_EQ(judged(5, kPacketBytes), kNone);  // not asked for yet
+    EXPECT_EQ(judged(4, kPacketBytes - 1), kNone);
+    EXPECT_EQ(judged(4, kPacketBytes, 2 * kPacketBytes), kNone);  // behind its end
+    transfer.sent = transfer.sent_most = 7;
+    EXPECT_EQ(judged(6, 8), 4U);
+    EXPECT_EQ(judged(6, kPacketBytes), kNone);
+    transfer.response_packets = 5;
+    transfer.response_bytes = kFivePackets;
+    EXPECT_EQ(judged(6, 8), 4U);
+    EXPECT_EQ(judged(2, kPacketBytes, kFivePackets + 8), kNone);  // another message
 }
 
 // RFC 6298, 2 and 5.5, with our bounds.

@@ -173,5 +173,37 @@ TEST_F(SessionLife, CopiesOfACreditReturnDoNotStandForASilentServer) {
     EXPECT_EQ(events.back(), SessionEvent::PeerLost);
 }
 
+TEST_F(SessionLife, WhatWasNotSentIsNotTakenForAnswered) {
+    begin_as_server();
+    const std::vector<std::uint8_t> large(20'000);
+    Call call;
+    call.request = large;
+    ASSERT_EQ(host.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
+    peer.heard.clear();
+    turn();
+    const std::uint16_t sent = host.config.credits;
+    ASSERT_EQ(peer.heard.size(), sent);
+    Header credit = peer.heard.back().header;
+    credit.type = PacketType::CreditReturn;
+    credit.session = session;
+    const std::uint64_t before = host.endpoint->statistics().drops.of(Drop::BadSize);
+    peer.heard.clear();
+    credit.packet_number = 0;
+    credit.message_bytes = sent + 1U;
+    peer.send(to_host, credit, {}, now);
+    credit.packet_number = sent;
+    credit.message_bytes = 1;
+    peer.send(to_host, credit, {}, now);
+    turn();
+    EXPECT_EQ(host.endpoint->statistics().drops.of(Drop::BadSize), before + 2);
+    EXPECT_TRUE(peer.heard.empty());
+    credit.packet_number = static_cast<std::uint16_t>(sent - 1);
+    credit.message_bytes = sent;
+    peer.send(to_host, credit, {}, now);
+    turn();
+    ASSERT_EQ(peer.heard.size(), sent);
+    EXPECT_EQ(peer.heard.front().header.packet_number, sent);
+}
+
 }  // namespace
 }  // namespace cairn::erpc
