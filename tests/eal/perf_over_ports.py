@@ -43,11 +43,11 @@ class Sockets:
     def __init__(self, session):
         self.session = session
 
-    def start(self, address, *own, lcore='0'):
-        return self.session.start([], ['--port', f'uring:{address}', *own], eal=EAL, lcores=lcore)
+    def start(self, address, *own, lcore='0', eal=()):
+        return self.session.start([], ['--port', f'uring:{address}', *own], eal=[*EAL, *eal], lcores=lcore)
 
-    def server(self, *own):
-        return await_socket(self.start(SERVER, '--server', '--json', *own), SERVER)
+    def server(self, *own, eal=()):
+        return await_socket(self.start(SERVER, '--server', '--json', *own, eal=eal), SERVER)
 
     def client(self, *own, peer=SERVER, result=('--json',)):
         return self.start(CLIENT, '--peer', peer, *result, *own, lcore='1')
@@ -298,6 +298,16 @@ def deep_queues(carrier):
     expect(counted['bad'] == counted['lost'] == 0 and counted['connections'] == 20, f'{counted}')
 
 
+def more_than_eal(carrier):
+    """Over sockets, clients get memory that EAL does not have: 64 MB for messages where it was given 32."""
+    server = carrier.server('--path-mtu', '4096', eal=['-m', '32'])
+    result = result_of(carrier.client('--op', 'write', '--path-mtu', '4096', '--depth', '128', '--size', '524288',
+                                      '--check', '-n', '16'))
+    expect(result['operations'] == 16, f'{result}')
+    counted, _ = stop(server)
+    expect(counted['bad'] == counted['lost'] == 0, f'{counted}')
+
+
 def bad_input(carrier):
     for own, named in ((['--server', '--nonsense'], '--nonsense'), ([], '--server'),
                        (['--server', '--peer', '10.0.0.1'], 'choose one'), (['--peer', 'nowhere'], 'nowhere'),
@@ -322,7 +332,7 @@ def bad_input(carrier):
 
 CASES = {function.__name__: function for function in (
     operations, unreliable, datagrams, unreliable_losses, sweep, losses, marks, go_back_n, many_queue_pairs, once,
-    tables, both_ways, path_mtu, server_killed, client_killed, nobody, deep_queues,
+    tables, both_ways, path_mtu, server_killed, client_killed, nobody, deep_queues, more_than_eal,
     bad_input)}
 CARRIERS = {'memif': Memif, 'socket': Sockets}
 
