@@ -1,4 +1,5 @@
-// Whether a peer lives is told by what it says now, not by copies of what it said once.
+// What a peer says counts as far as it can be so: copies of what it said once do not show that it lives, and it answers
+// nothing that was not sent.
 #include <gtest/gtest.h>
 
 #include "tests/unit/erpc/host.hpp"
@@ -49,6 +50,19 @@ protected:
         ASSERT_EQ(events, std::vector{SessionEvent::Connected});
         ASSERT_EQ(host.endpoint->calls_pending(), 0U);
     }
+    // The host's next call, of several packets, as many of which as it has credits were sent. The header by which the
+    // peer returns credits of it.
+    Header call_with_many_packets() {
+        Call call;
+        call.request = large;
+        EXPECT_EQ(host.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
+        peer.heard.clear();
+        turn();
+        Header credit = peer.heard.back().header;
+        credit.type = PacketType::CreditReturn;
+        credit.session = session;
+        return credit;
+    }
     [[nodiscard]] Control answer(ControlType to, ControlType type) const {
         Control control = peer.last(to)->control();
         std::swap(control.sender_session, control.receiver_session);
@@ -61,6 +75,7 @@ protected:
     roce::UdAddress to_host = peer.address_of(host.port);
     Instant now{1'000'000'000};
     std::vector<std::uint8_t> request = std::vector<std::uint8_t>(8);
+    const std::vector<std::uint8_t> large = std::vector<std::uint8_t>(20'000);
     SessionId session{};  // the host's number
     Header response{};
     Control pong{};
@@ -125,7 +140,6 @@ TEST_F(SessionLife, CopiesOfAnOldRequestDoNotKeepTheSessionOfASilentClient) {
 // A server that says all the time that it gave a request up does not say how fast its client sends.
 TEST_F(SessionLife, ARequestThatIsGivenUpBeginsAnewOnceInATimeoutAndASmallOneNever) {
     begin_as_server();
-    const std::vector<std::uint8_t> large(20'000);
     for (const std::span<const std::uint8_t> asked : {std::span<const std::uint8_t>(request), std::span(large)}) {
         Call call;
         call.request = asked;
@@ -152,15 +166,7 @@ TEST_F(SessionLife, ARequestThatIsGivenUpBeginsAnewOnceInATimeoutAndASmallOneNev
 
 TEST_F(SessionLife, CopiesOfACreditReturnDoNotStandForASilentServer) {
     begin_as_server();
-    const std::vector<std::uint8_t> large(20'000);
-    Call call;
-    call.request = large;
-    ASSERT_EQ(host.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
-    peer.heard.clear();
-    turn();
-    Header credit = peer.heard.back().header;
-    credit.type = PacketType::CreditReturn;
-    credit.session = session;
+    Header credit = call_with_many_packets();
     credit.packet_number = 0;
     credit.message_bytes = 1;
     for (const Instant end = now + kPeerTimeout * 2; now < end && events.size() == 1;) {
@@ -175,17 +181,9 @@ TEST_F(SessionLife, CopiesOfACreditReturnDoNotStandForASilentServer) {
 
 TEST_F(SessionLife, WhatWasNotSentIsNotTakenForAnswered) {
     begin_as_server();
-    const std::vector<std::uint8_t> large(20'000);
-    Call call;
-    call.request = large;
-    ASSERT_EQ(host.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
-    peer.heard.clear();
-    turn();
+    Header credit = call_with_many_packets();
     const std::uint16_t sent = host.config.credits;
     ASSERT_EQ(peer.heard.size(), sent);
-    Header credit = peer.heard.back().header;
-    credit.type = PacketType::CreditReturn;
-    credit.session = session;
     const std::uint64_t before = host.endpoint->statistics().drops.of(Drop::BadSize);
     peer.heard.clear();
     credit.packet_number = 0;
