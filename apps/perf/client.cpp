@@ -248,7 +248,9 @@ void Client::on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now) {
     lane.stage = Stage::Up;
     --under_way_;
     progress_at_ = now;
-    greet(lane);
+    if (options().transport != Transport::Ud) {
+        greet(lane);
+    }
     if (answers_by_message()) {
         post_receive(lane, 0);
         post_receive(lane, 1);
@@ -266,7 +268,7 @@ void Client::greet(Lane& lane) {
     nothing.signalled = false;
     nothing.remote_address = lane.remote.address;
     nothing.rkey = lane.remote.rkey;
-    if (options().transport != Transport::Ud && lane.channel->post_send(nothing) != verbs::PostVerdict::Posted) {
+    if (lane.channel->post_send(nothing) != verbs::PostVerdict::Posted) {
         fail("the server could not be greeted: the connection ended");
     }
 }
