@@ -117,6 +117,31 @@ TEST_F(SentInPlace, AnAnswerThatWaitsForTurnsIsNotOverwrittenThoughItsClientGave
     EXPECT_EQ(bytes, (std::vector<int>{1, 2, 3}));
 }
 
+// There is memory for one answer of that length. All of it happens in one turn.
+TEST_F(SentInPlace, AnAnswerThatWaitsIsNotOverwrittenThoughItsMemoryGoesToAnotherSlot) {
+    constexpr std::uint32_t kLong = 4000;
+    server.restart(22, std::size_t{16} << 10U);
+    server.endpoint->set_handler(kEcho, &SentInPlace::fill, this);
+    const RequestHandle first = open_session();
+    const RequestHandle second = open_session();
+    (void)open_session();  // holds a little, so that the other half of the memory is not whole
+    server.endpoint->set_handler(kEcho, &SentInPlace::fill, this, kLong);
+    const auto next = [](RequestHandle handle, std::uint64_t rounds) {
+        return RequestHandle{handle.session, handle.request_number + rounds * kSlotsPerSession};
+    };
+    forge(next(first, 1), kLong, 0x11);
+    forge(next(second, 1), kLong, 0x22);  // finds none
+    forge(next(first, 2), kLong, 0x33);   // gives way
+    forge(next(second, 1), kLong, 0x44);
+    server.turn(now);
+    std::vector<int> bytes;
+    for (const auto& [number, byte] : read_answers()) {
+        bytes.push_back(byte);
+    }
+    std::sort(bytes.begin(), bytes.end());
+    EXPECT_EQ(bytes, (std::vector<int>{0x11, 0x44}));
+}
+
 TEST_F(SentInPlace, ARequestThatIsAnsweredBeforeItLeftIsSentAsItWas) {
     const std::uint64_t first = open_session().request_number;
     std::vector<std::uint8_t> request(kAnswerBytes, 0x44);

@@ -266,6 +266,39 @@ TEST_F(ServerMemory, SlotsTakeTurnsWithWhatIsTooLittleForAll) {
     EXPECT_GT(drops(Drop::NoBuffer), 0U);
 }
 
+// One session has all the memory for answers, and each of its slots asks again as soon as it is answered.
+TEST_F(ServerMemory, BusySlotsGiveTheirMemoryUpToOneThatWaitsForSome) {
+    client.config.credits = kSlotsPerSession;
+    client.restart(11);
+    server.restart(22, std::size_t{kAnswerTakes} * kSlotsPerSession);
+    answer_by_size(kAnswerBytes);
+    const SessionId busy = connect();
+    const SessionId waits = connect();
+    run(milliseconds(5));
+    std::array<std::uint64_t, kSlotsPerSession> asked{};
+    std::uint64_t next = 1'000;
+    const auto keep_busy = [&] {
+        for (std::uint64_t& tag : asked) {
+            if (tag == 0 || results.count(tag) != 0) {
+                tag = next++;
+                ask(busy, tag);
+            }
+        }
+        run(microseconds(50));
+    };
+    for (int turn = 0; turn < 20; ++turn) {
+        keep_busy();
+    }
+    ask(waits, 1);
+    for (int turn = 0; turn < 10'000 && results.count(1) == 0; ++turn) {
+        keep_busy();
+    }
+    ASSERT_EQ(results.count(1), 1U);
+    EXPECT_EQ(results.at(1), CallStatus::Ok);
+    EXPECT_GT(drops(Drop::NoBuffer), 0U);
+    EXPECT_GT(next, 1'000U + 8 * kSlotsPerSession);
+}
+
 TEST_F(ServerMemory, ACallWhoseAnswerWasForgottenFailsAndIsNotExecutedAgain) {
     server.restart(22, kAnswerTakes);
     answer_by_size(kAnswerBytes);
