@@ -147,6 +147,9 @@ TEST_F(SessionEnd, ASpoofedPacketWithoutTheTokenEndsNothingAndAnswersNothing) {
 }
 
 TEST_F(SessionEnd, ASessionGivenUpWhileItConnectsLeavesNothingAtTheServer) {
+    (void)client.connect(server, now);  // the next one gets another number than that which a client assumes at first
+    run(milliseconds(5));
+    ASSERT_EQ(server.endpoint->sessions_open(), 1U);
     for (int turns = 0; turns < 8; ++turns) {
         const SessionId session = client.connect(server, now);
         for (int i = 0; i < turns; ++i) {
@@ -155,8 +158,8 @@ TEST_F(SessionEnd, ASessionGivenUpWhileItConnectsLeavesNothingAtTheServer) {
         }
         client.endpoint->disconnect(session, now);
         run(milliseconds(5));
-        EXPECT_EQ(server.endpoint->sessions_open(), 0U) << turns;
-        EXPECT_EQ(client.endpoint->sessions_open(), 0U) << turns;
+        EXPECT_EQ(server.endpoint->sessions_open(), 1U) << turns;
+        EXPECT_EQ(client.endpoint->sessions_open(), 1U) << turns;
     }
 }
 
