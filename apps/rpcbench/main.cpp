@@ -18,10 +18,19 @@ namespace {
 
 using namespace cairn;
 
-// Of messages, per worker: both directions of a full window, and some for the pool to move in.
-std::size_t memory_bytes(const rpcbench::Options& options) {
+// Of messages, per worker: both directions of a full window, and room for what clients ask for whose options nobody
+// knows here. One host's requests may have half of it: two of 8 MB at once, if EAL has twice the least for a worker.
+Result<pmd::HeapBlock> allocate_memory(const rpcbench::Options& options) {
+    constexpr std::size_t kLeast = std::size_t{32} << 20U;
     const std::size_t longest = std::size_t{options.request_bytes} + options.response_bytes;
-    return (std::size_t{32} << 20U) + std::bit_ceil(longest) * 2 * (std::size_t{options.window} + 1);
+    const std::size_t window = std::bit_ceil(longest) * 2 * (std::size_t{options.window} + 1);
+    if (options.server && pmd::worker_count() == 1) {
+        Result<pmd::HeapBlock> roomy = pmd::HeapBlock::allocate(2 * kLeast + window, "messages");
+        if (roomy.ok()) {
+            return roomy;
+        }
+    }
+    return pmd::HeapBlock::allocate(kLeast + window, "messages");
 }
 
 using Benches = std::vector<std::unique_ptr<rpcbench::BenchWorker>>;
@@ -38,7 +47,7 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& car
     }
     Benches benches;
     for (std::uint16_t i = 0; i < pmd::worker_count(); ++i) {
-        Result<pmd::HeapBlock> memory = pmd::HeapBlock::allocate(memory_bytes(options), "messages");
+        Result<pmd::HeapBlock> memory = allocate_memory(options);
         if (!memory.ok()) {
             return memory.error();
         }
