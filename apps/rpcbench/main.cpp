@@ -18,19 +18,19 @@ namespace {
 
 using namespace cairn;
 
-// Of messages, per worker: both directions of a full window, and room for what clients ask for whose options nobody
-// knows here. One host's requests may have half of it: two of 8 MB at once, if EAL has twice the least for a worker.
+// Of messages, for one worker: both directions of a full window, and room beside it, since a server does not know the
+// options of its clients. One host's requests may have half of the memory: two of 8 MB, if EAL has enough for that.
 Result<pmd::HeapBlock> allocate_memory(const rpcbench::Options& options) {
-    constexpr std::size_t kLeast = std::size_t{32} << 20U;
-    const std::size_t longest = std::size_t{options.request_bytes} + options.response_bytes;
-    const std::size_t window = std::bit_ceil(longest) * 2 * (std::size_t{options.window} + 1);
+    constexpr std::size_t kRoomBytes = std::size_t{32} << 20U;
+    const std::size_t longest_bytes = std::size_t{options.request_bytes} + options.response_bytes;
+    const std::size_t window_bytes = std::bit_ceil(longest_bytes) * 2 * (std::size_t{options.window} + 1);
     if (options.server && pmd::worker_count() == 1) {
-        Result<pmd::HeapBlock> roomy = pmd::HeapBlock::allocate(2 * kLeast + window, "messages");
-        if (roomy.ok()) {
-            return roomy;
+        Result<pmd::HeapBlock> memory = pmd::HeapBlock::allocate(window_bytes + 2 * kRoomBytes, "messages");
+        if (memory.ok()) {
+            return memory;
         }
     }
-    return pmd::HeapBlock::allocate(kLeast + window, "messages");
+    return pmd::HeapBlock::allocate(window_bytes + kRoomBytes, "messages");
 }
 
 using Benches = std::vector<std::unique_ptr<rpcbench::BenchWorker>>;

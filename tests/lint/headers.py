@@ -8,7 +8,6 @@ import re
 import sys
 
 FOLDERS = ('lib', 'rpc', 'pmd_glue')
-INCLUDE = re.compile(r'^#include "(.*)"', re.MULTILINE)
 
 
 def files(ending):
@@ -17,12 +16,9 @@ def files(ending):
 
 
 def first_include(path):
-    """Of Cairn's own headers, if nothing else is included before it."""
     with open(os.path.join(sys.argv[1], path), encoding='utf-8') as file:
-        text = file.read()
-    first = re.search(r'^#include', text, re.MULTILINE)
-    own = INCLUDE.search(text)
-    return own.group(1) if own and own.start() == first.start() else None
+        found = re.search(r'^#include "?([^"\n]*)', file.read(), re.MULTILINE)
+    return found and found.group(1)
 
 
 shown = {first_include(path) for path in files('cpp')}

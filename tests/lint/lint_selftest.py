@@ -134,6 +134,16 @@ class Tree(unittest.TestCase):
         return subprocess.run([*COMPILER, '-std=c++20', '-fsyntax-only', '-I', self.root, self.root / 'alone.cpp'],
                               capture_output=True, check=False).returncode
 
+    def test_headers_that_no_source_includes_first_are_compiled_alone(self):
+        for name in ('first', 'behind', 'never', 'with_brackets'):
+            self.write(f'lib/mem/{name}.hpp', HEADER)
+        self.write('lib/mem/a.cpp', '// What it is.\n#include "lib/mem/first.hpp"\n\n#include "lib/mem/behind.hpp"\n')
+        self.write('lib/mem/b.cpp', '#include <cstdint>\n\n#include "lib/mem/behind.hpp"\n')
+        self.write('lib/mem/c.cpp', '#include <lib/mem/with_brackets.hpp>\n')
+        listed = subprocess.run([sys.executable, pathlib.Path(__file__).parent / 'headers.py', self.root],
+                                capture_output=True, text=True, check=True).stdout.split()
+        self.assertEqual(listed, ['lib/mem/behind.hpp', 'lib/mem/never.hpp', 'lib/mem/with_brackets.hpp'])
+
     def test_the_order_of_the_layers_is_that_of_the_build(self):
         self.assertEqual(lint.layer_rules(self.root)['lib/mem'], {'lib/mem', 'lib/base'})
         self.write('lib/base/meson.build', "deps = ['mem']\n")

@@ -38,7 +38,7 @@ public:
     bool sends_in_place = false, spares_buffers = true;
     std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
     std::size_t most_per_turn = ~std::size_t{0};  // packets taken between two receive_burst(): a ring that is full
-    Duration waited{};                            // so long, what comes
+    Duration waited{};                            // how long what comes has lain here, as empty_at() says
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override {
         std::size_t count = 0;
         paths_.begin_burst();

@@ -55,6 +55,10 @@ protected:
         run(milliseconds(1));
         return last;
     }
+    // The request in the same slot, so many rounds after that one.
+    static RequestHandle later(RequestHandle handle, std::uint64_t rounds) {
+        return {handle.session, handle.request_number + rounds * kSlotsPerSession};
+    }
     // What has come to the client: each answer by its number, and the byte that all of it consists of.
     std::map<std::uint64_t, std::uint8_t> read_answers() {
         std::map<std::uint64_t, std::uint8_t> answers;
@@ -79,14 +83,11 @@ protected:
 TEST_F(SentInPlace, AnAnswerIsNotOverwrittenThoughItsClientAsksOnWithoutReadingIt) {
     const RequestHandle first = open_session();
     const RequestHandle second = open_session();
-    const auto next = [](RequestHandle handle, std::uint64_t rounds) {
-        return RequestHandle{handle.session, handle.request_number + rounds * kSlotsPerSession};
-    };
     for (const std::uint32_t longer : {kAnswerBytes, kAnswerBytes * 3}) {
         const std::uint64_t round = longer == kAnswerBytes ? 1 : 3;
-        forge(next(first, round), kAnswerBytes, 0x11);
-        forge(next(first, round + 1), longer, 0x22);
-        forge(next(second, round), kAnswerBytes * 3 / 2, 0x33);
+        forge(later(first, round), kAnswerBytes, 0x11);
+        forge(later(first, round + 1), longer, 0x22);
+        forge(later(second, round), kAnswerBytes * 3 / 2, 0x33);
         server.turn(now);
         const std::map<std::uint64_t, std::uint8_t> answers = read_answers();
         EXPECT_EQ(answers.size(), 3U);
@@ -103,8 +104,7 @@ TEST_F(SentInPlace, AnAnswerThatWaitsForTurnsIsNotOverwrittenThoughItsClientGave
     const RequestHandle first = open_session();
     server.port.most_per_turn = 0;
     for (std::uint64_t round = 1; round <= 3; ++round) {
-        forge({first.session, first.request_number + round * kSlotsPerSession}, kAnswerBytes,
-              static_cast<std::uint8_t>(round));
+        forge(later(first, round), kAnswerBytes, static_cast<std::uint8_t>(round));
         server.turn(now);
         now = now + microseconds(50);
     }
@@ -126,13 +126,10 @@ TEST_F(SentInPlace, AnAnswerThatWaitsIsNotOverwrittenThoughItsMemoryGoesToAnothe
     const RequestHandle second = open_session();
     (void)open_session();  // holds a little, so that the other half of the memory is not whole
     server.endpoint->set_handler(kEcho, &SentInPlace::fill, this, kLong);
-    const auto next = [](RequestHandle handle, std::uint64_t rounds) {
-        return RequestHandle{handle.session, handle.request_number + rounds * kSlotsPerSession};
-    };
-    forge(next(first, 1), kLong, 0x11);
-    forge(next(second, 1), kLong, 0x22);  // finds none
-    forge(next(first, 2), kLong, 0x33);   // gives way
-    forge(next(second, 1), kLong, 0x44);
+    forge(later(first, 1), kLong, 0x11);
+    forge(later(second, 1), kLong, 0x22);  // finds none
+    forge(later(first, 2), kLong, 0x33);   // gives way
+    forge(later(second, 1), kLong, 0x44);
     server.turn(now);
     std::vector<int> bytes;
     for (const auto& [number, byte] : read_answers()) {

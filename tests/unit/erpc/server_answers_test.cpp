@@ -104,18 +104,9 @@ TEST_F(ServerMemory, ACallWhoseAnswerWasForgottenFailsAndIsNotExecutedAgain) {
     server.restart(22, kAnswerTakes);
     answer_by_size(kAnswerBytes);
     Host other("10.0.0.3", 33);
-    other.port.join(server.port);
-    server.port.join(other.port);
-    const SessionId session = other.connect(server, now);
-    const auto run_both = [&](Duration span) {
-        for (const Instant end = now + span; now < end; now = now + microseconds(50)) {
-            client.turn(now);
-            other.turn(now);
-            server.turn(now);
-        }
-    };
+    const SessionId session = connect_third(other);
     const SessionId first = connect();
-    run_both(milliseconds(5));
+    run_with(other, milliseconds(5));
     ask(first, 1);
     client.turn(now);
     client.port.fate = server.port.fate = [](std::uint64_t) { return 0; };  // nor does it ask again
@@ -124,10 +115,10 @@ TEST_F(ServerMemory, ACallWhoseAnswerWasForgottenFailsAndIsNotExecutedAgain) {
     const std::array<std::uint8_t, 8> request{2};
     CallStatus status = CallStatus::Cancelled;
     other.endpoint->post(session, call_with(request, status), now);
-    run_both(milliseconds(700));
+    run_with(other, milliseconds(700));
     EXPECT_EQ(status, CallStatus::Ok);
     client.port.fate = [](std::uint64_t) { return 1; };
-    run_both(milliseconds(300));
+    run_with(other, milliseconds(300));
     EXPECT_EQ(results.at(1), CallStatus::AnswerLost);
     expect_each_executed_at_most_once();
 }
@@ -138,21 +129,17 @@ TEST_F(ServerMemory, AnAnswerThatIsAskedForAgainAndAgainGivesWayToOthers) {
     open_session();
     answer_by_size(kAnswerBytes);
     Host other("10.0.0.3", 33);
-    other.port.join(server.port);
-    server.port.join(other.port);
-    const SessionId session = other.connect(server, now);
+    const SessionId session = connect_third(other);
     const std::array<std::uint8_t, 8> request{2};
     CallStatus status = CallStatus::Cancelled;
-    for (int turn = 0; turn < 14'000; ++turn, now = now + microseconds(50)) {
+    for (int turn = 0; turn < 14'000; ++turn) {
         if (turn % 200 == 0) {
             forge(0, 1, 8, 0);  // holds all the memory there is, and asks for its answer each 10 ms
         }
         if (turn == 100) {
             other.endpoint->post(session, call_with(request, status), now);
         }
-        client.turn(now);
-        other.turn(now);
-        server.turn(now);
+        run_with(other, microseconds(50));
     }
     EXPECT_EQ(status, CallStatus::Ok);
 }

@@ -7,12 +7,12 @@
 
 namespace cairn::erpc {
 
-constexpr std::uint32_t kPacketBytes = 1024 - sizeof(RawHeader);
-constexpr std::uint32_t kAnswerBytes = 4000;
-constexpr std::uint32_t kAnswerTakes = 8192;  // of the pool, with its headers
-
 class ServerMemory : public TwoHosts {
 protected:
+    static constexpr std::uint32_t kPacketBytes = 1024 - sizeof(RawHeader);
+    static constexpr std::uint32_t kAnswerBytes = 4000;
+    static constexpr std::uint32_t kAnswerTakes = 8192;  // of the pool, with its headers
+
     // The session that packets are forged for; their numbers follow from one call over it.
     void open_session() {
         forged = connect();
@@ -63,6 +63,19 @@ protected:
             static_cast<ServerMemory*>(context)->results[result.tag] = result.status;
         };
         return client.endpoint->post(session, call, now);
+    }
+    // A session of a third host on the server's network.
+    SessionId connect_third(Host& third) {
+        third.port.join(server.port);
+        server.port.join(third.port);
+        return third.connect(server, now);
+    }
+    void run_with(Host& third, Duration span) {
+        for (const Instant end = now + span; now < end; now = now + microseconds(50)) {
+            client.turn(now);
+            third.turn(now);
+            server.turn(now);
+        }
     }
     [[nodiscard]] std::uint64_t drops(Drop reason) { return server.endpoint->statistics().of(reason); }
 

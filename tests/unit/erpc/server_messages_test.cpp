@@ -67,9 +67,7 @@ TEST_F(ServerMemory, OneHostsHalfSentRequestsLeaveRoomForOthers) {
     }
     EXPECT_EQ(drops(Drop::ShareTaken), 2U);
     Host other("10.0.0.3", 33);
-    other.port.join(server.port);
-    server.port.join(other.port);
-    const SessionId session = other.connect(server, now);
+    const SessionId session = connect_third(other);
     std::vector<std::uint8_t> request(100'000);
     CallStatus status = CallStatus::Cancelled;
     other.endpoint->post(session, call_with(request, status), now);
