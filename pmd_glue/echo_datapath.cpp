@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "lib/roce/ud.hpp"
+#include "lib/roce/ud/ud.hpp"
 #include "lib/wire/packet.hpp"
 #include "pmd_glue/echo.hpp"
 

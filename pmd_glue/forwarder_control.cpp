@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "lib/base/assert.hpp"
-#include "lib/roce/ud.hpp"
+#include "lib/roce/ud/ud.hpp"
 #include "pmd_glue/forwarder.hpp"
 
 namespace cairn::pmd {

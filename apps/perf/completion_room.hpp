@@ -42,7 +42,7 @@ public:
         std::uint32_t slots_ = 0;
     };
 
-    static constexpr std::uint32_t kMostSlots = roce::rc::kMaxCompletionSlots;
+    static constexpr std::uint32_t kMostSlots = roce::kMaxCompletionSlots;
 
     explicit CompletionRoom(std::unique_ptr<verbs::Cq> queue) : queue_(std::move(queue)) {}
     CompletionRoom(const CompletionRoom&) = delete;

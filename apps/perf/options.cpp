@@ -6,7 +6,7 @@
 
 #include "apps/common/choice.hpp"
 #include "apps/common/command_line.hpp"
-#include "lib/roce/rc/limits.hpp"
+#include "lib/roce/qp/limits.hpp"
 
 namespace cairn::perf {
 
@@ -59,7 +59,7 @@ void declare_test(CLI::App& app, Options& options) {
                     "bw: many at a time; lat: one at a time");
     app.add_option("-s,--size", options.message_bytes,
                    "bytes of a message; without it 65536, a path MTU with ud, 2 with lat; atomics have 8")
-        ->check(CLI::Range(0U, roce::rc::kMaxMessageBytes));
+        ->check(CLI::Range(0U, roce::kMaxMessageBytes));
     app.add_flag("-a,--all", options.all_sizes, "all powers of two from 2 bytes to 8 MB, one after the other");
     app.add_flag("-b,--bidirectional", options.both_ways,
                  "the server does the same to its client at the same time (bw of send, write, read over rc)");
@@ -168,7 +168,7 @@ Result<Options> parse_options(int argc, char** argv, int first) {
         options.operation = app.count("--op") == 0 ? Operation::Send : options.operation;
     }
     if (is_atomic(options.operation)) {
-        options.message_bytes = roce::rc::kAtomicBytes;
+        options.message_bytes = roce::kAtomicBytes;
         options.all_sizes = false;
     }
     if (options.test == Test::Latency) {

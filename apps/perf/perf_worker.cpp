@@ -51,7 +51,7 @@ std::optional<verbs::ConnectionId> ended_by(const cm::Event& event) noexcept {
         event);
 }
 
-Status PerfWorker::open_device(const roce::rc::MemoryTable::Seed& seed, Instant now) {
+Status PerfWorker::open_device(const roce::MemoryTable::Seed& seed, Instant now) {
     constexpr std::uint32_t kMost = 16384 + 64;  // queue pairs, and regions of as many clients
     roce::EngineConfig config;
     config.max_queue_pairs = kMost;

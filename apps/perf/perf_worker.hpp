@@ -36,7 +36,7 @@ public:
     PerfWorker(const Options& options, std::unique_ptr<port::Port> port) : options_(options), port_(std::move(port)) {}
 
     // Makes the device. `seed` is not to be guessed.
-    Status open_device(const roce::rc::MemoryTable::Seed& seed, Instant now);
+    Status open_device(const roce::MemoryTable::Seed& seed, Instant now);
     [[nodiscard]] bool run_turn(Instant now) noexcept final;
     [[nodiscard]] bool can_wait() const noexcept final { return !port_->limits().poll_only; }
     void wait(Instant now) noexcept final;

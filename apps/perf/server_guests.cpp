@@ -22,7 +22,7 @@ constexpr std::size_t kMostUnused = 1024;
 
 bool is_sane(const Hello& hello) noexcept {
     return hello.share >= 1 && hello.share <= kMostOutstanding && hello.slots >= 1 && hello.slots <= kMostOutstanding &&
-           std::has_single_bit(hello.slots) && hello.message_bytes <= roce::rc::kMaxMessageBytes;
+           std::has_single_bit(hello.slots) && hello.message_bytes <= roce::kMaxMessageBytes;
 }
 
 // The memory has a pattern before the client begins: READs of it are checked.

@@ -5,7 +5,7 @@
 #include "apps/pktgen/stream.hpp"
 #include "lib/net/checksum.hpp"
 #include "lib/net/ipv4.hpp"
-#include "lib/roce/ud.hpp"
+#include "lib/roce/ud/ud.hpp"
 
 namespace cairn::pktgen {
 

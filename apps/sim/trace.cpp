@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "lib/port/port.hpp"
-#include "lib/roce/ud.hpp"
+#include "lib/roce/ud/ud.hpp"
 #include "lib/wire/cm_message.hpp"
 #include "lib/wire/packet.hpp"
 #include "rpc/erpc/control.hpp"

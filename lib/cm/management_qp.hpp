@@ -5,8 +5,8 @@
 
 #include "lib/base/result.hpp"
 #include "lib/cm/manager.hpp"
-#include "lib/roce/sender.hpp"
-#include "lib/roce/ud.hpp"
+#include "lib/roce/send/sender.hpp"
+#include "lib/roce/ud/ud.hpp"
 
 namespace cairn::cm {
 

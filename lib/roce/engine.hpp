@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "lib/base/secret_numbers.hpp"
-#include "lib/roce/congestion_control.hpp"
-#include "lib/roce/drops.hpp"
 #include "lib/roce/engine_config.hpp"
 #include "lib/roce/engine_counters.hpp"
+#include "lib/roce/pace/congestion_control.hpp"
+#include "lib/roce/pace/timing_wheel.hpp"
+#include "lib/roce/qp/turn.hpp"
 #include "lib/roce/rc/queue_pair.hpp"
-#include "lib/roce/sender.hpp"
-#include "lib/roce/timing_wheel.hpp"
-#include "lib/roce/turn.hpp"
-#include "lib/roce/ud.hpp"
-#include "lib/roce/ud_queue_pair.hpp"
+#include "lib/roce/send/drops.hpp"
+#include "lib/roce/send/sender.hpp"
+#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/ud_queue_pair.hpp"
 #include "lib/wire/drops.hpp"
 
 namespace cairn::roce {
@@ -36,17 +36,16 @@ namespace cairn::roce {
 // returns to its caller, who learns it no sooner. Unreliable connections complete before their packets leave: theirs
 // are copied.
 //
-// Two turns further apart than rc::kOwnPause are a pause of the worker: preempted, or asleep, which looks the same.
+// Two turns further apart than kOwnPause are a pause of the worker: preempted, or asleep, which looks the same.
 // What its peers answered meanwhile may lie unread, and round trips are not the network's: a timer that rings behind a
-// pause is put off by rc::kRtoMin, once for each time that it is armed, and of two measurements in a row one at most is
+// pause is put off by kRtoMin, once for each time that it is armed, and of two measurements in a row one at most is
 // ignored. So a worker that sleeps each time notices a loss that much later, and learns how long its peers take from
 // every second answer.
 class Engine {
 public:
     // What a queue pair is to the engine; stays where it is until it is destroyed.
     struct RcQp : Turn {
-        RcQp(Qpn qpn, rc::Pd pd, const rc::QpCapacity& capacity, const rc::QpContext& context,
-             const rc::XrcTarget& target)
+        RcQp(Qpn qpn, Pd pd, const QpCapacity& capacity, const rc::QpContext& context, const XrcTarget& target)
             : Turn(Kind::Connection), pair(qpn, pd, capacity, context, target) {}
 
         rc::QueuePair pair;
@@ -60,9 +59,9 @@ public:
     };
     // The completion queues and the shared receive queue outlive the queue pair; nullptr: its own.
     struct RcQueues {
-        rc::CompletionQueue& sends;
-        rc::CompletionQueue& receives;
-        rc::ReceiveQueue* shared_receives = nullptr;
+        CompletionQueue& sends;
+        CompletionQueue& receives;
+        ReceiveQueue* shared_receives = nullptr;
     };
 
     // All of them outlive the engine. `datagrams` uses the same port as `sender`.
@@ -72,30 +71,30 @@ public:
     ~Engine();
 
     // Errors: no such domain, as many queue pairs as there may be, no number left.
-    Result<RcQp*> create_rc(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues);
+    Result<RcQp*> create_rc(Pd pd, const QpCapacity& capacity, const RcQueues& queues);
     // An XRC target: it has no protection domain and no queues of its own. Errors: as many queue pairs as there may be.
-    Result<RcQp*> create_xrc_target(rc::Xrcd domain);
+    Result<RcQp*> create_xrc_target(Xrcd domain);
     void destroy_rc(RcQp& qp) noexcept;
     // A queue pair of datagrams, of the port's largest path MTU; as many as the service has. Errors: likewise.
-    Result<UdQueuePair*> create_ud(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues);
+    Result<UdQueuePair*> create_ud(Pd pd, const QpCapacity& capacity, const RcQueues& queues);
     void destroy_ud(UdQueuePair& qp) noexcept;
     // As rc::QueuePair::modify(). `path`, when the attribute Path is among `which`, leads to the peer. BadValue also
     // for a path MTU that the port does not carry.
-    [[nodiscard]] rc::ModifyVerdict modify(RcQp& qp, rc::QpState to, rc::AttributeSet which,
-                                           const rc::QpAttributes& values, port::Path* path = nullptr) noexcept;
+    [[nodiscard]] ModifyVerdict modify(RcQp& qp, QpState to, AttributeSet which, const QpAttributes& values,
+                                       port::Path* path = nullptr) noexcept;
 
     // As those of the memory table, which queue pairs use. Whether memory is sendable is the port's to say. Nobody
     // reads the memory once its region is destroyed, or registered anew with another.
-    [[nodiscard]] rc::Pd create_pd() { return memory_.create_pd(); }
-    [[nodiscard]] bool destroy_pd(rc::Pd pd) noexcept { return memory_.destroy_pd(pd); }
-    Result<Rkey> register_region(const rc::RegionRequest& request);
-    Result<Rkey> reregister_region(Rkey key, const rc::RegionChange& change);
+    [[nodiscard]] Pd create_pd() { return memory_.create_pd(); }
+    [[nodiscard]] bool destroy_pd(Pd pd) noexcept { return memory_.destroy_pd(pd); }
+    Result<Rkey> register_region(const RegionRequest& request);
+    Result<Rkey> reregister_region(Rkey key, const RegionChange& change);
     bool destroy_region(Rkey key) noexcept;
-    Result<Rkey> create_window(rc::Pd pd, rc::WindowType type) { return memory_.create_window(pd, type); }
+    Result<Rkey> create_window(Pd pd, WindowType type) { return memory_.create_window(pd, type); }
     bool destroy_window(Rkey key) noexcept { return memory_.destroy_window(key); }
-    [[nodiscard]] const rc::MemoryTable& memory() const noexcept { return memory_; }
+    [[nodiscard]] const MemoryTable& memory() const noexcept { return memory_; }
     // Of XRC: domains, and receive queues by number.
-    [[nodiscard]] rc::XrcTable& xrc() noexcept { return xrc_; }
+    [[nodiscard]] XrcTable& xrc() noexcept { return xrc_; }
     // A target has taken a request of it for a message that has not ended. Looks at all queue pairs.
     [[nodiscard]] bool receives_into(Srqn srqn) const noexcept;
 
@@ -134,8 +133,8 @@ private:
         return qp != nullptr && qp->pair.qpn() == qpn ? qp : nullptr;
     }
     [[nodiscard]] std::optional<Qpn> next_qpn(Turn::Kind whose) noexcept;
-    [[nodiscard]] Result<RcQp*> add_rc(rc::Pd pd, const rc::QpCapacity& capacity, rc::QpContext context,
-                                       const rc::XrcTarget& target = {});
+    [[nodiscard]] Result<RcQp*> add_rc(Pd pd, const QpCapacity& capacity, rc::QpContext context,
+                                       const XrcTarget& target = {});
     void fetch_queue_pairs(std::span<const port::PacketRef> burst) const noexcept;
     void take_burst(std::span<port::PacketRef> burst, Instant now) noexcept;
     [[nodiscard]] RcQp* judge(const port::PacketRef& packet, const wire::Parsed<wire::Packet>& parsed) noexcept;
@@ -168,10 +167,10 @@ private:
     std::uint32_t next_number_;  // of a queue pair, owner_bits_ taken off
     std::uint32_t place_mask_;
     std::uint32_t count_ = 0;
-    rc::MemoryTable memory_;
-    rc::XrcTable xrc_;
+    MemoryTable memory_;
+    XrcTable xrc_;
     rc::RcCounters rc_counters_;
-    StallWatch turns_{rc::kOwnPause};
+    StallWatch turns_{kOwnPause};
     rc::HeldPackets held_;                      // early packets; their buffers go back in transmit()
     std::vector<std::unique_ptr<RcQp>> table_;  // by number: numbers in a row have places of their own
     QpRing<Turn> waiting_;                      // may have something to send

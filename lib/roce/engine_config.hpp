@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "lib/roce/rc/memory.hpp"
+#include "lib/roce/qp/memory.hpp"
 
 namespace cairn::roce {
 
@@ -13,10 +13,10 @@ enum class ConnectionControl : std::uint8_t { None, Dcqcn };
 
 struct EngineConfig {
     std::uint32_t max_queue_pairs = 16384;  // connections; [1, 2^20], and at most half of the numbers of one owner
-    std::uint32_t max_regions = 4096;       // [1, rc::kMaxRegions]
+    std::uint32_t max_regions = 4096;       // [1, kMaxRegions]
     std::uint8_t owner_bits = 0;            // so many low bits of each queue pair number are `owner`: they name the
     std::uint32_t owner = 0;                // worker; [0, 8]
-    rc::MemoryTable::Seed seed{};           // hard to guess: keys and numbers follow from it
+    MemoryTable::Seed seed{};               // hard to guess: keys and numbers follow from it
     std::uint32_t held_packets = 512;       // received early and kept in the port's buffers, of all selective queue
                                             // pairs together; [1, 2^20], fewer than the port has buffers
     std::uint32_t drop_per_million = 0;     // fault injection: received packets of connections to lose

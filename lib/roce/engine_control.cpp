@@ -86,7 +86,7 @@ std::optional<Qpn> Engine::next_qpn(Turn::Kind whose) noexcept {
     return std::nullopt;
 }
 
-Result<Engine::RcQp*> Engine::create_rc(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues) {
+Result<Engine::RcQp*> Engine::create_rc(Pd pd, const QpCapacity& capacity, const RcQueues& queues) {
     if (!memory_.hold_pd(pd)) {
         return Error{"there is no such protection domain", "create one first"};
     }
@@ -95,13 +95,13 @@ Result<Engine::RcQp*> Engine::create_rc(rc::Pd pd, const rc::QpCapacity& capacit
     return made;
 }
 
-Result<Engine::RcQp*> Engine::create_xrc_target(rc::Xrcd domain) {
-    const rc::QpCapacity capacity{1, 1, 1, 0, 2, wire::Service::Xrc};  // nothing is posted to it
+Result<Engine::RcQp*> Engine::create_xrc_target(Xrcd domain) {
+    const QpCapacity capacity{1, 1, 1, 0, 2, wire::Service::Xrc};  // nothing is posted to it
     return add_rc({}, capacity, {memory_, xrc_.nobodys(), xrc_.nobodys(), rc_counters_}, {&xrc_, domain});
 }
 
-Result<Engine::RcQp*> Engine::add_rc(rc::Pd pd, const rc::QpCapacity& capacity, rc::QpContext context,
-                                     const rc::XrcTarget& target) {
+Result<Engine::RcQp*> Engine::add_rc(Pd pd, const QpCapacity& capacity, rc::QpContext context,
+                                     const XrcTarget& target) {
     if (count_ == max_queue_pairs_) {
         return Error{fmt::format("there are {} queue pairs already, as many as there may be", count_),
                      "destroy unused ones, or raise max_queue_pairs"};
@@ -127,7 +127,7 @@ bool Engine::receives_into(Srqn srqn) const noexcept {
 }
 
 void Engine::destroy_rc(RcQp& qp) noexcept {
-    (void)modify(qp, rc::QpState::Reset, {}, {});
+    (void)modify(qp, QpState::Reset, {}, {});
     timers_.cancel(qp.timer);
     waiting_.remove(qp);
     answering_.remove(qp);
@@ -135,7 +135,7 @@ void Engine::destroy_rc(RcQp& qp) noexcept {
     --count_;
 }
 
-Result<UdQueuePair*> Engine::create_ud(rc::Pd pd, const rc::QpCapacity& capacity, const RcQueues& queues) {
+Result<UdQueuePair*> Engine::create_ud(Pd pd, const QpCapacity& capacity, const RcQueues& queues) {
     if (!memory_.hold_pd(pd)) {
         return Error{"there is no such protection domain", "create one first"};
     }
@@ -156,24 +156,24 @@ void Engine::destroy_ud(UdQueuePair& qp) noexcept {
     std::erase_if(datagram_pairs_, [&qp](const std::unique_ptr<UdQueuePair>& owned) { return owned.get() == &qp; });
 }
 
-rc::ModifyVerdict Engine::modify(RcQp& qp, rc::QpState to, rc::AttributeSet which, const rc::QpAttributes& values,
-                                 port::Path* path) noexcept {
+ModifyVerdict Engine::modify(RcQp& qp, QpState to, AttributeSet which, const QpAttributes& values,
+                             port::Path* path) noexcept {
     const std::size_t longest = values.path_mtu_bytes + rc::kMaxHeaderBytes + port::kIcrcBytes;
-    const bool wants_path = which.has(rc::Attribute::Path);
+    const bool wants_path = which.has(Attribute::Path);
     if ((wants_path && path == nullptr) ||
-        (which.has(rc::Attribute::PathMtu) && longest > carrier().limits().max_udp_payload_bytes)) {
-        const rc::ModifyVerdict verdict = rc::judge_modify(qp.pair.state(), to, which, values, qp.pair.kind());
-        return verdict == rc::ModifyVerdict::Ok ? rc::ModifyVerdict::BadValue : verdict;
+        (which.has(Attribute::PathMtu) && longest > carrier().limits().max_udp_payload_bytes)) {
+        const ModifyVerdict verdict = judge_modify(qp.pair.state(), to, which, values, qp.pair.kind());
+        return verdict == ModifyVerdict::Ok ? ModifyVerdict::BadValue : verdict;
     }
-    const rc::ModifyVerdict verdict = qp.pair.modify(to, which, values);
-    if (verdict != rc::ModifyVerdict::Ok) {
+    const ModifyVerdict verdict = qp.pair.modify(to, which, values);
+    if (verdict != ModifyVerdict::Ok) {
         return verdict;
     }
-    if (to == rc::QpState::Reset) {
+    if (to == QpState::Reset) {
         stop(qp);
         qp.stopped = false;
         set_path(qp, nullptr);
-    } else if (to == rc::QpState::Err) {
+    } else if (to == QpState::Err) {
         stop(qp);
     } else if (wants_path) {
         set_path(qp, path);
@@ -213,14 +213,14 @@ void Engine::settle_ended() noexcept {
     }
 }
 
-Result<Rkey> Engine::register_region(const rc::RegionRequest& request) {
-    rc::RegionRequest judged = request;
+Result<Rkey> Engine::register_region(const RegionRequest& request) {
+    RegionRequest judged = request;
     judged.sendable = !request.memory.empty() && carrier().can_send_from(request.memory);
     return memory_.register_region(judged);
 }
 
-Result<Rkey> Engine::reregister_region(Rkey key, const rc::RegionChange& change) {
-    rc::RegionChange judged = change;
+Result<Rkey> Engine::reregister_region(Rkey key, const RegionChange& change) {
+    RegionChange judged = change;
     if (judged.translation) {
         const std::span<std::uint8_t> memory = judged.translation->memory;
         judged.translation->sendable = !memory.empty() && carrier().can_send_from(memory);

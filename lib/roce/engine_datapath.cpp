@@ -144,7 +144,7 @@ void Engine::return_held() noexcept {
 }
 
 void Engine::after_input(RcQp& qp, Instant now) noexcept {
-    if (qp.pair.state() == rc::QpState::Err && !qp.stopped) [[unlikely]] {
+    if (qp.pair.state() == QpState::Err && !qp.stopped) [[unlikely]] {
         stop(qp);
     }
     if (holds_back_ && qp.sent_in_place) [[unlikely]] {
@@ -225,7 +225,7 @@ void Engine::take_turn(RcQp& qp, Instant now) noexcept {
     if (!qp.pair.owes_short_answer()) {
         answering_.remove(qp);
     }
-    if (qp.pair.state() == rc::QpState::Err && !qp.stopped) [[unlikely]] {
+    if (qp.pair.state() == QpState::Err && !qp.stopped) [[unlikely]] {
         stop(qp);
     }
     keep_deadline(qp, now);

@@ -127,7 +127,7 @@ ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& para
         return ModifyVerdict::NoTransition;
     }
     for (const Step& step : kSteps) {
-        const auto transition = roce::rc::find_transition(step.from, step.to, qp.kind());
+        const auto transition = roce::find_transition(step.from, step.to, qp.kind());
         const AttributeSet which = transition->required.with(transition->optional.within(kOwn));
         const ModifyVerdict verdict = qp.modify(step.to, which, values, &path);
         if (verdict != ModifyVerdict::Ok) {

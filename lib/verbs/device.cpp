@@ -6,8 +6,6 @@
 
 namespace cairn::verbs {
 
-namespace rc = roce::rc;
-
 namespace {
 
 // An Error that names the limit unless `value` is in [least, most].
@@ -24,12 +22,12 @@ Device::Device(port::Port& carrier, const roce::EngineConfig& config, Instant no
     : port_(carrier), datagrams_(carrier), sender_(carrier), engine_(datagrams_, sender_, config, now) {
     limits_.queue_pairs = config.max_queue_pairs;
     limits_.regions = config.max_regions;
-    limits_.queue_slots = rc::kMaxQueueSlots;
-    limits_.completion_slots = rc::kMaxCompletionSlots;
-    limits_.sges = rc::kMaxSges;
-    limits_.inline_bytes = rc::kMaxInlineBytes;
-    limits_.message_bytes = rc::kMaxMessageBytes;
-    limits_.rd_atomic = rc::kMaxRdAtomic;
+    limits_.queue_slots = roce::kMaxQueueSlots;
+    limits_.completion_slots = roce::kMaxCompletionSlots;
+    limits_.sges = roce::kMaxSges;
+    limits_.inline_bytes = roce::kMaxInlineBytes;
+    limits_.message_bytes = roce::kMaxMessageBytes;
+    limits_.rd_atomic = roce::kMaxRdAtomic;
     limits_.path_mtu_bytes = roce::largest_path_mtu(carrier);
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
-#include "lib/roce/qp_ring.hpp"
-#include "lib/roce/rc/event_sink.hpp"
+#include "lib/roce/qp/event_sink.hpp"
+#include "lib/roce/qp/qp_ring.hpp"
 
 namespace cairn::verbs {
 
@@ -67,7 +67,7 @@ struct AsyncEvent {
 class AsyncEvents;
 
 // What may have such events.
-class AsyncSource : public roce::rc::EventSink {
+class AsyncSource : public roce::EventSink {
 public:
     explicit AsyncSource(AsyncEvents& events) noexcept : events_(events) {}
     ~AsyncSource() override;

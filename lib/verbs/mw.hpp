@@ -10,7 +10,7 @@
 // connection.
 #pragma once
 
-#include "lib/roce/rc/window_key.hpp"
+#include "lib/roce/qp/window_key.hpp"
 #include "lib/verbs/qp.hpp"
 
 namespace cairn::verbs {
@@ -45,7 +45,7 @@ public:
         request.opcode = WorkOpcode::BindWindow;
         request.wr_id = wanted.wr_id;
         request.signalled = wanted.signalled;
-        request.bind.window = roce::rc::key_of_next_binding(key_);
+        request.bind.window = roce::key_of_next_binding(key_);
         request.bind.region = mr.lkey();
         request.bind.address = mr.address() + wanted.offset;
         request.bind.bytes = wanted.bytes;

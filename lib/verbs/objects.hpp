@@ -62,11 +62,11 @@ public:
         const bool ended = engine_.destroy_pd(pd_);
         CAIRN_ASSERT(ended);
     }
-    [[nodiscard]] roce::rc::Pd id() const noexcept { return pd_; }
+    [[nodiscard]] roce::Pd id() const noexcept { return pd_; }
 
 private:
     roce::Engine& engine_;
-    roce::rc::Pd pd_;
+    roce::Pd pd_;
 };
 
 // Memory that work requests and peers may name. Nobody reads or writes it any more once this ends. Work requests that
@@ -113,13 +113,13 @@ public:
     // A completion was lost: the queue pairs that filled it have stopped.
     [[nodiscard]] bool overrun() const noexcept { return queue_.overrun(); }
     [[nodiscard]] std::uint32_t slots() const noexcept { return queue_.slots(); }
-    [[nodiscard]] roce::rc::CompletionQueue& queue() noexcept { return queue_; }
+    [[nodiscard]] roce::CompletionQueue& queue() noexcept { return queue_; }
 
 private:
     void on_event() noexcept override;
     [[nodiscard]] std::optional<AsyncEvent> take_async() noexcept override;
 
-    roce::rc::CompletionQueue queue_;
+    roce::CompletionQueue queue_;
     CompletionChannel* channel_;
     ChannelEntry entry_{};
     bool overrun_told_ = false;
@@ -138,14 +138,14 @@ public:
     void set_limit(std::uint32_t limit) noexcept { queue_.set_limit(limit); }
     [[nodiscard]] bool take_limit_event() noexcept { return queue_.take_limit_event(); }
     [[nodiscard]] std::uint32_t size() const noexcept { return queue_.size(); }
-    [[nodiscard]] roce::rc::ReceiveQueue& queue() noexcept { return queue_; }
+    [[nodiscard]] roce::ReceiveQueue& queue() noexcept { return queue_; }
     // Messages come to it through XRC targets, not through queue pairs made with it.
     [[nodiscard]] virtual bool is_xrc() const noexcept { return false; }
 
 private:
     [[nodiscard]] std::optional<AsyncEvent> take_async() noexcept override;
 
-    roce::rc::ReceiveQueue queue_;
+    roce::ReceiveQueue queue_;
 };
 
 // With what a queue pair is made; these outlive it. Without a shared receive queue it has its own.

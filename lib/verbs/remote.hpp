@@ -47,7 +47,7 @@ public:
     // TooManySges, BadInline: more than fits a slot. What the SGEs and `to` of a datagram name stays until completion.
     [[nodiscard]] PostVerdict post_send(const SendRequestOf& request) noexcept {
         const SendRequest& work = work_of(request);
-        if (work.sges.size() > roce::rc::kMaxSges) {
+        if (work.sges.size() > roce::kMaxSges) {
             return PostVerdict::TooManySges;
         }
         if (work.is_inline && work.inline_bytes.size() > kInlineBytes) {
@@ -62,7 +62,7 @@ public:
         });
     }
     [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept {
-        if (request.sges.size() > roce::rc::kMaxSges) {
+        if (request.sges.size() > roce::kMaxSges) {
             return PostVerdict::TooManySges;
         }
         return push([&](Entry& entry) noexcept {
@@ -82,7 +82,7 @@ private:
         SendRequestOf send{};
         std::uint32_t sge_count = 0;
         std::size_t inline_count = 0;
-        std::array<Sge, roce::rc::kMaxSges> sges{};
+        std::array<Sge, roce::kMaxSges> sges{};
         std::array<std::uint8_t, kInlineBytes> inline_bytes{};
 
         void copy(std::span<const Sge> from) noexcept {

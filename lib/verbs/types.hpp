@@ -8,28 +8,28 @@
 
 namespace cairn::verbs {
 
-using roce::rc::Attribute;
-using roce::rc::AttributeSet;
-using roce::rc::Completion;
-using roce::rc::CompletionOpcode;
-using roce::rc::CompletionStatus;
-using roce::rc::kGrhBytes;
-using roce::rc::ModifyVerdict;
-using roce::rc::PostVerdict;
-using roce::rc::QpAttributes;
-using roce::rc::QpCapacity;
-using roce::rc::QpEvent;
-using roce::rc::QpKind;
-using roce::rc::QpState;
-using roce::rc::ReceiveRequest;
-using roce::rc::Right;
-using roce::rc::Rights;
-using roce::rc::SendRequest;
-using roce::rc::Sge;
-using roce::rc::WindowType;
-using roce::rc::WorkOpcode;
+using roce::Attribute;
+using roce::AttributeSet;
+using roce::Completion;
+using roce::CompletionOpcode;
+using roce::CompletionStatus;
+using roce::kGrhBytes;
+using roce::ModifyVerdict;
+using roce::PostVerdict;
+using roce::QpAttributes;
+using roce::QpCapacity;
+using roce::QpEvent;
+using roce::QpKind;
+using roce::QpState;
+using roce::ReceiveRequest;
+using roce::Right;
+using roce::Rights;
+using roce::SendRequest;
+using roce::Sge;
+using roce::WindowType;
+using roce::WorkOpcode;
 using wire::Service;  // of a QpCapacity
-using Arm = roce::rc::CompletionQueue::Arm;
+using Arm = roce::CompletionQueue::Arm;
 
 // What one device has at most; see Device::limits().
 struct Limits {

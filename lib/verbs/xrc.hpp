@@ -11,10 +11,10 @@ namespace cairn::verbs {
 class Xrcd : public Shared {
 public:
     explicit Xrcd(roce::Engine& engine) : domain_(engine.xrc().create_domain()) {}
-    [[nodiscard]] roce::rc::Xrcd id() const noexcept { return domain_; }
+    [[nodiscard]] roce::Xrcd id() const noexcept { return domain_; }
 
 private:
-    roce::rc::Xrcd domain_;
+    roce::Xrcd domain_;
 };
 
 // A shared receive queue for the messages that name its number, whichever target of the domain they come through. They

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "lib/base/time.hpp"
-#include "lib/roce/timing_wheel.hpp"
+#include "lib/roce/pace/timing_wheel.hpp"
 
 namespace cairn::erpc {
 

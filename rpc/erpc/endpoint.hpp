@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
-#include "lib/roce/sender.hpp"
-#include "lib/roce/ud.hpp"
+#include "lib/roce/send/sender.hpp"
+#include "lib/roce/ud/ud.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/erpc/call.hpp"
 #include "rpc/erpc/drops.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "lib/base/secret_numbers.hpp"
-#include "lib/roce/ud.hpp"
+#include "lib/roce/ud/ud.hpp"
 #include "lib/telemetry/histogram.hpp"
 #include "rpc/erpc/limits.hpp"
 #include "rpc/erpc/pacer.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "lib/base/time.hpp"
-#include "lib/roce/congestion_control.hpp"
+#include "lib/roce/pace/congestion_control.hpp"
 #include "rpc/common/msg_buffer.hpp"
 
 namespace cairn::erpc {

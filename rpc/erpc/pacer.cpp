@@ -1,7 +1,7 @@
 #include "rpc/erpc/pacer.hpp"
 
-#include "lib/roce/dcqcn.hpp"
-#include "lib/roce/timely.hpp"
+#include "lib/roce/pace/dcqcn.hpp"
+#include "lib/roce/pace/timely.hpp"
 #include "rpc/erpc/limits.hpp"
 
 namespace cairn::erpc {

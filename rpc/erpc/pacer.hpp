@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "lib/base/types.hpp"
-#include "lib/roce/congestion_control.hpp"
-#include "lib/roce/timing_wheel.hpp"
+#include "lib/roce/pace/congestion_control.hpp"
+#include "lib/roce/pace/timing_wheel.hpp"
 
 namespace cairn::erpc {
 

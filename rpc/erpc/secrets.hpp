@@ -8,7 +8,7 @@
 #include "lib/base/secret_numbers.hpp"
 #include "lib/base/time.hpp"
 #include "lib/port/path.hpp"
-#include "lib/roce/ud.hpp"
+#include "lib/roce/ud/ud.hpp"
 #include "rpc/erpc/limits.hpp"
 
 namespace cairn::erpc {

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "lib/base/sip_hash.hpp"
-#include "lib/roce/sender.hpp"
+#include "lib/roce/send/sender.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/erpc/drops.hpp"
 #include "rpc/erpc/header.hpp"

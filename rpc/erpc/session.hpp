@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "lib/base/time.hpp"
-#include "lib/roce/congestion_control.hpp"
-#include "lib/roce/dcqcn.hpp"
-#include "lib/roce/ud.hpp"
+#include "lib/roce/pace/congestion_control.hpp"
+#include "lib/roce/pace/dcqcn.hpp"
+#include "lib/roce/ud/ud.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/erpc/limits.hpp"
 #include "rpc/erpc/transfer.hpp"

@@ -15,7 +15,6 @@
 namespace cairn::pmd {
 namespace {
 
-namespace rc = roce::rc;
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::uint32_t kMtuBytes = 4096;
@@ -107,8 +106,8 @@ protected:
     port::Path* path = nullptr;
 };
 
-rc::QpAttributes attributes() {
-    rc::QpAttributes values;
+roce::QpAttributes attributes() {
+    roce::QpAttributes values;
     values.path_mtu_bytes = kMtuBytes;
     values.dest_qpn = Qpn{0x1234};
     values.ack_timeout = 14;
@@ -122,20 +121,20 @@ TEST_F(NetRingRefused, WritesOfADestroyedRegionThatWaitLeaveWithItsOldBytes) {
     const Bytes old = content(block.bytes().size());
     std::copy(old.begin(), old.end(), block.bytes().begin());
     {
-        rc::CompletionQueue completions(64);
+        roce::CompletionQueue completions(64);
         roce::Engine engine(here->service, here->sender, {}, now);
-        const rc::Pd pd = engine.create_pd();
-        const Rkey key = engine.register_region({pd, block.bytes(), 0x10000, rc::Right::LocalWrite}).value();
+        const roce::Pd pd = engine.create_pd();
+        const Rkey key = engine.register_region({pd, block.bytes(), 0x10000, roce::Right::LocalWrite}).value();
         roce::Engine::RcQp& qp = *engine.create_rc(pd, {}, {completions, completions, nullptr}).value();
-        for (const rc::QpState to : {rc::QpState::Init, rc::QpState::Rtr, rc::QpState::Rts}) {
-            const auto step = rc::find_transition(qp.pair.state(), to, qp.pair.service());
-            ASSERT_EQ(engine.modify(qp, to, step->required, attributes(), path), rc::ModifyVerdict::Ok);
+        for (const roce::QpState to : {roce::QpState::Init, roce::QpState::Rtr, roce::QpState::Rts}) {
+            const auto step = roce::find_transition(qp.pair.state(), to, qp.pair.service());
+            ASSERT_EQ(engine.modify(qp, to, step->required, attributes(), path), roce::ModifyVerdict::Ok);
         }
-        const std::array<rc::Sge, 1> sges{{{0x10000, kPackets * kMtuBytes, Lkey{key.value}}}};
-        rc::SendRequest write;
-        write.opcode = rc::WorkOpcode::RdmaWrite;
+        const std::array<roce::Sge, 1> sges{{{0x10000, kPackets * kMtuBytes, Lkey{key.value}}}};
+        roce::SendRequest write;
+        write.opcode = roce::WorkOpcode::RdmaWrite;
         write.sges = sges;
-        ASSERT_EQ(qp.pair.post_send(write), rc::PostVerdict::Posted);
+        ASSERT_EQ(qp.pair.post_send(write), roce::PostVerdict::Posted);
         fill_ring();
         engine.wake(qp);
         engine.transmit(now);

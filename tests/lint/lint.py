@@ -58,10 +58,10 @@ def layer_rules(root):
     for group in LAYERED:
         with open(os.path.join(root, group, 'meson.build'), encoding='utf-8') as file:
             table = re.search(r'_layers = \[(.*?)\]', file.read(), re.S).group(1)
-        for layer in re.findall(r"'(\w+)'", table):
+        for layer in re.findall(r"'([\w/]+)'", table):
             with open(os.path.join(root, group, layer, 'meson.build'), encoding='utf-8') as file:
                 listed = re.search(r'^deps = \[(.*?)\]', file.read(), re.M | re.S)
-            deps = re.findall(r"'(\w+)'", listed.group(1)) if listed else []
+            deps = re.findall(r"'([\w/]+)'", listed.group(1)) if listed else []
             folder = f'{group}/{layer}'
             rules[folder] = {folder} | {f'rpc/{dep[4:]}' if dep.startswith('rpc_') else f'lib/{dep}' for dep in deps}
             if strangers := rules[folder] - rules.keys():
@@ -71,7 +71,7 @@ def layer_rules(root):
 
 def may_include(path, name, rules):
     """None, or why the file may not include the project's header of that name."""
-    folder, target = ('/'.join(of.split('/')[:2]) for of in (path, name))
+    folder, target = os.path.dirname(path), os.path.dirname(name)
     if path.startswith(tuple(f'{group}/' for group in LAYERED)):
         if folder not in rules:
             return f'{folder} is not in the table of layers'

@@ -26,6 +26,9 @@ BAD = [
     ('layers', 'lib/mem/x.hpp', '#include "lib/telemetry/histogram.hpp"\n', 'not among the deps'),
     ('layers', 'lib/telemetry/x.hpp', '#include "lib/mem/arena.hpp"\n', 'not among the deps'),
     ('layers', 'lib/roce/x.cpp', '#include "rpc/erpc/endpoint.hpp"\n', 'not among the deps'),
+    ('layers', 'lib/roce/pace/x.cpp', '#include "lib/roce/qp/memory.hpp"\n', 'not among the deps'),
+    ('layers', 'lib/roce/qp/x.cpp', '#include "lib/roce/engine.hpp"\n', 'not among the deps'),
+    ('layers', 'lib/new/x.cpp', '#include "lib/base/time.hpp"\n', 'not in the table'),
     ('layers', 'rpc/common/x.cpp', '#include "rpc/erpc/endpoint.hpp"\n', 'not among the deps'),
     ('layers', 'rpc/erpc/x.cpp', '#include "pmd_glue/eal.hpp"\n', 'not among the deps'),
     ('layers', 'lib/unlisted/x.cpp', '#include "lib/base/types.hpp"\n', 'not in the table'),
@@ -65,8 +68,8 @@ BAD = [
 
 GOOD = [
     ('layers', 'lib/mem/x.hpp', '#include "lib/base/types.hpp"\n#include "lib/mem/arena.hpp"\n#include <array>\n'),
-    ('layers', 'rpc/erpc/x.cpp', '#include "rpc/common/msg_buffer.hpp"\n#include "lib/roce/ud.hpp"\n'),
-    ('layers', 'pmd_glue/x.cpp', '#include <rte_mbuf.h>\n#include "lib/roce/ud.hpp"\n'),
+    ('layers', 'rpc/erpc/x.cpp', '#include "rpc/common/msg_buffer.hpp"\n#include "lib/roce/ud/ud.hpp"\n'),
+    ('layers', 'pmd_glue/x.cpp', '#include <rte_mbuf.h>\n#include "lib/roce/ud/ud.hpp"\n'),
     ('layers', 'tests/eal/x.cpp', '#include <rte_mbuf.h>\n#include "pmd_glue/eal.hpp"\n'),
     ('layers', 'apps/perf/x.cpp', '#include "pmd_glue/eal.hpp"\n#include "rpc/erpc/endpoint.hpp"\n'),
     ('layers', 'apps/sim/x.cpp', '#include "tests/sim/erpc_world.hpp"\n#include "tests/support/sim/link.hpp"\n'),

@@ -8,7 +8,7 @@
 
 #include "lib/port/path.hpp"
 #include "lib/port/port.hpp"
-#include "lib/roce/ud.hpp"
+#include "lib/roce/ud/ud.hpp"
 #include "rpc/erpc/control.hpp"
 #include "rpc/erpc/header.hpp"
 #include "tests/support/sim/network.hpp"

@@ -50,7 +50,7 @@ RcIncastWorld::RcIncastWorld(const RcIncastPlan& plan)
     for (std::uint8_t& byte : source_) {
         byte = static_cast<std::uint8_t>(random_.next());
     }
-    const rc::Rights rights = rc::Rights{rc::Right::LocalWrite} | rc::Right::RemoteWrite;
+    const roce::Rights rights = roce::Rights{roce::Right::LocalWrite} | roce::Right::RemoteWrite;
     for (std::size_t i = 0; i <= plan.clients; ++i) {
         Node& node = *nodes_.emplace_back(std::make_unique<Node>(network_, i, plan_));
         const std::span<std::uint8_t> memory = i < plan.clients ? source_ : target_;
@@ -62,25 +62,25 @@ RcIncastWorld::RcIncastWorld(const RcIncastPlan& plan)
 }
 
 void RcIncastWorld::bring_up(Node& node, roce::Engine::RcQp& qp, const roce::Engine::RcQp& peer, std::size_t to) {
-    rc::QpAttributes values;
-    values.access = rc::Rights{rc::Right::RemoteWrite};
+    roce::QpAttributes values;
+    values.access = roce::Rights{roce::Right::RemoteWrite};
     values.path_mtu_bytes = plan_.path_mtu_bytes;
     values.dest_qpn = peer.pair.qpn();
     values.ack_timeout = 14;
     values.retry_count = 7;
     values.selective = true;
     port::Path* const path = node.port.open_path({node.port.local_address(), network_.address_of(to), 0xc000, 0}, now_);
-    for (const rc::QpState state : {rc::QpState::Init, rc::QpState::Rtr, rc::QpState::Rts}) {
-        const rc::Transition step = rc::find_transition(qp.pair.state(), state, qp.pair.kind()).value();
-        const rc::AttributeSet also = step.optional.within(rc::AttributeSet::of(rc::Attribute::Selective));
-        CAIRN_ASSERT(node.engine.modify(qp, state, step.required.with(also), values, path) == rc::ModifyVerdict::Ok);
+    for (const roce::QpState state : {roce::QpState::Init, roce::QpState::Rtr, roce::QpState::Rts}) {
+        const roce::Transition step = roce::find_transition(qp.pair.state(), state, qp.pair.kind()).value();
+        const roce::AttributeSet also = step.optional.within(roce::AttributeSet::of(roce::Attribute::Selective));
+        CAIRN_ASSERT(node.engine.modify(qp, state, step.required.with(also), values, path) == roce::ModifyVerdict::Ok);
     }
 }
 
 void RcIncastWorld::connect(std::size_t client) {
     Node& from = *nodes_[client];
     Node& to = *nodes_.back();
-    rc::QpCapacity capacity;
+    roce::QpCapacity capacity;
     capacity.window_packets = plan_.window_bytes / plan_.path_mtu_bytes;
     Flow& flow = flows_[client];
     flow.here = from.engine.create_rc(from.pd, capacity, {from.sends, from.receives}).value();
@@ -94,24 +94,24 @@ void RcIncastWorld::connect(std::size_t client) {
 void RcIncastWorld::post(std::size_t client) {
     Node& node = *nodes_[client];
     const auto bytes = static_cast<std::uint32_t>(random_.between(1, kMostUnits) * kUnitBytes);
-    const std::array<rc::Sge, 1> sges{rc::Sge{kBase, bytes, Lkey{node.key.value}}};
-    rc::SendRequest request;
-    request.opcode = rc::WorkOpcode::RdmaWrite;
+    const std::array<roce::Sge, 1> sges{roce::Sge{kBase, bytes, Lkey{node.key.value}}};
+    roce::SendRequest request;
+    request.opcode = roce::WorkOpcode::RdmaWrite;
     request.sges = sges;
     request.remote_address = kBase;
     request.rkey = nodes_.back()->key;
-    CAIRN_ASSERT(flows_[client].here->pair.post_send(request) == rc::PostVerdict::Posted);
+    CAIRN_ASSERT(flows_[client].here->pair.post_send(request) == roce::PostVerdict::Posted);
     ++under_way_;
     node.engine.wake(*flows_[client].here);
 }
 
 void RcIncastWorld::take_completions(std::size_t client) {
-    std::array<rc::Completion, 4> done;
+    std::array<roce::Completion, 4> done;
     const std::size_t count = nodes_[client]->sends.poll(done);
-    for (const rc::Completion& each : std::span(done).first(count)) {
+    for (const roce::Completion& each : std::span(done).first(count)) {
         --under_way_;
         ++total_.calls;
-        const bool good = each.status == rc::CompletionStatus::Success;
+        const bool good = each.status == roce::CompletionStatus::Success;
         total_.calls_failed += good ? 0 : 1;
         if (posting_ && good) {
             post(client);

@@ -50,9 +50,9 @@ private:
         roce::UdService datagrams;
         roce::Sender sender;
         roce::Engine engine;
-        roce::rc::CompletionQueue sends{1024};
-        roce::rc::CompletionQueue receives{1024};
-        roce::rc::Pd pd;
+        roce::CompletionQueue sends{1024};
+        roce::CompletionQueue receives{1024};
+        roce::Pd pd;
         Rkey key{};
         Instant wakes{};
     };

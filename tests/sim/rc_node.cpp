@@ -19,7 +19,7 @@ wire::Packet packet_of(const Datagram& datagram) {
     return parsed.value();
 }
 
-RcNode::RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots,
+RcNode::RcNode(const roce::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots,
                bool equal_writes, bool is_target, double link_bytes_per_s)
     : capacity_(capacity),
       completion_slots_(completion_slots),
@@ -27,16 +27,16 @@ RcNode::RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, s
       is_target_(is_target),
       link_bytes_per_s_(link_bytes_per_s),
       held_(held_slots) {
-    const rc::Rights all = rc::Rights{rc::Right::LocalWrite} | rc::Right::RemoteWrite | rc::Right::RemoteRead |
-                           rc::Right::RemoteAtomic | rc::Right::BindWindow | rc::Right::FlushGlobal |
-                           rc::Right::FlushPersistent;
+    const roce::Rights all = roce::Rights{roce::Right::LocalWrite} | roce::Right::RemoteWrite |
+                             roce::Right::RemoteRead | roce::Right::RemoteAtomic | roce::Right::BindWindow |
+                             roce::Right::FlushGlobal | roce::Right::FlushPersistent;
     key = memory.register_region({pd, span(), kBase, all}).value();
-    window.key = memory.create_window(pd, rc::WindowType::Type2B).value();
+    window.key = memory.create_window(pd, roce::WindowType::Type2B).value();
     if (is_target || capacity.service != wire::Service::Xrc) {
         inboxes.push_back({pd, key, nullptr, {}, {}});
     }
     if (is_target) {
-        const rc::Pd other = memory.create_pd();
+        const roce::Pd other = memory.create_pd();
         inboxes.push_back({other, memory.register_region({other, span(), kBase, all}).value(), nullptr, {}, {}});
     }
 }
@@ -48,11 +48,11 @@ bool RcNode::flush(void* owner, std::span<std::uint8_t> memory, bool persistent)
     return true;
 }
 
-void RcNode::start_life(const rc::QpAttributes& values) {
+void RcNode::start_life(const roce::QpAttributes& values) {
     make_queue_pair();
-    for (const rc::QpState to : {rc::QpState::Init, rc::QpState::Rtr, rc::QpState::Rts}) {
-        const rc::Transition step = rc::find_transition(qp->state(), to, qp->kind()).value();
-        CAIRN_ASSERT(qp->modify(to, step.required.with(step.optional), values) == rc::ModifyVerdict::Ok);
+    for (const roce::QpState to : {roce::QpState::Init, roce::QpState::Rtr, roce::QpState::Rts}) {
+        const roce::Transition step = roce::find_transition(qp->state(), to, qp->kind()).value();
+        CAIRN_ASSERT(qp->modify(to, step.required.with(step.optional), values) == roce::ModifyVerdict::Ok);
     }
     for (const Rkey region : to_be_invalidated) {
         (void)memory.destroy_region(region);
@@ -75,15 +75,15 @@ void RcNode::start_life(const rc::QpAttributes& values) {
 // The receive queues behind a target have one completion queue, so that all messages have one order.
 void RcNode::make_queue_pair() {
     qp.reset();
-    send_completions = std::make_unique<rc::CompletionQueue>(completion_slots_);
-    receive_completions = std::make_unique<rc::CompletionQueue>(completion_slots_);
+    send_completions = std::make_unique<roce::CompletionQueue>(completion_slots_);
+    receive_completions = std::make_unique<roce::CompletionQueue>(completion_slots_);
     rc::QpContext context{memory, *send_completions, *receive_completions, counters};
     context.flush = {&RcNode::flush, this};
     context.held = &held_;
     context.stalls = &turns;
     context.equal_writes = equal_writes_;
     context.link_bytes_per_s = link_bytes_per_s_;
-    const rc::XrcTarget target = is_target_ ? rc::XrcTarget{&xrc_, domain_} : rc::XrcTarget{};
+    const roce::XrcTarget target = is_target_ ? roce::XrcTarget{&xrc_, domain_} : roce::XrcTarget{};
     for (Inbox& inbox : inboxes) {
         inbox.posted.clear();
         if (!is_target_) {
@@ -92,10 +92,10 @@ void RcNode::make_queue_pair() {
         if (inbox.queue != nullptr) {
             xrc_.remove(inbox.srqn);
         }
-        inbox.queue = std::make_unique<rc::ReceiveQueue>(kReceiveSlots, capacity_.max_sges);
+        inbox.queue = std::make_unique<roce::ReceiveQueue>(kReceiveSlots, capacity_.max_sges);
         inbox.srqn = xrc_.add(domain_, {inbox.queue.get(), receive_completions.get(), inbox.pd, {}}).value();
     }
-    qp = std::make_unique<rc::QueuePair>(kQpn, is_target_ ? rc::Pd{} : pd, capacity_, context, target);
+    qp = std::make_unique<rc::QueuePair>(kQpn, is_target_ ? roce::Pd{} : pd, capacity_, context, target);
 }
 
 void RcNode::take(const Datagram& datagram, bool marked, Instant now) {

@@ -19,9 +19,9 @@ using Datagram = std::vector<std::uint8_t>;  // BTH ... ICRC, which stays zero
 // Where messages come in, and by whose rights: the queue pair's own queue, or one of the receive queues behind an XRC
 // target, each with a protection domain.
 struct Inbox {
-    rc::Pd pd{};
+    roce::Pd pd{};
     Rkey key{};
-    std::unique_ptr<rc::ReceiveQueue> queue;  // nullptr: the queue pair's own
+    std::unique_ptr<roce::ReceiveQueue> queue;  // nullptr: the queue pair's own
     Srqn srqn{};
     std::deque<std::uint64_t> posted;
 };
@@ -29,7 +29,7 @@ struct Inbox {
 // What one side expects of the other's messages, in order.
 struct ExpectedReceive {
     std::size_t inbox = 0;
-    rc::CompletionOpcode opcode{};
+    roce::CompletionOpcode opcode{};
     std::vector<std::uint8_t> payload;  // of a SEND
     std::uint32_t bytes = 0;
     std::optional<std::uint32_t> immediate;
@@ -41,7 +41,7 @@ struct ExpectedReceive {
 struct ExpectedSend {
     std::uint64_t wr_id = 0;
     bool signalled = true;
-    rc::WorkOpcode opcode{};
+    roce::WorkOpcode opcode{};
     std::uint64_t landing = 0;         // READ and atomics: where the answer comes
     std::vector<std::uint8_t> answer;  // and what it is
 };
@@ -74,11 +74,11 @@ public:
     static constexpr Qpn kQpn{0x11};
 
     // `is_target`: of XRC, of which the other side is the initiator then.
-    RcNode(const rc::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots, bool equal_writes,
-           bool is_target, double link_bytes_per_s);
+    RcNode(const roce::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots,
+           bool equal_writes, bool is_target, double link_bytes_per_s);
 
     // New queues and a new queue pair in RTS; its user has forgotten all, memory is as it is.
-    void start_life(const rc::QpAttributes& values);
+    void start_life(const roce::QpAttributes& values);
     void take(const Datagram& datagram, bool marked, Instant now);
     // Takes buffers back that are not held any more; whether the others are all there.
     [[nodiscard]] bool settle_buffers();
@@ -88,17 +88,17 @@ public:
     [[nodiscard]] std::vector<std::uint8_t> bytes_at(std::uint64_t address, std::size_t count) {
         return {at(address), at(address) + count};
     }
-    [[nodiscard]] rc::Sge sge(std::uint64_t address, std::uint32_t bytes) const {
+    [[nodiscard]] roce::Sge sge(std::uint64_t address, std::uint32_t bytes) const {
         return {address, bytes, Lkey{key.value}};
     }
     [[nodiscard]] Inbox& inbox_of(std::uint64_t slot) { return inboxes[slot % inboxes.size()]; }
 
-    rc::MemoryTable memory{64, {0x0123456789abcdefU, 0xfedcba9876543210U}};
-    rc::Pd pd = memory.create_pd();
+    roce::MemoryTable memory{64, {0x0123456789abcdefU, 0xfedcba9876543210U}};
+    roce::Pd pd = memory.create_pd();
     Rkey key{};
     rc::RcCounters counters;
-    std::unique_ptr<rc::CompletionQueue> send_completions;
-    std::unique_ptr<rc::CompletionQueue> receive_completions;
+    std::unique_ptr<roce::CompletionQueue> send_completions;
+    std::unique_ptr<roce::CompletionQueue> receive_completions;
     std::unique_ptr<rc::QueuePair> qp;
 
     std::vector<std::uint8_t> shadow_target = std::vector<std::uint8_t>(kTargetBytes);
@@ -116,20 +116,20 @@ public:
     std::uint64_t next_wr_id = 0;
     Instant stalled_until{};
     Instant paused_until{};
-    roce::StallWatch turns{rc::kOwnPause};
+    roce::StallWatch turns{roce::kOwnPause};
     std::multimap<std::int64_t, Datagram> in;  // on its way here, by time of arrival; equal times in order of sending
 
 private:
     void make_queue_pair();
     static bool flush(void* owner, std::span<std::uint8_t> memory, bool persistent) noexcept;
 
-    const rc::QpCapacity capacity_;
+    const roce::QpCapacity capacity_;
     const std::uint32_t completion_slots_;
     const bool equal_writes_;
     const bool is_target_;
     const double link_bytes_per_s_;
-    rc::XrcTable xrc_;
-    const rc::Xrcd domain_ = xrc_.create_domain();
+    roce::XrcTable xrc_;
+    const roce::Xrcd domain_ = xrc_.create_domain();
     rc::HeldPackets held_;
     std::map<Datagram*, std::unique_ptr<Datagram>> kept_;
     std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(kBytes / 8 + 1);

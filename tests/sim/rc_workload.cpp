@@ -8,7 +8,7 @@ namespace cairn::sim {
 
 namespace {
 
-using rc::WorkOpcode;
+using roce::WorkOpcode;
 using WindowState = WindowOfNode::State;
 
 constexpr std::size_t kMostWaiting = 4;  // send requests of a side; the last of them is signalled
@@ -21,9 +21,9 @@ bool is_send(WorkOpcode opcode) {
            opcode == WorkOpcode::SendWithInvalidate;
 }
 bool is_word(WorkOpcode opcode) {
-    return rc::is_atomic(opcode) || opcode == WorkOpcode::AtomicWrite;
+    return roce::is_atomic(opcode) || opcode == WorkOpcode::AtomicWrite;
 }
-const Inbox& inbox_named(const RcNode& to, const rc::SendRequest& request) {
+const Inbox& inbox_named(const RcNode& to, const roce::SendRequest& request) {
     return *std::find_if(to.inboxes.begin(), to.inboxes.end(),
                          [&](const Inbox& inbox) { return inbox.srqn == request.remote_srqn; });
 }
@@ -44,7 +44,7 @@ void RcWorld::post_some(RcNode& from, RcNode& to) {
 WorkOpcode RcWorld::choose_opcode() {
     const auto any = static_cast<WorkOpcode>(random_.below(static_cast<std::uint64_t>(WorkOpcode::Count)));
     const bool lacks = is_xrc() ? any == WorkOpcode::Flush || any == WorkOpcode::AtomicWrite
-                                : !is_reliable() && !rc::is_unreliable(any);
+                                : !is_reliable() && !roce::is_unreliable(any);
     return lacks ? WorkOpcode::Send : any;
 }
 
@@ -58,7 +58,7 @@ void RcWorld::post_local(RcNode& from, WorkOpcode opcode) {
     if (from.window.state != (binds ? WindowState::Free : WindowState::Binding)) {
         return;
     }
-    rc::SendRequest request;
+    roce::SendRequest request;
     request.opcode = opcode;
     request.wr_id = from.next_wr_id;
     request.fence = random_.chance(200'000);
@@ -66,10 +66,10 @@ void RcWorld::post_local(RcNode& from, WorkOpcode opcode) {
     const Rkey key = binds ? Rkey{(from.window.key.value & ~0xffU) | static_cast<std::uint32_t>(random_.below(256))}
                            : from.window.key;
     const bool zero_based = random_.chance(kMillion / 2);
-    request.bind = {key,       Lkey{from.key.value}, RcNode::kTarget, RcNode::kTargetBytes, rc::Right::RemoteWrite,
+    request.bind = {key,       Lkey{from.key.value}, RcNode::kTarget, RcNode::kTargetBytes, roce::Right::RemoteWrite,
                     zero_based};
     request.invalidate = key;
-    if (from.qp->post_send(request) != rc::PostVerdict::Posted) {
+    if (from.qp->post_send(request) != roce::PostVerdict::Posted) {
         return;
     }
     ++from.next_wr_id;
@@ -80,8 +80,8 @@ void RcWorld::post_local(RcNode& from, WorkOpcode opcode) {
     from.window.state = binds ? WindowState::Binding : WindowState::Ending;
 }
 
-rc::SendRequest RcWorld::begin_request(RcNode& from, RcNode& to, WorkOpcode opcode) {
-    rc::SendRequest request;
+roce::SendRequest RcWorld::begin_request(RcNode& from, RcNode& to, WorkOpcode opcode) {
+    roce::SendRequest request;
     request.opcode = opcode;
     request.wr_id = from.next_wr_id;
     request.signalled = is_signalled(from);
@@ -96,15 +96,15 @@ rc::SendRequest RcWorld::begin_request(RcNode& from, RcNode& to, WorkOpcode opco
 
 void RcWorld::post_one(RcNode& from, RcNode& to) {
     const WorkOpcode opcode = choose_opcode();
-    if (rc::is_local(opcode)) {
+    if (roce::is_local(opcode)) {
         post_local(from, opcode);
         return;
     }
-    rc::SendRequest request = begin_request(from, to, opcode);
-    const bool brings = rc::is_read_or_atomic(opcode);
+    roce::SendRequest request = begin_request(from, to, opcode);
+    const bool brings = roce::is_read_or_atomic(opcode);
     std::uint32_t bytes =
         static_cast<std::uint32_t>(random_.chance(200'000) ? random_.below(9) : random_.below(RcNode::kMaxBytes + 1));
-    bytes = is_word(opcode) ? rc::kAtomicBytes : opcode == WorkOpcode::Flush ? 0 : bytes;
+    bytes = is_word(opcode) ? roce::kAtomicBytes : opcode == WorkOpcode::Flush ? 0 : bytes;
     ExpectedSend sent{request.wr_id, request.signalled, opcode, 0, {}};
     sent.landing = RcNode::kSource + random_.below(RcNode::kSourceBytes - bytes + 1);
     if (brings) {
@@ -112,7 +112,7 @@ void RcWorld::post_one(RcNode& from, RcNode& to) {
         sent.landing = RcNode::kLanding + from.landing_used;
     }
     const std::uint32_t split = is_word(opcode) ? bytes : static_cast<std::uint32_t>(random_.below(bytes + 1));
-    const std::array<rc::Sge, 2> sges{from.sge(sent.landing, split), from.sge(sent.landing + split, bytes - split)};
+    const std::array<roce::Sge, 2> sges{from.sge(sent.landing, split), from.sge(sent.landing + split, bytes - split)};
     request.sges = std::span(sges).first(is_word(opcode) ? 1 : 2);
     const std::vector<std::uint8_t> payload = from.bytes_at(sent.landing, bytes);
     if (!brings && opcode != WorkOpcode::Flush && bytes <= 64 && random_.chance(500'000)) {
@@ -121,7 +121,7 @@ void RcWorld::post_one(RcNode& from, RcNode& to) {
         request.inline_bytes = payload;
     }
     choose_remote(to, request, bytes, sent);
-    if (from.qp->post_send(request) != rc::PostVerdict::Posted) {
+    if (from.qp->post_send(request) != roce::PostVerdict::Posted) {
         (void)to.memory.destroy_region(request.invalidate);
         return;
     }
@@ -134,7 +134,7 @@ void RcWorld::post_one(RcNode& from, RcNode& to) {
 }
 
 // READs of what never changes, atomics on words that only this side changes: both have one right answer.
-void RcWorld::choose_remote(RcNode& to, rc::SendRequest& request, std::uint32_t bytes, ExpectedSend& sent) {
+void RcWorld::choose_remote(RcNode& to, roce::SendRequest& request, std::uint32_t bytes, ExpectedSend& sent) {
     const Inbox& inbox = inbox_named(to, request);
     const bool by_window = is_reliable() && to.window.state == WindowState::Bound && random_.chance(kMillion / 2);
     if (is_write(request.opcode)) {
@@ -144,18 +144,18 @@ void RcWorld::choose_remote(RcNode& to, rc::SendRequest& request, std::uint32_t 
     } else if (request.opcode == WorkOpcode::SendWithInvalidate) {
         request.invalidate =
             by_window ? to.window.key
-                      : to.memory.register_region({inbox.pd, to.span(), 0, rc::Right::RemoteInvalidate}).value();
+                      : to.memory.register_region({inbox.pd, to.span(), 0, roce::Right::RemoteInvalidate}).value();
     } else if (request.opcode == WorkOpcode::RdmaRead) {
         request.remote_address = RcNode::kSource + random_.below(RcNode::kSourceBytes - bytes + 1);
         sent.answer = to.bytes_at(request.remote_address, bytes);
     } else if (is_word(request.opcode)) {
         const std::uint64_t index = random_.below(RcNode::kWordCount);
         const std::uint64_t word = to.shadow_words[index];
-        request.remote_address = RcNode::kWords + index * rc::kAtomicBytes;
+        request.remote_address = RcNode::kWords + index * roce::kAtomicBytes;
         request.compare = random_.chance(500'000) ? word : word + 1;
         request.swap_or_add = random_.next();
-        if (rc::is_atomic(request.opcode)) {
-            sent.answer.resize(rc::kAtomicBytes);
+        if (roce::is_atomic(request.opcode)) {
+            sent.answer.resize(roce::kAtomicBytes);
             std::memcpy(sent.answer.data(), &word, sizeof(word));
         }
     } else if (request.opcode == WorkOpcode::Flush) {
@@ -164,9 +164,9 @@ void RcWorld::choose_remote(RcNode& to, rc::SendRequest& request, std::uint32_t 
     }
 }
 
-void RcWorld::apply_to_model(RcNode& to, const rc::SendRequest& request, std::span<const std::uint8_t> payload) {
+void RcWorld::apply_to_model(RcNode& to, const roce::SendRequest& request, std::span<const std::uint8_t> payload) {
     if (is_word(request.opcode)) {
-        std::uint64_t& word = to.shadow_words[(request.remote_address - RcNode::kWords) / rc::kAtomicBytes];
+        std::uint64_t& word = to.shadow_words[(request.remote_address - RcNode::kWords) / roce::kAtomicBytes];
         if (request.opcode == WorkOpcode::AtomicWrite) {
             std::memcpy(&word, payload.data(), sizeof(word));
         } else {
@@ -188,14 +188,14 @@ void RcWorld::apply_to_model(RcNode& to, const rc::SendRequest& request, std::sp
     }
 }
 
-void RcWorld::expect_receive(RcNode& to, const rc::SendRequest& request, std::span<const std::uint8_t> payload) {
+void RcWorld::expect_receive(RcNode& to, const roce::SendRequest& request, std::span<const std::uint8_t> payload) {
     if (!is_send(request.opcode) && request.opcode != WorkOpcode::RdmaWriteWithImmediate) {
         return;
     }
     ExpectedReceive expected;
     expected.inbox = static_cast<std::size_t>(&inbox_named(to, request) - to.inboxes.data());
     expected.opcode =
-        is_send(request.opcode) ? rc::CompletionOpcode::Receive : rc::CompletionOpcode::ReceiveRdmaWithImmediate;
+        is_send(request.opcode) ? roce::CompletionOpcode::Receive : roce::CompletionOpcode::ReceiveRdmaWithImmediate;
     expected.bytes = static_cast<std::uint32_t>(payload.size());
     expected.solicited = request.solicited;
     if (is_send(request.opcode)) {
@@ -213,7 +213,7 @@ void RcWorld::post_receives(RcNode& side) {
     if (!healed_ && random_.chance(faults_.lazy_receiver_per_million)) {
         return;
     }
-    while (!side.free_receives.empty() && side.qp->state() == rc::QpState::Rts) {
+    while (!side.free_receives.empty() && side.qp->state() == roce::QpState::Rts) {
         const std::uint64_t slot = side.free_receives.front();
         side.free_receives.pop_front();
         Inbox& inbox = side.inbox_of(slot);
@@ -222,12 +222,12 @@ void RcWorld::post_receives(RcNode& side) {
         const auto split = static_cast<std::uint32_t>(random_.below(RcNode::kMaxBytes + 1));
         const std::uint64_t at = RcNode::kReceives + slot * RcNode::kMaxBytes;
         const Lkey lkey{inbox.key.value};
-        const std::array<rc::Sge, 2> sges{rc::Sge{at, split, lkey},
-                                          rc::Sge{at + split, RcNode::kMaxBytes - split, lkey}};
-        const rc::ReceiveRequest request{slot, sges};
-        const rc::PostVerdict verdict =
+        const std::array<roce::Sge, 2> sges{roce::Sge{at, split, lkey},
+                                            roce::Sge{at + split, RcNode::kMaxBytes - split, lkey}};
+        const roce::ReceiveRequest request{slot, sges};
+        const roce::PostVerdict verdict =
             inbox.queue != nullptr ? inbox.queue->post(request) : side.qp->post_receive(request);
-        expect(verdict == rc::PostVerdict::Posted, "a receive request was refused");
+        expect(verdict == roce::PostVerdict::Posted, "a receive request was refused");
     }
 }
 

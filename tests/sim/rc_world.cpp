@@ -14,8 +14,8 @@ constexpr Duration kHealAfter = milliseconds(20);
 constexpr Duration kBound = seconds(30);
 constexpr std::uint64_t kMostRestarts = 4;
 
-std::vector<rc::Completion> drain(rc::CompletionQueue& queue) {
-    std::vector<rc::Completion> all(queue.size());
+std::vector<roce::Completion> drain(roce::CompletionQueue& queue) {
+    std::vector<roce::Completion> all(queue.size());
     all.resize(queue.poll(all));
     return all;
 }
@@ -28,7 +28,7 @@ RcWorld::RcWorld(std::uint64_t seed) : random_(seed) {
                                               : wire::Service::Rc;
     choose_faults();
     choose_attributes();
-    rc::QpCapacity capacity;
+    roce::QpCapacity capacity;
     capacity.service = service_;
     capacity.send_slots = static_cast<std::uint32_t>(random_.between(1, 32));
     capacity.receive_slots = 8;
@@ -69,11 +69,11 @@ void RcWorld::choose_faults() {
 }
 
 void RcWorld::choose_attributes() {
-    attributes_.access = rc::Rights{rc::Right::RemoteWrite} | rc::Right::RemoteRead | rc::Right::RemoteAtomic |
-                         rc::Right::FlushPersistent;
+    attributes_.access = roce::Rights{roce::Right::RemoteWrite} | roce::Right::RemoteRead | roce::Right::RemoteAtomic |
+                         roce::Right::FlushPersistent;
     attributes_.path_mtu_bytes = 256U << random_.below(5);
     attributes_.dest_qpn = RcNode::kQpn;
-    attributes_.max_rd_atomic = static_cast<std::uint8_t>(random_.between(1, rc::kMaxRdAtomic));
+    attributes_.max_rd_atomic = static_cast<std::uint8_t>(random_.between(1, roce::kMaxRdAtomic));
     attributes_.max_dest_rd_atomic = attributes_.max_rd_atomic;
     attributes_.min_rnr_timer = wire::RnrTimer{static_cast<std::uint8_t>(random_.between(1, 12))};
     attributes_.selective = random_.chance(kMillion / 2);
@@ -128,7 +128,7 @@ std::optional<std::string> RcWorld::run() {
     for (RcNode& side : sides_) {
         check_memory(side);
         counters_.transport += side.counters.snapshot();
-        expect(side.qp->state() == rc::QpState::Rts, "the connection ended");
+        expect(side.qp->state() == roce::QpState::Rts, "the connection ended");
         expect(counters_.restarts != 0 || side.counters.of(rc::RcCounter::UnsentResponse) == 0,
                "an answer to what was never sent");
         expect(side.counters.of(rc::RcCounter::BadResponse) == 0, "a READ response of a wrong length");
@@ -184,12 +184,12 @@ void RcWorld::step() {
 
 // A queue that nobody empties ends its connection, and that is all that may.
 void RcWorld::heed_events(RcNode& side) {
-    while (const std::optional<rc::QpEvent> event = side.qp->poll_event()) {
+    while (const std::optional<roce::QpEvent> event = side.qp->poll_event()) {
         const bool overrun = side.send_completions->overrun() || side.receive_completions->overrun();
-        if (is_xrc() && overrun && *event == rc::QpEvent::LastWqeReached) {
+        if (is_xrc() && overrun && *event == roce::QpEvent::LastWqeReached) {
             continue;
         }
-        expect(*event == rc::QpEvent::CqOverrun && overrun && faults_.lazy_poller_per_million != 0,
+        expect(*event == roce::QpEvent::CqOverrun && overrun && faults_.lazy_poller_per_million != 0,
                "an event that nothing explains");
         ++counters_.overruns;
         restart_wanted_ = true;
@@ -245,11 +245,11 @@ void RcWorld::deliver(RcNode& side) {
 }
 
 void RcWorld::check_receives(RcNode& side) {
-    for (const rc::Completion& got : drain(*side.receive_completions)) {
-        if (got.status == rc::CompletionStatus::Flushed && side.qp->state() == rc::QpState::Err) {
+    for (const roce::Completion& got : drain(*side.receive_completions)) {
+        if (got.status == roce::CompletionStatus::Flushed && side.qp->state() == roce::QpState::Err) {
             continue;  // the overrun is still to be heeded
         }
-        if (!expect(got.status == rc::CompletionStatus::Success, "a receive request failed") ||
+        if (!expect(got.status == roce::CompletionStatus::Success, "a receive request failed") ||
             !expect(find_expected(side, got), "received what nobody sent, or twice")) {
             return;
         }
@@ -264,7 +264,7 @@ void RcWorld::check_receives(RcNode& side) {
 }
 
 // Reliable: the next of all. Unreliable: one of those sent, whole; the link doubles and reorders them.
-bool RcWorld::find_expected(RcNode& side, const rc::Completion& got) {
+bool RcWorld::find_expected(RcNode& side, const roce::Completion& got) {
     const auto same = [&](const ExpectedReceive& one) {
         return got.opcode == one.opcode && got.bytes == one.bytes && got.immediate == one.immediate.value_or(0) &&
                got.has_immediate == one.immediate.has_value() && got.solicited == one.solicited &&
@@ -276,7 +276,7 @@ bool RcWorld::find_expected(RcNode& side, const rc::Completion& got) {
     return std::any_of(side.expected_receives.begin(), side.expected_receives.end(), same);
 }
 
-void RcWorld::check_receive(RcNode& side, const rc::Completion& got) {
+void RcWorld::check_receive(RcNode& side, const roce::Completion& got) {
     const Inbox& inbox = side.inbox_of(got.wr_id);
     expect(got.wr_id == inbox.posted.front(), "a receive request was taken out of its turn");
     if (!is_reliable()) {
@@ -291,7 +291,7 @@ void RcWorld::check_receive(RcNode& side, const rc::Completion& got) {
         return;
     }
     expect(got.invalidated == *wanted.invalidated, "another key was invalidated");
-    expect(side.memory.judge_invalidate(got.invalidated, {side.pd, RcNode::kQpn}) == rc::MemoryVerdict::UnknownKey,
+    expect(side.memory.judge_invalidate(got.invalidated, {side.pd, RcNode::kQpn}) == roce::MemoryVerdict::UnknownKey,
            "an invalidated key still lives");
     if (got.invalidated == side.window.key) {
         side.window.state = WindowOfNode::State::Free;
@@ -299,11 +299,11 @@ void RcWorld::check_receive(RcNode& side, const rc::Completion& got) {
 }
 
 void RcWorld::check_sends(RcNode& side) {
-    for (const rc::Completion& got : drain(*side.send_completions)) {
-        if (got.status == rc::CompletionStatus::Flushed && side.qp->state() == rc::QpState::Err) {
+    for (const roce::Completion& got : drain(*side.send_completions)) {
+        if (got.status == roce::CompletionStatus::Flushed && side.qp->state() == roce::QpState::Err) {
             continue;
         }
-        expect(got.status == rc::CompletionStatus::Success, "a send request failed");
+        expect(got.status == roce::CompletionStatus::Success, "a send request failed");
         while (!side.expected_sends.empty() && !side.expected_sends.front().signalled) {
             on_sent(side, side.expected_sends.front());
             side.expected_sends.pop_front();
@@ -322,9 +322,9 @@ void RcWorld::check_sends(RcNode& side) {
 }
 
 void RcWorld::on_sent(RcNode& side, const ExpectedSend& sent) {
-    if (sent.opcode == rc::WorkOpcode::BindWindow && side.window.state == WindowOfNode::State::Binding) {
+    if (sent.opcode == roce::WorkOpcode::BindWindow && side.window.state == WindowOfNode::State::Binding) {
         side.window.state = WindowOfNode::State::Bound;
-    } else if (sent.opcode == rc::WorkOpcode::LocalInvalidate) {
+    } else if (sent.opcode == roce::WorkOpcode::LocalInvalidate) {
         side.window.state = WindowOfNode::State::Free;
     }
 }

@@ -36,8 +36,8 @@ struct RcWorldCounters {
     std::uint64_t overruns = 0;
     std::uint64_t stale = 0;  // packets that were on their way over a restart
     std::uint64_t unreliable_messages_lost = 0;
-    std::array<std::uint64_t, 2> xrc_messages{};                                        // by receive queue
-    std::array<std::uint64_t, static_cast<std::size_t>(rc::WorkOpcode::Count)> done{};  // signalled, by operation
+    std::array<std::uint64_t, 2> xrc_messages{};                                          // by receive queue
+    std::array<std::uint64_t, static_cast<std::size_t>(roce::WorkOpcode::Count)> done{};  // signalled, by operation
     telemetry::CounterSnapshot<rc::RcCounter> transport{};
 };
 
@@ -66,20 +66,20 @@ private:
 
     void post_some(RcNode& from, RcNode& to);
     void post_one(RcNode& from, RcNode& to);
-    [[nodiscard]] rc::WorkOpcode choose_opcode();
+    [[nodiscard]] roce::WorkOpcode choose_opcode();
     [[nodiscard]] bool is_signalled(const RcNode& from);
-    void post_local(RcNode& from, rc::WorkOpcode opcode);
-    [[nodiscard]] rc::SendRequest begin_request(RcNode& from, RcNode& to, rc::WorkOpcode opcode);
-    void choose_remote(RcNode& to, rc::SendRequest& request, std::uint32_t bytes, ExpectedSend& sent);
-    void apply_to_model(RcNode& to, const rc::SendRequest& request, std::span<const std::uint8_t> payload);
-    void expect_receive(RcNode& to, const rc::SendRequest& request, std::span<const std::uint8_t> payload);
+    void post_local(RcNode& from, roce::WorkOpcode opcode);
+    [[nodiscard]] roce::SendRequest begin_request(RcNode& from, RcNode& to, roce::WorkOpcode opcode);
+    void choose_remote(RcNode& to, roce::SendRequest& request, std::uint32_t bytes, ExpectedSend& sent);
+    void apply_to_model(RcNode& to, const roce::SendRequest& request, std::span<const std::uint8_t> payload);
+    void expect_receive(RcNode& to, const roce::SendRequest& request, std::span<const std::uint8_t> payload);
     void post_receives(RcNode& side);
 
     void transmit(RcNode& from, RcNode& to);
     void deliver(RcNode& side);
     void check_receives(RcNode& side);
-    [[nodiscard]] bool find_expected(RcNode& side, const rc::Completion& got);
-    void check_receive(RcNode& side, const rc::Completion& got);
+    [[nodiscard]] bool find_expected(RcNode& side, const roce::Completion& got);
+    void check_receive(RcNode& side, const roce::Completion& got);
     void check_sends(RcNode& side);
     void on_sent(RcNode& side, const ExpectedSend& sent);
     void check_memory(RcNode& side);
@@ -96,7 +96,7 @@ private:
     wire::Service service_ = wire::Service::Rc;
     RcFaults faults_;
     RcFaults none_;
-    rc::QpAttributes attributes_;
+    roce::QpAttributes attributes_;
     std::array<Psn, 2> first_{};
     bool healed_ = false;
     bool restart_wanted_ = false;

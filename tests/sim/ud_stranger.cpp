@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/roce/ud.hpp"
+#include "lib/roce/ud/ud.hpp"
 
 namespace cairn::sim {
 

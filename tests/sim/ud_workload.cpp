@@ -100,7 +100,7 @@ void UdWorld::bring_up(UdHost& host, UdUser& user) {
 
 // What the transition must set, and some of what it may.
 void UdWorld::modify(UdHost& host, UdUser& user, QpState to) {
-    const std::optional<roce::rc::Transition> step = roce::rc::find_transition(user.state, to, verbs::Service::Ud);
+    const std::optional<roce::Transition> step = roce::find_transition(user.state, to, verbs::Service::Ud);
     verbs::QpAttributes values;
     values.qkey = Qkey{random_.chance(800'000) ? kCommonKey : static_cast<std::uint32_t>(random_.below(1U << 31U))};
     values.send_psn = Psn{static_cast<std::uint32_t>(random_.next())};

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "lib/roce/rc/memory.hpp"
+#include "lib/roce/qp/memory.hpp"
 #include "lib/wire/packet.hpp"
 
 namespace cairn::roce::rc {

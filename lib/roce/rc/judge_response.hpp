@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "lib/roce/rc/work.hpp"
+#include "lib/roce/qp/work.hpp"
 #include "lib/wire/packet.hpp"
 
 namespace cairn::roce::rc {

@@ -8,7 +8,8 @@
 #include <tuple>
 
 #include "lib/base/assert.hpp"
-#include "lib/roce/rc/scatter.hpp"
+#include "lib/roce/qp/scatter.hpp"
+#include "lib/roce/rc/limits.hpp"
 #include "lib/wire/packet.hpp"
 
 namespace cairn::roce::rc {

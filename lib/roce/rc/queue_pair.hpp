@@ -6,22 +6,13 @@
 #include <optional>
 #include <span>
 
-#include "lib/roce/rc/flow.hpp"
-#include "lib/roce/rc/qp_events.hpp"
+#include "lib/roce/pace/flow.hpp"
+#include "lib/roce/qp/capacity.hpp"
+#include "lib/roce/qp/qp_events.hpp"
 #include "lib/roce/rc/requester.hpp"
 #include "lib/roce/rc/responder.hpp"
 
 namespace cairn::roce::rc {
-
-// Fixed when the queue pair is made; the limits of the queues' own headers hold (asserted there).
-struct QpCapacity {
-    std::uint32_t send_slots = 128;
-    std::uint32_t receive_slots = 128;
-    std::uint32_t max_sges = 4;
-    std::uint32_t inline_bytes = 64;
-    std::uint32_t window_packets = 256;         // SENDs and WRITEs on their way
-    wire::Service service = wire::Service::Rc;  // or Uc, or Xrc (asserted)
-};
 
 // What a queue pair uses and others may share; all outlive it.
 struct QpContext {

@@ -6,15 +6,15 @@
 #include <cstdint>
 
 #include "lib/base/time.hpp"
-#include "lib/roce/congestion_control.hpp"
-#include "lib/roce/rc/attributes.hpp"
-#include "lib/roce/rc/completion_queue.hpp"
+#include "lib/roce/pace/congestion_control.hpp"
+#include "lib/roce/pace/round_trip.hpp"
+#include "lib/roce/qp/attributes.hpp"
+#include "lib/roce/qp/completion_queue.hpp"
+#include "lib/roce/qp/send_queue.hpp"
 #include "lib/roce/rc/counters.hpp"
 #include "lib/roce/rc/judge_response.hpp"
 #include "lib/roce/rc/out_packet.hpp"
 #include "lib/roce/rc/resend_plan.hpp"
-#include "lib/roce/rc/round_trip.hpp"
-#include "lib/roce/rc/send_queue.hpp"
 
 namespace cairn::roce::rc {
 

@@ -4,12 +4,12 @@
 #include <array>
 #include <cstdint>
 
-#include "lib/roce/rc/attributes.hpp"
+#include "lib/roce/qp/attributes.hpp"
+#include "lib/roce/qp/xrc.hpp"
 #include "lib/roce/rc/counters.hpp"
 #include "lib/roce/rc/held_packets.hpp"
 #include "lib/roce/rc/judge_request.hpp"
 #include "lib/roce/rc/out_packet.hpp"
-#include "lib/roce/rc/xrc.hpp"
 
 namespace cairn::roce::rc {
 

@@ -16,6 +16,7 @@
 namespace {
 
 using namespace cairn;
+using namespace cairn::roce;
 using namespace cairn::roce::rc;
 using cairn::test::Input;
 

@@ -112,8 +112,7 @@ struct World {
             return;
         }
         SendRequest request;
-        request.opcode =
-            static_cast<roce::rc::WorkOpcode>(input.byte() % static_cast<unsigned>(roce::rc::WorkOpcode::Count));
+        request.opcode = static_cast<roce::WorkOpcode>(input.byte() % static_cast<unsigned>(roce::WorkOpcode::Count));
         request.sges = sges;
         request.signalled = (flags & 4U) != 0;
         request.fence = (flags & 8U) != 0;
@@ -131,7 +130,7 @@ struct World {
         }
         const bool to_group = (flags & 4U) != 0;
         DatagramRequest request;
-        request.work.opcode = static_cast<roce::rc::WorkOpcode>(input.byte() % 4U);  // two of them no datagram has
+        request.work.opcode = static_cast<roce::WorkOpcode>(input.byte() % 4U);  // two of them no datagram has
         request.work.sges = sges;
         request.work.signalled = (flags & 8U) != 0;
         request.qpn = to_group ? roce::kGroupQpn : peer.datagrams->qpn();

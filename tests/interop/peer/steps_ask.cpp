@@ -84,8 +84,7 @@ void Steps::carry_out(const StepKind& kind, const RawOffer& offer) {
     const bool brings = is_atomic() || is("read");
     std::fill_n(end().mr().bytes().begin(), 2 * kArea, kUntouched);
     fill(area(0), brings ? 0 : step_.bytes.get());
-    const verbs::Sge place =
-        end().mr().sge(brings ? kArea : 0, is_atomic() ? roce::rc::kAtomicBytes : step_.bytes.get());
+    const verbs::Sge place = end().mr().sge(brings ? kArea : 0, is_atomic() ? roce::kAtomicBytes : step_.bytes.get());
     verbs::SendRequest request;
     request.opcode = kind.opcode;
     request.solicited = step_.solicited.get() != 0;

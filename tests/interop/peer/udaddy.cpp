@@ -12,7 +12,7 @@ namespace cairn::interop {
 
 namespace {
 
-constexpr std::uint32_t kGrhBytes = roce::rc::kGrhBytes;
+constexpr std::uint32_t kGrhBytes = roce::kGrhBytes;
 
 struct Address {
     Qpn qpn{};

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "lib/roce/sender.hpp"
+#include "lib/roce/send/sender.hpp"
 #include "rpc/erpc/control.hpp"
 #include "rpc/erpc/header.hpp"
 #include "tests/support/wire_port.hpp"

@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "lib/roce/rc/memory.hpp"
-#include "lib/roce/rc/scatter.hpp"
+#include "lib/roce/qp/memory.hpp"
+#include "lib/roce/qp/scatter.hpp"
 
 namespace cairn::roce::rc {
 namespace {

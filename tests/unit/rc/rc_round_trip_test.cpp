@@ -1,5 +1,5 @@
 // Silence measured by round trips: noticed early, given up no earlier than configured, pauses of our own left out.
-#include "lib/roce/rc/round_trip.hpp"
+#include "lib/roce/pace/round_trip.hpp"
 
 #include <gtest/gtest.h>
 

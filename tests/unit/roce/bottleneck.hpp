@@ -8,8 +8,8 @@
 #include <queue>
 #include <vector>
 
-#include "lib/roce/congestion_control.hpp"
-#include "lib/roce/dcqcn.hpp"
+#include "lib/roce/pace/congestion_control.hpp"
+#include "lib/roce/pace/dcqcn.hpp"
 #include "tests/support/sim/random.hpp"
 
 namespace cairn::roce::test {

@@ -1,5 +1,5 @@
 // DCQCN at exact virtual times, and what flows over one marking queue make of it.
-#include "lib/roce/dcqcn.hpp"
+#include "lib/roce/pace/dcqcn.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 namespace cairn::roce {
 namespace {
 
-using enum rc::WorkOpcode;
+using enum WorkOpcode;
 using rc::RcCounter;
 using Ids = std::vector<std::uint64_t>;
 
@@ -48,11 +48,11 @@ protected:
         a->turn(now);
     }
     // A WRITE of so many packets, notified of congestion before it begins.
-    Ends begin_paced(std::uint32_t packets, const rc::QpCapacity& capacity = {}) {
+    Ends begin_paced(std::uint32_t packets, const QpCapacity& capacity = {}) {
         const Ends ends = connect(capacity);
         fill_a();
         notify_a(*ends.first);
-        EXPECT_EQ(a->post(*ends.first, request(RdmaWrite, 1), 0, packets * kPacketBytes), rc::PostVerdict::Posted);
+        EXPECT_EQ(a->post(*ends.first, request(RdmaWrite, 1), 0, packets * kPacketBytes), PostVerdict::Posted);
         return ends;
     }
     // Turn by turn as they are due, until then. No longer: both are at rest.
@@ -77,7 +77,7 @@ TEST_F(EngineCongestion, TellsTheSenderOfMarksOnceIn50Microseconds) {
     for (const Step step : {Step{{}, 1}, Step{microseconds(1), 1}, Step{nanoseconds(49'999), 1},
                             Step{microseconds(50), 2}, Step{microseconds(99), 2}, Step{microseconds(200), 3}}) {
         now = begin + step.after;
-        ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), PostVerdict::Posted);
         run_until(now + nanoseconds(200));  // held back for a moment, maybe
         EXPECT_EQ(count(*b, RcCounter::CnpSent), step.told) << step.after.ns;
         EXPECT_EQ(count(*a, RcCounter::CnpReceived), step.told) << step.after.ns;
@@ -90,7 +90,7 @@ TEST_F(EngineCongestion, TellsTheSenderOfMarksOnceIn50Microseconds) {
 TEST_F(EngineCongestion, ANotificationHasTheBytesOfAnnex17) {
     Engine::RcQp* const at_a = connect().first;
     a->port.marks = every;
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), PostVerdict::Posted);
     a->turn(now);
     b->turn(now);
     std::array<port::PacketRef, 4> burst;
@@ -111,12 +111,12 @@ TEST_F(EngineCongestion, ANotificationHasTheBytesOfAnnex17) {
 TEST_F(EngineCongestion, NobodyIsToldOfMarkedAcknowledgements) {
     const auto [at_a, at_b] = connect();
     b->port.marks = every;
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), PostVerdict::Posted);
     run();
     EXPECT_EQ(count(*a, RcCounter::Marked), 1U);
     EXPECT_EQ(count(*a, RcCounter::CnpSent), 0U);
     // Of marked READ responses their sender is.
-    ASSERT_EQ(a->post(*at_a, request(RdmaRead), 0, 64), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaRead), 0, 64), PostVerdict::Posted);
     run();
     EXPECT_EQ(count(*a, RcCounter::CnpSent), 1U);
     EXPECT_TRUE(at_b->pair.paced());
@@ -158,7 +158,7 @@ TEST_F(EngineCongestion, WithoutFurtherNotificationsItIsHeldBackNoLonger) {
     Engine::RcQp* const at_a = begin_paced(1).first;
     run_until(now + milliseconds(100));
     EXPECT_EQ(a->engine.next_deadline(), Instant::never());
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 2), 0, 64 * kPacketBytes), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 2), 0, 64 * kPacketBytes), PostVerdict::Posted);
     const std::uint64_t before = a->port.sent();
     a->turn(now);
     EXPECT_EQ(a->port.sent() - before, 32U);  // a turn as any
@@ -172,9 +172,9 @@ TEST_F(EngineCongestion, AcknowledgementsDoNotWait) {
     a->turn(now);
     ASSERT_NE(at_a->pair.next_deadline(), Instant::never());
     const std::uint64_t before = a->port.sent();
-    rc::SendRequest back = request(RdmaWrite, 7);
+    SendRequest back = request(RdmaWrite, 7);
     back.rkey = a->key;
-    ASSERT_EQ(b->post(*at_b, back, 0, 64), rc::PostVerdict::Posted);
+    ASSERT_EQ(b->post(*at_b, back, 0, 64), PostVerdict::Posted);
     b->turn(now);
     a->turn(now);
     EXPECT_EQ(a->port.sent() - before, 1U);
@@ -186,7 +186,7 @@ TEST_F(EngineCongestion, ReadResponsesKeepToTheRateOfWhoSendsThem) {
     const auto [at_a, at_b] = connect();
     send_notification(*a, *b, at_b->pair.qpn());
     b->turn(now);
-    ASSERT_EQ(a->post(*at_a, request(RdmaRead, 3), 0, 40 * kPacketBytes), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaRead, 3), 0, 40 * kPacketBytes), PostVerdict::Posted);
     a->turn(now);
     const std::uint64_t before = b->port.sent();
     b->turn(now);
@@ -197,7 +197,7 @@ TEST_F(EngineCongestion, ReadResponsesKeepToTheRateOfWhoSendsThem) {
 }
 
 TEST_F(EngineCongestion, AnUnreliableConnectionIsPacedToo) {
-    rc::QpCapacity unreliable;
+    QpCapacity unreliable;
     unreliable.service = wire::Service::Uc;
     (void)begin_paced(10, unreliable);
     const std::uint64_t before = a->port.sent();
@@ -235,18 +235,18 @@ TEST_F(EngineCongestion, AQueuePairWithoutAConnectionHeedsNoNotification) {
 }
 
 TEST_F(EngineCongestion, AQueuePairMayEndWhileItWaits) {
-    for (const rc::QpState end : {rc::QpState::Err, rc::QpState::Reset}) {
+    for (const QpState end : {QpState::Err, QpState::Reset}) {
         Engine::RcQp* const at_a = begin_paced(48).first;
         a->turn(now);
         ASSERT_NE(a->engine.next_deadline(), Instant::never());
-        ASSERT_EQ(a->engine.modify(*at_a, end, {}, {}), rc::ModifyVerdict::Ok);
+        ASSERT_EQ(a->engine.modify(*at_a, end, {}, {}), ModifyVerdict::Ok);
         EXPECT_EQ(at_a->pair.next_deadline(), Instant::never());
         EXPECT_FALSE(at_a->pair.paced());
         const std::uint64_t sent = a->port.sent();
         run_until(now + milliseconds(40));
         EXPECT_EQ(a->port.sent(), sent);
         const auto ended = rc::RcHost::drain(a->sends);
-        EXPECT_EQ(ended.size(), end == rc::QpState::Err ? 1U : 0U);
+        EXPECT_EQ(ended.size(), end == QpState::Err ? 1U : 0U);
         a->engine.destroy_rc(*at_a);
     }
     Engine::RcQp* const last = begin_paced(48).first;
@@ -260,10 +260,10 @@ TEST_F(EngineCongestion, AQueuePairMayEndWhileItWaits) {
 TEST_F(EngineCongestion, AQueuePairBeginsItsNextLifeAtLinkRate) {
     const auto [at_a, at_b] = begin_paced(4);
     a->turn(now);
-    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Reset, {}, {}), rc::ModifyVerdict::Ok);
+    ASSERT_EQ(a->engine.modify(*at_a, QpState::Reset, {}, {}), ModifyVerdict::Ok);
     bring_up(*a, *at_a, *b, *at_b);
     EXPECT_FALSE(at_a->pair.flow().has_value());
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 32 * kPacketBytes), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 32 * kPacketBytes), PostVerdict::Posted);
     const std::uint64_t before = a->port.sent();
     a->turn(now);
     EXPECT_EQ(a->port.sent() - before, 32U);
@@ -277,7 +277,7 @@ TEST_F(EngineCongestion, OnesOwnPausesAreNotTheSilenceOfThePeer) {
     fill_a();
     a->port.marks = every;
     for (std::uint64_t i = 0; i < 3; ++i) {
-        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, i), 0, 100 * kPacketBytes), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, i), 0, 100 * kPacketBytes), PostVerdict::Posted);
     }
     run_until(now + milliseconds(20));
     EXPECT_NEAR(at_a->pair.flow()->rate_bytes_per_s(), 15e6, 5e6);
@@ -295,7 +295,7 @@ TEST_F(EngineCongestion, APeerHasItsTimeAlsoForWhatWasHeldBack) {
     Engine::RcQp* const at_a = connect().first;
     a->port.marks = every;
     for (int i = 0; i < 2; ++i) {
-        ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 100 * kPacketBytes), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 100 * kPacketBytes), PostVerdict::Posted);
     }
     run_until(now + milliseconds(20));
     ASSERT_NEAR(at_a->pair.flow()->rate_bytes_per_s(), 15e6, 5e6);
@@ -323,7 +323,7 @@ TEST_F(EngineCongestion, WithoutControlMarksAreCountedAndNothingElse) {
     EXPECT_EQ(at_a->path->key().traffic_class, 0);
     at_a->path->set_traffic_class(2);
     a->port.marks = every;
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 5), 0, 64), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 5), 0, 64), PostVerdict::Posted);
     run();
     EXPECT_EQ(count(*b, RcCounter::Marked), 1U);
     EXPECT_EQ(count(*b, RcCounter::CnpSent), 0U);
@@ -338,9 +338,9 @@ TEST_F(EngineCongestion, PathsOfConnectionsAreEcnCapableAndKeepTheirClass) {
     EngineHost classy("10.0.0.4", config_of());
     port::Path* const path = classy.port.open_path({classy.port.local_address(), a->port.local_address(), 7, 0x68}, {});
     Engine::RcQp& qp = classy.make_qp();
-    rc::QpAttributes values = attributes_to(qp);
-    ASSERT_EQ(classy.engine.modify(qp, rc::QpState::Init, rc::kToInit, values), rc::ModifyVerdict::Ok);
-    ASSERT_EQ(classy.engine.modify(qp, rc::QpState::Rtr, rc::kToRtr, values, path), rc::ModifyVerdict::Ok);
+    QpAttributes values = attributes_to(qp);
+    ASSERT_EQ(classy.engine.modify(qp, QpState::Init, rc::kToInit, values), ModifyVerdict::Ok);
+    ASSERT_EQ(classy.engine.modify(qp, QpState::Rtr, rc::kToRtr, values, path), ModifyVerdict::Ok);
     EXPECT_EQ(path->key().traffic_class, 0x6a);
 }
 

@@ -29,22 +29,22 @@ struct EngineHost {
         return config;
     }
 
-    Engine::RcQp& make_qp(const rc::QpCapacity& capacity = {}) {
+    Engine::RcQp& make_qp(const QpCapacity& capacity = {}) {
         return *engine.create_rc(pd, capacity, {sends, receives, nullptr}).value();
     }
 
-    static rc::Sge sge(Rkey key, std::uint64_t offset, std::uint32_t length) {
+    static Sge sge(Rkey key, std::uint64_t offset, std::uint32_t length) {
         return {kBase + offset, length, Lkey{key.value}};
     }
-    rc::PostVerdict post(Engine::RcQp& qp, rc::SendRequest request, std::uint64_t offset, std::uint32_t length) {
-        const std::array<rc::Sge, 1> sges{sge(key, offset, length)};
+    PostVerdict post(Engine::RcQp& qp, SendRequest request, std::uint64_t offset, std::uint32_t length) {
+        const std::array<Sge, 1> sges{sge(key, offset, length)};
         request.sges = sges;
-        const rc::PostVerdict verdict = qp.pair.post_send(request);
+        const PostVerdict verdict = qp.pair.post_send(request);
         engine.wake(qp);
         return verdict;
     }
-    rc::PostVerdict post_receive(Engine::RcQp& qp, std::uint64_t offset, std::uint32_t length) {
-        const std::array<rc::Sge, 1> sges{sge(key, offset, length)};
+    PostVerdict post_receive(Engine::RcQp& qp, std::uint64_t offset, std::uint32_t length) {
+        const std::array<Sge, 1> sges{sge(key, offset, length)};
         return qp.pair.post_receive({0, sges});
     }
 
@@ -64,16 +64,16 @@ struct EngineHost {
     test::WirePort port;
     UdService datagrams{port};
     Sender sender{port};
-    rc::CompletionQueue sends{4096};
-    rc::CompletionQueue receives{4096};
+    CompletionQueue sends{4096};
+    CompletionQueue receives{4096};
     std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(kBytes);
     Engine engine;
-    rc::Pd pd;
+    Pd pd;
     Rkey key;
 };
 
-inline rc::QpAttributes attributes_to(const Engine::RcQp& peer) {
-    rc::QpAttributes values = rc::RcHost::usual_attributes();
+inline QpAttributes attributes_to(const Engine::RcQp& peer) {
+    QpAttributes values = rc::RcHost::usual_attributes();
     values.path_mtu_bytes = 4096;
     values.dest_qpn = peer.pair.qpn();
     values.receive_psn = values.send_psn = Psn{0xfffff0};
@@ -81,16 +81,16 @@ inline rc::QpAttributes attributes_to(const Engine::RcQp& peer) {
 }
 
 inline void bring_up(EngineHost& host, Engine::RcQp& qp, const EngineHost& peer_host, const Engine::RcQp& peer) {
-    rc::QpAttributes values = attributes_to(peer);
+    QpAttributes values = attributes_to(peer);
     values.selective = host.selective;
     values.ack_timeout = host.ack_timeout;
     port::Path* const path =
         host.port.open_path({host.port.local_address(), peer_host.port.local_address(), 0xc000, 0}, {});
-    const std::array states{rc::QpState::Reset, rc::QpState::Init, rc::QpState::Rtr, rc::QpState::Rts};
+    const std::array states{QpState::Reset, QpState::Init, QpState::Rtr, QpState::Rts};
     for (std::size_t i = 1; i < states.size(); ++i) {
-        const auto step = rc::find_transition(states[i - 1], states[i], qp.pair.service());
-        const rc::AttributeSet own = step->optional.within(rc::AttributeSet::of(rc::Attribute::Selective));
-        EXPECT_EQ(host.engine.modify(qp, states[i], step->required.with(own), values, path), rc::ModifyVerdict::Ok);
+        const auto step = find_transition(states[i - 1], states[i], qp.pair.service());
+        const AttributeSet own = step->optional.within(AttributeSet::of(Attribute::Selective));
+        EXPECT_EQ(host.engine.modify(qp, states[i], step->required.with(own), values, path), ModifyVerdict::Ok);
     }
 }
 
@@ -104,7 +104,7 @@ struct EnginePair : testing::Test {
         a->port.join(b->port);
         b->port.join(a->port);
     }
-    Ends connect(const rc::QpCapacity& capacity = {}) {
+    Ends connect(const QpCapacity& capacity = {}) {
         Engine::RcQp& at_a = a->make_qp(capacity);
         Engine::RcQp& at_b = b->make_qp(capacity);
         bring_up(*a, at_a, *b, at_b);
@@ -118,8 +118,8 @@ struct EnginePair : testing::Test {
             quiet = packets == 0 ? quiet + 1 : 0;
         }
     }
-    rc::SendRequest request(rc::WorkOpcode opcode, std::uint64_t wr_id = 0) const {
-        rc::SendRequest made;
+    SendRequest request(WorkOpcode opcode, std::uint64_t wr_id = 0) const {
+        SendRequest made;
         made.wr_id = wr_id;
         made.opcode = opcode;
         made.remote_address = EngineHost::kBase + EngineHost::kBytes / 2;
@@ -127,10 +127,10 @@ struct EnginePair : testing::Test {
         return made;
     }
     // wr_ids, all of which must have succeeded.
-    static std::vector<std::uint64_t> done(rc::CompletionQueue& queue) {
+    static std::vector<std::uint64_t> done(CompletionQueue& queue) {
         std::vector<std::uint64_t> ids;
-        for (const rc::Completion& one : rc::RcHost::drain(queue)) {
-            EXPECT_EQ(one.status, rc::CompletionStatus::Success);
+        for (const Completion& one : rc::RcHost::drain(queue)) {
+            EXPECT_EQ(one.status, CompletionStatus::Success);
             ids.push_back(one.wr_id);
         }
         return ids;

@@ -6,7 +6,7 @@
 namespace cairn::roce {
 namespace {
 
-using enum rc::WorkOpcode;
+using enum WorkOpcode;
 using Ids = std::vector<std::uint64_t>;
 
 struct EngineInPlace : EnginePair {
@@ -19,8 +19,8 @@ TEST_F(EngineInPlace, LargePayloadsLeaveFromWhereTheyLie) {
     const auto [at_a, at_b] = connect();
     (void)at_b;
     fill_a();
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge + 1), rc::PostVerdict::Posted);
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 2), 0, 1024), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge + 1), PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 2), 0, 1024), PostVerdict::Posted);
     run();
     EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 2U);
     EXPECT_EQ(done(a->sends), (Ids{1, 2}));
@@ -29,12 +29,12 @@ TEST_F(EngineInPlace, LargePayloadsLeaveFromWhereTheyLie) {
 
 // It completes as its last packet goes to the sender, and its memory may be written again then.
 TEST_F(EngineInPlace, WhatAnUnreliableQueuePairSendsIsCopied) {
-    rc::QpCapacity unreliable;
+    QpCapacity unreliable;
     unreliable.service = wire::Service::Uc;
     const auto [at_a, at_b] = connect(unreliable);
     (void)at_b;
     fill_a();
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), PostVerdict::Posted);
     a->turn(now);
     EXPECT_EQ(done(a->sends), Ids{1});
     fill_a(99);
@@ -48,7 +48,7 @@ TEST_F(EngineInPlace, WhatIsSentAgainIsCopied) {
     const auto [at_a, at_b] = connect();
     (void)at_b;
     b->port.fate = [](std::uint64_t number) { return number == 0 ? 0 : 1; };  // the acknowledgement
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 4096), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 4096), PostVerdict::Posted);
     run();
     EXPECT_EQ(a->engine.counters().of(EngineCounter::PayloadsInPlace), 1U);
     for (now = at_a->pair.next_deadline() + milliseconds(1); a->engine.counters().of(EngineCounter::PacketsResent) == 0;
@@ -64,9 +64,9 @@ TEST_F(EngineInPlace, NothingReadsTheMemoryOfAQueuePairThatStopped) {
     const auto [at_a, at_b] = connect();
     (void)at_b;
     fill_a();
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), PostVerdict::Posted);
     a->turn(now);
-    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Err, {}, {}), rc::ModifyVerdict::Ok);
+    ASSERT_EQ(a->engine.modify(*at_a, QpState::Err, {}, {}), ModifyVerdict::Ok);
     fill_a(99);
     run();
     EXPECT_FALSE(same(*a, 0, *b, kHalf, 16));
@@ -78,8 +78,8 @@ TEST_F(EngineInPlace, NothingReadsTheMemoryOfAQueuePairThatStopped) {
 TEST_F(EngineInPlace, NothingReadsTheMemoryOfARequestThatThePeerAcknowledgedTooSoon) {
     const auto [at_a, at_b] = connect();
     fill_a();
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 2), kLarge, kLarge), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 2), kLarge, kLarge), PostVerdict::Posted);
     a->turn(now);
     rc::OutPacket forged;
     wire::Bth bth;
@@ -109,7 +109,7 @@ TEST_F(EngineInPlace, NothingReadsTheMemoryOfARequestThatThePeerAcknowledgedTooS
 TEST_F(EngineInPlace, AReadOfMemoryThatKeepsChangingCompletes) {
     const auto [at_a, at_b] = connect();
     (void)at_b;
-    ASSERT_EQ(a->post(*at_a, request(RdmaRead, 1), 0, 3 * 4096), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaRead, 1), 0, 3 * 4096), PostVerdict::Posted);
     std::vector<std::uint64_t> ids;
     for (int turns = 0; turns < 100 && ids.empty(); ++turns) {
         a->turn(now);
@@ -129,7 +129,7 @@ TEST_F(EngineInPlace, NothingReadsTheMemoryOfADestroyedRegion) {
     const auto [at_a, at_b] = connect();
     (void)at_b;
     fill_a();
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), PostVerdict::Posted);
     a->turn(now);
     ASSERT_TRUE(a->engine.destroy_region(a->key));
     EXPECT_FALSE(a->engine.destroy_region(a->key));
@@ -148,24 +148,23 @@ struct EngineInPlaceEnd : EngineInPlace {
         open = register_open();
     }
     Rkey register_open() const {
-        return a->engine
-            .register_region({a->pd, a->bytes, EngineHost::kBase, rc::kAllRights | rc::Right::RemoteInvalidate})
+        return a->engine.register_region({a->pd, a->bytes, EngineHost::kBase, rc::kAllRights | Right::RemoteInvalidate})
             .value();
     }
-    rc::SendRequest local_invalidate(Rkey key) const {
-        rc::SendRequest ended = request(LocalInvalidate, 9);
+    SendRequest local_invalidate(Rkey key) const {
+        SendRequest ended = request(LocalInvalidate, 9);
         ended.invalidate = key;
         return ended;
     }
     // With what `b` sends behind its READ.
     template <class End>
-    void read_and(const rc::SendRequest* behind, End&& end) {
-        rc::SendRequest read = request(RdmaRead, 1);
+    void read_and(const SendRequest* behind, End&& end) {
+        SendRequest read = request(RdmaRead, 1);
         read.remote_address = EngineHost::kBase;
         read.rkey = open;
-        ASSERT_EQ(b->post(*at_b, read, kHalf, kLarge), rc::PostVerdict::Posted);
+        ASSERT_EQ(b->post(*at_b, read, kHalf, kLarge), PostVerdict::Posted);
         if (behind != nullptr) {
-            ASSERT_EQ(b->post(*at_b, *behind, 0, 8), rc::PostVerdict::Posted);
+            ASSERT_EQ(b->post(*at_b, *behind, 0, 8), PostVerdict::Posted);
         }
         b->turn(now);
         std::array<port::PacketRef, 2> burst;
@@ -191,8 +190,8 @@ struct EngineInPlaceEnd : EngineInPlace {
 };
 
 TEST_F(EngineInPlaceEnd, NothingReadsTheMemoryOfARegionThatThePeerEnded) {
-    ASSERT_EQ(a->post_receive(*at_a, kHalf, 64), rc::PostVerdict::Posted);
-    rc::SendRequest ending = request(SendWithInvalidate, 2);
+    ASSERT_EQ(a->post_receive(*at_a, kHalf, 64), PostVerdict::Posted);
+    SendRequest ending = request(SendWithInvalidate, 2);
     ending.invalidate = open;
     read_and(&ending, [] {});
     EXPECT_EQ(done(a->receives).size(), 1U);
@@ -200,7 +199,7 @@ TEST_F(EngineInPlaceEnd, NothingReadsTheMemoryOfARegionThatThePeerEnded) {
 
 TEST_F(EngineInPlaceEnd, NothingReadsTheMemoryOfARegionThatAWorkRequestEnded) {
     read_and(nullptr, [this] {
-        ASSERT_EQ(a->post(*at_a, local_invalidate(open), 0, 0), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, local_invalidate(open), 0, 0), PostVerdict::Posted);
         a->engine.transmit(now);
         EXPECT_EQ(done(a->sends), Ids{9});
     });
@@ -209,20 +208,20 @@ TEST_F(EngineInPlaceEnd, NothingReadsTheMemoryOfARegionThatAWorkRequestEnded) {
 TEST_F(EngineInPlaceEnd, NothingReadsTheMemoryThatARegionHadBeforeItWasRegisteredAnew) {
     std::vector<std::uint8_t> other(4096);
     read_and(nullptr, [&] {
-        const rc::RegionChange change{{}, {}, rc::RegionChange::Translation{other, EngineHost::kBase}};
+        const RegionChange change{{}, {}, RegionChange::Translation{other, EngineHost::kBase}};
         ASSERT_TRUE(a->engine.reregister_region(open, change).ok());
     });
 }
 
 TEST_F(EngineInPlaceEnd, MemoryOfARegionThatEndedIsNotTakenForSendable) {
     std::vector<std::uint8_t> other(kLarge);
-    ASSERT_EQ(a->post(*at_a, local_invalidate(open), 0, 0), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, local_invalidate(open), 0, 0), PostVerdict::Posted);
     run();
     a->port.sends_in_place = false;  // from what lies there now
-    const rc::RegionChange change{{}, {}, rc::RegionChange::Translation{other, EngineHost::kBase}};
+    const RegionChange change{{}, {}, RegionChange::Translation{other, EngineHost::kBase}};
     for (const Rkey key : {register_open(), a->engine.reregister_region(a->key, change).value()}) {
         a->key = key;
-        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, kLarge), PostVerdict::Posted);
         run();
         EXPECT_EQ(done(a->sends).back(), 1U);
     }

@@ -5,7 +5,7 @@
 namespace cairn::roce {
 namespace {
 
-using enum rc::WorkOpcode;
+using enum WorkOpcode;
 
 struct EnginePause : EnginePair {
     static constexpr std::uint32_t kBytes = 16 * 4096;
@@ -24,10 +24,10 @@ struct EnginePause : EnginePair {
         (void)done(a->sends);
     }
     void write(std::uint32_t bytes) {
-        ASSERT_EQ(a->post(*qps.first, request(RdmaWrite, 1), 0, bytes), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*qps.first, request(RdmaWrite, 1), 0, bytes), PostVerdict::Posted);
         (void)a->turn(now);
     }
-    [[nodiscard]] const rc::RoundTrip& trip() const { return qps.first->pair.requester().round_trip(); }
+    [[nodiscard]] const RoundTrip& trip() const { return qps.first->pair.requester().round_trip(); }
     [[nodiscard]] std::uint64_t resent() const { return a->engine.counters().of(EngineCounter::PacketsResent); }
     Ends qps{};
 };
@@ -64,7 +64,7 @@ TEST_F(EnginePause, ItDefersATimeoutOnceAndNotForLong) {
         (void)a->turn(now);
     }
     EXPECT_GT(resent(), 0U);
-    EXPECT_LE(now - sent, rc::kRtoMin * 2 + milliseconds(1));
+    EXPECT_LE(now - sent, kRtoMin * 2 + milliseconds(1));
 }
 
 TEST_F(EnginePause, AWorkerThatSleepsStillLearnsHowLongItsPeerTakes) {

@@ -5,7 +5,7 @@
 namespace cairn::roce {
 namespace {
 
-using enum rc::WorkOpcode;
+using enum WorkOpcode;
 using Ids = std::vector<std::uint64_t>;
 
 struct EngineSelective : EnginePair {
@@ -17,7 +17,7 @@ struct EngineSelective : EnginePair {
         a->selective = b->selective = true;
         fill_a();
     }
-    void write() { EXPECT_EQ(a->post(*qps.first, request(RdmaWrite, 1), 0, kPackets * 4096), rc::PostVerdict::Posted); }
+    void write() { EXPECT_EQ(a->post(*qps.first, request(RdmaWrite, 1), 0, kPackets * 4096), PostVerdict::Posted); }
     [[nodiscard]] std::uint64_t resent() const { return a->engine.counters().of(EngineCounter::PacketsResent); }
     Ends qps{};
 };
@@ -88,15 +88,15 @@ TEST_F(EngineSelective, AnEngineThatEndsGivesThemBackToo) {
         UdService datagrams(b->port);
         Sender sender(b->port);
         Engine other(datagrams, sender, EngineHost::with_seed({}), now);
-        rc::QpCapacity capacity;
+        QpCapacity capacity;
         Engine::RcQp& qp = *other.create_rc(other.create_pd(), capacity, {b->sends, b->receives}).value();
         ASSERT_EQ(qp.pair.qpn(), qps.second->pair.qpn());  // the same seed
-        rc::QpAttributes values = attributes_to(*qps.first);
+        QpAttributes values = attributes_to(*qps.first);
         values.selective = true;
-        const rc::AttributeSet own = rc::AttributeSet::of(rc::Attribute::Selective);
-        ASSERT_EQ(other.modify(qp, rc::QpState::Init, rc::kToInit, values), rc::ModifyVerdict::Ok);
+        const AttributeSet own = AttributeSet::of(Attribute::Selective);
+        ASSERT_EQ(other.modify(qp, QpState::Init, rc::kToInit, values), ModifyVerdict::Ok);
         port::Path* const path = b->port.open_path({b->port.local_address(), a->port.local_address(), 0xc000, 0}, now);
-        ASSERT_EQ(other.modify(qp, rc::QpState::Rtr, rc::kToRtr.with(own), values, path), rc::ModifyVerdict::Ok);
+        ASSERT_EQ(other.modify(qp, QpState::Rtr, rc::kToRtr.with(own), values, path), ModifyVerdict::Ok);
         other.on_packets(std::span(burst).first(b->port.receive_burst(burst, now)), now);
         EXPECT_GT(other.held_packets(), 4U);
     }

@@ -6,28 +6,28 @@
 namespace cairn::roce {
 namespace {
 
-using enum rc::WorkOpcode;
+using enum WorkOpcode;
 using Ids = std::vector<std::uint64_t>;
 
 TEST_F(EnginePair, CarriesEveryKindOfWork) {
     const auto [at_a, at_b] = connect();
     fill_a();
     for (const std::uint32_t bytes : {0U, 1U, 8U, 4095U, 4096U, 4097U, 65536U, 100003U}) {
-        ASSERT_EQ(b->post_receive(*at_b, 0, 200000), rc::PostVerdict::Posted);
-        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, bytes), rc::PostVerdict::Posted);
-        ASSERT_EQ(a->post(*at_a, request(RdmaRead, 2), kHalf, bytes), rc::PostVerdict::Posted);
-        ASSERT_EQ(a->post(*at_a, request(Send, 3), 0, bytes), rc::PostVerdict::Posted);
+        ASSERT_EQ(b->post_receive(*at_b, 0, 200000), PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, bytes), PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(RdmaRead, 2), kHalf, bytes), PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(Send, 3), 0, bytes), PostVerdict::Posted);
         run();
         EXPECT_EQ(done(a->sends), (Ids{1, 2, 3})) << bytes;
         EXPECT_EQ(done(b->receives).size(), 1U) << bytes;
         EXPECT_TRUE(same(*a, 0, *b, kHalf, bytes) && same(*a, 0, *a, kHalf, bytes) && same(*a, 0, *b, 0, bytes))
             << bytes;
     }
-    rc::SendRequest add = request(FetchAdd, 9);
+    SendRequest add = request(FetchAdd, 9);
     add.swap_or_add = 5;
     std::memset(b->bytes.data() + kHalf, 0, 8);
-    ASSERT_EQ(a->post(*at_a, add, 0, 8), rc::PostVerdict::Posted);
-    ASSERT_EQ(a->post(*at_a, add, 8, 8), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, add, 0, 8), PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, add, 8, 8), PostVerdict::Posted);
     run();
     EXPECT_EQ(done(a->sends), (Ids{9, 9}));
     EXPECT_EQ(a->bytes[8], 5);
@@ -38,7 +38,7 @@ TEST_F(EnginePair, CarriesEveryKindOfWork) {
 
 TEST_F(EnginePair, DropsDamagedPacketsAndCountsThem) {
     const auto [at_a, at_b] = connect();
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), PostVerdict::Posted);
     a->turn(now);
     std::array<port::PacketRef, 4> burst;
     const std::size_t received = b->port.receive_burst(burst, now);
@@ -72,7 +72,7 @@ const std::array kBent{
 TEST_F(EnginePair, CountsWhatFitsNoConnectionByItsReason) {
     const auto [at_a, at_b] = connect();
     for (const Bent& bent : kBent) {
-        ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite), 0, 64), PostVerdict::Posted);
         a->turn(now);
         std::array<port::PacketRef, 4> burst;
         const std::size_t received = b->port.receive_burst(burst, now);
@@ -92,11 +92,11 @@ TEST_F(EnginePair, TakesNoPacketFromAnotherHostThanThePeer) {
     stranger.port.join(b->port);
     Engine::RcQp& forged = stranger.make_qp();
     bring_up(stranger, forged, *b, *at_b);
-    ASSERT_EQ(stranger.post(forged, request(RdmaWrite), 0, 64), rc::PostVerdict::Posted);
+    ASSERT_EQ(stranger.post(forged, request(RdmaWrite), 0, 64), PostVerdict::Posted);
     stranger.turn(now);
     b->turn(now);
     EXPECT_EQ(b->engine.drops().of(Drop::WrongPeer), 1U);
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 4), 0, 64), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 4), 0, 64), PostVerdict::Posted);
     run();
     EXPECT_EQ(done(a->sends), Ids{4});
 }
@@ -105,12 +105,12 @@ TEST_F(EnginePair, TakesNoPacketFromAnotherHostThanThePeer) {
 TEST_F(EnginePair, TakesPacketsOfThePeerFromAnyUdpPort) {
     const auto [at_a, at_b] = connect();
     port::Path* const other = a->port.open_path({a->port.local_address(), b->port.local_address(), 0xc123, 0}, {});
-    rc::QpAttributes values = attributes_to(*at_b);
-    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Reset, {}, {}), rc::ModifyVerdict::Ok);
-    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Init, rc::kToInit, values), rc::ModifyVerdict::Ok);
-    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Rtr, rc::kToRtr, values, other), rc::ModifyVerdict::Ok);
-    ASSERT_EQ(a->engine.modify(*at_a, rc::QpState::Rts, rc::kToRts, values), rc::ModifyVerdict::Ok);
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 4), 0, 64), rc::PostVerdict::Posted);
+    QpAttributes values = attributes_to(*at_b);
+    ASSERT_EQ(a->engine.modify(*at_a, QpState::Reset, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(a->engine.modify(*at_a, QpState::Init, rc::kToInit, values), ModifyVerdict::Ok);
+    ASSERT_EQ(a->engine.modify(*at_a, QpState::Rtr, rc::kToRtr, values, other), ModifyVerdict::Ok);
+    ASSERT_EQ(a->engine.modify(*at_a, QpState::Rts, rc::kToRts, values), ModifyVerdict::Ok);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 4), 0, 64), PostVerdict::Posted);
     run();
     EXPECT_EQ(done(a->sends), Ids{4});
 }
@@ -120,9 +120,9 @@ TEST_F(EnginePair, LetsNoQueuePairKeepOthersWaiting) {
     for (int i = 0; i < 4; ++i) {
         all.push_back(connect());
     }
-    ASSERT_EQ(a->post(*all[0].first, request(RdmaWrite, 1), 0, 100 * 4096), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*all[0].first, request(RdmaWrite, 1), 0, 100 * 4096), PostVerdict::Posted);
     for (std::size_t i = 1; i < all.size(); ++i) {
-        ASSERT_EQ(a->post(*all[i].first, request(RdmaWrite, i + 1), 0, 8), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*all[i].first, request(RdmaWrite, i + 1), 0, 8), PostVerdict::Posted);
     }
     a->turn(now);
     EXPECT_EQ(a->port.sent(), 32U + 3U);
@@ -136,15 +136,15 @@ TEST_F(EnginePair, LetsNoQueuePairKeepOthersWaiting) {
 
 TEST_F(EnginePair, AnAcknowledgementLetsRequestsGoFirstByOneTurn) {
     const auto [at_a, at_b] = connect();
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 8), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 8), PostVerdict::Posted);
     a->turn(now);
-    ASSERT_EQ(b->post(*at_b, request(RdmaWrite, 2), 0, 8), rc::PostVerdict::Posted);
+    ASSERT_EQ(b->post(*at_b, request(RdmaWrite, 2), 0, 8), PostVerdict::Posted);
     b->turn(now);
     EXPECT_EQ(b->port.sent(), 1U);
     a->turn(now);
     EXPECT_TRUE(done(a->sends).empty());
     EXPECT_EQ(b->engine.next_deadline(), Instant{});  // it is owed still
-    ASSERT_EQ(b->post(*at_b, request(RdmaWrite, 3), 0, 8), rc::PostVerdict::Posted);
+    ASSERT_EQ(b->post(*at_b, request(RdmaWrite, 3), 0, 8), PostVerdict::Posted);
     b->turn(now);
     EXPECT_EQ(b->port.sent(), 3U);
     a->turn(now);
@@ -165,7 +165,7 @@ TEST_F(EnginePair, SendsAgainAtTheDeadlineOfItsQueuePair) {
     const auto [at_a, at_b] = connect();
     (void)at_b;
     a->port.fate = [](std::uint64_t number) { return number == 0 ? 0 : 1; };
-    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 7), 0, 64), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 7), 0, 64), PostVerdict::Posted);
     run();
     EXPECT_TRUE(done(a->sends).empty());
     const Instant due = at_a->pair.next_deadline();
@@ -182,7 +182,7 @@ TEST_F(EnginePair, SendsAgainAtTheDeadlineOfItsQueuePair) {
     EXPECT_LT((now - due).ns, kSlot.ns + 1);
     run();  // it slept: once that puts the timer off
     EXPECT_EQ(a->engine.counters().of(EngineCounter::PacketsResent), 0U);
-    EXPECT_EQ(at_a->pair.next_deadline(), now + rc::kRtoMin);
+    EXPECT_EQ(at_a->pair.next_deadline(), now + kRtoMin);
     now = a->engine.next_deadline();
     run();
     EXPECT_EQ(a->engine.counters().of(EngineCounter::PacketsResent), 1U);
@@ -200,7 +200,7 @@ TEST_F(EnginePair, LosesWhatFaultInjectionSaysAndRecovers) {
     (void)at_b;
     fill_a();
     for (std::uint64_t i = 0; i < 100; ++i) {
-        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, i), 0, 64), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, i), 0, 64), PostVerdict::Posted);
     }
     std::size_t completed = 0;
     for (int i = 0; i < 200 && completed < 100; ++i) {
@@ -230,7 +230,7 @@ TEST_F(EnginePair, NumbersNameTheOwnerAndAreNotGivenAgainSoon) {
     const auto refused = a->engine.create_rc(a->pd, {}, {a->sends, a->receives});
     ASSERT_FALSE(refused.ok());
     EXPECT_NE(refused.error().text().find("max_queue_pairs"), std::string::npos);
-    EXPECT_FALSE(b->engine.create_rc(rc::Pd{77}, {}, {b->sends, b->receives}).ok());
+    EXPECT_FALSE(b->engine.create_rc(Pd{77}, {}, {b->sends, b->receives}).ok());
 }
 
 TEST_F(EnginePair, DatagramsNeedNoPlaceAmongConnections) {
@@ -256,27 +256,27 @@ TEST_F(EnginePair, MoreConnectionsThanAnOwnerHasNumbersForAreABug) {
 
 TEST_F(EnginePair, ReadyToReceiveTakesAPathAndAPathMtuThatThePortCarries) {
     Engine::RcQp& qp = a->make_qp();
-    rc::QpAttributes values = attributes_to(qp);
-    ASSERT_EQ(a->engine.modify(qp, rc::QpState::Init, rc::kToInit, values), rc::ModifyVerdict::Ok);
-    EXPECT_EQ(a->engine.modify(qp, rc::QpState::Rtr, rc::kToRtr, values, nullptr), rc::ModifyVerdict::BadValue);
-    EXPECT_EQ(a->engine.modify(qp, rc::QpState::Rts, rc::kToRtr, values, nullptr), rc::ModifyVerdict::NoTransition);
-    EXPECT_EQ(qp.pair.state(), rc::QpState::Init);
+    QpAttributes values = attributes_to(qp);
+    ASSERT_EQ(a->engine.modify(qp, QpState::Init, rc::kToInit, values), ModifyVerdict::Ok);
+    EXPECT_EQ(a->engine.modify(qp, QpState::Rtr, rc::kToRtr, values, nullptr), ModifyVerdict::BadValue);
+    EXPECT_EQ(a->engine.modify(qp, QpState::Rts, rc::kToRtr, values, nullptr), ModifyVerdict::NoTransition);
+    EXPECT_EQ(qp.pair.state(), QpState::Init);
     port::Path* const path = a->port.open_path({a->port.local_address(), b->port.local_address(), 0xc000, 0}, {});
     a->port.most_bytes = 2048;  // headers included
     values.path_mtu_bytes = 2048;
-    EXPECT_EQ(a->engine.modify(qp, rc::QpState::Rtr, rc::kToRtr, values, path), rc::ModifyVerdict::BadValue);
+    EXPECT_EQ(a->engine.modify(qp, QpState::Rtr, rc::kToRtr, values, path), ModifyVerdict::BadValue);
     values.path_mtu_bytes = 1024;
-    EXPECT_EQ(a->engine.modify(qp, rc::QpState::Rtr, rc::kToRtr, values, path), rc::ModifyVerdict::Ok);
+    EXPECT_EQ(a->engine.modify(qp, QpState::Rtr, rc::kToRtr, values, path), ModifyVerdict::Ok);
 }
 
 TEST_F(EnginePair, AnUnreliableQueuePairLosesMessagesAndSaysNothing) {
-    rc::QpCapacity unreliable;
+    QpCapacity unreliable;
     unreliable.service = wire::Service::Uc;
     const auto [at_a, at_b] = connect(unreliable);
     a->port.fate = [](std::uint64_t number) { return number == 1 ? 0 : 1; };  // the end of the first message
     for (std::uint64_t i = 1; i <= 2; ++i) {
-        ASSERT_EQ(b->post_receive(*at_b, 0, 200000), rc::PostVerdict::Posted);
-        ASSERT_EQ(a->post(*at_a, request(Send, i), 0, 2 * 4096), rc::PostVerdict::Posted);
+        ASSERT_EQ(b->post_receive(*at_b, 0, 200000), PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(Send, i), 0, 2 * 4096), PostVerdict::Posted);
     }
     run();
     EXPECT_EQ(done(a->sends), (Ids{1, 2}));

@@ -7,10 +7,10 @@
 namespace cairn::roce {
 namespace {
 
-using enum rc::WorkOpcode;
+using enum WorkOpcode;
 using Ids = std::vector<std::uint64_t>;
 
-constexpr rc::QpCapacity kMany{16384, 16, 1, 0, 256};
+constexpr QpCapacity kMany{16384, 16, 1, 0, 256};
 
 struct EngineTurns : EnginePair {
     static constexpr std::size_t kPerTurn = 8;
@@ -22,32 +22,31 @@ struct EngineTurns : EnginePair {
     // Of datagrams, ready to send.
     UdQueuePair& make_datagrams() {
         UdQueuePair& qp = *a->engine.create_ud(a->pd, kMany, {a->sends, a->receives}).value();
-        rc::QpAttributes values;
-        using rc::Attribute;
-        EXPECT_EQ(qp.modify(rc::QpState::Init, rc::AttributeSet::of(Attribute::Pkey, Attribute::Qkey), values),
-                  rc::ModifyVerdict::Ok);
-        EXPECT_EQ(qp.modify(rc::QpState::Rtr, {}, values), rc::ModifyVerdict::Ok);
-        EXPECT_EQ(qp.modify(rc::QpState::Rts, rc::AttributeSet::of(Attribute::SendPsn), values), rc::ModifyVerdict::Ok);
+        QpAttributes values;
+        EXPECT_EQ(qp.modify(QpState::Init, AttributeSet::of(Attribute::Pkey, Attribute::Qkey), values),
+                  ModifyVerdict::Ok);
+        EXPECT_EQ(qp.modify(QpState::Rtr, {}, values), ModifyVerdict::Ok);
+        EXPECT_EQ(qp.modify(QpState::Rts, AttributeSet::of(Attribute::SendPsn), values), ModifyVerdict::Ok);
         return qp;
     }
     void post_datagrams(UdQueuePair& qp, std::uint32_t count, bool signalled = false) {
-        const std::array<rc::Sge, 1> sges{EngineHost::sge(a->key, 0, 1024)};
-        rc::SendRequest one = request(Send);
+        const std::array<Sge, 1> sges{EngineHost::sge(a->key, 0, 1024)};
+        SendRequest one = request(Send);
         one.sges = sges;
         one.signalled = signalled;
         const UdAddress to{a->port.open_path({a->port.local_address(), b->port.local_address(), 0xc000, 0}, now),
                            Qpn{0x99}, Qkey{}};
         for (std::uint32_t i = 0; i < count; ++i) {
-            ASSERT_EQ(qp.post_send({one, to}), rc::PostVerdict::Posted);
+            ASSERT_EQ(qp.post_send({one, to}), PostVerdict::Posted);
         }
         a->engine.wake(qp);
     }
     // `bytes` for as many requests as the queue holds.
     void post_writes(Engine::RcQp& qp, std::uint32_t count, std::uint32_t bytes) {
-        rc::SendRequest one = request(RdmaWrite);
+        SendRequest one = request(RdmaWrite);
         one.signalled = false;
         for (std::uint32_t i = 0; i < count; ++i) {
-            ASSERT_EQ(a->post(qp, one, 0, bytes), rc::PostVerdict::Posted);
+            ASSERT_EQ(a->post(qp, one, 0, bytes), PostVerdict::Posted);
         }
     }
     void turn() {
@@ -84,7 +83,7 @@ TEST_F(EngineTurns, BusyDatagramsDoNotStarveAConnection) {
         }
         const auto [at_a, at_b] = connect();
         fill();
-        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 1024), rc::PostVerdict::Posted);
+        ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 1024), PostVerdict::Posted);
         EXPECT_LT(turns_until_done(*a), 200U) << queue_pairs;
         EXPECT_EQ(done(a->sends).size(), 1U);
     }
@@ -118,28 +117,28 @@ struct EngineAnswers : EngineTurns {
 };
 
 TEST_F(EngineAnswers, AcknowledgementsAndAtomicsOfAFullPortComeSoon) {
-    for (const rc::WorkOpcode opcode : {RdmaWrite, FetchAdd, RdmaWrite, FetchAdd}) {
-        rc::SendRequest one = request(opcode, 7);
+    for (const WorkOpcode opcode : {RdmaWrite, FetchAdd, RdmaWrite, FetchAdd}) {
+        SendRequest one = request(opcode, 7);
         one.rkey = a->key;
-        ASSERT_EQ(b->post(*at_b, one, 0, 8), rc::PostVerdict::Posted);
+        ASSERT_EQ(b->post(*at_b, one, 0, 8), PostVerdict::Posted);
         EXPECT_LT(turns_until_done(*b), kSoon);
         EXPECT_EQ(done(b->sends), Ids{7});
     }
 }
 
 TEST_F(EngineAnswers, NaksOfAFullPortComeSoon) {
-    ASSERT_EQ(b->post(*at_b, request(Send, 7), 0, 8), rc::PostVerdict::Posted);
+    ASSERT_EQ(b->post(*at_b, request(Send, 7), 0, 8), PostVerdict::Posted);
     EXPECT_LT(turns_until([this] { return b->engine.rc_counters().of(rc::RcCounter::RnrNakReceived) != 0; }), kSoon);
-    ASSERT_EQ(a->post_receive(*at_a, 0, 8), rc::PostVerdict::Posted);
+    ASSERT_EQ(a->post_receive(*at_a, 0, 8), PostVerdict::Posted);
     now = now + milliseconds(1);
     EXPECT_LT(turns_until_done(*b), kSoon);
 }
 
 TEST_F(EngineAnswers, CongestionNotificationsOfAFullPortComeSoon) {
     b->port.marks = [](std::uint64_t) { return true; };
-    rc::SendRequest read = request(RdmaRead);
+    SendRequest read = request(RdmaRead);
     read.rkey = a->key;
-    ASSERT_EQ(b->post(*at_b, read, 0, 400'000), rc::PostVerdict::Posted);
+    ASSERT_EQ(b->post(*at_b, read, 0, 400'000), PostVerdict::Posted);
     EXPECT_LT(turns_until([this] { return b->engine.rc_counters().of(rc::RcCounter::CnpReceived) != 0; }), kSoon);
 }
 
@@ -151,9 +150,9 @@ TEST_F(EngineTurns, NothingOfATurnIsDroppedForWantOfRoom) {
         post_writes(*all.back().first, 8, 400'000);
     }
     for (int i = 0; i < 1000; ++i) {
-        rc::SendRequest one = request(RdmaWrite, 1);
+        SendRequest one = request(RdmaWrite, 1);
         one.rkey = a->key;
-        ASSERT_EQ(b->post(*all[static_cast<std::size_t>(i) % all.size()].second, one, 0, 8), rc::PostVerdict::Posted);
+        ASSERT_EQ(b->post(*all[static_cast<std::size_t>(i) % all.size()].second, one, 0, 8), PostVerdict::Posted);
         a->port.most_per_turn = i % 4 == 0 ? 32 : 0;
         turn();
         EXPECT_EQ(a->sender.drops().total(), 0U);

@@ -1,5 +1,5 @@
 // The list of those that wait: order, places, and that leaving it is cheap.
-#include "lib/roce/qp_ring.hpp"
+#include "lib/roce/qp/qp_ring.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The sender over a port whose ring is full: what waits keeps its order, its buffers and its bytes.
-#include "lib/roce/sender.hpp"
+#include "lib/roce/send/sender.hpp"
 
 #include <gtest/gtest.h>
 

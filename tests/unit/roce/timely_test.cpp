@@ -1,5 +1,5 @@
 // Timely at exact virtual times, and what flows over one queue make of it.
-#include "lib/roce/timely.hpp"
+#include "lib/roce/pace/timely.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The timing wheel at exact virtual times, and random histories against a sorted map.
-#include "lib/roce/timing_wheel.hpp"
+#include "lib/roce/pace/timing_wheel.hpp"
 
 #include <gtest/gtest.h>
 

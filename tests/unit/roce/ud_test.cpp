@@ -1,5 +1,5 @@
 // Every reason for which a datagram is dropped, and what is delivered.
-#include "lib/roce/ud.hpp"
+#include "lib/roce/ud/ud.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/roce/sender.hpp"
+#include "lib/roce/send/sender.hpp"
 #include "tests/support/wire_port.hpp"
 
 namespace cairn::roce {

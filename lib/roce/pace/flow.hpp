@@ -1,0 +1,41 @@
+// Flow: the rate that congestion leaves to one connection, and when it has paid for what was sent.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "lib/roce/pace/dcqcn.hpp"
+
+namespace cairn::roce {
+
+// DCQCN's reaction point with a pacer. Begins at link rate.
+class Flow {
+public:
+    Flow(double link_bytes_per_s, Instant now) noexcept
+        : control_(link_bytes_per_s, now, dcqcn_for_link(link_bytes_per_s)), paid_at_(now) {}
+
+    void on_cnp(Instant now) noexcept { control_.on_cnp(now); }
+    // Whether the rate is below the link's.
+    [[nodiscard]] bool is_congested(Instant now) noexcept {
+        control_.on_timeout(now);
+        return !control_.is_uncongested();
+    }
+    // A batch may leave ahead of its time.
+    [[nodiscard]] bool may_send(Instant now) const noexcept { return paid_at_ <= now + kPacingBatch; }
+    [[nodiscard]] Instant paid_at() const noexcept { return paid_at_; }
+    void on_sent(std::size_t bytes, Instant now) noexcept {
+        control_.on_sent(bytes, now);
+        paid_at_ = std::max(paid_at_, now - kPacingSlack) + control_.gap(bytes);
+    }
+    // How many packets of `bytes` the rate lets pass in `span`, rounded up.
+    [[nodiscard]] std::uint32_t packets_in(Duration span, std::size_t bytes) const noexcept {
+        return static_cast<std::uint32_t>(span.ns / std::max<std::int64_t>(control_.gap(bytes).ns, 1)) + 1;
+    }
+    [[nodiscard]] double rate_bytes_per_s() const noexcept { return control_.rate_bytes_per_s(); }
+
+private:
+    Dcqcn control_;
+    Instant paid_at_;
+};
+
+}  // namespace cairn::roce

@@ -1,0 +1,20 @@
+// How much a queue pair can hold.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/wire/opcode.hpp"
+
+namespace cairn::roce {
+
+// Fixed when the queue pair is made; the limits of the queues' own headers hold (asserted there).
+struct QpCapacity {
+    std::uint32_t send_slots = 128;
+    std::uint32_t receive_slots = 128;
+    std::uint32_t max_sges = 4;
+    std::uint32_t inline_bytes = 64;
+    std::uint32_t window_packets = 256;         // SENDs and WRITEs on their way
+    wire::Service service = wire::Service::Rc;  // or Uc, or Xrc (asserted)
+};
+
+}  // namespace cairn::roce

@@ -1,0 +1,67 @@
+#include "lib/roce/qp/completion_queue.hpp"
+
+#include <algorithm>
+
+namespace cairn::roce {
+
+bool CompletionQueue::push(const Completion& completion) noexcept {
+    if (overrun_ || size() == slots_) [[unlikely]] {
+        if (!overrun_) {
+            overrun_ = true;
+            tell();
+        }
+        return false;
+    }
+    // Field by field: the whole struct was written piece by piece just now and would not be forwarded.
+    Completion& slot = at(tail_++);
+    slot.wr_id = completion.wr_id;
+    slot.status = completion.status;
+    slot.opcode = completion.opcode;
+    slot.solicited = completion.solicited;
+    slot.has_immediate = completion.has_immediate;
+    slot.has_invalidate = completion.has_invalidate;
+    slot.has_grh = completion.has_grh;
+    slot.qpn = completion.qpn;
+    slot.bytes = completion.bytes;
+    slot.immediate = completion.immediate;
+    slot.invalidated = completion.invalidated;
+    slot.source_qpn = completion.source_qpn;
+    slot.srqn = completion.srqn;
+    const bool wakes_solicited = completion.solicited || completion.status != CompletionStatus::Success;
+    if (arm_ == Arm::Next || (arm_ == Arm::Solicited && wakes_solicited)) {
+        event_ = true;
+        arm_ = Arm::Off;
+        tell();
+    }
+    return true;
+}
+
+std::size_t CompletionQueue::poll(std::span<Completion> out) noexcept {
+    const std::size_t count = std::min<std::size_t>(out.size(), size());
+    for (std::size_t i = 0; i < count; ++i) {
+        out[i] = at(head_++);
+    }
+    return count;
+}
+
+void CompletionQueue::forget(Qpn qpn) noexcept {
+    std::uint32_t kept = head_;
+    for (std::uint32_t position = head_; position != tail_; ++position) {
+        if (at(position).qpn != qpn) {
+            at(kept++) = at(position);
+        }
+    }
+    tail_ = kept;
+}
+
+void CompletionQueue::arm(Arm wish) noexcept {
+    arm_ = std::max(arm_, wish);
+}
+
+bool CompletionQueue::take_event() noexcept {
+    const bool made = event_;
+    event_ = false;
+    return made;
+}
+
+}  // namespace cairn::roce

@@ -1,0 +1,168 @@
+// Protection domains, memory regions and windows: which bytes of this process a work request or a peer may touch
+// (IBTA vol. 1, 10.2.3, 10.6).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/base/types.hpp"
+#include "lib/roce/qp/limits.hpp"
+#include "lib/roce/qp/rights.hpp"
+
+namespace cairn::roce {
+
+struct RegionRequest {
+    Pd pd{};
+    std::span<std::uint8_t> memory{};  // stays the caller's and in place until destroy_region()
+    std::uint64_t base = 0;            // the address by which requests name its first byte; 0: zero-based
+    Rights rights{};
+    bool sendable = false;  // by the port, from where it lies
+};
+
+// What of a region is to change; the rest stays.
+struct RegionChange {
+    std::optional<Pd> pd{};
+    std::optional<Rights> rights{};
+    struct Translation {
+        std::span<std::uint8_t> memory{};
+        std::uint64_t base = 0;
+        bool sendable = false;
+    };
+    std::optional<Translation> translation{};
+};
+
+// Through whom a remote key is used.
+struct KeyUser {
+    Pd pd{};
+    Qpn qpn{};
+};
+
+enum class MemoryVerdict : std::uint8_t {
+    Ok,
+    UnknownKey,
+    WrongPd,  // or queue pair
+    NoRight,
+    OutOfRange,
+    InUse,  // windows are bound to the region; the window is bound already
+};
+
+struct MemoryView {
+    MemoryVerdict verdict = MemoryVerdict::UnknownKey;
+    std::uint8_t* data = nullptr;  // of the range's first byte; nullptr unless Ok
+    bool sendable = false;
+};
+
+// All regions, windows and domains of one engine. A region's rkey is also its lkey. It holds the region's index, bits
+// that only the seed tells, and a generation: neither an old key nor one seen on the wire leads to the next one, and
+// the key of a destroyed region is dead before destroy_region() returns. A window takes the place of a region and a key
+// made alike, whose low 8 bits change with each binding; it is no lkey. Driven by the engine's thread; lookups allocate
+// nothing.
+class MemoryTable {
+public:
+    using Seed = std::array<std::uint64_t, 2>;  // from the caller's source of chance; a test gives its own
+
+    // `regions` is in [1, kMaxRegions] (asserted).
+    MemoryTable(std::uint32_t regions, const Seed& seed);
+
+    [[nodiscard]] Pd create_pd();
+    // False, and nothing is done: no such domain, or regions or queue pairs are still in it.
+    [[nodiscard]] bool destroy_pd(Pd pd) noexcept;
+    // Queue pairs hold their domain; false when there is no such domain.
+    [[nodiscard]] bool hold_pd(Pd pd) noexcept;
+    void release_pd(Pd pd) noexcept;
+
+    // Errors: no such domain, remote writing or atomics without local writing (10.6), the address range wraps,
+    // the table is full.
+    [[nodiscard]] Result<Rkey> register_region(const RegionRequest& request);
+    // The region as if registered with the changes, or an error and the region as it was. The key is a new one if the
+    // memory changes, so that no old request reaches what it never meant. Errors: as above, no such region, windows are
+    // bound to it.
+    [[nodiscard]] Result<Rkey> reregister_region(Rkey key, const RegionChange& change);
+    // False when no region has the key (any more), or windows are bound to it.
+    bool destroy_region(Rkey key) noexcept;
+
+    // Bound to nothing. Errors: no such domain, the table is full.
+    [[nodiscard]] Result<Rkey> create_window(Pd pd, WindowType type);
+    // False when no window has the key, but for its low 8 bits.
+    bool destroy_window(Rkey key) noexcept;
+    // What a BindWindow does, posted to this user's queue pair; unless Ok, nothing (10.6.6.2).
+    [[nodiscard]] MemoryVerdict bind_window(const WindowBinding& binding, const KeyUser& user) noexcept;
+    // Whether some are bound to the region.
+    [[nodiscard]] bool has_windows(Rkey region) const noexcept;
+    // Frees all windows that were bound through the queue pair: it ends.
+    void free_windows(Qpn qpn) noexcept;
+
+    // Where [address, address + bytes) of the region lies. `bytes` may be 0; no pair of numbers overflows.
+    [[nodiscard]] MemoryView find(Rkey key, Pd pd, Rights wanted, std::uint64_t address,
+                                  std::uint64_t bytes) const noexcept;
+    // Of the region or window: what a peer's request may reach. Some right is wanted (asserted).
+    [[nodiscard]] MemoryView find_remote(Rkey key, const KeyUser& user, Rights wanted, std::uint64_t address,
+                                         std::uint64_t bytes) const noexcept;
+    // All of it, likewise.
+    [[nodiscard]] std::optional<std::span<std::uint8_t>> find_whole(Rkey key, const KeyUser& user,
+                                                                    Rights wanted) const noexcept;
+    // Invalidation, a peer's or our own: a type 2B window is free again, a region that allows it ends (10.6.5).
+    [[nodiscard]] MemoryVerdict judge_invalidate(Rkey key, const KeyUser& user) const noexcept;
+    // What was judged Ok.
+    void invalidate(Rkey key) noexcept;
+    // Sendable memory of regions that became its owner's again since this was asked last, whoever ended them, and what
+    // lies between; mostly none. Asked before the owner can know.
+    [[nodiscard]] std::span<const std::uint8_t> take_ended() noexcept { return std::exchange(ended_, {}); }
+
+    [[nodiscard]] std::uint32_t regions_in_use() const noexcept { return in_use_; }  // and windows
+
+private:
+    enum class Kind : std::uint8_t { Region, Window1, Window2B };
+    struct Region {
+        Rkey key{};
+        Pd pd{};
+        std::uint64_t base = 0;
+        std::uint64_t bytes = 0;
+        std::uint8_t* data = nullptr;
+        std::uint32_t generation = 0;
+        std::uint32_t windows = 0;   // bound to the region
+        std::uint32_t bound_to = 0;  // a bound window's region, by index
+        Qpn qpn{};                   // a bound type 2B window's
+        Rights rights{};
+        Kind kind = Kind::Region;
+        bool bound = false;  // an unbound window has no bytes and no rights
+        bool live = false;
+        bool sendable = false;
+
+        [[nodiscard]] MemoryView view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept;
+    };
+    struct Domain {
+        std::uint32_t users = 0;
+        bool live = false;
+    };
+
+    [[nodiscard]] Rkey make_key(std::uint32_t index, std::uint32_t generation) const noexcept;
+    [[nodiscard]] const Region* at(Rkey key) const noexcept;
+    [[nodiscard]] MemoryVerdict judge_user(const Region* region, const KeyUser& user) const noexcept;
+    [[nodiscard]] Region* region_at(Rkey key) noexcept;
+    [[nodiscard]] Region* window_at(Rkey key) noexcept;
+    [[nodiscard]] MemoryVerdict judge_binding(const WindowBinding& binding, const Region& window,
+                                              const KeyUser& user) const noexcept;
+    void unbind(Region& window) noexcept;
+    [[nodiscard]] std::optional<Error> judge_region(const RegionRequest& request);
+    [[nodiscard]] Result<Region*> take_slot(Pd pd);
+    void give_slot(Region& region) noexcept;
+    void note_end(const Region& region) noexcept;
+    [[nodiscard]] Domain* domain(Pd pd) noexcept;
+
+    Seed seed_;
+    std::uint32_t index_shift_;  // the index is what is left of a key above these bits
+    std::uint32_t in_use_ = 0;
+    std::span<const std::uint8_t> ended_{};
+    std::vector<Region> regions_;
+    std::vector<std::uint32_t> free_;  // indices, the one free for longest first
+    std::uint32_t free_head_ = 0;
+    std::vector<Domain> domains_;  // Pd p is at p - 1
+};
+
+}  // namespace cairn::roce

@@ -1,0 +1,208 @@
+#include "lib/roce/qp/memory.hpp"
+
+#include <bit>
+#include <limits>
+#include <numeric>
+
+#include "lib/base/assert.hpp"
+#include "lib/base/sip_hash.hpp"
+
+namespace cairn::roce {
+
+namespace {
+
+constexpr std::uint32_t kGenerationBits = 8;
+
+}  // namespace
+
+MemoryTable::MemoryTable(std::uint32_t regions, const Seed& seed) : seed_(seed), regions_(regions), free_(regions) {
+    CAIRN_ASSERT(regions >= 1 && regions <= kMaxRegions);
+    index_shift_ = 32U - std::max(1U, static_cast<std::uint32_t>(std::bit_width(regions - 1)));
+    std::iota(free_.begin(), free_.end(), 0U);
+}
+
+// Index, secret, generation. The generation is moved on by a secret of the index, so that it tells no age; within a
+// slot 256 keys in a row differ whatever the secret between them is.
+Rkey MemoryTable::make_key(std::uint32_t index, std::uint32_t generation) const noexcept {
+    constexpr std::uint64_t kOfIndexOnly = std::uint64_t{1} << 63U;
+    const std::uint64_t secret = sip_hash(seed_, (std::uint64_t{index} << 32U) | generation);
+    const auto moved = static_cast<std::uint32_t>(generation + sip_hash(seed_, kOfIndexOnly | index));
+    const std::uint32_t secret_mask = (std::uint32_t{1} << (index_shift_ - kGenerationBits)) - 1;
+    return Rkey{(index << index_shift_) | ((static_cast<std::uint32_t>(secret) & secret_mask) << kGenerationBits) |
+                (moved & 0xffU)};
+}
+
+MemoryTable::Domain* MemoryTable::domain(Pd pd) noexcept {
+    if (pd.value == 0 || pd.value > domains_.size() || !domains_[pd.value - 1].live) {
+        return nullptr;
+    }
+    return &domains_[pd.value - 1];
+}
+
+Pd MemoryTable::create_pd() {
+    for (std::uint32_t i = 0; i < domains_.size(); ++i) {
+        if (!domains_[i].live) {
+            domains_[i] = {0, true};
+            return Pd{i + 1};
+        }
+    }
+    domains_.push_back({0, true});
+    return Pd{static_cast<std::uint32_t>(domains_.size())};
+}
+
+bool MemoryTable::destroy_pd(Pd pd) noexcept {
+    Domain* const found = domain(pd);
+    if (found == nullptr || found->users != 0) {
+        return false;
+    }
+    found->live = false;
+    return true;
+}
+
+bool MemoryTable::hold_pd(Pd pd) noexcept {
+    Domain* const found = domain(pd);
+    if (found == nullptr) {
+        return false;
+    }
+    ++found->users;
+    return true;
+}
+
+void MemoryTable::release_pd(Pd pd) noexcept {
+    Domain* const found = domain(pd);
+    CAIRN_ASSERT(found != nullptr && found->users > 0);
+    --found->users;
+}
+
+std::optional<Error> MemoryTable::judge_region(const RegionRequest& request) {
+    const bool writes_remotely = request.rights.cover(Right::RemoteWrite) || request.rights.cover(Right::RemoteAtomic);
+    if (domain(request.pd) == nullptr) {
+        return Error{"there is no such protection domain", "create one first"};
+    }
+    if (writes_remotely && !request.rights.cover(Right::LocalWrite)) {
+        return Error{"remote write or atomic rights without local write", "ask for LocalWrite as well"};
+    }
+    if (request.memory.size() > std::numeric_limits<std::uint64_t>::max() - request.base) {
+        return Error{"the region's addresses go beyond 2^64", "choose a lower base"};
+    }
+    return std::nullopt;
+}
+
+// With a key of its own, in this domain, and nothing else.
+Result<MemoryTable::Region*> MemoryTable::take_slot(Pd pd) {
+    if (in_use_ == regions_.size()) {
+        return Error{"no memory region left", "destroy unused ones or make the table larger"};
+    }
+    const std::uint32_t index = free_[free_head_];
+    free_head_ = (free_head_ + 1) % static_cast<std::uint32_t>(free_.size());
+    ++in_use_;
+    Region& region = regions_[index];
+    const std::uint32_t generation = region.generation;
+    region = {};
+    region.key = make_key(index, generation);
+    region.generation = generation;
+    region.pd = pd;
+    region.live = true;
+    (void)hold_pd(pd);
+    return &region;
+}
+
+void MemoryTable::give_slot(Region& region) noexcept {
+    region.live = false;
+    ++region.generation;
+    release_pd(region.pd);
+    free_[(free_head_ + free_.size() - in_use_) % free_.size()] = static_cast<std::uint32_t>(&region - regions_.data());
+    --in_use_;
+}
+
+MemoryTable::Region* MemoryTable::region_at(Rkey key) noexcept {
+    const Region* const found = at(key);
+    return found != nullptr && found->kind == Kind::Region
+               ? &regions_[static_cast<std::size_t>(found - regions_.data())]
+               : nullptr;
+}
+
+Result<Rkey> MemoryTable::register_region(const RegionRequest& request) {
+    if (std::optional<Error> error = judge_region(request)) {
+        return *std::move(error);
+    }
+    const Result<Region*> slot = take_slot(request.pd);
+    if (!slot.ok()) {
+        return slot.error();
+    }
+    Region& region = *slot.value();
+    region.base = request.base;
+    region.bytes = request.memory.size();
+    region.data = request.memory.data();
+    region.rights = request.rights;
+    region.sendable = request.sendable;
+    return region.key;
+}
+
+Result<Rkey> MemoryTable::reregister_region(Rkey key, const RegionChange& change) {
+    Region* const region = region_at(key);
+    if (region == nullptr || region->windows != 0) {
+        return region == nullptr ? Error{"no memory region has this key", "register it first"}
+                                 : Error{"windows are bound to the region", "invalidate or destroy them first"};
+    }
+    const RegionChange::Translation translation = change.translation.value_or(
+        RegionChange::Translation{{region->data, region->bytes}, region->base, region->sendable});
+    const RegionRequest request{change.pd.value_or(region->pd), translation.memory, translation.base,
+                                change.rights.value_or(region->rights), translation.sendable};
+    if (std::optional<Error> error = judge_region(request)) {
+        return *std::move(error);
+    }
+    (void)hold_pd(request.pd);
+    release_pd(region->pd);
+    if (change.translation) {
+        region->key = make_key(static_cast<std::uint32_t>(region - regions_.data()), ++region->generation);
+        note_end(*region);
+    }
+    region->pd = request.pd;
+    region->base = request.base;
+    region->bytes = request.memory.size();
+    region->data = request.memory.data();
+    region->rights = request.rights;
+    region->sendable = request.sendable;
+    return region->key;
+}
+
+Result<Rkey> MemoryTable::create_window(Pd pd, WindowType type) {
+    if (domain(pd) == nullptr) {
+        return Error{"there is no such protection domain", "create one first"};
+    }
+    const Result<Region*> slot = take_slot(pd);
+    if (!slot.ok()) {
+        return slot.error();
+    }
+    slot.value()->kind = type == WindowType::Type1 ? Kind::Window1 : Kind::Window2B;
+    return slot.value()->key;
+}
+
+bool MemoryTable::has_windows(Rkey region) const noexcept {
+    const Region* const found = at(region);
+    return found != nullptr && found->kind == Kind::Region && found->windows != 0;
+}
+
+void MemoryTable::note_end(const Region& region) noexcept {
+    if (!region.sendable) {
+        return;
+    }
+    const std::uint8_t* const end = region.data + region.bytes;
+    const std::uint8_t* const from =
+        ended_.empty() ? region.data : std::min<const std::uint8_t*>(region.data, ended_.data());
+    const std::uint8_t* const until = ended_.empty() ? end : std::max(end, ended_.data() + ended_.size());
+    ended_ = {from, until};
+}
+
+bool MemoryTable::destroy_region(Rkey key) noexcept {
+    Region* const region = region_at(key);
+    if (region == nullptr || region->windows != 0) {
+        return false;
+    }
+    note_end(*region);
+    give_slot(*region);
+    return true;
+}
+
+}  // namespace cairn::roce

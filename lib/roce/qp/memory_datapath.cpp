@@ -1,0 +1,62 @@
+#include "lib/roce/qp/memory.hpp"
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::roce {
+
+const MemoryTable::Region* MemoryTable::at(Rkey key) const noexcept {
+    const std::uint32_t index = key.value >> index_shift_;
+    if (index >= regions_.size()) {
+        return nullptr;
+    }
+    const Region& region = regions_[index];
+    return region.live && region.key == key ? &region : nullptr;
+}
+
+MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept {
+    if (!rights.cover(wanted)) {
+        return {MemoryVerdict::NoRight};
+    }
+    // Differences only: address + count may wrap.
+    if (address < base || count > bytes || address - base > bytes - count) {
+        return {MemoryVerdict::OutOfRange};
+    }
+    return {MemoryVerdict::Ok, data + (address - base), sendable};
+}
+
+MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t address,
+                             std::uint64_t bytes) const noexcept {
+    const Region* const region = at(key);
+    if (region == nullptr || region->kind != Kind::Region) {
+        return {MemoryVerdict::UnknownKey};
+    }
+    return region->pd == pd ? region->view(wanted, address, bytes) : MemoryView{MemoryVerdict::WrongPd};
+}
+
+MemoryVerdict MemoryTable::judge_user(const Region* region, const KeyUser& user) const noexcept {
+    if (region == nullptr) {
+        return MemoryVerdict::UnknownKey;
+    }
+    const bool foreign = region->kind == Kind::Window2B && region->qpn != user.qpn;
+    return region->pd == user.pd && !foreign ? MemoryVerdict::Ok : MemoryVerdict::WrongPd;
+}
+
+MemoryView MemoryTable::find_remote(Rkey key, const KeyUser& user, Rights wanted, std::uint64_t address,
+                                    std::uint64_t bytes) const noexcept {
+    CAIRN_ASSERT(wanted != Rights{});
+    const Region* const region = at(key);
+    const MemoryVerdict verdict = judge_user(region, user);
+    return verdict == MemoryVerdict::Ok ? region->view(wanted, address, bytes) : MemoryView{verdict};
+}
+
+std::optional<std::span<std::uint8_t>> MemoryTable::find_whole(Rkey key, const KeyUser& user,
+                                                               Rights wanted) const noexcept {
+    CAIRN_ASSERT(wanted != Rights{});
+    const Region* const region = at(key);
+    if (judge_user(region, user) != MemoryVerdict::Ok || !region->rights.cover(wanted)) {
+        return std::nullopt;
+    }
+    return std::span(region->data, region->bytes);
+}
+
+}  // namespace cairn::roce

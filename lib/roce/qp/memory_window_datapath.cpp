@@ -1,0 +1,122 @@
+// Memory windows: bound and freed by work requests, which name them by keys (IBTA vol. 1, 10.6.6.2, 10.6.7.2).
+#include "lib/roce/qp/memory.hpp"
+#include "lib/roce/qp/window_key.hpp"
+
+namespace cairn::roce {
+
+namespace {
+
+constexpr Rights kOfWindows =
+    Rights{Right::RemoteWrite} | Right::RemoteRead | Right::RemoteAtomic | Right::FlushGlobal | Right::FlushPersistent;
+
+}  // namespace
+
+MemoryTable::Region* MemoryTable::window_at(Rkey key) noexcept {
+    const std::uint32_t index = key.value >> index_shift_;
+    if (index >= regions_.size()) {
+        return nullptr;
+    }
+    Region& window = regions_[index];
+    return name_one_window(window.key, key) && window.live && window.kind != Kind::Region ? &window : nullptr;
+}
+
+bool MemoryTable::destroy_window(Rkey key) noexcept {
+    Region* const window = window_at(key);
+    if (window == nullptr) {
+        return false;
+    }
+    unbind(*window);
+    give_slot(*window);
+    return true;
+}
+
+void MemoryTable::unbind(Region& window) noexcept {
+    if (window.bound) {
+        --regions_[window.bound_to].windows;
+    }
+    window.bound = false;
+    window.bytes = 0;
+    window.rights = {};
+    window.qpn = {};
+}
+
+// Remote rights need no remote rights of the region, but those to write its right of local writing (C10-72 to C10-75).
+MemoryVerdict MemoryTable::judge_binding(const WindowBinding& binding, const Region& window,
+                                         const KeyUser& user) const noexcept {
+    const bool type1 = window.kind == Kind::Window1;
+    if (window.pd != user.pd) {
+        return MemoryVerdict::WrongPd;
+    }
+    if (!type1 && window.bound) {
+        return MemoryVerdict::InUse;
+    }
+    if (binding.bytes == 0 || (type1 && binding.zero_based)) {
+        return type1 && !binding.zero_based ? MemoryVerdict::Ok : MemoryVerdict::NoRight;
+    }
+    const bool writes = binding.rights.cover(Right::RemoteWrite) || binding.rights.cover(Right::RemoteAtomic);
+    const Rights needed = Rights{Right::BindWindow} | (writes ? Rights{Right::LocalWrite} : Rights{}) |
+                          binding.rights.within(Rights{Right::FlushGlobal} | Right::FlushPersistent);
+    if (!kOfWindows.cover(binding.rights)) {
+        return MemoryVerdict::NoRight;
+    }
+    return find(Rkey{binding.region.value}, window.pd, needed, binding.address, binding.bytes).verdict;
+}
+
+MemoryVerdict MemoryTable::bind_window(const WindowBinding& binding, const KeyUser& user) noexcept {
+    Region* const window = window_at(binding.window);
+    const MemoryVerdict verdict = window == nullptr ? MemoryVerdict::UnknownKey : judge_binding(binding, *window, user);
+    if (verdict != MemoryVerdict::Ok) {
+        return verdict;
+    }
+    unbind(*window);
+    window->key = binding.window;
+    if (binding.bytes == 0) {
+        return verdict;
+    }
+    Region& region = regions_[binding.region.value >> index_shift_];
+    ++region.windows;
+    window->bound = true;
+    window->bound_to = binding.region.value >> index_shift_;
+    window->base = binding.zero_based ? 0 : binding.address;
+    window->bytes = binding.bytes;
+    window->data = region.data + (binding.address - region.base);
+    window->rights = binding.rights;
+    window->sendable = region.sendable;
+    window->qpn = window->kind == Kind::Window2B ? user.qpn : Qpn{};
+    return verdict;
+}
+
+void MemoryTable::free_windows(Qpn qpn) noexcept {
+    for (Region& region : regions_) {
+        if (region.live && region.bound && region.kind == Kind::Window2B && region.qpn == qpn) {
+            unbind(region);
+        }
+    }
+}
+
+MemoryVerdict MemoryTable::judge_invalidate(Rkey key, const KeyUser& user) const noexcept {
+    const Region* const region = at(key);
+    if (region == nullptr || (region->kind != Kind::Region && !region->bound)) {
+        return MemoryVerdict::UnknownKey;
+    }
+    if (region->pd != user.pd || (region->kind == Kind::Window2B && region->qpn != user.qpn)) {
+        return MemoryVerdict::WrongPd;
+    }
+    if (region->kind != Kind::Region) {
+        return region->kind == Kind::Window2B ? MemoryVerdict::Ok : MemoryVerdict::NoRight;
+    }
+    if (region->windows != 0) {
+        return MemoryVerdict::InUse;
+    }
+    return region->rights.cover(Right::RemoteInvalidate) ? MemoryVerdict::Ok : MemoryVerdict::NoRight;
+}
+
+void MemoryTable::invalidate(Rkey key) noexcept {
+    if (Region* const window = window_at(key)) {
+        unbind(*window);
+    } else {
+        (void)destroy_region(key);
+    }
+}
+
+}  // namespace cairn::roce

@@ -1,0 +1,85 @@
+#include "lib/roce/qp/scatter.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "lib/base/assert.hpp"
+#include "lib/base/copy.hpp"
+
+namespace cairn::roce {
+
+namespace {
+
+// Pairs with the acquire of a reader that polls the word.
+template <class Word>
+void store_last(std::uint8_t* to, const std::uint8_t* from) noexcept {
+    Word word{};
+    std::memcpy(&word, from, sizeof(word));
+    std::atomic_ref<Word>(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
+}
+
+template <class Word>
+bool is_aligned(const std::uint8_t* at) noexcept {
+    return reinterpret_cast<std::uintptr_t>(at) % alignof(Word) == 0;
+}
+
+// Up to 8 bytes, at once where they are a word; else their last byte behind the others.
+void place_last(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept {
+    if (from.size() == sizeof(std::uint64_t) && is_aligned<std::uint64_t>(to)) {
+        store_last<std::uint64_t>(to, from.data());
+    } else if (from.size() == sizeof(std::uint32_t) && is_aligned<std::uint32_t>(to)) {
+        store_last<std::uint32_t>(to, from.data());
+    } else if (!from.empty()) {
+        copy_bytes(to, from.data(), from.size() - 1);
+        store_last<std::uint8_t>(to + from.size() - 1, &from.back());
+    }
+}
+
+}  // namespace
+
+bool find_pieces(const MemoryAccess& access, std::span<const Sge> sges, std::uint64_t offset, std::uint64_t bytes,
+                 Pieces& out) noexcept {
+    out.count = 0;
+    out.sendable = true;
+    for (const Sge& sge : sges) {
+        if (bytes == 0) {
+            break;
+        }
+        if (offset >= sge.bytes) {
+            offset -= sge.bytes;
+            continue;
+        }
+        const std::uint64_t here = std::min<std::uint64_t>(bytes, sge.bytes - offset);
+        if (sge.address > ~std::uint64_t{0} - offset) {
+            return false;
+        }
+        const MemoryView view =
+            access.memory.find(Rkey{sge.lkey.value}, access.pd, access.wanted, sge.address + offset, here);
+        if (view.verdict != MemoryVerdict::Ok) {
+            return false;
+        }
+        out.at[out.count++] = {view.data, static_cast<std::size_t>(here)};
+        out.sendable = out.sendable && view.sendable;
+        offset = 0;
+        bytes -= here;
+    }
+    return bytes == 0;
+}
+
+void place(std::uint8_t* to, std::span<const std::uint8_t> from) noexcept {
+    constexpr std::size_t kWord = sizeof(std::uint64_t);
+    const std::size_t before = from.empty() ? 0 : (from.size() - 1) / kWord * kWord;
+    copy_bytes(to, from.data(), before);
+    place_last(to + before, from.subspan(before));
+}
+
+void place(const Pieces& to, std::span<const std::uint8_t> from) noexcept {
+    for (const std::span<std::uint8_t> piece : to.all()) {
+        place(piece.data(), from.first(piece.size()));
+        from = from.subspan(piece.size());
+    }
+    CAIRN_ASSERT(from.empty());
+}
+
+}  // namespace cairn::roce

@@ -1,0 +1,79 @@
+// Send queue: work requests from their posting to their completion, in order (IBTA vol. 1, 10.8).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lib/roce/qp/work.hpp"
+#include "lib/wire/feth.hpp"
+
+namespace cairn::roce {
+
+struct SendWqe {
+    std::uint64_t wr_id = 0;
+    std::uint64_t remote_address = 0;  // BindWindow: the binding's address
+    std::uint64_t compare = 0;         // BindWindow: the binding's bytes
+    std::uint64_t swap_or_add = 0;
+    std::array<Sge, kMaxSges> sges{};
+    std::uint32_t sge_count = 0;
+    std::uint32_t bytes = 0;  // of the message; Flush: of the range
+    std::uint32_t immediate = 0;
+    Rkey rkey{};        // BindWindow: the window
+    Rkey invalidate{};  // BindWindow: the region's lkey
+    Srqn srqn{};        // XRC
+    Psn first{};        // its PSNs, known when `started`
+    Psn last{};
+    WorkOpcode opcode{};
+    bool signalled = true;
+    bool solicited = false;
+    bool fence = false;
+    bool is_inline = false;   // the payload is in the queue, not in the SGEs
+    bool started = false;     // sent at least in part; local: done
+    bool zero_based = false;  // BindWindow
+    Rights rights{};          // BindWindow
+    wire::Feth feth{};        // Flush
+
+    [[nodiscard]] WindowBinding binding() const noexcept {
+        return {rkey, Lkey{invalidate.value}, remote_address, compare, rights, zero_based};
+    }
+    [[nodiscard]] std::span<const Sge> pieces() const noexcept { return {sges.data(), sge_count}; }
+};
+
+// Positions run over 2^32; a request keeps its position while it is here. Allocates only when made.
+class SendQueue {
+public:
+    // `slots` is in [1, kMaxQueueSlots], `max_sges` in [1, kMaxSges], `inline_bytes` at most kMaxInlineBytes
+    // (asserted).
+    SendQueue(std::uint32_t slots, std::uint32_t max_sges, std::uint32_t inline_bytes);
+
+    // Everything but the queue pair's state is judged here.
+    [[nodiscard]] PostVerdict post(const SendRequest& request) noexcept;
+    void pop() noexcept { ++head_; }
+    void clear() noexcept { head_ = tail_; }
+
+    [[nodiscard]] std::uint32_t head() const noexcept { return head_; }  // the oldest
+    [[nodiscard]] std::uint32_t tail() const noexcept { return tail_; }  // where the next will be
+    [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
+    [[nodiscard]] SendWqe& at(std::uint32_t position) noexcept { return ring_[position & mask_]; }
+    [[nodiscard]] const SendWqe& at(std::uint32_t position) const noexcept { return ring_[position & mask_]; }
+    // The payload of an inline request.
+    [[nodiscard]] std::span<std::uint8_t> inline_at(std::uint32_t position) noexcept {
+        return std::span(inline_).subspan(std::size_t{position & mask_} * inline_bytes_, at(position).bytes);
+    }
+
+private:
+    [[nodiscard]] PostVerdict judge(const SendRequest& request) const noexcept;
+
+    std::uint32_t slots_;
+    std::uint32_t max_sges_;
+    std::uint32_t inline_bytes_;
+    std::uint32_t mask_;
+    std::uint32_t head_ = 0;
+    std::uint32_t tail_ = 0;
+    std::vector<SendWqe> ring_;
+    std::vector<std::uint8_t> inline_;
+};
+
+}  // namespace cairn::roce

@@ -1,0 +1,103 @@
+#include "lib/roce/qp/send_queue.hpp"
+
+#include <algorithm>
+
+#include "lib/base/copy.hpp"
+
+namespace cairn::roce {
+
+namespace {
+
+std::uint64_t bytes_of(std::span<const Sge> sges) noexcept {
+    std::uint64_t bytes = 0;
+    for (const Sge& sge : sges) {
+        bytes += sge.bytes;
+    }
+    return bytes;
+}
+
+void take_binding(SendWqe& wqe, const WindowBinding& binding) noexcept {
+    wqe.rkey = binding.window;
+    wqe.invalidate = Rkey{binding.region.value};
+    wqe.remote_address = binding.address;
+    wqe.compare = binding.bytes;
+    wqe.rights = binding.rights;
+    wqe.zero_based = binding.zero_based;
+}
+
+void take_flush(SendWqe& wqe, const FlushRange& range) noexcept {
+    wqe.sge_count = 0;
+    wqe.bytes = range.bytes;
+    wqe.feth.placement = static_cast<std::uint8_t>((range.global ? wire::Feth::kGlobal : 0U) |
+                                                   (range.persistent ? wire::Feth::kPersistent : 0U));
+    wqe.feth.selectivity = range.whole ? wire::Feth::kWhole : wire::Feth::kRange;
+}
+
+}  // namespace
+
+PostVerdict SendQueue::judge(const SendRequest& request) const noexcept {
+    if (request.opcode >= WorkOpcode::Count) {
+        return PostVerdict::BadOpcode;
+    }
+    const bool sends_data =
+        !is_read_or_atomic(request.opcode) && !is_local(request.opcode) && request.opcode != WorkOpcode::Flush;
+    if (request.is_inline && (!sends_data || request.inline_bytes.size() > inline_bytes_)) {
+        return PostVerdict::BadInline;
+    }
+    if (request.sges.size() > max_sges_) {
+        return PostVerdict::TooManySges;
+    }
+    if (bytes_of(request.sges) > kMaxMessageBytes) {
+        return PostVerdict::TooLong;
+    }
+    const bool is_word = is_atomic(request.opcode) || request.opcode == WorkOpcode::AtomicWrite;
+    const bool one_word = request.is_inline ? request.inline_bytes.size() == kAtomicBytes
+                                            : request.sges.size() == 1 && request.sges[0].bytes == kAtomicBytes;
+    if (is_word && !one_word) {
+        return PostVerdict::BadAtomic;
+    }
+    if (request.opcode == WorkOpcode::Flush && !request.flush.global && !request.flush.persistent) {
+        return PostVerdict::BadFlush;
+    }
+    return tail_ - head_ == slots_ ? PostVerdict::QueueFull : PostVerdict::Posted;
+}
+
+PostVerdict SendQueue::post(const SendRequest& request) noexcept {
+    const PostVerdict verdict = judge(request);
+    if (verdict != PostVerdict::Posted) {
+        return verdict;
+    }
+    SendWqe& wqe = at(tail_);
+    wqe.wr_id = request.wr_id;
+    wqe.remote_address = request.remote_address;
+    wqe.compare = request.compare;
+    wqe.swap_or_add = request.swap_or_add;
+    wqe.immediate = request.immediate;
+    wqe.rkey = request.rkey;
+    wqe.invalidate = request.invalidate;
+    wqe.srqn = request.remote_srqn;
+    wqe.opcode = request.opcode;
+    wqe.signalled = request.signalled;
+    wqe.solicited = request.solicited;
+    wqe.fence = request.fence;
+    wqe.is_inline = request.is_inline;
+    wqe.started = false;
+    if (request.is_inline) {
+        wqe.sge_count = 0;
+        wqe.bytes = static_cast<std::uint32_t>(request.inline_bytes.size());
+        copy_bytes(inline_at(tail_).data(), request.inline_bytes.data(), request.inline_bytes.size());
+    } else {
+        wqe.sge_count = static_cast<std::uint32_t>(request.sges.size());
+        wqe.bytes = static_cast<std::uint32_t>(bytes_of(request.sges));
+        std::copy(request.sges.begin(), request.sges.end(), wqe.sges.begin());
+    }
+    if (request.opcode == WorkOpcode::BindWindow) {
+        take_binding(wqe, request.bind);
+    } else if (request.opcode == WorkOpcode::Flush) {
+        take_flush(wqe, request.flush);
+    }
+    ++tail_;
+    return PostVerdict::Posted;
+}
+
+}  // namespace cairn::roce

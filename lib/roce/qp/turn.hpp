@@ -1,0 +1,24 @@
+// Who takes turns at sending: connections and queue pairs of datagrams, in one list.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/roce/qp/qp_ring.hpp"
+
+namespace cairn::roce {
+
+struct Turn {
+    enum class Kind : std::uint8_t { Connection, Datagrams };
+
+    explicit Turn(Kind of) noexcept : kind(of) {}
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+    QpRingLink<Turn> link{};
+    const Kind kind;
+
+protected:
+    ~Turn() = default;
+};
+
+}  // namespace cairn::roce

@@ -1,0 +1,20 @@
+// The key of a memory window: its low 8 bits are its binder's, and change with each binding (IBTA vol. 1, 10.6.6.2).
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/types.hpp"
+
+namespace cairn::roce {
+
+constexpr std::uint32_t kBindersBits = 0xff;
+
+// Whether both name one window, however bound.
+[[nodiscard]] constexpr bool name_one_window(Rkey one, Rkey other) noexcept {
+    return ((one.value ^ other.value) & ~kBindersBits) == 0;
+}
+[[nodiscard]] constexpr Rkey key_of_next_binding(Rkey key) noexcept {
+    return Rkey{(key.value & ~kBindersBits) | ((key.value + 1) & kBindersBits)};
+}
+
+}  // namespace cairn::roce

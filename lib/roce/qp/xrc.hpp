@@ -1,0 +1,77 @@
+// Extended reliable connections: domains, and the shared receive queues in them that peers name by number
+// (IBTA vol. 1, annex A14).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/base/types.hpp"
+#include "lib/roce/qp/completion_queue.hpp"
+#include "lib/roce/qp/receive_queue.hpp"
+
+namespace cairn::roce {
+
+// Where messages of a queue pair go, and by whose rights. An XRC target has none of its own: each request names one.
+struct Receiver {
+    ReceiveQueue* receives = nullptr;
+    CompletionQueue* completions = nullptr;
+    Pd pd{};
+    Srqn srqn{};  // of XRC; 0: none
+};
+
+using Xrcd = Number<struct XrcdTag, std::uint32_t>;  // handle of an XRC domain; 0 is none
+
+// All domains and numbered receive queues of one engine. Numbers begin where the owner says, go up, and come again when
+// all others were used; whoever uses one looks it up each time, so that a queue can end at any time. Driven by the
+// engine's thread; look-ups allocate nothing.
+class XrcTable {
+public:
+    explicit XrcTable(Srqn before_first = {}) : entries_(1), last_(before_first) {}
+    XrcTable(const XrcTable&) = delete;
+    XrcTable& operator=(const XrcTable&) = delete;
+
+    // Not given again: a domain needs no end.
+    [[nodiscard]] Xrcd create_domain() noexcept { return Xrcd{++domains_}; }
+
+    // The number by which peers name `receiver`, whose parts outlive its removal; its own number does not count.
+    // Errors: there are kMaxXrcQueues.
+    [[nodiscard]] Result<Srqn> add(Xrcd domain, const Receiver& receiver);
+    void remove(Srqn srqn) noexcept;  // it is here (asserted)
+
+    // nullptr: this domain has none of this number.
+    [[nodiscard]] const Receiver* find(Srqn srqn, Xrcd domain) const noexcept {
+        const Entry& entry = entries_[srqn.value & (entries_.size() - 1)];
+        return entry.receiver.srqn == srqn && entry.domain == domain ? &entry.receiver : nullptr;
+    }
+    [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+
+    // Stands where a target has no completion queue: nothing ever comes into it.
+    [[nodiscard]] CompletionQueue& nobodys() noexcept { return nobodys_; }
+
+private:
+    struct Entry {
+        Receiver receiver{};
+        Xrcd domain{};  // none: free
+    };
+
+    [[nodiscard]] Entry& at(Srqn srqn) noexcept { return entries_[srqn.value & (entries_.size() - 1)]; }
+    void grow();
+
+    std::vector<Entry> entries_;  // by number, modulo their count, a power of two
+    Srqn last_;
+    std::uint32_t size_ = 0;
+    std::uint32_t domains_ = 0;
+    CompletionQueue nobodys_{1};
+};
+
+// What makes a queue pair an XRC target: the domain whose receive queues its requests may name.
+struct XrcTarget {
+    const XrcTable* queues = nullptr;  // nullptr: it is none
+    Xrcd domain{};
+
+    [[nodiscard]] explicit operator bool() const noexcept { return queues != nullptr; }
+    [[nodiscard]] const Receiver* find(Srqn srqn) const noexcept { return queues->find(srqn, domain); }
+};
+
+}  // namespace cairn::roce

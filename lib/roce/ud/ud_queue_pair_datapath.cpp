@@ -1,0 +1,215 @@
+// Datagrams out of work requests, and into receive requests.
+#include <array>
+#include <cstring>
+
+#include "lib/base/copy.hpp"
+#include "lib/roce/qp/scatter.hpp"
+#include "lib/roce/ud/ud_queue_pair.hpp"
+
+namespace cairn::roce {
+
+namespace {
+
+constexpr std::uint32_t kOwnQkey = 0x80000000U;
+constexpr std::uint8_t kSolicited = 0x80;
+
+// The IP header of the datagram as a GRH: an IPv4 one in the last 20 of its 40 bytes (annex A17, A17.4.5.1).
+std::array<std::uint8_t, kGrhBytes> grh_of(const port::PacketRef& packet) noexcept {
+    std::array<std::uint8_t, port::Path::kLowerBytesV6> lower{};
+    std::array<std::uint8_t, kGrhBytes> grh{};
+    const bool is_ours = packet.path->key().remote.is_group();  // on its way out
+    packet.path->describe_lower_headers(is_ours ? port::Direction::Transmit : port::Direction::Receive, lower.data(),
+                                        packet.len, packet.ip_id, packet.ecn);
+    const std::size_t ip_bytes = packet.path->is_v4() ? 20 : 40;
+    std::memcpy(grh.data() + grh.size() - ip_bytes, lower.data() + port::Path::kEthernetBytes, ip_bytes);
+    return grh;
+}
+
+}  // namespace
+
+PostVerdict UdQueuePair::post_send(const UdRequest& request) noexcept {
+    if (state_ != QpState::Rts && state_ != QpState::Sqd && !flushes()) {
+        return PostVerdict::WrongState;
+    }
+    const SendRequest& work = request.work;
+    if (work.opcode != WorkOpcode::Send && work.opcode != WorkOpcode::SendWithImmediate) {
+        return PostVerdict::BadOpcode;
+    }
+    std::uint64_t bytes = work.is_inline ? work.inline_bytes.size() : 0;
+    for (const Sge& sge : work.is_inline ? std::span<const Sge>{} : work.sges) {
+        bytes += sge.bytes;
+    }
+    if (bytes > path_mtu_bytes()) {
+        return PostVerdict::TooLong;
+    }
+    UdAddress& to = destinations_[sends_.tail() & (destinations_.size() - 1)];
+    const PostVerdict verdict = sends_.post(work);
+    if (verdict != PostVerdict::Posted) {
+        return verdict;
+    }
+    to = request.to;
+    to.qkey = (to.qkey.value & kOwnQkey) != 0 ? attributes_.qkey : to.qkey;
+    to.path->pin();
+    if (flushes()) {
+        flush_sends();
+    }
+    return verdict;
+}
+
+PostVerdict UdQueuePair::post_receive(const ReceiveRequest& request) noexcept {
+    if (state_ == QpState::Reset || context_.shared_receives != nullptr) {
+        return PostVerdict::WrongState;
+    }
+    const PostVerdict verdict = own_receives_.post(request);
+    if (state_ == QpState::Err && verdict == PostVerdict::Posted) {
+        complete_receive(own_receives_.take().wr_id, CompletionStatus::Flushed);
+    }
+    return verdict;
+}
+
+bool UdQueuePair::transmit(std::size_t most, Instant now) noexcept {
+    for (; state_ == QpState::Rts && !sends_.empty(); --most) {
+        const port::PacketRef buffer = most == 0 ? port::PacketRef{} : context_.sender.take();
+        if (buffer.cookie == nullptr) {
+            return true;
+        }
+        const std::size_t bytes = make_packet(sends_.at(sends_.head()), buffer);
+        if (bytes == 0) {
+            context_.sender.give_back(buffer);
+            state_ = QpState::Sqe;
+            complete_head(CompletionStatus::LocalProtection);
+            flush_sends();
+            return false;
+        }
+        // Done with before it leaves: what it causes, if it comes back from a group, may end the queue pair.
+        port::Path* const path = destination_of_head().path;
+        complete_head(CompletionStatus::Success);
+        if (path->key().remote.is_group()) {
+            port::PacketRef packet = buffer;
+            packet.path = path;
+            packet.len = static_cast<std::uint16_t>(bytes);
+            context_.datagrams.loop_back(packet, now);
+        }
+        context_.sender.send(buffer, path, bytes, {}, now);
+    }
+    return false;
+}
+
+// Returns its bytes; 0: an SGE is not allowed.
+std::size_t UdQueuePair::make_packet(SendWqe& wqe, const port::PacketRef& buffer) noexcept {
+    Pieces payload;
+    if (wqe.is_inline) {
+        payload.at[payload.count++] = sends_.inline_at(sends_.head());
+    } else if (!find_pieces({context_.memory, pd_, {}}, wqe.pieces(), 0, wqe.bytes, payload)) {
+        return 0;
+    }
+    const UdAddress& to = destination_of_head();
+    const std::uint32_t pad = -wqe.bytes & 3U;
+    RawUd header = qp_->make_header(to);
+    header.bth.psn.set(qp_->next_psn().value());
+    header.bth.flags = static_cast<std::uint8_t>(header.bth.flags | (wqe.solicited ? kSolicited : 0U) | pad << 4U);
+    const bool has_immediate = wqe.opcode == WorkOpcode::SendWithImmediate;
+    header.bth.opcode = has_immediate ? kUdSendOnlyImmediate : kUdSendOnly;
+    std::memcpy(buffer.data, &header, sizeof(header));
+    std::uint8_t* at = buffer.data + sizeof(header);
+    if (has_immediate) {
+        const Be32 immediate{wqe.immediate};
+        std::memcpy(at, &immediate, sizeof(immediate));
+        at += sizeof(immediate);
+    }
+    for (const std::span<std::uint8_t> piece : payload.all()) {
+        copy_bytes(at, piece.data(), piece.size());
+        at += piece.size();
+    }
+    std::memset(at, 0, pad);
+    return static_cast<std::size_t>(at - buffer.data) + pad + port::kIcrcBytes;
+}
+
+void UdQueuePair::complete_head(CompletionStatus status) noexcept {
+    const SendWqe& wqe = sends_.at(sends_.head());
+    Completion completion{wqe.wr_id, status, CompletionOpcode::Send};
+    completion.qpn = qpn();
+    const bool wanted = wqe.signalled || status != CompletionStatus::Success;
+    destination_of_head().path->unpin();
+    sends_.pop();
+    if (wanted && !context_.send_completions.push(completion)) {
+        fail(QpEvent::CqOverrun);
+    }
+}
+
+void UdQueuePair::flush_sends() noexcept {
+    while (!sends_.empty()) {
+        complete_head(CompletionStatus::Flushed);
+    }
+}
+
+void UdQueuePair::on_datagrams(std::span<const UdDatagram> datagrams, Instant) noexcept {
+    for (const UdDatagram& datagram : datagrams) {
+        if (const std::optional<Drop> reason = judge(datagram)) {
+            context_.datagrams.drop(*reason);
+        } else {
+            take(datagram);
+        }
+    }
+}
+
+std::optional<Drop> UdQueuePair::judge(const UdDatagram& datagram) noexcept {
+    if (!receives()) {
+        return Drop::WrongState;
+    }
+    const ReceiveQueue& queue = receive_queue();
+    if (queue.empty()) {
+        return Drop::NoReceive;
+    }
+    const bool fits = kGrhBytes + std::uint64_t{datagram.payload_bytes} <= queue.front().bytes;
+    return fits ? std::nullopt : std::optional(Drop::ReceiveTooShort);
+}
+
+void UdQueuePair::take(const UdDatagram& datagram) noexcept {
+    const ReceiveWqe wqe = receive_queue().take();
+    if (!place_datagram(datagram, wqe.pieces())) {
+        complete_receive(wqe.wr_id, CompletionStatus::LocalProtection);
+        enter_error();
+        return;
+    }
+    Completion completion{wqe.wr_id, CompletionStatus::Success, CompletionOpcode::Receive};
+    completion.solicited = (datagram.packet->data[1] & kSolicited) != 0;
+    completion.has_immediate = datagram.has_immediate;
+    completion.immediate = datagram.immediate;
+    completion.has_grh = true;
+    completion.qpn = qpn();
+    completion.bytes = kGrhBytes + datagram.payload_bytes;
+    completion.source_qpn = datagram.source_qpn;
+    if (!context_.receive_completions.push(completion)) {
+        fail(QpEvent::CqOverrun);
+    }
+}
+
+bool UdQueuePair::place_datagram(const UdDatagram& datagram, std::span<const Sge> sges) const noexcept {
+    const MemoryAccess access{context_.memory, pd_, Right::LocalWrite};
+    Pieces front;
+    Pieces rest;
+    if (!find_pieces(access, sges, 0, kGrhBytes, front) ||
+        !find_pieces(access, sges, kGrhBytes, datagram.payload_bytes, rest)) {
+        return false;
+    }
+    place(front, grh_of(*datagram.packet));
+    place(rest, {datagram.payload, datagram.payload_bytes});
+    return true;
+}
+
+// One that finds no room is lost: the queue is overrun, which its owner sees.
+void UdQueuePair::complete_receive(std::uint64_t wr_id, CompletionStatus status) noexcept {
+    Completion completion{wr_id, status, CompletionOpcode::Receive};
+    completion.qpn = qpn();
+    (void)context_.receive_completions.push(completion);
+}
+
+void UdQueuePair::fail(QpEvent why) noexcept {
+    if (state_ != QpState::Err) {
+        events_.raise(why);
+        enter_error();
+    }
+}
+
+}  // namespace cairn::roce
