@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "lib/roce/ud/ud.hpp"
 #include "lib/wire/packet.hpp"
+#include "lib/wire/ud.hpp"
 #include "pmd_glue/echo.hpp"
 
 namespace cairn::pmd {
@@ -12,22 +12,15 @@ constexpr Duration kLook = milliseconds(10);  // a request to stop wakes nobody
 
 // Nothing that a receiving queue pair would refuse before it looks at QPN and keys.
 bool is_sound_send(const port::PacketRef& packet) noexcept {
-    if (!packet.icrc_ok || packet.len < sizeof(roce::RawUd) + port::kIcrcBytes) {
-        return false;
-    }
-    const auto& raw = *reinterpret_cast<const roce::RawUd*>(packet.data);
-    const bool immediate = raw.bth.opcode == roce::kUdSendOnlyImmediate;
-    const std::size_t pad = (raw.bth.flags >> 4U) & 3U;
-    const std::size_t least = sizeof(raw) + (immediate ? sizeof(Be32) : 0) + pad + port::kIcrcBytes;
-    return (immediate || raw.bth.opcode == roce::kUdSendOnly) && wire::Bth::version_of(raw.bth) == 0 &&
-           packet.len % 4 == 0 && packet.len >= least;
+    wire::UdParts parts;
+    return packet.icrc_ok && !wire::judge_ud(packet.data, packet.len, parts);
 }
 
 // To the queue pair it came from, as from the one it went to.
 void turn_around(port::PacketRef& packet) noexcept {
-    auto& raw = *reinterpret_cast<roce::RawUd*>(packet.data);
-    const std::uint32_t there = raw.source_qpn.get();
-    raw.source_qpn.set(raw.bth.dest_qpn.get());
+    auto& raw = *reinterpret_cast<wire::RawUd*>(packet.data);
+    const std::uint32_t there = raw.deth.source_qpn.get();
+    raw.deth.source_qpn.set(raw.bth.dest_qpn.get());
     raw.bth.dest_qpn.set(there);
 }
 

@@ -2,7 +2,8 @@
 #include <cstring>
 
 #include "lib/base/assert.hpp"
-#include "lib/roce/ud/ud.hpp"
+#include "lib/port/path.hpp"
+#include "lib/wire/ud.hpp"
 #include "pmd_glue/forwarder.hpp"
 
 namespace cairn::pmd {
@@ -15,17 +16,14 @@ constexpr std::uint16_t kUdpSourcePort = 0xc000;
 std::vector<std::uint8_t> make_frame(const ForwardConfig& config, const Device& device) {
     port::Path path({config.local, config.peer, kUdpSourcePort, 0});
     path.resolve(device.mac(), config.peer_mac);
-    const std::size_t least = path.lower_bytes() + sizeof(roce::RawUd) + port::kIcrcBytes;
+    const std::size_t least = path.lower_bytes() + wire::kUdOverheadBytes;
     const std::size_t bytes = std::max<std::size_t>(config.frame_bytes, least) & ~std::size_t{1};
     std::vector<std::uint8_t> frame(bytes, 0);
-    roce::RawUd raw{};
-    wire::Bth bth;
-    bth.opcode = roce::kUdSendOnly;
-    bth.dest_qpn = Qpn{1};
-    const std::size_t payload = bytes - least;
-    bth.pad_count = static_cast<std::uint8_t>((4 - payload % 4) % 4);
-    bth.emit(raw.bth);
-    frame.resize(bytes + bth.pad_count);
+    const std::size_t payload_bytes = bytes - least;
+    wire::UdHeader header;
+    header.to = Qpn{1};
+    const wire::RawUd raw = header.raw(payload_bytes);
+    frame.resize(bytes + wire::pad_for(payload_bytes));
     std::uint8_t* at = frame.data() + path.lower_bytes();
     std::memcpy(at, &raw, sizeof(raw));
     path.seal(at, static_cast<std::uint16_t>(frame.size() - path.lower_bytes()));

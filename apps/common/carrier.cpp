@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "lib/base/secret.hpp"
+#include "lib/port/lossy_port.hpp"
 #include "lib/port/uring_port.hpp"
 #include "pmd_glue/ethdev_port.hpp"
 #include "pmd_glue/port_argument.hpp"
@@ -111,7 +113,12 @@ Result<std::unique_ptr<port::Port>> Carrier::make_port(std::uint16_t worker) {
         }
         return std::unique_ptr<port::Port>(std::move(made).value());
     };
-    return is_socket() ? any(make_socket_port()) : any(make_ethdev_port(worker));
+    Result<std::unique_ptr<port::Port>> made = is_socket() ? any(make_socket_port()) : any(make_ethdev_port(worker));
+    if (!made.ok() || options_.drop_per_million == 0) {
+        return made;
+    }
+    return std::unique_ptr<port::Port>(
+        std::make_unique<port::LossyPort>(std::move(made).value(), options_.drop_per_million, draw_secret()));
 }
 
 Result<net::IpAddress> Carrier::peer(const std::string& text) const {

@@ -39,6 +39,11 @@ void add_carrier(CLI::App& app, CarrierOptions& options) {
     app.add_flag("--pcap-all", options.pcap_all, "record all other frames too: ARP, neighbour discovery, strangers");
 }
 
+void add_faults(CLI::App& app, CarrierOptions& options) {
+    app.add_option("--drop-per-million", options.drop_per_million, "fault injection: received packets to lose")
+        ->check(CLI::Range(0U, 1'000'000U));
+}
+
 void note_given(const CLI::App& app, CarrierOptions& options, std::span<const char* const> for_ethernet) {
     const auto given = [&app](const char* name) {
         const CLI::Option* const option = app.get_option_no_throw(name);

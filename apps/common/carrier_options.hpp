@@ -29,7 +29,8 @@ struct CarrierOptions {
     std::uint16_t burst = 16;
     std::uint32_t traffic_class = 0;  // DSCP and ECN of what is sent
     port::SocketMode socket_mode = port::SocketMode::Defer;
-    std::string pcap;  // empty: no capture
+    std::uint32_t drop_per_million = 0;  // fault injection: received packets to lose
+    std::string pcap;                    // empty: no capture
     bool pcap_all = false;
     // Given arguments, if any, that only one kind of port heeds: the other refuses them.
     std::string for_ethernet;
@@ -45,6 +46,8 @@ void add_port(CLI::App& app, CarrierOptions& options);
 void add_buffers(CLI::App& app, CarrierOptions& options);
 // Those, --ip, --prefix, --gateway, --traffic-class, --data-room, --pcap, --pcap-all.
 void add_carrier(CLI::App& app, CarrierOptions& options);
+// --drop-per-million, which make_port() heeds.
+void add_faults(CLI::App& app, CarrierOptions& options);
 // What sockets have no use for.
 constexpr std::array<const char*, 7> kForEthernet{"--ip",      "--prefix",    "--gateway", "--burst",
                                                   "--buffers", "--data-room", "--pcap-all"};

@@ -66,7 +66,7 @@ public:
 
 private:
     std::unique_ptr<verbs::Qp> connected_;
-    std::unique_ptr<verbs::DatagramQp> datagrams_;
+    std::unique_ptr<verbs::UdQp> datagrams_;
     std::unique_ptr<verbs::Ah> way_;
     Qpn peer_{};
 };

@@ -24,10 +24,9 @@ void declare(CLI::App& app, Options& options) {
     app.add_option("--peer", options.peer, "the server's IP address: be a client");
     app::add_service(app, options.service_port);
     app::add_carrier(app, options.carrier);
+    app::add_faults(app, options.carrier);
     app::add_path_mtu(app, options.carrier.path_mtu_bytes,
                       "path MTU of the connections; without it the largest that both ends carry");
-    app.add_option("--drop-per-million", options.drop_per_million, "fault injection: received packets to lose")
-        ->check(CLI::Range(0U, 1000000U));
     app.add_flag("--go-back-n", options.go_back_n, "send all again behind a loss, as with peers that are not Cairn");
     app::add_choice(app, "--cc,--congestion-control", options.congestion,
                     app::Choices<roce::ConnectionControl>{{"dcqcn", roce::ConnectionControl::Dcqcn},

@@ -41,7 +41,6 @@ struct Options {
     std::uint32_t packet_window = 256;
     std::uint64_t iterations = 0;  // 0: as many as `duration_s` allows
     double duration_s = 5;
-    std::uint32_t drop_per_million = 0;
     bool go_back_n = false;  // no selective retransmission
     roce::ConnectionControl congestion = roce::ConnectionControl::Dcqcn;
     double link_gbit = 25;

@@ -57,7 +57,6 @@ Status PerfWorker::open_device(const roce::MemoryTable::Seed& seed, Instant now)
     config.max_queue_pairs = kMost;
     config.max_regions = kMost;
     config.seed = seed;
-    config.drop_per_million = options_.drop_per_million;
     config.congestion = options_.congestion;
     config.link_bits_per_s = options_.link_gbit * 1e9;
     device_ = std::make_unique<verbs::Device>(*port_, config, now);

@@ -5,7 +5,7 @@
 #include "apps/pktgen/stream.hpp"
 #include "lib/net/checksum.hpp"
 #include "lib/net/ipv4.hpp"
-#include "lib/roce/ud/ud.hpp"
+#include "lib/wire/ud.hpp"
 
 namespace cairn::pktgen {
 
@@ -30,7 +30,7 @@ struct Draft {
     const Stream& stream;
     std::uint64_t serial;
     std::uint64_t random;
-    roce::RawUd& raw;
+    wire::RawUd& raw;
     std::span<std::uint8_t> datagram{};
     std::span<std::uint8_t> frame{};  // cut to what is sent
     bool v4 = true;
@@ -48,7 +48,7 @@ void other_pkey(Draft& draft) noexcept {
     draft.raw.bth.pkey.set(static_cast<std::uint16_t>(draft.stream.pkey.value ^ (1U + draft.serial % 0x7fff)));
 }
 void other_qkey(Draft& draft) noexcept {
-    draft.raw.qkey.set(draft.stream.qkey.value ^ static_cast<std::uint32_t>(1U + draft.serial));
+    draft.raw.deth.qkey.set(draft.stream.qkey.value ^ static_cast<std::uint32_t>(1U + draft.serial));
 }
 void other_version(Draft& draft) noexcept {
     draft.raw.bth.flags = static_cast<std::uint8_t>(draft.raw.bth.flags | 1U);
@@ -144,22 +144,12 @@ const Breaking& breaking_of(const Stream& stream) noexcept {
     return kBreakings[static_cast<std::size_t>(stream.fault)];
 }
 
-std::uint8_t pad_of(const Stream& stream) noexcept {
-    return static_cast<std::uint8_t>((4U - stream.payload_bytes % 4U) % 4U);
-}
-
 // The datagram at the front of `out`, broken as far as that shows in it.
 void compose(Draft& draft, port::Path& path, std::span<std::uint8_t> out) noexcept {
     const Stream& stream = draft.stream;
-    wire::Bth bth;
-    bth.opcode = roce::kUdSendOnly;
-    bth.pkey = stream.pkey;
-    bth.dest_qpn = stream.qpn;
-    bth.pad_count = pad_of(stream);
-    bth.psn = Psn{static_cast<std::uint32_t>(draft.serial)};
-    bth.emit(draft.raw.bth);
-    draft.raw.qkey.set(stream.qkey.value);
-    draft.raw.source_qpn.set(stream.source_qpn.value);
+    draft.raw = wire::UdHeader{stream.qpn, stream.qkey, stream.source_qpn, stream.pkey,
+                               Psn{static_cast<std::uint32_t>(draft.serial)}}
+                    .raw(stream.payload_bytes);
     breaking_of(stream).headers(draft);
 
     draft.v4 = path.is_v4();
@@ -172,7 +162,7 @@ void compose(Draft& draft, port::Path& path, std::span<std::uint8_t> out) noexce
     }
     const auto bytes = static_cast<std::uint16_t>(draft.datagram.size());
     const std::uint32_t icrc = path.icrc(port::Direction::Transmit, at, bytes);
-    std::memcpy(at + bytes - port::kIcrcBytes, &icrc, sizeof(icrc));
+    std::memcpy(at + bytes - wire::kIcrcBytes, &icrc, sizeof(icrc));
     breaking_of(stream).datagram(draft);
 }
 
@@ -188,12 +178,12 @@ std::string_view name_of(Fault fault) noexcept {
 
 std::size_t datagram_bytes(const Stream& stream) noexcept {
     const std::size_t misfit = stream.fault == Fault::Pad ? 1 : 0;
-    return sizeof(roce::RawUd) + stream.payload_bytes + pad_of(stream) + misfit + port::kIcrcBytes;
+    return wire::kUdOverheadBytes + stream.payload_bytes + wire::pad_for(stream.payload_bytes) + misfit;
 }
 
 std::size_t make_frame(const Stream& stream, port::Path& path, std::uint64_t serial,
                        std::span<std::uint8_t> out) noexcept {
-    roce::RawUd raw{};
+    wire::RawUd raw{};
     Draft draft{stream, serial, random_of(stream.seed, serial), raw};
     const std::size_t lower = path.lower_bytes();
     compose(draft, path, out.subspan(lower));
@@ -205,7 +195,7 @@ std::size_t make_frame(const Stream& stream, port::Path& path, std::uint64_t ser
 
 std::size_t make_datagram(const Stream& stream, port::Path& path, std::uint64_t serial,
                           std::span<std::uint8_t> out) noexcept {
-    roce::RawUd raw{};
+    wire::RawUd raw{};
     Draft draft{stream, serial, random_of(stream.seed, serial), raw};
     compose(draft, path, out);
     return stream.fault == Fault::Truncated ? serial % draft.datagram.size() : draft.datagram.size();

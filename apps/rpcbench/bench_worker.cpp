@@ -66,7 +66,6 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
     config.credits = static_cast<std::uint16_t>(options_.credits);
     config.seed = seed;
     config.peer_timeout = milliseconds(options_.peer_timeout_ms);
-    config.drop_per_million = options_.drop_per_million;
     config.congestion = options_.congestion;
     config.selective = !options_.go_back_n;
     auto endpoint = erpc::Endpoint::create(config, service_, sender_, pool_);

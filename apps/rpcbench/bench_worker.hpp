@@ -52,7 +52,7 @@ public:
     [[nodiscard]] const Load& load() const noexcept { return *load_; }
     [[nodiscard]] const erpc::Endpoint& endpoint() const noexcept { return *endpoint_; }
     [[nodiscard]] const port::Port& port() const noexcept { return *port_; }
-    [[nodiscard]] const roce::UdService& service() const noexcept { return service_; }
+    [[nodiscard]] const roce::UdMux& service() const noexcept { return service_; }
     [[nodiscard]] const roce::Sender& sender() const noexcept { return sender_; }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
 
@@ -77,7 +77,7 @@ private:
     pmd::HeapBlock memory_;
     std::unique_ptr<port::Port> port_;
     rpc::MsgPool pool_;
-    roce::UdService service_;
+    roce::UdMux service_;
     roce::Sender sender_;
     std::unique_ptr<erpc::Endpoint> endpoint_;
     std::unique_ptr<erpc::Directory> directory_;  // the first worker's

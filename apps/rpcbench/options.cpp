@@ -18,6 +18,7 @@ void declare(CLI::App& app, Options& options) {
     app.add_option("--peer", options.peer, "the server's IP address: be a client");
     app::add_service(app, options.service);
     app::add_carrier(app, options.carrier);
+    app::add_faults(app, options.carrier);
     app::add_path_mtu(app, options.carrier.path_mtu_bytes, "path MTU; both ends use the same")->capture_default_str();
     app.add_option("-D,--duration", options.duration_s,
                    "seconds to measure; a server without --peer runs until a signal")
@@ -66,8 +67,6 @@ void declare_load(CLI::App& app, Options& options) {
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_flag("--go-back-n", options.go_back_n, "do not hold packets that arrive early");
-    app.add_option("--drop-per-million", options.drop_per_million, "fault injection: received packets to lose")
-        ->check(CLI::Range(0U, 1000000U));
     app.add_option("--deadline", options.deadline_ms, "milliseconds a call may take; 0: no deadline");
 }
 

@@ -31,7 +31,6 @@ struct Options {
     double link_gbit = 100;
     bool go_back_n = false;
     double duration_s = 5;
-    std::uint32_t drop_per_million = 0;
     std::uint32_t deadline_ms = 0;
     std::uint32_t peer_timeout_ms = 2000;
     bool spin = false;

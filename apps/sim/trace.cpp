@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "lib/port/port.hpp"
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/mux.hpp"
 #include "lib/wire/cm_message.hpp"
 #include "lib/wire/packet.hpp"
 #include "rpc/erpc/control.hpp"
@@ -79,12 +79,12 @@ std::string control_text(std::span<const std::uint8_t> message) {
 
 // Of the UDP payload; a damaged one may say anything.
 std::string packet_text(std::span<const std::uint8_t> datagram) {
-    constexpr std::size_t kHeaders = sizeof(roce::RawUd) + sizeof(erpc::RawHeader);
+    constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(erpc::RawHeader);
     erpc::RawHeader raw{};
     if (datagram.size() < kHeaders + port::kIcrcBytes) {
         return "too short for eRPC";
     }
-    std::memcpy(&raw, datagram.data() + sizeof(roce::RawUd), sizeof(raw));
+    std::memcpy(&raw, datagram.data() + sizeof(wire::RawUd), sizeof(raw));
     if (!raw.well_formed()) {
         return "no eRPC header";
     }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -55,7 +56,7 @@ struct Connection {
 
     // What we sent last: again when no answer comes, or when what it answers comes again.
     wire::MadBytes message{};
-    Message answers = Message::Count;  // Count: it answers nothing that could come again
+    std::optional<Message> answers;  // that could come again
 };
 
 // At most `capacity` of them, with names that nobody guesses.

@@ -6,7 +6,7 @@
 
 namespace cairn::cm {
 
-ManagementQp::ManagementQp(roce::UdService& service, roce::Sender& sender, const Config& config,
+ManagementQp::ManagementQp(roce::UdMux& service, roce::Sender& sender, const Config& config,
                            std::uint16_t udp_source_port)
     : service_(service), sender_(sender), manager_(config), udp_source_port_(udp_source_port) {}
 
@@ -17,11 +17,11 @@ ManagementQp::~ManagementQp() {
 }
 
 cairn::Status ManagementQp::open() {
-    roce::UdQpConfig config;
+    roce::UdConfig config;
     config.qpn = wire::kGeneralServicesQpn;
     config.qkey = wire::kGeneralServicesQkey;
     config.path_mtu_bytes = wire::kMadBytes;
-    const Result<roce::UdQp*> created = service_.create_qp(config, *this);
+    const Result<roce::UdEntry*> created = service_.create_qp(config, *this);
     if (!created.ok()) {
         return created.error();
     }
@@ -47,7 +47,7 @@ void ManagementQp::run_due(Instant now) {
 }
 
 port::Path* ManagementQp::own_path(const net::IpAddress& remote, Instant now) {
-    return sender_.carrier().open_path({local_address(), remote, udp_source_port_, 0}, now);
+    return sender_.port().open_path({local_address(), remote, udp_source_port_, 0}, now);
 }
 
 port::Path* ManagementQp::path_to(const net::IpAddress& remote, Instant now) {
@@ -71,8 +71,9 @@ void ManagementQp::send(const OutMad& mad, Instant now) {
         }
         return;
     }
-    roce::RawUd header = qp_->make_header({path, wire::kGeneralServicesQpn, wire::kGeneralServicesQkey});
-    header.bth.psn.set(qp_->next_psn().value());
+    wire::UdHeader said = qp_->header_to({path, wire::kGeneralServicesQpn, wire::kGeneralServicesQkey});
+    said.psn = qp_->next_psn();
+    const wire::RawUd header = said.raw(mad.bytes.size());
     std::memcpy(buffer.data, &header, sizeof(header));
     std::memcpy(buffer.data + sizeof(header), mad.bytes.data(), mad.bytes.size());
     sender_.send(buffer, path, sizeof(header) + mad.bytes.size() + port::kIcrcBytes, {}, now);

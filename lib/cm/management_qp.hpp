@@ -6,7 +6,7 @@
 #include "lib/base/result.hpp"
 #include "lib/cm/manager.hpp"
 #include "lib/roce/send/sender.hpp"
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/mux.hpp"
 
 namespace cairn::cm {
 
@@ -20,7 +20,7 @@ public:
 
 protected:
     // `service` and `sender` outlive it. `udp_source_port`: of what is not an answer; its answers come to it.
-    ManagementQp(roce::UdService& service, roce::Sender& sender, const Config& config, std::uint16_t udp_source_port);
+    ManagementQp(roce::UdMux& service, roce::Sender& sender, const Config& config, std::uint16_t udp_source_port);
     ~ManagementQp() override;
     // Before anything else. Errors: another one has queue pair 1.
     cairn::Status open();
@@ -33,7 +33,7 @@ protected:
 
     [[nodiscard]] Manager& manager() noexcept { return manager_; }
     [[nodiscard]] const Manager& manager() const noexcept { return manager_; }
-    [[nodiscard]] net::IpAddress local_address() const noexcept { return sender_.carrier().local_address(); }
+    [[nodiscard]] net::IpAddress local_address() const noexcept { return sender_.port().local_address(); }
     // nullptr: as Port::open_path().
     [[nodiscard]] port::Path* own_path(const net::IpAddress& remote, Instant now);
     // The way that the message being looked at came by, if it is its sender's; else one of our own.
@@ -43,11 +43,11 @@ private:
     void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
     void send(const OutMad& mad, Instant now);
 
-    roce::UdService& service_;
+    roce::UdMux& service_;
     roce::Sender& sender_;
     Manager manager_;
     std::uint16_t udp_source_port_;
-    roce::UdQp* qp_ = nullptr;
+    roce::UdEntry* qp_ = nullptr;
     port::Path* arrived_by_ = nullptr;  // the message being looked at
 };
 

@@ -171,7 +171,7 @@ void Manager::establish(Connection& connection) {
 // Answers to what may come again are sent after this.
 void Manager::enter_time_wait(Connection& connection, Instant now, Duration at_least) {
     connection.state = State::TimeWait;
-    connection.answers = Message::Count;
+    connection.answers.reset();
     leave_backlog(connection);
     const Duration time_wait = wire::duration_of(std::min(connection.ack_timeout, kLongestTimeWait));
     arm(connection, now + std::max(time_wait, at_least));
@@ -215,7 +215,8 @@ void Manager::transmit(Connection& connection, const wire::MadBytes& bytes) {
     outbox_.push(connection.route, bytes);
 }
 
-void Manager::send(Connection& connection, std::uint64_t transaction, const wire::CmMessage& message, Message answers) {
+void Manager::send(Connection& connection, std::uint64_t transaction, const wire::CmMessage& message,
+                   std::optional<Message> answers) {
     connection.message = wire::CmMad{transaction, message}.bytes();
     connection.answers = answers;
     transmit(connection, connection.message);
@@ -239,7 +240,7 @@ void Manager::send_timeout_rej(Connection& connection) {
     const Be64 raw{config_.ca_guid};
     std::memcpy(guid.data(), &raw, guid.size());
     send(connection, connection.transaction,
-         make_rej(connection, {wire::RejectReason::Timeout, guid, {}}, wire::Answered::Other), Message::Count);
+         make_rej(connection, {wire::RejectReason::Timeout, guid, {}}, wire::Answered::Other), std::nullopt);
 }
 
 void Manager::start_disconnect(Connection& connection, std::span<const std::uint8_t> private_data, Instant now) {
@@ -247,7 +248,7 @@ void Manager::start_disconnect(Connection& connection, std::span<const std::uint
     dreq.ids = {connection.id, connection.remote_id};
     dreq.remote_qpn = connection.remote_qpn;
     std::copy(private_data.begin(), private_data.end(), dreq.private_data.begin());
-    send(connection, numbers_.next(), dreq, Message::Count);
+    send(connection, numbers_.next(), dreq, std::nullopt);
     connection.state = State::DreqSent;
     wait_for_answer(connection, now);
 }

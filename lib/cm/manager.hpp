@@ -116,8 +116,9 @@ private:
 
     // Of what a peer that is not proven has been sent, as much as it may be.
     void transmit(Connection& connection, const wire::MadBytes& bytes);
-    // Sends and keeps it; it answers messages of the kind `answers` whenever they come again.
-    void send(Connection& connection, std::uint64_t transaction, const wire::CmMessage& message, Message answers);
+    // Sends and keeps it; it answers messages of the kind `answers`, if any, whenever they come again.
+    void send(Connection& connection, std::uint64_t transaction, const wire::CmMessage& message,
+              std::optional<Message> answers);
     void send_mra(Connection& connection, wire::CmTimeout service_timeout, std::span<const std::uint8_t> data);
     void reject_request(Connection& connection, const Refusal& refusal, Instant now);
     void send_timeout_rej(Connection& connection);

@@ -109,7 +109,7 @@ void Manager::take_rep(const Incoming& in, const wire::Rep& rep, Connection& con
     connection.has_remote = true;
     connection.remote_qpn = qpn;
     connection.send_psn = rep.starting_psn;
-    connection.answers = Message::Count;
+    connection.answers.reset();
     table_.add_remote(connection);
     prove(connection);
     arm(connection, in.now + half_of(config_.response_timeout));
@@ -122,7 +122,7 @@ void Manager::receive(const Incoming& in, const wire::Rtu& rtu) {
     Connection* const connection = find_by_ids(in, rtu.ids);
     if (connection != nullptr && apply(*connection, Message::Rtu, in.now) == Verdict::TakeRtu) {
         establish(*connection);
-        connection->answers = Message::Count;
+        connection->answers.reset();
         emit(*connection, Established{connection->id, PrivateBytes::of(rtu.private_data)});
     }
 }

@@ -57,7 +57,7 @@ Parsed<ConnectionId, Status> Manager::connect(const ConnectRequest& request, Ins
     connection->wait = response_wait(config_, config_.response_timeout);
     connection->max_retries = config_.max_retries;
     connection->ack_timeout = ack_timeout_of(config_.packet_lifetime, config_.ack_delay);
-    send(*connection, connection->transaction, make_req(config_, request, connection->id), Message::Count);
+    send(*connection, connection->transaction, make_req(config_, request, connection->id), std::nullopt);
     wait_for_answer(*connection, now);
     return connection->id;
 }
@@ -111,7 +111,7 @@ Status Manager::established(ConnectionId id) {
         return Status::WrongState;
     }
     establish(*connection);
-    connection->answers = Message::Count;
+    connection->answers.reset();
     return Status::Ok;
 }
 

@@ -18,14 +18,14 @@
 #include "lib/roce/rc/queue_pair.hpp"
 #include "lib/roce/send/drops.hpp"
 #include "lib/roce/send/sender.hpp"
-#include "lib/roce/ud/ud.hpp"
-#include "lib/roce/ud/ud_queue_pair.hpp"
+#include "lib/roce/ud/mux.hpp"
+#include "lib/roce/ud/queue_pair.hpp"
 #include "lib/wire/drops.hpp"
 
 namespace cairn::roce {
 
 // That the port carries, with the longest headers.
-[[nodiscard]] std::uint32_t largest_path_mtu(const port::Port& carrier) noexcept;
+[[nodiscard]] std::uint32_t largest_path_mtu(const port::Port& port) noexcept;
 
 // No I/O but through the port, no clock, no allocation but where queue pairs and regions are made. Driven by the worker
 // that owns the port: on_packets() and on_timeout() with what came, posts, then transmit().
@@ -65,7 +65,7 @@ public:
     };
 
     // All of them outlive the engine. `datagrams` uses the same port as `sender`.
-    Engine(UdService& datagrams, Sender& sender, const EngineConfig& config, Instant now);
+    Engine(UdMux& datagrams, Sender& sender, const EngineConfig& config, Instant now);
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
     ~Engine();
@@ -116,8 +116,8 @@ public:
 
     [[nodiscard]] std::uint32_t queue_pairs() const noexcept { return count_; }
     [[nodiscard]] std::uint32_t held_packets() const noexcept { return held_.in_use(); }
-    [[nodiscard]] port::Port& carrier() noexcept { return sender_.carrier(); }
-    [[nodiscard]] UdService& datagrams() noexcept { return datagrams_; }
+    [[nodiscard]] port::Port& port() noexcept { return sender_.port(); }
+    [[nodiscard]] UdMux& datagrams() noexcept { return datagrams_; }
     [[nodiscard]] Sender& sender() noexcept { return sender_; }
     [[nodiscard]] const telemetry::CounterSet<Drop>& drops() const noexcept { return drops_; }
     [[nodiscard]] const telemetry::CounterSet<wire::Drop>& wire_drops() const noexcept { return wire_drops_; }
@@ -154,13 +154,12 @@ private:
     void send(const port::PacketRef& buffer, RcQp& qp, Instant now) noexcept;
 
     static constexpr std::size_t kBurst = 64;
-    UdService& datagrams_;
+    UdMux& datagrams_;
     Sender& sender_;
     const std::uint32_t max_queue_pairs_;
     const std::uint8_t owner_bits_;
     const std::uint32_t owner_;
-    const std::uint32_t drop_per_million_;
-    const bool batches_;             // the carrier sends equal packets as one
+    const bool batches_;             // the port sends equal packets as one
     const double link_bytes_per_s_;  // 0: no congestion control
     SecretNumbers numbers_;
     std::uint64_t loss_state_;   // of the fault injection

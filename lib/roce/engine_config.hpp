@@ -19,7 +19,6 @@ struct EngineConfig {
     MemoryTable::Seed seed{};               // hard to guess: keys and numbers follow from it
     std::uint32_t held_packets = 512;       // received early and kept in the port's buffers, of all selective queue
                                             // pairs together; [1, 2^20], fewer than the port has buffers
-    std::uint32_t drop_per_million = 0;     // fault injection: received packets of connections to lose
     ConnectionControl congestion = ConnectionControl::Dcqcn;
     double link_bits_per_s = 25e9;  // > 0; of what the first notification of a connection leaves a part
 };

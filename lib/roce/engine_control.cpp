@@ -27,22 +27,21 @@ Error no_number() {
 
 }  // namespace
 
-std::uint32_t largest_path_mtu(const port::Port& carrier) noexcept {
+std::uint32_t largest_path_mtu(const port::Port& port) noexcept {
     std::uint32_t mtu = 4096;
-    while (mtu > 256 && mtu + rc::kMaxHeaderBytes + port::kIcrcBytes > carrier.limits().max_udp_payload_bytes) {
+    while (mtu > 256 && mtu + rc::kMaxHeaderBytes + port::kIcrcBytes > port.limits().max_udp_payload_bytes) {
         mtu /= 2;
     }
     return mtu;
 }
 
-Engine::Engine(UdService& datagrams, Sender& sender, const EngineConfig& config, Instant now)
+Engine::Engine(UdMux& datagrams, Sender& sender, const EngineConfig& config, Instant now)
     : datagrams_(datagrams),
       sender_(sender),
       max_queue_pairs_(config.max_queue_pairs),
       owner_bits_(config.owner_bits),
       owner_(config.owner),
-      drop_per_million_(config.drop_per_million),
-      batches_(sender.carrier().limits().batches_equals),
+      batches_(sender.port().limits().batches_equals),
       link_bytes_per_s_(config.congestion == ConnectionControl::None ? 0 : config.link_bits_per_s / 8),
       numbers_(config.seed, Purpose::EngineNumbers),
       place_mask_(std::bit_ceil(config.max_queue_pairs) - 1),
@@ -79,7 +78,7 @@ std::optional<Qpn> Engine::next_qpn(Turn::Kind whose) noexcept {
         const Qpn qpn{next_number_ << owner_bits_ | owner_};
         next_number_ = (next_number_ + 1) & (numbers - 1);
         const bool taken = whose == Turn::Kind::Connection ? table_[place_of(qpn)] != nullptr : find(qpn) != nullptr;
-        if (qpn.value >= kFirstQpn && qpn != kGroupQpn && !taken && !datagrams_.is_taken(qpn)) {
+        if (qpn.value >= kFirstQpn && qpn != wire::kGroupQpn && !taken && !datagrams_.is_taken(qpn)) {
             return qpn;
         }
     }
@@ -142,7 +141,7 @@ Result<UdQueuePair*> Engine::create_ud(Pd pd, const QpCapacity& capacity, const 
     const std::optional<Qpn> qpn = next_qpn(Turn::Kind::Datagrams);
     auto made = !qpn ? no_number()
                      : UdQueuePair::create(
-                           *qpn, pd, capacity, largest_path_mtu(carrier()),
+                           *qpn, pd, capacity, largest_path_mtu(port()),
                            {datagrams_, sender_, memory_, queues.sends, queues.receives, queues.shared_receives});
     memory_.release_pd(pd);  // the queue pair holds it
     if (!made.ok()) {
@@ -161,7 +160,7 @@ ModifyVerdict Engine::modify(RcQp& qp, QpState to, AttributeSet which, const QpA
     const std::size_t longest = values.path_mtu_bytes + rc::kMaxHeaderBytes + port::kIcrcBytes;
     const bool wants_path = which.has(Attribute::Path);
     if ((wants_path && path == nullptr) ||
-        (which.has(Attribute::PathMtu) && longest > carrier().limits().max_udp_payload_bytes)) {
+        (which.has(Attribute::PathMtu) && longest > port().limits().max_udp_payload_bytes)) {
         const ModifyVerdict verdict = judge_modify(qp.pair.state(), to, which, values, qp.pair.kind());
         return verdict == ModifyVerdict::Ok ? ModifyVerdict::BadValue : verdict;
     }
@@ -215,7 +214,7 @@ void Engine::settle_ended() noexcept {
 
 Result<Rkey> Engine::register_region(const RegionRequest& request) {
     RegionRequest judged = request;
-    judged.sendable = !request.memory.empty() && carrier().can_send_from(request.memory);
+    judged.sendable = !request.memory.empty() && port().can_send_from(request.memory);
     return memory_.register_region(judged);
 }
 
@@ -223,7 +222,7 @@ Result<Rkey> Engine::reregister_region(Rkey key, const RegionChange& change) {
     RegionChange judged = change;
     if (judged.translation) {
         const std::span<std::uint8_t> memory = judged.translation->memory;
-        judged.translation->sendable = !memory.empty() && carrier().can_send_from(memory);
+        judged.translation->sendable = !memory.empty() && port().can_send_from(memory);
     }
     const Result<Rkey> made = memory_.reregister_region(key, judged);
     settle_ended();

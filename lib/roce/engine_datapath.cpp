@@ -66,7 +66,7 @@ void Engine::fetch_queue_pairs(std::span<const port::PacketRef> burst) const noe
 
 void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept {
     fetch_queue_pairs(burst);
-    const bool may_keep = carrier().has_spare_buffers();
+    const bool may_keep = port().has_spare_buffers();
     std::size_t datagrams = 0;
     RcQp* recent = nullptr;  // what follows from its packets is seen to once for a run of them
     for (port::PacketRef& packet : burst) {
@@ -95,7 +95,7 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
     if (recent != nullptr) {
         after_input(*recent, now);
     }
-    carrier().release_burst(burst);
+    port().release_burst(burst);
     datagrams_.on_packets(std::span(datagram_packets_).first(datagrams), now);
 }
 
@@ -121,13 +121,6 @@ Engine::RcQp* Engine::judge(const port::PacketRef& packet, const wire::Parsed<wi
         drop(Drop::WrongPeer);
         return nullptr;
     }
-    if (drop_per_million_ != 0) [[unlikely]] {
-        loss_state_ = loss_state_ * 0x5851f42d4c957f2dU + 0x14057b7ef767814fU;
-        if ((loss_state_ >> 32U) % 1'000'000U < drop_per_million_) {
-            drop(Drop::Injected);
-            return nullptr;
-        }
-    }
     return qp;
 }
 
@@ -139,7 +132,7 @@ void Engine::return_held() noexcept {
         for (std::size_t i = 0; i < count; ++i) {
             buffers[i].cookie = cookies[i];
         }
-        carrier().release_burst(std::span(buffers).first(count));
+        port().release_burst(std::span(buffers).first(count));
     }
 }
 

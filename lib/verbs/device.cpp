@@ -18,8 +18,8 @@ Status judge_limit(const char* what, std::uint32_t value, std::uint32_t least, s
 
 }  // namespace
 
-Device::Device(port::Port& carrier, const roce::EngineConfig& config, Instant now)
-    : port_(carrier), datagrams_(carrier), sender_(carrier), engine_(datagrams_, sender_, config, now) {
+Device::Device(port::Port& port, const roce::EngineConfig& config, Instant now)
+    : port_(port), datagrams_(port), sender_(port), engine_(datagrams_, sender_, config, now) {
     limits_.queue_pairs = config.max_queue_pairs;
     limits_.regions = config.max_regions;
     limits_.queue_slots = roce::kMaxQueueSlots;
@@ -28,7 +28,7 @@ Device::Device(port::Port& carrier, const roce::EngineConfig& config, Instant no
     limits_.inline_bytes = roce::kMaxInlineBytes;
     limits_.message_bytes = roce::kMaxMessageBytes;
     limits_.rd_atomic = roce::kMaxRdAtomic;
-    limits_.path_mtu_bytes = roce::largest_path_mtu(carrier);
+    limits_.path_mtu_bytes = roce::largest_path_mtu(port);
 }
 
 Limits Device::limits() const noexcept {
@@ -120,8 +120,7 @@ Result<std::unique_ptr<Qp>> Device::create_xrc_target(Xrcd& domain) {
     return std::make_unique<Qp>(events_, engine_, *made.value(), domain);
 }
 
-Result<std::unique_ptr<DatagramQp>> Device::create_datagram_qp(Pd& pd, const QpCapacity& capacity,
-                                                               const QpQueues& queues) {
+Result<std::unique_ptr<UdQp>> Device::create_datagram_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues) {
     const Status judged = judge_capacity(capacity, queues);
     if (!judged.ok()) {
         return judged.error();
@@ -130,7 +129,7 @@ Result<std::unique_ptr<DatagramQp>> Device::create_datagram_qp(Pd& pd, const QpC
     if (!made.ok()) {
         return made.error();
     }
-    return std::make_unique<DatagramQp>(events_, engine_, *made.value(), pd, queues);
+    return std::make_unique<UdQp>(events_, engine_, *made.value(), pd, queues);
 }
 
 Status Device::judge_capacity(const QpCapacity& capacity, const QpQueues& queues) const {

@@ -8,9 +8,9 @@
 
 #include "lib/base/result.hpp"
 #include "lib/roce/engine.hpp"
-#include "lib/verbs/datagram_qp.hpp"
 #include "lib/verbs/mw.hpp"
 #include "lib/verbs/qp.hpp"
+#include "lib/verbs/ud_qp.hpp"
 
 namespace cairn::verbs {
 
@@ -31,7 +31,7 @@ protected:
 class Device {
 public:
     // The port outlives the device.
-    Device(port::Port& carrier, const roce::EngineConfig& config, Instant now);
+    Device(port::Port& port, const roce::EngineConfig& config, Instant now);
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
@@ -58,7 +58,7 @@ public:
     Result<std::unique_ptr<Qp>> create_xrc_target(Xrcd& domain);
     // Of unreliable datagrams, of the port's path MTU; the capacity's window and service do not count. Errors: beyond
     // the limits, a shared receive queue of XRC.
-    Result<std::unique_ptr<DatagramQp>> create_datagram_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues);
+    Result<std::unique_ptr<UdQp>> create_datagram_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues);
     // The way to `remote`, a host or a multicast group, with the source port by which answers come back to this worker.
     Result<std::unique_ptr<Ah>> create_ah(const net::IpAddress& remote, std::uint16_t udp_source_port, Instant now);
 
@@ -79,8 +79,8 @@ public:
     [[nodiscard]] Limits limits() const noexcept;
     [[nodiscard]] roce::Engine& engine() noexcept { return engine_; }
     [[nodiscard]] const roce::Engine& engine() const noexcept { return engine_; }
-    [[nodiscard]] port::Port& carrier() noexcept { return port_; }
-    [[nodiscard]] roce::UdService& datagrams() noexcept { return datagrams_; }
+    [[nodiscard]] port::Port& port() noexcept { return port_; }
+    [[nodiscard]] roce::UdMux& datagrams() noexcept { return datagrams_; }
     [[nodiscard]] roce::Sender& sender() noexcept { return sender_; }
     // What was counted, a line for each that is not zero.
     [[nodiscard]] std::string counters_text() const;
@@ -90,7 +90,7 @@ private:
     [[nodiscard]] Status judge_srq(std::uint32_t slots, std::uint32_t max_sges) const;
 
     port::Port& port_;
-    roce::UdService datagrams_;
+    roce::UdMux datagrams_;
     roce::Sender sender_;
     roce::Engine engine_;
     AsyncEvents events_;

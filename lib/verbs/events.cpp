@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "lib/verbs/datagram_qp.hpp"
 #include "lib/verbs/qp.hpp"
+#include "lib/verbs/ud_qp.hpp"
 
 namespace cairn::verbs {
 
@@ -161,7 +161,7 @@ std::optional<AsyncEvent> Qp::take_async() noexcept {
     return event ? std::optional(AsyncEvent{kind_of(*event), this}) : std::nullopt;
 }
 
-std::optional<AsyncEvent> DatagramQp::take_async() noexcept {
+std::optional<AsyncEvent> UdQp::take_async() noexcept {
     const std::optional<QpEvent> event = poll_event();
     return event ? std::optional(AsyncEvent{kind_of(*event), nullptr, this}) : std::nullopt;
 }

@@ -14,7 +14,7 @@
 namespace cairn::verbs {
 
 class Qp;
-class DatagramQp;
+class UdQp;
 class Cq;
 class Srq;
 
@@ -59,7 +59,7 @@ enum class AsyncKind : std::uint8_t {
 struct AsyncEvent {
     AsyncKind kind{};
     Qp* qp = nullptr;
-    DatagramQp* datagram_qp = nullptr;
+    UdQp* datagram_qp = nullptr;
     Cq* cq = nullptr;
     Srq* srq = nullptr;
 };

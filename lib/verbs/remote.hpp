@@ -26,7 +26,7 @@ struct RefusedPost {
     PostVerdict verdict{};
 };
 
-// A door to one queue pair (Qp or DatagramQp), which stays as long as this does. Any thread may call post_send() and
+// A door to one queue pair (Qp or UdQp), which stays as long as this does. Any thread may call post_send() and
 // post_receive(); all else, the completions too, is the driver's, and so are making and ending it. Requests of one
 // thread keep their order. Those that find the queue pair's queue full wait until it has room, and with them all that
 // came later; the ring then fills, and who posts is told.

@@ -43,7 +43,7 @@ struct Bth {
         bth.opcode = raw.opcode;
         bth.solicited = (raw.flags & 0x80U) != 0;
         bth.migration = (raw.flags & 0x40U) != 0;
-        bth.pad_count = static_cast<std::uint8_t>((raw.flags >> 4U) & 3U);
+        bth.pad_count = pad_of(raw);
         bth.pkey = Pkey{raw.pkey.get()};
         bth.fecn = (raw.resv8a & 0x80U) != 0;
         bth.becn = (raw.resv8a & 0x40U) != 0;
@@ -53,6 +53,7 @@ struct Bth {
         return bth;
     }
     [[nodiscard]] static std::uint8_t version_of(const RawBth& raw) noexcept { return raw.flags & 0x0fU; }
+    [[nodiscard]] static std::uint8_t pad_of(const RawBth& raw) noexcept { return (raw.flags >> 4U) & 3U; }
     // Writes all 12 bytes, whatever stood there.
     void emit(RawBth& raw) const noexcept {
         const auto flags =
@@ -69,6 +70,16 @@ struct Bth {
 
     friend bool operator==(const Bth&, const Bth&) noexcept = default;
 };
+
+// Packets are whole words: so many zeros follow a payload of that length.
+[[nodiscard]] constexpr std::uint8_t pad_for(std::size_t payload_bytes) noexcept {
+    return static_cast<std::uint8_t>((4U - payload_bytes % 4U) % 4U);
+}
+
+// What a packet of a path may carry at most is one of these (IBTA vol. 1, 11.2.5.2).
+[[nodiscard]] constexpr bool is_path_mtu(std::uint32_t bytes) noexcept {
+    return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
+}
 
 // Partitions agree in the low 15 bits, and two limited members do not talk (IBTA vol. 1, 10.9).
 [[nodiscard]] constexpr bool pkeys_match(Pkey ours, Pkey theirs) noexcept {

@@ -8,10 +8,6 @@ namespace {
 
 constexpr std::size_t kWordBytes = 4;  // packets are whole words: the pad fills the last one
 
-std::uint8_t pad_of(std::size_t payload_bytes) noexcept {
-    return static_cast<std::uint8_t>((kWordBytes - payload_bytes % kWordBytes) % kWordBytes);
-}
-
 }  // namespace
 
 Packet::Packet(Service service, Operation operation) noexcept : traits_(find_opcode(opcode_of(service, operation))) {
@@ -81,13 +77,13 @@ std::size_t Packet::emit(std::span<std::uint8_t> out) const noexcept {
 void Packet::set_bth(const Bth& bth) noexcept {
     bth_ = bth;
     bth_.opcode = traits_->opcode();
-    bth_.pad_count = pad_of(payload_.size());
+    bth_.pad_count = pad_for(payload_.size());
 }
 
 void Packet::set_payload(std::span<const std::uint8_t> payload) noexcept {
     CAIRN_ASSERT(traits_->payload == Payload::Carried || payload.empty());
     payload_ = payload;
-    bth_.pad_count = pad_of(payload.size());
+    bth_.pad_count = pad_for(payload.size());
 }
 
 bool operator==(const Packet& one, const Packet& other) noexcept {

@@ -170,7 +170,7 @@ void Endpoint::on_response(Session& session, const roce::UdDatagram& datagram, c
     session.last_heard = now;
     ++statistics_.responses_received;
     if (slot.sends == 1) [[likely]] {  // a resent request's answer may be to either copy (Karn)
-        session.on_rtt_sample(now - slot.last_sent);
+        session.round_trip.sample(now - slot.last_sent);
         if (session.control != nullptr) {
             session.control->on_ack({now - slot.last_sent, payload_bytes, stalls_.spoils(slot.last_sent)}, now);
         }

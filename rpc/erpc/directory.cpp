@@ -71,7 +71,7 @@ const char* text_of(ServiceAnswer::Outcome outcome) noexcept {
     return "";
 }
 
-Result<std::unique_ptr<Directory>> Directory::create(roce::UdService& service, roce::Sender& sender,
+Result<std::unique_ptr<Directory>> Directory::create(roce::UdMux& service, roce::Sender& sender,
                                                      std::uint16_t udp_source_port, const SipKey& seed) {
     std::unique_ptr<Directory> made(new Directory(service, sender, config_of(seed), udp_source_port));
     const Status opened = made->open();

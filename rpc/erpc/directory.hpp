@@ -39,7 +39,7 @@ class Directory final : private cm::ManagementQp {
 public:
     // Both outlive it. Answers to its questions come to `udp_source_port`. `seed` is hard to guess, and nobody else
     // has it. Errors: another one has queue pair 1.
-    static Result<std::unique_ptr<Directory>> create(roce::UdService& service, roce::Sender& sender,
+    static Result<std::unique_ptr<Directory>> create(roce::UdMux& service, roce::Sender& sender,
                                                      std::uint16_t udp_source_port, const SipKey& seed);
 
     // Tells whoever asks, from now on. Errors: the name is taken.

@@ -24,8 +24,7 @@ namespace cairn::erpc {
     X(RequestGivenUp, "erpc_request_given_up", "half-received requests let go: silent clients, or slow ones")    \
     X(AnswerForgotten, "erpc_answer_forgotten", "old answers let go: nobody asked, or memory was short")         \
     X(BackgroundFull, "erpc_background_full", "requests put off because every background job was out: too few")  \
-    X(StaleAnswer, "erpc_stale_answer", "answers of background handlers whose session had ended meanwhile")      \
-    X(Injected, "erpc_injected", "packets dropped on purpose by the fault injection option")
+    X(StaleAnswer, "erpc_stale_answer", "answers of background handlers whose session had ended meanwhile")
 
 CAIRN_DECLARE_COUNTERS(Drop, CAIRN_ERPC_DROPS);
 

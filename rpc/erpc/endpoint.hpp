@@ -10,7 +10,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/roce/send/sender.hpp"
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/mux.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/erpc/call.hpp"
 #include "rpc/erpc/drops.hpp"
@@ -27,8 +27,8 @@ namespace cairn::erpc {
 
 class Endpoint final : public roce::UdReceiver, public RequestTypes {
 public:
-    // All three outlive the endpoint. Errors: those of UdService::create_qp, or limits out of range.
-    static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, roce::UdService& service,
+    // All three outlive the endpoint. Errors: those of UdMux::create_qp, or limits out of range.
+    static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, roce::UdMux& service,
                                                     roce::Sender& sender, rpc::MsgPool& pool);
     ~Endpoint() override;
     Endpoint(const Endpoint&) = delete;
@@ -161,8 +161,8 @@ private:
     EndpointConfig config_;
     roce::Sender& sender_;
     rpc::MsgPool& pool_;
-    roce::UdService* service_ = nullptr;
-    roce::UdQp* qp_ = nullptr;
+    roce::UdMux* service_ = nullptr;
+    roce::UdEntry* qp_ = nullptr;
     Duration ping_interval_{};
     std::uint32_t packet_bytes_ = 0;  // payload of a packet that is not a message's last
     std::uint32_t calls_pending_ = 0;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "lib/base/secret_numbers.hpp"
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/mux.hpp"
 #include "lib/telemetry/histogram.hpp"
 #include "rpc/erpc/limits.hpp"
 #include "rpc/erpc/pacer.hpp"
@@ -14,7 +14,7 @@ namespace cairn::erpc {
 class BackgroundPool;
 
 struct EndpointConfig {
-    roce::UdQpConfig qp{};
+    roce::UdConfig qp{};
     std::uint16_t sessions_max = 1024;
     std::uint32_t calls_max = 4096;  // outstanding and backlogged, all sessions together
     std::uint16_t credits = kDefaultCredits;
@@ -27,7 +27,6 @@ struct EndpointConfig {
     BackgroundPool* background = nullptr;  // for set_background_handler(); outlives the endpoint, serves no other
     // The round trips (ns) of packets of large messages are recorded here, if given; outlives the endpoint.
     telemetry::Histogram* round_trips = nullptr;
-    std::uint32_t drop_per_million = 0;  // fault injection: received packets to lose
 };
 
 }  // namespace cairn::erpc

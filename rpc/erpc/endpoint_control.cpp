@@ -15,7 +15,7 @@ static_assert(kSlotsPerSession == 8, "slots are the bits of one byte");
 
 }  // namespace
 
-Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config, roce::UdService& service,
+Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config, roce::UdMux& service,
                                                    roce::Sender& sender, rpc::MsgPool& pool) {
     if (config.sessions_max == 0 || config.sessions_max > kMaxSessions) {
         return Error{fmt::format("{} sessions are out of range", config.sessions_max),
@@ -33,7 +33,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
                      fmt::format("choose 1 to {}", kMaxMessageBytes)};
     }
     std::unique_ptr<Endpoint> endpoint(new Endpoint(config, sender, pool));
-    Result<roce::UdQp*> qp = service.create_qp(config.qp, *endpoint);
+    Result<roce::UdEntry*> qp = service.create_qp(config.qp, *endpoint);
     if (!qp.ok()) {
         return qp.error();
     }

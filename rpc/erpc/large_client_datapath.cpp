@@ -114,12 +114,12 @@ void Endpoint::sample(Session& session, const ClientSlot& slot, std::uint32_t nu
         return;
     }
     const Instant sent = transfer.sent_at[number % kWindowPackets];
-    session.on_rtt_sample(now - sent);
+    session.round_trip.sample(now - sent);
     if (config_.round_trips != nullptr) [[unlikely]] {
         config_.round_trips->record(static_cast<std::uint64_t>((now - sent).ns));
     }
     if (session.control != nullptr && number + 1 != transfer.request_packets) {
-        const Duration waited = now - sender_.carrier().empty_at() + kHeldUnit * std::int64_t{held};
+        const Duration waited = now - sender_.port().empty_at() + kHeldUnit * std::int64_t{held};
         const Duration network = held == kHeldLong ? Duration{} : now - sent - waited;
         session.control->on_ack({network, packet_bytes_ + kPacketOverheadBytes, stalls_.spoils(sent)}, now);
     }

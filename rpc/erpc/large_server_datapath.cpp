@@ -135,7 +135,7 @@ void Endpoint::send_credit_return(Session& session, const ServerSlot& slot, std:
         return;
     }
     Header header;
-    header.request_type = held_code(now - sender_.carrier().empty_at());
+    header.request_type = held_code(now - sender_.port().empty_at());
     header.session = session.remote;
     header.type = PacketType::CreditReturn;
     header.packet_number = static_cast<std::uint16_t>(newest & kPacketNumberMask);

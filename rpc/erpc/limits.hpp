@@ -6,6 +6,7 @@
 
 #include "lib/base/time.hpp"
 #include "lib/roce/pace/congestion_control.hpp"
+#include "lib/roce/pace/round_trip.hpp"
 #include "rpc/common/msg_buffer.hpp"
 
 namespace cairn::erpc {
@@ -24,7 +25,7 @@ using roce::kPacingSlack;
 constexpr std::uint64_t kRequestNumberMask = (std::uint64_t{1} << 44U) - 1;
 constexpr std::uint64_t kFirstRequestMask = kRequestNumberMask & ~std::uint64_t{kSlotsPerSession - 1};
 
-constexpr Duration kRtoMin = microseconds(4000);   // below it, a preempted peer looks like loss
+using roce::kRtoMin;
 constexpr Duration kOwnStall = microseconds(500);  // a gap between two looks at the time that was not the peer's
 constexpr Duration kRtoMax = milliseconds(200);
 constexpr Duration kControlRetry = milliseconds(10);

@@ -7,7 +7,7 @@ namespace cairn::erpc {
 
 // The slot has something to send and its flow may not yet.
 void Endpoint::hold_back(Session& session, std::uint32_t slot_index) noexcept {
-    if (!session.in_wheel && !wheel_->insert({session.token, session.self.value}, session.next_send)) {
+    if (!session.in_wheel && !wheel_->insert({session.token, session.self.value}, session.paid.at())) {
         stall(session, slot_index);  // no room: it is tried with each burst
         return;
     }

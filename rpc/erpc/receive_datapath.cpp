@@ -42,11 +42,6 @@ void hear(Session& session, const roce::UdDatagram& datagram, Statistics& statis
 void Endpoint::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept {
     messages_.on_turn();
     for (const roce::UdDatagram& datagram : datagrams) {
-        if (config_.drop_per_million != 0 && secrets_.faults.next() % 1'000'000U < config_.drop_per_million)
-            [[unlikely]] {
-            statistics_.count(Drop::Injected);
-            continue;
-        }
         if (datagram.payload_bytes < sizeof(RawHeader)) {
             statistics_.count(Drop::Malformed);
             continue;
@@ -124,17 +119,16 @@ void Endpoint::on_rare(const roce::UdDatagram& datagram, const Header& header, I
 // lies when that is cheaper and the port can.
 void Endpoint::send_packet(Session& session, const port::PacketRef& buffer, const Header& header,
                            std::span<const std::uint8_t> payload, Instant now) noexcept {
-    constexpr std::size_t kHeaders = sizeof(roce::RawUd) + sizeof(RawHeader);
+    constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(RawHeader);
     const std::size_t bytes = payload.size();
-    const auto pad = static_cast<std::uint32_t>((0 - bytes) & 3U);
-    const bool in_place = bytes >= kTailBytes && pad == 0 && sender_.carrier().can_send_from(payload);
+    const std::uint32_t pad = wire::pad_for(bytes);
+    const bool in_place = bytes >= kTailBytes && pad == 0 && sender_.port().can_send_from(payload);
     CAIRN_ASSERT(kHeaders + bytes + pad + port::kIcrcBytes <= buffer.room);
     std::uint8_t* const at = buffer.data;
     std::memcpy(at, &session.header, sizeof(session.header));
-    session.header.bth.resv8a = 0;                 // BECN is said once
-    const Be32 psn_word{qp_->next_psn().value()};  // AckReq and reserved bits 0
-    std::memcpy(at + offsetof(wire::RawBth, ack_req), &psn_word, sizeof(psn_word));
-    header.emit(*reinterpret_cast<RawHeader*>(at + sizeof(roce::RawUd)));
+    session.header.bth.resv8a = 0;  // BECN is said once
+    qp_->stamp(at);
+    header.emit(*reinterpret_cast<RawHeader*>(at + sizeof(wire::RawUd)));
     if (pad != 0) {
         at[offsetof(wire::RawBth, flags)] = static_cast<std::uint8_t>(session.header.bth.flags | (pad << 4U));
         std::memset(at + kHeaders + bytes + pad - 4, 0, 4);

@@ -8,7 +8,7 @@
 #include "lib/base/secret_numbers.hpp"
 #include "lib/base/time.hpp"
 #include "lib/port/path.hpp"
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/mux.hpp"
 #include "rpc/erpc/limits.hpp"
 
 namespace cairn::erpc {
@@ -46,14 +46,10 @@ private:
 
 struct Secrets {
     explicit Secrets(const SipKey& key) noexcept
-        : tokens(key, Purpose::SessionTokens),
-          request_numbers(key, Purpose::RequestNumbers),
-          faults(key, Purpose::InjectedFaults),
-          cookies(key) {}
+        : tokens(key, Purpose::SessionTokens), request_numbers(key, Purpose::RequestNumbers), cookies(key) {}
 
     SecretNumbers tokens;
     SecretNumbers request_numbers;  // where those of sessions begin
-    SecretNumbers faults;           // which packets the fault injection loses
     Cookies cookies;
 };
 

@@ -168,7 +168,7 @@ void Endpoint::send_response(Session& session, const ServerSlot& slot, const por
     if (payload.size() > packet_bytes_) [[unlikely]] {
         payload = payload.subspan(std::size_t{index} * packet_bytes_,
                                   bytes_of_packet(slot.response.bytes, packet_bytes_, index));
-        header.request_type = index == 0 ? slot.request_type : held_code(now - sender_.carrier().empty_at());
+        header.request_type = index == 0 ? slot.request_type : held_code(now - sender_.port().empty_at());
     }
     send_packet(session, buffer, header, payload, now);
 }

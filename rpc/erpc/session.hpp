@@ -10,7 +10,9 @@
 #include "lib/base/time.hpp"
 #include "lib/roce/pace/congestion_control.hpp"
 #include "lib/roce/pace/dcqcn.hpp"
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/pace/paid_time.hpp"
+#include "lib/roce/pace/round_trip.hpp"
+#include "lib/roce/ud/mux.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/erpc/limits.hpp"
 #include "rpc/erpc/transfer.hpp"
@@ -95,7 +97,7 @@ struct Session {
     std::uint8_t stalled_slots = 0;  // client: bit per slot that waits for a credit
     std::uint8_t yielded_slots = 0;  // client: those of them that gave theirs up
     bool in_stall_queue = false;
-    std::uint8_t paced_slots = 0;  // client: bit per slot that waits for next_send
+    std::uint8_t paced_slots = 0;  // client: bit per slot that waits for the rate
     std::uint8_t paced_turn = 0;   // which of them is first
     bool in_wheel = false;         // then the wheel wakes them
     bool selective = false;        // both ends hold packets that arrive early
@@ -105,17 +107,16 @@ struct Session {
     SessionId remote{};
     std::uint16_t place = 0;  // among the open sessions
     roce::UdAddress peer{};
-    roce::RawUd header{};  // ready-made BTH and DETH towards the peer
+    wire::RawUd header{};  // ready-made BTH and DETH towards the peer
     std::uint64_t token = 0;
     std::uint64_t cookie = 0;         // from the server's challenge, 0: none came yet; then the newest Ping's number
     std::uint64_t first_request = 0;  // drawn by the server: where the numbers begin, before the slots' first requests
     Instant last_heard{};             // of what is no copy of anything earlier
     Instant last_control{};           // client: last Connect, Disconnect or Ping sent
     Instant opened{};
-    Duration srtt{};  // smoothed round trip, 0: no sample yet (RFC 6298)
-    Duration rttvar{};
-    std::unique_ptr<roce::CongestionControl> control;  // client: nullptr: none
-    Instant next_send{};                               // client: when the flow's rate has paid for what was sent
+    roce::RoundTrip round_trip;
+    std::unique_ptr<roce::CongestionControl> control;                      // client: nullptr: none
+    roce::PaidTime paid;                                                   // client: by the flow's rate
     roce::DcqcnNotificationPoint notification{roce::kDcqcn.cnp_interval};  // of marks on the peer's packets
     std::uint32_t backlog_head = kNone;                                    // calls that wait for a slot, oldest first
     std::uint32_t backlog_tail = kNone;
@@ -150,12 +151,7 @@ struct Session {
     [[nodiscard]] bool others_go_first() const noexcept { return yielded_slots != 0 || stalled_under_way() != 0; }
     // Retransmission timeout from the round trips seen, in [kRtoMin, kRtoMax], doubled per resend.
     [[nodiscard]] Duration rto(std::uint8_t sends) const noexcept {
-        Duration base = srtt + rttvar * 4;
-        base = base < kRtoMin ? kRtoMin : base;
-        for (std::uint8_t i = 1; i < sends && base < kRtoMax; ++i) {
-            base = base * 2;
-        }
-        return base < kRtoMax ? base : kRtoMax;
+        return std::min(round_trip.timeout(sends == 0 ? 0U : sends - 1U), kRtoMax);
     }
     // Whether the flow's rate allows a packet now.
     [[nodiscard]] bool may_send(Instant now) const noexcept {
@@ -163,24 +159,14 @@ struct Session {
             return true;
         }
         control->on_timeout(now);
-        return !in_wheel && next_send <= now + kPacingBatch;
+        return !in_wheel && paid.may_send(now);
     }
     // A packet leaves that puts `bytes` on the network.
     void charge(std::size_t bytes, Instant now) noexcept {
         if (control != nullptr && !control->is_uncongested()) [[unlikely]] {
             control->on_sent(bytes, now);
-            next_send = std::max(next_send, now - kPacingSlack) + control->gap(bytes);
+            paid.charge(control->gap(bytes), now);
         }
-    }
-    void on_rtt_sample(Duration sample) noexcept {
-        if (srtt.ns == 0) {
-            srtt = sample;
-            rttvar = sample / 2;
-            return;
-        }
-        const Duration error = sample - srtt;
-        rttvar.ns += ((error.ns < 0 ? -error.ns : error.ns) - rttvar.ns) >> 2;
-        srtt.ns += error.ns >> 3;
     }
 };
 

@@ -241,13 +241,12 @@ bool Endpoint::send_control(const roce::UdAddress& to, const Control& control, I
     header.kind = Kind::Control;
     header.message_bytes = control.payload_bytes(packet_bytes_);
     header.session = control.receiver_session;
-    const std::size_t bytes = sizeof(roce::RawUd) + sizeof(RawHeader) + header.message_bytes + port::kIcrcBytes;
+    const std::size_t bytes = sizeof(wire::RawUd) + sizeof(RawHeader) + header.message_bytes + port::kIcrcBytes;
     CAIRN_ASSERT(bytes <= buffer.room);
-    roce::RawUd ud = qp_->make_header(to);
-    const Be32 psn_word{qp_->next_psn().value()};
-    std::memcpy(reinterpret_cast<std::uint8_t*>(&ud) + offsetof(wire::RawBth, ack_req), &psn_word, sizeof(psn_word));
+    const wire::RawUd ud = qp_->make_header(to);
     std::memset(buffer.data, 0, bytes);
     std::memcpy(buffer.data, &ud, sizeof(ud));
+    qp_->stamp(buffer.data);
     header.emit(*reinterpret_cast<RawHeader*>(buffer.data + sizeof(ud)));
     control.emit(*reinterpret_cast<RawControl*>(buffer.data + sizeof(ud) + sizeof(RawHeader)));
     ++statistics_.controls_sent;

@@ -73,7 +73,7 @@ struct Worker {
     HeapBlock memory;
     EthdevPort port;
     rpc::MsgPool pool;
-    roce::UdService service;
+    roce::UdMux service;
     roce::Sender sender;
     std::unique_ptr<erpc::Endpoint> endpoint;
     std::array<port::PacketRef, 64> burst{};

@@ -95,7 +95,7 @@ protected:
         path.resolve(mac, target());
         std::uint8_t* const bth = frame.data() + path.lower_bytes();
         std::memset(bth, 0, 16);
-        bth[0] = roce::kUdSendOnly;
+        bth[0] = wire::kUdSendOnly;
         bth[5] = static_cast<std::uint8_t>(qpn >> 16U);
         bth[6] = static_cast<std::uint8_t>(qpn >> 8U);
         bth[7] = static_cast<std::uint8_t>(qpn);

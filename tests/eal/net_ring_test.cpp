@@ -110,11 +110,11 @@ TEST_F(NetRing, ADatagramWithAnIpv4IdIsJudgedByItsOwnHeaders) {
     const std::uint64_t before = sides[1][0]->service.drops().of(roce::Drop::UnknownQpn);
     for (const bool right : {true, false}) {
         const std::size_t sent = client.port.transmit_frames(1, [&](std::size_t, std::span<std::uint8_t> frame) {
-            const std::size_t bytes = path->lower_bytes() + sizeof(roce::RawUd) + 4;
+            const std::size_t bytes = path->lower_bytes() + sizeof(wire::RawUd) + 4;
             std::uint8_t* bth = frame.data() + path->lower_bytes();
-            std::memset(bth, 0, sizeof(roce::RawUd));
-            bth[0] = roce::kUdSendOnly;
-            path->write_lower_headers(bth, sizeof(roce::RawUd) + 4);
+            std::memset(bth, 0, sizeof(wire::RawUd));
+            bth[0] = wire::kUdSendOnly;
+            path->write_lower_headers(bth, sizeof(wire::RawUd) + 4);
             std::uint8_t* ip = frame.data() + 14;
             ip[5] = 42;
             ip[10] = ip[11] = 0;

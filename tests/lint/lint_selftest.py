@@ -68,8 +68,8 @@ BAD = [
 
 GOOD = [
     ('layers', 'lib/mem/x.hpp', '#include "lib/base/types.hpp"\n#include "lib/mem/arena.hpp"\n#include <array>\n'),
-    ('layers', 'rpc/erpc/x.cpp', '#include "rpc/common/msg_buffer.hpp"\n#include "lib/roce/ud/ud.hpp"\n'),
-    ('layers', 'pmd_glue/x.cpp', '#include <rte_mbuf.h>\n#include "lib/roce/ud/ud.hpp"\n'),
+    ('layers', 'rpc/erpc/x.cpp', '#include "rpc/common/msg_buffer.hpp"\n#include "lib/roce/ud/mux.hpp"\n'),
+    ('layers', 'pmd_glue/x.cpp', '#include <rte_mbuf.h>\n#include "lib/roce/ud/mux.hpp"\n'),
     ('layers', 'tests/eal/x.cpp', '#include <rte_mbuf.h>\n#include "pmd_glue/eal.hpp"\n'),
     ('layers', 'apps/perf/x.cpp', '#include "pmd_glue/eal.hpp"\n#include "rpc/erpc/endpoint.hpp"\n'),
     ('layers', 'apps/sim/x.cpp', '#include "tests/sim/erpc_world.hpp"\n#include "tests/support/sim/link.hpp"\n'),

@@ -31,7 +31,7 @@ void Babbler::on_frame(const Frame& frame, Instant now) {
     const std::size_t from = network_.node_of(frame.source());
     port::Path path({network_.address_of(node_), frame.source(), frame.udp_source_port(), 0});
     // What the stranger forges has its address or another queue pair.
-    if (!seen.readable() || !seen.whole(path) || from >= hosts_ || seen.ud().source_qpn.get() != kQpn) {
+    if (!seen.readable() || !seen.whole(path) || from >= hosts_ || seen.ud().deth.source_qpn.get() != kQpn) {
         return;
     }
     const erpc::Header header = erpc::Header::parse(seen.header());
@@ -212,16 +212,16 @@ void Babbler::spoil(erpc::RawHeader& header) {
 }
 
 void Babbler::send(Draft& draft, std::size_t to, Instant now) {
-    const std::size_t payload_end = std::max(draft.len, sizeof(roce::RawUd));
+    const std::size_t payload_end = std::max(draft.len, sizeof(wire::RawUd));
     const std::size_t pad = (0 - payload_end) & 3U;
     wire::Bth bth;
-    bth.opcode = roce::kUdSendOnly;
+    bth.opcode = wire::kUdSendOnly;
     bth.dest_qpn = Qpn{kQpn};
     bth.pad_count = static_cast<std::uint8_t>(pad);
     bth.emit(draft.ud().bth);
-    draft.ud().qkey.set(kQkey);
-    draft.ud().reserved = 0;
-    draft.ud().source_qpn.set(kQpn);
+    draft.ud().deth.qkey.set(kQkey);
+    draft.ud().deth.reserved = 0;
+    draft.ud().deth.source_qpn.set(kQpn);
     draft.len = payload_end + pad + port::kIcrcBytes;
     draft.send(network_, node_, {network_.address_of(node_), network_.address_of(to), kUdpSourcePort, 0}, now);
     ++sent_;

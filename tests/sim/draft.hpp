@@ -8,7 +8,7 @@
 
 #include "lib/port/path.hpp"
 #include "lib/port/port.hpp"
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/mux.hpp"
 #include "rpc/erpc/control.hpp"
 #include "rpc/erpc/header.hpp"
 #include "tests/support/sim/network.hpp"
@@ -16,7 +16,7 @@
 namespace cairn::sim {
 
 struct Draft {
-    static constexpr std::size_t kHeaders = sizeof(roce::RawUd) + sizeof(erpc::RawHeader);
+    static constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(erpc::RawHeader);
     static constexpr std::size_t kControlBytes = kHeaders + sizeof(erpc::RawControl) + port::kIcrcBytes;
     static constexpr std::size_t kRoomBelow = 128;  // for lower headers
 
@@ -24,9 +24,9 @@ struct Draft {
     std::size_t len = 0;
 
     [[nodiscard]] std::uint8_t* datagram() noexcept { return bytes.data() + kRoomBelow; }
-    [[nodiscard]] roce::RawUd& ud() noexcept { return *reinterpret_cast<roce::RawUd*>(datagram()); }
+    [[nodiscard]] wire::RawUd& ud() noexcept { return *reinterpret_cast<wire::RawUd*>(datagram()); }
     [[nodiscard]] erpc::RawHeader& header() noexcept {
-        return *reinterpret_cast<erpc::RawHeader*>(datagram() + sizeof(roce::RawUd));
+        return *reinterpret_cast<erpc::RawHeader*>(datagram() + sizeof(wire::RawUd));
     }
     [[nodiscard]] erpc::RawControl& control() noexcept {
         return *reinterpret_cast<erpc::RawControl*>(datagram() + kHeaders);

@@ -70,7 +70,7 @@ struct ErpcNode {
     bool woken = false;                                // by a thread that ended a job
     int frames = 0;                                    // of coroutines
     std::optional<rpc::MsgPool> pool;
-    std::optional<roce::UdService> service;
+    std::optional<roce::UdMux> service;
     std::optional<roce::Sender> sender;
     std::unique_ptr<erpc::Endpoint> endpoint;
     std::uint64_t process = 0;  // its number in the world, from 1

@@ -113,7 +113,7 @@ void IncastWorld::answer(const erpc::Request& request) {
 
 void IncastWorld::count_arrival(const Frame& frame) {
     const std::span<const std::uint8_t> packet = std::span(frame.bytes).subspan(frame.lower_bytes());
-    const auto& raw = *reinterpret_cast<const erpc::RawHeader*>(packet.data() + sizeof(roce::RawUd));
+    const auto& raw = *reinterpret_cast<const erpc::RawHeader*>(packet.data() + sizeof(wire::RawUd));
     const erpc::Header header = erpc::Header::parse(raw);
     if (header.kind != erpc::Kind::Data || header.type != erpc::PacketType::Request) {
         return;
@@ -125,7 +125,7 @@ void IncastWorld::count_arrival(const Frame& frame) {
     }
     if (!arrivals.seen[header.packet_number]) {
         arrivals.seen[header.packet_number] = true;
-        arrivals.bytes += packet.size() - sizeof(roce::RawUd) - sizeof(erpc::RawHeader) - port::kIcrcBytes;
+        arrivals.bytes += packet.size() - sizeof(wire::RawUd) - sizeof(erpc::RawHeader) - port::kIcrcBytes;
     }
 }
 

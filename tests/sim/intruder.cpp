@@ -131,12 +131,12 @@ std::size_t Intruder::send(const erpc::Control& control, std::size_t from, std::
 // The bytes on the wire.
 std::size_t Intruder::send(Draft& draft, std::size_t from, std::size_t to, std::uint16_t udp_port, Instant now) {
     wire::Bth bth;
-    bth.opcode = roce::kUdSendOnly;
+    bth.opcode = wire::kUdSendOnly;
     bth.dest_qpn = Qpn{kQpn};
     bth.emit(draft.ud().bth);
-    draft.ud().qkey.set(kQkey);
-    draft.ud().reserved = 0;
-    draft.ud().source_qpn.set(kQpn);
+    draft.ud().deth.qkey.set(kQkey);
+    draft.ud().deth.reserved = 0;
+    draft.ud().deth.source_qpn.set(kQpn);
     draft.len += port::kIcrcBytes;
     const port::PathKey key{network_.address_of(from), network_.address_of(to), udp_port, 0};
     draft.send(network_, node_, key, now);

@@ -47,7 +47,7 @@ private:
         explicit Node(Network& network, std::size_t index, const RcIncastPlan& plan);
 
         SimPort port;
-        roce::UdService datagrams;
+        roce::UdMux datagrams;
         roce::Sender sender;
         roce::Engine engine;
         roce::CompletionQueue sends{1024};

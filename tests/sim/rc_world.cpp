@@ -91,7 +91,7 @@ void RcWorld::start_life() {
 }
 
 // What was on its way stays so: packets of an earlier connection, between the same queue pairs. An unreliable one would
-// take them, whatever their PSN (9.8.2.2): there the new life has another number, which its carrier tells apart.
+// take them, whatever their PSN (9.8.2.2): there the new life has another number, which its port tells apart.
 void RcWorld::maybe_restart() {
     const bool by_chance =
         !healed_ && counters_.restarts < kMostRestarts && random_.chance(faults_.restart_per_million);

@@ -33,7 +33,7 @@ void forge_end(Draft& draft, const erpc::Header& request) noexcept {
     header.message_bytes = sizeof(erpc::RawControl);
     header.emit(draft.header());
     draft.ud().bth.flags = 0x40;  // no pad
-    std::swap(draft.ud().bth.dest_qpn, draft.ud().source_qpn);
+    std::swap(draft.ud().bth.dest_qpn, draft.ud().deth.source_qpn);
     draft.len = Draft::kControlBytes;
 }
 
@@ -62,7 +62,7 @@ void Stranger::forge_from(const Frame& frame, Instant now) {
     if (random_.chance(kMillion / 2)) {
         from = network_.address_of(node_);
     } else {
-        draft.ud().source_qpn.set(draft.ud().source_qpn.get() + 1);
+        draft.ud().deth.source_qpn.set(draft.ud().deth.source_qpn.get() + 1);
     }
     draft.send(network_, node_, {from, to, frame.udp_source_port(), 0}, now);
     ++forged_;

@@ -20,9 +20,8 @@ constexpr std::size_t index_of(Drop reason) {
 }
 
 // Those that follow from the frame, and from what queue pairs and groups there are.
-constexpr std::array kOfFrames{Drop::BadIcrc,    Drop::TooShort, Drop::BadVersion, Drop::BadOpcode,
-                               Drop::UnknownQpn, Drop::BadPkey,  Drop::BadQkey,    Drop::BadLength,
-                               Drop::WrongPeer,  Drop::Injected, Drop::TxQueueFull};
+constexpr std::array kOfFrames{Drop::BadIcrc, Drop::TooShort, Drop::BadVersion, Drop::BadOpcode, Drop::UnknownQpn,
+                               Drop::BadPkey, Drop::BadQkey,  Drop::BadLength,  Drop::WrongPeer, Drop::TxQueueFull};
 
 std::vector<verbs::Completion> drain(verbs::Cq& queue) {
     std::vector<verbs::Completion> all(queue.queue().size());
@@ -68,7 +67,7 @@ void UdWorld::on_frame(UdHost& host, const Frame& frame, bool icrc_ok) {
     }
     const std::optional<UdMessage> message = message_of(frame);
     if (!message) {
-        expect_drop(judge_datagram(datagram));
+        expect_drop(judge_datagram(datagram).value());
         return;
     }
     const auto sent = sent_.find(*message);
@@ -80,7 +79,7 @@ void UdWorld::on_frame(UdHost& host, const Frame& frame, bool icrc_ok) {
     const std::uint8_t* const ip = frame.bytes.data() + port::Path::kEthernetBytes;
     bool known = false;
     for (const auto& user : host.users) {
-        const bool member = message->dest == roce::kGroupQpn && is_member(*user, message->to);
+        const bool member = message->dest == wire::kGroupQpn && is_member(*user, message->to);
         if (member || message->dest == user->qp->qpn()) {
             known = true;
             reach(host, *user, *message, grh_of(ip, frame.is_v4()));
@@ -97,12 +96,12 @@ bool UdWorld::is_member(const UdUser& user, const net::IpAddress& group) const {
 }
 
 void UdWorld::reach(UdHost& host, UdUser& user, const UdMessage& message, const Grh& grh) {
-    const Drop reason = (message.pkey.value & 0x7fffU) != kPartition     ? Drop::BadPkey
-                        : message.qkey != user.qkey                      ? Drop::BadQkey
-                        : message.payload.size() > user.qp->most_bytes() ? Drop::BadLength
-                                                                         : Drop::Count;
-    if (reason != Drop::Count) {
-        ++host.expected[index_of(reason)];
+    const std::optional<Drop> reason = (message.pkey.value & 0x7fffU) != kPartition     ? std::optional(Drop::BadPkey)
+                                       : message.qkey != user.qkey                      ? std::optional(Drop::BadQkey)
+                                       : message.payload.size() > user.qp->most_bytes() ? std::optional(Drop::BadLength)
+                                                                                        : std::nullopt;
+    if (reason) {
+        ++host.expected[index_of(*reason)];
         return;
     }
     ++host.due;

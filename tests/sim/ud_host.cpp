@@ -21,25 +21,28 @@ Grh grh_of(const std::uint8_t* ip, bool is_v4) {
     return grh;
 }
 
-roce::Drop judge_datagram(std::span<const std::uint8_t> datagram) {
+std::optional<roce::Drop> judge_datagram(std::span<const std::uint8_t> datagram) {
     if (datagram.size() < kDatagramHeaders + port::kIcrcBytes) {
         return roce::Drop::TooShort;
     }
     if ((datagram[1] & 0xfU) != 0) {
         return roce::Drop::BadVersion;
     }
-    if (datagram[0] != roce::kUdSendOnly && datagram[0] != roce::kUdSendOnlyImmediate) {
+    if (datagram[0] != wire::kUdSendOnly && datagram[0] != wire::kUdSendOnlyImmediate) {
         return roce::Drop::BadOpcode;
     }
-    const std::size_t headers = kDatagramHeaders + (datagram[0] == roce::kUdSendOnlyImmediate ? 4 : 0);
+    const std::size_t headers = kDatagramHeaders + (datagram[0] == wire::kUdSendOnlyImmediate ? 4 : 0);
+    if (datagram.size() < headers + port::kIcrcBytes) {
+        return roce::Drop::TooShort;
+    }
     const std::size_t pad = datagram[1] >> 4U & 3U;
     const bool fits = datagram.size() >= headers + pad + port::kIcrcBytes && datagram.size() % 4 == 0;
-    return fits ? roce::Drop::Count : roce::Drop::BadLength;
+    return fits ? std::nullopt : std::optional(roce::Drop::BadLength);
 }
 
 std::optional<UdMessage> message_of(const Frame& frame) {
     const std::span<const std::uint8_t> datagram = std::span(frame.bytes).subspan(frame.lower_bytes());
-    if (judge_datagram(datagram) != roce::Drop::Count) {
+    if (judge_datagram(datagram)) {
         return std::nullopt;
     }
     const auto number_at = [&datagram](std::size_t at, std::size_t bytes) {
@@ -58,7 +61,7 @@ std::optional<UdMessage> message_of(const Frame& frame) {
     message.qkey = Qkey{number_at(12, 4)};
     message.source = Qpn{number_at(17, 3)};
     std::size_t headers = kDatagramHeaders;
-    if (datagram[0] == roce::kUdSendOnlyImmediate) {
+    if (datagram[0] == wire::kUdSendOnlyImmediate) {
         message.immediate = number_at(headers, 4);
         headers += 4;
     }

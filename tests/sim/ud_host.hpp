@@ -34,7 +34,7 @@ using Grh = std::array<std::uint8_t, verbs::kGrhBytes>;
 // What the frame is as a datagram, if it can be any.
 [[nodiscard]] std::optional<UdMessage> message_of(const Frame& frame);
 // Why it can not; Count: it can.
-[[nodiscard]] roce::Drop judge_datagram(std::span<const std::uint8_t> datagram);
+[[nodiscard]] std::optional<roce::Drop> judge_datagram(std::span<const std::uint8_t> datagram);
 // The IP header that starts at `ip`, as receivers find it in front of their message.
 [[nodiscard]] Grh grh_of(const std::uint8_t* ip, bool is_v4);
 
@@ -81,7 +81,7 @@ struct UdQueues {
 // A user's queue pair, as it must be.
 struct UdUser {
     UdQueues* queues = nullptr;
-    std::unique_ptr<verbs::DatagramQp> qp;
+    std::unique_ptr<verbs::UdQp> qp;
     verbs::QpState state = verbs::QpState::Reset;
     Qkey qkey{};
     std::uint32_t receive_slots = 0;

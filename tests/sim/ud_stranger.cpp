@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/mux.hpp"
 
 namespace cairn::sim {
 
@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kPkeyAt = 2;
 constexpr std::size_t kDestAt = 5;
 constexpr std::size_t kQkeyAt = sizeof(wire::RawBth);
-constexpr std::size_t kHeaders = sizeof(roce::RawUd);
+constexpr std::size_t kHeaders = sizeof(wire::RawUd);
 
 }  // namespace
 
@@ -43,7 +43,7 @@ void UdStranger::spoil(std::vector<std::uint8_t>& datagram) {
             datagram.resize(random_.between(sizeof(wire::RawBth) + port::kIcrcBytes, kHeaders + port::kIcrcBytes - 1));
             break;
         case 8:
-            datagram[0] = roce::kUdSendOnly;
+            datagram[0] = wire::kUdSendOnly;
             datagram[1] &= 0xcfU;
             datagram.resize(kHeaders + path_mtu_bytes_ + 4 * random_.between(1, 4) + port::kIcrcBytes, 0x77);
             break;

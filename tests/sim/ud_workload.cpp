@@ -217,7 +217,7 @@ void UdWorld::post_receive(UdHost& host, UdUser* user, UdQueues& queues) {
 void UdWorld::post_somewhere(UdHost& host, UdUser& user) {
     if (random_.chance(300'000)) {
         const std::size_t group = hosts_.size() + random_.below(kGroups);
-        post(host, user, {group, roce::kGroupQpn, Qkey{kCommonKey}});
+        post(host, user, {group, wire::kGroupQpn, Qkey{kCommonKey}});
     } else {
         post(host, user, known_[random_.below(known_.size())]);
     }
@@ -326,7 +326,7 @@ void UdWorld::send_anew() {
                     }
                 }
             }
-            send_anew(*host, *user, {hosts_.size(), roce::kGroupQpn, Qkey{kCommonKey}}, members);
+            send_anew(*host, *user, {hosts_.size(), wire::kGroupQpn, Qkey{kCommonKey}}, members);
         }
     }
 }

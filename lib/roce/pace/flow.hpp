@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "lib/roce/pace/dcqcn.hpp"
+#include "lib/roce/pace/paid_time.hpp"
 
 namespace cairn::roce {
 
@@ -12,7 +13,7 @@ namespace cairn::roce {
 class Flow {
 public:
     Flow(double link_bytes_per_s, Instant now) noexcept
-        : control_(link_bytes_per_s, now, dcqcn_for_link(link_bytes_per_s)), paid_at_(now) {}
+        : control_(link_bytes_per_s, now, dcqcn_for_link(link_bytes_per_s)), paid_(now) {}
 
     void on_cnp(Instant now) noexcept { control_.on_cnp(now); }
     // Whether the rate is below the link's.
@@ -20,12 +21,11 @@ public:
         control_.on_timeout(now);
         return !control_.is_uncongested();
     }
-    // A batch may leave ahead of its time.
-    [[nodiscard]] bool may_send(Instant now) const noexcept { return paid_at_ <= now + kPacingBatch; }
-    [[nodiscard]] Instant paid_at() const noexcept { return paid_at_; }
+    [[nodiscard]] bool may_send(Instant now) const noexcept { return paid_.may_send(now); }
+    [[nodiscard]] Instant paid_at() const noexcept { return paid_.at(); }
     void on_sent(std::size_t bytes, Instant now) noexcept {
         control_.on_sent(bytes, now);
-        paid_at_ = std::max(paid_at_, now - kPacingSlack) + control_.gap(bytes);
+        paid_.charge(control_.gap(bytes), now);
     }
     // How many packets of `bytes` the rate lets pass in `span`, rounded up.
     [[nodiscard]] std::uint32_t packets_in(Duration span, std::size_t bytes) const noexcept {
@@ -35,7 +35,7 @@ public:
 
 private:
     Dcqcn control_;
-    Instant paid_at_;
+    PaidTime paid_;
 };
 
 }  // namespace cairn::roce

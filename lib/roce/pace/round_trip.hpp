@@ -8,7 +8,7 @@
 
 namespace cairn::roce {
 
-constexpr Duration kRtoMin = milliseconds(4);  // virtual CPUs are taken away for up to as long
+constexpr Duration kRtoMin = milliseconds(4);  // below it, a peer whose CPU was taken away looks like loss
 
 class RoundTrip {
 public:

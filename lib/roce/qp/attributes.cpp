@@ -3,6 +3,7 @@
 #include <array>
 
 #include "lib/base/assert.hpp"
+#include "lib/wire/bth.hpp"
 
 namespace cairn::roce {
 
@@ -58,12 +59,8 @@ AttributeSet attributes_of(QpKind kind) noexcept {
     return kNone;
 }
 
-bool legal_mtu(std::uint32_t bytes) noexcept {
-    return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
-}
-
 bool legal_values(AttributeSet which, const QpAttributes& values) noexcept {
-    return (!which.has(PathMtu) || legal_mtu(values.path_mtu_bytes)) &&
+    return (!which.has(PathMtu) || wire::is_path_mtu(values.path_mtu_bytes)) &&
            (!which.has(MaxDestRdAtomic) || values.max_dest_rd_atomic <= kMaxRdAtomic) &&
            (!which.has(MaxRdAtomic) || values.max_rd_atomic <= kMaxRdAtomic) &&
            (!which.has(AckTimeout) || values.ack_timeout <= 31) &&

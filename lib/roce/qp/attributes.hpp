@@ -19,7 +19,7 @@ enum class QpState : std::uint8_t { Reset, Init, Rtr, Rts, Sqd, Sqe, Err, Count 
 enum class Attribute : std::uint8_t {
     Access,
     Pkey,
-    Path,  // the peer's address: the carrier's, named here for the table's sake
+    Path,  // the peer's address: the port's, named here for the table's sake
     PathMtu,
     DestQpn,
     ReceivePsn,

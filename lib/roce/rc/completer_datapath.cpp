@@ -111,7 +111,7 @@ RequesterResult Requester::on_rnr(wire::RnrTimer timer, Psn psn, Instant now) no
     plan_.forget_pass();
     go_back();
     disarm();
-    rnr_until_ = now + rnr_delay(timer);
+    timers_.arm(Timer::NotReady, now + rnr_delay(timer));
     return Ok;
 }
 
@@ -202,13 +202,13 @@ void Requester::go_back() noexcept {
     cursor_ = queue_.head();
     const bool midway = !queue_.empty() && queue_.at(cursor_).started;
     cursor_packet_ = midway ? static_cast<std::uint32_t>(unacknowledged_.since(queue_.at(cursor_).first)) : 0;
-    timed_at_ = Instant::never();  // an answer may be to either copy (Karn)
+    timed_.reset();  // an answer may be to either copy (Karn)
 }
 
 void Requester::on_progress(Instant now) noexcept {
     retries_left_ = attributes_->retry_count;
     rnr_retries_left_ = attributes_->rnr_retry;
-    rnr_until_ = Instant::never();
+    timers_.stop(Timer::NotReady);
     recovered_ = false;
     silences_ = 0;
     measure(now);
@@ -263,7 +263,7 @@ bool Requester::flush() noexcept {
     unacknowledged_ = sent_;
     read_psns_out_ = 0;
     disarm();
-    rnr_until_ = Instant::never();
+    timers_.stop(Timer::NotReady);
     return pushed;
 }
 

@@ -1,4 +1,4 @@
-// Packets that came before others: they stay in their carrier's buffers until what is missing is here.
+// Packets that came before others: they stay in their port's buffers until what is missing is here.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace cairn::roce::rc {
 
-// A packet whose buffer the carrier would leave to us.
+// A packet whose buffer the port would leave to us.
 struct PacketOffer {
     std::span<const std::uint8_t> bytes{};  // BTH ... ICRC; empty: it would not
-    void* cookie = nullptr;                 // the carrier's name for the buffer
+    void* cookie = nullptr;                 // the port's name for the buffer
 };
 
 // Of one worker's queue pairs together, which bounds what their peers can make it hold. Each may hold as much as is
@@ -37,7 +37,7 @@ public:
     // `slots` is in [1, 2^20] (asserted).
     explicit HeldPackets(std::uint32_t slots);
 
-    // False: there is no room left for this chain, or the PSN is held already; the buffer stays the carrier's.
+    // False: there is no room left for this chain, or the PSN is held already; the buffer stays the port's.
     [[nodiscard]] bool hold(Chain& chain, Psn psn, const PacketOffer& offer) noexcept;
     // The oldest and the newest of the chain, which is not empty (asserted).
     [[nodiscard]] Psn front_psn(const Chain& chain) const noexcept;
@@ -50,7 +50,7 @@ public:
     [[nodiscard]] std::size_t map(const Chain& chain, Psn missing,
                                   std::span<std::uint8_t, kHeldMapBytes> out) const noexcept;
 
-    // Buffers that the carrier has back; returns how many cookies were written.
+    // Buffers that the port has back; returns how many cookies were written.
     [[nodiscard]] std::size_t poll_released(std::span<void*> out) noexcept;
     [[nodiscard]] std::uint32_t in_use() const noexcept { return in_use_; }  // those to be polled not counted
 

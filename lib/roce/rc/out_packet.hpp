@@ -14,12 +14,12 @@
 
 namespace cairn::roce::rc {
 
-// BTH and extension headers, then the payload's pieces, then `pad_bytes` of zeros; the ICRC is the carrier's. The
+// BTH and extension headers, then the payload's pieces, then `pad_bytes` of zeros; the ICRC is the port's. The
 // pieces are views of registered memory or of the queue pair's own: to be sent or copied before the next call of any
 // kind to the engine.
 struct OutPacket {
     std::array<std::uint8_t, kMaxHeaderBytes> header;
-    std::uint8_t* elsewhere = nullptr;  // a carrier's buffer, of kMaxHeaderBytes at least, to have the headers instead
+    std::uint8_t* elsewhere = nullptr;  // a port's buffer, of kMaxHeaderBytes at least, to have the headers instead
     Pieces payload;
     std::uint32_t payload_bytes = 0;
     std::uint8_t header_bytes = 0;
@@ -36,10 +36,6 @@ struct OutPacket {
     }
 };
 
-[[nodiscard]] constexpr std::uint8_t pad_for(std::uint32_t payload_bytes) noexcept {
-    return static_cast<std::uint8_t>((4U - payload_bytes % 4U) % 4U);
-}
-
 // Writes the headers of a packet; payload_bytes is set already, opcode and pad of `bth` follow here. Values for headers
 // that the operation lacks are left out; those it has are all given (asserted).
 template <class... Headers>
@@ -47,7 +43,7 @@ void write_headers(OutPacket& out, wire::Bth&& bth, wire::Service service, wire:
                    const Headers&... headers) noexcept {
     const wire::OpcodeTraits& traits = *wire::find_opcode(wire::opcode_of(service, operation));
     bth.opcode = traits.opcode();
-    out.pad_bytes = pad_for(out.payload_bytes);
+    out.pad_bytes = wire::pad_for(out.payload_bytes);
     bth.pad_count = out.pad_bytes;
     std::uint8_t* const place = out.header_place();
     emit_at(place, bth);

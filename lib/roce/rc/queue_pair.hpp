@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "lib/base/timer_table.hpp"
 #include "lib/roce/pace/flow.hpp"
 #include "lib/roce/qp/capacity.hpp"
 #include "lib/roce/qp/qp_events.hpp"
@@ -29,7 +30,7 @@ struct QpContext {
 };
 
 // Protocol only: no I/O, no clock, no chance, no allocation after construction; driven by one thread. Payloads go
-// straight between packets and registered memory. The carrier judges ICRC, destination QPN and the peer's address.
+// straight between packets and registered memory. The port judges ICRC, destination QPN and the peer's address.
 class QueuePair {
 public:
     // `pd` exists (asserted); the queue pair holds it. Of service Xrc it is an initiator, which only sends, or, given a
@@ -103,6 +104,12 @@ public:
     void check_invariants() const noexcept;
 
 private:
+    enum class Timer : std::uint8_t {
+        Rate,  // what waits for the flow's rate
+        Held,  // requests that came early are given up
+        Count,
+    };
+
     // By the state, and by what an XRC pair lacks.
     struct Abilities {
         bool send = false;
@@ -141,11 +148,10 @@ private:
     QpContext context_;
     QpState state_ = QpState::Reset;
     Abilities may_{};
-    bool paced_ = false;                      // the flow's rate is below the link's
-    bool owes_notification_ = false;          // to the peer, whose packet was marked
-    Instant paced_until_ = Instant::never();  // never: nothing waits for the rate
-    Instant held_until_ = Instant::never();   // never: no request that came early is held
-    Psn held_behind_{};                       // they wait for this one
+    bool paced_ = false;              // the flow's rate is below the link's
+    bool owes_notification_ = false;  // to the peer, whose packet was marked
+    TimerTable<Timer> timers_;
+    Psn held_behind_{};  // what requests that came early wait for
     QpAttributes attributes_{};
     QpEvents events_;
     const bool is_target_;

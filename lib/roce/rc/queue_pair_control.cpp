@@ -90,7 +90,7 @@ void QueuePair::enter_reset() noexcept {
     events_.clear();
     drain_reported_ = false;
     end_pacing();
-    held_until_ = Instant::never();
+    timers_.stop(Timer::Held);
     owes_notification_ = false;
     notification_point_ = DcqcnNotificationPoint{};
     flow_.reset();

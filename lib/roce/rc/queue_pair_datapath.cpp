@@ -78,7 +78,7 @@ bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, 
     }
     bool kept = false;
     on_result(responder_.on_request(packet, offer, kept));
-    if (kept || held_until_ != Instant::never()) [[unlikely]] {
+    if (kept || timers_.is_armed(Timer::Held)) [[unlikely]] {
         watch_held(now);
     }
     return kept;
@@ -87,19 +87,19 @@ bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, 
 // Each step that closes gaps gives what is held behind them its time anew.
 void QueuePair::watch_held(Instant now) noexcept {
     if (!responder_.holds()) {
-        held_until_ = Instant::never();
-    } else if (held_until_ == Instant::never() || held_behind_ != responder_.expected_psn()) {
-        held_until_ = now + kHeldFor;
+        timers_.stop(Timer::Held);
+    } else if (!timers_.is_armed(Timer::Held) || held_behind_ != responder_.expected_psn()) {
+        timers_.arm(Timer::Held, now + kHeldFor);
         held_behind_ = responder_.expected_psn();
     }
 }
 
 void QueuePair::on_timeout(Instant now) noexcept {
-    if (paced_until_ <= now) {
-        paced_until_ = Instant::never();
+    if (timers_.is_due(Timer::Rate, now)) {
+        timers_.stop(Timer::Rate);
     }
-    if (held_until_ <= now) {
-        held_until_ = Instant::never();
+    if (timers_.is_due(Timer::Held, now)) {
+        timers_.stop(Timer::Held);
         if (responder_.holds()) {
             responder_.give_held_up();
         }
@@ -110,7 +110,7 @@ void QueuePair::on_timeout(Instant now) noexcept {
 }
 
 Instant QueuePair::next_deadline() const noexcept {
-    return std::min({paced_until_, held_until_, sends() ? requester_.next_deadline() : Instant::never()});
+    return std::min(timers_.next(), sends() ? requester_.next_deadline() : Instant::never());
 }
 
 std::size_t QueuePair::poll_transmit(std::span<OutPacket> out, Instant now) noexcept {

@@ -40,7 +40,7 @@ void QueuePair::on_notification(Instant now) noexcept {
 
 void QueuePair::end_pacing() noexcept {
     paced_ = false;
-    paced_until_ = Instant::never();
+    timers_.stop(Timer::Rate);
     requester_.set_ack_interval(capacity_.window_packets);
 }
 
@@ -82,18 +82,18 @@ void QueuePair::write_notification(OutPacket& out) noexcept {
     context_.counters.count(RcCounter::CnpSent);
 }
 
-// Who has waited sends a batch before it waits again.
+// A queue pair that has waited sends a batch before it waits again.
 bool QueuePair::waits_for_rate(Instant now) noexcept {
-    if (paced_until_ != Instant::never()) {
-        if (now < paced_until_) {
+    if (timers_.is_armed(Timer::Rate)) {
+        if (!timers_.is_due(Timer::Rate, now)) {
             return true;
         }
-        paced_until_ = Instant::never();
+        timers_.stop(Timer::Rate);
     }
     if (flow_->may_send(now)) {
         return false;
     }
-    paced_until_ = flow_->paid_at();
+    timers_.arm(Timer::Rate, flow_->paid_at());
     context_.counters.count(RcCounter::PacedTurns);
     return true;
 }

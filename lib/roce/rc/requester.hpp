@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "lib/base/time.hpp"
+#include "lib/base/timer_table.hpp"
 #include "lib/roce/pace/congestion_control.hpp"
 #include "lib/roce/pace/round_trip.hpp"
 #include "lib/roce/qp/attributes.hpp"
@@ -78,6 +80,19 @@ public:
     void check_invariants() const noexcept;
 
 private:
+    // Silence is noticed at the earlier of the first two. The configured time alone costs retries: a peer that is slow
+    // for once is asked again sooner than configured, but not given up sooner.
+    enum class Timer : std::uint8_t {
+        Silence,       // as long as configured
+        EarlySilence,  // from measured round trips
+        NotReady,      // the peer asked to be left alone
+        Count,
+    };
+    struct Timed {
+        Psn psn{};
+        Instant sent_at{};
+    };
+
     // Sending.
     [[nodiscard]] bool may_send(Instant now, bool drain) const noexcept;
     [[nodiscard]] bool may_start(const SendWqe& wqe) const noexcept;
@@ -149,18 +164,13 @@ private:
     std::uint8_t rnr_retries_left_ = 0;
     bool bound_windows_ = false;  // since start()
     bool recovered_ = false;      // went back for what was lost, since the last progress or timeout
-    // Silence is noticed at the earlier of the two. The configured time alone costs retries: a peer that is slow for
-    // once is asked again sooner than configured, but not given up sooner.
-    Instant ack_deadline_ = Instant::never();
-    Instant early_deadline_ = Instant::never();  // from measured round trips
-    Instant armed_at_{};
+    TimerTable<Timer> timers_;
+    Instant armed_at_{};           // Silence and EarlySilence
     bool deferred_ = false;        // a pause of our own put off the timeout that is armed
     bool sample_ignored_ = false;  // the last one, for a pause of our own
     RoundTrip round_trip_;
-    Instant timed_at_ = Instant::never();  // when timed_psn_ went out; never: nothing is timed
-    Psn timed_psn_{};
-    std::uint32_t silences_ = 0;            // early ones since the last progress
-    Instant rnr_until_ = Instant::never();  // never: not waiting
+    std::optional<Timed> timed_;  // what the next sample of the round trip is taken from
+    std::uint32_t silences_ = 0;  // early ones since the last progress
 };
 
 }  // namespace cairn::roce::rc

@@ -40,13 +40,13 @@ void Requester::start(const QpAttributes& attributes, Pd pd) noexcept {
     bound_windows_ = false;
     disarm();
     round_trip_ = {};
-    timed_at_ = Instant::never();
+    timed_.reset();
     silences_ = 0;
-    rnr_until_ = Instant::never();
+    timers_.stop(Timer::NotReady);
 }
 
 Instant Requester::next_deadline() const noexcept {
-    return std::min({ack_deadline_, early_deadline_, rnr_until_});
+    return timers_.next();
 }
 
 void Requester::check_invariants() const noexcept {
@@ -60,7 +60,7 @@ void Requester::check_invariants() const noexcept {
     CAIRN_ASSERT(reliable_ || out == 0);
     // Something is on its way: either side of it is watched.
     CAIRN_ASSERT(out == 0 || attributes_->ack_timeout == 0 || next_deadline() != Instant::never());
-    CAIRN_ASSERT(out != 0 || (ack_deadline_ == Instant::never() && early_deadline_ == Instant::never()));
+    CAIRN_ASSERT(out != 0 || (!timers_.is_armed(Timer::Silence) && !timers_.is_armed(Timer::EarlySilence)));
 }
 
 }  // namespace cairn::roce::rc

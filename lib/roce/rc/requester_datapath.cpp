@@ -59,7 +59,7 @@ Psn Requester::cursor_psn() const noexcept {
 }
 
 bool Requester::may_send(Instant now, bool drain) const noexcept {
-    if (cursor_ == queue_.tail() || (rnr_until_ != Instant::never() && now < rnr_until_)) {
+    if (cursor_ == queue_.tail() || (timers_.is_armed(Timer::NotReady) && !timers_.is_due(Timer::NotReady, now))) {
         return false;
     }
     const SendWqe& wqe = queue_.at(cursor_);
@@ -131,7 +131,7 @@ bool Requester::poll_request(OutPacket& out, Instant now, bool drain, RequesterR
     if (!wqe.started) {
         start_wqe(wqe);
     }
-    rnr_until_ = Instant::never();
+    timers_.stop(Timer::NotReady);
     write(out, wqe, offset);
     if (!move_on(wqe, now)) {
         result = RequesterResult::CqOverrun;
@@ -180,15 +180,14 @@ bool Requester::move_on(const SendWqe& wqe, Instant now) noexcept {
         sent_ = behind;
         front_ = cursor_;
         front_packet_ = cursor_packet_;
-        if (last && timed_at_ == Instant::never()) {
-            timed_psn_ = psn;  // of a READ: the first response
-            timed_at_ = now;
+        if (last && !timed_) {
+            timed_ = {psn, now};  // of a READ: the first response
         }
     }
     if (!reliable_) {
         return forget_sent(last);
     }
-    if (ack_deadline_ == Instant::never() && early_deadline_ == Instant::never()) {
+    if (!timers_.is_armed(Timer::Silence) && !timers_.is_armed(Timer::EarlySilence)) {
         arm(now);
     }
     return true;

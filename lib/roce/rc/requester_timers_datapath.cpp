@@ -9,8 +9,10 @@ using enum RequesterResult;
 void Requester::arm(Instant now) noexcept {
     const bool waits = sent_ != unacknowledged_;
     const bool bounded = attributes_->ack_timeout != 0;
-    ack_deadline_ = waits && bounded ? now + ack_timeout(attributes_->ack_timeout) : Instant::never();
-    early_deadline_ = Instant::never();
+    disarm();
+    if (waits && bounded) {
+        timers_.arm(Timer::Silence, now + ack_timeout(attributes_->ack_timeout));
+    }
     if (waits) {
         arm_early(now);
     }
@@ -20,33 +22,33 @@ void Requester::arm(Instant now) noexcept {
 void Requester::arm_early(Instant now) noexcept {
     armed_at_ = now;
     deferred_ = false;
-    early_deadline_ = Instant::never();
-    if (round_trip_.known() && now + round_trip_.timeout(silences_) < ack_deadline_) {
-        early_deadline_ = now + round_trip_.timeout(silences_);
+    timers_.stop(Timer::EarlySilence);
+    if (round_trip_.known() && now + round_trip_.timeout(silences_) < timers_.due(Timer::Silence)) {
+        timers_.arm(Timer::EarlySilence, now + round_trip_.timeout(silences_));
     }
 }
 
 void Requester::forgive_pause(Instant now) noexcept {
-    if (ack_deadline_ != Instant::never()) {
-        ack_deadline_ = ack_deadline_ + (now - armed_at_);
+    if (timers_.is_armed(Timer::Silence)) {
+        timers_.arm(Timer::Silence, timers_.due(Timer::Silence) + (now - armed_at_));
     }
     arm_early(now);
 }
 
 void Requester::disarm() noexcept {
-    ack_deadline_ = Instant::never();
-    early_deadline_ = Instant::never();
+    timers_.stop(Timer::Silence);
+    timers_.stop(Timer::EarlySilence);
 }
 
 void Requester::measure(Instant now) noexcept {
-    if (timed_at_ == Instant::never() || timed_psn_.since(unacknowledged_) >= 0) {
+    if (!timed_ || timed_->psn.since(unacknowledged_) >= 0) {
         return;
     }
-    sample_ignored_ = !sample_ignored_ && paused_since(timed_at_);
+    sample_ignored_ = !sample_ignored_ && paused_since(timed_->sent_at);
     if (!sample_ignored_) {
-        round_trip_.sample(now - timed_at_);
+        round_trip_.sample(now - timed_->sent_at);
     }
-    timed_at_ = Instant::never();
+    timed_.reset();
 }
 
 // After a pause of our own the answers may lie unread. A worker that sleeps until something is due pauses each time:
@@ -60,12 +62,12 @@ bool Requester::defers() noexcept {
 }
 
 RequesterResult Requester::on_timeout(Instant now) noexcept {
-    if (rnr_until_ <= now) {
-        rnr_until_ = Instant::never();
+    if (timers_.is_due(Timer::NotReady, now)) {
+        timers_.stop(Timer::NotReady);
         arm(now);
     }
-    if (now < ack_deadline_) {
-        if (early_deadline_ <= now) {
+    if (!timers_.is_due(Timer::Silence, now)) {
+        if (timers_.is_due(Timer::EarlySilence, now)) {
             on_early_timeout(now);
         }
         return Ok;
@@ -75,7 +77,7 @@ RequesterResult Requester::on_timeout(Instant now) noexcept {
         return Ok;
     }
     if (defers()) {
-        ack_deadline_ = now + kRtoMin;
+        timers_.arm(Timer::Silence, now + kRtoMin);
         return Ok;
     }
     counters_.count(RcCounter::Timeout);
@@ -89,7 +91,7 @@ void Requester::on_early_timeout(Instant now) noexcept {
         return;
     }
     if (defers()) {
-        early_deadline_ = now + kRtoMin;
+        timers_.arm(Timer::EarlySilence, now + kRtoMin);
         return;
     }
     counters_.count(RcCounter::EarlyTimeout);

@@ -20,9 +20,7 @@ namespace cairn::roce {
     X(WrongPeer, "roce_wrong_peer", "packets for a connection from another host than its peer: forged, or stale") \
     X(WrongState, "roce_wrong_state", "datagrams for a queue pair that is not ready to receive")                  \
     X(NoReceive, "roce_no_receive", "datagrams that found no receive request: post more of them")                 \
-    X(ReceiveTooShort, "roce_receive_too_short",                                                                  \
-      "datagrams longer than the receive request behind its first 40 bytes")                                      \
-    X(Injected, "roce_injected", "packets lost on purpose: fault injection is on")
+    X(ReceiveTooShort, "roce_receive_too_short", "datagrams longer than the receive request behind its first 40 bytes")
 
 CAIRN_DECLARE_COUNTERS(Drop, CAIRN_ROCE_DROPS);
 

@@ -19,7 +19,7 @@ public:
     static constexpr std::size_t kQueuePackets = 256;
     static constexpr std::size_t kStashBuffers = 32;
 
-    explicit Sender(port::Port& carrier) noexcept;
+    explicit Sender(port::Port& port) noexcept;
     Sender(const Sender&) = delete;
     Sender& operator=(const Sender&) = delete;
     ~Sender();
@@ -71,7 +71,7 @@ public:
     // Some packets were offered and are not on their way yet.
     [[nodiscard]] bool holds_back() const noexcept { return refused_ || port_.holds_back(); }
 
-    [[nodiscard]] port::Port& carrier() noexcept { return port_; }
+    [[nodiscard]] port::Port& port() noexcept { return port_; }
     [[nodiscard]] std::size_t queued() const noexcept { return static_cast<std::size_t>(end_ - queue_.data()); }
     // Those that found the queue full.
     [[nodiscard]] const telemetry::CounterSet<Drop>& drops() const noexcept { return drops_; }

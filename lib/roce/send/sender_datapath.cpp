@@ -8,8 +8,8 @@
 
 namespace cairn::roce {
 
-Sender::Sender(port::Port& carrier) noexcept
-    : port_(carrier), burst_(std::clamp<std::size_t>(carrier.limits().burst, 1, kQueuePackets)) {
+Sender::Sender(port::Port& port) noexcept
+    : port_(port), burst_(std::clamp<std::size_t>(port.limits().burst, 1, kQueuePackets)) {
     set_end(0);
 }
 

@@ -94,14 +94,14 @@ struct World {
         if (packet.cookie == nullptr) {
             return;
         }
-        roce::RawUd raw{};
+        wire::RawUd raw{};
         wire::Bth bth;
-        bth.opcode = roce::kUdSendOnly;
+        bth.opcode = wire::kUdSendOnly;
         bth.dest_qpn = Qpn{0x100};
         bth.pad_count = static_cast<std::uint8_t>((4U - (payload.size() & 3U)) & 3U);
         bth.emit(raw.bth);
-        raw.qkey.set(0x205);
-        raw.source_qpn.set(0x100);
+        raw.deth.qkey.set(0x205);
+        raw.deth.source_qpn.set(0x100);
         std::memcpy(packet.data, &raw, sizeof(raw));
         if (!payload.empty()) {
             std::memcpy(packet.data + sizeof(raw), payload.data(), payload.size());
@@ -125,7 +125,7 @@ struct World {
     test::WirePort port;
     std::vector<std::uint8_t> memory;
     rpc::MsgPool pool;
-    roce::UdService service;
+    roce::UdMux service;
     roce::Sender sender;
     std::unique_ptr<erpc::Endpoint> endpoint;
     port::Path* path = nullptr;

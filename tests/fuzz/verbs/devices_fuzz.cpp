@@ -133,7 +133,7 @@ struct World {
         request.work.opcode = static_cast<roce::WorkOpcode>(input.byte() % 4U);  // two of them no datagram has
         request.work.sges = sges;
         request.work.signalled = (flags & 8U) != 0;
-        request.qpn = to_group ? roce::kGroupQpn : peer.datagrams->qpn();
+        request.qpn = to_group ? wire::kGroupQpn : peer.datagrams->qpn();
         request.qkey = (flags & 0xf0U) == 0 ? Qkey{8} : kQkey;
         const auto way = host.device->create_ah(net::IpAddress::parse(peer.address_text).value(), 0xc000, now);
         request.to = to_group ? host.group.get() : way.value().get();

@@ -90,7 +90,7 @@ struct Host {
     std::unique_ptr<Mr> mr;
     std::unique_ptr<Cq> completions;
     std::vector<std::unique_ptr<Qp>> qps;
-    std::unique_ptr<DatagramQp> datagrams;
+    std::unique_ptr<UdQp> datagrams;
     std::unique_ptr<Ah> group;
     std::unique_ptr<Connector> connector;  // ends before the queue pairs
     std::vector<ConnectionId> asked;

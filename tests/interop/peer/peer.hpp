@@ -117,10 +117,10 @@ private:
 class DatagramEnd : public Queues {
 public:
     DatagramEnd(Peer& peer, std::size_t bytes);
-    [[nodiscard]] verbs::DatagramQp& qp() noexcept { return *qp_; }
+    [[nodiscard]] verbs::UdQp& qp() noexcept { return *qp_; }
 
 private:
-    std::unique_ptr<verbs::DatagramQp> qp_;
+    std::unique_ptr<verbs::UdQp> qp_;
 };
 
 // The tests, as server or client: see their sources.

@@ -110,7 +110,7 @@ TEST_F(DirectoryTest, ThereIsOneForAPort) {
 class Foreign final : public roce::UdReceiver {
 public:
     Foreign(Host& host, std::uint16_t name, std::span<const std::uint8_t> private_data) : host_(host) {
-        roce::UdQpConfig config;
+        roce::UdConfig config;
         config.qpn = wire::kGeneralServicesQpn;
         config.qkey = wire::kGeneralServicesQkey;
         config.path_mtu_bytes = 256;
@@ -127,7 +127,7 @@ public:
             manager_.on_mad({path->key().local, path->key().remote}, {one.payload, one.payload_bytes}, now);
             const std::optional<cm::OutMad> mad = manager_.poll_transmit();
             const port::PacketRef buffer = host_.sender->take();
-            const roce::RawUd header = qp_->make_header({path, wire::kGeneralServicesQpn, wire::kGeneralServicesQkey});
+            const wire::RawUd header = qp_->make_header({path, wire::kGeneralServicesQpn, wire::kGeneralServicesQkey});
             std::memcpy(buffer.data, &header, sizeof(header));
             std::memcpy(buffer.data + sizeof(header), mad->bytes.data(), mad->bytes.size());
             host_.sender->send(buffer, path, sizeof(header) + mad->bytes.size() + port::kIcrcBytes, {}, now);
@@ -137,7 +137,7 @@ public:
 private:
     Host& host_;
     cm::Manager manager_{cm::Config{}};
-    roce::UdQp* qp_ = nullptr;
+    roce::UdEntry* qp_ = nullptr;
 };
 
 TEST_F(DirectoryTest, OtherServicesOfTheNameAndOtherVersionsAreToldApart) {

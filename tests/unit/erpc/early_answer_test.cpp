@@ -74,7 +74,7 @@ TEST_F(EarlyAnswer, ARequestThatWaitsLeavesAsItWas) {
             client.sender->flush(now);
             now = now + microseconds(10);
         }
-        auto& raw = *reinterpret_cast<RawHeader*>(answer.data() + sizeof(roce::RawUd));
+        auto& raw = *reinterpret_cast<RawHeader*>(answer.data() + sizeof(wire::RawUd));
         Header header = Header::parse(raw);
         header.request_number += kSlotsPerSession;
         header.emit(raw);

@@ -52,14 +52,14 @@ struct Host {
     // A datagram from this host's queue pair that its endpoint knows nothing of.
     void inject(const Host& to, const Header& header, std::span<const std::uint8_t> payload, Instant now) {
         port::PacketRef packet = sender->take();
-        roce::RawUd raw{};
+        wire::RawUd raw{};
         wire::Bth bth;
-        bth.opcode = roce::kUdSendOnly;
+        bth.opcode = wire::kUdSendOnly;
         bth.dest_qpn = to.config.qp.qpn;
         bth.pad_count = static_cast<std::uint8_t>((4U - (payload.size() & 3U)) & 3U);
         bth.emit(raw.bth);
-        raw.qkey.set(config.qp.qkey.value);
-        raw.source_qpn.set(config.qp.qpn.value);
+        raw.deth.qkey.set(config.qp.qkey.value);
+        raw.deth.source_qpn.set(config.qp.qpn.value);
         std::memcpy(packet.data, &raw, sizeof(raw));
         header.emit(*reinterpret_cast<RawHeader*>(packet.data + sizeof(raw)));
         constexpr std::size_t kHeaders = sizeof(raw) + sizeof(RawHeader);
@@ -89,7 +89,7 @@ struct Host {
     std::vector<std::uint8_t> memory;
     std::optional<rpc::MsgPool> pool;
     EndpointConfig config;
-    std::optional<roce::UdService> service;
+    std::optional<roce::UdMux> service;
     std::optional<roce::Sender> sender;
     std::unique_ptr<Endpoint> endpoint;
 };

@@ -66,7 +66,7 @@ protected:
         (void)server.port.receive_burst(burst, now);  // what waits leaves
         const std::size_t count = client.port.receive_burst(burst, now);
         for (const port::PacketRef& packet : std::span(burst).first(count)) {
-            const std::uint8_t* const at = packet.data + sizeof(roce::RawUd);
+            const std::uint8_t* const at = packet.data + sizeof(wire::RawUd);
             const Header header = Header::parse(*reinterpret_cast<const RawHeader*>(at));
             const std::span payload(at + sizeof(RawHeader), packet.data + packet.len - port::kIcrcBytes);
             EXPECT_TRUE(std::all_of(payload.begin(), payload.end(),
@@ -162,7 +162,7 @@ TEST_F(SentInPlace, ARequestThatIsAnsweredBeforeItLeftIsSentAsItWas) {
     (void)client.port.receive_burst({}, now);
     std::array<port::PacketRef, 16> burst;
     ASSERT_EQ(server.port.receive_burst(burst, now), 1U);
-    const std::span sent(burst[0].data + sizeof(roce::RawUd) + sizeof(RawHeader), kAnswerBytes);
+    const std::span sent(burst[0].data + sizeof(wire::RawUd) + sizeof(RawHeader), kAnswerBytes);
     EXPECT_TRUE(std::all_of(sent.begin(), sent.end(), [](std::uint8_t byte) { return byte == 0x44; }));
     server.port.release_burst(std::span(burst).first(1));
 }

@@ -211,16 +211,14 @@ TEST(RetransmissionTimeout, FollowsTheRoundTripsAndDoublesWithinItsBounds) {
     EXPECT_EQ(session.rto(2), kRtoMin * 2);
     EXPECT_EQ(session.rto(4), kRtoMin * 8);
     EXPECT_EQ(session.rto(255), kRtoMax);
-    session.on_rtt_sample(milliseconds(8));
-    EXPECT_EQ(session.srtt, milliseconds(8));
+    session.round_trip.sample(milliseconds(8));
+    EXPECT_EQ(session.round_trip.smoothed(), milliseconds(8));
     EXPECT_EQ(session.rto(1), milliseconds(8 + 4 * 4));
-    session.on_rtt_sample(milliseconds(16));
-    EXPECT_EQ(session.srtt, milliseconds(9));
-    EXPECT_EQ(session.rttvar, milliseconds(5));
+    session.round_trip.sample(milliseconds(16));
+    EXPECT_EQ(session.round_trip.smoothed(), milliseconds(9));
     EXPECT_EQ(session.rto(1), milliseconds(9 + 4 * 5));
-    session.on_rtt_sample(milliseconds(1));
-    EXPECT_EQ(session.rttvar, microseconds(5750));
-    session.on_rtt_sample(seconds(10));
+    session.round_trip.sample(milliseconds(1));
+    session.round_trip.sample(seconds(10));
     EXPECT_EQ(session.rto(1), kRtoMax);
 }
 

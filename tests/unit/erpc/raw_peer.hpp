@@ -38,7 +38,7 @@ public:
     }
     void send(const roce::UdAddress& to, const Header& header, std::span<const std::uint8_t> payload, Instant now) {
         const port::PacketRef buffer = sender_.take();
-        roce::RawUd ud = qp_->make_header(to);
+        wire::RawUd ud = qp_->make_header(to);
         const std::size_t pad = (0 - payload.size()) & 3U;
         ud.bth.flags = static_cast<std::uint8_t>(ud.bth.flags | (pad << 4U));
         std::memcpy(buffer.data, &ud, sizeof(ud));
@@ -138,9 +138,9 @@ public:
     std::size_t sent_bytes = 0;
 
 private:
-    roce::UdService service_;
+    roce::UdMux service_;
     roce::Sender sender_;
-    roce::UdQp* qp_;
+    roce::UdEntry* qp_;
 };
 
 }  // namespace cairn::erpc

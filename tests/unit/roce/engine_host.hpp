@@ -62,7 +62,7 @@ struct EngineHost {
     bool selective = false;         // its queue pairs
     std::uint8_t ack_timeout = 14;  // theirs
     test::WirePort port;
-    UdService datagrams{port};
+    UdMux datagrams{port};
     Sender sender{port};
     CompletionQueue sends{4096};
     CompletionQueue receives{4096};

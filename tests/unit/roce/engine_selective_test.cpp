@@ -85,7 +85,7 @@ TEST_F(EngineSelective, AnEngineThatEndsGivesThemBackToo) {
     a->turn(now);
     std::array<port::PacketRef, 32> burst;
     {
-        UdService datagrams(b->port);
+        UdMux datagrams(b->port);
         Sender sender(b->port);
         Engine other(datagrams, sender, EngineHost::with_seed({}), now);
         QpCapacity capacity;

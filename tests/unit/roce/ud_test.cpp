@@ -1,5 +1,5 @@
 // Every reason for which a datagram is dropped, and what is delivered.
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/mux.hpp"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ public:
 class UdTest : public testing::Test {
 protected:
     void SetUp() override {
-        UdQpConfig config;
+        UdConfig config;
         config.qpn = Qpn{0x20};
         config.qkey = Qkey{0x1234};
         config.path_mtu_bytes = 256;
@@ -39,7 +39,7 @@ protected:
     port::PacketRef make(std::size_t bytes) {
         port::PacketRef packet;
         EXPECT_EQ(port.allocate_burst({&packet, 1}), 1U);
-        RawUd raw = qp->make_header({path, Qpn{0x20}, Qkey{0x1234}});
+        wire::RawUd raw = qp->make_header({path, Qpn{0x20}, Qkey{0x1234}});
         const std::size_t pad = (4 - bytes % 4) % 4;
         raw.bth.flags = static_cast<std::uint8_t>(raw.bth.flags | (pad << 4U));
         std::memcpy(packet.data, &raw, sizeof(raw));
@@ -49,7 +49,7 @@ protected:
         packet.icrc_ok = true;
         return packet;
     }
-    RawUd& raw_of(port::PacketRef& packet) { return *reinterpret_cast<RawUd*>(packet.data); }
+    wire::RawUd& raw_of(port::PacketRef& packet) { return *reinterpret_cast<wire::RawUd*>(packet.data); }
     void expect_dropped(port::PacketRef packet, Drop reason) {
         const std::uint64_t before = service.drops().of(reason);
         service.on_packets({&packet, 1}, {});
@@ -60,9 +60,9 @@ protected:
     }
 
     test::WirePort port{"10.0.0.1", 64};
-    UdService service{port};
+    UdMux service{port};
     Collector collector;
-    UdQp* qp = nullptr;
+    UdEntry* qp = nullptr;
     port::Path* path = nullptr;
 };
 
@@ -91,7 +91,7 @@ TEST_P(UdFaultTest, EveryFaultIsCountedByItsReason) {
     port::PacketRef packet = make(32);
     packet.icrc_ok = false;
     expect_dropped(packet, Drop::BadIcrc);
-    for (std::size_t len = 0; len < sizeof(RawUd) + port::kIcrcBytes; ++len) {
+    for (std::size_t len = 0; len < sizeof(wire::RawUd) + port::kIcrcBytes; ++len) {
         packet = make(32);
         packet.len = static_cast<std::uint16_t>(len);
         expect_dropped(packet, Drop::TooShort);
@@ -109,7 +109,7 @@ TEST_P(UdFaultTest, EveryFaultIsCountedByItsReason) {
     raw_of(packet).bth.pkey.set(0x8001);
     expect_dropped(packet, Drop::BadPkey);
     packet = make(32);
-    raw_of(packet).qkey.set(0x1235);
+    raw_of(packet).deth.qkey.set(0x1235);
     expect_dropped(packet, Drop::BadQkey);
     expect_dropped(make(257), Drop::BadLength);
     packet = make(0);
@@ -123,7 +123,7 @@ TEST_P(UdFaultTest, EveryFaultIsCountedByItsReason) {
 INSTANTIATE_TEST_SUITE_P(KnownQueuePair, UdFaultTest, testing::Bool());
 
 TEST_F(UdTest, ABurstReachesItsQueuePairsInRunsAndInOrder) {
-    UdQpConfig config;
+    UdConfig config;
     config.qpn = Qpn{0x21};
     config.qkey = Qkey{0x1234};
     config.path_mtu_bytes = 256;
@@ -160,7 +160,7 @@ TEST_F(UdTest, ABurstReachesItsQueuePairsInRunsAndInOrder) {
 }
 
 TEST_F(UdTest, ALongBurstOfChangingQueuePairsArrivesWhole) {
-    UdQpConfig config;
+    UdConfig config;
     config.qpn = Qpn{0x21};
     config.qkey = Qkey{0x1234};
     config.path_mtu_bytes = 256;
@@ -184,7 +184,7 @@ TEST_F(UdTest, ALimitedMemberTalksOnlyToFullMembers) {
 }
 
 TEST_F(UdTest, RefusesTakenNumbersAndIllegalMtus) {
-    UdQpConfig config;
+    UdConfig config;
     config.qpn = Qpn{0x20};
     EXPECT_FALSE(service.create_qp(config, collector).ok());
     config.qpn = Qpn{0x21};

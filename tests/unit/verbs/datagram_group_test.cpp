@@ -74,7 +74,7 @@ struct Groups : Datagrams {
     void send_to(const Ah& to) {
         DatagramRequest made = request(8);
         made.to = &to;
-        made.qpn = roce::kGroupQpn;
+        made.qpn = wire::kGroupQpn;
         ASSERT_EQ(here.qp->post_send(made), PostVerdict::Posted);
         run();
     }
@@ -149,7 +149,7 @@ TEST_F(Datagrams, AQueuePairMayEndOverAMessageThatItSendsToItsOwnGroup) {
         DatagramRequest made = request(8);
         made.work.wr_id = i;
         made.to = group.get();
-        made.qpn = roce::kGroupQpn;
+        made.qpn = wire::kGroupQpn;
         ASSERT_EQ(member->post_send(made), PostVerdict::Posted);
     }
     run();

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "lib/verbs/datagram_qp.hpp"
+#include "lib/verbs/ud_qp.hpp"
 #include "tests/unit/verbs/verbs_pair.hpp"
 
 namespace cairn::verbs {
@@ -16,7 +16,7 @@ constexpr std::uint32_t kPlace = 128;  // of each message received
 struct Datagrams : VerbsPair {
     struct End {
         VerbsHost& host;
-        std::unique_ptr<DatagramQp> qp;
+        std::unique_ptr<UdQp> qp;
         std::uint32_t posted = 0;
     };
 

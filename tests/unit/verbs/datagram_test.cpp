@@ -115,7 +115,7 @@ TEST_F(Datagrams, EachStateSendsAndReceivesWhatItMay) {
     const AttributeSet first = AttributeSet::of(Attribute::Qkey, Attribute::Pkey);
     QpAttributes values;
     values.qkey = kKey;
-    DatagramQp& qp = *there.qp;
+    UdQp& qp = *there.qp;
     EXPECT_EQ(qp.modify(QpState::Reset), ModifyVerdict::Ok);
     EXPECT_EQ(receive(there), PostVerdict::WrongState);
     EXPECT_EQ(qp.modify(QpState::Init), ModifyVerdict::Missing);

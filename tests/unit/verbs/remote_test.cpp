@@ -123,8 +123,8 @@ TEST_F(RemotePosting, DatagramsGoTheSameWay) {
     ASSERT_EQ(from->bring_up(Qkey{1}), ModifyVerdict::Ok);
     ASSERT_EQ(to->bring_up(Qkey{1}), ModifyVerdict::Ok);
     const auto way = a.device.create_ah(b.port.local_address(), 0xc000, now).value();
-    Remote<DatagramQp> at_a(a.device, *from, {});
-    Remote<DatagramQp> at_b(b.device, *to, {});
+    Remote<UdQp> at_a(a.device, *from, {});
+    Remote<UdQp> at_b(b.device, *to, {});
     const std::array<Sge, 1> place{b.mr->sge(0, 64)};
     ASSERT_EQ(at_b.post_receive({1, place}), PostVerdict::Posted);
     ASSERT_EQ(at_a.post_send({request(2), way.get(), to->qpn(), Qkey{1}}), PostVerdict::Posted);

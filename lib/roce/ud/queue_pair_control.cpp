@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "lib/base/assert.hpp"
-#include "lib/roce/ud/ud_queue_pair.hpp"
+#include "lib/roce/ud/queue_pair.hpp"
 
 namespace cairn::roce {
 
@@ -21,10 +21,10 @@ UdQueuePair::UdQueuePair(Pd pd, const QpCapacity& capacity, const UdContext& con
 Result<std::unique_ptr<UdQueuePair>> UdQueuePair::create(Qpn qpn, Pd pd, const QpCapacity& capacity,
                                                          std::uint32_t path_mtu_bytes, const UdContext& context) {
     std::unique_ptr<UdQueuePair> made(new UdQueuePair(pd, capacity, context));
-    UdQpConfig config;
+    UdConfig config;
     config.qpn = qpn;
     config.path_mtu_bytes = static_cast<std::uint16_t>(path_mtu_bytes);
-    const Result<UdQp*> opened = context.datagrams.create_qp(config, *made);
+    const Result<UdEntry*> opened = context.datagrams.create_qp(config, *made);
     if (!opened.ok()) {
         return opened.error();
     }

@@ -1,21 +1,20 @@
-#include "lib/verbs/datagram_qp.hpp"
+#include "lib/verbs/ud_qp.hpp"
 
 #include <algorithm>
 #include <array>
 
 namespace cairn::verbs {
 
-DatagramQp::DatagramQp(AsyncEvents& events, roce::Engine& engine, roce::UdQueuePair& qp, Pd& pd,
-                       const QpQueues& queues) noexcept
+UdQp::UdQp(AsyncEvents& events, roce::Engine& engine, roce::UdQueuePair& qp, Pd& pd, const QpQueues& queues) noexcept
     : AsyncSource(events), engine_(engine), qp_(qp), used_(pd, queues) {
     qp_.set_event_sink(this);
 }
 
-DatagramQp::~DatagramQp() {
+UdQp::~UdQp() {
     engine_.destroy_ud(qp_);
 }
 
-ModifyVerdict DatagramQp::bring_up(Qkey qkey, Pkey pkey) noexcept {
+ModifyVerdict UdQp::bring_up(Qkey qkey, Pkey pkey) noexcept {
     QpAttributes values;
     values.qkey = qkey;
     values.pkey = pkey;

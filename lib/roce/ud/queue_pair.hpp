@@ -17,7 +17,7 @@
 #include "lib/roce/qp/send_queue.hpp"
 #include "lib/roce/qp/turn.hpp"
 #include "lib/roce/send/sender.hpp"
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/mux.hpp"
 
 namespace cairn::roce {
 
@@ -30,7 +30,7 @@ struct UdRequest {
 
 // What a UD queue pair uses and others may share; all outlive it.
 struct UdContext {
-    UdService& datagrams;
+    UdMux& datagrams;
     Sender& sender;
     MemoryTable& memory;
     CompletionQueue& send_completions;
@@ -45,7 +45,7 @@ struct UdContext {
 // owns the port.
 class UdQueuePair final : public Turn, private UdReceiver {
 public:
-    // Errors: as UdService::create_qp(). `pd` exists (asserted); the queue pair holds it.
+    // Errors: as UdMux::create_qp(). `pd` exists (asserted); the queue pair holds it.
     static Result<std::unique_ptr<UdQueuePair>> create(Qpn qpn, Pd pd, const QpCapacity& capacity,
                                                        std::uint32_t path_mtu_bytes, const UdContext& context);
     ~UdQueuePair() override;
@@ -101,7 +101,7 @@ private:
     QpState state_ = QpState::Reset;
     QpAttributes attributes_{};
     QpEvents events_;
-    UdQp* qp_ = nullptr;  // what the service knows of it
+    UdEntry* qp_ = nullptr;  // what the service knows of it
     SendQueue sends_;
     std::vector<UdAddress> destinations_;  // of the send queue's requests, by position
     ReceiveQueue own_receives_;            // unused with a shared one

@@ -12,7 +12,7 @@ namespace cairn::verbs {
 struct DatagramRequest {
     SendRequest work{};
     const Ah* to = nullptr;  // a host, or a multicast group; may end once it was posted
-    Qpn qpn{};               // there; roce::kGroupQpn of a group
+    Qpn qpn{};               // there; wire::kGroupQpn of a group
     Qkey qkey{};             // that it expects; with its highest bit set our own
 };
 
@@ -32,13 +32,12 @@ struct DatagramRequest {
 
 // Each message received has kGrhBytes in front of it in its receive request's memory: the IPv6 header, or the IPv4
 // header in the last 20 of them. As Qp, used on the thread that drives its device.
-class DatagramQp : public Shared, private AsyncSource {
+class UdQp : public Shared, private AsyncSource {
 public:
     using Request = DatagramRequest;
 
-    DatagramQp(AsyncEvents& events, roce::Engine& engine, roce::UdQueuePair& qp, Pd& pd,
-               const QpQueues& queues) noexcept;
-    ~DatagramQp() override;
+    UdQp(AsyncEvents& events, roce::Engine& engine, roce::UdQueuePair& qp, Pd& pd, const QpQueues& queues) noexcept;
+    ~UdQp() override;
 
     // Requests in their order, up to the first that is refused, of which nothing is left.
     PostResult post_send(std::span<const DatagramRequest> requests) noexcept {

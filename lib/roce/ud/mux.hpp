@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,23 +16,9 @@
 #include "lib/base/types.hpp"
 #include "lib/port/port.hpp"
 #include "lib/roce/send/drops.hpp"
-#include "lib/wire/bth.hpp"
+#include "lib/wire/ud.hpp"
 
 namespace cairn::roce {
-
-// BTH and DETH as every UD packet starts; an ImmDt may follow.
-struct RawUd {
-    wire::RawBth bth;
-    Be32 qkey;
-    std::uint8_t reserved;
-    Be24 source_qpn;
-};
-static_assert(sizeof(RawUd) == 20 && alignof(RawUd) == 1);
-
-constexpr std::uint8_t kUdSendOnly = 0x64;
-constexpr std::uint8_t kUdSendOnlyImmediate = 0x65;
-// Of all datagrams to a multicast group (IBTA vol. 1, 10.5.2.1).
-constexpr Qpn kGroupQpn{0xffffff};
 
 // Where a datagram goes: what a verbs address handle, remote QPN and Q_Key say together.
 struct UdAddress {
@@ -57,22 +46,31 @@ public:
     virtual void on_datagrams(std::span<const UdDatagram> datagrams, Instant now) noexcept = 0;
 };
 
-struct UdQpConfig {
+struct UdConfig {
     Qpn qpn{};  // 0: the service picks one; 1 is the general services interface
     Qkey qkey{};
     Pkey pkey{0xffff};
     std::uint16_t path_mtu_bytes = 1024;  // 256, 512, 1024, 2048 or 4096
 };
 
-class UdQp {
+class UdEntry {
 public:
-    UdQp(const UdQpConfig& config, UdReceiver& receiver) noexcept;
-    [[nodiscard]] const UdQpConfig& config() const noexcept { return config_; }
+    UdEntry(const UdConfig& config, UdReceiver& receiver) noexcept;
+    [[nodiscard]] const UdConfig& config() const noexcept { return config_; }
     // What its datagrams must carry from now on.
     void set_keys(Pkey pkey, Qkey qkey) noexcept;
 
-    // The 20 bytes that start every packet to `to`, PSN and pad left 0: see stamp().
-    [[nodiscard]] RawUd make_header(const UdAddress& to) const noexcept;
+    // The headers of a datagram to `to`, its PSN left 0. Add what else they say, then emit them.
+    [[nodiscard]] wire::UdHeader header_to(const UdAddress& to) const noexcept {
+        return {to.qpn, to.qkey, config_.qpn, config_.pkey};
+    }
+    // The same as bytes, of a datagram without payload: a template for many. stamp() completes a copy.
+    [[nodiscard]] wire::RawUd make_header(const UdAddress& to) const noexcept;
+    // Writes the PSN of the next datagram into the headers at `header`.
+    void stamp(std::uint8_t* header) noexcept {
+        const Be32 psn_word{next_psn().value()};  // AckReq and reserved bits 0
+        std::memcpy(header + offsetof(wire::RawBth, ack_req), &psn_word, sizeof(psn_word));
+    }
     // PSN of the next packet; UD receivers do not check it, captures do.
     [[nodiscard]] Psn next_psn() noexcept {
         const Psn psn = psn_;
@@ -82,29 +80,29 @@ public:
     void set_next_psn(Psn psn) noexcept { psn_ = psn; }
 
 private:
-    friend class UdService;
+    friend class UdMux;
     // The first 16 bytes of an ordinary SEND to this queue pair: what varies is masked out when comparing.
     std::array<std::uint8_t, 16> expected_{};
     UdReceiver& receiver_;
     Psn psn_{};
-    UdQpConfig config_;
+    UdConfig config_;
 };
 
 // All UD queue pairs of one worker. Not thread-safe: the worker that owns the port drives it.
-class UdService {
+class UdMux {
 public:
-    explicit UdService(port::Port& carrier);
+    explicit UdMux(port::Port& port);
 
     // Errors: the number is taken, out of range, or the path MTU is no legal one or above the link's.
-    Result<UdQp*> create_qp(const UdQpConfig& config, UdReceiver& receiver);
-    void destroy_qp(UdQp* qp) noexcept;
+    Result<UdEntry*> create_qp(const UdConfig& config, UdReceiver& receiver);
+    void destroy_qp(UdEntry* qp) noexcept;
 
     [[nodiscard]] bool is_taken(Qpn qpn) const noexcept { return find(qpn) != nullptr; }
     // The queue pair gets a copy of what comes to the multicast group; its receiver keeps no buffers of such. Errors:
     // the address is none of a group, the port can not join it, it is in it already.
-    Status attach(UdQp& qp, const net::IpAddress& group);
+    Status attach(UdEntry& qp, const net::IpAddress& group);
     // False: it was not in it.
-    bool detach(UdQp& qp, const net::IpAddress& group) noexcept;
+    bool detach(UdEntry& qp, const net::IpAddress& group) noexcept;
     // A datagram about to be sent to a group: our own members get it here unless the port brings it back.
     void loop_back(port::PacketRef packet, Instant now) noexcept;
 
@@ -118,35 +116,34 @@ public:
 private:
     struct Member {
         net::IpAddress group{};
-        UdQp* qp = nullptr;
+        UdEntry* qp = nullptr;
     };
     // Consecutive datagrams for one queue pair.
     struct Run {
-        UdQp* owner = nullptr;
+        UdEntry* owner = nullptr;
         std::span<const UdDatagram> datagrams;
     };
     struct Ordinary;  // what an ordinary packet looks like
     // Judges the packets into datagrams_ and runs_; returns how many runs are to be delivered.
     [[nodiscard]] std::size_t take_burst(std::span<port::PacketRef> burst, Instant now) noexcept;
     // A packet that is not ordinary: its queue pair, nullptr when it was dropped.
-    [[nodiscard]] [[gnu::noinline]] UdQp* take_other(port::PacketRef& packet, UdDatagram& out, Instant now) noexcept;
-    // What any datagram must be; Count: sound, and `out` written but for its packet.
-    [[nodiscard]] static Drop judge(const port::PacketRef& packet, UdDatagram& out) noexcept;
-    [[nodiscard]] static Drop judge_for(const UdQp& qp, const port::PacketRef& packet,
-                                        const UdDatagram& datagram) noexcept;
-    void deliver_to_group(port::PacketRef& packet, UdDatagram& datagram, Instant now) noexcept;
-    [[nodiscard]] UdQp* find(Qpn qpn) const noexcept;
+    [[nodiscard]] [[gnu::noinline]] UdEntry* take_other(port::PacketRef& packet, UdDatagram& out, Instant now) noexcept;
+    // What any datagram must be: nothing, and `parts` written, or why it is none.
+    [[nodiscard]] static std::optional<Drop> judge(const port::PacketRef& packet, wire::UdParts& parts) noexcept;
+    [[nodiscard]] static std::optional<Drop> judge_for(const UdEntry& qp, const wire::UdParts& parts) noexcept;
+    void deliver_to_group(port::PacketRef& packet, const wire::UdParts& parts, Instant now) noexcept;
+    [[nodiscard]] UdEntry* find(Qpn qpn) const noexcept;
 
     static constexpr std::uint32_t kBuckets = 1024;
     static constexpr std::size_t kBurst = 64;
     port::Port& port_;
-    UdQp* recent_ = nullptr;
+    UdEntry* recent_ = nullptr;
     std::array<UdDatagram, kBurst> datagrams_{};  // of the burst under way
     std::array<Run, kBurst + 1> runs_{};
     telemetry::CounterSet<Drop> drops_;
-    std::vector<std::unique_ptr<UdQp>> qps_;
+    std::vector<std::unique_ptr<UdEntry>> qps_;
     std::vector<Member> members_;
-    std::vector<UdQp*> buckets_;  // [kBuckets] by low QPN bits, open addressing
+    std::vector<UdEntry*> buckets_;  // [kBuckets] by low QPN bits, open addressing
     std::uint32_t next_qpn_ = 0x11;
 };
 

@@ -1,4 +1,4 @@
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/mux.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ Word load(const std::uint8_t* at) noexcept {
 
 }  // namespace
 
-UdQp* UdService::find(Qpn qpn) const noexcept {
+UdEntry* UdMux::find(Qpn qpn) const noexcept {
     std::uint32_t index = qpn.value % kBuckets;
     while (buckets_[index] != nullptr) {
         if (buckets_[index]->config_.qpn == qpn) {
@@ -33,14 +33,14 @@ UdQp* UdService::find(Qpn qpn) const noexcept {
 }
 
 // Most packets are ordinary and for the queue pair of the one before: what that takes, made ready for a burst.
-struct UdService::Ordinary {
+struct UdMux::Ordinary {
     // Opcode, version, P_Key, destination QPN. Free are SE, MigReq, pad and congestion bits.
     static constexpr std::uint64_t kFixed =
         std::endian::native == std::endian::little ? 0xffffff00ffff0fffU : 0xff0fffff00ffffffU;
-    static constexpr std::size_t kQkeyAt = offsetof(RawUd, qkey);
-    static constexpr std::size_t kSourceAt = offsetof(RawUd, reserved);
+    static constexpr std::size_t kQkeyAt = offsetof(wire::RawUd, deth);
+    static constexpr std::size_t kSourceAt = offsetof(wire::RawUd, deth) + offsetof(wire::RawDeth, reserved);
 
-    explicit Ordinary(const UdQp* qp) noexcept {
+    explicit Ordinary(const UdEntry* qp) noexcept {
         if (qp != nullptr) {
             start = load<std::uint64_t>(qp->expected_.data()) & kFixed;
             qkey = load<std::uint32_t>(qp->expected_.data() + kQkeyAt);
@@ -52,14 +52,14 @@ struct UdService::Ordinary {
     // is: its buffer has the room, and its length is then refused.
     [[nodiscard]] bool take(const port::PacketRef& packet, UdDatagram& out) const noexcept {
         const std::uint8_t* const at = packet.data;
-        const std::uint32_t pad = (at[1] >> 4U) & 3U;
-        const std::uint32_t behind = packet.len - std::uint32_t{sizeof(RawUd) + port::kIcrcBytes};  // payload and pad
-        const std::uint32_t payload_bytes = behind - pad;  // huge when there is less
+        const std::uint32_t pad = wire::Bth::pad_of(*reinterpret_cast<const wire::RawBth*>(at));
+        const std::uint32_t behind = packet.len - std::uint32_t{wire::kUdOverheadBytes};  // payload and pad
+        const std::uint32_t payload_bytes = behind - pad;                                 // huge when there is less
         if ((load<std::uint64_t>(at) & kFixed) != start || load<std::uint32_t>(at + kQkeyAt) != qkey ||
             payload_bytes > most_bytes || (behind & 3U) != 0 || !packet.icrc_ok) [[unlikely]] {
             return false;
         }
-        out.payload = packet.data + sizeof(RawUd);
+        out.payload = packet.data + sizeof(wire::RawUd);
         out.payload_bytes = static_cast<std::uint16_t>(payload_bytes);
         out.has_immediate = false;
         out.source_qpn = Qpn{reinterpret_cast<const Be32*>(at + kSourceAt)->get() & 0xffffffU};
@@ -71,72 +71,73 @@ struct UdService::Ordinary {
     std::uint32_t most_bytes = 0;
 };
 
-Drop UdService::judge(const port::PacketRef& packet, UdDatagram& out) noexcept {
+namespace {
+
+constexpr Drop drop_of(wire::Drop flaw) noexcept {
+    using Wire = wire::Drop;
+    switch (flaw) {
+        case Wire::Truncated:
+            return Drop::TooShort;
+        case Wire::BadVersion:
+            return Drop::BadVersion;
+        case Wire::UnknownOpcode:
+            return Drop::BadOpcode;
+        case Wire::BadLength:
+        case Wire::BadPad:
+        case Wire::BadSyndrome:
+        case Wire::UnexpectedPayload:
+        case Wire::Count:
+            break;
+    }
+    return Drop::BadLength;
+}
+
+UdDatagram datagram_of(port::PacketRef& packet, const wire::UdParts& parts) noexcept {
+    return {&packet, parts.payload, parts.payload_bytes, parts.has_immediate, parts.from, parts.immediate};
+}
+
+}  // namespace
+
+std::optional<Drop> UdMux::judge(const port::PacketRef& packet, wire::UdParts& parts) noexcept {
     if (!packet.icrc_ok) {
         return Drop::BadIcrc;
     }
-    std::size_t header_bytes = sizeof(RawUd);
-    if (packet.len < header_bytes + port::kIcrcBytes) {
-        return Drop::TooShort;
-    }
-    const auto& raw = *reinterpret_cast<const RawUd*>(packet.data);
-    if (wire::Bth::version_of(raw.bth) != 0) {
-        return Drop::BadVersion;
-    }
-    out.has_immediate = raw.bth.opcode == kUdSendOnlyImmediate;
-    if (!out.has_immediate && raw.bth.opcode != kUdSendOnly) {
-        return Drop::BadOpcode;
-    }
-    header_bytes += out.has_immediate ? sizeof(Be32) : 0;
-    const std::size_t pad = (raw.bth.flags >> 4U) & 3U;
-    if (packet.len < header_bytes + pad + port::kIcrcBytes) {
-        return Drop::BadLength;
-    }
-    const std::size_t payload = packet.len - header_bytes - pad - port::kIcrcBytes;
-    if (((payload + pad) & 3U) != 0) {
-        return Drop::BadLength;
-    }
-    if (out.has_immediate) {
-        out.immediate = reinterpret_cast<const Be32*>(packet.data + sizeof(RawUd))->get();
-    }
-    out.payload = packet.data + header_bytes;
-    out.payload_bytes = static_cast<std::uint16_t>(payload);
-    out.source_qpn = Qpn{raw.source_qpn.get()};
-    return Drop::Count;
+    const std::optional<wire::Drop> flaw = wire::judge_ud(packet.data, packet.len, parts);
+    return flaw ? std::optional(drop_of(*flaw)) : std::nullopt;
 }
 
-Drop UdService::judge_for(const UdQp& qp, const port::PacketRef& packet, const UdDatagram& datagram) noexcept {
-    const auto& raw = *reinterpret_cast<const RawUd*>(packet.data);
-    if (!wire::pkeys_match(qp.config_.pkey, Pkey{raw.bth.pkey.get()})) {
+std::optional<Drop> UdMux::judge_for(const UdEntry& qp, const wire::UdParts& parts) noexcept {
+    if (!wire::pkeys_match(qp.config_.pkey, parts.pkey)) {
         return Drop::BadPkey;
     }
-    if (raw.qkey.get() != qp.config_.qkey.value) {
+    if (parts.qkey != qp.config_.qkey) {
         return Drop::BadQkey;
     }
-    return datagram.payload_bytes > qp.config_.path_mtu_bytes ? Drop::BadLength : Drop::Count;
+    return parts.payload_bytes > qp.config_.path_mtu_bytes ? std::optional(Drop::BadLength) : std::nullopt;
 }
 
-UdQp* UdService::take_other(port::PacketRef& packet, UdDatagram& out, Instant now) noexcept {
-    Drop reason = judge(packet, out);
-    UdQp* qp = nullptr;
-    if (reason == Drop::Count) {
-        const Qpn to{reinterpret_cast<const RawUd*>(packet.data)->bth.dest_qpn.get()};
-        if (to == kGroupQpn) {
-            deliver_to_group(packet, out, now);
+UdEntry* UdMux::take_other(port::PacketRef& packet, UdDatagram& out, Instant now) noexcept {
+    wire::UdParts parts;
+    UdEntry* qp = nullptr;
+    std::optional<Drop> reason = judge(packet, parts);
+    if (!reason) {
+        if (parts.to == wire::kGroupQpn) {
+            deliver_to_group(packet, parts, now);
             return nullptr;
         }
-        qp = find(to);
-        reason = qp == nullptr ? Drop::UnknownQpn : judge_for(*qp, packet, out);
+        qp = find(parts.to);
+        reason = qp == nullptr ? std::optional(Drop::UnknownQpn) : judge_for(*qp, parts);
     }
-    if (reason != Drop::Count) {
-        drops_.count(reason);
+    if (reason) {
+        drops_.count(*reason);
         return nullptr;
     }
+    out = datagram_of(packet, parts);
     return qp;
 }
 
 // To each member its own copy, which it makes.
-void UdService::deliver_to_group(port::PacketRef& packet, UdDatagram& datagram, Instant now) noexcept {
+void UdMux::deliver_to_group(port::PacketRef& packet, const wire::UdParts& parts, Instant now) noexcept {
     const port::PathKey& key = packet.path->key();
     const net::IpAddress& group = key.remote.is_group() ? key.remote : key.local;
     bool known = false;
@@ -145,12 +146,11 @@ void UdService::deliver_to_group(port::PacketRef& packet, UdDatagram& datagram, 
             continue;
         }
         known = true;
-        const Drop reason = judge_for(*member.qp, packet, datagram);
-        if (reason != Drop::Count) {
-            drops_.count(reason);
+        if (const std::optional<Drop> reason = judge_for(*member.qp, parts)) {
+            drops_.count(*reason);
             continue;
         }
-        datagram.packet = &packet;
+        const UdDatagram datagram = datagram_of(packet, parts);
         member.qp->receiver_.on_datagrams({&datagram, 1}, now);
         CAIRN_ASSERT(packet.cookie != nullptr);
     }
@@ -159,25 +159,25 @@ void UdService::deliver_to_group(port::PacketRef& packet, UdDatagram& datagram, 
     }
 }
 
-void UdService::loop_back(port::PacketRef packet, Instant now) noexcept {
+void UdMux::loop_back(port::PacketRef packet, Instant now) noexcept {
     const net::IpAddress& group = packet.path->key().remote;
     const bool ours = std::any_of(members_.begin(), members_.end(),
                                   [&group](const Member& member) noexcept { return member.group == group; });
-    UdDatagram datagram;
+    wire::UdParts parts;
     packet.icrc_ok = true;
-    if (ours && !port_.loops_groups() && judge(packet, datagram) == Drop::Count) {
-        deliver_to_group(packet, datagram, now);
+    if (ours && !port_.loops_groups() && !judge(packet, parts)) {
+        deliver_to_group(packet, parts, now);
     }
 }
 
-std::size_t UdService::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept {
+std::size_t UdMux::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept {
     std::size_t runs = 0;
     UdDatagram* run = datagrams_.data();
     UdDatagram* next = run;
     Ordinary ordinary(recent_);
     for (port::PacketRef& packet : burst) {
         if (!ordinary.take(packet, *next)) [[unlikely]] {
-            UdQp* const owner = take_other(packet, *next, now);
+            UdEntry* const owner = take_other(packet, *next, now);
             if (owner == nullptr) {
                 continue;
             }
@@ -196,7 +196,7 @@ std::size_t UdService::take_burst(std::span<port::PacketRef> burst, Instant now)
     return runs + (next == run ? 0U : 1U);
 }
 
-void UdService::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
+void UdMux::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
     while (!burst.empty()) {
         const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));
         burst = burst.subspan(part.size());

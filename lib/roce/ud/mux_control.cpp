@@ -1,4 +1,4 @@
-#include "lib/roce/ud/ud.hpp"
+#include "lib/roce/ud/mux.hpp"
 
 #include <fmt/format.h>
 
@@ -11,10 +11,6 @@ namespace cairn::roce {
 
 namespace {
 
-bool legal_path_mtu(std::uint16_t bytes) noexcept {
-    return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
-}
-
 // Numbers begin anew behind the last one: those of queue pairs that ended are free again.
 constexpr std::uint32_t kFirstQpn = 0x11;
 constexpr std::uint32_t behind(std::uint32_t qpn) noexcept {
@@ -24,15 +20,15 @@ constexpr std::uint32_t behind(std::uint32_t qpn) noexcept {
 
 }  // namespace
 
-UdService::UdService(port::Port& carrier) : port_(carrier), buckets_(kBuckets, nullptr) {}
+UdMux::UdMux(port::Port& port) : port_(port), buckets_(kBuckets, nullptr) {}
 
-Result<UdQp*> UdService::create_qp(const UdQpConfig& config, UdReceiver& receiver) {
-    UdQpConfig chosen = config;
-    if (!legal_path_mtu(config.path_mtu_bytes)) {
+Result<UdEntry*> UdMux::create_qp(const UdConfig& config, UdReceiver& receiver) {
+    UdConfig chosen = config;
+    if (!wire::is_path_mtu(config.path_mtu_bytes)) {
         return Error{fmt::format("path MTU {} is not a legal one", config.path_mtu_bytes),
                      "use 256, 512, 1024, 2048 or 4096"};
     }
-    const std::size_t needed = sizeof(RawUd) + config.path_mtu_bytes + port::kIcrcBytes;
+    const std::size_t needed = wire::kUdOverheadBytes + config.path_mtu_bytes;
     if (needed > port_.limits().max_udp_payload_bytes) {
         return Error{fmt::format("path MTU {} needs a UDP payload of {} bytes, the port carries {}",
                                  config.path_mtu_bytes, needed, port_.limits().max_udp_payload_bytes),
@@ -51,7 +47,7 @@ Result<UdQp*> UdService::create_qp(const UdQpConfig& config, UdReceiver& receive
     if (find(chosen.qpn) != nullptr) {
         return Error{fmt::format("queue pair number {} is taken", chosen.qpn.value), "choose another"};
     }
-    qps_.push_back(std::make_unique<UdQp>(chosen, receiver));
+    qps_.push_back(std::make_unique<UdEntry>(chosen, receiver));
     std::uint32_t index = chosen.qpn.value % kBuckets;
     while (buckets_[index] != nullptr) {
         index = (index + 1) % kBuckets;
@@ -60,18 +56,18 @@ Result<UdQp*> UdService::create_qp(const UdQpConfig& config, UdReceiver& receive
     return qps_.back().get();
 }
 
-UdQp::UdQp(const UdQpConfig& config, UdReceiver& receiver) noexcept : receiver_(receiver), config_(config) {
+UdEntry::UdEntry(const UdConfig& config, UdReceiver& receiver) noexcept : receiver_(receiver), config_(config) {
     set_keys(config.pkey, config.qkey);
 }
 
-void UdQp::set_keys(Pkey pkey, Qkey qkey) noexcept {
+void UdEntry::set_keys(Pkey pkey, Qkey qkey) noexcept {
     config_.pkey = pkey;
     config_.qkey = qkey;
-    const RawUd raw = make_header({nullptr, config_.qpn, config_.qkey});
+    const wire::RawUd raw = make_header({nullptr, config_.qpn, config_.qkey});
     std::memcpy(expected_.data(), &raw, expected_.size());
 }
 
-Status UdService::attach(UdQp& qp, const net::IpAddress& group) {
+Status UdMux::attach(UdEntry& qp, const net::IpAddress& group) {
     if (!group.is_group()) {
         return Error{fmt::format("{} is no multicast group", group.text()),
                      "give 224.0.0.0 to 239.255.255.255, or ff00::/8"};
@@ -93,7 +89,7 @@ Status UdService::attach(UdQp& qp, const net::IpAddress& group) {
     return Nothing{};
 }
 
-bool UdService::detach(UdQp& qp, const net::IpAddress& group) noexcept {
+bool UdMux::detach(UdEntry& qp, const net::IpAddress& group) noexcept {
     const std::size_t left = std::erase_if(
         members_, [&](const Member& member) noexcept { return member.qp == &qp && member.group == group; });
     const bool empty = std::none_of(members_.begin(), members_.end(),
@@ -104,13 +100,13 @@ bool UdService::detach(UdQp& qp, const net::IpAddress& group) noexcept {
     return left != 0;
 }
 
-void UdService::destroy_qp(UdQp* qp) noexcept {
+void UdMux::destroy_qp(UdEntry* qp) noexcept {
     recent_ = nullptr;
     CAIRN_ASSERT(std::none_of(members_.begin(), members_.end(),
                               [qp](const Member& member) noexcept { return member.qp == qp; }));
-    std::erase_if(qps_, [qp](const std::unique_ptr<UdQp>& owned) { return owned.get() == qp; });
+    std::erase_if(qps_, [qp](const std::unique_ptr<UdEntry>& owned) { return owned.get() == qp; });
     std::fill(buckets_.begin(), buckets_.end(), nullptr);
-    for (const std::unique_ptr<UdQp>& left : qps_) {
+    for (const std::unique_ptr<UdEntry>& left : qps_) {
         std::uint32_t index = left->config().qpn.value % kBuckets;
         while (buckets_[index] != nullptr) {
             index = (index + 1) % kBuckets;
@@ -119,16 +115,8 @@ void UdService::destroy_qp(UdQp* qp) noexcept {
     }
 }
 
-RawUd UdQp::make_header(const UdAddress& to) const noexcept {
-    RawUd raw{};
-    wire::Bth bth;
-    bth.opcode = kUdSendOnly;
-    bth.pkey = config_.pkey;
-    bth.dest_qpn = to.qpn;
-    bth.emit(raw.bth);
-    raw.qkey.set(to.qkey.value);
-    raw.source_qpn.set(config_.qpn.value);
-    return raw;
+wire::RawUd UdEntry::make_header(const UdAddress& to) const noexcept {
+    return header_to(to).raw(0);
 }
 
 }  // namespace cairn::roce

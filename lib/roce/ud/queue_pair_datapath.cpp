@@ -4,7 +4,7 @@
 
 #include "lib/base/copy.hpp"
 #include "lib/roce/qp/scatter.hpp"
-#include "lib/roce/ud/ud_queue_pair.hpp"
+#include "lib/roce/ud/queue_pair.hpp"
 
 namespace cairn::roce {
 
@@ -103,16 +103,14 @@ std::size_t UdQueuePair::make_packet(SendWqe& wqe, const port::PacketRef& buffer
     } else if (!find_pieces({context_.memory, pd_, {}}, wqe.pieces(), 0, wqe.bytes, payload)) {
         return 0;
     }
-    const UdAddress& to = destination_of_head();
-    const std::uint32_t pad = -wqe.bytes & 3U;
-    RawUd header = qp_->make_header(to);
-    header.bth.psn.set(qp_->next_psn().value());
-    header.bth.flags = static_cast<std::uint8_t>(header.bth.flags | (wqe.solicited ? kSolicited : 0U) | pad << 4U);
-    const bool has_immediate = wqe.opcode == WorkOpcode::SendWithImmediate;
-    header.bth.opcode = has_immediate ? kUdSendOnlyImmediate : kUdSendOnly;
+    wire::UdHeader said = qp_->header_to(destination_of_head());
+    said.psn = qp_->next_psn();
+    said.solicited = wqe.solicited;
+    said.has_immediate = wqe.opcode == WorkOpcode::SendWithImmediate;
+    const wire::RawUd header = said.raw(wqe.bytes);
     std::memcpy(buffer.data, &header, sizeof(header));
     std::uint8_t* at = buffer.data + sizeof(header);
-    if (has_immediate) {
+    if (said.has_immediate) {
         const Be32 immediate{wqe.immediate};
         std::memcpy(at, &immediate, sizeof(immediate));
         at += sizeof(immediate);
@@ -121,6 +119,7 @@ std::size_t UdQueuePair::make_packet(SendWqe& wqe, const port::PacketRef& buffer
         copy_bytes(at, piece.data(), piece.size());
         at += piece.size();
     }
+    const std::uint32_t pad = wire::pad_for(wqe.bytes);
     std::memset(at, 0, pad);
     return static_cast<std::size_t>(at - buffer.data) + pad + port::kIcrcBytes;
 }

@@ -1,0 +1,35 @@
+// The timers of one object: an enum names them, this keeps when each is due.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "lib/base/time.hpp"
+
+namespace cairn {
+
+// `Timer` is an enum whose last value is Count. One that is not armed is due never.
+template <class Timer>
+class TimerTable {
+public:
+    constexpr TimerTable() noexcept { due_.fill(Instant::never()); }
+
+    constexpr void arm(Timer timer, Instant due) noexcept { at(timer) = due; }
+    constexpr void stop(Timer timer) noexcept { at(timer) = Instant::never(); }
+    constexpr void stop_all() noexcept { due_.fill(Instant::never()); }
+
+    [[nodiscard]] constexpr bool is_armed(Timer timer) const noexcept { return due(timer) != Instant::never(); }
+    [[nodiscard]] constexpr bool is_due(Timer timer, Instant now) const noexcept { return due(timer) <= now; }
+    // Instant::never() unless armed.
+    [[nodiscard]] constexpr Instant due(Timer timer) const noexcept { return due_[static_cast<std::size_t>(timer)]; }
+    // Of all.
+    [[nodiscard]] constexpr Instant next() const noexcept { return *std::min_element(due_.begin(), due_.end()); }
+
+private:
+    [[nodiscard]] constexpr Instant& at(Timer timer) noexcept { return due_[static_cast<std::size_t>(timer)]; }
+
+    std::array<Instant, static_cast<std::size_t>(Timer::Count)> due_;
+};
+
+}  // namespace cairn

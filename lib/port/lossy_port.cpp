@@ -1,0 +1,32 @@
+#include "lib/port/lossy_port.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cairn::port {
+
+std::size_t LossyPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
+    const std::size_t came = inner_->receive_burst(out, now);
+    std::size_t left = 0;
+    for (PacketRef& packet : out.first(came)) {
+        if (chances_.next() % 1'000'000U < drop_per_million_) {
+            counters_.count(LossyCounter::Injected);
+            inner_->release_burst({&packet, 1});
+        } else {
+            out[left++] = packet;
+        }
+    }
+    return left;
+}
+
+std::string LossyPort::describe() const {
+    return fmt::format("{}; {} of a million packets received are lost on purpose", inner_->describe(),
+                       drop_per_million_);
+}
+
+std::string LossyPort::counters_text() const {
+    return inner_->counters_text() + telemetry::text_of(counters_.snapshot());
+}
+
+}  // namespace cairn::port
