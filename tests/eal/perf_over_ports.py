@@ -123,7 +123,7 @@ def unreliable_losses(carrier):
                                           '--drop-per-million', '5000', '--transport', *own))
         expect(result['operations'] > 0 and 0 < result['arrived'] < result['sent'], f'{own}: {result}')
     counted, said = stop(server)
-    expect(counted['bad'] == 0 and 'roce_injected' in said, f'{counted} {said}')
+    expect(counted['bad'] == 0 and 'port_injected' in said, f'{counted} {said}')
 
 
 def sweep(carrier):
@@ -143,7 +143,7 @@ def losses(carrier):
                                           '--drop-per-million', '2000'))
         expect(result['operations'] > 0 and result['retransmits'] > 0, f'{operation}: {result}')
     counted, said = stop(server)
-    expect(counted['bad'] == 0 and 'roce_injected' in said and 'rc_held' in said, f'{counted} {said}')
+    expect(counted['bad'] == 0 and 'port_injected' in said and 'rc_held' in said, f'{counted} {said}')
 
 
 def marks(carrier):
