@@ -80,9 +80,9 @@ bool Echo::can_wait() const noexcept {
 void Echo::wait(Instant now) noexcept {
     if (can_wait()) {
         port::Port& only = *lanes_.front().port;
-        only.wait(std::min(only.next_deadline() - now, kLook));
+        only.wait(std::min(only.next_deadline() - now, kLook), -1);
     } else {
-        WorkerTask::wait(now);
+        worker::Task::wait(now);
     }
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "lib/telemetry/counters.hpp"
-#include "pmd_glue/worker.hpp"
+#include "lib/worker/loop.hpp"
 
 namespace cairn::pmd {
 
@@ -45,7 +45,7 @@ enum class ForwardMode : std::uint8_t {
 CAIRN_DECLARE_COUNTERS(ForwardCounter, CAIRN_FORWARD_COUNTERS);
 
 // One worker, whatever its mode; it ends when the program is told to stop.
-class ForwardTask : public WorkerTask {
+class ForwardTask : public worker::Task {
 public:
     [[nodiscard]] bool finished(Instant) const noexcept override { return false; }
     [[nodiscard]] virtual const telemetry::CounterSet<ForwardCounter>& counters(std::size_t port) const noexcept = 0;

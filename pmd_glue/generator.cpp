@@ -68,12 +68,12 @@ bool Generator::finished(Instant now) const noexcept {
 
 void Generator::wait(Instant now) noexcept {
     if (!can_wait()) {
-        WorkerTask::wait(now);
+        worker::Task::wait(now);
         return;
     }
     constexpr Duration kLook = milliseconds(10);  // a request to stop wakes nobody
     const Duration next{static_cast<std::int64_t>(static_cast<double>(serial_) * 1e9 / config_.rate_pps)};
-    port_.wait(all_sent() || !neighbour_answered() ? kLook : std::min(first_sent_ + next - now, kLook));
+    port_.wait(all_sent() || !neighbour_answered() ? kLook : std::min(first_sent_ + next - now, kLook), -1);
 }
 
 double Generator::seconds_sending() const noexcept {

@@ -7,7 +7,7 @@
 
 #include "lib/port/port.hpp"
 #include "lib/telemetry/counters.hpp"
-#include "pmd_glue/worker.hpp"
+#include "lib/worker/loop.hpp"
 
 namespace cairn::pmd {
 
@@ -38,7 +38,7 @@ struct GeneratorConfig {
     Duration give_up = seconds(5);        // on a neighbour that does not answer
 };
 
-class Generator final : public WorkerTask {
+class Generator final : public worker::Task {
 public:
     // The port outlives it.
     Generator(const GeneratorConfig& config, port::Port& port, Emitter& emitter);

@@ -10,7 +10,7 @@
 
 #include "pmd_glue/eal.hpp"
 #include "pmd_glue/eal_arguments.hpp"
-#include "pmd_glue/worker.hpp"
+#include "pmd_glue/lcores.hpp"
 
 namespace cairn::app {
 

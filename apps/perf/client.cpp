@@ -52,7 +52,7 @@ void Client::enter(Phase phase, Instant now) {
         measure_from_ = counted ? now : now + std::min(milliseconds(500), measured / 2);
         measure_to_ = counted ? Instant::never() : measure_from_ + measured;
         posted_ = 0;
-        resent_before_ = device().engine().counters().of(roce::EngineCounter::PacketsResent);
+        resent_before_ = worker().engine().counters().of(roce::EngineCounter::PacketsResent);
     }
 }
 
@@ -115,7 +115,7 @@ void Client::look(Instant now) {
 void Client::end_measuring(Instant now) {
     SizeResult& result = results_[size_at_];
     result.seconds = static_cast<double>((now - measure_from_).ns) / 1e9;
-    result.resent_packets = device().engine().counters().of(roce::EngineCounter::PacketsResent) - resent_before_;
+    result.resent_packets = worker().engine().counters().of(roce::EngineCounter::PacketsResent) - resent_before_;
     measure_from_ = Instant::never();
     enter(Phase::Draining, now);
 }

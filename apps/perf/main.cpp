@@ -10,6 +10,7 @@
 #include "apps/perf/rping.hpp"
 #include "apps/perf/server.hpp"
 #include "lib/base/secret.hpp"
+#include "pmd_glue/lcores.hpp"
 
 namespace {
 
@@ -80,8 +81,8 @@ Result<int> run_perf(const perf::Options& options) {
     telemetry::CounterSnapshot<pmd::ClockCounter> clocks;
     {
         const perf::ProgressPrinter printer(worker);
-        const std::array<pmd::WorkerTask*, 1> tasks{&worker};
-        clocks = pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
+        const std::array<worker::Task*, 1> tasks{&worker};
+        clocks = pmd::run_workers(tasks, clock, options.spin ? worker::Polling::Spin : worker::Polling::Adaptive);
     }
     carrier.stop_capture();
     fmt::print(stderr, "{} bytes per idle connection beside its queues:\n{}{}", verbs::kIdleQpBytes,

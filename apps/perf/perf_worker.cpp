@@ -59,7 +59,11 @@ Status PerfWorker::open_device(const roce::MemoryTable::Seed& seed, Instant now)
     config.seed = seed;
     config.congestion = options_.congestion;
     config.link_bits_per_s = options_.link_gbit * 1e9;
-    device_ = std::make_unique<verbs::Device>(*port_, config, now);
+    const Status opened = open_worker(config, now);
+    if (!opened.ok()) {
+        return opened;
+    }
+    device_ = std::make_unique<verbs::Device>(worker());
     pd_ = device_->create_pd();
     verbs::ConnectorConfig connections;
     connections.cm.max_retries = wire::CmRetries{7};
@@ -68,11 +72,12 @@ Status PerfWorker::open_device(const roce::MemoryTable::Seed& seed, Instant now)
         return made.error();
     }
     connector_ = std::move(made).value();
+    join();
     return Nothing{};
 }
 
-bool PerfWorker::run_turn(Instant now) noexcept {
-    bool worked = device_->begin_turn(now);
+bool PerfWorker::on_turn(Instant now) noexcept {
+    bool worked = false;
     while (const std::optional<cm::Event> event = connector_->poll_event()) {
         on_event(*event, now);
         worked = true;
@@ -80,20 +85,9 @@ bool PerfWorker::run_turn(Instant now) noexcept {
     worked = step(now) || worked;
     if (now >= next_look_) {
         next_look_ = now + kLook;
-        connector_->on_timeout(now);
         look(now);
     }
-    device_->end_turn(now);
     return worked;
-}
-
-void PerfWorker::wait(Instant now) noexcept {
-    if (can_wait()) {
-        const Instant due = std::min(device_->next_deadline(), next_look_);
-        port_->wait(due > now ? due - now : Duration{});
-    } else {
-        WorkerTask::wait(now);
-    }
 }
 
 verbs::ConnectionChoice PerfWorker::choice(std::span<const std::uint8_t> private_data) const noexcept {

@@ -5,13 +5,13 @@
 #include <optional>
 #include <string_view>
 
+#include "apps/common/worker_program.hpp"
 #include "apps/perf/channel.hpp"
 #include "apps/perf/message_area.hpp"
 #include "apps/perf/protocol.hpp"
 #include "lib/telemetry/counters.hpp"
 #include "lib/verbs/connector.hpp"
 #include "pmd_glue/heap_block.hpp"
-#include "pmd_glue/worker.hpp"
 
 namespace cairn::perf {
 
@@ -31,20 +31,18 @@ CAIRN_DECLARE_COUNTERS(PerfCounter, CAIRN_PERF_COUNTERS);
 // The connection that is over with this event, or did not come about.
 [[nodiscard]] std::optional<verbs::ConnectionId> ended_by(const cm::Event& event) noexcept;
 
-class PerfWorker : public pmd::WorkerTask {
+class PerfWorker : public app::WorkerProgram {
 public:
-    PerfWorker(const Options& options, std::unique_ptr<port::Port> port) : options_(options), port_(std::move(port)) {}
+    PerfWorker(const Options& options, std::unique_ptr<port::Port> port)
+        : WorkerProgram(std::move(port)), options_(options) {}
 
     // Makes the device. `seed` is not to be guessed.
     Status open_device(const roce::MemoryTable::Seed& seed, Instant now);
-    [[nodiscard]] bool run_turn(Instant now) noexcept final;
-    [[nodiscard]] bool can_wait() const noexcept final { return !port_->limits().poll_only; }
-    void wait(Instant now) noexcept final;
 
     [[nodiscard]] const telemetry::CounterSet<PerfCounter>& progress() const noexcept { return progress_; }
     // Once the worker has stopped:
     [[nodiscard]] bool failed() const noexcept { return failed_; }
-    [[nodiscard]] std::string counters_text() const { return device_->counters_text() + connector_->counters_text(); }
+    [[nodiscard]] std::string counters_text() const { return worker().counters_text() + connector_->counters_text(); }
     // The result: as one JSON object, or as lines for people.
     [[nodiscard]] virtual std::string json() const = 0;
     [[nodiscard]] virtual std::string table() const = 0;
@@ -73,14 +71,16 @@ protected:
     // Whether the port sends from any memory of the process; else only from EAL's.
     [[nodiscard]] bool sends_from_anywhere() const noexcept {
         const std::uint8_t own = 0;
-        return port_->can_send_from({&own, 1});
+        return port().can_send_from({&own, 1});
     }
     // To be done by a derived destructor before its queue pairs end.
     void close_connections() noexcept { connector_.reset(); }
 
 private:
+    bool on_turn(Instant now) noexcept final;
+    [[nodiscard]] Instant next_deadline() const noexcept final { return next_look_; }
+
     const Options& options_;
-    std::unique_ptr<port::Port> port_;
     std::unique_ptr<verbs::Device> device_;
     std::unique_ptr<verbs::Pd> pd_;
     std::unique_ptr<verbs::Connector> connector_;

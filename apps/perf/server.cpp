@@ -33,7 +33,7 @@ Status Server::prepare() {
     }
     sends_.emplace(std::move(sends).value());
     receives_.emplace(std::move(receives).value());
-    passes_.emplace(SipKey{device().engine().unguessable(), device().engine().unguessable()});
+    passes_.emplace(SipKey{worker().engine().unguessable(), worker().engine().unguessable()});
     const Status listening = connector().listen(options().service_port, kBacklog);
     return listening.ok() ? connector().listen_datagrams(options().service_port) : listening;
 }

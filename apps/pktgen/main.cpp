@@ -9,6 +9,7 @@
 #include "apps/common/carrier.hpp"
 #include "apps/pktgen/emitters.hpp"
 #include "apps/pktgen/options.hpp"
+#include "pmd_glue/lcores.hpp"
 
 namespace {
 
@@ -76,9 +77,10 @@ Result<int> generate(const pktgen::Options& options, const pktgen::Stream& strea
     generation.rate_pps = stream.rate_pps;
     generation.count = stream.count;
     pmd::Generator generator(generation, port, emitter);
-    pmd::WorkerTask* const task = &generator;
+    worker::Task* const task = &generator;
     const pmd::Clock clock;
-    const auto clocks = pmd::run_workers({&task, 1}, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
+    const auto clocks =
+        pmd::run_workers({&task, 1}, clock, options.spin ? worker::Polling::Spin : worker::Polling::Adaptive);
     carrier.stop_capture();
     report(port, generator, options.json);
     fmt::print(stderr, "{}", telemetry::text_of(clocks));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/common/pattern.hpp"
+#include "pmd_glue/lcores.hpp"
 
 namespace cairn::rpcbench {
 
@@ -46,19 +47,17 @@ const char* why(erpc::RefuseReason reason) noexcept {
 
 BenchWorker::BenchWorker(const Options& options, std::unique_ptr<port::Port> port, std::uint16_t worker,
                          pmd::HeapBlock memory, Lookup& lookup)
-    : options_(options),
-      worker_(worker),
+    : WorkerProgram(std::move(port)),
+      options_(options),
+      number_(worker),
       memory_(std::move(memory)),
-      port_(std::move(port)),
       pool_(memory_.bytes()),
-      service_(*port_),
-      sender_(*port_),
       lookup_(lookup),
       calls_(!options.peer.empty()) {}
 
 Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now) {
     erpc::EndpointConfig config;
-    config.qp.qpn = Qpn{options_.qpn + worker_};
+    config.qp.qpn = Qpn{options_.qpn + number_};
     config.qp.qkey = Qkey{options_.qkey};
     config.qp.path_mtu_bytes = options_.carrier.path_mtu_bytes;
     config.sessions_max = kSessionsMax;
@@ -68,7 +67,11 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
     config.peer_timeout = milliseconds(options_.peer_timeout_ms);
     config.congestion = options_.congestion;
     config.selective = !options_.go_back_n;
-    auto endpoint = erpc::Endpoint::create(config, service_, sender_, pool_);
+    const Status opened = open_worker({.max_queue_pairs = 1, .max_regions = 1}, now);
+    if (!opened.ok()) {
+        return opened;
+    }
+    auto endpoint = erpc::Endpoint::create(config, worker(), pool_);
     if (!endpoint.ok()) {
         return endpoint.error();
     }
@@ -84,11 +87,13 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
     }
     endpoint_->set_session_callback(session_changed, this);
     peer_ = peer.value_or(net::IpAddress{});
-    return worker_ == 0 ? make_directory(peer, seed, now) : Nothing{};
+    Status ready_to_find = number_ == 0 ? make_directory(peer, seed, now) : Nothing{};
+    join();
+    return ready_to_find;
 }
 
 Status BenchWorker::make_directory(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now) {
-    auto made = erpc::Directory::create(service_, sender_, kUdpSourcePort, derive_key(seed, Purpose::Transactions));
+    auto made = erpc::Directory::create(worker(), kUdpSourcePort, derive_key(seed, Purpose::Transactions));
     if (!made.ok()) {
         return made.error();
     }
@@ -106,7 +111,6 @@ Status BenchWorker::make_directory(const std::optional<net::IpAddress>& peer, co
 // Until the service is found, then sessions begin.
 void BenchWorker::keep_directory(Instant now) {
     if (directory_ != nullptr) {
-        directory_->on_timeout(now);
         if (const std::optional<erpc::ServiceAnswer> answer = directory_->poll_answer()) {
             lookup_.offer = answer->offer;
             const bool found = answer->outcome == erpc::ServiceAnswer::Outcome::Found;
@@ -127,13 +131,13 @@ void BenchWorker::keep_directory(Instant now) {
 }
 
 Status BenchWorker::connect(Instant now) {
-    const auto source_port = static_cast<std::uint16_t>(kUdpSourcePort + worker_);
+    const auto source_port = static_cast<std::uint16_t>(kUdpSourcePort + number_);
     const erpc::ServiceOffer& offer = lookup_.offer;
     sessions_.reserve(options_.sessions);
     for (std::uint32_t i = 0; i < options_.sessions; ++i) {
         roce::UdAddress peer;
-        peer.path = port_->open_path({port_->local_address(), peer_, source_port, 0}, now);
-        peer.qpn = Qpn{offer.qpn.value + (worker_ * options_.sessions + i) % offer.workers};
+        peer.path = port().open_path({port().local_address(), peer_, source_port, 0}, now);
+        peer.qpn = Qpn{offer.qpn.value + (number_ * options_.sessions + i) % offer.workers};
         peer.qkey = offer.qkey;
         const Result<SessionId> session = endpoint_->connect(peer, now);
         if (!session.ok()) {
@@ -144,29 +148,12 @@ Status BenchWorker::connect(Instant now) {
     return Nothing{};
 }
 
-bool BenchWorker::run_turn(Instant now) noexcept {
+bool BenchWorker::on_turn(Instant now) noexcept {
     const bool began = load_->on_turn(now);
-    const std::size_t received = port_->receive_burst(burst_, now);
-    if (received != 0) {
-        service_.on_packets(std::span(burst_).first(received), now);
-    }
-    endpoint_->on_timeout(now);
-    port_->on_timeout(now);
-    sender_.flush(now);
     if (now >= next_look_) {
         keep_time(now);
     }
-    return received != 0 || began;
-}
-
-void BenchWorker::wait(Instant now) noexcept {
-    if (can_wait()) {
-        const Instant due =
-            std::min({endpoint_->next_deadline(), port_->next_deadline(), load_->next_due(), next_look_});
-        port_->wait(sender_.queued() != 0 ? Duration{} : due - now);
-    } else {
-        WorkerTask::wait(now);
-    }
+    return began;
 }
 
 void BenchWorker::keep_time(Instant now) noexcept {

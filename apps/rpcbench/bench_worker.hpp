@@ -1,18 +1,18 @@
 // One worker of cairn-rpcbench: an eRPC endpoint that serves, calls, or both.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "apps/common/worker_program.hpp"
 #include "apps/rpcbench/load.hpp"
 #include "apps/rpcbench/options.hpp"
 #include "lib/telemetry/counters.hpp"
 #include "pmd_glue/heap_block.hpp"
-#include "pmd_glue/worker.hpp"
 #include "rpc/erpc/directory.hpp"
 #include "rpc/erpc/endpoint.hpp"
 
@@ -34,7 +34,7 @@ struct Lookup {
     erpc::ServiceOffer offer{};  // once it is known
 };
 
-class BenchWorker final : public pmd::WorkerTask {
+class BenchWorker final : public app::WorkerProgram {
 public:
     BenchWorker(const Options& options, std::unique_ptr<port::Port> port, std::uint16_t worker, pmd::HeapBlock memory,
                 Lookup& lookup);
@@ -42,21 +42,18 @@ public:
     // Makes the endpoint; the first worker tells of it, and asks for the service of a peer. Sessions begin as the
     // worker runs. `seed` is not to be guessed.
     Status prepare(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now);
-    [[nodiscard]] bool run_turn(Instant now) noexcept override;
     [[nodiscard]] bool finished(Instant now) const noexcept override;
-    [[nodiscard]] bool can_wait() const noexcept override { return !port_->limits().poll_only; }
-    void wait(Instant now) noexcept override;
 
     [[nodiscard]] const telemetry::CounterSet<BenchCounter>& progress() const noexcept { return progress_; }
     // Once the worker has stopped:
     [[nodiscard]] const Load& load() const noexcept { return *load_; }
     [[nodiscard]] const erpc::Endpoint& endpoint() const noexcept { return *endpoint_; }
-    [[nodiscard]] const port::Port& port() const noexcept { return *port_; }
-    [[nodiscard]] const roce::UdMux& service() const noexcept { return service_; }
-    [[nodiscard]] const roce::Sender& sender() const noexcept { return sender_; }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
 
 private:
+    bool on_turn(Instant now) noexcept override;
+    [[nodiscard]] Instant next_deadline() const noexcept override { return std::min(load_->next_due(), next_look_); }
+
     enum class Phase : std::uint8_t { Connecting, Calling, Draining, Closing };
 
     static void serve(void* context, const erpc::Request& request);
@@ -73,17 +70,13 @@ private:
     void fail(const std::string& why);
 
     const Options& options_;
-    std::uint16_t worker_;
+    std::uint16_t number_;  // of the worker
     pmd::HeapBlock memory_;
-    std::unique_ptr<port::Port> port_;
     rpc::MsgPool pool_;
-    roce::UdMux service_;
-    roce::Sender sender_;
     std::unique_ptr<erpc::Endpoint> endpoint_;
     std::unique_ptr<erpc::Directory> directory_;  // the first worker's
     Lookup& lookup_;
     net::IpAddress peer_{};
-    std::array<port::PacketRef, 64> burst_{};
     std::vector<SessionId> sessions_;
     std::unique_ptr<Load> load_;
     bool calls_;  // has a peer

@@ -13,6 +13,7 @@
 #include "apps/rpcbench/report.hpp"
 #include "lib/base/secret.hpp"
 #include "pmd_glue/heap_block.hpp"
+#include "pmd_glue/lcores.hpp"
 
 namespace {
 
@@ -95,7 +96,7 @@ Result<int> run_bench(const rpcbench::Options& options) {
         return made.error();
     }
     const Benches& benches = made.value();
-    std::vector<pmd::WorkerTask*> tasks;
+    std::vector<worker::Task*> tasks;
     for (const auto& bench : benches) {
         tasks.push_back(bench.get());
     }
@@ -106,7 +107,7 @@ Result<int> run_bench(const rpcbench::Options& options) {
     telemetry::CounterSnapshot<pmd::ClockCounter> clocks;
     {
         const rpcbench::ProgressPrinter printer(benches);
-        clocks = pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
+        clocks = pmd::run_workers(tasks, clock, options.spin ? worker::Polling::Spin : worker::Polling::Adaptive);
     }
     carrier.stop_capture();
     rpcbench::print_counters(benches);

@@ -105,8 +105,8 @@ void print_counters(Workers workers) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
         const BenchWorker& worker = *workers[i];
         fmt::print(stderr, "worker {}, {} bytes per idle session:\n{}{}{}{}{}", i, erpc::kIdleSessionBytes,
-                   worker.port().counters_text(), telemetry::text_of(worker.service().drops().snapshot()),
-                   telemetry::text_of(worker.sender().drops().snapshot()),
+                   worker.port().counters_text(), telemetry::text_of(worker.worker().datagrams().drops().snapshot()),
+                   telemetry::text_of(worker.worker().sender().drops().snapshot()),
                    telemetry::text_of(worker.endpoint().statistics().drops.snapshot()),
                    telemetry::text_of({&kNotified, 1}, {&worker.endpoint().statistics().congestion_notified, 1}));
     }

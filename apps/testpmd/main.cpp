@@ -15,6 +15,7 @@
 #include "apps/testpmd/watch.hpp"
 #include "pmd_glue/echo.hpp"
 #include "pmd_glue/forwarder.hpp"
+#include "pmd_glue/lcores.hpp"
 #include "pmd_glue/port_argument.hpp"
 
 namespace {
@@ -184,7 +185,7 @@ Result<int> run(int argc, char** argv, int first) {
         return opened.error();
     }
     Bench& bench = opened.value();
-    std::vector<pmd::WorkerTask*> tasks;
+    std::vector<worker::Task*> tasks;
     for (const auto& task : bench.tasks) {
         tasks.push_back(task.get());
     }
@@ -194,7 +195,7 @@ Result<int> run(int argc, char** argv, int first) {
     telemetry::CounterSnapshot<pmd::ClockCounter> clocks;
     {
         const testpmd::Watch watch(options, bench.tasks, bench.names);
-        clocks = pmd::run_workers(tasks, clock, options.spin ? pmd::Polling::Spin : pmd::Polling::Adaptive);
+        clocks = pmd::run_workers(tasks, clock, options.spin ? worker::Polling::Spin : worker::Polling::Adaptive);
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     bench.capture.reset();

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "pmd_glue/lcores.hpp"
+
 namespace cairn::testpmd {
 
 Snapshot counts_of(const Tasks& tasks, std::size_t port) {

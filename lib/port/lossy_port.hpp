@@ -44,7 +44,8 @@ public:
     Status join(const net::IpAddress& group) override { return inner_->join(group); }
     void leave(const net::IpAddress& group) noexcept override { inner_->leave(group); }
     [[nodiscard]] bool loops_groups() const noexcept override { return inner_->loops_groups(); }
-    void wait(Duration most) noexcept override { inner_->wait(most); }
+    void wait(Duration most, int also) noexcept override { inner_->wait(most, also); }
+    [[nodiscard]] int descriptor() noexcept override { return inner_->descriptor(); }
     void on_timeout(Instant now) noexcept override { inner_->on_timeout(now); }
     [[nodiscard]] Instant next_deadline() const noexcept override { return inner_->next_deadline(); }
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return inner_->local_address(); }

@@ -115,9 +115,15 @@ public:
     // Whether what the port itself sends to a joined group comes back to it.
     [[nodiscard]] virtual bool loops_groups() const noexcept { return false; }
 
-    // Sends what is queued, then sleeps until something arrives, about so long at most (a tick of the kernel more); for
-    // ports that are not poll_only. Others ignore it.
-    virtual void wait(Duration most) noexcept { static_cast<void>(most); }
+    // Sends what is queued, then sleeps until something arrives or `also`, a descriptor or -1, is readable, about so
+    // long at most (a tick of the kernel more); for ports that are not poll_only. Others ignore it.
+    virtual void wait(Duration most, int also) noexcept {
+        static_cast<void>(most);
+        static_cast<void>(also);
+    }
+    // Readable when something has arrived: for event loops, which call wait() with no time before they sleep, so that
+    // what is queued leaves. -1: there is none (poll_only), or no descriptor is left.
+    [[nodiscard]] virtual int descriptor() noexcept { return -1; }
 
     // Neighbour ageing and retries, link changes: call each loop turn or by next_deadline().
     virtual void on_timeout(Instant now) noexcept = 0;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -88,6 +90,9 @@ UringPort::UringPort(const UringPortConfig& config, UdpSocket socket, std::uniqu
 
 UringPort::~UringPort() {
     exchange(nullptr);  // the last words: an endpoint that ended has told its peers
+    if (epoll_fd_ >= 0) {
+        close(epoll_fd_);
+    }
 }
 
 Path* UringPort::open_path(const PathKey& key, Instant) noexcept {
@@ -102,7 +107,7 @@ Path* UringPort::open_path(const PathKey& key, Instant) noexcept {
 
 // A receive that blocks is one call where poll and receive are two; and its timeout needs no timer of its own, which
 // costs a virtual machine more than the sleep itself.
-void UringPort::wait(Duration most) noexcept {
+void UringPort::wait(Duration most, int also) noexcept {
     if (sends_ != 0 && !backlog_) {
         exchange(nullptr);
     }
@@ -110,20 +115,42 @@ void UringPort::wait(Duration most) noexcept {
         return;
     }
     slept_ = true;
-    if (most >= kCoarse && !backlog_ && groups_.empty() && arm_receive()) {
+    if (most >= kCoarse && !backlog_ && groups_.empty() && also < 0 && arm_receive()) {
         socket_.set_receive_timeout(most);
         const ssize_t got = recvmsg(socket_.fd(), &receive_.header, 0);
         receive_.result = static_cast<std::int32_t>(got < 0 ? -errno : got);
         take_arrival(config_.local);
         return;
     }
-    std::array<pollfd, 1 + kGroups> waiting{};
+    std::array<pollfd, 2 + kGroups> waiting{};
     waiting[0] = {socket_.fd(), static_cast<short>(backlog_ ? POLLIN | POLLOUT : POLLIN), 0};
+    waiting[1] = {also, POLLIN, 0};  // a negative one is passed over
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-        waiting[1 + i] = {groups_[i].second.fd(), POLLIN, 0};
+        waiting[2 + i] = {groups_[i].second.fd(), POLLIN, 0};
     }
     const timespec timeout{most.ns / 1'000'000'000, most.ns % 1'000'000'000};
-    ppoll(waiting.data(), 1 + groups_.size(), &timeout, nullptr);
+    ppoll(waiting.data(), 2 + groups_.size(), &timeout, nullptr);
+}
+
+int UringPort::descriptor() noexcept {
+    if (epoll_fd_ < 0) {
+        epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
+        watch(socket_);
+        for (const auto& [group, socket] : groups_) {
+            watch(socket);
+        }
+    }
+    return epoll_fd_;
+}
+
+// A socket that is closed leaves by itself.
+void UringPort::watch(const UdpSocket& socket) noexcept {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (epoll_fd_ >= 0 && epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, socket.fd(), &event) != 0) {
+        close(epoll_fd_);
+        epoll_fd_ = -1;
+    }
 }
 
 Status UringPort::join(const net::IpAddress& group) {
@@ -139,6 +166,7 @@ Status UringPort::join(const net::IpAddress& group) {
         return opened.error();
     }
     groups_.emplace_back(group, std::move(opened).value());
+    watch(groups_.back().second);
     return Nothing{};
 }
 

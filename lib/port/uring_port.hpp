@@ -56,7 +56,8 @@ public:
     [[nodiscard]] bool loops_groups() const noexcept override { return true; }
     void on_timeout(Instant) noexcept override {}
     [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
-    void wait(Duration most) noexcept override;
+    void wait(Duration most, int also) noexcept override;
+    [[nodiscard]] int descriptor() noexcept override;
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return config_.local; }
     [[nodiscard]] PortLimits limits() const noexcept override;
     [[nodiscard]] std::string describe() const override;
@@ -102,6 +103,7 @@ private:
         std::uint8_t ecn = 0;
     };
 
+    void watch(const UdpSocket& socket) noexcept;
     UringPort(const UringPortConfig& config, UdpSocket socket, std::unique_ptr<SocketIo> io, mem::Region memory);
     // uring_port_receive_datapath.cpp
     [[nodiscard]] std::size_t receive_batch(std::span<PacketRef> out, Instant now) noexcept;
@@ -145,6 +147,7 @@ private:
     UringPortConfig config_;
     UdpSocket socket_;
     std::vector<std::pair<net::IpAddress, UdpSocket>> groups_;
+    int epoll_fd_ = -1;          // of all sockets, once somebody sleeps on them
     bool groups_first_ = false;  // they and the other socket take turns
     std::unique_ptr<SocketIo> io_;
     std::string io_refused_;  // why not the ring that was asked for

@@ -162,7 +162,6 @@ private:
     const bool batches_;             // the port sends equal packets as one
     const double link_bytes_per_s_;  // 0: no congestion control
     SecretNumbers numbers_;
-    std::uint64_t loss_state_;   // of the fault injection
     std::uint32_t next_number_;  // of a queue pair, owner_bits_ taken off
     std::uint32_t place_mask_;
     std::uint32_t count_ = 0;

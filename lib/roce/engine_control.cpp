@@ -54,7 +54,6 @@ Engine::Engine(UdMux& datagrams, Sender& sender, const EngineConfig& config, Ins
     CAIRN_ASSERT(config.owner_bits <= kMaxOwnerBits && config.owner >> config.owner_bits == 0);
     CAIRN_ASSERT(config.max_queue_pairs <= 1U << (kQpnBits - 1 - config.owner_bits));
     CAIRN_ASSERT(config.link_bits_per_s > 0);
-    loss_state_ = unguessable();
     next_number_ = static_cast<std::uint32_t>(unguessable()) & ((1U << (kQpnBits - owner_bits_)) - 1);
 }
 

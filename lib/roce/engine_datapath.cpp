@@ -65,6 +65,10 @@ void Engine::fetch_queue_pairs(std::span<const port::PacketRef> burst) const noe
 }
 
 void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept {
+    if (std::all_of(burst.begin(), burst.end(), is_datagram)) {
+        datagrams_.on_packets(burst, now);
+        return;
+    }
     fetch_queue_pairs(burst);
     const bool may_keep = port().has_spare_buffers();
     std::size_t datagrams = 0;

@@ -59,16 +59,20 @@ Error wrong_side() {
 }  // namespace
 
 Connector::Connector(Device& device, const ConnectorConfig& config)
-    : ManagementQp(device.datagrams(), device.sender(), config.cm, config.udp_source_port),
+    : ManagementQp(device.worker().datagrams(), device.worker().sender(), config.cm, config.udp_source_port),
       device_(device),
       config_(config) {}
 
 Result<std::unique_ptr<Connector>> Connector::create(Device& device, const ConnectorConfig& config) {
     ConnectorConfig seeded = config;
-    seeded.cm.seed = {device.engine().unguessable(), device.engine().unguessable()};
+    seeded.cm.seed = {device.worker().engine().unguessable(), device.worker().engine().unguessable()};
     std::unique_ptr<Connector> made(new Connector(device, seeded));
     const Status opened = made->open();
-    return opened.ok() ? std::move(made) : Result<std::unique_ptr<Connector>>(opened.error());
+    if (!opened.ok()) {
+        return opened.error();
+    }
+    made->tenancy_ = device.worker().add(*made);
+    return made;
 }
 
 Connector::~Connector() {
@@ -112,7 +116,7 @@ Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now
     request.source_port = config_.udp_source_port;
     request.transport = transport_of(qp);
     request.qpn = qp.qpn();
-    request.starting_psn = Psn{static_cast<std::uint32_t>(device_.engine().unguessable())};
+    request.starting_psn = Psn{static_cast<std::uint32_t>(device_.worker().engine().unguessable())};
     request.path_mtu_bytes = to.path_mtu_bytes;
     request.responder_resources = to.choice.responder_resources;
     request.initiator_depth = to.choice.initiator_depth;
@@ -148,7 +152,7 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
     if (qp.service() == Service::Xrc && !qp.kind().is_target) {
         return wrong_side();
     }
-    Link link{&qp, Psn{static_cast<std::uint32_t>(device_.engine().unguessable())}, choice};
+    Link link{&qp, Psn{static_cast<std::uint32_t>(device_.worker().engine().unguessable())}, choice};
     link.choice.features = features_of(qp, choice.features) & waiting.features;
     link.choice.private_data = {};
     const ModifyVerdict verdict =
@@ -238,8 +242,9 @@ Result<DatagramId> Connector::resolve(const net::IpAddress& remote, std::uint16_
     return asked.value();
 }
 
-void Connector::on_timeout(Instant now) {
+bool Connector::on_turn(Instant now) noexcept {
     run_due(now);
+    return false;
 }
 
 std::optional<cm::Event> Connector::poll_event() {

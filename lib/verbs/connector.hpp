@@ -50,7 +50,7 @@ struct ConnectTo {
 // (Replied is not seen), an accepted one by the peer's word or its first request, whichever comes first;
 // DisconnectRequested, Disconnected, Rejected and Unreachable leave the queue pair in ERR. The user answers Requested
 // by accept() or reject(), DisconnectRequested by disconnect().
-class Connector final : private cm::ManagementQp {
+class Connector final : private cm::ManagementQp, private worker::Tenant {
 public:
     // Errors: another one has queue pair 1.
     static Result<std::unique_ptr<Connector>> create(Device& device, const ConnectorConfig& config);
@@ -81,9 +81,6 @@ public:
     Result<DatagramId> resolve(const net::IpAddress& remote, std::uint16_t port,
                                std::span<const std::uint8_t> private_data, Instant now);
 
-    // In each turn; sends what it has by the device's end_turn().
-    void on_timeout(Instant now);
-    using ManagementQp::next_deadline;
     [[nodiscard]] std::optional<cm::Event> poll_event();
 
     [[nodiscard]] std::string counters_text() const;
@@ -103,6 +100,8 @@ private:
     };
 
     Connector(Device& device, const ConnectorConfig& config);
+    bool on_turn(Instant now) noexcept override;
+    [[nodiscard]] Instant next_deadline() const noexcept override { return ManagementQp::next_deadline(); }
     void heed(Instant now) override;
     [[nodiscard]] Status find_way(const net::IpAddress& remote, Instant now);
     void take_event(const cm::Event& event, Instant now);
@@ -119,6 +118,7 @@ private:
     std::unordered_map<std::uint32_t, Waiting> waiting_;
     std::deque<ConnectionId> unheard_;  // accepted ones that are not known to be established
     std::deque<cm::Event> events_;
+    worker::Tenancy tenancy_;
 };
 
 }  // namespace cairn::verbs

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace cairn::verbs {
 
@@ -18,17 +19,44 @@ Status judge_limit(const char* what, std::uint32_t value, std::uint32_t least, s
 
 }  // namespace
 
-Device::Device(port::Port& port, const roce::EngineConfig& config, Instant now)
-    : port_(port), datagrams_(port), sender_(port), engine_(datagrams_, sender_, config, now) {
-    limits_.queue_pairs = config.max_queue_pairs;
-    limits_.regions = config.max_regions;
+// What was posted is posted before what came since: a receive request is there for the message it waits for.
+void PostNotice::open(worker::Worker&, Instant) noexcept {
+    if (device_ == nullptr) {
+        end();
+        return;
+    }
+    // Before the look: who posts from here on sends it again, and who has found it sent is seen.
+    sent_.exchange(false, std::memory_order_acq_rel);
+    device_->drain_posts();
+    device_->drained_ = true;
+}
+
+void PostNotice::leave(std::unique_ptr<PostNotice> notice) noexcept {
+    if (notice->sent_.load(std::memory_order_acquire)) {
+        notice->device_ = nullptr;
+        static_cast<void>(notice.release());  // its own from now on: end()
+    }
+}
+
+void PostNotice::end() noexcept {
+    delete this;
+}
+
+Device::Device(worker::Worker& worker)
+    : worker_(worker),
+      engine_(worker.engine()),
+      address_(worker.address()),
+      notice_(std::make_unique<PostNotice>(*this)),
+      tenancy_(worker.add(*this)) {
+    limits_.queue_pairs = worker.config().max_queue_pairs;
+    limits_.regions = worker.config().max_regions;
     limits_.queue_slots = roce::kMaxQueueSlots;
     limits_.completion_slots = roce::kMaxCompletionSlots;
     limits_.sges = roce::kMaxSges;
     limits_.inline_bytes = roce::kMaxInlineBytes;
     limits_.message_bytes = roce::kMaxMessageBytes;
     limits_.rd_atomic = roce::kMaxRdAtomic;
-    limits_.path_mtu_bytes = roce::largest_path_mtu(port);
+    limits_.path_mtu_bytes = roce::largest_path_mtu(worker.port());
 }
 
 Limits Device::limits() const noexcept {
@@ -149,31 +177,32 @@ Status Device::judge_capacity(const QpCapacity& capacity, const QpQueues& queues
 
 Result<std::unique_ptr<Ah>> Device::create_ah(const net::IpAddress& remote, std::uint16_t udp_source_port,
                                               Instant now) {
-    port::Path* const path = port_.open_path({port_.local_address(), remote, udp_source_port, 0}, now);
+    port::Port& port = worker_.port();
+    port::Path* const path = port.open_path({port.local_address(), remote, udp_source_port, 0}, now);
     if (path == nullptr) {
-        return Error{fmt::format("no way from {} to {}", port_.local_address().text(), remote.text()),
+        return Error{fmt::format("no way from {} to {}", port.local_address().text(), remote.text()),
                      "use addresses of one family, and not too many peers at a time"};
     }
     return std::make_unique<Ah>(*path);
 }
 
-bool Device::begin_turn(Instant now) noexcept {
+Device::~Device() {
+    PostNotice::leave(std::move(notice_));
+}
+
+bool Device::on_turn(Instant) noexcept {
+    return std::exchange(drained_, false) ? posts_left_ : drain_posts();
+}
+
+bool Device::drain_posts() noexcept {
     posts_left_ = false;
     for (RemotePosts* const posts : remotes_) {
         posts_left_ = posts->drain() || posts_left_;
     }
-    const std::size_t received = port_.receive_burst(burst_, now);
-    if (received != 0) {
-        engine_.on_packets(std::span(burst_).first(received), now);
-    }
-    engine_.on_timeout(now);
-    return received != 0;
+    return posts_left_;
 }
 
-void Device::end_turn(Instant now) noexcept {
-    engine_.transmit(now);
-    port_.on_timeout(now);
-    sender_.flush(now);
+void Device::on_sent() noexcept {
     events_.signal();
     for (CompletionChannel* const channel : channels_) {
         channel->signal();
@@ -181,17 +210,10 @@ void Device::end_turn(Instant now) noexcept {
 }
 
 Instant Device::next_deadline() const noexcept {
-    const bool at_once = posts_left_ || sender_.queued() != 0 || events_.must_signal() ||
+    const bool at_once = posts_left_ || events_.must_signal() ||
                          std::any_of(channels_.begin(), channels_.end(),
                                      [](const CompletionChannel* channel) noexcept { return channel->must_signal(); });
-    return at_once ? Instant{} : std::min(engine_.next_deadline(), port_.next_deadline());
-}
-
-std::string Device::counters_text() const {
-    return port_.counters_text() + telemetry::text_of(engine_.counters().snapshot()) +
-           telemetry::text_of(engine_.rc_counters().snapshot()) + telemetry::text_of(engine_.drops().snapshot()) +
-           telemetry::text_of(engine_.wire_drops().snapshot()) + telemetry::text_of(datagrams_.drops().snapshot()) +
-           telemetry::text_of(sender_.drops().snapshot());
+    return at_once ? Instant{} : Instant::never();
 }
 
 Qp::Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept

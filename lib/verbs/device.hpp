@@ -1,7 +1,7 @@
-// Device: an RDMA adapter made of a port, for one worker; makes all other objects of the verbs and drives them.
+// Device: an RDMA adapter on a worker; makes all other objects of the verbs.
 #pragma once
 
-#include <array>
+#include <atomic>
 #include <memory>
 #include <span>
 #include <vector>
@@ -11,8 +11,34 @@
 #include "lib/verbs/mw.hpp"
 #include "lib/verbs/qp.hpp"
 #include "lib/verbs/ud_qp.hpp"
+#include "lib/worker/worker.hpp"
 
 namespace cairn::verbs {
+
+class Device;
+
+// Tells a device by its worker's mail that other threads posted something: once until it has looked.
+class PostNotice final : public worker::Letter {
+public:
+    explicit PostNotice(Device& device) noexcept : device_(&device) {}
+
+    // Any thread.
+    void send(const worker::Address& to) noexcept {
+        if (!sent_.exchange(true, std::memory_order_acq_rel) && !to.send(*this).ok()) {
+            sent_.store(false, std::memory_order_relaxed);
+        }
+    }
+    void open(worker::Worker& worker, Instant now) noexcept override;
+    void discard() noexcept override { end(); }
+    // The device ends. One that is in the mail ends once it is opened.
+    static void leave(std::unique_ptr<PostNotice> notice) noexcept;
+
+private:
+    void end() noexcept;
+
+    Device* device_;
+    std::atomic<bool> sent_{false};
+};
 
 // Requests that other threads posted; see Remote.
 class RemotePosts {
@@ -27,11 +53,13 @@ protected:
     ~RemotePosts() = default;
 };
 
-// A turn: begin_turn(), then completions are polled and work is posted, then end_turn(). One thread.
-class Device {
+// A tenant of its worker, used by whoever drives that: completions are polled and work is posted between turns, or by
+// tenants that came after the device; what they post leaves in the same turn.
+class Device final : private worker::Tenant {
 public:
-    // The port outlives the device.
-    Device(port::Port& port, const roce::EngineConfig& config, Instant now);
+    // The worker outlives the device.
+    explicit Device(worker::Worker& worker);
+    ~Device();
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
@@ -65,40 +93,39 @@ public:
     // What happened to queue pairs, completion queues and shared receive queues beside completions.
     [[nodiscard]] AsyncEvents& async_events() noexcept { return events_; }
 
-    // Takes what other threads posted, what came, what is due. True: something came.
-    bool begin_turn(Instant now) noexcept;
-    // Sends what there is, and makes the descriptors of what fired readable.
-    void end_turn(Instant now) noexcept;
-    // When there is something to do without a packet coming; the past when at once.
-    [[nodiscard]] Instant next_deadline() const noexcept;
-
-    // Drained in each begin_turn(), until it is removed.
+    // Drained once in each turn, before it looks at what came if there is something new, until it is removed.
     void add(RemotePosts& posts) { remotes_.push_back(&posts); }
     void remove(RemotePosts& posts) noexcept { std::erase(remotes_, &posts); }
 
+    // Something was added to remote posts. Any thread.
+    void notice_posts() noexcept { notice_->send(address_); }
+
     [[nodiscard]] Limits limits() const noexcept;
-    [[nodiscard]] roce::Engine& engine() noexcept { return engine_; }
-    [[nodiscard]] const roce::Engine& engine() const noexcept { return engine_; }
-    [[nodiscard]] port::Port& port() noexcept { return port_; }
-    [[nodiscard]] roce::UdMux& datagrams() noexcept { return datagrams_; }
-    [[nodiscard]] roce::Sender& sender() noexcept { return sender_; }
-    // What was counted, a line for each that is not zero.
-    [[nodiscard]] std::string counters_text() const;
+    [[nodiscard]] worker::Worker& worker() noexcept { return worker_; }
+    [[nodiscard]] const worker::Worker& worker() const noexcept { return worker_; }
 
 private:
+    friend class PostNotice;
+    bool drain_posts() noexcept;
+    // Takes what other threads posted.
+    bool on_turn(Instant now) noexcept override;
+    // Makes the descriptors of what fired readable.
+    void on_sent() noexcept override;
+    [[nodiscard]] Instant next_deadline() const noexcept override;
     [[nodiscard]] Status judge_capacity(const QpCapacity& capacity, const QpQueues& queues) const;
     [[nodiscard]] Status judge_srq(std::uint32_t slots, std::uint32_t max_sges) const;
 
-    port::Port& port_;
-    roce::UdMux datagrams_;
-    roce::Sender sender_;
-    roce::Engine engine_;
+    worker::Worker& worker_;
+    roce::Engine& engine_;
     AsyncEvents events_;
     CompletionChannel::All channels_;
     std::vector<RemotePosts*> remotes_;
     bool posts_left_ = false;  // of other threads
+    bool drained_ = false;     // in this turn
     Limits limits_{};
-    std::array<port::PacketRef, 64> burst_{};
+    const worker::Address address_;
+    std::unique_ptr<PostNotice> notice_;
+    worker::Tenancy tenancy_;
 };
 
 }  // namespace cairn::verbs

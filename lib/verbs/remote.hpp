@@ -1,4 +1,4 @@
-// Posting from other threads: requests wait in a ring until the device's thread takes them in begin_turn().
+// Posting from other threads: requests wait in a ring until the device's thread takes them in its turn.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,7 @@
 namespace cairn::verbs {
 
 struct RemoteConfig {
-    std::uint32_t slots = 256;              // a power of two from 2 on
-    void (*wake)(void* context) = nullptr;  // called by the posting thread, for a driver that may sleep
-    void* wake_context = nullptr;           // outlives the Remote
+    std::uint32_t slots = 256;  // a power of two from 2 on
 };
 
 // A request that its queue pair refused: nothing else will be heard of it.
@@ -96,9 +94,7 @@ private:
         if (!ring_.push(fill)) {
             return PostVerdict::QueueFull;
         }
-        if (config_.wake != nullptr) {
-            config_.wake(config_.wake_context);
-        }
+        device_.notice_posts();
         return PostVerdict::Posted;
     }
     // Until one that was refused is looked at, no more are taken. As many as the ring holds: who posts without end

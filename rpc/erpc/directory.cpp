@@ -71,11 +71,16 @@ const char* text_of(ServiceAnswer::Outcome outcome) noexcept {
     return "";
 }
 
-Result<std::unique_ptr<Directory>> Directory::create(roce::UdMux& service, roce::Sender& sender,
-                                                     std::uint16_t udp_source_port, const SipKey& seed) {
-    std::unique_ptr<Directory> made(new Directory(service, sender, config_of(seed), udp_source_port));
+Result<std::unique_ptr<Directory>> Directory::create(worker::Worker& worker, std::uint16_t udp_source_port,
+                                                     const SipKey& seed) {
+    std::unique_ptr<Directory> made(
+        new Directory(worker.datagrams(), worker.sender(), config_of(seed), udp_source_port));
     const Status opened = made->open();
-    return opened.ok() ? std::move(made) : Result<std::unique_ptr<Directory>>(opened.error());
+    if (!opened.ok()) {
+        return opened.error();
+    }
+    made->tenancy_ = worker.add(*made);
+    return made;
 }
 
 Status Directory::serve(std::uint16_t name, const ServiceOffer& offer) {

@@ -9,6 +9,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/cm/management_qp.hpp"
+#include "lib/worker/worker.hpp"
 
 namespace cairn::erpc {
 
@@ -35,12 +36,12 @@ struct ServiceAnswer {
 [[nodiscard]] const char* text_of(ServiceAnswer::Outcome outcome) noexcept;
 
 // One per process and port, on the worker that gets what is sent to queue pair 1; its thread's. One question at a time.
-class Directory final : private cm::ManagementQp {
+class Directory final : private cm::ManagementQp, private worker::Tenant {
 public:
-    // Both outlive it. Answers to its questions come to `udp_source_port`. `seed` is hard to guess, and nobody else
-    // has it. Errors: another one has queue pair 1.
-    static Result<std::unique_ptr<Directory>> create(roce::UdMux& service, roce::Sender& sender,
-                                                     std::uint16_t udp_source_port, const SipKey& seed);
+    // The worker outlives it. Answers to its questions come to `udp_source_port`. `seed` is hard to guess, and nobody
+    // else has it. Errors: another one has queue pair 1.
+    static Result<std::unique_ptr<Directory>> create(worker::Worker& worker, std::uint16_t udp_source_port,
+                                                     const SipKey& seed);
 
     // Tells whoever asks, from now on. Errors: the name is taken.
     Status serve(std::uint16_t name, const ServiceOffer& offer);
@@ -49,14 +50,17 @@ public:
     Status ask(const net::IpAddress& host, std::uint16_t name, Instant now);
     [[nodiscard]] std::optional<ServiceAnswer> poll_answer();
 
-    void on_timeout(Instant now) { run_due(now); }
-    using ManagementQp::next_deadline;
-
 private:
     using ManagementQp::ManagementQp;
     void heed(Instant now) override { send_messages(now); }  // events wait for poll_answer()
+    bool on_turn(Instant now) noexcept override {
+        run_due(now);
+        return false;
+    }
+    [[nodiscard]] Instant next_deadline() const noexcept override { return ManagementQp::next_deadline(); }
 
     std::optional<cm::DatagramId> question_;
+    worker::Tenancy tenancy_;
 };
 
 }  // namespace cairn::erpc

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
-#include "lib/roce/send/sender.hpp"
-#include "lib/roce/ud/mux.hpp"
+#include "lib/worker/worker.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/erpc/call.hpp"
 #include "rpc/erpc/drops.hpp"
@@ -25,11 +24,11 @@
 
 namespace cairn::erpc {
 
-class Endpoint final : public roce::UdReceiver, public RequestTypes {
+class Endpoint final : public roce::UdReceiver, public RequestTypes, private worker::Tenant {
 public:
-    // All three outlive the endpoint. Errors: those of UdMux::create_qp, or limits out of range.
-    static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, roce::UdMux& service,
-                                                    roce::Sender& sender, rpc::MsgPool& pool);
+    // Both outlive the endpoint. Errors: those of UdMux::create_qp, or limits out of range.
+    static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, worker::Worker& worker,
+                                                    rpc::MsgPool& pool);
     ~Endpoint() override;
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
@@ -54,7 +53,7 @@ public:
     void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
     // Timers: retransmission, deadlines, pings, dead peers. Harmless when early. `now` never goes back: SteadyTime.
     void on_timeout(Instant now) noexcept;
-    [[nodiscard]] Instant next_deadline() const noexcept;
+    [[nodiscard]] Instant next_deadline() const noexcept override;
 
     [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
     [[nodiscard]] Qpn qpn() const noexcept { return qp_->config().qpn; }
@@ -65,7 +64,8 @@ public:
     void check_invariants() const noexcept;
 
 private:
-    Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgPool& pool);
+    Endpoint(const EndpointConfig& config, worker::Worker& worker, rpc::MsgPool& pool);
+    bool on_turn(Instant now) noexcept override;
     void on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void on_rare(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void send_packet(Session& session, const port::PacketRef& buffer, const Header& header,
@@ -159,9 +159,10 @@ private:
     void supervise(Session& session, Instant now) noexcept;
 
     EndpointConfig config_;
+    worker::Worker& worker_;
     roce::Sender& sender_;
     rpc::MsgPool& pool_;
-    roce::UdMux* service_ = nullptr;
+    worker::Tenancy tenancy_;
     roce::UdEntry* qp_ = nullptr;
     Duration ping_interval_{};
     std::uint32_t packet_bytes_ = 0;  // payload of a packet that is not a message's last

@@ -15,8 +15,8 @@ static_assert(kSlotsPerSession == 8, "slots are the bits of one byte");
 
 }  // namespace
 
-Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config, roce::UdMux& service,
-                                                   roce::Sender& sender, rpc::MsgPool& pool) {
+Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config, worker::Worker& worker,
+                                                   rpc::MsgPool& pool) {
     if (config.sessions_max == 0 || config.sessions_max > kMaxSessions) {
         return Error{fmt::format("{} sessions are out of range", config.sessions_max),
                      fmt::format("choose 1 to {}", kMaxSessions)};
@@ -32,20 +32,21 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
         return Error{fmt::format("messages of {} bytes are out of range", config.max_message_bytes),
                      fmt::format("choose 1 to {}", kMaxMessageBytes)};
     }
-    std::unique_ptr<Endpoint> endpoint(new Endpoint(config, sender, pool));
-    Result<roce::UdEntry*> qp = service.create_qp(config.qp, *endpoint);
+    std::unique_ptr<Endpoint> endpoint(new Endpoint(config, worker, pool));
+    Result<roce::UdEntry*> qp = worker.datagrams().create_qp(config.qp, *endpoint);
     if (!qp.ok()) {
         return qp.error();
     }
-    endpoint->service_ = &service;
+    endpoint->tenancy_ = worker.add(*endpoint);
     endpoint->qp_ = qp.value();
     endpoint->packet_bytes_ = config.qp.path_mtu_bytes - static_cast<std::uint32_t>(sizeof(RawHeader));
     return endpoint;
 }
 
-Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgPool& pool)
+Endpoint::Endpoint(const EndpointConfig& config, worker::Worker& worker, rpc::MsgPool& pool)
     : config_(config),
-      sender_(sender),
+      worker_(worker),
+      sender_(worker.sender()),
       pool_(pool),
       // Several pings must fit a peer's patience, or an idle session would count as dead.
       ping_interval_(std::min(kPingInterval, config.peer_timeout / 4)),
@@ -54,7 +55,7 @@ Endpoint::Endpoint(const EndpointConfig& config, roce::Sender& sender, rpc::MsgP
       calls_(config.calls_max),
       deadlines_(config.calls_max),
       client_transfers_(config.transfers_max),
-      messages_(pool, sender, statistics_,
+      messages_(pool, worker.sender(), statistics_,
                 {config.max_message_bytes, config.qp.path_mtu_bytes - static_cast<std::uint32_t>(sizeof(RawHeader))},
                 config.transfers_max, {.answer = config.peer_timeout * 2},
                 derive_key(config.seed, Purpose::MemoryShares)),
@@ -95,8 +96,8 @@ Endpoint::~Endpoint() {
             session.peer.path->unpin();
         }
     }
-    if (service_ != nullptr) {
-        service_->destroy_qp(qp_);
+    if (qp_ != nullptr) {
+        worker_.datagrams().destroy_qp(qp_);
     }
 }
 

@@ -6,6 +6,11 @@
 
 namespace cairn::erpc {
 
+bool Endpoint::on_turn(Instant now) noexcept {
+    on_timeout(now);
+    return false;
+}
+
 void Endpoint::on_timeout(Instant now) noexcept {
     if (wheel_ != nullptr) {
         stalls_.on_turn(now);

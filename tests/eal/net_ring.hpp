@@ -42,8 +42,8 @@ struct Worker {
         : memory(HeapBlock::allocate(std::size_t{4} << 20U, "test").value()),
           port(device, {index, net::IpAddress::parse(address).value(), 16, 0, {}}),
           pool(memory.bytes()),
-          service(port),
-          sender(port) {
+          worker(worker::Worker::create(port, {.max_queue_pairs = 1, .max_regions = 1}, {}).value()),
+          sender(worker->sender()) {
         erpc::EndpointConfig config;
         config.qp.qpn = Qpn{kQpn + index};
         config.qp.qkey = Qkey{5};
@@ -51,7 +51,7 @@ struct Worker {
         config.sessions_max = 16;
         config.calls_max = 64;
         config.seed = {77, index};
-        endpoint = erpc::Endpoint::create(config, service, sender, pool).value();
+        endpoint = erpc::Endpoint::create(config, *worker, pool).value();
         endpoint->set_handler(kEcho, echo, this);
     }
     static void echo(void* context, const erpc::Request& request) {
@@ -61,22 +61,13 @@ struct Worker {
         std::copy(request.payload.begin(), request.payload.end(), answer.begin());
         request.endpoint.respond(request.handle, request.now);
     }
-    void turn(Instant now) {
-        const std::size_t got = port.receive_burst(burst, now);
-        service.on_packets(std::span(burst).first(got), now);
-        if (endpoint != nullptr) {
-            endpoint->on_timeout(now);
-        }
-        port.on_timeout(now);
-        sender.flush(now);
-    }
+    void turn(Instant now) { worker->turn(now); }
     HeapBlock memory;
     EthdevPort port;
     rpc::MsgPool pool;
-    roce::UdMux service;
-    roce::Sender sender;
+    std::unique_ptr<worker::Worker> worker;
+    roce::Sender& sender;
     std::unique_ptr<erpc::Endpoint> endpoint;
-    std::array<port::PacketRef, 64> burst{};
     int handled = 0;
 };
 

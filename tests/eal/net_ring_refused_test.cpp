@@ -122,7 +122,7 @@ TEST_F(NetRingRefused, WritesOfADestroyedRegionThatWaitLeaveWithItsOldBytes) {
     std::copy(old.begin(), old.end(), block.bytes().begin());
     {
         roce::CompletionQueue completions(64);
-        roce::Engine engine(here->service, here->sender, {}, now);
+        roce::Engine engine(here->worker->datagrams(), here->worker->sender(), {}, now);
         const roce::Pd pd = engine.create_pd();
         const Rkey key = engine.register_region({pd, block.bytes(), 0x10000, roce::Right::LocalWrite}).value();
         roce::Engine::RcQp& qp = *engine.create_rc(pd, {}, {completions, completions, nullptr}).value();

@@ -165,7 +165,8 @@ TEST_F(NetRingStrangers, ANeighbourThatAnotherSeemsToBeIsAskedAtOnceWhetherItIsS
         sender().port.transmit_frames(
             1, [&](std::size_t, std::span<std::uint8_t> frame) { return write_advertisement(frame, peer, kMoved); }),
         1U);
-    EXPECT_EQ(port.receive_burst(sides[1][0]->burst, now), 0U);
+    std::array<port::PacketRef, 8> burst;
+    EXPECT_EQ(port.receive_burst(burst, now), 0U);
     EXPECT_LE(port.next_deadline(), now);
     port.on_timeout(now);
     std::array<rte_mbuf*, 8> questions{};

@@ -107,7 +107,7 @@ TEST_F(NetRing, ADatagramWithAnIpv4IdIsJudgedByItsOwnHeaders) {
     run(milliseconds(5));  // neighbours know each other
     const net::IpAddress there = net::IpAddress::parse("10.5.0.2").value();
     port::Path* path = client.port.open_path({client.port.local_address(), there, 0xc000, 0}, now);
-    const std::uint64_t before = sides[1][0]->service.drops().of(roce::Drop::UnknownQpn);
+    const std::uint64_t before = sides[1][0]->worker->datagrams().drops().of(roce::Drop::UnknownQpn);
     for (const bool right : {true, false}) {
         const std::size_t sent = client.port.transmit_frames(1, [&](std::size_t, std::span<std::uint8_t> frame) {
             const std::size_t bytes = path->lower_bytes() + sizeof(wire::RawUd) + 4;
@@ -129,7 +129,7 @@ TEST_F(NetRing, ADatagramWithAnIpv4IdIsJudgedByItsOwnHeaders) {
         EXPECT_EQ(sent, 1U);
         run(milliseconds(1));
     }
-    EXPECT_EQ(sides[1][0]->service.drops().of(roce::Drop::UnknownQpn), before + 1);
+    EXPECT_EQ(sides[1][0]->worker->datagrams().drops().of(roce::Drop::UnknownQpn), before + 1);
     EXPECT_EQ(sides[1][0]->port.counters().of(EthdevCounter::BadIcrc), 1U);
 }
 

@@ -1,5 +1,5 @@
 // Two workers' loops on one CPU, and what their ends have to do with each other.
-#include "pmd_glue/worker.hpp"
+#include "pmd_glue/lcores.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr int kTurns = 200;
 
 // Has nothing to do and is finished from the first.
-class Early final : public WorkerTask {
+class Early final : public worker::Task {
 public:
     [[nodiscard]] bool run_turn(Instant) noexcept override {
         turns.fetch_add(1, std::memory_order_relaxed);
@@ -32,7 +32,7 @@ public:
 };
 
 // Needs turns of the other, as who sends through its port does.
-class Late final : public WorkerTask {
+class Late final : public worker::Task {
 public:
     explicit Late(const Early& early) : early_(early) {}
     [[nodiscard]] bool run_turn(Instant now) noexcept override {
@@ -51,10 +51,10 @@ private:
 TEST(WorkersTest, AFinishedOneGoesOnTurningUntilAllAre) {
     ASSERT_EQ(worker_count(), 2);
     const Clock clock;
-    for (const Polling polling : {Polling::Adaptive, Polling::Spin}) {
+    for (const worker::Polling polling : {worker::Polling::Adaptive, worker::Polling::Spin}) {
         Early early;
         Late late(early);
-        const std::array<WorkerTask*, 2> tasks{&early, &late};
+        const std::array<worker::Task*, 2> tasks{&early, &late};
         (void)run_workers(tasks, clock, polling);
         EXPECT_GT(early.turns.load(), kTurns);
         EXPECT_EQ(early.asked.load(), 1);

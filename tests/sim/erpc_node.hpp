@@ -14,6 +14,7 @@
 #include "lib/base/steady_time.hpp"
 #include "rpc/erpc/background.hpp"
 #include "rpc/erpc/endpoint.hpp"
+#include "tests/sim/actor.hpp"
 #include "tests/sim/messages.hpp"
 #include "tests/support/sim/aligned_memory.hpp"
 #include "tests/support/sim/sim_port.hpp"
@@ -70,10 +71,10 @@ struct ErpcNode {
     bool woken = false;                                // by a thread that ended a job
     int frames = 0;                                    // of coroutines
     std::optional<rpc::MsgPool> pool;
-    std::optional<roce::UdMux> service;
-    std::optional<roce::Sender> sender;
+    std::unique_ptr<worker::Worker> worker;
     std::unique_ptr<erpc::Endpoint> endpoint;
-    std::uint64_t process = 0;  // its number in the world, from 1
+    std::unique_ptr<Actor> actor;  // after the endpoint: what its users do
+    std::uint64_t process = 0;     // its number in the world, from 1
     std::uint16_t credits = 0;
     std::vector<ClientSession> sessions;
     std::vector<ClientSession> odd_sessions;  // with the babbler: nothing is promised of them but their end

@@ -20,8 +20,7 @@ void ErpcWorld::start_process(ErpcNode& node) {
     start_threads(node);
     const std::size_t part = mix_.node.scarce_memory && !node.is_client ? kScarce : 1;
     node.pool.emplace(node.memory.span().first(plan_.pool_bytes() / part));
-    node.service.emplace(*node.port);
-    node.sender.emplace(*node.port);
+    node.worker = worker::Worker::create(*node.port, {.max_queue_pairs = 1, .max_regions = 1}, node.now).value();
     node.credits = static_cast<std::uint16_t>(random_.between(1, 16));
     erpc::EndpointConfig config;
     config.qp.qpn = kQpn;
@@ -37,7 +36,8 @@ void ErpcWorld::start_process(ErpcNode& node) {
     config.seed = {random_.next(), 0};
     config.peer_timeout = peer_timeout_;
     config.background = node.background.get();
-    node.endpoint = erpc::Endpoint::create(config, *node.service, *node.sender, *node.pool).value();
+    node.endpoint = erpc::Endpoint::create(config, *node.worker, *node.pool).value();
+    node.actor = std::make_unique<Actor>(*node.worker, [this, &node] { on_turn(node); });
     node.endpoint->set_session_callback(
         [](void* context, SessionId id, erpc::SessionEvent event, erpc::RefuseReason) {
             auto& self = *static_cast<ErpcNode*>(context);
@@ -108,15 +108,16 @@ void ErpcWorld::stop_process(ErpcNode& node) {
         node.port->set_faults({.tx_full_per_million = kMillion});
     }
     node.drops += node.endpoint->statistics().drops.snapshot();
-    node.bad_icrcs += node.service->drops().of(roce::Drop::BadIcrc);
+    node.bad_icrcs += node.worker->datagrams().drops().of(roce::Drop::BadIcrc) +
+                      node.worker->engine().drops().of(roce::Drop::BadIcrc);  // of no datagram any more
     counters_.clock_went_back += node.time.went_back();
     counters_.clock_leapt += node.time.leapt();
     node.endpoint.reset();
     check(node.frames == 0, "no coroutine outlives its endpoint", &node);
     node.background.reset();
     node.job_ends.clear();
-    node.sender.reset();
-    node.service.reset();
+    node.actor.reset();
+    node.worker.reset();
     node.port->set_faults(healed_ ? PortFaults{} : mix_.port);
     node.sessions.clear();
     node.odd_sessions.clear();

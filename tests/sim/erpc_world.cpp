@@ -67,6 +67,9 @@ ErpcWorld::ErpcWorld(std::uint64_t seed, const WorldPlan& plan)
         node->is_client = i < clients_;
         node->port = std::make_unique<SimPort>(network_, i, kBuffers, random_.next());
         node->port->set_faults(mix_.port);
+        node->port->set_witness([this, into = node.get()](const Frame& frame, bool) {
+            into->heard[network_.node_of(frame.source())] = into->now;
+        });
         node->memory = AlignedMemory(plan_.pool_bytes());
         node->counter_ahead = random_.between(Duration{}, seconds(3600));
         node->next_stall = soon(mix_.node.stall_every);
@@ -93,34 +96,22 @@ void ErpcWorld::turn(ErpcNode& node) {
     }
     node.looked_at_time = node.now;
     node.woken = false;
-    if (arrived) {
-        receive(node);
+    while (node.worker->turn(node.now)) {  // all that has come: a slow node's time is its users', not its turns'
     }
-    node.endpoint->on_timeout(node.now);
-    check_bounds(node);
-    begin_jobs(node);
-    answer_late(node);
-    if (calling_ && node.is_client && now_ >= node.next_call) {
-        node.next_call = now_ + random_.between(microseconds(1), microseconds(400));
-        act(node);
-    }
-    node.sender->flush(node.now);
     node.endpoint->check_invariants();
     if (node.index == slow_) {
         node.stalled_until = now_ + random_.between(milliseconds(1), mix_.node.turn_max);
     }
 }
 
-void ErpcWorld::receive(ErpcNode& node) {
-    std::array<port::PacketRef, 16> burst;
-    for (std::size_t got = burst.size(); got == burst.size();) {
-        got = node.port->receive_burst(burst, node.now);
-        for (const port::PacketRef& packet : std::span(burst).first(got)) {
-            node.heard[network_.node_of(packet.path->key().remote)] = node.now;
-        }
-        if (got != 0) {
-            node.service->on_packets(std::span(burst).first(got), node.now);
-        }
+// What came is delivered, what is due was done: the users' part.
+void ErpcWorld::on_turn(ErpcNode& node) {
+    check_bounds(node);
+    begin_jobs(node);
+    answer_late(node);
+    if (calling_ && node.is_client && now_ >= node.next_call) {
+        node.next_call = now_ + random_.between(microseconds(1), microseconds(400));
+        act(node);
     }
 }
 
@@ -178,7 +169,7 @@ void ErpcWorld::run_ahead(ErpcNode& node, std::size_t peer) {
         call.type = kAtOnce;
         call.request = request;
         node.endpoint->cancel(node.endpoint->post(session->id, call, node.now).id, node.now);
-        node.sender->flush(node.now);
+        node.worker->sender().flush(node.now);
     }
 }
 
@@ -213,10 +204,10 @@ void ErpcWorld::heal() {
 
 // When it has something to do of its own.
 Instant ErpcWorld::wakes_at(const ErpcNode& node) const {
-    if (node.sender->queued() != 0 || node.woken) {
+    if (node.woken) {
         return now_;
     }
-    const Instant deadline = node.endpoint->next_deadline();
+    const Instant deadline = node.worker->next_deadline();
     Instant wake = deadline == Instant::never() ? deadline : deadline - node.clock_ahead;
     wake = calling_ && node.is_client ? std::min(wake, node.next_call) : wake;
     for (const LateAnswer& each : node.late) {

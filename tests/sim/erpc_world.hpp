@@ -85,7 +85,7 @@ private:
 
     // erpc_world.cpp: time, turns, harm
     void turn(ErpcNode& node);
-    void receive(ErpcNode& node);
+    void on_turn(ErpcNode& node);
     void receive_elsewhere();
     void harm(ErpcNode& node);
     void partition(ErpcNode& node, bool apart);

@@ -65,8 +65,7 @@ void IncastWorld::start(Node& node, std::size_t pool_bytes) {
     node.port->set_traffic_class(port::kEct0);
     node.memory = AlignedMemory(pool_bytes);
     node.pool.emplace(node.memory.span());
-    node.service.emplace(*node.port);
-    node.sender.emplace(*node.port);
+    node.worker = worker::Worker::create(*node.port, {.max_queue_pairs = 1, .max_regions = 1}, {}).value();
     erpc::EndpointConfig config;
     config.qp.qpn = kQpn;
     config.qp.qkey = kQkey;
@@ -80,7 +79,7 @@ void IncastWorld::start(Node& node, std::size_t pool_bytes) {
     config.congestion.algorithm = plan_.algorithm;
     config.congestion.link_bits_per_s = static_cast<double>(plan_.shape.bits_per_second);
     config.round_trips = client ? &round_trips_ : nullptr;
-    node.endpoint = erpc::Endpoint::create(config, *node.service, *node.sender, *node.pool).value();
+    node.endpoint = erpc::Endpoint::create(config, *node.worker, *node.pool).value();
 }
 
 void IncastWorld::connect(Node& client) {
@@ -130,20 +129,11 @@ void IncastWorld::count_arrival(const Frame& frame) {
 }
 
 void IncastWorld::turn(Node& node) {
-    std::array<port::PacketRef, 16> burst;
     const bool slow = node.index == plan_.clients && plan_.server_turn > Duration{};
     server_free_ = slow ? now_ + plan_.server_turn : server_free_;
-    bool more = true;
-    while (more) {
-        const std::size_t got = node.port->receive_burst(burst, now_);
-        if (got != 0) {
-            node.service->on_packets(std::span(burst).first(got), now_);
-        }
-        more = got == burst.size() && !slow;
+    while (node.worker->turn(now_) && !slow) {
     }
-    node.endpoint->on_timeout(now_);
-    node.sender->flush(now_);
-    wakes_[node.index] = node.endpoint->next_deadline();
+    wakes_[node.index] = node.worker->next_deadline();
 }
 
 bool IncastWorld::is_due(std::size_t node) const noexcept {

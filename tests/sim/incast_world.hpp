@@ -56,8 +56,7 @@ private:
         std::unique_ptr<SimPort> port;
         AlignedMemory memory;  // of its pool
         std::optional<rpc::MsgPool> pool;
-        std::optional<roce::UdMux> service;
-        std::optional<roce::Sender> sender;
+        std::unique_ptr<worker::Worker> worker;
         std::unique_ptr<erpc::Endpoint> endpoint;
         SessionId session{};
     };

@@ -28,9 +28,8 @@ roce::EngineConfig engine_config(std::size_t index, const RcIncastPlan& plan) {
 
 RcIncastWorld::Node::Node(Network& network, std::size_t index, const RcIncastPlan& plan)
     : port(network, index, kBuffers, plan.seed + index),
-      datagrams(port),
-      sender(port),
-      engine(datagrams, sender, engine_config(index, plan), Instant{}),
+      worker(worker::Worker::create(port, engine_config(index, plan), Instant{}).value()),
+      engine(worker->engine()),
       pd(engine.create_pd()) {}
 
 RcIncastWorld::RcIncastWorld(const RcIncastPlan& plan)
@@ -55,6 +54,10 @@ RcIncastWorld::RcIncastWorld(const RcIncastPlan& plan)
         Node& node = *nodes_.emplace_back(std::make_unique<Node>(network_, i, plan_));
         const std::span<std::uint8_t> memory = i < plan.clients ? source_ : target_;
         node.key = node.engine.register_region({node.pd, memory, kBase, rights}).value();
+        if (i < plan.clients) {
+            node.actor = std::make_unique<Actor>(
+                *node.worker, [this, i] { take_completions(i); }, [this, i] { note_sent(i); });
+        }
     }
     for (std::size_t i = 0; i < plan.clients; ++i) {
         connect(i);
@@ -147,23 +150,9 @@ void RcIncastWorld::note_arrival(std::size_t client, const Frame& frame) {
 
 void RcIncastWorld::turn(std::size_t index) {
     Node& node = *nodes_[index];
-    std::array<port::PacketRef, 32> burst;
-    std::size_t got = burst.size();
-    while (got == burst.size()) {
-        got = node.port.receive_burst(burst, now_);
-        node.engine.on_packets(std::span(burst).first(got), now_);
+    while (node.worker->turn(now_)) {
     }
-    node.engine.on_timeout(now_);
-    const bool client = index < plan_.clients;
-    if (client) {
-        take_completions(index);
-    }
-    node.engine.transmit(now_);
-    node.sender.flush(now_);
-    if (client) {
-        note_sent(index);
-    }
-    node.wakes = node.engine.next_deadline();
+    node.wakes = node.worker->next_deadline();
 }
 
 void RcIncastWorld::run_until(Instant end) {

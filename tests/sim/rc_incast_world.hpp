@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "lib/roce/engine.hpp"
 #include "lib/telemetry/histogram.hpp"
+#include "tests/sim/actor.hpp"
 #include "tests/sim/incast_result.hpp"
 #include "tests/support/sim/sim_port.hpp"
 
@@ -47,9 +47,9 @@ private:
         explicit Node(Network& network, std::size_t index, const RcIncastPlan& plan);
 
         SimPort port;
-        roce::UdMux datagrams;
-        roce::Sender sender;
-        roce::Engine engine;
+        std::unique_ptr<worker::Worker> worker;
+        roce::Engine& engine;
+        std::unique_ptr<Actor> actor;  // a client's user
         roce::CompletionQueue sends{1024};
         roce::CompletionQueue receives{1024};
         roce::Pd pd;

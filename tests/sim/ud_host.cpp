@@ -83,7 +83,8 @@ UdHost::UdHost(Network& network, std::size_t number, std::uint32_t path_mtu_byte
 }
 
 void UdHost::start(const roce::EngineConfig& config, Instant now, std::span<const net::IpAddress> peers) {
-    device = std::make_unique<verbs::Device>(port, config, now);
+    worker = worker::Worker::create(port, config, now).value();
+    device = std::make_unique<verbs::Device>(*worker);
     pd = device->create_pd();
     mr = device->register_memory(*pd, {at(0), source_at() + kSourceBytes}, verbs::Right::LocalWrite).value();
     for (const net::IpAddress& peer : peers) {
@@ -101,8 +102,10 @@ void UdHost::stop() {
     ways.clear();
     mr.reset();
     pd.reset();
-    unsent += device->sender().queued() + device->sender().drops().total();
+    unsent += worker->sender().queued() + worker->sender().drops().total();
+    actor.reset();
     device.reset();
+    worker.reset();
 }
 
 bool UdHost::is_untouched(std::size_t number, std::uint32_t from) {
@@ -135,10 +138,10 @@ UdUser* UdHost::find(Qpn qpn) {
 }
 
 UdHost::Drops UdHost::drops() const {
-    telemetry::CounterSnapshot<roce::Drop> sum = device->datagrams().drops().snapshot();
-    sum += device->engine().drops().snapshot();
+    telemetry::CounterSnapshot<roce::Drop> sum = worker->datagrams().drops().snapshot();
+    sum += worker->engine().drops().snapshot();
     // Packets of connections that are not even well-formed.
-    sum.values[static_cast<std::size_t>(roce::Drop::UnknownQpn)] += device->engine().wire_drops().snapshot().total();
+    sum.values[static_cast<std::size_t>(roce::Drop::UnknownQpn)] += worker->engine().wire_drops().snapshot().total();
     return sum.values;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/verbs/device.hpp"
+#include "tests/sim/actor.hpp"
 #include "tests/support/sim/sim_port.hpp"
 
 namespace cairn::sim {
@@ -134,7 +135,9 @@ public:
     const std::size_t place_bytes;
     SimPort port;
     std::vector<std::uint8_t> memory;
+    std::unique_ptr<worker::Worker> worker;
     std::unique_ptr<verbs::Device> device;
+    std::unique_ptr<Actor> actor;  // after the device: what it makes of events
     std::unique_ptr<verbs::Pd> pd;
     std::unique_ptr<verbs::Mr> mr;
     std::vector<std::unique_ptr<verbs::Ah>> ways;  // to all hosts, then to the groups

@@ -83,6 +83,8 @@ void UdWorld::start(UdHost& host) {
     config.held_packets = 16;
     config.seed = {seed_ + host.index, random_.below(2)};
     host.start(config, now_, peers_);
+    host.actor = std::make_unique<Actor>(
+        *host.worker, [this, &host] { on_arrived(host); }, [this, &host] { on_sent(host); });
     for (std::uint64_t queues = random_.between(1, 2); queues > 0; --queues) {
         make_queues(host);
     }
@@ -95,8 +97,8 @@ void UdWorld::stop(UdHost& host) {
     while (!host.users.empty()) {
         end_user(host, *host.users.back());
     }
-    counters_.drops += host.device->datagrams().drops().snapshot();
-    counters_.drops += host.device->engine().drops().snapshot();
+    counters_.drops += host.worker->datagrams().drops().snapshot();
+    counters_.drops += host.worker->engine().drops().snapshot();
     host.stop();
     expect(host.port.buffers_in_use() == 0, "a process that ends keeps packet buffers");
 }
@@ -159,32 +161,37 @@ void UdWorld::forge_from(const Frame& frame) {
 void UdWorld::turn(UdHost& host) {
     const bool arrived = network_.next_arrival(host.index) <= now_;
     const bool acts = now_ >= host.acts_at;
-    if (now_ < host.stalled_until || (!arrived && !acts && host.device->next_deadline() > now_)) {
+    if (now_ < host.stalled_until || (!arrived && !acts && host.worker->next_deadline() > now_)) {
         return;
     }
     begin_account(host);
-    (void)host.device->begin_turn(now_);
+    host.worker->turn(now_);
+    check_states(host);
+}
+
+void UdWorld::on_arrived(UdHost& host) {
     heed_events(host, true);
     reset_one_unseen(host);
     take_receives(host);
     settle_account(host);
-    if (acts) {
+    if (now_ >= host.acts_at) {
         host.acts_at = now_ + random_.between(microseconds(1), microseconds(60));
         act(host);
     }
     begin_account(host);
-    host.device->end_turn(now_);
+}
+
+void UdWorld::on_sent(UdHost& host) {
     heed_events(host, false);
     take_sends(host);
     take_receives(host);
     settle_account(host);
-    check_states(host);
 }
 
 Instant UdWorld::next_event() const {
     Instant next = network_.next_arrival();
     for (const auto& host : hosts_) {
-        const Instant own = std::min(host->acts_at, host->device->next_deadline());
+        const Instant own = std::min(host->acts_at, host->worker->next_deadline());
         next = std::min({next, std::max(own, host->stalled_until), host->next_stall, host->next_restart,
                          host->next_partition, host->partition_ends});
     }

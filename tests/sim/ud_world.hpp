@@ -74,6 +74,8 @@ private:
     void heal();
     void forge_from(const Frame& frame);
     void turn(UdHost& host);
+    void on_arrived(UdHost& host);
+    void on_sent(UdHost& host);
     void run_until(Instant end);
     [[nodiscard]] Instant next_event() const;
     [[nodiscard]] Instant soon(Duration every);

@@ -21,14 +21,19 @@ constexpr std::uint32_t kAnswerMost = 3'000;
 constexpr std::uint32_t kPacketBytes = 1024 - sizeof(erpc::RawHeader);
 
 struct World {
-    World() : port("10.0.0.1", 256), memory(1U << 20U), pool(memory), service(port), sender(port) {
+    World()
+        : port("10.0.0.1", 256),
+          memory(1U << 20U),
+          pool(memory),
+          worker(worker::Worker::create(port, {.max_queue_pairs = 1, .max_regions = 1}, {}).value()),
+          sender(worker->sender()) {
         port.join(port);  // what it answers comes back to it
         erpc::EndpointConfig config;
         config.qp.qpn = Qpn{0x100};
         config.qp.qkey = Qkey{0x205};
         config.sessions_max = 8;
         config.calls_max = 32;
-        endpoint = erpc::Endpoint::create(config, service, sender, pool).value();
+        endpoint = erpc::Endpoint::create(config, *worker, pool).value();
         endpoint->set_handler(kType, answer, this, kAnswerMost);
         path = port.open_path({port.local_address(), port.local_address(), 1, 0}, now);
         const SessionId session = endpoint->connect({path, Qpn{0x100}, Qkey{0x205}}, now).value();
@@ -114,10 +119,7 @@ struct World {
         for (int i = 0; i < 4; ++i) {
             now = now + microseconds(700);
             sender.flush(now);
-            std::array<port::PacketRef, 16> burst;
-            const std::size_t count = port.receive_burst(burst, now);
-            service.on_packets(std::span(burst).first(count), now);
-            endpoint->on_timeout(now);
+            worker->turn(now);
             endpoint->check_invariants();
         }
     }
@@ -125,8 +127,8 @@ struct World {
     test::WirePort port;
     std::vector<std::uint8_t> memory;
     rpc::MsgPool pool;
-    roce::UdMux service;
-    roce::Sender sender;
+    std::unique_ptr<worker::Worker> worker;
+    roce::Sender& sender;
     std::unique_ptr<erpc::Endpoint> endpoint;
     port::Path* path = nullptr;
     SessionId at_client{};

@@ -31,13 +31,11 @@ struct World {
     }
 
     void turn(Host& host) {
-        (void)host.device->begin_turn(now);
-        host.connector->on_timeout(now);
+        host.worker->turn(now);
         host.take_events();
         if (prompt) {
             answer(host);
         }
-        host.device->end_turn(now);
         std::array<Completion, 16> some;
         if (!idle) {
             while (host.completions->poll(some) != 0) {
@@ -260,6 +258,7 @@ void end_all(Host& host) {
     host.completions.reset();
     host.pd.reset();
     host.device.reset();
+    host.worker.reset();
     require(host.port.buffers_in_use() == 0);
 }
 

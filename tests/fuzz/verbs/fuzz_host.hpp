@@ -33,7 +33,8 @@ struct Host {
         roce::EngineConfig config;
         config.seed = {seed, 1};
         config.max_queue_pairs = 8;
-        device = std::make_unique<Device>(port, config, Instant{});
+        worker = worker::Worker::create(port, config, Instant{}).value();
+        device = std::make_unique<Device>(*worker);
         pd = device->create_pd();
         connector = Connector::create(*device, {}).value();
         require(connector->listen(kService, 2).ok());
@@ -85,6 +86,7 @@ struct Host {
     test::GuardedPages pages{1};
     test::WirePort port;
     const char* address_text;
+    std::unique_ptr<worker::Worker> worker;
     std::unique_ptr<Device> device;
     std::unique_ptr<Pd> pd;
     std::unique_ptr<Mr> mr;

@@ -29,7 +29,10 @@ void require(bool so, std::string_view what) {
     }
 }
 
-Peer::Peer(port::Port& port) : port_(port), device_(port, engine_config(), clock_.now()), pd_(device_.create_pd()) {
+Peer::Peer(port::Port& port)
+    : worker_(take(worker::Worker::create(port, engine_config(), clock_.now()))),
+      device_(*worker_),
+      pd_(device_.create_pd()) {
     verbs::ConnectorConfig config;
     config.cm.max_retries = wire::CmRetries{7};
     connector_ = take(verbs::Connector::create(device_, config));
@@ -47,17 +50,8 @@ void Peer::tell_ready() {
 
 void Peer::turn() {
     const Instant time = now();
-    const bool worked = device_.begin_turn(time);
-    connector_->on_timeout(time);
-    device_.end_turn(time);
-    if (worked) {
-        return;
-    }
-    if (port_.limits().poll_only) {
-        constexpr useconds_t kNapUs = 50;
-        usleep(kNapUs);
-    } else {
-        port_.wait(milliseconds(1));
+    if (!worker_->turn(time)) {
+        worker_->wait(time, time + milliseconds(1));
     }
 }
 

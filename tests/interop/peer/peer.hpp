@@ -81,7 +81,7 @@ public:
 
 private:
     pmd::Clock clock_;
-    port::Port& port_;
+    std::unique_ptr<worker::Worker> worker_;
     verbs::Device device_;
     std::unique_ptr<verbs::Pd> pd_;
     std::unique_ptr<verbs::Connector> connector_;

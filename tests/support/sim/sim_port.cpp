@@ -15,6 +15,7 @@ SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::u
 
 // A node is woken by what arrives: that came just now, unless there was more last time.
 std::size_t SimPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
+    out = out.first(std::min<std::size_t>(out.size(), limits().burst));
     empty_at_ = full_burst_ ? empty_at_ : now;
     std::size_t count = 0;
     paths_.begin_burst();

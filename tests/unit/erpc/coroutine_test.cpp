@@ -245,7 +245,7 @@ TEST_F(CoroutineChain, TheMiddleThatEndsLeavesNoFrameAndStillAnswers) {
     EXPECT_EQ(b.frames, 0);
     EXPECT_EQ(b.answered, 1);
     EXPECT_EQ(b.status, CallStatus::Disconnected);
-    b.host.sender->flush(now);
+    b.host.worker->sender().flush(now);
     run(milliseconds(1));
     EXPECT_EQ(answers, std::vector<std::string>{"!b"});
     EXPECT_EQ(b.host.pool->live(), 0U);

@@ -19,17 +19,13 @@ struct DirectoryTest : testing::Test {
     DirectoryTest() {
         client.port.join(server.port);
         server.port.join(client.port);
-        asks = Directory::create(*client.service, *client.sender, 0xc000, SipKey{5, 0}).value();
-        tells = Directory::create(*server.service, *server.sender, 0xc000, SipKey{6, 0}).value();
+        asks = Directory::create(*client.worker, 0xc000, SipKey{5, 0}).value();
+        tells = Directory::create(*server.worker, 0xc000, SipKey{6, 0}).value();
     }
     // Asks and lets time pass until there is an answer.
     ServiceAnswer answer(std::uint16_t name = kName) {
         EXPECT_TRUE(asks->ask(server.port.local_address(), name, now).ok());
         for (const Instant end = now + seconds(20); now < end; now = now + milliseconds(10)) {
-            asks->on_timeout(now);
-            if (tells != nullptr) {
-                tells->on_timeout(now);
-            }
             client.turn(now);
             server.turn(now);
             if (const std::optional<ServiceAnswer> got = asks->poll_answer()) {
@@ -101,9 +97,9 @@ TEST_F(DirectoryTest, ANameIsServedOnce) {
 }
 
 TEST_F(DirectoryTest, ThereIsOneForAPort) {
-    EXPECT_FALSE(Directory::create(*client.service, *client.sender, 0xc000, SipKey{7, 0}).ok());
+    EXPECT_FALSE(Directory::create(*client.worker, 0xc000, SipKey{7, 0}).ok());
     asks.reset();
-    EXPECT_TRUE(Directory::create(*client.service, *client.sender, 0xc000, SipKey{7, 0}).ok());
+    EXPECT_TRUE(Directory::create(*client.worker, 0xc000, SipKey{7, 0}).ok());
 }
 
 // Answers whoever asks at queue pair 1, as a host does whose service of that name has this private data.
@@ -114,23 +110,23 @@ public:
         config.qpn = wire::kGeneralServicesQpn;
         config.qkey = wire::kGeneralServicesQkey;
         config.path_mtu_bytes = 256;
-        qp_ = host.service->create_qp(config, *this).value();
+        qp_ = host.worker->datagrams().create_qp(config, *this).value();
         EXPECT_EQ(manager_.datagrams().listen(wire::ip_service(wire::IpProtocol::Udp, name), {},
                                               cm::DatagramService{Qpn{5}, Qkey{6}, private_data}),
                   cm::Status::Ok);
     }
-    ~Foreign() override { host_.service->destroy_qp(qp_); }
+    ~Foreign() override { host_.worker->datagrams().destroy_qp(qp_); }
 
     void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override {
         for (const roce::UdDatagram& one : datagrams) {
             port::Path* const path = one.packet->path;
             manager_.on_mad({path->key().local, path->key().remote}, {one.payload, one.payload_bytes}, now);
             const std::optional<cm::OutMad> mad = manager_.poll_transmit();
-            const port::PacketRef buffer = host_.sender->take();
+            const port::PacketRef buffer = host_.worker->sender().take();
             const wire::RawUd header = qp_->make_header({path, wire::kGeneralServicesQpn, wire::kGeneralServicesQkey});
             std::memcpy(buffer.data, &header, sizeof(header));
             std::memcpy(buffer.data + sizeof(header), mad->bytes.data(), mad->bytes.size());
-            host_.sender->send(buffer, path, sizeof(header) + mad->bytes.size() + port::kIcrcBytes, {}, now);
+            host_.worker->sender().send(buffer, path, sizeof(header) + mad->bytes.size() + port::kIcrcBytes, {}, now);
         }
     }
 

@@ -45,7 +45,7 @@ struct EarlyAnswer : testing::Test {
     port::PacketRef receive() {
         port::PacketRef packet;
         for (int turns = 0; turns < 10 && client.port.receive_burst({&packet, 1}, now) == 0; ++turns) {
-            client.sender->flush(now);
+            client.worker->sender().flush(now);
             server.turn(now);
         }
         return packet;
@@ -65,13 +65,13 @@ TEST_F(EarlyAnswer, ARequestThatWaitsLeavesAsItWas) {
     port::PacketRef first = receive();
     ASSERT_NE(first.cookie, nullptr);
     std::vector<std::uint8_t> answer(first.data, first.data + first.len);
-    client.service->on_packets({&first, 1}, now);
+    client.worker->datagrams().on_packets({&first, 1}, now);
     ASSERT_EQ(completed, 1);
     std::fill(request.begin(), request.end(), std::uint8_t{0x22});
     for (const bool same_turn : {true, false}) {
         post();
         if (!same_turn) {
-            client.sender->flush(now);
+            client.worker->sender().flush(now);
             now = now + microseconds(10);
         }
         auto& raw = *reinterpret_cast<RawHeader*>(answer.data() + sizeof(wire::RawUd));
@@ -84,7 +84,7 @@ TEST_F(EarlyAnswer, ARequestThatWaitsLeavesAsItWas) {
         forged.len = static_cast<std::uint16_t>(answer.size());
         forged.path = first.path;
         forged.icrc_ok = true;
-        client.service->on_packets({&forged, 1}, now);
+        client.worker->datagrams().on_packets({&forged, 1}, now);
         ASSERT_EQ(completed, same_turn ? 2 : 3);
         std::fill(request.begin(), request.end(), std::uint8_t{0xdd});
         run();

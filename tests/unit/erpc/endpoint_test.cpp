@@ -93,7 +93,7 @@ TEST_F(EndpointTest, ADeadPeerFailsPendingCallsWithinTheConfiguredTimeAndLeaksNo
     EXPECT_EQ(server.endpoint->sessions_open(), 0U);
     EXPECT_EQ(server.pool->live(), 0U);
     client.endpoint.reset();
-    client.sender.reset();
+    client.worker.reset();
     EXPECT_EQ(client.port.buffers_in_use(), 0U);
 }
 

@@ -32,12 +32,11 @@ struct Host {
     // With what `config` says by now.
     void restart(std::uint64_t seed, BackgroundPool* background = nullptr) {
         endpoint.reset();
-        sender.reset();
-        service.emplace(port);
-        sender.emplace(port);
+        worker.reset();
+        worker = worker::Worker::create(port, {.max_queue_pairs = 1, .max_regions = 1}, {}).value();
         config.seed = {seed, 0};
         config.background = background;
-        endpoint = Endpoint::create(config, *service, *sender, *pool).value();
+        endpoint = Endpoint::create(config, *worker, *pool).value();
     }
     // With so much memory for messages, too.
     void restart(std::uint64_t seed, std::size_t pool_bytes) {
@@ -51,7 +50,8 @@ struct Host {
     }
     // A datagram from this host's queue pair that its endpoint knows nothing of.
     void inject(const Host& to, const Header& header, std::span<const std::uint8_t> payload, Instant now) {
-        port::PacketRef packet = sender->take();
+        roce::Sender& sender = worker->sender();
+        port::PacketRef packet = sender.take();
         wire::RawUd raw{};
         wire::Bth bth;
         bth.opcode = wire::kUdSendOnly;
@@ -67,15 +67,11 @@ struct Host {
             std::memcpy(packet.data + kHeaders, payload.data(), payload.size());
         }
         port::Path* const path = port.open_path({port.local_address(), to.port.local_address(), 0xc000, 0}, now);
-        sender->send(packet, path, kHeaders + payload.size() + bth.pad_count + port::kIcrcBytes, {}, now);
-        sender->flush(now);
+        sender.send(packet, path, kHeaders + payload.size() + bth.pad_count + port::kIcrcBytes, {}, now);
+        sender.flush(now);
     }
     void turn(Instant now) {
-        std::array<port::PacketRef, 16> burst;
-        const std::size_t count = port.receive_burst(burst, now);
-        service->on_packets(std::span(burst).first(count), now);
-        endpoint->on_timeout(now);
-        sender->flush(now);
+        worker->turn(now);
         endpoint->check_invariants();
     }
     SessionId connect(const Host& to, Instant now) { return connect(to.port, now); }
@@ -89,8 +85,7 @@ struct Host {
     std::vector<std::uint8_t> memory;
     std::optional<rpc::MsgPool> pool;
     EndpointConfig config;
-    std::optional<roce::UdMux> service;
-    std::optional<roce::Sender> sender;
+    std::unique_ptr<worker::Worker> worker;
     std::unique_ptr<Endpoint> endpoint;
 };
 

@@ -111,7 +111,7 @@ TEST_F(Recovery, EachCallOfALongBacklogEndsAtItsOwnDeadline) {
     }
     for (const Instant end = now + milliseconds(1'502); now < end; now = now + kScanInterval) {
         client.endpoint->on_timeout(now);
-        client.sender->flush(now);
+        client.worker->sender().flush(now);
     }
     EXPECT_EQ(client.endpoint->calls_pending(), 0U);
     for (const Waiting& each : waiting) {

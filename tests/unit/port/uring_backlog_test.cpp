@@ -200,7 +200,7 @@ TEST(UringPort, SaysWhenReceivedBuffersAreNotToBeKept) {
         packet.packet.path = path;
         packet.packet.len = 2'000;
         ASSERT_EQ(from->transmit_burst({&packet, 1}, {}), 1U);
-        from->wait({});
+        from->wait({}, -1);
         PacketRef got;
         std::size_t count = 0;
         for (int tries = 0; tries < 1'000 && count == 0; ++tries) {

@@ -31,7 +31,7 @@ protected:
         packet.packet.path = path;
         packet.packet.len = 68;
         ASSERT_EQ(port->transmit_burst({&packet, 1}, {}), 1U);
-        port->wait({});
+        port->wait({}, -1);
     }
     std::size_t receive(Instant now) {
         const std::size_t count = port->receive_burst(burst, now);
@@ -61,7 +61,7 @@ TEST_F(UringEmpty, NothingWaitsLongerThanSinceTheLastLookInVain) {
 TEST_F(UringEmpty, WhatEndsASleepHasJustCome) {
     EXPECT_EQ(receive(at_us(10)), 0U);
     send();
-    port->wait(seconds(1));
+    port->wait(seconds(1), -1);
     EXPECT_EQ(receive(at_us(500)), 1U);
     EXPECT_EQ(port->empty_at(), at_us(500));
 }

@@ -89,7 +89,7 @@ protected:
             ASSERT_GT(took, 0U);
             sent += took;
         }
-        here->wait({});
+        here->wait({}, -1);
     }
     std::vector<PacketRef> receive(std::size_t wanted) {
         std::vector<PacketRef> got;

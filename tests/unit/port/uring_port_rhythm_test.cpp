@@ -11,16 +11,16 @@ class UringPortRhythmTest : public UringPortPair {};
 
 TEST_P(UringPortRhythmTest, ASleeperWakesForWhatArrivesAndHandsItOut) {
     send({68, 68});
-    peer().wait(seconds(60));
+    peer().wait(seconds(60), -1);
     EXPECT_EQ(peer().counters().of(UringCounter::ReceivedBatches), 1U);
-    peer().wait(seconds(60));  // there is something to hand out
+    peer().wait(seconds(60), -1);  // there is something to hand out
     auto got = receive(2);
     expect_whole(got, {68, 68});
 }
 
 TEST_P(UringPortRhythmTest, ASleepEndsWithoutArrivals) {
     for (const Duration most : {microseconds(500), milliseconds(5)}) {
-        peer().wait(most);
+        peer().wait(most, -1);
         std::array<PacketRef, 4> burst;
         EXPECT_EQ(peer().receive_burst(burst, now), 0U);
     }

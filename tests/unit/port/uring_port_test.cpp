@@ -66,7 +66,7 @@ TEST_P(UringPortTest, WhatIsSentAsItIsArrivesAsItIs) {
         std::memcpy(buffer.data + 64, &icrc, sizeof(icrc));
     }
     ASSERT_EQ(here->transmit_as_is(packets), packets.size());
-    here->wait({});
+    here->wait({}, -1);
     std::vector<PacketRef> got = receive(3);
     ASSERT_EQ(got.size(), 3U);
     EXPECT_TRUE(got[0].icrc_ok && !got[1].icrc_ok && got[2].icrc_ok);
@@ -110,7 +110,7 @@ TEST_P(UringPortTest, AReceivedSegmentIsAnsweredInItsOwnMemory) {
         answers[i].packet = got[i];
     }
     EXPECT_EQ(there->transmit_burst(answers, now), answers.size());
-    there->wait({});
+    there->wait({}, -1);
     EXPECT_EQ(there->buffers_in_use(), 0U);
     std::array<PacketRef, 64> back;
     std::size_t count = 0;
@@ -169,7 +169,7 @@ TEST_P(UringPortTest, WhatIsSentToAGroupReachesAllWhoJoinedItTheSenderToo) {
     if (here->counters().of(UringCounter::SendFailed) != 0) {
         GTEST_SKIP() << "there is no route to IPv6 groups by the loopback";
     }
-    peer().wait(seconds(2));
+    peer().wait(seconds(2), -1);
     std::vector<PacketRef> got = receive(lengths.size());
     ASSERT_EQ(got.size(), lengths.size());
     EXPECT_EQ(got[0].path->key().local, group);

@@ -5,9 +5,10 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
 #include <vector>
 
-#include "lib/roce/engine.hpp"
+#include "lib/worker/worker.hpp"
 #include "tests/support/wire_port.hpp"
 #include "tests/unit/rc/rc_host.hpp"
 
@@ -18,7 +19,7 @@ struct EngineHost {
     static constexpr std::uint64_t kBase = 0x10000;
 
     explicit EngineHost(const char* address, EngineConfig config = {}, bool sends_in_place = false)
-        : port(address, 2048), engine(datagrams, sender, with_seed(config), Instant{}) {
+        : port(address, 2048), worker(worker::Worker::create(port, with_seed(config), Instant{}).value()) {
         port.sends_in_place = sends_in_place;
         pd = engine.create_pd();
         key = engine.register_region({pd, bytes, kBase, rc::kAllRights}).value();
@@ -48,26 +49,19 @@ struct EngineHost {
         return qp.pair.post_receive({0, sges});
     }
 
-    // What the worker does in a turn, all at one time. Returns how many packets came.
-    std::size_t turn(Instant now) {
-        std::array<port::PacketRef, 32> burst;
-        const std::size_t received = port.receive_burst(burst, now);
-        engine.on_packets(std::span(burst).first(received), now);
-        engine.on_timeout(now);
-        engine.transmit(now);
-        sender.flush(now);
-        return received;
-    }
+    // False: nothing came.
+    bool turn(Instant now) { return worker->turn(now); }
 
     bool selective = false;         // its queue pairs
     std::uint8_t ack_timeout = 14;  // theirs
     test::WirePort port;
-    UdMux datagrams{port};
-    Sender sender{port};
+    std::unique_ptr<worker::Worker> worker;
+    UdMux& datagrams = worker->datagrams();
+    Sender& sender = worker->sender();
+    Engine& engine = worker->engine();
     CompletionQueue sends{4096};
     CompletionQueue receives{4096};
     std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(kBytes);
-    Engine engine;
     Pd pd;
     Rkey key;
 };
@@ -114,8 +108,8 @@ struct EnginePair : testing::Test {
     // Both take turns until nothing travels any more.
     void run() {
         for (std::size_t quiet = 0; quiet < 3;) {
-            const std::size_t packets = a->turn(now) + b->turn(now);
-            quiet = packets == 0 ? quiet + 1 : 0;
+            const bool came = a->turn(now);
+            quiet = b->turn(now) || came ? 0 : quiet + 1;
         }
     }
     SendRequest request(WorkOpcode opcode, std::uint64_t wr_id = 0) const {

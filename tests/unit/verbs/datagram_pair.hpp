@@ -44,7 +44,7 @@ struct Datagrams : VerbsPair {
         return end.host.memory().subspan(number * kPlace, kPlace);
     }
     [[nodiscard]] static std::uint64_t drops(VerbsHost& host, roce::Drop reason) {
-        return host.device.datagrams().drops().of(reason);
+        return host.worker->datagrams().drops().of(reason);
     }
     std::unique_ptr<Ah> way(const char* address) {
         return a.device.create_ah(net::IpAddress::parse(address).value(), 0xc000, now).value();

@@ -96,7 +96,7 @@ TEST_F(Channels, EachQueueOfAChannelIsTold) {
     b.sends->arm(Arm::Next);
     ASSERT_EQ(b.qps[0]->modify(QpState::Err), ModifyVerdict::Ok);  // flushes the receive requests, outside of a turn
     EXPECT_FALSE(readable(channel->fd()));
-    EXPECT_EQ(b.device.next_deadline(), Instant{});
+    EXPECT_EQ(b.worker->next_deadline(), Instant{});
     SendRequest nothing;
     ASSERT_EQ(b.qps[0]->post_send(nothing), PostVerdict::Posted);
     b.turn(now);
@@ -117,7 +117,7 @@ TEST_F(Channels, WhoReadsTheDescriptorIsWokenForEachQueue) {
     for (int i = 0; i < 2; ++i) {
         EXPECT_TRUE(wakes(channel->fd()));
         EXPECT_NE(channel->get_event(), nullptr);
-        b.device.end_turn(now);
+        b.worker->turn(now);
     }
     b.receives->arm(Arm::Next);
     ASSERT_EQ(send(8), PostVerdict::Posted);
@@ -136,7 +136,7 @@ TEST_F(Channels, AQueueThatEndsIsNotToldAnyMoreAndAChannelInUseStays) {
     EXPECT_EQ(channel->get_event(), nullptr);
     EXPECT_TRUE(destroy(b.sends).ok());
     EXPECT_TRUE(destroy(channel).ok());
-    b.device.end_turn(now);
+    b.worker->turn(now);
 }
 
 TEST_F(VerbsEvents, TheDescriptorIsReadableUntilAllWasTaken) {
@@ -171,7 +171,7 @@ TEST_F(VerbsEvents, WhoReadsTheDescriptorIsWokenForEachEvent) {
     for (std::size_t i = 0; i < a.qps.size(); ++i) {
         ASSERT_TRUE(wakes(fd));
         (void)expect(a, AsyncKind::SendQueueDrained);
-        a.device.end_turn(now);
+        a.worker->turn(now);
     }
     expect_nothing_more(a);
     EXPECT_FALSE(wakes(fd));
@@ -181,7 +181,7 @@ TEST_F(VerbsEvents, WhoReadsTheDescriptorIsWokenForEachEvent) {
     EXPECT_TRUE(wakes(fd));
     (void)expect(a, AsyncKind::SendQueueDrained);
     expect_nothing_more(a);
-    a.device.end_turn(now);
+    a.worker->turn(now);
     EXPECT_FALSE(wakes(fd));
 }
 

@@ -19,7 +19,10 @@ struct VerbsHost {
     static constexpr std::size_t kBytes = 65536;
 
     VerbsHost(const char* address, std::uint64_t seed)
-        : port(address, 1024), device(port, config_of(seed), Instant{}), pd(device.create_pd()) {
+        : port(address, 1024),
+          worker(worker::Worker::create(port, config_of(seed), Instant{}).value()),
+          device(*worker),
+          pd(device.create_pd()) {
         connector = Connector::create(device, {}).value();
         mr = device.register_memory(*pd, memory(), kAllRights).value();
         sends = device.create_cq(256).value();
@@ -37,10 +40,8 @@ struct VerbsHost {
     }
     bool turn(Instant now) {
         const std::uint64_t before = port.sent();
-        const bool received = device.begin_turn(now);
-        connector->on_timeout(now);
-        device.end_turn(now);
-        return received || port.sent() != before;
+        const bool worked = worker->turn(now);
+        return worked || port.sent() != before;
     }
     // The next event, which must be of this kind.
     template <class Kind>
@@ -53,6 +54,7 @@ struct VerbsHost {
 
     test::WirePort port;
     std::vector<std::uint64_t> words = std::vector<std::uint64_t>(kBytes / 8);
+    std::unique_ptr<worker::Worker> worker;
     Device device;
     std::unique_ptr<Pd> pd;
     std::unique_ptr<Mr> mr;
@@ -79,10 +81,8 @@ struct VerbsPair : testing::Test {
     void pass(Duration span) {
         const Instant end = now + span;
         while (now < end) {
-            const auto due = [](VerbsHost& host) {
-                return std::min(host.device.next_deadline(), host.connector->next_deadline());
-            };
-            now = std::min(end, std::max(now + microseconds(1), std::min(due(a), due(b))));
+            const Instant due = std::min(a.worker->next_deadline(), b.worker->next_deadline());
+            now = std::min(end, std::max(now + microseconds(1), due));
             run();
         }
     }

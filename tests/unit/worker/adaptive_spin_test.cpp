@@ -1,11 +1,11 @@
 // How long an idle worker spins, at exact virtual times.
-#include "pmd_glue/adaptive_spin.hpp"
+#include "lib/worker/adaptive_spin.hpp"
 
 #include <gtest/gtest.h>
 
 #include <utility>
 
-namespace cairn::pmd {
+namespace cairn::worker {
 namespace {
 
 using Advice = AdaptiveSpin::Advice;
@@ -192,4 +192,4 @@ TEST_F(AdaptiveSpinTest, SleepsAtOnceAfterWorkOnlyOnceSpinningEnded) {
 }
 
 }  // namespace
-}  // namespace cairn::pmd
+}  // namespace cairn::worker

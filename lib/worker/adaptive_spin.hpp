@@ -6,7 +6,7 @@
 
 #include "lib/base/time.hpp"
 
-namespace cairn::pmd {
+namespace cairn::worker {
 
 // Spinning pays while it finds work soon. Where the CPU is shared it delays the very process it waits for: so it ends
 // after two spins in a row that found nothing, or when the worker was preempted (someone else needs the CPU). After a
@@ -94,4 +94,4 @@ private:
     bool suspect_ = false;    // a turn took long
 };
 
-}  // namespace cairn::pmd
+}  // namespace cairn::worker

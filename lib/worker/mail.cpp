@@ -1,0 +1,53 @@
+#include "lib/worker/mail.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace cairn::worker {
+
+Result<std::unique_ptr<Wakeup>> Wakeup::create() {
+    const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (fd < 0) {
+        return Error{std::string("cannot make a descriptor to wake a worker by: ") + std::strerror(errno),
+                     "raise the limit of open files (ulimit -n)"};
+    }
+    return std::unique_ptr<Wakeup>(new Wakeup(fd));
+}
+
+Wakeup::~Wakeup() {
+    close(fd_);
+}
+
+void Wakeup::end_sleep() noexcept {
+    // Nobody woke us, unless the flag is down: then the descriptor is readable, or about to be.
+    if (!asleep_.exchange(false, std::memory_order_seq_cst)) {
+        eventfd_t count = 0;
+        (void)eventfd_read(fd_, &count);
+    }
+}
+
+void Wakeup::wake() noexcept {
+    // Pairs with begin_sleep(): either this sees the flag, or the owner sees what was made before.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (asleep_.load(std::memory_order_relaxed) && asleep_.exchange(false, std::memory_order_seq_cst)) {
+        (void)eventfd_write(fd_, 1);
+    }
+}
+
+Status Address::send(Letter& letter) const {
+    CAIRN_ASSERT(office_ != nullptr);
+    if (!office_->box.post(letter)) {
+        return Error{office_->worker + " has ended, and takes no mail", "end what uses a worker before the worker"};
+    }
+    office_->wakeup->wake();
+    return Nothing{};
+}
+
+bool Address::ended() const noexcept {
+    return office_->ended.load(std::memory_order_acquire);
+}
+
+}  // namespace cairn::worker

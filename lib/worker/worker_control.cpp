@@ -1,0 +1,133 @@
+// What a worker is made of, who is on it, and how it sleeps.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "lib/base/assert.hpp"
+#include "lib/worker/worker.hpp"
+
+namespace cairn::worker {
+
+Tenancy::Tenancy(Tenancy&& other) noexcept
+    : worker_(std::exchange(other.worker_, nullptr)), tenant_(std::exchange(other.tenant_, nullptr)) {}
+
+Tenancy& Tenancy::operator=(Tenancy&& other) noexcept {
+    leave();
+    worker_ = std::exchange(other.worker_, nullptr);
+    tenant_ = std::exchange(other.tenant_, nullptr);
+    return *this;
+}
+
+void Tenancy::leave() noexcept {
+    if (worker_ != nullptr) {
+        std::exchange(worker_, nullptr)->remove(*tenant_);
+    }
+}
+
+Result<std::unique_ptr<Worker>> Worker::create(port::Port& port, const roce::EngineConfig& config, Instant now) {
+    auto wakeup = Wakeup::create();
+    if (!wakeup.ok()) {
+        return wakeup.error();
+    }
+    return std::unique_ptr<Worker>(new Worker(port, config, std::move(wakeup).value(), now));
+}
+
+Worker::Worker(port::Port& port, const roce::EngineConfig& config, std::unique_ptr<Wakeup> wakeup, Instant now)
+    : port_(port), config_(config), datagrams_(port), sender_(port), engine_(datagrams_, sender_, config, now) {
+    address_.office_ = std::make_shared<Address::Office>();
+    office().worker = fmt::format("worker {} of {}", config.owner, port.local_address().text());
+    office().wakeup = std::move(wakeup);
+}
+
+Worker::~Worker() {
+    office().ended.store(true, std::memory_order_release);
+    office().box.close([](Letter& letter) noexcept { letter.discard(); });
+    CAIRN_ASSERT(std::all_of(tenants_.begin(), tenants_.end(), [](const Tenant* each) { return each == nullptr; }));
+    if (epoll_fd_ >= 0) {
+        close(epoll_fd_);
+    }
+}
+
+Tenancy Worker::add(Tenant& tenant) {
+    tenants_.push_back(&tenant);
+    return Tenancy(*this, tenant);
+}
+
+void Worker::remove(Tenant& tenant) noexcept {
+    const auto found = std::find(tenants_.begin(), tenants_.end(), &tenant);
+    CAIRN_ASSERT(found != tenants_.end());
+    *found = nullptr;
+    any_left_ = true;
+}
+
+void Worker::forget_removed() noexcept {
+    std::erase(tenants_, nullptr);
+    any_left_ = false;
+}
+
+// What was posted before the flag was up is seen here, what is posted later sees the flag.
+Instant Worker::prepare_sleep(Instant now) noexcept {
+    slept_ = true;
+    office().wakeup->begin_sleep();
+    if (can_wait()) {
+        port_.wait(Duration{}, -1);  // sends what waits for the next turn
+    }
+    return std::max(next_deadline(), now);
+}
+
+void Worker::wait(Instant now, Instant until) noexcept {
+    slept_ = true;
+    office().wakeup->begin_sleep();
+    const Instant due = std::min(next_deadline(), until);
+    const Duration most = due > now ? due - now : Duration{};
+    const bool has_mail = address_.office_.use_count() > 1;  // others may write to it
+    if (can_wait()) {
+        port_.wait(most, has_mail ? office().wakeup->fd() : -1);
+    } else if (most > Duration{}) {
+        const Duration nap = std::min(most, kNap);
+        const timespec timeout{0, nap.ns};
+        pollfd mail{office().wakeup->fd(), POLLIN, 0};
+        ppoll(&mail, has_mail ? 1 : 0, &timeout, nullptr);
+    }
+}
+
+Result<int> Worker::descriptor() {
+    if (epoll_fd_ >= 0) {
+        return epoll_fd_;
+    }
+    const int of_port = port_.descriptor();
+    if (of_port < 0) {
+        return Error{fmt::format("{} has no descriptor to sleep on: {}", name(), port_.describe()),
+                     "use a socket (--port uring:ADDRESS), or call turn() in a loop"};
+    }
+    const int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, of_port, &event) != 0 ||
+        epoll_ctl(epoll_fd, EPOLL_CTL_ADD, office().wakeup->fd(), &event) != 0) {
+        const Error failed{fmt::format("cannot make a descriptor for {}: {}", name(), std::strerror(errno)),
+                           "raise the limit of open files (ulimit -n)"};
+        if (epoll_fd >= 0) {
+            close(epoll_fd);
+        }
+        return failed;
+    }
+    epoll_fd_ = epoll_fd;
+    return epoll_fd_;
+}
+
+std::string Worker::counters_text() const {
+    return port_.counters_text() + telemetry::text_of(engine_.counters().snapshot()) +
+           telemetry::text_of(engine_.rc_counters().snapshot()) + telemetry::text_of(engine_.drops().snapshot()) +
+           telemetry::text_of(engine_.wire_drops().snapshot()) + telemetry::text_of(datagrams_.drops().snapshot()) +
+           telemetry::text_of(sender_.drops().snapshot());
+}
+
+}  // namespace cairn::worker

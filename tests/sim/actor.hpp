@@ -1,0 +1,38 @@
+// A world's part in the turns of a simulated worker: what its users do between the arrival of packets and their
+// leaving.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "lib/worker/worker.hpp"
+
+namespace cairn::sim {
+
+class Actor final : public worker::Tenant {
+public:
+    using Act = std::function<void()>;
+
+    // After the tenants that are on the worker already. `sent`: once the turn's packets are on their way.
+    Actor(worker::Worker& worker, Act act, Act sent = {})
+        : act_(std::move(act)), sent_(std::move(sent)), tenancy_(worker.add(*this)) {}
+
+    bool on_turn(Instant) noexcept override {
+        act_();
+        return false;
+    }
+    void on_sent() noexcept override {
+        if (sent_) {
+            sent_();
+        }
+    }
+    // The world knows by itself when it acts.
+    [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
+
+private:
+    Act act_;
+    Act sent_;
+    worker::Tenancy tenancy_;
+};
+
+}  // namespace cairn::sim
