@@ -10,11 +10,9 @@ namespace cairn::pmd {
 
 namespace {
 
-constexpr std::uint16_t kUdpSourcePort = 0xc000;
-
 // A sound RoCEv2 UD SEND to queue pair 1 of nobody in particular.
 std::vector<std::uint8_t> make_frame(const ForwardConfig& config, const Device& device) {
-    port::Path path({config.local, config.peer, kUdpSourcePort, 0});
+    port::Path path({config.local, config.peer, port::kFirstUdpSourcePort, 0});
     path.resolve(device.mac(), config.peer_mac);
     const std::size_t least = path.lower_bytes() + wire::kUdOverheadBytes;
     const std::size_t bytes = std::max<std::size_t>(config.frame_bytes, least) & ~std::size_t{1};

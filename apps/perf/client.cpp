@@ -31,7 +31,7 @@ Client::~Client() {
 }
 
 Status Client::prepare(Instant now) {
-    auto way = device().create_ah(peer_, verbs::ConnectorConfig{}.udp_source_port, now);
+    auto way = device().create_ah(peer_, port::kFirstUdpSourcePort, now);
     if (!way.ok()) {
         return way.error();
     }

@@ -75,7 +75,7 @@ void Client::on_resolved(const cm::Resolved& resolved, Instant now) {
     }
     if (lane.stage == Stage::Asked) {
         lane.peer = resolved.qpn;
-        auto way = device().create_ah(peer_, verbs::ConnectorConfig{}.udp_source_port, now);
+        auto way = device().create_ah(peer_, port::kFirstUdpSourcePort, now);
         if (!way.ok()) {
             fail(way.error().text());
             return;

@@ -65,13 +65,14 @@ Status PerfWorker::open_device(const roce::MemoryTable::Seed& seed, Instant now)
     }
     device_ = std::make_unique<verbs::Device>(worker());
     pd_ = device_->create_pd();
-    verbs::ConnectorConfig connections;
+    connections::HomeConfig connections;
     connections.cm.max_retries = wire::CmRetries{7};
-    auto made = verbs::Connector::create(*device_, connections);
-    if (!made.ok()) {
-        return made.error();
+    auto home = connections::Home::create(connections::Agent::create(), worker(), connections);
+    if (!home.ok()) {
+        return home.error();
     }
-    connector_ = std::move(made).value();
+    home_ = std::move(home).value();
+    connector_ = std::make_unique<verbs::Connector>(*device_, *home_);
     join();
     return Nothing{};
 }

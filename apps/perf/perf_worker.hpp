@@ -42,7 +42,7 @@ public:
     [[nodiscard]] const telemetry::CounterSet<PerfCounter>& progress() const noexcept { return progress_; }
     // Once the worker has stopped:
     [[nodiscard]] bool failed() const noexcept { return failed_; }
-    [[nodiscard]] std::string counters_text() const { return worker().counters_text() + connector_->counters_text(); }
+    [[nodiscard]] std::string counters_text() const { return worker().counters_text() + home_->counters_text(); }
     // The result: as one JSON object, or as lines for people.
     [[nodiscard]] virtual std::string json() const = 0;
     [[nodiscard]] virtual std::string table() const = 0;
@@ -83,6 +83,7 @@ private:
     const Options& options_;
     std::unique_ptr<verbs::Device> device_;
     std::unique_ptr<verbs::Pd> pd_;
+    std::unique_ptr<connections::Home> home_;
     std::unique_ptr<verbs::Connector> connector_;
     Instant next_look_{};
     bool failed_ = false;

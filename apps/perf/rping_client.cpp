@@ -37,7 +37,7 @@ RpingClient::~RpingClient() {
 }
 
 Status RpingClient::prepare(Instant now) {
-    auto way = device().create_ah(peer_, verbs::ConnectorConfig{}.udp_source_port, now);
+    auto way = device().create_ah(peer_, port::kFirstUdpSourcePort, now);
     auto completions = device().create_cq(64);
     if (!way.ok() || !completions.ok()) {
         return way.ok() ? completions.error() : way.error();

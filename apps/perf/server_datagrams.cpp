@@ -26,7 +26,7 @@ void Server::on_asked(const cm::DatagramRequested& asked, Instant now) {
         (void)connector().refuse(asked.id, bytes_of_text(refusal), now);
         return;
     }
-    auto way = device().create_ah(asked.route.remote, verbs::ConnectorConfig{}.udp_source_port, now);
+    auto way = device().create_ah(asked.route.remote, port::kFirstUdpSourcePort, now);
     if (!way.ok()) {
         (void)connector().refuse(asked.id, bytes_of_text(way.error().text()), now);
         return;

@@ -52,7 +52,7 @@ enum class Fault : std::uint8_t {
 struct Stream {
     std::optional<net::IpAddress> source{};  // without one: the port's own
     net::IpAddress destination{};
-    std::uint16_t udp_source_port = 0xc000;
+    std::uint16_t udp_source_port = port::kFirstUdpSourcePort;
     std::uint8_t traffic_class = 0;
     Qpn qpn{};
     Qpn source_qpn{0x777};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -14,7 +15,6 @@ namespace cairn::rpcbench {
 
 namespace {
 
-constexpr std::uint16_t kUdpSourcePort = 0xc000;
 constexpr Duration kWarmUp = milliseconds(500);
 constexpr Duration kLook = milliseconds(10);     // how often time and progress are looked at
 constexpr Duration kLinger = milliseconds(200);  // a caller that also serves stays for its peer's sessions,
@@ -67,7 +67,13 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
     config.peer_timeout = milliseconds(options_.peer_timeout_ms);
     config.congestion = options_.congestion;
     config.selective = !options_.go_back_n;
-    const Status opened = open_worker({.max_queue_pairs = 1, .max_regions = 1}, now);
+    const Status opened =
+        open_worker({.max_queue_pairs = 1,
+                     .max_regions = 1,
+                     .owner_bits = static_cast<std::uint8_t>(std::bit_width(pmd::worker_count() - 1U)),
+                     .owner = number_,
+                     .seed = derive_key(seed, Purpose::EngineNumbers)},
+                    now);
     if (!opened.ok()) {
         return opened;
     }
@@ -87,17 +93,18 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
     }
     endpoint_->set_session_callback(session_changed, this);
     peer_ = peer.value_or(net::IpAddress{});
-    Status ready_to_find = number_ == 0 ? make_directory(peer, seed, now) : Nothing{};
+    Status ready_to_find = number_ == 0 ? make_directory(peer, now) : Nothing{};
     join();
     return ready_to_find;
 }
 
-Status BenchWorker::make_directory(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now) {
-    auto made = erpc::Directory::create(worker(), kUdpSourcePort, derive_key(seed, Purpose::Transactions));
-    if (!made.ok()) {
-        return made.error();
+Status BenchWorker::make_directory(const std::optional<net::IpAddress>& peer, Instant now) {
+    auto home = connections::Home::create(connections::Agent::create(), worker(), {});
+    if (!home.ok()) {
+        return home.error();
     }
-    directory_ = std::move(made).value();
+    home_ = std::move(home).value();
+    directory_ = std::make_unique<erpc::Directory>(*home_);
     if (peer.has_value()) {
         const Status asked = directory_->ask(*peer, options_.service, now);
         if (!asked.ok()) {
@@ -131,7 +138,7 @@ void BenchWorker::keep_directory(Instant now) {
 }
 
 Status BenchWorker::connect(Instant now) {
-    const auto source_port = static_cast<std::uint16_t>(kUdpSourcePort + number_);
+    const auto source_port = static_cast<std::uint16_t>(port::kFirstUdpSourcePort + number_);
     const erpc::ServiceOffer& offer = lookup_.offer;
     sessions_.reserve(options_.sessions);
     for (std::uint32_t i = 0; i < options_.sessions; ++i) {

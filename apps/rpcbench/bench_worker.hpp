@@ -59,7 +59,7 @@ private:
     static void serve(void* context, const erpc::Request& request);
     static void serve_checked(void* context, const erpc::Request& request);
     static void session_changed(void* context, SessionId session, erpc::SessionEvent event, erpc::RefuseReason reason);
-    Status make_directory(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now);
+    Status make_directory(const std::optional<net::IpAddress>& peer, Instant now);
     void keep_directory(Instant now);
     Status connect(Instant now);
     void keep_time(Instant now) noexcept;
@@ -74,7 +74,8 @@ private:
     pmd::HeapBlock memory_;
     rpc::MsgPool pool_;
     std::unique_ptr<erpc::Endpoint> endpoint_;
-    std::unique_ptr<erpc::Directory> directory_;  // the first worker's
+    std::unique_ptr<connections::Home> home_;     // the first worker's
+    std::unique_ptr<erpc::Directory> directory_;  // likewise
     Lookup& lookup_;
     net::IpAddress peer_{};
     std::vector<SessionId> sessions_;

@@ -1,5 +1,7 @@
 #include "lib/cm/connection_table.hpp"
 
+#include <algorithm>
+
 #include "lib/base/assert.hpp"
 
 namespace cairn::cm {
@@ -16,8 +18,8 @@ void erase_if_of(Map& map, const Key& key, ConnectionId id) {
 
 }  // namespace
 
-ConnectionTable::ConnectionTable(std::uint32_t capacity, SecretNumbers& numbers)
-    : capacity_(capacity), numbers_(numbers) {
+ConnectionTable::ConnectionTable(std::uint32_t capacity, SecretNumbers& numbers, const NameShare& names)
+    : capacity_(capacity), numbers_(numbers), names_(names) {
     CAIRN_ASSERT(capacity > 0);
 }
 
@@ -27,7 +29,7 @@ Connection* ConnectionTable::try_add() {
     }
     ConnectionId id{};  // a REJ that names no connection has a zero there
     while (id == ConnectionId{} || connections_.count(id.value) != 0) {
-        id = ConnectionId{static_cast<std::uint32_t>(numbers_.next())};
+        id = ConnectionId{names_.name(numbers_.next())};
     }
     auto made = std::make_unique<Connection>();
     made->id = id;
@@ -38,6 +40,17 @@ void ConnectionTable::remove(Connection& connection) {
     forget_remote(connection);
     const std::size_t removed = connections_.erase(connection.id.value);
     CAIRN_ASSERT(removed == 1);
+}
+
+std::vector<ConnectionId> ConnectionTable::of_user(const User& user) const {
+    std::vector<ConnectionId> ids;
+    for (const auto& [id, connection] : connections_) {
+        if (connection->user == &user) {
+            ids.push_back(connection->id);
+        }
+    }
+    std::sort(ids.begin(), ids.end());
+    return ids;
 }
 
 Connection* ConnectionTable::find(ConnectionId id) noexcept {

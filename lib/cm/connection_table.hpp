@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "lib/base/secret_numbers.hpp"
 #include "lib/base/time.hpp"
@@ -14,6 +15,8 @@
 #include "lib/net/shares.hpp"
 
 namespace cairn::cm {
+
+class User;
 
 using ConnectionShares = net::Shares<ConnectionId>;
 
@@ -30,6 +33,7 @@ struct Connection {
     State state = State::Ended;
     bool active = false;     // we asked for it
     bool abandoned = false;  // the user wants to hear no more of it
+    User* user = nullptr;
     bool has_alternate = false;
     wire::TransportService transport = wire::TransportService::Rc;
     Route route{};
@@ -63,7 +67,7 @@ struct Connection {
 class ConnectionTable {
 public:
     // `numbers` outlives it.
-    ConnectionTable(std::uint32_t capacity, SecretNumbers& numbers);
+    ConnectionTable(std::uint32_t capacity, SecretNumbers& numbers, const NameShare& names);
 
     // nullptr: full. It is found by its id only.
     [[nodiscard]] Connection* try_add();
@@ -79,11 +83,13 @@ public:
     Connection* add_remote_qpn(Connection& connection);
     void forget_remote(Connection& connection);
 
+    [[nodiscard]] std::vector<ConnectionId> of_user(const User& user) const;
     [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(connections_.size()); }
 
 private:
     std::uint32_t capacity_;
     SecretNumbers& numbers_;
+    NameShare names_;
     std::unordered_map<std::uint32_t, std::unique_ptr<Connection>> connections_;
     std::map<std::pair<net::IpAddress, wire::CommId>, ConnectionId> by_remote_id_;
     std::map<std::pair<net::IpAddress, Qpn>, ConnectionId> by_remote_qpn_;

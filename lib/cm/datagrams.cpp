@@ -21,48 +21,50 @@ bool fits(const DatagramService& service) noexcept {
 
 }  // namespace
 
-Datagrams::Datagrams(const Config& config, SecretNumbers& numbers, Outbox& outbox, std::deque<Event>& events,
+Datagrams::Datagrams(const Config& config, SecretNumbers& numbers, Outbox& outbox, EventQueue& events,
                      telemetry::CounterSet<Counter>& counters)
     : config_(config), numbers_(numbers), outbox_(outbox), events_(events), counters_(counters) {}
 
-Status Datagrams::listen(wire::ServiceId service, const net::IpAddress& local,
-                         const std::optional<DatagramService>& standing) {
+CallStatus Datagrams::listen(wire::ServiceId service, const net::IpAddress& local,
+                             const std::optional<DatagramService>& standing, User* user) {
     Listener listener;
+    listener.user = user;
     if (standing) {
         if (!fits(*standing)) {
-            return Status::PrivateDataTooLong;
+            return CallStatus::PrivateDataTooLong;
         }
-        listener = {true, standing->qpn, standing->qkey, PrivateBytes::of(standing->private_data)};
+        listener = {true, standing->qpn, standing->qkey, PrivateBytes::of(standing->private_data), user};
     }
-    return listeners_.try_add(service, local, listener) ? Status::Ok : Status::ServiceTaken;
+    return listeners_.try_add(service, local, listener) ? CallStatus::Ok : CallStatus::ServiceTaken;
 }
 
-Status Datagrams::unlisten(wire::ServiceId service, const net::IpAddress& local) {
-    return listeners_.remove(service, local) ? Status::Ok : Status::UnknownService;
+CallStatus Datagrams::unlisten(wire::ServiceId service, const net::IpAddress& local) {
+    return listeners_.remove(service, local) ? CallStatus::Ok : CallStatus::UnknownService;
 }
 
 DatagramId Datagrams::next_id() {
     DatagramId id{};
     do {
-        id = DatagramId{static_cast<std::uint32_t>(numbers_.next())};
+        id = DatagramId{config_.names.name(numbers_.next())};
     } while (queries_.count(id) != 0 || asked_by_id_.count(id) != 0);
     return id;
 }
 
-Parsed<DatagramId, Status> Datagrams::resolve(const ResolveRequest& request, Instant now) {
+Parsed<DatagramId, CallStatus> Datagrams::resolve(const ResolveRequest& request, Instant now, User* user) {
     if (request.private_data.size() > private_room(request)) {
-        return Status::PrivateDataTooLong;
+        return CallStatus::PrivateDataTooLong;
     }
-    const Status judged = judge_route(request.route);
-    if (judged != Status::Ok) {
+    const CallStatus judged = judge_route(request.route);
+    if (judged != CallStatus::Ok) {
         return judged;
     }
     if (queries_.size() >= config_.max_datagram_requests) {
-        return Status::NoRoom;
+        return CallStatus::NoRoom;
     }
     const DatagramId id = next_id();
     Query& query = queries_[id];
     query.route = request.route;
+    query.user = user;
     query.service = request.service;
     query.message = wire::CmMad{numbers_.next(), make_sidr_req(request, id)}.bytes();
     query.retries_left = config_.max_retries.value;
@@ -71,14 +73,28 @@ Parsed<DatagramId, Status> Datagrams::resolve(const ResolveRequest& request, Ins
     return id;
 }
 
-Status Datagrams::cancel(DatagramId id) {
+CallStatus Datagrams::cancel(DatagramId id) {
     const auto found = queries_.find(id);
     if (found == queries_.end()) {
-        return Status::UnknownConnection;
+        return CallStatus::UnknownConnection;
     }
     query_due_.set(id, found->second.deadline, Instant::never());
     queries_.erase(found);
-    return Status::Ok;
+    return CallStatus::Ok;
+}
+
+void Datagrams::forget(const User& user) {
+    listeners_.remove_if([&user](const Listener& listener) { return listener.user == &user; });
+    std::vector<DatagramId> asked;
+    for (const auto& [id, query] : queries_) {
+        if (query.user == &user) {
+            asked.push_back(id);
+        }
+    }
+    for (const DatagramId id : asked) {
+        (void)cancel(id);
+    }
+    events_.forget_datagrams(user);
 }
 
 void Datagrams::on_reply(const Route& route, const wire::SidrRep& rep) {
@@ -96,7 +112,8 @@ void Datagrams::on_reply(const Route& route, const wire::SidrRep& rep) {
         counters_.count(Counter::Unexpected);
         return;
     }
-    events_.emplace_back(Resolved{rep.request_id, rep.status, rep.qpn, rep.qkey, PrivateBytes::of(rep.private_data)});
+    events_.push(query.user,
+                 Resolved{rep.request_id, rep.status, rep.qpn, rep.qkey, PrivateBytes::of(rep.private_data)});
     (void)cancel(rep.request_id);
 }
 
@@ -151,7 +168,7 @@ void Datagrams::on_request(const Route& route, std::uint64_t transaction, const 
     Asked& asked = asked_.emplace(key, Asked{id, route, transaction, req.service_id}).first->second;
     asked.ticket = asked_shares_.add(route.remote, id);
     const ReceivedData data = read_private_data(req);
-    events_.emplace_back(DatagramRequested{id, req.service_id, route, req.pkey, data.ip, data.rest});
+    events_.push(listener->user, DatagramRequested{id, req.service_id, route, req.pkey, data.ip, data.rest});
 }
 
 bool Datagrams::make_room(const net::IpAddress& peer) {
@@ -176,17 +193,17 @@ void Datagrams::forget(std::map<AskedKey, Asked>::iterator asked) {
     asked_.erase(asked);
 }
 
-Status Datagrams::answer(DatagramId id, wire::SidrStatus status, const DatagramService& service, Instant now) {
+CallStatus Datagrams::answer(DatagramId id, wire::SidrStatus status, const DatagramService& service, Instant now) {
     const auto found = asked_by_id_.find(id);
     if (found == asked_by_id_.end()) {
-        return Status::UnknownConnection;
+        return CallStatus::UnknownConnection;
     }
     Asked& asked = asked_.at(found->second);
     if (asked.answered) {
-        return Status::WrongState;
+        return CallStatus::WrongState;
     }
     if (!fits(service)) {
-        return Status::PrivateDataTooLong;
+        return CallStatus::PrivateDataTooLong;
     }
     wire::SidrRep rep;
     rep.request_id = found->second.second;
@@ -199,7 +216,7 @@ Status Datagrams::answer(DatagramId id, wire::SidrStatus status, const DatagramS
     asked.answered = true;
     outbox_.push(asked.route, asked.answer);
     forget_due_.set(id, asked.deadline, now + kDatagramAnswersKept);
-    return Status::Ok;
+    return CallStatus::Ok;
 }
 
 void Datagrams::on_timeout(Instant now) {
@@ -218,7 +235,7 @@ void Datagrams::on_timeout(Instant now) {
 void Datagrams::on_query_due(DatagramId id, Query& query, Instant now) {
     if (query.retries_left == 0) {
         counters_.count(Counter::GivenUp);
-        events_.emplace_back(Resolved{id, std::nullopt});
+        events_.push(query.user, Resolved{id, std::nullopt});
         (void)cancel(id);
         return;
     }

@@ -1,7 +1,6 @@
 // Services over datagrams: who serves what with which queue pair and Q_Key (SIDR; IBTA vol. 1, 12.11).
 #pragma once
 
-#include <deque>
 #include <map>
 #include <utility>
 
@@ -9,7 +8,7 @@
 #include "lib/base/secret_numbers.hpp"
 #include "lib/cm/counters.hpp"
 #include "lib/cm/deadlines.hpp"
-#include "lib/cm/events.hpp"
+#include "lib/cm/event_queue.hpp"
 #include "lib/cm/outbox.hpp"
 #include "lib/cm/service_map.hpp"
 #include "lib/net/shares.hpp"
@@ -20,20 +19,24 @@ namespace cairn::cm {
 // others wait for answer(), and what was answered is kept for a while for requests that come again.
 class Datagrams {
 public:
-    Datagrams(const Config& config, SecretNumbers& numbers, Outbox& outbox, std::deque<Event>& events,
+    Datagrams(const Config& config, SecretNumbers& numbers, Outbox& outbox, EventQueue& events,
               telemetry::CounterSet<Counter>& counters);
 
     // `standing`: what everybody is told, its private data copied. Nothing: each request is an event. `local`: one of
     // our addresses, or unspecified for all.
-    [[nodiscard]] Status listen(wire::ServiceId service, const net::IpAddress& local,
-                                const std::optional<DatagramService>& standing);
-    Status unlisten(wire::ServiceId service, const net::IpAddress& local);
+    [[nodiscard]] CallStatus listen(wire::ServiceId service, const net::IpAddress& local,
+                                    const std::optional<DatagramService>& standing, User* user = nullptr);
+    CallStatus unlisten(wire::ServiceId service, const net::IpAddress& local);
     // Of a DatagramRequested. `service` counts when the status is Valid.
-    [[nodiscard]] Status answer(DatagramId id, wire::SidrStatus status, const DatagramService& service, Instant now);
+    [[nodiscard]] CallStatus answer(DatagramId id, wire::SidrStatus status, const DatagramService& service,
+                                    Instant now);
 
     // A Resolved comes, unless it is cancelled.
-    [[nodiscard]] Parsed<DatagramId, Status> resolve(const ResolveRequest& request, Instant now);
-    Status cancel(DatagramId id);
+    [[nodiscard]] Parsed<DatagramId, CallStatus> resolve(const ResolveRequest& request, Instant now,
+                                                         User* user = nullptr);
+    CallStatus cancel(DatagramId id);
+    // Nobody listens or asks for the user any more.
+    void forget(const User& user);
 
     void on_request(const Route& route, std::uint64_t transaction, const wire::SidrReq& req);
     void on_reply(const Route& route, const wire::SidrRep& rep);
@@ -48,10 +51,12 @@ private:
         Qpn qpn{};
         Qkey qkey{};
         PrivateBytes private_data{};
+        User* user = nullptr;
     };
     // One of ours that waits for an answer.
     struct Query {
         Route route{};
+        User* user = nullptr;
         wire::ServiceId service{};
         wire::MadBytes message{};
         std::uint8_t retries_left = 0;
@@ -80,7 +85,7 @@ private:
     const Config& config_;
     SecretNumbers& numbers_;
     Outbox& outbox_;
-    std::deque<Event>& events_;
+    EventQueue& events_;
     telemetry::CounterSet<Counter>& counters_;
     ServiceMap<Listener> listeners_;
     std::map<DatagramId, Query> queries_;

@@ -1,7 +1,6 @@
 // What the connection manager yields: what its user is to do or to know.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <type_traits>
 #include <variant>
@@ -92,18 +91,15 @@ struct Resolved {
 using Event = std::variant<Requested, Replied, Established, Rejected, Unreachable, DisconnectRequested, Disconnected,
                            Released, DatagramRequested, Resolved>;
 
-// Takes those of the connection away.
-inline void forget_events(std::deque<Event>& events, ConnectionId id) {
-    std::erase_if(events, [id](const Event& event) {
-        return std::visit(
-            [id]<class Kind>(const Kind& kind) {
-                if constexpr (std::is_same_v<decltype(kind.id), ConnectionId>) {
-                    return kind.id == id;
-                }
-                return false;
-            },
-            event);
-    });
+[[nodiscard]] inline bool is_of(const Event& event, ConnectionId id) noexcept {
+    return std::visit(
+        [id]<class Kind>(const Kind& kind) {
+            if constexpr (std::is_same_v<decltype(kind.id), ConnectionId>) {
+                return kind.id == id;
+            }
+            return false;
+        },
+        event);
 }
 
 }  // namespace cairn::cm

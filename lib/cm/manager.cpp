@@ -24,21 +24,17 @@ Manager::Manager(const Config& config)
     : config_(config),
       numbers_(config.seed, Purpose::ConnectionIds),
       outbox_(config.max_queued),
-      table_(config.max_connections, numbers_),
+      table_(config.max_connections, numbers_, config.names),
       datagrams_(config_, numbers_, outbox_, events_, counters_) {}
 
-std::optional<Event> Manager::poll_event() {
-    if (events_.empty()) {
-        return std::nullopt;
-    }
-    const Event event = events_.front();
-    events_.pop_front();
-    if (const Released* released = std::get_if<Released>(&event)) {
+std::optional<AddressedEvent> Manager::poll_addressed() {
+    const std::optional<AddressedEvent> next = events_.pop();
+    if (const Released* released = next ? std::get_if<Released>(&next->event) : nullptr) {
         Connection* const connection = table_.find(released->id);
         CAIRN_ASSERT(connection != nullptr && connection->state == State::Ended);
         remove(*connection);
     }
-    return event;
+    return next;
 }
 
 Instant Manager::next_deadline() const noexcept {
@@ -126,7 +122,7 @@ void Manager::wait_for_answer(Connection& connection, Instant now) {
 
 void Manager::emit(const Connection& connection, const Event& event) {
     if (!connection.abandoned) {
-        events_.push_back(event);
+        events_.push(connection.user, event);
     }
 }
 
@@ -185,7 +181,7 @@ void Manager::finish(Connection& connection) {
     if (connection.abandoned) {
         remove(connection);
     } else {
-        events_.emplace_back(Released{connection.id});
+        events_.push(connection.user, Released{connection.id});
     }
 }
 

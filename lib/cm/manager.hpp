@@ -2,7 +2,6 @@
 // between their queue pairs 1 (IBTA vol. 1, chapter 12; annex A11).
 #pragma once
 
-#include <deque>
 #include <span>
 
 #include "lib/base/parsed.hpp"
@@ -10,7 +9,7 @@
 #include "lib/cm/counters.hpp"
 #include "lib/cm/datagrams.hpp"
 #include "lib/cm/deadlines.hpp"
-#include "lib/cm/events.hpp"
+#include "lib/cm/event_queue.hpp"
 #include "lib/cm/outbox.hpp"
 #include "lib/cm/service_map.hpp"
 #include "lib/wire/cm_message.hpp"
@@ -36,7 +35,14 @@ public:
     void on_timeout(Instant now);
 
     [[nodiscard]] std::optional<OutMad> poll_transmit() { return outbox_.pop(); }
-    [[nodiscard]] std::optional<Event> poll_event();
+    // With the user that it is for: who listens, connects or asks.
+    [[nodiscard]] std::optional<AddressedEvent> poll_addressed();
+    [[nodiscard]] std::optional<Event> poll_event() {
+        const std::optional<AddressedEvent> next = poll_addressed();
+        return next ? std::optional(next->event) : std::nullopt;
+    }
+    // The user ends: nobody listens for it any more, its connections are abandoned.
+    void forget(const User& user, Instant now);
     // Changes with every call of anything else.
     [[nodiscard]] Instant next_deadline() const noexcept;
 
@@ -44,27 +50,29 @@ public:
     // `backlog` of them are neither answered nor established, a further one takes the place of the oldest of the host
     // that has most of them, if its sender has fewer or that host had time to answer. Others are not looked at: their
     // senders ask again after a while, as long as it takes, whereas a refusal would fail them for a burst.
-    [[nodiscard]] Status listen(wire::ServiceId service, std::uint32_t backlog, const net::IpAddress& local = {});
-    Status unlisten(wire::ServiceId service, const net::IpAddress& local = {});
+    [[nodiscard]] CallStatus listen(wire::ServiceId service, std::uint32_t backlog, const net::IpAddress& local = {},
+                                    User* user = nullptr);
+    CallStatus unlisten(wire::ServiceId service, const net::IpAddress& local = {});
 
-    [[nodiscard]] Parsed<ConnectionId, Status> connect(const ConnectRequest& request, Instant now);
+    [[nodiscard]] Parsed<ConnectionId, CallStatus> connect(const ConnectRequest& request, Instant now,
+                                                           User* user = nullptr);
     // After Replied: the queue pair is in RTS, the connection is established.
     // 224 bytes at most.
-    [[nodiscard]] Status ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
+    [[nodiscard]] CallStatus ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
     // After Requested: the queue pair is in RTR.
-    [[nodiscard]] Status accept(ConnectionId id, const AcceptParameters& accepted, Instant now);
+    [[nodiscard]] CallStatus accept(ConnectionId id, const AcceptParameters& accepted, Instant now);
     // A packet of the peer came for an accepted connection: it is established, whether the peer's word comes or not.
-    [[nodiscard]] Status established(ConnectionId id);
+    [[nodiscard]] CallStatus established(ConnectionId id);
     // After Requested or Replied, until it is established.
-    [[nodiscard]] Status reject(ConnectionId id, const Refusal& refusal, Instant now);
+    [[nodiscard]] CallStatus reject(ConnectionId id, const Refusal& refusal, Instant now);
     // After Requested or Replied: the answer takes up to `service_timeout`. Done unasked with the configured one when
     // the user takes long. 222 bytes at most.
-    [[nodiscard]] Status ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
-                                      std::span<const std::uint8_t> private_data);
+    [[nodiscard]] CallStatus ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
+                                          std::span<const std::uint8_t> private_data);
     // Of an established connection, or after DisconnectRequested. 220 bytes at most, after DisconnectRequested 224.
-    [[nodiscard]] Status disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
+    [[nodiscard]] CallStatus disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
     // Ends whatever it is in the way its state wants; no event of it comes any more.
-    Status abandon(ConnectionId id, Instant now);
+    CallStatus abandon(ConnectionId id, Instant now);
 
     [[nodiscard]] Datagrams& datagrams() noexcept { return datagrams_; }
     // nullptr: no such connection, or only events of it are left.
@@ -77,6 +85,7 @@ private:
     struct Listener {
         std::uint32_t serial = 0;
         std::uint32_t backlog = 0;
+        User* user = nullptr;
         ConnectionShares waiting{};
     };
     struct Incoming {
@@ -143,7 +152,7 @@ private:
     Config config_;
     SecretNumbers numbers_;  // names and transactions
     Outbox outbox_;
-    std::deque<Event> events_;
+    EventQueue events_;
     ConnectionTable table_;
     ConnectionShares strangers_;  // passive ones whose peers are not proven
     ServiceMap<Listener> listeners_;

@@ -117,6 +117,7 @@ void Manager::add_request(const Incoming& in, const wire::Req& req, Listener& li
         return;
     }
     connection->state = State::ReqRcvd;
+    connection->user = listener.user;
     connection->has_alternate = req.alternate != wire::CmPath{};
     connection->route = in.route;
     connection->remote_id = req.local_comm_id;

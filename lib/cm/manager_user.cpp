@@ -26,30 +26,31 @@ bool fits(std::span<const std::uint8_t> private_data) noexcept {
 
 }  // namespace
 
-Status Manager::listen(wire::ServiceId service, std::uint32_t backlog, const net::IpAddress& local) {
+CallStatus Manager::listen(wire::ServiceId service, std::uint32_t backlog, const net::IpAddress& local, User* user) {
     if (backlog == 0) {
-        return Status::BadParameters;
+        return CallStatus::BadParameters;
     }
-    const bool added = listeners_.try_add(service, local, Listener{last_listener_ + 1, backlog});
+    const bool added = listeners_.try_add(service, local, Listener{last_listener_ + 1, backlog, user});
     last_listener_ += added ? 1U : 0U;
-    return added ? Status::Ok : Status::ServiceTaken;
+    return added ? CallStatus::Ok : CallStatus::ServiceTaken;
 }
 
-Status Manager::unlisten(wire::ServiceId service, const net::IpAddress& local) {
-    return listeners_.remove(service, local) ? Status::Ok : Status::UnknownService;
+CallStatus Manager::unlisten(wire::ServiceId service, const net::IpAddress& local) {
+    return listeners_.remove(service, local) ? CallStatus::Ok : CallStatus::UnknownService;
 }
 
-Parsed<ConnectionId, Status> Manager::connect(const ConnectRequest& request, Instant now) {
-    const Status judged = judge_connect(request);
-    if (judged != Status::Ok) {
+Parsed<ConnectionId, CallStatus> Manager::connect(const ConnectRequest& request, Instant now, User* user) {
+    const CallStatus judged = judge_connect(request);
+    if (judged != CallStatus::Ok) {
         return judged;
     }
     Connection* const connection = table_.try_add();
     if (connection == nullptr) {
-        return Status::NoRoom;
+        return CallStatus::NoRoom;
     }
     connection->state = State::ReqSent;
     connection->active = true;
+    connection->user = user;
     connection->transport = request.transport;
     connection->route = request.route;
     connection->local_qpn = request.qpn;
@@ -62,16 +63,16 @@ Parsed<ConnectionId, Status> Manager::connect(const ConnectRequest& request, Ins
     return connection->id;
 }
 
-Status Manager::ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
+CallStatus Manager::ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return Status::UnknownConnection;
+        return CallStatus::UnknownConnection;
     }
     if (!is_reply_waiting(*connection)) {
-        return Status::WrongState;
+        return CallStatus::WrongState;
     }
     if (!fits<wire::Rtu>(private_data)) {
-        return Status::PrivateDataTooLong;
+        return CallStatus::PrivateDataTooLong;
     }
     wire::Rtu rtu;
     rtu.ids = {connection->id, connection->remote_id};
@@ -80,59 +81,59 @@ Status Manager::ready(ConnectionId id, std::span<const std::uint8_t> private_dat
     send(*connection, connection->transaction, rtu, Message::Rep);
     connection->retries_left = kReadyCopies;
     arm(*connection, now + connection->wait);
-    return Status::Ok;
+    return CallStatus::Ok;
 }
 
-Status Manager::accept(ConnectionId id, const AcceptParameters& accepted, Instant now) {
+CallStatus Manager::accept(ConnectionId id, const AcceptParameters& accepted, Instant now) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return Status::UnknownConnection;
+        return CallStatus::UnknownConnection;
     }
     if (!is_request_waiting(*connection)) {
-        return Status::WrongState;
+        return CallStatus::WrongState;
     }
     if (accepted.private_data.size() > private_room(accepted)) {
-        return Status::PrivateDataTooLong;
+        return CallStatus::PrivateDataTooLong;
     }
     connection->local_qpn = accepted.qpn;
     send(*connection, connection->transaction, make_rep(config_, *connection, accepted), Message::Req);
     connection->state = State::RepSent;
     connection->replied_at = now;
     wait_for_answer(*connection, now);
-    return Status::Ok;
+    return CallStatus::Ok;
 }
 
-Status Manager::established(ConnectionId id) {
+CallStatus Manager::established(ConnectionId id) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return Status::UnknownConnection;
+        return CallStatus::UnknownConnection;
     }
     if (!is_reply_sent(*connection)) {
-        return Status::WrongState;
+        return CallStatus::WrongState;
     }
     establish(*connection);
     connection->answers.reset();
-    return Status::Ok;
+    return CallStatus::Ok;
 }
 
-Status Manager::reject(ConnectionId id, const Refusal& refusal, Instant now) {
+CallStatus Manager::reject(ConnectionId id, const Refusal& refusal, Instant now) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return Status::UnknownConnection;
+        return CallStatus::UnknownConnection;
     }
     if (!fits<wire::Rej>(refusal.private_data) || refusal.info.size() > wire::kInfoBytes) {
-        return Status::PrivateDataTooLong;
+        return CallStatus::PrivateDataTooLong;
     }
     if (is_request_waiting(*connection) || is_reply_sent(*connection)) {
         reject_request(*connection, refusal, now);
-        return Status::Ok;
+        return CallStatus::Ok;
     }
     if (!is_reply_waiting(*connection)) {
-        return Status::WrongState;
+        return CallStatus::WrongState;
     }
     enter_time_wait(*connection, now);
     send(*connection, connection->transaction, make_rej(*connection, refusal, wire::Answered::Rep), Message::Rep);
-    return Status::Ok;
+    return CallStatus::Ok;
 }
 
 // The refusal is kept for copies of the request for as long as its sender may wait before it asks again.
@@ -149,54 +150,65 @@ void Manager::reject_request(Connection& connection, const Refusal& refusal, Ins
     }
 }
 
-Status Manager::ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
-                             std::span<const std::uint8_t> private_data) {
+CallStatus Manager::ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
+                                 std::span<const std::uint8_t> private_data) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return Status::UnknownConnection;
+        return CallStatus::UnknownConnection;
     }
     if (!is_request_waiting(*connection) && !is_reply_waiting(*connection)) {
-        return Status::WrongState;
+        return CallStatus::WrongState;
     }
     if (!fits<wire::Mra>(private_data)) {
-        return Status::PrivateDataTooLong;
+        return CallStatus::PrivateDataTooLong;
     }
     send_mra(*connection, service_timeout, private_data);
-    return Status::Ok;
+    return CallStatus::Ok;
 }
 
-Status Manager::disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
+CallStatus Manager::disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return Status::UnknownConnection;
+        return CallStatus::UnknownConnection;
     }
     if (connection->state == State::Established) {
         if (!fits<wire::Dreq>(private_data)) {
-            return Status::PrivateDataTooLong;
+            return CallStatus::PrivateDataTooLong;
         }
         start_disconnect(*connection, private_data, now);
-        return Status::Ok;
+        return CallStatus::Ok;
     }
     if (connection->state == State::DreqSent) {
-        return Status::Ok;  // the manager saw before that the peer has forgotten the connection
+        return CallStatus::Ok;  // the manager saw before that the peer has forgotten the connection
     }
     if (connection->state != State::DreqRcvd) {
-        return Status::WrongState;
+        return CallStatus::WrongState;
     }
     if (!fits<wire::Drep>(private_data)) {
-        return Status::PrivateDataTooLong;
+        return CallStatus::PrivateDataTooLong;
     }
     answer_dreq(*connection, private_data, now);
-    return Status::Ok;
+    return CallStatus::Ok;
 }
 
-Status Manager::abandon(ConnectionId id, Instant now) {
+void Manager::forget(const User& user, Instant now) {
+    listeners_.remove_if([&user](const Listener& listener) { return listener.user == &user; });
+    datagrams_.forget(user);
+    for (const ConnectionId id : table_.of_user(user)) {
+        if (Connection* const connection = table_.find(id)) {
+            connection->user = nullptr;
+            (void)abandon(id, now);
+        }
+    }
+}
+
+CallStatus Manager::abandon(ConnectionId id, Instant now) {
     Connection* const connection = table_.find(id);
     if (connection == nullptr) {
-        return Status::UnknownConnection;
+        return CallStatus::UnknownConnection;
     }
     connection->abandoned = true;
-    forget_events(events_, id);
+    events_.forget(id);
     switch (connection->state) {
         case State::ReqSent:
         case State::MraReqRcvd:
@@ -222,7 +234,7 @@ Status Manager::abandon(ConnectionId id, Instant now) {
         case State::Count:
             CAIRN_ASSERT(false);
     }
-    return Status::Ok;
+    return CallStatus::Ok;
 }
 
 }  // namespace cairn::cm

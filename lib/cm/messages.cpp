@@ -80,17 +80,17 @@ std::size_t private_room(const ResolveRequest& request) noexcept {
     return wire::SidrReq{}.private_data.size() - header_bytes(request);
 }
 
-Status judge_route(const Route& route) noexcept {
+CallStatus judge_route(const Route& route) noexcept {
     const bool same_family = route.local.is_v4() == route.remote.is_v4();
-    return route.remote.is_station() && same_family ? Status::Ok : Status::BadAddress;
+    return route.remote.is_station() && same_family ? CallStatus::Ok : CallStatus::BadAddress;
 }
 
-Status judge_connect(const ConnectRequest& request) noexcept {
+CallStatus judge_connect(const ConnectRequest& request) noexcept {
     if (request.private_data.size() > private_room(request)) {
-        return Status::PrivateDataTooLong;
+        return CallStatus::PrivateDataTooLong;
     }
     const bool known_mtu = wire::bytes_of(wire::path_mtu_of(request.path_mtu_bytes)) == request.path_mtu_bytes;
-    return is_known(request.transport) && known_mtu ? judge_route(request.route) : Status::BadParameters;
+    return is_known(request.transport) && known_mtu ? judge_route(request.route) : CallStatus::BadParameters;
 }
 
 wire::Req make_req(const Config& config, const ConnectRequest& request, ConnectionId id) noexcept {

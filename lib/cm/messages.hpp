@@ -15,8 +15,8 @@ namespace cairn::cm {
 [[nodiscard]] std::size_t private_room(const ResolveRequest& request) noexcept;
 
 // Whether a host can be asked by it.
-[[nodiscard]] Status judge_route(const Route& route) noexcept;
-[[nodiscard]] Status judge_connect(const ConnectRequest& request) noexcept;
+[[nodiscard]] CallStatus judge_route(const Route& route) noexcept;
+[[nodiscard]] CallStatus judge_connect(const ConnectRequest& request) noexcept;
 [[nodiscard]] wire::Req make_req(const Config& config, const ConnectRequest& request, ConnectionId id) noexcept;
 [[nodiscard]] wire::Rep make_rep(const Config& config, const Connection& connection,
                                  const AcceptParameters& accepted) noexcept;

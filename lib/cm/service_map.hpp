@@ -23,6 +23,11 @@ public:
         const auto found = listeners_.find({service, local});
         return found == listeners_.end() ? nullptr : &found->second;
     }
+    // Those for which which(listener) is true.
+    template <class Which>
+    void remove_if(const Which& which) {
+        std::erase_if(listeners_, [&which](const auto& each) { return which(each.second); });
+    }
     // Whoever is to be asked by a request that came to `local`.
     [[nodiscard]] Listener* find(wire::ServiceId service, const net::IpAddress& local) noexcept {
         Listener* const exact = find_exactly(service, local);

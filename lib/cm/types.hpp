@@ -8,6 +8,7 @@
 
 #include "lib/base/sip_hash.hpp"
 #include "lib/base/types.hpp"
+#include "lib/cm/name_share.hpp"
 #include "lib/net/address.hpp"
 #include "lib/wire/cm_request.hpp"
 #include "lib/wire/cm_sidr.hpp"
@@ -34,6 +35,7 @@ struct OutMad {
 // One for all connections of a manager.
 struct Config {
     SipKey seed{1, 0};                           // another one in each life of the program, hard to guess
+    NameShare names{};                           // where several managers serve one host
     std::uint64_t ca_guid = 0;                   // of the adapter
     std::uint32_t max_connections = 65536;       // with those that ended lately; <= 2^20
     std::uint32_t max_datagram_requests = 4096;  // outstanding ones each way
@@ -142,7 +144,7 @@ struct ResolveRequest {
 };
 
 // Why a call did nothing.
-enum class Status : std::uint8_t {
+enum class CallStatus : std::uint8_t {
     Ok,
     UnknownConnection,  // it has ended, or never was
     WrongState,         // what is asked makes no sense in the state that the connection is in by now

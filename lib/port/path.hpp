@@ -14,6 +14,9 @@
 
 namespace cairn::port {
 
+// The first of the dynamic ports (RFC 6335, 6): RoCEv2 senders tell flows apart by them.
+constexpr std::uint16_t kFirstUdpSourcePort = 0xc000;
+
 // What makes two packets travel the same way. The UDP source port is the same in both directions:
 // whoever connects chooses it (so that answers reach its own receive queue), the other side mirrors it.
 struct PathKey {

@@ -3,36 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 namespace cairn::verbs {
 
 namespace {
-
-struct StatusText {
-    cm::Status status;
-    std::string_view what;
-    std::string_view remedy;
-};
-constexpr std::array kStatusTexts{
-    StatusText{cm::Status::UnknownConnection, "the connection or question has ended", "look at its events"},
-    StatusText{cm::Status::WrongState, "the connection is not in a state for this", "look at its events"},
-    StatusText{cm::Status::PrivateDataTooLong, "the private data is too long", "send it as a message"},
-    StatusText{cm::Status::BadParameters, "a parameter is out of range", "see ConnectTo, and give a backlog"},
-    StatusText{cm::Status::BadAddress, "no host has this address, or it is of another family than the port's",
-               "give a host's address, of the port's family"},
-    StatusText{cm::Status::NoRoom, "there are as many connections as there may be", "raise max_connections"},
-    StatusText{cm::Status::ServiceTaken, "somebody listens there already", "choose another port"},
-    StatusText{cm::Status::UnknownService, "nobody listens there", "listen first"},
-};
-
-Status result_of(cm::Status status) {
-    const auto found = std::find_if(kStatusTexts.begin(), kStatusTexts.end(),
-                                    [status](const StatusText& text) { return text.status == status; });
-    return found == kStatusTexts.end() ? Status(Nothing{})
-                                       : Error{std::string(found->what), std::string(found->remedy)};
-}
 
 wire::TransportService transport_of(const Qp& qp) noexcept {
     return qp.service() == Service::Uc    ? wire::TransportService::Uc
@@ -58,38 +32,24 @@ Error wrong_side() {
 
 }  // namespace
 
-Connector::Connector(Device& device, const ConnectorConfig& config)
-    : ManagementQp(device.worker().datagrams(), device.worker().sender(), config.cm, config.udp_source_port),
-      device_(device),
-      config_(config) {}
-
-Result<std::unique_ptr<Connector>> Connector::create(Device& device, const ConnectorConfig& config) {
-    ConnectorConfig seeded = config;
-    seeded.cm.seed = {device.worker().engine().unguessable(), device.worker().engine().unguessable()};
-    std::unique_ptr<Connector> made(new Connector(device, seeded));
-    const Status opened = made->open();
-    if (!opened.ok()) {
-        return opened.error();
-    }
-    made->tenancy_ = device.worker().add(*made);
-    return made;
+Connector::Connector(Device& device, connections::Home& home)
+    : device_(device), home_(home), tenancy_(device.worker().add(*this)) {
+    CAIRN_ASSERT(&device.worker() == &home.worker());
 }
 
 Connector::~Connector() {
-    while (!links_.empty()) {
-        unlink(ConnectionId{links_.begin()->first});
-    }
-    while (!waiting_.empty()) {
-        forget_waiting(ConnectionId{waiting_.begin()->first});
+    home_.leave(*this);
+    for (auto& [id, link] : links_) {
+        end(link);
     }
 }
 
-Status Connector::listen(std::uint16_t port, std::uint32_t backlog) {
-    return result_of(manager().listen(wire::ip_service(wire::IpProtocol::Tcp, port), backlog));
+Status Connector::listen(std::uint16_t port, std::uint32_t backlog, connections::Sharing sharing) {
+    return home_.listen(wire::ip_service(wire::IpProtocol::Tcp, port), backlog, *this, sharing);
 }
 
 Status Connector::unlisten(std::uint16_t port) {
-    return result_of(manager().unlisten(wire::ip_service(wire::IpProtocol::Tcp, port)));
+    return home_.unlisten(wire::ip_service(wire::IpProtocol::Tcp, port));
 }
 
 // What is no one host's address the manager refuses.
@@ -97,7 +57,7 @@ Status Connector::find_way(const net::IpAddress& remote, Instant now) {
     if (!remote.is_station()) {
         return Nothing{};
     }
-    const auto way = device_.create_ah(remote, config_.udp_source_port, now);
+    const auto way = device_.create_ah(remote, home_.udp_source_port(), now);
     return way.ok() ? Status(Nothing{}) : Status(way.error());
 }
 
@@ -111,9 +71,9 @@ Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now
             to.path_mtu_bytes);
     }
     cm::ConnectRequest request;
-    request.route = {local_address(), to.remote};
+    request.route = {home_.local_address(), to.remote};
     request.service = wire::ip_service(wire::IpProtocol::Tcp, to.port);
-    request.source_port = config_.udp_source_port;
+    request.source_port = home_.udp_source_port();
     request.transport = transport_of(qp);
     request.qpn = qp.qpn();
     request.starting_psn = Psn{static_cast<std::uint32_t>(device_.worker().engine().unguessable())};
@@ -128,37 +88,46 @@ Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now
     if (!way.ok()) {
         return way.error();
     }
-    const auto asked = manager().connect(request, now);
+    const auto asked = home_.manager().connect(request, now, this);
     if (!asked.ok()) {
-        return result_of(asked.reason()).error();
+        return connections::status_of(asked.reason()).error();
     }
     qp.hold();
     Link& link = links_[asked.value().value];
-    link = {&qp, request.starting_psn, to.choice};
+    link.stage = Link::Stage::Connecting;
+    link.qp = &qp;
+    link.starting_psn = request.starting_psn;
+    link.choice = to.choice;
     link.choice.private_data = {};
-    send_messages(now);
+    home_.settle(now);
     return asked.value();
 }
 
 Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice, Instant now) {
-    const auto found = waiting_.find(id.value);
-    if (found == waiting_.end()) {
-        return result_of(cm::Status::UnknownConnection);
+    const auto found = links_.find(id.value);
+    if (found == links_.end()) {
+        return connections::status_of(cm::CallStatus::UnknownConnection);
     }
-    const Waiting& waiting = found->second;
-    if (transport_of(qp) != waiting.parameters.transport) {
+    Link& asked = found->second;
+    if (asked.stage != Link::Stage::Asked) {
+        return connections::status_of(cm::CallStatus::WrongState);
+    }
+    if (transport_of(qp) != asked.parameters.transport) {
         return Error{"the queue pair is of another service than is asked for", "make it as parameters.transport says"};
     }
     if (qp.service() == Service::Xrc && !qp.kind().is_target) {
         return wrong_side();
     }
-    Link link{&qp, Psn{static_cast<std::uint32_t>(device_.worker().engine().unguessable())}, choice};
-    link.choice.features = features_of(qp, choice.features) & waiting.features;
+    Link link = asked;
+    link.qp = &qp;
+    link.starting_psn = Psn{static_cast<std::uint32_t>(device_.worker().engine().unguessable())};
+    link.choice = choice;
+    link.choice.features = features_of(qp, choice.features) & asked.features;
     link.choice.private_data = {};
     const ModifyVerdict verdict =
-        qp.in_use() ? ModifyVerdict::NoTransition : bring_up(link, waiting.parameters, *waiting.path);
+        qp.in_use() ? ModifyVerdict::NoTransition : bring_up(link, asked.parameters, *asked.path);
     if (verdict != ModifyVerdict::Ok) {
-        return refused_by_qp(verdict, waiting.parameters.path_mtu_bytes);
+        return refused_by_qp(verdict, asked.parameters.path_mtu_bytes);
     }
     cm::AcceptParameters accepted;
     accepted.qpn = qp.qpn();
@@ -168,97 +137,90 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
     accepted.rnr_retry = wire::RetryCount{choice.rnr_retry};
     accepted.features = link.choice.features;
     accepted.private_data = choice.private_data;
-    const cm::Status status = manager().accept(id, accepted, now);
-    if (status != cm::Status::Ok) {
+    const cm::CallStatus status = home_.manager().accept(id, accepted, now);
+    if (status != cm::CallStatus::Ok) {
         (void)qp.modify(QpState::Reset);
-        return result_of(status);
+        return connections::status_of(status);
     }
-    forget_waiting(id);
     qp.hold();
-    links_[id.value] = link;
+    asked = link;
+    asked.stage = Link::Stage::Accepted;
     unheard_.push_back(id);
-    send_messages(now);
+    home_.settle(now);
     return Nothing{};
 }
 
 Status Connector::reject(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
-    const cm::Status status = manager().reject(id, {wire::RejectReason::Consumer, {}, private_data}, now);
-    forget_waiting(id);
-    heed(now);
-    return result_of(status);
+    const cm::CallStatus status = home_.manager().reject(id, {wire::RejectReason::Consumer, {}, private_data}, now);
+    if (const auto found = links_.find(id.value); found != links_.end() && found->second.stage == Link::Stage::Asked) {
+        forget(id);
+    }
+    home_.settle(now);
+    return connections::status_of(status);
 }
 
 Status Connector::disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
-    const cm::Status status = manager().disconnect(id, private_data, now);
-    heed(now);
-    return result_of(status);
+    const cm::CallStatus status = home_.manager().disconnect(id, private_data, now);
+    home_.settle(now);
+    return connections::status_of(status);
 }
 
 void Connector::abandon(ConnectionId id, Instant now) {
-    (void)manager().abandon(id, now);
-    cm::forget_events(events_, id);
+    (void)home_.manager().abandon(id, now);
+    std::erase_if(events_, [id](const cm::Event& event) { return cm::is_of(event, id); });
     stop(id);
-    unlink(id);
-    forget_waiting(id);
-    send_messages(now);
+    forget(id);
+    home_.settle(now);
 }
 
-Status Connector::listen_datagrams(std::uint16_t port, const std::optional<cm::DatagramService>& standing) {
-    return result_of(manager().datagrams().listen(wire::ip_service(wire::IpProtocol::Udp, port), {}, standing));
+Status Connector::listen_datagrams(std::uint16_t port, const std::optional<cm::DatagramService>& standing,
+                                   connections::Sharing sharing) {
+    return home_.listen_datagrams(wire::ip_service(wire::IpProtocol::Udp, port), standing, *this, sharing);
 }
 
 Status Connector::unlisten_datagrams(std::uint16_t port) {
-    return result_of(manager().datagrams().unlisten(wire::ip_service(wire::IpProtocol::Udp, port), {}));
+    return home_.unlisten_datagrams(wire::ip_service(wire::IpProtocol::Udp, port));
 }
 
 Status Connector::answer(DatagramId id, const cm::DatagramService& service, Instant now) {
-    const cm::Status status = manager().datagrams().answer(id, wire::SidrStatus::Valid, service, now);
-    send_messages(now);
-    return result_of(status);
+    const cm::CallStatus status = home_.manager().datagrams().answer(id, wire::SidrStatus::Valid, service, now);
+    home_.settle(now);
+    return connections::status_of(status);
 }
 
 Status Connector::refuse(DatagramId id, std::span<const std::uint8_t> private_data, Instant now) {
-    const cm::Status status = manager().datagrams().answer(id, wire::SidrStatus::Rejected, {{}, {}, private_data}, now);
-    send_messages(now);
-    return result_of(status);
+    const cm::CallStatus status =
+        home_.manager().datagrams().answer(id, wire::SidrStatus::Rejected, {{}, {}, private_data}, now);
+    home_.settle(now);
+    return connections::status_of(status);
 }
 
 Result<DatagramId> Connector::resolve(const net::IpAddress& remote, std::uint16_t port,
                                       std::span<const std::uint8_t> private_data, Instant now) {
     cm::ResolveRequest request;
-    request.route = {local_address(), remote};
+    request.route = {home_.local_address(), remote};
     request.service = wire::ip_service(wire::IpProtocol::Udp, port);
-    request.source_port = config_.udp_source_port;
+    request.source_port = home_.udp_source_port();
     request.private_data = private_data;
     const Status way = find_way(remote, now);
     if (!way.ok()) {
         return way.error();
     }
-    const auto asked = manager().datagrams().resolve(request, now);
+    const auto asked = home_.manager().datagrams().resolve(request, now, this);
     if (!asked.ok()) {
-        return result_of(asked.reason()).error();
+        return connections::status_of(asked.reason()).error();
     }
-    send_messages(now);
+    home_.settle(now);
     return asked.value();
 }
 
-bool Connector::on_turn(Instant now) noexcept {
-    run_due(now);
-    return false;
-}
-
 std::optional<cm::Event> Connector::poll_event() {
-    hear_peers();
     if (events_.empty()) {
         return std::nullopt;
     }
-    cm::Event event = events_.front();
+    const cm::Event event = events_.front();
     events_.pop_front();
     return event;
-}
-
-std::string Connector::counters_text() const {
-    return telemetry::text_of(manager().counters().snapshot()) + telemetry::text_of(manager().mad_drops().snapshot());
 }
 
 }  // namespace cairn::verbs

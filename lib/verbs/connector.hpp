@@ -8,7 +8,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "lib/cm/management_qp.hpp"
+#include "lib/connections/home.hpp"
 #include "lib/verbs/device.hpp"
 
 namespace cairn::verbs {
@@ -18,11 +18,6 @@ using cm::DatagramId;
 
 // What rdma_cm's datagram services expect unless told otherwise.
 constexpr Qkey kRdmaCmQkey{0x01234567};
-
-struct ConnectorConfig {
-    cm::Config cm{};                         // its seed is drawn from the device's
-    std::uint16_t udp_source_port = 0xc000;  // of connections that we ask for; peers answer to it
-};
 
 // What either end chooses.
 struct ConnectionChoice {
@@ -50,14 +45,18 @@ struct ConnectTo {
 // (Replied is not seen), an accepted one by the peer's word or its first request, whichever comes first;
 // DisconnectRequested, Disconnected, Rejected and Unreachable leave the queue pair in ERR. The user answers Requested
 // by accept() or reject(), DisconnectRequested by disconnect().
-class Connector final : private cm::ManagementQp, private worker::Tenant {
+class Connector final : private cm::User, private worker::Tenant {
 public:
-    // Errors: another one has queue pair 1.
-    static Result<std::unique_ptr<Connector>> create(Device& device, const ConnectorConfig& config);
-    ~Connector() override;
+    // Both are of one worker (asserted) and outlive it.
+    Connector(Device& device, connections::Home& home);
+    Connector(const Connector&) = delete;
+    Connector& operator=(const Connector&) = delete;
+    // Its connections are given up: their peers are told.
+    ~Connector();
 
-    // Errors: the port is taken, no backlog.
-    Status listen(std::uint16_t port, std::uint32_t backlog);
+    // Errors: the port is taken, no backlog. Shared: connectors of several workers may listen to one port.
+    Status listen(std::uint16_t port, std::uint32_t backlog,
+                  connections::Sharing sharing = connections::Sharing::Alone);
     Status unlisten(std::uint16_t port);
     // Errors: private data too long, a path MTU that the port does not carry, no room, a queue pair not in RESET, an
     // XRC target.
@@ -72,7 +71,8 @@ public:
 
     // Services over datagrams, by SIDR. `standing`: what whoever asks is told; nothing: each question is a
     // DatagramRequested, to be answered or refused. Errors: the port is taken, private data of more than 136 bytes.
-    Status listen_datagrams(std::uint16_t port, const std::optional<cm::DatagramService>& standing = std::nullopt);
+    Status listen_datagrams(std::uint16_t port, const std::optional<cm::DatagramService>& standing = std::nullopt,
+                            connections::Sharing sharing = connections::Sharing::Alone);
     Status unlisten_datagrams(std::uint16_t port);
     Status answer(DatagramId id, const cm::DatagramService& service, Instant now);
     Status refuse(DatagramId id, std::span<const std::uint8_t> private_data, Instant now);
@@ -83,39 +83,40 @@ public:
 
     [[nodiscard]] std::optional<cm::Event> poll_event();
 
-    [[nodiscard]] std::string counters_text() const;
-
 private:
-    // A connection that has a queue pair.
+    // A connection, from the first that is heard or said of it.
     struct Link {
+        enum class Stage : std::uint8_t {
+            Asked,       // a peer's request waits for our answer: it has no queue pair
+            Connecting,  // our request waits for its answer, or was answered
+            Accepted,    // a peer's, with a queue pair
+        };
+        Stage stage{};
         Qp* qp = nullptr;
         Psn starting_psn{};
         ConnectionChoice choice{};  // its features are those agreed
-    };
-    // A request that waits for its answer.
-    struct Waiting {
+        // Of a peer's request.
         cm::QpParameters parameters{};
         std::uint32_t features = 0;  // offered
         port::Path* path = nullptr;  // by which it came; pinned
     };
 
-    Connector(Device& device, const ConnectorConfig& config);
+    void on_event(const cm::Event& event, Instant now) override;
     bool on_turn(Instant now) noexcept override;
-    [[nodiscard]] Instant next_deadline() const noexcept override { return ManagementQp::next_deadline(); }
-    void heed(Instant now) override;
+    [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
+    [[nodiscard]] bool keep_request(const cm::Requested& requested, Instant now);
+    void on_traffic_ended(ConnectionId id);
     [[nodiscard]] Status find_way(const net::IpAddress& remote, Instant now);
-    void take_event(const cm::Event& event, Instant now);
     void hear_peers();
     void finish_connect(const cm::Replied& replied, Instant now);
     [[nodiscard]] ModifyVerdict bring_up(const Link& link, const cm::QpParameters& parameters, port::Path& path);
     void stop(ConnectionId id);
-    void unlink(ConnectionId id);
-    void forget_waiting(ConnectionId id);
+    void forget(ConnectionId id);
+    static void end(Link& link) noexcept;
 
     Device& device_;
-    ConnectorConfig config_;
+    connections::Home& home_;
     std::unordered_map<std::uint32_t, Link> links_;
-    std::unordered_map<std::uint32_t, Waiting> waiting_;
     std::deque<ConnectionId> unheard_;  // accepted ones that are not known to be established
     std::deque<cm::Event> events_;
     worker::Tenancy tenancy_;

@@ -29,39 +29,56 @@ constexpr bool kEndsTraffic =
 
 }  // namespace
 
-void Connector::heed(Instant now) {
-    while (const std::optional<cm::Event> event = manager().poll_event()) {
-        take_event(*event, now);
-    }
-    send_messages(now);
-}
-
-void Connector::take_event(const cm::Event& event, Instant now) {
+void Connector::on_event(const cm::Event& event, Instant now) {
     if (const auto* replied = std::get_if<cm::Replied>(&event)) {
         finish_connect(*replied, now);
         return;
     }
-    if (const auto* requested = std::get_if<cm::Requested>(&event)) {
-        port::Path* const path = path_to(requested->route.remote, now);
-        if (path == nullptr) {
-            (void)manager().reject(requested->id, {wire::RejectReason::NoResources, {}, {}}, now);
-            return;
-        }
-        path->pin();
-        waiting_[requested->id.value] = {requested->qp, requested->features, path};
+    if (const auto* requested = std::get_if<cm::Requested>(&event);
+        requested != nullptr && !keep_request(*requested, now)) {
+        (void)home_.manager().reject(requested->id, {wire::RejectReason::NoResources, {}, {}}, now);
+        return;
     }
     std::visit(
         [this]<class Kind>(const Kind& kind) {
             if constexpr (kEndsTraffic<Kind>) {
-                stop(kind.id);
-                forget_waiting(kind.id);
+                on_traffic_ended(kind.id);
             } else if constexpr (std::is_same_v<Kind, cm::Released>) {
-                unlink(kind.id);
-                forget_waiting(kind.id);
+                forget(kind.id);
             }
         },
         event);
     events_.push_back(event);
+}
+
+// False: there is no way back.
+bool Connector::keep_request(const cm::Requested& requested, Instant now) {
+    port::Path* const path = home_.path_to(requested.route.remote, now);
+    if (path == nullptr) {
+        return false;
+    }
+    path->pin();
+    Link& link = links_[requested.id.value];
+    link.stage = Link::Stage::Asked;
+    link.parameters = requested.qp;
+    link.features = requested.features;
+    link.path = path;
+    return true;
+}
+
+void Connector::on_traffic_ended(ConnectionId id) {
+    const auto found = links_.find(id.value);
+    if (found != links_.end() && found->second.stage == Link::Stage::Asked) {
+        forget(id);
+    } else {
+        stop(id);
+    }
+}
+
+bool Connector::on_turn(Instant now) noexcept {
+    hear_peers();
+    home_.settle(now);
+    return false;
 }
 
 // The peer's word that it is ready may be lost, or late: its first request says the same (12.9.7.2). A few in each
@@ -71,12 +88,12 @@ void Connector::hear_peers() {
         const ConnectionId id = unheard_.front();
         unheard_.pop_front();
         const auto link = links_.find(id.value);
-        const cm::Connection* const connection = manager().find(id);
+        const cm::Connection* const connection = home_.manager().find(id);
         const bool waits = link != links_.end() && connection != nullptr &&
                            (connection->state == cm::State::RepSent || connection->state == cm::State::MraRepRcvd);
         if (waits && link->second.qp->next_receive_psn() == link->second.starting_psn) {
             unheard_.push_back(id);
-        } else if (waits && manager().established(id) == cm::Status::Ok) {
+        } else if (waits && home_.manager().established(id) == cm::CallStatus::Ok) {
             events_.push_back(cm::Established{id, {}});
         }
     }
@@ -86,13 +103,13 @@ void Connector::hear_peers() {
 void Connector::finish_connect(const cm::Replied& replied, Instant now) {
     const auto found = links_.find(replied.id.value);
     CAIRN_ASSERT(found != links_.end());
-    const cm::Connection* const connection = manager().find(replied.id);
-    port::Path* const path = connection == nullptr ? nullptr : own_path(connection->route.remote, now);
+    const cm::Connection* const connection = home_.manager().find(replied.id);
+    port::Path* const path = connection == nullptr ? nullptr : home_.own_path(connection->route.remote, now);
     found->second.choice.features = replied.features;
     if (path == nullptr || bring_up(found->second, replied.qp, *path) != ModifyVerdict::Ok) {
-        (void)manager().reject(replied.id, {wire::RejectReason::NoResources, {}, {}}, now);
+        (void)home_.manager().reject(replied.id, {wire::RejectReason::NoResources, {}, {}}, now);
         stop(replied.id);
-        unlink(replied.id);
+        forget(replied.id);
         cm::Rejected rejected;
         rejected.id = replied.id;
         rejected.reason = wire::RejectReason::NoResources;
@@ -100,7 +117,7 @@ void Connector::finish_connect(const cm::Replied& replied, Instant now) {
         events_.push_back(rejected);
         return;
     }
-    (void)manager().ready(replied.id, {}, now);
+    (void)home_.manager().ready(replied.id, {}, now);
     events_.push_back(cm::Established{replied.id, replied.private_data});
 }
 
@@ -140,24 +157,25 @@ ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& para
 
 void Connector::stop(ConnectionId id) {
     const auto found = links_.find(id.value);
-    if (found != links_.end() && found->second.qp->state() != QpState::Reset) {
+    if (found != links_.end() && found->second.qp != nullptr && found->second.qp->state() != QpState::Reset) {
         (void)found->second.qp->modify(QpState::Err);
     }
 }
 
-void Connector::unlink(ConnectionId id) {
+void Connector::forget(ConnectionId id) {
     const auto found = links_.find(id.value);
     if (found != links_.end()) {
-        found->second.qp->release();
+        end(found->second);
         links_.erase(found);
     }
 }
 
-void Connector::forget_waiting(ConnectionId id) {
-    const auto found = waiting_.find(id.value);
-    if (found != waiting_.end()) {
-        found->second.path->unpin();
-        waiting_.erase(found);
+void Connector::end(Link& link) noexcept {
+    if (link.qp != nullptr) {
+        link.qp->release();
+    }
+    if (link.path != nullptr) {
+        link.path->unpin();
     }
 }
 

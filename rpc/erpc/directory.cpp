@@ -8,7 +8,6 @@ namespace cairn::erpc {
 
 namespace {
 
-constexpr std::uint8_t kRetries = 15;
 constexpr std::uint8_t kOfferLayout = 1;
 
 // In the private data of an answer.
@@ -20,14 +19,6 @@ struct RawOffer {
 };
 static_assert(sizeof(RawOffer) == 8 && alignof(RawOffer) == 1);
 constexpr std::uint32_t kOfferMagic = 0x65525043;  // "eRPC"
-
-cm::Config config_of(const SipKey& seed) {
-    cm::Config config;
-    config.seed = seed;
-    config.max_connections = 1;  // there are none
-    config.max_retries = wire::CmRetries{kRetries};
-    return config;
-}
 
 wire::ServiceId id_of(std::uint16_t name) {
     return wire::ip_service(wire::IpProtocol::Udp, name);
@@ -71,56 +62,39 @@ const char* text_of(ServiceAnswer::Outcome outcome) noexcept {
     return "";
 }
 
-Result<std::unique_ptr<Directory>> Directory::create(worker::Worker& worker, std::uint16_t udp_source_port,
-                                                     const SipKey& seed) {
-    std::unique_ptr<Directory> made(
-        new Directory(worker.datagrams(), worker.sender(), config_of(seed), udp_source_port));
-    const Status opened = made->open();
-    if (!opened.ok()) {
-        return opened.error();
-    }
-    made->tenancy_ = worker.add(*made);
-    return made;
-}
-
 Status Directory::serve(std::uint16_t name, const ServiceOffer& offer) {
     const RawOffer raw{Be32{kOfferMagic}, kOfferLayout, kHeaderVersion, Be16{offer.workers}};
     const cm::DatagramService told{offer.qpn, offer.qkey, {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}};
-    if (manager().datagrams().listen(id_of(name), {}, told) != cm::Status::Ok) {
-        return Error{"somebody serves under that name already", "choose another"};
-    }
-    return Nothing{};
+    return home_.listen_datagrams(id_of(name), told, *this);
 }
 
 Status Directory::ask(const net::IpAddress& host, std::uint16_t name, Instant now) {
+    answer_.reset();
     if (question_.has_value()) {
-        (void)manager().datagrams().cancel(*question_);
+        (void)home_.manager().datagrams().cancel(*question_);
         question_.reset();
     }
     cm::ResolveRequest request;
-    request.route = {local_address(), host};
+    request.route = {home_.local_address(), host};
     request.service = id_of(name);
     request.source_port = name;
-    const auto asked = manager().datagrams().resolve(request, now);
+    const auto asked = home_.manager().datagrams().resolve(request, now, this);
     if (!asked.ok()) {
-        CAIRN_ASSERT(asked.reason() == cm::Status::BadAddress);  // one at a time, without private data
+        CAIRN_ASSERT(asked.reason() == cm::CallStatus::BadAddress);  // one at a time, without private data
         return Error{host.text() + " is no host's address, or not of the same family as ours",
                      "give the address of the host that serves, IPv4 or IPv6 as our own"};
     }
     question_ = asked.value();
-    send_messages(now);
+    home_.settle(now);
     return Nothing{};
 }
 
-std::optional<ServiceAnswer> Directory::poll_answer() {
-    while (const std::optional<cm::Event> event = manager().poll_event()) {
-        const auto* const resolved = std::get_if<cm::Resolved>(&*event);
-        if (resolved != nullptr && question_ == resolved->id) {
-            question_.reset();
-            return judge(*resolved);
-        }
+void Directory::on_event(const cm::Event& event, Instant) {
+    const auto* const resolved = std::get_if<cm::Resolved>(&event);
+    if (resolved != nullptr && question_ == resolved->id) {
+        question_.reset();
+        answer_ = judge(*resolved);
     }
-    return std::nullopt;
 }
 
 }  // namespace cairn::erpc

@@ -4,12 +4,11 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <utility>
 
 #include "lib/base/result.hpp"
-#include "lib/cm/management_qp.hpp"
-#include "lib/worker/worker.hpp"
+#include "lib/connections/home.hpp"
 
 namespace cairn::erpc {
 
@@ -36,31 +35,28 @@ struct ServiceAnswer {
 [[nodiscard]] const char* text_of(ServiceAnswer::Outcome outcome) noexcept;
 
 // One per process and port, on the worker that gets what is sent to queue pair 1; its thread's. One question at a time.
-class Directory final : private cm::ManagementQp, private worker::Tenant {
+class Directory final : private cm::User {
 public:
-    // The worker outlives it. Answers to its questions come to `udp_source_port`. `seed` is hard to guess, and nobody
-    // else has it. Errors: another one has queue pair 1.
-    static Result<std::unique_ptr<Directory>> create(worker::Worker& worker, std::uint16_t udp_source_port,
-                                                     const SipKey& seed);
+    // The home outlives it.
+    explicit Directory(connections::Home& home) noexcept : home_(home) {}
+    Directory(const Directory&) = delete;
+    Directory& operator=(const Directory&) = delete;
+    ~Directory() { home_.leave(*this); }
 
     // Tells whoever asks, from now on. Errors: the name is taken.
     Status serve(std::uint16_t name, const ServiceOffer& offer);
-    // Asks the host; poll_answer() says how it went, after about eight seconds of silence at the latest. A question
-    // before that is forgotten. Errors: no host can have the address, or it is of another family than ours.
+    // Asks the host; poll_answer() says how it went, after as much silence as the home's configuration allows (about
+    // eight seconds with its defaults). A question before that is forgotten. Errors: no host can have the address, or
+    // it is of another family than ours.
     Status ask(const net::IpAddress& host, std::uint16_t name, Instant now);
-    [[nodiscard]] std::optional<ServiceAnswer> poll_answer();
+    [[nodiscard]] std::optional<ServiceAnswer> poll_answer() { return std::exchange(answer_, std::nullopt); }
 
 private:
-    using ManagementQp::ManagementQp;
-    void heed(Instant now) override { send_messages(now); }  // events wait for poll_answer()
-    bool on_turn(Instant now) noexcept override {
-        run_due(now);
-        return false;
-    }
-    [[nodiscard]] Instant next_deadline() const noexcept override { return ManagementQp::next_deadline(); }
+    void on_event(const cm::Event& event, Instant now) override;
 
+    connections::Home& home_;
     std::optional<cm::DatagramId> question_;
-    worker::Tenancy tenancy_;
+    std::optional<ServiceAnswer> answer_;
 };
 
 }  // namespace cairn::erpc

@@ -257,6 +257,7 @@ void end_all(Host& host) {
     host.mr.reset();
     host.completions.reset();
     host.pd.reset();
+    host.home.reset();
     host.device.reset();
     host.worker.reset();
     require(host.port.buffers_in_use() == 0);

@@ -36,7 +36,8 @@ struct Host {
         worker = worker::Worker::create(port, config, Instant{}).value();
         device = std::make_unique<Device>(*worker);
         pd = device->create_pd();
-        connector = Connector::create(*device, {}).value();
+        home = connections::Home::create(connections::Agent::create(), *worker, {}).value();
+        connector = std::make_unique<Connector>(*device, *home);
         require(connector->listen(kService, 2).ok());
         completions = device->create_cq(64).value();
         register_memory();
@@ -94,6 +95,7 @@ struct Host {
     std::vector<std::unique_ptr<Qp>> qps;
     std::unique_ptr<UdQp> datagrams;
     std::unique_ptr<Ah> group;
+    std::unique_ptr<connections::Home> home;
     std::unique_ptr<Connector> connector;  // ends before the queue pairs
     std::vector<ConnectionId> asked;
     std::map<ConnectionId, Qp*> links;

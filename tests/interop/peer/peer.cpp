@@ -33,9 +33,10 @@ Peer::Peer(port::Port& port)
     : worker_(take(worker::Worker::create(port, engine_config(), clock_.now()))),
       device_(*worker_),
       pd_(device_.create_pd()) {
-    verbs::ConnectorConfig config;
+    connections::HomeConfig config;
     config.cm.max_retries = wire::CmRetries{7};
-    connector_ = take(verbs::Connector::create(device_, config));
+    home_ = take(connections::Home::create(connections::Agent::create(), *worker_, config));
+    connector_ = std::make_unique<verbs::Connector>(device_, *home_);
 }
 
 void Peer::listen(std::uint16_t service_port, std::uint32_t backlog) {
@@ -62,7 +63,7 @@ verbs::Completion Peer::await_completion(verbs::Cq& queue, std::string_view what
 }
 
 std::unique_ptr<verbs::Ah> Peer::open_way(const net::IpAddress& remote) {
-    auto way = take(device_.create_ah(remote, verbs::ConnectorConfig{}.udp_source_port, now()));
+    auto way = take(device_.create_ah(remote, port::kFirstUdpSourcePort, now()));
     linger(milliseconds(20));
     return way;
 }

@@ -48,6 +48,7 @@ public:
 
     [[nodiscard]] Instant now() const noexcept { return clock_.now(); }
     [[nodiscard]] verbs::Device& device() noexcept { return device_; }
+    [[nodiscard]] connections::Home& home() noexcept { return *home_; }
     [[nodiscard]] verbs::Connector& connector() noexcept { return *connector_; }
     [[nodiscard]] verbs::Pd& pd() noexcept { return *pd_; }
 
@@ -84,6 +85,7 @@ private:
     std::unique_ptr<worker::Worker> worker_;
     verbs::Device device_;
     std::unique_ptr<verbs::Pd> pd_;
+    std::unique_ptr<connections::Home> home_;
     std::unique_ptr<verbs::Connector> connector_;
 };
 

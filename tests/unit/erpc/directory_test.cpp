@@ -19,8 +19,10 @@ struct DirectoryTest : testing::Test {
     DirectoryTest() {
         client.port.join(server.port);
         server.port.join(client.port);
-        asks = Directory::create(*client.worker, 0xc000, SipKey{5, 0}).value();
-        tells = Directory::create(*server.worker, 0xc000, SipKey{6, 0}).value();
+        client_home = connections::Home::create(connections::Agent::create(), *client.worker, {}).value();
+        server_home = connections::Home::create(connections::Agent::create(), *server.worker, {}).value();
+        asks = std::make_unique<Directory>(*client_home);
+        tells = std::make_unique<Directory>(*server_home);
     }
     // Asks and lets time pass until there is an answer.
     ServiceAnswer answer(std::uint16_t name = kName) {
@@ -38,6 +40,8 @@ struct DirectoryTest : testing::Test {
 
     Host client{"10.0.0.1", 1};
     Host server{"10.0.0.2", 2};
+    std::unique_ptr<connections::Home> client_home;
+    std::unique_ptr<connections::Home> server_home;
     std::unique_ptr<Directory> asks;
     std::unique_ptr<Directory> tells;
     Instant now{1'000'000};
@@ -96,10 +100,22 @@ TEST_F(DirectoryTest, ANameIsServedOnce) {
     EXPECT_TRUE(tells->serve(kName + 1, kOffer).ok());
 }
 
-TEST_F(DirectoryTest, ThereIsOneForAPort) {
-    EXPECT_FALSE(Directory::create(*client.worker, 0xc000, SipKey{7, 0}).ok());
-    asks.reset();
-    EXPECT_TRUE(Directory::create(*client.worker, 0xc000, SipKey{7, 0}).ok());
+// Several live side by side, as long as they serve under different names.
+TEST_F(DirectoryTest, SeveralShareAHomeAndTheirNamesDiffer) {
+    ASSERT_TRUE(tells->serve(kName, kOffer).ok());
+    Directory other(*server_home);
+    EXPECT_FALSE(other.serve(kName, kOffer).ok());
+    ServiceOffer offer = kOffer;
+    offer.workers = 1;
+    EXPECT_TRUE(other.serve(kName + 1, offer).ok());
+    EXPECT_EQ(answer(kName).offer.workers, kOffer.workers);
+    EXPECT_EQ(answer(kName + 1).offer.workers, 1);
+    Directory also(*client_home);
+    ASSERT_TRUE(also.ask(server.port.local_address(), kName + 1, now).ok());
+    EXPECT_EQ(answer(kName).offer.workers, kOffer.workers);
+    const std::optional<ServiceAnswer> got = also.poll_answer();  // each has its own
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(got->offer.workers, 1);
 }
 
 // Answers whoever asks at queue pair 1, as a host does whose service of that name has this private data.
@@ -113,7 +129,7 @@ public:
         qp_ = host.worker->datagrams().create_qp(config, *this).value();
         EXPECT_EQ(manager_.datagrams().listen(wire::ip_service(wire::IpProtocol::Udp, name), {},
                                               cm::DatagramService{Qpn{5}, Qkey{6}, private_data}),
-                  cm::Status::Ok);
+                  cm::CallStatus::Ok);
     }
     ~Foreign() override { host_.worker->datagrams().destroy_qp(qp_); }
 
@@ -142,6 +158,7 @@ TEST_F(DirectoryTest, OtherServicesOfTheNameAndOtherVersionsAreToldApart) {
         return answer().outcome;
     };
     tells.reset();
+    server_home.reset();
     EXPECT_EQ(outcome_with({}), Outcome::NotErpc);
     std::array<std::uint8_t, 8> offer{'e', 'R', 'P', 'C', 1, kHeaderVersion, 0, 1};
     EXPECT_EQ(outcome_with(offer), Outcome::Found);

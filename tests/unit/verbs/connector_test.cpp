@@ -127,10 +127,9 @@ TEST_F(VerbsPair, ARequestSaysWhatTheLostWordOfThePeerWouldHaveSaid) {
 }
 
 TEST_F(VerbsPair, BothEndsUseTheUdpPortOfTheOneThatConnects) {
-    ConnectorConfig config;
+    connections::HomeConfig config;
     config.udp_source_port = 0xc042;
-    a.connector.reset();
-    a.connector = Connector::create(a.device, config).value();
+    a.open_connector(config);
     connect();
     EXPECT_EQ(a.qps[0]->path()->key().udp_source_port, 0xc042);
     EXPECT_EQ(b.qps[0]->path()->key().udp_source_port, 0xc042);
@@ -265,7 +264,7 @@ TEST_F(VerbsPair, MisuseOfTheConnectorIsAnErrorThatSaysWhy) {
     EXPECT_FALSE(a.qps[0]->in_use());
     EXPECT_FALSE(a.connector->accept(ConnectionId{77}, *a.qps[0], choice(), now).ok());
     EXPECT_FALSE(a.connector->disconnect(ConnectionId{77}, {}, now).ok());
-    EXPECT_FALSE(Connector::create(a.device, {}).ok());
+    EXPECT_FALSE(connections::Home::create(connections::Agent::create(), *a.worker, {}).ok());
 }
 
 TEST_F(VerbsPair, NumbersAndFirstPsnsFollowFromTheSeedAlone) {

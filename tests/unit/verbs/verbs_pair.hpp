@@ -23,7 +23,7 @@ struct VerbsHost {
           worker(worker::Worker::create(port, config_of(seed), Instant{}).value()),
           device(*worker),
           pd(device.create_pd()) {
-        connector = Connector::create(device, {}).value();
+        open_connector({});
         mr = device.register_memory(*pd, memory(), kAllRights).value();
         sends = device.create_cq(256).value();
         receives = device.create_cq(256).value();
@@ -34,6 +34,12 @@ struct VerbsHost {
         return config;
     }
 
+    void open_connector(const connections::HomeConfig& config) {
+        connector.reset();
+        home.reset();
+        home = connections::Home::create(connections::Agent::create(), *worker, config).value();
+        connector = std::make_unique<Connector>(device, *home);
+    }
     std::span<std::uint8_t> memory() { return {reinterpret_cast<std::uint8_t*>(words.data()), kBytes}; }
     std::unique_ptr<Qp> make_qp(const QpCapacity& capacity = {}) {
         return device.create_qp(*pd, capacity, {*sends, *receives}).value();
@@ -61,6 +67,7 @@ struct VerbsHost {
     std::unique_ptr<Cq> sends;
     std::unique_ptr<Cq> receives;
     std::vector<std::unique_ptr<Qp>> qps;
+    std::unique_ptr<connections::Home> home;
     std::unique_ptr<Connector> connector;  // ends before the queue pairs that it connected
 };
 

@@ -1,0 +1,24 @@
+// Which names (connection ids, ids of questions) a manager draws, where several managers serve one host.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::cm {
+
+// The managers of one host differ in the low `bits` of the names that they draw, which are `owner`: so a message that
+// names one finds its manager.
+struct NameShare {
+    std::uint8_t bits = 0;  // [0, 8]
+    std::uint32_t owner = 0;
+
+    [[nodiscard]] constexpr std::uint32_t name(std::uint64_t drawn) const noexcept {
+        return static_cast<std::uint32_t>(drawn << bits) | owner;
+    }
+    [[nodiscard]] constexpr std::uint32_t owner_of(std::uint32_t name) const noexcept {
+        return name & ((1U << bits) - 1);
+    }
+};
+
+}  // namespace cairn::cm

@@ -1,0 +1,52 @@
+// To which of a host's managers a message is to go, where there are several (see NameShare).
+#pragma once
+
+#include <type_traits>
+#include <variant>
+
+#include "lib/wire/cm_message.hpp"
+
+namespace cairn::cm {
+
+enum class ServiceKind : std::uint8_t { Connections, Datagrams };
+
+// To the manager that drew the name.
+struct ToNamed {
+    std::uint32_t name = 0;
+
+    friend bool operator==(const ToNamed&, const ToNamed&) noexcept = default;
+};
+// To one that listens to the service. `peer_name` is what the peer calls it: copies of a request have the same.
+struct ToListener {
+    ServiceKind kind{};
+    wire::ServiceId service{};
+    std::uint32_t peer_name = 0;
+
+    friend bool operator==(const ToListener&, const ToListener&) noexcept = default;
+};
+// It names nothing of ours: a peer gives up before it knows our name. Each looks whether it is meant.
+struct ToAll {
+    friend bool operator==(const ToAll&, const ToAll&) noexcept = default;
+};
+using Steering = std::variant<ToNamed, ToListener, ToAll>;
+
+// Pure.
+[[nodiscard]] inline Steering steer(const wire::CmMessage& message) noexcept {
+    return std::visit(
+        []<class Message>(const Message& said) -> Steering {
+            if constexpr (std::is_same_v<Message, wire::Req>) {
+                return ToListener{ServiceKind::Connections, said.service_id, said.local_comm_id.value};
+            } else if constexpr (std::is_same_v<Message, wire::SidrReq>) {
+                return ToListener{ServiceKind::Datagrams, said.service_id, said.request_id.value};
+            } else if constexpr (std::is_same_v<Message, wire::SidrRep>) {
+                return ToNamed{said.request_id.value};
+            } else if constexpr (std::is_same_v<Message, wire::Rej>) {
+                return said.ids.remote == wire::CommId{} ? Steering(ToAll{}) : Steering(ToNamed{said.ids.remote.value});
+            } else {
+                return ToNamed{said.ids.remote.value};
+            }
+        },
+        message);
+}
+
+}  // namespace cairn::cm

@@ -1,0 +1,168 @@
+#include "lib/connections/agent.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "lib/connections/home.hpp"
+
+namespace cairn::connections {
+
+// One message on its way to another worker. Belongs to its agent, which stays as long as one is under way.
+class Agent::Letter final : public worker::Letter {
+public:
+    void write(const ArrivedMad& mad, std::shared_ptr<Agent> agent) {
+        by_ = mad.by;
+        bytes_ = std::min(mad.bytes.size(), content_.size());
+        std::memcpy(content_.data(), mad.bytes.data(), bytes_);
+        agent_ = std::move(agent);
+    }
+    [[nodiscard]] ArrivedMad mad() const noexcept { return {by_, std::span(content_).first(bytes_)}; }
+    void open(worker::Worker& worker, Instant now) noexcept override {
+        agent_->open(worker, *this, now);
+        discard();
+    }
+    void discard() noexcept override {
+        const std::shared_ptr<Agent> agent = std::move(agent_);  // may be the last to know it
+        agent->take_back(*this);
+    }
+
+private:
+    port::PathKey by_{};
+    std::size_t bytes_ = 0;
+    std::array<std::uint8_t, wire::kMadBytes> content_{};
+    std::shared_ptr<Agent> agent_;
+};
+
+Agent::Agent() {
+    for (std::size_t i = 0; i < kLetters; ++i) {
+        letters_.push_back(std::make_unique<Letter>());
+        free_.push_back(letters_.back().get());
+    }
+}
+
+Agent::~Agent() = default;
+
+Status Agent::add(Home& home, worker::Worker& worker) {
+    const roce::EngineConfig& config = worker.config();
+    const std::lock_guard hold(lock_);
+    if (places_.size() <= config.owner) {
+        places_.resize(std::size_t{config.owner} + 1);
+    }
+    if (places_[config.owner].home != nullptr) {
+        return Error{worker.name() + " has connections already", "use one home for all users of a worker"};
+    }
+    const bool others = std::any_of(places_.begin(), places_.end(), [](const Place& each) { return each.home; });
+    if (others && names_.bits != config.owner_bits) {
+        return Error{fmt::format("{} has {} owner bits, others have {}", worker.name(), config.owner_bits, names_.bits),
+                     "give all workers of an address the same"};
+    }
+    names_.bits = config.owner_bits;
+    places_[config.owner] = {&home, worker.address()};
+    return Nothing{};
+}
+
+void Agent::remove(const worker::Worker& worker) noexcept {
+    const std::lock_guard hold(lock_);
+    places_[worker.number()] = {};
+}
+
+Home* Agent::home_of(const worker::Worker& worker) const noexcept {
+    const std::lock_guard hold(lock_);
+    return worker.number() < places_.size() ? places_[worker.number()].home : nullptr;
+}
+
+// One that can not be read goes to this worker's own home, which counts it.
+void Agent::on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now) {
+    const wire::ParsedMad<wire::CmMad> parsed = wire::CmMad::parse(mad.bytes);
+    if (!parsed.ok()) {
+        deliver(from, from.number(), mad, now);
+        return;
+    }
+    const cm::Steering steering = cm::steer(parsed.value().message);
+    if (const auto* const named = std::get_if<cm::ToNamed>(&steering)) {
+        deliver(from, names_.owner_of(named->name), mad, now);
+    } else if (const auto* const listener = std::get_if<cm::ToListener>(&steering)) {
+        // Nobody: this one says so.
+        deliver(from, services_.find(*listener, mad.by.remote).value_or(from.number()), mad, now);
+    } else {
+        std::size_t workers = 0;
+        {
+            const std::lock_guard hold(lock_);
+            workers = places_.size();
+        }
+        for (std::size_t i = 0; i < workers; ++i) {
+            deliver(from, static_cast<WorkerNumber>(i), mad, now);
+        }
+    }
+}
+
+void Agent::deliver(worker::Worker& from, WorkerNumber to, const ArrivedMad& mad, Instant now) {
+    if (to == from.number()) {
+        if (Home* const own = home_of(from)) {
+            own->on_mad(mad, now);
+        } else {
+            count(AgentCounter::NoHome);
+        }
+        return;
+    }
+    worker::Address address;
+    {
+        const std::lock_guard hold(lock_);
+        if (to >= places_.size() || places_[to].home == nullptr) {
+            count(AgentCounter::NoHome);
+            return;
+        }
+        address = places_[to].address;
+    }
+    Letter* const letter = take_letter();
+    if (letter == nullptr) {
+        count(AgentCounter::MailFull);
+        return;
+    }
+    letter->write(mad, shared_from_this());
+    if (address.send(*letter).ok()) {
+        count(AgentCounter::HandedOver);
+    } else {
+        letter->discard();
+        count(AgentCounter::NoHome);
+    }
+}
+
+void Agent::open(worker::Worker& worker, const Letter& letter, Instant now) {
+    if (Home* const home = home_of(worker)) {
+        home->on_mad(letter.mad(), now);
+    } else {
+        count(AgentCounter::NoHome);
+    }
+}
+
+Agent::Letter* Agent::take_letter() noexcept {
+    const std::lock_guard hold(lock_);
+    if (free_.empty()) {
+        return nullptr;
+    }
+    Letter* const letter = free_.back();
+    free_.pop_back();
+    return letter;
+}
+
+void Agent::take_back(Letter& letter) noexcept {
+    const std::lock_guard hold(lock_);
+    free_.push_back(&letter);
+}
+
+void Agent::count(AgentCounter which) noexcept {
+    counters_[static_cast<std::size_t>(which)].fetch_add(1, std::memory_order_relaxed);
+}
+
+std::string Agent::counters_text() const {
+    telemetry::CounterSnapshot<AgentCounter> taken;
+    for (std::size_t i = 0; i < counters_.size(); ++i) {
+        taken.values[i] = counters_[i].load(std::memory_order_relaxed);
+    }
+    return telemetry::text_of(taken);
+}
+
+}  // namespace cairn::connections

@@ -1,0 +1,85 @@
+// The agent of a host address: which worker a message to queue pair 1 is for, and how it gets there.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "lib/base/mailbox.hpp"
+#include "lib/cm/name_share.hpp"
+#include "lib/connections/registry.hpp"
+#include "lib/port/path.hpp"
+#include "lib/telemetry/counters.hpp"
+#include "lib/wire/mad.hpp"
+#include "lib/worker/mail.hpp"
+
+namespace cairn::connections {
+
+class Home;
+
+// X(enumerator, counter name, what non-zero means)
+#define CAIRN_AGENT_COUNTERS(X)                                                                          \
+    X(HandedOver, "cm_handed_over", "messages that went from the worker of queue pair 1 to another one") \
+    X(MailFull, "cm_mail_full", "messages lost since too many were on their way to other workers")       \
+    X(NoHome, "cm_no_home", "messages for a worker that has no connections (any more)")
+
+CAIRN_DECLARE_COUNTERS(AgentCounter, CAIRN_AGENT_COUNTERS);
+
+// A message to queue pair 1 as it came, and the way back.
+struct ArrivedMad {
+    port::PathKey by{};
+    std::span<const std::uint8_t> bytes;
+};
+
+// One per process and address, shared by its homes, a home per worker. Whoever owns queue pair 1 calls on_mad(): the
+// home of worker 0, or a broker that owns it for several processes.
+class Agent : public std::enable_shared_from_this<Agent> {
+public:
+    static constexpr std::size_t kLetters = 1024;  // messages under way to other workers
+
+    [[nodiscard]] static std::shared_ptr<Agent> create() { return std::shared_ptr<Agent>(new Agent); }
+    Agent(const Agent&) = delete;
+    Agent& operator=(const Agent&) = delete;
+    ~Agent();
+
+    // On the thread of the worker `from`, whose home it is if it has one. Messages for other workers are copied and
+    // mailed: at most kLetters of them are under way, whatever peers send.
+    void on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now);
+
+    [[nodiscard]] Registry& services() noexcept { return services_; }
+    [[nodiscard]] std::string counters_text() const;
+
+    // For homes. Errors: the worker has one already; another one has other owner bits.
+    Status add(Home& home, worker::Worker& worker);
+    void remove(const worker::Worker& worker) noexcept;
+
+private:
+    class Letter;
+    struct Place {
+        Home* home = nullptr;  // touched by its worker's thread only, but for nullptr or not
+        worker::Address address;
+    };
+
+    Agent();
+    void deliver(worker::Worker& from, WorkerNumber to, const ArrivedMad& mad, Instant now);
+    [[nodiscard]] Home* home_of(const worker::Worker& worker) const noexcept;
+    void open(worker::Worker& worker, const Letter& letter, Instant now);
+    void take_back(Letter& letter) noexcept;
+    [[nodiscard]] Letter* take_letter() noexcept;
+    void count(AgentCounter which) noexcept;
+
+    Registry services_;
+    mutable std::mutex lock_;    // of what follows
+    std::vector<Place> places_;  // by worker
+    cm::NameShare names_{};
+    std::vector<std::unique_ptr<Letter>> letters_;
+    std::vector<Letter*> free_;
+    std::array<std::atomic<std::uint64_t>, telemetry::kCounters<AgentCounter>> counters_{};
+};
+
+}  // namespace cairn::connections

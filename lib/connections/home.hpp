@@ -1,0 +1,98 @@
+// A worker's share of the connections of a host address: those of its queue pairs, and the users that they have.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/cm/manager.hpp"
+#include "lib/cm/user.hpp"
+#include "lib/connections/agent.hpp"
+#include "lib/connections/mad_road.hpp"
+#include "lib/roce/ud/mux.hpp"
+#include "lib/worker/worker.hpp"
+
+namespace cairn::connections {
+
+struct HomeConfig {
+    cm::Config cm{};  // its seed is drawn from the worker's engine, its share of names is the worker's
+    std::uint16_t udp_source_port = port::kFirstUdpSourcePort;  // of what is not an answer; its answers come to it
+};
+
+// A tenant of its worker. That of worker 0 owns queue pair 1, unless a broker does, and hands the others what is
+// theirs. What comes, is due or follows from a user's call becomes events, which each go to their user.
+class Home final : private roce::UdReceiver, private worker::Tenant {
+public:
+    // Errors: the worker has a home already; somebody else has queue pair 1. `road`: nullptr: by the worker's sender.
+    // With a road somebody else owns queue pair 1, and calls Agent::on_mad().
+    static Result<std::unique_ptr<Home>> create(std::shared_ptr<Agent> agent, worker::Worker& worker,
+                                                const HomeConfig& config, std::unique_ptr<MadRoad> road = nullptr);
+    Home(const Home&) = delete;
+    Home& operator=(const Home&) = delete;
+    // All users have left.
+    ~Home() override;
+
+    // As those of the manager, over all workers of the address. Errors: no backlog; somebody else listens to it.
+    Status listen(wire::ServiceId service, std::uint32_t backlog, cm::User& user, Sharing sharing = Sharing::Alone);
+    Status unlisten(wire::ServiceId service);
+    // Errors: private data too long; somebody else listens to it.
+    Status listen_datagrams(wire::ServiceId service, const std::optional<cm::DatagramService>& standing, cm::User& user,
+                            Sharing sharing = Sharing::Alone);
+    Status unlisten_datagrams(wire::ServiceId service);
+    // The user ends: its connections are given up, nobody listens for it any more.
+    void leave(const cm::User& user);
+
+    // For users: after calls to it, settle() tells users what follows, and sends.
+    [[nodiscard]] cm::Manager& manager() noexcept { return manager_; }
+    void settle(Instant now);
+
+    [[nodiscard]] net::IpAddress local_address() const noexcept { return worker_.port().local_address(); }
+    [[nodiscard]] std::uint16_t udp_source_port() const noexcept { return udp_source_port_; }
+    // The way to a host. nullptr: as Port::open_path().
+    [[nodiscard]] port::Path* own_path(const net::IpAddress& remote, Instant now);
+    // The way that the message came by whose events are being told, if `remote` is its sender; else own_path().
+    [[nodiscard]] port::Path* path_to(const net::IpAddress& remote, Instant now);
+    [[nodiscard]] worker::Worker& worker() noexcept { return worker_; }
+    [[nodiscard]] std::string counters_text() const;
+
+    // For the agent: a message for this worker.
+    void on_mad(const ArrivedMad& mad, Instant now);
+
+private:
+    struct Listened {
+        cm::ServiceKind kind;
+        wire::ServiceId service;
+        const cm::User* user;
+    };
+
+    Home(std::shared_ptr<Agent> agent, worker::Worker& worker, const HomeConfig& config, std::unique_ptr<MadRoad> road);
+    Status open_queue_pair_1();
+    void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
+    bool on_turn(Instant now) noexcept override;
+    [[nodiscard]] Instant next_deadline() const noexcept override { return manager_.next_deadline(); }
+    void tell_users(Instant now);
+    void send_messages(Instant now);
+    Status take_service(const Listened& listened, Sharing sharing, cm::CallStatus added);
+    Status drop_service(cm::ServiceKind kind, wire::ServiceId service, cm::CallStatus removed);
+
+    const std::shared_ptr<Agent> agent_;
+    worker::Worker& worker_;
+    const std::uint16_t udp_source_port_;
+    cm::Manager manager_;
+    std::unique_ptr<MadRoad> road_;
+    roce::UdEntry* qp_ = nullptr;  // queue pair 1, at worker 0
+    std::vector<Listened> listened_;
+    const port::PathKey* arrived_by_ = nullptr;  // the message being looked at
+    bool settling_ = false;
+    bool registered_ = false;
+    Instant now_{};  // of the last turn
+    worker::Tenancy tenancy_;
+};
+
+// As an Error that says what to do.
+[[nodiscard]] Status status_of(cm::CallStatus status);
+
+}  // namespace cairn::connections
