@@ -21,9 +21,11 @@ constexpr Duration of_seconds(double count) noexcept {
 
 }  // namespace
 
-Client::Client(const Options& options, std::unique_ptr<port::Port> port, const net::IpAddress& peer)
-    : PerfWorker(options, std::move(port)),
+Client::Client(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port, const net::IpAddress& peer)
+    : PerfWorker(options, seat, std::move(port)),
       peer_(peer),
+      queue_pairs_(options.queue_pairs),
+      depth_(options.depth),
       share_(std::max(1U, (options.depth + options.queue_pairs - 1) / options.queue_pairs)) {}
 
 Client::~Client() {
@@ -57,7 +59,7 @@ void Client::enter(Phase phase, Instant now) {
 }
 
 bool Client::step(Instant now) {
-    if (failed() || phase_ == Phase::Done) {
+    if (is_over() || phase_ == Phase::Done) {
         return false;
     }
     switch (phase_) {
@@ -68,6 +70,11 @@ bool Client::step(Instant now) {
             give_up_lanes(now);
             if (const Status started = start_size(now); !started.ok()) {
                 fail(started.error().text());
+            }
+            return false;
+        case Phase::Ready:
+            if (all_connected()) {
+                enter(Phase::Running, now);
             }
             return false;
         case Phase::Leaving:
@@ -125,15 +132,15 @@ void Client::connect_some(Instant now) {
         ask_for_pass(now);
         return;
     }
-    Hello hello{options().operation,
-                options().test,
-                options().check,
-                options().both_ways,
-                size_at_ + 1 == sizes_.size(),
-                layout_.bytes,
-                layout_.slots,
-                share_,
-                {}};
+    // The server may end once it has seen the last connections: those of the first worker come behind all others'.
+    const bool last = size_at_ + 1 == sizes_.size() && seat().number == 0;
+    if (last && !all_connected(1)) {
+        progress_at_ = now;
+        return;
+    }
+    Hello hello{options().operation, options().test, options().check,
+                options().both_ways, last,           layout_.bytes,
+                layout_.slots,       share_,         {}};
     hello.pass = *pass_;
     while (asked_ < lanes_.size() && under_way_ < kAtATime && now >= start_at_) {
         Lane& lane = lanes_[asked_];
@@ -148,8 +155,14 @@ void Client::connect_some(Instant now) {
         ++under_way_;
     }
     if (under_way_ == 0 && asked_ == lanes_.size()) {
-        enter(Phase::Running, now);
+        crew().connected.fetch_add(1, std::memory_order_relaxed);
+        enter(Phase::Ready, now);
     }
+}
+
+bool Client::all_connected(std::uint32_t but) const noexcept {
+    const auto sizes = static_cast<std::uint32_t>(size_at_);
+    return crew().connected.load(std::memory_order_relaxed) >= (sizes + 1) * crew().workers - but;
 }
 
 Status Client::connect(Lane& lane, const Hello& hello, Instant now) {
@@ -189,7 +202,30 @@ void Client::disconnect_some(Instant now) {
 }
 
 bool Client::finished(Instant) const noexcept {
-    return failed() || phase_ == Phase::Done;
+    return is_over() || phase_ == Phase::Done;
+}
+
+void Client::absorb(const PerfWorker& other) {
+    const auto& client = dynamic_cast<const Client&>(other);
+    const std::vector<SizeResult> theirs = client.final_results();
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+        results_[i].absorb(theirs[i]);
+    }
+    queue_pairs_ += client.queue_pairs_;
+    depth_ += client.depth_;
+}
+
+void SizeResult::absorb(const SizeResult& other) {
+    operations += other.operations;
+    seconds = std::max(seconds, other.seconds);
+    latency_ns.merge(other.latency_ns);
+    resent_packets += other.resent_packets;
+    checked += other.checked;
+    sent += other.sent;
+    arrived += other.arrived;
+    back_operations += other.back_operations;
+    back_seconds = std::max(back_seconds, other.back_seconds);
+    unfinished += other.unfinished;
 }
 
 Client::Lane* Client::find(verbs::ConnectionId id) noexcept {

@@ -23,22 +23,26 @@ struct SizeResult {
     std::uint64_t back_operations = 0;  // of the server, in a test both ways
     double back_seconds = 0;
     std::uint32_t unfinished = 0;  // operations that never completed
+
+    // Adds what another worker measured at the same time.
+    void absorb(const SizeResult& other);
 };
 
 class Client final : public PerfWorker {
 public:
-    Client(const Options& options, std::unique_ptr<port::Port> port, const net::IpAddress& peer);
+    Client(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port, const net::IpAddress& peer);
     ~Client() override;
 
     // To be called once, after open_device().
     Status prepare(Instant now);
     [[nodiscard]] bool finished(Instant now) const noexcept override;
+    void absorb(const PerfWorker& other) override;
     [[nodiscard]] std::string json() const override;
     [[nodiscard]] std::string table() const override;
 
 private:
-    // Agreeing: the server carries a smaller path MTU; all begins again with that.
-    enum class Phase : std::uint8_t { Connecting, Agreeing, Running, Draining, Leaving, Done };
+    // Agreeing: the server carries a smaller path MTU; all begins again with that. Ready: other workers connect still.
+    enum class Phase : std::uint8_t { Connecting, Agreeing, Ready, Running, Draining, Leaving, Done };
     enum class Stage : std::uint8_t { Idle, Asked, Up, Leaving, Gone };
 
     // One connection.
@@ -62,6 +66,8 @@ private:
     void end_measuring(Instant now);
     void enter(Phase phase, Instant now);
     void connect_some(Instant now);
+    // All workers, or all but this one, have their connections of this size.
+    [[nodiscard]] bool all_connected(std::uint32_t but = 0) const noexcept;
     Status connect(Lane& lane, const Hello& hello, Instant now);
     void disconnect_some(Instant now);
     void on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now);
@@ -128,6 +134,8 @@ private:
     }
 
     net::IpAddress peer_;
+    std::uint32_t queue_pairs_;  // of all workers whose results are here
+    std::uint32_t depth_;
     std::unique_ptr<verbs::Ah> way_;    // asks for the neighbour before it is needed
     std::uint32_t path_mtu_bytes_ = 0;  // agreed, or to be
     std::vector<std::uint32_t> sizes_;

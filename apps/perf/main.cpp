@@ -1,7 +1,9 @@
 // cairn-perf: EAL arguments -- own arguments; parse, build, run.
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "apps/common/app.hpp"
 #include "apps/common/carrier.hpp"
@@ -16,10 +18,12 @@ namespace {
 
 using namespace cairn;
 
+using Workers = std::vector<std::unique_ptr<perf::PerfWorker>>;
+
 template <class Server>
-Result<std::unique_ptr<perf::PerfWorker>> make_server(const perf::Options& options, std::unique_ptr<port::Port> port,
-                                                      Instant now) {
-    auto server = std::make_unique<Server>(options, std::move(port));
+Result<std::unique_ptr<perf::PerfWorker>> make_server(const perf::Options& options, const perf::Seat& seat,
+                                                      std::unique_ptr<port::Port> port, Instant now) {
+    auto server = std::make_unique<Server>(options, seat, std::move(port));
     const Status opened = server->open_device(draw_secret(), now);
     const Status ready = opened.ok() ? server->prepare() : opened;
     if (!ready.ok()) {
@@ -29,9 +33,10 @@ Result<std::unique_ptr<perf::PerfWorker>> make_server(const perf::Options& optio
 }
 
 template <class Client>
-Result<std::unique_ptr<perf::PerfWorker>> make_client(const perf::Options& options, std::unique_ptr<port::Port> port,
-                                                      const net::IpAddress& peer, Instant now) {
-    auto client = std::make_unique<Client>(options, std::move(port), peer);
+Result<std::unique_ptr<perf::PerfWorker>> make_client(const perf::Options& options, const perf::Seat& seat,
+                                                      std::unique_ptr<port::Port> port, const net::IpAddress& peer,
+                                                      Instant now) {
+    auto client = std::make_unique<Client>(options, seat, std::move(port), peer);
     const Status opened = client->open_device(draw_secret(), now);
     const Status ready = opened.ok() ? client->prepare(now) : opened;
     if (!ready.ok()) {
@@ -40,55 +45,120 @@ Result<std::unique_ptr<perf::PerfWorker>> make_client(const perf::Options& optio
     return std::unique_ptr<perf::PerfWorker>(std::move(client));
 }
 
-Result<std::unique_ptr<perf::PerfWorker>> make_worker(const perf::Options& options, const app::Carrier& carrier,
-                                                      std::unique_ptr<port::Port> port, Instant now) {
+Result<std::unique_ptr<perf::PerfWorker>> make_worker(const perf::Options& options, const perf::Seat& seat,
+                                                      const app::Carrier& carrier, std::unique_ptr<port::Port> port,
+                                                      Instant now) {
     if (options.server) {
-        return options.rping ? make_server<perf::RpingServer>(options, std::move(port), now)
-                             : make_server<perf::Server>(options, std::move(port), now);
+        return options.rping ? make_server<perf::RpingServer>(options, seat, std::move(port), now)
+                             : make_server<perf::Server>(options, seat, std::move(port), now);
     }
     const Result<net::IpAddress> peer = carrier.peer(options.peer);
     if (!peer.ok()) {
         return peer.error();
     }
-    return options.rping ? make_client<perf::RpingClient>(options, std::move(port), peer.value(), now)
-                         : make_client<perf::Client>(options, std::move(port), peer.value(), now);
+    return options.rping ? make_client<perf::RpingClient>(options, seat, std::move(port), peer.value(), now)
+                         : make_client<perf::Client>(options, seat, std::move(port), peer.value(), now);
 }
 
-Result<int> run_perf(const perf::Options& options) {
-    if (pmd::worker_count() > 1) {
-        return Error{fmt::format("cairn-perf has one worker, and there are {} lcores", pmd::worker_count()),
-                     "give one lcore: -l 0"};
+// What only one worker can do, and what there is too little of for all of them.
+Status judge_lcores(perf::Options& options, std::uint32_t lcores) {
+    if (lcores == 1) {
+        return Nothing{};
+    }
+    if (options.rping || (!options.server && options.test == perf::Test::Latency)) {
+        return Error{
+            fmt::format("{} has one worker, and there are {} lcores", options.rping ? "--rping" : "--test lat", lcores),
+            "give one lcore: -l 0"};
+    }
+    options.queue_pairs = options.queue_pairs_given ? options.queue_pairs : lcores;
+    if (!options.server && options.queue_pairs < lcores) {
+        return Error{fmt::format("{} queue pairs are too few for {} lcores", options.queue_pairs, lcores),
+                     fmt::format("give --qps {} or more, or fewer lcores", lcores)};
+    }
+    const bool counted = !options.server && options.iterations != 0;
+    if (counted && options.iterations < lcores) {
+        return Error{fmt::format("{} iterations are too few for {} lcores", options.iterations, lcores),
+                     fmt::format("give --iterations {} or more, or fewer lcores", lcores)};
+    }
+    return Nothing{};
+}
+
+perf::Options part_of(const perf::Options& options, const perf::Seat& seat) {
+    perf::Options part = options;
+    part.queue_pairs = seat.part_of(options.queue_pairs);
+    part.depth = options.depth == 0 ? 0 : std::max(1U, seat.part_of(options.depth));
+    const std::uint64_t workers = seat.crew.workers;
+    part.iterations = options.iterations / workers + (seat.number < options.iterations % workers ? 1 : 0);
+    return part;
+}
+
+Result<Workers> make_workers(const perf::Options& options, app::Carrier& carrier, perf::Crew& crew, Instant now) {
+    Workers workers;
+    for (std::uint32_t i = 0; i < crew.workers; ++i) {
+        const perf::Seat seat{crew, i};
+        auto port = carrier.make_port(static_cast<std::uint16_t>(i));
+        if (!port.ok()) {
+            return port.error();
+        }
+        auto made = make_worker(part_of(options, seat), seat, carrier, std::move(port).value(), now);
+        if (!made.ok()) {
+            return made.error();
+        }
+        workers.push_back(std::move(made).value());
+    }
+    return workers;
+}
+
+// The first worker has the sum of all results in the end.
+int report(const perf::Options& options, const Workers& workers,
+           const telemetry::CounterSnapshot<pmd::ClockCounter>& clocks) {
+    fmt::print(stderr, "{} bytes per idle connection beside its queues:\n", verbs::kIdleQpBytes);
+    bool failed = false;
+    for (const auto& worker : workers) {
+        fmt::print(stderr, "{}", worker->counters_text());
+        failed = failed || worker->failed();
+        if (worker != workers.front()) {
+            workers.front()->absorb(*worker);
+        }
+    }
+    fmt::print(stderr, "{}", telemetry::text_of(clocks));
+    fmt::print("{}", options.json ? workers.front()->json() + '\n' : workers.front()->table());
+    return failed ? 1 : 0;
+}
+
+Result<int> run_perf(perf::Options options) {
+    options.carrier.workers = pmd::worker_count();
+    const Status judged = judge_lcores(options, pmd::worker_count());
+    if (!judged.ok()) {
+        return judged.error();
     }
     auto opened = app::Carrier::open(options.carrier);
     if (!opened.ok()) {
         return opened.error();
     }
     app::Carrier& carrier = opened.value();
-    auto port = carrier.make_port(0);
-    if (!port.ok()) {
-        return port.error();
-    }
     const pmd::Clock clock;
-    auto made = make_worker(options, carrier, std::move(port).value(), clock.now());
+    perf::Crew crew(pmd::worker_count(), draw_secret());
+    const auto made = make_workers(options, carrier, crew, clock.now());
     if (!made.ok()) {
         return made.error();
     }
-    perf::PerfWorker& worker = *made.value();
+    const Workers& workers = made.value();
     const Status captured = carrier.start_capture();
     if (!captured.ok()) {
         return captured.error();
     }
+    std::vector<worker::Task*> tasks;
+    for (const auto& worker : workers) {
+        tasks.push_back(worker.get());
+    }
     telemetry::CounterSnapshot<pmd::ClockCounter> clocks;
     {
-        const perf::ProgressPrinter printer(worker);
-        const std::array<worker::Task*, 1> tasks{&worker};
+        const perf::ProgressPrinter printer(workers);
         clocks = pmd::run_workers(tasks, clock, options.spin ? worker::Polling::Spin : worker::Polling::Adaptive);
     }
     carrier.stop_capture();
-    fmt::print(stderr, "{} bytes per idle connection beside its queues:\n{}{}", verbs::kIdleQpBytes,
-               worker.counters_text(), telemetry::text_of(clocks));
-    fmt::print("{}", options.json ? worker.json() + '\n' : worker.table());
-    return worker.failed() ? 1 : 0;
+    return report(options, workers, clocks);
 }
 
 Result<int> run(int argc, char** argv, int first) {

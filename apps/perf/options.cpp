@@ -65,7 +65,7 @@ void declare_test(CLI::App& app, Options& options) {
     app.add_option("-t,--depth,--window", options.depth, "operations outstanding over all queue pairs; 0: only connect")
         ->check(CLI::Range(0U, 16384U))
         ->capture_default_str();
-    app.add_option("-q,--qps", options.queue_pairs, "queue pairs, used in turn")
+    app.add_option("-q,--qps", options.queue_pairs, "queue pairs, used in turn; without it one for each lcore")
         ->check(CLI::Range(1U, 16384U))
         ->capture_default_str();
     auto* const duration = app.add_option("-D,--duration", options.duration_s, "seconds to measure each size")
@@ -170,6 +170,7 @@ Result<Options> parse_options(int argc, char** argv, int first) {
         options.message_bytes = roce::kAtomicBytes;
         options.all_sizes = false;
     }
+    options.queue_pairs_given = app.count("--qps") != 0;
     if (options.test == Test::Latency) {
         options.depth = options.queue_pairs = 1;
     }

@@ -38,6 +38,7 @@ struct Options {
     bool both_ways = false;    // the server does to its client what that does to it
     std::uint32_t depth = 64;  // operations outstanding over all queue pairs
     std::uint32_t queue_pairs = 1;
+    bool queue_pairs_given = false;
     std::uint32_t packet_window = 256;
     std::uint64_t iterations = 0;  // 0: as many as `duration_s` allows
     double duration_s = 5;

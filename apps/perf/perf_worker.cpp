@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <type_traits>
 #include <variant>
@@ -56,6 +57,8 @@ Status PerfWorker::open_device(const roce::MemoryTable::Seed& seed, Instant now)
     roce::EngineConfig config;
     config.max_queue_pairs = kMost;
     config.max_regions = kMost;
+    config.owner_bits = static_cast<std::uint8_t>(std::bit_width(crew().workers - 1));
+    config.owner = seat_.number;
     config.seed = seed;
     config.congestion = options_.congestion;
     config.link_bits_per_s = options_.link_gbit * 1e9;
@@ -67,7 +70,8 @@ Status PerfWorker::open_device(const roce::MemoryTable::Seed& seed, Instant now)
     pd_ = device_->create_pd();
     connections::HomeConfig connections;
     connections.cm.max_retries = wire::CmRetries{7};
-    auto home = connections::Home::create(connections::Agent::create(), worker(), connections);
+    connections.udp_source_port = static_cast<std::uint16_t>(connections.udp_source_port + seat_.number);
+    auto home = connections::Home::create(crew().agent, worker(), connections);
     if (!home.ok()) {
         return home.error();
     }
@@ -104,6 +108,7 @@ void PerfWorker::fail(std::string_view why) {
         std::fprintf(stderr, "cairn-perf: %.*s\n", static_cast<int>(why.size()), why.data());
     }
     failed_ = true;
+    crew().failed.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace cairn::perf

@@ -7,6 +7,7 @@
 
 #include "apps/common/worker_program.hpp"
 #include "apps/perf/channel.hpp"
+#include "apps/perf/crew.hpp"
 #include "apps/perf/message_area.hpp"
 #include "apps/perf/protocol.hpp"
 #include "lib/telemetry/counters.hpp"
@@ -33,8 +34,9 @@ CAIRN_DECLARE_COUNTERS(PerfCounter, CAIRN_PERF_COUNTERS);
 
 class PerfWorker : public app::WorkerProgram {
 public:
-    PerfWorker(const Options& options, std::unique_ptr<port::Port> port)
-        : WorkerProgram(std::move(port)), options_(options) {}
+    // `options`: this worker's part.
+    PerfWorker(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port)
+        : WorkerProgram(std::move(port)), options_(options), seat_(seat) {}
 
     // Makes the device. `seed` is not to be guessed.
     Status open_device(const roce::MemoryTable::Seed& seed, Instant now);
@@ -43,7 +45,9 @@ public:
     // Once the worker has stopped:
     [[nodiscard]] bool failed() const noexcept { return failed_; }
     [[nodiscard]] std::string counters_text() const { return worker().counters_text() + home_->counters_text(); }
-    // The result: as one JSON object, or as lines for people.
+    // Adds another worker's result to this one's, where there may be several.
+    virtual void absorb(const PerfWorker& other) { static_cast<void>(other); }
+    // The result of all: as one JSON object, or as lines for people.
     [[nodiscard]] virtual std::string json() const = 0;
     [[nodiscard]] virtual std::string table() const = 0;
 
@@ -63,6 +67,10 @@ protected:
     [[nodiscard]] verbs::Connector& connector() noexcept { return *connector_; }
     [[nodiscard]] verbs::Pd& pd() noexcept { return *pd_; }
     [[nodiscard]] const Options& options() const noexcept { return options_; }
+    [[nodiscard]] const Seat& seat() const noexcept { return seat_; }
+    [[nodiscard]] Crew& crew() const noexcept { return seat_.crew; }
+    // This worker has failed, or another one has.
+    [[nodiscard]] bool is_over() const noexcept { return failed_ || crew().failed.load(std::memory_order_relaxed); }
     // The largest path MTU that this end takes part in.
     [[nodiscard]] std::uint32_t own_path_mtu() const noexcept {
         return options_.carrier.path_mtu_bytes != 0 ? options_.carrier.path_mtu_bytes
@@ -80,7 +88,8 @@ private:
     bool on_turn(Instant now) noexcept final;
     [[nodiscard]] Instant next_deadline() const noexcept final { return next_look_; }
 
-    const Options& options_;
+    const Options options_;
+    const Seat seat_;
     std::unique_ptr<verbs::Device> device_;
     std::unique_ptr<verbs::Pd> pd_;
     std::unique_ptr<connections::Home> home_;

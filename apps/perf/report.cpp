@@ -116,21 +116,19 @@ std::string Client::json() const {
         "{{\"transport\":\"{}\",\"op\":\"{}\",\"test\":\"{}\",\"half_round_trip\":{},\"qps\":{},\"depth\":{},"
         "\"path_mtu_bytes\":{},\"idle_connection_bytes\":{},{}{}}}",
         name_of(options().transport), name_of(options().operation), name_of(options().test),
-        answers_by_message() || answers_in_memory(), options().queue_pairs, options().depth, path_mtu_bytes_,
-        verbs::kIdleQpBytes, json_of(results.back(), unreliable()),
-        options().all_sizes ? fmt::format(",\"sweep\":[{}]", sweep) : "");
+        answers_by_message() || answers_in_memory(), queue_pairs_, depth_, path_mtu_bytes_, verbs::kIdleQpBytes,
+        json_of(results.back(), unreliable()), options().all_sizes ? fmt::format(",\"sweep\":[{}]", sweep) : "");
 }
 
 std::string Client::table() const {
     const bool latency = options().test == Test::Latency;
     const bool half = answers_by_message() || answers_in_memory();
-    std::string text =
-        fmt::format(" {} {} {}: {} queue pairs, {} outstanding, path MTU {}{}\n{}", name_of(options().operation),
-                    name_of(options().test), name_of(options().transport), options().queue_pairs, options().depth,
-                    path_mtu_bytes_, half ? ", latency of half a round trip" : "",
-                    latency               ? kLatencyHeader
-                    : options().both_ways ? kBothWaysHeader
-                                          : kBandwidthHeader);
+    std::string text = fmt::format(" {} {} {}: {} queue pairs, {} outstanding, path MTU {}{}\n{}",
+                                   name_of(options().operation), name_of(options().test), name_of(options().transport),
+                                   queue_pairs_, depth_, path_mtu_bytes_, half ? ", latency of half a round trip" : "",
+                                   latency               ? kLatencyHeader
+                                   : options().both_ways ? kBothWaysHeader
+                                                         : kBandwidthHeader);
     const std::vector<SizeResult> results = final_results();
     for (const SizeResult& result : results) {
         text += latency               ? latency_row(result)
@@ -140,17 +138,26 @@ std::string Client::table() const {
     return text + remarks(results);
 }
 
-ProgressPrinter::ProgressPrinter(const PerfWorker& worker) : worker_(worker), thread_([this] { run(); }) {}
+ProgressPrinter::ProgressPrinter(std::span<const std::unique_ptr<PerfWorker>> workers)
+    : workers_(workers), thread_([this] { run(); }) {}
 
 ProgressPrinter::~ProgressPrinter() {
     stop_.store(true, std::memory_order_relaxed);
     thread_.join();
 }
 
+telemetry::CounterSnapshot<PerfCounter> ProgressPrinter::progress() const {
+    telemetry::CounterSnapshot<PerfCounter> sum;
+    for (const std::unique_ptr<PerfWorker>& worker : workers_) {
+        sum += worker->progress().snapshot();
+    }
+    return sum;
+}
+
 void ProgressPrinter::run() {
     using Clock = std::chrono::steady_clock;
     constexpr auto kNap = std::chrono::milliseconds(20);
-    auto before = worker_.progress().snapshot();
+    auto before = progress();
     auto printed = Clock::now();
     while (!stop_.load(std::memory_order_relaxed)) {
         std::this_thread::sleep_for(kNap);
@@ -159,14 +166,14 @@ void ProgressPrinter::run() {
             continue;
         }
         const double elapsed_us = std::chrono::duration<double, std::micro>(now - printed).count();
-        const auto progress = worker_.progress().snapshot();
-        const auto since = progress.since(before);
+        const auto latest = progress();
+        const auto since = latest.since(before);
         std::fprintf(stderr, "completed %.3f M/s, received %.3f M/s, %.2f Gbit/s, %llu connections\n",
                      static_cast<double>(since.of(PerfCounter::Completed)) / elapsed_us,
                      static_cast<double>(since.of(PerfCounter::Received)) / elapsed_us,
                      static_cast<double>(since.of(PerfCounter::Bytes)) * 8 / elapsed_us / 1e3,
-                     static_cast<unsigned long long>(progress.of(PerfCounter::Connections)));
-        before = progress;
+                     static_cast<unsigned long long>(latest.of(PerfCounter::Connections)));
+        before = latest;
         printed = now;
     }
 }

@@ -2,23 +2,26 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <span>
 #include <thread>
 
 #include "apps/perf/perf_worker.hpp"
 
 namespace cairn::perf {
 
-// A line each second from a thread of its own, so that the worker does not wait for a terminal.
+// A line each second from a thread of its own, so that no worker waits for a terminal.
 class ProgressPrinter {
 public:
-    explicit ProgressPrinter(const PerfWorker& worker);
+    explicit ProgressPrinter(std::span<const std::unique_ptr<PerfWorker>> workers);
     ~ProgressPrinter();
     ProgressPrinter(const ProgressPrinter&) = delete;
     ProgressPrinter& operator=(const ProgressPrinter&) = delete;
 
 private:
+    [[nodiscard]] telemetry::CounterSnapshot<PerfCounter> progress() const;
     void run();
-    const PerfWorker& worker_;
+    const std::span<const std::unique_ptr<PerfWorker>> workers_;
     std::atomic<bool> stop_{false};
     std::thread thread_;
 };

@@ -56,7 +56,8 @@ private:
 
 class RpingServer final : public PerfWorker {
 public:
-    RpingServer(const Options& options, std::unique_ptr<port::Port> port) : PerfWorker(options, std::move(port)) {}
+    RpingServer(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port)
+        : PerfWorker(options, seat, std::move(port)) {}
     ~RpingServer() override;
     // To be called once, after open_device().
     Status prepare();
@@ -89,8 +90,8 @@ private:
 
 class RpingClient final : public PerfWorker {
 public:
-    RpingClient(const Options& options, std::unique_ptr<port::Port> port, const net::IpAddress& peer)
-        : PerfWorker(options, std::move(port)), peer_(peer) {}
+    RpingClient(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port, const net::IpAddress& peer)
+        : PerfWorker(options, seat, std::move(port)), peer_(peer) {}
     ~RpingClient() override;
     Status prepare(Instant now);
     [[nodiscard]] bool finished(Instant now) const noexcept override { return failed() || (now >= over_at_); }

@@ -33,9 +33,10 @@ Status Server::prepare() {
     }
     sends_.emplace(std::move(sends).value());
     receives_.emplace(std::move(receives).value());
-    passes_.emplace(SipKey{worker().engine().unguessable(), worker().engine().unguessable()});
-    const Status listening = connector().listen(options().service_port, kBacklog);
-    return listening.ok() ? connector().listen_datagrams(options().service_port) : listening;
+    passes_.emplace(crew().pass_key);
+    const Status listening = connector().listen(options().service_port, kBacklog, connections::Sharing::Shared);
+    const bool answers = listening.ok() && seat().number == 0;
+    return answers ? connector().listen_datagrams(options().service_port) : listening;
 }
 
 Server::Guest* Server::find(verbs::ConnectionId id) noexcept {
@@ -123,7 +124,10 @@ std::uint32_t Server::add_guest(std::unique_ptr<Guest> guest) {
     unused_bytes_ += guest->bytes;
     unused_written_bytes_ += guest->written_bytes;
     bytes_of_.add(guest->remote, guest->bytes);
-    last_came_ = last_came_ || hello.last;
+    crew().guests.fetch_add(1, std::memory_order_relaxed);
+    if (hello.last) {
+        crew().last_came.store(true, std::memory_order_release);
+    }
     ++connections_;
     const std::uint32_t index = guest->index;
     guests_[index] = std::move(guest);
@@ -159,10 +163,12 @@ void Server::remove(std::uint32_t index, Instant now) {
     keep_spare(guest);
     guests_[index].reset();
     free_.push_back(index);
+    crew().guests.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool Server::finished(Instant) const noexcept {
-    return options().once && last_came_ && free_.size() == guests_.size();
+    return is_over() || (options().once && crew().last_came.load(std::memory_order_acquire) &&
+                         crew().guests.load(std::memory_order_relaxed) == 0);
 }
 
 void Server::look(Instant now) {
@@ -198,6 +204,14 @@ void Server::probe(Guest& guest, Instant now) {
         ++lost_;
         remove(guest.index, now);
     }
+}
+
+void Server::absorb(const PerfWorker& other) {
+    const auto& server = dynamic_cast<const Server&>(other);
+    connections_ += server.connections_;
+    lost_ += server.lost_;
+    received_ += server.received_;
+    bad_ += server.bad_;
 }
 
 std::string Server::json() const {

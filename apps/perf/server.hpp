@@ -18,12 +18,14 @@ constexpr std::uint32_t kMostOutstanding = 16384;  // messages of one client
 
 class Server final : public PerfWorker {
 public:
-    Server(const Options& options, std::unique_ptr<port::Port> port) : PerfWorker(options, std::move(port)) {}
+    Server(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port)
+        : PerfWorker(options, seat, std::move(port)) {}
     ~Server() override;
 
     // To be called once, after open_device().
     Status prepare();
     [[nodiscard]] bool finished(Instant now) const noexcept override;
+    void absorb(const PerfWorker& other) override;
     [[nodiscard]] std::string json() const override;
     [[nodiscard]] std::string table() const override;
 
@@ -139,7 +141,6 @@ private:
     SpareBlocks spares_;
     std::uint32_t next_probe_ = 0;
     Instant probe_at_{};
-    bool last_came_ = false;  // a client announced its last connections
     std::uint64_t connections_ = 0;
     std::uint64_t lost_ = 0;
     std::uint64_t received_ = 0;

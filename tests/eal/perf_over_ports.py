@@ -25,12 +25,12 @@ class Memif:
     def __init__(self, session):
         self.session = session
 
-    def server(self, *own):
-        return self.session.server('--json', *own, extra=self.frames)
+    def server(self, *own, lcores='0'):
+        return self.session.server('--json', *own, extra=self.frames, lcores=lcores)
 
-    def client(self, *own, peer='10.77.0.1', result=('--json',)):
+    def client(self, *own, peer='10.77.0.1', result=('--json',), lcores='1'):
         return self.session.start([self.session.memif('client', self.frames)],
-                                  ['--peer', peer, '--ip', '10.77.0.2', *result, *own])
+                                  ['--peer', peer, '--ip', '10.77.0.2', *result, *own], lcores=lcores)
 
     def refused(self, *own):
         return self.session.start(['--vdev=net_null0'], own)
@@ -173,6 +173,30 @@ def go_back_n(carrier):
         expect(('rc_held' in said) != bool(at_server or at_client), f'{said}')
         rates.append(result['retransmits'] / result['operations'])
     expect(rates[0] < 0.25 * min(rates[1:]), f'sent again per operation: {rates}')
+
+
+def several_lcores(carrier):
+    """Workers of both ends share one address: connections of each client worker go to any of the server's, datagrams
+    to the first; what they measured at the same time is one result."""
+    server = carrier.server('--path-mtu', '4096', '--once', lcores='0,1')
+    for own in (['--op', 'write', '--size', '20000', '--qps', '8'], ['--op', 'send', '--size', '64', '--qps', '6'],
+                ['--op', 'read', '--size', '65536'], ['--op', 'fadd', '-n', '501'], ['--transport', 'ud', '--qps', '4'],
+                ['--bidirectional', '--size', '4096', '--qps', '4']):
+        last = '--bidirectional' in own
+        result = result_of(carrier.client('--path-mtu', '4096', *([] if '-n' in own else ['--duration', '0.5']), *own,
+                                          *([] if last else ['--check']), lcores='0,1'))
+        expect(result['operations'] > 10, f'{own}: {result}')
+        expect(last or result['checked'] > 0, f'{own}: {result}')
+        expect(result['qps'] == (int(own[own.index('--qps') + 1]) if '--qps' in own else 2), f'{own}: {result}')
+        expect('-n' not in own or result['operations'] == 501, f'{own}: {result}')
+        if not last:
+            expect(server.wait(timeout=20) == 0, 'the server of one client did not end')
+            server = carrier.server('--path-mtu', '4096', '--once', lcores='0,1')
+    counted, said = stop(server)
+    expect(counted['bad'] == 0 and counted['connections'] == 4 and counted['lost'] == 0, f'{counted}')
+    expect('cm_handed_over' in said, said)
+    expect_refused(carrier.client('--test', 'lat', lcores='0,1'), 'cairn-perf', '-l 0')
+    expect_refused(carrier.client('--qps', '1', lcores='0,1'), 'cairn-perf', '--qps 2')
 
 
 def many_queue_pairs(carrier):
@@ -331,9 +355,9 @@ def bad_input(carrier):
 
 
 CASES = {function.__name__: function for function in (
-    operations, unreliable, datagrams, unreliable_losses, sweep, losses, marks, go_back_n, many_queue_pairs, once,
-    tables, both_ways, path_mtu, server_killed, client_killed, nobody, deep_queues, more_than_eal,
-    bad_input)}
+    operations, unreliable, datagrams, unreliable_losses, sweep, losses, marks, go_back_n, several_lcores,
+    many_queue_pairs, once, tables, both_ways, path_mtu, server_killed, client_killed, nobody, deep_queues,
+    more_than_eal, bad_input)}
 CARRIERS = {'memif': Memif, 'socket': Sockets}
 
 
