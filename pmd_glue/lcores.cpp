@@ -40,11 +40,11 @@ extern "C" void on_stop_signal(int signal) {
 }
 
 // A loop's lcore: EAL's clock, and the fence that drivers' memory waits for.
-class Lcore final : public worker::LoopHost {
+class Lcore {
 public:
     Lcore(const Clock& clock, unsigned worker) noexcept : clock_(clock), fence_(worker) {}
-    [[nodiscard]] Instant read_clock() noexcept override { return clock_.now(); }
-    void pass() noexcept override { fence_.pass(); }
+    [[nodiscard]] Instant read_clock() noexcept { return clock_.now(); }
+    void pass() noexcept { fence_.pass(); }
 
 private:
     const Clock& clock_;

@@ -11,7 +11,7 @@ namespace cairn::app {
 // A derived class opens the worker, puts what it uses on it, then joins: its on_turn() comes behind theirs.
 class WorkerProgram : public worker::Task, protected worker::Tenant {
 public:
-    [[nodiscard]] bool run_turn(Instant now) noexcept final { return worker_->turn(now); }
+    [[nodiscard]] bool run_turn(Instant now) noexcept override { return worker_->turn(now); }
     [[nodiscard]] bool can_wait() const noexcept final { return worker_->can_wait(); }
     // Long enough to be cheap, short enough for a request to stop.
     void wait(Instant now) noexcept final { worker_->wait(now, now + milliseconds(10)); }

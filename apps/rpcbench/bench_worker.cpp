@@ -155,12 +155,17 @@ Status BenchWorker::connect(Instant now) {
     return Nothing{};
 }
 
-bool BenchWorker::on_turn(Instant now) noexcept {
+// Calls begin before the turn, so that none is measured from before it could be posted.
+bool BenchWorker::run_turn(Instant now) noexcept {
     const bool began = load_->on_turn(now);
+    return worker().turn(now) || began;
+}
+
+bool BenchWorker::on_turn(Instant now) noexcept {
     if (now >= next_look_) {
         keep_time(now);
     }
-    return began;
+    return false;
 }
 
 void BenchWorker::keep_time(Instant now) noexcept {

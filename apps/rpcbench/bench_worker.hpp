@@ -42,6 +42,7 @@ public:
     // Makes the endpoint; the first worker tells of it, and asks for the service of a peer. Sessions begin as the
     // worker runs. `seed` is not to be guessed.
     Status prepare(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now);
+    [[nodiscard]] bool run_turn(Instant now) noexcept override;
     [[nodiscard]] bool finished(Instant now) const noexcept override;
 
     [[nodiscard]] const telemetry::CounterSet<BenchCounter>& progress() const noexcept { return progress_; }

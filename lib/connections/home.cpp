@@ -57,7 +57,7 @@ Result<std::unique_ptr<Home>> Home::create(std::shared_ptr<Agent> agent, worker:
     if (!ready.ok()) {
         return ready.error();
     }
-    made->tenancy_ = worker.add(*made);
+    made->tenancy_ = worker.add(*made, worker::Worker::Calls::WhenDue);
     return made;
 }
 
@@ -142,8 +142,8 @@ void Home::leave(const cm::User& user) {
         }
     }
     std::erase_if(listened_, [&user](const Listened& each) { return each.user == &user; });
-    manager_.forget(user, now_);
-    settle(now_);
+    manager_.forget(user, worker_.now());
+    settle(worker_.now());
 }
 
 port::Path* Home::own_path(const net::IpAddress& remote, Instant now) {
@@ -169,11 +169,8 @@ void Home::on_mad(const ArrivedMad& mad, Instant now) {
 }
 
 bool Home::on_turn(Instant now) noexcept {
-    now_ = now;
-    if (manager_.next_deadline() <= now) {
-        manager_.on_timeout(now);
-        settle(now);
-    }
+    manager_.on_timeout(now);
+    settle(now);
     return false;
 }
 
@@ -189,6 +186,7 @@ void Home::settle(Instant now) {
     }
     send_messages(now);
     settling_ = false;
+    tenancy_.wake_at(manager_.next_deadline());
 }
 
 // One that finds no way is lost, and sent again as any other.

@@ -88,7 +88,6 @@ private:
     const port::PathKey* arrived_by_ = nullptr;  // the message being looked at
     bool settling_ = false;
     bool registered_ = false;
-    Instant now_{};  // of the last turn
     worker::Tenancy tenancy_;
 };
 

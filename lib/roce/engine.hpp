@@ -102,7 +102,11 @@ public:
     // are taken.
     void on_packets(std::span<port::PacketRef> burst, Instant now) noexcept;
     // Whatever is due.
-    void on_timeout(Instant now) noexcept;
+    void on_timeout(Instant now) noexcept {
+        if (is_used_) {
+            ring_timers(now);
+        }
+    }
     // Posts go to the queue pairs themselves; says that `qp` may now have something to send.
     void wake(RcQp& qp) noexcept { waiting_.push(qp); }
     void wake(UdQueuePair& qp) noexcept { waiting_.push(qp); }
@@ -110,7 +114,11 @@ public:
     // Gives the sender what queue pairs have, a few packets of each in turn, connections and datagrams alike. Some may
     // be left: see next_deadline(). What peers wait for and is short (acknowledgements, NAKs, notifications) finds room
     // in the sender also while the port takes less than there is.
-    void transmit(Instant now) noexcept;
+    void transmit(Instant now) noexcept {
+        if (is_used_) {
+            transmit_some(now);
+        }
+    }
     // When on_timeout() or transmit() has something to do; the past when at once.
     [[nodiscard]] Instant next_deadline() const noexcept;
 
@@ -132,6 +140,8 @@ private:
         RcQp* const qp = table_[place_of(qpn)].get();
         return qp != nullptr && qp->pair.qpn() == qpn ? qp : nullptr;
     }
+    void ring_timers(Instant now) noexcept;
+    void transmit_some(Instant now) noexcept;
     [[nodiscard]] std::optional<Qpn> next_qpn(Turn::Kind whose) noexcept;
     [[nodiscard]] Result<RcQp*> add_rc(Pd pd, const QpCapacity& capacity, rc::QpContext context,
                                        const XrcTarget& target = {});
@@ -165,6 +175,7 @@ private:
     std::uint32_t next_number_;  // of a queue pair, owner_bits_ taken off
     std::uint32_t place_mask_;
     std::uint32_t count_ = 0;
+    bool is_used_ = false;  // there are queue pairs, or there were before this turn
     MemoryTable memory_;
     XrcTable xrc_;
     rc::RcCounters rc_counters_;

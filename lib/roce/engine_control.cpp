@@ -115,6 +115,7 @@ Result<Engine::RcQp*> Engine::add_rc(Pd pd, const QpCapacity& capacity, rc::QpCo
     context.link_bytes_per_s = link_bytes_per_s_;
     place = std::make_unique<RcQp>(*qpn, pd, capacity, context, target);
     ++count_;
+    is_used_ = true;
     return place.get();
 }
 
@@ -146,6 +147,7 @@ Result<UdQueuePair*> Engine::create_ud(Pd pd, const QpCapacity& capacity, const 
     if (!made.ok()) {
         return made.error();
     }
+    is_used_ = true;
     return datagram_pairs_.emplace_back(std::move(made).value()).get();
 }
 

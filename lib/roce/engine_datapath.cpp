@@ -37,6 +37,10 @@ bool is_datagram(const port::PacketRef& packet) noexcept {
 }  // namespace
 
 void Engine::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
+    if (count_ == 0 && std::all_of(burst.begin(), burst.end(), is_datagram)) {
+        datagrams_.on_packets(burst, now);
+        return;
+    }
     turns_.on_turn(now);
     holds_back_ = sender_.holds_back();
     while (!burst.empty()) {
@@ -178,7 +182,7 @@ void Engine::keep_deadline(RcQp& qp, Instant now) noexcept {
     qp.timer = timers_.insert(&qp, qp.timer_at);
 }
 
-void Engine::on_timeout(Instant now) noexcept {
+void Engine::ring_timers(Instant now) noexcept {
     turns_.on_turn(now);
     (void)timers_.advance(now, [this, now](RcQp* qp) noexcept {
         qp->timer = {};
@@ -193,10 +197,11 @@ Instant Engine::next_deadline() const noexcept {
     return waiting_.size() != 0 ? Instant{} : timers_.next_due();
 }
 
-void Engine::transmit(Instant now) noexcept {
+void Engine::transmit_some(Instant now) noexcept {
     return_held();
     give_turns(now);
     settle_ended();
+    is_used_ = count_ != 0 || !datagram_pairs_.empty();
 }
 
 void Engine::give_turns(Instant now) noexcept {

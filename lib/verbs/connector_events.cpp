@@ -76,8 +76,10 @@ void Connector::on_traffic_ended(ConnectionId id) {
 }
 
 bool Connector::on_turn(Instant now) noexcept {
-    hear_peers();
-    home_.settle(now);
+    if (!unheard_.empty()) [[unlikely]] {
+        hear_peers();
+        home_.settle(now);
+    }
     return false;
 }
 

@@ -47,7 +47,7 @@ Device::Device(worker::Worker& worker)
       engine_(worker.engine()),
       address_(worker.address()),
       notice_(std::make_unique<PostNotice>(*this)),
-      tenancy_(worker.add(*this)) {
+      tenancy_(worker.add(*this, worker::Worker::Calls::OnTurnAndSent)) {
     limits_.queue_pairs = worker.config().max_queue_pairs;
     limits_.regions = worker.config().max_regions;
     limits_.queue_slots = roce::kMaxQueueSlots;

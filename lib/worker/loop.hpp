@@ -8,6 +8,7 @@
 
 #include "lib/base/steady_time.hpp"
 #include "lib/base/time.hpp"
+#include "lib/worker/adaptive_spin.hpp"
 
 namespace cairn::worker {
 
@@ -40,22 +41,40 @@ struct LoopGroup {
     Polling polling;
 };
 
-// Where a loop's thread gets its time, and what else it does each turn.
-class LoopHost {
-public:
-    LoopHost() = default;
-    LoopHost(const LoopHost&) = delete;
-    LoopHost& operator=(const LoopHost&) = delete;
-    // May go back or leap: the task is given a time that does not.
-    [[nodiscard]] virtual Instant read_clock() noexcept = 0;
-    // Before each turn.
-    virtual void pass() noexcept {}
+namespace detail {
+void spin() noexcept;
+// How often this thread lost its CPU to another one.
+[[nodiscard]] std::uint64_t preemptions() noexcept;
+void give_way(Task& task, AdaptiveSpin::Advice advice, Instant now) noexcept;
+}  // namespace detail
 
-protected:
-    ~LoopHost() = default;
-};
-
-// Runs the task until the group is finished or stopped; returns what befell its clock.
-SteadyTime run_loop(Task& task, LoopGroup& group, LoopHost& host) noexcept;
+// Runs the task until the group is finished or stopped; returns what befell its clock. `Host` is the loop's thread:
+// read_clock() gives a time that may go back or leap (the task is given one that does not), pass() is called before
+// each turn.
+template <class Host>
+SteadyTime run_loop(Task& task, LoopGroup& group, Host& host) noexcept {
+    SteadyTime time;
+    AdaptiveSpin idleness;
+    bool finished = false;
+    while (!group.stop.load(std::memory_order_relaxed) &&
+           (!finished || group.unfinished.load(std::memory_order_relaxed) != 0)) {
+        const Instant now = time.on_reading(host.read_clock());
+        host.pass();
+        if (task.run_turn(now)) {
+            idleness.on_work(now);
+            if (group.polling == Polling::Adaptive && task.can_wait() && idleness.may_sleep_at_once()) {
+                task.wait(now);
+            }
+        } else if (!finished && task.finished(now)) {
+            finished = true;
+            group.unfinished.fetch_sub(1, std::memory_order_relaxed);
+        } else if (group.polling == Polling::Spin) {
+            detail::spin();
+        } else {
+            detail::give_way(task, idleness.on_idle(now, detail::preemptions), now);
+        }
+    }
+    return time;
+}
 
 }  // namespace cairn::worker

@@ -15,7 +15,7 @@ public:
     // What came is delivered: does what follows from it, and what is due. True: it did something, so that the worker
     // looks again at once.
     virtual bool on_turn(Instant now) noexcept = 0;
-    // What this turn sends is on its way.
+    // What this turn sends is on its way. Called where the worker was asked to.
     virtual void on_sent() noexcept {}
     // When on_turn() has something to do though no packet came: the past when at once, Instant::never() without.
     [[nodiscard]] virtual Instant next_deadline() const noexcept = 0;

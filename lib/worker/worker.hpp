@@ -28,6 +28,8 @@ public:
     Tenancy& operator=(const Tenancy&) = delete;
     ~Tenancy() { leave(); }
     void leave() noexcept;
+    // Of one that is called when it is due: when that is from now on.
+    void wake_at(Instant due) noexcept;
 
 private:
     friend class Worker;
@@ -49,7 +51,12 @@ public:
 
     // The tenant takes part in every turn from now on, after those that came before it. It may leave in any turn, its
     // own too.
-    [[nodiscard]] Tenancy add(Tenant& tenant);
+    enum class Calls : std::uint8_t {
+        OnTurn,
+        OnTurnAndSent,
+        WhenDue,  // on_turn(), when the time has come that it gave to Tenancy::wake_at()
+    };
+    [[nodiscard]] Tenancy add(Tenant& tenant, Calls calls = Calls::OnTurn);
 
     // Opens mail, delivers what came, lets the engine, the tenants and the port do what is due, sends. True: something
     // was done, or came.
@@ -69,7 +76,7 @@ public:
     static constexpr Duration kNap = microseconds(50);
     void wait(Instant now, Instant until = Instant::never()) noexcept;
     // The port wakes who sleeps.
-    [[nodiscard]] bool can_wait() const noexcept { return !port_.limits().poll_only; }
+    [[nodiscard]] bool can_wait() const noexcept { return can_wait_; }
 
     // For the caller's own event loop: readable when a turn has something to do by packet or mail. Before each sleep
     // call prepare_sleep(), and sleep until the deadline it returns at most. Errors: a poll-only port has none; the
@@ -77,6 +84,8 @@ public:
     Result<int> descriptor();
     [[nodiscard]] Instant prepare_sleep(Instant now) noexcept;
 
+    // The time of the turn under way, or of the last one.
+    [[nodiscard]] Instant now() const noexcept { return now_; }
     // Where other threads write to. Valid when the worker has ended, too.
     [[nodiscard]] Address address() const noexcept { return address_; }
     // "worker 2 of 10.0.0.1".
@@ -101,19 +110,32 @@ private:
     Worker(port::Port& port, const roce::EngineConfig& config, std::unique_ptr<Wakeup> wakeup, Instant now);
     void remove(Tenant& tenant) noexcept;
     void forget_removed() noexcept;
-    [[nodiscard]] Address::Office& office() const noexcept { return *address_.office_; }
+    void wake_at(const Tenant& tenant, Instant due) noexcept;
+    bool call_due(Instant now) noexcept;
+    [[nodiscard]] Address::Office& office() const noexcept { return *office_; }
+
+    struct Timed {
+        Tenant* tenant = nullptr;
+        Instant due = Instant::never();
+    };
 
     port::Port& port_;
     const roce::EngineConfig config_;
+    const bool can_wait_;
     Address address_;
+    Address::Office* office_ = nullptr;  // of that
     roce::UdMux datagrams_;
     roce::Sender sender_;
     roce::Engine engine_;
     Baton baton_;
     std::vector<Tenant*> tenants_;  // nullptr: it left in this turn
+    std::vector<Tenant*> senders_;  // those of them whose on_sent() is called; likewise
+    std::vector<Timed> timed_;      // those that are called when they are due
+    Instant next_timed_ = Instant::never();
     bool any_left_ = false;
     bool slept_ = false;  // since the last turn, or is about to
     int epoll_fd_ = -1;
+    Instant now_{};
     std::array<port::PacketRef, 64> burst_{};
 };
 

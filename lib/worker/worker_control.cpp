@@ -31,6 +31,12 @@ void Tenancy::leave() noexcept {
     }
 }
 
+void Tenancy::wake_at(Instant due) noexcept {
+    if (worker_ != nullptr) {
+        worker_->wake_at(*tenant_, due);
+    }
+}
+
 Result<std::unique_ptr<Worker>> Worker::create(port::Port& port, const roce::EngineConfig& config, Instant now) {
     auto wakeup = Wakeup::create();
     if (!wakeup.ok()) {
@@ -40,8 +46,14 @@ Result<std::unique_ptr<Worker>> Worker::create(port::Port& port, const roce::Eng
 }
 
 Worker::Worker(port::Port& port, const roce::EngineConfig& config, std::unique_ptr<Wakeup> wakeup, Instant now)
-    : port_(port), config_(config), datagrams_(port), sender_(port), engine_(datagrams_, sender_, config, now) {
+    : port_(port),
+      config_(config),
+      can_wait_(!port.limits().poll_only),
+      datagrams_(port),
+      sender_(port),
+      engine_(datagrams_, sender_, config, now) {
     address_.office_ = std::make_shared<Address::Office>();
+    office_ = address_.office_.get();
     office().worker = fmt::format("worker {} of {}", config.owner, port.local_address().text());
     office().wakeup = std::move(wakeup);
 }
@@ -55,20 +67,37 @@ Worker::~Worker() {
     }
 }
 
-Tenancy Worker::add(Tenant& tenant) {
-    tenants_.push_back(&tenant);
+Tenancy Worker::add(Tenant& tenant, Calls calls) {
+    if (calls == Calls::WhenDue) {
+        timed_.push_back({&tenant});
+    } else {
+        tenants_.push_back(&tenant);
+    }
+    if (calls == Calls::OnTurnAndSent) {
+        senders_.push_back(&tenant);
+    }
     return Tenancy(*this, tenant);
 }
 
 void Worker::remove(Tenant& tenant) noexcept {
+    const auto timed =
+        std::find_if(timed_.begin(), timed_.end(), [&tenant](const Timed& each) { return each.tenant == &tenant; });
+    if (timed != timed_.end()) {
+        *timed = {};
+        any_left_ = true;
+        return;
+    }
     const auto found = std::find(tenants_.begin(), tenants_.end(), &tenant);
     CAIRN_ASSERT(found != tenants_.end());
     *found = nullptr;
+    std::replace(senders_.begin(), senders_.end(), &tenant, static_cast<Tenant*>(nullptr));
     any_left_ = true;
 }
 
 void Worker::forget_removed() noexcept {
     std::erase(tenants_, nullptr);
+    std::erase(senders_, nullptr);
+    std::erase_if(timed_, [](const Timed& each) { return each.tenant == nullptr; });
     any_left_ = false;
 }
 

@@ -6,7 +6,32 @@
 
 namespace cairn::worker {
 
+void Worker::wake_at(const Tenant& tenant, Instant due) noexcept {
+    next_timed_ = Instant::never();
+    for (Timed& each : timed_) {
+        each.due = each.tenant == &tenant ? due : each.due;
+        next_timed_ = std::min(next_timed_, each.due);
+    }
+}
+
+// By index: a tenant may bring others, and say anew when it is due.
+bool Worker::call_due(Instant now) noexcept {
+    bool worked = false;
+    for (std::size_t i = 0; i < timed_.size(); ++i) {
+        if (timed_[i].due <= now) {
+            timed_[i].due = Instant::never();
+            worked = timed_[i].tenant->on_turn(now) || worked;
+        }
+    }
+    next_timed_ = Instant::never();
+    for (const Timed& each : timed_) {
+        next_timed_ = std::min(next_timed_, each.due);
+    }
+    return worked;
+}
+
 bool Worker::turn(Instant now) noexcept {
+    now_ = now;
     if (slept_) [[unlikely]] {
         slept_ = false;
         office().wakeup->end_sleep();
@@ -18,6 +43,9 @@ bool Worker::turn(Instant now) noexcept {
         worked = true;
     }
     engine_.on_timeout(now);
+    if (next_timed_ <= now) [[unlikely]] {
+        worked = call_due(now) || worked;
+    }
     // By index: a tenant may bring others.
     for (std::size_t i = 0; i < tenants_.size(); ++i) {
         worked = (tenants_[i] != nullptr && tenants_[i]->on_turn(now)) || worked;
@@ -25,9 +53,9 @@ bool Worker::turn(Instant now) noexcept {
     engine_.transmit(now);
     port_.on_timeout(now);
     sender_.flush(now);
-    for (std::size_t i = 0; i < tenants_.size(); ++i) {
-        if (tenants_[i] != nullptr) {
-            tenants_[i]->on_sent();
+    for (std::size_t i = 0; i < senders_.size(); ++i) {
+        if (senders_[i] != nullptr) {
+            senders_[i]->on_sent();
         }
     }
     if (any_left_) [[unlikely]] {
@@ -45,7 +73,7 @@ Instant Worker::next_deadline() const noexcept {
     if (sender_.queued() != 0 || !office().box.empty()) {
         return Instant{};
     }
-    Instant due = std::min(engine_.next_deadline(), port_.next_deadline());
+    Instant due = std::min({engine_.next_deadline(), port_.next_deadline(), next_timed_});
     for (const Tenant* const tenant : tenants_) {
         due = tenant == nullptr ? due : std::min(due, tenant->next_deadline());
     }

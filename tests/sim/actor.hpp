@@ -15,7 +15,9 @@ public:
 
     // After the tenants that are on the worker already. `sent`: once the turn's packets are on their way.
     Actor(worker::Worker& worker, Act act, Act sent = {})
-        : act_(std::move(act)), sent_(std::move(sent)), tenancy_(worker.add(*this)) {}
+        : act_(std::move(act)),
+          sent_(std::move(sent)),
+          tenancy_(worker.add(*this, worker::Worker::Calls::OnTurnAndSent)) {}
 
     bool on_turn(Instant) noexcept override {
         act_();

@@ -17,7 +17,8 @@ namespace cairn::worker {
 namespace {
 
 struct Guest final : Tenant {
-    explicit Guest(Worker& worker) : tenancy(worker.add(*this)) {}
+    explicit Guest(Worker& worker, Worker::Calls calls = Worker::Calls::OnTurnAndSent)
+        : tenancy(worker.add(*this, calls)) {}
     bool on_turn(Instant now) noexcept override {
         ++turns;
         last = now;
@@ -78,6 +79,10 @@ TEST_F(WorkerTest, TenantsTakeTurnsInTheOrderInWhichTheyCame) {
     EXPECT_EQ(first.sent, 1);
     second.busy = true;
     EXPECT_TRUE(worker->turn(now));
+    Guest quiet(*worker, Worker::Calls::OnTurn);
+    worker->turn(now);
+    EXPECT_EQ(quiet.turns, 1);
+    EXPECT_EQ(quiet.sent, 0);
 }
 
 TEST_F(WorkerTest, ATenantMayLeaveInAnyTurnAndOthersMayComeInIt) {
@@ -116,6 +121,32 @@ TEST_F(WorkerTest, TheEarliestDeadlineIsItsOwn) {
     EXPECT_EQ(worker->next_deadline(), Instant{});  // at once
     worker->turn(now);
     EXPECT_EQ(worker->next_deadline(), Instant{9'000});
+}
+
+TEST_F(WorkerTest, OneThatIsCalledWhenItIsDueIsCalledThenAndOnce) {
+    const auto worker = make();
+    Guest timed(*worker, Worker::Calls::WhenDue);
+    Guest other(*worker, Worker::Calls::WhenDue);
+    worker->turn(now);
+    EXPECT_EQ(timed.turns, 0);
+    timed.tenancy.wake_at(now + milliseconds(1));
+    other.tenancy.wake_at(now + milliseconds(2));
+    EXPECT_EQ(worker->next_deadline(), now + milliseconds(1));
+    worker->turn(now + microseconds(999));
+    EXPECT_EQ(timed.turns, 0);
+    worker->turn(now + milliseconds(1));
+    worker->turn(now + milliseconds(1));
+    EXPECT_EQ(timed.turns, 1);
+    EXPECT_EQ(worker->next_deadline(), now + milliseconds(2));
+    other.acts = [&] { other.tenancy.wake_at(now + milliseconds(3)); };  // anew, as it is called
+    worker->turn(now + milliseconds(2));
+    EXPECT_EQ(other.turns, 1);
+    EXPECT_EQ(worker->next_deadline(), now + milliseconds(3));
+    other.tenancy.leave();
+    worker->turn(now + milliseconds(4));
+    EXPECT_EQ(other.turns, 1);
+    EXPECT_EQ(worker->next_deadline(), Instant::never());
+    EXPECT_EQ(worker->now(), now + milliseconds(4));
 }
 
 TEST_F(WorkerTest, MailIsOpenedInTheNextTurnOnceAndInOrder) {
