@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Style as tests; lint_selftest.py shows that each rule complains of a bad sample.
 
-    lint.py CHECK SOURCE_ROOT      layers | sizes | tokens | format
+    lint.py CHECK SOURCE_ROOT      layers | objects | sizes | tokens | format
 
 Exit 0: clean; 1: findings, one line each; 77: a tool is missing.
 """
@@ -10,6 +10,8 @@ import re
 import shutil
 import subprocess
 import sys
+
+import objects
 
 CODE = ('.cpp', '.hpp')
 TEXT = CODE + ('.build', '.in', '.md', '.py', '.toml', '.txt')
@@ -155,6 +157,25 @@ def check_sizes(path, text, _):
             yield first, f'a function of {length} lines, {FUNCTION_LINES} are allowed'
 
 
+def check_objects(path, text, _):
+    if not path.endswith(CODE) or path.startswith('tests/'):
+        return
+    code = re.sub(r'^[ \t]*#(?:[^\n]*\\\n)*[^\n]*', lambda match: '\n' * match.group().count('\n'),
+                  without_comments(text), flags=re.M)
+    found = list(objects.objects(code))
+    has = {name: (functions, fields) for _, name, functions, fields in found}
+    for listed, (functions, fields, _) in objects.LARGE.items():
+        now = has.get(listed.split(':')[1], (0, 0)) if listed.startswith(f'{path}:') else (functions, fields)
+        if now[0] < functions or now[1] < fields:
+            yield 1, f'{listed} is smaller than objects.py says: lower its numbers there'
+    for line, name, functions, fields in found:
+        most_functions, most_fields, _ = objects.LARGE.get(f'{path}:{name}',
+                                                           (objects.MOST_FUNCTIONS, objects.MOST_FIELDS, ''))
+        if functions > most_functions or fields > most_fields:
+            yield line, (f'{name} has {functions} member functions and {fields} data members, '
+                         f'{most_functions} and {most_fields} are allowed')
+
+
 def check_tokens(path, text, _):
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LINE_COLUMNS and not path.endswith(('.md', '.toml')):
@@ -180,7 +201,7 @@ def check_tokens(path, text, _):
                 yield number, f'{match.group()} {does} in a datapath file'
 
 
-CHECKS = {'layers': check_layers, 'sizes': check_sizes, 'tokens': check_tokens}
+CHECKS = {'layers': check_layers, 'objects': check_objects, 'sizes': check_sizes, 'tokens': check_tokens}
 
 
 def check_tree(name, root):

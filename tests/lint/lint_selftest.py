@@ -47,6 +47,10 @@ BAD = [
     ('sizes', 'lib/net/x.hpp', 'int a;\n' * 201, '201 lines'),
     ('sizes', 'lib/net/x.cpp', 'int a;\n' * 351, '351 lines'),
     ('sizes', 'lib/net/x.cpp', 'void f() {\n' + '    g();\n' * 69 + '}\n', 'a function of 71 lines'),
+    ('objects', 'lib/net/x.hpp', 'class A {\n' + '    void f() noexcept;\n' * 31 + '};\n', '31 member functions and 0'),
+    ('objects', 'lib/net/x.hpp', 'struct A final : B {\n' + '    std::array<int, f(3)> a{}, b;\n' * 11 + '};\n',
+     '0 member functions and 22 data'),
+    ('objects', 'lib/net/x.cpp', 'class A {\n' + '    int f() const { return {1}; }\n' * 31 + '};\n', '31 member'),
     ('tokens', 'lib/net/x.cpp', SOURCE + 'int a;  // TO' + 'DO\n', 'finish it'),
     ('tokens', 'scripts/x', '# FIX' + 'ME\n', 'finish it'),
     ('tokens', 'README.md', 'XX' + 'X\n', 'finish it'),
@@ -67,6 +71,15 @@ BAD = [
 ]
 
 GOOD = [
+    # What is no member of its own, or of an inner class: neither counts.
+    ('objects', 'lib/net/x.hpp', 'class A {\n' + '    A(const A&) = delete;\n    using T = int;\n    friend class B;\n'
+     '    enum class E { X, Y };\n    static constexpr int kMost = f(3);\n    struct C { int a, b; void g(); };\n' * 20 +
+     '};\n'),
+    ('objects', 'lib/net/x.hpp',
+     'struct A {\n' + '    std::function<int(int)> call = [](int x) { return x; };\n' * 20 + '};\n'),
+    ('objects', 'lib/net/x.hpp',
+     'struct A {\n' + '    explicit A(int x) : a_{x}, b_(x) { g(); }\n' * 30 + '    int a_, b_;\n};\n'),
+    ('objects', 'tests/x.hpp', 'struct A {\n' + '    int a;\n' * 50 + '};\n'),
     ('layers', 'lib/mem/x.hpp', '#include "lib/base/types.hpp"\n#include "lib/mem/arena.hpp"\n#include <array>\n'),
     ('layers', 'rpc/erpc/x.cpp', '#include "rpc/common/msg_buffer.hpp"\n#include "lib/roce/ud/mux.hpp"\n'),
     ('layers', 'pmd_glue/x.cpp', '#include <rte_mbuf.h>\n#include "lib/roce/ud/mux.hpp"\n'),
