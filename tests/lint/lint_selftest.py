@@ -73,7 +73,7 @@ BAD = [
 GOOD = [
     # What is no member of its own, or of an inner class: neither counts.
     ('objects', 'lib/net/x.hpp', 'class A {\n' + '    A(const A&) = delete;\n    using T = int;\n    friend class B;\n'
-     '    enum class E { X, Y };\n    static constexpr int kMost = f(3);\n    struct C { int a, b; void g(); };\n' * 20 +
+     '    enum class E { X, Y };\n    static constexpr int kMost = f(3);\n    struct C { int a; void g(); };\n' * 20 +
      '};\n'),
     ('objects', 'lib/net/x.hpp',
      'struct A {\n' + '    std::function<int(int)> call = [](int x) { return x; };\n' * 20 + '};\n'),
