@@ -142,18 +142,14 @@ std::optional<AsyncEvent> Cq::take_async() noexcept {
         return std::nullopt;
     }
     overrun_told_ = true;
-    AsyncEvent event{AsyncKind::CqError};
-    event.cq = this;
-    return event;
+    return AsyncEvent{AsyncKind::CqError, this};
 }
 
 std::optional<AsyncEvent> Srq::take_async() noexcept {
     if (!queue_.take_limit_event()) {
         return std::nullopt;
     }
-    AsyncEvent event{AsyncKind::SrqLimitReached};
-    event.srq = this;
-    return event;
+    return AsyncEvent{AsyncKind::SrqLimitReached, this};
 }
 
 std::optional<AsyncEvent> Qp::take_async() noexcept {
@@ -163,7 +159,7 @@ std::optional<AsyncEvent> Qp::take_async() noexcept {
 
 std::optional<AsyncEvent> UdQp::take_async() noexcept {
     const std::optional<QpEvent> event = poll_event();
-    return event ? std::optional(AsyncEvent{kind_of(*event), nullptr, this}) : std::nullopt;
+    return event ? std::optional(AsyncEvent{kind_of(*event), this}) : std::nullopt;
 }
 
 }  // namespace cairn::verbs

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -55,13 +56,16 @@ enum class AsyncKind : std::uint8_t {
     CqError,  // overrun
 };
 
-// Of the one that is not nullptr.
 struct AsyncEvent {
     AsyncKind kind{};
-    Qp* qp = nullptr;
-    UdQp* datagram_qp = nullptr;
-    Cq* cq = nullptr;
-    Srq* srq = nullptr;
+    std::variant<Qp*, UdQp*, Cq*, Srq*> of;  // what has it
+
+    // What has it, if that is a `Source`; else nullptr.
+    template <class Source>
+    [[nodiscard]] Source* source() const noexcept {
+        Source* const* const found = std::get_if<Source*>(&of);
+        return found == nullptr ? nullptr : *found;
+    }
 };
 
 class AsyncEvents;

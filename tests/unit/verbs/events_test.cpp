@@ -152,7 +152,7 @@ TEST_F(VerbsEvents, TheDescriptorIsReadableUntilAllWasTaken) {
     ASSERT_EQ(a.qps[0]->post_send(read), PostVerdict::Posted);
     run();
     EXPECT_TRUE(readable(fd));
-    EXPECT_EQ(expect(b, AsyncKind::QpAccessError).qp, b.qps[0].get());
+    EXPECT_EQ(expect(b, AsyncKind::QpAccessError).source<Qp>(), b.qps[0].get());
     EXPECT_TRUE(readable(fd));
     expect_nothing_more(b);
     EXPECT_FALSE(readable(fd));
@@ -190,7 +190,7 @@ TEST_F(VerbsEvents, WhatHappenedBeforeTheDescriptorWasMadeMakesItReadable) {
     ASSERT_EQ(a.qps[0]->modify(QpState::Sqd), ModifyVerdict::Ok);
     run();
     EXPECT_TRUE(readable(a.device.async_events().descriptor().value()));
-    EXPECT_EQ(expect(a, AsyncKind::SendQueueDrained).qp, a.qps[0].get());
+    EXPECT_EQ(expect(a, AsyncKind::SendQueueDrained).source<Qp>(), a.qps[0].get());
 }
 
 TEST_F(VerbsEvents, ARequestThatIsTooLongIsTheRespondersToTell) {
@@ -198,7 +198,7 @@ TEST_F(VerbsEvents, ARequestThatIsTooLongIsTheRespondersToTell) {
     ASSERT_EQ(receive(), PostVerdict::Posted);
     ASSERT_EQ(send(65), PostVerdict::Posted);
     run();
-    EXPECT_EQ(expect(b, AsyncKind::QpRequestError).qp, b.qps[0].get());
+    EXPECT_EQ(expect(b, AsyncKind::QpRequestError).source<Qp>(), b.qps[0].get());
 }
 
 TEST_F(VerbsEvents, AnOverrunIsTheCompletionQueuesAndTheQueuePairs) {
@@ -208,8 +208,8 @@ TEST_F(VerbsEvents, AnOverrunIsTheCompletionQueuesAndTheQueuePairs) {
         ASSERT_EQ(write(i, 8), PostVerdict::Posted);
     }
     run();
-    EXPECT_EQ(expect(a, AsyncKind::CqError).cq, a.sends.get());
-    EXPECT_EQ(expect(a, AsyncKind::QpFatal).qp, a.qps[0].get());
+    EXPECT_EQ(expect(a, AsyncKind::CqError).source<Cq>(), a.sends.get());
+    EXPECT_EQ(expect(a, AsyncKind::QpFatal).source<Qp>(), a.qps[0].get());
     expect_nothing_more(a);
     a.connector.reset();
     a.qps.clear();
@@ -229,9 +229,9 @@ TEST_F(VerbsEvents, ASharedReceiveQueueTellsItsLimitAndItsQueuePairsTheirLastReq
     const auto way = a.device.create_ah(b.port.local_address(), 0xc000, now).value();
     ASSERT_EQ(from->post_send(DatagramRequest{{}, way.get(), qp->qpn(), Qkey{1}}), PostVerdict::Posted);
     run();
-    EXPECT_EQ(expect(b, AsyncKind::SrqLimitReached).srq, srq.get());
+    EXPECT_EQ(expect(b, AsyncKind::SrqLimitReached).source<Srq>(), srq.get());
     ASSERT_EQ(qp->modify(QpState::Err), ModifyVerdict::Ok);
-    EXPECT_EQ(expect(b, AsyncKind::LastWqeReached).datagram_qp, qp.get());
+    EXPECT_EQ(expect(b, AsyncKind::LastWqeReached).source<UdQp>(), qp.get());
     expect_nothing_more(b);
 }
 

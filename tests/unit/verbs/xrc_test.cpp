@@ -132,7 +132,7 @@ TEST_F(VerbsXrc, AMemoryKeyIsGoodWithItsOwnQueueOnly) {
     const std::optional<AsyncEvent> event = b.device.async_events().poll();
     ASSERT_TRUE(event.has_value());
     EXPECT_EQ(event->kind, AsyncKind::QpAccessError);
-    EXPECT_EQ(event->qp, target.get());
+    EXPECT_EQ(event->source<Qp>(), target.get());
 }
 
 TEST_F(VerbsXrc, AQueueThatEndedIsUnknownToPeers) {
@@ -176,7 +176,7 @@ TEST_F(VerbsXrc, AQueueThatRunsShortMakesAnEvent) {
     const std::optional<AsyncEvent> event = b.device.async_events().poll();
     ASSERT_TRUE(event.has_value());
     EXPECT_EQ(event->kind, AsyncKind::SrqLimitReached);
-    EXPECT_EQ(event->srq, second.get());
+    EXPECT_EQ(event->source<Srq>(), second.get());
 }
 
 TEST_F(VerbsXrc, EachSideRefusesTheOthersWork) {
