@@ -59,13 +59,23 @@ Status Agent::add(Home& home, worker::Worker& worker) {
                      "give all workers of an address the same"};
     }
     names_.bits = config.owner_bits;
-    places_[config.owner] = {&home, worker.address()};
+    places_[config.owner] = {&home, worker.quiet_address()};
+    for (const Place& each : places_) {
+        if (others && each.home != nullptr) {
+            each.address.expect_mail();
+        }
+    }
     return Nothing{};
 }
 
 void Agent::remove(const worker::Worker& worker) noexcept {
     const std::lock_guard hold(lock_);
     places_[worker.number()] = {};
+}
+
+WorkerNumber Agent::owner_of(std::uint32_t name) const noexcept {
+    const std::lock_guard hold(lock_);
+    return names_.owner_of(name);
 }
 
 Home* Agent::home_of(const worker::Worker& worker) const noexcept {
@@ -82,7 +92,7 @@ void Agent::on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now) {
     }
     const cm::Steering steering = cm::steer(parsed.value().message);
     if (const auto* const named = std::get_if<cm::ToNamed>(&steering)) {
-        deliver(from, names_.owner_of(named->name), mad, now);
+        deliver(from, owner_of(named->name), mad, now);
     } else if (const auto* const listener = std::get_if<cm::ToListener>(&steering)) {
         // Nobody: this one says so.
         deliver(from, services_.find(*listener, mad.by.remote).value_or(from.number()), mad, now);

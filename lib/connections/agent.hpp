@@ -67,6 +67,7 @@ private:
 
     Agent();
     void deliver(worker::Worker& from, WorkerNumber to, const ArrivedMad& mad, Instant now);
+    [[nodiscard]] WorkerNumber owner_of(std::uint32_t name) const noexcept;
     [[nodiscard]] Home* home_of(const worker::Worker& worker) const noexcept;
     void open(worker::Worker& worker, const Letter& letter, Instant now);
     void take_back(Letter& letter) noexcept;

@@ -45,7 +45,7 @@ void PostNotice::end() noexcept {
 Device::Device(worker::Worker& worker)
     : worker_(worker),
       engine_(worker.engine()),
-      address_(worker.address()),
+      address_(worker.quiet_address()),
       notice_(std::make_unique<PostNotice>(*this)),
       tenancy_(worker.add(*this, worker::Worker::Calls::OnTurnAndSent)) {
     limits_.queue_pairs = worker.config().max_queue_pairs;

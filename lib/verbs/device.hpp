@@ -94,7 +94,10 @@ public:
     [[nodiscard]] AsyncEvents& async_events() noexcept { return events_; }
 
     // Drained once in each turn, before it looks at what came if there is something new, until it is removed.
-    void add(RemotePosts& posts) { remotes_.push_back(&posts); }
+    void add(RemotePosts& posts) {
+        address_.expect_mail();
+        remotes_.push_back(&posts);
+    }
     void remove(RemotePosts& posts) noexcept { std::erase(remotes_, &posts); }
 
     // Something was added to remote posts. Any thread.

@@ -23,16 +23,16 @@ Wakeup::~Wakeup() {
 
 void Wakeup::end_sleep() noexcept {
     // Nobody woke us, unless the flag is down: then the descriptor is readable, or about to be.
-    if (!asleep_.exchange(false, std::memory_order_seq_cst)) {
+    if (!asleep_.exchange(false, std::memory_order_acq_rel)) {
         eventfd_t count = 0;
         (void)eventfd_read(fd_, &count);
     }
 }
 
 void Wakeup::wake() noexcept {
-    // Pairs with begin_sleep(): either this sees the flag, or the owner sees what was made before.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (asleep_.load(std::memory_order_relaxed) && asleep_.exchange(false, std::memory_order_seq_cst)) {
+    // Pairs with begin_sleep(): the later of the two exchanges sees the other. Either this one finds the flag, or the
+    // owner finds what was made before.
+    if (asleep_.exchange(false, std::memory_order_acq_rel)) {
         (void)eventfd_write(fd_, 1);
     }
 }
@@ -44,6 +44,10 @@ Status Address::send(Letter& letter) const {
     }
     office_->wakeup->wake();
     return Nothing{};
+}
+
+void Address::expect_mail() const noexcept {
+    office_->expects_mail.store(true, std::memory_order_relaxed);
 }
 
 bool Address::ended() const noexcept {

@@ -43,7 +43,7 @@ public:
     // Readable once wake() found the owner about to sleep.
     [[nodiscard]] int fd() const noexcept { return fd_; }
     // By the owner, before it looks a last time for what there is to do, and then sleeps.
-    void begin_sleep() noexcept { asleep_.store(true, std::memory_order_seq_cst); }
+    void begin_sleep() noexcept { asleep_.exchange(true, std::memory_order_acq_rel); }
     void end_sleep() noexcept;
     // Any thread, after it has made what the owner would look for.
     void wake() noexcept;
@@ -64,6 +64,8 @@ public:
     Status send(Letter& letter) const;
     // Any thread.
     [[nodiscard]] bool ended() const noexcept;
+    // Letters may come from now on: the worker sleeps so that they wake it, from its next sleep on. Any thread.
+    void expect_mail() const noexcept;
     [[nodiscard]] bool operator==(const Address& other) const noexcept { return office_ == other.office_; }
 
 private:
@@ -73,6 +75,7 @@ private:
         Mailbox<Letter> box;
         std::unique_ptr<Wakeup> wakeup;
         std::atomic<bool> ended{false};
+        std::atomic<bool> expects_mail{false};
     };
 
     std::shared_ptr<Office> office_;

@@ -87,7 +87,13 @@ public:
     // The time of the turn under way, or of the last one.
     [[nodiscard]] Instant now() const noexcept { return now_; }
     // Where other threads write to. Valid when the worker has ended, too.
-    [[nodiscard]] Address address() const noexcept { return address_; }
+    [[nodiscard]] Address address() const noexcept {
+        address_.expect_mail();
+        return address_;
+    }
+    // The same for who may never write: sleep by a socket costs a system call more where mail is to end it. Its holder
+    // calls expect_mail() before the first letter.
+    [[nodiscard]] Address quiet_address() const noexcept { return address_; }
     // "worker 2 of 10.0.0.1".
     [[nodiscard]] const std::string& name() const noexcept { return address_.office_->worker; }
     // Among the workers of its port.

@@ -116,7 +116,7 @@ void Worker::wait(Instant now, Instant until) noexcept {
     office().wakeup->begin_sleep();
     const Instant due = std::min(next_deadline(), until);
     const Duration most = due > now ? due - now : Duration{};
-    const bool has_mail = address_.office_.use_count() > 1;  // others may write to it
+    const bool has_mail = office().expects_mail.load(std::memory_order_relaxed);
     if (can_wait()) {
         port_.wait(most, has_mail ? office().wakeup->fd() : -1);
     } else if (most > Duration{}) {
