@@ -73,6 +73,7 @@ bool Client::step(Instant now) {
             }
             return false;
         case Phase::Ready:
+            progress_at_ = now;  // the others' time
             if (all_connected()) {
                 enter(Phase::Running, now);
             }

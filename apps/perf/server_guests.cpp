@@ -44,10 +44,12 @@ std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> sa
     guest.heard_at = now;
     guest.layout = layout_of(guest);
     measure(guest);
-    if (guest.bytes + bytes_of_.of(guest.remote) > kMostBytes || guest.written_bytes > kMostWrittenBytes) {
+    if (guest.bytes + bytes_of_.of(guest.remote) > kMostBytes / crew().workers ||
+        guest.written_bytes > kMostWrittenBytes / crew().workers) {
         return "the host's tests need more memory than the server gives; choose a smaller --size or --depth";
     }
-    while (unused_.size() >= kMostUnused || unused_written_bytes_ + guest.written_bytes > kMostWrittenBytes) {
+    while (unused_.size() >= kMostUnused / crew().workers ||
+           unused_written_bytes_ + guest.written_bytes > kMostWrittenBytes / crew().workers) {
         if (!look_at_own(guest) && !make_room(guest, now)) {
             return "the client has too many connections that it does not use";
         }

@@ -31,11 +31,11 @@ public:
             }
             item.mail.next = newest;
             // Pairs with take(): who takes the item sees what was written into it.
-        } while (!newest_.compare_exchange_weak(newest, &item, std::memory_order_release, std::memory_order_relaxed));
+        } while (!newest_.compare_exchange_weak(newest, &item, std::memory_order_seq_cst, std::memory_order_relaxed));
         return true;
     }
     // Any thread; what one thread posted, it sees.
-    [[nodiscard]] bool empty() const noexcept { return newest_.load(std::memory_order_relaxed) == nullptr; }
+    [[nodiscard]] bool empty() const noexcept { return newest_.load(std::memory_order_seq_cst) == nullptr; }
 
     // Hands all that was posted to sink(item), oldest first. The sink may post. By the owner, as long as it is open.
     template <class Sink>

@@ -94,6 +94,12 @@ void Datagrams::forget(const User& user) {
     for (const DatagramId id : asked) {
         (void)cancel(id);
     }
+    for (auto each = asked_.begin(); each != asked_.end();) {
+        const auto one = each++;
+        if (one->second.user == &user && !one->second.answered) {
+            forget(one);  // asked again, it is the next listener's
+        }
+    }
     events_.forget_datagrams(user);
 }
 
@@ -167,6 +173,7 @@ void Datagrams::on_request(const Route& route, std::uint64_t transaction, const 
     asked_by_id_.emplace(id, key);
     Asked& asked = asked_.emplace(key, Asked{id, route, transaction, req.service_id}).first->second;
     asked.ticket = asked_shares_.add(route.remote, id);
+    asked.user = listener->user;
     const ReceivedData data = read_private_data(req);
     events_.push(listener->user, DatagramRequested{id, req.service_id, route, req.pkey, data.ip, data.rest});
 }

@@ -69,6 +69,7 @@ private:
         Route route{};
         std::uint64_t transaction = 0;
         wire::ServiceId service{};
+        const User* user = nullptr;
         bool answered = false;
         wire::MadBytes answer{};
         Instant deadline = Instant::never();  // of an answered one, when it is forgotten

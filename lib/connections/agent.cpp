@@ -12,12 +12,14 @@ namespace cairn::connections {
 // One message on its way to another worker. Belongs to its agent, which stays as long as one is under way.
 class Agent::Letter final : public worker::Letter {
 public:
-    void write(const ArrivedMad& mad, std::shared_ptr<Agent> agent) {
+    void write(const ArrivedMad& mad, WorkerNumber to, std::shared_ptr<Agent> agent) {
+        to_ = to;
         by_ = mad.by;
         bytes_ = std::min(mad.bytes.size(), content_.size());
         std::memcpy(content_.data(), mad.bytes.data(), bytes_);
         agent_ = std::move(agent);
     }
+    [[nodiscard]] WorkerNumber to() const noexcept { return to_; }
     [[nodiscard]] ArrivedMad mad() const noexcept { return {by_, std::span(content_).first(bytes_)}; }
     void open(worker::Worker& worker, Instant now) noexcept override {
         agent_->open(worker, *this, now);
@@ -30,6 +32,7 @@ public:
 
 private:
     port::PathKey by_{};
+    WorkerNumber to_ = 0;
     std::size_t bytes_ = 0;
     std::array<std::uint8_t, wire::kMadBytes> content_{};
     std::shared_ptr<Agent> agent_;
@@ -59,7 +62,8 @@ Status Agent::add(Home& home, worker::Worker& worker) {
                      "give all workers of an address the same"};
     }
     names_.bits = config.owner_bits;
-    places_[config.owner] = {&home, worker.quiet_address()};
+    places_[config.owner].home = &home;
+    places_[config.owner].address = worker.quiet_address();
     for (const Place& each : places_) {
         if (others && each.home != nullptr) {
             each.address.expect_mail();
@@ -70,7 +74,8 @@ Status Agent::add(Home& home, worker::Worker& worker) {
 
 void Agent::remove(const worker::Worker& worker) noexcept {
     const std::lock_guard hold(lock_);
-    places_[worker.number()] = {};
+    places_[worker.number()].home = nullptr;
+    places_[worker.number()].address = {};
 }
 
 WorkerNumber Agent::owner_of(std::uint32_t name) const noexcept {
@@ -118,20 +123,26 @@ void Agent::deliver(worker::Worker& from, WorkerNumber to, const ArrivedMad& mad
         return;
     }
     worker::Address address;
+    Letter* letter = nullptr;
     {
         const std::lock_guard hold(lock_);
-        if (to >= places_.size() || places_[to].home == nullptr) {
-            count(AgentCounter::NoHome);
-            return;
+        if (to < places_.size() && places_[to].home != nullptr) {
+            address = places_[to].address;
+            letter = take_letter(to);
+        } else {
+            to = from.number();
         }
-        address = places_[to].address;
     }
-    Letter* const letter = take_letter();
+    if (to == from.number()) {  // of an earlier life, or a stranger's: it is answered as what nobody knows
+        count(AgentCounter::NoHome);
+        deliver(from, to, mad, now);
+        return;
+    }
     if (letter == nullptr) {
         count(AgentCounter::MailFull);
         return;
     }
-    letter->write(mad, shared_from_this());
+    letter->write(mad, to, shared_from_this());
     if (address.send(*letter).ok()) {
         count(AgentCounter::HandedOver);
     } else {
@@ -148,18 +159,20 @@ void Agent::open(worker::Worker& worker, const Letter& letter, Instant now) {
     }
 }
 
-Agent::Letter* Agent::take_letter() noexcept {
-    const std::lock_guard hold(lock_);
-    if (free_.empty()) {
+// A worker that does not turn has its share of them, and leaves the others theirs.
+Agent::Letter* Agent::take_letter(WorkerNumber to) noexcept {
+    if (free_.empty() || places_[to].letters >= kLetters / places_.size()) {
         return nullptr;
     }
     Letter* const letter = free_.back();
     free_.pop_back();
+    ++places_[to].letters;
     return letter;
 }
 
 void Agent::take_back(Letter& letter) noexcept {
     const std::lock_guard hold(lock_);
+    --places_[letter.to()].letters;
     free_.push_back(&letter);
 }
 

@@ -26,7 +26,7 @@ class Home;
 #define CAIRN_AGENT_COUNTERS(X)                                                                          \
     X(HandedOver, "cm_handed_over", "messages that went from the worker of queue pair 1 to another one") \
     X(MailFull, "cm_mail_full", "messages lost since too many were on their way to other workers")       \
-    X(NoHome, "cm_no_home", "messages for a worker that has no connections (any more)")
+    X(NoHome, "cm_no_home", "messages that name a worker without connections: of an earlier life, or forged")
 
 CAIRN_DECLARE_COUNTERS(AgentCounter, CAIRN_AGENT_COUNTERS);
 
@@ -48,7 +48,7 @@ public:
     ~Agent();
 
     // On the thread of the worker `from`, whose home it is if it has one. Messages for other workers are copied and
-    // mailed: at most kLetters of them are under way, whatever peers send.
+    // mailed: at most kLetters of them are under way, whatever peers send, an equal share of them to each worker.
     void on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now);
 
     [[nodiscard]] Registry& services() noexcept { return services_; }
@@ -63,6 +63,7 @@ private:
     struct Place {
         Home* home = nullptr;  // touched by its worker's thread only, but for nullptr or not
         worker::Address address;
+        std::size_t letters = 0;  // under way to it
     };
 
     Agent();
@@ -71,7 +72,8 @@ private:
     [[nodiscard]] Home* home_of(const worker::Worker& worker) const noexcept;
     void open(worker::Worker& worker, const Letter& letter, Instant now);
     void take_back(Letter& letter) noexcept;
-    [[nodiscard]] Letter* take_letter() noexcept;
+    // With the lock held.
+    [[nodiscard]] Letter* take_letter(WorkerNumber to) noexcept;
     void count(AgentCounter which) noexcept;
 
     Registry services_;

@@ -151,8 +151,12 @@ port::Path* Home::own_path(const net::IpAddress& remote, Instant now) {
 }
 
 port::Path* Home::path_to(const net::IpAddress& remote, Instant now) {
-    const bool answers = arrived_by_ != nullptr && arrived_by_->remote == remote;
-    return answers ? worker_.port().open_path(*arrived_by_, now) : own_path(remote, now);
+    if (arrived_by_ == nullptr || arrived_by_->remote != remote) {
+        return own_path(remote, now);
+    }
+    port::PathKey way = *arrived_by_;
+    way.traffic_class = 0;  // this worker's path may have one of its own
+    return worker_.port().open_path(way, now);
 }
 
 void Home::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept {

@@ -73,7 +73,6 @@ private:
     void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override { return manager_.next_deadline(); }
-    void tell_users(Instant now);
     void send_messages(Instant now);
     Status take_service(const Listened& listened, Sharing sharing, cm::CallStatus added);
     Status drop_service(cm::ServiceKind kind, wire::ServiceId service, cm::CallStatus removed);

@@ -59,9 +59,8 @@ std::optional<WorkerNumber> Registry::find(const cm::ToListener& wanted, const n
     if (workers.size() == 1) {
         return workers.front();
     }
-    // Spread, no secret: a peer that chooses its worker gains nothing that others do not have.
     const auto address = peer.words();
-    const std::uint64_t hash = sip_hash(SipKey{1, 2}, address[0], address[1], std::uint64_t{wanted.peer_name});
+    const std::uint64_t hash = sip_hash(key_, address[0], address[1], std::uint64_t{wanted.peer_name});
     return workers[hash % workers.size()];
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "lib/base/secret.hpp"
 #include "lib/cm/steering.hpp"
 #include "lib/net/address.hpp"
 
@@ -41,6 +42,7 @@ private:
         std::vector<WorkerNumber> workers;  // in order
     };
 
+    const SipKey key_ = draw_secret();  // no peer chooses its worker
     mutable std::mutex lock_;
     std::map<std::pair<cm::ServiceKind, wire::ServiceId>, Service> services_;
 };

@@ -55,7 +55,9 @@ public:
     void leave(const net::IpAddress& group) noexcept override;
     [[nodiscard]] bool loops_groups() const noexcept override { return true; }
     void on_timeout(Instant) noexcept override {}
-    [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
+    [[nodiscard]] Instant next_deadline() const noexcept override {
+        return arrival_.block != nullptr ? Instant{} : Instant::never();  // there is something to hand out
+    }
     void wait(Duration most, int also) noexcept override;
     [[nodiscard]] int descriptor() noexcept override;
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return config_.local; }

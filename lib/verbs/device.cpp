@@ -191,7 +191,7 @@ Device::~Device() {
 }
 
 bool Device::on_turn(Instant) noexcept {
-    return std::exchange(drained_, false) ? posts_left_ : drain_posts();
+    return (std::exchange(drained_, false) && posts_left_) || drain_posts();
 }
 
 bool Device::drain_posts() noexcept {

@@ -71,7 +71,12 @@ public:
     }
 
     // The driver: requests that were refused, each once.
-    [[nodiscard]] std::optional<RefusedPost> poll_refused() noexcept { return std::exchange(refused_, std::nullopt); }
+    [[nodiscard]] std::optional<RefusedPost> poll_refused() noexcept {
+        if (refused_) {
+            device_.notice_posts();  // those behind it go on
+        }
+        return std::exchange(refused_, std::nullopt);
+    }
 
 private:
     struct Entry {

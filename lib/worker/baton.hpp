@@ -18,12 +18,13 @@ public:
     // False: another thread has it.
     [[nodiscard]] bool try_take() noexcept {
         bool held = false;
-        // Pairs with give(): who takes it sees all that the last holder did.
-        return held_.compare_exchange_strong(held, true, std::memory_order_acquire, std::memory_order_relaxed);
+        // Pairs with give(): who takes it sees all that the last holder did. In one order with the mailbox: who posted
+        // and did not get it is seen by the holder, who looks at the mail once more behind give().
+        return held_.compare_exchange_strong(held, true, std::memory_order_seq_cst, std::memory_order_seq_cst);
     }
     void give() noexcept {
         CAIRN_ASSERT(held_.load(std::memory_order_relaxed));
-        held_.store(false, std::memory_order_release);
+        held_.store(false, std::memory_order_seq_cst);
     }
 
 private:

@@ -22,10 +22,12 @@ Wakeup::~Wakeup() {
 }
 
 void Wakeup::end_sleep() noexcept {
-    // Nobody woke us, unless the flag is down: then the descriptor is readable, or about to be.
-    if (!asleep_.exchange(false, std::memory_order_acq_rel)) {
-        eventfd_t count = 0;
-        (void)eventfd_read(fd_, &count);
+    // Nobody woke us, unless the flag is down: then the descriptor is readable, or will be: perhaps only after the next
+    // sleep has begun.
+    owed_ += asleep_.exchange(false, std::memory_order_acq_rel) ? 0U : 1U;
+    eventfd_t count = 0;
+    if (owed_ != 0 && eventfd_read(fd_, &count) == 0) {
+        owed_ -= count;
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -53,6 +54,7 @@ private:
 
     int fd_;
     std::atomic<bool> asleep_{false};
+    std::uint64_t owed_ = 0;  // wakes whose write was not read yet
 };
 
 // Where a worker gets its mail; outlives it.

@@ -118,7 +118,6 @@ private:
     void forget_removed() noexcept;
     void wake_at(const Tenant& tenant, Instant due) noexcept;
     bool call_due(Instant now) noexcept;
-    [[nodiscard]] Address::Office& office() const noexcept { return *office_; }
 
     struct Timed {
         Tenant* tenant = nullptr;

@@ -54,14 +54,15 @@ Worker::Worker(port::Port& port, const roce::EngineConfig& config, std::unique_p
       engine_(datagrams_, sender_, config, now) {
     address_.office_ = std::make_shared<Address::Office>();
     office_ = address_.office_.get();
-    office().worker = fmt::format("worker {} of {}", config.owner, port.local_address().text());
-    office().wakeup = std::move(wakeup);
+    office_->worker = fmt::format("worker {} of {}", config.owner, port.local_address().text());
+    office_->wakeup = std::move(wakeup);
 }
 
 Worker::~Worker() {
-    office().ended.store(true, std::memory_order_release);
-    office().box.close([](Letter& letter) noexcept { letter.discard(); });
-    CAIRN_ASSERT(std::all_of(tenants_.begin(), tenants_.end(), [](const Tenant* each) { return each == nullptr; }));
+    office_->ended.store(true, std::memory_order_release);
+    office_->box.close([](Letter& letter) noexcept { letter.discard(); });
+    forget_removed();
+    CAIRN_ASSERT(tenants_.empty() && timed_.empty());
     if (epoll_fd_ >= 0) {
         close(epoll_fd_);
     }
@@ -104,7 +105,7 @@ void Worker::forget_removed() noexcept {
 // What was posted before the flag was up is seen here, what is posted later sees the flag.
 Instant Worker::prepare_sleep(Instant now) noexcept {
     slept_ = true;
-    office().wakeup->begin_sleep();
+    office_->wakeup->begin_sleep();
     if (can_wait()) {
         port_.wait(Duration{}, -1);  // sends what waits for the next turn
     }
@@ -113,16 +114,16 @@ Instant Worker::prepare_sleep(Instant now) noexcept {
 
 void Worker::wait(Instant now, Instant until) noexcept {
     slept_ = true;
-    office().wakeup->begin_sleep();
+    office_->wakeup->begin_sleep();
     const Instant due = std::min(next_deadline(), until);
     const Duration most = due > now ? due - now : Duration{};
-    const bool has_mail = office().expects_mail.load(std::memory_order_relaxed);
+    const bool has_mail = office_->expects_mail.load(std::memory_order_relaxed);
     if (can_wait()) {
-        port_.wait(most, has_mail ? office().wakeup->fd() : -1);
+        port_.wait(most, has_mail ? office_->wakeup->fd() : -1);
     } else if (most > Duration{}) {
         const Duration nap = std::min(most, kNap);
         const timespec timeout{0, nap.ns};
-        pollfd mail{office().wakeup->fd(), POLLIN, 0};
+        pollfd mail{office_->wakeup->fd(), POLLIN, 0};
         ppoll(&mail, has_mail ? 1 : 0, &timeout, nullptr);
     }
 }
@@ -140,7 +141,7 @@ Result<int> Worker::descriptor() {
     epoll_event event{};
     event.events = EPOLLIN;
     if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, of_port, &event) != 0 ||
-        epoll_ctl(epoll_fd, EPOLL_CTL_ADD, office().wakeup->fd(), &event) != 0) {
+        epoll_ctl(epoll_fd, EPOLL_CTL_ADD, office_->wakeup->fd(), &event) != 0) {
         const Error failed{fmt::format("cannot make a descriptor for {}: {}", name(), std::strerror(errno)),
                            "raise the limit of open files (ulimit -n)"};
         if (epoll_fd >= 0) {

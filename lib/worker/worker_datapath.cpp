@@ -34,9 +34,9 @@ bool Worker::turn(Instant now) noexcept {
     now_ = now;
     if (slept_) [[unlikely]] {
         slept_ = false;
-        office().wakeup->end_sleep();
+        office_->wakeup->end_sleep();
     }
-    bool worked = office().box.take([this, now](Letter& letter) noexcept { letter.open(*this, now); });
+    bool worked = office_->box.take([this, now](Letter& letter) noexcept { letter.open(*this, now); });
     const std::size_t received = port_.receive_burst(burst_, now);
     if (received != 0) {
         engine_.on_packets(std::span(burst_).first(received), now);
@@ -65,12 +65,20 @@ bool Worker::turn(Instant now) noexcept {
 }
 
 std::optional<bool> Worker::try_turn(Instant now) noexcept {
-    const BatonHold hold(baton_);
-    return hold ? std::optional(turn(now)) : std::nullopt;
+    std::optional<bool> worked;
+    // Again while there is mail: who left it found the baton taken, and went away.
+    do {
+        const BatonHold hold(baton_);
+        if (!hold) {
+            break;
+        }
+        worked = turn(now) || worked.value_or(false);
+    } while (!office_->box.empty());
+    return worked;
 }
 
 Instant Worker::next_deadline() const noexcept {
-    if (sender_.queued() != 0 || !office().box.empty()) {
+    if (sender_.queued() != 0 || !office_->box.empty()) {
         return Instant{};
     }
     Instant due = std::min({engine_.next_deadline(), port_.next_deadline(), next_timed_});

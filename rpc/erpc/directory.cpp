@@ -80,7 +80,9 @@ Status Directory::ask(const net::IpAddress& host, std::uint16_t name, Instant no
     request.source_port = name;
     const auto asked = home_.manager().datagrams().resolve(request, now, this);
     if (!asked.ok()) {
-        CAIRN_ASSERT(asked.reason() == cm::CallStatus::BadAddress);  // one at a time, without private data
+        if (asked.reason() != cm::CallStatus::BadAddress) {
+            return connections::status_of(asked.reason());
+        }
         return Error{host.text() + " is no host's address, or not of the same family as ours",
                      "give the address of the host that serves, IPv4 or IPv6 as our own"};
     }

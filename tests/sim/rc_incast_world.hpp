@@ -47,11 +47,11 @@ private:
         explicit Node(Network& network, std::size_t index, const RcIncastPlan& plan);
 
         SimPort port;
+        roce::CompletionQueue sends{1024};
+        roce::CompletionQueue receives{1024};
         std::unique_ptr<worker::Worker> worker;
         roce::Engine& engine;
         std::unique_ptr<Actor> actor;  // a client's user
-        roce::CompletionQueue sends{1024};
-        roce::CompletionQueue receives{1024};
         roce::Pd pd;
         Rkey key{};
         Instant wakes{};

@@ -55,13 +55,13 @@ struct EngineHost {
     bool selective = false;         // its queue pairs
     std::uint8_t ack_timeout = 14;  // theirs
     test::WirePort port;
-    std::unique_ptr<worker::Worker> worker;
-    UdMux& datagrams = worker->datagrams();
-    Sender& sender = worker->sender();
-    Engine& engine = worker->engine();
     CompletionQueue sends{4096};
     CompletionQueue receives{4096};
     std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(kBytes);
+    std::unique_ptr<worker::Worker> worker;  // ends before what its queue pairs use
+    UdMux& datagrams = worker->datagrams();
+    Sender& sender = worker->sender();
+    Engine& engine = worker->engine();
     Pd pd;
     Rkey key;
 };
