@@ -1,4 +1,4 @@
-// Copying of short messages without a call: most are a few words.
+// Copies short messages without a function call. Most messages are a few words.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace cairn {
 
-// As memcpy. Up to 64 bytes go as overlapping fixed-size moves, which compilers turn into plain loads and stores.
+// Behaves as memcpy. Up to 64 bytes go as overlapping moves of a fixed size, which compilers turn into plain loads and
+// stores.
 inline void copy_bytes(std::uint8_t* to, const std::uint8_t* from, std::size_t count) noexcept {
     const auto ends = [to, from, count]<std::size_t kBytes>() noexcept {
         struct Piece {

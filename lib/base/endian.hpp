@@ -10,7 +10,7 @@
 
 namespace cairn {
 
-// kBytes big-endian octets holding an unsigned value; Host is the narrowest host type that fits.
+// A big-endian value of kBytes octets. Host is the narrowest unsigned type that holds it.
 template <std::unsigned_integral Host, std::size_t kBytes>
 class BigEndian {
 public:

@@ -1,5 +1,5 @@
-// An unbounded queue that many threads fill and one empties, without locks and without memory of its own: what is
-// posted carries the link.
+// An unbounded queue with many writers and one reader. It takes no lock and owns no memory: each posted item carries
+// the link to the next one.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,13 @@
 
 namespace cairn {
 
-// The place of a posted item in its mailbox. An item is in one mailbox at a time, and is its poster's again once taken.
+// The link inside an item. An item is in one mailbox at a time. It belongs to its poster again once it was taken.
 template <class Item>
 struct MailLink {
     Item* next = nullptr;
 };
 
-// In the order of posts of each thread. `Item` has a member `mail` of MailLink<Item>.
+// Keeps the order of each thread's posts. `Item` has a member `mail` of type MailLink<Item>.
 template <class Item>
 class Mailbox {
 public:
@@ -22,7 +22,7 @@ public:
     Mailbox(const Mailbox&) = delete;
     Mailbox& operator=(const Mailbox&) = delete;
 
-    // False: it is closed, the item stays the poster's. Any thread.
+    // Returns false if the mailbox is closed; the item then stays the poster's. Any thread may call it.
     [[nodiscard]] bool post(Item& item) noexcept {
         Item* newest = newest_.load(std::memory_order_relaxed);
         do {
@@ -30,19 +30,20 @@ public:
                 return false;
             }
             item.mail.next = newest;
-            // Pairs with take(): who takes the item sees what was written into it.
+            // Pairs with take(): the reader of the item sees what was written into it.
         } while (!newest_.compare_exchange_weak(newest, &item, std::memory_order_seq_cst, std::memory_order_relaxed));
         return true;
     }
-    // Any thread; what one thread posted, it sees.
+    // Any thread may call it. A thread always sees its own posts.
     [[nodiscard]] bool empty() const noexcept { return newest_.load(std::memory_order_seq_cst) == nullptr; }
 
-    // Hands all that was posted to sink(item), oldest first. The sink may post. By the owner, as long as it is open.
+    // Hands all posted items to sink(item), oldest first. The sink may post. Only the owner may call it, while the
+    // mailbox is open. Returns true if there was an item.
     template <class Sink>
     bool take(Sink&& sink) noexcept {
         return !empty() && hand_out(newest_.exchange(nullptr, std::memory_order_acquire), sink);
     }
-    // The same, and nothing can be posted any more.
+    // Does the same and closes the mailbox: later posts are refused.
     template <class Sink>
     void close(Sink&& sink) noexcept {
         Item* const newest = newest_.exchange(closed(), std::memory_order_acquire);
@@ -51,7 +52,7 @@ public:
     }
 
 private:
-    // No item's address.
+    // A pointer that is no item's address: it marks a closed mailbox.
     [[nodiscard]] Item* closed() const noexcept {
         return reinterpret_cast<Item*>(const_cast<std::atomic<Item*>*>(&newest_));
     }

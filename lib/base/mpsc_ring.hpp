@@ -1,5 +1,5 @@
-// A bounded ring that many threads fill and one empties, without locks: each slot says whose turn it is
-// (D. Vyukov's bounded queue, with one consumer).
+// A bounded ring with many writers and one reader, without locks. Each slot says whose turn it is (D. Vyukov's bounded
+// queue, with one consumer).
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,11 @@
 
 namespace cairn {
 
-// In the order of pushes of each thread. Allocates only when made.
+// Keeps the order of each thread's pushes. Allocates only in the constructor.
 template <class Value>
 class MpscRing {
 public:
-    // `slots` is a power of two from 2 on (asserted).
+    // `slots` is a power of two, at least 2 (asserted).
     explicit MpscRing(std::uint32_t slots) : mask_(slots - 1), ring_(slots) {
         CAIRN_ASSERT(slots >= 2 && (slots & mask_) == 0);
         for (std::uint32_t i = 0; i < slots; ++i) {
@@ -24,13 +24,13 @@ public:
     MpscRing(const MpscRing&) = delete;
     MpscRing& operator=(const MpscRing&) = delete;
 
-    // `fill` writes the value into its slot. False: the ring is full. Any thread.
+    // `fill` writes the value into its slot. Returns false if the ring is full. Any thread may call it.
     template <class Fill>
     [[nodiscard]] bool push(Fill&& fill) noexcept {
         std::uint32_t position = tail_.load(std::memory_order_relaxed);
         for (;;) {
             Slot& slot = ring_[position & mask_];
-            // Pairs with the release in pop(): the consumer is done with what was here.
+            // Pairs with the release in pop(): the consumer has finished with the slot.
             const auto ahead = static_cast<std::int32_t>(slot.turn.load(std::memory_order_acquire) - position);
             if (ahead < 0) {
                 return false;
@@ -44,12 +44,12 @@ public:
             }
         }
     }
-    // The oldest value to `take`, which says whether it is done with it; else it stays. False: there was none, or it
-    // stays. One thread.
+    // Passes the oldest value to `take`, which returns true if the value is used up. The value stays in the ring
+    // otherwise. Returns false if the ring is empty or the value stays. One thread only.
     template <class Take>
     [[nodiscard]] bool pop(Take&& take) noexcept {
         Slot& slot = ring_[head_ & mask_];
-        if (slot.turn.load(std::memory_order_acquire) != head_ + 1 || !take(slot.value)) {
+        if (empty() || !take(slot.value)) {
             return false;
         }
         slot.turn.store(head_ + mask_ + 1, std::memory_order_release);
@@ -57,15 +57,20 @@ public:
         return true;
     }
 
+    // Whether pop() would find nothing. The thread that pops.
+    [[nodiscard]] bool empty() const noexcept {
+        return ring_[head_ & mask_].turn.load(std::memory_order_acquire) != head_ + 1;
+    }
+
 private:
     struct Slot {
-        std::atomic<std::uint32_t> turn{0};  // its position: free; one more: filled
+        std::atomic<std::uint32_t> turn{0};  // equal to the position: free; one more: filled
         Value value{};
     };
 
     const std::uint32_t mask_;
     std::vector<Slot> ring_;
-    alignas(64) std::atomic<std::uint32_t> tail_{0};  // positions run over 2^32
+    alignas(64) std::atomic<std::uint32_t> tail_{0};  // positions wrap at 2^32
     alignas(64) std::uint32_t head_ = 0;
 };
 

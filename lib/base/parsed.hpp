@@ -1,4 +1,5 @@
-// What a parser makes of bytes: a value, or the reason why there is none; and bytes as raw headers.
+// The result of a parser: a value, or the reason why there is none. Also helpers that copy raw headers from and to
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace cairn {
 
-// Holds a T or a Reason; T is small. Reading the value that is not there is our bug (asserted).
+// Holds a T or a Reason; T is small. Reading the one that is absent is a bug (asserted).
 template <class T, class Reason>
 class [[nodiscard]] Parsed {
 public:
@@ -32,7 +33,7 @@ private:
     bool ok_ = false;
 };
 
-// The raw header that starts at `at`; sizeof(Raw) bytes must be there.
+// Returns the raw header that starts at `at`; sizeof(Raw) bytes must be there.
 template <class Raw>
 [[nodiscard]] Raw read_raw(const std::uint8_t* at) noexcept {
     static_assert(std::is_trivially_copyable_v<Raw> && alignof(Raw) == 1);
@@ -41,7 +42,7 @@ template <class Raw>
     return raw;
 }
 
-// Writes a header's sizeof(Header::Raw) bytes to `at`.
+// Writes the sizeof(Header::Raw) bytes of a header to `at`.
 template <class Header>
 void emit_at(std::uint8_t* at, const Header& header) noexcept {
     typename Header::Raw raw;

@@ -1,5 +1,5 @@
-// What the environment can refuse (configuration, EAL, files, sockets): a value or an Error that
-// names the thing and the remedy. Peers' packets never make one; our own bugs are assertions.
+// The result of something that the environment can refuse (configuration, EAL, files, sockets): a value, or an Error
+// that names the thing and the remedy. A peer's packet never makes an Error; a bug of this program is an assertion.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace cairn {
 
-// One line for the operator: what failed, named, and what to do about it.
+// One line for the operator: what failed, by name, and what to do about it.
 struct Error {
     std::string what;
     std::string remedy;
@@ -18,7 +18,7 @@ struct Error {
     [[nodiscard]] std::string text() const { return remedy.empty() ? what : what + "; " + remedy; }
 };
 
-// Holds a T or an Error. Reading the one that is not there is our bug (asserted).
+// Holds a T or an Error. Reading the one that is absent is a bug (asserted).
 template <class T>
 class [[nodiscard]] Result {
 public:

@@ -1,4 +1,4 @@
-// What secrets follow from: another key for each owner.
+// Keys of secrets. Each owner draws a key of its own.
 #pragma once
 
 #include <random>
@@ -7,7 +7,7 @@
 
 namespace cairn {
 
-// From the system's source of chance; once per owner, when it is made.
+// Reads the system's source of entropy. Each owner calls it once, when it is made.
 [[nodiscard]] inline SipKey draw_secret() {
     std::random_device entropy;
     const auto word = [&entropy] { return std::uint64_t{entropy()} << 32U | entropy(); };

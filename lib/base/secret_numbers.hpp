@@ -1,5 +1,5 @@
-// Numbers that open doors: session tokens, request numbers, connection ids, queue pair numbers. Each is SipHash of a
-// counter under a secret key, so that those seen tell nothing of those to come, nor of the key.
+// Numbers that a peer must not guess: session tokens, request numbers, connection ids, queue pair numbers. Each is
+// SipHash of a counter under a secret key. So the numbers seen so far reveal neither later numbers nor the key.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cairn {
 
-// Who draws: each has a key of its own, which follows from the owner's.
+// Who draws the numbers. Each purpose has a key of its own, derived from the owner's key.
 enum class Purpose : std::uint8_t {
     EngineNumbers,
     XrcNumbers,
@@ -22,7 +22,8 @@ enum class Purpose : std::uint8_t {
     MemoryShares,
 };
 
-// The words hashed here are nobody else's: all others that are hashed under an owner's key are below 3 * 2^62.
+// The words hashed here are at least 3 * 2^62. All other words hashed under an owner's key are below that, so that no
+// two purposes hash the same word.
 [[nodiscard]] constexpr SipKey derive_key(const SipKey& key, Purpose purpose) noexcept {
     const std::uint64_t first = std::uint64_t{3} << 62U | std::uint64_t{static_cast<std::uint8_t>(purpose)} << 1U;
     return {sip_hash(key, first), sip_hash(key, first | 1U)};
@@ -30,7 +31,7 @@ enum class Purpose : std::uint8_t {
 
 class SecretNumbers {
 public:
-    // `key`: of the owner, from its source of chance; two owners never share one.
+    // `key` belongs to the owner and came from its source of entropy. Two owners never share a key.
     constexpr SecretNumbers(const SipKey& key, Purpose purpose) noexcept : key_(derive_key(key, purpose)) {}
 
     [[nodiscard]] constexpr std::uint64_t next() noexcept { return sip_hash(key_, drawn_++); }

@@ -10,7 +10,7 @@ namespace cairn {
 
 using SipKey = std::array<std::uint64_t, 2>;
 
-// What it gives tells nothing of the key, nor of its values for other words.
+// A result reveals neither the key nor the results for other words.
 template <std::same_as<std::uint64_t>... Words>
 [[nodiscard]] constexpr std::uint64_t sip_hash(const SipKey& key, Words... words) noexcept {
     std::uint64_t a = key[0] ^ 0x736f6d6570736575U;
@@ -42,7 +42,7 @@ template <std::same_as<std::uint64_t>... Words>
     return a ^ b ^ c ^ d;
 }
 
-// The reference's vectors for the bytes 00 ... 07 and 00 ... 0f under the key 00 ... 0f.
+// Test vectors of the reference for the bytes 00 ... 07 and 00 ... 0f under the key 00 ... 0f.
 static_assert(sip_hash({0x0706050403020100U, 0x0f0e0d0c0b0a0908U}, std::uint64_t{0x0706050403020100U}) ==
               0x93f5f5799a932462U);
 static_assert(sip_hash({0x0706050403020100U, 0x0f0e0d0c0b0a0908U}, std::uint64_t{0x0706050403020100U},

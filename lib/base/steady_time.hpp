@@ -1,4 +1,4 @@
-// Time for protocol code out of a counter that may jump.
+// Time for protocol code, taken from a counter that may jump.
 #pragma once
 
 #include <algorithm>
@@ -8,22 +8,23 @@
 
 namespace cairn {
 
-// Readings of a counter, as time that never goes back and never leaps far: a virtual machine that was suspended or
-// moved, and CPUs whose counters differ, show in the counts and nowhere else. One thread's own.
+// Turns readings of a counter into a time that never goes back and never leaps far. The counter leaps when a virtual
+// machine is suspended or moved, and when CPUs have counters that differ. Such leaps are counted here and show nowhere
+// else. Belongs to one thread.
 class SteadyTime {
 public:
-    // A longer step counts as this. Nobody who polls sleeps as long: either the counter leapt, or the process was kept
-    // from running, and then its deadlines wait for it.
+    // A longer step counts as this long. No polling thread sleeps as long: either the counter leapt, or the process was
+    // kept from running, and then its deadlines wait for it.
     static constexpr Duration kStepMost = seconds(1);
 
-    // The time of this reading: as much later than the last one as the counter went on, within [0, kStepMost]. The
-    // first is taken as it is, unless it lies before the epoch.
+    // Returns the time of this reading. It is later than the last one by as much as the counter advanced, within [0,
+    // kStepMost]. The first reading is taken as it is, unless it lies before the epoch.
     [[nodiscard]] Instant on_reading(Instant reading) noexcept {
         if (!started_) [[unlikely]] {
             started_ = true;
             now_ = last_reading_ = std::max(reading, Instant{});
         }
-        // Unsigned: no two readings are too far apart.
+        // Unsigned, since the distance between two readings may exceed the signed range.
         const std::uint64_t step =
             static_cast<std::uint64_t>(reading.ns) - static_cast<std::uint64_t>(last_reading_.ns);
         if (reading < last_reading_) [[unlikely]] {

@@ -1,4 +1,4 @@
-// Time as a value: protocol code is given `now` and never reads a clock.
+// Time as a value. Protocol code is given `now` and never reads a clock.
 #pragma once
 
 #include <compare>
@@ -7,7 +7,7 @@
 
 namespace cairn {
 
-// A span of time in nanoseconds; may be negative.
+// A span of time in nanoseconds. It may be negative.
 struct Duration {
     std::int64_t ns = 0;
 
@@ -31,7 +31,7 @@ constexpr Duration seconds(std::int64_t count) noexcept {
     return {count * 1'000'000'000};
 }
 
-// A point in time, nanoseconds since an epoch that only differences give a meaning.
+// A point in time, in nanoseconds since an arbitrary epoch. Only differences have a meaning.
 struct Instant {
     std::int64_t ns = 0;
 
@@ -40,7 +40,7 @@ struct Instant {
     constexpr Instant operator-(Duration span) const noexcept { return {ns - span.ns}; }
     constexpr Duration operator-(Instant other) const noexcept { return {ns - other.ns}; }
 
-    // Later than every instant a run can reach: "no deadline".
+    // "No deadline": later than every instant that a run can reach.
     static constexpr Instant never() noexcept { return {std::numeric_limits<std::int64_t>::max()}; }
 };
 

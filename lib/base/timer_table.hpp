@@ -1,4 +1,4 @@
-// The timers of one object: an enum names them, this keeps when each is due.
+// The timers of one object. An enum names them; the table holds when each is due.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace cairn {
 
-// `Timer` is an enum whose last value is Count. One that is not armed is due never.
+// `Timer` is an enum whose last value is Count. A timer that is not armed is due at Instant::never().
 template <class Timer>
 class TimerTable {
 public:
@@ -21,9 +21,9 @@ public:
 
     [[nodiscard]] constexpr bool is_armed(Timer timer) const noexcept { return due(timer) != Instant::never(); }
     [[nodiscard]] constexpr bool is_due(Timer timer, Instant now) const noexcept { return due(timer) <= now; }
-    // Instant::never() unless armed.
+    // Returns Instant::never() if the timer is not armed.
     [[nodiscard]] constexpr Instant due(Timer timer) const noexcept { return due_[static_cast<std::size_t>(timer)]; }
-    // Of all.
+    // Returns the earliest due time of all timers.
     [[nodiscard]] constexpr Instant next() const noexcept { return *std::min_element(due_.begin(), due_.end()); }
 
 private:

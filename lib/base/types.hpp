@@ -1,4 +1,4 @@
-// The domain's numbers as types of their own: a Qpn is not a Psn is not a Qkey.
+// The numbers of the domain as types of their own: a Qpn is neither a Psn nor a Qkey.
 #pragma once
 
 #include <compare>
@@ -6,7 +6,7 @@
 
 namespace cairn {
 
-// A number with a name. `kMask` is the widest value the field can carry on the wire.
+// A number with a name. `kMask` has the bits that the field has on the wire.
 template <class Tag, class Rep, Rep kMask = static_cast<Rep>(~Rep{0})>
 struct Number {
     Rep value = 0;
@@ -25,8 +25,7 @@ using Msn = Number<struct MsnTag, std::uint32_t, 0xffffffU>;    // message seque
 using Srqn = Number<struct SrqnTag, std::uint32_t, 0xffffffU>;  // shared receive queue number, 24 bits
 using SessionId = Number<struct SessionIdTag, std::uint16_t>;   // eRPC session number at one endpoint
 
-// Packet sequence number: 24 bits, ordered by distance on the circle, never by magnitude
-// (IBTA vol. 1, 9.7.1).
+// Packet sequence number: 24 bits, ordered by distance on the circle, never by magnitude (IBTA vol. 1, 9.7.1).
 class Psn {
 public:
     static constexpr std::uint32_t kMask = 0xffffffU;
@@ -38,7 +37,7 @@ public:
     [[nodiscard]] constexpr Psn plus(std::uint32_t packets) const noexcept { return Psn{value_ + packets}; }
     [[nodiscard]] constexpr Psn next() const noexcept { return plus(1); }
 
-    // Packets from `base` to this one, in [-2^23, 2^23): negative when this one is older.
+    // Returns the number of packets from `base` to this one, in [-2^23, 2^23). It is negative if this one is older.
     [[nodiscard]] constexpr std::int32_t since(Psn base) const noexcept {
         const std::uint32_t distance = (value_ - base.value_) & kMask;
         return distance < 0x800000U ? static_cast<std::int32_t>(distance)

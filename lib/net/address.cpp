@@ -9,7 +9,7 @@ namespace cairn::net {
 
 namespace {
 
-// Two hexadecimal digits, or false.
+// Parses two hexadecimal digits. Returns false if they are none.
 bool parse_octet(std::string_view digits, std::uint8_t& octet) noexcept {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), octet, 16);
     return error == std::errc() && end == digits.data() + digits.size();
@@ -63,7 +63,7 @@ bool IpAddress::shares_prefix(const IpAddress& other, std::uint8_t prefix_bits) 
     if (is_v4() != other.is_v4()) {
         return false;
     }
-    const std::size_t bits = is_v4() ? 96U + prefix_bits : prefix_bits;  // of the sixteen octets
+    const std::size_t bits = is_v4() ? 96U + prefix_bits : prefix_bits;  // counted in the sixteen octets
     for (std::size_t i = 0; i < octets_.size() && 8 * i < bits; ++i) {
         const std::size_t left = bits - 8 * i;
         const auto mask = static_cast<std::uint8_t>(left >= 8 ? 0xffU : 0xffU << (8 - left));

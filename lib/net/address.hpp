@@ -1,4 +1,4 @@
-// Addresses as values: a MAC address and an IP address that is IPv4 or IPv6.
+// Addresses as values: a MAC address, and an IP address that is IPv4 or IPv6.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@ namespace cairn::net {
 struct MacAddress {
     std::array<std::uint8_t, 6> octets{};
 
-    // "02:00:5e:10:00:01"; anything else is an Error that names the text.
+    // Parses "02:00:5e:10:00:01". Any other text gives an Error that quotes it.
     static Result<MacAddress> parse(std::string_view text);
     [[nodiscard]] std::string text() const;
-    // The group bit: multicast and broadcast.
+    // True if the group bit is set: multicast and broadcast.
     [[nodiscard]] constexpr bool is_group() const noexcept { return (octets[0] & 1U) != 0; }
-    // True when one station can own it: no group, not all zero.
+    // True if one station can own the address: it is no group and not all zero.
     [[nodiscard]] constexpr bool is_station() const noexcept { return !is_group() && *this != MacAddress{}; }
 
     friend constexpr auto operator<=>(const MacAddress&, const MacAddress&) noexcept = default;
@@ -29,8 +29,8 @@ struct MacAddress {
 
 constexpr MacAddress kBroadcastMac{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
-// Sixteen octets in network order; an IPv4 address is held as ::ffff:a.b.c.d (RFC 4291, 2.5.5.2),
-// which is also how RoCEv2 writes an IPv4 GID.
+// Sixteen octets in network order. An IPv4 address is held as ::ffff:a.b.c.d (RFC 4291, 2.5.5.2), which is also the
+// form of an IPv4 GID in RoCEv2.
 class IpAddress {
 public:
     constexpr IpAddress() noexcept = default;
@@ -48,7 +48,7 @@ public:
         address.octets_ = octets;
         return address;
     }
-    // "192.0.2.1" or "2001:db8::1"; anything else is an Error that names the text.
+    // Parses "192.0.2.1" or "2001:db8::1". Any other text gives an Error that quotes it.
     static Result<IpAddress> parse(std::string_view text);
 
     [[nodiscard]] constexpr bool is_v4() const noexcept {
@@ -64,30 +64,31 @@ public:
                (std::uint32_t{octets_[14]} << 8U) | octets_[15];
     }
     [[nodiscard]] constexpr const std::array<std::uint8_t, 16>& octets() const noexcept { return octets_; }
-    // The same as two words, to be hashed; their values depend on the machine's order of bytes.
+    // Returns the octets as two words, for hashing. Their values depend on the byte order of the machine.
     [[nodiscard]] constexpr std::array<std::uint64_t, 2> words() const noexcept {
         return std::bit_cast<std::array<std::uint64_t, 2>>(octets_);
     }
     [[nodiscard]] std::string text() const;
 
     [[nodiscard]] constexpr bool is_unspecified() const noexcept { return is_v4() ? v4() == 0 : *this == IpAddress{}; }
-    // Multicast, or IPv4's limited broadcast.
+    // True for multicast and for the limited broadcast of IPv4.
     [[nodiscard]] constexpr bool is_group() const noexcept {
         return is_v4() ? octets_[12] >= 224 && (octets_[12] < 240 || v4() == 0xffffffffU) : octets_[0] == 0xff;
     }
-    // The Ethernet address that frames to this multicast group have (RFC 1112, 6.4; RFC 2464, 7).
+    // Returns the Ethernet address of frames to this multicast group (RFC 1112, 6.4; RFC 2464, 7).
     [[nodiscard]] constexpr MacAddress group_mac() const noexcept {
         if (is_v4()) {
             return {{0x01, 0x00, 0x5e, static_cast<std::uint8_t>(octets_[13] & 0x7fU), octets_[14], octets_[15]}};
         }
         return {{0x33, 0x33, octets_[12], octets_[13], octets_[14], octets_[15]}};
     }
-    // fe80::/10, which is always on the link.
+    // True for fe80::/10, which is always on the link.
     [[nodiscard]] constexpr bool is_v6_link_local() const noexcept {
         return octets_[0] == 0xfe && (octets_[1] & 0xc0U) == 0x80;
     }
-    // Stands for the host where hosts share something scarce. An IPv6 host may have as many addresses of its network of
-    // 64 bits as it likes, so the network counts as one host. On the link, addresses tell the hosts apart.
+    // Returns the address that stands for the host where hosts share something scarce. An IPv6 host may have any number
+    // of addresses in its 64-bit network, so that the network counts as one host. Link-local addresses count as they
+    // are.
     [[nodiscard]] constexpr IpAddress share_holder() const noexcept {
         IpAddress holder = *this;
         if (!is_v4() && !is_v6_link_local()) {
@@ -95,9 +96,9 @@ public:
         }
         return holder;
     }
-    // True when one host can own it.
+    // True if one host can own the address.
     [[nodiscard]] constexpr bool is_station() const noexcept { return !is_unspecified() && !is_group(); }
-    // True when both are of one family and their first `prefix_bits` (of 32 or 128) agree.
+    // True if both are of one family and their first `prefix_bits` (of 32 or 128) are equal.
     [[nodiscard]] bool shares_prefix(const IpAddress& other, std::uint8_t prefix_bits) const noexcept;
 
     friend constexpr auto operator<=>(const IpAddress&, const IpAddress&) noexcept = default;

@@ -36,7 +36,7 @@ struct ArpMessage {
     MacAddress target_mac{};
     IpAddress target_ip{};
 
-    // Refuses anything but requests and replies for IPv4 over Ethernet, and a sender MAC that is a group's.
+    // Accepts only requests and replies for IPv4 over Ethernet whose sender MAC is no group's.
     [[nodiscard]] static Parsed<ArpMessage> parse(std::span<const std::uint8_t> message) noexcept;
     void emit(Raw& raw) const noexcept;
 

@@ -14,11 +14,11 @@ void ChecksumSum::add(std::span<const std::uint8_t> bytes) noexcept {
 
 void ChecksumSum::add_pseudo_header(const IpAddress& source, const IpAddress& destination, std::uint8_t protocol,
                                     std::uint32_t upper_bytes) noexcept {
-    const std::size_t from = source.is_v4() ? 12 : 0;  // an IPv4 address is the end of the mapped form
+    const std::size_t from = source.is_v4() ? 12 : 0;  // an IPv4 address is the last part of the mapped form
     add(std::span(source.octets()).subspan(from));
     add(std::span(destination.octets()).subspan(from));
     sum_ += protocol;
-    sum_ += upper_bytes;  // 32 bits: congruent to the sum of its halves
+    sum_ += upper_bytes;  // the 32 bits are congruent to the sum of their halves
 }
 
 std::uint16_t ChecksumSum::folded() const noexcept {

@@ -1,4 +1,4 @@
-// The Internet checksum (RFC 1071) and the pseudo-headers that UDP and ICMPv6 put in front of it.
+// The Internet checksum (RFC 1071), and the pseudo-headers that UDP and ICMPv6 put in front of it.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ constexpr std::uint8_t kProtocolIcmp = 1;
 constexpr std::uint8_t kProtocolUdp = 17;
 constexpr std::uint8_t kProtocolIcmpV6 = 58;
 
-// One's complement sum of big-endian 16-bit words, not yet folded. An odd last byte counts as if a zero
-// byte followed, so only the last part added may be odd.
+// The one's complement sum of big-endian 16-bit words, not yet folded. An odd last byte counts as if a zero byte
+// followed it. So only the last part added may have an odd length.
 class ChecksumSum {
 public:
     void add(std::span<const std::uint8_t> bytes) noexcept;
@@ -22,9 +22,9 @@ public:
     void add_pseudo_header(const IpAddress& source, const IpAddress& destination, std::uint8_t protocol,
                            std::uint32_t upper_bytes) noexcept;
 
-    // What goes into the checksum field, host order, when that field was added as zero.
+    // Returns the value of the checksum field, in host order. The field itself was added as zero.
     [[nodiscard]] std::uint16_t checksum() const noexcept { return static_cast<std::uint16_t>(~folded()); }
-    // True when the sum covers a checksum field that is right.
+    // True if the sum covers a checksum field with the right value.
     [[nodiscard]] bool is_right() const noexcept { return folded() == 0xffffU; }
 
 private:

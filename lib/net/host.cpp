@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t kEthernet = EthernetHeader::kBytes;
 constexpr std::uint8_t kTtl = 64;
 
-// Type and id of an echo reply to `request`, its data behind, checksum over all of `message` and `pseudo`.
+// Writes an echo reply to `request`: its type and id, with the request's data behind. The checksum covers `message` and
+// `pseudo`.
 void write_reply(std::span<std::uint8_t> message, const IcmpEcho& request, std::uint8_t type,
                  ChecksumSum pseudo) noexcept {
     IcmpEcho reply{type, 0, request.id, request.sequence};
@@ -71,7 +72,7 @@ std::size_t Host::on_arp(Frame message, Instant now, Out out) noexcept {
     if (arp.sender_ip == config_.address) {
         return drop(Drop::AddressConflict);
     }
-    if (arp.sender_ip.is_station()) {  // a probe has none yet
+    if (arp.sender_ip.is_station()) {  // the sender of a probe has no address yet
         learn(arp.sender_ip, arp.sender_mac, now);
     }
     if (arp.target_ip != config_.address) {
@@ -192,8 +193,8 @@ std::size_t Host::on_neighbour(const EthernetHeader& ethernet, const Ipv6Header&
     if (neighbour.target != config_.address) {
         return drop(Drop::NotForUs);
     }
-    // A question without a source is one whether the address is taken: everyone is to hear the answer. Who leaves out
-    // its link-layer address is answered where the question came from (RFC 4861, 7.2.4).
+    // A solicitation without a source asks if the address is taken: everyone shall hear the answer. A solicitation
+    // without a link-layer address is answered to the station that it came from (RFC 4861, 7.2.4).
     NeighbourMessage answer;
     answer.advertisement = true;
     answer.target = config_.address;
@@ -205,7 +206,7 @@ std::size_t Host::on_neighbour(const EthernetHeader& ethernet, const Ipv6Header&
 }
 
 void Host::learn(const IpAddress& address, const MacAddress& mac, Instant now, Override replaces) noexcept {
-    if (config_.gateway == address) {  // the next hop of whoever comes from beyond it
+    if (config_.gateway == address) {  // the gateway is the next hop of peers beyond it
         (void)neighbours_.resolve(address, now);
     }
     const NeighbourTable::Learnt learnt = neighbours_.learn(address, mac, now, replaces);
@@ -224,7 +225,7 @@ const IpAddress& Host::next_hop(const IpAddress& remote) const noexcept {
 
 std::optional<MacAddress> Host::resolve(const IpAddress& remote, Instant now) noexcept {
     if (remote.is_v4() != config_.address.is_v4()) {
-        return std::nullopt;  // a question needs an address of ours of its family
+        return std::nullopt;  // a question needs an address of ours in the same family
     }
     return neighbours_.resolve(next_hop(remote), now);
 }

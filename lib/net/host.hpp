@@ -1,5 +1,5 @@
-// Host: what one station owes its link beside RoCE: answering ARP, neighbour solicitations and pings, and asking
-// for the MAC addresses that it needs itself. No I/O: frames in, frames out.
+// Host: what a station owes its link beside RoCE. It answers ARP, neighbour solicitations and pings, and asks for the
+// MAC addresses that it needs itself. It does no I/O: frames go in, frames come out.
 #pragma once
 
 #include <cstdint>
@@ -21,49 +21,50 @@ namespace cairn::net {
 struct HostConfig {
     MacAddress mac{};
     IpAddress address{};
-    std::uint8_t prefix_bits = 0;        // of the link; 0: everyone is on it
-    std::optional<IpAddress> gateway{};  // for the others
+    std::uint8_t prefix_bits = 0;        // of the link; 0: every address is on the link
+    std::optional<IpAddress> gateway{};  // for addresses beyond the link
 };
 
-// True when a frame may tell every worker of a station something: ARP, neighbour solicitation or advertisement.
+// True if the frame may tell every worker of a station something: ARP, neighbour solicitation or advertisement.
 [[nodiscard]] bool is_neighbour_message(std::span<const std::uint8_t> frame) noexcept;
 
-// One thread; one per worker.
+// Belongs to one thread. Each worker has a Host of its own.
 class Host {
 public:
-    // Room that a question or an answer to ARP or a solicitation takes; a ping's answer is as long as the ping.
+    // The largest question, or answer to ARP or a solicitation. The answer to a ping is as long as the ping.
     static constexpr std::size_t kQuestionBytes = 86;
     static constexpr std::size_t kLeastFrameBytes = 60;
 
     explicit Host(const HostConfig& config) : config_(config) {}
 
-    // Judges a frame that is not RoCE: learns from it and writes the answer it asks for into `out`. The answer's
-    // size, 0: none. Why a frame is not taken is counted. With no room in `out` it only learns.
+    // Judges a frame that is not RoCE. Learns from it, and writes the answer into `out`. Returns the answer's size; 0
+    // if there is none. Counts why a frame is not taken. If `out` has no room, the host only learns.
     [[nodiscard]] std::size_t on_frame(std::span<const std::uint8_t> frame, Instant now,
                                        std::span<std::uint8_t> out) noexcept;
 
-    // The MAC to send to for this address (the gateway's for one off the link), or nothing while it is asked for.
+    // Returns the MAC to send to for this address (the gateway's for an address beyond the link). Returns nothing while
+    // the question for it is under way.
     [[nodiscard]] std::optional<MacAddress> resolve(const IpAddress& remote, Instant now) noexcept;
-    // The same, if it is known; nobody asks for it.
+    // Returns the same if it is known, and asks no question.
     [[nodiscard]] std::optional<MacAddress> known(const IpAddress& remote) const noexcept {
         return neighbours_.known(next_hop(remote));
     }
     [[nodiscard]] const IpAddress& next_hop(const IpAddress& remote) const noexcept;
 
-    // True when `remote` is none of the link's stations although it was looked for there.
+    // True if `remote` is no station of the link although questions were asked for it there.
     [[nodiscard]] bool is_beyond(const IpAddress& remote) const noexcept {
         return next_hop(remote) == remote && neighbours_.is_nobody(remote);
     }
 
-    // Writes the next question that is due into `out` (kQuestionBytes); its size, 0: none.
+    // Writes the next due question into `out` (kQuestionBytes). Returns its size; 0 if no question is due.
     [[nodiscard]] std::size_t poll_question(Instant now, std::span<std::uint8_t> out) noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept { return neighbours_.next_deadline(); }
-    // The first deadline that frames set since the last call; never: none.
+    // Returns the earliest deadline that frames set since the last call; never, if they set none.
     [[nodiscard]] Instant poll_planned() noexcept { return neighbours_.poll_planned(); }
-    // Next hops whose MAC changed or went. Call until there is nothing.
+    // Returns the next hops whose MAC changed or was lost, one a call. The caller calls until there is nothing.
     [[nodiscard]] std::optional<NeighbourTable::Change> poll_change() noexcept { return neighbours_.poll_change(); }
-    // The station that named itself in the last frame without being asked for: a peer that came back with another MAC
-    // says so in its first question.
+    // Returns the station that named itself in the last frame without being asked. A peer that came back with another
+    // MAC says so in its first question.
     struct Name {
         IpAddress address{};
         MacAddress mac{};
@@ -81,7 +82,7 @@ private:
     [[nodiscard]] std::size_t on_neighbour(const EthernetHeader& ethernet, const Ipv6Header& ip, Frame message,
                                            Instant now, Out out) noexcept;
     [[nodiscard]] std::size_t write_arp(bool reply, const MacAddress& to, const IpAddress& target, Out out) noexcept;
-    // Our MAC and the checksum are added to `message`.
+    // Adds our MAC and the checksum to `message`.
     [[nodiscard]] std::size_t write_nd(const MacAddress& to, const IpAddress& destination, NeighbourMessage message,
                                        Out out) noexcept;
     void learn(const IpAddress& address, const MacAddress& mac, Instant now,

@@ -1,4 +1,4 @@
-// HostTotals: how much of something each host has.
+// HostTotals: how much of something each host holds.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace cairn::net {
 
-// Only hosts that have some take memory. All calls take time in the logarithm of their number.
+// Only hosts that hold something take memory. Each call takes time in the logarithm of their number.
 class HostTotals {
 public:
     [[nodiscard]] std::uint64_t of(const IpAddress& address) const {
@@ -21,7 +21,7 @@ public:
             held_[address.share_holder()] += amount;
         }
     }
-    // The host has as much.
+    // The host holds at least that much (asserted).
     void remove(const IpAddress& address, std::uint64_t amount) {
         if (amount == 0) {
             return;

@@ -29,12 +29,12 @@ struct IcmpEcho {
     static constexpr std::size_t kBytes = sizeof(Raw);
 
     std::uint8_t type = 0;       // one of the four above
-    std::uint16_t checksum = 0;  // over message and, for ICMPv6, pseudo-header
+    std::uint16_t checksum = 0;  // covers the message and, for ICMPv6, the pseudo-header
     std::uint16_t id = 0;
     std::uint16_t sequence = 0;
 
-    // `message` is the whole ICMP message; `pseudo` holds the pseudo-header (ICMPv6) or nothing (ICMP).
-    // Anything but an echo (either family's, code 0) is Unsupported.
+    // `message` is the whole ICMP message. `pseudo` holds the pseudo-header for ICMPv6 and nothing for ICMP. Anything
+    // but an echo of either family with code 0 is Unsupported.
     [[nodiscard]] static Parsed<IcmpEcho> parse(std::span<const std::uint8_t> message, ChecksumSum pseudo) noexcept {
         if (message.size() < kBytes) {
             return Drop::Truncated;

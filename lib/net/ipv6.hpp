@@ -1,4 +1,4 @@
-// IPv6 header: 40 bytes (RFC 8200). Extension headers are not supported: the next header is the upper layer.
+// IPv6 header: 40 bytes (RFC 8200). Extension headers are not supported: the next header must be the upper layer.
 #pragma once
 
 #include <array>
@@ -27,22 +27,22 @@ struct Ipv6Header {
 
     std::uint8_t traffic_class = 0;
     std::uint32_t flow_label = 0;     // 20 bits
-    std::uint16_t payload_bytes = 0;  // what follows the header
+    std::uint16_t payload_bytes = 0;  // of what follows the header
     std::uint8_t next_header = 0;
     std::uint8_t hop_limit = 64;
     IpAddress source{};
     IpAddress destination{};
 
-    // `packet` starts at the header and reaches at least to the packet's end. An IPv4-mapped address is
-    // refused: on the wire it stands for no one (RFC 4291, 2.5.5.2), and here it would mean IPv4.
+    // `packet` starts at the header and reaches at least to the end of the IP packet. Refuses an IPv4-mapped address:
+    // it belongs to nobody on the wire (RFC 4291, 2.5.5.2), and would mean IPv4 in an IpAddress.
     [[nodiscard]] static Parsed<Ipv6Header> parse(std::span<const std::uint8_t> packet) noexcept;
-    // Writes all 40 bytes; both addresses are IPv6.
+    // Writes all 40 bytes. Both addresses are IPv6.
     void emit(Raw& raw) const noexcept;
 
     friend bool operator==(const Ipv6Header&, const Ipv6Header&) noexcept = default;
 };
 
-// True for headers that stand between IPv6 and the upper layer; kIpv6Fragment is one of them.
+// True for headers that stand between IPv6 and the upper layer, kIpv6Fragment included.
 constexpr std::uint8_t kIpv6Fragment = 44;
 [[nodiscard]] constexpr bool is_ipv6_extension(std::uint8_t next_header) noexcept {
     return next_header == 0 || next_header == 43 || next_header == kIpv6Fragment || next_header == 51 ||

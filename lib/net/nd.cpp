@@ -13,9 +13,9 @@ constexpr std::uint8_t kTargetOption = 2;
 constexpr std::uint32_t kRouterFlag = 0x80000000U;
 constexpr std::uint32_t kSolicitedFlag = 0x40000000U;
 constexpr std::uint32_t kOverrideFlag = 0x20000000U;
-constexpr std::size_t kWordBytes = 8;  // options count their length in these
+constexpr std::size_t kWordBytes = 8;  // the unit of an option's length
 
-// Takes the MAC of the option `wanted`; false when an option has no length or runs over the end.
+// Reads the MAC of the option `wanted`. Returns false if an option has no length or runs beyond the end.
 bool read_options(std::span<const std::uint8_t> options, std::uint8_t wanted, std::optional<MacAddress>& mac) noexcept {
     while (!options.empty()) {
         if (options.size() < 2) {
@@ -33,7 +33,7 @@ bool read_options(std::span<const std::uint8_t> options, std::uint8_t wanted, st
     return true;
 }
 
-// What the addresses and the rest of one message must agree on.
+// True if the addresses agree with the rest of the message.
 bool is_consistent(const Ipv6Header& ip, const NeighbourMessage& message) noexcept {
     if (message.target.is_group() || message.target.is_v4() || ip.source.is_group()) {
         return false;
@@ -44,7 +44,7 @@ bool is_consistent(const Ipv6Header& ip, const NeighbourMessage& message) noexce
     if (message.advertisement) {
         return !ip.source.is_unspecified() && !(ip.destination.is_group() && message.solicited);
     }
-    // Duplicate address detection: to the group, and without a link-layer address to answer.
+    // A solicitation of duplicate address detection goes to the group and has no link-layer address to answer to.
     return !ip.source.is_unspecified() || (!message.mac && ip.destination == solicited_node_group(message.target));
 }
 

@@ -16,13 +16,13 @@ namespace cairn::net {
 
 constexpr std::uint8_t kIcmpV6Solicitation = 135;
 constexpr std::uint8_t kIcmpV6Advertisement = 136;
-constexpr std::uint8_t kNeighbourHopLimit = 255;  // proves that no router forwarded it (RFC 4861, 3.1)
+constexpr std::uint8_t kNeighbourHopLimit = 255;  // shows that no router forwarded the message (RFC 4861, 3.1)
 
 struct RawNeighbour {
     std::uint8_t type;
     std::uint8_t code;
     Be16 checksum;
-    Be32 flags;  // advertisement: router, solicited, override in the top bits
+    Be32 flags;  // of an advertisement: router, solicited, override in the top bits
     std::array<std::uint8_t, 16> target;
 };
 static_assert(sizeof(RawNeighbour) == 24 && alignof(RawNeighbour) == 1);
@@ -46,27 +46,28 @@ struct NeighbourMessage {
 
     bool advertisement = false;
     bool router = false;
-    bool solicited = false;  // answers a solicitation
-    bool replaces = true;    // replaces a MAC already known
+    bool solicited = false;  // the advertisement answers a solicitation
+    bool replaces = true;    // the MAC replaces one that is already known
     std::uint16_t checksum = 0;
     IpAddress target{};
-    std::optional<MacAddress> mac{};  // from the option that belongs to the type
+    std::optional<MacAddress> mac{};  // from the option that belongs to the message's type
 
-    // Judges what RFC 4861, 7.1.1 and 7.1.2 want of a message: hop limit, checksum, code, sizes, options,
-    // addresses. `ip` is its header, `message` the ICMPv6 message.
+    // Judges what RFC 4861, 7.1.1 and 7.1.2 demand of a message: hop limit, checksum, code, sizes, options, addresses.
+    // `ip` is its header, `message` the ICMPv6 message.
     [[nodiscard]] static Parsed<NeighbourMessage> parse(const Ipv6Header& ip,
                                                         std::span<const std::uint8_t> message) noexcept;
-    // Writes message and option, `mac` must be there. The checksum field is written as it is.
+    // Writes the message and the option; `mac` must be set. The checksum field is written as it stands.
     void emit(Raw& raw) const noexcept;
 
     friend bool operator==(const NeighbourMessage&, const NeighbourMessage&) noexcept = default;
 };
 
-// ff02::1:ff00:0 with the last three octets of `address`: where the host that owns it listens (RFC 4291, 2.7.1).
+// ff02::1:ff00:0 with the last three octets of `address`: the group that the owner of the address listens to (RFC 4291,
+// 2.7.1).
 [[nodiscard]] IpAddress solicited_node_group(const IpAddress& address) noexcept;
 // ff02::1.
 [[nodiscard]] IpAddress all_nodes_group() noexcept;
-// 33:33 and the last four octets (RFC 2464, 7).
+// 33:33 and the last four octets of the group (RFC 2464, 7).
 [[nodiscard]] MacAddress group_mac(const IpAddress& v6_group) noexcept;
 
 }  // namespace cairn::net

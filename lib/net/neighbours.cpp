@@ -8,7 +8,7 @@ namespace cairn::net {
 
 namespace {
 
-// 100, 200, 400 ms ... the longest.
+// Returns 100, 200, 400 ms ... up to the longest wait.
 Duration wait_after(std::uint8_t tries) noexcept {
     Duration wait = kAskFirst;
     for (std::uint8_t i = 1; i < tries && wait < kAskLongest; ++i) {
@@ -39,7 +39,7 @@ bool NeighbourTable::is_nobody(const IpAddress& address) const noexcept {
     return entry != nullptr && entry->state == State::Failed;
 }
 
-// nullptr: there is no room.
+// Returns nullptr if there is no room.
 NeighbourTable::Entry* NeighbourTable::make(const IpAddress& address, Instant now) noexcept {
     if (entries_.size() == capacity_ && !make_room()) {
         return nullptr;
@@ -52,7 +52,7 @@ NeighbourTable::Entry* NeighbourTable::make(const IpAddress& address, Instant no
 }
 
 bool NeighbourTable::make_room() noexcept {
-    const auto rank = [](const Entry& entry) {  // the least goes first
+    const auto rank = [](const Entry& entry) {  // the entry of the lowest rank goes first
         return entry.state == State::Failed ? 0 : entry.state == State::Asking ? 2 : 1;
     };
     const auto least = std::min_element(entries_.begin(), entries_.end(), [&rank](const Entry& a, const Entry& b) {
@@ -96,7 +96,7 @@ NeighbourTable::Learnt NeighbourTable::learn(const IpAddress& address, const Mac
         return Learnt::NotWanted;
     }
     const bool other = !entry->has_mac() || entry->mac != mac;
-    if (entry->has_mac() && other && replaces == Override::No) {  // RFC 4861, 7.2.5: asked whether it still holds
+    if (entry->has_mac() && other && replaces == Override::No) {  // RFC 4861, 7.2.5: the known MAC is confirmed first
         if (entry->state == State::Fresh) {
             plan(*entry, now);
         }
@@ -123,7 +123,7 @@ void NeighbourTable::plan(Entry& entry, Instant due) noexcept {
     planned_ = std::min(planned_, due);
 }
 
-// Each in its turn, so that many that are due cost no more to find than one.
+// Looks at the entries in turn, so that finding one due entry among many costs no more than finding the only one.
 std::optional<NeighbourTable::Question> NeighbourTable::poll_question(Instant now) noexcept {
     for (std::size_t looked = 0; looked < entries_.size(); ++looked) {
         next_ = next_ < entries_.size() ? next_ : 0;
@@ -137,7 +137,7 @@ std::optional<NeighbourTable::Question> NeighbourTable::poll_question(Instant no
     return std::nullopt;
 }
 
-// One step of an entry that is due: a question, or a change of state.
+// Takes one step of a due entry: returns a question, or changes the state.
 std::optional<NeighbourTable::Question> NeighbourTable::ask(Entry& entry, Instant now) noexcept {
     switch (entry.state) {
         case State::Fresh:
@@ -146,7 +146,7 @@ std::optional<NeighbourTable::Question> NeighbourTable::ask(Entry& entry, Instan
             return std::nullopt;
         case State::Confirming:
             if (entry.tries == kConfirmTries) {
-                note_change(entry);  // its MAC holds no longer
+                note_change(entry);  // the MAC is no longer valid
                 ask_anew(entry, now);
                 return std::nullopt;
             }

@@ -1,4 +1,5 @@
-// Who on the link has which MAC address: asking, asking again, ageing. No I/O: questions are drawn, answers fed in.
+// Which station of the link has which MAC address: questions, repeated questions, ageing. It does no I/O: the caller
+// polls the questions and feeds in the answers.
 #pragma once
 
 #include <cstdint>
@@ -11,54 +12,55 @@
 
 namespace cairn::net {
 
-// Waits between questions double from the first to the longest (RFC 4861, 10 has one second; a data centre
-// answers in microseconds, and someone waits).
+// Waits between questions double from the first to the longest. RFC 4861, 10 has one second; a data centre answers in
+// microseconds, and a caller is waiting.
 constexpr Duration kAskFirst = milliseconds(100);
 constexpr Duration kAskLongest = seconds(1);
-constexpr std::uint8_t kAskTries = 10;             // without an answer: nobody is there, until wanted again
-constexpr Duration kNeighbourFresh = seconds(30);  // REACHABLE_TIME: then it is asked whether it is still there
-constexpr std::uint8_t kConfirmTries = 3;          // to its own MAC; then it is asked for as a stranger
-constexpr Duration kChangeLeast = seconds(1);      // a MAC that changes more often is two stations
+constexpr std::uint8_t kAskTries = 10;             // without an answer; the entry then fails until it is wanted again
+constexpr Duration kNeighbourFresh = seconds(30);  // REACHABLE_TIME; after it the station is asked for confirmation
+constexpr std::uint8_t kConfirmTries = 3;          // questions to the known MAC; then the address is asked for anew
+constexpr Duration kChangeLeast = seconds(1);      // two changes within this time come from two stations
 
-// Whether what a station says of itself replaces a MAC already known (RFC 4861, 4.4, the override flag).
+// Whether a station's own message replaces a MAC that is already known (RFC 4861, 4.4, the override flag).
 enum class Override : std::uint8_t { No, Yes };
 
-// One thread. Fixed capacity, allocated at construction. When it is full, an entry makes room that is not being asked
-// for: one that nobody answered for, else the one confirmed longest ago. While all are being asked for there is no
-// room, so that each question ends. Strangers get no entry by talking.
+// Belongs to one thread. The capacity is fixed and allocated at construction. A full table replaces an entry that is
+// not being asked for: a failed one first, else the one confirmed longest ago. While all entries are being asked for
+// there is no room, so that each question comes to an end. Messages of strangers make no entry.
 class NeighbourTable {
 public:
     explicit NeighbourTable(std::uint32_t capacity = 1024) : capacity_(capacity) { entries_.reserve(capacity); }
 
-    // Someone wants to send there: the MAC, or nothing while it is asked for, or while there is no room.
+    // Returns the MAC for a sender. Returns nothing while the question is under way, or if there is no room for it.
     [[nodiscard]] std::optional<MacAddress> resolve(const IpAddress& address, Instant now) noexcept;
-    // The MAC if it is known; nobody asks for it.
+    // Returns the MAC if it is known, and asks no question.
     [[nodiscard]] std::optional<MacAddress> known(const IpAddress& address) const noexcept;
 
-    // True when it was asked for in vain: nobody on the link has this address.
+    // True if the questions for the address stayed without an answer: nobody on the link has it.
     [[nodiscard]] bool is_nobody(const IpAddress& address) const noexcept;
 
-    // The station itself said so. Entries are made by resolve() alone.
+    // Takes what the station itself said. Only resolve() makes entries.
     enum class Learnt : std::uint8_t { NotWanted, Confirmed, Changed, TooFrequent, Doubted };
     Learnt learn(const IpAddress& address, const MacAddress& mac, Instant now,
                  Override replaces = Override::Yes) noexcept;
 
-    // The first deadline that learn() set since the last call, without a walk through the table; never: none.
+    // Returns the earliest deadline that learn() set since the last call, without a walk through the table; never, if
+    // it set none.
     [[nodiscard]] Instant poll_planned() noexcept { return std::exchange(planned_, Instant::never()); }
 
     struct Question {
         IpAddress address{};
-        std::optional<MacAddress> to{};  // nothing: whom it may concern
+        std::optional<MacAddress> to{};  // nothing: broadcast or multicast
     };
-    // The next question that is due; call until there is none.
+    // Returns the next due question. The caller calls until there is none.
     [[nodiscard]] std::optional<Question> poll_question(Instant now) noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept;
 
     struct Change {
         IpAddress address{};
-        std::optional<MacAddress> mac{};  // nothing: gone
+        std::optional<MacAddress> mac{};  // nothing: the MAC was lost
     };
-    // What changed since the last call; call until there is nothing.
+    // Returns an entry that changed since the last call. The caller calls until there is none.
     [[nodiscard]] std::optional<Change> poll_change() noexcept;
 
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
@@ -71,9 +73,9 @@ private:
         State state = State::Asking;
         std::uint8_t tries = 0;
         bool changed = false;
-        Instant due{};        // the next question, or the end of freshness
-        Instant confirmed{};  // last answer
-        Instant mac_since{};  // last change of the MAC
+        Instant due{};        // of the next question, or of the end of freshness
+        Instant confirmed{};  // time of the last answer
+        Instant mac_since{};  // time of the last change of the MAC
 
         [[nodiscard]] bool has_mac() const noexcept { return state == State::Fresh || state == State::Confirming; }
     };
@@ -87,9 +89,9 @@ private:
     [[nodiscard]] std::optional<Question> ask(Entry& entry, Instant now) noexcept;
 
     std::uint32_t capacity_;
-    std::vector<Entry> entries_;  // by address
-    std::size_t next_ = 0;        // to be looked at for a question
-    std::size_t changes_ = 0;     // entries that changed
+    std::vector<Entry> entries_;  // sorted by address
+    std::size_t next_ = 0;        // the entry that poll_question() looks at next
+    std::size_t changes_ = 0;     // number of changed entries
     Instant planned_ = Instant::never();
 };
 

@@ -1,4 +1,4 @@
-// What the parsers of this layer return: a value, or one of its drop reasons.
+// The result of this layer's parsers: a value, or one of the layer's drop reasons.
 #pragma once
 
 #include "lib/base/parsed.hpp"

@@ -1,5 +1,6 @@
-// Shares: who holds how much of something scarce, by source address. Where there is no more, whoever has most gives way
-// to whoever has less, so that no flood from one address, or from many that were made up, keeps the others out.
+// Shares: how many places of something scarce each host holds, by source address. When all places are taken, the host
+// that holds most gives way to a host that holds less. So no flood from one address, or from many made-up ones, keeps
+// others out.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,11 @@
 
 namespace cairn::net {
 
-// Each place is held by an Id until it is given back. All calls take time in the logarithm of what is held.
+// An Id holds each place until it is removed. Each call takes time in the logarithm of the number of places held.
 template <class Id>
 class Shares {
 public:
-    using Ticket = std::uint64_t;  // of a place; 0: of none
+    using Ticket = std::uint64_t;  // names a place; 0 names none
 
     [[nodiscard]] Ticket add(const IpAddress& source, Id id) {
         const auto found = held_.try_emplace(source.share_holder()).first;
@@ -44,7 +45,7 @@ public:
     }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-    // Of what the host holds the oldest, as many as `out` has room for; returns how many.
+    // Writes the oldest places of the host into `out`, as many as fit. Returns how many.
     [[nodiscard]] std::size_t oldest_of(const IpAddress& source, std::span<Id> out) const {
         const auto found = held_.find(source.share_holder());
         std::size_t count = 0;
@@ -56,12 +57,13 @@ public:
         return count;
     }
 
-    // The oldest of the host that holds most; of several such hosts, the oldest of all.
+    // Returns the oldest place of the host that holds most. If several hosts hold as many, it is the oldest of all
+    // these.
     [[nodiscard]] std::optional<Id> first_to_go() const {
         return ranks_.empty() ? std::nullopt : std::optional(oldest_of(greediest()));
     }
-    // The same, unless the others would have to give to a host that holds as much. Who holds nothing is always given a
-    // place.
+    // Returns the same place, or nothing if its host would hold fewer places than `source` afterwards. A host that
+    // holds nothing always gets a place.
     [[nodiscard]] std::optional<Id> who_gives_way_to(const IpAddress& source) const {
         const auto own = held_.find(source.share_holder());
         const std::size_t fair = own == held_.end() ? 1 : own->second.size() + 2;
@@ -71,7 +73,7 @@ public:
 
 private:
     using Held = std::map<Ticket, Id>;
-    using Rank = std::tuple<std::size_t, Ticket, IpAddress>;  // places, the later the oldest the lower, whose
+    using Rank = std::tuple<std::size_t, Ticket, IpAddress>;  // number of places, inverted ticket of the oldest, host
 
     [[nodiscard]] static Rank rank_of(const std::pair<const IpAddress, Held>& host) noexcept {
         return {host.second.size(), ~host.second.begin()->first, host.first};

@@ -26,7 +26,7 @@ struct UdpHeader {
 
     std::uint16_t source_port = 0;
     std::uint16_t destination_port = 0;
-    std::uint16_t bytes = 0;     // header and payload
+    std::uint16_t bytes = 0;     // of header and payload
     std::uint16_t checksum = 0;  // 0: none
 
     // `datagram` starts at the header and ends where the IP payload ends.
@@ -48,8 +48,8 @@ struct UdpHeader {
     friend bool operator==(const UdpHeader&, const UdpHeader&) noexcept = default;
 };
 
-// True when the sum over pseudo-header and datagram (header ... payload) is right; a checksum field of zero
-// means there is none and is the caller's to judge.
+// True if the sum over pseudo-header and datagram (header ... payload) is right. A checksum field of zero means that
+// there is none; the caller judges that.
 [[nodiscard]] inline bool udp_checksum_is_right(const IpAddress& source, const IpAddress& destination,
                                                 std::span<const std::uint8_t> datagram) noexcept {
     ChecksumSum sum;

@@ -1,4 +1,4 @@
-// Counter sets declared by one list each: enumerator, name, and what a non-zero value tells the operator.
+// Sets of counters. One list declares a set: enumerator, name, and what a non-zero value tells the operator.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@
 namespace cairn::telemetry {
 
 struct CounterText {
-    std::string_view name;     // lower case, digits and underscores: goes into JSON and exporters as it is
+    std::string_view name;     // lower case, digits and underscores; JSON and exporters use it as it is
     std::string_view meaning;  // half a sentence for the operator: what a non-zero value means
 };
 
-// Refused at compile time where a list is declared: a name that would need escaping, a missing meaning.
+// Refuses, at compile time, a name that would need escaping and a meaning that is missing.
 template <std::size_t kCount>
 constexpr bool well_formed(const std::array<CounterText, kCount>& texts) noexcept {
     for (const CounterText& text : texts) {
@@ -36,7 +36,7 @@ constexpr bool well_formed(const std::array<CounterText, kCount>& texts) noexcep
 #define CAIRN_COUNTER_TEXT(enumerator, name, meaning) ::cairn::telemetry::CounterText{name, meaning},
 
 // Declares `enum class Set` and its texts from LIST(X), whose entries are X(enumerator, "name", "meaning").
-// CounterSet<Set> finds the texts by argument-dependent lookup: use it in Set's own namespace.
+// CounterSet<Set> finds the texts by argument-dependent lookup, so the macro is used in the namespace of Set.
 #define CAIRN_DECLARE_COUNTERS(Set, LIST)                                                         \
     enum class Set : std::uint8_t { LIST(CAIRN_COUNTER_ENUMERATOR) Count };                       \
     [[nodiscard]] constexpr auto counter_texts(Set) noexcept {                                    \
@@ -47,6 +47,21 @@ constexpr bool well_formed(const std::array<CounterText, kCount>& texts) noexcep
 
 template <class Set>
 constexpr std::size_t kCounters = static_cast<std::size_t>(Set::Count);
+
+// A counter on its own: one thread counts, any thread may read at any time. Counting takes no locked instruction.
+class Counter {
+public:
+    Counter& operator+=(std::uint64_t amount) noexcept {
+        word_.store(word_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+        return *this;
+    }
+    Counter& operator++() noexcept { return *this += 1; }
+    // Reads as a number.
+    operator std::uint64_t() const noexcept { return word_.load(std::memory_order_relaxed); }  // NOLINT
+
+private:
+    std::atomic<std::uint64_t> word_{0};
+};
 
 // Values of a set at one moment; sets of several workers are added up here, rates are differences.
 template <class Set>
@@ -67,7 +82,7 @@ struct CounterSnapshot {
         }
         return *this;
     }
-    // What was counted between `earlier` and this one, by the same sets.
+    // Returns what the same sets counted between `earlier` and this snapshot.
     [[nodiscard]] CounterSnapshot since(const CounterSnapshot& earlier) const noexcept {
         CounterSnapshot difference;
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -78,8 +93,8 @@ struct CounterSnapshot {
     [[nodiscard]] friend bool operator==(const CounterSnapshot&, const CounterSnapshot&) noexcept = default;
 };
 
-// One thread's counters: one thread counts, any thread may read at any time and sees each word whole, though
-// not all words of one moment. Counting is a load, an add and a store: no locked instruction.
+// The counters of one thread. That thread counts; any thread may read at any time. A reader sees each word whole, but
+// not all words of one moment. Counting is a load, an add and a store, without a locked instruction.
 template <class Set>
 class alignas(64) CounterSet {
 public:
@@ -104,11 +119,11 @@ private:
     std::array<std::atomic<std::uint64_t>, kCounters<Set>> words_{};
 };
 
-// The non-zero ones, a line each: "  roce_bad_icrc  12  packets damaged on the way ...", names and values
-// in columns. Empty when all are zero. `texts` and `values` have the same length.
+// Returns the counters that are not zero, a line each: " roce_bad_icrc 12 packets damaged on the way ...", with names
+// and values in columns. Returns an empty text if all are zero. `texts` and `values` have the same length.
 [[nodiscard]] std::string text_of(std::span<const CounterText> texts, std::span<const std::uint64_t> values);
 
-// All of them, zero or not: {"roce_bad_icrc":12,"roce_too_short":0}.
+// Returns all counters, including zeros: {"roce_bad_icrc":12,"roce_too_short":0}.
 [[nodiscard]] std::string json_of(std::span<const CounterText> texts, std::span<const std::uint64_t> values);
 
 template <class Set>

@@ -1,5 +1,5 @@
-// Log-linear histogram: fixed memory, recording in a few nanoseconds, and percentiles that exceed the true
-// value by at most 1/64 of it.
+// A log-linear histogram of fixed memory. Recording takes a few nanoseconds. A percentile exceeds the true value by at
+// most 1/64 of it.
 #pragma once
 
 #include <array>
@@ -9,11 +9,11 @@
 
 namespace cairn::telemetry {
 
-// Counts values of any unit. Values below 64 have a bucket each; every further power of two is cut into 64
-// buckets of equal width, so that a bucket's width is at most 1/64 of its lowest value. Percentiles answer
-// with a bucket's highest value (never above the maximum recorded): never below the true value, and above
-// it by at most 1/64. 30 KB, of which a run touches the few lines its values fall in. One thread records
-// and reads; across threads, merge after the recorder has stopped.
+// Counts values of any unit. Each value below 64 has a bucket of its own. Each further power of two is cut into 64
+// buckets of equal width, so that a bucket is at most 1/64 of its lowest value wide. A percentile is the highest value
+// of its bucket, but at most the recorded maximum. So it is never below the true value, and above it by at most 1/64.
+// The size is 30 KB, of which a run touches the few lines that its values fall in. One thread records and reads. Other
+// threads merge after the recorder has stopped.
 class Histogram {
 public:
     static constexpr unsigned kStepBits = 6;
@@ -31,8 +31,8 @@ public:
     void merge(const Histogram& other) noexcept;
     void clear() noexcept { *this = Histogram{}; }
 
-    // The value that the fraction `q` of all values does not exceed (nearest rank, with the error above).
-    // `q` is cut to [0, 1]: 0 gives the minimum, 1 the maximum. 0 when nothing was recorded.
+    // Returns the value that the fraction `q` of all values does not exceed (nearest rank, with the error above). `q`
+    // is cut to [0, 1]: 0 gives the minimum, 1 the maximum. Returns 0 if nothing was recorded.
     [[nodiscard]] std::uint64_t percentile(double q) const noexcept;
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
@@ -42,7 +42,8 @@ public:
         return count_ == 0 ? 0.0 : static_cast<double>(sum_) / static_cast<double>(count_);
     }
 
-    // Where a value is counted, and the highest value counted there; public for exporters and tests.
+    // The bucket that counts a value, and the highest value that a bucket counts. They are public for exporters and
+    // tests.
     [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t value) noexcept {
         if (value < kSteps) {
             return static_cast<std::size_t>(value);

@@ -1,4 +1,4 @@
-// ACK extended transport header: 4 bytes, what an acknowledgement says (IBTA vol. 1, 9.3.5).
+// ACK extended transport header: 4 bytes, the contents of an acknowledgement (IBTA vol. 1, 9.3.5).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace cairn::wire {
 
 struct RawAeth {
-    std::uint8_t syndrome;  // 000ccccc ACK, 001ttttt RNR NAK, 011nnnnn NAK; all else is reserved
+    std::uint8_t syndrome;  // 000ccccc ACK, 001ttttt RNR NAK, 011nnnnn NAK; other values are reserved
     Be24 msn;
 };
 static_assert(sizeof(RawAeth) == 4 && alignof(RawAeth) == 1);
 
-// The three things a syndrome can be.
+// The three kinds of syndrome.
 using AckCredits = Number<struct AckCreditsTag, std::uint8_t, 0x1fU>;  // as encoded; 31: no end-to-end flow control
 using RnrTimer = Number<struct RnrTimerTag, std::uint8_t, 0x1fU>;      // as encoded
 enum class NakCode : std::uint8_t {
@@ -36,7 +36,7 @@ struct Aeth {
     Syndrome syndrome{};
     Msn msn{};
 
-    // BadSyndrome: a reserved kind or NAK code; `into` is as it was.
+    // Returns BadSyndrome for a reserved kind or NAK code, and leaves `into` unchanged.
     [[nodiscard]] static std::optional<Drop> read(const Raw& raw, Aeth& into) noexcept {
         const auto code = static_cast<std::uint8_t>(raw.syndrome & kCodeMask);
         switch (raw.syndrome & ~kCodeMask) {

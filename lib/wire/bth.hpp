@@ -9,7 +9,7 @@
 
 namespace cairn::wire {
 
-// The bytes as they stand on the wire. Parse with Bth::parse, write with Bth::emit.
+// The bytes on the wire. Bth::parse reads them, Bth::emit writes them.
 struct RawBth {
     std::uint8_t opcode;
     std::uint8_t flags;  // SE 1, MigReq 1, PadCnt 2, TVer 4
@@ -21,14 +21,14 @@ struct RawBth {
 };
 static_assert(sizeof(RawBth) == 12 && alignof(RawBth) == 1);
 
-// The meaningful values.
+// The values with a meaning.
 struct Bth {
     using Raw = RawBth;
     static constexpr std::size_t kBytes = sizeof(Raw);
 
     std::uint8_t opcode = 0;
     bool solicited = false;
-    bool migration = true;       // MigReq: 1 = migrated, what a peer without APM sends
+    bool migration = true;       // MigReq: 1 = migrated, as a peer without APM sends it
     std::uint8_t pad_count = 0;  // 0..3
     Pkey pkey{0xffff};
     bool fecn = false;
@@ -37,7 +37,7 @@ struct Bth {
     bool ack_request = false;
     Psn psn{};
 
-    // Reads the 12 bytes at `raw`; the header version must be judged apart (version_of).
+    // Reads the 12 bytes at `raw`. The caller judges the header version (version_of).
     [[nodiscard]] static Bth parse(const RawBth& raw) noexcept {
         Bth bth;
         bth.opcode = raw.opcode;
@@ -54,12 +54,12 @@ struct Bth {
     }
     [[nodiscard]] static std::uint8_t version_of(const RawBth& raw) noexcept { return raw.flags & 0x0fU; }
     [[nodiscard]] static std::uint8_t pad_of(const RawBth& raw) noexcept { return (raw.flags >> 4U) & 3U; }
-    // Writes all 12 bytes, whatever stood there.
+    // Writes all 12 bytes, whatever they were.
     void emit(RawBth& raw) const noexcept {
         const auto flags =
             static_cast<std::uint8_t>((solicited ? 0x80U : 0U) | (migration ? 0x40U : 0U) | ((pad_count & 3U) << 4U));
         const auto congestion = static_cast<std::uint8_t>((fecn ? 0x80U : 0U) | (becn ? 0x40U : 0U));
-        // In two words: whoever copies them need not wait for stores of single bytes.
+        // Two words, so that a copy of the header need not wait for stores of single bytes.
         const Be64 first{std::uint64_t{opcode} << 56U | std::uint64_t{flags} << 48U | std::uint64_t{pkey.value} << 32U |
                          std::uint64_t{congestion} << 24U | dest_qpn.value};
         const Be32 second{(ack_request ? 0x80000000U : 0U) | psn.value()};
@@ -71,17 +71,17 @@ struct Bth {
     friend bool operator==(const Bth&, const Bth&) noexcept = default;
 };
 
-// Packets are whole words: so many zeros follow a payload of that length.
+// Returns the number of zeros behind a payload of this length. Packets are whole words.
 [[nodiscard]] constexpr std::uint8_t pad_for(std::size_t payload_bytes) noexcept {
     return static_cast<std::uint8_t>((4U - payload_bytes % 4U) % 4U);
 }
 
-// What a packet of a path may carry at most is one of these (IBTA vol. 1, 11.2.5.2).
+// True for the sizes that a path MTU may have (IBTA vol. 1, 11.2.5.2).
 [[nodiscard]] constexpr bool is_path_mtu(std::uint32_t bytes) noexcept {
     return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
 }
 
-// Partitions agree in the low 15 bits, and two limited members do not talk (IBTA vol. 1, 10.9).
+// True if the low 15 bits are equal and one of the two is a full member (IBTA vol. 1, 10.9).
 [[nodiscard]] constexpr bool pkeys_match(Pkey ours, Pkey theirs) noexcept {
     return ((ours.value ^ theirs.value) & 0x7fffU) == 0 && ((ours.value | theirs.value) & 0x8000U) != 0;
 }

@@ -1,4 +1,4 @@
-// LAP, which asks for another alternate path, and APR, by which it is refused here (IBTA vol. 1, 12.8.1, 12.8.2).
+// LAP, which asks for another alternate path, and APR, its answer, which refuses it here (IBTA vol. 1, 12.8.1, 12.8.2).
 #pragma once
 
 #include "lib/wire/cm_types.hpp"
@@ -11,7 +11,7 @@ struct RawLap {
 };
 static_assert(sizeof(RawLap) == kMessageBytes && alignof(RawLap) == 1);
 
-// Asks for another alternate path; what it proposes is not looked at, since it is refused.
+// Asks for another alternate path. The proposed path is not read, since it is refused.
 struct Lap {
     using Raw = RawLap;
     static constexpr std::uint16_t kAttribute = 0x0019;
@@ -37,7 +37,7 @@ struct RawApr {
 };
 static_assert(sizeof(RawApr) == kMessageBytes && alignof(RawApr) == 1);
 
-// The answer to a LAP; ours says no more than why not.
+// The answer to a LAP. Ours gives only the reason for the refusal.
 struct Apr {
     using Raw = RawApr;
     static constexpr std::uint16_t kAttribute = 0x001a;

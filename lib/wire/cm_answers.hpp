@@ -1,4 +1,4 @@
-// What follows a REQ: REP, RTU, MRA, REJ, DREQ, DREP (IBTA vol. 1, 12.6.6 to 12.6.11).
+// The messages after a REQ: REP, RTU, MRA, REJ, DREQ, DREP (IBTA vol. 1, 12.6.6 to 12.6.11).
 #pragma once
 
 #include "lib/base/endian.hpp"
@@ -78,20 +78,20 @@ struct PlainMessage {
     friend bool operator==(const PlainMessage&, const PlainMessage&) noexcept = default;
 };
 using Rtu = PlainMessage<0x0014>;   // the active end is ready, too
-using Drep = PlainMessage<0x0016>;  // the connection is no more
+using Drep = PlainMessage<0x0016>;  // the connection has ended
 
-// Which message a MRA or REJ is about. Other: of a MRA a LAP, of a REJ none.
+// The message that a MRA or REJ is about. Other means a LAP for a MRA, and no message for a REJ.
 enum class Answered : std::uint8_t { Req = 0, Rep = 1, Other = 2 };
 
 struct RawMra {
     RawCommIds ids;
-    std::uint8_t message;  // 2, reserved 6
-    std::uint8_t timeout;  // 5, reserved 3
+    std::uint8_t message;  // message 2, reserved 6
+    std::uint8_t timeout;  // timeout 5, reserved 3
     PrivateData<222> private_data;
 };
 static_assert(sizeof(RawMra) == kMessageBytes && alignof(RawMra) == 1);
 
-// The message came; its answer takes until `service_timeout`.
+// Confirms that the message came. Its answer takes up to `service_timeout`.
 struct Mra {
     using Raw = RawMra;
     static constexpr std::uint16_t kAttribute = 0x0011;
@@ -109,8 +109,8 @@ struct Mra {
 
 struct RawRej {
     RawCommIds ids;
-    std::uint8_t message;      // 2, reserved 6
-    std::uint8_t info_length;  // 7, reserved 1
+    std::uint8_t message;      // message 2, reserved 6
+    std::uint8_t info_length;  // length 7, reserved 1
     Be16 reason;
     AdditionalInfo info;
     PrivateData<148> private_data;

@@ -1,4 +1,4 @@
-// A connection manager's management datagram as a value.
+// A management datagram of the connection manager, as a value.
 #pragma once
 
 #include <span>
@@ -13,8 +13,8 @@ namespace cairn::wire {
 
 using CmMessage = std::variant<Req, Mra, Rej, Rep, Rtu, Dreq, Drep, SidrReq, SidrRep, Lap, Apr>;
 
-// Holds one of the messages with every field in its range. Whether it fits a connection is not judged here. Reserved
-// bits are ignored and emitted as zero.
+// Holds one of the messages, with every field in its range. Whether the message fits a connection is not judged here.
+// Reserved bits are ignored on receipt and sent as zero.
 struct CmMad {
     std::uint64_t transaction = 0;
     CmMessage message{};

@@ -8,7 +8,7 @@
 namespace cairn::wire {
 
 enum class TransportService : std::uint8_t { Rc = 0, Uc = 1, Rd = 2, Extended = 3 };
-// Which one, of Extended (annex A14).
+// The kind of Extended service (annex A14).
 constexpr std::uint8_t kExtendedXrc = 1;
 
 struct RawCmPath {
@@ -16,8 +16,8 @@ struct RawCmPath {
     Be16 remote_lid;
     Gid local_gid;
     Gid remote_gid;
-    Be24 flow_label;    // 20 bits and 4 of nothing
-    std::uint8_t rate;  // 2 of nothing, rate 6
+    Be24 flow_label;    // flow label 20, reserved 4
+    std::uint8_t rate;  // reserved 2, rate 6
     std::uint8_t traffic_class;
     std::uint8_t hop_limit;
     std::uint8_t level;        // SL 4, subnet local 1, reserved 3
@@ -27,7 +27,7 @@ static_assert(sizeof(RawCmPath) == 44 && alignof(RawCmPath) == 1);
 
 // A path between the two ports, seen from the sender.
 struct CmPath {
-    std::uint16_t local_lid = 0;  // RoCE: 0xffff, which is nobody's
+    std::uint16_t local_lid = 0;  // with RoCE 0xffff, which nobody has
     std::uint16_t remote_lid = 0;
     Gid local_gid{};
     Gid remote_gid{};
@@ -37,7 +37,7 @@ struct CmPath {
     std::uint8_t hop_limit = 0;
     ServiceLevel level{};
     bool subnet_local = false;
-    CmTimeout ack_timeout{};  // for the receiver's queue pair: twice the path's delay and the sender's own
+    CmTimeout ack_timeout{};  // for the receiver's queue pair: twice the path's delay plus the sender's own
 
     [[nodiscard]] static CmPath parse(const RawCmPath& raw) noexcept;
     void emit(RawCmPath& raw) const noexcept;
@@ -79,14 +79,14 @@ struct Req {
     Qkey local_qkey{};
     Qpn local_qpn{};
     std::uint8_t responder_resources = 0;  // READs and atomics that the sender answers at a time
-    std::uint8_t initiator_depth = 0;      // and asks
+    std::uint8_t initiator_depth = 0;      // READs and atomics that the sender has outstanding at most
     Eecn local_eecn{};
     Eecn remote_eecn{};
-    CmTimeout remote_response_timeout{};  // how soon the receiver is to answer
+    CmTimeout remote_response_timeout{};  // time in which the receiver answers
     TransportService service = TransportService::Rc;
     bool flow_control = false;
     Psn starting_psn{};
-    CmTimeout local_response_timeout{};  // how soon the sender answers a REP
+    CmTimeout local_response_timeout{};  // time in which the sender answers a REP
     RetryCount retry_count{};
     Pkey pkey{0xffff};
     PathMtu path_mtu{};
@@ -94,7 +94,7 @@ struct Req {
     RetryCount rnr_retry{};
     CmRetries max_cm_retries{};
     bool srq = false;
-    std::uint8_t extended_transport = 0;  // [0, 7]; of Extended kExtendedXrc
+    std::uint8_t extended_transport = 0;  // [0, 7]; kExtendedXrc if the service is Extended
     CmPath primary{};
     CmPath alternate{};  // all zero: there is none
     PrivateData<92> private_data{};

@@ -36,7 +36,7 @@ struct SidrReq {
     friend bool operator==(const SidrReq&, const SidrReq&) noexcept = default;
 };
 
-// Others than these are reserved and may come.
+// Other values are reserved and may come.
 enum class SidrStatus : std::uint8_t {
     Valid = 0,
     UnsupportedService = 1,
@@ -67,7 +67,7 @@ struct SidrRep {
     SidrRequestId request_id{};
     SidrStatus status = SidrStatus::Valid;
     std::uint8_t info_bytes = 0;  // <= kInfoBytes
-    Qpn qpn{};                    // means something when the status is Valid; so does the Q_Key
+    Qpn qpn{};                    // valid, with the Q_Key, if the status is Valid
     ServiceId service_id{};
     Qkey qkey{};
     AdditionalInfo info{};

@@ -1,4 +1,4 @@
-// What the connection manager's messages are made of: numbers of the width they have on the wire (IBTA vol. 1, 12.7).
+// The numbers in the connection manager's messages, with their width on the wire (IBTA vol. 1, 12.7).
 #pragma once
 
 #include <array>
@@ -13,20 +13,20 @@
 namespace cairn::wire {
 
 using CommId = Number<struct CommIdTag, std::uint32_t>;            // names a connection at one end
-using ServiceId = Number<struct ServiceIdTag, std::uint64_t>;      // what a listener is found by
+using ServiceId = Number<struct ServiceIdTag, std::uint64_t>;      // names a listener
 using CmTimeout = Number<struct CmTimeoutTag, std::uint8_t, 31>;   // 4.096 us * 2^value
-using RetryCount = Number<struct RetryCountTag, std::uint8_t, 7>;  // of a queue pair; 7 RNR retries: for ever
+using RetryCount = Number<struct RetryCountTag, std::uint8_t, 7>;  // of a queue pair; 7 RNR retries: without end
 using CmRetries = Number<struct CmRetriesTag, std::uint8_t, 15>;   // of the connection manager's messages
-using PathMtu = Number<struct PathMtuTag, std::uint8_t, 15>;       // a code: see bytes_of
+using PathMtu = Number<struct PathMtuTag, std::uint8_t, 15>;       // a code; see bytes_of
 using FlowLabel = Number<struct FlowLabelTag, std::uint32_t, 0xfffffU>;
 using ServiceLevel = Number<struct ServiceLevelTag, std::uint8_t, 15>;
 using PacketRate = Number<struct PacketRateTag, std::uint8_t, 63>;
-using Eecn = Number<struct EecnTag, std::uint32_t, 0xffffffU>;  // reliable datagrams; the QPN of an XRC target
+using Eecn = Number<struct EecnTag, std::uint32_t, 0xffffffU>;  // of reliable datagrams; also the QPN of an XRC target
 using Gid = std::array<std::uint8_t, 16>;                       // RoCEv2: the IP address, IPv4 as ::ffff:a.b.c.d
 template <std::size_t kBytes>
-using PrivateData = std::array<std::uint8_t, kBytes>;  // always sent whole; what is not said is zero
+using PrivateData = std::array<std::uint8_t, kBytes>;  // always sent whole; unused bytes are zero
 
-// kWidth bits of an octet, kFirst counted from its most significant one, as the specification's tables count.
+// kWidth bits of an octet. kFirst counts from the most significant bit, as the tables of the specification do.
 template <unsigned kFirst, unsigned kWidth>
 struct Bits {
     static_assert(kFirst + kWidth <= 8);
@@ -46,7 +46,7 @@ static_assert(Bits<5, 2>::get(0x06) == 3 && Bits<0, 5>::put(0x13) == 0x98);
     return nanoseconds(4096) * (std::int64_t{1} << timeout.value);
 }
 
-// 0: a reserved code (1 = 256 ... 5 = 4096).
+// Returns 0 for a reserved code (1 = 256 ... 5 = 4096).
 [[nodiscard]] constexpr std::uint32_t bytes_of(PathMtu mtu) noexcept {
     return mtu.value >= 1 && mtu.value <= 5 ? 128U << mtu.value : 0U;
 }
@@ -60,7 +60,7 @@ static_assert(Bits<5, 2>::get(0x06) == 3 && Bits<0, 5>::put(0x13) == 0x98);
 }
 static_assert(bytes_of(path_mtu_of(256)) == 256 && bytes_of(path_mtu_of(4096)) == 4096 && bytes_of(PathMtu{6}) == 0);
 
-// Reasons of a REJ (12.6.7.2); others than these exist and may come.
+// The reasons of a REJ (12.6.7.2) that are used here. Others exist and may come.
 enum class RejectReason : std::uint16_t {
     NoQueuePair = 1,
     NoResources = 3,
@@ -80,10 +80,10 @@ enum class RejectReason : std::uint16_t {
 };
 
 constexpr std::size_t kMessageBytes = kMadBytes - MadHeader::kBytes;
-constexpr std::size_t kInfoBytes = 72;  // room for additional information in refusals
+constexpr std::size_t kInfoBytes = 72;  // for additional information in refusals
 using AdditionalInfo = std::array<std::uint8_t, kInfoBytes>;
 
-// Every one of these messages begins with how the sender and the receiver name the connection.
+// The sender's and the receiver's names for the connection, with which each of these messages begins.
 struct CommIds {
     CommId local{};  // the sender's
     CommId remote{};

@@ -1,4 +1,4 @@
-// crc32() of icrc.hpp: 32 bytes at a time where the machine can, else what ISA-L has.
+// crc32() of icrc.hpp: 32 bytes at a time where the machine can, else ISA-L.
 #include <isa-l/crc.h>
 
 #include "lib/wire/crc32_fold.hpp"
@@ -19,7 +19,7 @@ inline __m256i load_wide(const std::uint8_t* at) noexcept {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(at));
 }
 
-// What carries either half of a register on over so many bytes.
+// The constants that carry the two halves of a register over a distance.
 struct Carry {
     std::uint64_t low;
     std::uint64_t high;
@@ -61,7 +61,7 @@ std::uint32_t detail::crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes, 
 #endif
 
 std::uint32_t crc32(std::uint32_t crc, const std::uint8_t* bytes, std::size_t count) noexcept {
-    // ISA-L multiplies 64 bytes at a time where the machine has AVX-512, else 16: half of what AVX2 is good for.
+    // ISA-L multiplies 64 bytes at a time with AVX-512 and 16 without it. AVX2 allows 32.
 #if defined(CAIRN_HAS_WIDE_CLMUL) && !defined(__AVX512F__)
     if (count >= detail::kWideLeastBytes) {
         crc = detail::crc32_wide(crc, bytes, count);

@@ -1,5 +1,5 @@
-// Folding by carry-less multiplication, what CRC-32 of short and of long runs is made of (Gopal et al., "Fast CRC
-// Computation for Generic Polynomials Using PCLMULQDQ Instruction", 2009). Only for lib/wire.
+// Folding by carry-less multiplication, for the CRC-32 of short and of long runs (Gopal et al., "Fast CRC Computation
+// for Generic Polynomials Using PCLMULQDQ Instruction", 2009). Only lib/wire uses it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace cairn::wire::detail {
 
-// x^n mod P (0x104c11db7), bit-reflected and shifted as a carry-less product of reflected operands wants it.
+// Returns x^n mod P (0x104c11db7), bit-reflected, and shifted as a carry-less product of reflected operands needs it.
 consteval std::uint64_t folding_constant(unsigned exponent) {
     std::uint32_t rest = 1;  // x^0, bit i is the coefficient of x^i
     for (unsigned i = 0; i < exponent; ++i) {
@@ -33,8 +33,8 @@ inline __m128i constants(std::uint64_t low, std::uint64_t high) noexcept {
     return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
 }
 
-// The inverse of P modulo x^64, both reflected: reflected, a division is one from the lowest bit up, which this makes
-// a multiplication. Its 33 lowest bits are Barrett's constant.
+// Returns the inverse of P modulo x^64, both reflected. Reflection turns the division into one from the lowest bit up,
+// and the inverse makes that a multiplication. The lowest 33 bits of the inverse are Barrett's constant.
 consteval std::uint64_t inverse_of(std::uint64_t polynomial) {
     std::uint64_t inverse = 0;
     std::uint64_t left = 1;  // 1 - inverse * polynomial, so far
@@ -57,14 +57,14 @@ inline __m128i load(const void* at) noexcept {
     return _mm_loadu_si128(static_cast<const __m128i*>(at));
 }
 
-// One more block behind `rest`.
+// Returns the remainder after one more block.
 inline __m128i fold_in(__m128i rest, __m128i fold, const std::uint8_t* block) noexcept {
     const __m128i high = _mm_clmulepi64_si128(rest, fold, 0x11);
     const __m128i low = _mm_clmulepi64_si128(rest, fold, 0x00);
     return _mm_xor_si128(_mm_xor_si128(high, low), load(block));
 }
 
-// 128 bits of remainder to 96 by one more fold, then to 32 by Barrett's reduction over 64 bits at once.
+// Reduces 128 bits of remainder to 96 by one more fold, and to 32 by Barrett's reduction over 64 bits at once.
 inline std::uint32_t reduce(__m128i rest, __m128i fold) noexcept {
     const __m128i division = constants(inverse_of(kPolynomial), kPolynomial);
     const __m128i folded = _mm_xor_si128(_mm_srli_si128(rest, 8), _mm_clmulepi64_si128(rest, fold, 0x10));

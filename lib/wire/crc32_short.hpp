@@ -1,5 +1,5 @@
-// CRC-32 of short runs by carry-less multiplication, inlined: what an ICRC is made of once the state of
-// everything constant is known. Longer runs, other lengths and other machines are crc32()'s (icrc.hpp).
+// The CRC-32 of short runs by carry-less multiplication, inlined. It computes an ICRC from the known state of
+// everything constant. crc32() (icrc.hpp) serves longer runs, other lengths and other machines.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace cairn::wire {
 
-// Up to this many bytes, and from one word on, a folding chain is faster than a call; several packets' chains overlap.
+// From one word up to this many bytes a folding chain is faster than a call of ISA-L, which reads back stores of a
+// moment ago. The chains of several packets overlap.
 constexpr std::size_t kShortBytes = 256;
 
 #ifdef CAIRN_HAS_CLMUL
@@ -27,16 +28,17 @@ constexpr std::size_t kShortBytes = 256;
 
 #endif
 
-// What runs of one length share that continue from one state: made ready once, so that a run costs its blocks alone.
+// What the runs of one length behind one state have in common. It is prepared once, so that a run costs only its
+// blocks.
 class CrcRuns {
 public:
     struct End {
         std::uint32_t crc;
-        const std::uint8_t* behind;  // the last byte
+        const std::uint8_t* behind;  // behind the last byte
     };
 
     CrcRuns() noexcept = default;
-    // Runs of `count` bytes behind `crc`; the bits `ones` of the first byte count as ones.
+    // For runs of `count` bytes behind `crc`. The bits `ones` of the first byte count as ones.
     CrcRuns(std::uint32_t crc, std::size_t count, std::uint8_t ones = 0) noexcept
         : crc_(crc), count_(static_cast<std::uint16_t>(count)), ones_(ones) {
 #ifdef CAIRN_HAS_CLMUL
@@ -50,8 +52,8 @@ public:
         return crc_;
     }
 
-    // Of one of them. Reads up to 12 bytes in front of `bytes`, which must be readable. Not inlined: callers that have
-    // calls save registers for them, which costs as much as the CRC of a small run.
+    // Returns the CRC of one run. Reads up to 12 bytes in front of `bytes`, which must be readable. The function is not
+    // inlined: a caller that makes calls saves registers for them, which costs as much as the CRC of a small run.
     [[nodiscard]] [[gnu::noinline]] End crc_of(const std::uint8_t* bytes) const noexcept {
 #ifdef CAIRN_HAS_CLMUL
         if (blocks_ != 0) {
@@ -65,12 +67,12 @@ public:
             return {~detail::reduce(rest, fold), end};
         }
 #endif
-        // The CRC adds a byte to the low end of its state: what the first lacks to ones can be added there instead.
+        // The CRC adds a byte to the low end of its state. So the ones that the first byte lacks can be added there.
         const auto lacks = static_cast<std::uint32_t>(~bytes[0] & ones_);
         return {crc32(crc_ ^ lacks, bytes, count_), bytes + count_};
     }
-    // Small runs are of 52 to 64 bytes: what the smallest requests have behind the BTH's first word. Their CRC is
-    // worth having inline.
+    // Small runs have 52 to 64 bytes: the part of the smallest requests behind the first word of the BTH. Their CRC is
+    // worth inlining.
     [[nodiscard]] bool are_small() const noexcept {
 #ifdef CAIRN_HAS_CLMUL
         return blocks_ == 4;
@@ -78,7 +80,7 @@ public:
         return false;
 #endif
     }
-    [[nodiscard]] End crc_of_small(const std::uint8_t* bytes) const noexcept {
+    [[nodiscard]] [[gnu::always_inline]] inline End crc_of_small(const std::uint8_t* bytes) const noexcept {
 #ifdef CAIRN_HAS_CLMUL
         const __m128i fold = detail::folds();
         const std::uint8_t* first = bytes + first_at_;
@@ -93,12 +95,13 @@ public:
 
 private:
 #ifdef CAIRN_HAS_CLMUL
-    // The odd words come first, behind zeros, which change nothing in front of a message.
+    // The odd words come first, behind zeros: zeros in front of a message change nothing.
     void make_first_block() noexcept {
         const std::size_t odd = count_ & 12U;
         const std::size_t lead = (16U - odd) & 15U;
         const __m128i place = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-        const __m128i from = _mm_sub_epi8(place, _mm_set1_epi8(static_cast<char>(lead)));  // negative: a zero byte
+        // A negative index gives a zero byte.
+        const __m128i from = _mm_sub_epi8(place, _mm_set1_epi8(static_cast<char>(lead)));
         const __m128i ones = _mm_shuffle_epi8(_mm_cvtsi32_si128(ones_), from);
         keep_ = _mm_andnot_si128(ones, _mm_cmpgt_epi8(from, _mm_set1_epi8(-1)));
         add_ = _mm_xor_si128(ones, _mm_shuffle_epi8(_mm_cvtsi32_si128(static_cast<int>(~crc_)), from));
@@ -109,18 +112,18 @@ private:
         return _mm_xor_si128(_mm_and_si128(detail::load(at), keep_), add_);
     }
 
-    __m128i_u keep_{};  // of a run's first block, which starts in front of the run
-    __m128i_u add_{};   // the state, and the ones
+    __m128i_u keep_{};  // the bits that count of a run's first block, which starts in front of the run
+    __m128i_u add_{};   // the state and the ones
 #endif
     std::uint32_t crc_ = 0;
     std::uint16_t count_ = 0;
     std::uint8_t ones_ = 0;
-    std::int8_t first_at_ = 0;  // where the first block starts, from the run's first byte on
-    std::uint8_t blocks_ = 0;   // 0: the runs are not short
+    std::int8_t first_at_ = 0;  // start of the first block, relative to the run's first byte
+    std::uint8_t blocks_ = 0;   // 0 if the runs are not short
 };
 
-// As crc32(crc, bytes, count) for a `count` that is_short(). Reads up to 12 bytes in front of `bytes`, which must be
-// readable.
+// Behaves as crc32(crc, bytes, count) for a `count` that is_short(). Reads up to 12 bytes in front of `bytes`, which
+// must be readable.
 [[nodiscard]] inline std::uint32_t crc32_short(std::uint32_t crc, const std::uint8_t* bytes,
                                                std::size_t count) noexcept {
     return CrcRuns(crc, count).crc_of(bytes).crc;

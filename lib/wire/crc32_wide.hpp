@@ -1,4 +1,4 @@
-// The CRC32 of long data, 32 bytes at a time: a part of crc32(), which uses it where nothing faster is there.
+// The CRC32 of long data, 32 bytes at a time. crc32() uses it where the machine has nothing faster.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace cairn::wire::detail {
 
 constexpr std::size_t kWideLeastBytes = 128;
 
-// The CRC of the first bytes, a multiple of 16 of them; moves `bytes` and `count` behind them. `count` is at least
+// Returns the CRC of the first bytes, a multiple of 16, and moves `bytes` and `count` behind them. `count` is at least
 // kWideLeastBytes.
 [[nodiscard]] std::uint32_t crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes, std::size_t& count) noexcept;
 

@@ -1,5 +1,5 @@
-// Why a UDP payload is no RoCEv2 packet: one list of reason, counter name and what a non-zero value tells the
-// operator. Dropping is counted, never logged per packet.
+// Why a UDP payload is no RoCEv2 packet. One list gives the reason, the counter's name and what a non-zero value tells
+// the operator. Drops are counted, never logged per packet.
 #pragma once
 
 #include "lib/base/parsed.hpp"

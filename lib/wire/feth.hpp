@@ -1,4 +1,4 @@
-// FLUSH extended transport header: 4 bytes, what is to happen to what was written (IBTA vol. 1, annex A19).
+// FLUSH extended transport header: 4 bytes, which say how far written data shall be safe (IBTA vol. 1, annex A19).
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ static_assert(sizeof(RawFeth) == 4 && alignof(RawFeth) == 1);
 struct Feth {
     using Raw = RawFeth;
     static constexpr std::size_t kBytes = sizeof(Raw);
-    static constexpr std::uint8_t kGlobal = 1;      // placement, a set: seen by all
-    static constexpr std::uint8_t kPersistent = 2;  // and safe from power failures
-    static constexpr std::uint8_t kRange = 0;       // selectivity: what the RETH says
-    static constexpr std::uint8_t kWhole = 1;       // or all of its key's
+    static constexpr std::uint8_t kGlobal = 1;      // placement (a set): seen by all
+    static constexpr std::uint8_t kPersistent = 2;  // placement: safe from power failures
+    static constexpr std::uint8_t kRange = 0;       // selectivity: the range of the RETH
+    static constexpr std::uint8_t kWhole = 1;       // selectivity: all memory of its key
 
     std::uint8_t placement = 0;
     std::uint8_t selectivity = 0;

@@ -1,5 +1,5 @@
-// The extension headers, which stand between BTH and payload (IBTA vol. 1, 9.3; XRCETH: annex A14; CNP: annex
-// A17, A17.9.3). AETH and FETH have files of their own.
+// The extension headers between BTH and payload (IBTA vol. 1, 9.3; XRCETH: annex A14; CNP: annex A17, A17.9.3). AETH
+// and FETH have files of their own.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace cairn::wire {
 
-// The header at the start of `bytes`, or a reason; written to its place at once: what is written piece by piece and
-// then copied as a whole waits for the stores.
+// Reads the header at the start of `bytes`, or returns a reason. It writes to the header's final place, since the copy
+// of a structure that was just written piece by piece waits for the stores.
 template <class Header>
 [[nodiscard]] std::optional<Drop> read_header(std::span<const std::uint8_t> bytes, Header& header) noexcept {
     if (bytes.size() < Header::kBytes) {
@@ -36,7 +36,7 @@ struct RawDeth {
 };
 static_assert(sizeof(RawDeth) == 8 && alignof(RawDeth) == 1);
 
-// Datagram: who sends, and the key that the receiver's queue pair wants.
+// Datagram: the sender, and the Q_Key that the receiver's queue pair expects.
 struct Deth {
     using Raw = RawDeth;
     static constexpr std::size_t kBytes = sizeof(Raw);
@@ -59,7 +59,7 @@ struct RawReth {
 };
 static_assert(sizeof(RawReth) == 16 && alignof(RawReth) == 1);
 
-// RDMA: the remote range of a whole WRITE or READ.
+// RDMA: the remote range of the whole WRITE or READ.
 struct Reth {
     using Raw = RawReth;
     static constexpr std::size_t kBytes = sizeof(Raw);
@@ -91,7 +91,7 @@ struct AtomicEth {
     std::uint64_t address = 0;
     Rkey rkey{};
     std::uint64_t swap_or_add = 0;
-    std::uint64_t compare = 0;  // FETCH_ADD does not look at it
+    std::uint64_t compare = 0;  // FETCH_ADD ignores it
 
     [[nodiscard]] static AtomicEth parse(const Raw& raw) noexcept {
         return {raw.address.get(), Rkey{raw.rkey.get()}, raw.swap_or_add.get(), raw.compare.get()};
@@ -110,7 +110,7 @@ struct AtomicAckEth {
     using Raw = RawAtomicAckEth;
     static constexpr std::size_t kBytes = sizeof(Raw);
 
-    std::uint64_t original = 0;  // what stood in memory before the operation
+    std::uint64_t original = 0;  // value in memory before the operation
 
     [[nodiscard]] static AtomicAckEth parse(const Raw& raw) noexcept { return {raw.original.get()}; }
     void emit(Raw& raw) const noexcept { raw = {Be64{original}}; }
@@ -140,7 +140,7 @@ struct RawIeth {
 };
 static_assert(sizeof(RawIeth) == 4 && alignof(RawIeth) == 1);
 
-// SEND with Invalidate: the receiver's key that dies with the completion.
+// SEND with Invalidate: the receiver's key, which the completion invalidates.
 struct Ieth {
     using Raw = RawIeth;
     static constexpr std::size_t kBytes = sizeof(Raw);
@@ -159,7 +159,7 @@ struct RawXrceth {
 };
 static_assert(sizeof(RawXrceth) == 4 && alignof(RawXrceth) == 1);
 
-// XRC: the shared receive queue that the request is for.
+// XRC: the shared receive queue of the request.
 struct Xrceth {
     using Raw = RawXrceth;
     static constexpr std::size_t kBytes = sizeof(Raw);

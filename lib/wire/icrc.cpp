@@ -11,7 +11,7 @@ namespace cairn::wire {
 
 namespace {
 
-constexpr std::size_t kOnesBytes = 8;  // stand for the LRH that RoCEv2 does not have
+constexpr std::size_t kOnesBytes = 8;  // in place of the LRH, which RoCEv2 does not have
 constexpr std::size_t kUdpBytes = 8;
 constexpr std::size_t kIpv4Bytes = 20;
 constexpr std::size_t kIpv6Bytes = 40;
@@ -21,7 +21,7 @@ std::size_t ip_header_bytes(std::uint8_t first_octet) noexcept {
     return (first_octet >> 4U) == 4 ? kIpv4Bytes : kIpv6Bytes;
 }
 
-// What routers may change reads as ones.
+// Fields that routers may change read as ones.
 void mask_ip_and_udp(std::uint8_t* ip) noexcept {
     const std::size_t ip_bytes = ip_header_bytes(ip[0]);
     if (ip_bytes == kIpv4Bytes) {
@@ -51,7 +51,7 @@ std::uint32_t icrc_lower_state(std::span<const std::uint8_t> ip_and_udp) noexcep
 std::uint32_t icrc_finish(std::uint32_t lower_state, const std::uint8_t* bth, std::size_t count) noexcept {
     constexpr std::size_t kBeforeMask = 4;
     const std::uint32_t state = crc32(lower_state, bth, kBeforeMask);
-    // The CRC adds a byte to the low end of its state: what byte 4 lacks to ones can be added there instead.
+    // The CRC adds a byte to the low end of its state. So the ones that byte 4 lacks can be added there.
     return crc32(state ^ (bth[kBeforeMask] ^ kOnes), bth + kBeforeMask, count - kBeforeMask);
 }
 

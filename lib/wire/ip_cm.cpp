@@ -6,7 +6,7 @@ namespace {
 
 using FirstFour = Bits<0, 4>;
 
-constexpr std::size_t kV4At = 12;  // the four octets of an IPv4 address among sixteen
+constexpr std::size_t kV4At = 12;  // place of the four octets of an IPv4 address among the sixteen
 constexpr std::array<std::uint8_t, kV4At> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 constexpr std::array<std::uint8_t, kV4At> kZeros{};
 

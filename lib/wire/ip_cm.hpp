@@ -1,5 +1,5 @@
-// The RDMA IP CM service, by which rdma_cm connects to an IP address and a port: how services are named, and the
-// header at the front of the private data of REQ and SIDR_REQ (IBTA vol. 1, annex A11).
+// The RDMA IP CM service, by which rdma_cm connects to an IP address and a port: the names of services, and the header
+// at the front of the private data of REQ and SIDR_REQ (IBTA vol. 1, annex A11).
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace cairn::wire {
 
-enum class IpProtocol : std::uint8_t { Tcp = 6, Udp = 17 };  // what the service's port numbers are those of
+enum class IpProtocol : std::uint8_t { Tcp = 6, Udp = 17 };  // the protocol whose port numbers the service has
 
 constexpr std::uint64_t kIpServicePrefix = 0x0000'0000'0100'0000U;
 constexpr std::uint64_t kIpServiceMask = 0xffff'ffff'ff00'0000U;
@@ -18,7 +18,7 @@ constexpr std::uint64_t kIpServiceMask = 0xffff'ffff'ff00'0000U;
 [[nodiscard]] constexpr ServiceId ip_service(IpProtocol protocol, std::uint16_t port) noexcept {
     return ServiceId{kIpServicePrefix | std::uint64_t{static_cast<std::uint8_t>(protocol)} << 16U | port};
 }
-// Whether the service's requests carry an IpCmHeader, whatever the protocol.
+// True if the service's requests carry an IpCmHeader, whatever the protocol.
 [[nodiscard]] constexpr bool is_ip_service(ServiceId service) noexcept {
     return (service.value & kIpServiceMask) == kIpServicePrefix;
 }
@@ -28,12 +28,12 @@ struct RawIpCmHeader {
     std::uint8_t version;     // major 4, minor 4
     std::uint8_t ip_version;  // 4, reserved 4
     Be16 source_port;
-    std::array<std::uint8_t, 16> source;  // IPv4: the last four, behind zeros
+    std::array<std::uint8_t, 16> source;  // IPv4: the last four octets, behind zeros
     std::array<std::uint8_t, 16> destination;
 };
 static_assert(sizeof(RawIpCmHeader) == 36 && alignof(RawIpCmHeader) == 1);
 
-// Both addresses as GIDs (IPv4 as ::ffff:a.b.c.d) and of one family. The destination's port is the service's.
+// Both addresses are GIDs (IPv4 as ::ffff:a.b.c.d) of one family. The destination port is part of the service.
 struct IpCmHeader {
     using Raw = RawIpCmHeader;
     static constexpr std::size_t kBytes = sizeof(Raw);
@@ -42,9 +42,9 @@ struct IpCmHeader {
     Gid source{};
     Gid destination{};
 
-    // Nothing: another major version, or an IP version that is neither 4 nor 6.
+    // Returns nothing for another major version, and for an IP version that is neither 4 nor 6.
     [[nodiscard]] static std::optional<IpCmHeader> parse(const Raw& raw) noexcept;
-    // Source and destination are both IPv4 or both not; otherwise they are written as IPv6.
+    // Source and destination are both IPv4 or both not. A mixed pair is written as IPv6.
     void emit(Raw& raw) const noexcept;
 
     friend bool operator==(const IpCmHeader&, const IpCmHeader&) noexcept = default;
@@ -57,10 +57,10 @@ struct RawFeatureTrailer {
 };
 static_assert(sizeof(RawFeatureTrailer) == 8 && alignof(RawFeatureTrailer) == 1);
 
-constexpr std::uint32_t kFeatureSelective = 1U;  // holds packets that come early and says which are missing
+constexpr std::uint32_t kFeatureSelective = 1U;  // holds packets that come early and says which ones are missing
 
-// The last eight bytes of the private data of REQ and REP between Cairn peers: what the sender can (REQ), what both
-// can (REP). Others leave zeros there, and their programs look at the front.
+// The last eight bytes of the private data of REQ and REP between Cairn peers. A REQ says what the sender can do, a REP
+// what both can do. Other peers leave zeros there, and their programs read the front.
 struct FeatureTrailer {
     using Raw = RawFeatureTrailer;
     static constexpr std::size_t kBytes = sizeof(Raw);
@@ -69,7 +69,7 @@ struct FeatureTrailer {
 
     std::uint32_t features = 0;  // 24 bits
 
-    // Nothing: somebody else's bytes.
+    // Returns nothing if the bytes are not Cairn's.
     [[nodiscard]] static std::optional<FeatureTrailer> parse(const Raw& raw) noexcept {
         if (raw.magic.get() != kMagic || raw.version != kVersion) {
             return std::nullopt;

@@ -1,5 +1,5 @@
-// Management datagrams: the 24 bytes that begin every one, and why one is none for the connection manager (IBTA
-// vol. 1, 13.4.2, 13.4.3). They travel as unreliable datagrams between the queue pairs 1 of two ports.
+// Management datagrams: their header of 24 bytes, and why a datagram is none of the connection manager (IBTA vol. 1,
+// 13.4.2, 13.4.3). They travel as unreliable datagrams between the queue pairs 1 of two ports.
 #pragma once
 
 #include <array>
@@ -48,8 +48,8 @@ struct RawMadHeader {
 };
 static_assert(sizeof(RawMadHeader) == 24 && alignof(RawMadHeader) == 1);
 
-// The header of a connection manager's message, all of which use the method Send (12.6, 16.7.1): what is not said here
-// is the same in all of them.
+// The header of a connection manager's message. All its messages use the method Send (12.6, 16.7.1). The fields that
+// are not here are the same in all of them.
 struct MadHeader {
     using Raw = RawMadHeader;
     static constexpr std::size_t kBytes = sizeof(Raw);

@@ -12,7 +12,7 @@ using enum Operation;
 using enum Place;
 using enum Payload;
 
-// RC has all of these but the last, and nothing more; the services below take theirs from it.
+// The operations of RC are all but the last one. The other services take theirs from here.
 constexpr std::array kOperations{
     OpcodeTraits{SendFirst, "SEND First", Role::Request, First, Carried, HeaderSet::of<>()},
     OpcodeTraits{SendMiddle, "SEND Middle", Role::Request, Middle, Carried, HeaderSet::of<>()},
@@ -49,9 +49,9 @@ constexpr std::array kOperations{
 struct ServiceTraits {
     Service service;
     std::string_view name;
-    Operation first;  // of those it has: first ... last of kOperations, in their order
+    Operation first;  // the service has first ... last of kOperations
     Operation last;
-    HeaderSet request_headers;  // that every request has besides
+    HeaderSet request_headers;  // headers that each of its requests has in addition
 };
 constexpr std::array kServices{
     ServiceTraits{Service::Rc, "RC", SendFirst, AtomicWrite, HeaderSet::of<>()},
@@ -61,7 +61,7 @@ constexpr std::array kServices{
     ServiceTraits{Service::Xrc, "XRC", SendFirst, SendOnlyInvalidate, HeaderSet::of<Xrceth>()},
 };
 
-using Table = std::array<OpcodeTraits, 256>;  // an entry without a name: no such opcode
+using Table = std::array<OpcodeTraits, 256>;  // an entry without a name is no opcode
 
 consteval Table make_table() {
     Table table{};

@@ -1,4 +1,4 @@
-// The opcodes: what follows the BTH and what the packet is, by the BTH's first byte (IBTA vol. 1, 9.2.1).
+// The opcodes. The first byte of the BTH tells which headers follow it and what the packet is (IBTA vol. 1, 9.2.1).
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,12 @@
 
 namespace cairn::wire {
 
-// Which extension headers a packet has: a set, as those of a packet always follow one another in the order of All.
+// The set of a packet's extension headers. A set is enough, since the headers of a packet always follow one another in
+// the order of All.
 template <class... All>
 class HeaderSetAmong {
 public:
-    using Values = std::tuple<All...>;  // a value of each
+    using Values = std::tuple<All...>;  // one value of each
 
     template <class... Headers>
     [[nodiscard]] static consteval HeaderSetAmong of() noexcept {
@@ -53,10 +54,11 @@ private:
 };
 using HeaderSet = HeaderSetAmong<Xrceth, Deth, Feth, Reth, AtomicEth, Aeth, AtomicAckEth, ImmDt, Ieth, CnpReserved>;
 
-// The upper three bits of an opcode.
+// The upper three bits of the opcode.
 enum class Service : std::uint8_t { Rc = 0x00, Uc = 0x20, Ud = 0x60, Cnp = 0x80, Xrc = 0xa0 };
 
-// The lower five bits; a congestion notification, which shares none of these meanings, is its whole opcode.
+// The lower five bits of the opcode. A congestion notification shares none of these meanings, so its value is the whole
+// opcode.
 enum class Operation : std::uint8_t {
     SendFirst = 0x00,
     SendMiddle = 0x01,
@@ -91,8 +93,8 @@ enum class Operation : std::uint8_t {
 }
 
 enum class Role : std::uint8_t { Request, Response, Acknowledge, Notification };
-enum class Place : std::uint8_t { First, Middle, Last, Only };  // in the message
-enum class Payload : std::uint8_t { None, Carried };            // Carried: may still be empty
+enum class Place : std::uint8_t { First, Middle, Last, Only };  // place in the message
+enum class Payload : std::uint8_t { None, Carried };            // Carried: the payload may still be empty
 
 struct OpcodeTraits {
     Operation operation{};
@@ -111,9 +113,9 @@ struct OpcodeTraits {
     [[nodiscard]] constexpr bool ends_message() const noexcept { return place == Place::Last || place == Place::Only; }
 };
 
-// nullptr for an opcode that no service here has.
+// Returns nullptr for an opcode that no service here has.
 [[nodiscard]] const OpcodeTraits* find_opcode(std::uint8_t opcode) noexcept;
-// "RC", "UC", "UD", "CNP", "XRC".
+// Returns "RC", "UC", "UD", "CNP" or "XRC".
 [[nodiscard]] std::string_view name_of(Service service) noexcept;
 
 }  // namespace cairn::wire

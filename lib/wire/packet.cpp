@@ -6,7 +6,7 @@ namespace cairn::wire {
 
 namespace {
 
-constexpr std::size_t kWordBytes = 4;  // packets are whole words: the pad fills the last one
+constexpr std::size_t kWordBytes = 4;  // packets are whole words; the pad fills the last one
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// A RoCEv2 packet as a value: what stands between the UDP header and the ICRC.
+// A RoCEv2 packet as a value: everything between the UDP header and the ICRC.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +14,25 @@
 
 namespace cairn::wire {
 
-// Holds a known opcode, exactly the extension headers that it has, and a payload only where it carries one; the
-// pad follows from the payload. Whether this fits a queue pair, its path MTU and what came before is not judged
-// here, nor is the ICRC. The payload is a view of somebody else's bytes.
+// Holds a known opcode, exactly the extension headers of that opcode, and a payload only if the opcode carries one. The
+// pad follows from the payload. The packet does not judge its ICRC, nor if it fits a queue pair, a path MTU and earlier
+// packets. The payload is a view of bytes that belong to others.
 class Packet {
 public:
     Packet() noexcept : Packet(Service::Rc, Operation::SendOnly) {}
-    // All fields zero, no payload. The service has the operation (asserted).
+    // All fields are zero and the payload is empty. The service has the operation (asserted).
     Packet(Service service, Operation operation) noexcept;
 
-    // `udp_payload` is BTH ... ICRC. Reserved bits and the pad's contents are ignored.
+    // `udp_payload` is BTH ... ICRC. Reserved bits and the contents of the pad are ignored.
     [[nodiscard]] static Parsed<Packet> parse(std::span<const std::uint8_t> udp_payload) noexcept;
 
-    // Writes every bit of BTH and extension headers to the front of `out`, which must hold them; returns how
-    // many bytes they are. Payload, pad_bytes() of zeros and the ICRC belong behind them.
+    // Writes every bit of BTH and extension headers to the front of `out`, which must hold them. Returns their size.
+    // The caller adds the payload, pad_bytes() of zeros and the ICRC.
     [[nodiscard]] std::size_t emit(std::span<std::uint8_t> out) const noexcept;
 
     [[nodiscard]] const OpcodeTraits& traits() const noexcept { return *traits_; }
     [[nodiscard]] const Bth& bth() const noexcept { return bth_; }
-    // Takes all of `bth` but opcode and pad count, which are the packet's own.
+    // Takes all of `bth` except opcode and pad count, which belong to the packet.
     void set_bth(const Bth& bth) noexcept;
 
     // The opcode has the header (asserted).
@@ -48,26 +48,27 @@ public:
     }
 
     [[nodiscard]] std::span<const std::uint8_t> payload() const noexcept { return payload_; }
-    // The opcode carries payload, or it is empty (asserted).
+    // The opcode carries a payload, or `payload` is empty (asserted).
     void set_payload(std::span<const std::uint8_t> payload) noexcept;
 
     [[nodiscard]] std::size_t pad_bytes() const noexcept { return bth_.pad_count; }
-    // BTH ... ICRC.
+    // Returns the size from BTH to ICRC.
     [[nodiscard]] std::size_t bytes() const noexcept {
         return traits_->header_bytes + payload_.size() + pad_bytes() + kIcrcBytes;
     }
 
-    // Payloads are equal when their bytes are.
+    // Payloads are compared by their bytes.
     friend bool operator==(const Packet& one, const Packet& other) noexcept;
 
 private:
     explicit Packet(const OpcodeTraits& traits) noexcept : traits_(&traits) { bth_.opcode = traits.opcode(); }
-    // Reads the opcode's extension headers from the front of `rest` and leaves what follows them; or a reason.
+    // Reads the opcode's extension headers from the front of `rest`, and leaves the bytes behind them there. Returns a
+    // reason if it cannot.
     [[nodiscard]] std::optional<Drop> take_headers(std::span<const std::uint8_t>& rest) noexcept;
 
     const OpcodeTraits* traits_;
     Bth bth_{};
-    HeaderSet::Values headers_{};  // those that the opcode lacks stay as they were made
+    HeaderSet::Values headers_{};  // headers that the opcode lacks keep their initial value
     std::span<const std::uint8_t> payload_{};
 };
 

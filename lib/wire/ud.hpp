@@ -1,5 +1,5 @@
-// Unreliable datagrams as they stand on the wire: one packet each, BTH and DETH, then immediate data or none, payload
-// and pad (IBTA vol. 1, 9.8.3). Composed and judged here, whoever sends or receives them.
+// Unreliable datagrams on the wire: one packet each, BTH and DETH, then immediate data or none, payload and pad (IBTA
+// vol. 1, 9.8.3). All senders compose them and all receivers judge them here.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ namespace cairn::wire {
 
 constexpr std::uint8_t kUdSendOnly = opcode_of(Service::Ud, Operation::SendOnly);
 constexpr std::uint8_t kUdSendOnlyImmediate = opcode_of(Service::Ud, Operation::SendOnlyImmediate);
-// Of all datagrams to a multicast group (10.5.2.1).
+// The destination of all datagrams to a multicast group (10.5.2.1).
 constexpr Qpn kGroupQpn{0xffffff};
 
-// What every datagram begins with.
+// The start of every datagram.
 struct RawUd {
     RawBth bth;
     RawDeth deth;
@@ -32,7 +32,7 @@ static_assert(sizeof(RawUd) == 20 && alignof(RawUd) == 1);
 // The bytes of a datagram that are neither payload nor pad: BTH, DETH and ICRC.
 constexpr std::size_t kUdOverheadBytes = sizeof(RawUd) + kIcrcBytes;
 
-// A datagram's headers, immediate data apart.
+// The headers of a datagram, without immediate data.
 struct UdHeader {
     Qpn to{};
     Qkey qkey{};
@@ -42,7 +42,7 @@ struct UdHeader {
     bool solicited = false;
     bool has_immediate = false;
 
-    // As they stand in front of a payload of that many bytes.
+    // Returns the headers in front of a payload of `payload_bytes`.
     [[nodiscard]] RawUd raw(std::size_t payload_bytes) const noexcept {
         RawUd raw{};
         Bth bth;
@@ -58,7 +58,7 @@ struct UdHeader {
     }
 };
 
-// A sound datagram's parts; `payload` lies in it.
+// The parts of a sound datagram. `payload` points into it.
 struct UdParts {
     std::uint8_t* payload = nullptr;
     std::uint16_t payload_bytes = 0;
@@ -70,8 +70,8 @@ struct UdParts {
     Qkey qkey{};
 };
 
-// What any datagram must be, whoever it is for: nothing, and `parts` written, or why it is none. `datagram` is BTH ...
-// ICRC, whose check is the port's.
+// Judges what any datagram must be, whoever it is for. Returns nothing and writes `parts`, or returns the reason.
+// `datagram` is BTH ... ICRC; the port checks the ICRC.
 [[nodiscard]] inline std::optional<Drop> judge_ud(std::uint8_t* datagram, std::size_t bytes, UdParts& parts) noexcept {
     if (bytes < kUdOverheadBytes) {
         return Drop::Truncated;
@@ -88,7 +88,7 @@ struct UdParts {
     if (bytes < header_bytes + kIcrcBytes) {
         return Drop::Truncated;
     }
-    const std::size_t behind = bytes - header_bytes - kIcrcBytes;  // payload and pad
+    const std::size_t behind = bytes - header_bytes - kIcrcBytes;  // of payload and pad
     const std::size_t pad = Bth::pad_of(raw.bth);
     if (behind % 4 != 0) {
         return Drop::BadLength;
