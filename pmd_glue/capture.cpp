@@ -28,7 +28,7 @@ std::int64_t unix_ns() noexcept {
         .count();
 }
 
-// The stamp travels in front of the copied frame, in the headroom.
+// The time stamp travels in the headroom of the copied frame.
 void stamp(rte_mbuf& copy, std::int64_t ns) noexcept {
     std::memcpy(copy.buf_addr, &ns, sizeof(ns));
 }
@@ -38,7 +38,7 @@ Instant stamp_of(const rte_mbuf& copy) noexcept {
     return when;
 }
 
-// By its ports; whether it is a sound one is for the capture's reader to see.
+// Judges by the ports only. The reader of the capture sees if the frame is sound.
 bool is_roce(const rte_mbuf& frame) noexcept {
     const std::span<const std::uint8_t> bytes(rte_pktmbuf_mtod(&frame, const std::uint8_t*), frame.data_len);
     const auto word = [&bytes](std::size_t at) { return (std::uint32_t{bytes[at]} << 8U) | bytes[at + 1]; };
@@ -68,7 +68,7 @@ std::uint16_t on_transmit(std::uint16_t, std::uint16_t, rte_mbuf** frames, std::
 }  // namespace
 
 Result<std::unique_ptr<Capture>> Capture::start(const Device& device, const std::string& file_name, Frames wanted) {
-    std::signal(SIGPIPE, SIG_IGN);  // the file may be a pipe whose reader leaves
+    std::signal(SIGPIPE, SIG_IGN);  // the file may be a pipe, whose reader may leave
     auto writer = port::PcapWriter::open(file_name, {});
     if (!writer.ok()) {
         return writer.error();

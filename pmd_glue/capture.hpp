@@ -1,6 +1,6 @@
-// Capture: what --pcap FILE asks for. Records every frame that a device receives and is given to send, without
-// touching the datapath: DPDK's receive and transmit callbacks copy frames into a ring, a thread of its own
-// writes them. Needs no privilege, unlike dpdk-dumpcap.
+// Capture: the recording for --pcap FILE. It records every frame that a device receives and is given to send. DPDK's
+// receive and transmit callbacks copy the frames into a ring, and a thread of the capture writes them, so that the
+// datapath stays as it is. It needs no privilege, unlike dpdk-dumpcap.
 #pragma once
 
 #include <atomic>
@@ -25,21 +25,21 @@ class Device;
 
 class Capture {
 public:
-    enum class Frames : std::uint8_t { Roce, All };  // UDP 4791 only, or neighbour discovery and the rest too
+    enum class Frames : std::uint8_t { Roce, All };  // UDP port 4791 only, or all frames
 
-    // Starts recording on all queues of the device, which outlives the capture. A transmit ring that is full
-    // makes its sender offer a frame again; then it is in the file twice.
+    // Starts recording on all queues of the device, which outlives the capture. If the transmit ring is full, the
+    // sender offers a frame again, and the frame is in the file twice.
     static Result<std::unique_ptr<Capture>> start(const Device& device, const std::string& file_name,
                                                   Frames wanted = Frames::Roce);
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
-    // Writes the rest. The workers have stopped.
+    // Writes the remaining frames. The workers have stopped.
     ~Capture();
 
-    // Frames written, and frames that came faster than they could be copied or written.
+    // Says how many frames were written, and how many came too fast to be copied or written.
     [[nodiscard]] std::string summary() const;
 
-    // For the callbacks: any worker's thread.
+    // For the callbacks. Any worker's thread may call it.
     void record(rte_mbuf* const* frames, std::uint16_t count) noexcept;
 
 private:

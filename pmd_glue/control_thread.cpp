@@ -1,4 +1,4 @@
-#define ALLOW_EXPERIMENTAL_API  // interrupt sources of one's own; part of the stable interface in later releases
+#define ALLOW_EXPERIMENTAL_API  // experimental in this release: interrupt sources of one's own
 #include "pmd_glue/control_thread.hpp"
 
 #include <rte_alarm.h>
@@ -42,7 +42,8 @@ void park_control_thread() noexcept {
             pause();
         }
     };
-    // A source of its own: rte_eal_cleanup() waits for an alarm that is being served. Both stay until the process ends.
+    // A source of its own, since rte_eal_cleanup() waits for an alarm that is being served. The source and its
+    // descriptor stay until the process ends.
     static rte_intr_handle* source = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
     const int ready = eventfd(1, EFD_CLOEXEC);
     if (source != nullptr && rte_intr_fd_set(source, ready) == 0 &&

@@ -27,7 +27,6 @@ namespace cairn::pmd {
 
 namespace {
 
-constexpr std::uint16_t kCacheMbufs = 256;
 constexpr std::uint64_t kHashFields = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;
 
 Error device_error(const DeviceFacts& facts, const char* step, int code) {
@@ -35,8 +34,8 @@ Error device_error(const DeviceFacts& facts, const char* step, int code) {
                  "check the device arguments; --log-level=debug says more"};
 }
 
-// The kernel's interface knows its MTU better than a driver that never asked. Not by /sys, which may show another
-// network namespace's interfaces.
+// The kernel knows an interface's MTU better than a driver that never asked. /sys is no way to ask: it may show the
+// interfaces of another network namespace.
 void ask_kernel(unsigned interface_index, DeviceFacts& facts) {
     ifreq request{};
     if (interface_index == 0 || if_indextoname(interface_index, static_cast<char*>(request.ifr_name)) == nullptr) {
@@ -52,7 +51,7 @@ void ask_kernel(unsigned interface_index, DeviceFacts& facts) {
     }
 }
 
-// An RDMA device beside the PCI function whose GID table speaks RoCE v2: the NIC's own engine is on.
+// True if the PCI function has an RDMA device whose GID table has RoCE v2: then the NIC's own engine is on.
 bool roce_is_on(const std::string& pci_name) {
     namespace fs = std::filesystem;
     std::error_code none;
@@ -138,6 +137,7 @@ Status Device::configure() {
         return plan.error();
     }
     plan_ = plan.value();
+    dma_memory_ = std::make_unique<DmaMemory>(port_id(), plan_.memory == SentMemory::Mapped);
     const Status pool = make_pool();
     if (!pool.ok()) {
         return pool.error();
@@ -166,14 +166,13 @@ Status Device::configure() {
 }
 
 Status Device::make_pool() {
-    const auto name = fmt::format("cairn_{}", port_id());
-    pool_ = rte_pktmbuf_pool_create(name.c_str(), config_.buffers, kCacheMbufs, 0,
-                                    static_cast<std::uint16_t>(plan_.data_room_bytes + RTE_PKTMBUF_HEADROOM),
-                                    rte_eth_dev_socket_id(port_id()));
-    if (pool_ == nullptr) {
-        return Error{fmt::format("no memory for {} buffers of {} bytes", config_.buffers, plan_.data_room_bytes),
-                     "raise -m, reserve more huge pages, or lower --buffers"};
+    const bool cpu_alone = plan_.memory == SentMemory::Any || plan_.memory == SentMemory::Attached;
+    Result<PacketPool> made = PacketPool::make({fmt::format("cairn_{}", port_id()), config_.buffers,
+                                                plan_.data_room_bytes, rte_eth_dev_socket_id(port_id()), cpu_alone});
+    if (!made.ok()) {
+        return made.error();
     }
+    pool_.emplace(std::move(made).value());
     return Nothing{};
 }
 
@@ -205,7 +204,7 @@ Status Device::set_up_queues() {
     }
     const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_id()));
     for (std::uint16_t queue = 0; code == 0 && queue < plan_.queues; ++queue) {
-        code = rte_eth_rx_queue_setup(port_id(), queue, receive_slots, socket, nullptr, pool_);
+        code = rte_eth_rx_queue_setup(port_id(), queue, receive_slots, socket, nullptr, pool());
         if (code == 0) {
             code = rte_eth_tx_queue_setup(port_id(), queue, transmit_slots, socket, nullptr);
         }
@@ -221,7 +220,7 @@ Status Device::set_up_queues() {
     return Nothing{};
 }
 
-// Offers the rules; a driver that cannot leaves telling packets apart to software, which describe() says.
+// Offers the rules to the driver. If the driver takes none, software tells the packets apart, and describe() says so.
 void Device::steer() {
     rte_flow_error refusal{};
     for (const Traffic traffic : traffic_to_steer(isolated_)) {
@@ -229,7 +228,7 @@ void Device::steer() {
         if (rte_flow_create(port_id(), rule.attributes(), rule.pattern(), rule.actions(), &refusal) == nullptr) {
             steering_ = fmt::format("no rte_flow rule for {}, told apart in software", name_of(traffic));
             rte_flow_flush(port_id(), &refusal);
-            if (isolated_) {  // nothing at all would arrive
+            if (isolated_) {  // otherwise nothing at all would arrive
                 steering_ += "; port not isolated";
                 isolated_ = rte_flow_isolate(port_id(), 0, &refusal) != 0;
             }
@@ -241,15 +240,15 @@ void Device::steer() {
 
 Device::~Device() {
     if (started_ && plan_.fence_disconnects) {
-        // net_memif tears down on DPDK's control thread when its peer goes, without a lock against a close on another
-        // (DPDK 22.11): closing there too puts the two in an order.
+        // net_memif tears a connection down on DPDK's control thread when its peer goes, without a lock against a close
+        // on another thread (DPDK 22.11). A close on the control thread puts the two in an order.
         std::uint16_t id = port_id();
         run_on_control_thread([](void* port) { close_port(*static_cast<std::uint16_t*>(port)); }, &id);
     } else if (started_) {
         close_port(port_id());
     }
     exchange_.reset();
-    rte_mempool_free(pool_);
+    pool_.reset();
 }
 
 void Device::receive_groups() noexcept {
@@ -259,16 +258,16 @@ void Device::receive_groups() noexcept {
 }
 
 std::uint32_t Device::buffers_in_use() const noexcept {
-    return rte_mempool_in_use_count(pool_);
+    return rte_mempool_in_use_count(pool());
 }
 
 std::string Device::describe() const {
     const char* spread = plan_.rss ? "RSS" : "software";
     return fmt::format(
-        "{} ({}): MTU {}, {} of {} queues{}, {} buffers of {} bytes, IPv4 checksum by {}, ICRC by software, {}",
+        "{} ({}): MTU {}, {} of {} queues{}, {} buffers of {} bytes{}, IPv4 checksum by {}, ICRC by software, {}",
         facts_.name, facts_.driver, plan_.link_mtu_bytes, plan_.queues, facts_.max_queues,
         workers() > 1 ? fmt::format(" for {} workers spread by {}", workers(), spread) : "", config_.buffers,
-        plan_.data_room_bytes, plan_.ipv4_checksum_offload ? "device" : "software", steering_);
+        plan_.data_room_bytes, pool_->remark(), plan_.ipv4_checksum_offload ? "device" : "software", steering_);
 }
 
 }  // namespace cairn::pmd

@@ -1,16 +1,17 @@
-// Device: one DPDK port, set up for RoCEv2 traffic: queues, buffer pool, offloads, steering. Its EthdevPorts,
-// one per worker, move the packets.
+// Device: one DPDK port, set up for RoCEv2: queues, buffer pool, offloads, steering. Its EthdevPorts, one per worker,
+// move the packets.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "lib/base/result.hpp"
 #include "lib/net/address.hpp"
 #include "pmd_glue/device_plan.hpp"
-
-struct rte_mempool;
+#include "pmd_glue/dma_memory.hpp"
+#include "pmd_glue/packet_pool.hpp"
 
 namespace cairn::pmd {
 
@@ -18,19 +19,19 @@ class Exchange;
 
 struct DeviceConfig {
     std::uint16_t port_id = 0;
-    DeviceWish wish{};  // its path MTU may be 0: the largest that the link carries as it is
+    DeviceWish wish{};  // a path MTU of 0 means the largest that the link carries as it is
     std::uint16_t ring_slots = 1024;
     std::uint32_t buffers = 16384;
 };
 
-// False of devices that only processes of this machine share.
+// False for devices that only processes of this machine share.
 [[nodiscard]] bool reaches_network(std::uint16_t port_id);
 
-// Opened and closed on the main thread; the workers of its ports have stopped by then.
+// Opened and closed on the main thread. The workers of its ports have stopped before it closes.
 class Device {
 public:
     static Result<std::unique_ptr<Device>> open(const DeviceConfig& config);
-    // What is known of a port that nobody opened yet.
+    // Returns what is known of a port before it is opened.
     static Result<DeviceFacts> facts_of(std::uint16_t port_id);
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
@@ -42,13 +43,14 @@ public:
     [[nodiscard]] const DevicePlan& plan() const noexcept { return plan_; }
     [[nodiscard]] const std::string& name() const noexcept { return facts_.name; }
     [[nodiscard]] const net::MacAddress& mac() const noexcept { return mac_; }
-    [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
+    [[nodiscard]] rte_mempool* pool() const noexcept { return pool_->get(); }
+    [[nodiscard]] DmaMemory& dma_memory() noexcept { return *dma_memory_; }
     // Between the workers; nullptr when there is one.
     [[nodiscard]] Exchange* exchange() const noexcept { return exchange_.get(); }
-    // From now on frames to multicast addresses come in. Devices that can not be told so do not filter.
+    // Lets frames to multicast addresses in. A device that cannot be told so does not filter them.
     void receive_groups() noexcept;
     [[nodiscard]] std::uint32_t buffers_in_use() const noexcept;
-    // A line for the operator: what the device does and what software does instead.
+    // One line for the operator: what the device does, and what software does instead.
     [[nodiscard]] std::string describe() const;
 
 private:
@@ -62,7 +64,8 @@ private:
     DeviceFacts facts_;
     DevicePlan plan_;
     net::MacAddress mac_{};
-    rte_mempool* pool_ = nullptr;
+    std::optional<PacketPool> pool_;
+    std::unique_ptr<DmaMemory> dma_memory_;
     std::unique_ptr<Exchange> exchange_;
     std::string steering_;
     bool started_ = false;

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
 #include <string_view>
+
+#include "pmd_glue/eal_arguments.hpp"
 
 namespace cairn::pmd {
 
@@ -15,45 +18,50 @@ constexpr std::uint32_t kEthernetBytes = 14;
 constexpr std::uint32_t kDefaultRoom = 2048;
 constexpr std::uint32_t kMemifSlotBytes = 2048;  // net_memif's default bsize
 constexpr std::uint32_t kAfPacketFrame = 2048;   // net_af_packet's default framesz
-constexpr std::uint32_t kXdpFrameBytes = 3498;   // a page less XDP's headroom and the skb's tail
+constexpr std::uint32_t kXdpFrameBytes = 3498;   // a page without XDP's headroom and the skb's tail
 constexpr std::uint32_t kRoomAlignment = 64;
 
 // What DPDK's common interface does not tell of a driver.
 struct Quirk {
     std::string_view driver;
-    bool one_queue;          // further ones need the peer's consent, or do not exist
-    bool all_queues;         // spreads what it receives over all the queues it has, polled or not
+    bool one_queue;          // further queues need the peer's consent or do not exist
+    bool all_queues;         // it spreads what it receives over all its queues, polled or not
     bool no_mtu;             // a frame may be as large as a buffer
     bool fence_disconnects;  // see poll_fence.hpp
-    bool isolate;            // shares the NIC with the kernel
-    // The data room follows this device argument: equal to it (memif copies fastest so) or at least it
-    // (af_packet copies a whole frame unchecked).
+    bool isolate;            // it shares the NIC with the kernel
+    // The device argument that sets the data room. The room is equal to it (memif copies fastest so) or at least as
+    // large (af_packet copies a whole frame unchecked).
     std::string_view room_argument;
     std::uint32_t room_default;
     std::uint32_t frame_limit_bytes;  // 0: none but the MTU
     bool fills_rings;                 // with buffers, before anything has come, though it is software
+    SentMemory memory;
 };
 
 constexpr std::array<Quirk, 5> kQuirks{{
-    {"net_memif", true, false, true, true, false, "bsize", kMemifSlotBytes, 0, false},
-    {"net_af_packet", false, true, false, false, false, "framesz", kAfPacketFrame, 0, false},
-    {"net_af_xdp", false, false, false, false, false, "", 0, kXdpFrameBytes, true},
-    {"net_ring", true, false, true, false, false, "", 0, 0, false},
-    {"mlx5_pci", false, false, false, false, true, "", 0, 0, false},
+    {"net_memif", true, false, true, true, false, "bsize", kMemifSlotBytes, 0, false, SentMemory::Any},
+    {"net_af_packet", false, true, false, false, false, "framesz", kAfPacketFrame, 0, false, SentMemory::Any},
+    {"net_af_xdp", false, false, false, false, false, "", 0, kXdpFrameBytes, true, SentMemory::Eal},
+    {"net_ring", true, false, true, false, false, "", 0, 0, false, SentMemory::Attached},
+    {"mlx5_pci", false, false, false, false, true, "", 0, 0, false, SentMemory::Mapped},
 }};
-constexpr Quirk kOrdinary{"", false, false, false, false, false, "", 0, 0, false};
+constexpr Quirk kOrdinaryNic{"", false, false, false, false, false, "", 0, 0, false, SentMemory::Mapped};
+constexpr Quirk kOrdinarySoftware{"", false, false, false, false, false, "", 0, 0, false, SentMemory::Eal};
 
-const Quirk& quirk_of(std::string_view driver) noexcept {
-    const auto* found =
-        std::find_if(kQuirks.begin(), kQuirks.end(), [driver](const Quirk& quirk) { return quirk.driver == driver; });
-    return found == kQuirks.end() ? kOrdinary : *found;
+const Quirk& quirk_of(const DeviceFacts& facts) noexcept {
+    const auto* found = std::find_if(kQuirks.begin(), kQuirks.end(),
+                                     [&facts](const Quirk& quirk) { return quirk.driver == facts.driver; });
+    if (found != kQuirks.end()) {
+        return *found;
+    }
+    return facts.in_software ? kOrdinarySoftware : kOrdinaryNic;
 }
 
 std::uint32_t rounded_up(std::uint32_t bytes) noexcept {
     return (bytes + kRoomAlignment - 1) / kRoomAlignment * kRoomAlignment;
 }
 
-// Buffers hold a whole frame of the largest path MTU, or what the driver dictates.
+// A buffer holds a whole frame of the largest path MTU, or has the size that the driver dictates.
 Result<std::uint32_t> choose_room(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish) {
     const std::uint32_t frame = kEthernetBytes + ip_bytes_for(wish.path_mtu_bytes);
     std::uint32_t room = wish.data_room_bytes != 0 ? wish.data_room_bytes : std::max(kDefaultRoom, rounded_up(frame));
@@ -114,7 +122,7 @@ Status choose_queues(const Quirk& quirk, const DeviceFacts& facts, const DeviceW
         plan.queues = offered;
         return Nothing{};
     }
-    // Without RSS nothing would reach a second queue.
+    // Without RSS a second queue would receive nothing.
     plan.rss = !quirk.one_queue && facts.offers_rss && offered > 1 && wish.workers > 1;
     plan.queues = plan.rss ? std::min(wish.workers, offered) : std::uint16_t{1};
     return Nothing{};
@@ -137,8 +145,15 @@ std::uint32_t devarg_number(const std::string& devargs, const std::string& key, 
     return otherwise;
 }
 
+SentMemory memory_of(const DeviceFacts& facts) {
+    // net_memif shares EAL's memory with its peer, which finds packets by their place in it.
+    const std::optional<std::string> shares = devarg_value(facts.devargs, "zero-copy");
+    const bool is_shared = facts.driver == "net_memif" && shares && shares->find("yes") != std::string::npos;
+    return is_shared ? SentMemory::Eal : quirk_of(facts).memory;
+}
+
 Result<DevicePlan> plan_device(const DeviceFacts& facts, const DeviceWish& wish) {
-    const Quirk& quirk = quirk_of(facts.driver);
+    const Quirk& quirk = quirk_of(facts);
     if (facts.roce_in_hardware) {
         return Error{fmt::format("{}: the NIC takes RoCE packets (UDP 4791) itself", facts.name),
                      fmt::format("devlink dev param set pci/{} name enable_roce value false cmode driverinit && "
@@ -161,6 +176,7 @@ Result<DevicePlan> plan_device(const DeviceFacts& facts, const DeviceWish& wish)
     }
     plan.ipv4_checksum_offload = facts.offers_ipv4_checksum;
     plan.segments = facts.offers_segments;
+    plan.memory = memory_of(facts);
     plan.isolate = quirk.isolate;
     plan.fence_disconnects = quirk.fence_disconnects;
     plan.fills_rings = quirk.fills_rings || !facts.in_software;

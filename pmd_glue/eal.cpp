@@ -27,7 +27,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-// A file that a dead memif server left behind keeps the next one from listening. Ours is to go with us.
+// The file of a dead memif server keeps the next one from listening. Our own file is removed when this process ends.
 Status check_memif_sockets(std::span<char* const> arguments) {
     for (const std::string& vdev : vdev_arguments(arguments)) {
         const std::optional<std::string> path = memif_listening_file(vdev);
@@ -81,7 +81,7 @@ Result<Eal> Eal::start(int argc, char** argv) {
         return explain_eal_failure(said);
     }
     std::fputs(said.c_str(), stderr);
-    rte_pdump_init();  // for dpdk-dumpcap; refused without shared configuration (--no-shconf, --no-huge), then --pcap
+    rte_pdump_init();  // for dpdk-dumpcap; --no-shconf and --no-huge refuse it, and --pcap is left
     return Eal(consumed - (added ? 1 : 0));
 }
 

@@ -1,4 +1,4 @@
-// DPDK's environment: started once per process, torn down when the object goes.
+// DPDK's environment. It is started once per process and ends with this object.
 #pragma once
 
 #include "lib/base/result.hpp"
@@ -8,13 +8,13 @@ namespace cairn::pmd {
 
 class Eal {
 public:
-    // Hands argv up to "--" to EAL. Errors name the cause EAL reports and the remedy.
+    // Hands argv up to "--" to EAL. An Error names the cause that EAL reports and the remedy.
     static Result<Eal> start(int argc, char** argv);
     Eal(Eal&& other) noexcept : consumed_(other.consumed_) { other.consumed_ = -1; }
     Eal& operator=(Eal&&) = delete;
     ~Eal();
 
-    // Arguments EAL took, program name included; the application's own follow.
+    // The number of arguments that EAL took, the program's name included. The application's arguments follow.
     [[nodiscard]] int consumed() const noexcept { return consumed_; }
 
 private:
@@ -22,7 +22,7 @@ private:
     int consumed_;
 };
 
-// TSC as an Instant. One multiplication; any thread.
+// The TSC as an Instant, by one multiplication. Any thread may call it.
 class Clock {
 public:
     Clock() noexcept;  // after Eal::start()

@@ -10,13 +10,13 @@ namespace cairn::pmd {
 
 namespace {
 
-// A line that holds `sign` is the cause; the line itself is quoted.
+// A line with `sign` in it is the cause. The line itself is quoted.
 struct Cause {
     std::string_view sign;
     std::string_view remedy;
 };
 
-// In order of telling power: EAL complains of consequences too.
+// The most telling cause first: EAL complains of consequences, too.
 constexpr std::array<Cause, 16> kCauses{{
     {"unrecognized option", "EAL's arguments stand before \"--\", the program's own behind it; --help lists those"},
     {"invalid option", "EAL's arguments stand before \"--\", the program's own behind it; --help lists those"},

@@ -1,5 +1,5 @@
-// What can be said of EAL's arguments and of its complaints without EAL: pure, so that each line an operator may
-// read has a test.
+// What can be said of EAL's arguments and error messages without EAL. The functions are pure, so that each line that an
+// operator may read has a test.
 #pragma once
 
 #include <optional>
@@ -12,26 +12,26 @@
 
 namespace cairn::pmd {
 
-// The value of `key` in a device argument "net_memif0,role=server,socket=/x".
+// Returns the value of `key` in a device argument "net_memif0,role=server,socket=/x".
 [[nodiscard]] std::optional<std::string> devarg_value(std::string_view argument, std::string_view key);
 
-// The socket file that a net_memif server among the arguments would have to create: it listens there, so a file
-// that is in its way has to go. Abstract sockets and clients have none.
+// Returns the socket file that a net_memif server among the arguments would create. The server listens there, so an old
+// file has to go. Abstract sockets and clients have none.
 [[nodiscard]] std::optional<std::string> memif_listening_file(std::string_view vdev_argument);
 
-// EAL's arguments before "--": every --vdev's value, in either form.
+// Returns the value of every --vdev among EAL's arguments before "--", in either form.
 [[nodiscard]] std::vector<std::string> vdev_arguments(std::span<char* const> arguments);
 
-// True when the program's own arguments ask for a port of that kind: --port uring..., --port eth...
+// True if the program's own arguments ask for a port of that kind: --port uring..., --port eth...
 [[nodiscard]] bool asks_for_port(std::span<char* const> arguments, std::string_view kind);
 
-// The arguments with which EAL starts where there is no device for it: those given, and what is missing among them:
-// no huge pages unless they are spoken of, no PCI scan, nothing shared, and one lcore that runs on any of the process's
-// CPUs ("0,1").
+// Returns EAL's arguments for a start without a device: the given ones and those that are missing. These are: no huge
+// pages (unless the arguments mention them), no PCI scan, nothing shared, and one lcore that runs on any CPU of the
+// process ("0,1").
 [[nodiscard]] std::vector<std::string> arguments_without_device(std::span<char* const> eal_arguments,
                                                                 std::string_view cpus);
 
-// What EAL wrote on its way to failure, as one line with a remedy.
+// Turns EAL's output before a failure into one line with a remedy.
 [[nodiscard]] Error explain_eal_failure(std::string_view output);
 
 }  // namespace cairn::pmd

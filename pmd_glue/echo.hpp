@@ -1,5 +1,5 @@
-// Echo: cairn-testpmd's modes that need a Port only, whatever carries it: sends sound UD datagrams back, or leaves it
-// at the pings that ports answer by themselves.
+// Echo: the modes of cairn-testpmd that need only a Port of any kind. It sends sound UD datagrams back, or leaves the
+// work to the port, which answers pings by itself.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace cairn::pmd {
 
-// Driven by one worker, which owns its ports.
+// One worker drives it and owns its ports.
 class Echo final : public ForwardTask {
 public:
     Echo(ForwardMode mode, std::uint16_t burst, std::vector<std::unique_ptr<port::Port>> ports);

@@ -10,13 +10,13 @@ namespace {
 
 constexpr Duration kLook = milliseconds(10);  // a request to stop wakes nobody
 
-// Nothing that a receiving queue pair would refuse before it looks at QPN and keys.
+// True if no receiving queue pair would refuse the datagram before it looks at QPN and keys.
 bool is_sound_send(const port::PacketRef& packet) noexcept {
     wire::UdParts parts;
     return packet.icrc_ok && !wire::judge_ud(packet.data, packet.len, parts);
 }
 
-// To the queue pair it came from, as from the one it went to.
+// Addresses the datagram to the queue pair that sent it, from the one that it was sent to.
 void turn_around(port::PacketRef& packet) noexcept {
     auto& raw = *reinterpret_cast<wire::RawUd*>(packet.data);
     const std::uint32_t there = raw.deth.source_qpn.get();
@@ -34,7 +34,7 @@ bool Echo::run_turn(Instant now) noexcept {
     return worked;
 }
 
-// The port answers ARP, neighbour solicitations and pings by itself; in icmpecho that is all.
+// The port answers ARP, neighbour solicitations and pings by itself. The mode icmpecho needs nothing else.
 bool Echo::echo(Lane& lane, Instant now) noexcept {
     const std::size_t got = lane.port->receive_burst(std::span(burst_).first(burst_packets_), now);
     lane.port->on_timeout(now);
@@ -60,7 +60,7 @@ bool Echo::echo(Lane& lane, Instant now) noexcept {
     return got != 0;
 }
 
-// A wrong ICRC is among the port's own counters.
+// The port's own counters have the wrong ICRCs.
 void Echo::ignore(Lane& lane, port::PacketRef& packet) const noexcept {
     lane.counters.count(ForwardCounter::Ignored);
     if (mode_ == ForwardMode::RoceEcho && packet.icrc_ok) {
@@ -72,7 +72,7 @@ void Echo::ignore(Lane& lane, port::PacketRef& packet) const noexcept {
     lane.port->release_burst({&packet, 1});
 }
 
-// Several sockets can not be slept on at once.
+// A worker cannot sleep on several sockets at once.
 bool Echo::can_wait() const noexcept {
     return lanes_.size() == 1 && !lanes_.front().port->limits().poll_only;
 }

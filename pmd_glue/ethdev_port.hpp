@@ -1,4 +1,4 @@
-// EthdevPort: what one worker sees of a Device: a Port that moves RoCEv2 datagrams as mbufs.
+// EthdevPort: a worker's view of a Device, a Port that moves RoCEv2 datagrams as mbufs.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/mem/counted_ranges.hpp"
 #include "lib/net/host.hpp"
 #include "lib/port/datagram.hpp"
 #include "lib/port/path_table.hpp"
@@ -27,7 +28,7 @@ struct EthdevPortConfig {
     std::uint16_t burst = 16;
     std::uint8_t prefix_bits = 0;             // of the link; 0: every peer is on it
     std::uint8_t traffic_class = 0;           // of what is sent
-    std::optional<net::IpAddress> gateway{};  // for peers that are not
+    std::optional<net::IpAddress> gateway{};  // for peers that are not on the link
 };
 
 // X(enumerator, counter name, what non-zero means)
@@ -61,9 +62,12 @@ public:
     [[nodiscard]] std::size_t allocate_burst(std::span<port::PacketRef> out) noexcept override;
     void release_burst(std::span<port::PacketRef> packets) noexcept override;
     [[nodiscard]] bool can_send_from(std::span<const std::uint8_t> range) const noexcept override;
+    [[nodiscard]] bool attach(std::span<const std::uint8_t> range) override;
+    // While the device keeps tails that it was waited for in vain, the memory stays mapped for it.
+    void detach(std::span<const std::uint8_t> range) noexcept override;
     void settle_tails() noexcept override;
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant now) noexcept override;
-    // Of several workers each that joined a group receives a copy, also of what the others send there.
+    // Each worker that joined a group receives a copy, also of what other workers send to the group.
     Status join(const net::IpAddress& group) override;
     void leave(const net::IpAddress& group) noexcept override;
     void on_timeout(Instant now) noexcept override;
@@ -73,8 +77,8 @@ public:
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] std::string counters_text() const override;
 
-    // For packet generators: up to `count` frames as `make(index, out)` writes them, whole and unchecked, Ethernet
-    // header first; it returns each one's size. How many the device took.
+    // For packet generators: sends up to `count` frames. `make(index, out)` writes each frame whole, Ethernet header
+    // first, and returns its size; nothing checks it. Returns how many frames the device took.
     template <class Make>
     [[nodiscard]] std::size_t transmit_frames(std::size_t count, Make&& make) noexcept {
         std::array<port::PacketRef, kMaxBurst> buffers;
@@ -109,6 +113,7 @@ private:
     [[nodiscard]] bool attach_tail(port::TxPacket& packet) noexcept;
     void detach_tail(port::TxPacket& packet) noexcept;
     [[nodiscard]] bool gives_tails_back() noexcept;
+    void release_detached() noexcept;
     void copy_tail(port::TxPacket& packet) noexcept;
     void prepare_tail(port::TxPacket& packet) noexcept;
     void seal_with_tail(port::TxPacket& packet) noexcept;
@@ -138,7 +143,7 @@ private:
     [[nodiscard]] std::span<std::uint8_t> room_of(rte_mbuf& buffer) const noexcept;
     void send_other(rte_mbuf* frame, std::size_t bytes) noexcept;
 
-    // A datagram whose next hop is not known yet; its path is pinned.
+    // A datagram whose next hop has no known MAC yet. Its path is pinned.
     struct Kept {
         port::PacketRef packet{};
         Instant until{};
@@ -156,11 +161,11 @@ private:
     static constexpr Duration kKeptFor = seconds(1);
     static constexpr std::size_t kMaxBurst = 64;
 
-    // What every packet needs, together.
+    // The members that every packet needs lie together.
     Device& device_;
     rte_mempool* pool_;
     std::uint16_t port_id_;
-    std::uint16_t queue_;  // kNoQueue: frames come and go through the exchange
+    std::uint16_t queue_;  // kNoQueue: frames come and go by the exchange
     std::uint16_t data_room_bytes_;
     bool checksum_offload_;
     Exchange* exchange_;
@@ -170,21 +175,22 @@ private:
 
     telemetry::CounterSet<port::FrameVerdict> verdicts_;
     std::unique_ptr<rte_mbuf_ext_shared_info> tails_;  // reference count: 1 + tails that the device still holds
-    bool keeps_tails_ = false;                         // it was waited for in vain
+    bool keeps_tails_ = false;                         // a wait for them was in vain
     Instant next_ask_ = Instant::never();
     std::array<Kept, kKept> kept_{};
     std::size_t kept_count_ = 0;
     std::array<Doubt, kDoubts> doubts_{};
     std::size_t doubts_count_ = 0;
-    Instant share_from_{};  // when `shared_` began to count
+    Instant share_from_{};  // start of the time that `shared_` counts for
     std::uint32_t shared_ = 0;
-    bool fresh_ = true;  // the frame under judgement came from the device, not from another worker
+    bool fresh_ = true;  // the current frame came from the device, not from another worker
     Instant empty_at_{};
-    Instant polled_at_{};      // last
-    bool full_burst_ = false;  // last time: there may have been more
+    Instant polled_at_{};      // time of the last poll
+    bool full_burst_ = false;  // the last poll filled the burst: more frames may wait
     port::PathTable paths_;
     net::Host host_;
     std::vector<net::IpAddress> groups_;
+    mem::CountedRanges attached_;
 };
 
 }  // namespace cairn::pmd

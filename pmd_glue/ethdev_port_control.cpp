@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
+#include <rte_eal_memconfig.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_memory.h>
@@ -17,13 +18,15 @@ namespace cairn::pmd {
 namespace {
 
 constexpr std::uint32_t kPaths = 4096;             // of 3 KB each
-constexpr std::uint64_t kSettlesPerSecond = 1000;  // at least, that a device keeps waiting
+constexpr std::uint64_t kSettlesPerSecond = 1000;  // a wait for a device that keeps payloads takes 1 s / 1000 at most
 
-// Called when the last reference goes, which the port itself holds: never.
+// Never called: it frees what the last reference leaves, and the port itself holds one.
 void never_freed(void*, void*) {}
 
+// What was attached for some device is known to EAL, too, and mapped for that device alone.
 bool in_eal_memory(const std::uint8_t* at) noexcept {
-    return rte_mem_virt2memseg_list(at) != nullptr;
+    const rte_memseg_list* const segments = rte_mem_virt2memseg_list(at);
+    return segments != nullptr && segments->external == 0;
 }
 
 }  // namespace
@@ -39,7 +42,8 @@ EthdevPort::EthdevPort(Device& device, const EthdevPortConfig& config)
       config_(config),
       tails_(std::make_unique<rte_mbuf_ext_shared_info>()),
       paths_(kPaths, 0, draw_secret()),
-      host_({device.mac(), config.local, config.prefix_bits, config.gateway}) {
+      host_({device.mac(), config.local, config.prefix_bits, config.gateway}),
+      attached_(device.dma_memory()) {
     CAIRN_ASSERT(config.worker < device.workers());
     config_.burst = std::clamp<std::uint16_t>(config_.burst, 1, kMaxBurst);
     paths_.set_traffic_class(config.traffic_class);
@@ -74,12 +78,38 @@ std::string EthdevPort::counters_text() const {
 }
 
 bool EthdevPort::can_send_from(std::span<const std::uint8_t> range) const noexcept {
+    if (!device_.plan().segments || queue_ == kNoQueue || range.empty()) {
+        return false;
+    }
     // With physical addresses a range may cross pages that do not follow each other.
-    return device_.plan().segments && queue_ != kNoQueue && !range.empty() && rte_eal_iova_mode() == RTE_IOVA_VA &&
-           in_eal_memory(range.data()) && in_eal_memory(&range.back());
+    return device_.plan().memory == SentMemory::Any ||
+           (rte_eal_iova_mode() == RTE_IOVA_VA && in_eal_memory(range.data()) && in_eal_memory(&range.back())) ||
+           attached_.covers(range);
 }
 
-// A link that is down may hold them for ever: it is waited for once, then no longer until all have come back.
+bool EthdevPort::attach(std::span<const std::uint8_t> range) {
+    const SentMemory memory = device_.plan().memory;
+    const bool takes_more = memory == SentMemory::Attached || memory == SentMemory::Mapped;
+    if (!device_.plan().segments || queue_ == kNoQueue || !takes_more || rte_eal_iova_mode() != RTE_IOVA_VA) {
+        return can_send_from(range);
+    }
+    release_detached();
+    return attached_.attach(range);
+}
+
+void EthdevPort::detach(std::span<const std::uint8_t> range) noexcept {
+    attached_.retire(range);
+    release_detached();
+}
+
+void EthdevPort::release_detached() noexcept {
+    if (gives_tails_back()) {
+        attached_.release_retired();
+    }
+}
+
+// A device whose link is down may keep payloads for ever. It is waited for once, and not again until all have come
+// back.
 void EthdevPort::settle_tails() noexcept {
     const std::uint64_t until = rte_get_tsc_cycles() + rte_get_tsc_hz() / kSettlesPerSecond;
     while (rte_mbuf_ext_refcnt_read(tails_.get()) != 1) {

@@ -1,4 +1,4 @@
-// How a datagram lies in an mbuf: what both directions of EthdevPort's datapath share.
+// The place of a datagram in an mbuf, for both directions of EthdevPort's datapath.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -16,7 +16,7 @@ constexpr std::size_t kEthernetBytes = port::Path::kEthernetBytes;
     return static_cast<rte_mbuf*>(packet.cookie);
 }
 
-// To a multicast address, not to all.
+// True for a multicast address, false for broadcast.
 [[nodiscard]] inline bool is_group_frame(const std::uint8_t* frame) noexcept {
     return (frame[0] & 1U) != 0 && frame[0] != 0xff;
 }

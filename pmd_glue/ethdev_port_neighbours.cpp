@@ -1,4 +1,4 @@
-// What arrives beside RoCE, and whom to ask for a MAC address. Not on the way of a datagram.
+// Frames that are not RoCE, and the questions for MAC addresses. No datagram comes through here.
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -14,11 +14,12 @@ namespace cairn::pmd {
 
 namespace {
 
-// What one worker passes on to the others, so that a flood leaves the rings, and their time, to datagrams.
+// The limit of what one worker passes to the others, so that a flood leaves rings and time to datagrams.
 constexpr std::uint32_t kSharedMost = 64;
 constexpr Duration kSharedIn = milliseconds(1);
-constexpr int kQuestionsMost = 32;  // that leave in one turn
-// Paths that follow a peer however often it moves: a program that is started again has another address on many devices.
+constexpr int kQuestionsMost = 32;  // questions sent in one turn
+// The number of paths that follow a peer however often it moves. On many devices a restarted program has another
+// address.
 constexpr std::uint32_t kMovedAtOnce = 16;
 
 }  // namespace
@@ -42,7 +43,7 @@ void EthdevPort::on_other_frame(rte_mbuf& frame, Instant now) noexcept {
     }
 }
 
-// Neighbour discovery reaches one worker; the others want to know too.
+// A neighbour message reaches one worker, but concerns all of them.
 void EthdevPort::share(const rte_mbuf& frame, Instant now) noexcept {
     if (now - share_from_ >= kSharedIn) {
         share_from_ = now;
@@ -93,8 +94,9 @@ void EthdevPort::on_timeout(Instant now) noexcept {
     plan_next_ask();
 }
 
-// Who has sent something is answered where that came from, by whatever port, and not asked for: a flood of strangers
-// that are answered would take the room of all other questions. Behind a gateway it is the gateway that is asked for.
+// A peer that has sent something is answered at the address that it came from, on any port, without a question for it.
+// Otherwise a flood of strangers would take the room of all other questions. For peers behind a gateway the gateway is
+// asked for.
 void EthdevPort::find_way(port::Path& path, Instant now) noexcept {
     const net::IpAddress& remote = path.key().remote;
     port::PathTable::Station& station = *paths_.station(remote);
@@ -109,7 +111,7 @@ void EthdevPort::find_way(port::Path& path, Instant now) noexcept {
     }
 }
 
-// Whoever sends to us can be answered where the frame came from.
+// A peer that sends to us can be answered at the address that its frame came from.
 void EthdevPort::go_where_seen(port::Path& path, const net::MacAddress& from) noexcept {
     port::PathTable::Station& station = *paths_.station(path.key().remote);
     station.seen_at = station.seen_at.value_or(from);
@@ -137,7 +139,8 @@ void EthdevPort::follow_changes(Instant now) noexcept {
     }
 }
 
-// A peer that nobody asked for: its paths follow it. Many paths do so only if it did not move a moment ago.
+// A peer named itself without being asked: its paths follow it. If there are many paths, they follow only a peer that
+// did not move a moment ago.
 void EthdevPort::follow_name(const net::Host::Name& name, Instant now) noexcept {
     auto* const station = paths_.station(name.address);
     if (station == nullptr || host_.next_hop(name.address) != name.address) {
@@ -153,8 +156,8 @@ void EthdevPort::follow_name(const net::Host::Name& name, Instant now) noexcept 
     }
 }
 
-// Where a datagram comes from shows where its sender is only if that is beyond a router: then the router's address may
-// have changed. Who is on the link is asked, and says so itself.
+// The source address of a datagram shows the way to its sender only if the sender is beyond a router: the router's
+// address may have changed. A peer on the link is asked and answers for itself.
 void EthdevPort::doubt(port::Path& path, const net::MacAddress& from, Instant now) noexcept {
     const net::IpAddress& remote = path.key().remote;
     const auto* const station = paths_.station(remote);
@@ -176,7 +179,7 @@ void EthdevPort::doubt(port::Path& path, const net::MacAddress& from, Instant no
     next_ask_ = std::min(next_ask_, now + net::kAskFirst);
 }
 
-// Of whom nobody on the link says that it is he, the paths go where his datagrams come from.
+// If nobody on the link answers for the address, its paths go to where its datagrams come from.
 void EthdevPort::settle_doubts(Instant now) noexcept {
     std::size_t left = 0;
     for (const Doubt& doubt : std::span(doubts_).first(std::exchange(doubts_count_, 0))) {
@@ -211,13 +214,13 @@ void EthdevPort::follow(port::PathTable::Station& station, const std::optional<n
     });
 }
 
-// Datagrams to a group come by its Ethernet address.
+// Datagrams to a group come to the group's Ethernet address.
 void EthdevPort::resolve(port::Path& path, const net::MacAddress& remote) const noexcept {
     const net::IpAddress& local = path.key().local;
     path.resolve(local.is_group() ? local.group_mac() : device_.mac(), remote);
 }
 
-// Someone sends where no MAC is known: it is asked for, again if need be.
+// A sender needs a MAC that is not known: it is asked for, again if need be.
 void EthdevPort::want(const port::Path& path, Instant now) noexcept {
     (void)host_.resolve(path.key().remote, now);
     plan_next_ask();

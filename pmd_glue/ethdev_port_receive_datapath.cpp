@@ -17,16 +17,16 @@ namespace {
 
 constexpr std::uint16_t kLeastDatagram = wire::Bth::kBytes + port::kIcrcBytes;
 constexpr std::size_t kDestQpnAt = offsetof(wire::RawBth, dest_qpn);
-constexpr std::size_t kUdpPortsBehind = 6;  // from the destination port to the BTH
+constexpr std::size_t kUdpPortsBehind = 6;  // bytes from the destination port to the BTH
 
-// Of whom a frame may come from: the last octets of its source address and of its UDP source port.
+// Hashes the sender of a frame: the last octets of its source address and of its UDP source port.
 inline std::size_t sender_hash(const std::uint8_t* frame) noexcept {
     const std::uint8_t* ip = frame + kEthernetBytes;
     return frame[12] == 0x08 ? ip[15] ^ ip[21] : ip[23] ^ ip[41];
 }
 
 // The queue pair that a frame is for if it is a datagram, whole or not; 0: who knows.
-inline std::uint32_t qpn_named_by(const rte_mbuf& frame) noexcept {
+inline Qpn qpn_named_by(const rte_mbuf& frame) noexcept {
     const auto* bytes = rte_pktmbuf_mtod(&frame, const std::uint8_t*);
     const std::uint8_t* const ip = bytes + kEthernetBytes;
     const bool v4 = get16(bytes + 12) == net::kEtherTypeIpv4 && ip[0] == 0x45 && ip[9] == net::kProtocolUdp;
@@ -34,10 +34,10 @@ inline std::uint32_t qpn_named_by(const rte_mbuf& frame) noexcept {
     const std::size_t lower = v4 ? port::Path::kLowerBytesV4 : port::Path::kLowerBytesV6;
     if ((!v4 && !v6) || frame.data_len < lower + kLeastDatagram ||
         get16(bytes + lower - kUdpPortsBehind) != net::kRoceUdpPort) {
-        return 0;
+        return Qpn{0};
     }
     const std::uint8_t* const qpn = bytes + lower + kDestQpnAt;
-    return std::uint32_t{qpn[0]} << 16U | std::uint32_t{qpn[1]} << 8U | qpn[2];
+    return Qpn{std::uint32_t{qpn[0]} << 16U | std::uint32_t{qpn[1]} << 8U | qpn[2]};
 }
 
 }  // namespace
@@ -45,7 +45,8 @@ inline std::uint32_t qpn_named_by(const rte_mbuf& frame) noexcept {
 std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(out.size(), config_.burst));
-    // The others' first, and up to half: a flood of one's own keeps none of theirs waiting.
+    // Frames from other workers go first and take up to half of the burst, so that a flood at this worker's own queue
+    // does not delay them.
     std::uint16_t others = 0;
     if (exchange_ != nullptr) [[unlikely]] {
         others = collect_from_others(frames.data(),
@@ -87,7 +88,7 @@ std::uint16_t EthdevPort::collect_from_others(rte_mbuf** frames, std::uint16_t w
         exchange_->collect(Exchange::Lane::Received, config_.worker, {frames, std::size_t{wanted}}));
 }
 
-// False: not a datagram for the engine; the frame is dealt with.
+// Returns false if the frame is no datagram for the engine. The frame is dealt with then.
 bool EthdevPort::accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept {
     auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
     port::Path*& cached = path_cache_[sender_hash(bytes) % kPathCache];
@@ -123,7 +124,7 @@ void EthdevPort::judged(port::PacketRef& packet, bool icrc_ok) noexcept {
     }
 }
 
-// The lower headers are known to be whole and consistent.
+// The caller knows that the lower headers are whole and consistent.
 void EthdevPort::hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) const noexcept {
     auto* bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
     const std::size_t lower = path.lower_bytes();
@@ -137,7 +138,7 @@ void EthdevPort::hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& o
     out.ecn = static_cast<std::uint8_t>((path.is_v4() ? traffic_class : traffic_class >> 4U) & 3U);
 }
 
-// First frames of a peer, foreign senders, segments, neighbour discovery, and all that is wrong.
+// For a peer's first frames, foreign senders, segments, neighbour messages, and all that is wrong.
 bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept {
     frame = frame->nb_segs == 1 ? frame : in_one_piece(frame);
     if (frame == nullptr) {
@@ -180,13 +181,13 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
     judged(out, icrc_ok);
     if (datagram.has_path_icrc()) {
         cached = icrc_ok ? path : cached;
-    } else {  // a sender that counts its IPv4 ID up, which the ICRC covers
+    } else {  // the sender counts its IPv4 ID up, and the ICRC covers it
         out.ip_id = datagram.ip_id;
     }
     return true;
 }
 
-// The path of somebody new, who has shown that its datagrams are whole.
+// Makes the path of a new peer, which has shown that its datagrams are whole.
 port::Path* EthdevPort::admit(const port::Datagram& datagram) noexcept {
     port::Path* const path = paths_.admit(datagram.key);
     if (path == nullptr) {
@@ -219,7 +220,7 @@ rte_mbuf* EthdevPort::in_one_piece(rte_mbuf* chain) noexcept {
     return whole;
 }
 
-// What other workers are to have of a frame that came from the device. True: all of it.
+// Passes on what other workers need of a frame from the device. Returns true if the frame itself was passed.
 bool EthdevPort::pass_on(rte_mbuf& frame) noexcept {
     if (!is_group_frame(rte_pktmbuf_mtod(&frame, const std::uint8_t*))) [[likely]] {
         return pass_to_owner(frame);
@@ -228,9 +229,9 @@ bool EthdevPort::pass_on(rte_mbuf& frame) noexcept {
     return false;
 }
 
-// A queue pair's number names its worker, which judges the frame.
+// The low bits of the queue pair's number name its worker, which judges the frame.
 bool EthdevPort::pass_to_owner(rte_mbuf& frame) noexcept {
-    const std::uint16_t owner = exchange_->owner_of(qpn_named_by(frame));
+    const std::uint16_t owner = exchange_->owners().of(qpn_named_by(frame));
     if (owner == config_.worker) {
         return false;
     }
@@ -243,7 +244,7 @@ bool EthdevPort::pass_to_owner(rte_mbuf& frame) noexcept {
     return true;
 }
 
-// Those of the others who are in the frame's group, or in one that looks the same.
+// Passes copies to the other workers that are in the frame's group, or in one with the same bit.
 void EthdevPort::pass_to_members(const rte_mbuf& frame) noexcept {
     net::MacAddress group;
     std::memcpy(group.octets.data(), rte_pktmbuf_mtod(&frame, const std::uint8_t*), group.octets.size());

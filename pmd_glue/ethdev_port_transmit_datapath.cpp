@@ -14,7 +14,7 @@ namespace cairn::pmd {
 
 std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
-    std::array<rte_mbuf*, kMaxBurst> copies;  // for the other workers: what was sent is the device's
+    std::array<rte_mbuf*, kMaxBurst> copies;  // for other workers, since the device owns what was sent
     const std::size_t count = std::min<std::size_t>(packets.size(), kMaxBurst);
     const bool alone = exchange_ == nullptr;
     std::size_t ready = 0;
@@ -42,7 +42,8 @@ std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instan
     return sent;
 }
 
-// A datagram to a group that other workers are in, as it would come from the device; nullptr for others.
+// Returns a copy of a datagram to a group with members on other workers, as it would come from the device; nullptr for
+// other datagrams.
 rte_mbuf* EthdevPort::copy_for_members(const port::PacketRef& packet) noexcept {
     const net::IpAddress& remote = packet.path->key().remote;
     if (!remote.is_group() || !exchange_->others_have_group(config_.worker, remote.group_mac())) {
@@ -60,7 +61,7 @@ rte_mbuf* EthdevPort::copy_for_members(const port::PacketRef& packet) noexcept {
     return copy;
 }
 
-// The next hop has not said its address yet: a few datagrams wait for it (RFC 1122, 2.3.2.2), others are lost.
+// The next hop has not told its address yet. A few datagrams wait for it (RFC 1122, 2.3.2.2); the others are lost.
 void EthdevPort::keep_for_neighbour(port::TxPacket& packet, Instant now) noexcept {
     port::Path& path = *packet.packet.path;
     if (kept_count_ == kept_.size()) {
@@ -76,7 +77,7 @@ void EthdevPort::keep_for_neighbour(port::TxPacket& packet, Instant now) noexcep
     want(path, now);
 }
 
-// Those whose next hop is known by now leave; those that waited too long are lost.
+// Sends the datagrams whose next hop is known by now, and drops those that waited too long.
 void EthdevPort::release_kept(Instant now) noexcept {
     std::size_t left = 0;
     for (Kept& kept : std::span(kept_).first(std::exchange(kept_count_, 0))) {
@@ -113,7 +114,8 @@ std::size_t EthdevPort::send(rte_mbuf** frames, std::size_t count) noexcept {
     return sent;
 }
 
-// What workers without a queue hand over. The device's refusal is a loss here: there is no one to ask again.
+// Sends what workers without a queue handed over. What the device refuses is lost, since nobody could be asked to send
+// it again.
 void EthdevPort::send_for_others() noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const std::size_t count = exchange_->collect(Exchange::Lane::ToSend, config_.worker, frames);
@@ -125,7 +127,8 @@ void EthdevPort::send_for_others() noexcept {
     }
 }
 
-// Lower headers, ICRC and mbuf. False: the neighbour is not known. A packet refused by a full ring comes again.
+// Writes lower headers, ICRC and mbuf. Returns false if the neighbour is not known. A packet that a full ring refused
+// comes here again.
 bool EthdevPort::prepare(port::TxPacket& packet) noexcept {
     port::PacketRef& head = packet.packet;
     port::Path& path = *head.path;
@@ -154,14 +157,14 @@ bool EthdevPort::prepare(port::TxPacket& packet) noexcept {
     return true;
 }
 
-// Attached, or copied behind the headers.
+// Attaches the payload, or copies it behind the headers.
 void EthdevPort::prepare_tail(port::TxPacket& packet) noexcept {
     if (!attach_tail(packet)) {
         copy_tail(packet);
     }
 }
 
-// headers | tail, in place | ICRC.
+// The frame becomes: headers | tail, in place | ICRC.
 bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
     std::array<rte_mbuf*, 2> more;
     if (!gives_tails_back() || !can_send_from(packet.tail) ||
@@ -174,7 +177,8 @@ bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
     auto* memory = const_cast<std::uint8_t*>(packet.tail.data());
     const auto bytes = static_cast<std::uint16_t>(packet.tail.size());
     rte_mbuf_ext_refcnt_update(tails_.get(), 1);
-    rte_pktmbuf_attach_extbuf(tail, memory, rte_mem_virt2iova(memory), bytes, tails_.get());
+    const auto iova = reinterpret_cast<rte_iova_t>(memory);  // or no device asks for it: can_send_from()
+    rte_pktmbuf_attach_extbuf(tail, memory, iova, bytes, tails_.get());
     tail->data_off = 0;
     tail->data_len = bytes;
     trailer->data_len = port::kIcrcBytes;
@@ -184,7 +188,7 @@ bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
     return true;
 }
 
-// A packet that the device refused belongs to its sender again, who may copy the tail or end the packet.
+// A packet that the device refused belongs to its sender again, which may copy the tail or end the packet.
 void EthdevPort::detach_tail(port::TxPacket& packet) noexcept {
     rte_mbuf* frame = mbuf_of(packet.packet);
     if (frame->nb_segs != 1) {
@@ -194,7 +198,7 @@ void EthdevPort::detach_tail(port::TxPacket& packet) noexcept {
     }
 }
 
-// While a device that was waited for in vain keeps tails, no more are given to it.
+// A device that was waited for in vain gets no further tails while it keeps any.
 bool EthdevPort::gives_tails_back() noexcept {
     keeps_tails_ = keeps_tails_ && rte_mbuf_ext_refcnt_read(tails_.get()) != 1;
     return !keeps_tails_;
@@ -209,7 +213,7 @@ void EthdevPort::copy_tail(port::TxPacket& packet) noexcept {
     counters_.count(EthdevCounter::TailCopied);
 }
 
-// The ICRC's room behind the headers moves behind the tail.
+// The room of the ICRC moves from behind the headers to behind the tail.
 void EthdevPort::seal_with_tail(port::TxPacket& packet) noexcept {
     const port::PacketRef& head = packet.packet;
     const auto whole = static_cast<std::uint16_t>(head.len + packet.tail.size());

@@ -6,7 +6,6 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
-#include <bit>
 #include <utility>
 
 namespace cairn::pmd {
@@ -15,7 +14,7 @@ namespace {
 
 constexpr unsigned kRingFrames = 1024;
 
-// nullptr: no memory.
+// Returns nullptr if there is no memory.
 rte_ring* make_ring(std::uint16_t port_id, int lane, std::uint16_t from, std::uint16_t to) {
     const auto name = fmt::format("cairn_{}_{}_{}_{}", port_id, lane, from, to);
     return rte_ring_create(name.c_str(), kRingFrames, static_cast<int>(rte_socket_id()), RING_F_SP_ENQ | RING_F_SC_DEQ);
@@ -24,14 +23,11 @@ rte_ring* make_ring(std::uint16_t port_id, int lane, std::uint16_t from, std::ui
 }  // namespace
 
 Exchange::Exchange(std::uint16_t workers)
-    : workers_(workers),
-      mask_(std::bit_ceil(std::uint32_t{workers}) - 1),
-      rings_(std::size_t{2} * workers * workers, nullptr),
-      groups_(workers) {}
+    : workers_(workers), owners_(workers), rings_(std::size_t{2} * workers * workers, nullptr), groups_(workers) {}
 
 Exchange::Exchange(Exchange&& other) noexcept
     : workers_(other.workers_),
-      mask_(other.mask_),
+      owners_(other.owners_),
       rings_(std::exchange(other.rings_, {})),
       groups_(std::exchange(other.groups_, {})) {}
 

@@ -1,4 +1,4 @@
-// Exchange: frames from worker to worker, where the device cannot steer: a ring per ordered pair of workers.
+// Exchange: passes frames between workers if the device cannot steer them. Each ordered pair of workers has a ring.
 #pragma once
 
 #include <atomic>
@@ -8,35 +8,32 @@
 #include <vector>
 
 #include "lib/net/address.hpp"
+#include "lib/port/qpn_owners.hpp"
 
 struct rte_mbuf;
 struct rte_ring;
 
 namespace cairn::pmd {
 
-// Made on the main thread; then each (from, to) ring has one producer and one consumer thread.
+// Made on the main thread. Afterwards each (from, to) ring has one producer thread and one consumer thread.
 class Exchange {
 public:
-    enum class Lane : std::uint8_t { Received, ToSend };  // frames to be judged there, frames to be sent from there
+    enum class Lane : std::uint8_t { Received, ToSend };  // frames that the target judges, and frames that it sends
 
     static Result<Exchange> make(std::uint16_t port_id, std::uint16_t workers);
     Exchange(Exchange&& other) noexcept;
     Exchange& operator=(Exchange&&) = delete;
-    ~Exchange();  // frees what still lies in the rings
+    ~Exchange();  // frees the frames that are still in the rings
 
-    // False when the ring is full: the frame stays the caller's.
+    // Returns false if the ring is full; the frame stays the caller's.
     [[nodiscard]] bool pass(Lane lane, std::uint16_t from, std::uint16_t to, rte_mbuf* frame) noexcept;
-    // The same for copies that others can do without: false already when the ring is half full, so that floods of them
-    // leave room for frames that belong there.
+    // Passes a copy that the target can do without. Returns false if the ring is half full, so that a flood of copies
+    // leaves room for the target's own frames.
     [[nodiscard]] bool pass_copy(std::uint16_t from, std::uint16_t to, rte_mbuf* frame) noexcept;
-    // Frames for worker `to`, from all others, at most out.size().
+    // Takes frames for worker `to` from all others, at most out.size().
     [[nodiscard]] std::size_t collect(Lane lane, std::uint16_t to, std::span<rte_mbuf*> out) noexcept;
 
-    // The worker that owns a queue pair: its number's low bits (DESIGN 3); the management's 0 and 1 are the first's.
-    [[nodiscard]] std::uint16_t owner_of(std::uint32_t qpn) const noexcept {
-        const auto index = static_cast<std::uint16_t>(qpn & mask_);
-        return index < workers_ && qpn > 1 ? index : std::uint16_t{0};
-    }
+    [[nodiscard]] const port::QpnOwners& owners() const noexcept { return owners_; }
     // To which multicast addresses a worker's frames come: a bit for each, which some share. Said by the worker, read
     // by all.
     [[nodiscard]] static constexpr std::uint64_t bit_of(const net::MacAddress& group) noexcept {
@@ -48,7 +45,7 @@ public:
     [[nodiscard]] bool has_group(std::uint16_t worker, const net::MacAddress& group) const noexcept {
         return (groups_[worker].load(std::memory_order_relaxed) & bit_of(group)) != 0;
     }
-    // Some worker but this one.
+    // True if another worker has the group.
     [[nodiscard]] bool others_have_group(std::uint16_t worker, const net::MacAddress& group) const noexcept {
         for (std::uint16_t other = 0; other < workers_; ++other) {
             if (other != worker && has_group(other, group)) {
@@ -58,8 +55,6 @@ public:
         return false;
     }
     [[nodiscard]] std::uint16_t workers() const noexcept { return workers_; }
-    // Service numbers must be multiples of it, so that number + worker is owned by that worker.
-    [[nodiscard]] std::uint32_t qpn_step() const noexcept { return mask_ + 1; }
 
 private:
     explicit Exchange(std::uint16_t workers);
@@ -68,7 +63,7 @@ private:
     }
 
     std::uint16_t workers_;
-    std::uint32_t mask_;
+    port::QpnOwners owners_;
     std::vector<rte_ring*> rings_;
     std::vector<std::atomic<std::uint64_t>> groups_;  // by worker
 };

@@ -1,5 +1,5 @@
-// The rte_flow rules that bring RoCEv2, and what its neighbours need to find us, to our queues. Building them
-// is pure; Device offers them to the driver.
+// The rte_flow rules that bring RoCEv2 to our queues, and the packets by which neighbours find us. Building a rule is
+// pure; Device offers it to the driver.
 #pragma once
 
 #include <rte_flow.h>
@@ -16,13 +16,13 @@ enum class Traffic : std::uint8_t { RoceV4, RoceV6, Arp, IcmpV4, IcmpV6 };
 
 [[nodiscard]] std::string_view name_of(Traffic traffic) noexcept;
 
-// What must be steered: RoCE always; in isolated mode nothing else arrives unless a rule says so.
+// Returns the traffic that needs a rule: RoCE always; in isolated mode everything, since nothing else arrives.
 [[nodiscard]] std::vector<Traffic> traffic_to_steer(bool isolated);
 
-// One rule, complete with the memory that its pattern and actions point into.
+// One rule, with the memory that its pattern and actions point to.
 class FlowRule {
 public:
-    // RoCE goes to all of the queues 0 ... queues - 1, spread by RSS; the rest to queue 0.
+    // RoCE goes to the queues 0 ... queues - 1, spread by RSS. All else goes to queue 0.
     FlowRule(Traffic traffic, std::uint16_t queues);
     FlowRule(const FlowRule&) = delete;
     FlowRule& operator=(const FlowRule&) = delete;

@@ -1,4 +1,4 @@
-// What the workers of cairn-testpmd have in common: their modes and what they count.
+// What the workers of cairn-testpmd have in common: the modes and the counters.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ enum class ForwardMode : std::uint8_t {
 
 [[nodiscard]] std::optional<ForwardMode> forward_mode_named(std::string_view name) noexcept;
 [[nodiscard]] std::string_view name_of(ForwardMode mode) noexcept;
-// The mode works on a Port, not on a device's bare frames.
+// True if the mode works on a Port and not on a device's bare frames.
 [[nodiscard]] constexpr bool is_echo(ForwardMode mode) noexcept {
     return mode == ForwardMode::RoceEcho || mode == ForwardMode::IcmpEcho;
 }
@@ -44,12 +44,12 @@ enum class ForwardMode : std::uint8_t {
 
 CAIRN_DECLARE_COUNTERS(ForwardCounter, CAIRN_FORWARD_COUNTERS);
 
-// One worker, whatever its mode; it ends when the program is told to stop.
+// One worker in any mode. It ends when the program is told to stop.
 class ForwardTask : public worker::Task {
 public:
     [[nodiscard]] bool finished(Instant) const noexcept override { return false; }
     [[nodiscard]] virtual const telemetry::CounterSet<ForwardCounter>& counters(std::size_t port) const noexcept = 0;
-    // Once it has stopped: what was dropped at this port, a line for each reason.
+    // What was dropped at this port, a line for each reason. Called after the task has stopped.
     [[nodiscard]] virtual std::string reasons_text(std::size_t port) const;
 };
 

@@ -1,5 +1,5 @@
-// Forwarder: what one worker of cairn-testpmd does with the bare frames of its queue: the forward modes that packet
-// benches and cable checks need.
+// Forwarder: one worker of cairn-testpmd on the bare frames of its queue, in the modes that packet benchmarks and cable
+// checks need.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct rte_mbuf;
 namespace cairn::pmd {
 
 struct ForwardConfig {
-    ForwardMode mode = ForwardMode::Io;  // none that is_echo()
+    ForwardMode mode = ForwardMode::Io;  // none for which is_echo() is true
     std::uint16_t burst = 32;
     std::uint16_t frame_bytes = 114;  // txonly
     net::IpAddress local{};           // txonly
@@ -24,8 +24,8 @@ struct ForwardConfig {
     net::MacAddress peer_mac = net::kBroadcastMac;
 };
 
-// Ports are paired 0-1, 2-3 ...; a last one without partner is its own. Driven by one worker, which owns queue
-// `worker` of each device.
+// Ports are paired 0-1, 2-3 ...; a last port without a partner is its own partner. One worker drives the forwarder and
+// owns queue `worker` of each device.
 class Forwarder final : public ForwardTask {
 public:
     Forwarder(const ForwardConfig& config, std::span<const std::unique_ptr<Device>> devices, std::uint16_t worker);
@@ -41,7 +41,7 @@ private:
     struct Lane {  // one port
         Device* device;
         telemetry::CounterSet<ForwardCounter> counters;
-        std::vector<std::uint8_t> frame;  // txonly: what to send
+        std::vector<std::uint8_t> frame;  // txonly: the frame to send
     };
 
     [[nodiscard]] bool forward(Lane& from, Lane& to) noexcept;

@@ -1,4 +1,5 @@
-// Generator: lets an emitter send packets through a port at a given rate, and counts what comes back. One worker.
+// Generator: lets an emitter send packets through a port at a given rate, and counts what comes back. One worker drives
+// it.
 #pragma once
 
 #include <array>
@@ -21,11 +22,12 @@ namespace cairn::pmd {
 
 CAIRN_DECLARE_COUNTERS(GeneratorCounter, CAIRN_GENERATOR_COUNTERS);
 
-// Whoever makes packets, knowing what kind of port there is.
+// Makes packets. The implementation knows the kind of port.
 class Emitter {
 public:
     virtual ~Emitter() = default;
-    // Makes the packets `first`, `first` + 1 ... and sends them along the path; how many of `count` the port took.
+    // Makes the packets `first`, `first` + 1 ... and sends them along the path. Returns how many of `count` the port
+    // took.
     [[nodiscard]] virtual std::size_t emit(port::Path& path, std::uint64_t first, std::size_t count,
                                            Instant now) noexcept = 0;
 };
@@ -34,13 +36,13 @@ struct GeneratorConfig {
     port::PathKey path{};
     double rate_pps = 1000;
     std::uint64_t count = 0;              // packets; 0: until stopped
-    Duration linger = milliseconds(500);  // waiting for what comes back after the last packet
-    Duration give_up = seconds(5);        // on a neighbour that does not answer
+    Duration linger = milliseconds(500);  // wait for answers after the last packet
+    Duration give_up = seconds(5);        // wait for a neighbour that does not answer
 };
 
 class Generator final : public worker::Task {
 public:
-    // The port outlives it.
+    // The port outlives the generator.
     Generator(const GeneratorConfig& config, port::Port& port, Emitter& emitter);
     Generator(const Generator&) = delete;
     Generator& operator=(const Generator&) = delete;
@@ -52,7 +54,7 @@ public:
     void wait(Instant now) noexcept override;
 
     [[nodiscard]] const telemetry::CounterSet<GeneratorCounter>& counters() const noexcept { return counters_; }
-    // Of sending, from the first to the last packet.
+    // The time from the first to the last packet.
     [[nodiscard]] double seconds_sending() const noexcept;
     [[nodiscard]] bool neighbour_answered() const noexcept { return path_ != nullptr && path_->resolved(); }
 

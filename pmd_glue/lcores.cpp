@@ -20,10 +20,10 @@ namespace {
 
 std::atomic<bool> stop_flag{false};
 
-// When the operator asked first, in ns; 0: not yet.
+// When the operator asked to stop first, in ns; 0: not yet.
 std::atomic<std::int64_t> asked_at{0};
 
-// Whoever asks again wants the end at once. timeout(1) and shells may deliver one request twice, in quick succession.
+// A second request ends the process at once. timeout(1) and shells may deliver one request twice, in quick succession.
 extern "C" void on_stop_signal(int signal) {
     constexpr std::int64_t kOneRequestNs = 100'000'000;
     timespec now{};
@@ -39,7 +39,7 @@ extern "C" void on_stop_signal(int signal) {
     }
 }
 
-// A loop's lcore: EAL's clock, and the fence that drivers' memory waits for.
+// The lcore of a loop: EAL's clock, and the fence that unmapping drivers wait for.
 class Lcore {
 public:
     Lcore(const Clock& clock, unsigned worker) noexcept : clock_(clock), fence_(worker) {}

@@ -1,4 +1,4 @@
-// A program's workers on EAL's lcores: one polling loop each, until told to stop.
+// The workers of a program on EAL's lcores: one polling loop each, until told to stop.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace cairn::pmd {
 
-// SIGINT and SIGTERM end every worker's loop within a turn; a second one, 100 ms later or more, the process at once.
+// SIGINT and SIGTERM end every worker's loop within a turn. A second signal, 100 ms later or more, ends the process at
+// once.
 void stop_on_signals() noexcept;
-// The same from within; any thread.
+// Stops the loops from within the program. Any thread may call it.
 void request_stop() noexcept;
 
-// The lcores that EAL was given: how many workers an application has.
+// The number of EAL's lcores, which is the number of workers of an application.
 [[nodiscard]] std::uint16_t worker_count() noexcept;
 
 // X(enumerator, counter name, what non-zero means)
@@ -25,9 +26,9 @@ void request_stop() noexcept;
 
 CAIRN_DECLARE_COUNTERS(ClockCounter, CAIRN_CLOCK_COUNTERS);
 
-// Runs task i on lcore i, the first on the calling (main) one; returns when all are finished or a signal asks to
-// stop, with what befell their clocks. There are at most worker_count() tasks. Each is given a time that does not go
-// back (SteadyTime); the clock is as well that of what was prepared before.
+// Runs task i on lcore i, the first one on the calling (main) lcore. There are at most worker_count() tasks. Returns
+// when all are finished or a signal asks to stop, with the jumps of their clocks. Each task gets a time that does not
+// go back (SteadyTime), of the same clock that the program used before.
 telemetry::CounterSnapshot<ClockCounter> run_workers(std::span<worker::Task* const> tasks, const Clock& clock,
                                                      worker::Polling polling) noexcept;
 

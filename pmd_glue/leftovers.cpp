@@ -11,7 +11,7 @@ namespace cairn::pmd {
 namespace {
 
 constexpr std::size_t kMost = 16;
-constexpr std::size_t kLongestPath = 108;  // of a socket, with its zero
+constexpr std::size_t kLongestPath = 108;  // of a socket, with the final zero
 
 std::array<std::array<char, kLongestPath>, kMost> paths{};
 std::atomic<std::size_t> count{0};

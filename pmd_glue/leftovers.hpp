@@ -1,13 +1,13 @@
-// Files that this process makes and that would be in the way of the next one if it ended at once.
+// Files of this process that would be in the way of the next process if this one ended at once.
 #pragma once
 
 #include <string>
 
 namespace cairn::pmd {
 
-// Before there is a file of that name. Main thread; those beyond the first few are left to the operator.
+// Called on the main thread, before the file exists. Only the first few files are remembered.
 void remember_leftover(const std::string& path) noexcept;
-// Removes them. Async-signal-safe.
+// Removes the files. Async-signal-safe.
 void remove_leftovers() noexcept;
 
 }  // namespace cairn::pmd

@@ -12,8 +12,8 @@ namespace cairn::pmd {
 
 namespace {
 
-// What a signal handler needs.
-int file = -1;  // where it goes meanwhile; -1: nobody listens
+// State that a signal handler needs.
+int file = -1;  // file of the caught output; -1: nothing is caught
 int out = -1;   // the true stdout and stderr
 int err = -1;
 

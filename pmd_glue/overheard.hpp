@@ -1,12 +1,12 @@
-// What is written to stdout and stderr while EAL starts, so that a failure can be told in one line.
+// Catches what is written to stdout and stderr while EAL starts, so that a failure can be told in one line.
 #pragma once
 
 #include <string>
 
 namespace cairn::pmd {
 
-// Takes it all while it lives; there is one at a time. Should the process end meanwhile, by exit() (EAL's -h) or by
-// abort() (rte_panic), what was said is passed on first.
+// Catches all output during its lifetime. There is one at a time. If the process ends meanwhile, by exit() (EAL's -h)
+// or by abort() (rte_panic), the output is passed on first.
 class Overheard {
 public:
     Overheard();
@@ -14,7 +14,7 @@ public:
     Overheard& operator=(const Overheard&) = delete;
     ~Overheard() { (void)finish(); }
 
-    // Ends listening; the text.
+    // Stops catching and returns the text.
     std::string finish();
 };
 

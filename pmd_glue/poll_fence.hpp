@@ -1,10 +1,10 @@
-// PollFence: keeps memory mapped for as long as a worker may be inside a driver that polls it.
+// PollFence: keeps memory mapped as long as a worker may be inside a driver that polls it.
 //
-// net_memif unmaps its peer's memory on DPDK's control thread as soon as the peer is gone, also under a worker
-// that is just reading it: a SIGSEGV now and then (DPDK 22.11; the driver clears its connected flag first, so
-// that a worker's next poll is safe). The fence makes munmap() wait, on the control thread, until every worker has
-// been outside the driver once: a grace period as in RCU (rte_rcu_qsbr). All other threads unmap memory of their own,
-// and a worker may be waiting for them: they wait for nobody.
+// net_memif unmaps its peer's memory on DPDK's control thread as soon as the peer is gone, even under a worker that is
+// reading it. That is a SIGSEGV now and then (DPDK 22.11). The driver clears its connected flag first, so that a
+// worker's next poll is safe. The fence makes munmap() on the control thread wait until every worker has been outside
+// the driver once: a grace period as in RCU (rte_rcu_qsbr). All other threads unmap memory of their own and wait for
+// nobody, since a worker may be waiting for them.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ class PollFence {
 public:
     static constexpr unsigned kMaxWorkers = 128;
 
-    // On the worker's thread, around its loop. Without one (tests of parts) munmap() does not wait.
+    // Made on the worker's thread, around its loop. A worker without a fence (tests of parts) delays no munmap().
     explicit PollFence(unsigned worker) noexcept;
     PollFence(const PollFence&) = delete;
     PollFence& operator=(const PollFence&) = delete;
     ~PollFence();
 
-    // Once per turn, outside the driver. A load and a store.
+    // Called once a turn, outside the driver. Costs a load and a store.
     void pass() noexcept;
 
-    // Grace periods waited for so far, by all threads.
+    // The number of grace periods that threads have waited for so far.
     [[nodiscard]] static std::uint64_t waits() noexcept;
 
 private:

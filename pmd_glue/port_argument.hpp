@@ -1,4 +1,4 @@
-// The --port argument that every application takes: eth:N, uring:ADDRESS, or nothing for the first there is.
+// The --port argument of every application: eth:N, uring:ADDRESS, or nothing for the first port there is.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,9 @@ struct SocketChoice {
 };
 using PortChoice = std::variant<EthdevChoice, SocketChoice>;
 
-// What `text` names: "eth:0", "uring:192.0.2.1", "uring" for the machine's first address. An empty text is EAL's first
-// ethernet port, or without one "uring"; a line on stderr says which. Errors: no such form, no such port or address.
+// Returns the port that `text` names: "eth:0", "uring:192.0.2.1", or "uring" for the machine's first address. An empty
+// text names EAL's first ethernet port, or "uring" if there is none; a line on stderr says which. Errors: no such form,
+// port or address.
 Result<PortChoice> choose_port(std::string_view text);
 // The same where only an ethernet port will do, as for raw frames.
 Result<std::uint16_t> choose_ethdev(std::string_view text);
