@@ -25,30 +25,59 @@ Instant unix_now() noexcept {
 
 }  // namespace
 
-Result<std::unique_ptr<DatagramCapture>> DatagramCapture::open(const std::string& file_name) {
+Result<std::unique_ptr<DatagramCapture>> DatagramCapture::open(const std::string& file_name, std::size_t lanes) {
     std::signal(SIGPIPE, SIG_IGN);  // the file may be a pipe whose reader leaves
     auto writer = PcapWriter::open(file_name, {});
     if (!writer.ok()) {
         return writer.error();
     }
-    return std::unique_ptr<DatagramCapture>(new DatagramCapture(file_name, std::move(writer).value()));
+    return std::unique_ptr<DatagramCapture>(new DatagramCapture(file_name, std::move(writer).value(), lanes));
 }
 
-DatagramCapture::DatagramCapture(std::string file_name, std::unique_ptr<PcapWriter> writer)
-    : file_name_(std::move(file_name)),
-      writer_(std::move(writer)),
-      ring_(std::make_unique_for_overwrite<std::uint8_t[]>(kRingBytes)) {
+DatagramCapture::DatagramCapture(std::string file_name, std::unique_ptr<PcapWriter> writer, std::size_t lanes)
+    : file_name_(std::move(file_name)), writer_(std::move(writer)) {
+    while (lanes_.size() < lanes) {
+        lanes_.push_back(std::make_unique<Lane>());
+    }
     thread_.emplace(*writer_, [this] { drain(); });
 }
 
 DatagramCapture::~DatagramCapture() {
     thread_.reset();
-    fmt::print(stderr, "{}: {} datagrams written, {} missed\n", file_name_, writer_->frames_taken(),
-               missed_ + writer_->frames_lost());
+    std::uint64_t missed = writer_->frames_lost();
+    for (const auto& lane : lanes_) {
+        missed += lane->missed();
+    }
+    fmt::print(stderr, "{}: {} datagrams written, {} missed\n", file_name_, writer_->frames_taken(), missed);
 }
 
+// The oldest of all lanes first: the file is in the order of time but where a lane was recorded in meanwhile.
+void DatagramCapture::drain() noexcept {
+    for (const auto& lane : lanes_) {
+        lane->begin_drain();
+    }
+    for (;;) {
+        Lane* from = nullptr;
+        std::optional<Lane::Frame> oldest;
+        for (const auto& lane : lanes_) {
+            const std::optional<Lane::Frame> frame = lane->front();
+            if (frame.has_value() && (!oldest.has_value() || frame->when < oldest->when)) {
+                oldest = frame;
+                from = lane.get();
+            }
+        }
+        if (from == nullptr) {
+            return;
+        }
+        writer_->add(oldest->bytes, oldest->when);
+        from->pop();
+    }
+}
+
+DatagramCapture::Lane::Lane() : ring_(std::make_unique_for_overwrite<std::uint8_t[]>(kRingBytes)) {}
+
 // Where a frame's header and bytes go, in one piece; nullptr: the file does not keep up.
-std::uint8_t* DatagramCapture::room_for(std::size_t bytes) noexcept {
+std::uint8_t* DatagramCapture::Lane::room_for(std::size_t bytes) noexcept {
     const std::size_t wanted = rounded_up(sizeof(Header) + bytes);
     const std::size_t at = begun_ % kRingBytes;
     const std::size_t to_end = kRingBytes - at;
@@ -65,9 +94,9 @@ std::uint8_t* DatagramCapture::room_for(std::size_t bytes) noexcept {
     return ring_.get() + (at + skipped) % kRingBytes;
 }
 
-void DatagramCapture::record(Direction direction, const Path& path,
-                             std::span<const std::span<const std::uint8_t>> pieces, std::uint16_t ip_id,
-                             std::uint8_t ecn) noexcept {
+void DatagramCapture::Lane::record(Direction direction, const Path& path,
+                                   std::span<const std::span<const std::uint8_t>> pieces, std::uint16_t ip_id,
+                                   std::uint8_t ecn) noexcept {
     std::size_t bytes = 0;
     for (const auto& piece : pieces) {
         bytes += piece.size();
@@ -89,21 +118,28 @@ void DatagramCapture::record(Direction direction, const Path& path,
     recorded_.store(begun_, std::memory_order_release);
 }
 
-void DatagramCapture::drain() noexcept {
+DatagramCapture::Lane::Header DatagramCapture::Lane::header_at(std::uint64_t position) const noexcept {
+    Header header;
+    std::memcpy(&header, ring_.get() + position % kRingBytes, sizeof(header));
+    return header;
+}
+
+std::optional<DatagramCapture::Lane::Frame> DatagramCapture::Lane::front() noexcept {
     std::uint64_t from = drained_.load(std::memory_order_relaxed);
-    const std::uint64_t to = recorded_.load(std::memory_order_acquire);
-    while (from != to) {
-        const std::size_t at = from % kRingBytes;
-        Header header;
-        std::memcpy(&header, ring_.get() + at, sizeof(header));
-        if (header.at_beginning) {
-            from += kRingBytes - at;
-            continue;
-        }
-        writer_->add(std::span<const std::uint8_t>(ring_.get() + at + sizeof(header), header.bytes), header.when);
-        from += rounded_up(sizeof(header) + header.bytes);
+    if (from == drain_to_) {
+        return std::nullopt;
+    }
+    if (header_at(from).at_beginning) {
+        from += kRingBytes - from % kRingBytes;
         drained_.store(from, std::memory_order_release);
     }
+    const Header header = header_at(from);
+    return Frame{header.when, {ring_.get() + from % kRingBytes + sizeof(header), header.bytes}};
+}
+
+void DatagramCapture::Lane::pop() noexcept {
+    const std::uint64_t from = drained_.load(std::memory_order_relaxed);
+    drained_.store(from + rounded_up(sizeof(Header) + header_at(from).bytes), std::memory_order_release);
 }
 
 }  // namespace cairn::port

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lib/base/result.hpp"
 #include "lib/port/capture_thread.hpp"
@@ -16,18 +17,52 @@
 
 namespace cairn::port {
 
-// One thread records; what it records lies in memory until a thread of the capture's own has written it.
+// What is recorded lies in memory until a thread of the capture's own has written it.
 class DatagramCapture {
 public:
-    static Result<std::unique_ptr<DatagramCapture>> open(const std::string& file_name);
+    class Lane;
+
+    // As many lanes as threads record.
+    static Result<std::unique_ptr<DatagramCapture>> open(const std::string& file_name, std::size_t lanes = 1);
     ~DatagramCapture();
     DatagramCapture(const DatagramCapture&) = delete;
     DatagramCapture& operator=(const DatagramCapture&) = delete;
+
+    [[nodiscard]] Lane& lane(std::size_t index) noexcept { return *lanes_[index]; }
+
+private:
+    DatagramCapture(std::string file_name, std::unique_ptr<PcapWriter> writer, std::size_t lanes);
+    void drain() noexcept;
+
+    std::string file_name_;
+    std::unique_ptr<PcapWriter> writer_;
+    std::vector<std::unique_ptr<Lane>> lanes_;
+    std::optional<CaptureThread> thread_;
+};
+
+// Where one thread records.
+class DatagramCapture::Lane {
+public:
+    Lane();
+    Lane(const Lane&) = delete;
+    Lane& operator=(const Lane&) = delete;
 
     // BTH ... ICRC in one or several pieces; `ip_id` as it counts in the ICRC (IPv4), `ecn` as received. Waits for
     // nothing: what finds no room is counted as missed.
     void record(Direction direction, const Path& path, std::span<const std::span<const std::uint8_t>> pieces,
                 std::uint16_t ip_id, std::uint8_t ecn) noexcept;
+
+    // By the capture's thread: what was recorded until now is what front() goes through, oldest first.
+    void begin_drain() noexcept { drain_to_ = recorded_.load(std::memory_order_acquire); }
+    struct Frame {
+        Instant when{};
+        std::span<const std::uint8_t> bytes{};
+    };
+    [[nodiscard]] std::optional<Frame> front() noexcept;
+    void pop() noexcept;
+
+    // Once nobody records any more.
+    [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }
 
 private:
     // In front of each frame in the ring. One that does not fit before the ring's end stands at its beginning.
@@ -38,18 +73,15 @@ private:
     };
     static constexpr std::size_t kRingBytes = std::size_t{4} << 20U;
 
-    DatagramCapture(std::string file_name, std::unique_ptr<PcapWriter> writer);
     [[nodiscard]] std::uint8_t* room_for(std::size_t bytes) noexcept;
-    void drain() noexcept;
+    [[nodiscard]] Header header_at(std::uint64_t position) const noexcept;
 
-    std::string file_name_;
-    std::unique_ptr<PcapWriter> writer_;
     std::unique_ptr<std::uint8_t[]> ring_;  // [kRingBytes]
     std::uint64_t begun_ = 0;               // bytes recorded so far, the frame under way included
     std::uint64_t missed_ = 0;
+    std::uint64_t drain_to_ = 0;
     std::atomic<std::uint64_t> recorded_{0};
     std::atomic<std::uint64_t> drained_{0};
-    std::optional<CaptureThread> thread_;
 };
 
 }  // namespace cairn::port

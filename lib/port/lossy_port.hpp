@@ -35,6 +35,8 @@ public:
     [[nodiscard]] bool can_send_from(std::span<const std::uint8_t> range) const noexcept override {
         return inner_->can_send_from(range);
     }
+    [[nodiscard]] bool attach(std::span<const std::uint8_t> range) override { return inner_->attach(range); }
+    void detach(std::span<const std::uint8_t> range) noexcept override { inner_->detach(range); }
     [[nodiscard]] bool holds_back() const noexcept override { return inner_->holds_back(); }
     void copy_tails(const TailFilter& which) noexcept override { inner_->copy_tails(which); }
     void settle_tails() noexcept override { inner_->settle_tails(); }

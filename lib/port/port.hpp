@@ -94,6 +94,11 @@ public:
 
     // True when `range` may be a TxPacket::tail without a copy.
     [[nodiscard]] virtual bool can_send_from(std::span<const std::uint8_t> range) const noexcept = 0;
+    // Makes memory known to the device, so that can_send_from() is true of all that lies in `range` until detach().
+    // Ranges may overlap, and the same one be attached again. False: payloads from there are copied.
+    [[nodiscard]] virtual bool attach(std::span<const std::uint8_t> range) { return can_send_from(range); }
+    // Once for each attach() that returned true: after settle_tails(), before the memory ends or becomes other memory.
+    virtual void detach(std::span<const std::uint8_t> range) noexcept { static_cast<void>(range); }
 
     // Packets that were taken in a turn before wait here still.
     [[nodiscard]] virtual bool holds_back() const noexcept { return false; }

@@ -180,20 +180,29 @@ Result<UdpSocket> UdpSocket::open_group(const UdpSocketConfig& config, const net
 }
 
 Result<UdpSocket> UdpSocket::open(const UdpSocketConfig& config) {
+    return open_bound(config, Binding::Alone);
+}
+
+Result<UdpSocket> UdpSocket::open_bound(const UdpSocketConfig& config, Binding binding) {
     Result<UdpSocket> opened = make(config.local);
     if (!opened.ok()) {
         return opened;
     }
     UdpSocket& made = opened.value();
+    Status shared = binding == Binding::Beside ? made.share() : Nothing{};
     const int fd = made.fd_;
     sockaddr_storage address{};
     const socklen_t length = to_sockaddr(config.local, config.port, address);
     int tries = 0;
-    while (bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    while (shared.ok() && bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
         if (errno != EADDRINUSE || ++tries == kBindTries) {
             return explain_bind(config, errno);
         }
         nanosleep(&kBindPause, nullptr);
+    }
+    shared = binding == Binding::First ? made.share() : shared;
+    if (!shared.ok()) {
+        return shared.error();
     }
     const std::uint32_t mtu = mtu_of_interface_with(config.local, fd);
     made.link_mtu_bytes_ = mtu != 0 ? mtu : made.link_mtu_bytes_;

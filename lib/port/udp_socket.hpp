@@ -1,14 +1,16 @@
-// The one UDP socket of a UringPort: bound to an address and port 4791, unconnected, so that the kernel sends ID 0
-// with DF (IP_PMTUDISC_PROBE) and whole batches at once (UDP_SEGMENT, UDP_GRO).
+// The UDP sockets of UringPorts: bound to an address and port 4791, unconnected, so that the kernel sends ID 0 with DF
+// (IP_PMTUDISC_PROBE) and whole batches at once (UDP_SEGMENT, UDP_GRO).
 #pragma once
 
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "lib/base/result.hpp"
 #include "lib/base/time.hpp"
 #include "lib/net/address.hpp"
+#include "lib/port/qpn_owners.hpp"
 
 namespace cairn::port {
 
@@ -23,6 +25,9 @@ public:
     // A port still held by a process that just ended is tried again for a second. Errors: the address is not on this
     // machine, the port is another process's, no IPv6; each with its remedy.
     static Result<UdpSocket> open(const UdpSocketConfig& config);
+    // A socket for each worker of one address; the kernel brings a datagram to that of the worker whose queue pair it
+    // is for. Errors: those of open(), the kernel does not steer, no descriptor is left.
+    static Result<std::vector<UdpSocket>> open_all(const UdpSocketConfig& config, const QpnOwners& owners);
     // For what comes to the multicast group at the interface that has the address. Other processes may have it, too.
     // Errors: the interface can not join it.
     static Result<UdpSocket> open_group(const UdpSocketConfig& config, const net::IpAddress& group);
@@ -40,7 +45,12 @@ public:
 
 private:
     explicit UdpSocket(int fd) noexcept : fd_(fd) {}
+    // First: others may come beside it, once it is bound. Beside: it joins those that let it.
+    enum class Binding : std::uint8_t { Alone, First, Beside };
+    static Result<UdpSocket> open_bound(const UdpSocketConfig& config, Binding binding);
     static Result<UdpSocket> make(const net::IpAddress& local);
+    [[nodiscard]] Status share() noexcept;
+    [[nodiscard]] Status steer(const QpnOwners& owners) noexcept;
     void set_options(const UdpSocketConfig& config) noexcept;
 
     int fd_;

@@ -21,6 +21,8 @@ namespace cairn::port {
     X(SendFailed, "port_send_failed", "datagrams the kernel refused to send: no route, or a firewall")                \
     X(RouteMtu, "port_route_mtu", "datagrams longer than the route to their peer carries: lower --path-mtu")          \
     X(SentSingly, "port_sent_singly", "datagrams of batches that the route to their peer refused to take whole")      \
+    X(HandedOver, "port_handed_over", "datagrams that came to another worker's socket: batches of several workers")   \
+    X(HandedOverFull, "port_handed_over_full", "datagrams of a worker that does not keep up, dropped on their way")   \
     X(ReceiveFailed, "port_receive_failed", "errors of the socket while receiving")
 
 CAIRN_DECLARE_COUNTERS(UringCounter, CAIRN_URING_COUNTERS);

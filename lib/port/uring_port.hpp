@@ -6,16 +6,17 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lib/mem/region.hpp"
-#include "lib/port/datagram_capture.hpp"
+#include "lib/port/block_pool.hpp"
+#include "lib/port/group_sockets.hpp"
 #include "lib/port/ip_id.hpp"
 #include "lib/port/path_table.hpp"
 #include "lib/port/port.hpp"
+#include "lib/port/socket_epoll.hpp"
 #include "lib/port/socket_io.hpp"
-#include "lib/port/udp_socket.hpp"
+#include "lib/port/socket_queues.hpp"
 #include "lib/port/uring_counters.hpp"
 
 namespace cairn::port {
@@ -27,15 +28,18 @@ struct UringPortConfig {
     std::uint16_t buffers = 1024;  // of one datagram each, for sending
     std::uint16_t batches = 64;    // of up to 64 KB each, for receiving
     std::uint8_t traffic_class = 0;
-    std::string pcap;  // a file for every datagram, with lower headers as a NIC would show them
+    std::string pcap;  // as that of SocketQueuesConfig
 };
 
 // Opened on any thread, then driven by one.
 class UringPort final : public Port {
 public:
-    // Falls back to plain system calls where io_uring is refused, and says so in describe(). Errors: those of
-    // UdpSocket::open and of the pcap file, no memory.
+    // Of the only worker of its address. Falls back to plain system calls where io_uring is refused, and says so in
+    // describe(). Errors: those of SocketQueues::open(), no memory.
     static Result<std::unique_ptr<UringPort>> open(const UringPortConfig& config);
+    // Of one of several; address, UDP port and capture are those of the queues. There is one at a time for each worker.
+    static Result<std::unique_ptr<UringPort>> open(const UringPortConfig& config, std::shared_ptr<SocketQueues> queues,
+                                                   std::uint32_t worker);
     ~UringPort() override;
 
     [[nodiscard]] std::size_t receive_burst(std::span<PacketRef> out, Instant now) noexcept override;
@@ -45,7 +49,7 @@ public:
     void release_burst(std::span<PacketRef> packets) noexcept override;
     // All that was handed out may be segments of batches of their own.
     [[nodiscard]] bool has_spare_buffers() const noexcept override {
-        return free_batches_.size() > config_.batches / kReserve;
+        return blocks_.free_batches() > config_.batches / kReserve;
     }
     [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return true; }
     [[nodiscard]] bool holds_back() const noexcept override { return backlog_; }
@@ -56,9 +60,10 @@ public:
     [[nodiscard]] bool loops_groups() const noexcept override { return true; }
     void on_timeout(Instant) noexcept override {}
     [[nodiscard]] Instant next_deadline() const noexcept override {
-        return arrival_.block != nullptr ? Instant{} : Instant::never();  // there is something to hand out
+        return arrival_.block != nullptr || !queue_.empty() ? Instant{} : Instant::never();  // something to hand out
     }
     void wait(Duration most, int also) noexcept override;
+    // Readable also when there is room for what found the socket's buffer full before the last wait().
     [[nodiscard]] int descriptor() noexcept override;
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return config_.local; }
     [[nodiscard]] PortLimits limits() const noexcept override;
@@ -74,12 +79,6 @@ public:
     [[nodiscard]] std::size_t buffers_in_use() const noexcept;
 
 private:
-    // A piece of memory that datagrams lie in: one to send, or all of one received batch.
-    struct Block {
-        std::uint8_t* data = nullptr;
-        std::uint32_t references = 0;
-        bool batch = false;
-    };
     // Datagrams of one length (the last may be shorter) to one peer.
     struct SendBatch {
         Path* path = nullptr;
@@ -92,6 +91,8 @@ private:
         std::uint16_t segment_bytes = 0;
         sockaddr_storage to{};
         alignas(cmsghdr) std::array<std::uint8_t, 64> control{};
+
+        [[nodiscard]] bool takes(std::size_t len) const noexcept;
     };
     // A received batch, as far as it is not handed out yet.
     struct Arrival {
@@ -105,26 +106,26 @@ private:
         std::uint8_t ecn = 0;
     };
 
-    void watch(const UdpSocket& socket) noexcept;
-    UringPort(const UringPortConfig& config, UdpSocket socket, std::unique_ptr<SocketIo> io, mem::Region memory);
+    UringPort(const UringPortConfig& config, SocketQueue queue, std::unique_ptr<SocketIo> io, mem::Region memory);
     // uring_port_receive_datapath.cpp
+    [[nodiscard]] std::size_t receive_handed_over(std::span<PacketRef> out, Instant now) noexcept;
     [[nodiscard]] std::size_t receive_batch(std::span<PacketRef> out, Instant now) noexcept;
     [[nodiscard]] bool arm_receive() noexcept;
-    [[nodiscard]] const net::IpAddress* receive_from_groups() noexcept;
     void take_arrival(const net::IpAddress& local) noexcept;
+    void begin_arrival(Block& block, const PathKey& key, std::uint32_t bytes) noexcept;
     [[nodiscard]] std::uint16_t part_of_arrival() noexcept;
     [[nodiscard]] bool next_segment(PacketRef& out, Instant now) noexcept;
+    [[nodiscard]] bool judge(PacketRef& out, Instant now) noexcept;
+    [[nodiscard]] bool hand_over(const std::uint8_t* bth, std::uint16_t len) noexcept;
     [[nodiscard]] bool admit(PacketRef& out) noexcept;
     void lead_arrival_by(Path& path) noexcept;
     void place(PacketRef& out, std::uint16_t len, bool last) noexcept;
     [[nodiscard]] bool verify(const PacketRef& packet, std::uint16_t index, std::uint16_t& ip_id, Instant now) noexcept;
     void end_arrival() noexcept;
-    void drop_reference(Block& block) noexcept;
     // uring_port_transmit_datapath.cpp
     [[nodiscard]] std::size_t take_room(std::size_t packets) noexcept;
     [[nodiscard]] SendBatch& begin_batch(const TxPacket& first) noexcept;
     void append_batch(std::span<TxPacket> packets, std::size_t first) noexcept;
-    [[nodiscard]] bool fits(const SendBatch& batch, const TxPacket& packet) const noexcept;
     void append_packet(SendBatch& batch, const TxPacket& packet) noexcept;
     [[nodiscard]] bool continues(const SendBatch& batch, const std::uint8_t* data) const noexcept;
     void stage(PacketRef& packet) noexcept;
@@ -134,34 +135,26 @@ private:
     void finish_sends() noexcept;
     [[nodiscard]] bool finish(std::size_t index) noexcept;
     void send_singly(SendBatch& batch) noexcept;
-    void count_refused(std::int32_t result, std::uint32_t packets) noexcept;
 
-    static constexpr std::size_t kHeadroomBytes = 64;  // a CRC over a datagram's first bytes reads in front of it
-    static constexpr std::size_t kBufferBytes = (kHeadroomBytes + kMaxUdpPayloadBytes + 63) / 64 * 64;
-    static constexpr std::size_t kBatchBytes = kHeadroomBytes + 65536;
     static constexpr std::size_t kSends = 256;
     static constexpr std::size_t kPackets = 1024;
     static constexpr std::size_t kPieces = kPackets * 3;
-    static constexpr std::size_t kGroups = 16;
     static constexpr std::size_t kReserve = 4;        // one of so many batches is never anybody's for long
     static constexpr std::size_t kStagedBytes = 256;  // the longest datagram, or headers of one, that are copied
 
     UringPortConfig config_;
-    UdpSocket socket_;
-    std::vector<std::pair<net::IpAddress, UdpSocket>> groups_;
-    int epoll_fd_ = -1;          // of all sockets, once somebody sleeps on them
-    bool groups_first_ = false;  // they and the other socket take turns
+    SocketQueue queue_;
+    GroupSockets groups_;
+    SocketEpoll epoll_;  // of all sockets, once somebody sleeps on them
     std::unique_ptr<SocketIo> io_;
     std::string io_refused_;  // why not the ring that was asked for
     mem::Region memory_;
-    std::uint8_t* tail_copies_ = nullptr;  // kMaxUdpPayloadBytes for each packet; untouched until tails are copied
-    std::vector<Block> blocks_;
-    std::vector<Block*> free_buffers_;
-    std::vector<Block*> free_batches_;
+    std::uint8_t* const tail_copies_;  // kMaxUdpPayloadBytes for each packet; untouched until tails are copied
+    BlockPool blocks_;
     PathTable paths_;
     IpIdDeltas deltas_;
     IpIdHistories peer_ids_;
-    std::unique_ptr<DatagramCapture> capture_;
+    DatagramCapture::Lane* const capture_;  // nullptr: nothing is recorded
     const bool gso_;
     Instant turn_{};  // the time of the call before
 

@@ -48,7 +48,11 @@ Ancillary read_ancillary(msghdr& header) noexcept {
 std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
     paths_.begin_burst();
     turn_ = now;
-    std::size_t accepted = 0;
+    queue_.end_sleep();
+    if (std::exchange(slept_, false)) {
+        found_empty_ = empty_at_ = now;  // what ended a sleep has just come
+    }
+    std::size_t accepted = queue_.empty() ? 0 : receive_handed_over(out, now);
     std::size_t last = 0;
     do {
         last = receive_batch(out.subspan(accepted), now);
@@ -57,22 +61,45 @@ std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noex
     if (accepted != 0) {
         counters_.count(UringCounter::Received, accepted);
     }
+    queue_.wake_others();
+    return accepted;
+}
+
+// Each is judged here, as an arrival of its own. Half as many as are asked for at most, sound or not: so a flood of
+// them leaves room for what comes to the socket, and ends.
+std::size_t UringPort::receive_handed_over(std::span<PacketRef> out, Instant now) noexcept {
+    if (arrival_.block != nullptr && arrival_.path == &stranger_) {
+        return 0;
+    }
+    const Arrival own = arrival_;
+    std::size_t accepted = 0;
+    const auto accept = [&](const HandedOver& datagram) noexcept {
+        Block& block = *blocks_.take_buffer();
+        std::memcpy(block.data, datagram.bytes.data(), datagram.len);
+        found_empty_ = std::min(found_empty_, datagram.empty_at);
+        begin_arrival(block, {config_.local, datagram.remote, datagram.udp_source_port, 0}, datagram.len);
+        arrival_.index = datagram.index;
+        arrival_.ecn = datagram.ecn;
+        accepted += next_segment(out[accepted], now) ? 1U : 0U;
+    };
+    std::size_t most = (out.size() + 1) / 2;
+    while (most != 0 && blocks_.has_buffer() && queue_.take(accept)) {
+        --most;
+    }
+    arrival_ = own;
     return accepted;
 }
 
 // Of one batch at most.
 std::size_t UringPort::receive_batch(std::span<PacketRef> out, Instant now) noexcept {
-    if (std::exchange(slept_, false)) {
-        found_empty_ = empty_at_ = now;  // what ended a sleep has just come
-    }
     if (arrival_.block == nullptr) {
         const bool armed = arm_receive();
-        const net::IpAddress* const group = armed ? receive_from_groups() : nullptr;
+        const net::IpAddress* const group = armed ? groups_.receive(receive_.header, receive_.result) : nullptr;
         exchange(armed && group == nullptr ? &receive_ : nullptr);
         take_arrival(group == nullptr ? config_.local : *group);
         if (arrival_.block == nullptr) {
             ++idle_polls_;
-            found_empty_ = armed ? now : found_empty_;
+            found_empty_ = armed && queue_.empty() ? now : found_empty_;
         }
     } else if (sends_ != 0) {
         exchange(nullptr);
@@ -83,19 +110,6 @@ std::size_t UringPort::receive_batch(std::span<PacketRef> out, Instant now) noex
         accepted += next_segment(out[accepted], now) ? 1U : 0U;
     }
     return accepted;
-}
-
-// The group that something came to.
-const net::IpAddress* UringPort::receive_from_groups() noexcept {
-    groups_first_ = !groups_first_ && !groups_.empty();
-    for (std::size_t i = groups_first_ ? 0 : groups_.size(); i < groups_.size(); ++i) {
-        const ssize_t got = recvmsg(groups_[i].second.fd(), &receive_.header, MSG_DONTWAIT);
-        if (got >= 0) {
-            receive_.result = static_cast<std::int32_t>(got);
-            return &groups_[i].first;
-        }
-    }
-    return nullptr;
 }
 
 // A large batch that finds us idle is all that is under way, and the peer is idle now: the answers to one half of it
@@ -109,12 +123,11 @@ std::uint16_t UringPort::part_of_arrival() noexcept {
 // False: no batch is free.
 bool UringPort::arm_receive() noexcept {
     if (receive_block_ == nullptr) {
-        if (free_batches_.empty()) {
+        receive_block_ = blocks_.take_batch();
+        if (receive_block_ == nullptr) {
             counters_.count(UringCounter::NoBuffer);
             return false;
         }
-        receive_block_ = free_batches_.back();
-        free_batches_.pop_back();
     }
     receive_piece_ = {receive_block_->data, kBatchPayloadBytes};
     receive_.header.msg_name = &receive_from_;
@@ -147,22 +160,12 @@ void UringPort::take_arrival(const net::IpAddress& local) noexcept {
         counters_.count(UringCounter::NoPath);
         return;
     }
-    Path* path = paths_.find(key);
-    if (path == nullptr) {
-        stranger_ = Path(key, config_.udp_port);
-        path = &stranger_;
-    }
     const auto bytes = static_cast<std::uint32_t>(receive_.result);
-    const auto whole = static_cast<std::uint16_t>(std::min<std::uint32_t>(bytes, 0xffff));
-    arrival_.block = std::exchange(receive_block_, nullptr);
-    arrival_.block->references = 1;
-    lead_arrival_by(*path);
-    arrival_.bytes = bytes;
-    arrival_.at = 0;
-    arrival_.index = 0;
-    arrival_.segment_bytes = with.segment_bytes > 0 ? static_cast<std::uint16_t>(with.segment_bytes) : whole;
+    begin_arrival(*std::exchange(receive_block_, nullptr), key, bytes);
+    if (with.segment_bytes > 0) {
+        arrival_.segment_bytes = static_cast<std::uint16_t>(with.segment_bytes);
+    }
     arrival_.ecn = with.traffic_class & 3U;
-    empty_at_ = found_empty_;
     counters_.count(UringCounter::ReceivedBatches);
     if (bytes == 0) {
         counters_.count(UringCounter::TooShort);
@@ -172,29 +175,49 @@ void UringPort::take_arrival(const net::IpAddress& local) noexcept {
     arrival_.part = part_of_arrival();
 }
 
-// False: the segment is no datagram; either way the arrival moves on.
+// Of one segment.
+void UringPort::begin_arrival(Block& block, const PathKey& key, std::uint32_t bytes) noexcept {
+    Path* path = paths_.find(key);
+    if (path == nullptr) {
+        stranger_ = Path(key, config_.udp_port);
+        path = &stranger_;
+    }
+    arrival_.block = &block;
+    lead_arrival_by(*path);
+    arrival_.bytes = bytes;
+    arrival_.at = 0;
+    arrival_.index = 0;
+    arrival_.segment_bytes = static_cast<std::uint16_t>(std::min<std::uint32_t>(bytes, 0xffff));
+    empty_at_ = found_empty_;
+}
+
+// False: it is given back.
+inline bool UringPort::judge(PacketRef& out, Instant now) noexcept {
+    out.path = arrival_.path;
+    out.ecn = arrival_.ecn;
+    out.ip_id = 0;
+    out.icrc_ok = verify(out, arrival_.index, out.ip_id, now);
+    if (!out.icrc_ok) [[unlikely]] {
+        counters_.count(UringCounter::BadIcrc);
+    }
+    if (capture_ != nullptr) [[unlikely]] {
+        const std::span<const std::uint8_t> whole(out.data, out.len);
+        capture_->record(Direction::Receive, *out.path, {&whole, 1}, out.ip_id, out.ecn);
+    }
+    return arrival_.path != &stranger_ || admit(out);
+}
+
+// False: the segment is no datagram, or another worker's; either way the arrival moves on.
 bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
     const std::uint32_t len = std::min<std::uint32_t>(arrival_.segment_bytes, arrival_.bytes - arrival_.at);
     const bool last = arrival_.at + len == arrival_.bytes;
-    bool taken = len >= kLeastDatagram && len <= kMaxUdpPayloadBytes;
-    if (taken) [[likely]] {
-        place(out, static_cast<std::uint16_t>(len), last);
-        out.path = arrival_.path;
-        out.ecn = arrival_.ecn;
-        out.ip_id = 0;
-        out.icrc_ok = verify(out, arrival_.index, out.ip_id, now);
-        if (!out.icrc_ok) [[unlikely]] {
-            counters_.count(UringCounter::BadIcrc);
-        }
-        if (capture_ != nullptr) [[unlikely]] {
-            const std::span<const std::uint8_t> whole(out.data, out.len);
-            capture_->record(Direction::Receive, *out.path, {&whole, 1}, out.ip_id, out.ecn);
-        }
-        if (arrival_.path == &stranger_) [[unlikely]] {
-            taken = admit(out);
-        }
-    } else {
+    const std::uint8_t* const bth = arrival_.block->data + arrival_.at;
+    bool taken = false;
+    if (len < kLeastDatagram || len > kMaxUdpPayloadBytes) [[unlikely]] {
         counters_.count(len < kLeastDatagram ? UringCounter::TooShort : UringCounter::TooLong);
+    } else if (queue_.is_alone() || !hand_over(bth, static_cast<std::uint16_t>(len))) {
+        place(out, static_cast<std::uint16_t>(len), last);
+        taken = judge(out, now);
     }
     arrival_.at += len;
     ++arrival_.index;
@@ -202,6 +225,26 @@ bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
         end_arrival();
     }
     return taken;
+}
+
+// The kernel looks at the first datagram of a batch. One that is another worker's goes there as it came, whoever it is
+// from, and is judged there; what comes to a group is for whoever joined it. False: it is for here.
+bool UringPort::hand_over(const std::uint8_t* bth, std::uint16_t len) noexcept {
+    const PathKey& key = arrival_.path->key();
+    if (queue_.is_ours(bth) || key.local != config_.local) {
+        return false;
+    }
+    const bool passed = queue_.hand_over(queue_.owner_of(bth), [&](HandedOver& to) noexcept {
+        to.remote = key.remote;
+        to.udp_source_port = key.udp_source_port;
+        to.empty_at = empty_at_;
+        to.index = arrival_.index;
+        to.ecn = arrival_.ecn;
+        to.len = len;
+        std::memcpy(to.bytes.data(), bth, len);
+    });
+    counters_.count(passed ? UringCounter::HandedOver : UringCounter::HandedOverFull);
+    return true;
 }
 
 // The first whole datagram of somebody new gets it a path. False: this one does not, and is given back.
@@ -239,14 +282,15 @@ void UringPort::place(PacketRef& out, std::uint16_t len, bool last) noexcept {
         room = std::min<std::size_t>(kBatchPayloadBytes - arrival_.at, kMaxUdpPayloadBytes);
     }
     const bool alone = len == arrival_.bytes && len <= kShortBytes;
-    if ((alone || free_batches_.size() < config_.batches / 2U) && !free_buffers_.empty()) {
-        block = free_buffers_.back();
-        free_buffers_.pop_back();
-        std::memcpy(block->data, data, len);
-        data = block->data;
+    const bool copied = block->batch && (alone || blocks_.free_batches() < config_.batches / 2U);
+    if (Block* const buffer = copied ? blocks_.take_buffer() : nullptr; buffer != nullptr) {
+        std::memcpy(buffer->data, data, len);
+        block = buffer;
+        data = buffer->data;
         room = kMaxUdpPayloadBytes;
+    } else {
+        ++block->references;
     }
-    ++block->references;
     out.data = data;
     out.cookie = block;
     out.len = len;
@@ -280,20 +324,13 @@ bool UringPort::verify(const PacketRef& packet, std::uint16_t index, std::uint16
 void UringPort::end_arrival() noexcept {
     paths_.keep(*arrival_.path);  // its last parts are of this burst
     arrival_.path->unpin();
-    drop_reference(*std::exchange(arrival_.block, nullptr));
-}
-
-void UringPort::drop_reference(Block& block) noexcept {
-    CAIRN_ASSERT(block.references > 0);
-    if (--block.references == 0) {
-        (block.batch ? free_batches_ : free_buffers_).push_back(&block);  // reserved for all: never grows
-    }
+    blocks_.drop_reference(*std::exchange(arrival_.block, nullptr));
 }
 
 void UringPort::release_burst(std::span<PacketRef> packets) noexcept {
     for (const PacketRef& packet : packets) {
         if (packet.cookie != nullptr) {
-            drop_reference(*static_cast<Block*>(packet.cookie));
+            blocks_.drop_reference(*static_cast<Block*>(packet.cookie));
         }
     }
 }

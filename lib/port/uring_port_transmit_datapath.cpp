@@ -39,6 +39,10 @@ void add_traffic_class(msghdr& header, const PathKey& key) noexcept {
     }
 }
 
+UringCounter refusal(std::int32_t result) noexcept {
+    return result == -EMSGSIZE ? UringCounter::RouteMtu : UringCounter::SendFailed;
+}
+
 std::size_t length_of(const TxPacket& packet) noexcept {
     return packet.packet.len + packet.tail.size();
 }
@@ -47,10 +51,8 @@ std::size_t length_of(const TxPacket& packet) noexcept {
 
 std::size_t UringPort::allocate_burst(std::span<PacketRef> out) noexcept {
     std::size_t count = 0;
-    while (count < out.size() && !free_buffers_.empty()) {
-        Block* const block = free_buffers_.back();
-        free_buffers_.pop_back();
-        block->references = 1;
+    while (count < out.size() && blocks_.has_buffer()) {
+        Block* const block = blocks_.take_buffer();
         out[count] = {};
         out[count].data = block->data;
         out[count].cookie = block;
@@ -113,14 +115,19 @@ UringPort::SendBatch& UringPort::begin_batch(const TxPacket& first) noexcept {
     return batch;
 }
 
-// The first one and all behind it that go the same way, as far as one send takes them in order.
+// The first one and all behind it that go the same way, as far as one send takes them in order. The peer's kernel
+// brings all of a batch to one worker: so it is for queue pairs of one, if the peer has as many workers as we have. If
+// it has others, it hands over what is in the wrong place.
 void UringPort::append_batch(std::span<TxPacket> packets, std::size_t first) noexcept {
     SendBatch& batch = begin_batch(packets[first]);
+    const bool apart = !queue_.is_alone();
+    const std::uint16_t owner = queue_.owner_of(packets[first].packet.data);
     for (TxPacket& packet : packets.subspan(first)) {
-        if (packet.packet.cookie == nullptr || packet.packet.path != batch.path) {
+        if (packet.packet.cookie == nullptr || packet.packet.path != batch.path ||
+            (apart && queue_.owner_of(packet.packet.data) != owner)) {
             continue;
         }
-        if (!fits(batch, packet)) {
+        if (!batch.takes(length_of(packet))) {
             break;
         }
         append_packet(batch, packet);
@@ -133,11 +140,9 @@ void UringPort::append_batch(std::span<TxPacket> packets, std::size_t first) noe
     ++sends_;
 }
 
-bool UringPort::fits(const SendBatch& batch, const TxPacket& packet) const noexcept {
-    const std::size_t len = length_of(packet);
-    const std::uint32_t most = batch.path->is_v4() ? kGsoBytesV4 : kGsoBytesV6;
-    return batch.packets == 0 ||
-           (batch.packets < batch.most_packets && len <= batch.segment_bytes && batch.bytes + len <= most);
+bool UringPort::SendBatch::takes(std::size_t len) const noexcept {
+    const std::uint32_t most = path->is_v4() ? kGsoBytesV4 : kGsoBytesV6;
+    return packets == 0 || (packets < most_packets && len <= segment_bytes && bytes + len <= most);
 }
 
 // Segment i gets IPv4 ID i where the kernel or the NIC cuts the batch; the ICRC says so from the start.
@@ -186,11 +191,11 @@ bool UringPort::continues(const SendBatch& batch, const std::uint8_t* data) cons
 
 // Its buffer is free at once.
 void UringPort::stage(PacketRef& packet) noexcept {
-    std::uint8_t* const at = staging_.data() + kHeadroomBytes + staged_;
+    std::uint8_t* const at = staging_.data() + BlockPool::kHeadroomBytes + staged_;
     copy_bytes(at, packet.data, std::size_t{packet.len} - kIcrcBytes);
     staged_ += packet.len;
     packet.data = at;
-    drop_reference(*static_cast<Block*>(packet.cookie));
+    blocks_.drop_reference(*static_cast<Block*>(packet.cookie));
     packet.cookie = nullptr;
 }
 
@@ -289,19 +294,15 @@ bool UringPort::finish(std::size_t index) noexcept {
                (result == -EINVAL || result == -EIO || result == -EOPNOTSUPP || result == -EMSGSIZE)) {
         send_singly(batch);
     } else {
-        count_refused(result, batch.packets);
+        counters_.count(refusal(result), batch.packets);
     }
     for (std::uint32_t i = 0; i < batch.packets; ++i) {
         if (void* const block = sending_[batch.first_packet + i].packet.cookie; block != nullptr) {
-            drop_reference(*static_cast<Block*>(block));
+            blocks_.drop_reference(*static_cast<Block*>(block));
         }
     }
     batch.path->unpin();
     return true;
-}
-
-void UringPort::count_refused(std::int32_t result, std::uint32_t packets) noexcept {
-    counters_.count(result == -EMSGSIZE ? UringCounter::RouteMtu : UringCounter::SendFailed, packets);
 }
 
 // The interface takes no batches (no checksum offload), or the route no datagrams so long: for a while this path's go
@@ -331,7 +332,7 @@ void UringPort::send_singly(SendBatch& batch) noexcept {
         if (message.result >= 0) {
             counters_.count(UringCounter::SentSingly);
         } else {
-            count_refused(message.result, 1);
+            counters_.count(refusal(message.result));
         }
     }
 }
