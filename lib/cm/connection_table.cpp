@@ -27,7 +27,7 @@ Connection* ConnectionTable::try_add() {
     if (connections_.size() >= capacity_) {
         return nullptr;
     }
-    ConnectionId id{};  // a REJ that names no connection has a zero there
+    ConnectionId id{};  // zero is no name: a REJ that names no connection has it
     while (id == ConnectionId{} || connections_.count(id.value) != 0) {
         id = ConnectionId{names_.name(numbers_.next())};
     }

@@ -1,4 +1,4 @@
-// Connections by our name for them, by the peer's, and by the peer's queue pair.
+// The connections of a manager. They are found by our name, by the peer's name, and by the peer's queue pair.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ class User;
 
 using ConnectionShares = net::Shares<ConnectionId>;
 
-// A place in the backlog of a listener, whose serial no later one of the same service has.
+// A place in the backlog of a listener. No later listener of the same service has the same serial.
 struct BacklogPlace {
     wire::ServiceId service{};
     net::IpAddress local{};
@@ -31,45 +31,45 @@ struct BacklogPlace {
 struct Connection {
     ConnectionId id{};
     State state = State::Ended;
-    bool active = false;     // we asked for it
-    bool abandoned = false;  // the user wants to hear no more of it
+    bool active = false;     // our side asked for the connection
+    bool abandoned = false;  // the user wants no more events of it
     User* user = nullptr;
     bool has_alternate = false;
     wire::TransportService transport = wire::TransportService::Rc;
     Route route{};
-    wire::CommId remote_id{};  // means something once has_remote
+    wire::CommId remote_id{};  // valid if has_remote
     bool has_remote = false;
-    bool proven = false;         // the peer has shown that it gets what we send it
-    std::uint8_t allowance = 0;  // messages that may be sent to a passive one's peer that has not
+    bool proven = false;         // the peer has shown that it receives what is sent to it
+    std::uint8_t allowance = 0;  // messages that may still be sent to a passive connection's peer that is not proven
     Qpn local_qpn{};
     Qpn remote_qpn{};
     Psn send_psn{};
-    std::uint64_t transaction = 0;         // of the request and what answers it
+    std::uint64_t transaction = 0;         // of the request and its answers
     std::uint64_t dreq_transaction = 0;    // of the peer's DREQ
-    std::uint8_t responder_resources = 0;  // that the peer offered
+    std::uint8_t responder_resources = 0;  // as the peer offered
     std::uint8_t initiator_depth = 0;
     Duration wait{};                // for an answer of the peer
-    Duration service{};             // that we asked the peer to wait longer for ours
-    wire::CmTimeout ack_timeout{};  // as long lasts TIMEWAIT
+    Duration service{};             // the longer wait that the peer was asked for
+    wire::CmTimeout ack_timeout{};  // also the length of TIMEWAIT
     wire::CmRetries max_retries{};
     std::uint8_t retries_left = 0;
     Instant deadline = Instant::never();
-    Instant replied_at{};                        // a passive one
-    BacklogPlace place{};                        // while it counts as waiting there
-    ConnectionShares::Ticket stranger_ticket{};  // of a passive one, while its peer is not proven
+    Instant replied_at{};                        // of a passive connection
+    BacklogPlace place{};                        // set while the connection counts in the backlog
+    ConnectionShares::Ticket stranger_ticket{};  // of a passive connection whose peer is not proven
 
-    // What we sent last: again when no answer comes, or when what it answers comes again.
+    // The last message sent. It goes again when no answer comes, and when the message that it answers comes again.
     wire::MadBytes message{};
-    std::optional<Message> answers;  // that could come again
+    std::optional<Message> answers;  // the kind of message that `message` answers, if a copy may come
 };
 
-// At most `capacity` of them, with names that nobody guesses.
+// Holds at most `capacity` connections, whose names nobody can guess.
 class ConnectionTable {
 public:
-    // `numbers` outlives it.
+    // `numbers` outlives the table.
     ConnectionTable(std::uint32_t capacity, SecretNumbers& numbers, const NameShare& names);
 
-    // nullptr: full. It is found by its id only.
+    // Returns nullptr if the table is full. The new connection is found by its id only.
     [[nodiscard]] Connection* try_add();
     void remove(Connection& connection);
 
@@ -77,9 +77,10 @@ public:
     [[nodiscard]] Connection* find_remote(const net::IpAddress& peer, wire::CommId remote_id) noexcept;
     [[nodiscard]] Connection* find_remote_qpn(const net::IpAddress& peer, Qpn remote_qpn) noexcept;
 
-    // From now on it is found by what the peer calls it.
+    // Makes the connection known by the peer's name for it.
     void add_remote(Connection& connection);
-    // And by the peer's queue pair, instead of the one that was found so before, which is returned.
+    // Makes the connection known by the peer's queue pair, too. Returns the connection that was known by it before, if
+    // any.
     Connection* add_remote_qpn(Connection& connection);
     void forget_remote(Connection& connection);
 

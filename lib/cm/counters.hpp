@@ -1,5 +1,5 @@
-// What the connection manager meets: one list of kind, counter name and what a non-zero value tells the operator.
-// Datagrams that are no message at all are counted apart (wire::MadDrop).
+// What the connection manager meets. One list gives the kind, the counter's name and what a non-zero value tells the
+// operator. Datagrams that are no message at all are counted apart (wire::MadDrop).
 #pragma once
 
 #include "lib/telemetry/counters.hpp"

@@ -97,7 +97,7 @@ void Datagrams::forget(const User& user) {
     for (auto each = asked_.begin(); each != asked_.end();) {
         const auto one = each++;
         if (one->second.user == &user && !one->second.answered) {
-            forget(one);  // asked again, it is the next listener's
+            forget(one);  // a copy of the question goes to the next listener
         }
     }
     events_.forget_datagrams(user);
@@ -130,7 +130,7 @@ bool Datagrams::take_duplicate(const AskedKey& key, std::uint64_t transaction, c
     }
     const Asked& asked = found->second;
     const bool same = asked.service == req.service_id && asked.transaction == transaction;
-    if (!same && asked.answered) {  // the number in another life of the peer
+    if (!same && asked.answered) {  // the peer uses the number again in another life
         forget(found);
         return false;
     }

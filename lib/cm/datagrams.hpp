@@ -1,4 +1,4 @@
-// Services over datagrams: who serves what with which queue pair and Q_Key (SIDR; IBTA vol. 1, 12.11).
+// Services over datagrams: which queue pair and Q_Key serve what (SIDR; IBTA vol. 1, 12.11).
 #pragma once
 
 #include <map>
@@ -15,27 +15,27 @@
 
 namespace cairn::cm {
 
-// A part of the Manager, which feeds it. A service with a standing answer costs nothing per request; requests for
-// others wait for answer(), and what was answered is kept for a while for requests that come again.
+// A part of the Manager, which feeds it. A service with a standing answer keeps nothing per request. Other requests
+// wait for answer(). Their answers are kept for a while, for copies of the request.
 class Datagrams {
 public:
     Datagrams(const Config& config, SecretNumbers& numbers, Outbox& outbox, EventQueue& events,
               telemetry::CounterSet<Counter>& counters);
 
-    // `standing`: what everybody is told, its private data copied. Nothing: each request is an event. `local`: one of
-    // our addresses, or unspecified for all.
+    // `standing` is the answer for everybody; its private data are copied. Without it each request becomes an event.
+    // `local` is one of our addresses, or unspecified for all of them.
     [[nodiscard]] CallStatus listen(wire::ServiceId service, const net::IpAddress& local,
                                     const std::optional<DatagramService>& standing, User* user = nullptr);
     CallStatus unlisten(wire::ServiceId service, const net::IpAddress& local);
-    // Of a DatagramRequested. `service` counts when the status is Valid.
+    // Answers a DatagramRequested. `service` is used if the status is Valid.
     [[nodiscard]] CallStatus answer(DatagramId id, wire::SidrStatus status, const DatagramService& service,
                                     Instant now);
 
-    // A Resolved comes, unless it is cancelled.
+    // Asks a question. A Resolved follows, unless the question is cancelled.
     [[nodiscard]] Parsed<DatagramId, CallStatus> resolve(const ResolveRequest& request, Instant now,
                                                          User* user = nullptr);
     CallStatus cancel(DatagramId id);
-    // Nobody listens or asks for the user any more.
+    // Ends all services and questions of the user.
     void forget(const User& user);
 
     void on_request(const Route& route, std::uint64_t transaction, const wire::SidrReq& req);
@@ -53,7 +53,7 @@ private:
         PrivateBytes private_data{};
         User* user = nullptr;
     };
-    // One of ours that waits for an answer.
+    // A question of ours that waits for its answer.
     struct Query {
         Route route{};
         User* user = nullptr;
@@ -63,7 +63,7 @@ private:
         Instant deadline = Instant::never();
     };
     using AskedKey = std::pair<net::IpAddress, wire::SidrRequestId>;
-    // One of a peer.
+    // A question of a peer.
     struct Asked {
         DatagramId id{};
         Route route{};
@@ -72,7 +72,7 @@ private:
         const User* user = nullptr;
         bool answered = false;
         wire::MadBytes answer{};
-        Instant deadline = Instant::never();  // of an answered one, when it is forgotten
+        Instant deadline = Instant::never();  // of an answered question: when it is forgotten
         net::Shares<DatagramId>::Ticket ticket = 0;
     };
 
@@ -80,7 +80,7 @@ private:
     [[nodiscard]] bool make_room(const net::IpAddress& peer);
     void forget(std::map<AskedKey, Asked>::iterator asked);
     void on_query_due(DatagramId id, Query& query, Instant now);
-    // Whether the request is one that came before; then all is done.
+    // Returns true if the request is a copy of an earlier one. Nothing is left to do then.
     [[nodiscard]] bool take_duplicate(const AskedKey& key, std::uint64_t transaction, const wire::SidrReq& req);
 
     const Config& config_;
@@ -94,7 +94,7 @@ private:
     std::map<DatagramId, AskedKey> asked_by_id_;
     net::Shares<DatagramId> asked_shares_;
     Deadlines<DatagramId> query_due_;
-    Deadlines<DatagramId> forget_due_;  // answered ones of peers
+    Deadlines<DatagramId> forget_due_;  // of answered questions of peers
 };
 
 }  // namespace cairn::cm

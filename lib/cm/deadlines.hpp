@@ -1,4 +1,4 @@
-// Who is to be woken when, earliest first.
+// Deadlines of many ids, earliest first.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace cairn::cm {
 
-// At most one deadline per id; its owner keeps it in `held`, which only this class changes.
+// An id has at most one deadline. Its owner keeps the deadline in `held`, which only this class changes.
 template <class Id>
 class Deadlines {
 public:
@@ -23,7 +23,7 @@ public:
         }
     }
     [[nodiscard]] Instant earliest() const noexcept { return due_.empty() ? Instant::never() : due_.begin()->first; }
-    // Whose the earliest is.
+    // Returns the id with the earliest deadline.
     [[nodiscard]] std::optional<Id> first() const noexcept {
         return due_.empty() ? std::nullopt : std::optional(due_.begin()->second);
     }

@@ -1,4 +1,4 @@
-// Events on their way to the users that they are for.
+// Events on their way to their users.
 #pragma once
 
 #include <deque>
@@ -14,7 +14,7 @@ class User;
 
 struct AddressedEvent {
     Event event;
-    User* user = nullptr;  // nullptr: whoever drives the manager
+    User* user = nullptr;  // nullptr: the driver of the manager
 };
 
 class EventQueue {
@@ -28,11 +28,11 @@ public:
         waiting_.pop_front();
         return first;
     }
-    // Takes those of the connection away.
+    // Removes the events of the connection.
     void forget(ConnectionId id) {
         std::erase_if(waiting_, [id](const AddressedEvent& each) { return is_of(each.event, id); });
     }
-    // Those of questions and requests for datagrams, whose user ends.
+    // Removes the events of the user's questions and services over datagrams. The user ends.
     void forget_datagrams(const User& user) {
         std::erase_if(waiting_, [&user](const AddressedEvent& each) {
             return each.user == &user && (std::holds_alternative<Resolved>(each.event) ||

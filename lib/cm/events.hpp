@@ -1,4 +1,4 @@
-// What the connection manager yields: what its user is to do or to know.
+// The events of the connection manager: what its user has to do or to know.
 #pragma once
 
 #include <optional>
@@ -9,37 +9,39 @@
 
 namespace cairn::cm {
 
-// Somebody wants a connection. Move a queue pair to RTR and RTS with `qp`, depths narrowed as wanted, then accept();
-// or reject(). The peer is asked for time meanwhile.
+// A peer asks for a connection. The user narrows the depths of `qp` as wanted, moves a queue pair to RTR and RTS with
+// it, and calls accept(); or it calls reject(). Meanwhile the manager asks the peer for time.
 struct Requested {
     ConnectionId id{};
     wire::ServiceId service{};
     Route route{};
     QpParameters qp{};
-    std::uint32_t features = 0;  // offered: none by peers that are not Cairn
+    std::uint32_t features = 0;  // offered; peers that are not Cairn offer none
     std::optional<IpEnds> ip{};
     PrivateBytes private_data{};
 };
 
-// Our connect() was accepted. Move the queue pair to RTR and RTS with `qp`, then ready(); or reject().
+// The peer accepted our connect(). The user moves the queue pair to RTR and RTS with `qp` and calls ready(), or it
+// calls reject().
 struct Replied {
     ConnectionId id{};
     QpParameters qp{};
-    std::uint32_t features = 0;  // agreed
+    std::uint32_t features = 0;  // agreed by both ends
     PrivateBytes private_data{};
 };
 
-// The peer of an accepted connection is ready, too. Of connections of our own ready() says so.
+// The peer of an accepted connection is ready, too. For a connection of our own, ready() establishes it without an
+// event.
 struct Established {
     ConnectionId id{};
     PrivateBytes private_data{};
 };
 
-// The connection did not come about, or fell apart before or after.
+// The connection was not made, or fell apart later.
 struct Rejected {
     ConnectionId id{};
     wire::RejectReason reason{};
-    bool by_peer = true;  // or by the manager: what the peer replied belongs to an earlier life of it
+    bool by_peer = true;  // false: by the manager, since the peer's reply belongs to an earlier life of the peer
     PrivateBytes info{};
     PrivateBytes private_data{};
 };
@@ -49,27 +51,27 @@ struct Unreachable {
     ConnectionId id{};
 };
 
-// The peer wants to end. Stop, move the queue pair to ERR, then disconnect().
+// The peer wants to end the connection. The user stops, moves the queue pair to ERR and calls disconnect().
 struct DisconnectRequested {
     ConnectionId id{};
     PrivateBytes private_data{};
 };
 
-// The connection that disconnect() was called for, or that the peer showed to have forgotten, is over.
+// The connection is over, after disconnect() or because the peer has forgotten it.
 struct Disconnected {
     ConnectionId id{};
     PrivateBytes private_data{};
 };
 
-// The last event of a connection: no packet of it can come any more, its queue pair's number may be used again. Not of
-// requests that were refused or abandoned.
+// The last event of a connection: no packet of it can come any more, and its queue pair number may be used again. A
+// request that was refused or abandoned has no such event.
 struct Released {
     ConnectionId id{};
 };
 
 using DatagramId = wire::SidrRequestId;
 
-// Somebody asks for a service over datagrams that has no standing answer: answer() it.
+// A peer asks for a service over datagrams without a standing answer. The user calls answer().
 struct DatagramRequested {
     DatagramId id{};
     wire::ServiceId service{};
@@ -79,11 +81,11 @@ struct DatagramRequested {
     PrivateBytes private_data{};
 };
 
-// What resolve() found.
+// The result of resolve().
 struct Resolved {
     DatagramId id{};
-    std::optional<wire::SidrStatus> status{};  // nothing: no answer
-    Qpn qpn{};                                 // this and the key when the status is Valid
+    std::optional<wire::SidrStatus> status{};  // nothing: no answer came
+    Qpn qpn{};                                 // valid, with the key, if the status is Valid
     Qkey qkey{};
     PrivateBytes private_data{};
 };

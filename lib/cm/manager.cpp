@@ -10,7 +10,8 @@ namespace cairn::cm {
 
 namespace {
 
-// For an answer of the peer. Its last word may have been lost more than once: the last copy of a reply waits longer.
+// Returns how long to wait for the peer's answer. The last copy of a reply waits longer, since the peer's answer may
+// have been lost more than once.
 Duration wait_of(const Connection& connection) noexcept {
     if (connection.state != State::RepSent) {
         return connection.wait;
@@ -71,7 +72,7 @@ void Manager::on_due(Connection& connection, Instant now) {
                 break;
             }
             --connection.retries_left;
-            if (connection.state != State::DreqSent) {  // what the peer asked for is over
+            if (connection.state != State::DreqSent) {  // the time that the peer asked for is over
                 connection.state = connection.active ? State::ReqSent : State::RepSent;
             }
             counters_.count(Counter::Retransmitted);
@@ -151,7 +152,7 @@ void Manager::prove(Connection& connection) {
     connection.proven = true;
     leave_strangers(connection);
     const Connection* const before = table_.add_remote_qpn(connection);
-    if (before != nullptr) {  // its queue pair has another connection now
+    if (before != nullptr) {  // the peer's queue pair has a new connection now
         counters_.count(Counter::Stale);
         ask_whether_it_lives(*before);
     }
@@ -164,7 +165,7 @@ void Manager::establish(Connection& connection) {
     arm(connection, Instant::never());
 }
 
-// Answers to what may come again are sent after this.
+// Forgets which message the last one answered. The caller sends the answer for later copies afterwards.
 void Manager::enter_time_wait(Connection& connection, Instant now, Duration at_least) {
     connection.state = State::TimeWait;
     connection.answers.reset();
@@ -232,7 +233,7 @@ void Manager::send_mra(Connection& connection, wire::CmTimeout service_timeout, 
 }
 
 void Manager::send_timeout_rej(Connection& connection) {
-    std::array<std::uint8_t, sizeof(Be64)> guid{};  // by which a peer finds what it has no name of ours for (12.6.7)
+    std::array<std::uint8_t, sizeof(Be64)> guid{};  // names it to a peer that knows no name of ours (12.6.7)
     const Be64 raw{config_.ca_guid};
     std::memcpy(guid.data(), &raw, guid.size());
     send(connection, connection.transaction,

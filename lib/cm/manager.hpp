@@ -1,4 +1,4 @@
-// The connection manager of one host: brings queue pairs of two hosts together and apart by management datagrams
+// The connection manager of one host. It connects and disconnects queue pairs of two hosts by management datagrams
 // between their queue pairs 1 (IBTA vol. 1, chapter 12; annex A11).
 #pragma once
 
@@ -16,66 +16,71 @@
 
 namespace cairn::cm {
 
-// No I/O, no clock, no chance: datagrams and user calls in, datagrams and events out; whoever drives it sends what
-// poll_transmit() has, carries out what poll_event() says, and comes back at next_deadline(). One thread. Memory is
-// bounded by the configuration whatever peers send, as long as events are polled.
+// The manager uses no I/O, clock or chance. Datagrams and calls of users go in; datagrams and events come out. Its
+// driver sends the datagrams of poll_transmit(), carries out the events of poll_event(), and calls on_timeout() at
+// next_deadline(). It belongs to one thread. The configuration bounds its memory whatever peers send, as long as events
+// are polled.
 //
-// A connection that both ends want goes, at the end that asks: connect(), Replied, ready(); at the other: Requested,
-// accept(), Established. It ends by disconnect() at one end, DisconnectRequested and disconnect() at the other; at the
-// first Disconnected follows. Released is the last event of each, Rejected or Unreachable come when things go wrong.
+// The end that asks for a connection calls connect(), gets Replied and calls ready(). The other end gets Requested,
+// calls accept() and gets Established. To end it, one end calls disconnect(). The other end gets DisconnectRequested
+// and calls disconnect(); the first end then gets Disconnected. Released is the last event at each end. Rejected or
+// Unreachable tell that something went wrong.
 class Manager {
 public:
     explicit Manager(const Config& config);
     Manager(const Manager&) = delete;
     Manager& operator=(const Manager&) = delete;
 
-    // The payload of a datagram that came to our queue pair 1.
+    // Takes the payload of a datagram that came to our queue pair 1.
     void on_mad(const Route& route, std::span<const std::uint8_t> bytes, Instant now);
-    // Whatever is due by `now`.
+    // Does what is due by `now`.
     void on_timeout(Instant now);
 
     [[nodiscard]] std::optional<OutMad> poll_transmit() { return outbox_.pop(); }
-    // With the user that it is for: who listens, connects or asks.
+    // Returns the next event with its user: the one who listens, connects or asks.
     [[nodiscard]] std::optional<AddressedEvent> poll_addressed();
     [[nodiscard]] std::optional<Event> poll_event() {
         const std::optional<AddressedEvent> next = poll_addressed();
         return next ? std::optional(next->event) : std::nullopt;
     }
-    // The user ends: nobody listens for it any more, its connections are abandoned.
+    // Ends a user: its services have no listener any more, its connections are abandoned.
     void forget(const User& user, Instant now);
-    // Changes with every call of anything else.
+    // The result changes with every call of another function.
     [[nodiscard]] Instant next_deadline() const noexcept;
 
-    // Requests for `service` that come to `local`, or to any address when it is unspecified, become events. When
-    // `backlog` of them are neither answered nor established, a further one takes the place of the oldest of the host
-    // that has most of them, if its sender has fewer or that host had time to answer. Others are not looked at: their
-    // senders ask again after a while, as long as it takes, whereas a refusal would fail them for a burst.
+    // Turns requests for `service` that come to `local` into events; an unspecified `local` means any address. The
+    // backlog counts requests that are not answered or not established. When it is full, a further request takes the
+    // place of the oldest request of the host that has most of them, if its sender has fewer or that host had time to
+    // answer. Other requests are ignored: their senders ask again for a while, whereas a refusal would fail each of
+    // them in a burst.
     [[nodiscard]] CallStatus listen(wire::ServiceId service, std::uint32_t backlog, const net::IpAddress& local = {},
                                     User* user = nullptr);
     CallStatus unlisten(wire::ServiceId service, const net::IpAddress& local = {});
 
     [[nodiscard]] Parsed<ConnectionId, CallStatus> connect(const ConnectRequest& request, Instant now,
                                                            User* user = nullptr);
-    // After Replied: the queue pair is in RTS, the connection is established.
-    // 224 bytes at most.
+    // Called after Replied, when the queue pair is in RTS. The connection is established. `private_data` has at most
+    // 224 bytes.
     [[nodiscard]] CallStatus ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
-    // After Requested: the queue pair is in RTR.
+    // Called after Requested, when the queue pair is in RTR.
     [[nodiscard]] CallStatus accept(ConnectionId id, const AcceptParameters& accepted, Instant now);
-    // A packet of the peer came for an accepted connection: it is established, whether the peer's word comes or not.
+    // Tells that a packet of the peer came on an accepted connection. The connection is established, whether the peer's
+    // RTU comes or not.
     [[nodiscard]] CallStatus established(ConnectionId id);
-    // After Requested or Replied, until it is established.
+    // Refuses the connection, after Requested or Replied and before it is established.
     [[nodiscard]] CallStatus reject(ConnectionId id, const Refusal& refusal, Instant now);
-    // After Requested or Replied: the answer takes up to `service_timeout`. Done unasked with the configured one when
-    // the user takes long. 222 bytes at most.
+    // Tells the peer, after Requested or Replied, that the answer takes up to `service_timeout`. The manager does so by
+    // itself, with the configured time, if the user takes long. `private_data` has at most 222 bytes.
     [[nodiscard]] CallStatus ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
                                           std::span<const std::uint8_t> private_data);
-    // Of an established connection, or after DisconnectRequested. 220 bytes at most, after DisconnectRequested 224.
+    // Ends an established connection, or answers DisconnectRequested. `private_data` has at most 220 bytes, after
+    // DisconnectRequested 224.
     [[nodiscard]] CallStatus disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
-    // Ends whatever it is in the way its state wants; no event of it comes any more.
+    // Ends the connection in the way that its state demands. No event of it comes any more.
     CallStatus abandon(ConnectionId id, Instant now);
 
     [[nodiscard]] Datagrams& datagrams() noexcept { return datagrams_; }
-    // nullptr: no such connection, or only events of it are left.
+    // Returns nullptr if there is no such connection or only events of it are left.
     [[nodiscard]] const Connection* find(ConnectionId id) noexcept;
     [[nodiscard]] std::uint32_t connections() const noexcept { return table_.size(); }
     [[nodiscard]] const telemetry::CounterSet<Counter>& counters() const noexcept { return counters_; }
@@ -94,7 +99,7 @@ private:
         Instant now;
     };
 
-    // One message of each kind.
+    // Each function takes one kind of message.
     void receive(const Incoming& in, const wire::Req& req);
     void receive(const Incoming& in, const wire::Mra& mra);
     void receive(const Incoming& in, const wire::Rej& rej);
@@ -112,20 +117,21 @@ private:
     void take_rep(const Incoming& in, const wire::Rep& rep, Connection& connection);
     void take_rej(const wire::Rej& rej, Connection& connection, Instant now);
     [[nodiscard]] Connection* find_by_ids(const Incoming& in, const wire::CommIds& ids);
-    // Does what needs nothing of the message; the Take verdicts are the caller's.
+    // Does what needs nothing of the message. The caller carries out the Take verdicts.
     Verdict apply(Connection& connection, Message message, Instant now);
     [[nodiscard]] Connection* find_by_refusal(const Incoming& in, const wire::CommIds& ids);
     [[nodiscard]] bool make_room(const Incoming& in, Listener& listener);
     [[nodiscard]] std::optional<ConnectionId> who_gives_way(const ConnectionShares& shares, const Incoming& in);
     void give_way(Connection& connection, Instant now);
-    // The peer seems to have forgotten the connection.
+    // Called if the peer seems to have forgotten the connection.
     void ask_whether_it_lives(const Connection& connection);
     void refuse(const Incoming& in, const wire::CommIds& ids, wire::Answered message, wire::RejectReason reason);
     void echo_drep(const Incoming& in, const wire::Dreq& dreq);
 
-    // Of what a peer that is not proven has been sent, as much as it may be.
+    // Sends to a peer that is not proven only as many messages as its allowance permits.
     void transmit(Connection& connection, const wire::MadBytes& bytes);
-    // Sends and keeps it; it answers messages of the kind `answers`, if any, whenever they come again.
+    // Sends the message and keeps it. It answers messages of the kind `answers`, if any, and is sent again for their
+    // copies.
     void send(Connection& connection, std::uint64_t transaction, const wire::CmMessage& message,
               std::optional<Message> answers);
     void send_mra(Connection& connection, wire::CmTimeout service_timeout, std::span<const std::uint8_t> data);
@@ -141,7 +147,7 @@ private:
     void emit(const Connection& connection, const Event& event);
     void leave_backlog(Connection& connection);
     void establish(Connection& connection);
-    // The peer said what nobody can say who does not get our messages.
+    // The peer said something that only a receiver of our messages can know.
     void prove(Connection& connection);
     void leave_strangers(Connection& connection);
     void enter_time_wait(Connection& connection, Instant now, Duration at_least = {});
@@ -150,11 +156,11 @@ private:
     [[nodiscard]] Connection* find_live(ConnectionId id) noexcept;
 
     Config config_;
-    SecretNumbers numbers_;  // names and transactions
+    SecretNumbers numbers_;  // for names and transactions
     Outbox outbox_;
     EventQueue events_;
     ConnectionTable table_;
-    ConnectionShares strangers_;  // passive ones whose peers are not proven
+    ConnectionShares strangers_;  // passive connections whose peers are not proven
     ServiceMap<Listener> listeners_;
     Deadlines<ConnectionId> deadlines_;
     telemetry::CounterSet<Counter> counters_;

@@ -1,4 +1,4 @@
-// What peers ask of the connection manager, and what comes of it.
+// The messages of peers, and what the connection manager does about them.
 #include "lib/cm/manager.hpp"
 #include "lib/cm/messages.hpp"
 #include "lib/cm/timeouts.hpp"
@@ -33,7 +33,7 @@ Verdict Manager::apply(Connection& connection, Message message, Instant now) {
     }
     if (verdict == Verdict::Repeat && connection.answers == message) {
         transmit(connection, connection.message);
-        if (connection.state == State::TimeWait && message == Message::Req) {  // it may come once more
+        if (connection.state == State::TimeWait && message == Message::Req) {  // another copy may come
             arm(connection, std::max(connection.deadline, now + connection.wait * 2));
         } else if (connection.state == State::RepSent) {
             wait_for_answer(connection, now);
@@ -88,7 +88,7 @@ void Manager::take_rep(const Incoming& in, const wire::Rep& rep, Connection& con
     const Qpn qpn = qpn_of(rep, connection.transport);
     if (known != nullptr && !known->proven) {  // a request that was not the peer's
         table_.forget_remote(*known);
-        give_way(*known, in.now);  // it may be gone then
+        give_way(*known, in.now);  // which may remove it
         known = nullptr;
     }
     if (known == nullptr) {
@@ -148,7 +148,8 @@ void Manager::receive(const Incoming& in, const wire::Mra& mra) {
     }
 }
 
-// Whoever was told no name of ours, as no peer of an established connection was, gives its own only (12.6.7).
+// A peer that was told no name of ours names the connection by its own name only (12.6.7). The peer of an established
+// connection was told one.
 Connection* Manager::find_by_refusal(const Incoming& in, const wire::CommIds& ids) {
     const Connection* const half_open =
         ids.remote == wire::CommId{} ? table_.find_remote(in.route.remote, ids.local) : nullptr;
@@ -190,7 +191,7 @@ void Manager::receive(const Incoming& in, const wire::Dreq& dreq) {
     if (connection == nullptr || connection->route != in.route) {
         counters_.count(connection == nullptr ? Counter::UnknownConnection : Counter::WrongPeer);
         if (connection == nullptr) {
-            echo_drep(in, dreq);  // it is over here, as it is wanted
+            echo_drep(in, dreq);  // the connection is over here, as the peer wants
         }
         return;
     }
@@ -241,7 +242,7 @@ void Manager::receive(const Incoming& in, const wire::Lap& lap) {
 }
 
 void Manager::receive(const Incoming&, const wire::Apr&) {
-    counters_.count(Counter::Unexpected);  // we ask for no alternate path
+    counters_.count(Counter::Unexpected);  // this side asks for no alternate path
 }
 
 }  // namespace cairn::cm

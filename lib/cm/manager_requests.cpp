@@ -1,4 +1,4 @@
-// Requests of peers: whose is admitted, and who gives way to it.
+// Requests of peers: which one is admitted, and which one gives way to it.
 #include "lib/cm/manager.hpp"
 #include "lib/cm/messages.hpp"
 #include "lib/cm/timeouts.hpp"
@@ -7,7 +7,7 @@ namespace cairn::cm {
 
 namespace {
 
-// Whether `req` is the one that the connection came of.
+// True if `req` is the request that the connection was made from.
 bool is_same_request(const Connection& connection, const wire::Req& req, std::uint64_t transaction) noexcept {
     return !connection.active && connection.remote_qpn == req.local_qpn && connection.send_psn == req.starting_psn &&
            connection.transaction == transaction;
@@ -34,10 +34,10 @@ void Manager::receive(const Incoming& in, const wire::Req& req) {
         return;
     }
     counters_.count(Counter::Stale);
-    if (!known->proven) {  // nobody knows which of the two requests is its sender's: the first is answered or ends
+    if (!known->proven) {  // unclear which request is the sender's: the first one is answered or ends
         return;
     }
-    // The peer, in a new life, uses a name or a queue pair of a connection of an earlier one (12.9.8.3.1).
+    // The peer is in a new life and uses a name or a queue pair of a connection of an earlier life (12.9.8.3.1).
     refuse(in, {req.local_comm_id, {}}, wire::Answered::Req, wire::RejectReason::StaleConnection);
     ask_whether_it_lives(*known);
 }
@@ -83,7 +83,7 @@ bool Manager::make_room(const Incoming& in, Listener& listener) {
     return last.has_value();
 }
 
-// One that is over keeps its place until its events were looked at.
+// An ended connection keeps its place until its events were polled.
 std::optional<ConnectionId> Manager::who_gives_way(const ConnectionShares& shares, const Incoming& in) {
     const std::optional<ConnectionId> fair = shares.who_gives_way_to(in.route.remote);
     const std::optional<ConnectionId> last = fair ? fair : shares.first_to_go();
@@ -143,8 +143,8 @@ void Manager::add_request(const Incoming& in, const wire::Req& req, Listener& li
          Requested{connection->id, req.service_id, in.route, parameters_of(req), data.features, data.ip, data.rest});
 }
 
-// Whoever says so may have made it up. A DREQ for a queue pair that nobody has is confirmed only by who knows no such
-// connection; the peer that has it takes no notice.
+// The message that said so may be forged. So the peer is asked by a DREQ for queue pair 0, which nobody has. Only a
+// peer without such a connection confirms that; a peer that has the connection ignores it.
 void Manager::ask_whether_it_lives(const Connection& connection) {
     if (connection.state == State::Established) {
         wire::Dreq dreq;

@@ -136,13 +136,13 @@ CallStatus Manager::reject(ConnectionId id, const Refusal& refusal, Instant now)
     return CallStatus::Ok;
 }
 
-// The refusal is kept for copies of the request for as long as its sender may wait before it asks again.
+// Keeps the refusal for copies of the request, for as long as its sender may wait before it asks again.
 void Manager::reject_request(Connection& connection, const Refusal& refusal, Instant now) {
     const wire::Rej of_request = make_rej(connection, refusal, wire::Answered::Req);
     const bool replied = is_reply_sent(connection);
     enter_time_wait(connection, now, connection.wait * 2 + connection.service);
     send(connection, connection.transaction, of_request, Message::Req);
-    if (replied) {  // the peer may know the reply by now, which is taken back then
+    if (replied) {  // the peer may know the reply by now: it is taken back
         const wire::CmMad of_reply{connection.transaction, make_rej(connection, refusal, wire::Answered::Other)};
         transmit(connection, of_reply.bytes());
     } else {
@@ -179,7 +179,7 @@ CallStatus Manager::disconnect(ConnectionId id, std::span<const std::uint8_t> pr
         return CallStatus::Ok;
     }
     if (connection->state == State::DreqSent) {
-        return CallStatus::Ok;  // the manager saw before that the peer has forgotten the connection
+        return CallStatus::Ok;  // the manager found before that the peer has forgotten the connection
     }
     if (connection->state != State::DreqRcvd) {
         return CallStatus::WrongState;
@@ -212,7 +212,7 @@ CallStatus Manager::abandon(ConnectionId id, Instant now) {
     switch (connection->state) {
         case State::ReqSent:
         case State::MraReqRcvd:
-            send_timeout_rej(*connection);  // as if we had waited in vain
+            send_timeout_rej(*connection);  // as after a wait in vain
             finish(*connection);
             break;
         case State::ReqRcvd:

@@ -25,7 +25,7 @@ std::size_t trailer_bytes(std::uint32_t features) noexcept {
     return features != 0 ? FeatureTrailer::kBytes : 0;
 }
 
-// Writes header, data and trailer, as far as there are any, to the private data of a request; the data fits.
+// Writes header, data and trailer, as far as they exist, to the private data of a request. The data fit.
 template <std::size_t kBytes, class Request>
 void fill(wire::PrivateData<kBytes>& out, const Request& request) noexcept {
     const std::size_t header = header_bytes(request);
@@ -100,7 +100,7 @@ wire::Req make_req(const Config& config, const ConnectRequest& request, Connecti
     req.local_ca_guid = config.ca_guid;
     req.local_qpn = request.qpn;
     const bool xrc = request.transport == wire::TransportService::Extended;
-    req.responder_resources = xrc ? std::uint8_t{0} : request.responder_resources;  // initiators answer none
+    req.responder_resources = xrc ? std::uint8_t{0} : request.responder_resources;  // XRC initiators answer no READs
     req.initiator_depth = request.initiator_depth;
     req.remote_response_timeout = config.response_timeout;
     req.service = request.transport;
@@ -152,7 +152,7 @@ wire::Rep make_rep(const Config& config, const Connection& connection, const Acc
 
 wire::Rej make_rej(const Connection& connection, const Refusal& refusal, wire::Answered message) noexcept {
     wire::Rej rej;
-    // A peer that was told no name of ours is not told one by its refusal (12.6.7).
+    // A peer that was told no name of ours is told none by its refusal (12.6.7).
     rej.ids = {connection.state == State::ReqRcvd ? ConnectionId{} : connection.id, connection.remote_id};
     rej.message = message;
     rej.reason = refusal.reason;
@@ -180,12 +180,12 @@ std::optional<wire::RejectReason> judge_req(const wire::Req& req, const Route& r
     if (wire::bytes_of(req.path_mtu) == 0) {
         return wire::RejectReason::InvalidPathMtu;
     }
-    // The queue pairs will talk where the request came from: it can not point them at somebody else.
+    // The queue pairs will talk to the host that the request came from: a request cannot point them at a third host.
     if (req.primary.local_gid != route.remote.octets() || req.primary.remote_gid != route.local.octets()) {
         return wire::RejectReason::InvalidGid;
     }
     if (!names_ends_of(req.service_id, req.private_data, route)) {
-        return wire::RejectReason::Consumer;  // as Linux refuses it
+        return wire::RejectReason::Consumer;  // the reason that Linux gives
     }
     return std::nullopt;
 }

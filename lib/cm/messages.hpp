@@ -1,4 +1,4 @@
-// Messages made from what users say, and what messages say to users. Pure.
+// Makes messages from what users say, and reads messages for users. Pure functions.
 #pragma once
 
 #include <optional>
@@ -9,34 +9,34 @@
 
 namespace cairn::cm {
 
-// How much a user may say in a message's private data.
+// Returns how many bytes of private data the user has in the message.
 [[nodiscard]] std::size_t private_room(const ConnectRequest& request) noexcept;
 [[nodiscard]] std::size_t private_room(const AcceptParameters& accepted) noexcept;
 [[nodiscard]] std::size_t private_room(const ResolveRequest& request) noexcept;
 
-// Whether a host can be asked by it.
+// Ok if the route's remote can be asked from its local address.
 [[nodiscard]] CallStatus judge_route(const Route& route) noexcept;
 [[nodiscard]] CallStatus judge_connect(const ConnectRequest& request) noexcept;
 [[nodiscard]] wire::Req make_req(const Config& config, const ConnectRequest& request, ConnectionId id) noexcept;
 [[nodiscard]] wire::Rep make_rep(const Config& config, const Connection& connection,
                                  const AcceptParameters& accepted) noexcept;
-// Refuses what `message` says the peer sent.
+// Makes the refusal of a message of the peer, which `message` names.
 [[nodiscard]] wire::Rej make_rej(const Connection& connection, const Refusal& refusal, wire::Answered message) noexcept;
 [[nodiscard]] wire::SidrReq make_sidr_req(const ResolveRequest& request, wire::SidrRequestId id) noexcept;
 
-// Why a request that came over `route` is refused whoever listens; nothing: it may be looked at.
+// Returns why a request that came over `route` is refused whoever listens, or nothing if it may be considered.
 [[nodiscard]] std::optional<wire::RejectReason> judge_req(const wire::Req& req, const Route& route) noexcept;
-// Whether the ends that a request of an is_ip_service() names are those of its route.
+// True if the ends that a request of an is_ip_service() names are those of its route.
 [[nodiscard]] bool names_ends_of(wire::ServiceId service, std::span<const std::uint8_t> private_data,
                                  const Route& route) noexcept;
 
-// Where XRC targets, whom others call by their EE context number, have theirs (as Linux does, too).
+// Returns the queue pair number of the replying end. XRC targets give it as their EE context number (as in Linux).
 [[nodiscard]] Qpn qpn_of(const wire::Rep& rep, wire::TransportService transport) noexcept;
-// Of the end that received `req`; and of the one whose `req` was answered by `rep`.
+// The first is for the end that received `req`, the second for the end whose `req` was answered by `rep`.
 [[nodiscard]] QpParameters parameters_of(const wire::Req& req) noexcept;
 [[nodiscard]] QpParameters parameters_of(const Config& config, const wire::Req& req, const wire::Rep& rep) noexcept;
 
-// Private data as its reader sees it: without what is the connection manager's own.
+// Private data as their reader sees them, without the connection manager's own parts.
 struct ReceivedData {
     std::optional<IpEnds> ip{};
     std::uint32_t features = 0;

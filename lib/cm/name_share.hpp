@@ -1,4 +1,4 @@
-// Which names (connection ids, ids of questions) a manager draws, where several managers serve one host.
+// Which names (connection ids, ids of questions) a manager draws if several managers serve one host.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace cairn::cm {
 
-// The managers of one host differ in the low `bits` of the names that they draw, which are `owner`: so a message that
-// names one finds its manager.
+// All names that a manager draws have `owner` in their low `bits`, and each manager of a host has another owner. So a
+// message that names one finds its manager.
 struct NameShare {
     std::uint8_t bits = 0;  // [0, 8]
     std::uint32_t owner = 0;

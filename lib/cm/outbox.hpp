@@ -9,7 +9,7 @@
 
 namespace cairn::cm {
 
-// Takes whatever is put there; whoever reacts to peers or to time asks has_room() before, so that they can not fill
+// push() never refuses. Code that reacts to peers or to time asks has_room() first, so that neither can fill the
 // memory.
 class Outbox {
 public:

@@ -1,4 +1,4 @@
-// Who listens to which service at which of our addresses.
+// Which listener has which service at which of our addresses.
 #pragma once
 
 #include <map>
@@ -8,11 +8,11 @@
 
 namespace cairn::cm {
 
-// A listener at one address goes before one at any (the unspecified address).
+// A listener at one address goes before a listener at any address (the unspecified one).
 template <class Listener>
 class ServiceMap {
 public:
-    // False: somebody listens there already.
+    // Returns false if there is such a listener already.
     [[nodiscard]] bool try_add(wire::ServiceId service, const net::IpAddress& local, const Listener& listener) {
         return listeners_.emplace(std::pair(service, local), listener).second;
     }
@@ -23,12 +23,12 @@ public:
         const auto found = listeners_.find({service, local});
         return found == listeners_.end() ? nullptr : &found->second;
     }
-    // Those for which which(listener) is true.
+    // Removes the listeners for which which(listener) is true.
     template <class Which>
     void remove_if(const Which& which) {
         std::erase_if(listeners_, [&which](const auto& each) { return which(each.second); });
     }
-    // Whoever is to be asked by a request that came to `local`.
+    // Returns the listener for a request that came to `local`.
     [[nodiscard]] Listener* find(wire::ServiceId service, const net::IpAddress& local) noexcept {
         Listener* const exact = find_exactly(service, local);
         return exact != nullptr ? exact : find_exactly(service, net::IpAddress{});

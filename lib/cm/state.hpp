@@ -1,4 +1,4 @@
-// States of a connection and what each message means in them (IBTA vol. 1, 12.9).
+// The states of a connection, and what each message means in them (IBTA vol. 1, 12.9).
 #pragma once
 
 #include <array>
@@ -10,21 +10,21 @@ namespace cairn::cm {
 enum class State : std::uint8_t {
     ReqSent,     // active: REQ sent
     MraReqRcvd,  // active: the peer asked for time
-    RepRcvd,     // active: the user is to be ready
-    MraRepSent,  // active: and we asked for time
-    ReqRcvd,     // passive: the user is to accept or reject
-    MraReqSent,  // passive: and we asked for time
+    RepRcvd,     // active: the user has to call ready()
+    MraRepSent,  // active: likewise, and the peer was asked for time
+    ReqRcvd,     // passive: the user has to accept or reject
+    MraReqSent,  // passive: likewise, and the peer was asked for time
     RepSent,     // passive: REP sent
     MraRepRcvd,  // passive: the peer asked for time
     Established,
     DreqSent,
-    DreqRcvd,  // the user is to disconnect
-    TimeWait,  // until no packet and, of a refused one, no copy of the request can come any more
-    Ended,     // only events of it are left
+    DreqRcvd,  // the user has to disconnect
+    TimeWait,  // until no packet, and no copy of a refused request, can come any more
+    Ended,     // only its events are left
     Count,
 };
 
-// A request of somebody else's that has come about at neither end yet.
+// True for a peer's request whose connection is not established yet.
 [[nodiscard]] constexpr bool is_half_open(State state) noexcept {
     return state == State::ReqRcvd || state == State::MraReqSent || state == State::RepSent ||
            state == State::MraRepRcvd;
@@ -33,17 +33,17 @@ enum class State : std::uint8_t {
 enum class Message : std::uint8_t { Req, Mra, Rej, Rep, Rtu, Dreq, Drep, Count };
 
 enum class Verdict : std::uint8_t {
-    Unexpected,  // does not fit
-    Duplicate,   // came before; nothing to do
-    Heard,       // the same, of what peers say more than once unasked
-    Repeat,      // came before; the answer, if there was one, is sent again
-    AskForTime,  // came before; the user has yet to answer
+    Unexpected,  // does not fit the state
+    Duplicate,   // a copy; nothing to do
+    Heard,       // likewise, of what peers repeat unasked
+    Repeat,      // a copy; the answer, if any, is sent again
+    AskForTime,  // a copy; the user has yet to answer
     TakeRep,
     TakeRtu,
     TakeMra,
     TakeRej,
     TakeDreq,
-    CrossDreq,  // both ends want to end at a time
+    CrossDreq,  // both ends disconnect at the same time
     TakeDrep,
 };
 

@@ -1,4 +1,4 @@
-// To which of a host's managers a message is to go, where there are several (see NameShare).
+// Which of a host's managers a message is for, if there are several (see NameShare).
 #pragma once
 
 #include <type_traits>
@@ -10,13 +10,13 @@ namespace cairn::cm {
 
 enum class ServiceKind : std::uint8_t { Connections, Datagrams };
 
-// To the manager that drew the name.
+// For the manager that drew the name.
 struct ToNamed {
     std::uint32_t name = 0;
 
     friend bool operator==(const ToNamed&, const ToNamed&) noexcept = default;
 };
-// To one that listens to the service. `peer_name` is what the peer calls it: copies of a request have the same.
+// For a manager that listens to the service. `peer_name` is the peer's name for the request; its copies have the same.
 struct ToListener {
     ServiceKind kind{};
     wire::ServiceId service{};
@@ -24,13 +24,14 @@ struct ToListener {
 
     friend bool operator==(const ToListener&, const ToListener&) noexcept = default;
 };
-// It names nothing of ours: a peer gives up before it knows our name. Each looks whether it is meant.
+// For all managers: the message names nothing of ours, since the peer gave up before it knew our name. Each manager
+// checks if it is meant.
 struct ToAll {
     friend bool operator==(const ToAll&, const ToAll&) noexcept = default;
 };
 using Steering = std::variant<ToNamed, ToListener, ToAll>;
 
-// Pure.
+// A pure function.
 [[nodiscard]] inline Steering steer(const wire::CmMessage& message) noexcept {
     return std::visit(
         []<class Message>(const Message& said) -> Steering {

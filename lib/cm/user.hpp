@@ -1,4 +1,4 @@
-// Who is told of connections: the user that listens, connects or asks.
+// The user of connections: it listens, connects or asks, and is told the events.
 #pragma once
 
 #include "lib/base/time.hpp"
@@ -6,8 +6,8 @@
 
 namespace cairn::cm {
 
-// Each name (ConnectionId, DatagramId) and each service has one, given when it was made. Told on the thread that drives
-// the manager, outside of the manager's own calls: it may call whatever it likes.
+// Each name (ConnectionId, DatagramId) and each service has one user, given when it was made. Events are told on the
+// thread that drives the manager, outside of the manager's own calls, so that the user may call anything.
 class User {
 public:
     User() = default;

@@ -9,7 +9,7 @@
 
 namespace cairn::connections {
 
-// One message on its way to another worker. Belongs to its agent, which stays as long as one is under way.
+// A message on its way to another worker. It belongs to its agent, which exists as long as a letter is under way.
 class Agent::Letter final : public worker::Letter {
 public:
     void write(const ArrivedMad& mad, WorkerNumber to, std::shared_ptr<Agent> agent) {
@@ -26,7 +26,7 @@ public:
         discard();
     }
     void discard() noexcept override {
-        const std::shared_ptr<Agent> agent = std::move(agent_);  // may be the last to know it
+        const std::shared_ptr<Agent> agent = std::move(agent_);  // this may be the last reference to the agent
         agent->take_back(*this);
     }
 
@@ -88,7 +88,7 @@ Home* Agent::home_of(const worker::Worker& worker) const noexcept {
     return worker.number() < places_.size() ? places_[worker.number()].home : nullptr;
 }
 
-// One that can not be read goes to this worker's own home, which counts it.
+// A message that cannot be parsed goes to this worker's own home, which counts it.
 void Agent::on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now) {
     const wire::ParsedMad<wire::CmMad> parsed = wire::CmMad::parse(mad.bytes);
     if (!parsed.ok()) {
@@ -99,7 +99,7 @@ void Agent::on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now) {
     if (const auto* const named = std::get_if<cm::ToNamed>(&steering)) {
         deliver(from, owner_of(named->name), mad, now);
     } else if (const auto* const listener = std::get_if<cm::ToListener>(&steering)) {
-        // Nobody: this one says so.
+        // Without a listener, this worker answers that there is none.
         deliver(from, services_.find(*listener, mad.by.remote).value_or(from.number()), mad, now);
     } else {
         std::size_t workers = 0;
@@ -133,7 +133,7 @@ void Agent::deliver(worker::Worker& from, WorkerNumber to, const ArrivedMad& mad
             to = from.number();
         }
     }
-    if (to == from.number()) {  // of an earlier life, or a stranger's: it is answered as what nobody knows
+    if (to == from.number()) {  // the name is of an earlier life or invented: it is answered as unknown
         count(AgentCounter::NoHome);
         deliver(from, to, mad, now);
         return;
@@ -159,7 +159,7 @@ void Agent::open(worker::Worker& worker, const Letter& letter, Instant now) {
     }
 }
 
-// A worker that does not turn has its share of them, and leaves the others theirs.
+// A worker that does not turn uses up its own share and leaves the others theirs.
 Agent::Letter* Agent::take_letter(WorkerNumber to) noexcept {
     if (free_.empty() || places_[to].letters >= kLetters / places_.size()) {
         return nullptr;

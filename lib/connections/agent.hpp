@@ -30,14 +30,14 @@ class Home;
 
 CAIRN_DECLARE_COUNTERS(AgentCounter, CAIRN_AGENT_COUNTERS);
 
-// A message to queue pair 1 as it came, and the way back.
+// A message to queue pair 1 as it came, and the path back.
 struct ArrivedMad {
     port::PathKey by{};
     std::span<const std::uint8_t> bytes;
 };
 
-// One per process and address, shared by its homes, a home per worker. Whoever owns queue pair 1 calls on_mad(): the
-// home of worker 0, or a broker that owns it for several processes.
+// One per process and address, shared by its homes, one for each worker. The owner of queue pair 1 calls on_mad(): the
+// home of worker 0, or a broker that owns the queue pair for several processes.
 class Agent : public std::enable_shared_from_this<Agent> {
 public:
     static constexpr std::size_t kLetters = 1024;  // messages under way to other workers
@@ -47,23 +47,23 @@ public:
     Agent& operator=(const Agent&) = delete;
     ~Agent();
 
-    // On the thread of the worker `from`, whose home it is if it has one. Messages for other workers are copied and
-    // mailed: at most kLetters of them are under way, whatever peers send, an equal share of them to each worker.
+    // Called on the thread of the worker `from`; the home of that worker may exist or not. Copies and mails messages
+    // for other workers. At most kLetters of them are under way, whatever peers send, an equal share for each worker.
     void on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now);
 
     [[nodiscard]] Registry& services() noexcept { return services_; }
     [[nodiscard]] std::string counters_text() const;
 
-    // For homes. Errors: the worker has one already; another one has other owner bits.
+    // Called by homes. Errors: the worker has a home already; another home has other owner bits.
     Status add(Home& home, worker::Worker& worker);
     void remove(const worker::Worker& worker) noexcept;
 
 private:
     class Letter;
     struct Place {
-        Home* home = nullptr;  // touched by its worker's thread only, but for nullptr or not
+        Home* home = nullptr;  // only its worker's thread uses it; others only compare it with nullptr
         worker::Address address;
-        std::size_t letters = 0;  // under way to it
+        std::size_t letters = 0;  // under way to this worker
     };
 
     Agent();
@@ -72,12 +72,12 @@ private:
     [[nodiscard]] Home* home_of(const worker::Worker& worker) const noexcept;
     void open(worker::Worker& worker, const Letter& letter, Instant now);
     void take_back(Letter& letter) noexcept;
-    // With the lock held.
+    // The caller holds the lock.
     [[nodiscard]] Letter* take_letter(WorkerNumber to) noexcept;
     void count(AgentCounter which) noexcept;
 
     Registry services_;
-    mutable std::mutex lock_;    // of what follows
+    mutable std::mutex lock_;    // guards the members below
     std::vector<Place> places_;  // by worker
     cm::NameShare names_{};
     std::vector<std::unique_ptr<Letter>> letters_;

@@ -111,7 +111,7 @@ Status Home::unlisten_datagrams(wire::ServiceId service) {
     return drop_service(cm::ServiceKind::Datagrams, service, manager_.datagrams().unlisten(service, {}));
 }
 
-// Ours first, then everybody's: a message that comes between finds nobody, as before.
+// The manager's entry comes first, then the registry's: a message that comes between finds no listener, as before.
 Status Home::take_service(const Listened& listened, Sharing sharing, cm::CallStatus added) {
     if (added != cm::CallStatus::Ok) {
         return status_of(added);
@@ -155,7 +155,7 @@ port::Path* Home::path_to(const net::IpAddress& remote, Instant now) {
         return own_path(remote, now);
     }
     port::PathKey way = *arrived_by_;
-    way.traffic_class = 0;  // this worker's path may have one of its own
+    way.traffic_class = 0;  // this worker's path may have a traffic class of its own
     return worker_.port().open_path(way, now);
 }
 
@@ -178,7 +178,7 @@ bool Home::on_turn(Instant now) noexcept {
     return false;
 }
 
-// A user that is told calls the manager, and may come here again: the first one goes on until nothing is left.
+// A user that is told an event may call the manager and come back here. The outer call goes on until nothing is left.
 void Home::settle(Instant now) {
     if (std::exchange(settling_, true)) {
         return;
@@ -193,7 +193,7 @@ void Home::settle(Instant now) {
     tenancy_.wake_at(manager_.next_deadline());
 }
 
-// One that finds no way is lost, and sent again as any other.
+// A message without a path is lost. It is sent again as any lost message.
 void Home::send_messages(Instant now) {
     while (const std::optional<cm::OutMad> mad = manager_.poll_transmit()) {
         if (port::Path* const path = path_to(mad->route.remote, now)) {

@@ -1,4 +1,4 @@
-// A worker's share of the connections of a host address: those of its queue pairs, and the users that they have.
+// A worker's share of the connections of a host address: the connections of its queue pairs, and their users.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,17 @@
 namespace cairn::connections {
 
 struct HomeConfig {
-    cm::Config cm{};  // its seed is drawn from the worker's engine, its share of names is the worker's
-    std::uint16_t udp_source_port = port::kFirstUdpSourcePort;  // of what is not an answer; its answers come to it
+    cm::Config cm{};  // the seed is drawn from the worker's engine, the share of names is the worker's
+    std::uint16_t udp_source_port =
+        port::kFirstUdpSourcePort;  // of messages that answer none; their answers come to it
 };
 
-// A tenant of its worker. That of worker 0 owns queue pair 1, unless a broker does, and hands the others what is
-// theirs. What comes, is due or follows from a user's call becomes events, which each go to their user.
+// A tenant of its worker. The home of worker 0 owns queue pair 1, unless a broker does, and hands other workers their
+// messages. Messages, deadlines and calls of users become events, each of which goes to its user.
 class Home final : private roce::UdReceiver, private worker::Tenant {
 public:
-    // Errors: the worker has a home already; somebody else has queue pair 1. `road`: nullptr: by the worker's sender.
-    // With a road somebody else owns queue pair 1, and calls Agent::on_mad().
+    // `road`: nullptr sends by the worker's sender. With a road somebody else owns queue pair 1 and calls
+    // Agent::on_mad(). Errors: the worker has a home already; queue pair 1 has another owner.
     static Result<std::unique_ptr<Home>> create(std::shared_ptr<Agent> agent, worker::Worker& worker,
                                                 const HomeConfig& config, std::unique_ptr<MadRoad> road = nullptr);
     Home(const Home&) = delete;
@@ -35,30 +36,31 @@ public:
     // All users have left.
     ~Home() override;
 
-    // As those of the manager, over all workers of the address. Errors: no backlog; somebody else listens to it.
+    // The calls of the manager, over all workers of the address. Errors: no backlog; somebody else listens to the
+    // service.
     Status listen(wire::ServiceId service, std::uint32_t backlog, cm::User& user, Sharing sharing = Sharing::Alone);
     Status unlisten(wire::ServiceId service);
-    // Errors: private data too long; somebody else listens to it.
+    // Errors: the private data are too long; somebody else listens to the service.
     Status listen_datagrams(wire::ServiceId service, const std::optional<cm::DatagramService>& standing, cm::User& user,
                             Sharing sharing = Sharing::Alone);
     Status unlisten_datagrams(wire::ServiceId service);
-    // The user ends: its connections are given up, nobody listens for it any more.
+    // Ends a user: its connections are given up, and its services have no listener any more.
     void leave(const cm::User& user);
 
-    // For users: after calls to it, settle() tells users what follows, and sends.
+    // For users. After calls to the manager, settle() tells users the events that follow, and sends.
     [[nodiscard]] cm::Manager& manager() noexcept { return manager_; }
     void settle(Instant now);
 
     [[nodiscard]] net::IpAddress local_address() const noexcept { return worker_.port().local_address(); }
     [[nodiscard]] std::uint16_t udp_source_port() const noexcept { return udp_source_port_; }
-    // The way to a host. nullptr: as Port::open_path().
+    // Returns the path to a host, or nullptr as Port::open_path() does.
     [[nodiscard]] port::Path* own_path(const net::IpAddress& remote, Instant now);
-    // The way that the message came by whose events are being told, if `remote` is its sender; else own_path().
+    // Returns the path by which the message came whose events are being told, if `remote` sent it; else own_path().
     [[nodiscard]] port::Path* path_to(const net::IpAddress& remote, Instant now);
     [[nodiscard]] worker::Worker& worker() noexcept { return worker_; }
     [[nodiscard]] std::string counters_text() const;
 
-    // For the agent: a message for this worker.
+    // Called by the agent with a message for this worker.
     void on_mad(const ArrivedMad& mad, Instant now);
 
 private:
@@ -84,13 +86,13 @@ private:
     std::unique_ptr<MadRoad> road_;
     roce::UdEntry* qp_ = nullptr;  // queue pair 1, at worker 0
     std::vector<Listened> listened_;
-    const port::PathKey* arrived_by_ = nullptr;  // the message being looked at
+    const port::PathKey* arrived_by_ = nullptr;  // of the message being handled
     bool settling_ = false;
     bool registered_ = false;
     worker::Tenancy tenancy_;
 };
 
-// As an Error that says what to do.
+// Turns the refusal into an Error that says what to do.
 [[nodiscard]] Status status_of(cm::CallStatus status);
 
 }  // namespace cairn::connections

@@ -1,4 +1,4 @@
-// How messages of queue pair 1 leave: by a worker's own sender, or by whoever owns queue pair 1 for this process.
+// How messages of queue pair 1 leave: by a worker's own sender, or by another owner of queue pair 1.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ public:
     MadRoad& operator=(const MadRoad&) = delete;
     virtual ~MadRoad() = default;
 
-    // `path` leads to the message's destination. One that finds no buffer is lost, and sent again as any other.
+    // `path` leads to the message's destination. A message that finds no buffer is lost, and is sent again as any lost
+    // message.
     virtual void send(const cm::OutMad& mad, port::Path& path, Instant now) = 0;
 };
 
-// Datagrams of queue pair 1 that any worker of the address may send: they carry its number, whoever owns it.
+// Sends datagrams of queue pair 1 from any worker of the address. They carry its number, whichever worker owns it.
 class WorkerRoad final : public MadRoad {
 public:
-    // The worker outlives it.
+    // The worker outlives this object.
     explicit WorkerRoad(worker::Worker& worker) noexcept : sender_(worker.sender()) {}
     void send(const cm::OutMad& mad, port::Path& path, Instant now) override;
 

@@ -18,31 +18,31 @@ namespace cairn::connections {
 
 using WorkerNumber = std::uint32_t;
 
-// Alone: nobody else may listen to the service. Shared: several workers may, each with what is Shared; requests of one
-// peer queue pair go to the same one.
+// Alone: nobody else may listen to the service. Shared: several workers may, if each says Shared. Requests of one peer
+// queue pair go to the same worker.
 enum class Sharing : std::uint8_t { Alone, Shared };
 
-// Used by all workers' threads: for what is set up and asked for, not for packets.
+// All workers' threads use it, for set-up and requests, not for packets.
 class Registry {
 public:
     Registry() = default;
     Registry(const Registry&) = delete;
     Registry& operator=(const Registry&) = delete;
 
-    // Errors: somebody listens to it, alone, or the worker does already.
+    // Errors: somebody listens to the service alone; this worker listens to it already.
     Status claim(cm::ServiceKind kind, wire::ServiceId service, WorkerNumber worker, Sharing sharing);
     void release(cm::ServiceKind kind, wire::ServiceId service, WorkerNumber worker) noexcept;
-    // The worker that takes this request. Copies of a request, which come from one host with one name, go to the same
-    // one as long as the same workers listen. Nothing: nobody listens.
+    // Returns the worker that takes this request, or nothing if nobody listens. Copies of a request come from one host
+    // with one name. They go to the same worker as long as the same workers listen.
     [[nodiscard]] std::optional<WorkerNumber> find(const cm::ToListener& wanted, const net::IpAddress& peer) const;
 
 private:
     struct Service {
         Sharing sharing = Sharing::Alone;
-        std::vector<WorkerNumber> workers;  // in order
+        std::vector<WorkerNumber> workers;  // in ascending order
     };
 
-    const SipKey key_ = draw_secret();  // no peer chooses its worker
+    const SipKey key_ = draw_secret();  // secret, so that no peer chooses its worker
     mutable std::mutex lock_;
     std::map<std::pair<cm::ServiceKind, wire::ServiceId>, Service> services_;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/base/secret_numbers.hpp"
+#include "lib/roce/attached_regions.hpp"
 #include "lib/roce/engine_config.hpp"
 #include "lib/roce/engine_counters.hpp"
 #include "lib/roce/pace/congestion_control.hpp"
@@ -84,7 +85,7 @@ public:
                                        port::Path* path = nullptr) noexcept;
 
     // As those of the memory table, which queue pairs use. Whether memory is sendable is the port's to say. Nobody
-    // reads the memory once its region is destroyed, or registered anew with another.
+    // reads the memory, nor is it attached to the port, once its region is destroyed or registered anew with another.
     [[nodiscard]] Pd create_pd() { return memory_.create_pd(); }
     [[nodiscard]] bool destroy_pd(Pd pd) noexcept { return memory_.destroy_pd(pd); }
     Result<Rkey> register_region(const RegionRequest& request);
@@ -131,7 +132,7 @@ public:
     [[nodiscard]] const telemetry::CounterSet<wire::Drop>& wire_drops() const noexcept { return wire_drops_; }
     [[nodiscard]] const telemetry::CounterSet<EngineCounter>& counters() const noexcept { return counters_; }
     [[nodiscard]] const rc::RcCounters& rc_counters() const noexcept { return rc_counters_; }
-    // Nobody guesses it from those before.
+    // Returns a number that can not be guessed from the numbers before it.
     [[nodiscard]] std::uint64_t unguessable() noexcept { return numbers_.next(); }
 
 private:
@@ -177,6 +178,7 @@ private:
     std::uint32_t count_ = 0;
     bool is_used_ = false;  // there are queue pairs, or there were before this turn
     MemoryTable memory_;
+    AttachedRegions attached_;
     XrcTable xrc_;
     rc::RcCounters rc_counters_;
     StallWatch turns_{kOwnPause};

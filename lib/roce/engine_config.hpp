@@ -23,4 +23,7 @@ struct EngineConfig {
     double link_bits_per_s = 25e9;  // > 0; of what the first notification of a connection leaves a part
 };
 
+// Of a worker without connections: eRPC alone, say.
+constexpr EngineConfig kDatagramsOnly{.max_queue_pairs = 1, .max_regions = 1};
+
 }  // namespace cairn::roce

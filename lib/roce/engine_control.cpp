@@ -46,6 +46,7 @@ Engine::Engine(UdMux& datagrams, Sender& sender, const EngineConfig& config, Ins
       numbers_(config.seed, Purpose::EngineNumbers),
       place_mask_(std::bit_ceil(config.max_queue_pairs) - 1),
       memory_(config.max_regions, config.seed),
+      attached_(sender.port()),
       xrc_(Srqn{static_cast<std::uint32_t>(SecretNumbers(config.seed, Purpose::XrcNumbers).next())}),
       held_(config.held_packets),
       table_(std::size_t{place_mask_} + 1),
@@ -215,24 +216,36 @@ void Engine::settle_ended() noexcept {
 
 Result<Rkey> Engine::register_region(const RegionRequest& request) {
     RegionRequest judged = request;
-    judged.sendable = !request.memory.empty() && port().can_send_from(request.memory);
-    return memory_.register_region(judged);
+    judged.sendable = attached_.begin(request.memory);
+    const Result<Rkey> made = memory_.register_region(judged);
+    if (judged.sendable) {
+        attached_.conclude(made, request.memory);
+    }
+    return made;
 }
 
 Result<Rkey> Engine::reregister_region(Rkey key, const RegionChange& change) {
     RegionChange judged = change;
     if (judged.translation) {
-        const std::span<std::uint8_t> memory = judged.translation->memory;
-        judged.translation->sendable = !memory.empty() && port().can_send_from(memory);
+        judged.translation->sendable = attached_.begin(judged.translation->memory);
     }
     const Result<Rkey> made = memory_.reregister_region(key, judged);
     settle_ended();
+    if (judged.translation && made.ok()) {
+        attached_.end(key);
+    }
+    if (judged.translation && judged.translation->sendable) {
+        attached_.conclude(made, judged.translation->memory);
+    }
     return made;
 }
 
 bool Engine::destroy_region(Rkey key) noexcept {
     const bool ended = memory_.destroy_region(key);
     settle_ended();
+    if (ended || !memory_.has_windows(key)) {  // else it lives on; one that a peer invalidated is no more
+        attached_.end(key);
+    }
     return ended;
 }
 

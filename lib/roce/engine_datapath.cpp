@@ -37,12 +37,10 @@ bool is_datagram(const port::PacketRef& packet) noexcept {
 }  // namespace
 
 void Engine::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
-    if (count_ == 0 && std::all_of(burst.begin(), burst.end(), is_datagram)) {
-        datagrams_.on_packets(burst, now);
-        return;
+    if (count_ != 0) {
+        turns_.on_turn(now);
+        holds_back_ = sender_.holds_back();
     }
-    turns_.on_turn(now);
-    holds_back_ = sender_.holds_back();
     while (!burst.empty()) {
         const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));
         burst = burst.subspan(part.size());

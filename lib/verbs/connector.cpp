@@ -14,7 +14,7 @@ wire::TransportService transport_of(const Qp& qp) noexcept {
                                           : wire::TransportService::Rc;
 }
 
-// Of those wished, the ones that the queue pair can have.
+// Returns those of the wished features that the queue pair can have.
 std::uint32_t features_of(const Qp& qp, std::uint32_t wished) noexcept {
     return qp.service() != Service::Uc ? wished : wished & ~wire::kFeatureSelective;
 }
@@ -52,7 +52,7 @@ Status Connector::unlisten(std::uint16_t port) {
     return home_.unlisten(wire::ip_service(wire::IpProtocol::Tcp, port));
 }
 
-// What is no one host's address the manager refuses.
+// An address that belongs to no single host is left to the manager, which refuses it.
 Status Connector::find_way(const net::IpAddress& remote, Instant now) {
     if (!remote.is_station()) {
         return Nothing{};

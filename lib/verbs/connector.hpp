@@ -1,5 +1,5 @@
-// Connector: connections by IP address and port, as rdma_cm makes them. Carries the connection manager's messages over
-// queue pair 1 and takes queue pairs through their states.
+// Connector: connections by IP address and port, as rdma_cm makes them. It is a user of the connection manager and
+// takes queue pairs through their states.
 #pragma once
 
 #include <deque>
@@ -16,17 +16,17 @@ namespace cairn::verbs {
 using cm::ConnectionId;
 using cm::DatagramId;
 
-// What rdma_cm's datagram services expect unless told otherwise.
+// The Q_Key that rdma_cm's datagram services expect by default.
 constexpr Qkey kRdmaCmQkey{0x01234567};
 
-// What either end chooses.
+// The choices of either end of a connection.
 struct ConnectionChoice {
-    Rights access{};                                   // RemoteWrite, RemoteRead, RemoteAtomic: what the peer may do
-    std::uint8_t responder_resources = 16;             // READs and atomics answered at a time
-    std::uint8_t initiator_depth = 16;                 // and asked
-    std::uint8_t rnr_retry = 7;                        // how often a peer that is not ready is asked again; 7: for ever
-    wire::RnrTimer min_rnr_timer{1};                   // how long we ask to be left alone when not ready ourselves
-    std::uint32_t features = wire::kFeatureSelective;  // offered, or agreed to where the peer offers them too
+    Rights access{};                        // RemoteWrite, RemoteRead, RemoteAtomic: the peer's rights
+    std::uint8_t responder_resources = 16;  // READs and atomics that are answered at a time
+    std::uint8_t initiator_depth = 16;      // READs and atomics that are outstanding at most
+    std::uint8_t rnr_retry = 7;             // retries while the peer is not ready; 7: without end
+    wire::RnrTimer min_rnr_timer{1};        // pause that a peer is asked for while our queue pair is not ready
+    std::uint32_t features = wire::kFeatureSelective;  // offered, or agreed to if the peer offers them too
     std::span<const std::uint8_t> private_data{};
 };
 
@@ -35,70 +35,71 @@ struct ConnectTo {
     std::uint16_t port = 0;
     std::uint32_t path_mtu_bytes = 1024;
     std::uint8_t retry_count = 7;
-    ConnectionChoice choice{};  // with 56 bytes of private data at most, 8 fewer with features
+    ConnectionChoice choice{};  // at most 56 bytes of private data, 8 fewer with features
 };
 
-// One per device, of its thread. Queue pairs are the user's, in RESET when they are given here, and outlive their
-// connection, whose last event is Released.
+// One per device, on its thread. Queue pairs belong to the user. They are in RESET when they are given to the
+// connector, and outlive their connection, whose last event is Released.
 //
-// Events are cm's, with what this does of itself: an accepted connect() is Established once its queue pair is in RTS
-// (Replied is not seen), an accepted one by the peer's word or its first request, whichever comes first;
-// DisconnectRequested, Disconnected, Rejected and Unreachable leave the queue pair in ERR. The user answers Requested
-// by accept() or reject(), DisconnectRequested by disconnect().
+// The events are those of the connection manager, except for what the connector does by itself. After connect() it
+// handles Replied and tells Established once the queue pair is in RTS. After accept() it tells Established on the
+// peer's RTU or first request, whichever comes first. DisconnectRequested, Disconnected, Rejected and Unreachable leave
+// the queue pair in ERR. The user answers Requested by accept() or reject(), and DisconnectRequested by disconnect().
 class Connector final : private cm::User, private worker::Tenant {
 public:
-    // Both are of one worker (asserted) and outlive it.
+    // Both belong to one worker (asserted) and outlive the connector.
     Connector(Device& device, connections::Home& home);
     Connector(const Connector&) = delete;
     Connector& operator=(const Connector&) = delete;
-    // Its connections are given up: their peers are told.
+    // Gives up its connections; their peers are told.
     ~Connector();
 
-    // Errors: the port is taken, no backlog. Shared: connectors of several workers may listen to one port.
+    // With Shared, connectors of several workers may listen to one port. Errors: the port is taken; no backlog.
     Status listen(std::uint16_t port, std::uint32_t backlog,
                   connections::Sharing sharing = connections::Sharing::Alone);
     Status unlisten(std::uint16_t port);
-    // Errors: private data too long, a path MTU that the port does not carry, no room, a queue pair not in RESET, an
-    // XRC target.
+    // Errors: the private data are too long; the port does not carry the path MTU; no room; the queue pair is not in
+    // RESET, or is an XRC target.
     Result<ConnectionId> connect(Qp& qp, const ConnectTo& to, Instant now);
-    // Errors: the connection is gone, its path MTU too large, a queue pair of another service than asked for, an XRC
-    // initiator, or as connect().
+    // Errors: the connection is gone; its path MTU is too large; the queue pair has another service than the request,
+    // or is an XRC initiator; the errors of connect().
     Status accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice, Instant now);
     Status reject(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
     Status disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
-    // Forgets the connection: no event of it comes any more, its queue pair is in ERR.
+    // Forgets the connection: no event of it comes any more, and its queue pair is in ERR.
     void abandon(ConnectionId id, Instant now);
 
-    // Services over datagrams, by SIDR. `standing`: what whoever asks is told; nothing: each question is a
-    // DatagramRequested, to be answered or refused. Errors: the port is taken, private data of more than 136 bytes.
+    // Services over datagrams, by SIDR. `standing` is the answer for everybody. Without it each question becomes a
+    // DatagramRequested, which the user answers or refuses. Errors: the port is taken; more than 136 bytes of private
+    // data.
     Status listen_datagrams(std::uint16_t port, const std::optional<cm::DatagramService>& standing = std::nullopt,
                             connections::Sharing sharing = connections::Sharing::Alone);
     Status unlisten_datagrams(std::uint16_t port);
     Status answer(DatagramId id, const cm::DatagramService& service, Instant now);
     Status refuse(DatagramId id, std::span<const std::uint8_t> private_data, Instant now);
-    // Asks for the queue pair and the Q_Key behind a port of the host; a Resolved comes. Errors: private data of more
-    // than 180 bytes, no host's address, as many questions as there may be.
+    // Asks the host for the queue pair and the Q_Key of a port. A Resolved follows. Errors: more than 180 bytes of
+    // private data; the address is no host's; the limit of questions is reached.
     Result<DatagramId> resolve(const net::IpAddress& remote, std::uint16_t port,
                                std::span<const std::uint8_t> private_data, Instant now);
 
     [[nodiscard]] std::optional<cm::Event> poll_event();
 
 private:
-    // A connection, from the first that is heard or said of it.
+    // A connection, from the first event or call on.
     struct Link {
         enum class Stage : std::uint8_t {
-            Asked,       // a peer's request waits for our answer: it has no queue pair
+            Asked,       // a peer's request waits for our answer; it has no queue pair
             Connecting,  // our request waits for its answer, or was answered
-            Accepted,    // a peer's, with a queue pair
+            Accepted,    // a peer's request with a queue pair
         };
         Stage stage{};
         Qp* qp = nullptr;
         Psn starting_psn{};
-        ConnectionChoice choice{};  // its features are those agreed
-        // Of a peer's request.
+        ConnectionChoice choice{};  // its features are the agreed ones
+        // The rest belongs to a peer's request.
         cm::QpParameters parameters{};
-        std::uint32_t features = 0;  // offered
-        port::Path* path = nullptr;  // by which it came; pinned
+        std::uint32_t features = 0;  // offered by the peer
+        port::Path* path = nullptr;  // the path by which it came; pinned
     };
 
     void on_event(const cm::Event& event, Instant now) override;
@@ -117,7 +118,7 @@ private:
     Device& device_;
     connections::Home& home_;
     std::unordered_map<std::uint32_t, Link> links_;
-    std::deque<ConnectionId> unheard_;  // accepted ones that are not known to be established
+    std::deque<ConnectionId> unheard_;  // accepted connections that may not be established yet
     std::deque<cm::Event> events_;
     worker::Tenancy tenancy_;
 };

@@ -1,4 +1,4 @@
-// What comes from peers and from the connection manager, and what it does to queue pairs.
+// Handles events of the connection manager and applies them to queue pairs.
 #include <algorithm>
 #include <array>
 #include <type_traits>
@@ -10,7 +10,7 @@ namespace cairn::verbs {
 
 namespace {
 
-// The way of a queue pair to its work, with what it takes at each step.
+// One step of a queue pair on its way to work, with the attributes that it takes.
 struct Step {
     QpState from;
     QpState to;
@@ -20,7 +20,7 @@ constexpr std::array kSteps{Step{QpState::Reset, QpState::Init}, Step{QpState::I
 
 constexpr std::size_t kLooksPerTurn = 8;
 
-constexpr AttributeSet kOwn = AttributeSet::of(Attribute::Selective);  // where the service has it
+constexpr AttributeSet kOwn = AttributeSet::of(Attribute::Selective);  // if the service has it
 
 template <class Event>
 constexpr bool kEndsTraffic =
@@ -51,7 +51,7 @@ void Connector::on_event(const cm::Event& event, Instant now) {
     events_.push_back(event);
 }
 
-// False: there is no way back.
+// Returns false if there is no path back.
 bool Connector::keep_request(const cm::Requested& requested, Instant now) {
     port::Path* const path = home_.path_to(requested.route.remote, now);
     if (path == nullptr) {
@@ -83,8 +83,7 @@ bool Connector::on_turn(Instant now) noexcept {
     return false;
 }
 
-// The peer's word that it is ready may be lost, or late: its first request says the same (12.9.7.2). A few in each
-// turn.
+// The peer's RTU may be lost or late; its first request says the same (12.9.7.2). Looks at a few queue pairs a turn.
 void Connector::hear_peers() {
     for (std::size_t looks = std::min(unheard_.size(), kLooksPerTurn); looks > 0; --looks) {
         const ConnectionId id = unheard_.front();

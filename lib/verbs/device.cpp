@@ -9,7 +9,7 @@ namespace cairn::verbs {
 
 namespace {
 
-// An Error that names the limit unless `value` is in [least, most].
+// Returns an Error that names the limit unless `value` is in [least, most].
 Status judge_limit(const char* what, std::uint32_t value, std::uint32_t least, std::uint32_t most) {
     if (value >= least && value <= most) {
         return Nothing{};
@@ -19,13 +19,15 @@ Status judge_limit(const char* what, std::uint32_t value, std::uint32_t least, s
 
 }  // namespace
 
-// What was posted is posted before what came since: a receive request is there for the message it waits for.
+// Takes the posts before the turn looks at packets: so a receive request is there for the message that it was posted
+// for.
 void PostNotice::open(worker::Worker&, Instant) noexcept {
     if (device_ == nullptr) {
         end();
         return;
     }
-    // Before the look: who posts from here on sends it again, and who has found it sent is seen.
+    // Cleared before the posts are taken. A thread that posts later sends the notice again; the posts of a thread that
+    // found it sent are seen here.
     sent_.exchange(false, std::memory_order_acq_rel);
     device_->drain_posts();
     device_->drained_ = true;
@@ -34,7 +36,7 @@ void PostNotice::open(worker::Worker&, Instant) noexcept {
 void PostNotice::leave(std::unique_ptr<PostNotice> notice) noexcept {
     if (notice->sent_.load(std::memory_order_acquire)) {
         notice->device_ = nullptr;
-        static_cast<void>(notice.release());  // its own from now on: end()
+        static_cast<void>(notice.release());  // it belongs to itself from now on and ends in end()
     }
 }
 

@@ -1,4 +1,4 @@
-// Device: an RDMA adapter on a worker; makes all other objects of the verbs.
+// Device: an RDMA adapter on a worker. It makes all other objects of the verbs.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,13 @@ namespace cairn::verbs {
 
 class Device;
 
-// Tells a device by its worker's mail that other threads posted something: once until it has looked.
+// Tells a device, by its worker's mail, that other threads posted requests. It is sent once until the device has
+// looked.
 class PostNotice final : public worker::Letter {
 public:
     explicit PostNotice(Device& device) noexcept : device_(&device) {}
 
-    // Any thread.
+    // Any thread may call it.
     void send(const worker::Address& to) noexcept {
         if (!sent_.exchange(true, std::memory_order_acq_rel) && !to.send(*this).ok()) {
             sent_.store(false, std::memory_order_relaxed);
@@ -30,7 +31,7 @@ public:
     }
     void open(worker::Worker& worker, Instant now) noexcept override;
     void discard() noexcept override { end(); }
-    // The device ends. One that is in the mail ends once it is opened.
+    // The device ends. A notice that is in the mail ends when it is opened.
     static void leave(std::unique_ptr<PostNotice> notice) noexcept;
 
 private:
@@ -46,15 +47,15 @@ public:
     RemotePosts() = default;
     RemotePosts(const RemotePosts&) = delete;
     RemotePosts& operator=(const RemotePosts&) = delete;
-    // True: there may be more at once.
+    // Returns true if there may be more to take at once.
     virtual bool drain() noexcept = 0;
 
 protected:
     ~RemotePosts() = default;
 };
 
-// A tenant of its worker, used by whoever drives that: completions are polled and work is posted between turns, or by
-// tenants that came after the device; what they post leaves in the same turn.
+// A tenant of its worker, used by the worker's driver. Completions are polled and work is posted between turns, or by
+// tenants that came after the device; what these post leaves in the same turn.
 class Device final : private worker::Tenant {
 public:
     // The worker outlives the device.
@@ -64,11 +65,12 @@ public:
     Device& operator=(const Device&) = delete;
 
     [[nodiscard]] std::unique_ptr<Pd> create_pd() { return std::make_unique<Pd>(engine_); }
-    // By its own addresses, or from `base` on (0: zero-based). Errors: rights that exclude each other, no room.
+    // Peers and work requests name the memory by its own addresses, or from `base` on (0: zero-based). Errors: rights
+    // that exclude each other; no room.
     Result<std::unique_ptr<Mr>> register_memory(Pd& pd, std::span<std::uint8_t> memory, Rights rights);
     Result<std::unique_ptr<Mr>> register_memory(Pd& pd, std::span<std::uint8_t> memory, Rights rights,
                                                 std::uint64_t base);
-    // Bound to nothing. Errors: no room.
+    // Creates a window that is not bound. Errors: no room.
     Result<std::unique_ptr<Mw>> create_window(Pd& pd, WindowType type);
     // Errors: beyond the limits.
     Result<std::unique_ptr<Cq>> create_cq(std::uint32_t slots, CompletionChannel* channel = nullptr);
@@ -77,30 +79,30 @@ public:
     // Errors: beyond the limits.
     Result<std::unique_ptr<XrcSrq>> create_xrc_srq(Pd& pd, Xrcd& domain, Cq& receives, std::uint32_t slots,
                                                    std::uint32_t max_sges);
-    // For completion queues to sleep on. Errors: no descriptor left.
+    // Creates a channel for completion queues. Errors: no descriptor is left.
     Result<std::unique_ptr<CompletionChannel>> create_channel();
-    // Of service Xrc: an initiator; nothing comes into `queues.receives`. Errors: beyond the limits, a shared receive
-    // queue of XRC, or one for an initiator.
+    // With service Xrc the queue pair is an initiator, and nothing comes into `queues.receives`. Errors: beyond the
+    // limits; a shared receive queue of XRC; a shared receive queue for an initiator.
     Result<std::unique_ptr<Qp>> create_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues);
-    // An XRC target. Errors: beyond the limits.
+    // Creates an XRC target. Errors: beyond the limits.
     Result<std::unique_ptr<Qp>> create_xrc_target(Xrcd& domain);
-    // Of unreliable datagrams, of the port's path MTU; the capacity's window and service do not count. Errors: beyond
-    // the limits, a shared receive queue of XRC.
+    // Creates a queue pair of unreliable datagrams with the port's path MTU. The capacity's window and service are
+    // ignored. Errors: beyond the limits; a shared receive queue of XRC.
     Result<std::unique_ptr<UdQp>> create_datagram_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues);
-    // The way to `remote`, a host or a multicast group, with the source port by which answers come back to this worker.
+    // Makes the way to `remote`, a host or a multicast group. Answers to the source port come back to this worker.
     Result<std::unique_ptr<Ah>> create_ah(const net::IpAddress& remote, std::uint16_t udp_source_port, Instant now);
 
-    // What happened to queue pairs, completion queues and shared receive queues beside completions.
+    // The events of queue pairs, completion queues and shared receive queues that are no completions.
     [[nodiscard]] AsyncEvents& async_events() noexcept { return events_; }
 
-    // Drained once in each turn, before it looks at what came if there is something new, until it is removed.
+    // Adds posts that are drained until they are removed: once a turn, before the packets, if there is something new.
     void add(RemotePosts& posts) {
         address_.expect_mail();
         remotes_.push_back(&posts);
     }
     void remove(RemotePosts& posts) noexcept { std::erase(remotes_, &posts); }
 
-    // Something was added to remote posts. Any thread.
+    // Tells that remote posts have something new. Any thread may call it.
     void notice_posts() noexcept { notice_->send(address_); }
 
     [[nodiscard]] Limits limits() const noexcept;
@@ -110,9 +112,9 @@ public:
 private:
     friend class PostNotice;
     bool drain_posts() noexcept;
-    // Takes what other threads posted.
+    // Takes the posts of other threads.
     bool on_turn(Instant now) noexcept override;
-    // Makes the descriptors of what fired readable.
+    // Makes the descriptors of the channels and events that fired readable.
     void on_sent() noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override;
     [[nodiscard]] Status judge_capacity(const QpCapacity& capacity, const QpQueues& queues) const;
@@ -123,8 +125,8 @@ private:
     AsyncEvents events_;
     CompletionChannel::All channels_;
     std::vector<RemotePosts*> remotes_;
-    bool posts_left_ = false;  // of other threads
-    bool drained_ = false;     // in this turn
+    bool posts_left_ = false;  // other threads' posts that did not fit this turn
+    bool drained_ = false;     // the posts were drained in this turn
     Limits limits_{};
     const worker::Address address_;
     std::unique_ptr<PostNotice> notice_;

@@ -14,14 +14,14 @@ namespace cairn::verbs {
 
 namespace {
 
-// What a queue pair's own events are called.
+// The kind of event for each of a queue pair's own events.
 constexpr std::array<AsyncKind, static_cast<std::size_t>(QpEvent::Count)> kKinds{
     AsyncKind::CommunicationEstablished,
     AsyncKind::SendQueueDrained,
     AsyncKind::QpFatal,
     AsyncKind::QpRequestError,
     AsyncKind::QpAccessError,
-    AsyncKind::QpFatal,  // its completion queue's overrun
+    AsyncKind::QpFatal,  // its completion queue overran
     AsyncKind::LastWqeReached};
 
 AsyncKind kind_of(QpEvent event) noexcept {
@@ -52,7 +52,7 @@ void EventDescriptor::signal() noexcept {
 void EventDescriptor::clear() noexcept {
     eventfd_t count = 0;
     if (state_ != State::Clear) {
-        (void)eventfd_read(fd_, &count);  // whoever slept on it may have read it already
+        (void)eventfd_read(fd_, &count);  // a sleeper may have read it already
         state_ = State::Clear;
     }
 }
@@ -69,7 +69,7 @@ std::optional<AsyncEvent> AsyncEvents::poll() noexcept {
     while (waiting_.size() != 0) {
         AsyncSource& source = waiting_.pop();
         if (const std::optional<AsyncEvent> event = source.take_async()) {
-            waiting_.push(source);  // there may be more
+            waiting_.push(source);  // the source may have more
             if (descriptor_ != nullptr) {
                 descriptor_->on_taken();
             }

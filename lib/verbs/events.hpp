@@ -1,4 +1,4 @@
-// What happens while nobody polls, as descriptors to sleep on: completion channels and a device's asynchronous events.
+// Descriptors to sleep on while nobody polls: completion channels and a device's asynchronous events.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class UdQp;
 class Cq;
 class Srq;
 
-// Readable from signal() to clear(). Any thread may sleep on it, and read it when it wakes: it is readable again after
-// the next event that is taken, if others are left, and after the next that comes.
+// A descriptor that is readable from signal() to clear(). Any thread may sleep on it, and read it after waking. It
+// becomes readable again after the next event is taken, if others are left, and after the next event comes.
 class EventDescriptor {
 public:
     // Errors: the process has no descriptor left.
@@ -30,10 +30,11 @@ public:
     ~EventDescriptor();
 
     [[nodiscard]] int fd() const noexcept { return fd_; }
-    // By one thread; system calls only where they change something.
+    // One thread calls these two. They make a system call only if it changes something.
     void signal() noexcept;
     void clear() noexcept;
-    // An event was taken, perhaps by who read the descriptor: the next signal() makes it readable, whatever it was.
+    // An event was taken, perhaps by a sleeper that read the descriptor. The next signal() makes the descriptor
+    // readable in either case.
     void on_taken() noexcept { state_ = state_ == State::Clear ? State::Clear : State::Unknown; }
     [[nodiscard]] bool readable() const noexcept { return state_ == State::Readable; }
 
@@ -41,14 +42,14 @@ private:
     explicit EventDescriptor(int fd) noexcept : fd_(fd) {}
     enum class State : std::uint8_t { Clear, Readable, Unknown };
     int fd_;
-    State state_ = State::Clear;  // Readable: unless a sleeper read it
+    State state_ = State::Clear;  // Readable may be outdated: a sleeper may have read it
 };
 
 // Affiliated asynchronous events (IBTA vol. 1, 11.6.3.1).
 enum class AsyncKind : std::uint8_t {
     QpFatal,
-    QpRequestError,  // the peer asked what it may not
-    QpAccessError,   // likewise, for memory
+    QpRequestError,  // the peer made an invalid request
+    QpAccessError,   // the peer made a request for memory that it may not access
     CommunicationEstablished,
     SendQueueDrained,
     LastWqeReached,
@@ -58,9 +59,9 @@ enum class AsyncKind : std::uint8_t {
 
 struct AsyncEvent {
     AsyncKind kind{};
-    std::variant<Qp*, UdQp*, Cq*, Srq*> of;  // what has it
+    std::variant<Qp*, UdQp*, Cq*, Srq*> of;  // the object that has the event
 
-    // What has it, if that is a `Source`; else nullptr.
+    // Returns the object that has the event if it is a `Source`, else nullptr.
     template <class Source>
     [[nodiscard]] Source* source() const noexcept {
         Source* const* const found = std::get_if<Source*>(&of);
@@ -70,22 +71,22 @@ struct AsyncEvent {
 
 class AsyncEvents;
 
-// What may have such events.
+// An object that may have such events.
 class AsyncSource : public roce::EventSink {
 public:
     explicit AsyncSource(AsyncEvents& events) noexcept : events_(events) {}
     ~AsyncSource() override;
     void on_event() noexcept override;
-    // The next one, each once.
+    // Returns the next event. Each event is returned once.
     [[nodiscard]] virtual std::optional<AsyncEvent> take_async() noexcept = 0;
 
-    roce::QpRingLink<AsyncSource> link{};  // of those that have some
+    roce::QpRingLink<AsyncSource> link{};  // in the ring of the sources that have events
 
 private:
     AsyncEvents& events_;
 };
 
-// All of one device. A Qp's own poll_event() takes from the same ones.
+// The events of one device. poll_event() of a Qp takes from the same events.
 class AsyncEvents {
 public:
     [[nodiscard]] std::optional<AsyncEvent> poll() noexcept;
@@ -111,8 +112,8 @@ struct ChannelEntry {
     roce::QpRingLink<ChannelEntry> link{};
 };
 
-// Tells which of its completion queues made the event that they were armed for. Made by a device; used on its thread,
-// except for the descriptor.
+// Tells which of its completion queues had the event that they were armed for. A device makes it. It is used on the
+// device's thread, except for the descriptor.
 class CompletionChannel {
 public:
     using All = std::vector<CompletionChannel*>;  // of a device
@@ -129,9 +130,10 @@ public:
         std::erase(all_, this);
     }
 
-    // Readable from the end of the turn in which one fired until get_event() finds none.
+    // Readable from the end of the turn in which a queue fired until get_event() finds none.
     [[nodiscard]] int fd() const noexcept { return descriptor_->fd(); }
-    // The next one that fired, each once; nullptr: none. Arm it again, then poll it: what comes between is in it.
+    // Returns the next queue that fired, once; nullptr if there is none. The user arms the queue again and then polls
+    // it, so that no completion in between is missed.
     [[nodiscard]] Cq* get_event() noexcept;
     [[nodiscard]] bool in_use() const noexcept { return users_ != 0; }
 

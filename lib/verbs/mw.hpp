@@ -1,13 +1,13 @@
-// Memory windows: parts of a region that peers may use by keys of their own, given and taken in the order of work
-// requests (IBTA vol. 1, 10.6.6.2).
+// Memory windows: parts of a region that peers may use by keys of their own. Work requests bind and invalidate them in
+// order (IBTA vol. 1, 10.6.6.2).
 //
 //     auto window = device.create_window(*pd, WindowType::Type2B).value();
 //     (void)window->bind(*qp, *mr, {.wr_id = 1, .offset = 4096, .bytes = 512, .rights = Right::RemoteWrite});
 //     // Once request 1 completed, the peer of `qp` may write there by window->rkey(). Then either end takes it back:
 //     (void)window->invalidate(*qp, 2);  // or the peer's SendWithInvalidate of that key
 //
-// The region has the right BindWindow. What a binding may not have completes as MemoryManagement and ends the
-// connection.
+// The region needs the right BindWindow. A binding with more than that permits completes as MemoryManagement and ends
+// the connection.
 #pragma once
 
 #include "lib/roce/qp/window_key.hpp"
@@ -19,15 +19,15 @@ struct WindowBind {
     std::uint64_t wr_id = 0;
     bool signalled = true;
     std::uint64_t offset = 0;  // in the region
-    std::uint64_t bytes = 0;   // 0: bound to nothing; of type 1 only
+    std::uint64_t bytes = 0;   // 0: unbind; type 1 only
     Rights rights{};           // remote ones
-    bool zero_based = false;   // peers name its first byte 0, else by its address in the region; of type 2B only
+    bool zero_based = false;   // peers name its first byte 0 instead of its address in the region; type 2B only
 };
 
-// Made by a Device. Type 1 may be bound anew at any time and used through any queue pair of its domain; type 2B is
-// bound when it is free, used through the queue pair that bound it, and free again by invalidation or when that queue
-// pair ends. Ends at any time: peers reach nothing through it from then on. A region can not end while a window is
-// bound to it.
+// Made by a Device. A window of type 1 may be bound anew at any time and used through any queue pair of its domain. A
+// window of type 2B is bound when it is free, and used through the queue pair that bound it. It is free again after
+// invalidation or the end of that queue pair. A window may end at any time; peers reach nothing through it from then
+// on. A region cannot end while a window is bound to it.
 class Mw {
 public:
     Mw(roce::Engine& engine, Pd& pd, WindowType type, Rkey key) noexcept
@@ -39,7 +39,7 @@ public:
         CAIRN_ASSERT(ended);
     }
 
-    // Posts a BindWindow. Posted: rkey() is the one that the binding has; otherwise nothing changed.
+    // Posts a BindWindow. If it is Posted, rkey() is the key of the new binding; otherwise nothing changed.
     [[nodiscard]] PostVerdict bind(Qp& qp, const Mr& mr, const WindowBind& wanted) noexcept {
         SendRequest request;
         request.opcode = WorkOpcode::BindWindow;
@@ -55,7 +55,7 @@ public:
         key_ = verdict == PostVerdict::Posted ? request.bind.window : key_;
         return verdict;
     }
-    // Posts a LocalInvalidate: the window is free when it completes, and its key dead. Of type 2B only.
+    // Posts a LocalInvalidate, for type 2B only. When it completes, the window is free and its key is invalid.
     [[nodiscard]] PostVerdict invalidate(Qp& qp, std::uint64_t wr_id, bool signalled = true) const noexcept {
         SendRequest request;
         request.opcode = WorkOpcode::LocalInvalidate;
@@ -65,7 +65,7 @@ public:
         return qp.post_send(request);
     }
 
-    // Of the last binding that was posted.
+    // The key of the last binding that was posted.
     [[nodiscard]] Rkey rkey() const noexcept { return key_; }
     [[nodiscard]] WindowType type() const noexcept { return type_; }
     [[nodiscard]] bool in_use() const noexcept { return false; }

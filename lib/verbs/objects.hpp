@@ -1,5 +1,5 @@
-// Protection domains, memory regions, completion queues, shared receive queues, address handles: made by a Device,
-// which outlives them, and used on the thread that drives it.
+// Protection domains, memory regions, completion queues, shared receive queues, address handles. A Device makes them
+// and outlives them. They are used on the thread that drives it.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@
 
 namespace cairn::verbs {
 
-// What others may use: it can not end before them.
+// An object that others use. It cannot end before them.
 class Shared {
 public:
     Shared() = default;
     Shared(const Shared&) = delete;
     Shared& operator=(const Shared&) = delete;
-    // Ending what is in use is a bug of the program (asserted); destroy() asks first.
+    // Ending an object in use is a bug of the program (asserted); destroy() checks first.
     ~Shared() { CAIRN_ASSERT(users_ == 0); }
 
     void hold() noexcept { ++users_; }
@@ -30,7 +30,7 @@ private:
     std::uint32_t users_ = 0;
 };
 
-// Holds something shared as long as it lives.
+// Keeps a shared object in use for its own lifetime.
 template <class Object>
 class Hold {
 public:
@@ -45,7 +45,7 @@ private:
     Object& object_;
 };
 
-// Ends it; an Error, and nothing is done, while others use it.
+// Ends the object. Returns an Error and does nothing while others use it.
 template <class Object>
 Status destroy(std::unique_ptr<Object>& object) {
     if (object != nullptr && object->in_use()) {
@@ -69,15 +69,15 @@ private:
     roce::Pd pd_;
 };
 
-// Memory that work requests and peers may name. Nobody reads or writes it any more once this ends. Work requests that
-// name it then fail; only windows that are bound to it (Mw) keep it in use.
+// Memory that work requests and peers may name. Once it ends, nobody reads or writes it any more, and work requests
+// that name it fail. Only windows that are bound to it (Mw) keep it in use.
 class Mr {
 public:
     Mr(roce::Engine& engine, Pd& pd, std::span<std::uint8_t> memory, std::uint64_t base, Rkey key)
         : engine_(engine), pd_(pd), memory_(memory), base_(base), key_(key) {}
     Mr(const Mr&) = delete;
     Mr& operator=(const Mr&) = delete;
-    // While a window is bound to it, a bug of the program (asserted); destroy() asks first.
+    // Ending it while a window is bound to it is a bug of the program (asserted); destroy() checks first.
     ~Mr() {
         CAIRN_ASSERT(!in_use());
         engine_.destroy_region(key_);
@@ -85,9 +85,9 @@ public:
 
     [[nodiscard]] Rkey rkey() const noexcept { return key_; }
     [[nodiscard]] Lkey lkey() const noexcept { return Lkey{key_.value}; }
-    [[nodiscard]] std::uint64_t address() const noexcept { return base_; }  // of its first byte, in work requests
+    [[nodiscard]] std::uint64_t address() const noexcept { return base_; }  // of the first byte, in work requests
     [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return memory_; }
-    // `count` bytes from `offset` on.
+    // Names `count` bytes from `offset` on.
     [[nodiscard]] Sge sge(std::uint64_t offset, std::uint32_t count) const noexcept {
         return {base_ + offset, count, lkey()};
     }
@@ -105,12 +105,13 @@ class Cq : public Shared, private AsyncSource {
 public:
     Cq(AsyncEvents& events, std::uint32_t slots, CompletionChannel* channel);
     ~Cq() override;
-    // The oldest completions; returns how many.
+    // Takes the oldest completions. Returns how many.
     [[nodiscard]] std::size_t poll(std::span<Completion> out) noexcept { return queue_.poll(out); }
-    // The next completion, or the next solicited or failed one, fires: take_event() is true once, its channel tells.
+    // Arms the queue for its next completion, or for the next one that is solicited or failed. When it fires,
+    // take_event() is true once and the channel tells it.
     void arm(Arm wish) noexcept { queue_.arm(wish); }
     [[nodiscard]] bool take_event() noexcept { return queue_.take_event(); }
-    // A completion was lost: the queue pairs that filled it have stopped.
+    // True if a completion was lost. The queue pairs that filled the queue have stopped.
     [[nodiscard]] bool overrun() const noexcept { return queue_.overrun(); }
     [[nodiscard]] std::uint32_t slots() const noexcept { return queue_.slots(); }
     [[nodiscard]] roce::CompletionQueue& queue() noexcept { return queue_; }
@@ -134,12 +135,12 @@ public:
     PostResult post(std::span<const ReceiveRequest> requests) noexcept {
         return post_burst(requests, [this](const ReceiveRequest& one) noexcept { return queue_.post(one); });
     }
-    // One event when fewer than `limit` requests are left; 0: none.
+    // Makes one event when fewer than `limit` requests are left; 0 makes none.
     void set_limit(std::uint32_t limit) noexcept { queue_.set_limit(limit); }
     [[nodiscard]] bool take_limit_event() noexcept { return queue_.take_limit_event(); }
     [[nodiscard]] std::uint32_t size() const noexcept { return queue_.size(); }
     [[nodiscard]] roce::ReceiveQueue& queue() noexcept { return queue_; }
-    // Messages come to it through XRC targets, not through queue pairs made with it.
+    // True if messages come by XRC targets and not by queue pairs made with the queue.
     [[nodiscard]] virtual bool is_xrc() const noexcept { return false; }
 
 private:
@@ -148,7 +149,7 @@ private:
     roce::ReceiveQueue queue_;
 };
 
-// With what a queue pair is made; these outlive it. Without a shared receive queue it has its own.
+// The queues that a queue pair is made with. They outlive it. Without a shared receive queue it has its own.
 struct QpQueues {
     Cq& sends;
     Cq& receives;
@@ -159,7 +160,7 @@ struct QpQueues {
     }
 };
 
-// What a queue pair holds as long as it lives.
+// The objects that a queue pair holds during its lifetime.
 struct HeldQueues {
     HeldQueues(Pd& domain, const QpQueues& queues) noexcept
         : pd(domain), sends(queues.sends), receives(queues.receives) {
@@ -174,7 +175,7 @@ struct HeldQueues {
     std::optional<Hold<Srq>> shared_receives;
 };
 
-// The way to a host or a multicast group, kept ready as long as this lives.
+// The way to a host or a multicast group, kept ready during its lifetime.
 class Ah {
 public:
     explicit Ah(port::Path& path) noexcept : path_(path) { path_.pin(); }
@@ -182,7 +183,7 @@ public:
     Ah& operator=(const Ah&) = delete;
     ~Ah() { path_.unpin(); }
     [[nodiscard]] port::Path& path() const noexcept { return path_; }
-    [[nodiscard]] bool in_use() const noexcept { return false; }  // queue pairs keep the path themselves
+    [[nodiscard]] bool in_use() const noexcept { return false; }  // queue pairs pin the path themselves
 
 private:
     port::Path& path_;

@@ -9,19 +9,20 @@
 
 namespace cairn::verbs {
 
-// Used on the thread that drives its device, where posting and polling take no lock: only the driver may touch any of
-// these objects. Other threads post through a Remote. Of service Xrc it is an initiator, whose requests name the
-// receive queue there (SendRequest::remote_srqn), or a target, to which nothing is posted: WrongSide otherwise.
+// Used on the thread that drives its device. Posting and polling take no lock, so only the driver may touch these
+// objects; other threads post through a Remote. With service Xrc it is an initiator or a target. An initiator's
+// requests name the receive queue at the peer (SendRequest::remote_srqn). A target takes no requests: posting gives
+// WrongSide.
 class Qp : public Shared, private AsyncSource {
 public:
     using Request = SendRequest;
 
     Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Pd& pd, const QpQueues& queues) noexcept;
-    // An XRC target.
+    // Makes an XRC target.
     Qp(AsyncEvents& events, roce::Engine& engine, roce::Engine::RcQp& qp, Xrcd& domain) noexcept;
     ~Qp() override;
 
-    // Requests in their order, up to the first that is refused, of which nothing is left. They leave at the end of
+    // Posts requests in their order, up to the first one refused, which leaves nothing behind. They leave at the end of
     // the device's turn.
     PostResult post_send(std::span<const SendRequest> requests) noexcept {
         engine_.wake(qp_);
@@ -38,7 +39,8 @@ public:
         return qp_.pair.post_receive(request);
     }
 
-    // Unless Ok, nothing changes. To RESET: no completion is left behind. `path` goes with Attribute::Path.
+    // Changes nothing unless it returns Ok. A change to RESET leaves no completion behind. `path` belongs to
+    // Attribute::Path.
     [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which = {}, const QpAttributes& values = {},
                                        port::Path* path = nullptr) noexcept {
         return engine_.modify(qp_, to, which, values, path);
@@ -48,8 +50,8 @@ public:
     [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return qp_.pair.poll_event(); }
     [[nodiscard]] Qpn qpn() const noexcept { return qp_.pair.qpn(); }
     [[nodiscard]] Service service() const noexcept { return qp_.pair.service(); }
-    [[nodiscard]] QpKind kind() const noexcept { return qp_.pair.kind(); }  // its service, and which side of it
-    // Of the peer's next request.
+    [[nodiscard]] QpKind kind() const noexcept { return qp_.pair.kind(); }  // its service, and its side of it
+    // The PSN of the peer's next request.
     [[nodiscard]] Psn next_receive_psn() const noexcept { return qp_.pair.responder().expected_psn(); }
     [[nodiscard]] const port::Path* path() const noexcept { return qp_.path; }
 
@@ -61,7 +63,7 @@ private:
     std::variant<HeldQueues, Hold<Xrcd>> used_;
 };
 
-// What a connection costs while it is idle, beside the slots of its queues.
+// The memory of an idle connection, beside the slots of its queues.
 constexpr std::size_t kIdleQpBytes =
     sizeof(Qp) + sizeof(roce::Engine::RcQp) + sizeof(std::unique_ptr<roce::Engine::RcQp>);
 static_assert(kIdleQpBytes <= 4096);

@@ -14,35 +14,36 @@
 namespace cairn::verbs {
 
 struct RemoteConfig {
-    std::uint32_t slots = 256;  // a power of two from 2 on
+    std::uint32_t slots = 256;  // a power of two, at least 2
 };
 
-// A request that its queue pair refused: nothing else will be heard of it.
+// A request that its queue pair refused. It gets no completion.
 struct RefusedPost {
     std::uint64_t wr_id = 0;
     bool is_receive = false;
     PostVerdict verdict{};
 };
 
-// A door to one queue pair (Qp or UdQp), which stays as long as this does. Any thread may call post_send() and
-// post_receive(); all else, the completions too, is the driver's, and so are making and ending it. Requests of one
-// thread keep their order. Those that find the queue pair's queue full wait until it has room, and with them all that
-// came later; the ring then fills, and who posts is told.
+// Lets other threads post to one queue pair (Qp or UdQp), which must outlive it. Any thread may call post_send() and
+// post_receive(). Everything else belongs to the driver: completions, making and ending this object. The requests of
+// one thread keep their order. If the queue of the queue pair is full, its request and all later ones wait for room;
+// the ring then fills, and posting returns QueueFull.
 template <class Pair>
 class Remote final : private RemotePosts {
 public:
     using SendRequestOf = typename Pair::Request;
-    static constexpr std::size_t kInlineBytes = 64;  // more must lie in registered memory
+    static constexpr std::size_t kInlineBytes = 64;  // longer data must lie in registered memory
 
     Remote(Device& device, Pair& pair, const RemoteConfig& config)
         : device_(device), pair_(pair), config_(config), ring_(config.slots) {
         device_.add(*this);
     }
-    // Nobody posts any more; what was not taken is lost.
+    // No thread posts any more. Requests that were not taken are lost.
     ~Remote() { device_.remove(*this); }
 
-    // Any thread. Posted: it will be, unless poll_refused() says otherwise. QueueFull: the ring is; try again later.
-    // TooManySges, BadInline: more than fits a slot. What the SGEs and `to` of a datagram name stays until completion.
+    // Any thread may call it. Posted: the request will be posted, unless poll_refused() returns it. QueueFull: the ring
+    // is full; try again later. TooManySges, BadInline: the request does not fit a slot. The memory of the SGEs and the
+    // `to` of a datagram stay until completion.
     [[nodiscard]] PostVerdict post_send(const SendRequestOf& request) noexcept {
         const SendRequest& work = work_of(request);
         if (work.sges.size() > roce::kMaxSges) {
@@ -70,10 +71,10 @@ public:
         });
     }
 
-    // The driver: requests that were refused, each once.
+    // For the driver: returns each refused request once.
     [[nodiscard]] std::optional<RefusedPost> poll_refused() noexcept {
         if (refused_) {
-            device_.notice_posts();  // those behind it go on
+            device_.notice_posts();  // lets the requests behind it go on
         }
         return std::exchange(refused_, std::nullopt);
     }
@@ -102,8 +103,8 @@ private:
         device_.notice_posts();
         return PostVerdict::Posted;
     }
-    // Until one that was refused is looked at, no more are taken. As many as the ring holds: who posts without end
-    // keeps no turn from its end.
+    // Takes no more after a refused request until the driver has polled it. Takes at most as many as the ring holds, so
+    // that threads that post without end do not prolong the turn.
     bool drain() noexcept override {
         for (std::uint32_t left = config_.slots; left > 0; --left) {
             if (refused_ || !ring_.pop([this](Entry& entry) noexcept { return take(entry); })) {

@@ -1,4 +1,4 @@
-// What users of the verbs name: the engine's own work requests, completions and attributes.
+// The names that users of the verbs need: the engine's work requests, completions and attributes.
 #pragma once
 
 #include <cstdint>
@@ -28,29 +28,29 @@ using roce::SendRequest;
 using roce::Sge;
 using roce::WindowType;
 using roce::WorkOpcode;
-using wire::Service;  // of a QpCapacity
+using wire::Service;  // for QpCapacity
 using Arm = roce::CompletionQueue::Arm;
 
-// What one device has at most; see Device::limits().
+// The limits of one device; see Device::limits().
 struct Limits {
     std::uint32_t queue_pairs = 0;
-    std::uint32_t regions = 0;           // and windows
+    std::uint32_t regions = 0;           // including windows
     std::uint32_t queue_slots = 0;       // of a send, receive or shared receive queue
     std::uint32_t completion_slots = 0;  // of a completion queue
     std::uint32_t sges = 0;              // of a work request
     std::uint32_t inline_bytes = 0;
     std::uint32_t message_bytes = 0;
-    std::uint32_t rd_atomic = 0;       // READs and atomics outstanding, either direction
+    std::uint32_t rd_atomic = 0;       // READs and atomics outstanding, in each direction
     std::uint32_t path_mtu_bytes = 0;  // the largest that the port carries
 };
 
-// Of a burst of posts: how many were taken, and Posted or why the next one was not.
+// The result of a burst of posts: how many were taken, and Posted or why the next one was not.
 struct PostResult {
     std::size_t posted = 0;
     PostVerdict verdict = PostVerdict::Posted;
 };
 
-// Requests in their order, up to the first that is refused.
+// Posts requests in their order, up to the first one refused.
 template <class Request, class Post>
 PostResult post_burst(std::span<const Request> requests, Post&& post) noexcept {
     PostResult result;

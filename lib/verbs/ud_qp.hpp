@@ -8,15 +8,15 @@
 
 namespace cairn::verbs {
 
-// One datagram: a SEND of one packet at most, with immediate data or not.
+// One datagram: a SEND of at most one packet, with or without immediate data.
 struct DatagramRequest {
     SendRequest work{};
-    const Ah* to = nullptr;  // a host, or a multicast group; may end once it was posted
-    Qpn qpn{};               // there; wire::kGroupQpn of a group
-    Qkey qkey{};             // that it expects; with its highest bit set our own
+    const Ah* to = nullptr;  // a host or a multicast group; may end once the request was posted
+    Qpn qpn{};               // of the receiver; wire::kGroupQpn for a group
+    Qkey qkey{};  // that the receiver expects; if its highest bit is set, the queue pair's own Q_Key goes instead
 };
 
-// What a request for either kind of queue pair says of the work.
+// Returns the work of a request for either kind of queue pair.
 [[nodiscard]] inline SendRequest& work_of(SendRequest& request) noexcept {
     return request;
 }
@@ -30,8 +30,8 @@ struct DatagramRequest {
     return request.work;
 }
 
-// Each message received has kGrhBytes in front of it in its receive request's memory: the IPv6 header, or the IPv4
-// header in the last 20 of them. As Qp, used on the thread that drives its device.
+// Each received message has kGrhBytes in front of it in the memory of its receive request: the IPv6 header, or the IPv4
+// header in their last 20 bytes. As a Qp, it is used on the thread that drives its device.
 class UdQp : public Shared, private AsyncSource {
 public:
     using Request = DatagramRequest;
@@ -39,7 +39,7 @@ public:
     UdQp(AsyncEvents& events, roce::Engine& engine, roce::UdQueuePair& qp, Pd& pd, const QpQueues& queues) noexcept;
     ~UdQp() override;
 
-    // Requests in their order, up to the first that is refused, of which nothing is left.
+    // Posts requests in their order, up to the first one refused, which leaves nothing behind.
     PostResult post_send(std::span<const DatagramRequest> requests) noexcept {
         return post_burst(requests, [this](const DatagramRequest& one) noexcept { return post_send(one); });
     }
@@ -53,18 +53,18 @@ public:
     }
     [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept { return qp_.post_receive(request); }
 
-    // Unless Ok, nothing changes. To RESET: no completion is left behind.
+    // Changes nothing unless it returns Ok. A change to RESET leaves no completion behind.
     [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which = {}, const QpAttributes& values = {}) noexcept {
         engine_.wake(qp_);
         return qp_.modify(to, which, values);
     }
-    // Through INIT and RTR to RTS: what most users want. Ok unless it was not in RESET.
+    // Goes through INIT and RTR to RTS, as most users want. Ok unless it was not in RESET.
     [[nodiscard]] ModifyVerdict bring_up(Qkey qkey, Pkey pkey = Pkey{0xffff}) noexcept;
 
-    // It gets a copy of what comes to the multicast group, and of what this device sends there. Errors: the address is
-    // none of a group, the port can not join it, the queue pair is in it already.
+    // Joins a multicast group: the queue pair gets a copy of what comes to it, and of what this device sends there.
+    // Errors: the address is no group's; the port cannot join the group; the queue pair is a member already.
     Status attach(const Ah& group) { return qp_.attach(group.path().key().remote); }
-    // False: it was not in it.
+    // Returns false if it was no member.
     bool detach(const Ah& group) noexcept { return qp_.detach(group.path().key().remote); }
 
     [[nodiscard]] QpState state() const noexcept { return qp_.state(); }
@@ -81,7 +81,7 @@ private:
     HeldQueues used_;
 };
 
-// Who sent the message that is behind these kGrhBytes; unspecified if they are none.
+// Returns the sender of the message behind these kGrhBytes; unspecified if they hold no header.
 [[nodiscard]] net::IpAddress source_of(std::span<const std::uint8_t> grh) noexcept;
 
 }  // namespace cairn::verbs

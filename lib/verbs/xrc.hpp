@@ -1,4 +1,4 @@
-// Extended reliable connections: domains and the receive queues in them, which peers name by number.
+// Extended reliable connections: domains, and the receive queues in them, which peers name by number.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace cairn::verbs {
 
-// What XRC targets and receive queues have in common: a target leads to all queues of its domain and to no other.
+// Joins XRC targets and receive queues: a target leads to all queues of its domain and to no others.
 class Xrcd : public Shared {
 public:
     explicit Xrcd(roce::Engine& engine) : domain_(engine.xrc().create_domain()) {}
@@ -17,9 +17,10 @@ private:
     roce::Xrcd domain_;
 };
 
-// A shared receive queue for the messages that name its number, whichever target of the domain they come through. They
-// complete in its completion queue with the target's number and its own, and reach the memory of its protection domain
-// alone. When it ends, what targets were receiving into its requests ends with it, and whoever names it is refused.
+// A shared receive queue for the messages that name its number, by whichever target of the domain they come. Their
+// completions go to its completion queue and carry the target's number and its own. They reach only the memory of its
+// protection domain. When the queue ends, a target that is receiving into one of its requests stops, and a message that
+// names its number is refused.
 class XrcSrq final : public Srq {
 public:
     XrcSrq(AsyncEvents& events, roce::Engine& engine, Pd& pd, Xrcd& domain, Cq& receives, std::uint32_t slots,
@@ -27,11 +28,11 @@ public:
         : Srq(events, slots, max_sges), engine_(engine), pd_(pd), domain_(domain), receives_(receives) {}
     ~XrcSrq() override;
 
-    // Once, when it is made. Errors: there are as many as there may be.
+    // Called once, when the queue is made. Errors: the limit of queues is reached.
     Status take_number();
     [[nodiscard]] Srqn srqn() const noexcept { return srqn_; }
     [[nodiscard]] bool is_xrc() const noexcept override { return true; }
-    // A message is coming into one of its requests.
+    // True while a message is coming into one of its requests, too.
     [[nodiscard]] bool in_use() const noexcept { return Srq::in_use() || engine_.receives_into(srqn_); }
 
 private:

@@ -1,4 +1,5 @@
-// AdaptiveSpin: how long an idle worker spins before it gives the CPU away. Pure: time goes in, advice comes out.
+// AdaptiveSpin: how long an idle worker spins before it gives the CPU away. It reads no clock: times go in, advice
+// comes out.
 #pragma once
 
 #include <algorithm>
@@ -8,21 +9,21 @@
 
 namespace cairn::worker {
 
-// Spinning pays while it finds work soon. Where the CPU is shared it delays the very process it waits for: so it ends
-// after two spins in a row that found nothing, or when the worker was preempted (someone else needs the CPU). After a
-// while one spin is tried again. A spin is as long as makes sense, twice what work took to come lately: so it outlasts
-// the peer's waking up where both sleep, and costs next to nothing where the peer waits for this very CPU. After one
-// that found nothing the peer is likely to sleep: the next one waits for that, too.
+// Spinning pays if work comes soon. On a shared CPU it delays the very process that the worker waits for. So spinning
+// stops after two spins in a row that found nothing, and when the worker was preempted (another thread needs the CPU).
+// After a while one spin is tried again. A spin lasts twice as long as work took to come lately. Where both sides
+// sleep, such a spin outlasts the peer's waking up; where the peer waits for this very CPU, it costs next to nothing.
+// After a spin in vain the peer probably sleeps, so the next spin is long enough for its waking up, too.
 class AdaptiveSpin {
 public:
     enum class Advice : std::uint8_t { Spin, Yield, Sleep };
 
-    static constexpr Duration kLeast = microseconds(20);  // a spin's length
+    static constexpr Duration kLeast = microseconds(20);  // the length of a spin
     static constexpr Duration kMost = microseconds(200);
-    static constexpr int kFailures = 2;                      // in a row that end spinning
-    static constexpr Duration kProbe = milliseconds(5);      // until spinning is tried again
-    static constexpr Duration kSuspect = microseconds(100);  // a turn this long may have been interrupted
-    static constexpr Duration kYield = milliseconds(1);      // idle time after which sleep is allowed
+    static constexpr int kFailures = 2;                      // spins in vain in a row that stop spinning
+    static constexpr Duration kProbe = milliseconds(5);      // the time until spinning is tried again
+    static constexpr Duration kSuspect = microseconds(100);  // a turn of this length may have been interrupted
+    static constexpr Duration kYield = milliseconds(1);      // idle time after which the worker may sleep
 
     void on_work(Instant now) noexcept {
         look_at_turn(now);
@@ -36,7 +37,7 @@ public:
         spinning_ = !stopped_ || now - stopped_at_ >= kProbe;
     }
 
-    // `preemptions()` counts how often the worker was preempted so far; it is asked only after a turn that took long.
+    // `preemptions()` returns how often the worker was preempted so far. It is called only after a long turn.
     template <class Count>
     [[nodiscard]] Advice on_idle(Instant now, Count&& preemptions) noexcept {
         look_at_turn(now);
@@ -58,13 +59,13 @@ public:
         return spinning_ ? Advice::Spin : idle < kYield ? Advice::Yield : Advice::Sleep;
     }
 
-    // After work: there is nothing to spin for, the worker may sleep without looking again.
+    // Called after work. Returns true if the worker may sleep without looking again, since it does not spin now.
     [[nodiscard]] bool may_sleep_at_once() noexcept {
         given_away_ = !spinning_;
         return given_away_;
     }
 
-    // How long a spin may find nothing.
+    // How long a spin goes on without work.
     [[nodiscard]] Duration spin() const noexcept {
         return failures_ != 0 ? kMost : std::clamp(usual_wait_ + usual_wait_, kLeast, kMost);
     }
@@ -83,14 +84,14 @@ private:
     }
 
     Instant last_work_{};
-    Duration usual_wait_ = microseconds(25);  // from one work to the next, smoothed
+    Duration usual_wait_ = microseconds(25);  // from one piece of work to the next, smoothed
     Instant last_turn_{};
     Instant stopped_at_{};
     std::uint64_t preemptions_ = 0;
     int failures_ = 0;        // spins in a row that found nothing
-    bool stopped_ = false;    // no spinning but for probes
+    bool stopped_ = false;    // no spinning, apart from probes
     bool spinning_ = true;    // since the last work
-    bool given_away_ = true;  // the CPU, by the last advice: how long the turn took says nothing
+    bool given_away_ = true;  // the last advice was not to spin, so that the length of the turn tells nothing
     bool suspect_ = false;    // a turn took long
 };
 

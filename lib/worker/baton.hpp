@@ -1,4 +1,4 @@
-// Who may touch a worker: the one thread that holds its baton.
+// The right to touch a worker: the one thread that holds its baton has it.
 #pragma once
 
 #include <atomic>
@@ -7,19 +7,20 @@
 
 namespace cairn::worker {
 
-// One compare-and-swap takes it, a store gives it back; nobody waits. A thread that does not get it leaves its work in
-// the worker's mail.
+// One compare-and-swap takes the baton, one store gives it back. Nobody waits: a thread that does not get it leaves its
+// work in the worker's mail.
 class Baton {
 public:
     Baton() = default;
     Baton(const Baton&) = delete;
     Baton& operator=(const Baton&) = delete;
 
-    // False: another thread has it.
+    // Returns false if another thread holds the baton.
     [[nodiscard]] bool try_take() noexcept {
         bool held = false;
-        // Pairs with give(): who takes it sees all that the last holder did. In one order with the mailbox: who posted
-        // and did not get it is seen by the holder, who looks at the mail once more behind give().
+        // Pairs with give(): the new holder sees all that the last one did. The baton and the mailbox share one total
+        // order: the holder looks at the mail once more after give(), and so sees what a thread posted that did not get
+        // the baton.
         return held_.compare_exchange_strong(held, true, std::memory_order_seq_cst, std::memory_order_seq_cst);
     }
     void give() noexcept {
@@ -31,7 +32,7 @@ private:
     std::atomic<bool> held_{false};
 };
 
-// The baton for as long as this lives, if it was free.
+// Holds the baton during its own lifetime, if the baton was free.
 class BatonHold {
 public:
     explicit BatonHold(Baton& baton) noexcept : baton_(baton.try_take() ? &baton : nullptr) {}

@@ -10,7 +10,7 @@ namespace cairn::worker {
 namespace detail {
 
 void spin() noexcept {
-    // Two leave a sibling thread its issue slots and cost no latency that shows.
+    // Two pauses leave issue slots to a sibling thread. Their latency is not measurable.
     __builtin_ia32_pause();
     __builtin_ia32_pause();
 }

@@ -1,5 +1,5 @@
-// The loop of a thread that turns one thing over and over: spinning while there is work, giving the CPU away when there
-// is none.
+// The loop of a thread that turns one task over and over. It spins while there is work, and gives the CPU away while
+// there is none.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace cairn::worker {
 
-// What a loop drives. run_turn() does what is there and says whether that was anything. It goes on being called when
-// its task is finished, until all tasks are: what other workers send and receive may pass through its port.
+// A task of a loop. run_turn() does the work that is there and returns true if there was any. The loop goes on calling
+// it after the task is finished, until all tasks are: packets of other workers may pass through its port.
 class Task {
 public:
     Task() = default;
@@ -21,36 +21,37 @@ public:
     Task& operator=(const Task&) = delete;
     virtual ~Task() = default;
     [[nodiscard]] virtual bool run_turn(Instant now) noexcept = 0;
-    // Asked after turns that found nothing to do, until it says so once.
+    // Asked after turns without work, until it returns true once.
     [[nodiscard]] virtual bool finished(Instant now) const noexcept = 0;
-    // True when wait() sleeps until something arrives: then there is no need to yield and look again.
+    // True if wait() sleeps until something arrives. The loop then need not yield and look again.
     [[nodiscard]] virtual bool can_wait() const noexcept { return false; }
-    // Called when the worker may sleep: at most until something is due, and less than SteadyTime::kStepMost.
+    // Called when the worker may sleep. Sleeps until something is due at the latest, and for less than
+    // SteadyTime::kStepMost.
     virtual void wait(Instant now) noexcept;
 };
 
 enum class Polling : std::uint8_t {
-    Adaptive,  // spins, then yields the CPU, then sleeps up to 50 us; how long it spins follows what spinning finds
-    Spin,      // never gives the CPU away: for dedicated cores
+    Adaptive,  // spins, then yields the CPU, then sleeps up to 50 us; the length of a spin follows its success
+    Spin,      // never gives the CPU away; for dedicated cores
 };
 
-// What the loops of one run have in common.
+// The state that the loops of one run share.
 struct LoopGroup {
-    const std::atomic<bool>& stop;        // every loop ends within a turn
-    std::atomic<std::size_t> unfinished;  // tasks: the loops end when there are none
+    const std::atomic<bool>& stop;        // each loop ends within a turn of this
+    std::atomic<std::size_t> unfinished;  // number of tasks; the loops end when it is 0
     Polling polling;
 };
 
 namespace detail {
 void spin() noexcept;
-// How often this thread lost its CPU to another one.
+// Returns how often this thread lost its CPU to another one.
 [[nodiscard]] std::uint64_t preemptions() noexcept;
 void give_way(Task& task, AdaptiveSpin::Advice advice, Instant now) noexcept;
 }  // namespace detail
 
-// Runs the task until the group is finished or stopped; returns what befell its clock. `Host` is the loop's thread:
-// read_clock() gives a time that may go back or leap (the task is given one that does not), pass() is called before
-// each turn.
+// Runs the task until the group is finished or stopped. Returns the time source, which has counted the clock's jumps.
+// `Host` is the loop's thread. Its read_clock() returns a time that may go back or leap; the task is given a time that
+// does neither. Its pass() is called before each turn.
 template <class Host>
 SteadyTime run_loop(Task& task, LoopGroup& group, Host& host) noexcept {
     SteadyTime time;

@@ -1,43 +1,6 @@
 #include "lib/worker/mail.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
 namespace cairn::worker {
-
-Result<std::unique_ptr<Wakeup>> Wakeup::create() {
-    const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (fd < 0) {
-        return Error{std::string("cannot make a descriptor to wake a worker by: ") + std::strerror(errno),
-                     "raise the limit of open files (ulimit -n)"};
-    }
-    return std::unique_ptr<Wakeup>(new Wakeup(fd));
-}
-
-Wakeup::~Wakeup() {
-    close(fd_);
-}
-
-void Wakeup::end_sleep() noexcept {
-    // Nobody woke us, unless the flag is down: then the descriptor is readable, or will be: perhaps only after the next
-    // sleep has begun.
-    owed_ += asleep_.exchange(false, std::memory_order_acq_rel) ? 0U : 1U;
-    eventfd_t count = 0;
-    if (owed_ != 0 && eventfd_read(fd_, &count) == 0) {
-        owed_ -= count;
-    }
-}
-
-void Wakeup::wake() noexcept {
-    // Pairs with begin_sleep(): the later of the two exchanges sees the other. Either this one finds the flag, or the
-    // owner finds what was made before.
-    if (asleep_.exchange(false, std::memory_order_acq_rel)) {
-        (void)eventfd_write(fd_, 1);
-    }
-}
 
 Status Address::send(Letter& letter) const {
     CAIRN_ASSERT(office_ != nullptr);

@@ -1,5 +1,5 @@
-// A worker: one queue of a port, and all that runs on it. It has the engine, the datagrams and the sender of that
-// queue, tenants that use them, and mail from other threads; one turn drives them all.
+// A worker: one queue of a port, and all that runs on it. It has the queue's engine, datagrams and sender, tenants that
+// use them, and mail from other threads. One turn drives them all.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace cairn::worker {
 
 class Worker;
 
-// A tenant's place on its worker: it leaves when this ends. Neither outlives the worker.
+// A tenant's place on its worker. The tenant leaves when this object ends. The worker outlives both.
 class Tenancy {
 public:
     Tenancy() = default;
@@ -28,7 +28,7 @@ public:
     Tenancy& operator=(const Tenancy&) = delete;
     ~Tenancy() { leave(); }
     void leave() noexcept;
-    // Of one that is called when it is due: when that is from now on.
+    // Sets when a tenant that was added with WhenDue is called next.
     void wake_at(Instant due) noexcept;
 
 private:
@@ -39,7 +39,8 @@ private:
     Tenant* tenant_ = nullptr;
 };
 
-// One thread at a time: the one that owns the worker and calls turn(), or whoever gets the baton for a try_turn().
+// One thread at a time uses a worker: the thread that owns it and calls turn(), or the thread that gets the baton for a
+// try_turn().
 class Worker {
 public:
     // The port outlives the worker. Errors: the process has no descriptor left.
@@ -49,56 +50,56 @@ public:
     // All tenants have left (asserted). Letters that were not opened are discarded.
     ~Worker();
 
-    // The tenant takes part in every turn from now on, after those that came before it. It may leave in any turn, its
-    // own too.
+    // Adds a tenant. It takes part in every turn from now on, after the earlier tenants. It may leave in any turn, its
+    // own included.
     enum class Calls : std::uint8_t {
         OnTurn,
         OnTurnAndSent,
-        WhenDue,  // on_turn(), when the time has come that it gave to Tenancy::wake_at()
+        WhenDue,  // on_turn() only, once the time given to Tenancy::wake_at() has come
     };
     [[nodiscard]] Tenancy add(Tenant& tenant, Calls calls = Calls::OnTurn);
 
-    // Opens mail, delivers what came, lets the engine, the tenants and the port do what is due, sends. True: something
-    // was done, or came.
+    // Opens mail, delivers packets, lets the engine, the tenants and the port do what is due, and sends. Returns true
+    // if something was done or came.
     bool turn(Instant now) noexcept;
-    // The same for threads that share the worker: nothing when another one is at it. What a thread wanted done may then
-    // be in the mail.
+    // Takes a turn for a thread that shares the worker. Returns nothing if another thread is at it; the work that this
+    // thread wanted done may then be in the mail.
     std::optional<bool> try_turn(Instant now) noexcept;
     // For a thread that shares the worker and is about to use something on it.
     [[nodiscard]] Baton& baton() noexcept { return baton_; }
 
-    // When the next turn has something to do though nothing comes; the past when at once. The one place where
-    // the minimum of all deadlines is taken.
+    // When the next turn has something to do without packets or mail. Returns a past time if that is at once. This is
+    // the one place that takes the minimum of all deadlines.
     [[nodiscard]] Instant next_deadline() const noexcept;
 
-    // Sleeps until something comes, by packet or mail, or is due; a poll-only port can not be slept on, so that
-    // with one it is kNap at most.
+    // Sleeps until a packet or mail comes or something is due. A poll-only port cannot end a sleep; with such a port
+    // the sleep takes kNap at most.
     static constexpr Duration kNap = microseconds(50);
     void wait(Instant now, Instant until = Instant::never()) noexcept;
-    // The port wakes who sleeps.
+    // True if the port ends a sleep.
     [[nodiscard]] bool can_wait() const noexcept { return can_wait_; }
 
-    // For the caller's own event loop: readable when a turn has something to do by packet or mail. Before each sleep
-    // call prepare_sleep(), and sleep until the deadline it returns at most. Errors: a poll-only port has none; the
-    // process has no descriptor left.
+    // For the caller's own event loop: a descriptor that is readable when a turn has packets or mail to handle. The
+    // caller calls prepare_sleep() before each sleep, and sleeps until the returned deadline at the latest. Errors: the
+    // port is poll-only and has no descriptor; the process has no descriptor left.
     Result<int> descriptor();
     [[nodiscard]] Instant prepare_sleep(Instant now) noexcept;
 
-    // The time of the turn under way, or of the last one.
+    // The time of the current turn, or of the last one.
     [[nodiscard]] Instant now() const noexcept { return now_; }
-    // Where other threads write to. Valid when the worker has ended, too.
+    // Where other threads send letters to. It stays valid after the worker has ended.
     [[nodiscard]] Address address() const noexcept {
         address_.expect_mail();
         return address_;
     }
-    // The same for who may never write: sleep by a socket costs a system call more where mail is to end it. Its holder
-    // calls expect_mail() before the first letter.
+    // The same for a holder that may never write. A sleep on a socket costs one more system call if mail shall end it.
+    // The holder calls expect_mail() before its first letter.
     [[nodiscard]] Address quiet_address() const noexcept { return address_; }
     // "worker 2 of 10.0.0.1".
     [[nodiscard]] const std::string& name() const noexcept { return address_.office_->worker; }
-    // Among the workers of its port.
+    // The worker's number among the workers of its port.
     [[nodiscard]] std::uint32_t number() const noexcept { return config_.owner; }
-    // What its engine was made with.
+    // The configuration that its engine was made with.
     [[nodiscard]] const roce::EngineConfig& config() const noexcept { return config_; }
 
     [[nodiscard]] port::Port& port() noexcept { return port_; }
@@ -108,7 +109,7 @@ public:
     [[nodiscard]] const roce::Sender& sender() const noexcept { return sender_; }
     [[nodiscard]] roce::Engine& engine() noexcept { return engine_; }
     [[nodiscard]] const roce::Engine& engine() const noexcept { return engine_; }
-    // What port, engine, datagrams and sender counted, a line for each that is not zero.
+    // The counters of port, engine, datagrams and sender that are not zero, a line each.
     [[nodiscard]] std::string counters_text() const;
 
 private:
@@ -128,14 +129,14 @@ private:
     const roce::EngineConfig config_;
     const bool can_wait_;
     Address address_;
-    Address::Office* office_ = nullptr;  // of that
+    Address::Office* office_ = nullptr;  // the office of address_
     roce::UdMux datagrams_;
     roce::Sender sender_;
     roce::Engine engine_;
     Baton baton_;
-    std::vector<Tenant*> tenants_;  // nullptr: it left in this turn
-    std::vector<Tenant*> senders_;  // those of them whose on_sent() is called; likewise
-    std::vector<Timed> timed_;      // those that are called when they are due
+    std::vector<Tenant*> tenants_;  // nullptr: the tenant left in this turn
+    std::vector<Tenant*> senders_;  // the tenants whose on_sent() is called; nullptr likewise
+    std::vector<Timed> timed_;      // the tenants that are called when they are due
     Instant next_timed_ = Instant::never();
     bool any_left_ = false;
     bool slept_ = false;  // since the last turn, or is about to

@@ -1,4 +1,4 @@
-// What a worker is made of, who is on it, and how it sleeps.
+// How a worker is made, who is on it, and how it sleeps.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -102,12 +102,12 @@ void Worker::forget_removed() noexcept {
     any_left_ = false;
 }
 
-// What was posted before the flag was up is seen here, what is posted later sees the flag.
+// A letter posted before the flag was set is seen here. A letter posted later sees the flag.
 Instant Worker::prepare_sleep(Instant now) noexcept {
     slept_ = true;
     office_->wakeup->begin_sleep();
     if (can_wait()) {
-        port_.wait(Duration{}, -1);  // sends what waits for the next turn
+        port_.wait(Duration{}, -1);  // sends what was kept for the next turn
     }
     return std::max(next_deadline(), now);
 }

@@ -14,7 +14,7 @@ void Worker::wake_at(const Tenant& tenant, Instant due) noexcept {
     }
 }
 
-// By index: a tenant may bring others, and say anew when it is due.
+// By index, since a tenant may add others and set its own time anew.
 bool Worker::call_due(Instant now) noexcept {
     bool worked = false;
     for (std::size_t i = 0; i < timed_.size(); ++i) {
@@ -46,7 +46,7 @@ bool Worker::turn(Instant now) noexcept {
     if (next_timed_ <= now) [[unlikely]] {
         worked = call_due(now) || worked;
     }
-    // By index: a tenant may bring others.
+    // By index, since a tenant may add others.
     for (std::size_t i = 0; i < tenants_.size(); ++i) {
         worked = (tenants_[i] != nullptr && tenants_[i]->on_turn(now)) || worked;
     }
@@ -66,7 +66,7 @@ bool Worker::turn(Instant now) noexcept {
 
 std::optional<bool> Worker::try_turn(Instant now) noexcept {
     std::optional<bool> worked;
-    // Again while there is mail: who left it found the baton taken, and went away.
+    // Again while there is mail: its sender found the baton taken and went away.
     do {
         const BatonHold hold(baton_);
         if (!hold) {

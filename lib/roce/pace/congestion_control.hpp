@@ -1,5 +1,5 @@
-// Congestion control: how fast one flow may send. An algorithm is told what happens to the flow and says a rate;
-// whoever sends keeps the gaps, with the timing wheel.
+// Congestion control: how fast one flow may send. An algorithm is told what happens to the flow and names a rate; the
+// sender keeps the gaps between packets, by the timing wheel.
 #pragma once
 
 #include <cmath>
@@ -12,30 +12,29 @@
 
 namespace cairn::roce {
 
-// What a paced flow that was woken late may catch up on: the wheel's slot and a turn of the worker's loop.
+// How much of its time a paced flow that is woken late may catch up on: the wheel's slot and a turn of the worker.
 constexpr Duration kPacingSlack = microseconds(20);
-// What a paced flow sends at once when its time has come, at its rate: a batch at high rates, a packet at low ones.
+// A paced flow sends at once what takes so long at its rate: a batch at high rates, a packet at low ones.
 constexpr Duration kPacingBatch = microseconds(10);
 
-// What an acknowledgement tells.
+// What an acknowledgement tells an algorithm.
 struct AckSample {
     Duration rtt;           // from sending the packet to reading the answer, less what the peer says it took
     std::size_t bytes = 0;  // acknowledged by it; may be 0
-    // The sample holds a pause of our own (see StallWatch) and says nothing of the network: it is ignored.
+    // A pause of our own lies in the sample (see StallWatch). It is ignored: it says nothing of the network.
     bool across_stall = false;
 };
 
-// One flow's controller. Driven by one thread; reads no clock, allocates nothing. Times given should not go back; when
-// they do, no time has passed.
+// The controller of one flow. Driven by one thread; reads no clock, allocates nothing. A time earlier than the one
+// before counts as that one.
 //
-// An uncongested flow sends at link rate: it needs no gaps, and what it tells here ends in an inline comparison.
-// Virtual calls are made for congested flows alone. A lost packet is not told: neither algorithm's paper has an answer
-// to one.
+// An uncongested flow sends at link rate: it needs no gaps, and its calls end in an inline comparison. Only congested
+// flows make virtual calls. Lost packets are not told: neither algorithm's paper has an answer to them.
 class CongestionControl {
 public:
     virtual ~CongestionControl() = default;
 
-    // A packet of `bytes` leaves.
+    // A packet of `bytes` leaves now.
     void on_sent(std::size_t bytes, Instant now) noexcept {
         if (!is_uncongested()) [[unlikely]] {
             handle_sent(bytes, now);
@@ -47,7 +46,7 @@ public:
         }
         handle_ack(sample, now);
     }
-    // The peer's congestion notification packet has come (IBTA annex A17).
+    // A congestion notification packet of the peer has come (IBTA annex A17).
     void on_cnp(Instant now) noexcept { handle_cnp(now); }
     // Runs what is due. Spurious calls are harmless. Late ones too: each step counts as taken at its own time, and the
     // other inputs take what is due first, so that a flow at rest needs no timer. Call it before asking for the rate.
@@ -56,7 +55,7 @@ public:
             handle_timeout(now);
         }
     }
-    // When the rate changes next by itself; Instant::never() if uncongested. Changes by each of the inputs.
+    // Returns when the rate changes next by itself, Instant::never() if the flow is uncongested. Each input changes it.
     [[nodiscard]] Instant next_deadline() const noexcept { return deadline_; }
 
     // At link rate: the caller may send without pacing.
@@ -64,7 +63,7 @@ public:
     // In [least rate of the algorithm, link rate].
     [[nodiscard]] double rate_bytes_per_s() const noexcept { return rate_bytes_per_s_; }
     [[nodiscard]] double link_rate_bytes_per_s() const noexcept { return link_rate_bytes_per_s_; }
-    // From the departure of a packet of `bytes` to that of the next one; rounded up.
+    // The time from the departure of a packet of `bytes` to that of the next one, rounded up.
     [[nodiscard]] Duration gap(std::size_t bytes) const noexcept {
         return {static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) * ns_per_byte_))};
     }
@@ -102,14 +101,14 @@ private:
 
 constexpr Duration kOwnPause = milliseconds(1);  // between two turns of a worker: it was away, by force or asleep
 
-// Tells which samples hold a pause of the worker's own loop: it was preempted, or a handler took long. Such an RTT is
+// Tells which samples hold a pause of the worker's own: it was preempted, or a handler took long. Such a round trip is
 // long though the network is idle, and would park a flow at its least rate. One per worker.
 class StallWatch {
 public:
-    // A turn of the loop later than `threshold` after the one before was a pause; > 0.
+    // Turns more than `threshold` apart are a pause. It is positive (asserted).
     explicit StallWatch(Duration threshold) noexcept : threshold_(threshold) { CAIRN_ASSERT(threshold > Duration{}); }
 
-    // Each turn, before its packets are read.
+    // Called in each turn, before its packets are read.
     void on_turn(Instant now) noexcept {
         if (seen_ && now - last_turn_ > threshold_) [[unlikely]] {
             stall_end_ = now;
@@ -117,7 +116,7 @@ public:
         seen_ = true;
         last_turn_ = now;
     }
-    // Whether a pause ended after that time.
+    // A pause ended after the time `sent`.
     [[nodiscard]] bool spoils(Instant sent) const noexcept { return sent < stall_end_; }
 
 private:

@@ -1,4 +1,4 @@
-// Flow: the rate that congestion leaves to one connection, and when it has paid for what was sent.
+// Flow: the rate that congestion leaves to one connection, and when the connection may send again.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ public:
         : control_(link_bytes_per_s, now, dcqcn_for_link(link_bytes_per_s)), paid_(now) {}
 
     void on_cnp(Instant now) noexcept { control_.on_cnp(now); }
-    // Whether the rate is below the link's.
+    // The rate is below the link's.
     [[nodiscard]] bool is_congested(Instant now) noexcept {
         control_.on_timeout(now);
         return !control_.is_uncongested();
@@ -27,7 +27,7 @@ public:
         control_.on_sent(bytes, now);
         paid_.charge(control_.gap(bytes), now);
     }
-    // How many packets of `bytes` the rate lets pass in `span`, rounded up.
+    // How many packets of `bytes` may leave in `span` at the rate, rounded up.
     [[nodiscard]] std::uint32_t packets_in(Duration span, std::size_t bytes) const noexcept {
         return static_cast<std::uint32_t>(span.ns / std::max<std::int64_t>(control_.gap(bytes).ns, 1)) + 1;
     }

@@ -1,4 +1,4 @@
-// When the rate of a flow has paid for what it sent.
+// When a paced flow may send again.
 #pragma once
 
 #include <algorithm>
@@ -8,15 +8,15 @@
 
 namespace cairn::roce {
 
-// A flow that is paced: each packet moves the time by what it costs at the flow's rate. A batch may leave ahead of it,
-// and a flow that was silent for long owes nothing for that, but has not saved more than kPacingSlack.
+// Each packet of a paced flow moves the time on by what the packet costs at the flow's rate. A batch may leave ahead of
+// that time. A flow that was silent for long has saved no more than kPacingSlack.
 class PaidTime {
 public:
     PaidTime() noexcept = default;
     explicit PaidTime(Instant begin) noexcept : at_(begin) {}
 
     [[nodiscard]] bool may_send(Instant now) const noexcept { return at_ <= now + kPacingBatch; }
-    // A packet left whose bytes take `gap` at the flow's rate.
+    // A packet left that takes `gap` at the flow's rate.
     void charge(Duration gap, Instant now) noexcept { at_ = std::max(at_, now - kPacingSlack) + gap; }
     [[nodiscard]] Instant at() const noexcept { return at_; }
 

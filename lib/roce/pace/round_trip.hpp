@@ -1,4 +1,4 @@
-// How long a peer takes to answer, and after what silence something is lost (RFC 6298).
+// How long a peer takes to answer, and after how long a silence a packet counts as lost (RFC 6298).
 #pragma once
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 
 namespace cairn::roce {
 
-constexpr Duration kRtoMin = milliseconds(4);  // below it, a peer whose CPU was taken away looks like loss
+constexpr Duration kRtoMin = milliseconds(4);  // a shorter silence may be a peer whose CPU was taken away
 
 class RoundTrip {
 public:
-    // `rtt` was measured on what was sent once, and holds no pause of our own.
+    // `rtt` was measured on a packet that was sent once, and holds no pause of our own.
     void sample(Duration rtt) noexcept {
         const std::int64_t measured = std::max<std::int64_t>(rtt.ns, 1);
         if (smoothed_ns_ == 0) {
@@ -29,7 +29,7 @@ public:
     [[nodiscard]] Duration smoothed() const noexcept { return {smoothed_ns_}; }
 
     static constexpr std::uint32_t kMostDoublings = 10;
-    // Doubled for each silence in a row; needs a sample.
+    // The silence after which a packet counts as lost, doubled for each such silence in a row. There is a sample.
     [[nodiscard]] Duration timeout(std::uint32_t silences) const noexcept {
         return std::max(kRtoMin, Duration{smoothed_ns_ + 4 * variation_ns_}) *
                (std::int64_t{1} << std::min(silences, kMostDoublings));

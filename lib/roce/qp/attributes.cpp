@@ -10,7 +10,7 @@ namespace cairn::roce {
 namespace {
 
 using enum Attribute;
-using QpState::Err, QpState::Init, QpState::Reset, QpState::Rtr, QpState::Rts, QpState::Sqd, QpState::Sqe;
+using QpState::Err, QpState::Reset, QpState::Sqe;
 
 constexpr AttributeSet kNone{};
 constexpr AttributeSet kOfInit = AttributeSet::of(Attribute::Pkey, Access, Attribute::Qkey);
@@ -20,19 +20,61 @@ constexpr AttributeSet kWhileRunning = AttributeSet::of(Access, MinRnrTimer, Mig
 constexpr AttributeSet kWhileDrained = kWhileRunning.with(
     AttributeSet::of(Attribute::Pkey, Path, AckTimeout, RetryCount, RnrRetry, MaxRdAtomic, MaxDestRdAtomic));
 
-// All services, each with the attributes that it has; any state may also go to Reset, and but for Reset to Err, with
-// nothing set.
-constexpr std::array kTransitions{
-    Transition{Reset, Init, kOfInit, kNone},
-    Transition{Init, Init, kNone, kOfInit},
-    Transition{Init, Rtr, kOfRtr, kOfInit.with(AttributeSet::of(Selective))},
-    Transition{Rtr, Rts, kOfRts, kWhileRunning},
-    Transition{Rts, Rts, kNone, kWhileRunning},
-    Transition{Rts, Sqd, kNone, kNone},
-    Transition{Sqd, Rts, kNone, kWhileRunning},
-    Transition{Sqd, Sqd, kNone, kWhileDrained},
-    Transition{Sqe, Rts, kNone, kWhileRunning},
+// One place in the table of transitions.
+struct Change {
+    bool exists = false;
+    AttributeSet required{};
+    AttributeSet optional{};
+    bool reliable = true;  // reliable services have it, too
 };
+constexpr Change kNo{};
+constexpr Change kBare{true};
+constexpr Change kToInit{true, kOfInit, kNone};
+constexpr Change kInInit{true, kNone, kOfInit};
+constexpr Change kToRtr{true, kOfRtr, kOfInit.with(AttributeSet::of(Selective))};
+constexpr Change kToRts{true, kOfRts, kWhileRunning};
+constexpr Change kRunning{true, kNone, kWhileRunning};
+constexpr Change kDrained{true, kNone, kWhileDrained};
+constexpr Change kResumed{true, kNone, kWhileRunning, false};
+
+// Of all services; each takes from the sets of attributes those that it has.
+constexpr std::size_t kStates = static_cast<std::size_t>(QpState::Count);
+constexpr std::array<std::array<Change, kStates>, kStates> kTransitions{{
+    // to RESET, INIT, RTR, RTS, SQD, SQE, ERR
+    {kBare, kToInit, kNo, kNo, kNo, kNo, kNo},          // from RESET
+    {kBare, kInInit, kToRtr, kNo, kNo, kNo, kBare},     // INIT
+    {kBare, kNo, kNo, kToRts, kNo, kNo, kBare},         // RTR
+    {kBare, kNo, kNo, kRunning, kBare, kNo, kBare},     // RTS
+    {kBare, kNo, kNo, kRunning, kDrained, kNo, kBare},  // SQD
+    {kBare, kNo, kNo, kResumed, kNo, kNo, kBare},       // SQE
+    {kBare, kNo, kNo, kNo, kNo, kNo, kBare},            // ERR
+}};
+
+constexpr std::array<Abilities, kStates> kAbilities{{
+    // send, receive, flush
+    {false, false, false},  // in RESET
+    {false, false, false},  // INIT
+    {false, true, false},   // RTR
+    {true, true, false},    // RTS
+    {true, true, false},    // SQD
+    {false, true, true},    // SQE
+    {false, false, true},   // ERR
+}};
+
+// Nothing but RESET leads out of ERR, and nobody asks for SQE: a failed request leads there.
+constexpr bool is_sound() noexcept {
+    for (std::size_t state = 0; state < kStates; ++state) {
+        const bool leaves_err = state != static_cast<std::size_t>(Reset) && state != static_cast<std::size_t>(Err) &&
+                                kTransitions[static_cast<std::size_t>(Err)][state].exists;
+        const bool resets = kTransitions[state][static_cast<std::size_t>(Reset)].exists;
+        if (leaves_err || !resets || kTransitions[state][static_cast<std::size_t>(Sqe)].exists ||
+            (kAbilities[state].send && kAbilities[state].flush)) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(is_sound());
 
 constexpr AttributeSet kOfUc =
     AttributeSet::of(Attribute::Pkey, Access, Path, PathMtu, DestQpn, ReceivePsn, SendPsn, MigrationState);
@@ -69,21 +111,26 @@ bool legal_values(AttributeSet which, const QpAttributes& values) noexcept {
 
 }  // namespace
 
+Abilities abilities_of(QpState state, QpKind kind) noexcept {
+    const bool is_initiator = kind.service == wire::Service::Xrc && !kind.is_target;
+    Abilities may = kAbilities[static_cast<std::size_t>(state)];
+    may.send = may.send && !kind.is_target;
+    may.receive = may.receive && !is_initiator;
+    may.flush = may.flush && !kind.is_target;
+    return may;
+}
+
 std::optional<Transition> find_transition(QpState from, QpState to, QpKind kind) noexcept {
-    if (to == Reset || (to == Err && from != Reset)) {
-        return Transition{from, to, kNone, kNone};
+    if (from >= QpState::Count || to >= QpState::Count) {
+        return std::nullopt;
     }
+    const Change& change = kTransitions[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
     const bool reliable = kind.service == wire::Service::Rc || kind.service == wire::Service::Xrc;
-    if (from == Sqe && reliable) {
+    if (!change.exists || (reliable && !change.reliable)) {
         return std::nullopt;
     }
     const AttributeSet has = attributes_of(kind);
-    for (const Transition& transition : kTransitions) {
-        if (transition.from == from && transition.to == to) {
-            return Transition{from, to, transition.required.within(has), transition.optional.within(has)};
-        }
-    }
-    return std::nullopt;
+    return Transition{from, to, change.required.within(has), change.optional.within(has)};
 }
 
 ModifyVerdict judge_modify(QpState from, QpState to, AttributeSet which, const QpAttributes& values,

@@ -1,4 +1,4 @@
-// Queue pair states and attributes: which change is allowed, and what it must and may set
+// States and attributes of queue pairs: which change of state is allowed, and which attributes it must and may set
 // (IBTA vol. 1, 10.3.1, 11.2.5.2).
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace cairn::roce {
 
-// Sqe: a send request of an unreliable service failed; a reliable connection goes to Err instead (10.3.1).
+// A send request that fails leads to Sqe on an unreliable service, to Err on a reliable one (10.3.1).
 enum class QpState : std::uint8_t { Reset, Init, Rtr, Rts, Sqd, Sqe, Err, Count };
 
 enum class Attribute : std::uint8_t {
     Access,
     Pkey,
-    Path,  // the peer's address: the port's, named here for the table's sake
+    Path,  // the way to the peer, which the engine keeps; in this list for the table of transitions
     PathMtu,
     DestQpn,
     ReceivePsn,
@@ -31,8 +31,8 @@ enum class Attribute : std::uint8_t {
     RnrRetry,
     MaxRdAtomic,
     MigrationState,
-    Qkey,       // of an unreliable datagram service only
-    Selective,  // Cairn's own
+    Qkey,       // of datagrams only
+    Selective,  // between two Cairn peers; IBTA does not know it
     Count,
 };
 
@@ -63,26 +63,26 @@ private:
 };
 
 struct QpAttributes {
-    Rights access{};  // of RemoteWrite, RemoteRead, RemoteAtomic: what the peer may ask for
+    Rights access{};  // what the peer may ask for: of RemoteWrite, RemoteRead, RemoteAtomic
     Pkey pkey{0xffff};
     std::uint32_t path_mtu_bytes = 1024;  // 256, 512, 1024, 2048 or 4096
     Qpn dest_qpn{};
-    Psn receive_psn{};                    // the first that the peer sends
-    Psn send_psn{};                       // the first of our own
+    Psn receive_psn{};                    // of the first packet that the peer sends
+    Psn send_psn{};                       // of the first packet of our own
     std::uint8_t max_dest_rd_atomic = 1;  // READs and atomics that the peer may have outstanding; <= kMaxRdAtomic
-    std::uint8_t max_rd_atomic = 1;       // and we; 0: none are possible
-    wire::RnrTimer min_rnr_timer{};       // what our RNR NAKs ask for
+    std::uint8_t max_rd_atomic = 1;       // READs and atomics of our own outstanding; 0: none are possible
+    wire::RnrTimer min_rnr_timer{};       // the time for which our RNR NAKs put the peer off
     std::uint8_t ack_timeout = 0;         // code, [0, 31]: see rc/timers.hpp
     std::uint8_t retry_count = 7;         // [0, 7]
     std::uint8_t rnr_retry = 7;           // [0, 7]; 7: for ever
     Qkey qkey{};
     bool selective = false;  // between Cairn peers: early packets are held, and only what is missing is sent again
-    bool migrated = true;    // MigReq of our packets: without path migration always so (17.2.8)
+    bool migrated = true;    // bit MigReq of our packets: set where paths do not migrate (17.2.8)
 };
 
 enum class ModifyVerdict : std::uint8_t { Ok, NoTransition, Missing, NotAllowed, BadValue };
 
-// Whose states these are: a transport service, and of XRC the initiator unless told otherwise.
+// A transport service; of XRC, which of the two ends: the initiator unless told otherwise.
 struct QpKind {
     // NOLINTNEXTLINE(google-explicit-constructor): a service is a kind
     constexpr QpKind(wire::Service of, bool of_target = false) noexcept : service(of), is_target(of_target) {}
@@ -91,6 +91,17 @@ struct QpKind {
     bool is_target;  // of Xrc: it only receives
 };
 
+// What a queue pair may do in a state.
+struct Abilities {
+    bool send = false;     // takes send requests and sends what they ask for
+    bool receive = false;  // takes messages of its peers
+    bool flush = false;    // takes send requests only to complete them as flushed
+
+    friend constexpr bool operator==(const Abilities&, const Abilities&) noexcept = default;
+};
+// An XRC initiator receives nothing, an XRC target sends nothing.
+[[nodiscard]] Abilities abilities_of(QpState state, QpKind kind) noexcept;
+
 // What a change of state must and may set besides.
 struct Transition {
     QpState from;
@@ -98,14 +109,14 @@ struct Transition {
     AttributeSet required;
     AttributeSet optional;
 };
-// Nothing: the two states are not connected. The service is none of Cnp (asserted).
+// Returns nullopt if the two states are not connected. The service is none of Cnp (asserted).
 [[nodiscard]] std::optional<Transition> find_transition(QpState from, QpState to,
                                                         QpKind kind = wire::Service::Rc) noexcept;
 
-// Whether a queue pair in `from` may go to `to` with these attributes. Pure.
+// Whether a queue pair in `from` may go to `to` and set the attributes in `which` to their values in `values`. Pure.
 [[nodiscard]] ModifyVerdict judge_modify(QpState from, QpState to, AttributeSet which, const QpAttributes& values,
                                          QpKind kind = wire::Service::Rc) noexcept;
-// Sets those of `which` in `attributes`.
+// Copies the attributes in `which` from `values` to `attributes`.
 void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& values) noexcept;
 
 }  // namespace cairn::roce

@@ -11,9 +11,9 @@
 
 namespace cairn::roce {
 
-// In order of completion, each once. A completion that finds the ring full is lost, the queue is overrun for good, and
-// every queue pair that pushes into it learns so and stops (10.10). One thread; allocates only when made or
-// resized.
+// Gives completions in the order in which they were pushed. A completion that finds the ring full is lost: the queue is
+// overrun for good, and every queue pair that pushes into it learns so and stops (10.10). Used by one thread; allocates
+// only when made or resized.
 class CompletionQueue {
 public:
     enum class Arm : std::uint8_t { Off, Solicited, Next };
@@ -21,22 +21,23 @@ public:
     // `slots` is in [1, kMaxCompletionSlots] (asserted).
     explicit CompletionQueue(std::uint32_t slots);
 
-    // What is in it stays, in order. Error: more is in it than `slots`, which is in [1, kMaxCompletionSlots] (10.2.6).
+    // Completions in the queue stay, in order. Errors: `slots` is not in [1, kMaxCompletionSlots], the queue holds more
+    // than `slots` (10.2.6).
     [[nodiscard]] Status resize(std::uint32_t slots);
 
-    // False: overrun, now or before; the completion is lost.
+    // False: the queue is overrun, now or before, and the completion is lost.
     [[nodiscard]] bool push(const Completion& completion) noexcept;
-    // The oldest completions; returns how many.
+    // Takes the oldest completions. Returns how many.
     [[nodiscard]] std::size_t poll(std::span<Completion> out) noexcept;
-    // Takes out all that the queue pair pushed: it goes to RESET and leaves nothing behind.
+    // Removes the completions of a queue pair that goes to RESET.
     void forget(Qpn qpn) noexcept;
 
-    // The next completion (or the next solicited or failed one) makes an event; stronger wishes stay (10.10).
+    // Asks for an event with the next completion, or the next solicited or failed one. The stronger wish stays (10.10).
     void arm(Arm wish) noexcept;
     // True once for each event made.
     [[nodiscard]] bool take_event() noexcept;
     [[nodiscard]] bool has_event() const noexcept { return event_; }
-    // Told of each event, and of an overrun; nullptr: nobody is. Outlives this.
+    // `sink` is told of each event, and of an overrun; nullptr: nobody is. It outlives the queue.
     void set_sink(EventSink* sink) noexcept { sink_ = sink; }
 
     [[nodiscard]] bool overrun() const noexcept { return overrun_; }

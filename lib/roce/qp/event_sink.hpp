@@ -1,9 +1,9 @@
-// Who is told at once that a queue or a queue pair has an event to be taken.
+// The owner of a queue or queue pair, as the one that is told of events at once.
 #pragma once
 
 namespace cairn::roce {
 
-// Called on the way of a packet or a post: notes it, no more.
+// Called while a packet or a post is handled: takes a note and does nothing else.
 class EventSink {
 public:
     EventSink() = default;

@@ -1,4 +1,4 @@
-// Every limit of queue pairs and their memory in one place.
+// All limits of queue pairs and their memory.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@ namespace cairn::roce {
 
 constexpr std::uint32_t kMaxSges = 8;                     // scatter/gather elements of one work request
 constexpr std::uint32_t kMaxMessageBytes = 1U << 30U;     // 2^22 packets at the smallest path MTU: half a PSN window
-constexpr std::uint32_t kMaxRdAtomic = 16;                // READs and atomics outstanding, either direction
+constexpr std::uint32_t kMaxRdAtomic = 16;                // READs and atomics outstanding in either direction
 constexpr std::uint32_t kMaxQueueSlots = 1U << 16U;       // work requests in one queue
 constexpr std::uint32_t kMaxCompletionSlots = 1U << 20U;  // completions in one queue
 constexpr std::uint32_t kMaxRegions = 1U << 16U;          // memory regions of one table: leaves rkeys 8 secret bits
 constexpr std::uint32_t kMaxXrcQueues = 1U << 16U;        // XRC receive queues of one engine
 constexpr std::uint32_t kMaxInlineBytes = 1024;           // of one work request
-constexpr std::uint32_t kGrhBytes = 40;    // in front of each datagram in a receive request's memory (11.4.1.2)
-constexpr std::uint32_t kAtomicBytes = 8;  // what an atomic works on
+constexpr std::uint32_t kGrhBytes = 40;    // the header in front of each datagram in a receive request (11.4.1.2)
+constexpr std::uint32_t kAtomicBytes = 8;  // the word that an atomic works on
 
 }  // namespace cairn::roce

@@ -18,13 +18,13 @@ namespace cairn::roce {
 
 struct RegionRequest {
     Pd pd{};
-    std::span<std::uint8_t> memory{};  // stays the caller's and in place until destroy_region()
+    std::span<std::uint8_t> memory{};  // stays where it is until destroy_region(); the caller owns it
     std::uint64_t base = 0;            // the address by which requests name its first byte; 0: zero-based
     Rights rights{};
-    bool sendable = false;  // by the port, from where it lies
+    bool sendable = false;  // the port can send from it without a copy
 };
 
-// What of a region is to change; the rest stays.
+// Changes to a region. Whatever has no value stays.
 struct RegionChange {
     std::optional<Pd> pd{};
     std::optional<Rights> rights{};
@@ -36,7 +36,7 @@ struct RegionChange {
     std::optional<Translation> translation{};
 };
 
-// Through whom a remote key is used.
+// The queue pair, and its domain, through which a remote key is used.
 struct KeyUser {
     Pd pd{};
     Qpn qpn{};
@@ -45,7 +45,7 @@ struct KeyUser {
 enum class MemoryVerdict : std::uint8_t {
     Ok,
     UnknownKey,
-    WrongPd,  // or queue pair
+    WrongPd,  // the key is another domain's, or another queue pair's
     NoRight,
     OutOfRange,
     InUse,  // windows are bound to the region; the window is bound already
@@ -53,7 +53,7 @@ enum class MemoryVerdict : std::uint8_t {
 
 struct MemoryView {
     MemoryVerdict verdict = MemoryVerdict::UnknownKey;
-    std::uint8_t* data = nullptr;  // of the range's first byte; nullptr unless Ok
+    std::uint8_t* data = nullptr;  // the range's first byte; nullptr unless Ok
     bool sendable = false;
 };
 
@@ -64,57 +64,58 @@ struct MemoryView {
 // nothing.
 class MemoryTable {
 public:
-    using Seed = std::array<std::uint64_t, 2>;  // from the caller's source of chance; a test gives its own
+    using Seed = std::array<std::uint64_t, 2>;  // hard to guess; a test gives its own
 
     // `regions` is in [1, kMaxRegions] (asserted).
     MemoryTable(std::uint32_t regions, const Seed& seed);
 
     [[nodiscard]] Pd create_pd();
-    // False, and nothing is done: no such domain, or regions or queue pairs are still in it.
+    // False: there is no such domain, or regions or queue pairs are still in it. Then nothing changes.
     [[nodiscard]] bool destroy_pd(Pd pd) noexcept;
-    // Queue pairs hold their domain; false when there is no such domain.
+    // A queue pair holds its domain as long as it lives. False: there is no such domain.
     [[nodiscard]] bool hold_pd(Pd pd) noexcept;
     void release_pd(Pd pd) noexcept;
 
-    // Errors: no such domain, remote writing or atomics without local writing (10.6), the address range wraps,
-    // the table is full.
+    // Errors: there is no such domain, the rights allow remote writing or atomics without local writing (10.6), the
+    // address range wraps, the table is full.
     [[nodiscard]] Result<Rkey> register_region(const RegionRequest& request);
-    // The region as if registered with the changes, or an error and the region as it was. The key is a new one if the
-    // memory changes, so that no old request reaches what it never meant. Errors: as above, no such region, windows are
-    // bound to it.
+    // Changes the region, or leaves it as it was and returns an error. The key is a new one if the memory changes, so
+    // that no old request reaches memory that it never meant. Errors: those of register_region(), there is no such
+    // region, windows are bound to it.
     [[nodiscard]] Result<Rkey> reregister_region(Rkey key, const RegionChange& change);
-    // False when no region has the key (any more), or windows are bound to it.
+    // False: no region has the key, or windows are bound to the region.
     bool destroy_region(Rkey key) noexcept;
 
-    // Bound to nothing. Errors: no such domain, the table is full.
+    // Makes a window that is bound to nothing. Errors: there is no such domain, the table is full.
     [[nodiscard]] Result<Rkey> create_window(Pd pd, WindowType type);
-    // False when no window has the key, but for its low 8 bits.
+    // Looks at all but the low 8 bits of the key. False: no window has it.
     bool destroy_window(Rkey key) noexcept;
-    // What a BindWindow does, posted to this user's queue pair; unless Ok, nothing (10.6.6.2).
+    // Executes a BindWindow that was posted to the user's queue pair. Unless Ok, nothing changes (10.6.6.2).
     [[nodiscard]] MemoryVerdict bind_window(const WindowBinding& binding, const KeyUser& user) noexcept;
-    // Whether some are bound to the region.
+    // Windows are bound to the region.
     [[nodiscard]] bool has_windows(Rkey region) const noexcept;
-    // Frees all windows that were bound through the queue pair: it ends.
+    // Frees all windows that were bound through a queue pair that ends.
     void free_windows(Qpn qpn) noexcept;
 
-    // Where [address, address + bytes) of the region lies. `bytes` may be 0; no pair of numbers overflows.
+    // Finds where [address, address + bytes) of the region lies. `bytes` may be 0. No pair of numbers overflows.
     [[nodiscard]] MemoryView find(Rkey key, Pd pd, Rights wanted, std::uint64_t address,
                                   std::uint64_t bytes) const noexcept;
-    // Of the region or window: what a peer's request may reach. Some right is wanted (asserted).
+    // The same for a peer's request, in the region or window that has the key. `wanted` is not empty (asserted).
     [[nodiscard]] MemoryView find_remote(Rkey key, const KeyUser& user, Rights wanted, std::uint64_t address,
                                          std::uint64_t bytes) const noexcept;
-    // All of it, likewise.
+    // The same for all memory that the key reaches.
     [[nodiscard]] std::optional<std::span<std::uint8_t>> find_whole(Rkey key, const KeyUser& user,
                                                                     Rights wanted) const noexcept;
-    // Invalidation, a peer's or our own: a type 2B window is free again, a region that allows it ends (10.6.5).
+    // Judges an invalidation, by a peer or by ourselves: it frees a type 2B window, and ends a region whose rights
+    // allow that (10.6.5).
     [[nodiscard]] MemoryVerdict judge_invalidate(Rkey key, const KeyUser& user) const noexcept;
-    // What was judged Ok.
+    // Executes an invalidation that was judged Ok.
     void invalidate(Rkey key) noexcept;
-    // Sendable memory of regions that became its owner's again since this was asked last, whoever ended them, and what
-    // lies between; mostly none. Asked before the owner can know.
+    // Returns a range that covers the sendable memory of all regions that ended since the last call, and what lies
+    // between them; mostly none. Called before the owner of that memory can know of the end.
     [[nodiscard]] std::span<const std::uint8_t> take_ended() noexcept { return std::exchange(ended_, {}); }
 
-    [[nodiscard]] std::uint32_t regions_in_use() const noexcept { return in_use_; }  // and windows
+    [[nodiscard]] std::uint32_t regions_in_use() const noexcept { return in_use_; }  // windows, too
 
 private:
     enum class Kind : std::uint8_t { Region, Window1, Window2B };
@@ -126,7 +127,7 @@ private:
         std::uint8_t* data = nullptr;
         std::uint32_t generation = 0;
         std::uint32_t windows = 0;   // bound to the region
-        std::uint32_t bound_to = 0;  // a bound window's region, by index
+        std::uint32_t bound_to = 0;  // index of a bound window's region
         Qpn qpn{};                   // a bound type 2B window's
         Rights rights{};
         Kind kind = Kind::Region;
@@ -156,7 +157,7 @@ private:
     [[nodiscard]] Domain* domain(Pd pd) noexcept;
 
     Seed seed_;
-    std::uint32_t index_shift_;  // the index is what is left of a key above these bits
+    std::uint32_t index_shift_;  // the bits of a key above these are the index
     std::uint32_t in_use_ = 0;
     std::span<const std::uint8_t> ended_{};
     std::vector<Region> regions_;

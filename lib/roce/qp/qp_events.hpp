@@ -10,17 +10,17 @@
 namespace cairn::roce {
 
 enum class QpEvent : std::uint8_t {
-    CommunicationEstablished,  // the first packet came while still in RTR; once for each time in RTR
-    SendQueueDrained,          // in SQD, and nothing is on its way
-    Fatal,                     // a local error that no completion tells: the state is ERR
-    InvalidRequest,            // the peer asked what it may not: the state is ERR
-    AccessViolation,           // likewise, for memory
-    CqOverrun,                 // a completion was lost: the state is ERR
-    LastWqeReached,            // in ERR, and nothing will take from the shared receive queue any more
+    CommunicationEstablished,  // a packet came in RTR; once for each time in RTR
+    SendQueueDrained,          // in SQD, nothing is outstanding any more
+    Fatal,                     // a local error without a completion led to ERR
+    InvalidRequest,            // a request that the peer may not make led to ERR
+    AccessViolation,           // a request for memory that the peer may not touch led to ERR
+    CqOverrun,                 // a lost completion led to ERR
+    LastWqeReached,            // in ERR, the queue pair takes nothing from its shared receive queue any more
     Count,
 };
 
-// Those that were not looked at yet, each once.
+// The events that were raised and not polled, each once.
 class QpEvents {
 public:
     void raise(QpEvent event) noexcept {
@@ -30,7 +30,7 @@ public:
         }
     }
     void clear() noexcept { bits_ = 0; }
-    // Told of each; nullptr: nobody is. Outlives this.
+    // `sink` is told of each event; nullptr: nobody is. It outlives this.
     void set_sink(EventSink* sink) noexcept { sink_ = sink; }
     [[nodiscard]] std::optional<QpEvent> poll() noexcept {
         if (bits_ == 0) {

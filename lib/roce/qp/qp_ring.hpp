@@ -1,4 +1,4 @@
-// A list in the order of arrival, each member at most once, without memory of its own; all in constant time.
+// An intrusive list in the order of arrival. A member is in it at most once. Each operation takes constant time.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace cairn::roce {
 
-// A member's place in one list; the list's while it is in it.
+// A member's place in one list. The list owns it while the member is in the list.
 template <class Member>
 struct QpRingLink {
     Member* next = nullptr;
@@ -28,7 +28,7 @@ public:
         last_ = &member;
         ++size_;
     }
-    // There is one (asserted).
+    // The list is not empty (asserted).
     [[nodiscard]] Member& pop() noexcept {
         CAIRN_ASSERT(first_ != nullptr);
         Member& member = *first_;

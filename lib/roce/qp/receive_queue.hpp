@@ -1,5 +1,5 @@
-// Receive queue: receive requests in the order of posting, of one queue pair or shared by several
-// (IBTA vol. 1, 10.2.9).
+// Receive queue: receive requests in the order of posting. One queue pair has it, or several share it (IBTA vol. 1,
+// 10.2.9).
 #pragma once
 
 #include <array>
@@ -23,29 +23,30 @@ struct ReceiveWqe {
     [[nodiscard]] std::span<const Sge> pieces() const noexcept { return {sges.data(), sge_count}; }
 };
 
-// Whoever takes a request owns it: the queue knows nothing more of it. One thread; allocates only when
-// made or resized.
+// A request that is taken is the taker's: the queue forgets it. Used by one thread; allocates only when made or
+// resized.
 class ReceiveQueue {
 public:
     // `slots` is in [1, kMaxQueueSlots], `max_sges` in [1, kMaxSges] (asserted).
     ReceiveQueue(std::uint32_t slots, std::uint32_t max_sges);
 
-    // What is in it stays, in order. Error: more is in it than `slots`, which is in [1, kMaxQueueSlots] (10.2.9).
+    // Requests in the queue stay, in order. Errors: `slots` is not in [1, kMaxQueueSlots], the queue holds more than
+    // `slots` (10.2.9).
     [[nodiscard]] Status resize(std::uint32_t slots);
 
-    // Posted, QueueFull or TooManySges.
+    // Returns Posted, QueueFull or TooManySges.
     [[nodiscard]] PostVerdict post(const ReceiveRequest& request) noexcept;
     [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
     [[nodiscard]] std::uint32_t size() const noexcept { return tail_ - head_; }
-    // The next to be taken; there is one (asserted).
+    // The request that is taken next. The queue is not empty (asserted).
     [[nodiscard]] const ReceiveWqe& front() const noexcept;
     [[nodiscard]] ReceiveWqe take() noexcept;
     void clear() noexcept { head_ = tail_; }
 
-    // Makes one event when fewer than `limit` requests are left, then is off; 0: off (10.2.9).
+    // Asks for one event as soon as fewer than `limit` requests are left; 0: for none (10.2.9).
     void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
     [[nodiscard]] bool take_limit_event() noexcept;
-    // Told of it; nullptr: nobody is. Outlives this.
+    // `sink` is told of that event; nullptr: nobody is. It outlives the queue.
     void set_sink(EventSink* sink) noexcept { sink_ = sink; }
     [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
     [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }

@@ -7,19 +7,19 @@
 
 namespace cairn::roce {
 
-// What a region allows besides reading by its owner.
+// What a region allows. Its owner may always read it.
 enum class Right : std::uint8_t {
     LocalWrite = 1,
     RemoteWrite = 2,
     RemoteRead = 4,
     RemoteAtomic = 8,
-    RemoteInvalidate = 16,  // invalidation ends it: a SEND with Invalidate, or our own LocalInvalidate
+    RemoteInvalidate = 16,  // a SEND with Invalidate or a LocalInvalidate of our own ends the region
     BindWindow = 32,        // windows may be bound to it
-    FlushGlobal = 64,       // a FLUSH may ask that what was written is seen by all
-    FlushPersistent = 128,  // or that it is safe from power failures
+    FlushGlobal = 64,       // a FLUSH may make what was written visible to all
+    FlushPersistent = 128,  // a FLUSH may make it safe from power failures
 };
 
-// A set of rights; a type of its own, so that no flag meets another kind of flag.
+// A set of rights. A type of its own keeps rights apart from other flags.
 class Rights {
 public:
     constexpr Rights() noexcept = default;
@@ -36,7 +36,7 @@ public:
         both.bits_ = static_cast<std::uint8_t>(bits_ & others.bits_);
         return both;
     }
-    // Whether all of `wanted` are here; nothing wanted is always here.
+    // All of `wanted` are in the set. True for an empty `wanted`.
     [[nodiscard]] constexpr bool cover(Rights wanted) const noexcept { return (wanted.bits_ & ~bits_) == 0; }
 
     friend constexpr bool operator==(const Rights&, const Rights&) noexcept = default;
@@ -50,18 +50,18 @@ constexpr Rights operator|(Rights one, Rights other) noexcept {
 
 using Pd = Number<struct PdTag, std::uint32_t>;  // handle of a protection domain; 0 is none
 
-// Type 1 windows can be bound anew at any time and used through any queue pair of their domain; type 2B ones are bound
-// when they are free, used through the queue pair that bound them, and freed by invalidation.
+// A type 1 window can be bound anew at any time and is used through any queue pair of its domain. A type 2B window is
+// bound while it is free, is used through the queue pair that bound it, and is freed by invalidation.
 enum class WindowType : std::uint8_t { Type1, Type2B };
 
 struct WindowBinding {
-    Rkey window{};  // the key that it has from then on: the low 8 bits are the binder's choice, the others name the
-                    // window
+    Rkey window{};  // the key that the window has from then on: the binder chooses the low 8 bits, the others
+                    // name the window
     Lkey region{};
-    std::uint64_t address = 0;  // in the region, as its own requests name it
-    std::uint64_t bytes = 0;    // 0: bound to nothing; of type 1 only
+    std::uint64_t address = 0;  // in the region, by the region's own addresses
+    std::uint64_t bytes = 0;    // 0: the window is bound to nothing; type 1 only
     Rights rights{};            // remote ones
-    bool zero_based = false;    // the window's first byte is at address 0, else at `address`; of type 2B only
+    bool zero_based = false;    // the window's addresses begin at 0, not at `address`; type 2B only
 };
 
 }  // namespace cairn::roce

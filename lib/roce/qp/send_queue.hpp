@@ -1,4 +1,4 @@
-// Send queue: work requests from their posting to their completion, in order (IBTA vol. 1, 10.8).
+// Send queue: send requests in the order of posting, from posting to completion (IBTA vol. 1, 10.8).
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace cairn::roce {
 
 struct SendWqe {
     std::uint64_t wr_id = 0;
-    std::uint64_t remote_address = 0;  // BindWindow: the binding's address
-    std::uint64_t compare = 0;         // BindWindow: the binding's bytes
+    std::uint64_t remote_address = 0;  // BindWindow: the address of the binding
+    std::uint64_t compare = 0;         // BindWindow: the length of the binding
     std::uint64_t swap_or_add = 0;
     std::array<Sge, kMaxSges> sges{};
     std::uint32_t sge_count = 0;
@@ -23,14 +23,14 @@ struct SendWqe {
     Rkey rkey{};        // BindWindow: the window
     Rkey invalidate{};  // BindWindow: the region's lkey
     Srqn srqn{};        // XRC
-    Psn first{};        // its PSNs, known when `started`
+    Psn first{};        // the first and the last of its PSNs, once it is started
     Psn last{};
     WorkOpcode opcode{};
     bool signalled = true;
     bool solicited = false;
     bool fence = false;
     bool is_inline = false;   // the payload is in the queue, not in the SGEs
-    bool started = false;     // sent at least in part; local: done
+    bool started = false;     // at least one packet was sent; local work: it is done
     bool zero_based = false;  // BindWindow
     Rights rights{};          // BindWindow
     wire::Feth feth{};        // Flush
@@ -41,20 +41,20 @@ struct SendWqe {
     [[nodiscard]] std::span<const Sge> pieces() const noexcept { return {sges.data(), sge_count}; }
 };
 
-// Positions run over 2^32; a request keeps its position while it is here. Allocates only when made.
+// A request keeps its position until it is popped. Positions count modulo 2^32. Allocates only when made.
 class SendQueue {
 public:
     // `slots` is in [1, kMaxQueueSlots], `max_sges` in [1, kMaxSges], `inline_bytes` at most kMaxInlineBytes
     // (asserted).
     SendQueue(std::uint32_t slots, std::uint32_t max_sges, std::uint32_t inline_bytes);
 
-    // Everything but the queue pair's state is judged here.
+    // Judges everything but the queue pair's state and service. Unless Posted, nothing changes.
     [[nodiscard]] PostVerdict post(const SendRequest& request) noexcept;
     void pop() noexcept { ++head_; }
     void clear() noexcept { head_ = tail_; }
 
     [[nodiscard]] std::uint32_t head() const noexcept { return head_; }  // the oldest
-    [[nodiscard]] std::uint32_t tail() const noexcept { return tail_; }  // where the next will be
+    [[nodiscard]] std::uint32_t tail() const noexcept { return tail_; }  // the position of the next request posted
     [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
     [[nodiscard]] SendWqe& at(std::uint32_t position) noexcept { return ring_[position & mask_]; }
     [[nodiscard]] const SendWqe& at(std::uint32_t position) const noexcept { return ring_[position & mask_]; }

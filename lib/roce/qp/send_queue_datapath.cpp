@@ -39,9 +39,8 @@ PostVerdict SendQueue::judge(const SendRequest& request) const noexcept {
     if (request.opcode >= WorkOpcode::Count) {
         return PostVerdict::BadOpcode;
     }
-    const bool sends_data =
-        !is_read_or_atomic(request.opcode) && !is_local(request.opcode) && request.opcode != WorkOpcode::Flush;
-    if (request.is_inline && (!sends_data || request.inline_bytes.size() > inline_bytes_)) {
+    const WorkTraits& work = work_traits(request.opcode);
+    if (request.is_inline && (work.data != WorkData::Sent || request.inline_bytes.size() > inline_bytes_)) {
         return PostVerdict::BadInline;
     }
     if (request.sges.size() > max_sges_) {
@@ -50,10 +49,9 @@ PostVerdict SendQueue::judge(const SendRequest& request) const noexcept {
     if (bytes_of(request.sges) > kMaxMessageBytes) {
         return PostVerdict::TooLong;
     }
-    const bool is_word = is_atomic(request.opcode) || request.opcode == WorkOpcode::AtomicWrite;
     const bool one_word = request.is_inline ? request.inline_bytes.size() == kAtomicBytes
                                             : request.sges.size() == 1 && request.sges[0].bytes == kAtomicBytes;
-    if (is_word && !one_word) {
+    if (work.is_word && !one_word) {
         return PostVerdict::BadAtomic;
     }
     if (request.opcode == WorkOpcode::Flush && !request.flush.global && !request.flush.persistent) {

@@ -1,4 +1,4 @@
-// Who takes turns at sending: connections and queue pairs of datagrams, in one list.
+// A queue pair as the member of the list of those that take turns at sending: connections and datagrams alike.
 #pragma once
 
 #include <cstdint>

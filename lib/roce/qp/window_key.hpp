@@ -1,4 +1,4 @@
-// The key of a memory window: its low 8 bits are its binder's, and change with each binding (IBTA vol. 1, 10.6.6.2).
+// The key of a memory window: the binder chooses its low 8 bits anew with each binding (IBTA vol. 1, 10.6.6.2).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace cairn::roce {
 
 constexpr std::uint32_t kBindersBits = 0xff;
 
-// Whether both name one window, however bound.
+// Both keys name the same window, whatever binding they are of.
 [[nodiscard]] constexpr bool name_one_window(Rkey one, Rkey other) noexcept {
     return ((one.value ^ other.value) & ~kBindersBits) == 0;
 }

@@ -1,4 +1,4 @@
-// Work requests and completions as users of verbs know them (IBTA vol. 1, 10.7, 11.4).
+// Work requests and completions, as users of verbs post and poll them (IBTA vol. 1, 10.7, 11.4).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include "lib/base/types.hpp"
 #include "lib/roce/qp/limits.hpp"
 #include "lib/roce/qp/rights.hpp"
+#include "lib/roce/qp/work_traits.hpp"
 
 namespace cairn::roce {
 
@@ -17,67 +18,32 @@ struct Sge {
     Lkey lkey{};
 };
 
-enum class WorkOpcode : std::uint8_t {
-    Send,
-    SendWithImmediate,
-    SendWithInvalidate,
-    RdmaWrite,
-    RdmaWriteWithImmediate,
-    RdmaRead,
-    CompareSwap,
-    FetchAdd,
-    BindWindow,
-    LocalInvalidate,
-    AtomicWrite,
-    Flush,
-    Count,
-};
-
-// Done here, nothing is sent: in its turn, a LocalInvalidate when all before it is complete (10.6.5.1, 10.8.3).
-[[nodiscard]] constexpr bool is_local(WorkOpcode opcode) noexcept {
-    return opcode == WorkOpcode::BindWindow || opcode == WorkOpcode::LocalInvalidate;
-}
-// What brings data.
-[[nodiscard]] constexpr bool is_read_or_atomic(WorkOpcode opcode) noexcept {
-    return opcode == WorkOpcode::RdmaRead || opcode == WorkOpcode::CompareSwap || opcode == WorkOpcode::FetchAdd;
-}
-// What unreliable connections have, too.
-[[nodiscard]] constexpr bool is_unreliable(WorkOpcode opcode) noexcept {
-    return opcode == WorkOpcode::Send || opcode == WorkOpcode::SendWithImmediate || opcode == WorkOpcode::RdmaWrite ||
-           opcode == WorkOpcode::RdmaWriteWithImmediate || is_local(opcode);
-}
-// Each has an answer of its own, of those outstanding there are at most max_rd_atomic; all else is acknowledged.
-[[nodiscard]] constexpr bool has_own_answer(WorkOpcode opcode) noexcept {
-    return is_read_or_atomic(opcode) || opcode == WorkOpcode::AtomicWrite || opcode == WorkOpcode::Flush;
-}
-[[nodiscard]] constexpr bool is_atomic(WorkOpcode opcode) noexcept {
-    return opcode == WorkOpcode::CompareSwap || opcode == WorkOpcode::FetchAdd;
-}
-
-// What a FLUSH does to memory written before it through the same queue pair: its answer comes when that is done.
+// What a FLUSH does to memory that was written before it through the same queue pair. Its answer comes when that is
+// done.
 struct FlushRange {
-    bool global = true;       // seen by all
-    bool persistent = false;  // safe from power failures; one of the two at least
-    bool whole = false;       // all that the key reaches, not a range of it
-    std::uint32_t bytes = 0;  // from remote_address on
+    bool global = true;       // the memory is made visible to all
+    bool persistent = false;  // it is made safe from power failures; one of the two at least is asked for
+    bool whole = false;       // all memory that the key reaches, not a range of it
+    std::uint32_t bytes = 0;  // of the range from remote_address on
 };
 
-// One request to the send queue. What the SGEs name stays in place and unchanged (READ, atomics: unread) until its
-// completion, or that of a later signalled request; inline bytes are taken at once.
+// One request to the send queue. The memory that the SGEs name is left alone until the request completes, or a later
+// signalled one does: it is not written to, and not read either if the request fetches to it. Inline bytes are copied
+// at once.
 struct SendRequest {
     std::uint64_t wr_id = 0;
     WorkOpcode opcode = WorkOpcode::Send;
-    bool signalled = true;   // a successful one makes a completion; failures always do
-    bool solicited = false;  // the receiver's completion wakes even who waits for solicited ones only
-    bool fence = false;      // starts when all READs and atomics before it are complete (10.8)
+    bool signalled = true;   // success makes a completion; failure always does
+    bool solicited = false;  // the receiver's completion makes an event also where only solicited ones do
+    bool fence = false;      // the request starts when all READs and atomics before it are complete (10.8)
     bool is_inline = false;  // the payload is `inline_bytes`, not the SGEs'
     std::span<const Sge> sges{};
     std::span<const std::uint8_t> inline_bytes{};
     std::uint32_t immediate = 0;  // host order
-    Rkey invalidate{};            // SendWithInvalidate: the peer's key to end; LocalInvalidate: our own
+    Rkey invalidate{};            // SendWithInvalidate: a key of the peer's; LocalInvalidate: one of ours
     std::uint64_t remote_address = 0;
     Rkey rkey{};
-    Srqn remote_srqn{};         // XRC, every request that is sent: the receive queue there
+    Srqn remote_srqn{};         // XRC: the peer's receive queue, of every request that is sent
     std::uint64_t compare = 0;  // CompareSwap
     std::uint64_t swap_or_add = 0;
     WindowBinding bind{};  // BindWindow
@@ -89,48 +55,34 @@ struct ReceiveRequest {
     std::span<const Sge> sges{};
 };
 
-// What posting says; anything but Posted left no trace.
+// The result of posting. Unless Posted, nothing changes.
 enum class PostVerdict : std::uint8_t {
     Posted,
     QueueFull,
-    WrongState,  // RESET; a send request also INIT and RTR
+    WrongState,  // RESET takes no requests, INIT and RTR no send requests
     TooManySges,
-    TooLong,    // message above kMaxMessageBytes
-    BadInline,  // longer than the queue's slots, or with an operation that sends none
+    TooLong,    // the message is longer than kMaxMessageBytes; of datagrams, than the path MTU
+    BadInline,  // the bytes are more than a slot of the queue holds, or the operation sends none
     BadOpcode,
-    BadAtomic,  // one SGE of 8 bytes exactly; of an ATOMIC WRITE also 8 bytes inline
-    BadFlush,   // for nothing
-    BadSrqn,    // XRC: none is named
+    BadAtomic,  // not one SGE of 8 bytes; an ATOMIC WRITE may also have 8 bytes inline
+    BadFlush,   // it asks neither for visibility nor for persistence
+    BadSrqn,    // XRC: no receive queue is named
     WrongSide,  // an XRC initiator receives nothing, an XRC target sends nothing
 };
 
 enum class CompletionStatus : std::uint8_t {
     Success,
-    LocalLength,           // a message longer than the receive request
-    LocalProtection,       // an SGE that its region does not allow
-    Flushed,               // never executed, or not known to be: the queue pair is in the error state
-    BadResponse,           // the peer answered what was not asked
+    LocalLength,           // a message is longer than the receive request
+    LocalProtection,       // a region does not allow an SGE
+    Flushed,               // the request was not executed, or that is not known: the queue pair failed before
+    BadResponse,           // the peer's answer does not fit the request
     RemoteInvalidRequest,  // NAK codes of the peer
     RemoteAccess,
     RemoteOperation,
     RetryExceeded,     // the peer is silent
     RnrRetryExceeded,  // the peer posts no receive requests
     LocalQpOperation,
-    MemoryManagement,  // a window or key that does not allow what was asked (11.6.2)
-};
-
-enum class CompletionOpcode : std::uint8_t {
-    Send,
-    RdmaWrite,
-    RdmaRead,
-    CompareSwap,
-    FetchAdd,
-    Receive,
-    ReceiveRdmaWithImmediate,
-    BindWindow,
-    LocalInvalidate,
-    AtomicWrite,
-    Flush,
+    MemoryManagement,  // a window or key does not allow the operation (11.6.2)
 };
 
 // Unless `status` is Success, only wr_id, status and qpn mean anything (11.4).
@@ -141,13 +93,13 @@ struct Completion {
     bool solicited = false;
     bool has_immediate = false;
     bool has_invalidate = false;
-    bool has_grh = false;  // a datagram: the first 40 bytes of the memory are its IP header, see kGrhBytes
+    bool has_grh = false;  // of a datagram: the first kGrhBytes of the memory are its IP header
     Qpn qpn{};
-    std::uint32_t bytes = 0;  // of the message; 0 for a send request's that brought none
+    std::uint32_t bytes = 0;  // of the message; of a send request: those that were fetched
     std::uint32_t immediate = 0;
     Rkey invalidated{};
     Qpn source_qpn{};  // of a datagram
-    Srqn srqn{};       // of a message through an XRC target, also if it failed: where the receive request was
+    Srqn srqn{};       // of a message through an XRC target: its receive queue, also if the message failed
 };
 
 }  // namespace cairn::roce

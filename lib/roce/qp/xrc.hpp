@@ -1,5 +1,5 @@
-// Extended reliable connections: domains, and the shared receive queues in them that peers name by number
-// (IBTA vol. 1, annex A14).
+// Extended reliable connections: domains, and the shared receive queues in them, which peers name by number (IBTA
+// vol. 1, annex A14).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace cairn::roce {
 
-// Where messages of a queue pair go, and by whose rights. An XRC target has none of its own: each request names one.
+// The queues that messages of a queue pair go to, and the domain by whose rights. An XRC target has none of its own:
+// each request names them.
 struct Receiver {
     ReceiveQueue* receives = nullptr;
     CompletionQueue* completions = nullptr;
@@ -22,31 +23,31 @@ struct Receiver {
 
 using Xrcd = Number<struct XrcdTag, std::uint32_t>;  // handle of an XRC domain; 0 is none
 
-// All domains and numbered receive queues of one engine. Numbers begin where the owner says, go up, and come again when
-// all others were used; whoever uses one looks it up each time, so that a queue can end at any time. Driven by the
-// engine's thread; look-ups allocate nothing.
+// All domains and numbered receive queues of one engine. Numbers begin where the owner says and go up; a number comes
+// again when all others were used. A number is looked up for each request, so that a queue can end at any time. Driven
+// by the engine's thread; look-ups allocate nothing.
 class XrcTable {
 public:
     explicit XrcTable(Srqn before_first = {}) : entries_(1), last_(before_first) {}
     XrcTable(const XrcTable&) = delete;
     XrcTable& operator=(const XrcTable&) = delete;
 
-    // Not given again: a domain needs no end.
+    // Domains are numbered and never end.
     [[nodiscard]] Xrcd create_domain() noexcept { return Xrcd{++domains_}; }
 
-    // The number by which peers name `receiver`, whose parts outlive its removal; its own number does not count.
-    // Errors: there are kMaxXrcQueues.
+    // Adds a receive queue to a domain. Returns the number by which peers name it; `receiver.srqn` is ignored. The
+    // parts of `receiver` live until it is removed. Error: there are kMaxXrcQueues already.
     [[nodiscard]] Result<Srqn> add(Xrcd domain, const Receiver& receiver);
-    void remove(Srqn srqn) noexcept;  // it is here (asserted)
+    void remove(Srqn srqn) noexcept;  // the number is in use (asserted)
 
-    // nullptr: this domain has none of this number.
+    // Returns nullptr if the domain has no queue of this number.
     [[nodiscard]] const Receiver* find(Srqn srqn, Xrcd domain) const noexcept {
         const Entry& entry = entries_[srqn.value & (entries_.size() - 1)];
         return entry.receiver.srqn == srqn && entry.domain == domain ? &entry.receiver : nullptr;
     }
     [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
 
-    // Stands where a target has no completion queue: nothing ever comes into it.
+    // Stands for the completion queue that a target does not have. Nothing ever comes into it.
     [[nodiscard]] CompletionQueue& nobodys() noexcept { return nobodys_; }
 
 private:
@@ -65,9 +66,9 @@ private:
     CompletionQueue nobodys_{1};
 };
 
-// What makes a queue pair an XRC target: the domain whose receive queues its requests may name.
+// Makes a queue pair an XRC target: its requests may name the receive queues of this domain.
 struct XrcTarget {
-    const XrcTable* queues = nullptr;  // nullptr: it is none
+    const XrcTable* queues = nullptr;  // nullptr: the queue pair is no target
     Xrcd domain{};
 
     [[nodiscard]] explicit operator bool() const noexcept { return queues != nullptr; }

@@ -1,150 +1,127 @@
-// The requester's answers: acknowledgements, NAKs, data; what they complete and what they have sent again.
-#include <array>
+// Answers: acknowledgements, NAKs, data; what each means for the requests that are outstanding.
+#include "lib/roce/rc/completer.hpp"
 
-#include "lib/roce/rc/requester.hpp"
-#include "lib/roce/rc/timers.hpp"
+#include <array>
+#include <cstring>
+
+#include "lib/roce/qp/scatter.hpp"
 
 namespace cairn::roce::rc {
 
-namespace {
-
-using enum RequesterResult;
-
-constexpr std::array<CompletionOpcode, static_cast<std::size_t>(WorkOpcode::Count)> kCompletionOpcodes{
-    CompletionOpcode::Send,        CompletionOpcode::Send,
-    CompletionOpcode::Send,        CompletionOpcode::RdmaWrite,
-    CompletionOpcode::RdmaWrite,   CompletionOpcode::RdmaRead,
-    CompletionOpcode::CompareSwap, CompletionOpcode::FetchAdd,
-    CompletionOpcode::BindWindow,  CompletionOpcode::LocalInvalidate,
-    CompletionOpcode::AtomicWrite, CompletionOpcode::Flush,
-};
-
-}  // namespace
-
-RequesterResult Requester::on_answer(const wire::Packet& packet, Instant now) noexcept {
-    switch (judge_answer_psn(packet.bth().psn, unacknowledged_, sent_)) {
+AnswerEffect Completer::on_answer(const wire::Packet& packet) noexcept {
+    switch (judge_answer_psn(packet.bth().psn, side_.unacknowledged, side_.sent)) {
         case AnswerPsnVerdict::Stale:
-            counters_.count(RcCounter::StaleResponse);
-            return Ok;
+            side_.counters.count(RcCounter::StaleResponse);
+            return {};
         case AnswerPsnVerdict::Unsent:
-            counters_.count(RcCounter::UnsentResponse);
-            return Ok;
+            side_.counters.count(RcCounter::UnsentResponse);
+            return {};
         case AnswerPsnVerdict::Current:
             break;
     }
     if (packet.traits().role == wire::Role::Acknowledge) {
-        return on_acknowledge(packet, now);
+        return on_acknowledge(packet);
     }
     const bool has_aeth = packet.traits().headers.has<wire::Aeth>();
     if (!has_aeth || std::holds_alternative<wire::AckCredits>(packet.get<wire::Aeth>().syndrome)) [[likely]] {
-        return on_data(packet, now);
+        return on_data(packet);
     }
-    if (attributes_->selective && packet.traits().operation == wire::Operation::ReadResponseOnly) {
-        return on_map(packet, now);
-    }
-    counters_.count(RcCounter::UnexpectedResponse);
-    return Ok;
+    return on_map(packet);
 }
 
-RequesterResult Requester::on_acknowledge(const wire::Packet& packet, Instant now) noexcept {
+AnswerEffect Completer::on_acknowledge(const wire::Packet& packet) noexcept {
     const Psn psn = packet.bth().psn;
     const auto& syndrome = packet.get<wire::Aeth>().syndrome;
     if (const auto* code = std::get_if<wire::NakCode>(&syndrome)) {
-        return on_nak(*code, psn, now);
+        return on_nak(*code, psn);
     }
     if (const auto* timer = std::get_if<wire::RnrTimer>(&syndrome)) {
-        return on_rnr(*timer, psn, now);
+        return on_not_ready(*timer, psn);
     }
-    if (!acknowledge(psn, now)) {
-        return CqOverrun;
+    if (!acknowledge(psn)) {
+        return {Kind::CqOverrun};
     }
-    return psn.since(unacknowledged_) >= 0 ? recover(RcCounter::ImpliedNak, psn, now) : Ok;
+    return psn.since(side_.unacknowledged) >= 0 ? AnswerEffect{Kind::ImpliedNak, {}, psn} : AnswerEffect{};
 }
 
-bool Requester::acknowledge(Psn psn, Instant now) noexcept {
-    const Psn before = unacknowledged_;
+bool Completer::acknowledge(Psn psn) noexcept {
     bool pushed = true;
-    while (pushed && psn.since(unacknowledged_) >= 0) {
-        const SendWqe& head = queue_.at(queue_.head());
-        CAIRN_ASSERT(!queue_.empty() && head.started);
+    while (pushed && psn.since(side_.unacknowledged) >= 0) {
+        const SendWqe& head = side_.queue.at(side_.queue.head());
+        CAIRN_ASSERT(!side_.queue.empty() && head.started);
         if (has_own_answer(head.opcode)) {
             break;
         }
         const bool whole = head.last.since(psn) <= 0;
-        unacknowledged_ = (whole ? head.last : psn).next();
+        side_.unacknowledged = (whole ? head.last : psn).next();
         pushed = !whole || complete_head(CompletionStatus::Success);
-    }
-    if (unacknowledged_ != before) {
-        on_progress(now);
     }
     return pushed;
 }
 
-// A NAK says that all before its PSN is there.
-RequesterResult Requester::on_nak(wire::NakCode code, Psn psn, Instant now) noexcept {
-    if (!acknowledge(psn.plus(Psn::kMask), now)) {
-        return CqOverrun;
+// A NAK says that the peer executed everything before its PSN.
+AnswerEffect Completer::on_nak(wire::NakCode code, Psn psn) noexcept {
+    if (!acknowledge(psn.plus(Psn::kMask))) {
+        return {Kind::CqOverrun};
     }
     if (code == wire::NakCode::PsnSequence) {
-        plan_.forget_map();
-        return recover(RcCounter::NakSequenceReceived, psn, now);
+        return {Kind::NakSequence, {}, psn};
     }
-    counters_.count(RcCounter::NakFatalReceived);
-    return fail(status_of(code));
+    side_.counters.count(RcCounter::NakFatalReceived);
+    return end(status_of(code));
 }
 
-RequesterResult Requester::on_rnr(wire::RnrTimer timer, Psn psn, Instant now) noexcept {
-    counters_.count(RcCounter::RnrNakReceived);
-    if (!acknowledge(psn.plus(Psn::kMask), now)) {
-        return CqOverrun;
+AnswerEffect Completer::on_not_ready(wire::RnrTimer timer, Psn psn) noexcept {
+    side_.counters.count(RcCounter::RnrNakReceived);
+    if (!acknowledge(psn.plus(Psn::kMask))) {
+        return {Kind::CqOverrun};
     }
-    if (unacknowledged_ != psn) {
-        return recover(RcCounter::ImpliedNak, psn.plus(Psn::kMask), now);  // that one is still to come
+    if (side_.unacknowledged != psn) {
+        return {Kind::ImpliedNak, {}, psn.plus(Psn::kMask)};  // an answer before it is still to come
     }
-    if (cursor_psn() == psn) {
-        return Ok;  // waiting already
-    }
-    if (rnr_retries_left_ == 0) {
-        return fail(CompletionStatus::RnrRetryExceeded);
-    }
-    rnr_retries_left_ -= attributes_->rnr_retry == kRnrRetryForEver ? 0 : 1;
-    plan_.forget_pass();
-    go_back();
-    disarm();
-    timers_.arm(Timer::NotReady, now + rnr_delay(timer));
-    return Ok;
+    return {Kind::NotReady, timer, psn};
 }
 
-RequesterResult Requester::on_data(const wire::Packet& packet, Instant now) noexcept {
+// A NAK with a map: the peer executed everything before its PSN, misses that one, and holds what the map says.
+AnswerEffect Completer::on_map(const wire::Packet& packet) noexcept {
     const Psn psn = packet.bth().psn;
-    if (!acknowledge(psn.plus(Psn::kMask), now)) {
-        return CqOverrun;
+    const bool is_map = side_.attributes->selective && packet.traits().operation == wire::Operation::ReadResponseOnly &&
+                        packet.get<wire::Aeth>().syndrome == wire::Aeth::Syndrome(wire::NakCode::PsnSequence);
+    if (!is_map) {
+        side_.counters.count(RcCounter::UnexpectedResponse);
+        return {};
     }
-    if (unacknowledged_ != psn) {
-        return recover(RcCounter::ImpliedNak, psn, now);
+    side_.counters.count(RcCounter::NakSequenceReceived);
+    return acknowledge(psn.plus(Psn::kMask)) ? AnswerEffect{Kind::Map, {}, psn} : AnswerEffect{Kind::CqOverrun};
+}
+
+AnswerEffect Completer::on_data(const wire::Packet& packet) noexcept {
+    const Psn psn = packet.bth().psn;
+    if (!acknowledge(psn.plus(Psn::kMask))) {
+        return {Kind::CqOverrun};
     }
-    SendWqe& wqe = queue_.at(queue_.head());
+    if (side_.unacknowledged != psn) {
+        return {Kind::ImpliedNak, {}, psn};
+    }
+    const SendWqe& wqe = side_.queue.at(side_.queue.head());
     const bool by_atomic = packet.traits().operation == wire::Operation::AtomicAcknowledge;
     const bool asked = has_own_answer(wqe.opcode) && is_atomic(wqe.opcode) == by_atomic;
     if (!asked) {
-        counters_.count(RcCounter::UnexpectedResponse);
-        return Ok;
+        side_.counters.count(RcCounter::UnexpectedResponse);
+        return {};
     }
-    const RequesterResult taken = take_data(packet, wqe);
-    if (taken != Ok) {
-        return taken;
+    const CompletionStatus taken = take_data(packet, wqe);
+    if (taken != CompletionStatus::Success) {
+        return end(taken);
     }
     const bool last = psn == wqe.last;
-    unacknowledged_ = psn.next();
-    --read_psns_out_;
-    const bool pushed = !last || complete_head(CompletionStatus::Success);
-    on_progress(now);
-    // Acknowledged while this answer was missing.
-    const bool all_pushed = acknowledge(plan_.executed_until().plus(Psn::kMask), now) && pushed;
-    return all_pushed ? Ok : CqOverrun;
+    side_.unacknowledged = psn.next();
+    --side_.read_psns_out;
+    return {!last || complete_head(CompletionStatus::Success) ? Kind::DataTaken : Kind::CqOverrun};
 }
 
-RequesterResult Requester::take_data(const wire::Packet& packet, SendWqe& wqe) noexcept {
+// Anything but Success is how the request ends.
+CompletionStatus Completer::take_data(const wire::Packet& packet, const SendWqe& wqe) noexcept {
     std::array<std::uint8_t, kAtomicBytes> word{};
     std::span<const std::uint8_t> data = packet.payload();
     std::uint32_t offset = 0;
@@ -153,117 +130,57 @@ RequesterResult Requester::take_data(const wire::Packet& packet, SendWqe& wqe) n
         std::memcpy(word.data(), &original, sizeof(original));
         data = word;
     } else {
-        const std::uint32_t mtu = attributes_->path_mtu_bytes;
-        offset = static_cast<std::uint32_t>(unacknowledged_.since(wqe.first)) * mtu;
-        const std::uint32_t left = wqe.opcode == WorkOpcode::RdmaRead ? wqe.bytes - offset : 0;  // others: just done
+        const std::uint32_t mtu = side_.attributes->path_mtu_bytes;
+        offset = static_cast<std::uint32_t>(side_.unacknowledged.since(wqe.first)) * mtu;
+        const std::uint32_t left = is_read_or_atomic(wqe.opcode) ? wqe.bytes - offset : 0;  // others bring nothing
         const DataVerdict verdict = judge_read_response(packet.traits().place, data.size(), left, mtu);
         if (verdict != DataVerdict::Good) {
-            counters_.count(RcCounter::BadResponse);
-            return fail(CompletionStatus::BadResponse);
+            side_.counters.count(RcCounter::BadResponse);
+            return CompletionStatus::BadResponse;
         }
     }
     Pieces pieces;
-    if (!find_pieces({memory_, pd_, Right::LocalWrite}, wqe.pieces(), offset, data.size(), pieces)) {
-        return fail(CompletionStatus::LocalProtection);
+    if (!find_pieces({side_.memory, side_.pd, Right::LocalWrite}, wqe.pieces(), offset, data.size(), pieces)) {
+        return CompletionStatus::LocalProtection;
     }
     place(pieces, data);
-    return Ok;
+    return CompletionStatus::Success;
 }
 
-// Something was lost: a NAK says so, or an answer that lies behind a READ or atomic still waiting for its own
-// (9.7.5). Once until there is progress: many that say the same may be on their way, each would send all again, and
-// if going back did not help the timeout does.
-RequesterResult Requester::recover(RcCounter reason, Psn newest, Instant now) noexcept {
-    counters_.count(reason);
-    if (attributes_->selective && reason == RcCounter::ImpliedNak) {
-        plan_.executed(newest.next());
-        patch(newest, now);
-        return Ok;
-    }
-    if (recovered_ || cursor_psn() == unacknowledged_) {
-        return Ok;
-    }
-    recovered_ = true;
-    return retry(now);
-}
-
-RequesterResult Requester::retry(Instant now) noexcept {
-    if (retries_left_ == 0) {
-        return fail(CompletionStatus::RetryExceeded);
-    }
-    --retries_left_;
-    plan_.forget_pass();
-    go_back();
-    arm(now);
-    return Ok;
-}
-
-void Requester::go_back() noexcept {
-    cursor_ = queue_.head();
-    const bool midway = !queue_.empty() && queue_.at(cursor_).started;
-    cursor_packet_ = midway ? static_cast<std::uint32_t>(unacknowledged_.since(queue_.at(cursor_).first)) : 0;
-    timed_.reset();  // an answer may be to either copy (Karn)
-}
-
-void Requester::on_progress(Instant now) noexcept {
-    retries_left_ = attributes_->retry_count;
-    rnr_retries_left_ = attributes_->rnr_retry;
-    timers_.stop(Timer::NotReady);
-    recovered_ = false;
-    silences_ = 0;
-    measure(now);
-    plan_.on_progress(unacknowledged_);
-    const bool left_behind = cursor_ - queue_.head() > queue_.tail() - queue_.head();
-    if (left_behind || cursor_psn().since(unacknowledged_) < 0) {
-        go_back();  // what was to be sent again has arrived after all
-    }
-    arm(now);
-}
-
-bool Requester::complete_one(CompletionStatus status) noexcept {
-    const SendWqe& wqe = queue_.at(queue_.head());
+bool Completer::complete_one(CompletionStatus status) noexcept {
+    const SendWqe& wqe = side_.queue.at(side_.queue.head());
+    const WorkTraits& work = work_traits(wqe.opcode);
     Completion completion;
     completion.wr_id = wqe.wr_id;
     completion.status = status;
-    completion.opcode = kCompletionOpcodes[static_cast<std::size_t>(wqe.opcode)];
-    completion.qpn = qpn_;
-    completion.bytes = is_read_or_atomic(wqe.opcode) ? wqe.bytes : 0;
-    if (wqe.started && has_own_answer(wqe.opcode)) {
-        --reads_out_;
+    completion.opcode = work.completion;
+    completion.qpn = side_.qpn;
+    completion.bytes = work.data == WorkData::Fetched ? wqe.bytes : 0;
+    if (wqe.started && work.end == WorkEnd::OwnAnswer) {
+        --side_.reads_out;
     }
     const bool wanted = wqe.signalled || status != CompletionStatus::Success;
-    queue_.pop();
+    side_.queue.pop();
     return !wanted || completions_.push(completion);
 }
 
-// Local requests that are done and waited only for those before them complete with it.
-bool Requester::complete_head(CompletionStatus status) noexcept {
+bool Completer::complete_head(CompletionStatus status) noexcept {
+    SendQueue& queue = side_.queue;
     bool pushed = complete_one(status);
-    while (status == CompletionStatus::Success && !queue_.empty() && queue_.at(queue_.head()).started &&
-           is_local(queue_.at(queue_.head()).opcode)) {
+    while (status == CompletionStatus::Success && !queue.empty() && queue.at(queue.head()).started &&
+           is_local(queue.at(queue.head()).opcode)) {
         pushed = complete_one(status) && pushed;
     }
     return pushed;
 }
 
-RequesterResult Requester::fail(CompletionStatus status) noexcept {
-    return complete_head(status) ? Failed : CqOverrun;
-}
-
-bool Requester::flush() noexcept {
+bool Completer::flush() noexcept {
     bool pushed = true;
-    while (!queue_.empty()) {
+    while (!side_.queue.empty()) {
         pushed = complete_head(CompletionStatus::Flushed) && pushed;
     }
-    cursor_ = queue_.head();
-    cursor_packet_ = 0;
-    front_ = cursor_;
-    front_packet_ = 0;
-    plan_ = ResendPlan(sent_);
-    unacknowledged_ = sent_;
-    read_psns_out_ = 0;
-    disarm();
-    timers_.stop(Timer::NotReady);
+    side_.unacknowledged = side_.sent;
+    side_.read_psns_out = 0;
     return pushed;
 }
 

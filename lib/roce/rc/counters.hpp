@@ -1,4 +1,4 @@
-// What reliable connections count: one list of name and meaning for the operator.
+// The counters of connections: one list of name and meaning, for the operator.
 #pragma once
 
 #include "lib/telemetry/counters.hpp"

@@ -1,4 +1,4 @@
-// Packets that came before others: they stay in their port's buffers until what is missing is here.
+// Packets that came too early: they stay in their port's buffers until the packets before them are here.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@
 
 namespace cairn::roce::rc {
 
-// A packet whose buffer the port would leave to us.
+// A packet whose buffer the port may leave to us.
 struct PacketOffer {
-    std::span<const std::uint8_t> bytes{};  // BTH ... ICRC; empty: it would not
+    std::span<const std::uint8_t> bytes{};  // BTH ... ICRC; empty: the port needs the buffer back
     void* cookie = nullptr;                 // the port's name for the buffer
 };
 
-// Of one worker's queue pairs together, which bounds what their peers can make it hold. Each may hold as much as is
-// left for the others: half of all when it is alone, and few peers can not leave nothing to those that come later. One
-// thread; allocates only when made.
+// The pool of all queue pairs of one worker, which bounds the number of buffers that peers can make it hold. One queue
+// pair may hold as many as are left for the others: alone it gets half of all, and a few peers can not take everything
+// from those that come later. Used by one thread; allocates only when made.
 class HeldPackets {
 public:
-    // Those of one queue pair, in the order of PSNs.
+    // The packets of one queue pair, in the order of PSNs.
     class Chain {
     public:
         [[nodiscard]] bool empty() const noexcept { return head_ == kNone; }
@@ -37,9 +37,9 @@ public:
     // `slots` is in [1, 2^20] (asserted).
     explicit HeldPackets(std::uint32_t slots);
 
-    // False: there is no room left for this chain, or the PSN is held already; the buffer stays the port's.
+    // Keeps a packet. False: the chain may not hold more, or holds this PSN already; the buffer stays the port's.
     [[nodiscard]] bool hold(Chain& chain, Psn psn, const PacketOffer& offer) noexcept;
-    // The oldest and the newest of the chain, which is not empty (asserted).
+    // The oldest and the newest PSN of the chain, which is not empty (asserted).
     [[nodiscard]] Psn front_psn(const Chain& chain) const noexcept;
     [[nodiscard]] Psn back_psn(const Chain& chain) const noexcept;
     [[nodiscard]] std::span<const std::uint8_t> front(const Chain& chain) const noexcept;
@@ -50,9 +50,9 @@ public:
     [[nodiscard]] std::size_t map(const Chain& chain, Psn missing,
                                   std::span<std::uint8_t, kHeldMapBytes> out) const noexcept;
 
-    // Buffers that the port has back; returns how many cookies were written.
+    // Names buffers that go back to the port. Returns how many cookies were written.
     [[nodiscard]] std::size_t poll_released(std::span<void*> out) noexcept;
-    [[nodiscard]] std::uint32_t in_use() const noexcept { return in_use_; }  // those to be polled not counted
+    [[nodiscard]] std::uint32_t in_use() const noexcept { return in_use_; }  // without those that wait to be polled
 
 private:
     static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -63,7 +63,7 @@ private:
     };
 
     std::vector<Slot> slots_;
-    std::uint32_t free_ = 0;          // the first of a list by `next`
+    std::uint32_t free_ = 0;          // the first of a list linked by `next`
     std::uint32_t released_ = kNone;  // likewise
     std::uint32_t in_use_ = 0;
 };

@@ -1,5 +1,5 @@
-// What the responder thinks of a request packet: pure functions of the packet and of what is known, in the order in
-// which the specification has them asked (IBTA vol. 1, 9.7.4, figure "responder: request packet validation").
+// How a responder judges a request packet: pure functions, in the order in which the specification has them asked (IBTA
+// vol. 1, 9.7.4, figure "responder: request packet validation").
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace cairn::roce::rc {
 
-// Where a request's PSN lies relative to the one expected (9.7.4): half of the circle behind it is old.
+// Where a PSN lies relative to the one expected: the half of the circle behind that is old (9.7.4).
 enum class PsnVerdict : std::uint8_t { Expected, Duplicate, Gap };
 [[nodiscard]] constexpr PsnVerdict judge_psn(Psn psn, Psn expected) noexcept {
     const std::int32_t distance = psn.since(expected);
     return distance == 0 ? PsnVerdict::Expected : distance < 0 ? PsnVerdict::Duplicate : PsnVerdict::Gap;
 }
 
-// Of an expected packet: to be executed, or why not and what the answer says.
+// What becomes of a packet with the expected PSN: it is executed, or refused with the answer named here.
 enum class RequestVerdict : std::uint8_t {
     Execute,
     NotReady,           // RNR NAK: no receive request
@@ -27,7 +27,7 @@ enum class RequestVerdict : std::uint8_t {
     RemoteOperational,  // NAK 3
 };
 
-// The request message under way, begun by a First packet and not ended yet.
+// The message under way: its First packet has come, its Last has not.
 enum class MessageKind : std::uint8_t { None, Send, Write };
 struct InboundMessage {
     MessageKind kind = MessageKind::None;
@@ -37,36 +37,38 @@ struct InboundMessage {
     Rkey rkey{};
 };
 
-// What each request operation is, by table.
+// What an operation asks of the responder: a row of a table.
 struct RequestTraits {
-    MessageKind kind = MessageKind::None;  // whose message the packet is part of; None: it has an answer of its own
-    bool takes_receive = false;  // consumes a receive request: SENDs at their first packet, others at their last
-    Rights rights{};             // that queue pair and region must grant; a FLUSH says itself
+    MessageKind kind =
+        MessageKind::None;       // of the message that the packet is part of; None: it has an answer of its own
+    bool takes_receive = false;  // takes a receive request: a SEND with its first packet, a WRITE with its last
+    Rights rights{};             // that queue pair and region must grant; a FLUSH names its own
 };
 [[nodiscard]] const RequestTraits& request_traits(wire::Operation operation) noexcept;
 
-// First and Only begin a message, so none may be under way; Middle and Last go on with one of their kind
+// A First or Only packet comes while no message is under way, a Middle or Last packet within a message of its kind
 // (9.7.4).
 [[nodiscard]] RequestVerdict judge_sequence(const wire::OpcodeTraits& opcode, MessageKind under_way) noexcept;
 
 [[nodiscard]] Rights rights_wanted(const wire::Packet& packet) noexcept;
 
-// Operations that the queue pair does not allow are invalid requests (9.7.4).
+// An operation that the queue pair does not grant is an invalid request (9.7.4).
 [[nodiscard]] RequestVerdict judge_rights(const wire::Packet& packet, Rights granted) noexcept;
 
-// Payload: First and Middle fill the path MTU, Last holds 1 byte at least, Only anything up to the MTU; a WRITE's
-// packets add up to what its RETH says, messages are not longer than kMaxMessageBytes (9.7.4); an ATOMIC WRITE has 8.
+// The payload of First and Middle packets fills the path MTU, that of Last is 1 byte at least, that of Only anything up
+// to the MTU. The packets of a WRITE add up to the length in its RETH. A message has at most kMaxMessageBytes (9.7.4),
+// an ATOMIC WRITE 8.
 [[nodiscard]] RequestVerdict judge_length(const wire::Packet& packet, const InboundMessage& message,
                                           std::uint32_t path_mtu_bytes) noexcept;
 
-// A SEND not longer than the receive request that it fills. Departs: rxe answers remote operational (0x63), the
-// specification's code is invalid request (0x61; 9.7.5, table of NAK codes).
+// A SEND is not longer than its receive request. Refused as invalid request (0x61), as the specification has it (9.7.5,
+// table of NAK codes); Linux rxe answers remote operational (0x63).
 [[nodiscard]] RequestVerdict judge_room(const wire::Packet& packet, const InboundMessage& message,
                                         std::uint64_t receive_bytes) noexcept;
 
-// The remote memory that the packet touches, all of a message's at its first packet and its own part later; none at
-// all for no bytes (9.7.4, C9-88). Atomics are aligned to 8 bytes or invalid. A key to invalidate must be one that may
-// be. A FLUSH of what its region does not grant is an access error, as rxe has it.
+// The packet may touch the remote memory that it names: a First packet all of its message's, a later one its own part,
+// one without bytes none (9.7.4, C9-88). An atomic that is not aligned to 8 bytes is invalid. A key to be invalidated
+// allows that. A FLUSH that its region does not grant is an access error, as in Linux rxe.
 [[nodiscard]] RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& message,
                                           const MemoryTable& memory, const KeyUser& user) noexcept;
 

@@ -1,4 +1,4 @@
-// What the requester thinks of an answer: pure functions (IBTA vol. 1, 9.7.5, 9.7.6).
+// How a completer judges an answer: pure functions (IBTA vol. 1, 9.7.5, 9.7.6).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cairn::roce::rc {
 
-// Where an answer's PSN lies among those sent: [unacknowledged, sent).
+// Where the PSN of an answer lies relative to those outstanding, [unacknowledged, sent).
 enum class AnswerPsnVerdict : std::uint8_t { Current, Stale, Unsent };
 [[nodiscard]] constexpr AnswerPsnVerdict judge_answer_psn(Psn psn, Psn unacknowledged, Psn sent) noexcept {
     if (psn.since(unacknowledged) < 0) {
@@ -17,8 +17,8 @@ enum class AnswerPsnVerdict : std::uint8_t { Current, Stale, Unsent };
     return psn.since(sent) < 0 ? AnswerPsnVerdict::Current : AnswerPsnVerdict::Unsent;
 }
 
-// What an answer with data must be: the length of a READ response follows from what is left of the READ, and its kind
-// from whether that is more than the path MTU (9.7.5).
+// The length of a READ response follows from the bytes left of the READ, and its place in the answer from whether they
+// are more than the path MTU (9.7.5).
 enum class DataVerdict : std::uint8_t { Good, BadLength };
 [[nodiscard]] constexpr DataVerdict judge_read_response(wire::Place place, std::size_t payload_bytes,
                                                         std::uint64_t left_bytes,
@@ -29,7 +29,7 @@ enum class DataVerdict : std::uint8_t { Good, BadLength };
     return more_follow == more_wanted && payload_bytes == wanted ? DataVerdict::Good : DataVerdict::BadLength;
 }
 
-// How the request ends that a NAK refuses; PsnSequence ends none.
+// The status of a request that the peer refused by this NAK. PsnSequence refuses none.
 [[nodiscard]] constexpr CompletionStatus status_of(wire::NakCode code) noexcept {
     switch (code) {
         case wire::NakCode::RemoteAccess:

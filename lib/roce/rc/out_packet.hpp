@@ -1,4 +1,4 @@
-// A packet on its way out: headers as they stand on the wire, and where its payload lies.
+// A packet on its way out: its headers as bytes of the wire, and views of its payload.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@
 
 namespace cairn::roce::rc {
 
-// BTH and extension headers, then the payload's pieces, then `pad_bytes` of zeros; the ICRC is the port's. The
-// pieces are views of registered memory or of the queue pair's own: to be sent or copied before the next call of any
-// kind to the engine.
+// BTH and extension headers, the pieces of the payload, `pad_bytes` of zeros; the port adds the ICRC. The pieces are
+// views of registered memory or of the queue pair's own. The packet is sent or copied before the next call to the
+// engine.
 struct OutPacket {
     std::array<std::uint8_t, kMaxHeaderBytes> header;
-    std::uint8_t* elsewhere = nullptr;  // a port's buffer, of kMaxHeaderBytes at least, to have the headers instead
+    std::uint8_t* elsewhere = nullptr;  // a buffer of the port that gets the headers instead; at least kMaxHeaderBytes
     Pieces payload;
     std::uint32_t payload_bytes = 0;
     std::uint8_t header_bytes = 0;
     std::uint8_t pad_bytes = 0;
-    bool again = false;  // a request packet that was sent before
+    bool again = false;  // a request packet was sent before
 
     [[nodiscard]] std::uint8_t* header_place() noexcept { return elsewhere != nullptr ? elsewhere : header.data(); }
     [[nodiscard]] std::span<const std::uint8_t> headers() const noexcept {
@@ -36,8 +36,8 @@ struct OutPacket {
     }
 };
 
-// Writes the headers of a packet; payload_bytes is set already, opcode and pad of `bth` follow here. Values for headers
-// that the operation lacks are left out; those it has are all given (asserted).
+// Writes the headers of a packet whose payload_bytes are set. Sets opcode and pad of `bth`. Every header that the
+// operation has is given (asserted); headers that it lacks are left out.
 template <class... Headers>
 void write_headers(OutPacket& out, wire::Bth&& bth, wire::Service service, wire::Operation operation,
                    const Headers&... headers) noexcept {

@@ -5,53 +5,45 @@
 namespace cairn::roce::rc {
 
 PostVerdict QueuePair::post_send(const SendRequest& request) noexcept {
-    if (!sends() && !flushes()) {
-        return is_target_ ? PostVerdict::WrongSide : PostVerdict::WrongState;
+    const bool flushes = core_.may().flush;
+    if (!sends() && !flushes) {
+        return kind().is_target ? PostVerdict::WrongSide : PostVerdict::WrongState;
     }
-    if (service_ != wire::Service::Rc) {
+    if (service() != wire::Service::Rc) {
         const PostVerdict verdict = judge_service(request);
         if (verdict != PostVerdict::Posted) {
             return verdict;
         }
     }
     const PostVerdict verdict = sends_.post(request);
-    if (flushes() && verdict == PostVerdict::Posted) {
+    if (flushes && verdict == PostVerdict::Posted) {
         (void)requester_.flush();
     }
     return verdict;
 }
 
-// XRC has neither FLUSH nor ATOMIC WRITE; what is done here names no queue there.
+// Work that sends nothing names no queue of the peer's.
 PostVerdict QueuePair::judge_service(const SendRequest& request) const noexcept {
-    if (service_ == wire::Service::Uc) {
-        return is_unreliable(request.opcode) ? PostVerdict::Posted : PostVerdict::BadOpcode;
-    }
-    if (request.opcode == WorkOpcode::Flush || request.opcode == WorkOpcode::AtomicWrite) {
+    if (!has_work(service(), request.opcode)) {
         return PostVerdict::BadOpcode;
     }
-    const bool named = request.remote_srqn.value != 0 || is_local(request.opcode);
-    return named ? PostVerdict::Posted : PostVerdict::BadSrqn;
+    const bool lacks_queue =
+        service() == wire::Service::Xrc && request.remote_srqn.value == 0 && !is_local(request.opcode);
+    return lacks_queue ? PostVerdict::BadSrqn : PostVerdict::Posted;
 }
 
 PostVerdict QueuePair::post_receive(const ReceiveRequest& request) noexcept {
-    if (state_ == QpState::Reset || !takes_receives_) {
-        return service_ == wire::Service::Xrc ? PostVerdict::WrongSide : PostVerdict::WrongState;
-    }
-    const PostVerdict verdict = own_receives_.post(request);
-    if (state_ == QpState::Err && verdict == PostVerdict::Posted) {
-        flush_receive(own_receives_.take().wr_id);
-    }
-    return verdict;
+    return core_.post_receive(request);
 }
 
 std::optional<RcCounter> QueuePair::judge_packet(const wire::Packet& packet) const noexcept {
-    if (packet.traits().service != service_) {
+    if (packet.traits().service != service()) {
         return RcCounter::WrongService;
     }
     if (packet.traits().role == wire::Role::Request ? !receives() : !sends()) {
         return RcCounter::WrongState;
     }
-    return wire::pkeys_match(attributes_.pkey, packet.bth().pkey) ? std::nullopt : std::optional(RcCounter::BadPkey);
+    return wire::pkeys_match(attributes().pkey, packet.bth().pkey) ? std::nullopt : std::optional(RcCounter::BadPkey);
 }
 
 void QueuePair::on_packet(const wire::Packet& packet, Instant now) noexcept {
@@ -64,7 +56,7 @@ bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, 
             on_notification(now);
             return false;
         }
-        context_.counters.count(*reason);
+        counters_.count(*reason);
         return false;
     }
     if (packet.traits().role != wire::Role::Request) {
@@ -72,9 +64,9 @@ bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, 
         notice_drained();
         return false;
     }
-    if (state_ == QpState::Rtr && !established_) {
+    if (state() == QpState::Rtr && !established_) {
         established_ = true;
-        events_.raise(QpEvent::CommunicationEstablished);
+        core_.raise(QpEvent::CommunicationEstablished);
     }
     bool kept = false;
     on_result(responder_.on_request(packet, offer, kept));
@@ -135,7 +127,7 @@ bool QueuePair::poll_request(OutPacket& out, Instant now) noexcept {
         return false;
     }
     RequesterResult result = RequesterResult::Ok;
-    const bool made = requester_.poll_request(out, now, state_ == QpState::Sqd, result);
+    const bool made = requester_.poll_request(out, now, state() == QpState::Sqd, result);
     on_result(result);
     notice_drained();
     return made;
@@ -146,7 +138,7 @@ bool QueuePair::poll_response(OutPacket& out) noexcept {
         return false;
     }
     const bool made = responder_.poll_response(out);
-    if (responder_.failed() && state_ != QpState::Err) {
+    if (responder_.failed() && state() != QpState::Err) {
         enter_error(QpEvent::AccessViolation);  // a READ whose region or right is gone
     }
     return made;
@@ -157,8 +149,8 @@ void QueuePair::on_result(RequesterResult result) noexcept {
         case RequesterResult::Ok:
             return;
         case RequesterResult::Failed:
-            if (service_ == wire::Service::Uc) {
-                enter(QpState::Sqe);
+            if (service() == wire::Service::Uc) {
+                core_.enter(QpState::Sqe);
                 (void)requester_.flush();  // lost to an overrun: the queue shows it
             } else {
                 enter_error();  // a completion said why
@@ -193,9 +185,8 @@ void QueuePair::on_result(ResponderResult result) noexcept {
 }
 
 void QueuePair::notice_drained() noexcept {
-    if (state_ == QpState::Sqd && !drain_reported_ && requester_.drained()) {
-        drain_reported_ = true;
-        events_.raise(QpEvent::SendQueueDrained);
+    if (core_.awaits_drain() && requester_.drained()) {
+        core_.report_drained();
     }
 }
 

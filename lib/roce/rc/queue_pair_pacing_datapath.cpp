@@ -14,25 +14,25 @@ constexpr Duration kAckInterval = microseconds(50);
 }  // namespace
 
 void QueuePair::on_marked(const wire::Packet& packet, Instant now) noexcept {
-    context_.counters.count(RcCounter::Marked);
+    counters_.count(RcCounter::Marked);
     const wire::Role role = packet.traits().role;
     const bool answered = role == wire::Role::Request || role == wire::Role::Response;
-    if (answered && context_.link_bytes_per_s != 0 && is_connected() && notification_point_.on_marked(now)) {
+    if (answered && link_bytes_per_s_ != 0 && is_connected() && notification_point_.on_marked(now)) {
         owes_notification_ = true;
     }
 }
 
 void QueuePair::on_notification(Instant now) noexcept {
     if (!is_connected()) {
-        context_.counters.count(RcCounter::WrongState);
+        counters_.count(RcCounter::WrongState);
         return;
     }
-    context_.counters.count(RcCounter::CnpReceived);
-    if (context_.link_bytes_per_s == 0) {
+    counters_.count(RcCounter::CnpReceived);
+    if (link_bytes_per_s_ == 0) {
         return;
     }
     if (!flow_) {
-        flow_.emplace(context_.link_bytes_per_s, now);
+        flow_.emplace(link_bytes_per_s_, now);
     }
     flow_->on_cnp(now);
     paced_ = true;
@@ -71,15 +71,15 @@ bool QueuePair::poll_heedful(OutPacket& out, Instant now) noexcept {
 void QueuePair::write_notification(OutPacket& out) noexcept {
     wire::Bth bth;
     bth.migration = false;
-    bth.pkey = attributes_.pkey;
+    bth.pkey = attributes().pkey;
     bth.becn = true;
-    bth.dest_qpn = attributes_.dest_qpn;
+    bth.dest_qpn = attributes().dest_qpn;
     out.again = false;
     out.payload.count = 0;
     out.payload_bytes = 0;
     write_headers(out, std::move(bth), wire::Service::Cnp, wire::Operation::CongestionNotification,
                   wire::CnpReserved{});
-    context_.counters.count(RcCounter::CnpSent);
+    counters_.count(RcCounter::CnpSent);
 }
 
 // A queue pair that has waited sends a batch before it waits again.
@@ -94,12 +94,12 @@ bool QueuePair::waits_for_rate(Instant now) noexcept {
         return false;
     }
     timers_.arm(Timer::Rate, flow_->paid_at());
-    context_.counters.count(RcCounter::PacedTurns);
+    counters_.count(RcCounter::PacedTurns);
     return true;
 }
 
 bool QueuePair::poll_paced(OutPacket& out, Instant now) noexcept {
-    requester_.set_ack_interval(flow_->packets_in(kAckInterval, attributes_.path_mtu_bytes));
+    requester_.set_ack_interval(flow_->packets_in(kAckInterval, attributes().path_mtu_bytes));
     const bool again = requester_.resends_oldest();
     if (!poll_one(out, now)) {
         return false;

@@ -5,25 +5,26 @@ namespace cairn::roce::rc {
 
 // They take no PSN: `last` is the one before `first`. Going back passes over those that are done.
 bool Requester::run_local(bool drain, RequesterResult& result) noexcept {
-    while (cursor_ != queue_.tail() && is_local(queue_.at(cursor_).opcode)) {
-        SendWqe& wqe = queue_.at(cursor_);
-        const bool oldest = cursor_ == queue_.head();
+    SendSide& side = this->side();
+    while (!cursor_.is_at_end(side) && is_local(side.queue.at(cursor_.position()).opcode)) {
+        SendWqe& wqe = side.queue.at(cursor_.position());
+        const bool oldest = cursor_.is_at_oldest(side);
         if (!wqe.started) {
             // An invalidation takes memory away that what is on its way may need once more.
-            const bool waits = wqe.opcode == WorkOpcode::LocalInvalidate ? !oldest : wqe.fence && reads_out_ != 0;
+            const bool waits = wqe.opcode == WorkOpcode::LocalInvalidate ? !oldest : wqe.fence && side.reads_out != 0;
             if (drain || waits) {
                 return false;
             }
             if (!execute_local(wqe)) {
-                result = oldest ? fail(CompletionStatus::MemoryManagement) : RequesterResult::Ok;
+                result = oldest ? completer_.fail(CompletionStatus::MemoryManagement) : RequesterResult::Ok;
                 return false;
             }
             wqe.started = true;
-            wqe.first = sent_;
-            wqe.last = sent_.plus(Psn::kMask);
+            wqe.first = side.sent;
+            wqe.last = side.sent.plus(Psn::kMask);
         }
-        ++cursor_;
-        if (oldest && !complete_head(CompletionStatus::Success)) {
+        cursor_.step_over_local();
+        if (oldest && !completer_.complete_head(CompletionStatus::Success)) {
             result = RequesterResult::CqOverrun;
             return false;
         }
@@ -32,15 +33,16 @@ bool Requester::run_local(bool drain, RequesterResult& result) noexcept {
 }
 
 bool Requester::execute_local(const SendWqe& wqe) noexcept {
-    const KeyUser user{pd_, qpn_};
+    SendSide& side = this->side();
+    const KeyUser user{side.pd, side.qpn};
     if (wqe.opcode == WorkOpcode::BindWindow) {
         bound_windows_ = true;
-        return memory_.bind_window(wqe.binding(), user) == MemoryVerdict::Ok;
+        return side.memory.bind_window(wqe.binding(), user) == MemoryVerdict::Ok;
     }
-    if (memory_.judge_invalidate(wqe.invalidate, user) != MemoryVerdict::Ok) {
+    if (side.memory.judge_invalidate(wqe.invalidate, user) != MemoryVerdict::Ok) {
         return false;
     }
-    memory_.invalidate(wqe.invalidate);
+    side.memory.invalidate(wqe.invalidate);
     return true;
 }
 

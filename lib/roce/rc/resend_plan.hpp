@@ -1,5 +1,5 @@
-// What of a window is to be sent again, as far as a selective peer has told: which packets it holds, how far it
-// executed, and how far this was acted upon already.
+// Which packets of a window are to be sent again, by what a selective peer told: the packets that it holds, how far it
+// executed, and how far the requester has acted on that.
 #pragma once
 
 #include <array>
@@ -12,15 +12,16 @@
 
 namespace cairn::roce::rc {
 
-// A pass sends what is missing below its end once; new gaps extend it. When the peer has something that was sent after
-// a pass began and still misses a packet, that was lost again, and the next pass begins.
+// A pass sends each packet that is missing below its end once; new gaps extend it. A packet is lost again if the peer
+// misses it and has another one that was sent after the pass began: the next pass begins.
 class ResendPlan {
 public:
     enum class Step : std::uint8_t { Nothing, Extended, Began };
 
-    // Nothing is known of what is sent from `psn` on.
+    // Nothing is known of the packets from `psn` on.
     explicit ResendPlan(Psn psn = {}) noexcept : executed_until_(psn) {}
-    // The oldest unacknowledged PSN moved: what is behind it is forgotten, so that no PSN comes round to meet it.
+    // The oldest unacknowledged PSN moved. Everything before it is forgotten, so that no old PSN is met again after the
+    // numbers have gone round.
     void on_progress(Psn unacknowledged) noexcept {
         if (unacknowledged.since(executed_until_) > 0) {
             executed_until_ = unacknowledged;
@@ -28,7 +29,8 @@ public:
         has_map_ = has_map_ && unacknowledged.since(map_base_) <= static_cast<std::int32_t>(kHeldPackets);
         in_epoch_ = in_epoch_ && unacknowledged.since(epoch_end_) < 0;
     }
-    // `missing` is the oldest; `map` as HeldPackets writes it. Returns the newest PSN that the peer has.
+    // Takes a map of the packets held behind `missing`, the oldest that the peer misses; see HeldPackets::map().
+    // Returns the newest PSN that the peer has.
     Psn take_map(Psn missing, std::span<const std::uint8_t> map) noexcept {
         map_ = {};
         map_base_ = missing;
@@ -50,7 +52,7 @@ public:
 
     [[nodiscard]] Psn executed_until() const noexcept { return executed_until_; }
 
-    // The peer has `newest`, and misses something below it.
+    // The peer has `newest` and misses a packet below it.
     [[nodiscard]] Step begin_or_extend(Psn newest, Psn unacknowledged, Psn sent) noexcept {
         const Psn until = newest.next();
         if (!in_epoch_ || newest.since(epoch_end_) >= 0) {
@@ -68,7 +70,7 @@ public:
         until_ = until;
         return std::exchange(passing_, true) ? Step::Nothing : Step::Extended;
     }
-    // All is to be sent again but what is held.
+    // Everything is to be sent again but the packets that are held.
     void forget_pass() noexcept {
         in_epoch_ = false;
         passing_ = false;
@@ -78,7 +80,8 @@ public:
     [[nodiscard]] bool passing() const noexcept { return passing_; }
     [[nodiscard]] bool knows() const noexcept { return passing_ || has_map_; }
     [[nodiscard]] bool is_behind(Psn psn) const noexcept { return passing_ && psn.since(until_) >= 0; }
-    // Not to be sent (again). The oldest is never held: it was, and the peer gave it back (it was not ready).
+    // The packet is not to be sent again. The oldest one never counts as held: the peer may have held it and given it
+    // up.
     [[nodiscard]] bool spares(Psn psn, Psn unacknowledged, bool has_own_answer) const noexcept {
         if (passing_ && psn.since(from_) < 0) {
             return true;
@@ -94,13 +97,13 @@ private:
 
     std::array<std::uint64_t, kHeldPackets / 64> map_{};
     Psn map_base_{};
-    Psn executed_until_{};  // what lies before it was executed, though answers are missing
-    Psn epoch_end_{};       // what was sent next when the pass began
+    Psn executed_until_{};  // the peer executed everything before it, though answers may be missing
+    Psn epoch_end_{};       // the PSN that was sent next when the pass began
     Psn from_{};            // of the pass
     Psn until_{};
     bool has_map_ = false;
-    bool in_epoch_ = false;  // something before epoch_end_ is unacknowledged
-    bool passing_ = false;   // the pass is not at its end
+    bool in_epoch_ = false;  // a packet before epoch_end_ is unacknowledged
+    bool passing_ = false;   // the pass has not reached its end
 };
 
 }  // namespace cairn::roce::rc

@@ -1,47 +1,26 @@
-// Responder: takes the peer's requests, acts on memory, and answers (IBTA vol. 1, 9.7.4, 9.7.5).
+// Responder: judges and executes the peer's requests, and answers them (IBTA vol. 1, 9.7.4, 9.7.5).
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "lib/roce/qp/attributes.hpp"
 #include "lib/roce/qp/xrc.hpp"
 #include "lib/roce/rc/counters.hpp"
-#include "lib/roce/rc/held_packets.hpp"
+#include "lib/roce/rc/early_requests.hpp"
 #include "lib/roce/rc/judge_request.hpp"
 #include "lib/roce/rc/out_packet.hpp"
+#include "lib/roce/rc/saved_answers.hpp"
 
 namespace cairn::roce::rc {
 
-// A READ, atomic, ATOMIC WRITE or FLUSH that was executed: kept until `max_dest_rd_atomic` newer ones came, so that the
-// peer can ask again (9.7.4, 9.7.5). A READ reads memory again, an atomic keeps what it found; the other two are
-// answered like a READ of no bytes (annex A19; so does Linux rxe).
-struct SavedAnswer {
-    wire::Operation operation{};
-    bool queued = false;    // packets `next` ... `until` are still to be sent
-    bool answered = false;  // all were sent once: if queued, then because the peer asked again
-    Psn first{};            // of the original request
-    Psn last{};
-    Psn from{};  // READ: the PSN asked for last, whose response is a First or Only
-    Psn next{};
-    Psn until{};
-    Msn msn{};
-    Rkey rkey{};
-    std::uint64_t address = 0;   // READ: of `first`
-    std::uint32_t bytes = 0;     // READ: of the whole
-    std::uint32_t end = 0;       // READ: behind the last byte asked for last, counted from `first`
-    Pd pd{};                     // by whose rights
-    std::uint64_t original = 0;  // atomic: what stood in memory
-};
-
-// Who makes memory that peers wrote safe from power failures, or seen by whoever would not see it otherwise: called
-// before a FLUSH is answered; false: it could not. Without one no FLUSH for persistence is allowed.
+// The owner's means to make memory that peers wrote safe from power failures, or seen by readers that would not see it
+// otherwise. Called before a FLUSH is answered. False: it could not. Without a hook a FLUSH for persistence is refused.
 struct FlushHook {
     bool (*flush)(void* owner, std::span<std::uint8_t> memory, bool persistent) noexcept = nullptr;
     void* owner = nullptr;
 };
 
-// What the queue pair must do about a packet.
+// What the queue pair must do after a packet.
 enum class ResponderResult : std::uint8_t {
     Ok,
     RequestError,  // stop: the peer asked what it may not (its NAK is still to be polled)
@@ -51,54 +30,55 @@ enum class ResponderResult : std::uint8_t {
     CqOverrun,     // stop: a completion was lost
 };
 
-// What a responder uses and others may share; all outlive it.
+// What a responder uses and may share with others. All of it outlives the responder.
 struct ResponderContext {
     MemoryTable& memory;
     RcCounters& counters;
-    ReceiveQueue* receives = nullptr;  // this and the next: not an XRC target's
-    CompletionQueue* completions = nullptr;
+    ReceiveQueue* receives = nullptr;        // not of an XRC target, whose requests name theirs
+    CompletionQueue* completions = nullptr;  // likewise
     FlushHook flush{};
-    HeldPackets* held = nullptr;
+    HeldPackets* held = nullptr;  // nullptr: packets that come early are dropped
     XrcTarget xrc{};
 };
 
-// One queue pair's. No I/O, no clock, no allocation. Answers go out in the order of PSNs: saved answers first, then
-// one acknowledgement for all up to the last good packet, or a NAK.
+// Part of a queue pair. No I/O, no clock, no allocation. Answers leave in the order of PSNs: saved answers first, then
+// one acknowledgement of everything up to the last good packet, or a NAK.
 class Responder {
 public:
     Responder(Qpn qpn, const ResponderContext& context, wire::Service service = wire::Service::Rc) noexcept;
 
-    // From RTR on: forgets all earlier and expects attributes.receive_psn. `attributes` outlive the responder. `pd`: no
-    // XRC target's.
+    // Forgets everything and expects attributes.receive_psn. `attributes` outlive the responder. An XRC target has no
+    // `pd`.
     void start(const QpAttributes& attributes, Pd pd) noexcept;
 
-    // A request packet that is for this queue pair. Changes all outputs. Unreliable: a message that lacks a packet, or
-    // that is refused, is dropped, what of it was placed stays; no answer is ever made (9.8.2, 9.8.3).
-    // Selective: a packet that comes early is kept, if it is offered, and taken in its turn.
+    // Takes a request packet for this queue pair; every output may change. Selective: a packet that comes early and is
+    // offered is kept, and taken in its turn. Unreliable: a message that lacks a packet or is refused is dropped, what
+    // was placed of it stays, and no answer is made (9.8.2, 9.8.3).
     [[nodiscard]] ResponderResult on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept) noexcept;
-    // Gives back what is kept: the queue pair ends.
-    void drop_held() noexcept;
-    // Likewise, and goes on: the peer is asked for it again once what is missing has come.
+    // Gives back the packets that are kept: the queue pair ends.
+    void drop_held() noexcept { early_.release_all(); }
+    // Gives them back and goes on. The peer is asked for them again once what is missing has come.
     void give_held_up() noexcept;
-    [[nodiscard]] bool holds() const noexcept { return !chain_.empty(); }
-    // The queue pair stops: but for the NAK of a refused request and the answers before it nothing leaves any more. The
+    [[nodiscard]] bool holds() const noexcept { return !early_.empty(); }
+    // The queue pair stops. Nothing leaves any more but the NAK of a refused request and the answers before it. The
     // receive request of a SEND that did not end completes as flushed, or is lost to an overrun.
     void stop() noexcept;
-    void drop_answers() noexcept;  // nor those before the NAK: its owner stops the queue pair
+    // The answers before the NAK do not leave either: the owner itself stops the queue pair.
+    void drop_answers() noexcept { answers_.drop_due(); }
 
-    // The next answer packet; false: none. Changes by on_request() alone. A READ whose region or right is gone ends in
-    // a NAK and sets failed().
+    // Makes the next answer packet. False: there is none; on_request() alone changes that. A READ whose region or right
+    // is gone ends in a NAK and sets failed().
     [[nodiscard]] bool poll_response(OutPacket& out) noexcept;
-    [[nodiscard]] bool has_response() const noexcept { return queued_answers_ != 0 || reply_ != Reply::None; }
+    [[nodiscard]] bool has_response() const noexcept { return answers_.any_due() || reply_.kind != Reply::None; }
     [[nodiscard]] bool owes_only_acknowledgement() const noexcept {
-        return queued_answers_ == 0 && reply_ == Reply::Ack;
+        return !answers_.any_due() && reply_.kind == Reply::Ack;
     }
-    // The next one carries no data that was read.
+    // The next answer carries no data that was read.
     [[nodiscard]] bool has_short_response() const noexcept {
-        return queued_answers_ != 0 ? saved_[oldest_queued()].operation != wire::Operation::ReadRequest
-                                    : reply_ != Reply::None;
+        return answers_.any_due() ? answers_.oldest_due().operation != wire::Operation::ReadRequest
+                                  : reply_.kind != Reply::None;
     }
-    [[nodiscard]] bool failed() const noexcept { return failed_; }
+    [[nodiscard]] bool failed() const noexcept { return stage_ == Stage::Failed; }
 
     // A SEND is under way into a request of this XRC receive queue.
     [[nodiscard]] bool receives_into(Srqn srqn) const noexcept {
@@ -110,7 +90,25 @@ public:
     void check_invariants() const noexcept;
 
 private:
-    enum class Reply : std::uint8_t { None, Ack, Nak };
+    // What the responder waits for. After a NAK packets behind the one expected are dropped in silence until that one
+    // comes (9.7.5.2.8).
+    enum class Stage : std::uint8_t {
+        Running,         // the next request
+        AwaitsResend,    // a sequence NAK asked for the expected packet
+        AwaitsReceiver,  // an RNR NAK did: the peer is to send it again later
+        Failed,          // nothing: nothing is executed any more
+    };
+    // Goes out behind the saved answers.
+    struct Reply {
+        enum Kind : std::uint8_t { None, Ack, Nak };
+        Kind kind = None;
+        wire::Aeth::Syndrome nak{};
+    };
+    // The receive request of the SEND under way; of one that was cut short it is kept, and is the next to be taken.
+    struct TakenReceive {
+        ReceiveWqe wqe{};
+        bool is_kept = false;
+    };
 
     [[nodiscard]] KeyUser key_user() const noexcept { return {receiver_.pd, qpn_}; }
     [[nodiscard]] Completion receive_completion(std::uint64_t wr_id, CompletionStatus status) const noexcept;
@@ -123,19 +121,15 @@ private:
     [[nodiscard]] ResponderResult on_unreliable(const wire::Packet& packet) noexcept;
     void cut_short(RcCounter reason) noexcept;
     [[nodiscard]] const ReceiveWqe* next_receive() const noexcept;
-    [[nodiscard]] ReceiveWqe take_receive() noexcept;
+    void take_receive() noexcept;
 
     [[nodiscard]] ResponderResult act(const wire::Packet& packet) noexcept;
     [[nodiscard]] ResponderResult refuse(RequestVerdict verdict) noexcept;
     [[nodiscard]] bool on_gap(const wire::Packet& packet, const PacketOffer& offer) noexcept;
     [[nodiscard]] ResponderResult take(const wire::Packet& packet) noexcept;
     [[nodiscard]] ResponderResult take_held() noexcept;
-    [[nodiscard]] bool try_hold(const wire::Packet& packet, const PacketOffer& offer) noexcept;
-    [[nodiscard]] bool lacks_dropped() noexcept;
-    void note_dropped(Psn psn) noexcept;
-    [[nodiscard]] bool is_selective() const noexcept { return held_ != nullptr && attributes_->selective; }
+    [[nodiscard]] bool is_selective() const noexcept { return early_.can_hold() && attributes_->selective; }
     void on_duplicate(const wire::Packet& packet) noexcept;
-    void ask_again(SavedAnswer& saved, const wire::Packet& packet) noexcept;
 
     [[nodiscard]] bool place_payload(const wire::Packet& packet) noexcept;
     [[nodiscard]] bool execute_send(const wire::Packet& packet) noexcept;
@@ -147,15 +141,9 @@ private:
     // What has an answer of its own. False: it failed, and there is none.
     [[nodiscard]] bool execute_answered(const wire::Packet& packet) noexcept;
     [[nodiscard]] bool fits(const SavedAnswer& saved, const wire::Packet& packet) const noexcept;
-    [[nodiscard]] std::uint32_t offset_of(Psn psn, const SavedAnswer& saved) const noexcept;
     [[nodiscard]] std::uint32_t responses_for(std::uint32_t bytes) const noexcept;
     [[nodiscard]] bool complete_message(const wire::Packet& packet) noexcept;
     [[nodiscard]] SavedAnswer& save(const wire::Packet& packet, std::uint32_t responses) noexcept;
-    [[nodiscard]] SavedAnswer& saved_at(std::uint32_t number) noexcept { return saved_[number % kMaxRdAtomic]; }
-    [[nodiscard]] SavedAnswer* find_saved(Psn psn) noexcept;
-    // Where it is among the saved ones; there is one (asserted).
-    [[nodiscard]] std::size_t oldest_queued() const noexcept;
-    [[nodiscard]] std::uint32_t oldest_saved() const noexcept;
 
     void emit_answer(OutPacket& out, SavedAnswer& saved) noexcept;
     [[nodiscard]] bool emit_read(OutPacket& out, SavedAnswer& saved) noexcept;
@@ -172,7 +160,6 @@ private:
     const wire::Service service_;
     const bool reliable_;
     const FlushHook flush_;
-    HeldPackets* const held_;
     const XrcTarget xrc_;
     const QpAttributes* attributes_ = nullptr;
     Receiver receiver_;  // an XRC target's: of the request looked at last, and good for no longer than that
@@ -180,21 +167,13 @@ private:
     Psn expected_{};
     Msn msn_{};  // messages completed
     InboundMessage message_{};
-    ReceiveWqe receive_{};        // of message_, when it is a SEND
-    bool receive_kept_ = false;   // of a SEND that was cut short: the next to be taken
-    Reply reply_ = Reply::None;   // goes out behind the saved answers
-    wire::Aeth::Syndrome nak_{};  // when reply_ is Nak
-    bool awaits_resend_ = false;  // a NAK asked for expected_: others are dropped in silence (9.7.5.2.8)
-    HeldPackets::Chain chain_{};  // requests that came early
-    bool dropped_ = false;        // some came early behind the chain and found no room: up to this one
-    Psn dropped_until_{};
-    std::array<std::uint8_t, kHeldMapBytes> map_{};  // of the NAK on its way out
-    bool failed_ = false;                            // nothing is executed any more
-    std::uint32_t unacknowledged_ = 0;               // messages ended since the last answer
-    std::uint32_t saved_count_ = 0;                  // answers ever saved; the newest is at saved_count_ - 1
-    std::uint32_t queued_answers_ = 0;
+    TakenReceive receive_{};
+    Stage stage_ = Stage::Running;
+    Reply reply_{};
+    std::uint32_t unacknowledged_ = 0;  // messages ended since the last answer
     std::uint32_t copied_answers_ = 0;  // packets of answers that are not sent from where they lie
-    std::array<SavedAnswer, kMaxRdAtomic> saved_{};
+    EarlyRequests early_;
+    SavedAnswers answers_;
 };
 
 }  // namespace cairn::roce::rc

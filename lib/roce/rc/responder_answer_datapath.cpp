@@ -1,5 +1,6 @@
 // Composition of answers: READ responses, atomic and plain acknowledgements, NAKs.
 #include <algorithm>
+#include <utility>
 
 #include "lib/roce/rc/responder.hpp"
 
@@ -20,34 +21,23 @@ Operation response_operation(bool first, bool last) noexcept {
 
 }  // namespace
 
-std::size_t Responder::oldest_queued() const noexcept {
-    std::uint32_t number = saved_count_ - kMaxRdAtomic;  // the oldest; unused slots are not queued
-    while (!saved_[number % kMaxRdAtomic].queued) {
-        ++number;
-        CAIRN_ASSERT(number != saved_count_);
-    }
-    return number % kMaxRdAtomic;
-}
-
 bool Responder::poll_response(OutPacket& out) noexcept {
     out.again = false;
-    if (queued_answers_ != 0) {
-        emit_answer(out, saved_[oldest_queued()]);
+    if (answers_.any_due()) {
+        emit_answer(out, answers_.oldest_due());
         return true;
     }
-    const Reply reply = reply_;
-    reply_ = Reply::None;
-    switch (reply) {
+    switch (std::exchange(reply_.kind, Reply::None)) {
         case Reply::None:
             return false;
         case Reply::Ack:
             emit_reply(out, expected_.plus(Psn::kMask), kNoFlowControl);  // the one before
             return true;
         case Reply::Nak:
-            if (!chain_.empty() && nak_ == wire::Aeth::Syndrome(wire::NakCode::PsnSequence)) {
+            if (!early_.empty() && reply_.nak == wire::Aeth::Syndrome(wire::NakCode::PsnSequence)) {
                 emit_map(out);
             } else {
-                emit_reply(out, expected_, nak_);
+                emit_reply(out, expected_, reply_.nak);
             }
             return true;
     }
@@ -61,8 +51,8 @@ void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
             counters_.count(RcCounter::NakFatalSent);
             emit_reply(out, saved.next, wire::NakCode::RemoteAccess);
             drop_answers();
-            reply_ = Reply::None;
-            failed_ = true;
+            reply_.kind = Reply::None;
+            stage_ = Stage::Failed;
             return;
         }
     } else {
@@ -75,18 +65,16 @@ void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
         saved.next = saved.next.next();
         return;
     }
-    saved.queued = false;
-    saved.answered = true;
-    --queued_answers_;
+    answers_.note_sent(saved);
     if (saved.until.next() == expected_) {  // acknowledges all there is
         unacknowledged_ = 0;
-        reply_ = reply_ == Reply::Ack ? Reply::None : reply_;
+        reply_.kind = reply_.kind == Reply::Ack ? Reply::None : reply_.kind;
     }
 }
 
 // False: the region or the right is not what it was when the READ came.
 bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
-    const std::uint32_t offset = offset_of(saved.next, saved);
+    const std::uint32_t offset = saved.offset_of(saved.next, attributes_->path_mtu_bytes);
     const std::uint32_t bytes = std::min(attributes_->path_mtu_bytes, saved.end - offset);
     out.payload.count = 0;
     out.payload_bytes = bytes;

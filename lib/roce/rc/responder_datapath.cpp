@@ -8,7 +8,7 @@ using wire::Operation;
 
 ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept) noexcept {
     kept = false;
-    if (failed_) {
+    if (failed()) {
         counters_.count(RcCounter::WrongState);
         return ResponderResult::Ok;
     }
@@ -25,17 +25,17 @@ ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOf
         case PsnVerdict::Expected:
             break;
     }
-    const bool owes_nak = reply_ == Reply::Nak;
+    const bool owes_nak = reply_.kind == Reply::Nak;
     ResponderResult result = take(packet);
-    while (result == ResponderResult::Ok && !chain_.empty() && held_->front_psn(chain_).since(expected_) <= 0) {
+    while (result == ResponderResult::Ok && !early_.empty() && early_.front_psn().since(expected_) <= 0) {
         result = take_held();
     }
-    const bool lacks = lacks_dropped() && !awaits_resend_ && result == ResponderResult::Ok;
+    const bool lacks = early_.take_dropped(expected_) && stage_ == Stage::Running && result == ResponderResult::Ok;
     if (lacks) {
         counters_.count(RcCounter::NakSequenceSent);
-        awaits_resend_ = true;
+        stage_ = Stage::AwaitsResend;
     }
-    if (lacks || (owes_nak && !chain_.empty() && reply_ != Reply::Nak)) {
+    if (lacks || (owes_nak && !early_.empty() && reply_.kind != Reply::Nak)) {
         owe_nak(wire::NakCode::PsnSequence);  // of another gap
     }
     return result;
@@ -98,28 +98,29 @@ RequestVerdict Responder::judge_depth(const wire::Packet& packet) const noexcept
     if (persistent && flush_.flush == nullptr) {
         return RequestVerdict::InvalidRequest;
     }
-    const std::uint32_t depth = attributes_->max_dest_rd_atomic;
-    const SavedAnswer& oldest = saved_[(saved_count_ - depth) % kMaxRdAtomic];
-    return depth == 0 || (oldest.queued && !oldest.answered) ? RequestVerdict::InvalidRequest : RequestVerdict::Execute;
+    const bool full = answers_.is_full(attributes_->max_dest_rd_atomic);
+    return full ? RequestVerdict::InvalidRequest : RequestVerdict::Execute;
 }
 
 const ReceiveWqe* Responder::next_receive() const noexcept {
-    if (receive_kept_) {
-        return &receive_;
+    if (receive_.is_kept) {
+        return &receive_.wqe;
     }
     return receiver_.receives->empty() ? nullptr : &receiver_.receives->front();
 }
 
-ReceiveWqe Responder::take_receive() noexcept {
-    return std::exchange(receive_kept_, false) ? receive_ : receiver_.receives->take();
+void Responder::take_receive() noexcept {
+    if (!std::exchange(receive_.is_kept, false)) {
+        receive_.wqe = receiver_.receives->take();
+    }
 }
 
 ResponderResult Responder::act(const wire::Packet& packet) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
     const MessageKind kind = request_traits(opcode.operation).kind;
-    awaits_resend_ = false;
-    if (reply_ == Reply::Nak) {
-        reply_ = Reply::None;  // what it asked for is here
+    stage_ = Stage::Running;
+    if (reply_.kind == Reply::Nak) {
+        reply_.kind = Reply::None;  // what it asked for is here
     }
     if (kind == MessageKind::None) {
         return execute_answered(packet) ? ResponderResult::Ok : refuse(RequestVerdict::FlushFailed);
@@ -142,19 +143,21 @@ ResponderResult Responder::act(const wire::Packet& packet) noexcept {
 ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
     if (verdict == RequestVerdict::NotReady) {
         counters_.count(RcCounter::RnrNakSent);
-        awaits_resend_ = true;
+        stage_ = Stage::AwaitsReceiver;
         owe_nak(attributes_->min_rnr_timer);
         return ResponderResult::Ok;
     }
     counters_.count(reliable_ ? RcCounter::NakFatalSent : RcCounter::UnreliableRefused);
-    failed_ = true;
+    stage_ = Stage::Failed;
     const bool local = verdict == RequestVerdict::RemoteOperational;
     if (local || verdict == RequestVerdict::TooLong) {
-        const ReceiveWqe failed = message_.kind == MessageKind::Send ? receive_ : take_receive();
+        if (message_.kind != MessageKind::Send) {
+            take_receive();
+        }
         message_ = {};
         const auto status = local ? CompletionStatus::LocalProtection : CompletionStatus::LocalLength;
         // Lost to an overrun: the queue pair stops as it is.
-        (void)receiver_.completions->push(receive_completion(failed.wr_id, status));
+        (void)receiver_.completions->push(receive_completion(receive_.wqe.wr_id, status));
     }
     if (verdict == RequestVerdict::FlushFailed) {
         owe_nak(wire::NakCode::RemoteOperational);
@@ -172,17 +175,19 @@ ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
 bool Responder::on_gap(const wire::Packet& packet, const PacketOffer& offer) noexcept {
     counters_.count(RcCounter::OutOfSequence);
     const Psn psn = packet.bth().psn;
-    const bool new_gap = chain_.empty() || psn.since(held_->back_psn(chain_)) > 1;
-    const bool kept = is_selective() && try_hold(packet, offer);
-    if (is_selective() && !kept && !chain_.empty()) {
-        note_dropped(psn);
+    const bool new_gap = early_.opens_gap(psn);
+    const bool kept = is_selective() && early_.hold(psn, expected_, offer);
+    if (kept) {
+        counters_.count(RcCounter::Held);
+    } else if (is_selective() && !early_.empty()) {
+        early_.note_dropped(psn);
     }
-    if (awaits_resend_ && (!is_selective() || std::holds_alternative<wire::RnrTimer>(nak_))) {
+    if (stage_ == Stage::AwaitsReceiver || (stage_ == Stage::AwaitsResend && !is_selective())) {
         return kept;
     }
-    if (!awaits_resend_ || (kept && new_gap) || packet.bth().ack_request) {
+    if (stage_ == Stage::Running || (kept && new_gap) || packet.bth().ack_request) {
         counters_.count(RcCounter::NakSequenceSent);
-        awaits_resend_ = true;
+        stage_ = Stage::AwaitsResend;
         owe_nak(wire::NakCode::PsnSequence);
     }
     return kept;
@@ -197,16 +202,19 @@ void Responder::on_duplicate(const wire::Packet& packet) noexcept {
         return;
     }
     const Psn psn = packet.bth().psn;
-    SavedAnswer* const saved = find_saved(psn);
+    SavedAnswer* const saved = answers_.find(psn, attributes_->max_dest_rd_atomic);
     if (saved == nullptr || !fits(*saved, packet)) {
         counters_.count(RcCounter::DuplicateUnknown);
         return;
     }
-    ask_again(*saved, packet);
-}
-
-std::uint32_t Responder::offset_of(Psn psn, const SavedAnswer& saved) const noexcept {
-    return static_cast<std::uint32_t>(psn.since(saved.first)) * attributes_->path_mtu_bytes;
+    Psn until = saved->last;
+    if (saved->operation == Operation::ReadRequest) {
+        const std::uint32_t bytes = packet.get<wire::Reth>().dma_bytes;
+        saved->end = saved->offset_of(psn, attributes_->path_mtu_bytes) + bytes;
+        until = psn.plus(responses_for(bytes) - 1);
+    }
+    answers_.ask_again(*saved, psn, until);
+    copied_answers_ = kCopiedAnswers;
 }
 
 // What the peer asks for is what it asked for then, of a READ perhaps a part (9.7.5).
@@ -219,50 +227,19 @@ bool Responder::fits(const SavedAnswer& saved, const wire::Packet& packet) const
         return atomic.rkey == saved.rkey && atomic.address == saved.address;
     }
     const auto& reth = packet.get<wire::Reth>();
-    const std::uint32_t offset = offset_of(packet.bth().psn, saved);
+    const std::uint32_t offset = saved.offset_of(packet.bth().psn, attributes_->path_mtu_bytes);
     const bool within = saved.operation != Operation::ReadRequest || reth.dma_bytes <= saved.bytes - offset;
     return within && reth.rkey == saved.rkey && reth.address == saved.address + offset;
 }
 
-// The peer goes back: answers behind it that are under way start again too, in their order.
-void Responder::ask_again(SavedAnswer& saved, const wire::Packet& packet) noexcept {
-    queued_answers_ += saved.queued ? 0 : 1;
-    saved.queued = true;
-    copied_answers_ = kCopiedAnswers;
-    saved.from = saved.next = packet.bth().psn;
-    saved.until = saved.last;
-    if (saved.operation == Operation::ReadRequest) {
-        const std::uint32_t bytes = packet.get<wire::Reth>().dma_bytes;
-        saved.end = offset_of(saved.from, saved) + bytes;
-        saved.until = saved.from.plus(responses_for(bytes) - 1);
-    }
-    for (SavedAnswer& later : saved_) {
-        if (later.queued && later.first.since(saved.last) > 0) {
-            later.next = later.from;
-        }
-    }
-}
-
-SavedAnswer* Responder::find_saved(Psn psn) noexcept {
-    for (std::uint32_t back = 1; back <= attributes_->max_dest_rd_atomic; ++back) {
-        SavedAnswer& saved = saved_at(saved_count_ - back);
-        const bool used = saved.operation != Operation{};  // no READ or atomic has this code
-        if (used && psn.since(saved.first) >= 0 && saved.last.since(psn) >= 0) {
-            return &saved;
-        }
-    }
-    return nullptr;
-}
-
 void Responder::owe_ack() noexcept {
-    if (reply_ == Reply::None && reliable_) {
-        reply_ = Reply::Ack;  // a NAK that is owed says the same and more
+    if (reply_.kind == Reply::None && reliable_) {
+        reply_.kind = Reply::Ack;  // a NAK that is owed says the same and more
     }
 }
 
 void Responder::owe_nak(const wire::Aeth::Syndrome& syndrome) noexcept {
-    reply_ = reliable_ ? Reply::Nak : Reply::None;
-    nak_ = syndrome;
+    reply_ = {reliable_ ? Reply::Nak : Reply::None, syndrome};
 }
 
 }  // namespace cairn::roce::rc

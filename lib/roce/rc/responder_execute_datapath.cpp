@@ -27,8 +27,8 @@ std::uint64_t apply(std::uint64_t& memory, const wire::AtomicEth& atomic, Operat
 bool Responder::place_payload(const wire::Packet& packet) noexcept {
     Pieces pieces;
     const std::span<const std::uint8_t> payload = packet.payload();
-    if (!find_pieces({memory_, receiver_.pd, Right::LocalWrite}, receive_.pieces(), message_.done_bytes, payload.size(),
-                     pieces)) {
+    if (!find_pieces({memory_, receiver_.pd, Right::LocalWrite}, receive_.wqe.pieces(), message_.done_bytes,
+                     payload.size(), pieces)) {
         return false;
     }
     place(pieces, payload);
@@ -37,8 +37,8 @@ bool Responder::place_payload(const wire::Packet& packet) noexcept {
 
 bool Responder::execute_send(const wire::Packet& packet) noexcept {
     if (packet.traits().starts_message()) {
-        receive_ = take_receive();
-        message_ = {MessageKind::Send, 0, receive_.bytes, 0, Rkey{}};
+        take_receive();
+        message_ = {MessageKind::Send, 0, receive_.wqe.bytes, 0, Rkey{}};
     }
     if (!place_payload(packet)) {
         return false;
@@ -81,8 +81,10 @@ bool Responder::complete_message(const wire::Packet& packet) noexcept {
     if (!is_send && !has_immediate) {
         return true;
     }
-    Completion completion =
-        receive_completion(is_send ? receive_.wr_id : take_receive().wr_id, CompletionStatus::Success);
+    if (!is_send) {
+        take_receive();
+    }
+    Completion completion = receive_completion(receive_.wqe.wr_id, CompletionStatus::Success);
     completion.opcode = is_send ? CompletionOpcode::Receive : CompletionOpcode::ReceiveRdmaWithImmediate;
     completion.solicited = packet.bth().solicited;
     completion.bytes = static_cast<std::uint32_t>(bytes);
@@ -107,16 +109,12 @@ Completion Responder::receive_completion(std::uint64_t wr_id, CompletionStatus s
 
 SavedAnswer& Responder::save(const wire::Packet& packet, std::uint32_t responses) noexcept {
     msn_ = Msn{msn_.value + 1};
-    SavedAnswer& saved = saved_at(saved_count_++);
-    queued_answers_ -= saved.queued ? 1 : 0;  // asked for again, and then not waited for
-    saved = {};
+    SavedAnswer& saved = answers_.add();
     saved.operation = packet.traits().operation;
     saved.first = saved.from = saved.next = expected_;
     saved.last = saved.until = expected_.plus(responses - 1);
     saved.msn = msn_;
     saved.pd = receiver_.pd;
-    saved.queued = true;
-    ++queued_answers_;
     expected_ = expected_.plus(responses);
     return saved;
 }

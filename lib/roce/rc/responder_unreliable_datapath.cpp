@@ -29,7 +29,7 @@ ResponderResult Responder::on_unreliable(const wire::Packet& packet) noexcept {
 // for this queue pair's next message, too, so that losses cost no receive requests.
 void Responder::cut_short(RcCounter reason) noexcept {
     counters_.count(reason);
-    receive_kept_ = receive_kept_ || message_.kind == MessageKind::Send;
+    receive_.is_kept = receive_.is_kept || message_.kind == MessageKind::Send;
     message_ = {};
 }
 

@@ -1,5 +1,5 @@
-// Why the engine drops a datagram: one list of reason, counter name and what a non-zero value tells
-// the operator. Dropping is counted, never logged per packet.
+// Why datagrams are dropped: one list of reason, counter name, and what a non-zero value tells the operator. Drops are
+// counted, never logged.
 #pragma once
 
 #include "lib/telemetry/counters.hpp"

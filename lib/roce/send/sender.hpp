@@ -1,5 +1,5 @@
-// Sender: what an engine sends through. It keeps a few empty buffers at hand, collects datagrams into a
-// burst and hands the burst to the port once per loop turn; nothing here is virtual per packet.
+// Sender: an engine's way to the port. It keeps a few empty buffers at hand, collects datagrams into a burst, and hands
+// the burst to the port once per turn. No call per packet is virtual.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace cairn::roce {
 
-// Driven by the worker that owns the port. Buffers taken but neither queued nor given back leak: callers
-// do one of the two. On destruction all buffers return to the port.
+// Driven by the worker that owns the port. A buffer that is taken is either sent or given back: otherwise it is lost.
+// The destructor returns all buffers to the port.
 class Sender {
 public:
     static constexpr std::size_t kQueuePackets = 256;
@@ -24,7 +24,7 @@ public:
     Sender& operator=(const Sender&) = delete;
     ~Sender();
 
-    // An empty buffer; `cookie` is nullptr when the pool is exhausted.
+    // Takes an empty buffer. Its `cookie` is nullptr if the pool is exhausted.
     [[nodiscard]] port::PacketRef take() noexcept {
         if (stash_count_ == 0 && !refill()) {
             return {};
@@ -32,11 +32,20 @@ public:
         return stash_[--stash_count_];
     }
     // Gives an unneeded buffer back: kept for take() when it has the room of a fresh one.
-    void give_back(const port::PacketRef& buffer) noexcept;
+    void give_back(const port::PacketRef& buffer) noexcept {
+        if (buffer.room < room_ || stash_count_ == kStashBuffers) [[unlikely]] {
+            give_back_slowly(buffer);
+            return;
+        }
+        port::PacketRef& kept = stash_[stash_count_++];
+        kept.data = buffer.data;
+        kept.cookie = buffer.cookie;
+        kept.room = buffer.room;
+    }
 
-    // Queues the datagram of `len` bytes (BTH ... ICRC, less the tail) that lies at buffer.data; `tail` as in
-    // TxPacket. With a full queue even after a flush the packet is dropped and counted: to the protocol above it
-    // is one more lost datagram.
+    // Queues the datagram of `len` bytes (BTH ... ICRC, less the tail) at buffer.data; `tail` as in TxPacket. If the
+    // queue is full even after a flush the packet is dropped and counted: the protocol above sees one more lost
+    // datagram.
     void send(const port::PacketRef& buffer, port::Path* path, std::size_t len, std::span<const std::uint8_t> tail,
               Instant now) noexcept {
         if (end_ == stop_ && !make_room(now)) [[unlikely]] {
@@ -51,33 +60,33 @@ public:
         queued.packet.len = static_cast<std::uint16_t>(len);
         queued.packet.room = buffer.room;
         queued.tail = tail;
-        path->pin();  // its owner may end before it leaves
+        path->pin();  // its owner may end before the packet leaves
     }
-    // Hands what is queued to the port; what it does not take stays queued, in order.
+    // Hands the queued packets to the port. Those that the port does not take stay queued, in order.
     void flush(Instant now) noexcept;
-    // Memory that was given as tails is about to change, and packets with them may wait here or in the port: returns
-    // when none of the tails that `which` means is read any more. Those that wait are copied; for those that a device
-    // has, the port is asked.
+    // Called before memory changes that packets may have as tails. Returns when none of the tails that `which` selects
+    // is read any more: tails of packets that wait here are copied, and the port settles those that a device has.
     void settle_tails(const port::TailFilter& which) noexcept {
         copy_tails(which);
         port_.settle_tails();
     }
     void settle_tails(std::span<const std::uint8_t> memory) noexcept;
-    void settle_tails() noexcept;  // all
-    // The same for those that no device has. For a peer that answers what it can not have seen: what a device has
-    // it is sending.
+    void settle_tails() noexcept;  // all tails
+    // Copies the tails that no device has yet. For peers that answer packets which they can not have seen: a packet
+    // that a device has is being sent.
     void copy_tails(const port::TailFilter& which) noexcept;
     void copy_tails(std::span<const std::uint8_t> memory) noexcept;
-    // Some packets were offered and are not on their way yet.
+    // Packets that were offered to the port are not on their way yet.
     [[nodiscard]] bool holds_back() const noexcept { return refused_ || port_.holds_back(); }
 
     [[nodiscard]] port::Port& port() noexcept { return port_; }
     [[nodiscard]] std::size_t queued() const noexcept { return static_cast<std::size_t>(end_ - queue_.data()); }
-    // Those that found the queue full.
+    // Counts packets that were dropped: the queue was full even after a flush.
     [[nodiscard]] const telemetry::CounterSet<Drop>& drops() const noexcept { return drops_; }
 
 private:
     bool refill() noexcept;
+    void give_back_slowly(const port::PacketRef& buffer) noexcept;
     bool make_room(Instant now) noexcept;
     void set_end(std::size_t queued) noexcept;
     void drop(const port::PacketRef& packet) noexcept;
@@ -85,12 +94,12 @@ private:
 
     port::Port& port_;
     std::size_t burst_;
-    port::TxPacket* end_ = nullptr;   // behind what is queued
+    port::TxPacket* end_ = nullptr;   // behind the last queued packet
     port::TxPacket* stop_ = nullptr;  // where the next burst is complete, or the queue is full
-    bool refused_ = false;            // some that are queued were, at the last flush
+    bool refused_ = false;            // the port refused some of the queued packets at the last flush
     std::size_t stash_count_ = 0;
     telemetry::CounterSet<Drop> drops_;
-    std::uint16_t room_ = 0xffff;  // of a fresh buffer, once one was seen
+    std::uint16_t room_ = 0xffff;  // of a fresh buffer, as soon as one was seen
     std::array<port::PacketRef, kStashBuffers> stash_{};
     std::array<port::TxPacket, kQueuePackets> queue_{};
 };

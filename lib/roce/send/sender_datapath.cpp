@@ -30,7 +30,8 @@ bool Sender::refill() noexcept {
     return true;
 }
 
-void Sender::give_back(const port::PacketRef& buffer) noexcept {
+// Too small to be kept, or there is no place.
+void Sender::give_back_slowly(const port::PacketRef& buffer) noexcept {
     if (buffer.room < room_) [[unlikely]] {
         port::PacketRef small = buffer;
         port_.release_burst({&small, 1});

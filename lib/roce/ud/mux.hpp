@@ -1,4 +1,5 @@
-// Unreliable datagrams: queue pairs by number, judged and delivered in bursts (IBTA vol. 1, 9.8.3, 10.2.5).
+// The demultiplexer of unreliable datagrams: finds the queue pair of each, judges and delivers them in bursts (IBTA
+// vol. 1, 9.8.3, 10.2.5).
 #pragma once
 
 #include <array>
@@ -20,16 +21,16 @@
 
 namespace cairn::roce {
 
-// Where a datagram goes: what a verbs address handle, remote QPN and Q_Key say together.
+// Where a datagram goes: a verbs address handle, the remote QPN and the Q_Key together.
 struct UdAddress {
     port::Path* path = nullptr;
     Qpn qpn{};
     Qkey qkey{};
 };
 
-// One delivered datagram. The payload lies in `packet`'s buffer. A receiver that wants the buffer (to hold
-// it, or to answer in it) copies *packet and sets packet->cookie to nullptr; otherwise it is released. One of a group
-// that is sent back to this worker's members has the path it goes by; its buffer stays where it is (asserted).
+// One delivered datagram. The payload lies in the buffer of `packet`. A receiver keeps the buffer by copying *packet
+// and setting packet->cookie to nullptr; otherwise the buffer is released. A datagram to a group that this worker sends
+// itself has the path that it leaves by, and its buffer is not kept (asserted).
 struct UdDatagram {
     port::PacketRef* packet = nullptr;
     std::uint8_t* payload = nullptr;
@@ -39,15 +40,28 @@ struct UdDatagram {
     std::uint32_t immediate = 0;
 };
 
-// Whoever owns a queue pair. Called on the worker's thread with a run of consecutive datagrams.
+// The owner of a queue pair. Called on the worker's thread with a run of consecutive datagrams.
 class UdReceiver {
 public:
     virtual ~UdReceiver() = default;
     virtual void on_datagrams(std::span<const UdDatagram> datagrams, Instant now) noexcept = 0;
+    // The short path: takes packets from the front that the receiver knows by their bytes. Returns how many; it owns
+    // their buffers. Nobody but the port has judged them. The rest comes by on_datagrams() where it is for this
+    // receiver.
+    [[nodiscard]] virtual std::size_t take_known(std::span<port::PacketRef> burst, Instant now) noexcept {
+        static_cast<void>(burst);
+        static_cast<void>(now);
+        return 0;
+    }
+    // Whether take_known() may take any.
+    [[nodiscard]] bool knows_packets() const noexcept { return knows_packets_; }
+
+protected:
+    bool knows_packets_ = false;
 };
 
 struct UdConfig {
-    Qpn qpn{};  // 0: the service picks one; 1 is the general services interface
+    Qpn qpn{};  // 0: the demultiplexer picks one; 1 is the general services interface
     Qkey qkey{};
     Pkey pkey{0xffff};
     std::uint16_t path_mtu_bytes = 1024;  // 256, 512, 1024, 2048 or 4096
@@ -57,21 +71,21 @@ class UdEntry {
 public:
     UdEntry(const UdConfig& config, UdReceiver& receiver) noexcept;
     [[nodiscard]] const UdConfig& config() const noexcept { return config_; }
-    // What its datagrams must carry from now on.
+    // The keys that its datagrams must carry from now on.
     void set_keys(Pkey pkey, Qkey qkey) noexcept;
 
-    // The headers of a datagram to `to`, its PSN left 0. Add what else they say, then emit them.
+    // Returns the headers of a datagram to `to`, with PSN 0, to be completed and emitted.
     [[nodiscard]] wire::UdHeader header_to(const UdAddress& to) const noexcept {
         return {to.qpn, to.qkey, config_.qpn, config_.pkey};
     }
-    // The same as bytes, of a datagram without payload: a template for many. stamp() completes a copy.
+    // Returns the same as bytes, of a datagram without payload: a template. stamp() completes a copy of it.
     [[nodiscard]] wire::RawUd make_header(const UdAddress& to) const noexcept;
     // Writes the PSN of the next datagram into the headers at `header`.
     void stamp(std::uint8_t* header) noexcept {
         const Be32 psn_word{next_psn().value()};  // AckReq and reserved bits 0
         std::memcpy(header + offsetof(wire::RawBth, ack_req), &psn_word, sizeof(psn_word));
     }
-    // PSN of the next packet; UD receivers do not check it, captures do.
+    // The PSN of the next packet. Receivers do not check it, captures do.
     [[nodiscard]] Psn next_psn() noexcept {
         const Psn psn = psn_;
         psn_ = psn_.next();
@@ -81,7 +95,7 @@ public:
 
 private:
     friend class UdMux;
-    // The first 16 bytes of an ordinary SEND to this queue pair: what varies is masked out when comparing.
+    // The first 16 bytes of an ordinary SEND to this queue pair. A comparison masks out the bits that vary.
     std::array<std::uint8_t, 16> expected_{};
     UdReceiver& receiver_;
     Psn psn_{};
@@ -93,24 +107,24 @@ class UdMux {
 public:
     explicit UdMux(port::Port& port);
 
-    // Errors: the number is taken, out of range, or the path MTU is no legal one or above the link's.
+    // Errors: the number is taken or out of range, the path MTU is no legal one or above the link's.
     Result<UdEntry*> create_qp(const UdConfig& config, UdReceiver& receiver);
     void destroy_qp(UdEntry* qp) noexcept;
 
     [[nodiscard]] bool is_taken(Qpn qpn) const noexcept { return find(qpn) != nullptr; }
-    // The queue pair gets a copy of what comes to the multicast group; its receiver keeps no buffers of such. Errors:
-    // the address is none of a group, the port can not join it, it is in it already.
+    // The queue pair gets a copy of each datagram to the multicast group; its receiver keeps no buffers of these.
+    // Errors: the address is none of a group, the port can not join the group, the queue pair is in it already.
     Status attach(UdEntry& qp, const net::IpAddress& group);
-    // False: it was not in it.
+    // False: the queue pair was not in the group.
     bool detach(UdEntry& qp, const net::IpAddress& group) noexcept;
-    // A datagram about to be sent to a group: our own members get it here unless the port brings it back.
+    // Delivers a datagram that is about to be sent to a group to the members here, unless the port brings it back.
     void loop_back(port::PacketRef packet, Instant now) noexcept;
 
-    // Judges the whole burst, then delivers runs to their receivers; buffers nobody kept are released.
+    // Judges the whole burst, then delivers runs to their receivers. Buffers that no receiver kept are released.
     void on_packets(std::span<port::PacketRef> burst, Instant now) noexcept;
 
     [[nodiscard]] const telemetry::CounterSet<Drop>& drops() const noexcept { return drops_; }
-    // For receivers that do not take what they are given.
+    // Counts a datagram that its receiver does not take.
     void drop(Drop reason) noexcept { drops_.count(reason); }
 
 private:
@@ -124,11 +138,11 @@ private:
         std::span<const UdDatagram> datagrams;
     };
     struct Ordinary;  // what an ordinary packet looks like
-    // Judges the packets into datagrams_ and runs_; returns how many runs are to be delivered.
+    // Judges the packets into datagrams_ and runs_. Returns how many runs are to be delivered.
     [[nodiscard]] std::size_t take_burst(std::span<port::PacketRef> burst, Instant now) noexcept;
-    // A packet that is not ordinary: its queue pair, nullptr when it was dropped.
+    // Returns the queue pair of a packet that is not ordinary; nullptr: the packet was dropped.
     [[nodiscard]] [[gnu::noinline]] UdEntry* take_other(port::PacketRef& packet, UdDatagram& out, Instant now) noexcept;
-    // What any datagram must be: nothing, and `parts` written, or why it is none.
+    // Judges whether the packet is a datagram. Returns nullopt and writes `parts`, or returns why it is none.
     [[nodiscard]] static std::optional<Drop> judge(const port::PacketRef& packet, wire::UdParts& parts) noexcept;
     [[nodiscard]] static std::optional<Drop> judge_for(const UdEntry& qp, const wire::UdParts& parts) noexcept;
     void deliver_to_group(port::PacketRef& packet, const wire::UdParts& parts, Instant now) noexcept;

@@ -1,5 +1,5 @@
-// A queue pair of unreliable datagrams as users of verbs know it: work requests, completions, states
-// (IBTA vol. 1, 9.8.3, 10.3.1, 11.4).
+// A queue pair of unreliable datagrams as users of verbs know it: work requests, completions, states (IBTA vol. 1,
+// 9.8.3, 10.3.1, 11.4).
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "lib/roce/qp/attributes.hpp"
-#include "lib/roce/qp/capacity.hpp"
-#include "lib/roce/qp/completion_queue.hpp"
-#include "lib/roce/qp/memory.hpp"
-#include "lib/roce/qp/qp_events.hpp"
-#include "lib/roce/qp/receive_queue.hpp"
+#include "lib/roce/qp/qp_core.hpp"
 #include "lib/roce/qp/send_queue.hpp"
 #include "lib/roce/qp/turn.hpp"
 #include "lib/roce/send/sender.hpp"
@@ -21,28 +16,28 @@
 
 namespace cairn::roce {
 
-// A SEND, with immediate data or not, of one packet at most. A Q_Key with its highest bit set stands for the queue
+// A SEND of one packet at most, with immediate data or not. A Q_Key whose highest bit is set stands for the queue
 // pair's own (10.2.5).
 struct UdRequest {
     SendRequest work{};
     UdAddress to{};
 };
 
-// What a UD queue pair uses and others may share; all outlive it.
+// What a UD queue pair uses and may share with others. All of it outlives the queue pair.
 struct UdContext {
     UdMux& datagrams;
     Sender& sender;
     MemoryTable& memory;
     CompletionQueue& send_completions;
     CompletionQueue& receive_completions;
-    ReceiveQueue* shared_receives = nullptr;  // nullptr: its own
+    ReceiveQueue* shared_receives = nullptr;  // nullptr: the queue pair has its own
 };
 
-// Each message received has kGrhBytes in front of it in its receive request's memory: the IPv6 header, or zeros and
-// the IPv4 header in the last 20. One that finds no receive request, or one too short, is a counted drop.
+// In the memory of a receive request kGrhBytes stand in front of the message: the IPv6 header, or zeros and the IPv4
+// header in the last 20. A message that finds no receive request, or one too short, is dropped and counted.
 //
-// A request completes when its packet is made: of that, nothing lies in the user's memory. Driven by the worker that
-// owns the port.
+// A send request completes when its packet is made: the packet has a copy of the user's memory. Driven by the worker
+// that owns the port.
 class UdQueuePair final : public Turn, private UdReceiver {
 public:
     // Errors: as UdMux::create_qp(). `pd` exists (asserted); the queue pair holds it.
@@ -52,59 +47,48 @@ public:
 
     // As rc::QueuePair::modify(). A send request that fails leads to SQE.
     [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept;
-    // TooLong: more than the path MTU. The path is kept until the packet is made.
+    // TooLong: the message is longer than the path MTU. The path is pinned until the packet is made.
     [[nodiscard]] PostVerdict post_send(const UdRequest& request) noexcept;
     [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept;
 
     // Makes up to `most` packets. True: it may have more.
     [[nodiscard]] bool transmit(std::size_t most, Instant now) noexcept;
 
-    // As those of the service.
+    // As UdMux::attach() and detach().
     Status attach(const net::IpAddress& group);
     bool detach(const net::IpAddress& group) noexcept;
 
-    // Each event once.
-    [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return events_.poll(); }
-    void set_event_sink(EventSink* sink) noexcept { events_.set_sink(sink); }
-    [[nodiscard]] Qpn qpn() const noexcept { return qp_->config().qpn; }
+    // Returns each event once.
+    [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return core_.poll_event(); }
+    void set_event_sink(EventSink* sink) noexcept { core_.set_event_sink(sink); }
+    [[nodiscard]] Qpn qpn() const noexcept { return core_.qpn(); }
     [[nodiscard]] std::uint32_t path_mtu_bytes() const noexcept { return qp_->config().path_mtu_bytes; }
-    [[nodiscard]] QpState state() const noexcept { return state_; }
-    [[nodiscard]] const QpAttributes& attributes() const noexcept { return attributes_; }
+    [[nodiscard]] QpState state() const noexcept { return core_.state(); }
+    [[nodiscard]] const QpAttributes& attributes() const noexcept { return core_.attributes(); }
 
 private:
-    UdQueuePair(Pd pd, const QpCapacity& capacity, const UdContext& context);
+    UdQueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const UdContext& context);
     void on_datagrams(std::span<const UdDatagram> datagrams, Instant now) noexcept override;
-    [[nodiscard]] bool flushes() const noexcept { return state_ == QpState::Err || state_ == QpState::Sqe; }
-    [[nodiscard]] bool receives() const noexcept {
-        return state_ != QpState::Reset && state_ != QpState::Init && state_ != QpState::Err;
-    }
-    [[nodiscard]] ReceiveQueue& receive_queue() noexcept {
-        return context_.shared_receives == nullptr ? own_receives_ : *context_.shared_receives;
-    }
     [[nodiscard]] std::optional<Drop> judge(const UdDatagram& datagram) noexcept;
     void take(const UdDatagram& datagram) noexcept;
     [[nodiscard]] bool place_datagram(const UdDatagram& datagram, std::span<const Sge> sges) const noexcept;
-    // False: an SGE that its region does not allow.
+    // Returns the length of the packet; 0: its region does not allow an SGE.
     [[nodiscard]] std::size_t make_packet(SendWqe& wqe, const port::PacketRef& buffer) noexcept;
     [[nodiscard]] const UdAddress& destination_of_head() const noexcept {
         return destinations_[sends_.head() & (destinations_.size() - 1)];
     }
     void complete_head(CompletionStatus status) noexcept;
-    void complete_receive(std::uint64_t wr_id, CompletionStatus status) noexcept;
     void flush_sends() noexcept;
     void enter_reset() noexcept;
     void enter_error() noexcept;
     void fail(QpEvent why) noexcept;
 
-    const Pd pd_;
-    UdContext context_;
-    QpState state_ = QpState::Reset;
-    QpAttributes attributes_{};
-    QpEvents events_;
-    UdEntry* qp_ = nullptr;  // what the service knows of it
+    QpCore core_;
+    UdMux& datagrams_;
+    Sender& sender_;
+    UdEntry* qp_ = nullptr;  // the demultiplexer's entry
     SendQueue sends_;
     std::vector<UdAddress> destinations_;  // of the send queue's requests, by position
-    ReceiveQueue own_receives_;            // unused with a shared one
     std::vector<net::IpAddress> groups_;
 };
 

@@ -28,11 +28,12 @@ std::array<std::uint8_t, kGrhBytes> grh_of(const port::PacketRef& packet) noexce
 }  // namespace
 
 PostVerdict UdQueuePair::post_send(const UdRequest& request) noexcept {
-    if (state_ != QpState::Rts && state_ != QpState::Sqd && !flushes()) {
+    const bool flushes = core_.may().flush;
+    if (!core_.may().send && !flushes) {
         return PostVerdict::WrongState;
     }
     const SendRequest& work = request.work;
-    if (work.opcode != WorkOpcode::Send && work.opcode != WorkOpcode::SendWithImmediate) {
+    if (!has_work(wire::Service::Ud, work.opcode)) {
         return PostVerdict::BadOpcode;
     }
     std::uint64_t bytes = work.is_inline ? work.inline_bytes.size() : 0;
@@ -48,35 +49,28 @@ PostVerdict UdQueuePair::post_send(const UdRequest& request) noexcept {
         return verdict;
     }
     to = request.to;
-    to.qkey = (to.qkey.value & kOwnQkey) != 0 ? attributes_.qkey : to.qkey;
+    to.qkey = (to.qkey.value & kOwnQkey) != 0 ? attributes().qkey : to.qkey;
     to.path->pin();
-    if (flushes()) {
+    if (flushes) {
         flush_sends();
     }
     return verdict;
 }
 
 PostVerdict UdQueuePair::post_receive(const ReceiveRequest& request) noexcept {
-    if (state_ == QpState::Reset || context_.shared_receives != nullptr) {
-        return PostVerdict::WrongState;
-    }
-    const PostVerdict verdict = own_receives_.post(request);
-    if (state_ == QpState::Err && verdict == PostVerdict::Posted) {
-        complete_receive(own_receives_.take().wr_id, CompletionStatus::Flushed);
-    }
-    return verdict;
+    return core_.post_receive(request);
 }
 
 bool UdQueuePair::transmit(std::size_t most, Instant now) noexcept {
-    for (; state_ == QpState::Rts && !sends_.empty(); --most) {
-        const port::PacketRef buffer = most == 0 ? port::PacketRef{} : context_.sender.take();
+    for (; state() == QpState::Rts && !sends_.empty(); --most) {
+        const port::PacketRef buffer = most == 0 ? port::PacketRef{} : sender_.take();
         if (buffer.cookie == nullptr) {
             return true;
         }
         const std::size_t bytes = make_packet(sends_.at(sends_.head()), buffer);
         if (bytes == 0) {
-            context_.sender.give_back(buffer);
-            state_ = QpState::Sqe;
+            sender_.give_back(buffer);
+            core_.enter(QpState::Sqe);
             complete_head(CompletionStatus::LocalProtection);
             flush_sends();
             return false;
@@ -88,9 +82,9 @@ bool UdQueuePair::transmit(std::size_t most, Instant now) noexcept {
             port::PacketRef packet = buffer;
             packet.path = path;
             packet.len = static_cast<std::uint16_t>(bytes);
-            context_.datagrams.loop_back(packet, now);
+            datagrams_.loop_back(packet, now);
         }
-        context_.sender.send(buffer, path, bytes, {}, now);
+        sender_.send(buffer, path, bytes, {}, now);
     }
     return false;
 }
@@ -100,7 +94,7 @@ std::size_t UdQueuePair::make_packet(SendWqe& wqe, const port::PacketRef& buffer
     Pieces payload;
     if (wqe.is_inline) {
         payload.at[payload.count++] = sends_.inline_at(sends_.head());
-    } else if (!find_pieces({context_.memory, pd_, {}}, wqe.pieces(), 0, wqe.bytes, payload)) {
+    } else if (!find_pieces({core_.resources().memory, core_.pd(), {}}, wqe.pieces(), 0, wqe.bytes, payload)) {
         return 0;
     }
     wire::UdHeader said = qp_->header_to(destination_of_head());
@@ -131,7 +125,7 @@ void UdQueuePair::complete_head(CompletionStatus status) noexcept {
     const bool wanted = wqe.signalled || status != CompletionStatus::Success;
     destination_of_head().path->unpin();
     sends_.pop();
-    if (wanted && !context_.send_completions.push(completion)) {
+    if (wanted && !core_.resources().send_completions.push(completion)) {
         fail(QpEvent::CqOverrun);
     }
 }
@@ -145,7 +139,7 @@ void UdQueuePair::flush_sends() noexcept {
 void UdQueuePair::on_datagrams(std::span<const UdDatagram> datagrams, Instant) noexcept {
     for (const UdDatagram& datagram : datagrams) {
         if (const std::optional<Drop> reason = judge(datagram)) {
-            context_.datagrams.drop(*reason);
+            datagrams_.drop(*reason);
         } else {
             take(datagram);
         }
@@ -153,10 +147,10 @@ void UdQueuePair::on_datagrams(std::span<const UdDatagram> datagrams, Instant) n
 }
 
 std::optional<Drop> UdQueuePair::judge(const UdDatagram& datagram) noexcept {
-    if (!receives()) {
+    if (!core_.may().receive) {
         return Drop::WrongState;
     }
-    const ReceiveQueue& queue = receive_queue();
+    const ReceiveQueue& queue = core_.receives();
     if (queue.empty()) {
         return Drop::NoReceive;
     }
@@ -165,9 +159,9 @@ std::optional<Drop> UdQueuePair::judge(const UdDatagram& datagram) noexcept {
 }
 
 void UdQueuePair::take(const UdDatagram& datagram) noexcept {
-    const ReceiveWqe wqe = receive_queue().take();
+    const ReceiveWqe wqe = core_.receives().take();
     if (!place_datagram(datagram, wqe.pieces())) {
-        complete_receive(wqe.wr_id, CompletionStatus::LocalProtection);
+        core_.complete_receive(wqe.wr_id, CompletionStatus::LocalProtection);
         enter_error();
         return;
     }
@@ -179,13 +173,13 @@ void UdQueuePair::take(const UdDatagram& datagram) noexcept {
     completion.qpn = qpn();
     completion.bytes = kGrhBytes + datagram.payload_bytes;
     completion.source_qpn = datagram.source_qpn;
-    if (!context_.receive_completions.push(completion)) {
+    if (!core_.resources().receive_completions.push(completion)) {
         fail(QpEvent::CqOverrun);
     }
 }
 
 bool UdQueuePair::place_datagram(const UdDatagram& datagram, std::span<const Sge> sges) const noexcept {
-    const MemoryAccess access{context_.memory, pd_, Right::LocalWrite};
+    const MemoryAccess access{core_.resources().memory, core_.pd(), Right::LocalWrite};
     Pieces front;
     Pieces rest;
     if (!find_pieces(access, sges, 0, kGrhBytes, front) ||
@@ -197,16 +191,9 @@ bool UdQueuePair::place_datagram(const UdDatagram& datagram, std::span<const Sge
     return true;
 }
 
-// One that finds no room is lost: the queue is overrun, which its owner sees.
-void UdQueuePair::complete_receive(std::uint64_t wr_id, CompletionStatus status) noexcept {
-    Completion completion{wr_id, status, CompletionOpcode::Receive};
-    completion.qpn = qpn();
-    (void)context_.receive_completions.push(completion);
-}
-
 void UdQueuePair::fail(QpEvent why) noexcept {
-    if (state_ != QpState::Err) {
-        events_.raise(why);
+    if (state() != QpState::Err) {
+        core_.raise(why);
         enter_error();
     }
 }

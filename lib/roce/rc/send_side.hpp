@@ -1,0 +1,50 @@
+// What requester and completer both work on: the send queue, and how far it is sent and answered.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "lib/roce/qp/attributes.hpp"
+#include "lib/roce/qp/memory.hpp"
+#include "lib/roce/qp/send_queue.hpp"
+#include "lib/roce/rc/counters.hpp"
+
+namespace cairn::roce::rc {
+
+// The requester moves `sent` on, the completer `unacknowledged`. What lies between them is outstanding.
+struct SendSide {
+    const Qpn qpn;
+    MemoryTable& memory;
+    SendQueue& queue;
+    RcCounters& counters;
+    const QpAttributes* attributes = nullptr;
+    Pd pd{};
+
+    Psn unacknowledged{};             // the oldest PSN without an answer
+    Psn sent{};                       // one behind the newest PSN ever sent, those of READs' responses included
+    std::uint32_t reads_out = 0;      // requests with an answer of their own that are started and not complete
+    std::uint32_t read_psns_out = 0;  // their PSNs without an answer, which do not count against the window
+
+    [[nodiscard]] bool awaits_answer() const noexcept { return sent != unacknowledged; }
+    [[nodiscard]] std::uint32_t outstanding_psns() const noexcept {
+        return static_cast<std::uint32_t>(sent.since(unacknowledged));
+    }
+    // How many PSNs the request takes: packets of its own, or of a READ's answer.
+    [[nodiscard]] std::uint32_t psns_of(const SendWqe& wqe) const noexcept {
+        const std::uint32_t mtu = attributes->path_mtu_bytes;
+        return work_traits(wqe.opcode).is_segmented() ? std::max(1U, (wqe.bytes + mtu - 1) / mtu) : 1;
+    }
+    // The request gets the next PSNs.
+    void begin(SendWqe& wqe) noexcept {
+        const std::uint32_t psns = psns_of(wqe);
+        wqe.first = sent;
+        wqe.last = sent.plus(psns - 1);
+        wqe.started = true;
+        if (has_own_answer(wqe.opcode)) {
+            ++reads_out;
+            read_psns_out += psns;
+        }
+    }
+};
+
+}  // namespace cairn::roce::rc
