@@ -28,20 +28,20 @@ namespace cairn::erpc {
 
 CAIRN_DECLARE_COUNTERS(Drop, CAIRN_ERPC_DROPS);
 
-// What an endpoint did and met; plain words of the owning worker, read relaxed by whoever prints them.
+// What an endpoint did and met. The worker counts, any thread may read.
 struct Statistics {
     telemetry::CounterSet<Drop> drops{};
-    std::uint64_t requests_sent = 0;
-    std::uint64_t responses_received = 0;
-    std::uint64_t requests_handled = 0;
-    std::uint64_t retransmits = 0;
-    std::uint64_t responses_resent = 0;
-    std::uint64_t calls_failed = 0;
-    std::uint64_t calls_restarted = 0;  // large requests that their server had let go
-    std::uint64_t requests_refused = 0;
-    std::uint64_t peers_lost = 0;
-    std::uint64_t controls_sent = 0;
-    std::uint64_t congestion_notified = 0;  // flows of ours that marks or BECN cut, each time
+    telemetry::Counter requests_sent;
+    telemetry::Counter responses_received;
+    telemetry::Counter requests_handled;
+    telemetry::Counter retransmits;
+    telemetry::Counter responses_resent;
+    telemetry::Counter calls_failed;
+    telemetry::Counter calls_restarted;  // large requests that their server had let go
+    telemetry::Counter requests_refused;
+    telemetry::Counter peers_lost;
+    telemetry::Counter controls_sent;
+    telemetry::Counter congestion_notified;  // flows of ours that marks or BECN cut, each time
 
     void count(Drop reason) noexcept { drops.count(reason); }
     [[nodiscard]] std::uint64_t of(Drop reason) const noexcept { return drops.of(reason); }

@@ -9,9 +9,11 @@
 #include "rpc/erpc/limits.hpp"
 #include "rpc/erpc/pacer.hpp"
 
-namespace cairn::erpc {
-
+namespace cairn::rpc {
 class BackgroundPool;
+}
+
+namespace cairn::erpc {
 
 struct EndpointConfig {
     roce::UdConfig qp{};
@@ -23,8 +25,9 @@ struct EndpointConfig {
     std::uint32_t max_message_bytes = kMaxMessageBytes;
     std::uint32_t transfers_max = 256;  // messages of several packets under way, in each direction
     bool selective = true;              // packets that arrive early are held; else all behind a gap come again
+    bool short_path = true;             // small calls take it; without, all take the long one, to the same end
     CongestionConfig congestion{};
-    BackgroundPool* background = nullptr;  // for set_background_handler(); outlives the endpoint, serves no other
+    rpc::BackgroundPool* background = nullptr;  // for set_background_handler(); outlives the endpoint, serves no other
     // The round trips (ns) of packets of large messages are recorded here, if given; outlives the endpoint.
     telemetry::Histogram* round_trips = nullptr;
 };

@@ -93,4 +93,25 @@ struct Header {
     friend bool operator==(const Header&, const Header&) noexcept = default;
 };
 
+// What a credit return says: its fields are those of a data packet, which mean something else in it.
+struct CreditReturn {
+    std::uint16_t newest = 0;    // number of the packet it answers, 14 bits
+    std::uint32_t in_order = 0;  // all packets below it have come
+    std::uint8_t held = 0;       // held_code() of the packet it answers
+
+    [[nodiscard]] static CreditReturn of(const Header& header) noexcept {
+        return {header.packet_number, header.message_bytes, header.request_type};
+    }
+    [[nodiscard]] Header header(SessionId to, std::uint64_t request_number) const noexcept {
+        Header header;
+        header.type = PacketType::CreditReturn;
+        header.session = to;
+        header.packet_number = newest;
+        header.message_bytes = in_order;
+        header.request_type = held;
+        header.request_number = request_number;
+        return header;
+    }
+};
+
 }  // namespace cairn::erpc

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "rpc/erpc/header.hpp"
-#include "rpc/erpc/session.hpp"
+#include "rpc/erpc/slots.hpp"
 
 namespace cairn::erpc {
 
@@ -130,7 +130,7 @@ enum class ResponseVerdict : std::uint8_t { Take, Stale, WrongSize };
 
 [[nodiscard]] inline ResponseVerdict judge_response(const ClientSlot& slot, const Header& header,
                                                     std::size_t payload_bytes) noexcept {
-    if (slot.call == kNone || slot.sends == 0 || header.request_number != slot.request_number) {
+    if (slot.call == kNone || !slot.may_be_known() || header.request_number != slot.request_number) {
         return ResponseVerdict::Stale;
     }
     if (header.packet_number != 0 || header.message_bytes != payload_bytes) {

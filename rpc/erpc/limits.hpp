@@ -16,7 +16,6 @@ constexpr std::uint32_t kSlotsPerSession = 8;  // requests in flight per session
 constexpr std::uint32_t kDefaultCredits = 32;  // packets in flight per session
 constexpr std::uint32_t kMaxCredits = 128;
 constexpr std::uint32_t kMaxSessions = 32768;  // per endpoint; session numbers are 16 bits on the wire
-constexpr std::uint32_t kRequestTypes = 256;
 using rpc::kMaxMessageBytes;
 constexpr std::uint32_t kPacketOverheadBytes = 102;  // Ethernet, IPv4, UDP, BTH, DETH, ICRC and ours: for pacing
 constexpr std::uint32_t kTailBytes = 1024;  // payloads from here on are sent from where they lie, if the port can
@@ -33,6 +32,7 @@ constexpr Duration kPingInterval = milliseconds(250);
 constexpr Duration kPeerTimeout = seconds(2);    // silence after which a peer counts as dead
 constexpr Duration kCookieLife = seconds(2);     // a client that connects gives it back within a round trip
 constexpr std::uint32_t kFarewellTries = 16384;  // how often the port is asked to take what peers are told at the end
+constexpr std::size_t kResendsPerScan = 1024;    // lost requests that are sent again in a scan
 constexpr std::size_t kSessionsPerScan = 1024;
 constexpr std::uint32_t kControlsPerScan = 64;
 constexpr std::size_t kMessageScan = 8;           // sessions whose old messages are looked for in a scan

@@ -9,11 +9,11 @@
 
 #include "lib/base/sip_hash.hpp"
 #include "lib/roce/send/sender.hpp"
+#include "rpc/common/fixed_table.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/erpc/drops.hpp"
 #include "rpc/erpc/header.hpp"
 #include "rpc/erpc/judge.hpp"
-#include "rpc/erpc/pending_call.hpp"
 #include "rpc/erpc/session.hpp"
 
 namespace cairn::erpc {
@@ -91,7 +91,7 @@ public:
     }
     // Its memory goes to anybody: it may still have waited to be sent.
     void forget_answer(ServerSlot& slot) noexcept;
-    void release(std::array<ServerSlot, kSlotsPerSession>& slots) noexcept;
+    void release(ServerSlots& slots) noexcept;
     // A part of the slot's answer leaves, for the first time or again. While memory is wanted the answer gets no
     // younger by being asked for.
     void note_sent(ServerSlot& slot, bool again, Instant now) const noexcept {
@@ -110,21 +110,27 @@ public:
     void on_turn() noexcept { ++turn_; }
     // Somebody found no memory; `bytes`: for an answer, which the next slots that hold some have to make room for.
     void want(std::uint32_t bytes) noexcept {
-        wanted_bytes_ += bytes;
+        wanted_.bytes += bytes;
+        wanted_.newly += bytes;
         short_ = true;
     }
-    [[nodiscard]] bool wanted(Instant now) const noexcept { return wanted_bytes_ != 0 || now < scarce_until_; }
+    [[nodiscard]] bool wanted(Instant now) const noexcept { return wanted_.bytes != 0 || now < scarce_until_; }
 
     // In all the memory there is.
     [[nodiscard]] std::uint32_t longest_request() const noexcept { return longest_request_; }
 
     // Each scan, then give_up_old() for some sessions' slots. True: memory is wanted, look at many.
     [[nodiscard]] bool on_scan(Instant now) noexcept;
-    void give_up_old(std::array<ServerSlot, kSlotsPerSession>& slots, Instant now) noexcept;
+    void give_up_old(ServerSlots& slots, Instant now) noexcept;
 
 private:
     static constexpr std::uint32_t kYieldsPerScan = 8;  // a wish that can not come true costs the others little
 
+    // Bytes that requests which were put off lacked.
+    struct Wishes {
+        std::uint64_t bytes = 0;  // since the scan before the last
+        std::uint64_t newly = 0;  // since the last scan
+    };
     struct Holding {
         std::uint64_t bytes = 0;
         std::uint32_t requests = 0;
@@ -159,11 +165,11 @@ private:
     std::uint32_t longest_request_;
     std::uint32_t packet_bytes_;
     std::uint32_t transfers_max_;
-    FixedTable<ServerTransfer> transfers_;
+    rpc::FixedTable<ServerTransfer> transfers_;
     Holding all_;                           // of half-received requests
     std::array<Holding, 256> by_source_{};  // the same, by their hosts' hash
-    std::uint64_t wanted_bytes_ = 0;        // by requests put off since the last scan
-    std::uint32_t yields_left_ = 0;         // slots that may still have to make room before the next scan
+    Wishes wanted_;
+    std::uint32_t yields_left_ = 0;  // slots that may still have to make room before the next scan
     Instant last_scan_{};
     Instant patient_until_{};  // after an absence of our own: clients that asked meanwhile are heard first
     Instant scarce_until_{};   // memory for answers, or for anything

@@ -29,7 +29,7 @@ bool ServerMessages::within_share(const Session& session, std::uint8_t source, s
     const std::uint64_t capacity = pool_.capacity_bytes();
     const Holding& host = by_source_[source];
     std::uint64_t own = 0;
-    for (const ServerSlot& slot : *session.server_slots) {
+    for (const ServerSlot& slot : *session.server) {
         own += slot.transfer != nullptr ? slot.transfer->request.memory.capacity_bytes : 0;
     }
     return (host.bytes == 0 || (host.bytes + bytes <= capacity / 2 && host.requests < transfers_max_ / 2)) &&
@@ -115,9 +115,10 @@ void ServerMessages::skip_to(ServerSlot& slot, std::uint64_t number) noexcept {
 
 // A slot that holds memory takes turns with one that found none: else those that came first would keep it for ever.
 bool ServerMessages::has_room(ServerSlot& slot, std::uint32_t bytes, Instant now) noexcept {
-    if (wanted_bytes_ != 0 && yields_left_ != 0 && slot.response.valid()) {
+    if (wanted_.bytes != 0 && yields_left_ != 0 && slot.response.valid()) {
         --yields_left_;
-        wanted_bytes_ -= std::min<std::uint64_t>(wanted_bytes_, slot.response.memory.capacity_bytes);
+        wanted_.bytes -= std::min<std::uint64_t>(wanted_.bytes, slot.response.memory.capacity_bytes);
+        wanted_.newly = std::min(wanted_.newly, wanted_.bytes);
         forget_answer(slot);
         return false;
     }
@@ -165,7 +166,7 @@ void ServerMessages::move_to_fitting(ServerSlot& slot) noexcept {
     }
 }
 
-void ServerMessages::release(std::array<ServerSlot, kSlotsPerSession>& slots) noexcept {
+void ServerMessages::release(ServerSlots& slots) noexcept {
     const bool large = std::any_of(slots.begin(), slots.end(),
                                    [](const ServerSlot& slot) { return slot.response.capacity >= kTailBytes; });
     if (large) {
@@ -182,7 +183,7 @@ void ServerMessages::press(Holding& holding, Instant now) noexcept {
 }
 
 bool ServerMessages::on_scan(Instant now) noexcept {
-    wanted_bytes_ = 0;
+    wanted_.bytes = std::exchange(wanted_.newly, 0);
     yields_left_ = kYieldsPerScan;
     const bool away = last_scan_ != Instant{} && now - last_scan_ >= patience_.pressed / 2;
     if (away && patient_until_ <= last_scan_) {
@@ -214,7 +215,7 @@ bool ServerMessages::is_stale(const ServerSlot& slot, Instant now) const noexcep
     return microseconds_of(now) - slot.answered_us >= microseconds_of(Instant{patience.ns});
 }
 
-void ServerMessages::give_up_old(std::array<ServerSlot, kSlotsPerSession>& slots, Instant now) noexcept {
+void ServerMessages::give_up_old(ServerSlots& slots, Instant now) noexcept {
     if (now < patient_until_) {
         return;
     }

@@ -1,9 +1,9 @@
-// Control packets: how sessions begin, are asked after, and end. Nothing here is per call.
-#include <cstddef>
-#include <cstring>
+// Control packets: what they say, and what follows from it.
+#include "rpc/erpc/session_control.hpp"
 
-#include "rpc/erpc/endpoint.hpp"
-#include "rpc/erpc/judge.hpp"
+#include <fmt/format.h>
+
+#include <algorithm>
 
 namespace cairn::erpc {
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kPingsUnderWay = 2;  // an older one's Pong comes from whoever recorded it
 
-// To whom a control packet is answered that belongs to no session: in as many bytes.
+// The answer to a control packet that belongs to no session: in as many bytes.
 Control answer_to(const Control& control, ControlType type) noexcept {
     Control answer;
     answer.type = type;
@@ -23,7 +23,82 @@ Control answer_to(const Control& control, ControlType type) noexcept {
 
 }  // namespace
 
-void Endpoint::on_control(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
+SessionControl::SessionControl(const EndpointConfig& config, PacketWriter& writer, SessionTable& sessions,
+                               ServerMessages& messages, Client& client, Server& server, Statistics& statistics)
+    : config_(config),
+      writer_(writer),
+      sessions_(sessions),
+      messages_(messages),
+      client_(client),
+      server_(server),
+      statistics_(statistics),
+      secrets_(config.seed),
+      server_sessions_(config.sessions_max, config.seed),
+      // Several pings must fit a peer's patience, or an idle session would count as dead.
+      ping_interval_(std::min(kPingInterval, config.peer_timeout / 4)) {}
+
+void SessionControl::set_callback(SessionCallback callback, void* context) noexcept {
+    callback_ = callback;
+    context_ = context;
+}
+
+Result<SessionId> SessionControl::connect(const roce::UdAddress& peer, Instant now) {
+    if (peer.path == nullptr) {
+        return Error{"no path to the peer", "open one at the port first; its path table may be full"};
+    }
+    Session* const session = open(peer, secrets_.tokens.next(), now);
+    if (session == nullptr) {
+        return Error{fmt::format("all {} sessions are in use", config_.sessions_max), "raise sessions_max"};
+    }
+    session->state = SessionState::Connecting;
+    session->credits_max = config_.credits;
+    writer_.send_control(*session, ControlType::Connect, now);
+    return session->self;
+}
+
+void SessionControl::disconnect(SessionId id, Instant now) noexcept {
+    if (!sessions_.has(id)) {
+        return;
+    }
+    Session& session = sessions_[id];
+    if (session.state == SessionState::Connected || session.state == SessionState::Connecting) {
+        session.state = SessionState::Disconnecting;
+        session.opened = now;
+        client_.fail_calls(session, CallStatus::Disconnected, now);
+        writer_.send_control(session, ControlType::Disconnect, now);
+    }
+}
+
+Session* SessionControl::open(const roce::UdAddress& peer, std::uint64_t token, Instant now) {
+    Session* const session = sessions_.open(peer, token, now);
+    if (session != nullptr) {
+        session->header = writer_.header_to(peer);
+        session->source_word = writer_.source_word_of(peer);
+        next_scan_ = std::min(next_scan_, now + kControlRetry);
+    }
+    return session;
+}
+
+// The one way a session ends. The completions and the callback may open, post and disconnect.
+void SessionControl::end(Session& session, SessionEvent event, CallStatus status, Instant now,
+                         RefuseReason reason) noexcept {
+    const bool client = session.state != SessionState::Serving;
+    session.state = client ? SessionState::Disconnecting : SessionState::Free;
+    if (client) {
+        client_.end_session(session, status, now);
+    } else {
+        server_sessions_.end(session.peer, session.token);
+        server_.end_session(session);
+    }
+    sessions_.close(session);
+    statistics_.peers_lost += event == SessionEvent::PeerLost ? 1 : 0;
+    if (callback_ != nullptr && client) {
+        callback_(context_, session.self, event, reason);
+    }
+}
+
+void SessionControl::on_packet(const roce::UdDatagram& datagram, const Header& header, bool serves,
+                               Instant now) noexcept {
     const std::size_t payload_bytes = datagram.payload_bytes - sizeof(RawHeader);
     const auto& raw = *reinterpret_cast<const RawControl*>(datagram.payload + sizeof(RawHeader));
     if (payload_bytes < sizeof(RawControl) || header.message_bytes != payload_bytes || !Control::known(raw)) {
@@ -31,14 +106,14 @@ void Endpoint::on_control(const roce::UdDatagram& datagram, const Header& header
         return;
     }
     const Control control = Control::parse(raw);
-    if (control.payload_bytes(packet_bytes_) != payload_bytes) {
+    if (control.payload_bytes(writer_.packet_bytes()) != payload_bytes) {
         statistics_.count(Drop::Malformed);
         return;
     }
-    const roce::UdAddress from{datagram.packet->path, datagram.source_qpn, config_.qp.qkey};
+    const roce::UdAddress from = writer_.source_of(datagram);
     switch (control.type) {
         case ControlType::Connect:
-            on_connect(from, control, now);
+            on_connect(from, control, serves, now);
             return;
         case ControlType::Disconnect:
         case ControlType::Ping:
@@ -56,13 +131,14 @@ void Endpoint::on_control(const roce::UdDatagram& datagram, const Header& header
 }
 
 // Until the cookie is right, a stranger gets no more bytes than it sent, and nothing is kept of it.
-void Endpoint::on_connect(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
+void SessionControl::on_connect(const roce::UdAddress& from, const Control& control, bool serves,
+                                Instant now) noexcept {
     const auto refuse = [&](RefuseReason reason) {
         Control refusal = answer_to(control, ControlType::Refused);
         refusal.reason = reason;
-        send_control(from, refusal, now);
+        writer_.send_control(from, refusal, now);
     };
-    if (!serves()) {
+    if (!serves) {
         refuse(RefuseReason::NotServing);
         return;
     }
@@ -73,15 +149,16 @@ void Endpoint::on_connect(const roce::UdAddress& from, const Control& control, I
     if (!secrets_.cookies.fits(control.cookie, from, control.token, now)) {
         Control challenge = answer_to(control, ControlType::Challenge);
         challenge.cookie = secrets_.cookies.bake(from, control.token, now);
-        send_control(from, challenge, now);
+        writer_.send_control(from, challenge, now);
         return;
     }
     if (const std::uint32_t known = server_sessions_.find(from, control.token); known != kNone) {
-        send_control(sessions_[known], ControlType::Accepted, now);  // ours was lost, or their Connect was doubled
+        // Our Accepted was lost, or their Connect was doubled.
+        writer_.send_control(sessions_[SessionId{static_cast<std::uint16_t>(known)}], ControlType::Accepted, now);
         return;
     }
-    const bool may_open = server_sessions_.may_open(from.path->key().remote, free_sessions_.size());
-    Session* const session = may_open ? allocate_session(from, control.token, now) : nullptr;
+    const bool may_open = server_sessions_.may_open(from.path->key().remote, sessions_.free_count());
+    Session* const session = may_open ? open(from, control.token, now) : nullptr;
     if (session == nullptr) {
         refuse(RefuseReason::NoSessionLeft);
         return;
@@ -92,166 +169,105 @@ void Endpoint::on_connect(const roce::UdAddress& from, const Control& control, I
     session->selective = config_.selective && (control.features & kFeatureSelective) != 0;
     session->first_request = secrets_.request_numbers.next() & kFirstRequestMask;
     server_sessions_.open(from, control.token, session->self.value);
-    send_control(*session, ControlType::Accepted, now);
+    writer_.send_control(*session, ControlType::Accepted, now);
 }
 
 // The token leads to the session: a client that gives up while it connects knows no number.
-void Endpoint::hear_client(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
-    const std::uint32_t index = server_sessions_.find(from, control.token);
-    if (index == kNone) {
+void SessionControl::hear_client(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
+    const std::uint32_t number = server_sessions_.find(from, control.token);
+    if (number == kNone) {
         statistics_.count(Drop::UnknownSession);
-        send_control(from, answer_to(control, ControlType::Disconnected), now);
+        writer_.send_control(from, answer_to(control, ControlType::Disconnected), now);
         return;
     }
-    Session& session = sessions_[index];
+    Session& session = sessions_[SessionId{static_cast<std::uint16_t>(number)}];
     if (control.type == ControlType::Ping) {
-        if (control.reason == RefuseReason::Ahead && session.server_slots != nullptr) {
-            messages_.skip_to((*session.server_slots)[control.request_number % kSlotsPerSession],
-                              control.request_number);
+        if (control.reason == RefuseReason::Ahead && session.server != nullptr) {
+            messages_.skip_to((*session.server)[control.request_number % kSlotsPerSession], control.request_number);
         }
         if (session.cookie == 0 || static_cast<std::int64_t>(control.cookie - session.cookie) > 0) {  // else a copy
             session.cookie = control.cookie;
             session.last_heard = now;
         }
-        send_control(session, ControlType::Pong, now);
+        writer_.send_control(session, ControlType::Pong, now);
     } else {
-        send_control(session, ControlType::Disconnected, now);
-        end_session(session, SessionEvent::Disconnected, CallStatus::Disconnected, now);
+        writer_.send_control(session, ControlType::Disconnected, now);
+        end(session, SessionEvent::Disconnected, CallStatus::Disconnected, now);
     }
 }
 
-void Endpoint::hear_server(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
-    const std::size_t index = control.receiver_session.value;
-    const bool ours = index < sessions_.size() && sessions_[index].state != SessionState::Free &&
-                      sessions_[index].state != SessionState::Serving && sessions_[index].is_with(from) &&
-                      sessions_[index].token == control.token;
-    if (ours) {
-        on_client_control(sessions_[index], control, now);
+void SessionControl::hear_server(const roce::UdAddress& from, const Control& control, Instant now) noexcept {
+    Session* const session = sessions_.has(control.receiver_session) ? &sessions_[control.receiver_session] : nullptr;
+    if (session != nullptr && session->is_client() && session->is_with(from) && session->token == control.token) {
+        const bool same_life = control.first_request == session->first_request;
+        act(*session, judge_control(session->state, control.type, same_life), control, now);
         return;
     }
     statistics_.count(Drop::UnknownSession);
     if (control.type == ControlType::Accepted) {  // to a Connect that came late: nobody will use that session
-        send_control(from, answer_to(control, ControlType::Disconnect), now);
+        writer_.send_control(from, answer_to(control, ControlType::Disconnect), now);
     }
 }
 
-void Endpoint::on_client_control(Session& session, const Control& control, Instant now) noexcept {
-    const bool speaks_of_it = control.type == ControlType::Accepted || control.type == ControlType::Pong;
-    if (session.state == SessionState::Connected && speaks_of_it && control.first_request != session.first_request) {
-        // It ended there, and a late copy of our Connect opened it anew.
-        end_session(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
-        return;
-    }
-    switch (control.type) {
-        case ControlType::Challenge:
+void SessionControl::act(Session& session, ControlVerdict verdict, const Control& control, Instant now) noexcept {
+    switch (verdict) {
+        case ControlVerdict::Ignore:
+            return;
+        case ControlVerdict::TakeChallenge:
             on_challenge(session, control, now);
             return;
-        case ControlType::Accepted:
-            on_accepted(session, control, now);
+        case ControlVerdict::Establish:
+            establish(session, control, now);
             return;
-        case ControlType::Refused:
-            if (session.state == SessionState::Connecting) {
-                end_session(session, SessionEvent::Refused, CallStatus::Disconnected, now, control.reason);
-            }
+        case ControlVerdict::EndRefused:
+            end(session, SessionEvent::Refused, CallStatus::Disconnected, now, control.reason);
             return;
-        case ControlType::Disconnected:
-            end_session(
-                session,
-                session.state == SessionState::Disconnecting ? SessionEvent::Disconnected : SessionEvent::PeerLost,
-                session.state == SessionState::Disconnecting ? CallStatus::Disconnected : CallStatus::PeerLost, now);
+        case ControlVerdict::EndDisconnected:
+            end(session, SessionEvent::Disconnected, CallStatus::Disconnected, now);
             return;
-        case ControlType::Pong:
+        case ControlVerdict::EndLost:
+            end(session, SessionEvent::PeerLost, CallStatus::PeerLost, now);
+            return;
+        case ControlVerdict::HearPong:
             if (session.cookie - control.cookie < kPingsUnderWay) {
                 session.last_heard = now;
             }
             return;
-        case ControlType::RequestRefused:
-            on_refused(session, control, now);
+        case ControlVerdict::EndRequest:
+            client_.on_refused(session, control, now);
             return;
-        case ControlType::Connect:
-        case ControlType::Disconnect:
-        case ControlType::Ping:
-            return;  // none of a server's
     }
 }
 
 // The first one is answered at once and says that the server lives. Later ones, for a cookie that went stale, wait for
 // the next retry: a server that has nothing else to say is given up in time.
-void Endpoint::on_challenge(Session& session, const Control& control, Instant now) noexcept {
-    if (session.state != SessionState::Connecting || control.cookie == 0) {
+void SessionControl::on_challenge(Session& session, const Control& control, Instant now) noexcept {
+    if (control.cookie == 0) {
         return;
     }
     const bool first = session.cookie == 0;
     session.cookie = control.cookie;
     if (first) {
         session.last_heard = now;
-        send_control(session, ControlType::Connect, now);
+        writer_.send_control(session, ControlType::Connect, now);
     }
 }
 
-void Endpoint::on_accepted(Session& session, const Control& control, Instant now) noexcept {
-    if (session.state != SessionState::Connecting) {
-        return;
-    }
+void SessionControl::establish(Session& session, const Control& control, Instant now) noexcept {
     session.last_heard = now;
     session.state = SessionState::Connected;
     session.remote = control.sender_session;
     session.first_request = control.first_request;
     session.selective = config_.selective && (control.features & kFeatureSelective) != 0;
-    if (session_callback_ != nullptr) {
-        session_callback_(session_context_, session.self, SessionEvent::Connected, RefuseReason::None);
+    if (session.client != nullptr) {
+        session.client->number_slots(session.first_request);
     }
-    if (session.state == SessionState::Connected) {
-        refill_slots(session, now);
+    if (callback_ != nullptr) {
+        callback_(context_, session.self, SessionEvent::Connected, RefuseReason::None);
     }
-}
-
-bool Endpoint::send_control(Session& session, ControlType type, Instant now, RefuseReason reason,
-                            std::uint64_t request_number) noexcept {
-    Control control;
-    control.type = type;
-    control.reason = reason;
-    control.request_number = request_number;
-    control.sender_session = session.self;
-    control.receiver_session = session.remote;
-    control.credits = session.credits_max;
-    control.token = session.token;
-    control.first_request = session.first_request;
-    const bool selective = type == ControlType::Connect ? config_.selective : session.selective;
-    control.features = selective ? kFeatureSelective : std::uint16_t{0};
-    control.path_mtu_bytes = config_.qp.path_mtu_bytes;
-    session.cookie += type == ControlType::Ping ? 1 : 0;
-    const bool pings = type == ControlType::Ping || type == ControlType::Pong;
-    control.cookie = pings || type == ControlType::Connect ? session.cookie : 0;
-    if (!send_control(session.peer, control, now)) {
-        return false;
+    if (session.state == SessionState::Connected && session.client != nullptr) {
+        client_.refill_slots(session, now);
     }
-    session.last_control = now;
-    return true;
-}
-
-// False: no buffer; whoever waits for it asks again.
-bool Endpoint::send_control(const roce::UdAddress& to, const Control& control, Instant now) noexcept {
-    const port::PacketRef buffer = sender_.take();
-    if (buffer.cookie == nullptr) {
-        statistics_.count(Drop::NoBuffer);
-        return false;
-    }
-    Header header;
-    header.kind = Kind::Control;
-    header.message_bytes = control.payload_bytes(packet_bytes_);
-    header.session = control.receiver_session;
-    const std::size_t bytes = sizeof(wire::RawUd) + sizeof(RawHeader) + header.message_bytes + port::kIcrcBytes;
-    CAIRN_ASSERT(bytes <= buffer.room);
-    const wire::RawUd ud = qp_->make_header(to);
-    std::memset(buffer.data, 0, bytes);
-    std::memcpy(buffer.data, &ud, sizeof(ud));
-    qp_->stamp(buffer.data);
-    header.emit(*reinterpret_cast<RawHeader*>(buffer.data + sizeof(ud)));
-    control.emit(*reinterpret_cast<RawControl*>(buffer.data + sizeof(ud) + sizeof(RawHeader)));
-    ++statistics_.controls_sent;
-    sender_.send(buffer, to.path, bytes, {}, now);
-    return true;
 }
 
 }  // namespace cairn::erpc

@@ -1,27 +1,29 @@
-// co_await for eRPC: calls that are awaited instead of completed by callback, and handlers that are coroutines.
+// co_await for RPC: calls that are awaited instead of completed by callback, and handlers that are coroutines.
 //
-//     Task<> relay(void* context, Request request) {  // answers with what another server says
+//     Task<> relay(void* context, Request<Endpoint> request) {  // answers with what another server says
 //         auto& self = *static_cast<Relay*>(context);
 //         self.question.assign(request.payload.begin(), request.payload.end());
 //         const CallResult inner = co_await call(request.endpoint, self.session, self.ask(), self.now);
 //         ...reserve(request.handle, ...), copy inner.response, respond(request.handle, self.now)
 //     }
-//     endpoint.set_handler(kRelay, coroutine_handler<&relay>, &self);
+//     endpoint.set_handler(kRelay, coroutine_handler<&relay, Endpoint>, &self);
 //
 // All of it runs on the endpoint's thread, inside its inputs. The frame of a coroutine is the only allocation, from
 // operator new when the coroutine is called; awaiting a call allocates nothing. Without memory the process ends.
-// No frame outlives the endpoint whose answer it waits for: that one's destructor ends the wait with Disconnected.
+// No frame outlives the endpoint whose answer it waits for: the endpoint's destructor ends the wait with Disconnected.
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 #include <exception>
 #include <optional>
 #include <utility>
 
 #include "lib/base/assert.hpp"
-#include "rpc/erpc/endpoint.hpp"
+#include "rpc/common/call.hpp"
+#include "rpc/common/request.hpp"
 
-namespace cairn::erpc {
+namespace cairn::rpc {
 
 template <class T = void>
 class Task;
@@ -100,8 +102,8 @@ public:
         return Awaiter{frame_};
     }
 
-    // Detaches: runs it until it first waits. It goes on when what it waits for comes, and frees itself at its end.
-    friend void start(Task task) noexcept requires std::is_void_v<T> { std::exchange(task.frame_, {}).resume(); }
+    // Runs it until it first waits. It goes on when what it waits for comes, and frees itself at its end.
+    void detach() && noexcept requires std::is_void_v<T> { std::exchange(frame_, {}).resume(); }
 
 private:
     explicit Task(std::coroutine_handle<promise_type> frame) noexcept : frame_(frame) {}
@@ -109,7 +111,33 @@ private:
     std::coroutine_handle<promise_type> frame_;
 };
 
+// Begins a task and detaches it.
+inline void start(Task<> task) noexcept {
+    std::move(task).detach();
+}
+
+// An RPC system's endpoint, as far as awaiting a call needs it. post() never completes a call itself.
+template <class T>
+concept Caller = requires(T& endpoint, SessionId session, const Call& call, Instant now) {
+    { endpoint.post(session, call, now) } -> std::same_as<Posted>;
+};
+
+// Why a call that was not posted failed.
+[[nodiscard]] constexpr CallStatus status_of(PostVerdict verdict) noexcept {
+    switch (verdict) {
+        case PostVerdict::Full:
+            return CallStatus::TableFull;
+        case PostVerdict::TooLong:
+            return CallStatus::RequestTooLong;
+        case PostVerdict::Posted:
+        case PostVerdict::NoSuchSession:
+            break;
+    }
+    return CallStatus::Disconnected;
+}
+
 // What co_await call() waits on.
+template <Caller Endpoint>
 class CallAwaiter {
 public:
     CallAwaiter(Endpoint& endpoint, SessionId session, const Call& call, const Instant& now, CallId* id) noexcept
@@ -124,9 +152,9 @@ public:
         call_.completion = &CallAwaiter::completed;
         call_.context = this;
         call_.ends_with_endpoint = true;
-        const Posted posted = endpoint_.post(session_, call_, now_);  // never completes a call itself
+        const Posted posted = endpoint_.post(session_, call_, now_);
         if (posted.verdict != PostVerdict::Posted) {
-            result_ = {refused(posted.verdict), {}, {}, call_.tag};
+            result_ = {status_of(posted.verdict), {}, {}, call_.tag};
             return false;
         }
         if (id_ != nullptr) {
@@ -137,18 +165,6 @@ public:
     [[nodiscard]] CallResult await_resume() const noexcept { return result_; }
 
 private:
-    [[nodiscard]] static CallStatus refused(PostVerdict verdict) noexcept {
-        switch (verdict) {
-            case PostVerdict::Full:
-                return CallStatus::TableFull;
-            case PostVerdict::TooLong:
-                return CallStatus::RequestTooLong;
-            case PostVerdict::Posted:
-            case PostVerdict::NoSuchSession:
-                break;
-        }
-        return CallStatus::Disconnected;
-    }
     static void completed(void* context, const CallResult& result) {
         auto& self = *static_cast<CallAwaiter*>(context);
         self.result_ = result;
@@ -164,21 +180,21 @@ private:
     std::coroutine_handle<> waiting_{};
 };
 
-// co_await it: posts `what` (its completion and context are not used) and yields its CallResult. `response` lies in
-// the receive buffer, unless `what` gives a buffer, and is valid until the coroutine next waits or ends. Not posted:
-// TableFull, RequestTooLong or Disconnected, at once. `now` is read when the call is posted; hand in the variable that
-// the worker sets each turn. `id`, if given, is what Endpoint::cancel() takes, which resumes the coroutine.
-[[nodiscard]] inline CallAwaiter call(Endpoint& endpoint, SessionId session, const Call& what, const Instant& now,
-                                      CallId* id = nullptr) noexcept {
+// Posts `what` when awaited (its completion and context are not used) and yields its CallResult. `response` is valid
+// until the coroutine next waits or ends. A call that is not posted ends at once with TableFull, RequestTooLong or
+// Disconnected. `now` is read when the call is posted. `id`, if given, is for cancel(), which resumes the coroutine.
+template <Caller Endpoint>
+[[nodiscard]] CallAwaiter<Endpoint> call(Endpoint& endpoint, SessionId session, const Call& what, const Instant& now,
+                                         CallId* id = nullptr) noexcept {
     return {endpoint, session, what, now, id};
 }
 
-// Makes a Handler of `Task<> Function(void* context, Request request)`. The request's payload and `now` are those of
-// the handler's call: valid until it first waits. Its handle stays valid across waits until the session ends; then
-// reserve() gives no room.
-template <auto Function>
-void coroutine_handler(void* context, const Request& request) noexcept {
+// Makes a Handler of `Task<> Function(void* context, Request<Endpoint> request)`. The request's payload and `now` are
+// valid until Function first waits. Its handle stays valid across waits until the session ends; reserve() then gives no
+// room.
+template <auto Function, class Endpoint>
+void coroutine_handler(void* context, const Request<Endpoint>& request) noexcept {
     start(Function(context, request));
 }
 
-}  // namespace cairn::erpc
+}  // namespace cairn::rpc

@@ -1,4 +1,4 @@
-#include "rpc/erpc/background.hpp"
+#include "rpc/common/background.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <bit>
 #include <system_error>
 
-namespace cairn::erpc {
+namespace cairn::rpc {
 
 namespace {
 
@@ -206,4 +206,4 @@ void BackgroundPool::detach() noexcept {
     closing_.store(false, std::memory_order_release);
 }
 
-}  // namespace cairn::erpc
+}  // namespace cairn::rpc

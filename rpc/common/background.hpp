@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "rpc/common/fixed_table.hpp"
 #include "rpc/common/msg_buffer.hpp"
-#include "rpc/erpc/call.hpp"
-#include "rpc/erpc/pending_call.hpp"
+#include "rpc/common/request.hpp"
 
-namespace cairn::erpc {
+namespace cairn::rpc {
 
 // One request on its way to a thread and back. All its memory is taken on the worker before it is handed over and
 // given back there: MsgPool is the worker's alone, so a response can not grow beyond what its type was registered with.
@@ -22,8 +22,8 @@ struct BackgroundJob {
     RequestHandle handle{};
     BackgroundHandler function = nullptr;
     void* context = nullptr;
-    rpc::MsgBuffer request{};   // a copy, or the very buffer that a large request was put together in
-    rpc::MsgBuffer response{};  // `bytes`: of the answer
+    MsgBuffer request{};   // a copy, or the very buffer that a large request was put together in
+    MsgBuffer response{};  // `bytes`: of the answer
     std::uint32_t response_bytes_max = 0;
     BackgroundJob* next = nullptr;  // of those that wait for a thread
     std::uint8_t type = 0;
@@ -118,4 +118,4 @@ private:
     alignas(64) std::atomic<std::uint32_t> finished_{0};  // by all threads; wraps
 };
 
-}  // namespace cairn::erpc
+}  // namespace cairn::rpc

@@ -6,7 +6,7 @@
 #include "lib/base/time.hpp"
 #include "lib/roce/pace/timing_wheel.hpp"
 
-namespace cairn::erpc {
+namespace cairn::rpc {
 
 // A timing wheel whose slots are kScale times as long as those that pace packets: a deadline may be a second away, and
 // is looked at two thousand times a second at most. One further away is handed out early, and put in again.
@@ -40,4 +40,4 @@ private:
     roce::TimingWheel<std::uint32_t> wheel_;
 };
 
-}  // namespace cairn::erpc
+}  // namespace cairn::rpc

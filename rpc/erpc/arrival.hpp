@@ -1,0 +1,40 @@
+// One data packet that arrived: what it says, its payload, and the session it is for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "lib/roce/ud/mux.hpp"
+#include "rpc/erpc/header.hpp"
+#include "rpc/erpc/header_words.hpp"
+#include "rpc/erpc/session.hpp"
+
+namespace cairn::erpc {
+
+// From the session's peer, which was checked. Parsed once; valid while the burst is delivered.
+struct Arrival {
+    Session& session;
+    const roce::UdDatagram& datagram;
+    const Header& header;
+    Instant now;
+
+    [[nodiscard]] std::size_t payload_bytes() const noexcept { return datagram.payload_bytes - sizeof(RawHeader); }
+    [[nodiscard]] std::span<const std::uint8_t> payload() const noexcept {
+        return {datagram.payload + sizeof(RawHeader), payload_bytes()};
+    }
+    [[nodiscard]] port::PacketRef& packet() const noexcept { return *datagram.packet; }
+    [[nodiscard]] std::uint32_t slot_index() const noexcept { return header.request_number % kSlotsPerSession; }
+};
+
+// A packet that takes the short path if its slot expects its second word. The rest of it was compared: it is a data
+// packet from the session's peer, whole, and its message is small.
+struct SmallPacket {
+    Session& session;
+    port::PacketRef& packet;
+    FirstWord first;
+    SecondWord second;
+    std::span<const std::uint8_t> payload;
+};
+
+}  // namespace cairn::erpc

@@ -1,0 +1,64 @@
+// Who sends when a session's credits are scarce: slots that wait for one, and requests that give theirs up.
+#include <algorithm>
+#include <bit>
+
+#include "rpc/erpc/client.hpp"
+
+namespace cairn::erpc {
+
+void Client::stall(Session& session, ClientSlot& slot, SlotState as) noexcept {
+    ClientSession& client = *session.client;
+    client.move(slot, as);
+    if (!client.in_stall_queue) {
+        client.in_stall_queue = true;
+        stall_queue_.push_back(session.self);  // reserved for every session: never grows
+    }
+}
+
+void Client::serve_stall_queue(Instant now) noexcept {
+    const std::size_t waiting = stall_queue_.size();
+    for (std::size_t i = 0; i < waiting; ++i) {
+        serve_stalled(sessions_[stall_queue_[i]], 0, now);
+    }
+    std::erase_if(stall_queue_, [this](SessionId id) {
+        ClientSession& client = *sessions_[id].client;
+        client.in_stall_queue = client.stalled() != 0;
+        return !client.in_stall_queue;
+    });
+}
+
+// Each slot that waits gets one chance, as long as there are credits; it may have to wait on. Those for which the
+// server holds memory go first, from `first` on: the others may wait for that very memory.
+void Client::serve_stalled(Session& session, std::uint32_t first, Instant now) noexcept {
+    ClientSession& client = *session.client;
+    const std::uint8_t under_way = client.stalled_under_way();
+    const auto others = static_cast<std::uint8_t>(client.stalled() & ~under_way);
+    for (const std::uint8_t waiting : {under_way, others}) {
+        std::uint8_t left = std::rotr(waiting, static_cast<int>(first));
+        for (; left != 0 && client.credits != 0; left = static_cast<std::uint8_t>(left & (left - 1U))) {
+            const auto place = static_cast<std::uint32_t>(std::countr_zero(left));
+            ClientSlot& slot = client.slots[(place + first) % kSlotsPerSession];
+            if (slot.transfer != nullptr) {
+                transfers_.kick(session, slot, now);
+            } else {
+                send_first(session, slot, now);
+            }
+        }
+    }
+}
+
+// The server may have put the request off for want of the memory that the answers hold which wait here for a credit.
+void Client::on_request_timeout(Session& session, ClientSlot& slot, Instant now) noexcept {
+    ClientSession& client = *session.client;
+    if (client.stalled_under_way() == 0) [[likely]] {
+        ++statistics_.retransmits;
+        send_request(session, slot, now);
+        return;
+    }
+    slot.sends = std::max<std::uint8_t>(slot.sends, 2);  // its answer is to a copy, perhaps
+    ++client.credits;
+    stall(session, slot, SlotState::Yielded);
+    serve_stalled(session, slot.index() + 1, now);  // itself last
+}
+
+}  // namespace cairn::erpc

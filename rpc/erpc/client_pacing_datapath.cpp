@@ -1,0 +1,41 @@
+// Slots of congested sessions that wait for their flow's time: into the wheel, and on when it has come.
+#include <bit>
+
+#include "rpc/erpc/client.hpp"
+
+namespace cairn::erpc {
+
+// The slot has something to send and its flow may not yet.
+void ClientTransfers::hold_back(Session& session, ClientSlot& slot) noexcept {
+    ClientSession& client = *session.client;
+    if (!client.in_wheel && !wheel_->insert({session.token, session.self.value}, client.paid.at())) {
+        client_.stall(session, slot, SlotState::Starved);  // no room: it is tried with each burst
+        return;
+    }
+    client.in_wheel = true;
+    client.move(slot, SlotState::HeldBack);
+}
+
+void ClientTransfers::run_wheel(Instant now) noexcept {
+    wheel_->advance(now, [this, now](const PacedSession& paced) {
+        Session& session = client_.sessions_[SessionId{paced.session}];
+        if (session.token == paced.token && session.client != nullptr && session.client->in_wheel) {  // else: ended
+            session.client->in_wheel = false;
+            serve_paced(session, now);
+        }
+    });
+}
+
+// Each in turn sends what the rate allows; who comes too late for that is held back again.
+void ClientTransfers::serve_paced(Session& session, Instant now) noexcept {
+    ClientSession& client = *session.client;
+    const std::uint32_t turn = client.paced_turn;
+    client.paced_turn = static_cast<std::uint8_t>((turn + 1) % kSlotsPerSession);
+    std::uint8_t left = std::rotr(client.in(SlotState::HeldBack), static_cast<int>(turn));
+    for (; left != 0; left = static_cast<std::uint8_t>(left & (left - 1U))) {
+        kick(session, client.slots[(static_cast<std::uint32_t>(std::countr_zero(left)) + turn) % kSlotsPerSession],
+             now);
+    }
+}
+
+}  // namespace cairn::erpc

@@ -1,0 +1,90 @@
+// Composes an endpoint's packets and hands them to the sender: data of a session, and control.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "lib/roce/send/sender.hpp"
+#include "lib/roce/ud/known_start.hpp"
+#include "lib/roce/ud/mux.hpp"
+#include "rpc/erpc/control.hpp"
+#include "rpc/erpc/drops.hpp"
+#include "rpc/erpc/endpoint_config.hpp"
+#include "rpc/erpc/header.hpp"
+#include "rpc/erpc/header_words.hpp"
+#include "rpc/erpc/session.hpp"
+
+namespace cairn::erpc {
+
+class PacketWriter {
+public:
+    // All outlive the writer. use() comes before anything is sent.
+    PacketWriter(roce::Sender& sender, const EndpointConfig& config, Statistics& statistics) noexcept
+        : sender_(sender),
+          statistics_(statistics),
+          packet_bytes_(config.qp.path_mtu_bytes - static_cast<std::uint32_t>(sizeof(RawHeader))),
+          small_bytes_(std::min(packet_bytes_, kTailBytes - 1)),
+          qkey_(config.qp.qkey),
+          selective_(config.selective) {}
+    void use(roce::UdEntry& qp) noexcept { qp_ = &qp; }
+
+    [[nodiscard]] roce::Sender& sender() noexcept { return sender_; }
+    // Payload of a packet that is not a message's last.
+    [[nodiscard]] std::uint32_t packet_bytes() const noexcept { return packet_bytes_; }
+    // How long a packet that came in this burst may have waited in our port.
+    [[nodiscard]] Duration held(Instant now) noexcept { return now - sender_.port().empty_at(); }
+
+    // An empty buffer. Without one `cookie` is nullptr, and that is counted: time brings another try.
+    [[nodiscard]] port::PacketRef take() noexcept {
+        const port::PacketRef buffer = sender_.take();
+        if (buffer.cookie == nullptr) [[unlikely]] {
+            statistics_.count(Drop::NoBuffer);
+        }
+        return buffer;
+    }
+    // Sends one packet of a message in `buffer`, which it takes. The payload is copied, or sent from where it lies when
+    // that is cheaper and the port can: then its memory must stay until settle().
+    void send(Session& session, const port::PacketRef& buffer, const Header& header,
+              std::span<const std::uint8_t> payload, Instant now) noexcept;
+
+    // The longest message that is copied into one packet.
+    [[nodiscard]] std::uint32_t small_bytes() const noexcept { return small_bytes_; }
+    // The same as send() for a message of small_bytes() at most whose header is ready.
+    void send_small(Session& session, const port::PacketRef& buffer, FirstWord first, SecondWord second,
+                    std::span<const std::uint8_t> payload, Instant now) noexcept;
+
+    // False: there is no buffer; whoever waits for the message asks again.
+    bool send_control(const roce::UdAddress& to, const Control& control, Instant now) noexcept;
+    // The same with what the session knows. `request_number`: of RequestRefused and of a Ping with Ahead.
+    bool send_control(Session& session, ControlType type, Instant now, RefuseReason reason = RefuseReason::None,
+                      std::uint64_t request_number = 0) noexcept;
+    // As often as the client asks for the request: nothing is kept of it.
+    void refuse(Session& session, std::uint64_t request_number, RefuseReason reason, Instant now) noexcept;
+
+    // Returns when nothing that was sent from there is read any more.
+    void settle(std::span<const std::uint8_t> payload) noexcept {
+        if (payload.size() >= kTailBytes) {
+            sender_.settle_tails(payload);
+        }
+    }
+    [[nodiscard]] wire::RawUd header_to(const roce::UdAddress& to) const noexcept { return qp_->make_header(to); }
+    [[nodiscard]] std::uint64_t source_word_of(const roce::UdAddress& from) const noexcept {
+        return roce::KnownStart::source_word(qkey_, from.qpn);
+    }
+    // The peer that a datagram came from.
+    [[nodiscard]] roce::UdAddress source_of(const roce::UdDatagram& datagram) const noexcept {
+        return {datagram.packet->path, datagram.source_qpn, qkey_};
+    }
+
+private:
+    roce::Sender& sender_;
+    Statistics& statistics_;
+    roce::UdEntry* qp_ = nullptr;
+    std::uint32_t packet_bytes_;
+    std::uint32_t small_bytes_;
+    Qkey qkey_;
+    bool selective_;
+};
+
+}  // namespace cairn::erpc

@@ -1,0 +1,38 @@
+#include "rpc/erpc/sent_watch.hpp"
+
+namespace cairn::erpc {
+
+void SentWatch::find_overdue(Instant now) noexcept {
+    overdue_.clear();
+    next_ = Instant::never();
+    std::erase_if(watched_, [this, now](SessionId id) {
+        const Instant next = look_at(sessions_[id], now);
+        next_ = std::min(next_, next);
+        sessions_[id].client->watched = next != Instant::never();
+        return next == Instant::never();
+    });
+    std::sort(overdue_.begin(), overdue_.end(),
+              [](const Overdue& one, const Overdue& other) { return one.place() < other.place(); });
+}
+
+// Notes the session's slots that count as lost. Returns when it is to be looked at again; Instant::never() when nothing
+// of it is on its way.
+Instant SentWatch::look_at(const Session& session, Instant now) noexcept {
+    const ClientSession& client = *session.client;
+    const auto free_slots = static_cast<std::uint8_t>(std::popcount(client.in(SlotState::Free)));
+    Instant next = Instant::never();
+    for (const ClientSlot& slot : client.slots) {
+        if (!slot.may_be_known() || slot.state == SlotState::Yielded) {
+            continue;
+        }
+        const Instant due = slot.last_sent + client.rto(slot.sends);
+        if (due <= now && overdue_.size() < kResendsPerScan) {
+            overdue_.push_back({slot.last_sent, free_slots, session.self, static_cast<std::uint8_t>(slot.index())});
+        }
+        // Round trips that come meanwhile may shorten the timeout.
+        next = std::min({next, std::max(due, now + kScanInterval), now + kRtoMin});
+    }
+    return next;
+}
+
+}  // namespace cairn::erpc

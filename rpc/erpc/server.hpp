@@ -1,0 +1,71 @@
+// The server's side of calls: at most one execution per request number, answers kept for resending.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "rpc/common/request_types.hpp"
+#include "rpc/erpc/arrival.hpp"
+#include "rpc/erpc/packet_writer.hpp"
+#include "rpc/erpc/server_jobs.hpp"
+#include "rpc/erpc/server_messages.hpp"
+#include "rpc/erpc/server_transfers.hpp"
+#include "rpc/erpc/session_table.hpp"
+
+namespace cairn::erpc {
+
+class Endpoint;
+using HandlerTable = std::array<rpc::RequestTypes<Endpoint>::Entry, rpc::kRequestTypes>;
+
+class Server {
+public:
+    // All outlive the server. `endpoint` is what handlers are given.
+    Server(Endpoint& endpoint, const HandlerTable& handlers, const EndpointConfig& config, PacketWriter& writer,
+           SessionTable& sessions, ServerMessages& messages, rpc::MsgPool& pool, Statistics& statistics);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    void on_request(const Arrival& arrival) noexcept;
+    // The same on the short path. False: the packet goes the long way.
+    [[nodiscard]] bool take_known(const SmallPacket& small, Instant now) noexcept;
+    [[nodiscard]] ServerTransfers& transfers() noexcept { return transfers_; }
+    [[nodiscard]] ServerJobs& jobs() noexcept { return jobs_; }
+    [[nodiscard]] const ServerJobs& jobs() const noexcept { return jobs_; }
+
+    // What the functions of Endpoint say that have these names.
+    [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
+    bool respond(const RequestHandle& handle, Instant now) noexcept;
+    bool refuse(const RequestHandle& handle, Instant now) noexcept;
+
+    // The session's memory is released. Its own handler may be running.
+    void end_session(Session& session) noexcept;
+
+private:
+    friend class ServerTransfers;
+    friend class ServerJobs;
+    void execute(const Arrival& arrival, ServerSlot& slot) noexcept;
+    void run_handler(Session& session, ServerSlot& slot, port::PacketRef* packet, std::span<const std::uint8_t> payload,
+                     Instant now) noexcept;
+    void answer(Session& session, ServerSlot& slot, AnswerPacket which, port::PacketRef* request, Instant now) noexcept;
+    void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
+                       Instant now) noexcept;
+    [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;
+
+    Endpoint& endpoint_;
+    const HandlerTable& handlers_;
+    const EndpointConfig& config_;
+    PacketWriter& writer_;
+    SessionTable& sessions_;
+    ServerMessages& messages_;
+    rpc::MsgPool& pool_;
+    Statistics& statistics_;
+    port::PacketRef* reply_buffer_ = nullptr;  // the request under the running handler
+    ServerSlot* reply_slot_ = nullptr;
+    Session* reply_session_ = nullptr;
+    ServerJobs jobs_;
+    ServerTransfers transfers_;
+};
+
+}  // namespace cairn::erpc

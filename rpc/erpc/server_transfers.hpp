@@ -1,0 +1,47 @@
+// The server's side of messages of several packets: requests put together, credit returns, responses by the packet.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "rpc/erpc/arrival.hpp"
+
+namespace cairn::erpc {
+
+class Server;
+
+class ServerTransfers {
+public:
+    ServerTransfers(Server& server, std::uint32_t transfers_max) : server_(server) {
+        credits_due_.reserve(transfers_max);
+    }
+
+    // A packet of a request that has several.
+    void on_request_packet(const Arrival& arrival) noexcept;
+    void on_rfr(const Arrival& arrival) noexcept;
+    // At the end of a burst: one credit return for each message that it had packets of.
+    void end_burst(Instant now) noexcept {
+        if (!credits_due_.empty()) [[unlikely]] {
+            send_credit_returns(now);
+        }
+    }
+
+private:
+    // Names a slot whose credit return leaves at the end of the burst.
+    struct CreditDue {
+        SessionId session;
+        std::uint8_t slot;
+    };
+    void take_packet(const Arrival& arrival, ServerSlot& slot) noexcept;
+    [[nodiscard]] bool execute(Session& session, ServerSlot& slot, port::PacketRef* packet, Instant now) noexcept;
+    void send_credit_returns(Instant now) noexcept;
+    void send_credit_return(Session& session, const ServerSlot& slot, std::uint32_t newest, std::uint32_t in_order,
+                            const std::array<std::uint64_t, 2>& ahead, Instant now) noexcept;
+    void repeat_answer(const Arrival& arrival, ServerSlot& slot) noexcept;
+
+    Server& server_;
+    std::vector<CreditDue> credits_due_;  // of the burst under way
+};
+
+}  // namespace cairn::erpc

@@ -1,0 +1,42 @@
+// The sessions of an endpoint by number: which are free, which are open.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rpc/erpc/session.hpp"
+
+namespace cairn::erpc {
+
+// A fixed number of sessions. A session that is open pins its peer's path.
+class SessionTable {
+public:
+    explicit SessionTable(std::uint32_t sessions_max);
+    ~SessionTable();
+    SessionTable(const SessionTable&) = delete;
+    SessionTable& operator=(const SessionTable&) = delete;
+
+    [[nodiscard]] bool has(SessionId id) const noexcept { return id.value < sessions_.size(); }
+    // `id` is below capacity().
+    [[nodiscard]] Session& operator[](SessionId id) noexcept { return sessions_[id.value]; }
+    [[nodiscard]] std::size_t capacity() const noexcept { return sessions_.size(); }
+    [[nodiscard]] std::size_t free_count() const noexcept { return free_.size(); }
+
+    // Open sessions, in no order, which changes when one ends.
+    [[nodiscard]] std::size_t open_count() const noexcept { return open_.size(); }
+    [[nodiscard]] Session& open_at(std::size_t place) noexcept { return sessions_[open_[place]]; }
+    [[nodiscard]] const Session& open_at(std::size_t place) const noexcept { return sessions_[open_[place]]; }
+
+    // A fresh session in state Free, which its caller changes at once. nullptr: all are in use.
+    [[nodiscard]] Session* open(const roce::UdAddress& peer, std::uint64_t token, Instant now);
+    // Its parts are gone afterwards.
+    void close(Session& session) noexcept;
+    void open_no_more() noexcept { free_.clear(); }
+
+private:
+    std::vector<Session> sessions_;
+    std::vector<std::uint16_t> free_;
+    std::vector<std::uint16_t> open_;  // Session::place says where
+};
+
+}  // namespace cairn::erpc

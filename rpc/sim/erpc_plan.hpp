@@ -1,0 +1,60 @@
+// How large a simulated world is and how long its phases last: what a seed decides besides its faults.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <array>
+#include "lib/base/time.hpp"
+#include "lib/sim/network.hpp"
+#include "lib/sim/random.hpp"
+
+namespace cairn::sim {
+
+struct WorldPlan {
+    std::size_t clients = 1;
+    std::size_t servers = 1;
+    std::size_t guests = 0;  // of others in the same world, whose places in the network come first
+    bool alone = true;       // nothing else is on the workers
+    Family family = Family::V4;
+    std::uint16_t path_mtu_bytes = 1024;
+    std::uint16_t sessions_max = 64;             // of each endpoint; calls, transfers and memory follow from it
+    std::uint32_t message_bytes_max = 16'000;    // 70 packets at the smallest path MTU
+    Duration patience_most = milliseconds(200);  // with a silent peer; else it is 30 ms
+    Duration harmful = milliseconds(120);
+    Duration healing = milliseconds(1500);      // several of the longest retransmission timeouts
+    Duration calling_again = milliseconds(20);  // after the healing
+
+    [[nodiscard]] std::size_t guests_from() const noexcept { return clients + servers + guests; }
+    [[nodiscard]] std::size_t pool_bytes() const noexcept { return std::size_t{sessions_max} << 17U; }
+
+    [[nodiscard]] static WorldPlan of_seed(std::uint64_t seed) noexcept {
+        return {.clients = 1 + seed % 3,
+                .servers = 1 + seed % 2,
+                .family = family_of(seed),
+                .path_mtu_bytes = path_mtu_of(seed)};
+    }
+    // One client and one server, with whom the same goes wrong for a shorter time: too short for timeouts to grow long,
+    // so that the healing is shorter too.
+    [[nodiscard]] static WorldPlan small_of_seed(std::uint64_t seed) noexcept {
+        return {.family = family_of(seed),
+                .path_mtu_bytes = path_mtu_of(seed),
+                .sessions_max = 96,  // with two hosts that take all they can, a sixteenth is left to the others
+                .message_bytes_max = 6'000,
+                .patience_most = milliseconds(60),
+                .harmful = milliseconds(6),
+                .healing = milliseconds(240),
+                .calling_again = milliseconds(3)};
+    }
+
+private:
+    [[nodiscard]] static std::uint16_t path_mtu_of(std::uint64_t seed) noexcept {
+        constexpr std::array<std::uint16_t, 3> kPathMtus{256, 1024, 4096};
+        return kPathMtus[Random(seed ^ 0x374U).below(kPathMtus.size())];
+    }
+    [[nodiscard]] static Family family_of(std::uint64_t seed) noexcept {
+        return seed % 5 < 3 ? Family::V4 : Family::V6;
+    }
+};
+
+}  // namespace cairn::sim

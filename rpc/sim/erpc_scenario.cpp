@@ -1,0 +1,224 @@
+#include "rpc/sim/erpc_scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace cairn::sim {
+
+namespace {
+
+constexpr Duration kIntrusionEvery = microseconds(500);
+
+WorldShape shape_of(const WorldPlan& plan) {
+    WorldShape shape;
+    shape.nodes = plan.clients + plan.servers;
+    shape.guests = ErpcScenario::kGuests;
+    shape.family = plan.family;
+    shape.engine.max_queue_pairs = 1;
+    shape.engine.max_regions = 1;
+    shape.harmful = plan.harmful;
+    shape.healing = plan.healing;
+    return shape;
+}
+
+}  // namespace
+
+ErpcWorld::ErpcWorld(std::uint64_t seed, const WorldPlan& plan)
+    : World(seed, shape_of(plan), FaultMix::from_seed(seed)), users_(*this, plan) {
+    add(users_);
+}
+
+ErpcScenario::ErpcScenario(World& world, const WorldPlan& plan)
+    : world_(world),
+      random_(world.random()),
+      plan_(plan),
+      stranger_(world.network(), plan.guests_from(), world.seed() * 5 + 1),
+      babbler_(world.network(), plan.guests_from() + 1, world.nodes(), plan.path_mtu_bytes, world.seed() * 7 + 1),
+      intruder_(world.network(), plan.guests_from() + 2, plan.guests_from() + 3, plan.clients, world.nodes(),
+                plan.path_mtu_bytes, world.seed() * 11 + 1),
+      clients_(plan.clients),
+      peer_timeout_(random_.chance(kMillion / 2) ? milliseconds(30) : plan.patience_most),
+      next_babble_(world.soon(world.mix().babble_every)),
+      next_intrusion_(random_.chance(kMillion / 2) ? world.soon(kIntrusionEvery) : Instant::never()) {
+    CAIRN_ASSERT(world.nodes() == plan.clients + plan.servers);
+    congestion_.algorithm = static_cast<erpc::CongestionAlgorithm>(random_.below(3));
+    congestion_.link_bits_per_s = 1e9;
+    for (std::size_t i = 0; i < world.nodes(); ++i) {
+        auto node = std::make_unique<ErpcNode>();
+        node->scenario = this;
+        node->host = &world.node(i);
+        node->index = i;
+        node->is_client = i < clients_;
+        node->memory = AlignedMemory(plan.pool_bytes());
+        nodes_.push_back(std::move(node));
+    }
+}
+
+// Beside others only what is said to the endpoints' queue pair is listened to.
+bool ErpcScenario::is_own(const Frame& frame) const {
+    const std::span<const std::uint8_t> datagram = std::span(frame.bytes).subspan(frame.lower_bytes());
+    return plan_.alone || (datagram.size() >= sizeof(wire::RawUd) && datagram[0] == wire::kUdSendOnly &&
+                           reinterpret_cast<const wire::RawUd*>(datagram.data())->bth.dest_qpn.get() == kQpn.value);
+}
+
+void ErpcScenario::on_delivery(std::size_t, const Frame& frame) {
+    if (!is_own(frame)) {
+        return;
+    }
+    if (random_.chance(world_.mix().forge_per_million)) {
+        stranger_.forge_from(frame, world_.now());
+    }
+    if (next_intrusion_ < Instant::never()) {
+        intruder_.overhear(frame);
+    }
+}
+
+void ErpcScenario::on_frame(Node& host, const Frame& frame, bool) {
+    if (is_own(frame)) {
+        nodes_[host.index()]->heard[world_.network().node_of(frame.source())] = host.now();
+    }
+}
+
+void ErpcScenario::on_guests_frame(std::size_t place, const Frame& frame) {
+    if (place == babbler_.node() && !world_.healed()) {
+        babbler_.on_frame(frame, world_.now());
+    } else if (place == intruder_.node()) {
+        intruder_.on_frame(frame, world_.now());
+    } else if (place == intruder_.bystander() && is_own(frame)) {
+        intruder_.on_bystanders_frame(frame);
+    }  // nobody reads what the stranger gets
+    check(!intruder_.amplified(), "who never spoke gets no more than three bytes for each in its name");
+}
+
+void ErpcScenario::on_step() {
+    if (world_.now() >= next_intrusion_) {
+        intruder_.act(world_.now());
+        next_intrusion_ = world_.soon(kIntrusionEvery);
+    }
+    if (world_.now() >= next_babble_) {
+        babbler_.babble(clients_ + random_.below(nodes_.size() - clients_), world_.now());
+        next_babble_ = world_.soon(world_.mix().babble_every);
+    }
+    for (const auto& node : nodes_) {
+        end_jobs(*node);
+    }
+}
+
+Instant ErpcScenario::next_step() const {
+    Instant next = std::min(next_babble_, next_intrusion_);
+    for (const auto& node : nodes_) {
+        for (const Instant end : node->job_ends) {
+            next = std::min(next, end);
+        }
+    }
+    return next;
+}
+
+void ErpcScenario::before_turn(Node& host) {
+    ErpcNode& node = *nodes_[host.index()];
+    if (node.now() - node.looked_at_time >= peer_timeout_ / 2 - erpc::kScanInterval) {
+        node.returned = node.now();
+    }
+    node.looked_at_time = node.now();
+}
+
+// What came is delivered, what is due was done: the users' part.
+void ErpcScenario::act(Node& host) {
+    ErpcNode& node = *nodes_[host.index()];
+    check_bounds(node);
+    begin_jobs(node);
+    answer_late(node);
+    if (calling_ && node.is_client && world_.now() >= node.next_call) {
+        node.next_call = world_.now() + random_.between(microseconds(1), microseconds(400));
+        act(node);
+    }
+}
+
+void ErpcScenario::after_turn(Node& host) {
+    nodes_[host.index()]->endpoint->check_invariants();
+}
+
+// When its users have something to do.
+Instant ErpcScenario::next_act(const Node& host) const {
+    const ErpcNode& node = *nodes_[host.index()];
+    Instant next = calling_ && node.is_client ? node.next_call : Instant::never();
+    for (const LateAnswer& each : node.late) {
+        next = std::min(next, each.due);
+    }
+    return next;
+}
+
+void ErpcScenario::on_partition(Node& host, std::size_t neighbour) {
+    ErpcNode& node = *nodes_[host.index()];
+    if (world_.mix().node.runs_ahead && node.is_client) {
+        run_ahead(node, neighbour);
+    }
+}
+
+// Hardly a request reaches its peer: only their numbers are used up.
+void ErpcScenario::run_ahead(ErpcNode& node, std::size_t peer) {
+    constexpr int kCalls = 4'200;
+    std::array<std::uint8_t, sizeof(CallTag)> request{};
+    fill_request(request, {static_cast<std::uint32_t>(peer), kInnerCall, 16});
+    node.host->read_clock();
+    const auto session = std::find_if(node.sessions.begin(), node.sessions.end(),
+                                      [peer](const ClientSession& each) { return each.peer == peer; });
+    for (int i = 0; peer >= clients_ && session != node.sessions.end() && i < kCalls; ++i) {
+        erpc::Call call;
+        call.type = kAtOnce;
+        call.request = request;
+        node.endpoint->cancel(node.endpoint->post(session->id, call, node.now()).id, node.now());
+        node.host->worker().sender().flush(node.now());
+    }
+}
+
+void ErpcScenario::on_heal() {
+    next_babble_ = Instant::never();
+    for (const auto& node : nodes_) {
+        for (const ClientSession& session : std::exchange(node->odd_sessions, {})) {
+            node->endpoint->disconnect(session.id, node->now());
+        }
+    }
+    settled_ = world_.now() + peer_timeout_ * 2 + world_.mix().link.late_copy_most;
+    calling_ = false;
+}
+
+ErpcCounters& ErpcCounters::operator+=(const ErpcCounters& other) noexcept {
+    for (const auto field :
+         {&ErpcCounters::calls, &ErpcCounters::calls_ok, &ErpcCounters::deadlines_passed, &ErpcCounters::cancelled,
+          &ErpcCounters::peers_lost, &ErpcCounters::too_long, &ErpcCounters::answers_lost, &ErpcCounters::nested,
+          &ErpcCounters::awaited, &ErpcCounters::jobs, &ErpcCounters::babbled, &ErpcCounters::odd_calls,
+          &ErpcCounters::forged, &ErpcCounters::intruded, &ErpcCounters::replayed, &ErpcCounters::spoofed}) {
+        this->*field += other.*field;
+    }
+    drops += other.drops;
+    return *this;
+}
+
+ErpcCounters ErpcScenario::counters() const {
+    ErpcCounters all = counters_;
+    all.calls = calls_.size();
+    all.forged = stranger_.forged();
+    all.babbled = babbler_.sent();
+    all.intruded = intruder_.opened();
+    all.replayed = intruder_.replayed();
+    all.spoofed = intruder_.spoofed();
+    for (const auto& node : nodes_) {
+        all.drops += node->drops;
+    }
+    return all;
+}
+
+std::string ErpcScenario::text() const {
+    const ErpcCounters all = counters();
+    return fmt::format(
+        "peer timeout {} ns, {} calls, {} answered, {} too late, {} cancelled, {} nested, {} peers lost, {} forged, {} "
+        "babbled",
+        peer_timeout_.ns, all.calls, all.calls_ok, all.deadlines_passed, all.cancelled, all.nested, all.peers_lost,
+        all.forged, all.babbled);
+}
+
+}  // namespace cairn::sim
