@@ -19,7 +19,7 @@ struct Slot {
     std::atomic<bool> taken{false};
     std::atomic<std::uint64_t> seed{0};
     std::atomic<const Options*> options{nullptr};
-    const World* world = nullptr;  // its thread's alone
+    const History* world = nullptr;  // its thread's alone
 };
 
 std::array<Slot, kMaxUnderWay> slots;
@@ -77,7 +77,7 @@ UnderWay::~UnderWay() {
     slot.taken.store(false, std::memory_order_release);
 }
 
-void UnderWay::set_world(const World* world) noexcept {
+void UnderWay::set_world(const History* world) noexcept {
     own->world = world;
 }
 

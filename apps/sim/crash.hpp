@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "apps/sim/world.hpp"
+#include "apps/sim/history.hpp"
 
 namespace cairn::simulate {
 
@@ -21,7 +21,7 @@ public:
     UnderWay& operator=(const UnderWay&) = delete;
 
     // The world whose frames a report is to hold, while it stands; nullptr before and after.
-    void set_world(const World* world) noexcept;
+    void set_world(const History* world) noexcept;
 };
 
 // From now on. A signal to a thread without a world names the seeds of all that are under way.

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "apps/sim/swarm.hpp"
-#include "tests/sim/incast_world.hpp"
-#include "tests/sim/rc_incast_world.hpp"
+#include "lib/sim/rc/rc_incast_world.hpp"
+#include "rpc/sim/incast_world.hpp"
 
 namespace cairn::simulate {
 

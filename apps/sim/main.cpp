@@ -10,7 +10,7 @@
 #include "apps/sim/options.hpp"
 #include "apps/sim/report.hpp"
 #include "apps/sim/swarm.hpp"
-#include "tests/support/sim/capture.hpp"
+#include "lib/sim/capture.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include "apps/common/choice.hpp"
 #include "apps/common/command_line.hpp"
 #include "apps/sim/crash.hpp"
-#include "tests/sim/incast_world.hpp"
+#include "rpc/sim/incast_world.hpp"
 
 namespace cairn::simulate {
 

@@ -10,7 +10,7 @@
 
 #include "lib/base/result.hpp"
 #include "rpc/erpc/pacer.hpp"
-#include "tests/sim/world_plan.hpp"
+#include "rpc/sim/erpc_plan.hpp"
 
 namespace cairn::simulate {
 

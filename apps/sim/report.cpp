@@ -4,7 +4,7 @@
 
 namespace cairn::simulate {
 
-void Tally::add(const World& world) {
+void Tally::add(const History& world) {
     ++histories;
     acts += world.acts();
     frames += world.frames();
@@ -35,7 +35,7 @@ std::string frames_file(std::uint64_t seed) {
     return fmt::format("cairn-sim-{}.pcap", seed);
 }
 
-std::string write_frames(const World& world, const std::string& file_name) {
+std::string write_frames(const History& world, const std::string& file_name) {
     return world.capture().write(file_name)
                ? "frames: " + file_name
                : "no frames: " + file_name + " cannot be written; choose a working directory that can";

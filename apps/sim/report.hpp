@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/sim/world.hpp"
+#include "apps/sim/history.hpp"
 
 namespace cairn::simulate {
 
@@ -19,7 +19,7 @@ struct Tally {
     double cpu_s = 0;  // of the threads that lived through them
     std::vector<std::uint64_t> failures;
 
-    void add(const World& world);
+    void add(const History& world);
     [[nodiscard]] double histories_per_s_per_core() const noexcept;
     [[nodiscard]] std::string text(const Options& options) const;
     [[nodiscard]] std::string json(const Options& options) const;
@@ -32,6 +32,6 @@ constexpr std::string_view kReplay = "cairn-sim --seed {}{} --trace";
 [[nodiscard]] std::string frames_file(std::uint64_t seed);
 
 // Writes the last frames. A line that says where they are.
-[[nodiscard]] std::string write_frames(const World& world, const std::string& file_name);
+[[nodiscard]] std::string write_frames(const History& world, const std::string& file_name);
 
 }  // namespace cairn::simulate

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/sim/crash.hpp"
-#include "apps/sim/world.hpp"
+#include "apps/sim/history.hpp"
 
 namespace cairn::simulate {
 
@@ -77,7 +77,7 @@ std::optional<std::uint64_t> Swarm::next_seed() {
 void Swarm::live_through(std::uint64_t seed) {
     const double before_s = thread_cpu_s();
     UnderWay under_way(seed, options_);
-    const std::unique_ptr<World> world = make_world(options_, seed);
+    const std::unique_ptr<History> world = make_history(options_, seed);
     under_way.set_world(world.get());
     if (options_.trace) {
         world->trace();

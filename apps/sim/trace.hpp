@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "tests/sim/world_plan.hpp"
-#include "tests/support/sim/datagram_log.hpp"
+#include "lib/sim/datagram_log.hpp"
+#include "rpc/sim/erpc_plan.hpp"
 
 namespace cairn::simulate {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <map>
 
-#include "tests/sim/cm_world.hpp"
+#include "lib/sim/cm/cm_world.hpp"
 #include "tests/support/environment.hpp"
 
 namespace cairn::sim {

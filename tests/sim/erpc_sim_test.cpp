@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/sim/erpc_world.hpp"
+#include "rpc/sim/erpc_scenario.hpp"
 #include "tests/support/environment.hpp"
 
 namespace cairn::sim {
@@ -78,6 +78,7 @@ TEST(ErpcSwarm, OneSeedIsOneHistory) {
         EXPECT_EQ(first.run(), second.run());
         EXPECT_EQ(first.network().trace_hash(), second.network().trace_hash()) << seed;
         EXPECT_EQ(first.counters(), second.counters());
+        EXPECT_EQ(first.node_totals(), second.node_totals());
     }
 }
 
@@ -91,12 +92,14 @@ TEST(ErpcSwarm, AnotherSeedIsAnotherHistory) {
 
 TEST(ErpcSwarm, TheFaultsReallyHappen) {
     LinkCounters network;
-    WorldCounters world;
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    ErpcCounters world;
+    NodeTotals nodes;
+    for (std::uint64_t seed = 1; seed <= 240; ++seed) {
         ErpcWorld each(seed, WorldPlan::of_seed(seed));
         (void)each.run();
         network += each.network().totals();
         world += each.counters();
+        nodes += each.node_totals();
     }
     std::map<std::string_view, std::uint64_t> counts{{"lost", network.lost},
                                                      {"lost in bursts", network.burst_lost},
@@ -105,8 +108,8 @@ TEST(ErpcSwarm, TheFaultsReallyHappen) {
                                                      {"damaged", network.corrupted},
                                                      {"lost to partitions", network.partitioned},
                                                      {"dropped by queues", network.tail_dropped},
-                                                     {"refused by rings", world.refused},
-                                                     {"starved by pools", world.starved},
+                                                     {"refused by rings", nodes.refused},
+                                                     {"starved by pools", nodes.starved},
                                                      {"forged", world.forged},
                                                      {"answered", world.calls_ok},
                                                      {"nested", world.nested},
@@ -117,13 +120,13 @@ TEST(ErpcSwarm, TheFaultsReallyHappen) {
                                                      {"spoofed", world.spoofed},
                                                      {"awaited", world.awaited},
                                                      {"executed by threads", world.jobs},
-                                                     {"clocks that went back", world.clock_went_back},
-                                                     {"clocks that leapt", world.clock_leapt},
+                                                     {"clocks that went back", nodes.clock_went_back},
+                                                     {"clocks that leapt", nodes.clock_leapt},
                                                      {"cancelled", world.cancelled},
                                                      {"past their deadline", world.deadlines_passed},
                                                      {"peers lost", world.peers_lost},
                                                      {"too long", world.too_long},
-                                                     {"restarts", world.restarts}};
+                                                     {"restarts", nodes.restarts}};
     const auto reasons = counter_texts(erpc::Drop::Count);
     for (std::size_t reason = 0; reason < reasons.size(); ++reason) {
         counts.emplace(reasons[reason].name, world.drops.values[reason]);

@@ -1,7 +1,7 @@
 // Incast at the numbers that the eRPC paper has: congestion control must keep the queue short and the link busy.
 #include <gtest/gtest.h>
 
-#include "tests/sim/incast_world.hpp"
+#include "rpc/sim/incast_world.hpp"
 
 namespace cairn::sim {
 namespace {

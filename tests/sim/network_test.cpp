@@ -1,5 +1,5 @@
 // The simulated network's own parts: each fault happens as often as it was asked for, and nothing else does.
-#include "tests/support/sim/network.hpp"
+#include "lib/sim/network.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include <map>
 #include <string>
 
+#include "lib/sim/sim_port.hpp"
 #include "tests/support/pcap_reader.hpp"
-#include "tests/support/sim/sim_port.hpp"
 
 namespace cairn::sim {
 namespace {
@@ -145,7 +145,7 @@ TEST_P(NetworkTest, CorruptionHasTheAskedRateAndTheIcrcCatchesAllOfIt) {
     }
     expect_share(damaged, 0.1);
     EXPECT_EQ(damaged, network.totals().corrupted);
-    EXPECT_EQ(damaged, b.bad_icrcs());
+    EXPECT_EQ(damaged, b.counters().bad_icrcs);
 }
 
 TEST_P(NetworkTest, JitterDelaysWithinItsBoundAndReorders) {
@@ -217,7 +217,7 @@ TEST_P(NetworkTest, AFullRingTakesFewerAndLeavesTheRestAsTheyWere) {
             a.release_burst({&packets[left].packet, 1});
         }
     }
-    EXPECT_EQ(a.refused(), refused);
+    EXPECT_EQ(a.counters().refused, refused);
     expect_share(refused, (0.25 * 2 + 0.75 * 0.25) / 2, 2000);
     EXPECT_EQ(drain().size(), 2000 - refused);
 }
@@ -227,7 +227,7 @@ TEST_P(NetworkTest, AnEmptyPoolLosesWhatArrives) {
     send_many(nanoseconds(10));
     const std::size_t arrived = drain().size();
     expect_share(kMany - arrived, 0.2);
-    EXPECT_EQ(b.starved(), kMany - arrived);
+    EXPECT_EQ(b.counters().starved, kMany - arrived);
 }
 
 TEST_P(NetworkTest, OneSeedIsOneHistoryAndAnotherSeedAnother) {

@@ -1,5 +1,5 @@
 // Incast of reliable connections: control must keep the queue short and the link busy, and all must end.
-#include "tests/sim/rc_incast_world.hpp"
+#include "lib/sim/rc/rc_incast_world.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <map>
 
-#include "tests/sim/rc_world.hpp"
+#include "lib/sim/rc/rc_world.hpp"
 #include "tests/support/environment.hpp"
 
 namespace cairn::sim {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <map>
 
-#include "tests/sim/ud_world.hpp"
+#include "lib/sim/ud/ud_scenario.hpp"
 #include "tests/support/environment.hpp"
 
 namespace cairn::sim {
@@ -35,21 +35,20 @@ TEST(UdSwarm, OneSeedIsOneHistory) {
 }
 
 TEST(UdSwarm, TheFaultsReallyHappen) {
-    UdWorldCounters sum;
+    UdCounters sum;
+    NodeTotals nodes;
     LinkCounters links;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         UdWorld world(seed);
         (void)world.run();
-        const UdWorldCounters& each = world.counters();
+        const UdCounters& each = world.counters();
         for (const auto field :
-             {&UdWorldCounters::posted, &UdWorldCounters::delivered, &UdWorldCounters::delivered_to_groups,
-              &UdWorldCounters::looped_back, &UdWorldCounters::forged, &UdWorldCounters::restarts,
-              &UdWorldCounters::overruns, &UdWorldCounters::failures, &UdWorldCounters::foreign_memory,
-              &UdWorldCounters::flushed, &UdWorldCounters::forgotten, &UdWorldCounters::refused,
-              &UdWorldCounters::unheard}) {
+             {&UdCounters::posted, &UdCounters::delivered, &UdCounters::delivered_to_groups, &UdCounters::looped_back,
+              &UdCounters::forged, &UdCounters::overruns, &UdCounters::failures, &UdCounters::foreign_memory,
+              &UdCounters::flushed, &UdCounters::forgotten}) {
             sum.*field += each.*field;
         }
-        sum.drops += each.drops;
+        nodes += world.node_totals();
         links += world.network().totals();
     }
     std::map<std::string, std::uint64_t> counts{
@@ -58,14 +57,14 @@ TEST(UdSwarm, TheFaultsReallyHappen) {
         {"delivered to groups", sum.delivered_to_groups},
         {"looped back by the service", sum.looped_back},
         {"forged", sum.forged},
-        {"restarts", sum.restarts},
+        {"restarts", nodes.restarts},
         {"completion queues overrun", sum.overruns},
         {"failed send requests", sum.failures},
         {"receive requests of foreign memory", sum.foreign_memory},
         {"flushed", sum.flushed},
         {"completions forgotten by RESET", sum.forgotten},
-        {"refused by a full ring", sum.refused},
-        {"frames without a buffer", sum.unheard},
+        {"refused by a full ring", nodes.refused},
+        {"frames without a buffer", nodes.unheard},
         {"lost", links.lost},
         {"lost in bursts", links.burst_lost},
         {"lost to partitions", links.partitioned},
@@ -79,7 +78,7 @@ TEST(UdSwarm, TheFaultsReallyHappen) {
          {roce::Drop::BadIcrc, roce::Drop::TooShort, roce::Drop::BadVersion, roce::Drop::BadOpcode,
           roce::Drop::UnknownQpn, roce::Drop::BadPkey, roce::Drop::BadQkey, roce::Drop::BadLength,
           roce::Drop::WrongState, roce::Drop::NoReceive, roce::Drop::ReceiveTooShort}) {
-        counts.emplace(counter_texts(reason)[static_cast<std::size_t>(reason)].name, sum.drops.of(reason));
+        counts.emplace(counter_texts(reason)[static_cast<std::size_t>(reason)].name, nodes.drops.of(reason));
     }
     for (const auto& [what, count] : counts) {
         std::printf("%8llu %s\n", static_cast<unsigned long long>(count), what.c_str());

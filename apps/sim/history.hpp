@@ -1,0 +1,35 @@
+// A simulated world of any kind, as the swarm lives through it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "apps/sim/options.hpp"
+#include "lib/sim/capture.hpp"
+
+namespace cairn::simulate {
+
+class History {
+public:
+    History() = default;
+    History(const History&) = delete;
+    History& operator=(const History&) = delete;
+    virtual ~History() = default;
+
+    // Before run(): prints a line for each frame.
+    virtual void trace() = 0;
+    // The first promise that was broken, or nothing.
+    [[nodiscard]] virtual std::optional<std::string> run() = 0;
+
+    [[nodiscard]] virtual std::string text() const = 0;
+    [[nodiscard]] virtual Instant now() const = 0;
+    [[nodiscard]] virtual std::uint64_t acts() const = 0;  // in Options::acts_name()
+    [[nodiscard]] virtual std::uint64_t frames() const = 0;
+    [[nodiscard]] virtual const sim::Capture& capture() const = 0;
+};
+
+[[nodiscard]] std::unique_ptr<History> make_history(const Options& options, std::uint64_t seed);
+
+}  // namespace cairn::simulate

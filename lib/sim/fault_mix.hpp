@@ -1,0 +1,69 @@
+// What goes wrong in a simulated world, and how often: all of it follows from one seed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/base/time.hpp"
+
+namespace cairn::sim {
+
+// What a link does to frames on their way. Shares are per million frames; 0: never.
+struct LinkFaults {
+    std::uint32_t loss_per_million = 0;
+    // Bursts (Gilbert): a good link turns bad and a bad one good with these chances per frame; a bad one
+    // loses everything. Mean burst length: 1e6 / leave.
+    std::uint32_t burst_enter_per_million = 0;
+    std::uint32_t burst_leave_per_million = 0;
+    std::uint32_t duplicate_per_million = 0;
+    // A second copy that comes late by [0, late_copy_most]: out of an earlier session, or of a process that died.
+    std::uint32_t late_copy_per_million = 0;
+    Duration late_copy_most{};
+    std::uint32_t corrupt_per_million = 0;  // one bit of BTH ... ICRC is flipped
+    Duration jitter{};                      // each frame is late by [0, jitter]: above the spacing it reorders
+};
+
+// What a link is. The queue stands in front of the bottleneck; it counts whole frames that wait or are under way.
+struct LinkShape {
+    Duration delay = microseconds(2);
+    std::uint64_t bits_per_second = 0;      // of frames and their Ethernet overhead; 0: no bottleneck
+    std::uint32_t queue_limit_bytes = 0;    // frames beyond it are dropped; 0: no limit
+    std::uint32_t ecn_threshold_bytes = 0;  // frames that meet a longer queue are marked; 0: never
+};
+
+// What a port refuses, per million calls: the values that an engine must live with.
+struct PortFaults {
+    std::uint32_t tx_full_per_million = 0;     // transmit_burst takes fewer
+    std::uint32_t pool_empty_per_million = 0;  // allocate_burst gives fewer; a receive finds no buffer
+};
+
+// What befalls nodes. Spans between two events are uniform in [0, 2 * every]; every = 0: never.
+struct NodeFaults {
+    Duration stall_every{};  // the node is not driven for up to stall_max
+    Duration stall_max{};
+    Duration restart_every{};    // the node's process dies and another takes its place
+    Duration partition_every{};  // two nodes lose each other, in one direction or both, for up to partition_max
+    Duration partition_max{};
+    Duration clock_jump_every{};  // its counter leaps or goes back, by up to seconds
+    Duration turn_max{};          // each turn of one of them takes from 1 ms to this, whatever else is healed
+    bool scarce_memory = false;   // servers have a small part of what their clients ask for, as long as they live
+    bool runs_ahead = false;      // clients give up thousands of calls to a peer that they can not reach
+};
+
+struct FaultMix {
+    LinkFaults link;
+    LinkShape shape;
+    PortFaults port;
+    NodeFaults node;
+    std::uint32_t forge_per_million = 0;  // frames seen on the way that a stranger forges another from
+    Duration babble_every{};              // a host sends packets that make no sense, this far apart
+
+    // Swarm: each kind of fault is off in half of the seeds, so that none hides another.
+    [[nodiscard]] static FaultMix from_seed(std::uint64_t seed);
+    // A perfect network with the same delay. Strangers are no fault of the network: they stay.
+    [[nodiscard]] FaultMix healed() const;
+    // One line that names what is on.
+    [[nodiscard]] std::string text() const;
+};
+
+}  // namespace cairn::sim

@@ -1,0 +1,38 @@
+// A frame under way: Ethernet ... ICRC, as a wire would carry it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lib/port/ecn.hpp"
+#include "lib/port/path.hpp"
+
+namespace cairn::sim {
+
+// Preamble, start delimiter, FCS and inter-frame gap: what Ethernet spends beside the frame's bytes.
+constexpr std::size_t kWireOverheadBytes = 24;
+
+struct Frame {
+    std::vector<std::uint8_t> bytes;
+    bool damaged = false;  // on its way: no engine takes it
+
+    [[nodiscard]] bool is_v4() const noexcept { return bytes[12] == 0x08; }
+    [[nodiscard]] std::size_t lower_bytes() const noexcept {
+        return is_v4() ? port::Path::kLowerBytesV4 : port::Path::kLowerBytesV6;
+    }
+    [[nodiscard]] std::span<std::uint8_t> udp_payload() noexcept { return std::span(bytes).subspan(lower_bytes()); }
+    [[nodiscard]] net::IpAddress source() const noexcept;
+    [[nodiscard]] net::IpAddress destination() const noexcept;
+    [[nodiscard]] std::uint16_t udp_source_port() const noexcept;
+    // The two ECN bits of the IP header (RFC 3168, 5).
+    [[nodiscard]] std::uint8_t ecn() const noexcept;
+    // What a congested router does to a frame of an ECN-capable transport; false for any other.
+    bool mark_congestion() noexcept;
+    // Flips one bit of BTH ... ICRC. Byte 4 of the BTH is spared: no ICRC covers it (IBTA vol. 1, A17.3.3).
+    void flip_bit(std::uint64_t choice) noexcept;
+    static constexpr std::size_t kUncoveredByte = 4;
+};
+
+}  // namespace cairn::sim

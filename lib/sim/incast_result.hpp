@@ -1,0 +1,63 @@
+// What the incast worlds have in common: their switch, and what they find.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "lib/base/time.hpp"
+#include "lib/sim/link.hpp"
+#include "lib/sim/switch.hpp"
+#include "lib/telemetry/histogram.hpp"
+
+namespace cairn::sim {
+
+// DCQCN's paper marks all frames above 200 KB and 1 % just below (at 40 Gbit/s). That cuts all of many flows at once; a
+// slope without such a cliff does not, and 400 KB here are 128 us.
+constexpr SwitchShape kIncastSwitch{.ecn_low_bytes = 5'000, .ecn_high_bytes = 400'000, .ecn_most_per_million = 300'000};
+
+struct IncastResult {
+    double goodput_bits_per_s = 0;  // payload for the server, each byte once
+    double goodput_of_link = 0;
+    double fairness = 0;  // Jain's index of the clients' shares: 1 when equal
+    Duration rtt_p50{};   // of each packet, from its departure to what acknowledges it
+    Duration rtt_p99{};
+    std::uint64_t retransmits = 0;
+    std::uint64_t dropped = 0;  // by the switch
+    std::uint64_t marked = 0;   // by the switch
+    std::uint64_t queue_most_bytes = 0;
+    std::uint64_t calls = 0;  // or messages
+    std::uint64_t calls_failed = 0;
+    std::uint64_t frames = 0;
+
+    // From what each client brought the server while it was `measured`.
+    void take_shares(std::span<const double> bytes, Duration measured, std::uint64_t link_bits_per_second) noexcept {
+        double sum = 0;
+        double squares = 0;
+        for (const double share : bytes) {
+            sum += share;
+            squares += share * share;
+        }
+        goodput_bits_per_s = sum * 8e9 / static_cast<double>(measured.ns);
+        goodput_of_link = goodput_bits_per_s / static_cast<double>(link_bits_per_second);
+        fairness = squares > 0 ? sum * sum / (squares * static_cast<double>(bytes.size())) : 0;
+    }
+    void take_round_trips(const telemetry::Histogram& ns) noexcept {
+        rtt_p50 = nanoseconds(static_cast<std::int64_t>(ns.percentile(0.5)));
+        rtt_p99 = nanoseconds(static_cast<std::int64_t>(ns.percentile(0.99)));
+    }
+    void take_totals(const LinkCounters& totals) noexcept {
+        dropped = totals.tail_dropped;
+        marked = totals.marked;
+        frames = totals.offered;
+    }
+    // What counts up, since then.
+    void subtract(const IncastResult& before) noexcept {
+        retransmits -= before.retransmits;
+        dropped -= before.dropped;
+        marked -= before.marked;
+        calls -= before.calls;
+        frames -= before.frames;
+    }
+};
+
+}  // namespace cairn::sim

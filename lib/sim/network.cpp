@@ -1,0 +1,152 @@
+#include "lib/sim/network.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::sim {
+
+Network::Network(std::size_t nodes, std::uint64_t seed, Family family)
+    : nodes_(nodes), family_(family), earliest_(nodes, Instant::never()) {
+    CAIRN_ASSERT(nodes <= kMaxNodes);
+    for (std::size_t i = 0; i < nodes * nodes; ++i) {
+        links_.emplace_back(split_mix(seed));
+    }
+}
+
+void Network::set_faults(const LinkFaults& faults, const LinkShape& shape) noexcept {
+    for (Link& each : links_) {
+        each.set_faults(faults);
+        each.set_shape(shape);
+    }
+}
+
+// 10.0.0.1 or fd00::1 is the first: the last octet tells them apart.
+net::IpAddress Network::address_of(std::size_t node) const noexcept {
+    if (family_ == Family::V4) {
+        return net::IpAddress::from_v4(0x0a000001U + static_cast<std::uint32_t>(node));
+    }
+    const std::uint8_t last = mac_of(node).octets[5];
+    return net::IpAddress::from_v6({0xfd, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, 0, 0, 0, 0, last});  // a network of its own
+}
+
+std::size_t Network::node_of(const net::IpAddress& address) const noexcept {
+    const std::size_t node = std::size_t{address.octets()[15]} - 1;
+    CAIRN_ASSERT(node < nodes_ && address_of(node) == address);
+    return node;
+}
+
+net::MacAddress Network::mac_of(std::size_t node) noexcept {
+    return {{2, 0, 0, 0, 0, static_cast<std::uint8_t>(node + 1)}};
+}
+
+void Network::send(std::size_t from, Frame frame, Instant now) {
+    capture_.add(frame.bytes, now);
+    if (frame.destination().is_group()) {
+        CAIRN_ASSERT(switch_ == nullptr);
+        for (std::size_t to = 0; to < nodes_; ++to) {
+            send_over_link(from, to, frame, now);
+        }
+        return;
+    }
+    const std::size_t to = node_of(frame.destination());
+    if (switch_ != nullptr) {
+        switch_->send(from, to, std::move(frame), now, next_serial_++);
+        return;
+    }
+    send_over_link(from, to, std::move(frame), now);
+}
+
+void Network::send_over_link(std::size_t from, std::size_t to, Frame frame, Instant now) {
+    Link& taken = link(from, to);
+    if (witness_) {
+        taken.send(std::move(frame), now, next_serial_, [&](const Frame& seen, Fate fate, Instant arrival) {
+            witness_({from, to, now, arrival, fate}, seen);
+        });
+    } else {
+        taken.send(std::move(frame), now, next_serial_);
+    }
+    if (!taken.empty()) {
+        earliest_[to] = std::min(earliest_[to], taken.front().arrival);
+    }
+}
+
+std::optional<Frame> Network::receive(std::size_t to, Instant now) {
+    if (switch_ != nullptr) {
+        std::optional<Flight> flight = switch_->receive(to, now);
+        return flight ? deliver(to, std::move(*flight)) : std::nullopt;
+    }
+    if (earliest_[to] > now) {
+        return std::nullopt;
+    }
+    Link* first = nullptr;
+    for (std::size_t from = 0; from < nodes_; ++from) {
+        Link& each = link(from, to);
+        if (!each.empty() && (first == nullptr || each.front().before(first->front()))) {
+            first = &each;
+        }
+    }
+    if (first == nullptr) {  // asked at the end of time, when nothing is under way
+        return std::nullopt;
+    }
+    Flight flight = first->pop();
+    earliest_[to] = Instant::never();
+    for (std::size_t from = 0; from < nodes_; ++from) {
+        const Link& each = link(from, to);
+        earliest_[to] = each.empty() ? earliest_[to] : std::min(earliest_[to], each.front().arrival);
+    }
+    return deliver(to, std::move(flight));
+}
+
+std::optional<Frame> Network::deliver(std::size_t to, Flight flight) {
+    hash(flight);
+    if (tap_) {
+        tap_(to, flight.frame);
+    }
+    return std::move(flight.frame);
+}
+
+// FNV-1a by words instead of bytes, in lanes that do not wait for each other. Of long frames the headers and the end:
+// the ICRC there is made from all between.
+void Network::hash(const Flight& flight) noexcept {
+    using Words = std::array<std::uint64_t, 4>;
+    constexpr std::size_t kHashedBytes = 4 * sizeof(Words);
+    const auto mixed = [](std::uint64_t hash, std::uint64_t word) {
+        hash = (hash ^ word) * 0x100000001b3U;
+        return hash ^ (hash >> 32U);
+    };
+    const std::span<const std::uint8_t> bytes = flight.frame.bytes;
+    Words lanes{1, 2, 3, 4};
+    const std::size_t skipped_to = std::max(kHashedBytes, bytes.size() - std::min(bytes.size(), sizeof(Words)));
+    for (std::size_t at = 0; at < bytes.size();
+         at = at + sizeof(Words) == kHashedBytes ? skipped_to : at + sizeof(Words)) {
+        Words words{};
+        std::memcpy(words.data(), bytes.data() + at, std::min(sizeof(words), bytes.size() - at));
+        for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+            lanes[lane] = mixed(lanes[lane], words[lane]);
+        }
+    }
+    for (const std::uint64_t lane : lanes) {
+        trace_hash_ = mixed(trace_hash_, lane);
+    }
+    trace_hash_ = mixed(trace_hash_, static_cast<std::uint64_t>(flight.arrival.ns));
+}
+
+Instant Network::next_arrival() const noexcept {
+    if (switch_ != nullptr) {
+        return switch_->next_event();
+    }
+    return *std::min_element(earliest_.begin(), earliest_.end());
+}
+
+LinkCounters Network::totals() const noexcept {
+    LinkCounters sum = switch_ != nullptr ? switch_->counters() : LinkCounters{};
+    for (const Link& each : links_) {
+        sum += each.counters();
+    }
+    return sum;
+}
+
+}  // namespace cairn::sim

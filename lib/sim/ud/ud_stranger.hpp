@@ -1,0 +1,31 @@
+// A stranger who reads along and sends datagrams of its own: some that anybody might send, most of them wrong in one
+// respect.
+#pragma once
+
+#include <optional>
+
+#include "lib/sim/network.hpp"
+#include "lib/sim/random.hpp"
+
+namespace cairn::sim {
+
+class UdStranger {
+public:
+    // `node` is its own place in the network; what comes there is never read.
+    UdStranger(Network& network, std::size_t node, std::uint32_t path_mtu_bytes, std::uint64_t seed) noexcept
+        : network_(network), node_(node), path_mtu_bytes_(path_mtu_bytes), random_(seed) {}
+
+    [[nodiscard]] std::size_t node() const noexcept { return node_; }
+    // What it makes of a datagram that it saw; nothing of its own ones.
+    [[nodiscard]] std::optional<Frame> forge_from(const Frame& frame);
+
+private:
+    void spoil(std::vector<std::uint8_t>& datagram);
+
+    Network& network_;
+    std::size_t node_;
+    std::uint32_t path_mtu_bytes_;
+    Random random_;
+};
+
+}  // namespace cairn::sim

@@ -1,0 +1,108 @@
+// World: nodes on a simulated network in virtual time, what goes wrong with them, and the scenarios that run on them
+// together. All of a history follows from its seed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/sim/node.hpp"
+#include "lib/sim/scenario.hpp"
+
+namespace cairn::sim {
+
+// How large a world is and how long its phases last.
+struct WorldShape {
+    std::size_t nodes = 2;
+    std::size_t guests = 0;  // places in the network, behind the nodes', of those who are none
+    Family family = Family::V4;
+    std::size_t buffers = 512;  // of each port
+    std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
+    roce::EngineConfig engine{};  // but for its seed
+    Duration harmful = milliseconds(120);
+    Duration healing = milliseconds(1500);  // nothing is asked of it for so long
+};
+
+// What befell the nodes, and what their processes that ended counted.
+struct NodeTotals {
+    std::uint64_t restarts = 0;
+    std::uint64_t refused = 0;  // packets that a full ring did not take
+    std::uint64_t starved = 0;  // buffers that an empty pool did not give
+    std::uint64_t unheard = 0;  // frames that found none
+    std::uint64_t clock_went_back = 0;
+    std::uint64_t clock_leapt = 0;
+    telemetry::CounterSnapshot<roce::Drop> drops{};
+
+    NodeTotals& operator+=(const NodeTotals& other) noexcept;
+    friend bool operator==(const NodeTotals&, const NodeTotals&) = default;
+};
+
+class World {
+public:
+    World(std::uint64_t seed, const WorldShape& shape, const FaultMix& mix);
+    World(const World&) = delete;  // its nodes and its network point to it
+    World& operator=(const World&) = delete;
+
+    // Before run(): a scenario, which outlives the world's run; who is told the fate of every frame.
+    void add(Scenario& scenario) { scenarios_.push_back(&scenario); }
+    void set_witness(Network::Witness witness) { network_.set_witness(std::move(witness)); }
+    // Runs with faults, heals, and requires progress. The first promise that was broken, or nothing.
+    [[nodiscard]] std::optional<std::string> run();
+
+    [[nodiscard]] Instant now() const noexcept { return now_; }
+    [[nodiscard]] Random& random() noexcept { return random_; }
+    [[nodiscard]] Network& network() noexcept { return network_; }
+    [[nodiscard]] const Network& network() const noexcept { return network_; }
+    [[nodiscard]] const WorldShape& shape() const noexcept { return shape_; }
+    [[nodiscard]] const FaultMix& mix() const noexcept { return mix_; }
+    [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+    [[nodiscard]] std::span<Scenario* const> scenarios() const noexcept { return scenarios_; }
+    [[nodiscard]] std::size_t nodes() const noexcept { return shape_.nodes; }
+    [[nodiscard]] Node& node(std::size_t index) noexcept { return *nodes_[index]; }
+    [[nodiscard]] const Node& node(std::size_t index) const noexcept { return *nodes_[index]; }
+    // The one whose turns take long, whatever else is healed; none: a number that no node has.
+    [[nodiscard]] std::size_t slow_node() const noexcept { return slow_; }
+    [[nodiscard]] bool has_slow_node() const noexcept { return slow_ < nodes(); }
+    [[nodiscard]] bool healed() const noexcept { return healed_; }
+    [[nodiscard]] NodeTotals node_totals() const;
+
+    // For scenarios. Somewhen in [0, 2 * every]; never if that is 0.
+    [[nodiscard]] Instant soon(Duration every);
+    void run_until(Instant end);
+    // The first that does not hold breaks the world.
+    void check(bool holds, std::string_view promise, const Node* node = nullptr);
+    [[nodiscard]] bool broken() const noexcept { return broken_.has_value(); }
+
+    // For nodes.
+    [[nodiscard]] std::uint64_t next_process() noexcept { return ++processes_; }
+    void restart(Node& node);
+
+    // Of the network and what befell the nodes.
+    [[nodiscard]] std::string text() const;
+
+private:
+    void step();
+    void heal();
+    void receive_for_guests();
+    [[nodiscard]] Instant next_event() const;
+
+    const std::uint64_t seed_;
+    const WorldShape shape_;
+    const FaultMix mix_;
+    Instant now_{};
+    Random random_;
+    Network network_;
+    std::size_t slow_ = ~std::size_t{0};
+    std::vector<Scenario*> scenarios_;
+    std::vector<std::unique_ptr<Node>> nodes_;
+    std::uint64_t processes_ = 0;
+    std::uint64_t restarts_ = 0;
+    bool healed_ = false;
+    std::optional<std::string> broken_;
+};
+
+}  // namespace cairn::sim
