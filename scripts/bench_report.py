@@ -1,4 +1,4 @@
-"""What scripts/bench says: the table of a run, its JSON, and the section of the README that is made of such files."""
+"""What scripts/bench says: the table of a run, its JSON, and the sections of documents that are made of such files."""
 import datetime
 import json
 import os
@@ -6,9 +6,11 @@ import re
 import subprocess
 import textwrap
 
+from bench_limits import LIMITS
 from bench_runs import ROOT, met, results, spread_max
 
 README = os.path.join(ROOT, 'README.md')
+GOALS = os.path.join(ROOT, 'PERFORMANCE.md')
 FIGURES = [os.path.join(ROOT, 'tests/data/figures', f'{suite}.json') for suite in ('erpc', 'rc')]
 BUSY = 0.5  # a load before the first run that is not its own
 BEGIN = '<!-- Made by scripts/bench --readme: begin -->\n'
@@ -123,7 +125,6 @@ def origin(content):
 
 def section(contents):
     """What stands in the README between the two marks."""
-    yield BEGIN
     for content in contents:
         yield origin(content) + '\n| | median | smallest to largest | goal |\n|---|---|---|---|\n'
         for entry in content['results']:
@@ -135,13 +136,27 @@ def section(contents):
                             *((label, f'{len(whys)} runs failed') for label, whys in content['failed'].items())]:
             yield f'| `{label}` | {what} | | |\n'
         yield '\n'
-    yield END
 
 
-def with_section(readme, contents):
-    """The README's text with its section made anew."""
-    before, rest = readme.split(BEGIN)
-    return before + ''.join(section(contents)) + rest.split(END)[1]
+def goals_section(contents):
+    """The table of the goals between the two marks; a goal that was not measured has no row."""
+    yield '| goal | now | limiting factor | next remedy |\n|---|---|---|---|\n'
+    for content in contents:
+        for entry in content['results']:
+            if 'goal' in entry:
+                limit, remedy = LIMITS.get(entry['name'], ('', ''))
+                yield (f'| `{entry["name"]}` {entry["goal"]} | {short(entry["value"])} {entry["unit"]}: '
+                       f'{"met" if met(entry["goal"], entry["value"]) else "missed"} | {limit} | {remedy} |\n')
+    yield '\n'
+
+
+SECTIONS = {README: section, GOALS: goals_section}
+
+
+def with_section(text, contents, make=section):
+    """The text of a document with its section made anew."""
+    before, rest = text.split(BEGIN)
+    return before + BEGIN + ''.join(make(contents)) + END + rest.split(END)[1]
 
 
 def read(paths):
@@ -152,8 +167,10 @@ def read(paths):
     return contents
 
 
-def rewrite_readme(paths):
-    with open(README, encoding='utf-8') as file:
-        text = file.read()
-    with open(README, 'w', encoding='utf-8') as file:
-        file.write(with_section(text, read(paths)))
+def rewrite_documents(paths):
+    contents = read(paths)
+    for document, make in SECTIONS.items():
+        with open(document, encoding='utf-8') as file:
+            text = file.read()
+        with open(document, 'w', encoding='utf-8') as file:
+            file.write(with_section(text, contents, make))

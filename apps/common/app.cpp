@@ -16,7 +16,7 @@ namespace cairn::app {
 
 namespace {
 
-// "0,1,3": where this process may run.
+// Returns the CPUs that this process may run on: "0,1,3".
 std::string allowed_cpus() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -36,7 +36,8 @@ bool asks_for_text(std::span<char* const> own) {
     });
 }
 
-// Without "--" there are no arguments for EAL; nor, then, a device, unless the program's own ask for one.
+// Without "--" there are no arguments for EAL. Then there is no device either, unless the program's own arguments ask
+// for one.
 Result<int> run_in_eal(int argc, char** argv, Program program) {
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     const auto dashes = std::find_if(arguments.begin() + 1, arguments.end(),
@@ -44,7 +45,7 @@ Result<int> run_in_eal(int argc, char** argv, Program program) {
     const bool split = dashes != arguments.end();
     const auto before = split ? static_cast<std::size_t>(dashes - arguments.begin()) : std::size_t{1};
     const std::size_t first = split ? before + 1 : before;
-    if (asks_for_text(arguments.subspan(first))) {  // without EAL
+    if (asks_for_text(arguments.subspan(first))) {  // needs no EAL
         return program(argc, argv, static_cast<int>(first));
     }
     const auto given = arguments.first(before);

@@ -1,4 +1,4 @@
-// What every program's main() does: EAL, signals, and one line for what went wrong.
+// The common part of every program's main(): EAL, signals, and one line for an error.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace cairn::app {
 
-// A program behind its EAL arguments: argv[first] is its own first argument. Returns the exit status.
+// A program behind its EAL arguments. argv[first] is its own first argument. Returns the exit status.
 using Program = Result<int> (*)(int argc, char** argv, int first);
 
-// Starts EAL with the arguments up to "--" (not where -h, --help or --version stand behind it), turns SIGINT and
-// SIGTERM into a clean stop, runs the program, and prints its error as "name: cause; remedy".
+// Starts EAL with the arguments up to "--", except if -h, --help or --version stand behind it. Turns SIGINT and SIGTERM
+// into a clean stop, runs the program, and prints its error as "name: cause; remedy".
 int run(std::string_view name, int argc, char** argv, Program program) noexcept;
 
 }  // namespace cairn::app

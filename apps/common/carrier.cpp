@@ -25,7 +25,7 @@ Status judge_given(const CarrierOptions& options, const std::string& port, bool 
                  "leave it out, or choose another --port"};
 }
 
-// Of an ethernet port.
+// Returns the address of an ethernet port.
 Result<net::IpAddress> own_address(const CarrierOptions& options, std::uint16_t port_id) {
     if (!options.ip.empty()) {
         return net::IpAddress::parse(options.ip);
@@ -45,13 +45,21 @@ Result<Carrier> Carrier::open(const CarrierOptions& options) {
     }
     Carrier carrier(options);
     if (const auto* socket = std::get_if<pmd::SocketChoice>(&choice.value()); socket != nullptr) {
-        if (options.workers > 1) {
-            return Error{fmt::format("a socket port has one worker, and there are {} lcores", options.workers),
-                         "give one lcore: -l 0"};
-        }
         carrier.local_ = socket->local;
         const Status heeded = judge_given(options, carrier.name(), true);
-        return heeded.ok() ? Result<Carrier>(std::move(carrier)) : heeded.error();
+        if (!heeded.ok()) {
+            return heeded.error();
+        }
+        port::SocketQueuesConfig config;
+        config.local = socket->local;
+        config.workers = options.workers;
+        config.pcap = options.pcap;
+        auto sockets = port::SocketQueues::open(config);
+        if (!sockets.ok()) {
+            return sockets.error();
+        }
+        carrier.sockets_ = std::move(sockets).value();
+        return carrier;
     }
     pmd::DeviceConfig config;
     config.port_id = std::get<pmd::EthdevChoice>(choice.value()).port_id;
@@ -74,13 +82,11 @@ Result<Carrier> Carrier::open(const CarrierOptions& options) {
     return carrier;
 }
 
-Result<std::unique_ptr<port::UringPort>> Carrier::make_socket_port() {
+Result<std::unique_ptr<port::UringPort>> Carrier::make_socket_port(std::uint16_t worker) {
     port::UringPortConfig config;
-    config.local = local_;
     config.mode = options_.socket_mode;
     config.traffic_class = static_cast<std::uint8_t>(options_.traffic_class);
-    config.pcap = options_.pcap;
-    auto opened = port::UringPort::open(config);
+    auto opened = port::UringPort::open(config, sockets_, worker);
     if (opened.ok()) {
         fmt::print(stderr, "{}\n", opened.value()->describe());
     }
@@ -113,7 +119,8 @@ Result<std::unique_ptr<port::Port>> Carrier::make_port(std::uint16_t worker) {
         }
         return std::unique_ptr<port::Port>(std::move(made).value());
     };
-    Result<std::unique_ptr<port::Port>> made = is_socket() ? any(make_socket_port()) : any(make_ethdev_port(worker));
+    Result<std::unique_ptr<port::Port>> made =
+        is_socket() ? any(make_socket_port(worker)) : any(make_ethdev_port(worker));
     if (!made.ok() || options_.drop_per_million == 0) {
         return made;
     }

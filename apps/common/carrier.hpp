@@ -1,5 +1,5 @@
-// Carrier: what the workers of a program send through, by its --port argument: queues of one DPDK device, or a UDP
-// socket.
+// Carrier: what the workers of a program send through, by its --port argument: queues of one DPDK device, or UDP
+// sockets of one address.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@
 #include "pmd_glue/device.hpp"
 
 namespace cairn::port {
+class SocketQueues;
 class UringPort;
-}
+}  // namespace cairn::port
 namespace cairn::pmd {
 class EthdevPort;
 }
@@ -23,24 +24,24 @@ namespace cairn::app {
 
 class Carrier {
 public:
-    // Opens the device, or checks what a socket needs. Errors name the argument and the remedy; arguments that the port
+    // Opens the device, or the sockets of all workers. Errors name the argument and the remedy; arguments that the port
     // would ignore are among them.
     static Result<Carrier> open(const CarrierOptions& options);
 
-    // The port of one worker. It must not outlive the carrier.
+    // Makes the port of one worker. The carrier outlives it.
     Result<std::unique_ptr<port::Port>> make_port(std::uint16_t worker);
     // The same where its kind matters: whichever is_socket() says.
-    Result<std::unique_ptr<port::UringPort>> make_socket_port();
+    Result<std::unique_ptr<port::UringPort>> make_socket_port(std::uint16_t worker);
     Result<std::unique_ptr<pmd::EthdevPort>> make_ethdev_port(std::uint16_t worker);
-    // To be called once all ports are there; ends with the carrier, or by stop_capture().
+    // Called when all ports exist. The capture ends with the carrier or by stop_capture().
     Status start_capture();
     void stop_capture() noexcept { capture_.reset(); }
 
     [[nodiscard]] const net::IpAddress& local() const noexcept { return local_; }
-    // A peer's address, as an argument gives it: of one host, of our family, and not our own.
+    // Parses a peer's address: of one host, of our family, and not our own.
     [[nodiscard]] Result<net::IpAddress> peer(const std::string& text) const;
     [[nodiscard]] bool is_socket() const noexcept { return device_ == nullptr; }
-    // The device's name, or "uring:ADDRESS".
+    // Returns the device's name or "uring:ADDRESS".
     [[nodiscard]] std::string name() const;
 
 private:
@@ -49,6 +50,7 @@ private:
     CarrierOptions options_;
     net::IpAddress local_{};
     std::unique_ptr<pmd::Device> device_;
+    std::shared_ptr<port::SocketQueues> sockets_;
     std::unique_ptr<pmd::Capture> capture_;
 };
 

@@ -1,4 +1,4 @@
-// Which port a program uses, and how: arguments that the programs have in common.
+// Which port a program uses, and how: the arguments that the programs share.
 #pragma once
 
 #include <array>
@@ -16,8 +16,9 @@ namespace cairn::app {
 
 struct CarrierOptions {
     std::string port;  // as choose_port() takes it
-    std::string ip;    // of an ethernet port, which needs one; a socket has its own
-    // Taken without `ip` where the device reaches nothing but processes of this machine; empty: then it is needed, too.
+    std::string ip;    // address of an ethernet port, which needs one; a socket has its own
+    // The address that a device without `ip` gets if it reaches only processes of this machine. If it is empty, `ip` is
+    // needed.
     std::string private_ip;
     std::string ip_remedy = "give --ip ADDRESS";
     std::string gateway;  // empty: none
@@ -29,29 +30,29 @@ struct CarrierOptions {
     std::uint16_t burst = 16;
     std::uint32_t traffic_class = 0;  // DSCP and ECN of what is sent
     port::SocketMode socket_mode = port::SocketMode::Defer;
-    std::uint32_t drop_per_million = 0;  // fault injection: received packets to lose
+    std::uint32_t drop_per_million = 0;  // fault injection: share of received packets that are lost
     std::string pcap;                    // empty: no capture
     bool pcap_all = false;
-    // Given arguments, if any, that only one kind of port heeds: the other refuses them.
+    // The given arguments, if any, that only one kind of port uses. The other kind refuses them.
     std::string for_ethernet;
     std::string for_sockets;
 };
 
-// The address of either end where there is no network that anybody shares.
+// The address of an end whose device reaches no network.
 constexpr const char* kPrivateIp = "10.77.0.1";
 
 // --port, --uring.
 void add_port(CLI::App& app, CarrierOptions& options);
 // --burst, --buffers.
 void add_buffers(CLI::App& app, CarrierOptions& options);
-// Those, --ip, --prefix, --gateway, --traffic-class, --data-room, --pcap, --pcap-all.
+// The arguments of both, and --ip, --prefix, --gateway, --traffic-class, --data-room, --pcap, --pcap-all.
 void add_carrier(CLI::App& app, CarrierOptions& options);
-// --drop-per-million, which make_port() heeds.
+// --drop-per-million, which make_port() uses.
 void add_faults(CLI::App& app, CarrierOptions& options);
-// What sockets have no use for.
+// The arguments that sockets do not use.
 constexpr std::array<const char*, 7> kForEthernet{"--ip",      "--prefix",    "--gateway", "--burst",
                                                   "--buffers", "--data-room", "--pcap-all"};
-// Once parsed: notes which of the arguments were given that not every port heeds.
+// Called after parsing. Notes which of the given arguments not every port uses.
 void note_given(const CLI::App& app, CarrierOptions& options, std::span<const char* const> for_ethernet = kForEthernet);
 
 }  // namespace cairn::app

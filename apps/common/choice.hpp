@@ -1,4 +1,4 @@
-// Arguments that take one word of a few.
+// Arguments whose value is one of a few words.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -28,7 +28,7 @@ T choice_named(const Choices<T>& choices, const std::string& word) {
         ->second;
 }
 
-// `names WORD` sets `value` to what the word stands for; help and refusals list the words.
+// `names WORD` sets `value` to the meaning of the word. Help and error texts list the words.
 template <class T>
 CLI::Option* add_choice(CLI::App& app, const std::string& names, T& value, const Choices<T>& choices,
                         const std::string& what) {

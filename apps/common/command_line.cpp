@@ -22,7 +22,7 @@ Status parse_arguments(CLI::App& app, int argc, char** argv, int first) {
     } catch (const CLI::CallForVersion& version) {
         std::cout << version.what() << '\n';
         std::exit(0);
-    } catch (const CLI::ParseError& error) {  // the library's way of refusing; ends here
+    } catch (const CLI::ParseError& error) {  // the library refuses by this exception, which ends here
         return Error{error.what(), "--help lists the arguments"};
     }
     return Nothing{};

@@ -1,4 +1,4 @@
-// How every program ends when it cannot do what it was asked: one line, and this exit status.
+// The end of a program that cannot do what it was asked: one line, and this exit status.
 #pragma once
 
 #include <exception>
@@ -8,19 +8,19 @@
 
 namespace cairn::app {
 
-// Exit status of a program that was asked for something it cannot do.
+// The exit status of a program that cannot do what it was asked.
 constexpr int kBadUsage = 2;
 
 // Prints "name: text" on stderr. Returns kBadUsage.
 int complain(std::string_view name, std::string_view text) noexcept;
 
-// The exit status of `program`, which returns a Result<int>; its error is printed as "name: cause; remedy".
+// Returns the exit status of `program`, which returns a Result<int>. Its error is printed as "name: cause; remedy".
 template <class F>
 int exit_status(std::string_view name, F program) noexcept {
     try {
         const Result<int> status = program();
         return status.ok() ? status.value() : complain(name, status.error().text());
-    } catch (const std::exception& failure) {  // no memory, as a rule
+    } catch (const std::exception& failure) {  // usually out of memory
         return complain(name, failure.what());
     }
 }

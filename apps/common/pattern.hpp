@@ -1,4 +1,4 @@
-// What test messages are filled with, so that every byte of them can be verified.
+// The contents of test messages, by which every byte of them can be verified.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 
 namespace cairn::app {
 
-// The bytes of message `seed`, anywhere the same; its low 32 bits count, which immediate data can say.
+// A word of message `seed`, the same at every place that computes it. The low 32 bits of the seed count, as immediate
+// data can carry them.
 inline std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) noexcept {
     const std::uint64_t mixed =
         (std::uint64_t{static_cast<std::uint32_t>(seed)} + 1) * 0x9e3779b97f4a7c15U + index * 0xbf58476d1ce4e5b9U;

@@ -1,4 +1,4 @@
-// What a program does on one worker: a port, a worker on it, and the program's own part of each turn.
+// A program on one worker: a port, a worker on it, and the program's own part of each turn.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace cairn::app {
 
-// A derived class opens the worker, puts what it uses on it, then joins: its on_turn() comes behind theirs.
+// A derived class opens the worker, adds what it uses, and then joins, so that its on_turn() comes after those.
 class WorkerProgram : public worker::Task, protected worker::Tenant {
 public:
     [[nodiscard]] bool run_turn(Instant now) noexcept override { return worker_->turn(now); }
     [[nodiscard]] bool can_wait() const noexcept final { return worker_->can_wait(); }
-    // Long enough to be cheap, short enough for a request to stop.
+    // Long enough to be cheap, short enough to notice a request to stop.
     void wait(Instant now) noexcept final { worker_->wait(now, now + milliseconds(10)); }
 
     [[nodiscard]] const worker::Worker& worker() const noexcept { return *worker_; }

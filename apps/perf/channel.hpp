@@ -1,4 +1,4 @@
-// What carries one test's messages: a queue pair of a connection, or one of datagrams and where they go.
+// The channel of one test's messages: a queue pair of a connection, or one of datagrams with their destination.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ public:
                                   const verbs::QpQueues& queues) {
         Channel made;
         if (transport == Transport::Ud) {
-            capacity.max_sges = 2;  // IP header and message
+            capacity.max_sges = 2;  // for the IP header and the message
             auto pair = device.create_datagram_qp(pd, capacity, queues);
             if (!pair.ok()) {
                 return pair.error();
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] bool is_up() const noexcept {
         return connected_ == nullptr || connected_->state() == verbs::QpState::Rts;
     }
-    // Of datagrams: where they go from now on.
+    // Sets the destination of datagrams.
     void set_peer(std::unique_ptr<verbs::Ah> way, Qpn qpn) noexcept {
         way_ = std::move(way);
         peer_ = qpn;
@@ -56,7 +56,7 @@ public:
         return connected_ != nullptr ? connected_->post_send(request)
                                      : datagrams_->post_send({request, way_.get(), peer_, verbs::kRdmaCmQkey});
     }
-    // `header`: where the IP header of a datagram goes, kGrhBytes that nobody looks at.
+    // `header` receives the IP header of a datagram, kGrhBytes that are not used.
     [[nodiscard]] verbs::PostVerdict post_receive(std::uint64_t wr_id, const verbs::Sge& header,
                                                   const verbs::Sge& message) noexcept {
         const std::array<verbs::Sge, 2> sges{header, message};
@@ -71,7 +71,7 @@ private:
     Qpn peer_{};
 };
 
-// Of a message received.
+// The size of a received message.
 [[nodiscard]] inline std::uint32_t message_bytes(const verbs::Completion& completion) noexcept {
     return completion.bytes - (completion.has_grh ? verbs::kGrhBytes : 0);
 }

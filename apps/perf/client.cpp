@@ -11,7 +11,7 @@ namespace cairn::perf {
 
 namespace {
 
-constexpr std::uint32_t kAtATime = 64;  // connections being made or ended
+constexpr std::uint32_t kAtATime = 64;  // connections in the making, or ending, at the same time
 constexpr Duration kNeighbour = milliseconds(20);
 constexpr Duration kSilence = seconds(10);
 
@@ -73,7 +73,7 @@ bool Client::step(Instant now) {
             }
             return false;
         case Phase::Ready:
-            progress_at_ = now;  // the others' time
+            progress_at_ = now;  // the wait for other workers is no silence
             if (all_connected()) {
                 enter(Phase::Running, now);
             }
@@ -133,7 +133,7 @@ void Client::connect_some(Instant now) {
         ask_for_pass(now);
         return;
     }
-    // The server may end once it has seen the last connections: those of the first worker come behind all others'.
+    // The server may end after the last connections. So the first worker's connections come after those of all others.
     const bool last = size_at_ + 1 == sizes_.size() && seat().number == 0;
     if (last && !all_connected(1)) {
         progress_at_ = now;
@@ -297,7 +297,7 @@ void Client::on_up(Lane& lane, const cm::PrivateBytes& answer, Instant now) {
     }
 }
 
-// A server limits the connections over which nothing was done. A WRITE of nothing tells it that this one is in earnest.
+// The server limits connections that were never used. A WRITE of no bytes shows that this one is used.
 void Client::greet(Lane& lane) {
     verbs::SendRequest nothing;
     nothing.opcode = verbs::WorkOpcode::RdmaWrite;

@@ -1,4 +1,4 @@
-// The client of cairn-perf: for each size connects, keeps operations outstanding, measures, disconnects.
+// The client of cairn-perf. For each size it connects, keeps operations outstanding, measures and disconnects.
 #pragma once
 
 #include <array>
@@ -10,21 +10,21 @@
 
 namespace cairn::perf {
 
-// What one size gave.
+// The result of one size.
 struct SizeResult {
     std::uint32_t message_bytes = 0;
     std::uint64_t operations = 0;  // measured
     double seconds = 0;
     telemetry::Histogram latency_ns;
     std::uint64_t resent_packets = 0;
-    std::uint64_t checked = 0;  // operations whose data was verified
-    std::uint64_t sent = 0;     // by an unreliable service: messages, and those of them that arrived
+    std::uint64_t checked = 0;  // operations with verified data
+    std::uint64_t sent = 0;     // messages sent by an unreliable service; `arrived`: those that arrived
     std::uint64_t arrived = 0;
-    std::uint64_t back_operations = 0;  // of the server, in a test both ways
+    std::uint64_t back_operations = 0;  // of the server, in a test of both directions
     double back_seconds = 0;
     std::uint32_t unfinished = 0;  // operations that never completed
 
-    // Adds what another worker measured at the same time.
+    // Adds the result that another worker measured at the same time.
     void absorb(const SizeResult& other);
 };
 
@@ -33,7 +33,7 @@ public:
     Client(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port, const net::IpAddress& peer);
     ~Client() override;
 
-    // To be called once, after open_device().
+    // Called once, after open_device().
     Status prepare(Instant now);
     [[nodiscard]] bool finished(Instant now) const noexcept override;
     void absorb(const PerfWorker& other) override;
@@ -41,7 +41,8 @@ public:
     [[nodiscard]] std::string table() const override;
 
 private:
-    // Agreeing: the server carries a smaller path MTU; all begins again with that. Ready: other workers connect still.
+    // Agreeing: the server carries a smaller path MTU, and everything begins again with it. Ready: other workers still
+    // connect.
     enum class Phase : std::uint8_t { Connecting, Agreeing, Ready, Running, Draining, Leaving, Done };
     enum class Stage : std::uint8_t { Idle, Asked, Up, Leaving, Gone };
 
@@ -49,14 +50,14 @@ private:
     struct Lane {
         std::optional<Channel> channel;
         verbs::ConnectionId id{};
-        verbs::DatagramId asked{};  // of datagrams
+        verbs::DatagramId asked{};  // for datagrams
         Qpn peer{};
         Stage stage = Stage::Idle;
         RemoteMemory remote{};
         std::uint64_t posted = 0;
         std::uint64_t completed = 0;
         std::uint64_t area = 0;          // offset of its messages in our memory
-        std::vector<Instant> posted_at;  // by message, modulo its size, a power of two
+        std::vector<Instant> posted_at;  // by message number, modulo the size, which is a power of two
     };
 
     [[nodiscard]] bool step(Instant now) override;
@@ -66,7 +67,7 @@ private:
     void end_measuring(Instant now);
     void enter(Phase phase, Instant now);
     void connect_some(Instant now);
-    // All workers, or all but this one, have their connections of this size.
+    // True if all workers, or all but `but`, have their connections of this size.
     [[nodiscard]] bool all_connected(std::uint32_t but = 0) const noexcept;
     Status connect(Lane& lane, const Hello& hello, Instant now);
     void disconnect_some(Instant now);
@@ -79,7 +80,7 @@ private:
     }
 
     [[nodiscard]] std::string nobody_listens() const;
-    // With what never completed, if it failed.
+    // Includes the operations that never completed, if the test failed.
     [[nodiscard]] std::vector<SizeResult> final_results() const;
 
     // client_sizes.cpp
@@ -118,14 +119,14 @@ private:
     [[nodiscard]] bool answers_in_memory() const noexcept {
         return options().test == Test::Latency && options().operation == Operation::Write;
     }
-    // The server sends as well: each of its messages takes a receive request.
+    // The server sends, too: each of its messages takes a receive request.
     [[nodiscard]] bool receives_back() const noexcept {
         return options().both_ways && options().operation == Operation::Send;
     }
     [[nodiscard]] std::span<std::uint8_t> message(const Lane& lane, std::uint64_t number) const noexcept {
         return memory_at(lane.area + layout_.offset(number));
     }
-    // Where what comes back for message `number` is.
+    // The place for the answer to message `number`.
     [[nodiscard]] std::uint64_t answer_offset(const Lane& lane, std::uint64_t number) const noexcept {
         return lane.area + layout_.area_bytes() + layout_.offset(number);
     }
@@ -134,38 +135,38 @@ private:
     }
 
     net::IpAddress peer_;
-    std::uint32_t queue_pairs_;  // of all workers whose results are here
+    std::uint32_t queue_pairs_;  // of all workers whose results are included
     std::uint32_t depth_;
     std::unique_ptr<verbs::Ah> way_;    // asks for the neighbour before it is needed
-    std::uint32_t path_mtu_bytes_ = 0;  // agreed, or to be
+    std::uint32_t path_mtu_bytes_ = 0;  // agreed, or proposed
     std::vector<std::uint32_t> sizes_;
     std::size_t size_at_ = 0;
     std::uint32_t share_;  // operations outstanding on one queue pair
     std::vector<SizeResult> results_;
 
-    // Of the present size.
+    // Members of the present size.
     MessageLayout layout_{};
     std::unique_ptr<pmd::HeapBlock> memory_;
     std::unique_ptr<verbs::Mr> mr_;
-    std::array<verbs::Completion, 64> done_{};  // being looked at
+    std::array<verbs::Completion, 64> done_{};  // completions in hand
     std::unique_ptr<verbs::Cq> sends_;
     std::unique_ptr<verbs::Cq> receives_;
-    verbs::SendRequest request_{};  // the one being posted
+    verbs::SendRequest request_{};  // the request that is being posted
     std::array<verbs::Sge, 1> sges_{};
     std::vector<Lane> lanes_;
     std::unordered_map<std::uint32_t, std::uint32_t> lane_of_;      // by connection
     std::unordered_map<std::uint32_t, std::uint32_t> asked_lanes_;  // by question
     std::optional<verbs::DatagramId> pass_asked_;
-    std::optional<std::uint64_t> pass_;  // that our address is ours
+    std::optional<std::uint64_t> pass_;  // shows that this host has its address
     Phase phase_ = Phase::Connecting;
-    std::uint32_t asked_ = 0;      // lanes that were asked to come up, or to go
-    std::uint32_t under_way_ = 0;  // and have not yet
+    std::uint32_t asked_ = 0;      // lanes that were asked to come up or to end
+    std::uint32_t under_way_ = 0;  // those that have not done so yet
     std::uint32_t outstanding_ = 0;
-    std::uint32_t turn_ = 0;  // the lane to post on next
+    std::uint32_t turn_ = 0;  // the lane of the next post
     Instant start_at_{};
     Instant measure_from_ = Instant::never();
     Instant measure_to_ = Instant::never();
-    Instant progress_at_{};        // when something completed last
+    Instant progress_at_{};        // time of the last completion
     std::uint64_t posted_ = 0;     // of this size
     std::uint64_t completed_ = 0;  // of all sizes
     std::uint64_t completed_seen_ = 0;

@@ -1,4 +1,4 @@
-// The client's part that is of datagrams: the server's queue pair is asked for, and told goodbye, by SIDR.
+// The client with datagrams: it asks for the server's queue pair, and takes leave of it, by SIDR.
 #include <fmt/format.h>
 
 #include "apps/perf/client.hpp"
@@ -45,7 +45,7 @@ void Client::on_pass(const cm::Resolved& resolved) {
     }
 }
 
-// Says so, or begins again with a smaller path MTU.
+// Reports a refusal, or begins again with a smaller path MTU.
 bool Client::was_refused(const cm::Resolved& resolved) {
     if (!resolved.status) {
         fail(fmt::format("{} does not answer; is the server running?", peer_.text()));

@@ -1,4 +1,4 @@
-// The client's part that goes from one size to the next: memory, connections, the path MTU that both ends carry.
+// The client from one size to the next: memory, connections, the path MTU that both ends carry.
 #include <fmt/format.h>
 
 #include <bit>

@@ -1,4 +1,4 @@
-// What the client does with operations: posts, completes, verifies them.
+// The client's operations: it posts, completes and verifies them.
 #include <fmt/format.h>
 
 #include <array>
@@ -11,10 +11,10 @@ namespace cairn::perf {
 
 namespace {
 
-// How long an answer by an unreliable service is waited for.
+// How long an unreliable service's answer is waited for.
 constexpr Duration kLost = milliseconds(100);
 
-// Of the message of a WRITE latency test: never what the one before it had.
+// The last byte of a message in a WRITE latency test. It differs from that of the message before.
 std::uint8_t last_byte_of(std::uint64_t number) noexcept {
     return static_cast<std::uint8_t>(number + 1);
 }
@@ -67,7 +67,8 @@ void Client::collect_replies(Instant now) {
     }
 }
 
-// What the server sends of itself. Once we leave, it is told so by all that it has under way.
+// Takes what the server sends by itself. When the client leaves, the completions of everything under way tell it the
+// end.
 void Client::collect_back() {
     std::array<verbs::Completion, 64> came;
     const std::size_t count = receives_->poll(came);
@@ -99,7 +100,7 @@ void Client::collect_written(Instant now) {
     }
 }
 
-// A message or its answer that does not come. Not before the answers of this turn were looked at.
+// Gives up a message, or its answer, that does not come. Called after the answers of this turn were taken.
 void Client::give_up_lost(Instant now) {
     if ((!answers_by_message() && !answers_in_memory()) || outstanding_ == 0) {
         return;
@@ -164,7 +165,7 @@ void Client::post_more(Instant now) {
     }
 }
 
-// The immediate data of an unreliable message is its number: who receives it knows then what should be in it.
+// The immediate data of an unreliable message are its number: they tell the receiver which contents to expect.
 verbs::WorkOpcode Client::opcode() const noexcept {
     if (!unreliable() || answers_in_memory()) {
         return opcode_of(options().operation);
@@ -184,7 +185,7 @@ void Client::post(Lane& lane, std::uint32_t index, Instant now) {
     if (answers_in_memory()) {
         message(lane, number).back() = last_byte_of(number);
     }
-    verbs::SendRequest& request = request_;  // its other members stay as they were made
+    verbs::SendRequest& request = request_;  // its other members keep their initial values
     sges_[0] = mr_->sge(brings_data ? answer_offset(lane, number) : lane.area + layout_.offset(number), layout_.bytes);
     request.wr_id = index;
     request.opcode = opcode();

@@ -1,5 +1,5 @@
-// A completion queue that many clients fill: it has room for all that may be in it, whatever they do, and no host takes
-// more of that than it leaves to the others.
+// A completion queue that many clients fill. It has room for all completions that may come, whatever the clients do. No
+// host takes more of that room than it leaves to the others.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace cairn::perf {
 
-// A queue that is full once is lost for everybody. The requests of a queue pair may all complete between two looks, so
-// each has a slot from before it is made until it ended, which takes its completions out.
+// A queue that overruns once is lost for everybody. All requests of a queue pair may complete between two polls. So
+// each has a slot from before the queue pair is made until after its end, which takes its completions out.
 class CompletionRoom {
 public:
-    // Slots of one queue pair, for as long as this lives; the queue outlives it.
+    // The slots of one queue pair, for the lifetime of this object. The queue outlives it.
     class Place {
     public:
         Place() = default;
@@ -51,8 +51,8 @@ public:
 
     [[nodiscard]] verbs::Cq& queue() noexcept { return *queue_; }
 
-    // The queue grows where it has to, to twice what is needed at the most. Errors: the host would have more than is
-    // left to others.
+    // Takes slots for a queue pair of the host. The queue grows if it has to, to twice the need at most. Errors: the
+    // host would have more than is left to others.
     Result<Place> take(const net::IpAddress& host, std::uint32_t slots) {
         const std::uint64_t all = taken_ + slots;
         if (held_.of(host) + slots + all > kMostSlots) {
@@ -77,8 +77,8 @@ private:
     }
 
     std::unique_ptr<verbs::Cq> queue_;
-    net::HostTotals held_;     // slots
-    std::uint64_t taken_ = 0;  // of all hosts
+    net::HostTotals held_;     // slots by host
+    std::uint64_t taken_ = 0;  // by all hosts
 };
 
 }  // namespace cairn::perf

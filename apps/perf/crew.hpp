@@ -1,4 +1,4 @@
-// What the workers of one cairn-perf have in common.
+// What the workers of one cairn-perf share.
 #pragma once
 
 #include <algorithm>
@@ -11,28 +11,28 @@
 
 namespace cairn::perf {
 
-// Read and written by all workers' threads.
+// All workers' threads read and write it.
 struct Crew {
     Crew(std::uint32_t count, const SipKey& key) : workers(count), pass_key(key) {}
 
     const std::uint32_t workers;
-    const SipKey pass_key;  // of a server: what one worker tells a client, all believe
+    const SipKey pass_key;  // of a server: all workers accept the passes of each
     const std::shared_ptr<connections::Agent> agent = connections::Agent::create();
 
-    std::atomic<bool> failed{false};  // some worker has: the others end
-    // Of a client: how often a worker had all connections of a size. Measuring begins when all have.
+    std::atomic<bool> failed{false};  // a worker has failed; the others end
+    // Of a client: how often a worker had all connections of a size. Measuring begins when all workers have theirs.
     std::atomic<std::uint32_t> connected{0};
-    // Of a server: its guests, and whether a client said that it asks for no more.
+    // Of a server: the number of its guests, and whether a client announced its last connection.
     std::atomic<std::uint32_t> guests{0};
     std::atomic<bool> last_came{false};
 };
 
-// A worker's place among them.
+// A worker's place in the crew.
 struct Seat {
     Crew& crew;
     std::uint32_t number = 0;
 
-    // Its part of so many things; all parts together are all of them.
+    // This worker's part of `all`. The parts of all workers add up to `all`.
     [[nodiscard]] std::uint32_t part_of(std::uint32_t all) const noexcept {
         return all / crew.workers + (number < all % crew.workers ? 1 : 0);
     }

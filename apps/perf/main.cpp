@@ -60,7 +60,7 @@ Result<std::unique_ptr<perf::PerfWorker>> make_worker(const perf::Options& optio
                          : make_client<perf::Client>(options, seat, std::move(port), peer.value(), now);
 }
 
-// What only one worker can do, and what there is too little of for all of them.
+// Refuses what only one worker can do, and what is too scarce for all of them.
 Status judge_lcores(perf::Options& options, std::uint32_t lcores) {
     if (lcores == 1) {
         return Nothing{};

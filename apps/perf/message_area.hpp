@@ -1,4 +1,4 @@
-// Where messages of one connection lie: `slots` places of one size.
+// The place of one connection's messages: `slots` places of one size.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace cairn::perf {
 using app::fill_pattern;
 using app::has_pattern;
 
-// Behind all messages: the IP headers of datagrams go there, one over the other.
+// Behind all messages: room for the IP headers of datagrams, which overwrite each other.
 constexpr std::uint32_t kHeaderArea = 64;
 
-// Message i lies in slot i modulo `slots`, a power of two.
+// Message i lies in slot i modulo `slots`, which is a power of two.
 struct MessageLayout {
     std::uint32_t bytes = 0;
     std::uint32_t slots = 1;
@@ -27,7 +27,7 @@ struct MessageLayout {
     }
 };
 
-// A slot for each outstanding message where their contents are looked at; otherwise as many as stay in a cache.
+// Returns a slot for each outstanding message if the contents are used; otherwise as many slots as stay in a cache.
 [[nodiscard]] inline std::uint32_t slots_for(const Options& options, std::uint32_t message_bytes,
                                              std::uint32_t share) noexcept {
     constexpr std::uint32_t kCachedBytes = 16384;

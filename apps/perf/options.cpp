@@ -42,7 +42,7 @@ void declare(CLI::App& app, Options& options) {
     app::add_output(app, options.carrier.pcap, options.json);
 }
 
-// What is measured.
+// Declares what is measured.
 void declare_test(CLI::App& app, Options& options) {
     app::add_choice(app, "-c,--transport", options.transport,
                     app::Choices<Transport>{{"rc", Transport::Rc}, {"uc", Transport::Uc}, {"ud", Transport::Ud}},

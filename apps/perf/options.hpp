@@ -1,4 +1,4 @@
-// cairn-perf's own arguments, behind EAL's.
+// The own arguments of cairn-perf, behind EAL's.
 #pragma once
 
 #include <cstdint>
@@ -22,27 +22,27 @@ enum class Transport : std::uint8_t { Rc, Uc, Ud, Count };
 }
 
 struct Options {
-    app::CarrierOptions carrier{};  // its path MTU, unless given, is 0: the largest that both ends carry
+    app::CarrierOptions carrier{};  // a path MTU of 0, the default, means the largest that both ends carry
     bool server = false;
-    bool once = false;  // a server ends with its first client
+    bool once = false;  // the server ends with its first client
     std::string peer;
     std::uint16_t service_port = 18515;
     bool rping = false;         // librdmacm's exchange instead of a measurement
-    std::uint64_t pings = 100;  // of an rping client
+    std::uint64_t pings = 100;  // by an rping client
     Transport transport = Transport::Rc;
     Operation operation = Operation::Write;
     Test test = Test::Bandwidth;
     std::uint32_t message_bytes = 65536;
     bool size_given = false;
     bool all_sizes = false;
-    bool both_ways = false;    // the server does to its client what that does to it
+    bool both_ways = false;    // the server does the same operation to its client
     std::uint32_t depth = 64;  // operations outstanding over all queue pairs
     std::uint32_t queue_pairs = 1;
     bool queue_pairs_given = false;
     std::uint32_t packet_window = 256;
-    std::uint64_t iterations = 0;  // 0: as many as `duration_s` allows
+    std::uint64_t iterations = 0;  // 0: as many as fit into `duration_s`
     double duration_s = 5;
-    bool go_back_n = false;  // no selective retransmission
+    bool go_back_n = false;  // without selective retransmission
     roce::ConnectionControl congestion = roce::ConnectionControl::Dcqcn;
     double link_gbit = 25;
     bool check = false;
@@ -50,7 +50,7 @@ struct Options {
     bool json = false;
 };
 
-// Parses argv[first...]. --help and --version print and exit 0; an error names the argument and the remedy.
+// Parses argv[first...]. --help and --version print and exit with 0. An Error names the argument and the remedy.
 Result<Options> parse_options(int argc, char** argv, int first);
 
 }  // namespace cairn::perf

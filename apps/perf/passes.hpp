@@ -1,5 +1,5 @@
-// Passes: proof that a host gets what is sent to its address, and did not make the address up. Who shows the pass of
-// its address got it there, lately.
+// Passes: proof that a host receives what is sent to its address. A host that shows the pass of its address received it
+// there lately, so the address is not made up.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace cairn::perf {
 
-// Whoever gives them keeps nothing of them.
+// The giver keeps nothing of the passes that it gave.
 class Passes {
 public:
-    // One is good for this long at least, and for twice as long at most.
+    // A pass is valid for at least this long, and for twice as long at most.
     static constexpr Duration kLife = seconds(30);
 
     // `key` is hard to guess.

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdio>
 #include <type_traits>
 #include <variant>
+
+#include "lib/port/qpn_owners.hpp"
 
 namespace cairn::perf {
 
@@ -53,11 +54,11 @@ std::optional<verbs::ConnectionId> ended_by(const cm::Event& event) noexcept {
 }
 
 Status PerfWorker::open_device(const roce::MemoryTable::Seed& seed, Instant now) {
-    constexpr std::uint32_t kMost = 16384 + 64;  // queue pairs, and regions of as many clients
+    constexpr std::uint32_t kMost = 16384 + 64;  // queue pairs; also regions, one for each client
     roce::EngineConfig config;
     config.max_queue_pairs = kMost;
     config.max_regions = kMost;
-    config.owner_bits = static_cast<std::uint8_t>(std::bit_width(crew().workers - 1));
+    config.owner_bits = port::QpnOwners(crew().workers).bits();
     config.owner = seat_.number;
     config.seed = seed;
     config.congestion = options_.congestion;

@@ -26,40 +26,40 @@ namespace cairn::perf {
 CAIRN_DECLARE_COUNTERS(PerfCounter, CAIRN_PERF_COUNTERS);
 
 [[nodiscard]] std::string_view text_of(verbs::CompletionStatus status) noexcept;
-// Up to the first zero.
+// The text up to the first zero.
 [[nodiscard]] std::string_view text_of(const cm::PrivateBytes& said) noexcept;
 
-// The connection that is over with this event, or did not come about.
+// Returns the connection that this event ends, or that was not made.
 [[nodiscard]] std::optional<verbs::ConnectionId> ended_by(const cm::Event& event) noexcept;
 
 class PerfWorker : public app::WorkerProgram {
 public:
-    // `options`: this worker's part.
+    // `options` are this worker's part.
     PerfWorker(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port)
         : WorkerProgram(std::move(port)), options_(options), seat_(seat) {}
 
-    // Makes the device. `seed` is not to be guessed.
+    // Makes the device. `seed` is hard to guess.
     Status open_device(const roce::MemoryTable::Seed& seed, Instant now);
 
     [[nodiscard]] const telemetry::CounterSet<PerfCounter>& progress() const noexcept { return progress_; }
-    // Once the worker has stopped:
+    // Valid after the worker has stopped:
     [[nodiscard]] bool failed() const noexcept { return failed_; }
     [[nodiscard]] std::string counters_text() const { return worker().counters_text() + home_->counters_text(); }
-    // Adds another worker's result to this one's, where there may be several.
+    // Adds another worker's result to this one's, if there may be several.
     virtual void absorb(const PerfWorker& other) { static_cast<void>(other); }
-    // The result of all: as one JSON object, or as lines for people.
+    // The result of all workers: as one JSON object, or as lines for people.
     [[nodiscard]] virtual std::string json() const = 0;
     [[nodiscard]] virtual std::string table() const = 0;
 
 protected:
-    // What there is to do now; true: something was.
+    // Does what there is to do now. Returns true if it did something.
     [[nodiscard]] virtual bool step(Instant now) = 0;
     virtual void on_event(const cm::Event& event, Instant now) = 0;
-    // Every few milliseconds.
+    // Called every few milliseconds.
     virtual void look(Instant now) = 0;
 
     void show(PerfCounter which, std::uint64_t value) noexcept { progress_.count(which, value - progress_.of(which)); }
-    // Says why on stderr, once.
+    // Prints the reason on stderr, once.
     void fail(std::string_view why);
     [[nodiscard]] verbs::ConnectionChoice choice(std::span<const std::uint8_t> private_data) const noexcept;
     [[nodiscard]] verbs::Device& device() noexcept { return *device_; }
@@ -69,17 +69,12 @@ protected:
     [[nodiscard]] const Options& options() const noexcept { return options_; }
     [[nodiscard]] const Seat& seat() const noexcept { return seat_; }
     [[nodiscard]] Crew& crew() const noexcept { return seat_.crew; }
-    // This worker has failed, or another one has.
+    // True if this worker or another one has failed.
     [[nodiscard]] bool is_over() const noexcept { return failed_ || crew().failed.load(std::memory_order_relaxed); }
-    // The largest path MTU that this end takes part in.
+    // The largest path MTU that this end accepts.
     [[nodiscard]] std::uint32_t own_path_mtu() const noexcept {
         return options_.carrier.path_mtu_bytes != 0 ? options_.carrier.path_mtu_bytes
                                                     : device_->limits().path_mtu_bytes;
-    }
-    // Whether the port sends from any memory of the process; else only from EAL's.
-    [[nodiscard]] bool sends_from_anywhere() const noexcept {
-        const std::uint8_t own = 0;
-        return port().can_send_from({&own, 1});
     }
     // To be done by a derived destructor before its queue pairs end.
     void close_connections() noexcept { connector_.reset(); }

@@ -16,13 +16,13 @@ constexpr std::uint32_t kLeaveMagic = 0x43504c31;    // "CPL1"
 constexpr std::uint32_t kPathMtuMagic = 0x43504d31;  // "CPM1"
 constexpr std::uint8_t kVersion = 2;
 
-// Memory of one end that the other one works on.
+// Memory of one end for the operations of the other.
 struct RemoteMemory {
     std::uint64_t address = 0;
     Rkey rkey{};
 };
 
-// Client to server and back, by SIDR, before anything else: the client's pass, none in the question.
+// Client to server and back, by SIDR, before anything else: the client's pass. The question has none.
 constexpr std::uint32_t kPassMagic = 0x43505031;  // "CPP1"
 struct RawPass {
     Be32 magic;
@@ -31,18 +31,18 @@ struct RawPass {
 };
 static_assert(sizeof(RawPass) == 16 && alignof(RawPass) == 1);
 
-// Client to server: what the connection is for.
+// Client to server: the purpose of the connection.
 struct Hello {
     Operation operation = Operation::Write;
     Test test = Test::Bandwidth;
     bool check = false;
-    bool both_ways = false;  // the server is to do the same to the client
-    bool last = false;       // the client will ask for no further connections
+    bool both_ways = false;  // the server does the same operation to the client
+    bool last = false;       // the client asks for no further connections
     std::uint32_t message_bytes = 0;
-    std::uint32_t slots = 1;  // messages that the memory holds
+    std::uint32_t slots = 1;  // messages that fit the memory
     std::uint32_t share = 1;  // messages outstanding on this connection
-    RemoteMemory memory{};    // the client's, for answers of a WRITE latency test
-    Qpn qpn{};                // its queue pair, when that is of datagrams; in the place of the key
+    RemoteMemory memory{};    // the client's, for the answers of a WRITE latency test
+    Qpn qpn{};                // the client's queue pair of datagrams; takes the place of the key
     std::uint64_t pass = 0;
 };
 struct RawHello {
@@ -60,7 +60,7 @@ struct RawHello {
 };
 static_assert(sizeof(RawHello) == 40 && alignof(RawHello) == 1);
 
-// Server to client, when it accepts: its memory, `slots` messages.
+// Server to client, in the acceptance: its memory for `slots` messages.
 struct RawAnswer {
     Be32 magic;
     Be32 rkey;
@@ -68,14 +68,14 @@ struct RawAnswer {
 };
 static_assert(sizeof(RawAnswer) == 16 && alignof(RawAnswer) == 1);
 
-// Server to client, when it refuses: the largest path MTU that it takes part in.
+// Server to client, in the refusal: the largest path MTU that the server accepts.
 struct RawPathMtu {
     Be32 magic;
     Be32 path_mtu_bytes;
 };
 static_assert(sizeof(RawPathMtu) == 8 && alignof(RawPathMtu) == 1);
 
-// Client to server, by SIDR: nothing more is sent to this queue pair. The key shows who was told it.
+// Client to server, by SIDR: nothing more comes to this queue pair. Only the client was told the key.
 struct RawLeave {
     Be32 magic;
     Be32 qpn;
@@ -83,8 +83,8 @@ struct RawLeave {
 };
 static_assert(sizeof(RawLeave) == 12 && alignof(RawLeave) == 1);
 
-// Server to client, in the end: the SENDs it received, and those that were not what was sent; of a test both ways, the
-// operations that it completed and how long it took.
+// Server to client, at the end: the number of SENDs received, and of those with wrong contents. In a test of both
+// directions also the operations that it completed and their time.
 struct RawFarewell {
     Be32 magic;
     Be32 reserved;
@@ -116,7 +116,7 @@ std::span<const std::uint8_t> bytes_of(const Raw& raw) noexcept {
             Be64{hello.pass}};
 }
 
-// The message at the front of private data, unless it is somebody else's.
+// Returns the message at the front of private data, or nothing if the data are no such message.
 template <class Raw>
 [[nodiscard]] std::optional<Raw> read_message(std::span<const std::uint8_t> data,
                                               std::uint32_t magic = kMagic) noexcept {
@@ -127,7 +127,7 @@ template <class Raw>
     return raw.magic.get() == magic ? std::optional(raw) : std::nullopt;
 }
 
-// Nothing: another program or another version.
+// Returns nothing for another program or version.
 [[nodiscard]] inline std::optional<Hello> parse_hello(std::span<const std::uint8_t> data) noexcept {
     const std::optional<RawHello> raw = read_message<RawHello>(data);
     if (!raw || raw->version != kVersion || raw->operation >= static_cast<std::uint8_t>(Operation::Count) ||

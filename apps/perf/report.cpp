@@ -16,7 +16,7 @@ double us(const telemetry::Histogram& latency_ns, double quantile) {
     return static_cast<double>(latency_ns.percentile(quantile)) / 1e3;
 }
 
-// By an unreliable service, the rate of what arrived.
+// For an unreliable service, the rate of the messages that arrived.
 double rate_mops(const SizeResult& result, bool unreliable) {
     const double arrived =
         unreliable && result.sent != 0 ? static_cast<double>(result.arrived) / static_cast<double>(result.sent) : 1;
@@ -27,7 +27,7 @@ double gbit_s(const SizeResult& result, bool unreliable) {
     return rate_mops(result, unreliable) * 8 * result.message_bytes / 1e3;
 }
 
-// The server's, of a test both ways.
+// The server's rate in a test of both directions.
 double back_mops(const SizeResult& result) {
     return result.back_seconds > 0 ? static_cast<double>(result.back_operations) / result.back_seconds / 1e6 : 0;
 }
@@ -51,7 +51,7 @@ std::string json_of(const SizeResult& result, bool unreliable) {
            (unreliable ? fmt::format(",\"sent\":{},\"arrived\":{}", result.sent, result.arrived) : "");
 }
 
-// As perftest has it.
+// The columns of perftest.
 constexpr const char* kBandwidthHeader = " #bytes    #iterations  BW average[Gb/s]  MsgRate[Mpps]\n";
 constexpr const char* kBothWaysHeader =
     " #bytes    #iterations  BW average[Gb/s]  MsgRate[Mpps]  back: BW average[Gb/s]  MsgRate[Mpps]\n";
@@ -75,7 +75,7 @@ std::string latency_row(const SizeResult& result) {
                        us(latency, 0.999), us(latency, 1));
 }
 
-// What a table does not show, if there is anything.
+// What the table does not show. Empty if there is nothing.
 std::string remarks(std::span<const SizeResult> results) {
     SizeResult sum;
     for (const SizeResult& each : results) {

@@ -1,4 +1,4 @@
-// What cairn-perf prints while it runs.
+// The progress output of cairn-perf.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace cairn::perf {
 
-// A line each second from a thread of its own, so that no worker waits for a terminal.
+// Prints a line each second, on a thread of its own, so that no worker waits for a terminal.
 class ProgressPrinter {
 public:
     explicit ProgressPrinter(std::span<const std::unique_ptr<PerfWorker>> workers);

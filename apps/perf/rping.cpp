@@ -7,8 +7,8 @@ namespace cairn::perf {
 
 namespace {
 
-constexpr unsigned kOfOurs = 0;    // the offer that we send
-constexpr unsigned kOfTheirs = 1;  // and the one received
+constexpr unsigned kOfOurs = 0;    // the offer that this end sends
+constexpr unsigned kOfTheirs = 1;  // the offer that it received
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// The exchange of librdmacm's rping, so that it runs against rping elsewhere: the client offers memory, the server
-// READs it and WRITEs what it read to other memory of the client, which compares the two.
+// The exchange of librdmacm's rping, compatible with rping on other hosts. The client offers memory. The server READs
+// it and WRITEs the contents to other memory of the client, which compares the two.
 #pragma once
 
 #include <array>
@@ -10,7 +10,8 @@
 
 namespace cairn::perf {
 
-// What either end's SENDs carry: memory of the client. A server's are not looked at: they say "go on".
+// The contents of either end's SENDs: memory of the client. The contents of the server's SENDs are ignored: they mean
+// "go on".
 struct RawOffer {
     Be64 address;
     Be32 rkey;
@@ -23,7 +24,7 @@ class PingEnd {
 public:
     static constexpr std::uint32_t kLongest = 65536;
 
-    // What it is made with outlives it.
+    // The arguments outlive the object.
     static Result<std::unique_ptr<PingEnd>> create(verbs::Device& device, verbs::Pd& pd, verbs::Cq& completions,
                                                    std::uint32_t text_bytes);
 
@@ -32,13 +33,13 @@ public:
         return mr_->bytes().subspan(std::size_t{which} * text_bytes_, text_bytes_);
     }
     [[nodiscard]] RawOffer offer_of(unsigned which) const noexcept;
-    // The offer received last.
+    // The offer that was received last.
     [[nodiscard]] RawOffer received() const noexcept;
 
-    // `tag` is the completion's wr_id. False: a queue is full or the connection is down.
+    // `tag` is the wr_id of the completion. Returns false if a queue is full or the connection is down.
     [[nodiscard]] bool post_receive(std::uint64_t tag);
     [[nodiscard]] bool tell(const RawOffer& offer, std::uint64_t tag);
-    // READs into, or WRITEs from, the first text.
+    // READs into the first text, or WRITEs from it.
     [[nodiscard]] bool move(verbs::WorkOpcode opcode, const RawOffer& remote, std::uint32_t bytes, std::uint64_t tag);
 
 private:
@@ -59,7 +60,7 @@ public:
     RpingServer(const Options& options, const Seat& seat, std::unique_ptr<port::Port> port)
         : PerfWorker(options, seat, std::move(port)) {}
     ~RpingServer() override;
-    // To be called once, after open_device().
+    // Called once, after open_device().
     Status prepare();
     [[nodiscard]] bool finished(Instant now) const noexcept override;
     [[nodiscard]] std::string json() const override;
@@ -77,7 +78,7 @@ private:
     void look(Instant now) override;
     [[nodiscard]] std::size_t collect(Instant now);
     void admit(verbs::ConnectionId id, Instant now);
-    // False: the connection is not as it should be.
+    // Returns false if the connection has to end.
     [[nodiscard]] bool on_completion(Guest& guest, const verbs::Completion& completion);
     [[nodiscard]] bool on_offer(Guest& guest, std::uint64_t tag);
 

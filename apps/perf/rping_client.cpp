@@ -17,7 +17,7 @@ constexpr unsigned kSink = 1;
 constexpr Duration kNeighbour = milliseconds(20);
 constexpr Duration kSilence = seconds(10);
 
-// "rdma-ping-N: " and letters, another one first each time, up to a final zero: as rping writes it.
+// Writes what rping writes: "rdma-ping-N: " and letters, beginning with another letter each time, up to a final zero.
 void write_text(std::span<std::uint8_t> text, std::uint64_t number) {
     constexpr unsigned kFirst = 'A';
     constexpr unsigned kLetters = 'z' - kFirst + 1;
@@ -108,7 +108,7 @@ void RpingClient::start_ping(Instant now) {
     }
 }
 
-// A SEND of the server: it has read the source, or has written the sink.
+// The server's SEND says that it has read the source or written the sink.
 void RpingClient::on_go_on(Instant now) {
     progress_at_ = now;
     if (stage_ == Stage::Offered) {

@@ -39,7 +39,7 @@ void RpingServer::on_event(const cm::Event& event, Instant now) {
     } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&event)) {
         (void)connector().disconnect(leaving->id, {}, now);
     } else if (const auto ended = ended_by(event)) {
-        // A connection that did not come about has no use for its memory, and its end leaves no completion behind.
+        // A connection that was not made needs no memory, and its end leaves no completion behind.
         connector().abandon(*ended, now);
         guests_.erase(ended->value);
     }
@@ -56,7 +56,7 @@ void RpingServer::admit(verbs::ConnectionId id, Instant now) {
     ++connections_;
 }
 
-// All there are: what a burst of packets completes fits into the queue only while nothing is left in it.
+// Takes all completions. The queue has room for those of a burst of packets only while it is empty.
 bool RpingServer::step(Instant now) {
     bool worked = false;
     while (collect(now) != 0) {
@@ -114,7 +114,7 @@ bool RpingServer::on_offer(Guest& guest, std::uint64_t tag) {
     }
     if (guest.stage == Stage::AwaitsSink) {
         guest.stage = Stage::Writes;
-        // As rping: the text and its end.
+        // As rping does: the text with its final zero.
         const std::span<const std::uint8_t> text = guest.end->text(0).first(bytes);
         const auto end = std::find(text.begin(), text.end(), std::uint8_t{0});
         const auto length = static_cast<std::uint32_t>(end - text.begin());

@@ -12,8 +12,8 @@ namespace {
 constexpr std::uint32_t kBacklog = 256;
 constexpr Duration kProbePeriod = seconds(2);
 constexpr Duration kSilence = seconds(30);
-constexpr std::uint32_t kFirstSlots = 4096;  // of a completion queue that no client needs a larger one of yet
-constexpr std::size_t kLongestText = 136;    // in any refusal
+constexpr std::uint32_t kFirstSlots = 4096;  // initial size of a completion queue
+constexpr std::size_t kLongestText = 136;    // fits any refusal
 
 bool watches_memory(const Hello& hello) noexcept {
     return hello.operation == Operation::Write && hello.test == Test::Latency && hello.message_bytes != 0;
@@ -62,7 +62,7 @@ void Server::on_event(const cm::Event& event, Instant now) {
     }
 }
 
-// A connection that did not come about leaves nothing to wait for.
+// A connection that was not made leaves nothing to wait for.
 void Server::remove_if_over(const cm::Event& event, Instant now) {
     const std::optional<verbs::ConnectionId> ended = ended_by(event);
     if (Guest* const guest = ended ? find(*ended) : nullptr; guest != nullptr) {
@@ -140,7 +140,7 @@ void Server::part_from(Guest& guest, Instant now) {
 }
 
 RawFarewell Server::end_of(Guest& guest, Instant now) {
-    while (collect_messages() != 0) {  // those that came before the end
+    while (collect_messages() != 0) {  // messages that came before the end
     }
     std::erase(watched_, guest.index);
     bad_ += guest.bad;
@@ -178,7 +178,7 @@ void Server::look(Instant now) {
     probe_guests(now);
 }
 
-// Clients that vanished are noticed by a WRITE of no bytes now and then, unreliable ones by silence.
+// Finds clients that vanished: by a WRITE of no bytes now and then, and unreliable clients by their silence.
 void Server::probe_guests(Instant now) {
     while (now >= probe_at_ && !guests_.empty()) {
         next_probe_ = next_probe_ + 1 < guests_.size() ? next_probe_ + 1 : 0;

@@ -1,4 +1,4 @@
-// The server of cairn-perf: accepts connections and does for each what its client's test needs.
+// The server of cairn-perf. It accepts connections and does for each one what its client's test needs.
 #pragma once
 
 #include <array>
@@ -9,7 +9,6 @@
 #include "apps/perf/passes.hpp"
 #include "apps/perf/perf_worker.hpp"
 #include "apps/perf/spare_blocks.hpp"
-#include "lib/mem/region.hpp"
 #include "lib/net/shares.hpp"
 
 namespace cairn::perf {
@@ -22,7 +21,7 @@ public:
         : PerfWorker(options, seat, std::move(port)) {}
     ~Server() override;
 
-    // To be called once, after open_device().
+    // Called once, after open_device().
     Status prepare();
     [[nodiscard]] bool finished(Instant now) const noexcept override;
     void absorb(const PerfWorker& other) override;
@@ -30,46 +29,42 @@ public:
     [[nodiscard]] std::string table() const override;
 
 private:
-    // From the kernel's it costs nothing until it is written to. EAL's is for ports that send from no other.
     struct GuestMemory {
-        std::optional<mem::Region> mapped;
         SpareBlocks::Block heap;
-        std::size_t wanted = 0;
+        std::size_t wanted = 0;  // of its bytes
 
-        [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept {
-            return (mapped ? mapped->bytes() : heap->bytes()).first(wanted);
-        }
+        [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return heap->bytes().first(wanted); }
     };
 
-    // A connection; at the front of its memory is what the client works on or sends to.
+    // A connection. The front of its memory is for the client's operations.
     struct Guest {
         verbs::ConnectionId id{};
         std::uint32_t index = 0;
         Hello hello{};
         Transport transport = Transport::Rc;
         net::IpAddress remote{};
-        net::Shares<std::uint32_t>::Ticket unused_ticket = 0;  // until something was done over the connection
-        Psn first_psn{};                                       // of a connection: that nothing was done with
-        Instant heard_at{};                                    // when an unreliable one was
+        net::Shares<std::uint32_t>::Ticket unused_ticket = 0;  // until the connection was used
+        Psn first_psn{};                                       // of a connection: the next one while it is unused
+        Instant heard_at{};                                    // time of the last message of an unreliable client
         MessageLayout layout{};
         GuestMemory memory;
         std::unique_ptr<verbs::Mr> mr;
-        CompletionRoom::Place send_room;  // given back once the queue pair ended
+        CompletionRoom::Place send_room;  // given back after the queue pair has ended
         CompletionRoom::Place receive_room;
         std::optional<Channel> channel;
         std::uint64_t bytes = 0;          // of messages and queues
-        std::uint64_t written_bytes = 0;  // of them, before the client did anything
+        std::uint64_t written_bytes = 0;  // of these, written before the client did anything
         std::uint64_t received = 0;
-        std::uint64_t heard = 0;    // of them, at heard_at
-        std::uint64_t written = 0;  // the number of the message that is watched for
+        std::uint64_t heard = 0;    // of these, at heard_at
+        std::uint64_t written = 0;  // the number of the next message to be watched for
         std::uint64_t bad = 0;
         std::uint64_t receives_posted = 0;
-        Instant up_at{};              // of a test both ways: since when we work on the client's memory
-        std::uint64_t posted = 0;     // operations of ours
-        std::uint64_t completed = 0;  // of them
+        Instant up_at{};              // in a test of both directions: start of the server's operations
+        std::uint64_t posted = 0;     // operations of the server
+        std::uint64_t completed = 0;  // of these
 
         [[nodiscard]] bool unreliable() const noexcept { return transport != Transport::Rc; }
-        // Whether each message takes a receive request, and how many there are.
+        // True if each message takes a receive request; receives() is their number.
         [[nodiscard]] bool takes_receives() const noexcept {
             return hello.operation == Operation::Send || (unreliable() && hello.test == Test::Bandwidth);
         }
@@ -84,7 +79,7 @@ private:
     void look(Instant now) override;
 
     void admit(const cm::Requested& requested, Instant now);
-    // Why not; empty: it is ready.
+    // Returns why the guest is refused. Empty if it is ready.
     [[nodiscard]] std::string prepare_guest(Guest& guest, std::span<const std::uint8_t> said, Instant now);
     [[nodiscard]] bool make_room(const Guest& guest, Instant now);
     [[nodiscard]] static bool is_used(Guest& guest) noexcept;
@@ -102,7 +97,7 @@ private:
     [[nodiscard]] static RawAnswer answer_of(const Guest& guest);
     [[nodiscard]] RawFarewell end_of(Guest& guest, Instant now);
     [[nodiscard]] static std::span<const std::uint8_t> bytes_of_text(std::string_view text) noexcept;
-    std::uint32_t add_guest(std::unique_ptr<Guest> guest);  // its index
+    std::uint32_t add_guest(std::unique_ptr<Guest> guest);  // returns its index
     void part_from(Guest& guest, Instant now);
     void remove(std::uint32_t index, Instant now);
     void probe_guests(Instant now);
@@ -125,19 +120,19 @@ private:
     [[nodiscard]] static bool post(Guest& guest, const verbs::SendRequest& request) noexcept;
     void answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t place, std::uint32_t immediate);
 
-    std::array<verbs::Completion, 64> done_{};  // being looked at
+    std::array<verbs::Completion, 64> done_{};  // completions in hand
     std::optional<CompletionRoom> sends_;       // once prepared
     std::optional<CompletionRoom> receives_;
-    std::vector<std::unique_ptr<Guest>> guests_;  // places without one are free
+    std::vector<std::unique_ptr<Guest>> guests_;  // a place without a guest is free
     std::vector<std::uint32_t> free_;
-    std::vector<std::uint32_t> watched_;                         // guests that write into our memory and wait for us to
+    std::vector<std::uint32_t> watched_;  // guests that write into the server's memory and wait for its answer
     std::unordered_map<std::uint32_t, std::uint32_t> guest_of_;  // by connection
-    std::unordered_map<std::uint32_t, std::uint32_t> guest_at_;  // by queue pair, of datagrams
+    std::unordered_map<std::uint32_t, std::uint32_t> guest_at_;  // by queue pair of datagrams
     std::optional<Passes> passes_;                               // once prepared
-    net::Shares<std::uint32_t> unused_;                          // guests that did nothing yet, as far as was looked
-    std::uint64_t unused_bytes_ = 0;                             // that they have
+    net::Shares<std::uint32_t> unused_;                          // guests that did nothing, as far as is known
+    std::uint64_t unused_bytes_ = 0;                             // that these guests hold
     std::uint64_t unused_written_bytes_ = 0;
-    net::HostTotals bytes_of_;  // that a host's guests have
+    net::HostTotals bytes_of_;  // that each host's guests hold
     SpareBlocks spares_;
     std::uint32_t next_probe_ = 0;
     Instant probe_at_{};

@@ -1,4 +1,4 @@
-// The server's part that is of datagrams: clients come and go by SIDR.
+// The server with datagrams: clients come and go by SIDR.
 #include "apps/perf/server.hpp"
 
 namespace cairn::perf {
@@ -43,7 +43,7 @@ void Server::tell_pass(const cm::DatagramRequested& asked, Instant now) {
     (void)connector().answer(asked.id, {{}, verbs::kRdmaCmQkey, bytes_of(pass)}, now);
 }
 
-// Only who came from there and was told its key may end it.
+// Only the host that the guest came from, with the key that it was told, may end the guest.
 void Server::part_from_datagrams(const cm::DatagramRequested& asked, const RawLeave& leave, Instant now) {
     const auto found = guest_at_.find(leave.qpn.get());
     Guest* const guest = found == guest_at_.end() ? nullptr : guests_[found->second].get();

@@ -1,4 +1,4 @@
-// What the server gives to a client, and from whom it takes that back.
+// What the server gives to a client, and from which clients it takes that back.
 #include <fmt/format.h>
 
 #include <array>
@@ -10,14 +10,14 @@ namespace cairn::perf {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;  // of a host
-constexpr std::uint64_t kSlotBytes = 320;                      // of a queue and its completion, about
-// Written to for clients that did nothing yet: queues, and what READs that are checked find.
+constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;  // of one host
+constexpr std::uint64_t kSlotBytes = 320;                      // of a queue entry and its completion, approximately
+// Limit of memory written for clients that did nothing yet: queues, and the contents for READs that are checked.
 constexpr std::uint64_t kMostWrittenBytes = std::uint64_t{64} << 20U;
-// Unreliable clients do not wait for us: so many receive requests, as far as they take no more memory than that.
+// Receive requests of an unreliable client, which does not wait for the server, within the memory limit below.
 constexpr std::uint32_t kUnreliableReceives = 256;
 constexpr std::uint32_t kUnreliableBytes = 4U << 20U;
-// Connections over which nothing was done yet; an honest client makes so many at most before it begins.
+// Limit of connections that were never used. An honest client makes at most this many before it begins.
 constexpr std::size_t kMostUnused = 1024;
 
 bool is_sane(const Hello& hello) noexcept {
@@ -25,7 +25,7 @@ bool is_sane(const Hello& hello) noexcept {
            std::has_single_bit(hello.slots) && hello.message_bytes <= roce::kMaxMessageBytes;
 }
 
-// The memory has a pattern before the client begins: READs of it are checked.
+// True if the memory gets a pattern before the client begins, since its READs are checked.
 bool is_filled(const Hello& hello) noexcept {
     return hello.check && hello.operation == Operation::Read;
 }
@@ -65,8 +65,8 @@ std::string Server::prepare_guest(Guest& guest, std::span<const std::uint8_t> sa
     return made.ok() ? "" : made.error().text();
 }
 
-// Of what was given to clients that did nothing with it: the oldest of the host that has most of it, unless that is the
-// guest's own.
+// Takes back what clients that did nothing hold: the oldest of the host that holds most, unless that is the guest's own
+// host.
 bool Server::make_room(const Guest& guest, Instant now) {
     while (const std::optional<std::uint32_t> oldest = unused_.who_gives_way_to(guest.remote)) {
         Guest& holder = *guests_[*oldest];
@@ -80,7 +80,7 @@ bool Server::make_room(const Guest& guest, Instant now) {
     return false;
 }
 
-// Whether the guest's host has used some of the oldest that it has, which no longer count then.
+// Returns true if the guest's host has used some of its oldest connections. These no longer count.
 bool Server::look_at_own(const Guest& guest) {
     std::array<std::uint32_t, 16> oldest;
     bool used = false;
@@ -106,7 +106,8 @@ void Server::count_as_used(Guest& guest) {
     }
 }
 
-// One for each request, and one for a probe that took a place whose completion was not looked at yet.
+// A completion for each request, and one for a probe, which may take the send slot of a request whose completion was
+// not polled yet.
 Status Server::take_completions(Guest& guest) {
     const verbs::QpCapacity capacity = capacity_of(guest);
     auto sends = sends_->take(guest.remote, capacity.send_slots + 1);
@@ -123,20 +124,13 @@ Status Server::take_completions(Guest& guest) {
 }
 
 Result<Server::GuestMemory> Server::allocate(std::size_t bytes) {
-    if (sends_from_anywhere()) {
-        auto region = mem::Region::map(bytes, mem::PageWish::NoHuge);
-        if (!region.ok()) {
-            return region.error();
-        }
-        return GuestMemory{std::move(region).value(), nullptr, bytes};
-    }
     if (auto spare = spares_.take(bytes); spare != nullptr) {
-        return GuestMemory{std::nullopt, std::move(spare), bytes};
+        return GuestMemory{std::move(spare), bytes};
     }
     for (;;) {
         auto block = pmd::HeapBlock::allocate(bytes, "messages");
         if (block.ok()) {
-            return GuestMemory{std::nullopt, std::make_unique<pmd::HeapBlock>(std::move(block).value()), bytes};
+            return GuestMemory{std::make_unique<pmd::HeapBlock>(std::move(block).value()), bytes};
         }
         if (!spares_.give_up_one()) {
             return block.error();
@@ -144,9 +138,9 @@ Result<Server::GuestMemory> Server::allocate(std::size_t bytes) {
     }
 }
 
-// What a client that did nothing leaves behind, unless we wrote to it. Datagrams may have come that nobody looked at.
+// Keeps the memory of a client that did nothing, unless the server wrote to it. Datagrams may have come unnoticed.
 void Server::keep_spare(Guest& guest) {
-    const bool spares = guest.memory.heap != nullptr && !pmd::HeapBlock::is_of_huge_pages();
+    const bool spares = guest.memory.heap != nullptr && !guest.memory.heap->is_given_back();
     if (!spares || guest.transport == Transport::Ud || is_filled(guest.hello) || is_used(guest)) {
         return;
     }
@@ -160,7 +154,7 @@ std::uint32_t Server::Guest::receives() const noexcept {
     return takes_receives() ? std::max(2 * hello.share, unreliable() ? more : 0U) : 0U;
 }
 
-// SENDs that are looked at have a place for each receive request.
+// SENDs with checked contents have a place for each receive request.
 MessageLayout Server::layout_of(const Guest& guest) noexcept {
     const Hello& hello = guest.hello;
     const bool of_their_own = hello.check && guest.takes_receives();

@@ -1,4 +1,4 @@
-// What the server does with its guests' messages and memory, turn by turn.
+// The server's work on its guests' messages and memory, turn by turn.
 #include <array>
 #include <atomic>
 
@@ -15,7 +15,7 @@ bool Server::step(Instant now) {
 }
 
 std::size_t Server::collect(Instant now) {
-    // Failures, and what is signalled: operations of tests both ways.
+    // Failures, and signalled operations of tests of both directions.
     const std::size_t ended = sends_->queue().poll(done_);
     for (const verbs::Completion& one : std::span(done_).first(ended)) {
         Guest* const guest = guests_[one.wr_id].get();
@@ -56,7 +56,7 @@ void Server::on_message(Guest& guest, const verbs::Completion& completion) {
     post_receive(guest);
 }
 
-// Whether the next message was written; of unreliable ones some before it may be missing.
+// Returns true if the next message was written. Some unreliable messages before it may be missing.
 bool Server::look_at_memory(Guest& guest) {
     std::uint8_t& last = guest.message(guest.written).back();
     const std::uint8_t seen = std::atomic_ref<std::uint8_t>(last).load(std::memory_order_acquire);
@@ -72,7 +72,7 @@ bool Server::look_at_memory(Guest& guest) {
     return true;
 }
 
-// In a test both ways: the same operation as the client's, on its memory, as many at a time as it has outstanding.
+// In a test of both directions the server does the client's operation on the client's memory, with as many outstanding.
 void Server::start_back(Guest& guest, Instant now) {
     guest.up_at = now;
     for (std::uint32_t i = guest.hello.share; i > 0; --i) {
@@ -93,7 +93,7 @@ void Server::post_back(Guest& guest) {
     guest.posted += post(guest, request) ? 1U : 0U;
 }
 
-// What is posted once the connection ended is flushed at once, and there may be no room for its completion.
+// A post after the end of the connection would be flushed at once, and its completion might find no room.
 bool Server::post(Guest& guest, const verbs::SendRequest& request) noexcept {
     return guest.channel->is_up() && guest.channel->post_send(request) == verbs::PostVerdict::Posted;
 }
@@ -110,7 +110,7 @@ void Server::answer(Guest& guest, verbs::WorkOpcode opcode, std::uint64_t place,
     request.remote_address =
         guest.hello.memory.address + MessageLayout{guest.layout.bytes, guest.hello.slots}.offset(place);
     request.rkey = guest.hello.memory.rkey;
-    (void)post(guest, request);  // a client that asks for more than it said gets no answer
+    (void)post(guest, request);  // a client that sends more than it announced gets no answer
 }
 
 void Server::post_receive(Guest& guest) {

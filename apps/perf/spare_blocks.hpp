@@ -1,4 +1,4 @@
-// Blocks of EAL's heap that were given to clients and never written to, kept for the next ones.
+// Blocks of EAL's heap that were given to clients and never written to, kept for the next clients.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 namespace cairn::perf {
 
 // EAL clears what it takes back. A block that was never written to has cost no memory before: clients that come and go
-// without doing anything would have the server write to all that EAL has. Not for huge pages, which EAL gives back.
+// without doing anything would have the server write to all that EAL has. Not for blocks that the system has back.
 class SpareBlocks {
 public:
     using Block = std::unique_ptr<pmd::HeapBlock>;
 
-    // The server wrote nothing to it.
+    // The server wrote nothing to the block.
     void keep(Block block) {
         const std::size_t bytes = block->bytes().size();
         blocks_.emplace(bytes, std::move(block));
     }
-    // The shortest that is long enough, and not more than twice as long. nullptr: there is none.
+    // Returns the shortest block that is long enough and at most twice as long as needed, or nullptr.
     [[nodiscard]] Block take(std::size_t bytes) {
         const auto found = blocks_.lower_bound(bytes);
         if (found == blocks_.end() || found->first / 2 > bytes) {
@@ -32,7 +32,7 @@ public:
         blocks_.erase(found);
         return block;
     }
-    // The longest is EAL's again. False: there is none.
+    // Gives the longest block back to EAL. Returns false if there is none.
     bool give_up_one() {
         if (blocks_.empty()) {
             return false;
@@ -42,7 +42,7 @@ public:
     }
 
 private:
-    std::multimap<std::size_t, Block> blocks_;  // by length
+    std::multimap<std::size_t, Block> blocks_;  // by size
 };
 
 }  // namespace cairn::perf

@@ -10,7 +10,7 @@
 
 namespace cairn::pktgen {
 
-// Stream and port outlive both.
+// The stream and the port outlive either emitter.
 class FrameEmitter final : public pmd::Emitter {
 public:
     FrameEmitter(const Stream& stream, pmd::EthdevPort& port) : stream_(stream), port_(port) {}
@@ -24,7 +24,7 @@ private:
 
 class DatagramEmitter final : public pmd::Emitter {
 public:
-    // The stream's fault does not lie below UDP.
+    // The stream's fault is not below UDP.
     DatagramEmitter(const Stream& stream, port::UringPort& port) : stream_(stream), port_(port) {}
     [[nodiscard]] std::size_t emit(port::Path& path, std::uint64_t first, std::size_t count,
                                    Instant now) noexcept override;

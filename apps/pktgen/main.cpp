@@ -1,5 +1,5 @@
-// cairn-pktgen: EAL arguments -- own arguments; sends one stream of RoCEv2 UD packets, sound or broken, from a
-// TOML script and counts what comes back.
+// cairn-pktgen: EAL arguments -- own arguments. Sends one stream of RoCEv2 UD packets, sound or broken, from a TOML
+// script, and counts what comes back.
 #include <fmt/format.h>
 
 #include <memory>
@@ -24,7 +24,7 @@ app::CarrierOptions carrier_options(const pktgen::Options& options, const pktgen
     return carrier;
 }
 
-// What a socket cannot do.
+// Refuses what a socket cannot do.
 Status check_for_socket(const pktgen::Stream& stream, const net::IpAddress& local) {
     if (pktgen::layer_of(stream.fault) == pktgen::FaultLayer::Lower) {
         return Error{fmt::format("fault = \"{}\" lies below UDP, where a socket sends nothing of its own",
@@ -109,7 +109,7 @@ Result<int> run_on(const pktgen::Options& options, const pktgen::Stream& stream)
     if (!possible.ok()) {
         return possible.error();
     }
-    const auto port = carrier.make_socket_port();
+    const auto port = carrier.make_socket_port(0);
     if (!port.ok()) {
         return port.error();
     }

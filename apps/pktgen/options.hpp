@@ -1,4 +1,4 @@
-// cairn-pktgen's own arguments, behind EAL's.
+// The own arguments of cairn-pktgen, behind EAL's.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct Options {
     bool json = false;
 };
 
-// Parses argv[first...]. --help and --version print and exit 0; an error names the argument and the remedy.
+// Parses argv[first...]. --help and --version print and exit with 0. An Error names the argument and the remedy.
 Result<Options> parse_options(int argc, char** argv, int first);
 
 }  // namespace cairn::pktgen

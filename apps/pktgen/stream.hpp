@@ -1,4 +1,4 @@
-// A stream of cairn-pktgen: read from TOML, and the frames it stands for. No I/O but the script's file.
+// A stream of cairn-pktgen, read from TOML, and its frames. There is no I/O except for the script's file.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace cairn::pktgen {
 
-// Where in a packet a fault lies.
+// The place of a fault in a packet.
 enum class FaultLayer : std::uint8_t {
-    Headers,   // in the transport headers, under a right ICRC; or there is no fault
-    Finished,  // in the finished datagram, so that its ICRC is wrong
+    Headers,   // in the transport headers, under a right ICRC; also without a fault
+    Finished,  // in the finished datagram, whose ICRC is then wrong
     Lower,     // below UDP: a socket cannot send it
 };
 
@@ -50,7 +50,7 @@ enum class Fault : std::uint8_t {
 [[nodiscard]] std::string_view name_of(Fault fault) noexcept;
 
 struct Stream {
-    std::optional<net::IpAddress> source{};  // without one: the port's own
+    std::optional<net::IpAddress> source{};  // absent: the port's own
     net::IpAddress destination{};
     std::uint16_t udp_source_port = port::kFirstUdpSourcePort;
     std::uint8_t traffic_class = 0;
@@ -65,20 +65,20 @@ struct Stream {
     std::uint64_t seed = 1;
 };
 
-// Reads a script. Errors name the file, the line or key, and what is allowed.
+// Reads a script. An Error names the file, the line or key, and what is allowed.
 Result<Stream> read_stream(const std::string& file_name);
 Result<Stream> parse_stream(const std::string& text, const std::string& file_name);
 
 constexpr std::size_t kLongestFrameBytes = 4352;
 
-// Writes frame `serial` into `out` (at least kLongestFrameBytes); returns its size. The path is resolved and
+// Writes frame `serial` into `out`, which has at least kLongestFrameBytes. Returns its size. The path is resolved and
 // leads to the stream's destination. The same serial gives the same frame.
 [[nodiscard]] std::size_t make_frame(const Stream& stream, port::Path& path, std::uint64_t serial,
                                      std::span<std::uint8_t> out) noexcept;
-// The same without what is below UDP: BTH ... ICRC. The fault does not lie there.
+// Writes the same without the part below UDP: BTH ... ICRC. The fault is not below UDP.
 [[nodiscard]] std::size_t make_datagram(const Stream& stream, port::Path& path, std::uint64_t serial,
                                         std::span<std::uint8_t> out) noexcept;
-// How long a datagram of the stream is at most.
+// The size of the stream's largest datagram.
 [[nodiscard]] std::size_t datagram_bytes(const Stream& stream) noexcept;
 
 }  // namespace cairn::pktgen

@@ -25,14 +25,14 @@ void flip(std::span<std::uint8_t> bytes, std::uint64_t choice) noexcept {
     bytes[choice % bytes.size()] ^= static_cast<std::uint8_t>(1U << (choice / bytes.size() % 8));
 }
 
-// A packet under construction: its RoCE headers first, then the finished datagram, then the frame around it.
+// A packet under construction: first its RoCE headers, then the finished datagram, then the frame around it.
 struct Draft {
     const Stream& stream;
     std::uint64_t serial;
     std::uint64_t random;
     wire::RawUd& raw;
     std::span<std::uint8_t> datagram{};
-    std::span<std::uint8_t> frame{};  // cut to what is sent
+    std::span<std::uint8_t> frame{};  // cut to the bytes that are sent
     bool v4 = true;
 
     [[nodiscard]] std::uint8_t* ip() const noexcept { return frame.data() + kEthernet; }
@@ -66,9 +66,9 @@ void truncate_frame(Draft& draft) noexcept {
     draft.frame = draft.frame.first(kEthernet + draft.serial % (draft.frame.size() - kEthernet));
 }
 void break_ip_checksum(Draft& draft) noexcept {
-    draft.ip()[draft.v4 ? 10 : 6] ^= 0x55;  // IPv6 has none: its next header
+    draft.ip()[draft.v4 ? 10 : 6] ^= 0x55;  // IPv6 has no checksum: its next header instead
 }
-// So that the fault itself is noticed, not the checksum over it.
+// Makes the checksum right, so that the receiver notices the fault itself.
 void right_ip_checksum(Draft& draft) noexcept {
     if (draft.v4) {
         draft.ip()[10] = draft.ip()[11] = 0;
@@ -87,7 +87,7 @@ void break_udp_length(Draft& draft) noexcept {
     low = static_cast<std::uint8_t>(low - 4);
 }
 void fragment(Draft& draft) noexcept {
-    draft.ip()[6] = draft.v4 ? 0x20 : 44;  // more fragments, or the fragment header's number
+    draft.ip()[6] = draft.v4 ? 0x20 : 44;  // more fragments, or the number of the fragment header
     right_ip_checksum(draft);
 }
 void randomise(Draft& draft) noexcept {
@@ -96,8 +96,7 @@ void randomise(Draft& draft) noexcept {
     }
 }
 
-// What each fault does: to the headers, before a right ICRC is put over them, to the finished datagram, and to the
-// frame around that.
+// What each fault changes: the headers before a right ICRC is computed, the finished datagram, or the frame around it.
 struct Breaking {
     Fault fault;
     Break headers = nothing;
@@ -108,7 +107,7 @@ constexpr std::array<Breaking, static_cast<std::size_t>(Fault::Count)> kBreaking
     {Fault::None},
     {Fault::Icrc, nothing, flip_icrc},
     {Fault::Payload, nothing, flip_payload},
-    {Fault::Truncated, nothing, nothing, truncate_frame},  // make_datagram() cuts for itself
+    {Fault::Truncated, nothing, nothing, truncate_frame},  // make_datagram() cuts datagrams itself
     {Fault::Qpn, other_qpn},
     {Fault::Pkey, other_pkey},
     {Fault::Qkey, other_qkey},
@@ -144,7 +143,7 @@ const Breaking& breaking_of(const Stream& stream) noexcept {
     return kBreakings[static_cast<std::size_t>(stream.fault)];
 }
 
-// The datagram at the front of `out`, broken as far as that shows in it.
+// Writes the datagram to the front of `out`, with the faults that concern it.
 void compose(Draft& draft, port::Path& path, std::span<std::uint8_t> out) noexcept {
     const Stream& stream = draft.stream;
     draft.raw = wire::UdHeader{stream.qpn, stream.qkey, stream.source_qpn, stream.pkey,

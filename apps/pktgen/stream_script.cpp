@@ -34,7 +34,7 @@ std::string listed(const Names& names) {
     return text;
 }
 
-// Reads a table key by key; remembers the first fault and which keys are known.
+// Reads a table key by key. Remembers the first fault and the known keys.
 class Reader {
 public:
     Reader(const toml::table& table, const std::string& file_name) : table_(table), file_name_(file_name) {}
@@ -90,7 +90,7 @@ public:
             into = static_cast<Fault>(found - names.begin());
         }
     }
-    // After the last key: what is there beside them is a mistake too.
+    // Called after the last key: an unknown key is an error, too.
     [[nodiscard]] std::optional<Error> finish() {
         for (const auto& [key, value] : table_) {
             if (!known_.contains(std::string_view(key.str()))) {
@@ -122,7 +122,7 @@ Result<Stream> parse_stream(const std::string& text, const std::string& file_nam
     toml::table root;
     try {
         root = toml::parse(text, file_name);
-    } catch (const toml::parse_error& error) {  // the library's way of refusing; ends here
+    } catch (const toml::parse_error& error) {  // the library refuses by this exception, which ends here
         return Error{fmt::format("{}:{}: {}", file_name, error.source().begin.line, error.description()),
                      "write TOML: [stream] and key = value lines"};
     }

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "apps/common/pattern.hpp"
+#include "lib/port/qpn_owners.hpp"
 #include "pmd_glue/lcores.hpp"
 
 namespace cairn::rpcbench {
@@ -16,12 +16,12 @@ namespace cairn::rpcbench {
 namespace {
 
 constexpr Duration kWarmUp = milliseconds(500);
-constexpr Duration kLook = milliseconds(10);     // how often time and progress are looked at
-constexpr Duration kLinger = milliseconds(200);  // a caller that also serves stays for its peer's sessions,
-constexpr Duration kLingerMost = seconds(5);     // so long at the most
+constexpr Duration kLook = milliseconds(10);     // interval between looks at time and progress
+constexpr Duration kLinger = milliseconds(200);  // a caller that also serves waits this long for its peer's sessions,
+constexpr Duration kLingerMost = seconds(5);     // and this long at most
 constexpr Duration kPatience = seconds(2);       // with calls that do not end
 
-// Why a session ended before its time.
+// Says why a session ended early.
 const char* why(erpc::RefuseReason reason) noexcept {
     switch (reason) {
         case erpc::RefuseReason::NoSessionLeft:
@@ -33,7 +33,7 @@ const char* why(erpc::RefuseReason reason) noexcept {
         case erpc::RefuseReason::PathTooNarrow:
             return "small packets arrive, those of --path-mtu do not; give both a smaller one";
         case erpc::RefuseReason::None:
-        case erpc::RefuseReason::NoHandler:  // this and those below are of requests
+        case erpc::RefuseReason::NoHandler:  // this and those below concern requests
         case erpc::RefuseReason::AnswerLost:
         case erpc::RefuseReason::GivenUp:
         case erpc::RefuseReason::Ahead:
@@ -67,13 +67,12 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
     config.peer_timeout = milliseconds(options_.peer_timeout_ms);
     config.congestion = options_.congestion;
     config.selective = !options_.go_back_n;
-    const Status opened =
-        open_worker({.max_queue_pairs = 1,
-                     .max_regions = 1,
-                     .owner_bits = static_cast<std::uint8_t>(std::bit_width(pmd::worker_count() - 1U)),
-                     .owner = number_,
-                     .seed = derive_key(seed, Purpose::EngineNumbers)},
-                    now);
+    const Status opened = open_worker({.max_queue_pairs = 1,
+                                       .max_regions = 1,
+                                       .owner_bits = port::QpnOwners(pmd::worker_count()).bits(),
+                                       .owner = number_,
+                                       .seed = derive_key(seed, Purpose::EngineNumbers)},
+                                      now);
     if (!opened.ok()) {
         return opened;
     }
@@ -115,7 +114,7 @@ Status BenchWorker::make_directory(const std::optional<net::IpAddress>& peer, In
     return options_.server ? directory_->serve(options_.service, offer) : Nothing{};
 }
 
-// Until the service is found, then sessions begin.
+// Looks for the service. Sessions begin once it is found.
 void BenchWorker::keep_directory(Instant now) {
     if (directory_ != nullptr) {
         if (const std::optional<erpc::ServiceAnswer> answer = directory_->poll_answer()) {
@@ -155,7 +154,7 @@ Status BenchWorker::connect(Instant now) {
     return Nothing{};
 }
 
-// Calls begin before the turn, so that none is measured from before it could be posted.
+// Calls begin before the turn, so that no latency includes the time before the call could be posted.
 bool BenchWorker::run_turn(Instant now) noexcept {
     const bool began = load_->on_turn(now);
     return worker().turn(now) || began;

@@ -27,11 +27,11 @@ namespace cairn::rpcbench {
 
 CAIRN_DECLARE_COUNTERS(BenchCounter, CAIRN_BENCH_COUNTERS);
 
-// What the first worker learns for all of them.
+// What the first worker finds out for all workers.
 struct Lookup {
     std::atomic<bool> known{false};
     std::atomic<bool> failed{false};
-    erpc::ServiceOffer offer{};  // once it is known
+    erpc::ServiceOffer offer{};  // valid once `known` is true
 };
 
 class BenchWorker final : public app::WorkerProgram {
@@ -39,14 +39,14 @@ public:
     BenchWorker(const Options& options, std::unique_ptr<port::Port> port, std::uint16_t worker, pmd::HeapBlock memory,
                 Lookup& lookup);
 
-    // Makes the endpoint; the first worker tells of it, and asks for the service of a peer. Sessions begin as the
-    // worker runs. `seed` is not to be guessed.
+    // Makes the endpoint. The first worker announces it, and asks for a peer's service. Sessions begin when the worker
+    // runs. `seed` is hard to guess.
     Status prepare(const std::optional<net::IpAddress>& peer, const SipKey& seed, Instant now);
     [[nodiscard]] bool run_turn(Instant now) noexcept override;
     [[nodiscard]] bool finished(Instant now) const noexcept override;
 
     [[nodiscard]] const telemetry::CounterSet<BenchCounter>& progress() const noexcept { return progress_; }
-    // Once the worker has stopped:
+    // Valid after the worker has stopped:
     [[nodiscard]] const Load& load() const noexcept { return *load_; }
     [[nodiscard]] const erpc::Endpoint& endpoint() const noexcept { return *endpoint_; }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
@@ -67,26 +67,26 @@ private:
     void show_progress() noexcept;
     void keep_phase(Instant now) noexcept;
     void close(Instant now) noexcept;
-    // Says why on stderr, once.
+    // Prints the reason on stderr, once.
     void fail(const std::string& why);
 
     const Options& options_;
-    std::uint16_t number_;  // of the worker
+    std::uint16_t number_;  // number of the worker
     pmd::HeapBlock memory_;
     rpc::MsgPool pool_;
     std::unique_ptr<erpc::Endpoint> endpoint_;
-    std::unique_ptr<connections::Home> home_;     // the first worker's
+    std::unique_ptr<connections::Home> home_;     // of the first worker only
     std::unique_ptr<erpc::Directory> directory_;  // likewise
     Lookup& lookup_;
     net::IpAddress peer_{};
     std::vector<SessionId> sessions_;
     std::unique_ptr<Load> load_;
-    bool calls_;  // has a peer
+    bool calls_;  // true with a peer
     bool failed_ = false;
     Phase phase_ = Phase::Connecting;
     std::uint32_t connected_ = 0;
     Instant next_look_{};
-    Instant phase_ends_{};  // of calling; when waiting for what is under way ends; since when sessions are closed
+    Instant phase_ends_{};  // end of calling; end of the wait for calls under way; start of closing
     telemetry::CounterSet<BenchCounter> progress_;
 };
 

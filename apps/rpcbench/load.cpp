@@ -111,7 +111,7 @@ void Load::call_in(std::uint32_t slot_index, Instant due) noexcept {
     post(call, next_session());
 }
 
-// Calls that are due and have no slot begin later, and have waited since then.
+// A call that is due and finds no slot begins later. Its latency counts from when it was due.
 bool Load::begin_due() noexcept {
     const std::uint64_t before = begun_;
     while (phase_ == Phase::Calling && next_due_ <= now_ && !free_.empty()) {
@@ -128,7 +128,7 @@ std::uint32_t Load::next_session() noexcept {
     return turn_;
 }
 
-// True: the loop goes on with another call.
+// Returns true if the loop goes on with another call.
 bool Load::take(const erpc::CallResult& result, Duration latency) noexcept {
     if (result.status == erpc::CallStatus::Ok) {
         if (result.response.size() != options_.response_bytes) [[unlikely]] {
@@ -152,7 +152,7 @@ bool Load::take(const erpc::CallResult& result, Duration latency) noexcept {
 void Load::on_completed(void* context, const erpc::CallResult& result) {
     auto& self = *static_cast<Load*>(context);
     if (self.take(result, result.latency)) {
-        // As many calls as sessions keep theirs; fewer go over all sessions in turn.
+        // With at most `window` sessions each call stays on its session. With more, calls take the sessions in turn.
         const bool in_turn = self.sessions_.size() > self.options_.window;
         self.call(in_turn ? self.next_session() : static_cast<std::uint32_t>(result.tag));
     }

@@ -12,6 +12,7 @@
 #include "apps/rpcbench/bench_worker.hpp"
 #include "apps/rpcbench/report.hpp"
 #include "lib/base/secret.hpp"
+#include "lib/port/qpn_owners.hpp"
 #include "pmd_glue/heap_block.hpp"
 #include "pmd_glue/lcores.hpp"
 
@@ -19,8 +20,8 @@ namespace {
 
 using namespace cairn;
 
-// Of messages, for one worker: both directions of a full window, and room beside it, since a server does not know the
-// options of its clients. One host's requests may have half of the memory: two of 8 MB, if EAL has enough for that.
+// Allocates the messages of one worker: both directions of a full window, and room beside it, since a server does not
+// know its clients' options. The requests of one host may take half of the memory: two of 8 MB, if EAL has enough.
 Result<pmd::HeapBlock> allocate_memory(const rpcbench::Options& options) {
     constexpr std::size_t kRoomBytes = std::size_t{32} << 20U;
     const std::size_t longest_bytes = std::size_t{options.request_bytes} + options.response_bytes;
@@ -66,9 +67,9 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& car
     return benches;
 }
 
-// Frames find their worker by the low bits of the queue pair's number.
+// Packets find their worker by the low bits of the queue pair's number.
 Status check_service_number(const rpcbench::Options& options) {
-    const std::uint32_t step = std::bit_ceil(std::uint32_t{pmd::worker_count()});
+    const std::uint32_t step = port::QpnOwners(pmd::worker_count()).step();
     if (options.qpn % step != 0) {
         return Error{fmt::format("--qpn {:#x} is no multiple of {}, and there are {} lcores", options.qpn, step,
                                  pmd::worker_count()),

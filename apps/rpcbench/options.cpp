@@ -35,7 +35,7 @@ void declare(CLI::App& app, Options& options) {
     app::add_output(app, options.carrier.pcap, options.json);
 }
 
-// What is called, how often, and what is to go wrong.
+// Which calls are made, how often, and which faults are injected.
 void declare_load(CLI::App& app, Options& options) {
     app.add_option("--req", options.request_bytes, "request bytes")
         ->check(CLI::Range(0U, erpc::kMaxMessageBytes))

@@ -1,4 +1,4 @@
-// cairn-rpcbench's own arguments, behind EAL's.
+// The own arguments of cairn-rpcbench, behind EAL's.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Options {
     std::uint32_t request_bytes = 32;
     std::uint32_t response_bytes = 32;
     std::uint32_t window = 60;  // calls outstanding over all sessions of an lcore
-    double rate_per_s = 0;      // calls begun by the process; 0: as many as the window allows
+    double rate_per_s = 0;      // calls that the process begins; 0: as many as the window allows
     bool check = false;
     std::uint32_t sessions = 8;
     std::uint32_t credits = 32;
@@ -37,7 +37,7 @@ struct Options {
     bool json = false;
 };
 
-// Parses argv[first...]. --help and --version print and exit 0; an error names the argument and the remedy.
+// Parses argv[first...]. --help and --version print and exit with 0. An Error names the argument and the remedy.
 Result<Options> parse_options(int argc, char** argv, int first);
 
 }  // namespace cairn::rpcbench

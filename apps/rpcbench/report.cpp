@@ -56,7 +56,7 @@ Totals totals_of(Workers workers) {
     return sum;
 }
 
-// Of payload, one way: the one with more.
+// The payload of the direction that carries more.
 double gbit_s(const Options& options, const Totals& sum) {
     return sum.rate_mops * std::max(options.request_bytes, options.response_bytes) * 8 / 1e3;
 }
@@ -104,11 +104,12 @@ void ProgressPrinter::run() {
 void print_counters(Workers workers) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
         const BenchWorker& worker = *workers[i];
+        const std::uint64_t notified = worker.endpoint().statistics().congestion_notified;
         fmt::print(stderr, "worker {}, {} bytes per idle session:\n{}{}{}{}{}", i, erpc::kIdleSessionBytes,
                    worker.port().counters_text(), telemetry::text_of(worker.worker().datagrams().drops().snapshot()),
                    telemetry::text_of(worker.worker().sender().drops().snapshot()),
                    telemetry::text_of(worker.endpoint().statistics().drops.snapshot()),
-                   telemetry::text_of({&kNotified, 1}, {&worker.endpoint().statistics().congestion_notified, 1}));
+                   telemetry::text_of({&kNotified, 1}, {&notified, 1}));
     }
 }
 

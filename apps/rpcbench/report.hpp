@@ -1,4 +1,4 @@
-// What cairn-rpcbench prints: a progress line each second, drops with their meaning, the result.
+// The output of cairn-rpcbench: a progress line each second, drops with their meaning, the result.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace cairn::rpcbench {
 
 using Workers = std::span<const std::unique_ptr<BenchWorker>>;
 
-// Prints from a thread of its own, so that no worker waits for a terminal.
+// Prints on a thread of its own, so that no worker waits for a terminal.
 class ProgressPrinter {
 public:
     explicit ProgressPrinter(Workers workers);
@@ -27,9 +27,9 @@ private:
     std::thread thread_;
 };
 
-// After the workers have stopped: counters that are not zero to stderr.
+// Prints the counters that are not zero on stderr. Called after the workers have stopped.
 void print_counters(Workers workers);
-// The result on stdout: as a table, or as one JSON object, its last line.
+// Print the result on stdout, as a table or as one JSON object, which is the last line.
 void print_table(const Options& options, Workers workers);
 void print_json(const Options& options, Workers workers);
 

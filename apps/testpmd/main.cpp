@@ -1,4 +1,4 @@
-// cairn-testpmd: EAL arguments -- own arguments; forwards frames between DPDK ports, or answers what ports bring.
+// cairn-testpmd: EAL arguments -- own arguments. Forwards frames between DPDK ports, or answers what ports receive.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,16 +22,16 @@ namespace {
 
 using namespace cairn;
 
-// Ports and their workers, whatever the mode; the workers go first.
+// The ports and their workers in any mode. The workers end first.
 struct Bench {
-    std::vector<std::unique_ptr<pmd::Device>> devices;  // of modes that work on frames
-    std::vector<app::Carrier> carriers;                 // of those that need a Port
+    std::vector<std::unique_ptr<pmd::Device>> devices;  // for modes that work on frames
+    std::vector<app::Carrier> carriers;                 // for modes that need a Port
     std::unique_ptr<pmd::Capture> capture;
     std::vector<std::string> names;
     testpmd::Tasks tasks;
 };
 
-// Frames are what sockets do not carry.
+// Refuses sockets, which carry no frames.
 Status check_for_frames(const testpmd::Options& options) {
     constexpr std::string_view kRemedy = "use --forward-mode roce-echo, or an ethernet port: --port eth:N";
     for (const std::string& port : options.ports) {
@@ -48,7 +48,7 @@ Status check_for_frames(const testpmd::Options& options) {
     return Nothing{};
 }
 
-// Those asked for, or all of EAL's; an empty name stands for what choose_port() makes of it.
+// Returns the ports asked for, or all of EAL's. An empty name is left to choose_port().
 std::vector<std::string> port_names(const testpmd::Options& options) {
     std::vector<std::string> names = options.ports;
     if (names.empty()) {
@@ -85,7 +85,7 @@ Result<Bench> open_forwarders(const testpmd::Options& options, const pmd::Forwar
         ports.push_back(port.value());
         facts.push_back(std::move(known).value());
     }
-    // A device spreads what it receives over all queues that it is given: no more than there are workers.
+    // A device spreads what it receives over all its queues, so that it gets no more queues than there are workers.
     const Result<std::uint16_t> workers = pmd::workers_in_common(facts, config.wish);
     if (!workers.ok()) {
         return workers.error();

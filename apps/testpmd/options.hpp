@@ -1,4 +1,4 @@
-// cairn-testpmd's own arguments, behind EAL's.
+// The own arguments of cairn-testpmd, behind EAL's.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace cairn::testpmd {
 struct Options {
     std::string mode = "io";
     std::vector<std::string> ports;  // eth:N or uring:ADDRESS; empty: all of EAL's, else a socket
-    app::CarrierOptions carrier{};   // of each port; `port` and addresses are filled in
-    std::string ip;                  // of the first ethernet port; empty: kPrivateIp, if that will do
+    app::CarrierOptions carrier{};   // for each port; `port` and addresses are filled in later
+    std::string ip;                  // of the first ethernet port; empty: kPrivateIp, if it is enough
     std::string peer = "10.77.0.2";
     std::string peer_mac = "ff:ff:ff:ff:ff:ff";
     std::uint16_t frame_bytes = 114;
@@ -25,10 +25,10 @@ struct Options {
     bool json = false;
 };
 
-// Parses argv[first...]. --help and --version print and exit 0; an error names the argument and the remedy.
+// Parses argv[first...]. --help and --version print and exit with 0. An Error names the argument and the remedy.
 Result<Options> parse_options(int argc, char** argv, int first);
 
-// What of them tells a forwarder what to do. Errors: no such mode, no address.
+// Returns the options of a forwarder. Errors: no such mode; no address.
 Result<pmd::ForwardConfig> forward_config(const Options& options);
 
 }  // namespace cairn::testpmd

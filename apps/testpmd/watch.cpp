@@ -98,7 +98,7 @@ void Watch::run() {
     }
 }
 
-// Of all ports, then of each where there are several.
+// Prints the sum of all ports, then each port if there are several.
 void Watch::print_period(std::vector<Snapshot>& before, double seconds) const {
     std::vector<Snapshot> more(ports_.size());
     Snapshot all_more;

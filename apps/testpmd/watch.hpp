@@ -1,4 +1,4 @@
-// Statistics lines and the end of a limited run, away from the workers; and what is told of it all in the end.
+// Statistics lines, the end of a limited run, and the final report, all away from the workers.
 #pragma once
 
 #include <atomic>
@@ -15,17 +15,17 @@ namespace cairn::testpmd {
 using Tasks = std::vector<std::unique_ptr<pmd::ForwardTask>>;
 using Snapshot = telemetry::CounterSnapshot<pmd::ForwardCounter>;
 
-// What all workers counted at one port, and at all `ports` of them.
+// The counts of all workers at one port, and at all `ports` ports.
 [[nodiscard]] Snapshot counts_of(const Tasks& tasks, std::size_t port);
 [[nodiscard]] Snapshot total_of(const Tasks& tasks, std::size_t ports);
 
-// What a run gave in so many seconds, in all and of each port: as one JSON object, or as a table.
+// The result of a run of `seconds`, in total and for each port: as one JSON object, or as a table.
 [[nodiscard]] std::string json_of_run(const Tasks& tasks, const std::vector<std::string>& ports, double seconds);
 [[nodiscard]] std::string table_of_run(const Tasks& tasks, const std::vector<std::string>& ports, double seconds);
 
 class Watch {
 public:
-    // All outlive it.
+    // The arguments outlive the object.
     Watch(const Options& options, const Tasks& tasks, const std::vector<std::string>& ports);
     ~Watch();
     Watch(const Watch&) = delete;

@@ -153,6 +153,25 @@ TEST(DevicePlan, WorkersThatPollAQueueOfEachDeviceAreAsManyAsTheFewestQueues) {
     EXPECT_FALSE(workers_in_common(devices, wish(4)).ok());
 }
 
+TEST(DevicePlan, PayloadsAreSentFromTheMemoryThatTheDriverReads) {
+    const auto memory = [](const char* driver, bool in_software, const char* devargs) {
+        DeviceFacts facts = nic(driver);
+        facts.max_queues = 1;
+        facts.in_software = in_software;
+        facts.devargs = devargs;
+        EXPECT_EQ(plan_device(facts, wish(1)).value().memory, memory_of(facts));
+        return memory_of(facts);
+    };
+    EXPECT_EQ(memory("net_memif", true, "role=client"), SentMemory::Any);
+    EXPECT_EQ(memory("net_memif", true, "role=client,zero-copy=no"), SentMemory::Any);
+    EXPECT_EQ(memory("net_memif", true, "role=client,zero-copy=yes"), SentMemory::Eal);
+    EXPECT_EQ(memory("net_af_packet", true, "iface=eth0"), SentMemory::Any);
+    EXPECT_EQ(memory("net_ring", true, ""), SentMemory::Attached);
+    EXPECT_EQ(memory("net_ixgbe", false, ""), SentMemory::Mapped);
+    EXPECT_EQ(memory("mlx5_pci", false, "zero-copy=yes"), SentMemory::Mapped);
+    EXPECT_EQ(memory("net_virtio_user", true, ""), SentMemory::Eal);
+}
+
 TEST(DevicePlan, ReceiveRingsTakeBuffersOfAPoolWhereTheDriverFillsThem) {
     EXPECT_TRUE(plan_device(nic("net_ixgbe"), wish(1)).value().fills_rings);
     for (const char* driver : {"net_memif", "net_null"}) {

@@ -42,7 +42,7 @@ struct Worker {
         : memory(HeapBlock::allocate(std::size_t{4} << 20U, "test").value()),
           port(device, {index, net::IpAddress::parse(address).value(), 16, 0, {}}),
           pool(memory.bytes()),
-          worker(worker::Worker::create(port, {.max_queue_pairs = 1, .max_regions = 1}, {}).value()),
+          worker(worker::Worker::create(port, roce::kDatagramsOnly, {}).value()),
           sender(worker->sender()) {
         erpc::EndpointConfig config;
         config.qp.qpn = Qpn{kQpn + index};

@@ -43,14 +43,14 @@ class Sockets:
     def __init__(self, session):
         self.session = session
 
-    def start(self, address, *own, lcore='0', eal=()):
-        return self.session.start([], ['--port', f'uring:{address}', *own], eal=[*EAL, *eal], lcores=lcore)
+    def start(self, address, *own, lcores='0', eal=()):
+        return self.session.start([], ['--port', f'uring:{address}', *own], eal=[*EAL, *eal], lcores=lcores)
 
-    def server(self, *own, eal=()):
-        return await_socket(self.start(SERVER, '--server', '--json', *own, eal=eal), SERVER)
+    def server(self, *own, **options):
+        return await_socket(self.start(SERVER, '--server', '--json', *own, **options), SERVER)
 
-    def client(self, *own, peer=SERVER, result=('--json',)):
-        return self.start(CLIENT, '--peer', peer, *result, *own, lcore='1')
+    def client(self, *own, peer=SERVER, result=('--json',), lcores='1'):
+        return self.start(CLIENT, '--peer', peer, *result, *own, lcores=lcores)
 
     def refused(self, *own):
         return self.start(SERVER, *own)
@@ -310,7 +310,7 @@ def deep_queues(carrier):
     """A client that ends with tens of thousands of receive requests for it posted takes nothing from the others."""
     server = carrier.server('--path-mtu', '4096')
     other = carrier.start(machine.loopback(3), '--peer', SERVER, '--json', '--op', 'send', '--qps', '16', '--depth',
-                          '4096', '--size', '8', '-D', '5', lcore='1')
+                          '4096', '--size', '8', '-D', '5', lcores='1')
     for _ in range(3):
         result = result_of(carrier.client('--op', 'send', '--depth', '16384', '--size', '64', '-n', '20000'))
         expect(result['operations'] == 20000, f'{result}')

@@ -14,8 +14,8 @@ import shutil
 import struct
 import sys
 
-from session import end, expect, run_case, skip
-from sockets import client, listen
+from session import end, expect, expect_refused, run_case, skip
+from sockets import SERVER, client, listen, start
 
 IO_URING_SETUP = 425  # on every architecture
 
@@ -73,7 +73,15 @@ def no_batches(session):
         expect(all('port_send_failed' not in said for said in both), f'{both}')
 
 
+def no_steering(session):
+    """The kernel does not let a program choose among sockets: several workers are refused, one is served."""
+    wrap = ['env', f'LD_PRELOAD={sys.argv[3]}', 'ASAN_OPTIONS=verify_asan_link_order=0']
+    expect_refused(start(session, '--port', f'uring:{SERVER}', '--server', wrap=wrap, lcores='0,1'), 'cairn-rpcbench',
+                   'SO_ATTACH_REUSEPORT_CBPF')
+    check_calls(session, wrap=wrap)
+
+
 if sys.argv[1] == 'deny':
     deny(int(sys.argv[2]), int(sys.argv[3]))
     os.execv(sys.argv[4], sys.argv[4:])
-run_case(no_io_uring, no_memlock, no_batches)
+run_case(no_io_uring, no_memlock, no_batches, no_steering)

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-from session import end, expect, expect_refused, machine, on_cpus, result_of, run_case
+from session import EAL, end, expect, expect_refused, machine, on_cpus, result_of, run_case, skip
 
 
 def memif_calls(session):
@@ -39,6 +39,52 @@ def memif_large(session):
     result = result_of(session.client('--path-mtu', '4096', '--req', '4080', '--resp', '4080', '--duration', '1',
                                       extra=extra))
     expect(result['rate_mops'] > 0, f'no calls: {result}')
+    end(server)
+
+
+def advised_bytes(process):
+    """Of a process's memory, how much was advised to be of huge pages, and how much of that is there."""
+    advised = there = 0
+    with open(f'/proc/{process.pid}/smaps', encoding='ascii') as file:
+        for line in file:
+            words = line.split()
+            if words[0] == 'Size:':
+                size = int(words[1]) * 1024
+            elif words[0] == 'Rss:':
+                resident = int(words[1]) * 1024
+            elif words[0] == 'VmFlags:' and 'hg' in words:
+                advised, there = advised + size, there + resident
+    return advised, there
+
+
+def memif_pages(session):
+    """Buffers and messages lie in memory that asks for huge pages, and not in EAL's, which gets none."""
+    with open('/sys/kernel/mm/transparent_hugepage/enabled', encoding='ascii') as file:
+        if '[never]' in file.read():
+            skip('transparent huge pages are off')
+    large = ['--path-mtu', '4096', '--req', '1000000', '--window', '2', '--buffers', '8192']
+    server = session.server(*large, extra=',bsize=4352')
+    client = session.client(*large, '--duration', '3', extra=',bsize=4352')
+    time.sleep(2)
+    for process in server, client:
+        advised, there = advised_bytes(process)
+        expect(advised > 8192 * 4352 + (32 << 20), f'{advised} bytes ask for huge pages')
+        expect(there > 8192 * 4352, f'{there} of {advised} bytes are there')
+        expect(there < 120 << 20, f'{there} bytes are there although few were used')
+    result = result_of(client)
+    expect(result['rate_mops'] > 0 and result['failed'] == 0, f'no calls: {result}')
+    end(server)
+
+
+def memif_zero_copy(session):
+    """A client that shares EAL's memory with its peer: buffers lie there, payloads are copied there."""
+    large = ['--path-mtu', '4096', '--req', '100000', '--resp', '4080']
+    server = session.server(*large, extra=',bsize=4352')
+    time.sleep(1)  # net_memif turns a client away for good that comes before the server has its buffers
+    client = session.client(*large, '--duration', '1', extra=',bsize=4352,zero-copy=yes',
+                            eal=[*EAL, '--single-file-segments'])
+    result = result_of(client)
+    expect(result['rate_mops'] > 0 and result['failed'] == 0, f'no calls: {result}')
     end(server)
 
 
@@ -320,6 +366,6 @@ def af_packet(session):
         end(server)
 
 
-run_case(memif_calls, memif_losses, memif_large, memif_marks, memif_workers, memif_symmetric,
-         memif_server_killed, memif_client_killed, memif_attached_killed, worker_stopped, stopped_twice, pcap,
-         bad_input, one_prefix, af_packet, roce_echo, hostile_packets, icmp_echo, memif_v6)
+run_case(memif_calls, memif_losses, memif_large, memif_pages, memif_zero_copy, memif_marks, memif_workers,
+         memif_symmetric, memif_server_killed, memif_client_killed, memif_attached_killed, worker_stopped,
+         stopped_twice, pcap, bad_input, one_prefix, af_packet, roce_echo, hostile_packets, icmp_echo, memif_v6)

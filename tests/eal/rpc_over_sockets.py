@@ -55,6 +55,39 @@ def sqpoll(session):
     check_calls(session, '--uring', 'sqpoll')
 
 
+def several_lcores(session):
+    """A socket for each worker of either end, whether they rest or not: datagrams come to the worker whose they are."""
+    for own in (['--sessions', '4'], ['--sessions', '4', '--poll', 'spin'], ['--uring', 'plain', '--req', '100000'],
+                ['--rate', '300', '--window', '4']):
+        server = listen(session, lcores='0,1')
+        result = result_of(client(session, '--duration', '1', '--peer-timeout', '600000', *own, lcores='0,1'))
+        said = end(server)
+        expect(result['workers'] == 2 and result['rate_mops'] > 0 and result['failed'] == 0, f'{own}: {result}')
+        expect(said.count('port_received ') == 2 and 'socket 2 of 2' in said, f'{own}: a worker got nothing: {said}')
+        expect('port_handed_over ' not in said, f'{own}: batches were mixed: {said}')
+        expect('port_handed_over_full' not in said and 'roce_unknown_qpn' not in said, f'{own}: {said}')
+
+
+def several_lcores_mixed(session):
+    """A client with one worker sends batches for both of its server's, which hand over; broken ones, too. The capture
+    has the frames of both."""
+    file = os.path.join(session.work, 'both.pcap')
+    server = listen(session, '--pcap', file, lcores='0,1')
+    result = result_of(client(session, '--duration', '1', '--sessions', '4', '--check'))
+    expect(result['rate_mops'] > 0 and result['failed'] == 0 and result['checked'] > 0, f'{result}')
+    for fault in (*FAULTS, 'qpn', 'pkey', 'qkey'):
+        sent = pktgen(session, fault=fault, count=1000, qpn=0x101)
+        expect(sent['sent'] == 1000, f'{fault}: {sent}')
+    result = result_of(client(session, '--duration', '0.5', '--sessions', '4'))
+    said = end(server)
+    expect(result['rate_mops'] > 0 and result['failed'] == 0, f'{result}')
+    expect(said.count('port_received ') == 2 and 'port_handed_over ' in said, f'nothing was handed over: {said}')
+    expect(check_icrcs(file)[0] > 100, 'not recorded')
+    with open(file, 'rb') as opened:
+        data = opened.read(1 << 20)
+    expect(all(bytes((0, 1, last)) in data for last in (0, 1)), 'frames of one worker alone')
+
+
 def losses(session):
     """Calls survive injected loss at both ends, and none is lost."""
     server = listen(session, '--drop-per-million', '10000')
@@ -285,6 +318,14 @@ def v6(session):
         result = result_of(client(session, '--duration', '1', server='fd77::1', address='fd77::2', wrap=wrap))
         expect(result['rate_mops'] > 0 and result['failed'] == 0, f'{result}')
         end(server)
+        server = listen(session, address='fd77::1', wrap=wrap, lcores='0,1')
+        time.sleep(1)
+        both = {'server': 'fd77::1', 'address': 'fd77::2', 'wrap': wrap}
+        result = result_of(client(session, '--duration', '0.5', lcores='0,1', **both))
+        expect(result['workers'] == 2 and result['rate_mops'] > 0 and result['failed'] == 0, f'{result}')
+        result = result_of(client(session, '--duration', '0.5', '--sessions', '4', **both))
+        said = end(server)
+        expect(result['failed'] == 0 and 'port_handed_over ' in said, f'{result} {said}')
 
 
 def expect_refusal(session, program, arguments, named):
@@ -310,8 +351,13 @@ def bad_input(session):
             ([*here, '--peer', '127.0.0.2', '--check', '--resp', '0'], '--resp 1'),
             (['-l', '0', '--server'], '-l'),
             ([*here, '--server', '--pcap', '/nonexistent/x.pcap'], '/nonexistent/x.pcap'),
-            ([on_cpus('0,1'), '--', *here, '--server'], 'one worker')):
+            ([on_cpus('0,1'), '--', *here, '--server', '--qpn', '0x101'], '--qpn 0x102'),
+            ([on_cpus('0,1'), '--', *here, '--server', '--pcap', '/nonexistent/x.pcap'], '/nonexistent/x.pcap')):
         expect_refusal(session, 'cairn-rpcbench', arguments, named)
+    server = listen(session, lcores='0,1')
+    for lcores in ('0', '0,1'):
+        expect_refusal(session, 'cairn-rpcbench', [on_cpus(lcores), '--', *here, '--server'], 'another process has it')
+    end(server)
     for mode in ('io', 'macswap', 'icmpecho', 'rxonly', 'txonly'):
         expect_refusal(session, 'cairn-testpmd', [*here, '--forward-mode', mode], 'needs frames')
     expect_refusal(session, 'cairn-testpmd', [on_cpus('0'), '--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--'],
@@ -333,5 +379,5 @@ def bad_input(session):
     taken.close()
 
 
-run_case(calls, plain, sqpoll, losses, marks, sizes, results, unfinished, help, server_killed, client_stopped,
-         idle, pcap, roce_echo, echo_ports, hostile_packets, fallback, v6, bad_input)
+run_case(calls, plain, sqpoll, several_lcores, several_lcores_mixed, losses, marks, sizes, results, unfinished, help,
+         server_killed, client_stopped, idle, pcap, roce_echo, echo_ports, hostile_packets, fallback, v6, bad_input)

@@ -5,13 +5,14 @@ import subprocess
 import sys
 import time
 
-from session import expect, machine
+from session import expect, machine, on_cpus
 
 SERVER, CLIENT = machine.loopback(1), machine.loopback(2)
 
 
-def start(session, *own, wrap=(), program='cairn-rpcbench'):
-    process = subprocess.Popen([*wrap, os.path.join(session.folder, program), *own], stdout=subprocess.PIPE,
+def start(session, *own, wrap=(), program='cairn-rpcbench', lcores=None):
+    eal = [] if lcores is None else [on_cpus(lcores), '--']
+    process = subprocess.Popen([*wrap, os.path.join(session.folder, program), *eal, *own], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     session.running.append(process)
     return process

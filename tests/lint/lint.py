@@ -17,7 +17,6 @@ CODE = ('.cpp', '.hpp')
 TEXT = CODE + ('.build', '.in', '.md', '.py', '.toml', '.txt')
 TOOLS = ('.ci/', 'scripts/')  # programs whose names have no ending
 OWN_HEADER_FIRST = ('lib/', 'rpc/', 'tests/')
-WORLDS = ('tests/sim/', 'tests/support/sim/')  # what apps/sim runs
 LAYERED = ('lib', 'rpc')  # each has the table of its layers in its meson.build
 
 HEADER_LINES, SOURCE_LINES, FUNCTION_LINES, LINE_COLUMNS = 200, 350, 70, 120
@@ -85,7 +84,7 @@ def may_include(path, name, rules):
     if path.startswith('apps/sim/') and name.startswith('pmd_glue/'):
         return 'worlds do not need devices'
     if path.startswith('apps/') and name.startswith('tests/'):
-        return None if path.startswith('apps/sim/') and name.startswith(WORLDS) else 'programs do not need tests'
+        return 'programs do not need tests'
     return None
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """scripts/bench without running anything: order, repetitions, medians, ratios, files, and whether the README's figures
-are those of tests/data/figures.
+and the goals of PERFORMANCE.md are those of tests/data/figures.
 
     bench_test.py SOURCE_ROOT
 """
 import json
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -15,6 +16,7 @@ sys.dont_write_bytecode = True
 ROOT = os.path.abspath(sys.argv[1])
 sys.path.append(os.path.join(ROOT, 'scripts'))
 import bench_erpc  # noqa: E402
+import bench_limits  # noqa: E402
 import bench_pairs  # noqa: E402
 import bench_rc  # noqa: E402
 import bench_report  # noqa: E402
@@ -162,6 +164,9 @@ class Suites(unittest.TestCase):
             for name, upper, lower in suite.RATIOS:
                 self.assertTrue(any({upper, lower} <= set(each) for each in groups), name)
 
+    def test_limits_name_goals(self):
+        self.assertLessEqual(bench_limits.LIMITS.keys(), bench_erpc.GOALS.keys() | bench_rc.GOALS.keys())
+
     def test_one_cpu_is_too_few_for_a_pair(self):
         with self.assertRaisesRegex(bench_runs.Unavailable, 'two CPUs'):
             bench_rc.Bench(1, ['5'], 'folder').memif()
@@ -211,11 +216,42 @@ class Report(unittest.TestCase):
             with open(path, encoding='utf-8') as file:
                 self.assertRegex(file.read(), r'"raw": \[[\d., nul]+\]')
 
-    def test_the_readme_quotes_the_figures_of_this_tree(self):
-        with open(bench_report.README, encoding='utf-8') as file:
-            text = file.read()
-        self.assertEqual(text, bench_report.with_section(text, bench_report.read(bench_report.FIGURES)),
-                         'run scripts/bench --readme')
+    def test_the_goals_have_what_was_measured_and_what_limits_it(self):
+        with mock.patch.dict(bench_report.LIMITS, {'ratio': ('a factor', 'a remedy')}):
+            text = ''.join(bench_report.goals_section([self.content()]))
+        self.assertIn('| `ratio` >= 0.8 | 0.53 of ruler.theirs: missed | a factor | a remedy |\n', text)
+        self.assertIn('| `ours` <= 5 | 6.38 units: missed |  |  |\n', text)
+        self.assertNotIn('`ruler.theirs`', text)
+
+    def test_the_documents_quote_the_figures_of_this_tree(self):
+        contents = bench_report.read(bench_report.FIGURES)
+        for document, make in bench_report.SECTIONS.items():
+            text = read_text(document)
+            self.assertEqual(text, bench_report.with_section(text, contents, make), 'run scripts/bench --readme')
+
+    def test_the_readme_and_the_goals_agree(self):
+        figures = {row[0]: row for row in rows_of(bench_report.README)}
+        goals = list(rows_of(bench_report.GOALS))
+        for name, wanted, now, limit, remedy in goals:
+            _, median, _, verdict = figures[name]
+            value, _, outcome = now.rpartition(': ')
+            self.assertEqual((value, f'{wanted}: {outcome}'), (median, verdict))
+            if outcome == 'missed':
+                self.assertTrue(limit and remedy, f'{name} is missed: scripts/bench_limits.py has to say why')
+        self.assertEqual({row[0] for row in goals}, {name for name, row in figures.items() if row[3]})
+
+
+def read_text(path):
+    with open(path, encoding='utf-8') as file:
+        return file.read()
+
+
+def rows_of(document):
+    """The cells of each row of the section's tables: the name, the goal if it stands beside it, and the others."""
+    for line in read_text(document).split(bench_report.BEGIN)[1].splitlines():
+        if found := re.fullmatch(r'\| `([\w.-]+)`(?:, [^|]*)? ?([<>]= \S+)? ?\|(.*)\|', line):
+            name, goal, rest = found.groups()
+            yield [name, *([goal] if goal else []), *(cell.strip() for cell in rest.split('|'))]
 
 
 unittest.main(argv=sys.argv[:1])

@@ -11,11 +11,12 @@
 #include "lib/port/path_table.hpp"
 #include "lib/port/port.hpp"
 #include "lib/wire/icrc.hpp"
+#include "tests/support/attached_port.hpp"
 #include "tests/support/joined.hpp"
 
 namespace cairn::test {
 
-class WirePort final : public port::Port, public Joined<WirePort> {
+class WirePort final : public AttachedPort, public Joined<WirePort> {
 public:
     static constexpr std::uint16_t kRoom = 4400;
     static constexpr std::size_t kHeadroom = 128;
@@ -34,8 +35,8 @@ public:
     std::function<bool(std::uint64_t)> marks = [](std::uint64_t) { return false; };
     std::size_t carries_most = port::kMaxUdpPayloadBytes;  // longer datagrams are lost
     bool damages = false;                                  // what is sent: the ICRC does not fit
-    // Payloads may stay: they are read for the ICRC at once, and again as they leave with the next receive_burst().
-    bool sends_in_place = false, spares_buffers = true;
+    // Payloads that stay are read for the ICRC at once, and again as they leave with the next receive_burst().
+    bool spares_buffers = true;
     std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
     std::size_t most_per_turn = ~std::size_t{0};  // packets taken between two receive_burst(): a ring that is full
     Duration waited{};                            // how long what comes has lain here, as empty_at() says
@@ -107,7 +108,6 @@ public:
         }
     }
     [[nodiscard]] bool has_spare_buffers() const noexcept override { return spares_buffers; }
-    [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return sends_in_place; }
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant) noexcept override {
         return paths_.intern(key);
     }
@@ -189,7 +189,6 @@ private:
     std::vector<net::IpAddress> groups_;
     std::uint64_t sent_ = 0;
     std::size_t taken_ = 0;
-    std::vector<port::TxPacket> waiting_;
     port::PathTable paths_{256};
     Instant empty_at_{};
     std::vector<std::unique_ptr<std::vector<std::uint8_t>>> storage_;

@@ -25,7 +25,7 @@ struct World {
         : port("10.0.0.1", 256),
           memory(1U << 20U),
           pool(memory),
-          worker(worker::Worker::create(port, {.max_queue_pairs = 1, .max_regions = 1}, {}).value()),
+          worker(worker::Worker::create(port, roce::kDatagramsOnly, {}).value()),
           sender(worker->sender()) {
         port.join(port);  // what it answers comes back to it
         erpc::EndpointConfig config;

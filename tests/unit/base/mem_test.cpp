@@ -1,10 +1,12 @@
 // lib/mem: slab, arena, regions.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -194,6 +196,29 @@ TEST(Region, RefusesSizesThatCannotBe) {
     EXPECT_FALSE(Region::map(0).ok());
     EXPECT_FALSE(Region::map(~std::size_t{0}).ok());
     EXPECT_FALSE(Region::map(~std::size_t{0} - (std::size_t{2} << 20U)).ok());
+}
+
+TEST(Region, SaysWhatToDoAboutASizeThatTheKernelRefuses) {
+    const auto region = Region::map(std::size_t{1} << 46U, PageWish::NoHuge, true);
+    ASSERT_FALSE(region.ok());
+    EXPECT_NE(region.error().what.find("70368744177664"), std::string::npos) << region.error().text();
+    EXPECT_NE(region.error().remedy.find("ask for less"), std::string::npos) << region.error().text();
+    EXPECT_NE(Region::map(~std::size_t{0}).error().remedy.find("64 TiB"), std::string::npos);
+}
+
+TEST(Region, IsUnmappedAtItsEnd) {
+    // Not one byte is mapped of what was the region: msync() of it fails (ENOMEM).
+    const auto is_mapped = [](std::span<std::uint8_t> bytes) { return ::msync(bytes.data(), bytes.size(), 0) == 0; };
+    for (const std::size_t wanted : {std::size_t{5000}, (std::size_t{2} << 20U) + 1}) {
+        std::span<std::uint8_t> bytes;
+        {
+            const Region region = Region::map(wanted, PageWish::NoHuge).value();
+            bytes = region.bytes();
+            ASSERT_TRUE(is_mapped(bytes));
+        }
+        EXPECT_FALSE(is_mapped(bytes.first(4096)));
+        EXPECT_FALSE(is_mapped(bytes.last(4096)));
+    }
 }
 
 TEST(Region, PopulatesOnRequest) {

@@ -10,7 +10,7 @@
 #include <semaphore>
 #include <thread>
 
-#include "rpc/erpc/background.hpp"
+#include "rpc/common/background.hpp"
 #include "tests/unit/erpc/host.hpp"
 
 namespace cairn::erpc {

@@ -144,7 +144,7 @@ TEST_F(Background, AnEndpointThatEndsRunsNoMoreJobsAndTheNextOneTakesThePool) {
 }
 
 TEST_F(Background, AnAnswerHasNoMoreRoomThanItsTypeWasRegisteredWith) {
-    BackgroundJob job;
+    rpc::BackgroundJob job;
     std::array<std::uint8_t, 64> room{};
     job.response = {room.data(), 0, 64, {}};
     job.response_bytes_max = 48;

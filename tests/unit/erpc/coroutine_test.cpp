@@ -1,5 +1,5 @@
 // co_await: calls, handlers that are coroutines, chains of them over several hosts, and what becomes of the frames.
-#include "rpc/erpc/coroutine.hpp"
+#include "rpc/common/coroutine.hpp"
 
 #include <gtest/gtest.h>
 

@@ -33,7 +33,7 @@ struct Host {
     void restart(std::uint64_t seed, BackgroundPool* background = nullptr) {
         endpoint.reset();
         worker.reset();
-        worker = worker::Worker::create(port, {.max_queue_pairs = 1, .max_regions = 1}, {}).value();
+        worker = worker::Worker::create(port, roce::kDatagramsOnly, {}).value();
         config.seed = {seed, 0};
         config.background = background;
         endpoint = Endpoint::create(config, *worker, *pool).value();

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "rpc/erpc/client_session.hpp"
+
 namespace cairn::erpc {
 namespace {
 
@@ -206,7 +208,7 @@ TEST(JudgeResponsePacket, OnlyWhatWasAskedForIsTakenInItsSize) {
 
 // RFC 6298, 2 and 5.5, with our bounds.
 TEST(RetransmissionTimeout, FollowsTheRoundTripsAndDoublesWithinItsBounds) {
-    Session session;
+    ClientSession session;
     EXPECT_EQ(session.rto(1), kRtoMin);
     EXPECT_EQ(session.rto(2), kRtoMin * 2);
     EXPECT_EQ(session.rto(4), kRtoMin * 8);

@@ -1,7 +1,7 @@
 // What time does to calls: losses that are noticed, deadlines that pass, numbers that do not run away.
 #include <gtest/gtest.h>
 
-#include "rpc/erpc/deadlines.hpp"
+#include "rpc/common/deadlines.hpp"
 #include "tests/unit/erpc/two_hosts.hpp"
 
 namespace cairn::erpc {

@@ -27,13 +27,13 @@ protected:
     ~DatagramCaptures() override { ::unlink(file.c_str()); }
 
     // The datagram begins with its number.
-    void record(DatagramCapture& capture, std::size_t bytes) {
+    void record(DatagramCapture& capture, std::size_t bytes, std::size_t lane = 0) {
         std::vector<std::uint8_t> datagram(bytes, static_cast<std::uint8_t>(bytes));
         std::memcpy(datagram.data(), &recorded, sizeof(recorded));
         ++recorded;
         const std::array<std::span<const std::uint8_t>, 2> pieces{std::span(datagram).first(10),
                                                                   std::span(datagram).subspan(10)};
-        capture.record(Direction::Transmit, path, pieces, 0, 0);
+        capture.lane(lane).record(Direction::Transmit, path, pieces, 0, 0);
     }
     // Lets the capture's thread work until `done()`; false when it never is.
     template <class Done>
@@ -65,6 +65,26 @@ TEST_F(DatagramCaptures, WhatWasRecordedIsInTheFileWhileTheCaptureGoesOn) {
         EXPECT_TRUE(wait_until([&] { return test::read_pcap(file).size() == frames; })) << frames;
     }
     EXPECT_EQ(test::read_pcap(file).back().size(), kLowerBytes + 200);
+}
+
+// Unless they are recorded just while the capture's thread looks from one lane to the next.
+TEST_F(DatagramCaptures, WhatSeveralThreadsRecordStandsInTheOrderOfTime) {
+    bool in_order = false;
+    for (int tries = 0; tries < 20 && !in_order; ++tries) {
+        auto capture = DatagramCapture::open(file, 3).value();
+        recorded = 0;
+        for (std::size_t i = 0; i < 300; ++i) {
+            record(*capture, 100, i * 7 % 3);
+        }
+        capture.reset();
+        const std::vector<test::Frame> frames = test::read_pcap(file);
+        ASSERT_EQ(frames.size(), 300U);
+        in_order = true;
+        for (std::size_t i = 0; i < frames.size(); ++i) {
+            in_order = in_order && number_of(frames[i]) == i;
+        }
+    }
+    EXPECT_TRUE(in_order);
 }
 
 TEST_F(DatagramCaptures, AReaderThatPausesCostsDatagramsButNeitherTimeNorTheRest) {

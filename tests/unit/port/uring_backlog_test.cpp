@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -134,6 +135,25 @@ TEST_P(UringBacklog, BatchesStayInOrderBehindOneThatFoundNoRoom) {
     expect_whole(got, lengths);
 }
 
+// An event loop would sleep on what is not sent: nothing comes to a peer that nobody calls.
+TEST_P(UringBacklog, TheDescriptorIsReadableWhenThereIsRoomAgainForWhatFoundNone) {
+    pollfd one{here->descriptor(), POLLIN, 0};
+    here->wait({}, -1);
+    EXPECT_EQ(poll(&one, 1, 0), 0) << "room alone wakes nobody";
+    refuses = full;
+    send({68});
+    EXPECT_EQ(poll(&one, 1, 10'000), 1);
+    here->wait({}, -1);
+    EXPECT_EQ(poll(&one, 1, 10'000), 1) << "it waits still";
+    refuses = nullptr;
+    std::array<PacketRef, 1> none;
+    EXPECT_EQ(here->receive_burst(std::span(none).first(0), now), 0U);
+    here->wait({}, -1);
+    EXPECT_EQ(poll(&one, 1, 0), 0);
+    auto got = receive(1);
+    expect_whole(got, {68});
+}
+
 TEST_P(UringBacklog, ARouteThatTakesNoBatchesIsNoOtherPeersMatter) {
     const std::vector<std::size_t> lengths(10, 1'000);
     const net::IpAddress other = net::IpAddress::parse("127.0.0.77").value();
@@ -177,45 +197,6 @@ TEST_P(UringBacklog, DatagramsTooLongForTheirRouteAreNamedAsThat) {
     EXPECT_TRUE(got[0].icrc_ok);
     EXPECT_EQ(got[0].len, 68U);
     peer().release_burst(got);
-}
-
-// With all its buffers on their way out a port receives into batches only: whoever keeps packets must not have the
-// last.
-TEST(UringPort, SaysWhenReceivedBuffersAreNotToBeKept) {
-    UringPortConfig config;
-    config.local = net::IpAddress::parse("127.0.0.7").value();
-    config.udp_port = kPort;
-    config.buffers = 4;
-    config.batches = 4;
-    const auto port = UringPort::open(config).value();
-    std::array<PacketRef, 4> own;
-    ASSERT_EQ(port->allocate_burst(own), own.size());
-    std::vector<PacketRef> kept;
-    config.local = net::IpAddress::parse("127.0.0.8").value();
-    const auto from = UringPort::open(config).value();
-    Path* const path = from->open_path({config.local, port->local_address(), 0, 0}, {});
-    for (int i = 0; i < 10; ++i) {
-        TxPacket packet;
-        ASSERT_EQ(from->allocate_burst({&packet.packet, 1}), 1U);
-        packet.packet.path = path;
-        packet.packet.len = 2'000;
-        ASSERT_EQ(from->transmit_burst({&packet, 1}, {}), 1U);
-        from->wait({}, -1);
-        PacketRef got;
-        std::size_t count = 0;
-        for (int tries = 0; tries < 1'000 && count == 0; ++tries) {
-            count = port->receive_burst({&got, 1}, {});
-        }
-        ASSERT_EQ(count, 1U) << i;
-        if (port->has_spare_buffers()) {
-            kept.push_back(got);
-        } else {
-            port->release_burst({&got, 1});
-        }
-    }
-    EXPECT_EQ(kept.size(), 2U);
-    port->release_burst(kept);
-    port->release_burst(own);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, UringBacklog, testing::Values(Setup{SocketMode::Plain, "127.0.0.1", "127.0.0.2"}),

@@ -219,6 +219,45 @@ TEST(UringPort, WhatCannotBeBoundIsNamedWithARemedy) {
     EXPECT_NE(second.error().remedy.find("another process"), std::string::npos);
 }
 
+// With all its buffers on their way out a port receives into batches only: whoever keeps packets must not have the
+// last.
+TEST(UringPort, SaysWhenReceivedBuffersAreNotToBeKept) {
+    UringPortConfig config;
+    config.local = net::IpAddress::parse("127.0.0.7").value();
+    config.udp_port = kPort;
+    config.buffers = 4;
+    config.batches = 4;
+    const auto port = UringPort::open(config).value();
+    std::array<PacketRef, 4> own;
+    ASSERT_EQ(port->allocate_burst(own), own.size());
+    std::vector<PacketRef> kept;
+    config.local = net::IpAddress::parse("127.0.0.8").value();
+    const auto from = UringPort::open(config).value();
+    Path* const path = from->open_path({config.local, port->local_address(), 0, 0}, {});
+    for (int i = 0; i < 10; ++i) {
+        TxPacket packet;
+        ASSERT_EQ(from->allocate_burst({&packet.packet, 1}), 1U);
+        packet.packet.path = path;
+        packet.packet.len = 2'000;
+        ASSERT_EQ(from->transmit_burst({&packet, 1}, {}), 1U);
+        from->wait({}, -1);
+        PacketRef got;
+        std::size_t count = 0;
+        for (int tries = 0; tries < 1'000 && count == 0; ++tries) {
+            count = port->receive_burst({&got, 1}, {});
+        }
+        ASSERT_EQ(count, 1U) << i;
+        if (port->has_spare_buffers()) {
+            kept.push_back(got);
+        } else {
+            port->release_burst({&got, 1});
+        }
+    }
+    EXPECT_EQ(kept.size(), 2U);
+    port->release_burst(kept);
+    port->release_burst(own);
+}
+
 TEST(UringPort, ACaptureHoldsFramesThatTheFrameJudgeAccepts) {
     const std::string file = testing::TempDir() + "cairn_uring_" + std::to_string(::getpid()) + ".pcap";
     {

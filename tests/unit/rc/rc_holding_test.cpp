@@ -60,6 +60,24 @@ struct RcHolding : testing::Test {
     std::uint8_t last_taken() { return *host.at(RcHost::kBase); }
 };
 
+// (9.7.5.2.8)
+TEST_F(RcHolding, APeerThatIsPutOffIsToldOfNoGap) {
+    wire::Packet send = make(Operation::SendOnly, 0);
+    send.set_payload(std::span(bytes).first(1));
+    host.take(send);  // no receive request
+    ASSERT_EQ(host.poll_all().size(), 1U);
+    ASSERT_EQ(host.counters.of(RcCounter::RnrNakSent), 1U);
+    write(1);
+    write(3, true);
+    EXPECT_TRUE(host.poll_all().empty());
+    EXPECT_EQ(host.counters.of(RcCounter::NakSequenceSent), 0U);
+    EXPECT_EQ(host.kept.size(), 2U);
+    ASSERT_EQ(host.post_receive(1, RcHost::kBase, 64), PostVerdict::Posted);
+    host.take(send);
+    EXPECT_EQ(last_taken(), 1);
+    EXPECT_EQ(host.kept.size(), 1U);
+}
+
 TEST_F(RcHolding, WhatComesEarlyIsTakenInOrderWhenTheGapIsFilled) {
     write(0);
     write(2);

@@ -1,8 +1,8 @@
 // A peer that sends anything that parses: no crash, no assertion, no byte written outside of what it may write.
 #include <gtest/gtest.h>
 
+#include "lib/sim/random.hpp"
 #include "tests/support/guarded_pages.hpp"
-#include "tests/support/sim/random.hpp"
 #include "tests/unit/rc/rc_host.hpp"
 
 namespace cairn::roce::rc {

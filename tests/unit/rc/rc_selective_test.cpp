@@ -4,7 +4,7 @@
 
 #include <queue>
 
-#include "tests/support/sim/random.hpp"
+#include "lib/sim/random.hpp"
 #include "tests/unit/rc/rc_requester_fixture.hpp"
 
 namespace cairn::roce::rc {

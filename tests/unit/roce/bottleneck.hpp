@@ -10,7 +10,7 @@
 
 #include "lib/roce/pace/congestion_control.hpp"
 #include "lib/roce/pace/dcqcn.hpp"
-#include "tests/support/sim/random.hpp"
+#include "lib/sim/random.hpp"
 
 namespace cairn::roce::test {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/support/sim/sim_port.hpp"
+#include "lib/sim/sim_port.hpp"
 
 namespace cairn::roce {
 namespace {

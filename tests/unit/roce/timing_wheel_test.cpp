@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/sim/random.hpp"
+#include "lib/sim/random.hpp"
 
 namespace cairn::roce {
 namespace {

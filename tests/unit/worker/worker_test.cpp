@@ -307,6 +307,21 @@ TEST_F(SleepTest, ItsDescriptorIsReadableForMailAndQuietOtherwise) {
     worker->turn(now);
 }
 
+TEST_F(SleepTest, OneThatPreparesToSleepTwiceIsQuietAfterItsTurn) {
+    const auto worker = make("127.71.211.4");
+    pollfd one{worker->descriptor().value(), POLLIN, 0};
+    EXPECT_EQ(worker->prepare_sleep(now), Instant::never());
+    Note note;
+    EXPECT_TRUE(worker->address().send(note).ok());
+    EXPECT_EQ(worker->prepare_sleep(now), now);
+    EXPECT_EQ(poll(&one, 1, 10'000), 1);
+    worker->turn(now);
+    EXPECT_EQ(note.opened, 1);
+    EXPECT_EQ(worker->prepare_sleep(now), Instant::never());
+    EXPECT_EQ(poll(&one, 1, 0), 0);
+    worker->turn(now);
+}
+
 TEST_F(WorkerTest, APollOnlyPortHasNoDescriptorAndSaysWhatHasOne) {
     const auto worker = make();
     const Result<int> none = worker->descriptor();

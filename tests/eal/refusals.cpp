@@ -1,4 +1,5 @@
-// Preloaded, makes every interface one that takes no GSO: sendmsg() with UDP_SEGMENT fails as it does there.
+// Preloaded, makes every interface one that takes no GSO, where sendmsg() with UDP_SEGMENT fails, and the kernel one
+// that runs no program to choose among sockets.
 #include <dlfcn.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -20,4 +21,13 @@ extern "C" ssize_t sendmsg(int fd, const msghdr* message, int flags) {
     }
     static const auto kernels = reinterpret_cast<decltype(&sendmsg)>(dlsym(RTLD_NEXT, "sendmsg"));
     return kernels(fd, message, flags);
+}
+
+extern "C" int setsockopt(int fd, int level, int option, const void* value, socklen_t bytes) noexcept {
+    if (level == SOL_SOCKET && option == SO_ATTACH_REUSEPORT_CBPF) {
+        errno = EPERM;
+        return -1;
+    }
+    static const auto kernels = reinterpret_cast<decltype(&setsockopt)>(dlsym(RTLD_NEXT, "setsockopt"));
+    return kernels(fd, level, option, value, bytes);
 }

@@ -1,0 +1,54 @@
+"""What keeps a figure from its goal, and what would be tried next: {name: (limiting factor, next remedy)}.
+
+Every goal that is missed is here. scripts/bench --readme writes these words beside the figures in PERFORMANCE.md.
+"""
+
+NOISE = ('the spread of single runs, which is wider than the distance to the goal', 'runs on a machine that is fit')
+RECEIVED_PACKET = 'the receiver: two thirds of its time per packet of 4 KB are the copy into the message and the ICRC'
+HOST_SWITCHES = 'both peers share a CPU and switch twice per round trip, as a bare blocking ping-pong does'
+
+LIMITS = {
+    'erpc.small.oneway.memif': (
+        'half of the time is net_memif (mbufs, two copies per frame, polling); the rest is instructions, spread evenly '
+        'over composing, sealing, judging and the session',
+        'a packet template per session, as a path keeps its shapes; one pass over a response, from the session to the '
+        'next request'),
+    'erpc.small.oneway.ratio': ('as `erpc.small.oneway.memif`', 'as there'),
+    'erpc.small.oneway.cc.ratio': NOISE,
+    'erpc.small.symmetric.memif': ('as `erpc.small.oneway.memif`; each core does the work of both ends', 'as there'),
+    'erpc.small.symmetric.af_packet': (
+        'the kernel has nine tenths of the time: each frame sent costs a `sendto` that also delivers it to the peer',
+        'none in Cairn; a kernel that drops the frame before `ip_rcv` would help'),
+    'erpc.sessions20k.memif.ratio': (
+        'the state of 20,000 sessions comes from memory, several cache lines per call',
+        'the fields of the fast path in one cache line per session, fetched for a burst before it is looked at'),
+    'erpc.large.memif': (
+        RECEIVED_PACKET,
+        'a driver that copies nothing; one pass for both is no way, since it would place a packet before its ICRC is '
+        'judged'),
+    'erpc.large.ratio': ('as `erpc.large.memif`; the ruler looks at no byte', 'as there'),
+    'erpc.small.oneway.uring': (
+        'the kernel has two thirds of the time at each end, per batch whatever it carries',
+        'larger batches, by more calls under way; a connected socket is no way, since it counts IPv4 IDs, which no '
+        'ICRC can know'),
+    'erpc.large.uring': (
+        'the receiver: its one copy, `recvmsg`, the ICRC and sending credit returns, in this order',
+        'fewer credit returns per message'),
+    'erpc.adaptive.busy.uring': (HOST_SWITCHES, 'none in Cairn'),
+    'rc.write.64k.memif.ratio': (
+        'polling, the ICRC, the copies of net_memif and the copy into the region; the ruler looks at no byte',
+        'a driver that copies nothing'),
+    'rc.write.8B.memif': (
+        'instructions of both ends: the engine asks the requester for one packet at a time',
+        'runs of packets of one request, composed by one call'),
+    'rc.write.8B.memif.qps10000.ratio': (
+        'each operation costs an acknowledgement of its own, and the state of 10,000 queue pairs comes from memory at '
+        'both ends',
+        'the fields that each packet needs in fewer cache lines'),
+    'rc.write.64k.uring': ('the kernel has three quarters of the sender\'s time', 'fewer sends, by larger batches'),
+    'rc.read.64k.uring': (
+        'responses of two lengths, since First and Last carry an AETH, and no more READs under way than the peer '
+        'answers',
+        'more READs under way, each of one packet, whose responses have one length'),
+    'rc.send_lat.8B.uring.ratio': NOISE,
+}

@@ -1,0 +1,87 @@
+// A client and a server of any RPC system, and handlers: what rpc_promises.hpp tests them with.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "rpc/common/method.hpp"
+
+namespace cairn::rpc::test {
+
+constexpr std::uint8_t kEcho = 7;     // answers with the request
+constexpr std::uint8_t kKeep = 8;     // keeps the handle
+constexpr std::uint8_t kUnknown = 9;  // has no handler
+
+struct Pixel {
+    std::uint32_t x;
+    std::uint32_t y;
+};
+struct Color {
+    std::uint64_t value;
+};
+constexpr Method<Pixel, Color> kColorOf{11};
+
+struct Picture {
+    [[nodiscard]] Color color_of(const Pixel& pixel) {
+        ++asked;
+        return {pixel.x * 1000ULL + pixel.y};
+    }
+    int asked = 0;
+};
+
+template <class Pair>
+class RpcPromises : public testing::Test {
+protected:
+    using Endpoint = typename Pair::Endpoint;
+
+    RpcPromises() {
+        server().set_handler(
+            kEcho,
+            [](void*, const Request<Endpoint>& request) {
+                const auto bytes = static_cast<std::uint32_t>(request.payload.size());
+                const std::vector<std::uint8_t> echoed(request.payload.begin(), request.payload.end());
+                const std::span<std::uint8_t> room = request.endpoint.reserve(request.handle, bytes);
+                ASSERT_EQ(room.size(), echoed.size());
+                std::copy(echoed.begin(), echoed.end(), room.begin());
+                request.endpoint.respond(request.handle, request.now);
+            },
+            nullptr);
+        server().set_handler(
+            kKeep,
+            [](void* context, const Request<Endpoint>& request) {
+                static_cast<RpcPromises*>(context)->kept.push_back(request.handle);
+            },
+            this);
+        serve<kColorOf, &Picture::color_of>(server(), picture);
+    }
+    Endpoint& client() { return pair.client(); }
+    Endpoint& server() { return pair.server(); }
+    Posted post(SessionId session, std::uint64_t tag, std::uint8_t type = kEcho, std::size_t bytes = 40) {
+        requests[tag].assign(bytes, static_cast<std::uint8_t>(tag));
+        call.type = type;
+        call.request = requests[tag];
+        call.context = this;
+        call.tag = tag;
+        call.completion = [](void* context, const CallResult& result) {
+            auto& self = *static_cast<RpcPromises*>(context);
+            ASSERT_EQ(self.results.count(result.tag), 0U) << "completed twice";
+            self.results[result.tag] = result.status;
+            self.responses[result.tag].assign(result.response.begin(), result.response.end());
+        };
+        return client().post(session, call, pair.now);
+    }
+
+    Pair pair;
+    Picture picture;
+    Call call;  // what post() adds to
+    std::vector<RequestHandle> kept;
+    std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
+    std::map<std::uint64_t, std::vector<std::uint8_t>> responses;
+    std::map<std::uint64_t, CallStatus> results;
+};
+
+}  // namespace cairn::rpc::test
