@@ -22,6 +22,7 @@
 #include "pmd_glue/control_thread.hpp"
 #include "pmd_glue/exchange.hpp"
 #include "pmd_glue/flow_rules.hpp"
+#include "pmd_glue/link_wait.hpp"
 
 namespace cairn::pmd {
 
@@ -217,7 +218,8 @@ Status Device::set_up_queues() {
         return device_error(facts_, "starting", code);
     }
     started_ = true;
-    return Nothing{};
+    code = plan_.asks_once ? await_link(port_id()) : 0;
+    return code == 0 ? Status{Nothing{}} : device_error(facts_, "starting again, for want of a link,", code);
 }
 
 // Offers the rules to the driver. If the driver takes none, software tells the packets apart, and describe() says so.

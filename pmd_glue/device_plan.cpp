@@ -179,6 +179,7 @@ Result<DevicePlan> plan_device(const DeviceFacts& facts, const DeviceWish& wish)
     plan.memory = memory_of(facts);
     plan.isolate = quirk.isolate;
     plan.fence_disconnects = quirk.fence_disconnects;
+    plan.asks_once = facts.driver == "net_memif" && devarg_value(facts.devargs, "role") != "server";
     plan.fills_rings = quirk.fills_rings || !facts.in_software;
     return plan;
 }

@@ -53,6 +53,7 @@ struct DevicePlan {
     bool isolate = false;            // the kernel keeps the rest of the traffic
     bool fence_disconnects = false;  // the driver unmaps memory under the poller when its peer goes
     bool fills_rings = true;         // its receive rings hold buffers, as those of a NIC
+    bool asks_once = false;          // it asks its peer for the link at its start and never again
 };
 
 [[nodiscard]] SentMemory memory_of(const DeviceFacts& facts);

@@ -75,6 +75,11 @@ TEST(DevicePlan, MemifBuffersAreAsLargeAsItsSlotsAndItsDisconnectsAreFenced) {
     EXPECT_EQ(plan.link_mtu_bytes, 4352 - 14);
     EXPECT_EQ(plan.queues, 1);
     EXPECT_TRUE(plan.fence_disconnects);
+    EXPECT_FALSE(plan.asks_once);
+    facts.devargs = "role=client,bsize=4352";
+    EXPECT_TRUE(plan_device(facts, wish(1)).value().asks_once);
+    facts.driver = "net_ring";
+    EXPECT_FALSE(plan_device(facts, wish(1)).value().asks_once);
 }
 
 TEST(DevicePlan, AMemifSlotTooSmallForThePathMtuIsRefusedByName) {

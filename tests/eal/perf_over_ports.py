@@ -295,6 +295,20 @@ def client_killed(carrier):
     expect(counted['lost'] == 3, f'{counted}')
 
 
+def client_waits(carrier):
+    """A link that is still another's: the next client asks for it again until that one has ended."""
+    server = carrier.server()
+    first = carrier.client('--duration', '30')
+    time.sleep(1.5)
+    second = carrier.client('-n', '100', '--check')
+    time.sleep(1)
+    first.kill()
+    first.communicate()
+    result = result_of(second)
+    expect(result['checked'] == 100, f'{result}')
+    stop(server)
+
+
 def nobody(carrier):
     """No server at all, and one that listens elsewhere: said within seconds."""
     server = carrier.server('--service-port', '7000')
@@ -356,7 +370,7 @@ def bad_input(carrier):
 
 CASES = {function.__name__: function for function in (
     operations, unreliable, datagrams, unreliable_losses, sweep, losses, marks, go_back_n, several_lcores,
-    many_queue_pairs, once, tables, both_ways, path_mtu, server_killed, client_killed, nobody, deep_queues,
+    many_queue_pairs, once, tables, both_ways, path_mtu, server_killed, client_killed, client_waits, nobody, deep_queues,
     more_than_eal, bad_input)}
 CARRIERS = {'memif': Memif, 'socket': Sockets}
 
