@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "lib/base/sip_hash.hpp"
+#include "lib/base/time.hpp"
 #include "lib/connections/agent.hpp"
 
 namespace cairn::perf {
@@ -22,8 +23,10 @@ struct Crew {
     std::atomic<bool> failed{false};  // a worker has failed; the others end
     // Of a client: how often a worker had all connections of a size. Measuring begins when all workers have theirs.
     std::atomic<std::uint32_t> connected{0};
-    // Of a server: the number of its guests, and whether a client announced its last connection.
+    // Of a server: the number of its guests, when the last one went, and whether a client announced its last
+    // connection.
     std::atomic<std::uint32_t> guests{0};
+    std::atomic<Instant> left_at{Instant{}};
     std::atomic<bool> last_came{false};
 };
 

@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint32_t kBacklog = 256;
 constexpr Duration kProbePeriod = seconds(2);
 constexpr Duration kSilence = seconds(30);
+constexpr Duration kLinger = milliseconds(250);
 constexpr std::uint32_t kFirstSlots = 4096;  // initial size of a completion queue
 constexpr std::size_t kLongestText = 136;    // fits any refusal
 
@@ -163,12 +164,16 @@ void Server::remove(std::uint32_t index, Instant now) {
     keep_spare(guest);
     guests_[index].reset();
     free_.push_back(index);
-    crew().guests.fetch_sub(1, std::memory_order_relaxed);
+    crew().left_at.store(now, std::memory_order_relaxed);
+    crew().guests.fetch_sub(1, std::memory_order_release);
 }
 
-bool Server::finished(Instant) const noexcept {
+// The last answer may still be on its way when the last guest is gone, and a memif link loses what is in it when one
+// end goes.
+bool Server::finished(Instant now) const noexcept {
     return is_over() || (options().once && crew().last_came.load(std::memory_order_acquire) &&
-                         crew().guests.load(std::memory_order_relaxed) == 0);
+                         crew().guests.load(std::memory_order_acquire) == 0 &&
+                         now - crew().left_at.load(std::memory_order_relaxed) >= kLinger);
 }
 
 void Server::look(Instant now) {

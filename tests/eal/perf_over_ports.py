@@ -102,7 +102,8 @@ def datagrams(carrier):
     for own in (['--depth', '16'], ['--test', 'lat'], ['--qps', '8', '--depth', '64', '--size', '64']):
         result = result_of(carrier.client('--transport', 'ud', '--check', '--path-mtu', '4096', '-n', '500',
                                           *own))
-        expect(result['transport'] == 'ud' and result['op'] == 'send' and result['operations'] == 500, f'{own}: {result}')
+        expect(result['transport'] == 'ud' and result['op'] == 'send', f'{own}: {result}')
+        expect(result['operations'] == 500, f'{own}: {result}')
         expect(0 < result['arrived'] <= result['sent'], f'{own}: {result}')
         expect(result['test'] == 'bw' or result['checked'] > 10, f'{own}: {result}')
         expected = 64 if '--size' in own else 2 if 'lat' in own else 4096
@@ -370,8 +371,8 @@ def bad_input(carrier):
 
 CASES = {function.__name__: function for function in (
     operations, unreliable, datagrams, unreliable_losses, sweep, losses, marks, go_back_n, several_lcores,
-    many_queue_pairs, once, tables, both_ways, path_mtu, server_killed, client_killed, client_waits, nobody, deep_queues,
-    more_than_eal, bad_input)}
+    many_queue_pairs, once, tables, both_ways, path_mtu, server_killed, client_killed, client_waits, nobody,
+    deep_queues, more_than_eal, bad_input)}
 CARRIERS = {'memif': Memif, 'socket': Sockets}
 
 
