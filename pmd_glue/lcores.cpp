@@ -79,6 +79,10 @@ void request_stop() noexcept {
     stop_flag.store(true, std::memory_order_relaxed);
 }
 
+bool stop_requested() noexcept {
+    return stop_flag.load(std::memory_order_relaxed);
+}
+
 std::uint16_t worker_count() noexcept {
     return static_cast<std::uint16_t>(rte_lcore_count());
 }

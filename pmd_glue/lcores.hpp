@@ -15,6 +15,8 @@ namespace cairn::pmd {
 void stop_on_signals() noexcept;
 // Stops the loops from within the program. Any thread may call it.
 void request_stop() noexcept;
+// For a loop that does not belong to an lcore.
+[[nodiscard]] bool stop_requested() noexcept;
 
 // The number of EAL's lcores, which is the number of workers of an application.
 [[nodiscard]] std::uint16_t worker_count() noexcept;

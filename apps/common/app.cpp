@@ -38,7 +38,7 @@ bool asks_for_text(std::span<char* const> own) {
 
 // Without "--" there are no arguments for EAL. Then there is no device either, unless the program's own arguments ask
 // for one.
-Result<int> run_in_eal(int argc, char** argv, Program program) {
+Result<int> run_in_eal(int argc, char** argv, const Program& program) {
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     const auto dashes = std::find_if(arguments.begin() + 1, arguments.end(),
                                      [](std::string_view argument) { return argument == "--"; });
@@ -62,7 +62,7 @@ Result<int> run_in_eal(int argc, char** argv, Program program) {
 
 }  // namespace
 
-int run(std::string_view name, int argc, char** argv, Program program) noexcept {
+int run(std::string_view name, int argc, char** argv, const Program& program) noexcept {
     return exit_status(name, [&] { return run_in_eal(argc, argv, program); });
 }
 

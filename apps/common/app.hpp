@@ -1,6 +1,7 @@
 // The common part of every program's main(): EAL, signals, and one line for an error.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "apps/common/exit_status.hpp"
@@ -9,10 +10,10 @@
 namespace cairn::app {
 
 // A program behind its EAL arguments. argv[first] is its own first argument. Returns the exit status.
-using Program = Result<int> (*)(int argc, char** argv, int first);
+using Program = std::function<Result<int>(int argc, char** argv, int first)>;
 
 // Starts EAL with the arguments up to "--", except if -h, --help or --version stand behind it. Turns SIGINT and SIGTERM
 // into a clean stop, runs the program, and prints its error as "name: cause; remedy".
-int run(std::string_view name, int argc, char** argv, Program program) noexcept;
+int run(std::string_view name, int argc, char** argv, const Program& program) noexcept;
 
 }  // namespace cairn::app

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/common/pattern.hpp"
+#include "apps/common/session_end.hpp"
 #include "lib/port/qpn_owners.hpp"
 #include "pmd_glue/lcores.hpp"
 
@@ -20,28 +21,6 @@ constexpr Duration kLook = milliseconds(10);     // interval between looks at ti
 constexpr Duration kLinger = milliseconds(200);  // a caller that also serves waits this long for its peer's sessions,
 constexpr Duration kLingerMost = seconds(5);     // and this long at most
 constexpr Duration kPatience = seconds(2);       // with calls that do not end
-
-// Says why a session ended early.
-const char* why(erpc::RefuseReason reason) noexcept {
-    switch (reason) {
-        case erpc::RefuseReason::NoSessionLeft:
-            return "the server has no more for this host; use fewer --sessions";
-        case erpc::RefuseReason::BadParameters:
-            return "the server has another --path-mtu; give both the same";
-        case erpc::RefuseReason::NotServing:
-            return "the peer does not serve; start it with --server";
-        case erpc::RefuseReason::PathTooNarrow:
-            return "small packets arrive, those of --path-mtu do not; give both a smaller one";
-        case erpc::RefuseReason::None:
-        case erpc::RefuseReason::NoHandler:  // this and those below concern requests
-        case erpc::RefuseReason::AnswerLost:
-        case erpc::RefuseReason::GivenUp:
-        case erpc::RefuseReason::Ahead:
-        case erpc::RefuseReason::TooLong:
-            break;
-    }
-    return "the peer is gone; is the server running?";
-}
 
 }  // namespace
 
@@ -265,7 +244,7 @@ void BenchWorker::session_changed(void* context, SessionId session, erpc::Sessio
     if (event == erpc::SessionEvent::Connected) {
         ++self.connected_;
     } else if (self.phase_ != Phase::Closing) {
-        self.fail(fmt::format("session {} ended: {}", session.value, why(reason)));
+        self.fail(fmt::format("session {} ended: {}", session.value, app::why(reason)));
     }
 }
 

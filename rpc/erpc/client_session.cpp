@@ -14,7 +14,7 @@ std::uint32_t ClientSession::check(std::uint16_t credits_max) const noexcept {
             slot.state == SlotState::Moving || slot.state == SlotState::Starved || slot.state == SlotState::HeldBack;
         CAIRN_ASSERT(transfers == (slot.transfer != nullptr));
         for (std::size_t state = 0; state < members.size(); ++state) {
-            const bool member = ((members[state] >> i) & 1U) != 0;
+            const bool member = ((std::uint32_t{members[state]} >> i) & 1U) != 0;
             CAIRN_ASSERT(member == (state == static_cast<std::size_t>(slot.state)));
         }
         held += slot.credits_held();

@@ -1,0 +1,30 @@
+// Answers each request with the bytes that it was sent.
+#include <algorithm>
+
+#include "apps/node/node.hpp"
+
+using namespace cairn;
+
+namespace {
+
+constexpr std::uint8_t kEcho = 1;
+
+void echo(void*, const erpc::Request& request) {
+    const auto bytes = static_cast<std::uint32_t>(request.payload.size());
+    const std::span<std::uint8_t> room = request.endpoint.reserve(request.handle, bytes);
+    if (room.size() != bytes) {  // no memory is left
+        request.endpoint.refuse(request.handle, request.now);
+        return;
+    }
+    std::copy(request.payload.begin(), request.payload.end(), room.begin());
+    request.endpoint.respond(request.handle, request.now);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    node::Node node("cairn-hello-server", "answers each request with the bytes that it was sent");
+    std::uint32_t service = 7;
+    node.argument("--service", service, "number by which clients find it");
+    return node.run(argc, argv, [&](node::NodeWorker& worker) { return worker.serve(service, {{kEcho, echo}}); });
+}

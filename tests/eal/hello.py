@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""The programs of apps/hello and others in front of a node: over sockets and memif, with errors of all kinds.
+
+    hello.py CASE FOLDER_OF_PROGRAMS
+"""
+import os
+import signal
+
+from session import EAL, Session, expect, expect_refused, on_cpus, run_case
+from sockets import CLIENT, SERVER, await_socket, start
+
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
+
+
+def read(*path):
+    with open(os.path.join(SOURCES, *path), encoding='utf-8') as file:
+        return file.read()
+
+
+def answer_of(process, status=0):
+    out, err = process.communicate(timeout=30)
+    expect(process.returncode == status, f'exit code {process.returncode}: {out} {err}')
+    return out if status == 0 else err
+
+
+def leave(server):
+    """Ends a server, which says by its exit status that all went well."""
+    server.send_signal(signal.SIGTERM)
+    answer_of(server)
+
+
+def over_sockets(session, program, address, *own, **options):
+    return start(session, '--port', f'uring:{address}', *own, program=program, **options)
+
+
+def cases(session, address, case, *own, **options):
+    return over_sockets(session, '../tests/eal/node-cases', address, '--case', case, *own, **options)
+
+
+def sockets(session):
+    server = await_socket(over_sockets(session, 'cairn-hello-server', SERVER), SERVER)
+    for program, own, lines in (('client', ['--text', 'good morning'], ['good morning']),
+                                ('await', ['--text', 'x' * 100000, '--count', '5'], ['x' * 100000] * 5)):
+        said = answer_of(over_sockets(session, f'cairn-hello-{program}', CLIENT, '--peer', SERVER, *own))
+        expect([line.split(' after ')[0] for line in said.splitlines()] == lines, said)
+    leave(server)
+
+
+def memif(session):
+    """Also by workers of several lcores at both ends: each of the client's says hello."""
+    program = os.path.join(session.folder, 'cairn-hello-')
+    server = session.listen(['--ip', '10.77.0.1', '--service', '9'], program=program + 'server', lcores='0,1')
+    for name in ('client', 'await'):
+        own = ['--ip', '10.77.0.2', '--peer', '10.77.0.1', '--service', '9']
+        client = session.start([session.memif('client')], own,
+                               program=program + name, lcores='0,1' if name == 'await' else '0')
+        expect(answer_of(client).count('hello after') >= 1, 'no answer')
+    leave(server)
+
+
+def services(session):
+    """Two services in one process, on one worker and on two, whose client has other numbers of workers."""
+    for at_server, at_client in (('0', '0'), ('0,1', '0'), ('0', '0,1'), ('0,1', '0,1')):
+        server = await_socket(cases(session, SERVER, 'serve', lcores=at_server), SERVER)
+        said = answer_of(cases(session, CLIENT, 'call', '--peer', SERVER, lcores=at_client))
+        total = sum(i + i + 1 + i * (i + 1) for i in range(1000))
+        expect(f'{total}, no handler' in said, said)
+        leave(server)
+
+
+def event_loop(session):
+    """Programs that wait for descriptors themselves, at both ends."""
+    server = await_socket(cases(session, SERVER, 'serve-by-poll'), SERVER)
+    said = answer_of(cases(session, CLIENT, 'call-by-poll', '--peer', SERVER))
+    expect('no handler' in said and 'slept' in said and 'never' not in said, said)
+    server.send_signal(signal.SIGTERM)
+    said = answer_of(server)
+    expect('slept' in said and 'never' not in said, said)
+
+
+def bad_input(session):
+    def refused(process, named):
+        expect_refused(process, 'node-cases', named)
+
+    refused(cases(session, SERVER, 'twice'), 'service 11 of worker 0 of 127.')
+    refused(cases(session, SERVER, 'second-worker-alone', lcores='0,1'), 'worker 1 opens service 11')
+    refused(cases(session, SERVER, 'throws'), 'the set-up of service 11 found no table')
+    refused(cases(session, SERVER, 'nothing'), '--case nothing')
+    # Nothing half made is left: the address is free, and a memif server's file is gone.
+    server = await_socket(cases(session, SERVER, 'serve'), SERVER)
+    refused(cases(session, SERVER, 'serve'), SERVER)
+    leave(server)
+    process = session.start([session.memif('server')], ['--case', 'throws'],
+                            program=os.path.join(session.folder, '../tests/eal/node-cases'))
+    refused(process, 'found no table')
+    expect(not os.path.exists(session.socket), 'the socket file is left')
+    client = start(session, on_cpus('0'), *EAL, '--', '--port', f'uring:{CLIENT}', program='cairn-hello-client')
+    expect_refused(client, 'cairn-hello-client', '--peer')
+    for own, name in ((['--peer', 'nonsense'], 'nonsense'), (['--peer', SERVER, '--service', '0'], '65535'),
+                      (['--peer', '::1'], 'family'), (['--peer', SERVER], 'does not answer')):
+        said = answer_of(over_sockets(session, 'cairn-hello-await', CLIENT, *own), status=1)
+        expect(name in said and said.count('cairn-hello-await: ') == 1, f'{own}: {said}')
+
+
+def readme(_):
+    """The README shows the files as they are, none of which is longer than 40 lines."""
+    shown = read('README.md')
+    for name in ('server.cpp', 'client_await.cpp'):
+        text = read('apps', 'hello', name)
+        expect(f'```cpp\n{text}```' in shown, f'README.md does not show apps/hello/{name} as it is')
+    for name in os.listdir(os.path.join(SOURCES, 'apps/hello')):
+        lines = read('apps', 'hello', name).count('\n')
+        expect(lines <= 40, f'apps/hello/{name} has {lines} lines')
+
+
+def server_killed(session):
+    """A client that waits for an answer hears of its server's end; one that is stopped meanwhile leaves nothing."""
+    server = await_socket(over_sockets(session, 'cairn-hello-server', SERVER), SERVER)
+    client = over_sockets(session, 'cairn-hello-await', CLIENT, '--peer', SERVER, '--count', '100000000')
+    client.stdout.readline()
+    server.kill()
+    # Reads on, so that the client's pipe does not fill.
+    out, err = client.communicate(timeout=30)
+    expect(client.returncode == 1 and 'did not answer' in err and out, f'{client.returncode}: {err}')
+    server = await_socket(over_sockets(session, 'cairn-hello-server', SERVER), SERVER)
+    client = over_sockets(session, 'cairn-hello-await', CLIENT, '--peer', SERVER, '--count', '100000000')
+    client.stdout.readline()
+    client.send_signal(signal.SIGINT)
+    out, err = client.communicate(timeout=30)
+    expect(client.returncode == 0 and 'cairn-hello-await: ' not in err, f'{client.returncode}: {err}')
+    leave(server)
+
+
+if __name__ == '__main__':
+    run_case(sockets, memif, services, event_loop, bad_input, readme, server_killed)
