@@ -67,6 +67,7 @@ void Engine::fetch_queue_pairs(std::span<const port::PacketRef> burst) const noe
 }
 
 void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept {
+    burst = burst.subspan(datagrams_.take_known(burst, now));
     if (std::all_of(burst.begin(), burst.end(), is_datagram)) {
         datagrams_.on_packets(burst, now);
         return;

@@ -47,8 +47,8 @@ public:
         entry.slot = kNoSlot;
         entry.next = kNone;
         ++pending_;
-        if (call.deadline < Instant::never()) {
-            entry.deadline = deadlines_.insert(index, call.deadline);
+        if (call.deadline < Instant::never()) [[unlikely]] {
+            watch_deadline(entry, index);
         }
         return index;
     }
@@ -74,12 +74,7 @@ public:
     // Ends a call that is in no backlog: frees the entry, then runs the completion, which may post. A response that
     // does not fit into the call's own buffer ends it with ResponseTooLong.
     void finish(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
-                Duration latency) noexcept {
-        const Completed completed = take_out(index, status, response, latency);
-        if (completed.completion != nullptr) {
-            completed.completion(completed.context, completed.result);
-        }
-    }
+                Duration latency) noexcept;
     // Tells end(index) of each call whose deadline has passed; end() ends it.
     template <class End>
     void end_overdue(Instant now, End&& end) noexcept {
@@ -123,14 +118,9 @@ private:
         bool used = false;
         Deadlines::Handle deadline{};  // empty: there is none
     };
-    struct Completed {
-        Completion completion;
-        void* context;
-        CallResult result;
-    };
+    void watch_deadline(Entry& entry, std::uint32_t index) noexcept;
+    void forget_deadline(Entry& entry) noexcept;
     static void keep(Call& kept, const Call& call) noexcept;
-    [[nodiscard]] Completed take_out(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
-                                     Duration latency) noexcept;
     [[nodiscard]] static CallStatus take_response(MsgBuffer& into, std::span<const std::uint8_t>& response) noexcept;
 
     std::vector<Entry> entries_;
@@ -153,14 +143,13 @@ inline void CallTable::keep(Call& kept, const Call& call) noexcept {
     kept.ends_with_endpoint = call.ends_with_endpoint;
 }
 
-inline CallTable::Completed CallTable::take_out(std::uint32_t index, CallStatus status,
-                                                std::span<const std::uint8_t> response, Duration latency) noexcept {
+inline void CallTable::finish(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
+                              Duration latency) noexcept {
     Entry& entry = entries_[index];
     const Call& call = entry.call;
     --pending_;
-    if (entry.deadline) {
-        deadlines_.cancel(entry.deadline);
-        entry.deadline = {};
+    if (entry.deadline) [[unlikely]] {
+        forget_deadline(entry);
     }
     if (call.response != nullptr && status == CallStatus::Ok) {
         status = take_response(*call.response, response);
@@ -171,12 +160,16 @@ inline CallTable::Completed CallTable::take_out(std::uint32_t index, CallStatus 
         kept->record(static_cast<std::uint64_t>(latency.ns));
     }
     // The completion may post, which takes this very entry: all that it needs is copied.
-    const Completed completed{call.completion, call.context, {status, response, latency, call.tag}};
+    const CallResult result{status, response, latency, call.tag};
+    const Completion completion = call.completion;
+    void* const context = call.context;
     entry.used = false;
     ++entry.generation;
     entry.next = free_;
     free_ = index;
-    return completed;
+    if (completion != nullptr) [[likely]] {
+        completion(context, result);
+    }
 }
 
 }  // namespace cairn::rpc

@@ -11,6 +11,15 @@ CallTable::CallTable(std::uint32_t calls_max, telemetry::Counter& failed)
     }
 }
 
+[[gnu::noinline]] void CallTable::watch_deadline(Entry& entry, std::uint32_t index) noexcept {
+    entry.deadline = deadlines_.insert(index, entry.call.deadline);
+}
+
+[[gnu::noinline]] void CallTable::forget_deadline(Entry& entry) noexcept {
+    deadlines_.cancel(entry.deadline);
+    entry.deadline = {};
+}
+
 std::uint32_t CallTable::find(CallId id) const noexcept {
     const std::uint64_t index = (id & 0xffffffffU) - 1U;
     if (id == 0 || index >= entries_.size()) {

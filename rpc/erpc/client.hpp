@@ -23,6 +23,8 @@ public:
            rpc::MsgPool& pool, Statistics& statistics);
     ~Client();
 
+    // post() on the short path. False: the call waits, is long, or needs a decision, and post() takes it.
+    [[nodiscard]] bool post_at_once(Session& session, const Call& call, Instant now, CallId& id) noexcept;
     // What Endpoint::post() and cancel() say.
     Posted post(Session& session, const Call& call, Instant now) noexcept;
     bool cancel(CallId id, Instant now) noexcept;
@@ -55,7 +57,6 @@ public:
 
 private:
     friend class ClientTransfers;
-    [[nodiscard]] bool post_at_once(Session& session, const Call& call, Instant now, CallId& id) noexcept;
     void make_client_session(Session& session, Instant now);
     void start(Session& session, std::uint32_t call, Instant now) noexcept;
     void send_first(Session& session, ClientSlot& slot, Instant now) noexcept;

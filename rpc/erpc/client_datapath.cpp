@@ -8,9 +8,6 @@
 namespace cairn::erpc {
 
 Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
-    if (CallId id = 0; config_.short_path && post_at_once(session, call, now, id)) [[likely]] {
-        return {PostVerdict::Posted, id};
-    }
     if (call.request.size() > config_.max_message_bytes) {
         return {PostVerdict::TooLong};
     }

@@ -62,17 +62,6 @@ Endpoint::~Endpoint() {
     worker_.datagrams().destroy_qp(qp_);
 }
 
-Posted Endpoint::post(SessionId id, const Call& call, Instant now) noexcept {
-    if (!sessions_.has(id)) {
-        return {PostVerdict::NoSuchSession};
-    }
-    Session& session = sessions_[id];
-    if (session.state != SessionState::Connected && session.state != SessionState::Connecting) {
-        return {PostVerdict::NoSuchSession};
-    }
-    return client_.post(session, call, now);
-}
-
 bool Endpoint::on_turn(Instant now) noexcept {
     on_timeout(now);
     if (client_.any_stalled()) [[unlikely]] {

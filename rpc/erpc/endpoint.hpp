@@ -81,6 +81,8 @@ private:
     Endpoint(const EndpointConfig& config, worker::Worker& worker, rpc::MsgPool& pool);
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] bool take(port::PacketRef& packet, Instant now) noexcept;
+    [[nodiscard]] bool judge_look(const Session& session, const port::PacketRef& packet,
+                                  FirstWord first) const noexcept;
     void on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
     void deliver(const Arrival& arrival) noexcept;
     void scan_messages(Instant now) noexcept;

@@ -34,6 +34,7 @@ public:
         return static_cast<std::uint32_t>(value_ >> 16U) & 0xffffffU;
     }
     [[nodiscard]] SessionId session() const noexcept { return SessionId{static_cast<std::uint16_t>(value_)}; }
+    [[nodiscard]] bool operator==(const FirstWord&) const noexcept = default;
 
 private:
     static constexpr std::uint64_t kData =
@@ -57,6 +58,11 @@ public:
     void write(std::uint8_t* at) const noexcept {
         const Be64 raw{value_};
         std::memcpy(at, &raw, sizeof(raw));
+    }
+    // The same packet of the slot's next call. Of the last number there is: a word that no peer
+    // sends but a forger, who gains nothing by it.
+    [[nodiscard]] SecondWord of_next_call() const noexcept {
+        return SecondWord{value_ + (std::uint64_t{kSlotsPerSession} << 4U)};
     }
     [[nodiscard]] std::uint32_t slot_index() const noexcept {
         return static_cast<std::uint32_t>(value_ >> 4U) % kSlotsPerSession;

@@ -49,6 +49,7 @@ private:
     void run_handler(Session& session, ServerSlot& slot, port::PacketRef* packet, std::span<const std::uint8_t> payload,
                      Instant now) noexcept;
     void answer(Session& session, ServerSlot& slot, AnswerPacket which, port::PacketRef* request, Instant now) noexcept;
+    void answer_small(Session& session, const ServerSlot& slot, port::PacketRef* request, Instant now) noexcept;
     void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                        Instant now) noexcept;
     [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;

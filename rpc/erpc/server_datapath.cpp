@@ -2,6 +2,7 @@
 #include "rpc/erpc/server.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "rpc/erpc/judge.hpp"
 
@@ -156,6 +157,21 @@ std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32
     return slot->response.span();
 }
 
+// In the request's own buffer if that is still here and large enough: it is still warm.
+[[gnu::always_inline]] inline void Server::answer_small(Session& session, const ServerSlot& slot,
+                                                        port::PacketRef* request, Instant now) noexcept {
+    port::PacketRef buffer;
+    if (request != nullptr && request->cookie != nullptr && room_for(slot.response.bytes) <= request->room) [[likely]] {
+        buffer.data = request->data;
+        buffer.room = request->room;
+        buffer.cookie = std::exchange(request->cookie, nullptr);
+    } else if (buffer = writer_.take(); buffer.cookie == nullptr) {
+        return;  // the client asks again
+    }
+    writer_.send_small(session, buffer, FirstWord::of(slot.request_type, slot.response.bytes, session.remote),
+                       SecondWord::of(PacketType::Response, slot.request_number), slot.response.span(), now);
+}
+
 bool Server::respond(const RequestHandle& handle, Instant now) noexcept {
     ServerSlot* slot = executing_slot(handle);
     if (slot == nullptr) {
@@ -164,6 +180,11 @@ bool Server::respond(const RequestHandle& handle, Instant now) noexcept {
     slot->state = ServerSlotState::Answered;
     messages_.fit_answer(*slot, now);
     port::PacketRef* const request = reply_slot_ == slot ? reply_buffer_ : nullptr;
+    if (slot->response.bytes <= writer_.small_bytes() && slot->request_packets == 1) [[likely]] {
+        messages_.note_sent(*slot, false, now);
+        answer_small(*(reply_slot_ == slot ? reply_session_ : &sessions_[handle.session]), *slot, request, now);
+        return true;
+    }
     answer(sessions_[handle.session], *slot, {0, false}, request, now);
     return true;
 }
@@ -197,11 +218,6 @@ void Server::answer(Session& session, ServerSlot& slot, AnswerPacket which, port
 
 void Server::send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                            Instant now) noexcept {
-    if (slot.response.bytes <= writer_.small_bytes() && slot.request_packets == 1) [[likely]] {
-        writer_.send_small(session, buffer, FirstWord::of(slot.request_type, slot.response.bytes, session.remote),
-                           SecondWord::of(PacketType::Response, slot.request_number), slot.response.span(), now);
-        return;
-    }
     Header header;
     header.request_type = slot.request_type;
     header.message_bytes = slot.response.bytes;

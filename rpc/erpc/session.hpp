@@ -9,6 +9,7 @@
 #include "lib/roce/ud/mux.hpp"
 #include "rpc/erpc/client_session.hpp"
 #include "rpc/erpc/limits.hpp"
+#include "rpc/erpc/packet_look.hpp"
 #include "rpc/erpc/slots.hpp"
 
 namespace cairn::erpc {
@@ -32,6 +33,7 @@ struct Session {
     roce::UdAddress peer{};
     wire::RawUd header{};           // ready-made BTH and DETH towards the peer
     std::uint64_t source_word = 0;  // of the peer's datagrams: roce::KnownStart
+    PacketLook known_look{};        // of its last packet on the short path
     std::unique_ptr<ClientSession> client;
     std::unique_ptr<ServerSlots> server;
     Instant last_heard{};  // of what is no copy of anything earlier

@@ -2,7 +2,8 @@
 
 namespace cairn::erpc {
 
-SessionTable::SessionTable(std::uint32_t sessions_max) : sessions_(sessions_max) {
+SessionTable::SessionTable(std::uint32_t sessions_max)
+    : capacity_(sessions_max), sessions_(std::make_unique<Session[]>(sessions_max)) {
     for (std::uint32_t i = sessions_max; i-- > 0;) {
         sessions_[i].self = SessionId{static_cast<std::uint16_t>(i)};
         free_.push_back(static_cast<std::uint16_t>(i));

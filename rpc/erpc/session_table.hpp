@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "rpc/erpc/session.hpp"
@@ -16,10 +17,10 @@ public:
     SessionTable(const SessionTable&) = delete;
     SessionTable& operator=(const SessionTable&) = delete;
 
-    [[nodiscard]] bool has(SessionId id) const noexcept { return id.value < sessions_.size(); }
+    [[nodiscard]] bool has(SessionId id) const noexcept { return id.value < capacity_; }
     // `id` is below capacity().
     [[nodiscard]] Session& operator[](SessionId id) noexcept { return sessions_[id.value]; }
-    [[nodiscard]] std::size_t capacity() const noexcept { return sessions_.size(); }
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] std::size_t free_count() const noexcept { return free_.size(); }
 
     // Open sessions, in no order, which changes when one ends.
@@ -34,7 +35,8 @@ public:
     void open_no_more() noexcept { free_.clear(); }
 
 private:
-    std::vector<Session> sessions_;
+    std::uint32_t capacity_;
+    std::unique_ptr<Session[]> sessions_;
     std::vector<std::uint16_t> free_;
     std::vector<std::uint16_t> open_;  // Session::place says where
 };

@@ -1,8 +1,9 @@
 // The short path of small calls: packets that an endpoint knows by their bytes, and calls that can leave at once.
 //
-// A packet takes it when a few words equal what its session and its slot expect: the words stand for BTH, DETH, our
-// header, the sender and the slot's state. Whatever differs, and whatever needs more than one packet, more memory, or a
-// decision, goes the long way, which judges each field by itself. The short path never drops or counts a drop.
+// A packet takes it when a few words equal those of its session's last one and what its slot expects: the words stand
+// for BTH, DETH, our header, the sender and the slot's state. Whatever differs, and whatever needs more than one
+// packet, more memory, or a decision, goes the long way, which judges each field by itself. The short path never drops
+// or counts a drop.
 #include <bit>
 #include <cstddef>
 
@@ -34,23 +35,37 @@ std::size_t Endpoint::take_known(std::span<port::PacketRef> burst, Instant now) 
 }
 
 inline bool Endpoint::take(port::PacketRef& packet, Instant now) noexcept {
-    const std::uint8_t* const at = packet.data;
-    if (packet.len < kLeastBytes || !known_.fits(at)) [[unlikely]] {
+    if (packet.len < kLeastBytes) [[unlikely]] {
         return false;
     }
+    const std::uint8_t* const at = packet.data;
     const FirstWord first = FirstWord::read(at + sizeof(wire::RawUd));
-    if (!first.is_data() || !sessions_.has(first.session())) [[unlikely]] {
+    if (!sessions_.has(first.session())) [[unlikely]] {
         return false;
     }
     Session& session = sessions_[first.session()];
-    if (packet.path != session.peer.path || roce::KnownStart::word_of(at) != session.source_word || !packet.icrc_ok ||
-        packet.ecn == port::kCongestionExperienced || first.message_bytes() > writer_.small_bytes() ||
-        !is_whole(packet, first.message_bytes())) [[unlikely]] {
+    if (packet.path != session.peer.path || !packet.icrc_ok || packet.ecn == port::kCongestionExperienced)
+        [[unlikely]] {
         return false;
+    }
+    const PacketLook look = PacketLook::of(packet, first);
+    if (look != session.known_look) [[unlikely]] {
+        if (!judge_look(session, packet, first)) {
+            return false;
+        }
+        session.known_look = look;
     }
     const SecondWord second = SecondWord::read(at + sizeof(wire::RawUd) + sizeof(std::uint64_t));
     const SmallPacket small{session, packet, first, second, {packet.data + kHeaders, first.message_bytes()}};
     return session.state == SessionState::Serving ? server_.take_known(small, now) : client_.take_known(small, now);
+}
+
+// Of packets that do not look like the session's last one: of another message size, say.
+[[gnu::noinline]] bool Endpoint::judge_look(const Session& session, const port::PacketRef& packet,
+                                            FirstWord first) const noexcept {
+    return known_.fits(packet.data) && first.is_data() &&
+           roce::KnownStart::word_of(packet.data) == session.source_word &&
+           first.message_bytes() <= writer_.small_bytes() && is_whole(packet, first.message_bytes());
 }
 
 // The answer to a request that was sent once, into a session that can take it.
@@ -86,16 +101,16 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
         return false;
     }
     ServerSlot& slot = (*session.server)[small.second.slot_index()];
-    const std::uint64_t number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
     const auto& entry = handlers_[small.first.request_type()];
-    if (small.second != SecondWord::of(PacketType::Request, number) || slot.state != ServerSlotState::Answered ||
-        slot.resent || slot.response.bytes >= kTailBytes || entry.function == nullptr ||
-        slot.response.capacity < entry.response_bytes_max || messages_.wanted(now)) [[unlikely]] {
+    if (small.second != SecondWord::of(PacketType::Request, slot.request_number).of_next_call() ||
+        slot.state != ServerSlotState::Answered || slot.resent || slot.response.bytes >= kTailBytes ||
+        entry.function == nullptr || slot.response.capacity < entry.response_bytes_max || messages_.wanted(now))
+        [[unlikely]] {
         return false;
     }
     session.last_heard = now;
     slot.response.bytes = 0;
-    slot.request_number = number;
+    slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
     slot.request_type = small.first.request_type();
     slot.request_packets = 1;
     run_handler(session, slot, &small.packet, small.payload, now);
@@ -105,8 +120,8 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     return true;
 }
 
-// False: the call waits, is long, or needs a decision.
-bool Client::post_at_once(Session& session, const Call& call, Instant now, CallId& id) noexcept {
+[[gnu::always_inline]] inline bool Client::post_at_once(Session& session, const Call& call, Instant now,
+                                                        CallId& id) noexcept {
     if (session.client == nullptr || session.state != SessionState::Connected ||
         call.request.size() > writer_.small_bytes() || calls_.is_full()) [[unlikely]] {
         return false;
@@ -133,6 +148,20 @@ bool Client::post_at_once(Session& session, const Call& call, Instant now, CallI
                            SecondWord::of(PacketType::Request, slot.request_number), call.request, now);
     }
     return true;
+}
+
+Posted Endpoint::post(SessionId id, const Call& call, Instant now) noexcept {
+    if (!sessions_.has(id)) [[unlikely]] {
+        return {PostVerdict::NoSuchSession};
+    }
+    Session& session = sessions_[id];
+    if (CallId known = 0; config_.short_path && client_.post_at_once(session, call, now, known)) [[likely]] {
+        return {PostVerdict::Posted, known};
+    }
+    if (session.state != SessionState::Connected && session.state != SessionState::Connecting) {
+        return {PostVerdict::NoSuchSession};
+    }
+    return client_.post(session, call, now);
 }
 
 }  // namespace cairn::erpc

@@ -26,10 +26,16 @@ public:
 
     // Takes an empty buffer. Its `cookie` is nullptr if the pool is exhausted.
     [[nodiscard]] port::PacketRef take() noexcept {
-        if (stash_count_ == 0 && !refill()) {
+        if (stash_count_ == 0 && !refill()) [[unlikely]] {
             return {};
         }
-        return stash_[--stash_count_];
+        // Field by field: the whole struct would be read back from where it was just stored.
+        const port::PacketRef& kept = stash_[--stash_count_];
+        port::PacketRef taken;
+        taken.data = kept.data;
+        taken.cookie = kept.cookie;
+        taken.room = kept.room;
+        return taken;
     }
     // Gives an unneeded buffer back: kept for take() when it has the room of a fresh one.
     void give_back(const port::PacketRef& buffer) noexcept {

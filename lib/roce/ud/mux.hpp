@@ -120,6 +120,8 @@ public:
     // Delivers a datagram that is about to be sent to a group to the members here, unless the port brings it back.
     void loop_back(port::PacketRef packet, Instant now) noexcept;
 
+    // Takes packets from the front that the receiver of the last run knows by their bytes, as UdReceiver::take_known().
+    [[nodiscard]] std::size_t take_known(std::span<port::PacketRef> burst, Instant now) noexcept;
     // Judges the whole burst, then delivers runs to their receivers. Buffers that no receiver kept are released.
     void on_packets(std::span<port::PacketRef> burst, Instant now) noexcept;
 

@@ -196,11 +196,14 @@ std::size_t UdMux::take_burst(std::span<port::PacketRef> burst, Instant now) noe
     return runs + (next == run ? 0U : 1U);
 }
 
+std::size_t UdMux::take_known(std::span<port::PacketRef> burst, Instant now) noexcept {
+    const bool knows = recent_ != nullptr && recent_->receiver_.knows_packets();
+    return knows ? recent_->receiver_.take_known(burst, now) : 0;
+}
+
 void UdMux::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
     // Behind the first packet that is not known all go the long way, in runs, as receivers count bursts.
-    if (recent_ != nullptr && recent_->receiver_.knows_packets()) [[likely]] {
-        burst = burst.subspan(recent_->receiver_.take_known(burst, now));
-    }
+    burst = burst.subspan(take_known(burst, now));
     while (!burst.empty()) {
         const std::span<port::PacketRef> part = burst.first(std::min(burst.size(), kBurst));
         burst = burst.subspan(part.size());
