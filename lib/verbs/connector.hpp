@@ -45,6 +45,10 @@ struct ConnectTo {
 // handles Replied and tells Established once the queue pair is in RTS. After accept() it tells Established on the
 // peer's RTU or first request, whichever comes first. DisconnectRequested, Disconnected, Rejected and Unreachable leave
 // the queue pair in ERR. The user answers Requested by accept() or reject(), and DisconnectRequested by disconnect().
+//
+// After accept() the user posts send requests once Established is told. Before that the peer may have the connection
+// with an earlier life of this program, whose place in the order of messages an early one would take: a copy of the
+// peer's request that comes late looks new to this life.
 class Connector final : private cm::User, private worker::Tenant {
 public:
     // Both belong to one worker (asserted) and outlive the connector.
