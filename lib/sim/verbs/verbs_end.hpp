@@ -1,0 +1,123 @@
+// One end of a connection in a simulated world: its queue pair, what its user did, and what must come of it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lib/verbs/connector.hpp"
+
+namespace cairn::sim {
+
+// What the two ends tell each other in the private data of their connection.
+struct VerbsHello {
+    std::uint64_t serial = 0;  // of the end that says it
+    std::uint64_t peer = 0;    // of the end that is answered
+    std::uint32_t source_key = 0;
+    std::uint32_t slot_key = 0;
+    std::uint32_t slot = 0;
+    std::uint32_t reserved = 0;
+};
+
+// A send request.
+struct VerbsWork {
+    std::uint64_t wr_id = 0;
+    verbs::WorkOpcode opcode{};
+    bool signalled = true;
+    bool doomed = false;  // posted in ERR
+    std::uint32_t bytes = 0;
+    std::uint32_t from = 0;      // the place in its host's source; of a READ: in the peer's
+    std::uint32_t to = 0;        // of a WRITE: the place in the peer's target
+    std::uint32_t landing = 0;   // of a READ or an atomic: the number of the landing
+    std::size_t word = 0;        // of an atomic
+    std::size_t step = 0;        // of an atomic: how many changed the word before
+    std::uint64_t original = 0;  // of an atomic: what the word must have been
+};
+
+// A request that the peer is told of.
+struct VerbsMessage {
+    verbs::CompletionOpcode opcode{};
+    bool solicited = false;
+    std::uint32_t bytes = 0;
+    std::uint32_t from = 0;  // the place in the sender's source; of a SEND
+    std::optional<std::uint32_t> immediate;
+};
+
+// What an end asks of its peer.
+struct VerbsOutgoing {
+    std::uint64_t posted = 0;
+    std::deque<VerbsWork> pending;
+    std::vector<VerbsMessage> messages;  // in the order of posting
+    std::uint64_t messages_done = 0;     // the peer had them for sure
+    bool failed = false;                 // a request did
+};
+
+// What it gets.
+struct VerbsIncoming {
+    std::deque<std::uint64_t> receives;  // requests in the order of posting
+    std::uint64_t posted = 0;
+    std::uint64_t received = 0;  // messages of the peer
+};
+
+// What the peer may write to.
+struct VerbsTarget {
+    static constexpr std::uint32_t kBytes = 8192;
+    static constexpr std::size_t kWords = 2;
+
+    std::vector<std::uint8_t> settled;  // the bytes without the WRITEs that may still be under way
+    std::vector<VerbsWork> unknown;     // WRITEs that failed: they were executed or not, or partly
+    std::array<std::vector<std::uint64_t>, kWords> values{{{0}, {0}}};  // of each word, after each atomic
+    std::array<std::size_t, kWords> steps{};  // atomics on each word that were executed for sure
+};
+
+enum class VerbsStage : std::uint8_t {
+    Asking,    // connect() was called
+    Accepted,  // accept() was called
+    Up,
+    Leaving,     // disconnect() was called, or the manager says that it is over
+    LeaveAsked,  // the peer wants to disconnect
+    Over,        // the last event came, or the user gave up, or the process ended
+};
+
+struct VerbsEnd {
+    std::uint64_t serial = 0;
+    std::size_t host = 0;
+    std::uint64_t process = 0;  // the number of its host's process
+    bool active = false;
+    std::size_t peer_host = 0;
+    std::uint64_t peer = 0;  // the serial of the other end; 0: not known yet
+    VerbsHello heard{};      // what the peer said
+    VerbsStage stage = VerbsStage::Asking;
+    cm::ConnectionId id{};
+    std::size_t slot = 0;
+    std::uint32_t send_slots = 0;
+    Instant acts_at = Instant::never();  // when its user does what is next
+    std::unique_ptr<verbs::Mr> region;   // of its slot
+    std::unique_ptr<verbs::Qp> qp;
+    VerbsOutgoing out;
+    VerbsIncoming in;
+    VerbsTarget target;
+};
+
+// All ends that ever were. An end stays where it is.
+class VerbsEnds {
+public:
+    VerbsEnd& add() {
+        VerbsEnd& made = all_.emplace_back();
+        made.serial = all_.size();
+        return made;
+    }
+    // nullptr: there is none.
+    [[nodiscard]] VerbsEnd* find(std::uint64_t serial) {
+        return serial == 0 || serial > all_.size() ? nullptr : &all_[serial - 1];
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+
+private:
+    std::deque<VerbsEnd> all_;
+};
+
+}  // namespace cairn::sim

@@ -1,0 +1,86 @@
+// A node's part in a simulated world of connections: the production device and connector, its memory, and the ends of
+// connections that live there.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "lib/sim/aligned_memory.hpp"
+#include "lib/sim/verbs/verbs_end.hpp"
+#include "lib/sim/world.hpp"
+
+namespace cairn::sim {
+
+// A peer's request that its user has not answered.
+struct VerbsAsked {
+    cm::ConnectionId id{};
+    VerbsHello hello{};
+    std::size_t from = 0;  // the peer's host
+    Instant answer_at{};
+};
+
+// Its memory: what is sent, which never changes, and behind it a slot for each end. A slot has what the peer writes,
+// the words of the peer's atomics, where answers land, and where messages land. Memory outlives processes.
+class VerbsHost {
+public:
+    static constexpr std::uint16_t kPort = 7471;
+    static constexpr std::size_t kSlots = 10;
+    static constexpr std::uint32_t kMostBytes = 6000;  // of a message; a multiple of 8
+    static constexpr std::uint32_t kRequests = 8;      // of each kind, at most
+    static constexpr std::uint32_t kSourceBytes = 16384;
+    static constexpr std::uint32_t kMarginBytes = 4096;
+    static constexpr std::uint32_t kTarget = 0;  // places in a slot
+    static constexpr std::uint32_t kWords = kTarget + VerbsTarget::kBytes;
+    static constexpr std::uint32_t kLandings = kWords + 64;
+    static constexpr std::uint32_t kReceives = kLandings + kRequests * kMostBytes;
+    static constexpr std::uint32_t kSlotBytes = kReceives + kRequests * kMostBytes;
+    static constexpr std::uint64_t kBase = 0x100000;  // the address of the source, the same in each history
+    static constexpr std::uint8_t kUntouched = 0xb7;
+    static constexpr verbs::Rights kPeers =
+        verbs::Rights(verbs::Right::RemoteWrite).with(verbs::Right::RemoteRead).with(verbs::Right::RemoteAtomic);
+    static constexpr verbs::Rights kAll = kPeers.with(verbs::Right::LocalWrite);
+
+    VerbsHost(Node& node, Random& random);
+
+    // The process: everything but memory is made anew.
+    void start(const cm::Config& config, Random& random);
+    // All ends have been destroyed.
+    void stop();
+
+    [[nodiscard]] static std::uint64_t slot_address(std::size_t slot) {
+        return kBase + kSourceBytes + slot * kSlotBytes;
+    }
+    [[nodiscard]] std::uint8_t* at(std::uint64_t address) {
+        return memory.span().data() + kMarginBytes + (address - kBase);
+    }
+    [[nodiscard]] std::uint8_t* slot_at(const VerbsEnd& end, std::uint32_t place) {
+        return at(slot_address(end.slot) + place);
+    }
+    // Fresh memory for a new end; nothing if all slots are taken.
+    [[nodiscard]] std::optional<std::size_t> take_slot();
+    void free_slot(std::size_t slot);
+    // Nobody has written where nobody may write.
+    [[nodiscard]] bool unused_untouched();
+
+    [[nodiscard]] VerbsEnd* find(Qpn qpn) const;
+    [[nodiscard]] VerbsEnd* find(cm::ConnectionId id) const;
+    [[nodiscard]] bool is_full() const { return free_slots.empty(); }
+
+    Node& node;
+    AlignedMemory memory;
+    std::vector<std::size_t> free_slots;
+    std::unique_ptr<verbs::Device> device;
+    std::unique_ptr<verbs::Pd> pd;
+    std::unique_ptr<verbs::Mr> region;  // all but the margins
+    std::array<std::unique_ptr<verbs::Cq>, 2> queues;
+    std::unique_ptr<connections::Home> home;
+    std::unique_ptr<verbs::Connector> connector;
+    std::vector<VerbsEnd*> live;
+    std::vector<VerbsAsked> asked;
+    std::set<cm::ConnectionId> refused;  // requests that ended unanswered
+    Instant acts_at{};
+};
+
+}  // namespace cairn::sim

@@ -1,0 +1,203 @@
+#include "lib/sim/verbs/verbs_scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/cm/timeouts.hpp"
+
+namespace cairn::sim {
+
+namespace {
+
+constexpr Duration kActsEvery = microseconds(600);
+
+WorldShape shape_of(std::uint64_t seed) {
+    WorldShape shape;
+    shape.nodes = 2 + seed % 3;
+    shape.family = seed % 5 < 3 ? Family::V4 : Family::V6;
+    shape.most_bytes = static_cast<std::uint16_t>(VerbsPlan::from_seed(seed).path_mtu_bytes +
+                                                  roce::rc::kMaxHeaderBytes + port::kIcrcBytes);
+    shape.engine.max_queue_pairs = 32;
+    shape.engine.max_regions = 32;
+    shape.engine.held_packets = 64;
+    shape.harmful = milliseconds(60);
+    shape.healing = milliseconds(200);
+    return shape;
+}
+
+// What is late comes within the packet lifetime that connections reckon with.
+FaultMix mix_of(std::uint64_t seed) {
+    FaultMix mix = FaultMix::from_seed(seed);
+    mix.link.late_copy_most = std::min(mix.link.late_copy_most, milliseconds(4));
+    mix.node.stall_max = std::min(mix.node.stall_max, milliseconds(3));
+    return mix;
+}
+
+}  // namespace
+
+VerbsPlan VerbsPlan::from_seed(std::uint64_t seed) {
+    Random random(seed ^ 0xe4d5U);
+    VerbsPlan plan;
+    plan.path_mtu_bytes = 256U << random.below(5);
+    if (random.chance(kMillion * 3 / 4)) {  // else as programs have it
+        plan.cm.response_timeout = wire::CmTimeout{9};
+        plan.cm.packet_lifetime = wire::CmTimeout{10};
+        plan.cm.ack_delay = wire::CmTimeout{9};
+        plan.cm.service_timeout = wire::CmTimeout{12};
+        plan.cm.max_retries = wire::CmRetries{static_cast<std::uint8_t>(random.between(3, 15))};
+    }
+    plan.lazy = random.chance(kMillion / 2);
+    plan.slow = random.chance(kMillion / 4);
+    plan.hasty = random.chance(kMillion / 2);
+    return plan;
+}
+
+Duration VerbsPlan::longest_end() const {
+    const Duration wait = cm::response_wait(cm, cm.response_timeout) + wire::duration_of(cm.service_timeout);
+    const Duration silence = wire::duration_of(cm::ack_timeout_of(cm.packet_lifetime, cm.ack_delay));
+    return (wait * 2 * (cm.max_retries.value + 1) + silence * 10) * 2 + seconds(1);
+}
+
+VerbsWorld::VerbsWorld(std::uint64_t seed)
+    : World(seed, shape_of(seed), mix_of(seed)), users_(*this, VerbsPlan::from_seed(seed)) {
+    add(users_);
+}
+
+VerbsScenario::VerbsScenario(World& world, const VerbsPlan& plan)
+    : world_(world), random_(world.random()), plan_(plan), traffic_(world, hosts_, ends_, counters_) {
+    for (std::size_t i = 0; i < world.nodes(); ++i) {
+        hosts_.push_back(std::make_unique<VerbsHost>(world.node(i), random_));
+    }
+}
+
+void VerbsScenario::start(Node& node) {
+    VerbsHost& host = *hosts_[node.index()];
+    cm::Config config = plan_.cm;
+    config.ca_guid = node.process();
+    host.start(config, random_);
+    if (!world_.healed()) {
+        host.acts_at = world_.now() + random_.between(Duration{}, kActsEvery);
+    }
+}
+
+// What the process had is gone, and nobody is told.
+void VerbsScenario::stop(Node& node) {
+    VerbsHost& host = *hosts_[node.index()];
+    transport_ += node.worker().engine().rc_counters().snapshot();
+    manager_ += host.home->manager().counters().snapshot();
+    host.connector.reset();
+    for (VerbsEnd* const end : host.live) {
+        traffic_.check_target(*end);
+        end->qp.reset();
+        end->region.reset();
+        host.free_slot(end->slot);
+        end->stage = VerbsStage::Over;
+    }
+    host.live.clear();
+    world_.check(node.worker().engine().queue_pairs() == 0, "queue pairs that nobody has", &node);
+    host.stop();
+    world_.check(host.unused_untouched(), "memory that nobody has was written to", &node);
+}
+
+void VerbsScenario::act(Node& node) {
+    VerbsHost& host = *hosts_[node.index()];
+    hear(host);
+    traffic_.take_completions(host);
+    for (const VerbsEnd* const end : std::vector<VerbsEnd*>(host.live)) {
+        VerbsEnd& mine = *ends_.find(end->serial);
+        const bool works = mine.stage != VerbsStage::Up || mine.out.failed || mine.qp->state() == verbs::QpState::Rts;
+        world_.check(works, "a queue pair stopped, and its user is not told", &node);
+        traffic_.post_receives(mine, plan_.lazy && !world_.healed());
+        if (mine.out.failed && mine.acts_at == Instant::never() &&
+            (mine.stage == VerbsStage::Up || mine.stage == VerbsStage::Accepted)) {
+            mine.acts_at = world_.now() + random_.between(Duration{}, microseconds(500));
+        }
+        if (world_.now() >= mine.acts_at) {
+            act(host, mine);
+        }
+    }
+    const auto due = std::stable_partition(host.asked.begin(), host.asked.end(),
+                                           [this](const VerbsAsked& each) { return each.answer_at > world_.now(); });
+    const std::vector<VerbsAsked> answered(due, host.asked.end());
+    host.asked.erase(due, host.asked.end());
+    for (const VerbsAsked& each : answered) {
+        answer(host, each);
+    }
+    if (world_.now() >= host.acts_at) {
+        host.acts_at = world_.now() + random_.between(microseconds(1), kActsEvery);
+        act(host);
+    }
+}
+
+// Users of the host begin something.
+void VerbsScenario::act(VerbsHost& host) {
+    if (random_.chance(kMillion / 6) && !host.is_full()) {
+        connect(host, (host.node.index() + random_.between(1, hosts_.size() - 1)) % hosts_.size());
+    }
+    for (VerbsEnd* const end : std::vector<VerbsEnd*>(host.live)) {
+        if (end->stage == VerbsStage::Up && random_.chance(kMillion / 3)) {
+            traffic_.post_some(*end);
+        }
+        if (random_.chance(kMillion / 60)) {
+            act(host, *end);
+        } else if (random_.chance(kMillion / 20)) {
+            traffic_.check_target(*end);
+        }
+    }
+}
+
+// The end's user does what is next: it leaves.
+void VerbsScenario::act(VerbsHost& host, VerbsEnd& end) {
+    end.acts_at = Instant::never();
+    const bool gives_up = plan_.hasty && !world_.healed() && random_.chance(kMillion / 3);
+    switch (end.stage) {
+        case VerbsStage::Up:
+        case VerbsStage::LeaveAsked:
+            if (gives_up) {
+                give_up(host, end);
+            } else {
+                leave(host, end);
+            }
+            break;
+        case VerbsStage::Asking:
+        case VerbsStage::Accepted:
+            if (gives_up || end.out.failed) {
+                give_up(host, end);
+            }
+            break;
+        case VerbsStage::Leaving:
+        case VerbsStage::Over:
+            break;
+    }
+}
+
+Instant VerbsScenario::next_act(const Node& node) const {
+    const VerbsHost& host = *hosts_[node.index()];
+    Instant next = host.acts_at;
+    for (const VerbsEnd* const end : host.live) {
+        next = std::min(next, end->acts_at);
+    }
+    for (const VerbsAsked& each : host.asked) {
+        next = std::min(next, each.answer_at);
+    }
+    return next;
+}
+
+void VerbsScenario::on_heal() {
+    for (const auto& host : hosts_) {
+        host->acts_at = Instant::never();
+    }
+}
+
+std::string VerbsScenario::text() const {
+    return fmt::format(
+        "path MTU {}, {} connections asked for, {} ends up, {} rejected, {} unreachable, {} refused, {} given up, {} "
+        "left, {} broken, {} not ready; {} requests, {} messages, {} writes, {} reads, {} atomics, {} flushed",
+        plan_.path_mtu_bytes, counters_.asked, counters_.established, counters_.rejected, counters_.unreachable,
+        counters_.refused, counters_.abandoned, counters_.left, counters_.broken, counters_.not_ready,
+        counters_.requests, counters_.messages, counters_.writes, counters_.reads, counters_.atomics,
+        counters_.flushed);
+}
+
+}  // namespace cairn::sim

@@ -1,0 +1,87 @@
+// What the users of two connected queue pairs ask of each other, and what must come of it: each message once, in order
+// and with its bytes, each WRITE, READ and atomic executed once, completions in the order of posting.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "lib/sim/verbs/verbs_host.hpp"
+
+namespace cairn::sim {
+
+// What happened, over all hosts and processes.
+struct VerbsCounters {
+    std::uint64_t asked = 0;
+    std::uint64_t established = 0;  // at both ends
+    std::uint64_t rejected = 0;
+    std::uint64_t unreachable = 0;
+    std::uint64_t abandoned = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t left = 0;    // by disconnect()
+    std::uint64_t broken = 0;  // connections whose peer did not answer
+    std::uint64_t not_ready = 0;
+    std::uint64_t messages = 0;  // received
+    std::uint64_t writes = 0;
+    std::uint64_t reads = 0;
+    std::uint64_t atomics = 0;
+    std::uint64_t flushed = 0;
+    std::uint64_t requests = 0;
+
+    friend bool operator==(const VerbsCounters&, const VerbsCounters&) = default;
+};
+
+class VerbsTraffic {
+public:
+    using Hosts = std::vector<std::unique_ptr<VerbsHost>>;
+
+    // All of them outlive the traffic.
+    VerbsTraffic(World& world, Hosts& hosts, VerbsEnds& ends, VerbsCounters& counters)
+        : world_(world), random_(world.random()), hosts_(hosts), ends_(ends), counters_(counters) {}
+
+    // A few requests of any kind. The connection was established.
+    void post_some(VerbsEnd& end);
+    // A signalled SEND, if there is room.
+    void post_probe(VerbsEnd& end);
+    // `lazy`: perhaps fewer than there is room for.
+    void post_receives(VerbsEnd& end, bool lazy);
+
+    // What completed.
+    void take_completions(VerbsHost& host);
+    // Its memory is as its peer's requests must have left it.
+    void check_target(VerbsEnd& end);
+    // The queue pair is in ERR or RESET and ends next: nothing of it is left.
+    void check_over(VerbsEnd& end);
+
+private:
+    void expect(bool holds, std::string_view what, const VerbsEnd& end) {
+        world_.check(holds, what, &hosts_[end.host]->node);
+    }
+    [[nodiscard]] VerbsHost& host_of(const VerbsEnd& end) { return *hosts_[end.host]; }
+    // The peer's memory is still that of this connection.
+    [[nodiscard]] bool has_slot(const VerbsEnd* end) const { return end != nullptr && end->stage != VerbsStage::Over; }
+
+    void post(VerbsEnd& end, verbs::WorkOpcode opcode, std::uint32_t bytes);
+    [[nodiscard]] std::uint32_t choose_bytes(const VerbsEnd& end);
+    [[nodiscard]] bool find_room(const VerbsEnd& end, VerbsWork& work);
+    void aim(const VerbsEnd& end, VerbsWork& work, verbs::SendRequest& request);
+    void keep(VerbsEnd& end, const VerbsWork& work, const verbs::SendRequest& request);
+
+    void on_received(VerbsEnd& end, const verbs::Completion& got);
+    void on_message(VerbsEnd& end, const verbs::Completion& got, const std::uint8_t* cell);
+    void on_sent(VerbsEnd& end, const verbs::Completion& got);
+    void on_done(VerbsEnd& end, const VerbsWork& work);
+    void on_failed(VerbsEnd& end, const VerbsWork& work, verbs::CompletionStatus status);
+    void check_word(VerbsEnd& end, std::size_t word);
+
+    World& world_;
+    Random& random_;
+    Hosts& hosts_;
+    VerbsEnds& ends_;
+    VerbsCounters& counters_;
+    std::uint64_t next_wr_id_ = 0;
+};
+
+}  // namespace cairn::sim

@@ -1,0 +1,132 @@
+// Connections of whole hosts under a swarm of faults: SIM_RUNS histories (300), each from one seed, beginning with
+// SIM_SEED (1). With SIM_TEXT each tells what happened in it.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "lib/sim/verbs/verbs_scenario.hpp"
+#include "tests/support/environment.hpp"
+
+namespace cairn::sim {
+namespace {
+
+// Over many histories.
+struct Sums {
+    VerbsCounters users;
+    NodeTotals nodes;
+    LinkCounters network;
+    telemetry::CounterSnapshot<roce::rc::RcCounter> transport{};
+    telemetry::CounterSnapshot<cm::Counter> manager{};
+
+    void add(const VerbsWorld& world) {
+        const VerbsCounters& each = world.users().counters();
+        for (const auto field :
+             {&VerbsCounters::asked, &VerbsCounters::established, &VerbsCounters::rejected, &VerbsCounters::unreachable,
+              &VerbsCounters::abandoned, &VerbsCounters::refused, &VerbsCounters::left, &VerbsCounters::broken,
+              &VerbsCounters::not_ready, &VerbsCounters::messages, &VerbsCounters::writes, &VerbsCounters::reads,
+              &VerbsCounters::atomics, &VerbsCounters::flushed}) {
+            users.*field += each.*field;
+        }
+        nodes += world.node_totals();
+        network += world.network().totals();
+        transport += world.users().transport();
+        manager += world.users().manager();
+    }
+    [[nodiscard]] std::map<std::string, std::uint64_t> counts() const;
+};
+
+std::map<std::string, std::uint64_t> Sums::counts() const {
+    using roce::rc::RcCounter;
+    return {
+        {"asked", users.asked},
+        {"up", users.established},
+        {"rejected", users.rejected},
+        {"unreachable", users.unreachable},
+        {"given up", users.abandoned},
+        {"refused", users.refused},
+        {"left", users.left},
+        {"broken", users.broken},
+        {"not ready in time", users.not_ready},
+        {"messages", users.messages},
+        {"writes", users.writes},
+        {"reads", users.reads},
+        {"atomics", users.atomics},
+        {"flushed", users.flushed},
+        {"restarts", nodes.restarts},
+        {"clocks that went back", nodes.clock_went_back},
+        {"clocks that leapt", nodes.clock_leapt},
+        {"refused by rings", nodes.refused},
+        {"starved by pools", nodes.starved},
+        {"for unknown queue pairs", nodes.drops.of(roce::Drop::UnknownQpn)},
+        {"of wrong peers", nodes.drops.of(roce::Drop::WrongPeer)},
+        {"lost", network.lost},
+        {"lost in bursts", network.burst_lost},
+        {"doubled", network.duplicated},
+        {"late", network.late_copies},
+        {"damaged", network.corrupted},
+        {"lost to partitions", network.partitioned},
+        {"dropped by queues", network.tail_dropped},
+        {"duplicates", transport.of(RcCounter::DuplicateRequest)},
+        {"gaps", transport.of(RcCounter::OutOfSequence)},
+        {"held", transport.of(RcCounter::Held)},
+        {"not ready", transport.of(RcCounter::RnrNakSent)},
+        {"timeouts", transport.of(RcCounter::Timeout)},
+        {"early timeouts", transport.of(RcCounter::EarlyTimeout)},
+        {"implied", transport.of(RcCounter::ImpliedNak)},
+        {"for queue pairs in ERR", transport.of(RcCounter::WrongState)},
+        {"marked", transport.of(RcCounter::Marked)},
+        {"told of marks", transport.of(RcCounter::CnpReceived)},
+        {"messages of managers sent again", manager.of(cm::Counter::Retransmitted)},
+        {"given up by managers", manager.of(cm::Counter::GivenUp)},
+        {"copies of messages", manager.of(cm::Counter::Duplicate)},
+        {"stale", manager.of(cm::Counter::Stale)},
+        {"of unknown connections", manager.of(cm::Counter::UnknownConnection)},
+    };
+}
+
+TEST(VerbsSwarm, KeepsItsPromisesUnderEverySeed) {
+    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t runs = test::number_from("SIM_RUNS", 300);
+    for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
+        VerbsWorld world(seed);
+        const std::optional<std::string> broken = world.run();
+        if (std::getenv("SIM_TEXT") != nullptr) {
+            std::printf("%llu: %s\n", static_cast<unsigned long long>(seed), world.text().c_str());
+        }
+        if (broken) {
+            ADD_FAILURE() << *broken << "\n  SIM_SEED=" << seed << " SIM_RUNS=1\n  " << world.text();
+        }
+    }
+}
+
+TEST(VerbsSwarm, OneSeedIsOneHistory) {
+    for (std::uint64_t seed = 1000; seed < 1005; ++seed) {
+        VerbsWorld once(seed);
+        VerbsWorld twice(seed);
+        EXPECT_EQ(once.run(), twice.run());
+        EXPECT_EQ(once.network().trace_hash(), twice.network().trace_hash()) << seed;
+        EXPECT_EQ(once.users().counters(), twice.users().counters());
+        EXPECT_EQ(once.node_totals(), twice.node_totals());
+        VerbsWorld other(seed + 60);
+        (void)other.run();
+        EXPECT_NE(once.network().trace_hash(), other.network().trace_hash());
+    }
+}
+
+TEST(VerbsSwarm, TheFaultsReallyHappen) {
+    Sums sums;
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        VerbsWorld world(seed);
+        (void)world.run();
+        sums.add(world);
+    }
+    for (const auto& [what, count] : sums.counts()) {
+        std::printf("%8llu %s\n", static_cast<unsigned long long>(count), what.c_str());
+        EXPECT_GT(count, 3U) << what;
+    }
+}
+
+}  // namespace
+}  // namespace cairn::sim
