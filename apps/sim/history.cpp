@@ -9,7 +9,9 @@
 #include "lib/sim/cm/cm_world.hpp"
 #include "lib/sim/rc/rc_world.hpp"
 #include "lib/sim/ud/ud_scenario.hpp"
+#include "lib/sim/verbs/verbs_scenario.hpp"
 #include "rpc/sim/erpc_scenario.hpp"
+#include "rpc/sim/mixed_world.hpp"
 
 namespace cairn::simulate {
 
@@ -20,6 +22,12 @@ std::uint64_t acts_of(const sim::ErpcWorld& world) {
 }
 std::uint64_t acts_of(const sim::UdWorld& world) {
     return world.counters().posted;
+}
+std::uint64_t acts_of(const sim::VerbsWorld& world) {
+    return world.users().counters().requests;
+}
+std::uint64_t acts_of(const sim::MixedWorld& world) {
+    return world.acts();
 }
 
 // Of a world of nodes on a network.
@@ -101,6 +109,10 @@ std::unique_ptr<History> make_history(const Options& options, std::uint64_t seed
             return std::make_unique<DatagramHistory<sim::CmWorld>>(seed);
         case WorldKind::Ud:
             return std::make_unique<NodeHistory<sim::UdWorld>>(line_of_datagram, seed);
+        case WorldKind::Verbs:
+            return std::make_unique<NodeHistory<sim::VerbsWorld>>(line_of_datagram, seed);
+        case WorldKind::Mixed:
+            return std::make_unique<NodeHistory<sim::MixedWorld>>(line_of_datagram, seed);
     }
     return nullptr;
 }

@@ -35,10 +35,15 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
         ->check(CLI::Range(1U, static_cast<unsigned>(kMaxUnderWay)));
     app.add_flag("--small", options.small, "one client, one server, 6 ms of harm: many short histories");
     app::add_choice(app, "--world", options.world,
-                    app::Choices<WorldKind>{
-                        {"erpc", WorldKind::Erpc}, {"rc", WorldKind::Rc}, {"cm", WorldKind::Cm}, {"ud", WorldKind::Ud}},
+                    app::Choices<WorldKind>{{"erpc", WorldKind::Erpc},
+                                            {"rc", WorldKind::Rc},
+                                            {"cm", WorldKind::Cm},
+                                            {"ud", WorldKind::Ud},
+                                            {"verbs", WorldKind::Verbs},
+                                            {"mixed", WorldKind::Mixed}},
                     "erpc: clients and servers; rc: two queue pairs, reliable or not; cm: connection managers; "
-                    "ud: queue pairs of datagrams and their groups")
+                    "ud: queue pairs of datagrams and their groups; verbs: devices whose users connect; "
+                    "mixed: of erpc, ud and verbs two or three on the same workers")
         ->excludes("--small");
     app.add_flag("--json", options.json, "end with one JSON object on stdout");
 }

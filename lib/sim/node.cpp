@@ -14,7 +14,7 @@ constexpr std::array<Duration, 4> kJumps{microseconds(50), milliseconds(5), mill
 }  // namespace
 
 Node::Node(World& world, std::size_t index, std::uint64_t seed)
-    : world_(world), index_(index), port_(world.network(), index, world.shape().buffers, seed) {
+    : world_(world), index_(index), port_(world.network(), index, world.shape().buffers, seed, world.shape().paths) {
     port_.set_faults(world.mix().port);
     port_.set_most_bytes(world.shape().most_bytes);
     port_.set_witness([this](const Frame& frame, bool icrc_ok) {

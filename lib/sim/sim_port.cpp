@@ -5,12 +5,12 @@
 
 namespace cairn::sim {
 
-SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed)
+SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed, std::size_t paths)
     : network_(network),
       node_(node),
       random_(seed),
       // Enough for a path to each node from each of a few UDP ports: a full-sized table costs more than a history.
-      paths_(static_cast<std::uint32_t>(std::max<std::size_t>(16, 4 * network.nodes()))),
+      paths_(static_cast<std::uint32_t>(paths != 0 ? paths : std::max<std::size_t>(16, 4 * network.nodes()))),
       buffers_(buffers) {}
 
 // A node is woken by what arrives: that came just now, unless there was more last time.

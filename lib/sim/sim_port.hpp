@@ -32,7 +32,8 @@ public:
     static constexpr std::uint16_t kRoom = 4352;
     static constexpr std::size_t kHeadroom = 128;
 
-    SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed);
+    // `paths`: how many it knows at most; 0: a few to each node.
+    SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed, std::size_t paths = 0);
 
     void set_faults(const PortFaults& faults) noexcept { faults_ = faults; }
     // Of all that it sends from now on, on paths opened or heard of later.

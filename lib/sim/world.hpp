@@ -21,6 +21,7 @@ struct WorldShape {
     std::size_t guests = 0;  // places in the network, behind the nodes', of those who are none
     Family family = Family::V4;
     std::size_t buffers = 512;  // of each port
+    std::size_t paths = 0;      // likewise; 0: a few to each node
     std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
     roce::EngineConfig engine{};  // but for its seed
     Duration harmful = milliseconds(120);

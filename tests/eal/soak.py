@@ -60,6 +60,14 @@ def world_ud(session):
     live_through(session, '--world', 'ud')
 
 
+def world_verbs(session):
+    live_through(session, '--world', 'verbs')
+
+
+def world_mixed(session):
+    live_through(session, '--world', 'mixed')
+
+
 def resident_bytes(process):
     with open(f'/proc/{process.pid}/statm', encoding='ascii') as file:
         return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
@@ -113,5 +121,5 @@ def operations_sockets(session):
 
 
 if __name__ == '__main__':
-    run_case(world_erpc, world_small, world_rc, world_cm, world_ud, calls_memif, calls_sockets, operations_memif,
-             operations_sockets)
+    run_case(world_erpc, world_small, world_rc, world_cm, world_ud, world_verbs, world_mixed, calls_memif,
+             calls_sockets, operations_memif, operations_sockets)

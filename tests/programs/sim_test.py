@@ -91,7 +91,9 @@ class Sim(unittest.TestCase):
         host = r' *\d+\.\d{6} ms  host \d -> host \d  '
         for world, acts, packets in (('rc', 'requests', ('RC SEND Only', 'RC Acknowledge')),
                                      ('cm', 'connections', ('CM REQ', 'CM RTU', 'CM DREP')),
-                                     ('ud', 'messages', ('UD SEND Only', 'to 0xffffff'))):
+                                     ('ud', 'messages', ('UD SEND Only', 'to 0xffffff')),
+                                     ('verbs', 'requests', ('CM REQ', 'RC SEND Only', 'RC RDMA WRITE First')),
+                                     ('mixed', 'messages', ('UD SEND Only', 'to 0xffffff'))):
             with self.subTest(world):
                 status, out, _ = self.run_to_end('--world', world, '--seeds', '30', '--json')
                 self.assertEqual(status, 0)

@@ -36,20 +36,26 @@ FaultMix mix_of(std::uint64_t seed) {
 
 }  // namespace
 
-VerbsPlan VerbsPlan::from_seed(std::uint64_t seed) {
+VerbsPlan VerbsPlan::quick_from_seed(std::uint64_t seed) {
     Random random(seed ^ 0xe4d5U);
     VerbsPlan plan;
     plan.path_mtu_bytes = 256U << random.below(5);
-    if (random.chance(kMillion * 3 / 4)) {  // else as programs have it
-        plan.cm.response_timeout = wire::CmTimeout{9};
-        plan.cm.packet_lifetime = wire::CmTimeout{10};
-        plan.cm.ack_delay = wire::CmTimeout{9};
-        plan.cm.service_timeout = wire::CmTimeout{12};
-        plan.cm.max_retries = wire::CmRetries{static_cast<std::uint8_t>(random.between(3, 15))};
-    }
+    plan.cm.response_timeout = wire::CmTimeout{9};
+    plan.cm.packet_lifetime = wire::CmTimeout{10};
+    plan.cm.ack_delay = wire::CmTimeout{9};
+    plan.cm.service_timeout = wire::CmTimeout{12};
+    plan.cm.max_retries = wire::CmRetries{static_cast<std::uint8_t>(random.between(3, 15))};
     plan.lazy = random.chance(kMillion / 2);
     plan.slow = random.chance(kMillion / 4);
     plan.hasty = random.chance(kMillion / 2);
+    return plan;
+}
+
+VerbsPlan VerbsPlan::from_seed(std::uint64_t seed) {
+    VerbsPlan plan = quick_from_seed(seed);
+    if (Random(seed ^ 0x5107U).chance(kMillion / 4)) {  // as programs have it
+        plan.cm = {};
+    }
     return plan;
 }
 

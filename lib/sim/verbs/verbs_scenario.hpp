@@ -22,6 +22,8 @@ struct VerbsPlan {
     bool alone = true;   // nothing else is on the workers
 
     [[nodiscard]] static VerbsPlan from_seed(std::uint64_t seed);
+    // With managers that wait for milliseconds only.
+    [[nodiscard]] static VerbsPlan quick_from_seed(std::uint64_t seed);
     // In which all of a broken connection has come to its end.
     [[nodiscard]] Duration longest_end() const;
 };

@@ -1,0 +1,80 @@
+#include "rpc/sim/mixed_world.hpp"
+
+#include <algorithm>
+
+namespace cairn::sim {
+
+namespace {
+
+// As much goes wrong as elsewhere, in a shorter time: datagrams leave all the time.
+FaultMix mix_of(std::uint64_t seed) {
+    FaultMix mix = FaultMix::from_seed(seed);
+    mix.link.late_copy_most = std::min(mix.link.late_copy_most, milliseconds(4));
+    mix.node.stall_max = std::min(mix.node.stall_max, milliseconds(1));
+    mix.node.stall_every = std::min(mix.node.stall_every, milliseconds(3));
+    mix.node.restart_every = std::min(mix.node.restart_every, milliseconds(8));
+    mix.node.partition_every = std::min(mix.node.partition_every, milliseconds(4));
+    mix.node.partition_max = std::min(mix.node.partition_max, milliseconds(2));
+    return mix;
+}
+
+WorldShape shape_of(const MixedPlan& plan) {
+    WorldShape shape;
+    shape.nodes = plan.erpc.clients + plan.erpc.servers;
+    shape.guests = plan.erpc.guests + (plan.has_erpc ? ErpcScenario::kGuests : 0);
+    shape.family = plan.erpc.family;
+    shape.most_bytes =
+        static_cast<std::uint16_t>(plan.erpc.path_mtu_bytes + roce::rc::kMaxHeaderBytes + port::kIcrcBytes);
+    shape.paths = 256;  // more than a burst: eRPC's strangers have one for each of their many UDP ports
+    shape.engine.max_queue_pairs = 32;
+    shape.engine.max_regions = 64;
+    shape.engine.held_packets = 64;
+    shape.harmful = milliseconds(10);
+    shape.healing = plan.erpc.healing;
+    return shape;
+}
+
+}  // namespace
+
+MixedPlan MixedPlan::from_seed(std::uint64_t seed) {
+    Random random(seed ^ 0x313edU);
+    MixedPlan plan;
+    const std::uint64_t missing = random.below(4);
+    plan.has_erpc = missing != 0;
+    plan.has_datagrams = missing != 1;
+    plan.has_connections = missing != 2;
+    plan.erpc = WorldPlan::small_of_seed(seed);
+    plan.erpc.clients = random.between(1, 2);
+    plan.erpc.servers = random.between(1, 2);
+    plan.erpc.guests = plan.has_datagrams ? 1 : 0;
+    plan.erpc.alone = false;
+    plan.datagrams = UdPlan::from_seed(seed);
+    plan.datagrams.path_mtu_bytes = plan.erpc.path_mtu_bytes;
+    plan.datagrams.stranger = plan.erpc.clients + plan.erpc.servers;
+    plan.datagrams.alone = false;
+    plan.connections = VerbsPlan::quick_from_seed(seed);
+    plan.connections.path_mtu_bytes = plan.erpc.path_mtu_bytes;
+    plan.connections.alone = false;
+    plan.shape = shape_of(plan);
+    plan.mix = mix_of(seed);
+    return plan;
+}
+
+MixedWorld::MixedWorld(std::uint64_t seed, const MixedPlan& plan) : World(seed, plan.shape, plan.mix) {
+    if (plan.has_datagrams) {
+        add(datagrams_.emplace(*this, plan.datagrams));
+    }
+    if (plan.has_connections) {
+        add(connections_.emplace(*this, plan.connections));
+    }
+    if (plan.has_erpc) {
+        add(erpc_.emplace(*this, plan.erpc));
+    }
+}
+
+std::uint64_t MixedWorld::acts() const {
+    return (erpc_ ? erpc_->counters().calls : 0) + (datagrams_ ? datagrams_->counters().posted : 0) +
+           (connections_ ? connections_->counters().requests : 0);
+}
+
+}  // namespace cairn::sim

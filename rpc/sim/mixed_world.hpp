@@ -1,0 +1,45 @@
+// Users of eRPC, of datagrams and of connections on the same hosts: two or all three of the scenarios, as the seed
+// says, on the same workers of one world. What each promises alone it promises beside the others.
+#pragma once
+
+#include <optional>
+
+#include "lib/sim/ud/ud_scenario.hpp"
+#include "lib/sim/verbs/verbs_scenario.hpp"
+#include "rpc/sim/erpc_scenario.hpp"
+
+namespace cairn::sim {
+
+struct MixedPlan {
+    bool has_erpc = false;
+    bool has_datagrams = false;
+    bool has_connections = false;
+    WorldShape shape{};
+    FaultMix mix{};
+    WorldPlan erpc{};
+    UdPlan datagrams{};
+    VerbsPlan connections{};
+
+    [[nodiscard]] static MixedPlan from_seed(std::uint64_t seed);
+};
+
+class MixedWorld final : public World {
+public:
+    explicit MixedWorld(std::uint64_t seed) : MixedWorld(seed, MixedPlan::from_seed(seed)) {}
+
+    // nullptr: it is not in this world.
+    [[nodiscard]] const ErpcScenario* erpc() const noexcept { return erpc_ ? &*erpc_ : nullptr; }
+    [[nodiscard]] const UdScenario* datagrams() const noexcept { return datagrams_ ? &*datagrams_ : nullptr; }
+    [[nodiscard]] const VerbsScenario* connections() const noexcept { return connections_ ? &*connections_ : nullptr; }
+    // Messages of all kinds: calls, datagrams and requests.
+    [[nodiscard]] std::uint64_t acts() const;
+
+private:
+    MixedWorld(std::uint64_t seed, const MixedPlan& plan);
+
+    std::optional<ErpcScenario> erpc_;
+    std::optional<UdScenario> datagrams_;
+    std::optional<VerbsScenario> connections_;
+};
+
+}  // namespace cairn::sim

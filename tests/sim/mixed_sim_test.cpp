@@ -1,0 +1,70 @@
+// eRPC, datagrams and connections on the same workers under a swarm of faults: SIM_RUNS histories (300), each from one
+// seed, beginning with SIM_SEED (1). With SIM_TEXT each tells what happened in it.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "rpc/sim/mixed_world.hpp"
+#include "tests/support/environment.hpp"
+
+namespace cairn::sim {
+namespace {
+
+TEST(MixedSwarm, EachScenarioKeepsItsPromisesBesideTheOthers) {
+    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t runs = test::number_from("SIM_RUNS", 300);
+    for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
+        MixedWorld world(seed);
+        const std::optional<std::string> broken = world.run();
+        if (std::getenv("SIM_TEXT") != nullptr) {
+            std::printf("%llu: %s\n", static_cast<unsigned long long>(seed), world.text().c_str());
+        }
+        if (broken) {
+            ADD_FAILURE() << *broken << "\n  SIM_SEED=" << seed << " SIM_RUNS=1\n  " << world.text();
+        }
+    }
+}
+
+TEST(MixedSwarm, OneSeedIsOneHistory) {
+    for (std::uint64_t seed = 1000; seed < 1005; ++seed) {
+        MixedWorld once(seed);
+        MixedWorld twice(seed);
+        EXPECT_EQ(once.run(), twice.run());
+        EXPECT_EQ(once.network().trace_hash(), twice.network().trace_hash()) << seed;
+        EXPECT_EQ(once.text(), twice.text());
+        EXPECT_EQ(once.node_totals(), twice.node_totals());
+    }
+}
+
+TEST(MixedSwarm, AllScenariosReallyMeet) {
+    std::map<std::string, std::uint64_t> counts{{"worlds of three", 0}, {"calls answered", 0}, {"datagrams", 0},
+                                                {"messages", 0},        {"broken", 0},         {"restarts", 0},
+                                                {"peers lost", 0}};
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        MixedWorld world(seed);
+        (void)world.run();
+        const bool all = world.erpc() != nullptr && world.datagrams() != nullptr && world.connections() != nullptr;
+        counts["worlds of three"] += all ? 1U : 0U;
+        counts["restarts"] += world.node_totals().restarts;
+        if (world.erpc() != nullptr) {
+            counts["calls answered"] += world.erpc()->counters().calls_ok;
+            counts["peers lost"] += world.erpc()->counters().peers_lost;
+        }
+        if (world.datagrams() != nullptr) {
+            counts["datagrams"] += world.datagrams()->counters().delivered;
+        }
+        if (world.connections() != nullptr) {
+            counts["messages"] += world.connections()->counters().messages;
+            counts["broken"] += world.connections()->counters().broken;
+        }
+    }
+    for (const auto& [what, count] : counts) {
+        std::printf("%8llu %s\n", static_cast<unsigned long long>(count), what.c_str());
+        EXPECT_GT(count, 3U) << what;
+    }
+}
+
+}  // namespace
+}  // namespace cairn::sim
