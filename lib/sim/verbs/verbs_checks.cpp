@@ -98,6 +98,7 @@ void VerbsTraffic::on_sent(VerbsEnd& end, const verbs::Completion& got) {
         const VerbsWork done = pending.front();
         pending.pop_front();
         on_done(end, done);
+        reuse_memory(end, done);
     }
     const bool next = !pending.empty() && pending.front().wr_id == got.wr_id;
     expect(next, "a send request completed twice, out of order, or of an earlier life", end);
@@ -108,17 +109,22 @@ void VerbsTraffic::on_sent(VerbsEnd& end, const verbs::Completion& got) {
     pending.pop_front();
     if (got.status != CompletionStatus::Success) {
         on_failed(end, work, got.status);
-        return;
+    } else {
+        expect(!end.out.failed && !work.doomed, "a send request succeeded behind one that failed", end);
+        expect(work.signalled && got.opcode == completion_of(work.opcode), "a completion of another kind", end);
+        on_done(end, work);
     }
-    expect(!end.out.failed && !work.doomed, "a send request succeeded behind one that failed", end);
-    expect(work.signalled && got.opcode == completion_of(work.opcode), "a completion of another kind", end);
-    on_done(end, work);
+    reuse_memory(end, work);
+}
+
+// Who sees a completion may write to what was sent: the peer gets the bytes that were there.
+void VerbsTraffic::reuse_memory(VerbsEnd& end, const VerbsWork& work) {
+    std::memset(landing_of(end, work), VerbsHost::kUntouched, work.bytes);
 }
 
 void VerbsTraffic::on_done(VerbsEnd& end, const VerbsWork& work) {
     VerbsEnd& peer = *ends_.find(end.peer);
-    const std::uint8_t* const landing =
-        host_of(end).slot_at(end, VerbsHost::kLandings + work.landing * VerbsHost::kMostBytes);
+    const std::uint8_t* const landing = landing_of(end, work);
     if (work.opcode == WorkOpcode::RdmaRead) {
         ++counters_.reads;
         expect(std::memcmp(landing, host_of(peer).at(VerbsHost::kBase + work.from), work.bytes) == 0,

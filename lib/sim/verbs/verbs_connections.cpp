@@ -163,6 +163,11 @@ void VerbsScenario::on_event(VerbsHost& host, const cm::Requested& event) {
                        world_.network().address_of(peer->host) == event.route.remote;
     world_.check(known, "a request that nobody made", &host.node);
     world_.check(host.find(event.id) == nullptr && host.refused.count(event.id) == 0, "a name given twice", &host.node);
+    const bool again = std::any_of(host.asked.begin(), host.asked.end(),
+                                   [&hello](const VerbsAsked& each) { return each.hello.serial == hello.serial; }) ||
+                       std::any_of(host.live.begin(), host.live.end(),
+                                   [&hello](const VerbsEnd* end) { return end->peer == hello.serial; });
+    world_.check(!again, "a copy of a request is a request of its own", &host.node);
     if (known) {
         const Duration patience = plan_.slow && !world_.healed() ? milliseconds(20) : microseconds(50);
         host.asked.push_back({event.id, hello, peer->host, world_.now() + random_.between(Duration{}, patience)});

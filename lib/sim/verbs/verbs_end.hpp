@@ -31,7 +31,8 @@ struct VerbsWork {
     std::uint32_t bytes = 0;
     std::uint32_t from = 0;      // the place in its host's source; of a READ: in the peer's
     std::uint32_t to = 0;        // of a WRITE: the place in the peer's target
-    std::uint32_t landing = 0;   // of a READ or an atomic: the number of the landing
+    bool staged = false;         // sent from its landing, a copy, and not from the source
+    std::uint32_t landing = 0;   // the number of the place where an answer lands, or that is sent from
     std::size_t word = 0;        // of an atomic
     std::size_t step = 0;        // of an atomic: how many changed the word before
     std::uint64_t original = 0;  // of an atomic: what the word must have been

@@ -89,10 +89,15 @@ void VerbsTraffic::post(VerbsEnd& end, WorkOpcode opcode, std::uint32_t bytes) {
         return;
     }
     const bool fetches = opcode == WorkOpcode::RdmaRead || roce::is_atomic(opcode);
+    work.staged = !fetches && random_.chance(kMillion / 2);
+    if (work.staged) {
+        std::memcpy(landing_of(end, work), host_of(end).at(VerbsHost::kBase + work.from), bytes);
+    }
+    const bool is_own = fetches || work.staged;
     const std::uint64_t local =
-        fetches ? VerbsHost::slot_address(end.slot) + VerbsHost::kLandings + work.landing * VerbsHost::kMostBytes
-                : VerbsHost::kBase + work.from;
-    const Lkey lkey = fetches ? end.region->lkey() : host_of(end).region->lkey();
+        is_own ? VerbsHost::slot_address(end.slot) + VerbsHost::kLandings + work.landing * VerbsHost::kMostBytes
+               : VerbsHost::kBase + work.from;
+    const Lkey lkey = is_own ? end.region->lkey() : host_of(end).region->lkey();
     const auto split = static_cast<std::uint32_t>(roce::is_atomic(opcode) ? bytes : random_.below(bytes + 1));
     const std::array<verbs::Sge, 2> sges{verbs::Sge{local, split, lkey},
                                          verbs::Sge{local + split, bytes - split, lkey}};

@@ -60,6 +60,9 @@ private:
         world_.check(holds, what, &hosts_[end.host]->node);
     }
     [[nodiscard]] VerbsHost& host_of(const VerbsEnd& end) { return *hosts_[end.host]; }
+    [[nodiscard]] std::uint8_t* landing_of(const VerbsEnd& end, const VerbsWork& work) {
+        return host_of(end).slot_at(end, VerbsHost::kLandings + work.landing * VerbsHost::kMostBytes);
+    }
     // The peer's memory is still that of this connection.
     [[nodiscard]] bool has_slot(const VerbsEnd* end) const { return end != nullptr && end->stage != VerbsStage::Over; }
 
@@ -74,6 +77,7 @@ private:
     void on_sent(VerbsEnd& end, const verbs::Completion& got);
     void on_done(VerbsEnd& end, const VerbsWork& work);
     void on_failed(VerbsEnd& end, const VerbsWork& work, verbs::CompletionStatus status);
+    void reuse_memory(VerbsEnd& end, const VerbsWork& work);
     void check_word(VerbsEnd& end, std::size_t word);
 
     World& world_;
