@@ -25,14 +25,14 @@ struct Sums {
         for (const auto field :
              {&VerbsCounters::asked, &VerbsCounters::established, &VerbsCounters::rejected, &VerbsCounters::unreachable,
               &VerbsCounters::abandoned, &VerbsCounters::refused, &VerbsCounters::left, &VerbsCounters::broken,
-              &VerbsCounters::not_ready, &VerbsCounters::messages, &VerbsCounters::writes, &VerbsCounters::reads,
-              &VerbsCounters::atomics, &VerbsCounters::flushed}) {
+              &VerbsCounters::not_ready, &VerbsCounters::messages, &VerbsCounters::closed, &VerbsCounters::shared,
+              &VerbsCounters::writes, &VerbsCounters::reads, &VerbsCounters::atomics, &VerbsCounters::flushed}) {
             users.*field += each.*field;
         }
         nodes += world.node_totals();
         network += world.network().totals();
-        transport += world.users().transport();
-        manager += world.users().manager();
+        transport += each.transport;
+        manager += each.manager;
     }
     [[nodiscard]] std::map<std::string, std::uint64_t> counts() const;
 };
@@ -50,6 +50,8 @@ std::map<std::string, std::uint64_t> Sums::counts() const {
         {"broken", users.broken},
         {"not ready in time", users.not_ready},
         {"messages", users.messages},
+        {"by shared receive queues", users.shared},
+        {"hosts that closed", users.closed},
         {"writes", users.writes},
         {"reads", users.reads},
         {"atomics", users.atomics},

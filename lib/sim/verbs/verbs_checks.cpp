@@ -48,16 +48,34 @@ void VerbsTraffic::take_completions(VerbsHost& host) {
     }
 }
 
-void VerbsTraffic::on_received(VerbsEnd& end, const verbs::Completion& got) {
-    const bool next = !end.in.receives.empty() && end.in.receives.front() == got.wr_id;
-    expect(next, "a receive request completed twice, out of order, or of an earlier life", end);
-    if (!next) {
-        return;
+// Where the message is. Its own requests complete in the order of posting, shared ones in any. nullptr: none completes.
+std::uint8_t* VerbsTraffic::take_cell(VerbsEnd& end, std::uint64_t wr_id) {
+    VerbsHost& host = host_of(end);
+    if (end.shared) {
+        const auto posted = host.shared_posted.find(wr_id);
+        if (posted == host.shared_posted.end()) {
+            return nullptr;
+        }
+        const std::size_t cell = posted->second;
+        host.shared_posted.erase(posted);
+        host.shared_free.push_back(cell);
+        return host.at(VerbsHost::shared_address(cell));
+    }
+    if (end.in.receives.empty() || end.in.receives.front() != wr_id) {
+        return nullptr;
     }
     const std::uint64_t number = end.in.posted - end.in.receives.size();
-    std::uint8_t* const cell = host_of(end).slot_at(
-        end, VerbsHost::kReceives + static_cast<std::uint32_t>(number % VerbsHost::kRequests) * VerbsHost::kMostBytes);
     end.in.receives.pop_front();
+    return host.slot_at(
+        end, VerbsHost::kReceives + static_cast<std::uint32_t>(number % VerbsHost::kRequests) * VerbsHost::kMostBytes);
+}
+
+void VerbsTraffic::on_received(VerbsEnd& end, const verbs::Completion& got) {
+    std::uint8_t* const cell = take_cell(end, got.wr_id);
+    expect(cell != nullptr, "a receive request completed twice, out of order, or of an earlier life", end);
+    if (cell == nullptr) {
+        return;
+    }
     if (got.status == CompletionStatus::Success) {
         on_message(end, got, cell);
     } else {
@@ -77,6 +95,7 @@ void VerbsTraffic::on_message(VerbsEnd& end, const verbs::Completion& got, const
     }
     const VerbsMessage& message = peer->out.messages[end.in.received++];
     ++counters_.messages;
+    counters_.shared += end.shared ? 1U : 0U;
     expect(got.opcode == message.opcode && got.bytes == message.bytes && got.solicited == message.solicited &&
                got.has_immediate == message.immediate.has_value() &&
                (!message.immediate || got.immediate == *message.immediate),

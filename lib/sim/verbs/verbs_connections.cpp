@@ -54,11 +54,11 @@ VerbsEnd& VerbsScenario::add_end(VerbsHost& host, std::size_t peer_host) {
     capacity.receive_slots = VerbsHost::kRequests;
     capacity.max_sges = 2;
     capacity.window_packets = static_cast<std::uint32_t>(random_.between(2, 64));
-    end.qp = host.device
-                 ->create_qp(
-                     *host.pd, capacity,
-                     {*host.queues[random_.below(host.queues.size())], *host.queues[random_.below(host.queues.size())]})
-                 .value();
+    end.shared = plan_.shares && random_.chance(kMillion / 2);
+    verbs::QpQueues queues{*host.queues[random_.below(host.queues.size())],
+                           *host.queues[random_.below(host.queues.size())]};
+    queues.shared_receives = end.shared ? host.shared.get() : nullptr;
+    end.qp = host.device->create_qp(*host.pd, capacity, queues).value();
     host.live.push_back(&end);
     return end;
 }
@@ -68,7 +68,8 @@ verbs::ConnectionChoice VerbsScenario::choose(std::span<const std::uint8_t> hell
     choice.access = VerbsHost::kPeers;
     choice.responder_resources = static_cast<std::uint8_t>(random_.between(1, 16));
     choice.initiator_depth = static_cast<std::uint8_t>(random_.between(1, 16));
-    choice.rnr_retry = static_cast<std::uint8_t>(!plan_.lazy || random_.chance(kMillion / 2) ? 7 : random_.below(7));
+    choice.rnr_retry =
+        static_cast<std::uint8_t>(!plan_.lazy || plan_.shares || random_.chance(kMillion / 2) ? 7 : random_.below(7));
     choice.min_rnr_timer = wire::RnrTimer{static_cast<std::uint8_t>(random_.between(1, 14))};
     choice.features = random_.chance(kMillion * 2 / 3) ? wire::kFeatureSelective : 0;
     choice.private_data = hello;

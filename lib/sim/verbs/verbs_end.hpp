@@ -95,6 +95,7 @@ struct VerbsEnd {
     cm::ConnectionId id{};
     std::size_t slot = 0;
     std::uint32_t send_slots = 0;
+    bool shared = false;                 // it takes receive requests from the host's shared queue
     Instant acts_at = Instant::never();  // when its user does what is next
     std::unique_ptr<verbs::Mr> region;   // of its slot
     std::unique_ptr<verbs::Qp> qp;

@@ -11,7 +11,8 @@ constexpr std::uint32_t kCompletions = 1024;  // more than all requests of all s
 constexpr std::uint64_t kSkipped = 4096;
 constexpr std::uint32_t kMostBacklog = 8;
 
-constexpr std::size_t kUsed = VerbsHost::kSourceBytes + VerbsHost::kSlots * VerbsHost::kSlotBytes;
+constexpr std::size_t kUsed = VerbsHost::kSourceBytes + VerbsHost::kSlots * VerbsHost::kSlotBytes +
+                              std::size_t{VerbsHost::kShared} * VerbsHost::kMostBytes;
 
 bool is_untouched(std::span<const std::uint8_t> memory) {
     return memory.empty() || (memory.front() == VerbsHost::kUntouched &&
@@ -43,6 +44,10 @@ void VerbsHost::start(const cm::Config& config, Random& random) {
     for (auto& queue : queues) {
         queue = device->create_cq(kCompletions).value();
     }
+    shared = device->create_srq(kShared, 2).value();
+    for (std::size_t cell = 0; cell < kShared; ++cell) {
+        shared_free.push_back(cell);
+    }
     home = connections::Home::create(connections::Agent::create(), node.worker(), {config}).value();
     connector = std::make_unique<verbs::Connector>(*device, *home);
     const bool listens = connector->listen(kPort, static_cast<std::uint32_t>(random.between(1, kMostBacklog))).ok();
@@ -55,6 +60,10 @@ void VerbsHost::stop() {
     refused.clear();
     connector.reset();
     home.reset();
+    shared.reset();
+    shared_posted.clear();
+    shared_free.clear();
+    std::memset(at(shared_address(0)), kUntouched, std::size_t{kShared} * kMostBytes);
     for (auto& queue : queues) {
         queue.reset();
     }
@@ -80,7 +89,9 @@ void VerbsHost::free_slot(std::size_t slot) {
 
 bool VerbsHost::unused_untouched() {
     const std::span<const std::uint8_t> all = memory.span();
+    const auto unposted = [this](std::size_t cell) { return is_untouched({at(shared_address(cell)), kMostBytes}); };
     return is_untouched(all.first(kMarginBytes)) && is_untouched(all.last(kMarginBytes)) &&
+           std::all_of(shared_free.begin(), shared_free.end(), unposted) &&
            std::all_of(free_slots.begin(), free_slots.end(), [this](std::size_t slot) {
                return is_untouched({at(slot_address(slot)), kSlotBytes});
            });

@@ -2,6 +2,7 @@
 // connections that live there.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -22,7 +23,8 @@ struct VerbsAsked {
 };
 
 // Its memory: what is sent, which never changes, and behind it a slot for each end. A slot has what the peer writes,
-// the words of the peer's atomics, where answers land, and where messages land. Memory outlives processes.
+// the words of the peer's atomics, where answers land, and where messages land. Behind the slots messages land that
+// come by the shared receive queue. Memory outlives processes.
 class VerbsHost {
 public:
     static constexpr std::uint16_t kPort = 7471;
@@ -36,6 +38,7 @@ public:
     static constexpr std::uint32_t kLandings = kWords + 64;
     static constexpr std::uint32_t kReceives = kLandings + kRequests * kMostBytes;
     static constexpr std::uint32_t kSlotBytes = kReceives + kRequests * kMostBytes;
+    static constexpr std::uint32_t kShared = 12;      // requests of the shared receive queue
     static constexpr std::uint64_t kBase = 0x100000;  // the address of the source, the same in each history
     static constexpr std::uint8_t kUntouched = 0xb7;
     static constexpr verbs::Rights kPeers =
@@ -51,6 +54,9 @@ public:
 
     [[nodiscard]] static std::uint64_t slot_address(std::size_t slot) {
         return kBase + kSourceBytes + slot * kSlotBytes;
+    }
+    [[nodiscard]] static std::uint64_t shared_address(std::size_t cell) {
+        return slot_address(kSlots) + cell * kMostBytes;
     }
     [[nodiscard]] std::uint8_t* at(std::uint64_t address) {
         return memory.span().data() + kMarginBytes + (address - kBase);
@@ -75,6 +81,9 @@ public:
     std::unique_ptr<verbs::Pd> pd;
     std::unique_ptr<verbs::Mr> region;  // all but the margins
     std::array<std::unique_ptr<verbs::Cq>, 2> queues;
+    std::unique_ptr<verbs::Srq> shared;
+    std::map<std::uint64_t, std::size_t> shared_posted;  // cells, by request
+    std::vector<std::size_t> shared_free;                // cells
     std::unique_ptr<connections::Home> home;
     std::unique_ptr<verbs::Connector> connector;
     std::vector<VerbsEnd*> live;

@@ -121,6 +121,8 @@ void VerbsScenario::wind_up() {
     for (const auto& host : hosts_) {
         const roce::Engine& engine = host->node.worker().engine();
         world_.check(host->live.empty(), "a connection that does not end", &host->node);
+        world_.check(host->shared->size() == host->shared_posted.size(), "a shared receive request that nobody has",
+                     &host->node);
         world_.check(engine.queue_pairs() == 0 && engine.held_packets() == 0, "the engine keeps something",
                      &host->node);
         world_.check(!plan_.alone || host->node.worker().next_deadline() == Instant::never(),

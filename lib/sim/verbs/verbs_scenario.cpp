@@ -48,6 +48,8 @@ VerbsPlan VerbsPlan::quick_from_seed(std::uint64_t seed) {
     plan.lazy = random.chance(kMillion / 2);
     plan.slow = random.chance(kMillion / 4);
     plan.hasty = random.chance(kMillion / 2);
+    plan.shares = random.chance(kMillion / 2);
+    plan.moody = random.chance(kMillion / 4);
     return plan;
 }
 
@@ -90,8 +92,8 @@ void VerbsScenario::start(Node& node) {
 // What the process had is gone, and nobody is told.
 void VerbsScenario::stop(Node& node) {
     VerbsHost& host = *hosts_[node.index()];
-    transport_ += node.worker().engine().rc_counters().snapshot();
-    manager_ += host.home->manager().counters().snapshot();
+    counters_.transport += node.worker().engine().rc_counters().snapshot();
+    counters_.manager += host.home->manager().counters().snapshot();
     host.connector.reset();
     for (VerbsEnd* const end : host.live) {
         traffic_.check_target(*end);
@@ -110,6 +112,9 @@ void VerbsScenario::act(Node& node) {
     VerbsHost& host = *hosts_[node.index()];
     hear(host);
     traffic_.take_completions(host);
+    if (plan_.shares) {
+        traffic_.post_shared_receives(host, plan_.lazy && !world_.healed());
+    }
     for (const VerbsEnd* const end : std::vector<VerbsEnd*>(host.live)) {
         VerbsEnd& mine = *ends_.find(end->serial);
         const bool works = mine.stage != VerbsStage::Up || mine.out.failed || mine.qp->state() == verbs::QpState::Rts;
@@ -133,6 +138,25 @@ void VerbsScenario::act(Node& node) {
     if (world_.now() >= host.acts_at) {
         host.acts_at = world_.now() + random_.between(microseconds(1), kActsEvery);
         act(host);
+    }
+}
+
+// A tenant behind the users may have made events.
+void VerbsScenario::after_turn(Node& node) {
+    VerbsHost& host = *hosts_[node.index()];
+    hear(host);
+    traffic_.take_completions(host);
+}
+
+// A host that ends all it has closes its connections, and the worker goes on.
+void VerbsScenario::on_step() {
+    for (const auto& host : hosts_) {
+        if (plan_.moody && !world_.healed() && random_.chance(kMillion / 2000)) {
+            ++counters_.closed;
+            host->node.read_clock();
+            stop(host->node);
+            start(host->node);
+        }
     }
 }
 

@@ -16,10 +16,12 @@ namespace cairn::sim {
 struct VerbsPlan {
     std::uint32_t path_mtu_bytes = 4096;  // that the ports carry
     cm::Config cm{};
-    bool lazy = false;   // users post receive requests late
-    bool slow = false;   // and take long to answer requests
-    bool hasty = false;  // and give up connections instead of ending them
-    bool alone = true;   // nothing else is on the workers
+    bool lazy = false;    // users post receive requests late
+    bool slow = false;    // and take long to answer requests
+    bool hasty = false;   // and give up connections instead of ending them
+    bool shares = false;  // some queue pairs of a host have one receive queue
+    bool moody = false;   // hosts end all they have, and begin anew in the same process
+    bool alone = true;    // nothing else is on the workers
 
     [[nodiscard]] static VerbsPlan from_seed(std::uint64_t seed);
     // With managers that wait for milliseconds only.
@@ -33,15 +35,14 @@ public:
     VerbsScenario(World& world, const VerbsPlan& plan);
 
     [[nodiscard]] const VerbsCounters& counters() const noexcept { return counters_; }
-    // Of the connections of all processes that ended.
-    [[nodiscard]] const telemetry::CounterSnapshot<roce::rc::RcCounter>& transport() const { return transport_; }
-    [[nodiscard]] const telemetry::CounterSnapshot<cm::Counter>& manager() const { return manager_; }
     [[nodiscard]] std::string text() const override;
 
     // verbs_scenario.cpp
     void start(Node& node) override;
     void stop(Node& node) override;
     void act(Node& node) override;
+    void after_turn(Node& node) override;
+    void on_step() override;
     [[nodiscard]] Instant next_act(const Node& node) const override;
     void on_heal() override;
     // verbs_progress.cpp
@@ -79,8 +80,6 @@ private:
     VerbsEnds ends_;
     VerbsCounters counters_;
     VerbsTraffic traffic_;
-    telemetry::CounterSnapshot<roce::rc::RcCounter> transport_{};
-    telemetry::CounterSnapshot<cm::Counter> manager_{};
 };
 
 // These users alone.

@@ -166,24 +166,39 @@ void VerbsTraffic::keep(VerbsEnd& end, const VerbsWork& work, const verbs::SendR
     }
 }
 
-// In two pieces, split anywhere.
 void VerbsTraffic::post_receives(VerbsEnd& end, bool lazy) {
-    if (lazy && !random_.chance(kMillion / 30)) {
+    if (end.shared || end.qp->state() != QpState::Rts || is_put_off(lazy)) {
         return;
     }
     const std::uint64_t wanted = lazy ? random_.below(VerbsHost::kRequests + 1) : VerbsHost::kRequests;
-    while (end.qp->state() == QpState::Rts && end.in.receives.size() < wanted) {
+    while (end.in.receives.size() < wanted) {
         const std::uint64_t at = VerbsHost::slot_address(end.slot) + VerbsHost::kReceives +
                                  end.in.posted % VerbsHost::kRequests * VerbsHost::kMostBytes;
-        const auto split = static_cast<std::uint32_t>(random_.below(VerbsHost::kMostBytes + 1));
-        const Lkey lkey = end.region->lkey();
-        const std::array<verbs::Sge, 2> sges{verbs::Sge{at, split, lkey},
-                                             verbs::Sge{at + split, VerbsHost::kMostBytes - split, lkey}};
+        const std::array<verbs::Sge, 2> sges = split_at(at, end.region->lkey());
         const std::uint64_t wr_id = ++next_wr_id_ | kReceiveBit;
         expect(end.qp->post_receive({wr_id, sges}) == PostVerdict::Posted, "a receive request was refused", end);
         end.in.receives.push_back(wr_id);
         ++end.in.posted;
     }
+}
+
+void VerbsTraffic::post_shared_receives(VerbsHost& host, bool lazy) {
+    const std::size_t left = is_put_off(lazy) ? host.shared_free.size() : 0;
+    while (host.shared_free.size() > left) {
+        const std::size_t cell = host.shared_free.back();
+        host.shared_free.pop_back();
+        const std::array<verbs::Sge, 2> sges = split_at(VerbsHost::shared_address(cell), host.region->lkey());
+        const verbs::ReceiveRequest request{++next_wr_id_ | kReceiveBit, sges};
+        host.shared_posted[request.wr_id] = cell;
+        world_.check(host.shared->post({&request, 1}).verdict == PostVerdict::Posted, "a receive request was refused",
+                     &host.node);
+    }
+}
+
+// In two pieces, split anywhere.
+std::array<verbs::Sge, 2> VerbsTraffic::split_at(std::uint64_t address, Lkey lkey) {
+    const auto split = static_cast<std::uint32_t>(random_.below(VerbsHost::kMostBytes + 1));
+    return {verbs::Sge{address, split, lkey}, verbs::Sge{address + split, VerbsHost::kMostBytes - split, lkey}};
 }
 
 }  // namespace cairn::sim

@@ -23,12 +23,17 @@ struct VerbsCounters {
     std::uint64_t left = 0;    // by disconnect()
     std::uint64_t broken = 0;  // connections whose peer did not answer
     std::uint64_t not_ready = 0;
+    std::uint64_t closed = 0;    // hosts that ended all they had
     std::uint64_t messages = 0;  // received
+    std::uint64_t shared = 0;    // of these, by shared receive queues
     std::uint64_t writes = 0;
     std::uint64_t reads = 0;
     std::uint64_t atomics = 0;
     std::uint64_t flushed = 0;
     std::uint64_t requests = 0;
+    // Of processes that ended.
+    telemetry::CounterSnapshot<roce::rc::RcCounter> transport{};
+    telemetry::CounterSnapshot<cm::Counter> manager{};
 
     friend bool operator==(const VerbsCounters&, const VerbsCounters&) = default;
 };
@@ -47,6 +52,7 @@ public:
     void post_probe(VerbsEnd& end);
     // `lazy`: perhaps fewer than there is room for.
     void post_receives(VerbsEnd& end, bool lazy);
+    void post_shared_receives(VerbsHost& host, bool lazy);
 
     // What completed.
     void take_completions(VerbsHost& host);
@@ -72,7 +78,10 @@ private:
     void aim(const VerbsEnd& end, VerbsWork& work, verbs::SendRequest& request);
     void keep(VerbsEnd& end, const VerbsWork& work, const verbs::SendRequest& request);
 
+    [[nodiscard]] std::array<verbs::Sge, 2> split_at(std::uint64_t address, Lkey lkey);
+    [[nodiscard]] bool is_put_off(bool lazy) { return lazy && !random_.chance(kMillion / 30); }
     void on_received(VerbsEnd& end, const verbs::Completion& got);
+    [[nodiscard]] std::uint8_t* take_cell(VerbsEnd& end, std::uint64_t wr_id);
     void on_message(VerbsEnd& end, const verbs::Completion& got, const std::uint8_t* cell);
     void on_sent(VerbsEnd& end, const verbs::Completion& got);
     void on_done(VerbsEnd& end, const VerbsWork& work);
