@@ -185,8 +185,10 @@ void ServerMessages::press(Holding& holding, Instant now) noexcept {
 bool ServerMessages::on_scan(Instant now) noexcept {
     wanted_.bytes = std::exchange(wanted_.newly, 0);
     yields_left_ = kYieldsPerScan;
-    const bool away = last_scan_ != Instant{} && now - last_scan_ >= patience_.pressed / 2;
-    if (away && patient_until_ <= last_scan_) {
+    const Duration gone = last_scan_ == Instant{} ? Duration{} : now - last_scan_;
+    // A second absence that is as long as what the first one granted has used it up: nobody was heard.
+    const bool grants = patient_until_ <= last_scan_ ? gone >= patience_.pressed / 2 : gone >= kRtoMax;
+    if (grants) {
         patient_until_ = now + kRtoMax;
     }
     last_scan_ = now;

@@ -156,5 +156,26 @@ TEST_F(ServerMemory, AnAnswerThatNobodyAskedForAgainIsKeptForTwiceThePeersPatien
     EXPECT_EQ(server.endpoint->sessions_open(), 1U);
 }
 
+// Clocks leap, and processes are kept from running, more than once.
+TEST_F(ServerMemory, AnAnswerOutlastsTwoLongAbsencesInARow) {
+    answer_by_size(kAnswerBytes);
+    const SessionId session = connect();
+    run(milliseconds(5));
+    server.port.fate = [](std::uint64_t) { return 0; };
+    ask(session, 1);
+    run(milliseconds(2));
+    EXPECT_EQ(executed.at(1), 1U);
+    for (int leaps = 0; leaps < 2; ++leaps) {
+        now = now + kPeerTimeout * 3;
+        run(milliseconds(20));
+    }
+    server.port.fate = [](std::uint64_t) { return 1; };
+    run(milliseconds(300));
+    EXPECT_EQ(results.at(1), CallStatus::Ok);
+    EXPECT_EQ(drops(Drop::AnswerForgotten), 0U);
+    run(kPeerTimeout * 2 + milliseconds(300));
+    EXPECT_EQ(server.pool->live(), 0U);
+}
+
 }  // namespace
 }  // namespace cairn::erpc
