@@ -16,6 +16,7 @@ struct WorldPlan {
     std::size_t servers = 1;
     std::size_t guests = 0;  // of others in the same world, whose places in the network come first
     bool alone = true;       // nothing else is on the workers
+    bool short_path = true;  // small calls take it; no history depends on that
     Family family = Family::V4;
     std::uint16_t path_mtu_bytes = 1024;
     std::uint16_t sessions_max = 64;             // of each endpoint; calls, transfers and memory follow from it

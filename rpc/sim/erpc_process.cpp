@@ -33,6 +33,7 @@ void ErpcScenario::start(Node& host) {
     config.seed = {random_.next(), 0};
     config.peer_timeout = peer_timeout_;
     config.background = node.background.get();
+    config.short_path = plan_.short_path;
     node.endpoint = erpc::Endpoint::create(config, host.worker(), *node.pool).value();
     node.endpoint->set_session_callback(
         [](void* context, SessionId id, erpc::SessionEvent event, erpc::RefuseReason) {

@@ -82,6 +82,21 @@ TEST(ErpcSwarm, OneSeedIsOneHistory) {
     }
 }
 
+TEST(ErpcSwarm, TheShortPathChangesNoHistory) {
+    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t runs = test::number_from("SIM_RUNS", 300) / 4;
+    for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
+        WorldPlan plan = WorldPlan::small_of_seed(seed);
+        ErpcWorld with(seed, plan);
+        plan.short_path = false;
+        ErpcWorld without(seed, plan);
+        EXPECT_EQ(with.run(), without.run()) << seed;
+        EXPECT_EQ(with.network().trace_hash(), without.network().trace_hash()) << seed;
+        EXPECT_EQ(with.counters(), without.counters()) << seed;
+        EXPECT_EQ(with.node_totals(), without.node_totals()) << seed;
+    }
+}
+
 TEST(ErpcSwarm, AnotherSeedIsAnotherHistory) {
     ErpcWorld first(1000, WorldPlan::of_seed(1000));
     ErpcWorld second(1030, WorldPlan::of_seed(1030));  // as many nodes, and the same family
