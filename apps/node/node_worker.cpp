@@ -36,7 +36,7 @@ NodeWorker::NodeWorker(const NodeWorkerConfig& config, std::unique_ptr<port::Por
 
 // Whoever waits for a session or an answer is told that there will be none, once: what it asks for then is dropped.
 NodeWorker::~NodeWorker() {
-    std::deque<Wanted> waiting = std::exchange(looked_for_, {});
+    std::vector<Wanted> waiting = std::exchange(looked_for_, {});
     std::move(opening_.begin(), opening_.end(), std::back_inserter(waiting));
     opening_.clear();
     for (Wanted& each : waiting) {
@@ -129,7 +129,7 @@ Status NodeWorker::announce(std::uint32_t service, std::uint16_t workers) {
 }
 
 void NodeWorker::connect(const std::string& host, std::uint32_t service, Connected callback, void* context) {
-    looked_for_.push_back({host, service, callback, context, {}, false});
+    looked_for_.push_back({host, service, callback, context});
 }
 
 SessionAwaiter NodeWorker::connect(std::string host, std::uint32_t service) {
@@ -164,8 +164,10 @@ bool NodeWorker::run_turn(Instant now) noexcept {
 }
 
 bool NodeWorker::on_turn(Instant now) noexcept {
-    if (!looked_for_.empty()) {
-        look_for_next();
+    if (!looked_for_.empty()) [[unlikely]] {
+        for (Wanted& each : std::exchange(looked_for_, {})) {
+            look_for(std::move(each));
+        }
     }
     if (shared_.stopping.load(std::memory_order_acquire) && leave_by_ == Instant::never()) {
         leave_by_ = now + kFarewell;
@@ -177,42 +179,43 @@ bool NodeWorker::on_turn(Instant now) noexcept {
 }
 
 Instant NodeWorker::next_deadline() const noexcept {
-    return looked_for_.empty() || looked_for_.front().asked ? leave_by_ : now_;
+    const bool any_new = std::any_of(looked_for_.begin(), looked_for_.end(),
+                                     [](const Wanted& wanted) { return wanted.question == nullptr; });
+    return any_new ? now_ : leave_by_;
 }
 
 bool NodeWorker::finished(Instant now) const noexcept {
     return leave_by_ != Instant::never() && (caller_->sessions_open() == 0 || now >= leave_by_);
 }
 
-// One question at a time: the directory's.
-void NodeWorker::look_for_next() {
-    Wanted& next = looked_for_.front();
-    if (next.asked) {
-        if (const std::optional<erpc::ServiceAnswer> answer = directory_->poll_answer()) {
-            on_found(*answer);
+// Asks where the service is, or takes the answer. The callback may connect again.
+void NodeWorker::look_for(Wanted wanted) {
+    if (wanted.question != nullptr) {
+        if (const std::optional<erpc::ServiceAnswer> answer = wanted.question->poll_answer()) {
+            on_found(std::move(wanted), *answer);
+        } else {
+            looked_for_.push_back(std::move(wanted));
         }
         return;
     }
-    next.asked = true;
-    const Result<net::IpAddress> host = net::IpAddress::parse(next.host);
-    const bool in_range = next.service != 0 && next.service <= 0xffff;
+    const Result<net::IpAddress> host = net::IpAddress::parse(wanted.host);
+    const bool in_range = wanted.service != 0 && wanted.service <= 0xffff;
     Status asked = host.ok() ? Status(Nothing{}) : Status(host.error());
     if (asked.ok() && !in_range) {
-        asked = error_of(next.host, next.service, "services are numbered from 1 to 65535");
+        asked = error_of(wanted.host, wanted.service, "services are numbered from 1 to 65535");
     }
     if (asked.ok()) {
-        asked = directory_->ask(host.value(), static_cast<std::uint16_t>(next.service), now_);
+        wanted.question = std::make_unique<erpc::Directory>(*home_);
+        asked = wanted.question->ask(host.value(), static_cast<std::uint16_t>(wanted.service), now_);
     }
-    if (!asked.ok()) {
-        Wanted wanted = std::move(next);
-        looked_for_.pop_front();
+    if (asked.ok()) {
+        looked_for_.push_back(std::move(wanted));
+    } else {
         tell(std::move(wanted), asked.error());
     }
 }
 
-void NodeWorker::on_found(const erpc::ServiceAnswer& answer) {
-    Wanted wanted = std::move(looked_for_.front());
-    looked_for_.pop_front();
+void NodeWorker::on_found(Wanted wanted, const erpc::ServiceAnswer& answer) {
     if (answer.outcome != erpc::ServiceAnswer::Outcome::Found) {
         const Error error = error_of(wanted.host, wanted.service, erpc::text_of(answer.outcome));
         tell(std::move(wanted), error);

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
-#include <deque>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -117,16 +116,16 @@ private:
         std::uint32_t service = 0;
         Connected callback = nullptr;
         void* context = nullptr;
-        SessionId session{};
-        bool asked = false;  // whether the session is being opened; else its service is being looked for
+        std::unique_ptr<erpc::Directory> question{};  // nothing: it is to be asked
+        SessionId session{};                          // once the service was found
     };
 
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override;
     [[nodiscard]] Qpn qpn_of(std::size_t place) const noexcept;
     Result<std::unique_ptr<erpc::Endpoint>> make_endpoint(std::size_t place);
-    void look_for_next();
-    void on_found(const erpc::ServiceAnswer& answer);
+    void look_for(Wanted wanted);
+    void on_found(Wanted wanted, const erpc::ServiceAnswer& answer);
     void tell(Wanted wanted, const Result<SessionId>& session);
     static void session_changed(void* context, SessionId session, erpc::SessionEvent event, erpc::RefuseReason reason);
 
@@ -141,8 +140,8 @@ private:
     erpc::Endpoint* caller_ = nullptr;  // also while it ends: calls that end with it may be followed by others
     std::vector<std::unique_ptr<erpc::Endpoint>> services_;
     std::vector<std::uint32_t> service_numbers_;  // of services_
-    std::deque<Wanted> looked_for_;               // the first one's service is being looked for
-    std::vector<Wanted> opening_;
+    std::vector<Wanted> looked_for_;              // their services are
+    std::vector<Wanted> opening_;                 // their sessions are
     std::vector<SessionId> sessions_;
     std::uint32_t connects_ = 0;
     Instant leave_by_ = Instant::never();

@@ -6,7 +6,7 @@
 import os
 import signal
 
-from session import EAL, Session, expect, expect_refused, on_cpus, run_case
+from session import EAL, expect, expect_refused, machine, on_cpus, run_case
 from sockets import CLIENT, SERVER, await_socket, start
 
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
@@ -66,6 +66,14 @@ def services(session):
         total = sum(i + i + 1 + i * (i + 1) for i in range(1000))
         expect(f'{total}, no handler' in said, said)
         leave(server)
+
+
+def silent_host(session):
+    """A host that does not answer keeps nobody from another one."""
+    server = await_socket(cases(session, SERVER, 'serve'), SERVER)
+    said = answer_of(cases(session, CLIENT, 'call', '--peer', SERVER, '--silent-peer', machine.loopback(15)))
+    expect('no handler' in said, said)
+    leave(server)
 
 
 def event_loop(session):
@@ -132,4 +140,4 @@ def server_killed(session):
 
 
 if __name__ == '__main__':
-    run_case(sockets, memif, services, event_loop, bad_input, readme, server_killed)
+    run_case(sockets, memif, services, silent_host, event_loop, bad_input, readme, server_killed)

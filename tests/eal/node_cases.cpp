@@ -26,6 +26,7 @@ struct Sums {
 Sums sums;
 std::string wanted;
 std::string peer;
+std::string silent_peer;
 
 // Opens two services, each with another method.
 Status serve_two(node::NodeWorker& worker) {
@@ -59,6 +60,12 @@ rpc::Task<> call_two(node::NodeWorker& worker) {
     worker.stop();
 }
 
+// Ends the program with an error once the host has not answered.
+rpc::Task<> call_nobody(node::NodeWorker& worker) {
+    const Result<SessionId> session = co_await worker.connect(silent_peer, 11);
+    worker.fail(session.ok() ? Error{"somebody answered", ""} : session.error());
+}
+
 // An event loop that waits for one worker's descriptor, and for its own deadline.
 Status poll_one(node::Node& node) {
     node::NodeWorker& worker = *node.workers().front();
@@ -86,6 +93,9 @@ Status set_up(node::NodeWorker& worker) {
         return serve_two(worker);
     }
     if (wanted == "call" || wanted == "call-by-poll") {
+        if (!silent_peer.empty()) {
+            rpc::start(call_nobody(worker));
+        }
         rpc::start(call_two(worker));
         return Nothing{};
     }
@@ -109,6 +119,7 @@ int main(int argc, char** argv) {
     node::Node node("node-cases", "does what --case says");
     node.needed_argument("--case", wanted, "serve, call, ...");
     node.argument("--peer", peer, "the server's IP address");
+    node.argument("--silent-peer", silent_peer, "a host that does not answer, asked first");
     const bool by_poll =
         std::any_of(argv, argv + argc, [](std::string_view text) { return text.ends_with("-by-poll"); });
     return by_poll ? node.run(argc, argv, set_up, poll_one) : node.run(argc, argv, set_up);
