@@ -51,8 +51,12 @@ void add_polling(CLI::App& app, bool& spin) {
                "adaptive, or spin: never give the CPU away");
 }
 
-void add_output(CLI::App& app, std::string& pcap, bool& json) {
+void add_pcap(CLI::App& app, std::string& pcap) {
     app.add_option("--pcap", pcap, "record the (first) port's RoCEv2 frames in this file, for Wireshark");
+}
+
+void add_output(CLI::App& app, std::string& pcap, bool& json) {
+    add_pcap(app, pcap);
     app.add_flag("--json", json, "the result as one JSON object, the last line of stdout, instead of a table");
 }
 

@@ -26,7 +26,9 @@ void add_service(CLI::App& app, std::uint16_t& service);
 void add_socket_mode(CLI::App& app, port::SocketMode& mode);
 // --poll adaptive | spin.
 void add_polling(CLI::App& app, bool& spin);
-// --pcap FILE, --json. Without --json the result is a table.
+// --pcap FILE.
+void add_pcap(CLI::App& app, std::string& pcap);
+// The same and --json. Without --json the result is a table.
 void add_output(CLI::App& app, std::string& pcap, bool& json);
 
 }  // namespace cairn::app

@@ -26,7 +26,7 @@ struct Node::Arguments {
         app::add_carrier(app, carrier);
         app::add_path_mtu(app, carrier.path_mtu_bytes, "path MTU; both ends use the same")->capture_default_str();
         app::add_polling(app, spin);
-        app.add_option("--pcap", carrier.pcap, "record the (first) port's RoCEv2 frames in this file, for Wireshark");
+        app::add_pcap(app, carrier.pcap);
     }
 
     CLI::App app;
@@ -140,30 +140,23 @@ Status Node::make_workers(app::Carrier& carrier) {
     return Nothing{};
 }
 
-// Clients spread over the workers of a service, from the first one on.
+// Clients count up from worker 0 to find the workers of a service. So each worker opens the first services of the
+// worker before it, or all of them.
 Status Node::announce_services() {
-    const std::vector<std::uint32_t>& numbers = workers_.front()->services();
-    for (const auto& worker : workers_) {
-        for (std::size_t i = 0; i < worker->services().size(); ++i) {
-            const std::uint32_t service = worker->services()[i];
-            if (i >= numbers.size() || numbers[i] != service) {
-                return Error{
-                    fmt::format("worker {} opens service {} where worker 0 does not", worker->number(), service),
-                    "open the same services on all workers, in the same order, or on worker 0 alone"};
-            }
+    for (std::size_t i = 1; i < workers_.size(); ++i) {
+        const std::vector<std::uint32_t>& before = workers_[i - 1]->services();
+        const std::vector<std::uint32_t>& own = workers_[i]->services();
+        const auto other = std::mismatch(own.begin(), own.end(), before.begin(), before.end()).first;
+        if (other != own.end()) {
+            return Error{fmt::format("worker {} opens service {} where worker {} does not", i, *other, i - 1),
+                         "open the same services on all workers, in the same order, or on worker 0 alone"};
         }
     }
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::vector<std::uint32_t>& all = workers_.front()->services();
+    for (std::size_t place = 0; place < all.size(); ++place) {
         const auto opened = std::count_if(workers_.begin(), workers_.end(),
-                                          [i](const auto& worker) { return i < worker->services().size(); });
-        // Those that opened it are the first ones, since packets find them by counting up.
-        const auto last = std::find_if(workers_.begin(), workers_.end(),
-                                       [i](const auto& worker) { return i >= worker->services().size(); });
-        if (last - workers_.begin() != opened) {
-            return Error{fmt::format("service {} is opened by a worker behind one that does not open it", numbers[i]),
-                         "open it on the first workers"};
-        }
-        const Status told = workers_.front()->announce(numbers[i], static_cast<std::uint16_t>(opened));
+                                          [place](const auto& worker) { return place < worker->services().size(); });
+        const Status told = workers_.front()->announce(place, static_cast<std::uint16_t>(opened));
         if (!told.ok()) {
             return told;
         }

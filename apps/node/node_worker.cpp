@@ -20,6 +20,10 @@ constexpr Qkey kQkey{0x0205};                // peers of eRPC have the same
 constexpr std::uint16_t kSessionsMost = 4096;
 constexpr Duration kFarewell = milliseconds(200);  // for the ends of sessions to reach their peers
 
+bool is_number(std::uint32_t service) noexcept {
+    return service != 0 && service <= 0xffff;
+}
+
 Error error_of(const std::string& host, std::uint32_t service, const char* why) {
     return {fmt::format("service {} of {}: {}", service, host, why), "start its server first, and name it as it does"};
 }
@@ -91,7 +95,7 @@ Result<std::unique_ptr<erpc::Endpoint>> NodeWorker::make_endpoint(std::size_t pl
 }
 
 Result<erpc::Endpoint*> NodeWorker::open_service(std::uint32_t service) {
-    if (service == 0 || service > 0xffff) {
+    if (!is_number(service)) {
         return Error{fmt::format("service {} is out of range", service), "number services from 1 to 65535"};
     }
     if (std::find(service_numbers_.begin(), service_numbers_.end(), service) != service_numbers_.end()) {
@@ -122,14 +126,13 @@ Status NodeWorker::serve(std::uint32_t service, std::initializer_list<Serving> h
     return Nothing{};
 }
 
-Status NodeWorker::announce(std::uint32_t service, std::uint16_t workers) {
-    const auto found = std::find(service_numbers_.begin(), service_numbers_.end(), service);
-    const auto place = static_cast<std::size_t>(found - service_numbers_.begin()) + 1;
-    return directory_->serve(static_cast<std::uint16_t>(service), {qpn_of(place), kQkey, workers});
+Status NodeWorker::announce(std::size_t place, std::uint16_t workers) {
+    const auto service = static_cast<std::uint16_t>(service_numbers_[place]);
+    return directory_->serve(service, {qpn_of(place + 1), kQkey, workers});
 }
 
 void NodeWorker::connect(const std::string& host, std::uint32_t service, Connected callback, void* context) {
-    looked_for_.push_back({host, service, callback, context});
+    looked_for_.push_back({host, service, {}, callback, context});
 }
 
 SessionAwaiter NodeWorker::connect(std::string host, std::uint32_t service) {
@@ -199,14 +202,14 @@ void NodeWorker::look_for(Wanted wanted) {
         return;
     }
     const Result<net::IpAddress> host = net::IpAddress::parse(wanted.host);
-    const bool in_range = wanted.service != 0 && wanted.service <= 0xffff;
     Status asked = host.ok() ? Status(Nothing{}) : Status(host.error());
-    if (asked.ok() && !in_range) {
+    if (asked.ok() && !is_number(wanted.service)) {
         asked = error_of(wanted.host, wanted.service, "services are numbered from 1 to 65535");
     }
     if (asked.ok()) {
+        wanted.address = host.value();
         wanted.question = std::make_unique<erpc::Directory>(*home_);
-        asked = wanted.question->ask(host.value(), static_cast<std::uint16_t>(wanted.service), now_);
+        asked = wanted.question->ask(wanted.address, static_cast<std::uint16_t>(wanted.service), now_);
     }
     if (asked.ok()) {
         looked_for_.push_back(std::move(wanted));
@@ -222,9 +225,8 @@ void NodeWorker::on_found(Wanted wanted, const erpc::ServiceAnswer& answer) {
         return;
     }
     const auto source_port = static_cast<std::uint16_t>(port::kFirstUdpSourcePort + number());
-    const net::IpAddress host = net::IpAddress::parse(wanted.host).value();
     roce::UdAddress peer;
-    peer.path = port().open_path({port().local_address(), host, source_port, 0}, now_);
+    peer.path = port().open_path({port().local_address(), wanted.address, source_port, 0}, now_);
     peer.qpn = Qpn{answer.offer.qpn.value + (number() + connects_++) % answer.offer.workers};
     peer.qkey = answer.offer.qkey;
     const Result<SessionId> session = caller_->connect(peer, now_);

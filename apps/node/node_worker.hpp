@@ -107,13 +107,14 @@ public:
     Result<int> descriptor() { return worker().descriptor(); }
     [[nodiscard]] Instant prepare_sleep(Instant now) noexcept { return worker().prepare_sleep(now); }
     [[nodiscard]] const std::vector<std::uint32_t>& services() const noexcept { return service_numbers_; }
-    // Tells clients of a service that `workers` workers have opened.
-    Status announce(std::uint32_t service, std::uint16_t workers);
+    // Tells clients of the service at `place` in services(), which `workers` workers have opened.
+    Status announce(std::size_t place, std::uint16_t workers);
 
 private:
     struct Wanted {
         std::string host;
         std::uint32_t service = 0;
+        net::IpAddress address{};  // once its service is looked for
         Connected callback = nullptr;
         void* context = nullptr;
         std::unique_ptr<erpc::Directory> question{};  // nothing: it is to be asked

@@ -1,5 +1,7 @@
 #include "lib/sim/fault_mix.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "lib/sim/random.hpp"
@@ -91,6 +93,18 @@ FaultMix FaultMix::from_seed(std::uint64_t seed) {
     }
     mix.node.scarce_memory = random.chance(kHalf / 2);
     mix.node.runs_ahead = random.chance(kHalf / 2);
+    return mix;
+}
+
+FaultMix FaultMix::within(const FaultLimits& limits) const {
+    FaultMix mix = *this;
+    const auto limit = [](Duration& span, Duration most) { span = std::min(span, most); };
+    limit(mix.link.late_copy_most, limits.late_copy_most);
+    limit(mix.node.stall_every, limits.stall_every);
+    limit(mix.node.stall_max, limits.stall_max);
+    limit(mix.node.restart_every, limits.restart_every);
+    limit(mix.node.partition_every, limits.partition_every);
+    limit(mix.node.partition_max, limits.partition_max);
     return mix;
 }
 

@@ -50,6 +50,17 @@ struct NodeFaults {
     bool runs_ahead = false;      // clients give up thousands of calls to a peer that they can not reach
 };
 
+// The longest that faults may take or be apart, for worlds whose histories are short.
+struct FaultLimits {
+    static constexpr Duration kAny = seconds(3600);
+    Duration late_copy_most = kAny;
+    Duration stall_every = kAny;
+    Duration stall_max = kAny;
+    Duration restart_every = kAny;
+    Duration partition_every = kAny;
+    Duration partition_max = kAny;
+};
+
 struct FaultMix {
     LinkFaults link;
     LinkShape shape;
@@ -60,6 +71,8 @@ struct FaultMix {
 
     // Swarm: each kind of fault is off in half of the seeds, so that none hides another.
     [[nodiscard]] static FaultMix from_seed(std::uint64_t seed);
+    // The same faults within these limits. What is off stays off.
+    [[nodiscard]] FaultMix within(const FaultLimits& limits) const;
     // A perfect network with the same delay. Strangers are no fault of the network: they stay.
     [[nodiscard]] FaultMix healed() const;
     // One line that names what is on.

@@ -8,14 +8,12 @@ namespace {
 
 // As much goes wrong as elsewhere, in a shorter time: datagrams leave all the time.
 FaultMix mix_of(std::uint64_t seed) {
-    FaultMix mix = FaultMix::from_seed(seed);
-    mix.link.late_copy_most = std::min(mix.link.late_copy_most, milliseconds(4));
-    mix.node.stall_max = std::min(mix.node.stall_max, milliseconds(1));
-    mix.node.stall_every = std::min(mix.node.stall_every, milliseconds(3));
-    mix.node.restart_every = std::min(mix.node.restart_every, milliseconds(8));
-    mix.node.partition_every = std::min(mix.node.partition_every, milliseconds(4));
-    mix.node.partition_max = std::min(mix.node.partition_max, milliseconds(2));
-    return mix;
+    return FaultMix::from_seed(seed).within({.late_copy_most = milliseconds(4),
+                                             .stall_every = milliseconds(3),
+                                             .stall_max = milliseconds(1),
+                                             .restart_every = milliseconds(8),
+                                             .partition_every = milliseconds(4),
+                                             .partition_max = milliseconds(2)});
 }
 
 WorldShape shape_of(const MixedPlan& plan) {

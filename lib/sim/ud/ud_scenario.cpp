@@ -39,13 +39,11 @@ WorldShape shape_of(std::uint64_t seed) {
 
 // As much goes wrong, in a shorter time.
 FaultMix mix_of(std::uint64_t seed) {
-    FaultMix mix = FaultMix::from_seed(seed);
-    mix.node.stall_max = std::min(mix.node.stall_max, milliseconds(1));
-    mix.node.stall_every = std::min(mix.node.stall_every, milliseconds(2));
-    mix.node.restart_every = std::min(mix.node.restart_every, milliseconds(4));
-    mix.node.partition_every = std::min(mix.node.partition_every, milliseconds(2));
-    mix.node.partition_max = std::min(mix.node.partition_max, milliseconds(1));
-    return mix;
+    return FaultMix::from_seed(seed).within({.stall_every = milliseconds(2),
+                                             .stall_max = milliseconds(1),
+                                             .restart_every = milliseconds(4),
+                                             .partition_every = milliseconds(2),
+                                             .partition_max = milliseconds(1)});
 }
 
 }  // namespace

@@ -28,10 +28,7 @@ WorldShape shape_of(std::uint64_t seed) {
 
 // What is late comes within the packet lifetime that connections reckon with.
 FaultMix mix_of(std::uint64_t seed) {
-    FaultMix mix = FaultMix::from_seed(seed);
-    mix.link.late_copy_most = std::min(mix.link.late_copy_most, milliseconds(4));
-    mix.node.stall_max = std::min(mix.node.stall_max, milliseconds(3));
-    return mix;
+    return FaultMix::from_seed(seed).within({.late_copy_most = milliseconds(4), .stall_max = milliseconds(3)});
 }
 
 }  // namespace
