@@ -26,11 +26,11 @@ public:
 
     // Takes an empty buffer. Its `cookie` is nullptr if the pool is exhausted.
     [[nodiscard]] port::PacketRef take() noexcept {
-        if (stash_count_ == 0 && !refill()) [[unlikely]] {
+        if (stash_end_ == stash_.data() && !refill()) [[unlikely]] {
             return {};
         }
         // Field by field: the whole struct would be read back from where it was just stored.
-        const port::PacketRef& kept = stash_[--stash_count_];
+        const port::PacketRef& kept = *--stash_end_;
         port::PacketRef taken;
         taken.data = kept.data;
         taken.cookie = kept.cookie;
@@ -39,11 +39,11 @@ public:
     }
     // Gives an unneeded buffer back: kept for take() when it has the room of a fresh one.
     void give_back(const port::PacketRef& buffer) noexcept {
-        if (buffer.room < room_ || stash_count_ == kStashBuffers) [[unlikely]] {
-            give_back_slowly(buffer);
+        if (buffer.room < room_ || stash_end_ == stash_.data() + kStashBuffers) [[unlikely]] {
+            give_back_slowly(buffer.data, buffer.cookie, buffer.room);
             return;
         }
-        port::PacketRef& kept = stash_[stash_count_++];
+        port::PacketRef& kept = *stash_end_++;
         kept.data = buffer.data;
         kept.cookie = buffer.cookie;
         kept.room = buffer.room;
@@ -55,7 +55,7 @@ public:
     void send(const port::PacketRef& buffer, port::Path* path, std::size_t len, std::span<const std::uint8_t> tail,
               Instant now) noexcept {
         if (end_ == stop_ && !make_room(now)) [[unlikely]] {
-            drop(buffer);
+            drop(buffer.data, buffer.cookie, buffer.room);
             return;
         }
         // Field by field: the whole struct was written piece by piece just now and would not be forwarded.
@@ -66,7 +66,9 @@ public:
         queued.packet.len = static_cast<std::uint16_t>(len);
         queued.packet.room = buffer.room;
         queued.tail = tail;
-        path->pin();  // its owner may end before the packet leaves
+        if (path != last_path_) {
+            keep_path(path);
+        }
     }
     // Hands the queued packets to the port. Those that the port does not take stay queued, in order.
     void flush(Instant now) noexcept;
@@ -92,21 +94,27 @@ public:
 
 private:
     bool refill() noexcept;
-    void give_back_slowly(const port::PacketRef& buffer) noexcept;
+    // These take a buffer in parts, so that their callers keep it in registers.
+    void give_back_slowly(std::uint8_t* data, void* cookie, std::uint16_t room) noexcept;
+    void drop(std::uint8_t* data, void* cookie, std::uint16_t room) noexcept;
     bool make_room(Instant now) noexcept;
     void set_end(std::size_t queued) noexcept;
-    void drop(const port::PacketRef& packet) noexcept;
-    void unpin(std::size_t count) noexcept;
+    void keep_path(port::Path* path) noexcept;
+    void let_paths_go(std::size_t sent) noexcept;
 
     port::Port& port_;
     std::size_t burst_;
     port::TxPacket* end_ = nullptr;   // behind the last queued packet
     port::TxPacket* stop_ = nullptr;  // where the next burst is complete, or the queue is full
     bool refused_ = false;            // the port refused some of the queued packets at the last flush
-    std::size_t stash_count_ = 0;
     telemetry::CounterSet<Drop> drops_;
     std::uint16_t room_ = 0xffff;  // of a fresh buffer, as soon as one was seen
+    // The owner of a path may end before the packet leaves: each run of queued packets with one path pins it.
+    port::Path* last_path_ = nullptr;  // of the newest run, nullptr: nothing is queued
+    std::size_t pinned_count_ = 0;
+    std::array<port::Path*, kQueuePackets> pinned_{};  // by run
     std::array<port::PacketRef, kStashBuffers> stash_{};
+    port::PacketRef* stash_end_ = stash_.data();
     std::array<port::TxPacket, kQueuePackets> queue_{};
 };
 

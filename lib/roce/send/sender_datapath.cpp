@@ -14,39 +14,40 @@ Sender::Sender(port::Port& port) noexcept
 }
 
 Sender::~Sender() {
-    unpin(queued());
+    let_paths_go(queued());
     for (port::TxPacket& left : std::span(queue_).first(queued())) {
         port_.release_burst({&left.packet, 1});
     }
-    port_.release_burst({stash_.data(), stash_count_});
+    port_.release_burst({stash_.data(), stash_end_});
 }
 
 bool Sender::refill() noexcept {
-    stash_count_ = port_.allocate_burst(std::span(stash_).first(kStashBuffers / 2));
-    if (stash_count_ == 0) {
+    const std::size_t count = port_.allocate_burst(std::span(stash_).first(kStashBuffers / 2));
+    if (count == 0) {
         return false;
     }
+    stash_end_ = stash_.data() + count;
     room_ = stash_[0].room;
     return true;
 }
 
 // Too small to be kept, or there is no place.
-void Sender::give_back_slowly(const port::PacketRef& buffer) noexcept {
-    if (buffer.room < room_) [[unlikely]] {
-        port::PacketRef small = buffer;
-        port_.release_burst({&small, 1});
+[[gnu::noinline]] void Sender::give_back_slowly(std::uint8_t* data, void* cookie, std::uint16_t room) noexcept {
+    port::PacketRef buffer{.data = data, .cookie = cookie, .room = room};
+    if (room < room_) [[unlikely]] {
+        port_.release_burst({&buffer, 1});
         return;
     }
-    if (stash_count_ == kStashBuffers) {
-        port_.release_burst(std::span(stash_).last(kStashBuffers / 2));
-        stash_count_ -= kStashBuffers / 2;
+    if (stash_end_ == stash_.data() + kStashBuffers) {
+        stash_end_ -= kStashBuffers / 2;
+        port_.release_burst({stash_end_, kStashBuffers / 2});
     }
-    stash_[stash_count_++] = buffer;
+    *stash_end_++ = buffer;
 }
 
-void Sender::drop(const port::PacketRef& packet) noexcept {
+[[gnu::noinline]] void Sender::drop(std::uint8_t* data, void* cookie, std::uint16_t room) noexcept {
     drops_.count(Drop::TxQueueFull);
-    port::PacketRef buffer = packet;
+    port::PacketRef buffer{.data = data, .cookie = cookie, .room = room};
     port_.release_burst({&buffer, 1});
 }
 
@@ -72,16 +73,35 @@ void Sender::flush(Instant now) noexcept {
             break;
         }
     }
-    unpin(sent);
+    let_paths_go(sent);
     std::move(queue_.data() + sent, end_, queue_.data());
     set_end(queued_before - sent);
     refused_ = sent != queued_before;
 }
 
-void Sender::unpin(std::size_t count) noexcept {
-    for (const port::TxPacket& each : std::span(queue_).first(count)) {
-        each.packet.path->unpin();
+// A run begins.
+void Sender::keep_path(port::Path* path) noexcept {
+    path->pin();
+    pinned_[pinned_count_++] = path;
+    last_path_ = path;
+}
+
+// The first `sent` packets leave the queue. The run that the first of the others is in keeps its pin.
+void Sender::let_paths_go(std::size_t sent) noexcept {
+    std::size_t runs_left = 0;
+    const port::Path* run = nullptr;
+    for (const port::TxPacket& left : std::span(queue_).first(queued()).subspan(sent)) {
+        runs_left += left.packet.path != run ? 1 : 0;
+        run = left.packet.path;
     }
+    const std::size_t ended = pinned_count_ - runs_left;
+    for (port::Path* const path : std::span(pinned_).first(ended)) {
+        path->unpin();
+    }
+    std::copy(pinned_.begin() + static_cast<std::ptrdiff_t>(ended),
+              pinned_.begin() + static_cast<std::ptrdiff_t>(pinned_count_), pinned_.begin());
+    pinned_count_ = runs_left;
+    last_path_ = runs_left != 0 ? pinned_[runs_left - 1] : nullptr;
 }
 
 void Sender::settle_tails(std::span<const std::uint8_t> memory) noexcept {

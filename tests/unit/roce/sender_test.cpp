@@ -124,6 +124,39 @@ TEST_F(SenderTest, WhatWaitsGoesWhereItWasSent) {
     EXPECT_EQ(path->pins(), 0U);
 }
 
+// A run of packets on one path holds one pin, however many of them leave at a time.
+TEST_F(SenderTest, PathsArePinnedAsLongAsAPacketWaits) {
+    const std::array<port::Path*, 2> paths{
+        path, here.open_path({network.address_of(0), network.address_of(1), 0xc001, 0}, now)};
+    here.set_faults({.tx_full_per_million = sim::kMillion / 4});
+    std::vector<std::size_t> waiting;  // which path each packet takes
+    std::uint32_t seed = 1;
+    std::size_t parted = 0;
+    for (int round = 0; round < 2'000; ++round) {
+        seed = seed * 1664525U + 1013904223U;
+        for (std::uint32_t i = 0; i < (seed >> 16U) % 6; ++i) {
+            waiting.push_back((seed >> (20U + i)) % 2);
+            path = paths[waiting.back()];
+            send(1, {});
+        }
+        if (seed % 3 == 0) {
+            sender->flush(now);
+        }
+        const std::size_t left = sender->queued();
+        const std::size_t gone = waiting.size() - left;
+        parted += left != 0 && gone != 0 && waiting[gone] == waiting[gone - 1] ? 1U : 0U;
+        waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(gone));
+        std::array<std::uint32_t, 2> runs{};
+        for (std::size_t i = 0; i < left; ++i) {
+            runs[waiting[i]] += i == 0 || waiting[i] != waiting[i - 1] ? 1U : 0U;
+        }
+        ASSERT_EQ(paths[0]->pins(), runs[0]) << "round " << round;
+        ASSERT_EQ(paths[1]->pins(), runs[1]) << "round " << round;
+        static_cast<void>(arrivals());
+    }
+    EXPECT_GT(parted, 10U) << "runs of which a part left";
+}
+
 TEST_F(SenderTest, AFullQueueDropsAndCountsAndEveryBufferComesBack) {
     here.set_faults(kRingFull);
     for (std::size_t i = 0; i < Sender::kQueuePackets + 5; ++i) {
