@@ -1,6 +1,4 @@
 // Answers each request with the bytes that it was sent.
-#include <algorithm>
-
 #include "apps/node/node.hpp"
 
 using namespace cairn;
@@ -10,14 +8,9 @@ namespace {
 constexpr std::uint8_t kEcho = 1;
 
 void echo(void*, const erpc::Request& request) {
-    const auto bytes = static_cast<std::uint32_t>(request.payload.size());
-    const std::span<std::uint8_t> room = request.endpoint.reserve(request.handle, bytes);
-    if (room.size() != bytes) {  // no memory is left
+    if (!request.endpoint.answer(request.handle, request.payload, request.now)) {  // no memory is left
         request.endpoint.refuse(request.handle, request.now);
-        return;
     }
-    std::copy(request.payload.begin(), request.payload.end(), room.begin());
-    request.endpoint.respond(request.handle, request.now);
 }
 
 }  // namespace

@@ -221,8 +221,13 @@ bool BenchWorker::finished(Instant now) const noexcept {
 
 void BenchWorker::serve(void* context, const erpc::Request& request) {
     const auto& self = *static_cast<BenchWorker*>(context);
+    const std::size_t bytes = self.options_.response_bytes;
+    if (bytes <= request.payload.size()) [[likely]] {
+        request.endpoint.answer(request.handle, request.payload.first(bytes), request.now);
+        return;
+    }
     const std::span<std::uint8_t> answer = request.endpoint.reserve(request.handle, self.options_.response_bytes);
-    if (answer.size() == self.options_.response_bytes) {
+    if (answer.size() == bytes) {
         std::memcpy(answer.data(), request.payload.data(), std::min(answer.size(), request.payload.size()));
         request.endpoint.respond(request.handle, request.now);
     }

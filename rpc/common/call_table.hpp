@@ -35,8 +35,8 @@ public:
     CallTable(std::uint32_t calls_max, telemetry::Counter& failed);
 
     [[nodiscard]] bool is_full() const noexcept { return free_ == kNone; }
-    // A new entry, which is in no slot and in no backlog. The table is not full (asserted).
-    [[nodiscard]] std::uint32_t add(const Call& call, SessionId session) noexcept {
+    // A new entry, which is in no backlog, and in this slot if any. The table is not full (asserted).
+    [[nodiscard]] std::uint32_t add(const Call& call, SessionId session, std::uint8_t slot = kNoSlot) noexcept {
         CAIRN_ASSERT(!is_full());
         const std::uint32_t index = free_;
         Entry& entry = entries_[index];
@@ -44,8 +44,7 @@ public:
         keep(entry.call, call);
         entry.used = true;
         entry.session = session.value;
-        entry.slot = kNoSlot;
-        entry.next = kNone;
+        entry.slot = slot;
         ++pending_;
         if (call.deadline < Instant::never()) [[unlikely]] {
             watch_deadline(entry, index);
@@ -101,7 +100,10 @@ public:
     [[nodiscard]] std::uint32_t pending() const noexcept { return pending_; }
 
     // Keeps a histogram of the latencies (ns) of the calls of this type that end with Ok from now on. Allocates it.
-    void keep_latency(std::uint8_t type) { latencies_ns_[type] = std::make_unique<telemetry::Histogram>(); }
+    void keep_latency(std::uint8_t type) {
+        latencies_ns_[type] = std::make_unique<telemetry::Histogram>();
+        keeps_latencies_ = true;
+    }
     // nullptr: it is not kept.
     [[nodiscard]] const telemetry::Histogram* latency_ns(std::uint8_t type) const noexcept {
         return latencies_ns_[type].get();
@@ -120,6 +122,7 @@ private:
     };
     void watch_deadline(Entry& entry, std::uint32_t index) noexcept;
     void forget_deadline(Entry& entry) noexcept;
+    void record(std::uint8_t type, Duration latency) noexcept;
     static void keep(Call& kept, const Call& call) noexcept;
     [[nodiscard]] static CallStatus take_response(MsgBuffer& into, std::span<const std::uint8_t>& response) noexcept;
 
@@ -128,6 +131,7 @@ private:
     std::uint32_t pending_ = 0;
     telemetry::Counter& failed_;
     Deadlines deadlines_;
+    bool keeps_latencies_ = false;  // of some type
     std::array<std::unique_ptr<telemetry::Histogram>, kRequestTypes> latencies_ns_;
 };
 
@@ -156,8 +160,8 @@ inline void CallTable::finish(std::uint32_t index, CallStatus status, std::span<
     }
     if (status != CallStatus::Ok) [[unlikely]] {
         ++failed_;
-    } else if (telemetry::Histogram* const kept = latencies_ns_[call.type].get(); kept != nullptr) [[unlikely]] {
-        kept->record(static_cast<std::uint64_t>(latency.ns));
+    } else if (keeps_latencies_) [[unlikely]] {
+        record(call.type, latency);
     }
     // The completion may post, which takes this very entry: all that it needs is copied.
     const CallResult result{status, response, latency, call.tag};

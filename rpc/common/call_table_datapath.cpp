@@ -20,6 +20,12 @@ CallTable::CallTable(std::uint32_t calls_max, telemetry::Counter& failed)
     entry.deadline = {};
 }
 
+void CallTable::record(std::uint8_t type, Duration latency) noexcept {
+    if (latencies_ns_[type] != nullptr) {
+        latencies_ns_[type]->record(static_cast<std::uint64_t>(latency.ns));
+    }
+}
+
 std::uint32_t CallTable::find(CallId id) const noexcept {
     const std::uint64_t index = (id & 0xffffffffU) - 1U;
     if (id == 0 || index >= entries_.size()) {
@@ -33,6 +39,7 @@ std::uint32_t CallTable::find(CallId id) const noexcept {
 void CallTable::join(Backlog& backlog, std::uint32_t index) noexcept {
     Entry& entry = entries_[index];
     entry.previous = backlog.newest;
+    entry.next = kNone;
     (backlog.empty() ? backlog.oldest : entries_[backlog.newest].next) = index;
     backlog.newest = index;
 }

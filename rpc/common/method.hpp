@@ -91,12 +91,8 @@ template <Caller Endpoint, PlainValue In, PlainValue Out>
 // Answers a request with a value. False: the session has ended, or there is no room.
 template <class Endpoint, PlainValue Out>
 bool answer(const Request<Endpoint>& request, const Out& value) noexcept {
-    const std::span<std::uint8_t> room = request.endpoint.reserve(request.handle, sizeof(Out));
-    if (room.size() != sizeof(Out)) {
-        return false;
-    }
-    std::memcpy(room.data(), &value, sizeof(Out));
-    return request.endpoint.respond(request.handle, request.now);
+    const std::span<const std::uint8_t> message{reinterpret_cast<const std::uint8_t*>(&value), sizeof(Out)};
+    return request.endpoint.answer(request.handle, message, request.now);
 }
 
 // Registers `Out (Owner::*kFunction)(const In&)` as the method's handler. A request of another size is refused: its

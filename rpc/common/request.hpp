@@ -16,7 +16,8 @@ struct RequestHandle {
 };
 
 // A request as its handler sees it. The payload lies in the receive buffer: it is valid until the handler returns or
-// answers, whichever comes first. Endpoint: the RPC system's, with reserve(), respond() and refuse().
+// answers, whichever comes first. Endpoint: the RPC system's, with reserve(), respond(), answer() and
+// refuse().
 template <class Endpoint>
 struct Request {
     Endpoint& endpoint;
@@ -26,7 +27,7 @@ struct Request {
     Instant now;
 };
 
-// Answers at once (Endpoint::reserve, then respond), or keeps `handle` and answers later.
+// Answers at once (Endpoint::answer, or reserve, then respond), or keeps `handle` and answers later.
 template <class Endpoint>
 using Handler = void (*)(void* context, const Request<Endpoint>& request);
 

@@ -34,7 +34,11 @@ struct SmallPacket {
     port::PacketRef& packet;
     FirstWord first;
     SecondWord second;
-    std::span<const std::uint8_t> payload;
+
+    static constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(RawHeader);
+    [[nodiscard]] std::span<const std::uint8_t> payload() const noexcept {
+        return {packet.data + kHeaders, first.message_bytes()};
+    }
 };
 
 }  // namespace cairn::erpc

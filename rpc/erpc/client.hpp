@@ -47,10 +47,10 @@ public:
     // Those that asked for it when the endpoint ends.
     void end_awaited_calls(Instant now) noexcept;
 
-    // At the end of a burst, and now and then: slots that wait for credits.
+    // At the end of a burst: slots that wait for credits.
     void serve_stall_queue(Instant now) noexcept;
-    void scan_losses(Instant now) noexcept;
-    void end_overdue_calls(Instant now) noexcept;
+    // Now and then: these slots, requests that got lost, if losses count, and calls past their deadlines.
+    void scan(bool losses_count, Instant now) noexcept;
     // When one of these has something to do.
     [[nodiscard]] Instant next_deadline() const noexcept { return std::min(watch_.next(), calls_.next_deadline()); }
     [[nodiscard]] bool any_stalled() const noexcept { return !stall_queue_.empty(); }
@@ -77,6 +77,7 @@ private:
     ServerMessages& messages_;
     rpc::MsgPool& pool_;
     Statistics& statistics_;
+    std::size_t at_once_below_;  // request bytes that post_at_once() takes; 0: it takes none
     rpc::CallTable calls_;
     ClientTransfers transfers_;
     std::vector<SessionId> stall_queue_;  // sessions with slots that wait for a credit, oldest first

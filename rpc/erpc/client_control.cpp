@@ -20,6 +20,7 @@ Client::Client(const EndpointConfig& config, PacketWriter& writer, SessionTable&
       messages_(messages),
       pool_(pool),
       statistics_(statistics),
+      at_once_below_(config.short_path ? writer.small_bytes() + std::size_t{1} : 0),
       calls_(config.calls_max, statistics.calls_failed),
       transfers_(config, *this),
       watch_(sessions) {
@@ -123,17 +124,17 @@ void Client::on_refused(Session& session, const Control& control, Instant now) n
     }
 }
 
-void Client::scan_losses(Instant now) noexcept {
-    watch_.scan(now, [this, now](Session& session, ClientSlot& slot) {
-        if (slot.transfer != nullptr) {
-            transfers_.on_timeout(session, slot, now);
-        } else {
-            on_request_timeout(session, slot, now);
-        }
-    });
-}
-
-void Client::end_overdue_calls(Instant now) noexcept {
+void Client::scan(bool losses_count, Instant now) noexcept {
+    serve_stall_queue(now);
+    if (losses_count) {
+        watch_.scan(now, [this, now](Session& session, ClientSlot& slot) {
+            if (slot.transfer != nullptr) {
+                transfers_.on_timeout(session, slot, now);
+            } else {
+                on_request_timeout(session, slot, now);
+            }
+        });
+    }
     calls_.end_overdue(now, [this, now](std::uint32_t index) { end_call(index, CallStatus::DeadlinePassed, now); });
 }
 

@@ -7,7 +7,8 @@
 
 namespace cairn::erpc {
 
-Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
+// The short path has its own way to begin a call, into which this one is not to be built.
+[[gnu::noinline]] Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     if (call.request.size() > config_.max_message_bytes) {
         return {PostVerdict::TooLong};
     }
@@ -70,7 +71,10 @@ void Client::send_request(Session& session, ClientSlot& slot, Instant now) noexc
     const Call& call = calls_[slot.call];
     slot.last_sent = now;
     slot.sends = static_cast<std::uint8_t>(slot.sends < 255 ? slot.sends + 1 : 255);
-    watch_.note_sent(session, now);
+    const bool is_copied = call.request.size() < kTailBytes;
+    slot.awaited = slot.sends == 1 && is_copied ? SecondWord::of(PacketType::Request, slot.request_number).of_answer()
+                                                : SecondWord::none();
+    watch_.note_sent(session, *session.client, now);
     const port::PacketRef buffer = writer_.take();
     if (buffer.cookie == nullptr) {
         return;
@@ -104,8 +108,7 @@ void Client::on_response(const Arrival& arrival) noexcept {
     session.last_heard = arrival.now;
     ++statistics_.responses_received;
     if (slot.sends == 1) [[likely]] {  // a resent request's answer may be to either copy (Karn)
-        client.note_round_trip(arrival.now - slot.last_sent, arrival.payload_bytes(), transfers_.spoils(slot.last_sent),
-                               arrival.now);
+        transfers_.note_round_trip(client, slot, arrival.payload_bytes(), arrival.now);
     }
     complete(session, slot, CallStatus::Ok, arrival.payload(), arrival.now);
     // The completion is done with the buffer; the next request can go out in it.

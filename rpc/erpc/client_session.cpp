@@ -13,6 +13,9 @@ std::uint32_t ClientSession::check(std::uint16_t credits_max) const noexcept {
         const bool transfers =
             slot.state == SlotState::Moving || slot.state == SlotState::Starved || slot.state == SlotState::HeldBack;
         CAIRN_ASSERT(transfers == (slot.transfer != nullptr));
+        CAIRN_ASSERT(slot.awaited == SecondWord::none() ||
+                     (slot.state == SlotState::Sent && slot.sends == 1 &&
+                      slot.awaited == SecondWord::of(PacketType::Response, slot.request_number)));
         for (std::size_t state = 0; state < members.size(); ++state) {
             const bool member = ((std::uint32_t{members[state]} >> i) & 1U) != 0;
             CAIRN_ASSERT(member == (state == static_cast<std::size_t>(slot.state)));

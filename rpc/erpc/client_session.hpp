@@ -40,15 +40,22 @@ struct ClientSession {
         std::uint8_t& into = members[static_cast<std::size_t>(to)];
         into = static_cast<std::uint8_t>(into | bit);
         slot.state = to;
+        slot.awaited = SecondWord::none();
     }
-    // The answer to a request that was sent once came after `rtt`; `spoiled`: a pause of our own lies in that.
-    void note_round_trip(Duration rtt, std::size_t bytes, bool spoiled, Instant now) noexcept {
+    // The same for a slot whose state and index are known, with half of the instructions.
+    template <SlotState kFrom, SlotState kTo>
+    void move_known(ClientSlot& slot, std::uint32_t index) noexcept {
+        const auto bit = static_cast<std::uint8_t>(1U << index);
+        members[static_cast<std::size_t>(kFrom)] ^= bit;
+        members[static_cast<std::size_t>(kTo)] |= bit;
+        slot.state = kTo;
+        slot.awaited = SecondWord::none();
+    }
+    // The answer to a request that was sent once came after `rtt`.
+    void note_round_trip(Duration rtt, Instant now) noexcept {
         if (sampled != now) {
             sampled = now;
             round_trip.sample(rtt);
-        }
-        if (control != nullptr) [[unlikely]] {
-            control->on_ack({rtt, bytes, spoiled}, now);
         }
     }
     // The server has said where the request numbers begin. No slot has a call yet.

@@ -44,6 +44,14 @@ public:
     [[nodiscard]] Instant next_deadline() const noexcept {
         return wheel_ != nullptr && wheel_->size() != 0 ? wheel_->next_due() : Instant::never();
     }
+    // The answer to a request that was sent once has come.
+    void note_round_trip(ClientSession& client, const ClientSlot& slot, std::size_t bytes, Instant now) const noexcept {
+        const Duration rtt = now - slot.last_sent;
+        client.note_round_trip(rtt, now);
+        if (client.control != nullptr) [[unlikely]] {
+            client.control->on_ack({rtt, bytes, spoils(slot.last_sent)}, now);
+        }
+    }
     // Whether a pause of our own lies in what was measured since then.
     [[nodiscard]] bool spoils(Instant since) const noexcept { return pauses_.spoils(since); }
 

@@ -80,7 +80,7 @@ void ClientTransfers::kick(Session& session, ClientSlot& slot, Instant now) noex
 void ClientTransfers::send_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     const std::uint32_t packet_bytes = client_.writer_.packet_bytes();
-    client_.watch_.note_sent(session, now);
+    client_.watch_.note_sent(session, *session.client, now);
     slot.last_sent = now;
     slot.sends = std::max<std::uint8_t>(slot.sends, 1);
     transfer.sent_at[number % kWindowPackets] = now;

@@ -79,11 +79,7 @@ void Endpoint::on_timeout(Instant now) noexcept {
     }
     pauses_.on_scan(now);
     next_scan_ = now + kScanInterval;
-    client_.serve_stall_queue(now);
-    if (pauses_.losses_count(now)) {
-        client_.scan_losses(now);
-    }
-    client_.end_overdue_calls(now);
+    client_.scan(pauses_.losses_count(now), now);
     scan_messages(now);
     control_.scan(pauses_.listening_from(), now);
 }
@@ -116,6 +112,8 @@ void Endpoint::check_invariants() const noexcept {
     for (std::size_t place = 0; place < sessions_.open_count(); ++place) {
         const Session& session = sessions_.open_at(place);
         CAIRN_ASSERT(session.state != SessionState::Free && session.place == place);
+        const bool is_up = session.state == SessionState::Serving || session.state == SessionState::Connected;
+        CAIRN_ASSERT(is_up || !session.known_look.is_any());
         if (session.client != nullptr) {
             calls += session.client->check(session.credits_max) + client_.calls().size_of(session.client->backlog);
         }

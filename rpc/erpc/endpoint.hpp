@@ -54,6 +54,11 @@ public:
         return server_.reserve(handle, bytes);
     }
     bool respond(const RequestHandle& handle, Instant now) noexcept { return server_.respond(handle, now); }
+    // Answers with a copy of `message`, which may be (of) the request: reserve() and respond() in one. False: the
+    // answer is too long, there is no room for it, or the handle is stale.
+    bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept {
+        return server_.answer(handle, message, now);
+    }
     bool refuse(const RequestHandle& handle, Instant now) noexcept { return server_.refuse(handle, now); }
 
     // Keeps a histogram of the latencies (ns) of the calls of this type that succeed from now on. Allocates it.
@@ -80,11 +85,13 @@ public:
 private:
     Endpoint(const EndpointConfig& config, worker::Worker& worker, rpc::MsgPool& pool);
     bool on_turn(Instant now) noexcept override;
+    template <SessionState kState>
+    [[nodiscard]] std::size_t take_run(std::span<port::PacketRef> burst, Instant now) noexcept;
+    template <SessionState kState>
     [[nodiscard]] bool take(port::PacketRef& packet, Instant now) noexcept;
     [[nodiscard]] bool judge_look(const Session& session, const port::PacketRef& packet,
                                   FirstWord first) const noexcept;
     void on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept;
-    void deliver(const Arrival& arrival) noexcept;
     void scan_messages(Instant now) noexcept;
 
     EndpointConfig config_;

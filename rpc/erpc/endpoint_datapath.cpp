@@ -77,11 +77,8 @@ void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, I
         return;
     }
     hear_network(*session, datagram, statistics_, now);
-    deliver({*session, datagram, header, now});
-}
-
-void Endpoint::deliver(const Arrival& arrival) noexcept {
-    switch (arrival.header.type) {
+    const Arrival arrival{*session, datagram, header, now};
+    switch (header.type) {
         case PacketType::Request:
             server_.on_request(arrival);
             return;

@@ -23,6 +23,10 @@ public:
         return FirstWord{kData | (std::uint64_t{request_type} << 40U) | (std::uint64_t{message_bytes} << 16U) |
                          to.value};
     }
+    // The same with type and size, of a word that has neither.
+    [[nodiscard]] FirstWord with(std::uint8_t request_type, std::size_t message_bytes) const noexcept {
+        return FirstWord{value_ | (std::uint64_t{request_type} << 40U) | (std::uint64_t{message_bytes} << 16U)};
+    }
     void write(std::uint8_t* at) const noexcept {
         const Be64 raw{value_};
         std::memcpy(at, &raw, sizeof(raw));
@@ -64,6 +68,12 @@ public:
     [[nodiscard]] SecondWord of_next_call() const noexcept {
         return SecondWord{value_ + (std::uint64_t{kSlotsPerSession} << 4U)};
     }
+    // Of a request: what its answer in one packet carries.
+    [[nodiscard]] SecondWord of_answer() const noexcept {
+        return SecondWord{value_ | static_cast<std::uint64_t>(PacketType::Response) << 62U};
+    }
+    // No packet's.
+    [[nodiscard]] static SecondWord none() noexcept { return SecondWord{0}; }
     [[nodiscard]] std::uint32_t slot_index() const noexcept {
         return static_cast<std::uint32_t>(value_ >> 4U) % kSlotsPerSession;
     }

@@ -97,21 +97,23 @@ private:
                                                             std::span<const std::uint8_t> payload,
                                                             Instant now) noexcept {
     constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(RawHeader);
-    const std::uint32_t pad = wire::pad_for(payload.size());
-    const std::size_t bytes = kHeaders + payload.size() + pad + port::kIcrcBytes;
+    const std::size_t bytes = room_for(payload.size());
     CAIRN_ASSERT(bytes <= buffer.room);
+    roce::Sender& sender = sender_;
+    roce::UdEntry& qp = *qp_;
     std::uint8_t* const at = buffer.data;
     std::memcpy(at, &session.header, sizeof(session.header));
     session.header.bth.resv8a = 0;  // BECN is said once
-    qp_->stamp(at);
+    qp.stamp(at);
     first.write(at + sizeof(wire::RawUd));
     second.write(at + sizeof(wire::RawUd) + sizeof(std::uint64_t));
-    if (pad != 0) {
+    if (payload.size() % 4 != 0) [[unlikely]] {
+        const std::uint32_t pad = wire::pad_for(payload.size());
         at[offsetof(wire::RawBth, flags)] = static_cast<std::uint8_t>(session.header.bth.flags | (pad << 4U));
         std::memset(at + bytes - port::kIcrcBytes - 4, 0, 4);
     }
     copy_bytes(at + kHeaders, payload.data(), payload.size());
-    sender_.send(buffer, session.peer.path, bytes, {}, now);
+    sender.send(buffer, session.peer.path, bytes, {}, now);
 }
 
 }  // namespace cairn::erpc

@@ -2,6 +2,12 @@
 
 namespace cairn::erpc {
 
+void SentWatch::watch(const Session& session, ClientSession& client, Instant now) noexcept {
+    client.watched = true;
+    watched_.push_back(session.self);  // reserved for every session: never grows
+    next_ = std::min(next_, now + kRtoMin);
+}
+
 void SentWatch::find_overdue(Instant now) noexcept {
     overdue_.clear();
     next_ = Instant::never();

@@ -19,12 +19,10 @@ public:
         overdue_.reserve(kResendsPerScan);
     }
 
-    // Something of the session was sent.
-    void note_sent(Session& session, Instant now) noexcept {
-        if (!session.client->watched) [[unlikely]] {
-            session.client->watched = true;
-            watched_.push_back(session.self);  // reserved for every session: never grows
-            next_ = std::min(next_, now + kRtoMin);
+    // Something of the session was sent. `client`: its part.
+    void note_sent(const Session& session, ClientSession& client, Instant now) noexcept {
+        if (!client.watched) [[unlikely]] {
+            watch(session, client, now);
         }
     }
     // The session ends.
@@ -61,6 +59,7 @@ private:
         [[nodiscard]] std::pair<std::int64_t, int> place() const noexcept { return {last_sent.ns, -free_slots}; }
     };
 
+    void watch(const Session& session, ClientSession& client, Instant now) noexcept;
     void find_overdue(Instant now) noexcept;
     [[nodiscard]] Instant look_at(const Session& session, Instant now) noexcept;
 

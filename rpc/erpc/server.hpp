@@ -38,6 +38,7 @@ public:
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool respond(const RequestHandle& handle, Instant now) noexcept;
     bool refuse(const RequestHandle& handle, Instant now) noexcept;
+    bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept;
 
     // The session's memory is released. Its own handler may be running.
     void end_session(Session& session) noexcept;
@@ -48,22 +49,38 @@ private:
     void execute(const Arrival& arrival, ServerSlot& slot) noexcept;
     void run_handler(Session& session, ServerSlot& slot, port::PacketRef* packet, std::span<const std::uint8_t> payload,
                      Instant now) noexcept;
-    void answer(Session& session, ServerSlot& slot, AnswerPacket which, port::PacketRef* request, Instant now) noexcept;
-    void answer_small(Session& session, const ServerSlot& slot, port::PacketRef* request, Instant now) noexcept;
+    void send_answer(Session& session, ServerSlot& slot, AnswerPacket which, port::PacketRef* request,
+                     Instant now) noexcept;
     void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                        Instant now) noexcept;
+    // Names the request whose handler runs, and which has no answer yet.
+    [[nodiscard]] bool is_running(const RequestHandle& handle) const noexcept {
+        return reply_slot_ != nullptr && reply_session_->self == handle.session &&
+               reply_slot_->request_number == handle.request_number;
+    }
+    // The running request's slot has memory for so much.
+    [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept {
+        return bytes != 0 && bytes <= reply_slot_->response.capacity && bytes <= max_message_bytes_;
+    }
+    void respond_running(Session& session, ServerSlot& slot, std::span<const std::uint8_t> message,
+                         Instant now) noexcept;
     [[nodiscard]] ServerSlot* executing_slot(const RequestHandle& handle) noexcept;
+    [[nodiscard]] ServerSlot* slot_of_earlier(const RequestHandle& handle) noexcept;
+    [[nodiscard]] std::span<std::uint8_t> reserve_slowly(const RequestHandle& handle, std::uint32_t bytes) noexcept;
+    bool answer_slowly(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept;
+    bool respond_late(const RequestHandle& handle, Instant now) noexcept;
 
     Endpoint& endpoint_;
     const HandlerTable& handlers_;
     const EndpointConfig& config_;
+    std::uint32_t max_message_bytes_;
     PacketWriter& writer_;
     SessionTable& sessions_;
     ServerMessages& messages_;
     rpc::MsgPool& pool_;
     Statistics& statistics_;
     port::PacketRef* reply_buffer_ = nullptr;  // the request under the running handler
-    ServerSlot* reply_slot_ = nullptr;
+    ServerSlot* reply_slot_ = nullptr;         // nullptr: no handler runs, or it has answered
     Session* reply_session_ = nullptr;
     ServerJobs jobs_;
     ServerTransfers transfers_;

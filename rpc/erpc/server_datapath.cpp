@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/copy.hpp"
 #include "rpc/erpc/judge.hpp"
 
 namespace cairn::erpc {
@@ -13,6 +14,7 @@ Server::Server(Endpoint& endpoint, const HandlerTable& handlers, const EndpointC
     : endpoint_(endpoint),
       handlers_(handlers),
       config_(config),
+      max_message_bytes_(config.max_message_bytes),
       writer_(writer),
       sessions_(sessions),
       messages_(messages),
@@ -55,7 +57,7 @@ void Server::on_request(const Arrival& arrival) noexcept {
         case RequestVerdict::Resend:
             ++statistics_.responses_resent;
             slot.resent = true;
-            answer(session, slot, {0, true}, &arrival.packet(), arrival.now);
+            send_answer(session, slot, {0, true}, &arrival.packet(), arrival.now);
             return;
         case RequestVerdict::Forgotten:
             writer_.refuse(session, slot.request_number, RefuseReason::AnswerLost, arrival.now);
@@ -109,6 +111,7 @@ void Server::execute(const Arrival& arrival, ServerSlot& slot) noexcept {
         jobs_.submit(arrival.session, slot, *job);
         return;
     }
+    ++statistics_.requests_handled;
     run_handler(arrival.session, slot, &arrival.packet(), arrival.payload(), arrival.now);
 }
 
@@ -117,22 +120,21 @@ void Server::run_handler(Session& session, ServerSlot& slot, port::PacketRef* pa
     const auto& handler = handlers_[slot.request_type];
     slot.state = ServerSlotState::Executing;
     slot.newest_rfr = 0;
-    ++statistics_.requests_handled;
     reply_buffer_ = packet;
     reply_slot_ = &slot;
     reply_session_ = &session;
     handler.function(handler.context,
                      {endpoint_, {session.self, slot.request_number}, slot.request_type, payload, now});
-    reply_buffer_ = nullptr;
     reply_slot_ = nullptr;
 }
 
-ServerSlot* Server::executing_slot(const RequestHandle& handle) noexcept {
-    if (reply_slot_ != nullptr && reply_session_->self == handle.session &&
-        reply_slot_->request_number == handle.request_number && reply_slot_->state == ServerSlotState::Executing)
-        [[likely]] {
-        return reply_slot_;  // of the handler that runs
-    }
+// Returns the slot of a request that has no answer yet. nullptr: there is none.
+inline ServerSlot* Server::executing_slot(const RequestHandle& handle) noexcept {
+    return is_running(handle) ? reply_slot_ : slot_of_earlier(handle);
+}
+
+// Of a request whose handler has returned without an answer.
+[[gnu::noinline]] ServerSlot* Server::slot_of_earlier(const RequestHandle& handle) noexcept {
     if (!sessions_.has(handle.session)) {
         return nullptr;
     }
@@ -144,9 +146,20 @@ ServerSlot* Server::executing_slot(const RequestHandle& handle) noexcept {
     return slot.state == ServerSlotState::Executing && slot.request_number == handle.request_number ? &slot : nullptr;
 }
 
-std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
-    ServerSlot* slot = executing_slot(handle);
-    if (slot == nullptr || bytes > config_.max_message_bytes) {
+// From a handler that runs, in memory that the slot has: a function of few instructions. Built into a handler it would
+// make that save registers for what is unlikely.
+[[gnu::noinline]] std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
+    if (!is_running(handle) || !has_room_for(bytes)) [[unlikely]] {
+        return reserve_slowly(handle, bytes);
+    }
+    reply_slot_->response.bytes = bytes;
+    return reply_slot_->response.span();
+}
+
+[[gnu::noinline]] std::span<std::uint8_t> Server::reserve_slowly(const RequestHandle& handle,
+                                                                 std::uint32_t bytes) noexcept {
+    ServerSlot* const slot = executing_slot(handle);
+    if (slot == nullptr || bytes > max_message_bytes_) {
         return {};
     }
     if ((slot->response.capacity < bytes || !slot->response.valid()) && !messages_.make_room(*slot, bytes)) {
@@ -157,35 +170,70 @@ std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32
     return slot->response.span();
 }
 
-// In the request's own buffer if that is still here and large enough: it is still warm.
-[[gnu::always_inline]] inline void Server::answer_small(Session& session, const ServerSlot& slot,
-                                                        port::PacketRef* request, Instant now) noexcept {
-    port::PacketRef buffer;
-    if (request != nullptr && request->cookie != nullptr && room_for(slot.response.bytes) <= request->room) [[likely]] {
-        buffer.data = request->data;
-        buffer.room = request->room;
-        buffer.cookie = std::exchange(request->cookie, nullptr);
-    } else if (buffer = writer_.take(); buffer.cookie == nullptr) {
-        return;  // the client asks again
+bool Server::respond(const RequestHandle& handle, Instant now) noexcept {
+    if (!is_running(handle)) [[unlikely]] {
+        return respond_late(handle, now);
     }
-    writer_.send_small(session, buffer, FirstWord::of(slot.request_type, slot.response.bytes, session.remote),
-                       SecondWord::of(PacketType::Response, slot.request_number), slot.response.span(), now);
+    respond_running(*reply_session_, *reply_slot_, reply_slot_->response.span(), now);
+    return true;
 }
 
-bool Server::respond(const RequestHandle& handle, Instant now) noexcept {
-    ServerSlot* slot = executing_slot(handle);
+bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept {
+    if (!is_running(handle) || !has_room_for(message.size())) [[unlikely]] {
+        return answer_slowly(handle, message, now);
+    }
+    Session& session = *reply_session_;
+    ServerSlot& slot = *reply_slot_;
+    std::uint8_t* const kept = slot.response.data;
+    slot.response.bytes = static_cast<std::uint32_t>(message.size());
+    copy_bytes(kept, message.data(), message.size());
+    respond_running(session, slot, {kept, message.size()}, now);
+    return true;
+}
+
+[[gnu::noinline]] bool Server::answer_slowly(const RequestHandle& handle, std::span<const std::uint8_t> message,
+                                             Instant now) noexcept {
+    if (message.size() > max_message_bytes_) {
+        return false;
+    }
+    const std::span<std::uint8_t> room = reserve_slowly(handle, static_cast<std::uint32_t>(message.size()));
+    if (room.data() == nullptr) {
+        return false;
+    }
+    copy_bytes(room.data(), message.data(), message.size());
+    return respond(handle, now);
+}
+
+// `message`, kept in the slot, answers the request whose handler runs. A small one goes in the request's own buffer,
+// which is still warm.
+[[gnu::always_inline]] inline void Server::respond_running(Session& session, ServerSlot& slot,
+                                                           std::span<const std::uint8_t> message,
+                                                           Instant now) noexcept {
+    port::PacketRef* const request = reply_buffer_;
+    reply_slot_ = nullptr;
+    slot.state = ServerSlotState::Answered;
+    if (message.size() > writer_.small_bytes() || request == nullptr || request->cookie == nullptr ||
+        room_for(message.size()) > request->room || slot.request_packets != 1 || !messages_.fits_anyway(now))
+        [[unlikely]] {
+        messages_.fit_answer(slot, now);
+        send_answer(session, slot, {0, false}, request, now);
+        return;
+    }
+    messages_.note_sent(slot, false, now);
+    const port::PacketRef buffer = *request;
+    request->cookie = nullptr;
+    writer_.send_small(session, buffer, session.first_word.with(slot.request_type, message.size()),
+                       SecondWord::of(PacketType::Response, slot.request_number), message, now);
+}
+
+[[gnu::noinline]] bool Server::respond_late(const RequestHandle& handle, Instant now) noexcept {
+    ServerSlot* const slot = slot_of_earlier(handle);
     if (slot == nullptr) {
         return false;
     }
     slot->state = ServerSlotState::Answered;
     messages_.fit_answer(*slot, now);
-    port::PacketRef* const request = reply_slot_ == slot ? reply_buffer_ : nullptr;
-    if (slot->response.bytes <= writer_.small_bytes() && slot->request_packets == 1) [[likely]] {
-        messages_.note_sent(*slot, false, now);
-        answer_small(*(reply_slot_ == slot ? reply_session_ : &sessions_[handle.session]), *slot, request, now);
-        return true;
-    }
-    answer(sessions_[handle.session], *slot, {0, false}, request, now);
+    send_answer(sessions_[handle.session], *slot, {0, false}, nullptr, now);
     return true;
 }
 
@@ -194,6 +242,9 @@ bool Server::refuse(const RequestHandle& handle, Instant now) noexcept {
     if (slot == nullptr) {
         return false;
     }
+    if (slot == reply_slot_) {
+        reply_slot_ = nullptr;
+    }
     slot->state = ServerSlotState::Answered;
     messages_.forget_answer(*slot);
     writer_.refuse(sessions_[handle.session], handle.request_number, RefuseReason::AnswerLost, now);
@@ -201,8 +252,8 @@ bool Server::refuse(const RequestHandle& handle, Instant now) noexcept {
 }
 
 // In the request's own buffer if that is still here and large enough: it is still warm.
-void Server::answer(Session& session, ServerSlot& slot, AnswerPacket which, port::PacketRef* request,
-                    Instant now) noexcept {
+[[gnu::noinline]] void Server::send_answer(Session& session, ServerSlot& slot, AnswerPacket which,
+                                           port::PacketRef* request, Instant now) noexcept {
     messages_.note_sent(slot, which.again, now);
     const std::uint32_t bytes = bytes_of_packet(slot.response.bytes, writer_.packet_bytes(), which.index);
     if (request != nullptr && request->cookie != nullptr && room_for(bytes) <= request->room) [[likely]] {

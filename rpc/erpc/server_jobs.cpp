@@ -77,7 +77,7 @@ void ServerJobs::submit(Session& session, ServerSlot& slot, rpc::BackgroundJob& 
 void ServerJobs::answer_finished(Instant now) noexcept {
     while (rpc::BackgroundJob* const job = pool_->poll_finished()) {
         server_.pool_.release(job->request);
-        if (ServerSlot* const slot = server_.executing_slot(job->handle); slot != nullptr) {
+        if (ServerSlot* const slot = server_.slot_of_earlier(job->handle); slot != nullptr) {
             slot->response = job->response;
             server_.respond(job->handle, now);
         } else {

@@ -29,6 +29,13 @@ struct Patience {
     Duration slow = milliseconds(250);
 };
 
+// Bytes for answers, whoever sends requests: for the longest, or for many short ones.
+[[nodiscard]] inline std::uint64_t room_for_answers(const rpc::MsgPool& pool,
+                                                    std::uint32_t message_bytes_max) noexcept {
+    const std::uint64_t all = pool.capacity_bytes();
+    return std::min(all / 4, std::max(std::uint64_t{rpc::MsgPool::bytes_for(message_bytes_max)}, all / 64));
+}
+
 class ServerMessages {
 public:
     static constexpr std::uint32_t kSlowestBytesPerMs = 4096;
@@ -85,10 +92,12 @@ public:
     }
     // Before the answer is sent: while memory is wanted it takes no more than it needs.
     void fit_answer(ServerSlot& slot, Instant now) noexcept {
-        if (now < scarce_until_) [[unlikely]] {
+        if (!fits_anyway(now)) [[unlikely]] {
             move_to_fitting(slot);
         }
     }
+    // fit_answer() has nothing to do: there is memory enough.
+    [[nodiscard]] bool fits_anyway(Instant now) const noexcept { return now >= scarce_until_; }
     // Its memory goes to anybody: it may still have waited to be sent.
     void forget_answer(ServerSlot& slot) noexcept;
     void release(ServerSlots& slots) noexcept;
@@ -137,12 +146,6 @@ private:
         Instant pressed_until{};  // somebody found no room in it
     };
 
-    // Whoever sends requests: the longest answer, or many short ones.
-    [[nodiscard]] static std::uint64_t room_for_answers(const rpc::MsgPool& pool,
-                                                        std::uint32_t message_bytes_max) noexcept {
-        const std::uint64_t all = pool.capacity_bytes();
-        return std::min(all / 4, std::max(std::uint64_t{rpc::MsgPool::bytes_for(message_bytes_max)}, all / 64));
-    }
     [[nodiscard]] static std::uint32_t microseconds_of(Instant now) noexcept {  // roughly; wraps
         return static_cast<std::uint32_t>(now.ns >> 10);
     }

@@ -130,7 +130,7 @@ bool ServerMessages::has_room(ServerSlot& slot, std::uint32_t bytes, Instant now
     return slot.response.capacity >= bytes || make_room(slot, bytes);
 }
 
-bool ServerMessages::make_room(ServerSlot& slot, std::uint32_t bytes) noexcept {
+[[gnu::noinline]] bool ServerMessages::make_room(ServerSlot& slot, std::uint32_t bytes) noexcept {
     forget_answer(slot);
     slot.response = pool_.allocate(bytes);
     if (!slot.response.valid()) {
@@ -153,7 +153,7 @@ void ServerMessages::drop_answer(ServerSlot& slot) noexcept {
     }
 }
 
-void ServerMessages::move_to_fitting(ServerSlot& slot) noexcept {
+[[gnu::noinline]] void ServerMessages::move_to_fitting(ServerSlot& slot) noexcept {
     if (rpc::MsgPool::bytes_for(slot.response.bytes) > slot.response.memory.capacity_bytes / 2) {
         return;
     }

@@ -96,6 +96,7 @@ bool ServerTransfers::execute(Session& session, ServerSlot& slot, port::PacketRe
             return false;
         }
         rpc::MsgBuffer request = server_.messages_.take_request(slot);
+        ++server_.statistics_.requests_handled;
         server_.run_handler(session, slot, packet, request.span(), now);
         server_.pool_.release(request);
         return true;
@@ -150,7 +151,7 @@ void ServerTransfers::repeat_answer(const Arrival& arrival, ServerSlot& slot) no
     } else if (slot.state == ServerSlotState::Answered) {
         ++server_.statistics_.responses_resent;
         slot.resent = true;
-        server_.answer(arrival.session, slot, {0, true}, &arrival.packet(), arrival.now);
+        server_.send_answer(arrival.session, slot, {0, true}, &arrival.packet(), arrival.now);
     } else if (slot.state == ServerSlotState::Forgotten) {
         server_.writer_.refuse(arrival.session, slot.request_number, RefuseReason::AnswerLost, arrival.now);
     } else {
@@ -185,7 +186,7 @@ void ServerTransfers::on_rfr(const Arrival& arrival) noexcept {
     }
     slot.newest_rfr = index;
     slot.resent = true;  // perhaps
-    server_.answer(session, slot, {index, true}, &arrival.packet(), arrival.now);
+    server_.send_answer(session, slot, {index, true}, &arrival.packet(), arrival.now);
 }
 
 }  // namespace cairn::erpc

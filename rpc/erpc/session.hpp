@@ -28,12 +28,13 @@ struct Session {
     bool selective = false;  // both ends hold packets that arrive early
     std::uint16_t credits_max = 0;
     SessionId self{};
-    SessionId remote{};
+    SessionId remote{};       // become_known() says it
     std::uint16_t place = 0;  // among the open sessions
     roce::UdAddress peer{};
-    wire::RawUd header{};           // ready-made BTH and DETH towards the peer
-    std::uint64_t source_word = 0;  // of the peer's datagrams: roce::KnownStart
-    PacketLook known_look{};        // of its last packet on the short path
+    wire::RawUd header{};                            // ready-made BTH and DETH towards the peer
+    FirstWord first_word = FirstWord::of(0, 0, {});  // ready-made: of packets to it, without type and size
+    std::uint64_t source_word = 0;                   // of the peer's datagrams: roce::KnownStart
+    PacketLook known_look{};                         // of its last packet on the short path
     std::unique_ptr<ClientSession> client;
     std::unique_ptr<ServerSlots> server;
     Instant last_heard{};  // of what is no copy of anything earlier
@@ -44,6 +45,11 @@ struct Session {
     Instant opened{};
     roce::DcqcnNotificationPoint notification{roce::kDcqcn.cnp_interval};  // of marks on the peer's packets
 
+    // The peer's session is this one.
+    void become_known(SessionId peers) noexcept {
+        remote = peers;
+        first_word = FirstWord::of(0, 0, peers);
+    }
     [[nodiscard]] bool is_client() const noexcept {
         return state != SessionState::Serving && state != SessionState::Free;
     }

@@ -63,6 +63,7 @@ void SessionControl::disconnect(SessionId id, Instant now) noexcept {
     Session& session = sessions_[id];
     if (session.state == SessionState::Connected || session.state == SessionState::Connecting) {
         session.state = SessionState::Disconnecting;
+        session.known_look = {};
         session.opened = now;
         client_.fail_calls(session, CallStatus::Disconnected, now);
         writer_.send_control(session, ControlType::Disconnect, now);
@@ -164,7 +165,7 @@ void SessionControl::on_connect(const roce::UdAddress& from, const Control& cont
         return;
     }
     session->state = SessionState::Serving;
-    session->remote = control.sender_session;
+    session->become_known(control.sender_session);
     session->credits_max = control.credits;
     session->selective = config_.selective && (control.features & kFeatureSelective) != 0;
     session->first_request = secrets_.request_numbers.next() & kFirstRequestMask;
@@ -256,7 +257,7 @@ void SessionControl::on_challenge(Session& session, const Control& control, Inst
 void SessionControl::establish(Session& session, const Control& control, Instant now) noexcept {
     session.last_heard = now;
     session.state = SessionState::Connected;
-    session.remote = control.sender_session;
+    session.become_known(control.sender_session);
     session.first_request = control.first_request;
     session.selective = config_.selective && (control.features & kFeatureSelective) != 0;
     if (session.client != nullptr) {

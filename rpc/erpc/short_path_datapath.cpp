@@ -6,6 +6,7 @@
 // or counts a drop.
 #include <bit>
 #include <cstddef>
+#include <utility>
 
 #include "lib/port/ecn.hpp"
 #include "rpc/erpc/endpoint.hpp"
@@ -15,8 +16,7 @@ namespace cairn::erpc {
 
 namespace {
 
-constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(RawHeader);
-constexpr std::size_t kLeastBytes = kHeaders + port::kIcrcBytes;
+constexpr std::size_t kLeastBytes = SmallPacket::kHeaders + port::kIcrcBytes;
 
 // The message is whole, in a packet of the right length.
 inline bool is_whole(const port::PacketRef& packet, std::uint32_t message_bytes) noexcept {
@@ -28,12 +28,30 @@ inline bool is_whole(const port::PacketRef& packet, std::uint32_t message_bytes)
 
 std::size_t Endpoint::take_known(std::span<port::PacketRef> burst, Instant now) noexcept {
     std::size_t taken = 0;
-    while (taken < burst.size() && take(burst[taken], now)) {
-        ++taken;
-    }
+    std::size_t more = 0;
+    do {
+        more = take_run<SessionState::Serving>(burst.subspan(taken), now);
+        more += take_run<SessionState::Connected>(burst.subspan(taken + more), now);
+        taken += more;
+    } while (more != 0 && taken < burst.size());
     return taken;
 }
 
+// Packets from the front for sessions in this state. A loop for requests and one for responses: in one for both the
+// compiler runs out of registers.
+template <SessionState kState>
+[[gnu::noinline]] std::size_t Endpoint::take_run(std::span<port::PacketRef> burst, Instant now) noexcept {
+    port::PacketRef* packet = burst.data();
+    port::PacketRef* const end = packet + burst.size();
+    while (packet != end && take<kState>(*packet, now)) {
+        ++packet;
+    }
+    const auto taken = static_cast<std::size_t>(packet - burst.data());
+    (kState == SessionState::Serving ? statistics_.requests_handled : statistics_.responses_received) += taken;
+    return taken;
+}
+
+template <SessionState kState>
 inline bool Endpoint::take(port::PacketRef& packet, Instant now) noexcept {
     if (packet.len < kLeastBytes) [[unlikely]] {
         return false;
@@ -44,48 +62,53 @@ inline bool Endpoint::take(port::PacketRef& packet, Instant now) noexcept {
         return false;
     }
     Session& session = sessions_[first.session()];
-    if (packet.path != session.peer.path || !packet.icrc_ok || packet.ecn == port::kCongestionExperienced)
-        [[unlikely]] {
+    if (packet.path != session.peer.path) [[unlikely]] {
         return false;
     }
-    const PacketLook look = PacketLook::of(packet, first);
-    if (look != session.known_look) [[unlikely]] {
+    if (!session.known_look.is_of(packet, first)) [[unlikely]] {
         if (!judge_look(session, packet, first)) {
             return false;
         }
-        session.known_look = look;
+        session.known_look.note(packet, first);
     }
     const SecondWord second = SecondWord::read(at + sizeof(wire::RawUd) + sizeof(std::uint64_t));
-    const SmallPacket small{session, packet, first, second, {packet.data + kHeaders, first.message_bytes()}};
-    return session.state == SessionState::Serving ? server_.take_known(small, now) : client_.take_known(small, now);
+    const SmallPacket small{session, packet, first, second};
+    if constexpr (kState == SessionState::Serving) {
+        return server_.take_known(small, now);
+    } else {
+        return client_.take_known(small, now);
+    }
 }
 
 // Of packets that do not look like the session's last one: of another message size, say.
 [[gnu::noinline]] bool Endpoint::judge_look(const Session& session, const port::PacketRef& packet,
                                             FirstWord first) const noexcept {
-    return known_.fits(packet.data) && first.is_data() &&
-           roce::KnownStart::word_of(packet.data) == session.source_word &&
+    const bool is_up = session.state == SessionState::Serving || session.state == SessionState::Connected;
+    return is_up && packet.icrc_ok && packet.ecn != port::kCongestionExperienced && known_.fits(packet.data) &&
+           first.is_data() && roce::KnownStart::word_of(packet.data) == session.source_word &&
            first.message_bytes() <= writer_.small_bytes() && is_whole(packet, first.message_bytes());
 }
 
 // The answer to a request that was sent once, into a session that can take it.
 bool Client::take_known(const SmallPacket& small, Instant now) noexcept {
     Session& session = small.session;
-    if (session.state != SessionState::Connected || session.client == nullptr) [[unlikely]] {
+    if (session.client == nullptr) [[unlikely]] {
         return false;
     }
     ClientSession& client = *session.client;
-    ClientSlot& slot = client.slots[small.second.slot_index()];
-    if (small.second != SecondWord::of(PacketType::Response, slot.request_number) || slot.state != SlotState::Sent ||
-        slot.sends != 1 || calls_[slot.call].request.size() >= kTailBytes) [[unlikely]] {
+    const std::uint32_t slot_index = small.second.slot_index();
+    ClientSlot& slot = client.slots[slot_index];
+    if (small.second != slot.awaited) [[unlikely]] {
         return false;
     }
     session.last_heard = now;
-    ++statistics_.responses_received;
-    client.note_round_trip(now - slot.last_sent, small.payload.size(), transfers_.spoils(slot.last_sent), now);
+    transfers_.note_round_trip(client, slot, small.first.message_bytes(), now);
     ++client.credits;
     const Duration latency = now - slot.first_sent;
-    calls_.finish(client.free_slot(slot), CallStatus::Ok, small.payload, latency);
+    client.move_known<SlotState::Sent, SlotState::Free>(slot, slot_index);
+    slot.sends = 0;
+    slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
+    calls_.finish(std::exchange(slot.call, kNone), CallStatus::Ok, small.payload(), latency);
     writer_.sender().give_back(small.packet);  // the completion is done with it
     if (!client.backlog.empty()) [[unlikely]] {
         refill_slots(session, now);
@@ -113,7 +136,7 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
     slot.request_type = small.first.request_type();
     slot.request_packets = 1;
-    run_handler(session, slot, &small.packet, small.payload, now);
+    run_handler(session, slot, &small.packet, small.payload(), now);
     if (small.packet.cookie != nullptr) [[unlikely]] {  // as on the long way, which lets it go when the burst ends
         writer_.sender().port().release_burst({&small.packet, 1});
     }
@@ -123,7 +146,7 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
 [[gnu::always_inline]] inline bool Client::post_at_once(Session& session, const Call& call, Instant now,
                                                         CallId& id) noexcept {
     if (session.client == nullptr || session.state != SessionState::Connected ||
-        call.request.size() > writer_.small_bytes() || calls_.is_full()) [[unlikely]] {
+        call.request.size() >= at_once_below_ || calls_.is_full()) [[unlikely]] {
         return false;
     }
     ClientSession& client = *session.client;
@@ -132,20 +155,21 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
         return false;
     }
     const auto slot_index = static_cast<std::uint32_t>(std::countr_zero(free));
-    const std::uint32_t index = calls_.add(call, session.self);
+    const std::uint32_t index = calls_.add(call, session.self, static_cast<std::uint8_t>(slot_index));
     id = calls_.id_of(index);
-    calls_.put_into_slot(index, slot_index);
     ClientSlot& slot = client.slots[slot_index];
     slot.call = index;
     slot.sends = 1;
     slot.first_sent = slot.last_sent = now;
     --client.credits;
-    client.move(slot, SlotState::Sent);
+    client.move_known<SlotState::Free, SlotState::Sent>(slot, slot_index);
     ++statistics_.requests_sent;
-    watch_.note_sent(session, now);
+    watch_.note_sent(session, client, now);
     if (const port::PacketRef buffer = writer_.take(); buffer.cookie != nullptr) [[likely]] {
-        writer_.send_small(session, buffer, FirstWord::of(call.type, call.request.size(), session.remote),
-                           SecondWord::of(PacketType::Request, slot.request_number), call.request, now);
+        const SecondWord second = SecondWord::of(PacketType::Request, slot.request_number);
+        slot.awaited = second.of_answer();
+        writer_.send_small(session, buffer, session.first_word.with(call.type, call.request.size()), second,
+                           call.request, now);
     }
     return true;
 }
@@ -155,7 +179,7 @@ Posted Endpoint::post(SessionId id, const Call& call, Instant now) noexcept {
         return {PostVerdict::NoSuchSession};
     }
     Session& session = sessions_[id];
-    if (CallId known = 0; config_.short_path && client_.post_at_once(session, call, now, known)) [[likely]] {
+    if (CallId known = 0; client_.post_at_once(session, call, now, known)) [[likely]] {
         return {PostVerdict::Posted, known};
     }
     if (session.state != SessionState::Connected && session.state != SessionState::Connecting) {

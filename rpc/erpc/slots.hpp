@@ -8,6 +8,7 @@
 #include "lib/base/time.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/erpc/call.hpp"
+#include "rpc/erpc/header_words.hpp"
 #include "rpc/erpc/limits.hpp"
 #include "rpc/erpc/transfer.hpp"
 
@@ -28,6 +29,9 @@ enum class SlotState : std::uint8_t {
 // One request in flight at the client.
 struct ClientSlot {
     std::uint64_t request_number = 0;  // of the request in flight, or of the next one
+    // Of the answer that the short path may take. None: the slot is not Sent, or the request was sent again, or its
+    // memory may still be read.
+    SecondWord awaited = SecondWord::none();
     Instant first_sent{};
     Instant last_sent{};
     std::uint32_t call = kNone;
@@ -59,9 +63,9 @@ enum class ServerSlotState : std::uint8_t {
 struct ServerSlot {
     std::uint64_t request_number = 0;
     rpc::MsgBuffer response{};
-    std::uint8_t request_type = 0;
     ServerSlotState state = ServerSlotState::Idle;
-    bool resent = false;             // the answer, at least once
+    bool resent = false;  // the answer, at least once
+    std::uint8_t request_type = 0;
     std::uint8_t answered_turn = 0;  // in which the answer was sent last, counted by ServerMessages; wraps
     std::uint32_t request_packets = 1;
     std::uint32_t newest_rfr = 0;   // index of the response packet asked for last

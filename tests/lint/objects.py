@@ -21,7 +21,6 @@ LARGE = {
     'lib/port/uring_port.hpp:UringPort': (54, 37, 'a receiver and a transmitter that share a socket'),
     'lib/port/path.hpp:Path': (35, 11, 'geometry, templates and the check of one way'),
     # Protocols, to be cut into parts.
-    'rpc/erpc/client.hpp:Client': (31, 10, 'a call on its short way and its long one'),
     'lib/cm/manager.hpp:Manager': (67, 12, 'a function for each message and state'),
     'lib/roce/rc/responder.hpp:Responder': (54, 19, 'judges, executes and answers'),
     'lib/roce/engine.hpp:Engine': (57, 30, 'connections, datagrams, memory and turns of a worker'),

@@ -3,6 +3,7 @@
 //     call_ruler CALLS [WINDOW]     makes so many calls, WINDOW of them at a time, over 8 sessions
 //
 // Under callgrind (--toggle-collect=counted_part*) only the calls are counted, neither the set-up nor the end.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -45,31 +46,35 @@ public:
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override {
         paths_.begin_burst();
         empty_at_ = now;
-        std::size_t count = 0;
-        for (; count < out.size() && head_ != tail_; ++head_, ++count) {
-            const Frame& frame = ring_[head_ % kRing];
-            port::PacketRef& packet = out[count];
-            if (known_ == nullptr) {
-                known_ = open_path({address_, peer_->address_, port::kFirstUdpSourcePort, 0}, now);
-            }
-            if (known_->judge_arrival(frame.bytes, frame.length, packet) != port::Path::Arrival::Whole) {
+        if (known_ == nullptr) {
+            known_ = open_path({address_, peer_->address_, port::kFirstUdpSourcePort, 0}, now);
+        }
+        const std::size_t count = std::min(out.size(), tail_ - head_);
+        const Frame* const ring = ring_.data();
+        port::Path& path = *known_;
+        std::size_t at = head_;
+        for (port::PacketRef& packet : out.first(count)) {
+            const Frame& frame = ring[at++ % kRing];
+            if (path.judge_arrival(frame.bytes, frame.length, packet) != port::Path::Arrival::Whole) {
                 std::abort();
             }
             packet.cookie = frame.buffer;
-            packet.room = static_cast<std::uint16_t>(kRoom - known_->lower_bytes());
-            paths_.keep(*known_);
+            packet.room = kRoom - port::Path::kLowerBytesV4;
+            paths_.keep(path);
         }
+        head_ = at;
         return count;
     }
     [[nodiscard]] Instant empty_at() const noexcept override { return empty_at_; }
     [[nodiscard]] std::size_t transmit_burst(std::span<port::TxPacket> packets, Instant) noexcept override {
+        constexpr std::size_t kLower = port::Path::kLowerBytesV4;
+        Frame* const ring = peer_->ring_.data();
+        std::size_t at = peer_->tail_;
         for (const port::TxPacket& each : packets) {
-            port::Path& path = *each.packet.path;
-            path.seal(each.packet.data, each.packet.len);
-            const std::size_t lower = path.lower_bytes();
-            peer_->ring_[peer_->tail_++ % kRing] = {each.packet.data - lower, each.packet.len + lower,
-                                                    each.packet.cookie};
+            each.packet.path->seal(each.packet.data, each.packet.len);
+            ring[at++ % kRing] = {each.packet.data - kLower, each.packet.len + kLower, each.packet.cookie};
         }
+        peer_->tail_ = at;
         return packets.size();
     }
     [[nodiscard]] std::size_t allocate_burst(std::span<port::PacketRef> out) noexcept override {
@@ -146,11 +151,7 @@ struct Side {
 };
 
 void serve(void*, const erpc::Request& request) {
-    const std::span<std::uint8_t> answer = request.endpoint.reserve(request.handle, kMessageBytes);
-    if (answer.size() == kMessageBytes && request.payload.size() == kMessageBytes) {
-        copy_bytes(answer.data(), request.payload.data(), kMessageBytes);
-        request.endpoint.respond(request.handle, request.now);
-    }
+    request.endpoint.answer(request.handle, request.payload, request.now);
 }
 
 struct Ruler {
@@ -167,6 +168,7 @@ struct Ruler {
                 {client.port.local_address(), server.port.local_address(), port::kFirstUdpSourcePort, 0}, now);
             session = client.endpoint->connect({path, Qpn{0x100}, Qkey{0x205}}, now).value();
         }
+        what = draft();
         for (int i = 0; i < 100; ++i) {
             turn();
         }
@@ -176,13 +178,13 @@ struct Ruler {
         client.worker->turn(now);
         server.worker->turn(now);
     }
-    void call(std::uint64_t session) {
-        erpc::Call what;
-        what.type = kEcho;
-        what.request = request.span();
-        what.context = this;
-        what.tag = session;
-        what.completion = [](void* context, const erpc::CallResult& result) {
+    // What all calls have in common.
+    [[nodiscard]] erpc::Call draft() {
+        erpc::Call made;
+        made.type = kEcho;
+        made.request = request.span();
+        made.context = this;
+        made.completion = [](void* context, const erpc::CallResult& result) {
             auto& self = *static_cast<Ruler*>(context);
             if (result.status != erpc::CallStatus::Ok || result.response.size() != kMessageBytes) {
                 std::abort();
@@ -193,6 +195,10 @@ struct Ruler {
                 self.call(result.tag);
             }
         };
+        return made;
+    }
+    void call(std::uint64_t session) {
+        what.tag = session;
         if (client.endpoint->post(sessions[session], what, now).verdict != erpc::PostVerdict::Posted) {
             std::abort();
         }
@@ -202,6 +208,7 @@ struct Ruler {
     Side client;
     Side server;
     rpc::MsgBuffer request;
+    erpc::Call what;
     std::array<SessionId, kSessions> sessions{};
     std::uint64_t left = 0;
     std::uint64_t completed = 0;

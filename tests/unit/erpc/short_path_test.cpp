@@ -195,6 +195,54 @@ TEST_F(ShortPath, TheAnswerToACallPastItsDeadlineDoesNotTakeIt) {
     EXPECT_FALSE(takes(client, packet));
 }
 
+TEST_F(ShortPath, TheAnswerToACallThatWasCancelledDoesNotTakeIt) {
+    session = connect();
+    run(milliseconds(5));
+    post(session, 1);
+    run(milliseconds(5));
+    const CallId id = post(session, 2).id;
+    client.turn(now);
+    EXPECT_TRUE(takes(server, arrived(server)));
+    server.worker->sender().flush(now);
+    const port::PacketRef packet = arrived(client);
+    EXPECT_TRUE(client.endpoint->cancel(id, now));
+    EXPECT_FALSE(takes(client, packet));
+}
+
+// More calls than slots: those that leave the backlog are sent on the long path.
+TEST_F(ShortPath, TheAnswerToACallThatWaitedTakesIt) {
+    session = connect();
+    for (std::uint64_t tag = 1; tag <= 2 * kSlotsPerSession + 1; ++tag) {
+        post(session, tag);
+    }
+    for (int i = 0; results.size() < 2 * kSlotsPerSession && i < 1000; ++i, now = now + microseconds(50)) {
+        server.turn(now);
+        client.turn(now);
+    }
+    server.turn(now);
+    EXPECT_TRUE(takes(client, arrived(client)));
+    expect_all(2 * kSlotsPerSession + 1, CallStatus::Ok);
+}
+
+// A request that may be sent from where it lies is its caller's again when its tail was copied: the long way does so.
+TEST_F(ShortPath, TheAnswerToARequestThatIsReadWhereItLiesDoesNotTakeIt) {
+    session = connect();
+    run(milliseconds(5));
+    post(session, 1);
+    run(milliseconds(5));
+    server.endpoint->set_handler(
+        kEcho,
+        [](void*, const Request& request) {
+            request.endpoint.answer(request.handle, request.payload.first(8), request.now);
+        },
+        nullptr);
+    client.config.max_message_bytes = kMaxMessageBytes;
+    post(session, 2, Instant::never(), kTailBytes);
+    client.turn(now);
+    server.turn(now);
+    EXPECT_FALSE(takes(client, arrived(client)));
+}
+
 TEST_F(ShortPath, SwitchedOffNothingTakesIt) {
     client.config.short_path = server.config.short_path = false;
     client.restart(11);

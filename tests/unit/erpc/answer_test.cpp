@@ -1,0 +1,156 @@
+// Endpoint::answer(): an answer in one call, from a handler or later.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/unit/erpc/two_hosts.hpp"
+
+namespace cairn::erpc {
+namespace {
+
+class Answer : public testing::Test {
+protected:
+    void SetUp() override {
+        client.port.join(server.port);
+        server.port.join(client.port);
+        server.endpoint->set_handler(kEcho, &Answer::serve, this);
+        session = client.connect(server, now);
+        run();
+    }
+    static void serve(void* context, const Request& asked) { static_cast<Answer*>(context)->handler(asked); }
+    static void completed(void* context, const CallResult& result) {
+        auto& self = *static_cast<Answer*>(context);
+        self.status = result.status;
+        self.response.assign(result.response.begin(), result.response.end());
+    }
+    void run() {
+        for (int i = 0; i < 200; ++i, now = now + microseconds(50)) {
+            client.turn(now);
+            server.turn(now);
+        }
+    }
+    // The status of a call with this request. Its response is in `response`.
+    CallStatus call(std::size_t bytes) {
+        request.assign(bytes, 0);
+        for (std::size_t i = 0; i < bytes; ++i) {
+            request[i] = static_cast<std::uint8_t>(i * 7);
+        }
+        Call what;
+        what.type = kEcho;
+        what.request = request;
+        what.context = this;
+        what.deadline = now + milliseconds(5);
+        what.completion = &Answer::completed;
+        EXPECT_EQ(client.endpoint->post(session, what, now).verdict, PostVerdict::Posted);
+        run();
+        server.endpoint->check_invariants();
+        return status;
+    }
+
+    Host client{"10.0.0.1", 11};
+    Host server{"10.0.0.2", 22};
+    Instant now{1'000'000'000};
+    SessionId session{};
+    std::vector<std::uint8_t> request;
+    std::vector<std::uint8_t> response;
+    CallStatus status = CallStatus::Disconnected;
+    std::function<void(const Request&)> handler;
+};
+
+// Of one packet and of many, on the short path and the long one, in memory that the slot has and in such as it gets.
+TEST_F(Answer, MayBeTheRequestItself) {
+    handler = [](const Request& asked) { EXPECT_TRUE(asked.endpoint.answer(asked.handle, asked.payload, asked.now)); };
+    for (const std::size_t bytes : {32U, 32U, 33U, 7U, 1'000U, 0U, 0U, 5'000U, 1U, 32U, 1'024U, 60'000U, 32U}) {
+        EXPECT_EQ(call(bytes), CallStatus::Ok) << bytes;
+        EXPECT_EQ(response, request) << bytes;
+    }
+}
+
+TEST_F(Answer, IsTheLastWord) {
+    const std::vector<std::uint8_t> other(32, 0xee);
+    handler = [&other](const Request& asked) {
+        EXPECT_TRUE(asked.endpoint.answer(asked.handle, asked.payload, asked.now));
+        EXPECT_FALSE(asked.endpoint.answer(asked.handle, other, asked.now));
+        EXPECT_EQ(asked.endpoint.reserve(asked.handle, 8).data(), nullptr);
+        EXPECT_FALSE(asked.endpoint.respond(asked.handle, asked.now));
+        EXPECT_FALSE(asked.endpoint.refuse(asked.handle, asked.now));
+    };
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(call(32), CallStatus::Ok);
+        EXPECT_EQ(response, request);
+    }
+}
+
+TEST_F(Answer, AfterARefusalIsNone) {
+    handler = [](const Request& asked) {
+        EXPECT_TRUE(asked.endpoint.refuse(asked.handle, asked.now));
+        EXPECT_FALSE(asked.endpoint.answer(asked.handle, asked.payload, asked.now));
+    };
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(call(32), CallStatus::AnswerLost);
+    }
+}
+
+TEST_F(Answer, MayComeLater) {
+    RequestHandle kept{};
+    handler = [&kept](const Request& asked) { kept = asked.handle; };
+    const std::vector<std::uint8_t> late(40, 0x11);
+    for (int i = 0; i < 20; ++i) {
+        kept = {};
+        Call what;
+        what.type = kEcho;
+        what.request = late;
+        what.context = this;
+        what.completion = &Answer::completed;
+        static_cast<void>(client.endpoint->post(session, what, now));
+        run();
+        response.clear();
+        EXPECT_TRUE(server.endpoint->answer(kept, late, now));
+        EXPECT_FALSE(server.endpoint->answer(kept, late, now));
+        run();
+        EXPECT_EQ(status, CallStatus::Ok);
+        EXPECT_EQ(response, late);
+    }
+    client.endpoint->disconnect(session, now);
+    run();
+    EXPECT_FALSE(server.endpoint->answer(kept, late, now)) << "its session is no more";
+}
+
+TEST_F(Answer, BeyondTheLimitIsNotGiven) {
+    server.config.max_message_bytes = 40;
+    server.restart(22);
+    const std::vector<std::uint8_t> longer(41, 0x22);
+    int refused = 0;
+    server.endpoint->set_handler(kEcho, &Answer::serve, this, 64);
+    handler = [&](const Request& asked) {
+        refused += asked.endpoint.answer(asked.handle, longer, asked.now) ? 0 : 1;
+        EXPECT_TRUE(asked.endpoint.answer(asked.handle, asked.payload, asked.now));
+    };
+    session = client.connect(server, now);
+    run();
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(call(40), CallStatus::Ok);
+    }
+    EXPECT_EQ(refused, 20);
+}
+
+// The slot has no memory, then too little of it.
+TEST_F(Answer, WithoutMemoryIsNotGiven) {
+    server.restart(22, 512);
+    int failed = 0;
+    handler = [&failed](const Request& asked) {
+        const std::vector<std::uint8_t> large(4'000, 0x33);
+        failed += asked.endpoint.answer(asked.handle, large, asked.now) ? 0 : 1;
+        asked.endpoint.answer(asked.handle, asked.payload, asked.now);
+    };
+    server.endpoint->set_handler(kEcho, &Answer::serve, this);
+    session = client.connect(server, now);
+    run();
+    EXPECT_EQ(call(32), CallStatus::Ok);
+    EXPECT_EQ(response, request);
+    EXPECT_EQ(failed, 1);
+    EXPECT_GT(server.endpoint->statistics().drops.of(Drop::NoBuffer), 0U);
+}
+
+}  // namespace
+}  // namespace cairn::erpc
