@@ -54,8 +54,8 @@ public:
         return server_.reserve(handle, bytes);
     }
     bool respond(const RequestHandle& handle, Instant now) noexcept { return server_.respond(handle, now); }
-    // Answers with a copy of `message`, which may be (of) the request: reserve() and respond() in one. False: the
-    // answer is too long, there is no room for it, or the handle is stale.
+    // Answers with a copy of `message`, which may be (of) the request, but not what reserve() gave: reserve() and
+    // respond() in one. False: the answer is too long, there is no room for it, or the handle is stale.
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept {
         return server_.answer(handle, message, now);
     }
