@@ -38,7 +38,7 @@ private:
     std::shared_ptr<Agent> agent_;
 };
 
-Agent::Agent() {
+Agent::Agent(const SipKey& key) : services_(key) {
     for (std::size_t i = 0; i < kLetters; ++i) {
         letters_.push_back(std::make_unique<Letter>());
         free_.push_back(letters_.back().get());
@@ -180,12 +180,12 @@ void Agent::count(AgentCounter which) noexcept {
     counters_[static_cast<std::size_t>(which)].fetch_add(1, std::memory_order_relaxed);
 }
 
-std::string Agent::counters_text() const {
+telemetry::CounterSnapshot<AgentCounter> Agent::counters() const noexcept {
     telemetry::CounterSnapshot<AgentCounter> taken;
     for (std::size_t i = 0; i < counters_.size(); ++i) {
         taken.values[i] = counters_[i].load(std::memory_order_relaxed);
     }
-    return telemetry::text_of(taken);
+    return taken;
 }
 
 }  // namespace cairn::connections

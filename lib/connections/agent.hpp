@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/base/mailbox.hpp"
+#include "lib/base/secret.hpp"
 #include "lib/cm/name_share.hpp"
 #include "lib/connections/registry.hpp"
 #include "lib/port/path.hpp"
@@ -42,7 +43,10 @@ class Agent : public std::enable_shared_from_this<Agent> {
 public:
     static constexpr std::size_t kLetters = 1024;  // messages under way to other workers
 
-    [[nodiscard]] static std::shared_ptr<Agent> create() { return std::shared_ptr<Agent>(new Agent); }
+    // `key`: a secret; a simulated world gives its own.
+    [[nodiscard]] static std::shared_ptr<Agent> create(const SipKey& key = draw_secret()) {
+        return std::shared_ptr<Agent>(new Agent(key));
+    }
     Agent(const Agent&) = delete;
     Agent& operator=(const Agent&) = delete;
     ~Agent();
@@ -52,7 +56,8 @@ public:
     void on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now);
 
     [[nodiscard]] Registry& services() noexcept { return services_; }
-    [[nodiscard]] std::string counters_text() const;
+    [[nodiscard]] telemetry::CounterSnapshot<AgentCounter> counters() const noexcept;
+    [[nodiscard]] std::string counters_text() const { return telemetry::text_of(counters()); }
 
     // Called by homes. Errors: the worker has a home already; another home has other owner bits.
     Status add(Home& home, worker::Worker& worker);
@@ -66,7 +71,7 @@ private:
         std::size_t letters = 0;  // under way to this worker
     };
 
-    Agent();
+    explicit Agent(const SipKey& key);
     void deliver(worker::Worker& from, WorkerNumber to, const ArrivedMad& mad, Instant now);
     [[nodiscard]] WorkerNumber owner_of(std::uint32_t name) const noexcept;
     [[nodiscard]] Home* home_of(const worker::Worker& worker) const noexcept;

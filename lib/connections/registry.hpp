@@ -25,7 +25,8 @@ enum class Sharing : std::uint8_t { Alone, Shared };
 // All workers' threads use it, for set-up and requests, not for packets.
 class Registry {
 public:
-    Registry() = default;
+    // `key`: secret, so that no peer chooses its worker.
+    explicit Registry(const SipKey& key = draw_secret()) noexcept : key_(key) {}
     Registry(const Registry&) = delete;
     Registry& operator=(const Registry&) = delete;
 
@@ -42,7 +43,7 @@ private:
         std::vector<WorkerNumber> workers;  // in ascending order
     };
 
-    const SipKey key_ = draw_secret();  // secret, so that no peer chooses its worker
+    const SipKey key_;
     mutable std::mutex lock_;
     std::map<std::pair<cm::ServiceKind, wire::ServiceId>, Service> services_;
 };
