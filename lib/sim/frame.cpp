@@ -50,6 +50,15 @@ std::uint16_t Frame::udp_source_port() const noexcept {
     return static_cast<std::uint16_t>((udp[0] << 8U) | udp[1]);
 }
 
+Qpn Frame::dest_qpn() const noexcept {
+    constexpr std::size_t kAt = 5;
+    const std::size_t at = lower_bytes() + kAt;
+    if (bytes.size() < at + 3) {
+        return {};
+    }
+    return Qpn{std::uint32_t{bytes[at]} << 16U | std::uint32_t{bytes[at + 1]} << 8U | bytes[at + 2]};
+}
+
 std::uint8_t Frame::ecn() const noexcept {
     return static_cast<std::uint8_t>((is_v4() ? bytes[kIp + 1] : bytes[kIp + 1] >> 4U) & 3U);
 }

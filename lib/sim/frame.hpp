@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "lib/base/types.hpp"
 #include "lib/port/ecn.hpp"
 #include "lib/port/path.hpp"
 
@@ -16,7 +17,8 @@ constexpr std::size_t kWireOverheadBytes = 24;
 
 struct Frame {
     std::vector<std::uint8_t> bytes;
-    bool damaged = false;  // on its way: no engine takes it
+    bool damaged = false;    // on its way: no engine takes it
+    std::uint8_t queue = 0;  // of its sender's port
 
     [[nodiscard]] bool is_v4() const noexcept { return bytes[12] == 0x08; }
     [[nodiscard]] std::size_t lower_bytes() const noexcept {
@@ -26,6 +28,8 @@ struct Frame {
     [[nodiscard]] net::IpAddress source() const noexcept;
     [[nodiscard]] net::IpAddress destination() const noexcept;
     [[nodiscard]] std::uint16_t udp_source_port() const noexcept;
+    // Of the BTH; 0: the frame has none.
+    [[nodiscard]] Qpn dest_qpn() const noexcept;
     // The two ECN bits of the IP header (RFC 3168, 5).
     [[nodiscard]] std::uint8_t ecn() const noexcept;
     // What a congested router does to a frame of an ECN-capable transport; false for any other.

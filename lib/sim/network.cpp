@@ -9,7 +9,7 @@
 namespace cairn::sim {
 
 Network::Network(std::size_t nodes, std::uint64_t seed, Family family)
-    : nodes_(nodes), family_(family), earliest_(nodes, Instant::never()) {
+    : nodes_(nodes), family_(family), earliest_(nodes, Instant::never()), queues_(nodes) {
     CAIRN_ASSERT(nodes <= kMaxNodes);
     for (std::size_t i = 0; i < nodes * nodes; ++i) {
         links_.emplace_back(split_mix(seed));
@@ -73,10 +73,61 @@ void Network::send_over_link(std::size_t from, std::size_t to, Frame frame, Inst
     }
 }
 
-std::optional<Frame> Network::receive(std::size_t to, Instant now) {
+void Network::set_queues(std::size_t node, std::uint32_t queues) {
+    queues_[node].owners = port::QpnOwners(queues);
+    queues_[node].arrived.resize(queues > 1 ? queues : 0);
+}
+
+void Network::advance(Instant now) {
     if (switch_ != nullptr) {
-        std::optional<Flight> flight = switch_->receive(to, now);
+        switch_->advance(now);
+    }
+    for (std::size_t to = 0; to < nodes_; ++to) {
+        while (has_queues(to) && next_arrival(to) <= now) {
+            std::optional<Flight> flight = take(to, now);
+            if (!flight) {
+                break;
+            }
+            steer(queues_[to], std::move(*flight));
+        }
+    }
+}
+
+void Network::steer(Queues& queues, Flight flight) {
+    if (flight.frame.destination().is_group()) {
+        for (std::deque<Flight>& each : queues.arrived) {
+            each.push_back(flight);
+        }
+    } else {
+        queues.arrived[queues.owners.of(flight.frame.dest_qpn())].push_back(std::move(flight));
+    }
+}
+
+Instant Network::next_arrival(std::size_t to, std::size_t queue) const noexcept {
+    if (!has_queues(to)) {
+        return next_arrival(to);
+    }
+    const std::deque<Flight>& arrived = queues_[to].arrived[queue];
+    return arrived.empty() ? Instant::never() : arrived.front().arrival;
+}
+
+std::optional<Frame> Network::receive(std::size_t to, Instant now, std::size_t queue) {
+    if (!has_queues(to)) {
+        std::optional<Flight> flight = take(to, now);
         return flight ? deliver(to, std::move(*flight)) : std::nullopt;
+    }
+    if (next_arrival(to, queue) > now) {
+        return std::nullopt;
+    }
+    std::deque<Flight>& arrived = queues_[to].arrived[queue];
+    Flight flight = std::move(arrived.front());
+    arrived.pop_front();
+    return deliver(to, std::move(flight));
+}
+
+std::optional<Flight> Network::take(std::size_t to, Instant now) {
+    if (switch_ != nullptr) {
+        return switch_->receive(to, now);
     }
     if (earliest_[to] > now) {
         return std::nullopt;
@@ -97,7 +148,7 @@ std::optional<Frame> Network::receive(std::size_t to, Instant now) {
         const Link& each = link(from, to);
         earliest_[to] = each.empty() ? earliest_[to] : std::min(earliest_[to], each.front().arrival);
     }
-    return deliver(to, std::move(flight));
+    return flight;
 }
 
 std::optional<Frame> Network::deliver(std::size_t to, Flight flight) {

@@ -1,12 +1,14 @@
 // Network: all links between the nodes of a simulated world, in virtual time.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "lib/net/address.hpp"
+#include "lib/port/qpn_owners.hpp"
 #include "lib/sim/capture.hpp"
 #include "lib/sim/fault_mix.hpp"
 #include "lib/sim/link.hpp"
@@ -41,20 +43,24 @@ public:
     void join(const SwitchShape& shape, std::uint64_t seed) { switch_ = std::make_unique<Switch>(shape, nodes_, seed); }
     // nullptr: there are links.
     [[nodiscard]] Switch* joint() noexcept { return switch_.get(); }
-    void advance(Instant now) {
-        if (switch_ != nullptr) {
-            switch_->advance(now);
-        }
-    }
+    void advance(Instant now);
+    // Before anything is sent: the node has so many queues, each a place of its own for a port. What arrives is steered
+    // among them by its queue pair's number, as by a device; a frame to a multicast group comes to each. Whoever drives
+    // the nodes then calls advance() with each new time.
+    void set_queues(std::size_t node, std::uint32_t queues);
+    [[nodiscard]] bool has_queues(std::size_t node) const noexcept { return queues_[node].owners.workers() > 1; }
 
     // Over links a frame to a multicast group comes to all nodes, its sender too: their ports choose.
     void send(std::size_t from, Frame frame, Instant now);
-    // The frame that arrives at this node next, if that is not later than `now`: in the order of (time, serial).
-    [[nodiscard]] std::optional<Frame> receive(std::size_t to, Instant now);
+    // The frame that arrives at this node and queue next, if that is not later than `now`: in the order of (time,
+    // serial).
+    [[nodiscard]] std::optional<Frame> receive(std::size_t to, Instant now, std::size_t queue = 0);
     [[nodiscard]] Instant next_arrival() const noexcept;
     [[nodiscard]] Instant next_arrival(std::size_t to) const noexcept {
         return switch_ != nullptr ? switch_->next_arrival(to) : earliest_[to];
     }
+    // Of what is in a queue already, if the node has several.
+    [[nodiscard]] Instant next_arrival(std::size_t to, std::size_t queue) const noexcept;
     // Sees each frame as it is delivered, before its receiver does.
     void set_tap(Tap tap) { tap_ = std::move(tap); }
     // Is told what becomes of each frame when it is sent, one call for each copy.
@@ -71,7 +77,14 @@ public:
     [[nodiscard]] static net::MacAddress mac_of(std::size_t node) noexcept;
 
 private:
+    struct Queues {
+        port::QpnOwners owners;
+        std::vector<std::deque<Flight>> arrived;  // by queue; none: there is one queue, which reads the links
+    };
+
     void send_over_link(std::size_t from, std::size_t to, Frame frame, Instant now);
+    [[nodiscard]] std::optional<Flight> take(std::size_t to, Instant now);
+    void steer(Queues& queues, Flight flight);
     [[nodiscard]] std::optional<Frame> deliver(std::size_t to, Flight flight);
     void hash(const Flight& flight) noexcept;
 
@@ -82,6 +95,7 @@ private:
     std::vector<Link> links_;
     std::unique_ptr<Switch> switch_;
     std::vector<Instant> earliest_;  // arrival at each node
+    std::vector<Queues> queues_;     // of each node
     std::uint64_t next_serial_ = 0;
     std::uint64_t trace_hash_ = 0xcbf29ce484222325U;
     Capture capture_;

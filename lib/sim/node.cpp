@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "lib/sim/world.hpp"
 
@@ -13,21 +14,26 @@ constexpr std::array<Duration, 4> kJumps{microseconds(50), milliseconds(5), mill
 
 }  // namespace
 
-Node::Node(World& world, std::size_t index, std::uint64_t seed)
-    : world_(world), index_(index), port_(world.network(), index, world.shape().buffers, seed, world.shape().paths) {
+Node::Node(World& world, std::size_t index, std::size_t host, std::uint16_t number, std::uint64_t seed)
+    : world_(world),
+      index_(index),
+      host_(host),
+      number_(number),
+      port_(world.network(), host, world.shape().buffers, seed, world.shape().paths,
+            static_cast<std::uint8_t>(number)) {
     port_.set_faults(world.mix().port);
     port_.set_most_bytes(world.shape().most_bytes);
     port_.set_witness([this](const Frame& frame, bool icrc_ok) {
-        for (Scenario* const each : world_.scenarios()) {
+        for (Scenario* const each : scenarios_) {
             each->on_frame(*this, frame, icrc_ok);
         }
     });
     const NodeFaults& faults = world.mix().node;
     counter_ahead_ = world.random().between(Duration{}, seconds(3600));
     harm_.stall = world.soon(faults.stall_every);
-    harm_.restart = world.soon(faults.restart_every);
+    harm_.restart = number == 0 ? world.soon(faults.restart_every) : Instant::never();
     harm_.jump = world.soon(faults.clock_jump_every);
-    harm_.partition = world.soon(faults.partition_every);
+    harm_.partition = number == 0 ? world.soon(faults.partition_every) : Instant::never();
 }
 
 Instant Node::read_clock() {
@@ -43,27 +49,32 @@ void Node::jump() {
     counter_ahead_ = random.chance(kMillion / 2) ? counter_ahead_ + far : counter_ahead_ - far;
 }
 
-void Node::start() {
-    process_ = world_.next_process();
+void Node::start(std::uint64_t process) {
+    process_ = process;
     time_ = {};
     woken_ = false;
     read_clock();
     roce::EngineConfig config = world_.shape().engine;
     // A new process may have the names of the last.
     config.seed = {world_.seed() + index_, world_.random().below(2)};
+    config.owner = number_;
+    config.owner_bits = port::QpnOwners(static_cast<std::uint32_t>(world_.workers_of(host_).size())).bits();
     worker_ = worker::Worker::create(port_, config, now_).value();
-    for (Scenario* const each : world_.scenarios()) {
+    scenarios_.clear();
+    std::copy_if(world_.scenarios().begin(), world_.scenarios().end(), std::back_inserter(scenarios_),
+                 [this](const Scenario* each) { return each->lives_on(*this); });
+    for (Scenario* const each : scenarios_) {
         each->start(*this);
     }
     actor_.emplace(
         *worker_,
         [this] {
-            for (Scenario* const each : world_.scenarios()) {
+            for (Scenario* const each : scenarios_) {
                 each->act(*this);
             }
         },
         [this] {
-            for (Scenario* const each : world_.scenarios()) {
+            for (Scenario* const each : scenarios_) {
                 each->on_sent(*this);
             }
         });
@@ -74,8 +85,7 @@ void Node::stop(bool is_killed) {
         port_.set_faults({.tx_full_per_million = kMillion});
     }
     read_clock();
-    const std::span<Scenario* const> scenarios = world_.scenarios();
-    std::for_each(scenarios.rbegin(), scenarios.rend(), [this](Scenario* each) { each->stop(*this); });
+    std::for_each(scenarios_.rbegin(), scenarios_.rend(), [this](Scenario* each) { each->stop(*this); });
     drops_ += live_drops();
     unsent_ += worker_->sender().queued() + worker_->sender().drops().total();
     clock_went_back_ += time_.went_back();
@@ -99,8 +109,8 @@ Instant Node::wakes_at() const {
     }
     const Instant deadline = worker_->next_deadline();
     Instant wake = deadline == Instant::never() ? deadline : deadline - clock_ahead_;
-    wake = std::min(wake, world_.network().next_arrival(index_));
-    for (const Scenario* const each : world_.scenarios()) {
+    wake = std::min(wake, world_.network().next_arrival(host_, number_));
+    for (const Scenario* const each : scenarios_) {
         wake = std::min(wake, each->next_act(*this));
     }
     return wake;
@@ -111,22 +121,28 @@ Instant Node::next_event() const {
                      harm_.partition_ends});
 }
 
-void Node::turn() {
+// All that has come: a slow node's time is its users', not its turns'.
+bool Node::begin_turns() {
     if (world_.now() < stalled_until_ || wakes_at() > world_.now()) {
-        return;
+        return false;
     }
     read_clock();
     woken_ = false;
-    // All that has come: a slow node's time is its users', not its turns'.
-    for (bool worked = true; worked && !world_.broken();) {
-        for (Scenario* const each : world_.scenarios()) {
-            each->before_turn(*this);
-        }
-        worked = worker_->turn(now_);
-        for (Scenario* const each : world_.scenarios()) {
-            each->after_turn(*this);
-        }
+    return true;
+}
+
+bool Node::turn() {
+    for (Scenario* const each : scenarios_) {
+        each->before_turn(*this);
     }
+    const bool worked = worker_->turn(now_);
+    for (Scenario* const each : scenarios_) {
+        each->after_turn(*this);
+    }
+    return worked;
+}
+
+void Node::end_turns() {
     if (index_ == world_.slow_node()) {
         stalled_until_ = world_.now() + world_.random().between(milliseconds(1), world_.mix().node.turn_max);
     }
@@ -144,7 +160,7 @@ void Node::harm() {
         harm_.jump = world_.soon(faults.clock_jump_every);
     }
     if (now >= harm_.restart) {
-        world_.restart(*this);
+        world_.restart(host_);
         harm_.restart = world_.soon(faults.restart_every);
     }
     if (now >= harm_.partition) {
@@ -152,7 +168,7 @@ void Node::harm() {
         harm_.partition = Instant::never();
         harm_.partition_ends = now + world_.random().between(Duration{}, faults.partition_max);
         for (Scenario* const each : world_.scenarios()) {
-            each->on_partition(*this, (index_ + 1) % world_.nodes());
+            each->on_partition(*this, (host_ + 1) % world_.hosts());
         }
     }
     if (now >= harm_.partition_ends) {
@@ -162,11 +178,11 @@ void Node::harm() {
     }
 }
 
-// Between this node and the next: in both directions, or in one.
+// Between this host and the next: in both directions, or in one.
 void Node::partition(bool apart) {
-    const std::size_t other = (index_ + 1) % world_.nodes();
-    world_.network().link(index_, other).set_partitioned(apart);
-    world_.network().link(other, index_).set_partitioned(apart && index_ % 2 == 0);
+    const std::size_t other = (host_ + 1) % world_.hosts();
+    world_.network().link(host_, other).set_partitioned(apart);
+    world_.network().link(other, host_).set_partitioned(apart && host_ % 2 == 0);
 }
 
 void Node::heal() {

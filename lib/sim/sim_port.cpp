@@ -5,9 +5,11 @@
 
 namespace cairn::sim {
 
-SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed, std::size_t paths)
+SimPort::SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed, std::size_t paths,
+                 std::uint8_t queue)
     : network_(network),
       node_(node),
+      queue_(queue),
       random_(seed),
       // Enough for a path to each node from each of a few UDP ports: a full-sized table costs more than a history.
       paths_(static_cast<std::uint32_t>(paths != 0 ? paths : std::max<std::size_t>(16, 4 * network.nodes()))),
@@ -20,7 +22,7 @@ std::size_t SimPort::receive_burst(std::span<port::PacketRef> out, Instant now) 
     std::size_t count = 0;
     paths_.begin_burst();
     while (count < out.size()) {
-        const std::optional<Frame> frame = network_.receive(node_, now - clock_ahead_);
+        const std::optional<Frame> frame = network_.receive(node_, now - clock_ahead_, queue_);
         if (!frame) {
             break;
         }
@@ -43,8 +45,8 @@ bool SimPort::take_in(const Frame& frame, port::PacketRef& out) noexcept {
     if (!parsed.ok() && !groups_.empty()) {
         parsed = port::parse_frame_for_groups(groups_, frame.bytes);
     }
-    const auto is_own = [this](const port::PathKey& key) noexcept {
-        return key.local.is_group() && key.remote == local_address();
+    const auto is_own = [&](const port::PathKey& key) noexcept {
+        return key.local.is_group() && key.remote == local_address() && frame.queue == queue_;
     };
     if (!parsed.ok() || (is_own(parsed.value().key) && !loops_groups_)) {
         return false;
@@ -84,7 +86,8 @@ std::size_t SimPort::transmit_burst(std::span<port::TxPacket> packets, Instant n
         }
         packet.path->seal(packet.data, packet.len);
         std::uint8_t* frame = packet.data - packet.path->lower_bytes();
-        network_.send(node_, Frame{std::vector<std::uint8_t>(frame, packet.data + packet.len)}, now - clock_ahead_);
+        network_.send(node_, Frame{std::vector<std::uint8_t>(frame, packet.data + packet.len), false, queue_},
+                      now - clock_ahead_);
         release_burst({&packet, 1});
         ++counters_.sent;
         ++taken;

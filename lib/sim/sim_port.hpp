@@ -1,5 +1,5 @@
-// SimPort: the Port of one node of a simulated network. Whole frames travel, so that lower headers, ICRC and
-// their judgement are the production ones.
+// SimPort: the Port of one node of a simulated network, or of one of its queues. Whole frames travel, so that lower
+// headers, ICRC and their judgement are the production ones.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,8 @@ public:
     static constexpr std::size_t kHeadroom = 128;
 
     // `paths`: how many it knows at most; 0: a few to each node.
-    SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed, std::size_t paths = 0);
+    SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed, std::size_t paths = 0,
+            std::uint8_t queue = 0);
 
     void set_faults(const PortFaults& faults) noexcept { faults_ = faults; }
     // Of all that it sends from now on, on paths opened or heard of later.
@@ -75,6 +76,7 @@ private:
 
     Network& network_;
     std::size_t node_;
+    std::uint8_t queue_;
     Random random_;
     PortFaults faults_;
     port::PathTable paths_;

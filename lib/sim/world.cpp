@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace cairn::sim {
 
@@ -15,14 +16,36 @@ NodeTotals& NodeTotals::operator+=(const NodeTotals& other) noexcept {
     return *this;
 }
 
+std::vector<std::uint16_t> WorldShape::workers_from_seed(std::uint64_t seed, std::size_t hosts, std::size_t most) {
+    constexpr std::size_t kMost = 3;
+    Random random(seed ^ 0x3a11U);
+    std::vector<std::uint16_t> workers;
+    for (std::size_t left = hosts; left > 0; --left) {
+        workers.push_back(static_cast<std::uint16_t>(random.between(1, std::min(kMost, most - (left - 1)))));
+        most -= workers.back();
+    }
+    return workers;
+}
+
+namespace {
+
+WorldShape with_workers(WorldShape shape) {
+    if (shape.workers.empty()) {
+        shape.workers.assign(shape.hosts, 1);
+    }
+    return shape;
+}
+
+}  // namespace
+
 World::World(std::uint64_t seed, const WorldShape& shape, const FaultMix& mix)
     : seed_(seed),
-      shape_(shape),
+      shape_(with_workers(shape)),
       mix_(mix),
       random_(seed),
-      network_(shape.nodes + shape.guests, seed * 3 + 1, shape.family) {
+      network_(shape.hosts + shape.guests, seed * 3 + 1, shape.family) {
     if (mix.node.turn_max.ns != 0) {
-        slow_ = random_.below(shape.nodes);
+        slow_ = random_.below(std::accumulate(shape_.workers.begin(), shape_.workers.end(), std::size_t{0}));
     }
     network_.set_faults(mix.link, mix.shape);
     network_.set_tap([this](std::size_t to, const Frame& frame) {
@@ -30,8 +53,14 @@ World::World(std::uint64_t seed, const WorldShape& shape, const FaultMix& mix)
             each->on_delivery(to, frame);
         }
     });
-    for (std::size_t i = 0; i < shape.nodes; ++i) {
-        nodes_.push_back(std::make_unique<Node>(*this, i, random_.next()));
+    for (std::size_t host = 0; host < hosts(); ++host) {
+        network_.set_queues(host, shape_.workers[host]);
+        hosts_.emplace_back(*this);
+        for (std::uint16_t number = 0; number < shape_.workers[host]; ++number) {
+            auto node = std::make_unique<Node>(*this, nodes_.size(), host, number, random_.next());
+            nodes_.push_back(node.get());
+            hosts_.back().add(std::move(node));
+        }
     }
 }
 
@@ -46,14 +75,16 @@ void World::check(bool holds, std::string_view promise, const Node* node) {
     }
 }
 
-void World::restart(Node& node) {
+void World::restart(std::size_t index) {
+    Host& host = hosts_[index];
     ++restarts_;
-    node.stop(random_.chance(kMillion / 2));
-    node.start();
+    host.stop(random_.chance(kMillion / 2));
+    host.start(++processes_);
 }
 
 void World::step() {
-    for (const auto& node : nodes_) {
+    network_.advance(now_);
+    for (Node* const node : nodes_) {
         if (!healed_) {
             node->harm();
         }
@@ -61,14 +92,14 @@ void World::step() {
     for (Scenario* const each : scenarios_) {
         each->on_step();
     }
-    for (const auto& node : nodes_) {
-        node->turn();
+    for (Host& host : hosts_) {
+        host.turn();
     }
     receive_for_guests();
 }
 
 void World::receive_for_guests() {
-    for (std::size_t place = nodes(); place < network_.nodes(); ++place) {
+    for (std::size_t place = hosts(); place < network_.nodes(); ++place) {
         while (const std::optional<Frame> frame = network_.receive(place, now_)) {
             for (Scenario* const each : scenarios_) {
                 each->on_guests_frame(place, *frame);
@@ -79,10 +110,12 @@ void World::receive_for_guests() {
 
 Instant World::next_event() const {
     Instant next = Instant::never();
-    for (std::size_t place = nodes(); place < network_.nodes(); ++place) {
-        next = std::min(next, network_.next_arrival(place));
+    for (std::size_t place = 0; place < network_.nodes(); ++place) {
+        if (place >= hosts() || network_.has_queues(place)) {  // other hosts' ports look at their links themselves
+            next = std::min(next, network_.next_arrival(place));
+        }
     }
-    for (const auto& node : nodes_) {
+    for (Node* const node : nodes_) {
         next = std::min(next, node->next_event());
     }
     for (const Scenario* const each : scenarios_) {
@@ -107,7 +140,7 @@ void World::heal() {
             network_.link(from, to).set_partitioned(false);
         }
     }
-    for (const auto& node : nodes_) {
+    for (Node* const node : nodes_) {
         node->heal();
     }
     for (Scenario* const each : scenarios_) {
@@ -116,8 +149,8 @@ void World::heal() {
 }
 
 std::optional<std::string> World::run() {
-    for (const auto& node : nodes_) {
-        node->start();
+    for (Host& host : hosts_) {
+        host.start(++processes_);
     }
     run_until(now_ + shape_.harmful);
     heal();
@@ -128,8 +161,8 @@ std::optional<std::string> World::run() {
     for (Scenario* const each : scenarios_) {
         each->wind_up();
     }
-    for (const auto& node : nodes_) {
-        node->stop(random_.chance(kMillion / 2));
+    for (Host& host : hosts_) {
+        host.stop(random_.chance(kMillion / 2));
     }
     for (Scenario* const each : scenarios_) {
         each->check_end();
@@ -140,7 +173,7 @@ std::optional<std::string> World::run() {
 NodeTotals World::node_totals() const {
     NodeTotals sum;
     sum.restarts = restarts_;
-    for (const auto& node : nodes_) {
+    for (Node* const node : nodes_) {
         sum += {0,
                 node->port().counters().refused,
                 node->port().counters().starved,

@@ -10,15 +10,16 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/sim/node.hpp"
+#include "lib/sim/host.hpp"
 #include "lib/sim/scenario.hpp"
 
 namespace cairn::sim {
 
 // How large a world is and how long its phases last.
 struct WorldShape {
-    std::size_t nodes = 2;
-    std::size_t guests = 0;  // places in the network, behind the nodes', of those who are none
+    std::size_t hosts = 2;
+    std::vector<std::uint16_t> workers{};  // of each host; none given: one
+    std::size_t guests = 0;                // places in the network, behind the hosts', of those who are none
     Family family = Family::V4;
     std::size_t buffers = 512;  // of each port
     std::size_t paths = 0;      // likewise; 0: a few to each node
@@ -26,6 +27,10 @@ struct WorldShape {
     roce::EngineConfig engine{};  // but for its seed
     Duration harmful = milliseconds(120);
     Duration healing = milliseconds(1500);  // nothing is asked of it for so long
+
+    // One to three for each host, and so many in all.
+    [[nodiscard]] static std::vector<std::uint16_t> workers_from_seed(std::uint64_t seed, std::size_t hosts,
+                                                                      std::size_t most);
 };
 
 // What befell the nodes, and what their processes that ended counted.
@@ -62,9 +67,13 @@ public:
     [[nodiscard]] const FaultMix& mix() const noexcept { return mix_; }
     [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
     [[nodiscard]] std::span<Scenario* const> scenarios() const noexcept { return scenarios_; }
-    [[nodiscard]] std::size_t nodes() const noexcept { return shape_.nodes; }
-    [[nodiscard]] Node& node(std::size_t index) noexcept { return *nodes_[index]; }
-    [[nodiscard]] const Node& node(std::size_t index) const noexcept { return *nodes_[index]; }
+    [[nodiscard]] std::size_t hosts() const noexcept { return shape_.hosts; }
+    [[nodiscard]] std::span<const std::unique_ptr<Node>> workers_of(std::size_t host) const noexcept {
+        return hosts_[host].workers();
+    }
+    // All workers of all hosts, in the order of hosts and numbers.
+    [[nodiscard]] std::size_t nodes() const noexcept { return nodes_.size(); }
+    [[nodiscard]] Node& node(std::size_t index) const noexcept { return *nodes_[index]; }
     // The one whose turns take long, whatever else is healed; none: a number that no node has.
     [[nodiscard]] std::size_t slow_node() const noexcept { return slow_; }
     [[nodiscard]] bool has_slow_node() const noexcept { return slow_ < nodes(); }
@@ -79,8 +88,7 @@ public:
     [[nodiscard]] bool broken() const noexcept { return broken_.has_value(); }
 
     // For nodes.
-    [[nodiscard]] std::uint64_t next_process() noexcept { return ++processes_; }
-    void restart(Node& node);
+    void restart(std::size_t host);
 
     // Of the network and what befell the nodes.
     [[nodiscard]] std::string text() const;
@@ -99,7 +107,8 @@ private:
     Network network_;
     std::size_t slow_ = ~std::size_t{0};
     std::vector<Scenario*> scenarios_;
-    std::vector<std::unique_ptr<Node>> nodes_;
+    std::vector<Host> hosts_;
+    std::vector<Node*> nodes_;
     std::uint64_t processes_ = 0;
     std::uint64_t restarts_ = 0;
     bool healed_ = false;

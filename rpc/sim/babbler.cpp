@@ -10,19 +10,19 @@ namespace cairn::sim {
 namespace {
 
 constexpr std::uint32_t kHalf = kMillion / 2;
-constexpr std::uint32_t kQpn = 0x100;
 constexpr std::uint32_t kQkey = 0x205;
 constexpr std::uint16_t kUdpSourcePort = 0xc0b0;
 
 }  // namespace
 
-Babbler::Babbler(Network& network, std::size_t node, std::size_t hosts, std::uint16_t path_mtu_bytes,
+Babbler::Babbler(Network& network, std::size_t node, std::size_t hosts, std::uint16_t path_mtu_bytes, Qpn qpn,
                  std::uint64_t seed) noexcept
     : network_(network),
       node_(node),
       hosts_(hosts),
       packet_bytes_(path_mtu_bytes - static_cast<std::uint32_t>(sizeof(erpc::RawHeader))),
       path_mtu_bytes_(path_mtu_bytes),
+      qpn_(qpn),
       random_(seed) {}
 
 void Babbler::on_frame(const Frame& frame, Instant now) {
@@ -31,7 +31,7 @@ void Babbler::on_frame(const Frame& frame, Instant now) {
     const std::size_t from = network_.node_of(frame.source());
     port::Path path({network_.address_of(node_), frame.source(), frame.udp_source_port(), 0});
     // What the stranger forges has its address or another queue pair.
-    if (!seen.readable() || !seen.whole(path) || from >= hosts_ || seen.ud().deth.source_qpn.get() != kQpn) {
+    if (!seen.readable() || !seen.whole(path) || from >= hosts_ || seen.ud().deth.source_qpn.get() != qpn_.value) {
         return;
     }
     const erpc::Header header = erpc::Header::parse(seen.header());
@@ -216,12 +216,12 @@ void Babbler::send(Draft& draft, std::size_t to, Instant now) {
     const std::size_t pad = (0 - payload_end) & 3U;
     wire::Bth bth;
     bth.opcode = wire::kUdSendOnly;
-    bth.dest_qpn = Qpn{kQpn};
+    bth.dest_qpn = qpn_;
     bth.pad_count = static_cast<std::uint8_t>(pad);
     bth.emit(draft.ud().bth);
     draft.ud().deth.qkey.set(kQkey);
     draft.ud().deth.reserved = 0;
-    draft.ud().deth.source_qpn.set(kQpn);
+    draft.ud().deth.source_qpn.set(qpn_.value);
     draft.len = payload_end + pad + port::kIcrcBytes;
     draft.send(network_, node_, {network_.address_of(node_), network_.address_of(to), kUdpSourcePort, 0}, now);
     ++sent_;

@@ -20,8 +20,8 @@ public:
     static constexpr std::uint8_t kBackgroundType = 11;
     static constexpr std::uint8_t kNoType = 12;
 
-    // `node` is its own place in the network; it listens to the first `hosts` alone.
-    Babbler(Network& network, std::size_t node, std::size_t hosts, std::uint16_t path_mtu_bytes,
+    // `node` is its own place in the network; it listens to the first `hosts` alone, whose endpoints have this number.
+    Babbler(Network& network, std::size_t node, std::size_t hosts, std::uint16_t path_mtu_bytes, Qpn qpn,
             std::uint64_t seed) noexcept;
 
     [[nodiscard]] std::size_t node() const noexcept { return node_; }
@@ -62,6 +62,7 @@ private:
     std::size_t hosts_;
     std::uint32_t packet_bytes_;  // payload of a packet that is not a message's last
     std::uint16_t path_mtu_bytes_;
+    Qpn qpn_;
     Random random_;
     std::uint64_t first_request_ = random_.next();  // of all sessions that it takes
     std::vector<Talk> talks_;                       // the oldest first

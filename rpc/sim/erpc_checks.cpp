@@ -182,7 +182,7 @@ void ErpcScenario::wind_up() {
 void ErpcScenario::check_end() {
     std::uint64_t bad_icrcs = 0;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        const Node& node = world_.node(i);
+        const Node& node = *nodes_[i]->host;
         check(node.drops().of(roce::Drop::BadIcrc) == node.port().counters().bad_icrcs,
               "the engine counts every damaged packet", nodes_[i].get());
         bad_icrcs += node.port().counters().bad_icrcs;

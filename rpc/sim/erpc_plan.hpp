@@ -6,6 +6,7 @@
 
 #include <array>
 #include "lib/base/time.hpp"
+#include "lib/base/types.hpp"
 #include "lib/sim/network.hpp"
 #include "lib/sim/random.hpp"
 
@@ -16,6 +17,7 @@ struct WorldPlan {
     std::size_t servers = 1;
     std::size_t guests = 0;  // of others in the same world, whose places in the network come first
     bool alone = true;       // nothing else is on the workers
+    Qpn qpn{0x100};          // of all endpoints; it says on which worker of its host each is
     bool short_path = true;  // small calls take it; no history depends on that
     Family family = Family::V4;
     std::uint16_t path_mtu_bytes = 1024;

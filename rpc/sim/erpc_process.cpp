@@ -12,7 +12,7 @@ constexpr std::size_t kScarce = 16;
 }  // namespace
 
 void ErpcScenario::start(Node& host) {
-    ErpcNode& node = *nodes_[host.index()];
+    ErpcNode& node = *nodes_[host.host()];
     node.looked_at_time = node.returned = node.now();
     node.heard.assign(world_.network().nodes(), Instant{});
     start_threads(node);
@@ -20,7 +20,7 @@ void ErpcScenario::start(Node& host) {
     node.pool.emplace(node.memory.span().first(plan_.pool_bytes() / part));
     node.credits = static_cast<std::uint16_t>(random_.between(1, 16));
     erpc::EndpointConfig config;
-    config.qp.qpn = kQpn;
+    config.qp.qpn = plan_.qpn;
     config.qp.qkey = kQkey;
     config.qp.path_mtu_bytes = plan_.path_mtu_bytes;
     config.max_message_bytes = plan_.message_bytes_max;
@@ -99,7 +99,7 @@ void ErpcScenario::set_handlers(ErpcNode& node) {
 
 // What it had under way is forgotten, and every buffer comes back.
 void ErpcScenario::stop(Node& host) {
-    ErpcNode& node = *nodes_[host.index()];
+    ErpcNode& node = *nodes_[host.host()];
     node.drops += node.endpoint->statistics().drops.snapshot();
     node.endpoint.reset();
     check(node.frames == 0, "no coroutine outlives its endpoint", &node);

@@ -14,7 +14,7 @@ constexpr Duration kIntrusionEvery = microseconds(500);
 
 WorldShape shape_of(const WorldPlan& plan) {
     WorldShape shape;
-    shape.nodes = plan.clients + plan.servers;
+    shape.hosts = plan.clients + plan.servers;
     shape.guests = ErpcScenario::kGuests;
     shape.family = plan.family;
     shape.engine.max_queue_pairs = 1;
@@ -36,20 +36,22 @@ ErpcScenario::ErpcScenario(World& world, const WorldPlan& plan)
       random_(world.random()),
       plan_(plan),
       stranger_(world.network(), plan.guests_from(), world.seed() * 5 + 1),
-      babbler_(world.network(), plan.guests_from() + 1, world.nodes(), plan.path_mtu_bytes, world.seed() * 7 + 1),
-      intruder_(world.network(), plan.guests_from() + 2, plan.guests_from() + 3, plan.clients, world.nodes(),
-                plan.path_mtu_bytes, world.seed() * 11 + 1),
+      babbler_(world.network(), plan.guests_from() + 1, world.hosts(), plan.path_mtu_bytes, plan.qpn,
+               world.seed() * 7 + 1),
+      intruder_(world.network(), plan.guests_from() + 2, plan.guests_from() + 3, plan.clients, world.hosts(),
+                plan.path_mtu_bytes, plan.qpn, world.seed() * 11 + 1),
       clients_(plan.clients),
       peer_timeout_(random_.chance(kMillion / 2) ? milliseconds(30) : plan.patience_most),
       next_babble_(world.soon(world.mix().babble_every)),
       next_intrusion_(random_.chance(kMillion / 2) ? world.soon(kIntrusionEvery) : Instant::never()) {
-    CAIRN_ASSERT(world.nodes() == plan.clients + plan.servers);
+    CAIRN_ASSERT(world.hosts() == plan.clients + plan.servers);
     congestion_.algorithm = static_cast<erpc::CongestionAlgorithm>(random_.below(3));
     congestion_.link_bits_per_s = 1e9;
-    for (std::size_t i = 0; i < world.nodes(); ++i) {
+    for (std::size_t i = 0; i < world.hosts(); ++i) {
         auto node = std::make_unique<ErpcNode>();
         node->scenario = this;
-        node->host = &world.node(i);
+        const auto workers = world.workers_of(i);
+        node->host = workers[port::QpnOwners(static_cast<std::uint32_t>(workers.size())).of(plan.qpn)].get();
         node->index = i;
         node->is_client = i < clients_;
         node->memory = AlignedMemory(plan.pool_bytes());
@@ -60,8 +62,9 @@ ErpcScenario::ErpcScenario(World& world, const WorldPlan& plan)
 // Beside others only what is said to the endpoints' queue pair is listened to.
 bool ErpcScenario::is_own(const Frame& frame) const {
     const std::span<const std::uint8_t> datagram = std::span(frame.bytes).subspan(frame.lower_bytes());
-    return plan_.alone || (datagram.size() >= sizeof(wire::RawUd) && datagram[0] == wire::kUdSendOnly &&
-                           reinterpret_cast<const wire::RawUd*>(datagram.data())->bth.dest_qpn.get() == kQpn.value);
+    return plan_.alone ||
+           (datagram.size() >= sizeof(wire::RawUd) && datagram[0] == wire::kUdSendOnly &&
+            reinterpret_cast<const wire::RawUd*>(datagram.data())->bth.dest_qpn.get() == plan_.qpn.value);
 }
 
 void ErpcScenario::on_delivery(std::size_t, const Frame& frame) {
@@ -78,7 +81,7 @@ void ErpcScenario::on_delivery(std::size_t, const Frame& frame) {
 
 void ErpcScenario::on_frame(Node& host, const Frame& frame, bool) {
     if (is_own(frame)) {
-        nodes_[host.index()]->heard[world_.network().node_of(frame.source())] = host.now();
+        nodes_[host.host()]->heard[world_.network().node_of(frame.source())] = host.now();
     }
 }
 
@@ -118,7 +121,7 @@ Instant ErpcScenario::next_step() const {
 }
 
 void ErpcScenario::before_turn(Node& host) {
-    ErpcNode& node = *nodes_[host.index()];
+    ErpcNode& node = *nodes_[host.host()];
     if (node.now() - node.looked_at_time >= peer_timeout_ / 2 - erpc::kScanInterval) {
         node.returned = node.now();
     }
@@ -127,7 +130,7 @@ void ErpcScenario::before_turn(Node& host) {
 
 // What came is delivered, what is due was done: the users' part.
 void ErpcScenario::act(Node& host) {
-    ErpcNode& node = *nodes_[host.index()];
+    ErpcNode& node = *nodes_[host.host()];
     check_bounds(node);
     begin_jobs(node);
     answer_late(node);
@@ -138,12 +141,12 @@ void ErpcScenario::act(Node& host) {
 }
 
 void ErpcScenario::after_turn(Node& host) {
-    nodes_[host.index()]->endpoint->check_invariants();
+    nodes_[host.host()]->endpoint->check_invariants();
 }
 
 // When its users have something to do.
 Instant ErpcScenario::next_act(const Node& host) const {
-    const ErpcNode& node = *nodes_[host.index()];
+    const ErpcNode& node = *nodes_[host.host()];
     Instant next = calling_ && node.is_client ? node.next_call : Instant::never();
     for (const LateAnswer& each : node.late) {
         next = std::min(next, each.due);
@@ -152,7 +155,7 @@ Instant ErpcScenario::next_act(const Node& host) const {
 }
 
 void ErpcScenario::on_partition(Node& host, std::size_t neighbour) {
-    ErpcNode& node = *nodes_[host.index()];
+    ErpcNode& node = *nodes_[host.host()];
     if (world_.mix().node.runs_ahead && node.is_client) {
         run_ahead(node, neighbour);
     }

@@ -54,6 +54,7 @@ public:
     [[nodiscard]] std::string text() const override;
 
     // erpc_process.cpp
+    [[nodiscard]] bool lives_on(const Node& node) const override { return nodes_[node.host()]->host == &node; }
     void start(Node& host) override;
     void stop(Node& host) override;
     // erpc_scenario.cpp
@@ -74,7 +75,6 @@ public:
     void check_end() override;
 
 private:
-    static constexpr Qpn kQpn{0x100};
     static constexpr Qkey kQkey{0x205};
     static constexpr std::uint8_t kAtOnce = 1;
     static constexpr std::uint8_t kLater = 2;

@@ -8,7 +8,6 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr std::uint32_t kQpn = 0x100;
 constexpr std::uint32_t kQkey = 0x205;
 
 }  // namespace
@@ -132,11 +131,11 @@ std::size_t Intruder::send(const erpc::Control& control, std::size_t from, std::
 std::size_t Intruder::send(Draft& draft, std::size_t from, std::size_t to, std::uint16_t udp_port, Instant now) {
     wire::Bth bth;
     bth.opcode = wire::kUdSendOnly;
-    bth.dest_qpn = Qpn{kQpn};
+    bth.dest_qpn = qpn_;
     bth.emit(draft.ud().bth);
     draft.ud().deth.qkey.set(kQkey);
     draft.ud().deth.reserved = 0;
-    draft.ud().deth.source_qpn.set(kQpn);
+    draft.ud().deth.source_qpn.set(qpn_.value);
     draft.len += port::kIcrcBytes;
     const port::PathKey key{network_.address_of(from), network_.address_of(to), udp_port, 0};
     draft.send(network_, node_, key, now);

@@ -14,15 +14,17 @@ namespace cairn::sim {
 
 class Intruder {
 public:
-    // `node` is its own place, `bystander` that of a host that never speaks; the servers are [first, end).
+    // `node` is its own place, `bystander` that of a host that never speaks; the servers are [first, end), with
+    // endpoints of this number.
     Intruder(Network& network, std::size_t node, std::size_t bystander, std::size_t first_server,
-             std::size_t end_of_servers, std::uint16_t path_mtu_bytes, std::uint64_t seed) noexcept
+             std::size_t end_of_servers, std::uint16_t path_mtu_bytes, Qpn qpn, std::uint64_t seed) noexcept
         : network_(network),
           node_(node),
           bystander_(bystander),
           first_server_(first_server),
           end_of_servers_(end_of_servers),
           path_mtu_bytes_(path_mtu_bytes),
+          qpn_(qpn),
           random_(seed) {}
 
     [[nodiscard]] std::size_t node() const noexcept { return node_; }
@@ -64,6 +66,7 @@ private:
     std::size_t first_server_;
     std::size_t end_of_servers_;
     std::uint16_t path_mtu_bytes_;
+    Qpn qpn_;
     Random random_;
     std::vector<Frame> overheard_;
     std::vector<Held> held_;

@@ -16,9 +16,10 @@ FaultMix mix_of(std::uint64_t seed) {
                                              .partition_max = milliseconds(2)});
 }
 
-WorldShape shape_of(const MixedPlan& plan) {
+WorldShape shape_of(std::uint64_t seed, const MixedPlan& plan) {
     WorldShape shape;
-    shape.nodes = plan.erpc.clients + plan.erpc.servers;
+    shape.hosts = plan.erpc.clients + plan.erpc.servers;
+    shape.workers = WorldShape::workers_from_seed(seed, shape.hosts, 6);
     shape.guests = plan.erpc.guests + (plan.has_erpc ? ErpcScenario::kGuests : 0);
     shape.family = plan.erpc.family;
     shape.most_bytes =
@@ -46,6 +47,7 @@ MixedPlan MixedPlan::from_seed(std::uint64_t seed) {
     plan.erpc.servers = random.between(1, 2);
     plan.erpc.guests = plan.has_datagrams ? 1 : 0;
     plan.erpc.alone = false;
+    plan.erpc.qpn = Qpn{static_cast<std::uint32_t>(0x100 + random.below(3))};
     plan.datagrams = UdPlan::from_seed(seed);
     plan.datagrams.path_mtu_bytes = plan.erpc.path_mtu_bytes;
     plan.datagrams.stranger = plan.erpc.clients + plan.erpc.servers;
@@ -53,7 +55,7 @@ MixedPlan MixedPlan::from_seed(std::uint64_t seed) {
     plan.connections = VerbsPlan::quick_from_seed(seed);
     plan.connections.path_mtu_bytes = plan.erpc.path_mtu_bytes;
     plan.connections.alone = false;
-    plan.shape = shape_of(plan);
+    plan.shape = shape_of(seed, plan);
     plan.mix = mix_of(seed);
     return plan;
 }
@@ -68,6 +70,14 @@ MixedWorld::MixedWorld(std::uint64_t seed, const MixedPlan& plan) : World(seed, 
     if (plan.has_erpc) {
         add(erpc_.emplace(*this, plan.erpc));
     }
+}
+
+std::size_t MixedWorld::hosts_apart() const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < nodes() && erpc_ && datagrams_; ++i) {
+        count += erpc_->lives_on(node(i)) && !datagrams_->lives_on(node(i)) ? 1U : 0U;
+    }
+    return count;
 }
 
 std::uint64_t MixedWorld::acts() const {

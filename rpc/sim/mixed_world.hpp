@@ -1,5 +1,6 @@
 // Users of eRPC, of datagrams and of connections on the same hosts: two or all three of the scenarios, as the seed
-// says, on the same workers of one world. What each promises alone it promises beside the others.
+// says, in one world. Connections live on all workers of a host; the endpoint and the users of datagrams have one each,
+// the same or not. What each promises alone it promises beside the others.
 #pragma once
 
 #include <optional>
@@ -31,6 +32,8 @@ public:
     [[nodiscard]] const ErpcScenario* erpc() const noexcept { return erpc_ ? &*erpc_ : nullptr; }
     [[nodiscard]] const UdScenario* datagrams() const noexcept { return datagrams_ ? &*datagrams_ : nullptr; }
     [[nodiscard]] const VerbsScenario* connections() const noexcept { return connections_ ? &*connections_ : nullptr; }
+    // Hosts whose endpoint and whose users of datagrams are on different workers.
+    [[nodiscard]] std::size_t hosts_apart() const;
     // Messages of all kinds: calls, datagrams and requests.
     [[nodiscard]] std::uint64_t acts() const;
 

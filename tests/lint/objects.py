@@ -31,8 +31,8 @@ LARGE = {
     'lib/sim/cm/cm_world.hpp:CmWorld': (45, 16, 'users and promises of connection managers'),
     'lib/sim/rc/rc_world.hpp:RcWorld': (40, 14, 'users and promises of two queue pairs'),
     'lib/sim/rc/rc_node.hpp:RcNode': (11, 34, 'one of these, and its model'),
-    'lib/sim/ud/ud_scenario.hpp:UdScenario': (47, 13, 'users and promises of datagrams'),
-    'rpc/sim/erpc_scenario.hpp:ErpcScenario': (51, 17, 'users and promises of eRPC'),
+    'lib/sim/ud/ud_scenario.hpp:UdScenario': (48, 13, 'users and promises of datagrams'),
+    'rpc/sim/erpc_scenario.hpp:ErpcScenario': (52, 17, 'users and promises of eRPC'),
     'rpc/sim/erpc_node.hpp:ErpcNode': (1, 24, 'a process of it, and its model'),
     # Programs.
     'apps/perf/client.hpp:Client': (54, 35, 'five tests in three transports'),

@@ -1,4 +1,4 @@
-// eRPC, datagrams and connections on the same workers under a swarm of faults: SIM_RUNS histories (300), each from one
+// eRPC, datagrams and connections on the same hosts under a swarm of faults: SIM_RUNS histories (300), each from one
 // seed, beginning with SIM_SEED (1). With SIM_TEXT each tells what happened in it.
 #include <gtest/gtest.h>
 
@@ -39,14 +39,22 @@ TEST(MixedSwarm, OneSeedIsOneHistory) {
 }
 
 TEST(MixedSwarm, AllScenariosReallyMeet) {
-    std::map<std::string, std::uint64_t> counts{{"worlds of three", 0}, {"calls answered", 0}, {"datagrams", 0},
-                                                {"messages", 0},        {"broken", 0},         {"restarts", 0},
-                                                {"peers lost", 0}};
+    std::map<std::string, std::uint64_t> counts{{"worlds of three", 0},
+                                                {"calls answered", 0},
+                                                {"datagrams", 0},
+                                                {"messages", 0},
+                                                {"broken", 0},
+                                                {"restarts", 0},
+                                                {"peers lost", 0},
+                                                {"messages by mail", 0},
+                                                {"up on other workers", 0},
+                                                {"endpoints and datagrams apart", 0}};
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         MixedWorld world(seed);
         (void)world.run();
         const bool all = world.erpc() != nullptr && world.datagrams() != nullptr && world.connections() != nullptr;
         counts["worlds of three"] += all ? 1U : 0U;
+        counts["endpoints and datagrams apart"] += world.hosts_apart();
         counts["restarts"] += world.node_totals().restarts;
         if (world.erpc() != nullptr) {
             counts["calls answered"] += world.erpc()->counters().calls_ok;
@@ -57,6 +65,8 @@ TEST(MixedSwarm, AllScenariosReallyMeet) {
         }
         if (world.connections() != nullptr) {
             counts["messages"] += world.connections()->counters().messages;
+            counts["messages by mail"] += world.connections()->mail().letters;
+            counts["up on other workers"] += world.connections()->counters().elsewhere;
             counts["broken"] += world.connections()->counters().broken;
         }
     }

@@ -15,20 +15,25 @@ namespace {
 // Over many histories.
 struct Sums {
     VerbsCounters users;
+    VerbsMail mail;
     NodeTotals nodes;
     LinkCounters network;
     telemetry::CounterSnapshot<roce::rc::RcCounter> transport{};
     telemetry::CounterSnapshot<cm::Counter> manager{};
+    std::uint64_t spread = 0;  // histories with mail, and connections on workers that depend on it
 
     void add(const VerbsWorld& world) {
         const VerbsCounters& each = world.users().counters();
         for (const auto field :
-             {&VerbsCounters::asked, &VerbsCounters::established, &VerbsCounters::rejected, &VerbsCounters::unreachable,
-              &VerbsCounters::abandoned, &VerbsCounters::refused, &VerbsCounters::left, &VerbsCounters::broken,
-              &VerbsCounters::not_ready, &VerbsCounters::messages, &VerbsCounters::closed, &VerbsCounters::shared,
-              &VerbsCounters::writes, &VerbsCounters::reads, &VerbsCounters::atomics, &VerbsCounters::flushed}) {
+             {&VerbsCounters::asked, &VerbsCounters::established, &VerbsCounters::elsewhere, &VerbsCounters::rejected,
+              &VerbsCounters::unreachable, &VerbsCounters::abandoned, &VerbsCounters::refused, &VerbsCounters::left,
+              &VerbsCounters::broken, &VerbsCounters::not_ready, &VerbsCounters::messages, &VerbsCounters::closed,
+              &VerbsCounters::shared, &VerbsCounters::writes, &VerbsCounters::reads, &VerbsCounters::atomics,
+              &VerbsCounters::flushed}) {
             users.*field += each.*field;
         }
+        mail.letters += world.users().mail().letters;
+        spread += each.elsewhere != 0 && world.users().mail().letters != 0 ? 1U : 0U;
         nodes += world.node_totals();
         network += world.network().totals();
         transport += each.transport;
@@ -42,6 +47,9 @@ std::map<std::string, std::uint64_t> Sums::counts() const {
     return {
         {"asked", users.asked},
         {"up", users.established},
+        {"up on other workers", users.elsewhere},
+        {"messages by mail", mail.letters},
+        {"histories on several workers", spread},
         {"rejected", users.rejected},
         {"unreachable", users.unreachable},
         {"given up", users.abandoned},

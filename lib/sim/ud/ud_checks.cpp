@@ -48,7 +48,7 @@ void UdScenario::begin_account(UdHost& host) {
 
 // Says what must become of a frame before the engine sees it.
 void UdScenario::on_frame(Node& node, const Frame& frame, bool icrc_ok) {
-    UdHost& host = *hosts_[node.index()];
+    UdHost& host = *hosts_[node.host()];
     const std::span<const std::uint8_t> datagram = std::span(frame.bytes).subspan(frame.lower_bytes());
     const auto expect_drop = [&host](Drop reason) { ++host.account.expected[index_of(reason)]; };
     if (!icrc_ok) {
@@ -325,7 +325,12 @@ void UdScenario::check_end() {
     for (const auto& host : hosts_) {
         const SimPortCounters& port = host->node.port().counters();
         expect(host->margins_untouched(), "memory around the region was written");
-        expect(host->arrived == port.taken + port.foreign + port.unheard, "frames that the port did not count");
+        std::uint64_t seen = 0;
+        for (const auto& each : world_.workers_of(host->index)) {
+            const SimPortCounters& one = each->port().counters();
+            seen += one.taken + one.foreign + one.unheard;
+        }
+        expect(host->arrived == seen, "frames that no port counted");
         const std::uint64_t left = port.sent + host->node.unsent();
         expect(!plan_.alone || (left >= host->done && left <= host->done + host->not_known),
                "packets that were lost on their way out");

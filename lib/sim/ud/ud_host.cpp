@@ -73,7 +73,7 @@ std::optional<UdMessage> message_of(const Frame& frame) {
 
 UdHost::UdHost(Node& of, std::uint32_t path_mtu_bytes, Random& random)
     : node(of),
-      index(of.index()),
+      index(of.host()),
       place_bytes((verbs::kGrhBytes + path_mtu_bytes + kSlackBytes) & ~std::size_t{7}),
       memory(2 * kMarginBytes + kPlaces * place_bytes + kSourceBytes, kUntouched) {
     for (std::size_t i = 0; i < kSourceBytes; ++i) {

@@ -23,7 +23,7 @@ net::IpAddress group_of(Family family, std::uint8_t number) {
 
 WorldShape shape_of(std::uint64_t seed) {
     WorldShape shape;
-    shape.nodes = 2 + seed % 3;
+    shape.hosts = 2 + seed % 3;
     shape.guests = 1;
     shape.family = family_of(seed);
     shape.buffers = 256;
@@ -72,14 +72,16 @@ UdScenario::UdScenario(World& world, const UdPlan& plan)
       stranger_(world.network(), plan.stranger, plan.path_mtu_bytes, world.seed() * 5 + 1),
       // A slow node may have just begun a turn when the first of its links says that there is something.
       to_arrive_(milliseconds(1) + (world.has_slow_node() ? world.mix().node.turn_max * 2 : Duration{})) {
-    for (std::size_t i = 0; i < world.nodes(); ++i) {
+    for (std::size_t i = 0; i < world.hosts(); ++i) {
         peers_.push_back(world.network().address_of(i));
     }
     for (std::uint8_t i = 0; i < kGroups; ++i) {
         peers_.push_back(groups_[i] = group_of(world.shape().family, static_cast<std::uint8_t>(i + 1)));
     }
-    for (std::size_t i = 0; i < world.nodes(); ++i) {
-        UdHost& host = *hosts_.emplace_back(std::make_unique<UdHost>(world.node(i), plan.path_mtu_bytes, random_));
+    for (std::size_t i = 0; i < world.hosts(); ++i) {
+        const auto workers = world.workers_of(i);
+        Node& seat = *workers[workers.size() == 1 ? 0 : random_.below(workers.size())];
+        UdHost& host = *hosts_.emplace_back(std::make_unique<UdHost>(seat, plan.path_mtu_bytes, random_));
         host.traffic_class = random_.chance(kMillion / 2) ? kEct : 0;
         host.node.port().set_loops_groups(plan.loops_groups);
         host.node.port().set_traffic_class(host.traffic_class);
@@ -87,7 +89,7 @@ UdScenario::UdScenario(World& world, const UdPlan& plan)
 }
 
 void UdScenario::start(Node& node) {
-    UdHost& host = *hosts_[node.index()];
+    UdHost& host = *hosts_[node.host()];
     host.start(peers_);
     for (std::uint64_t queues = random_.between(1, 2); queues > 0; --queues) {
         make_queues(host);
@@ -98,7 +100,7 @@ void UdScenario::start(Node& node) {
 }
 
 void UdScenario::stop(Node& node) {
-    UdHost& host = *hosts_[node.index()];
+    UdHost& host = *hosts_[node.host()];
     while (!host.users.empty()) {
         end_user(host, *host.users.back());
     }
@@ -131,12 +133,12 @@ void UdScenario::forge_from(const Frame& frame) {
 }
 
 void UdScenario::before_turn(Node& node) {
-    begin_account(*hosts_[node.index()]);
+    begin_account(*hosts_[node.host()]);
 }
 
 // What came is delivered.
 void UdScenario::act(Node& node) {
-    UdHost& host = *hosts_[node.index()];
+    UdHost& host = *hosts_[node.host()];
     heed_events(host, true);
     reset_one_unseen(host);
     take_receives(host);
@@ -149,7 +151,7 @@ void UdScenario::act(Node& node) {
 }
 
 void UdScenario::on_sent(Node& node) {
-    UdHost& host = *hosts_[node.index()];
+    UdHost& host = *hosts_[node.host()];
     heed_events(host, false);
     take_sends(host);
     take_receives(host);
@@ -157,7 +159,7 @@ void UdScenario::on_sent(Node& node) {
 }
 
 void UdScenario::after_turn(Node& node) {
-    check_states(*hosts_[node.index()]);
+    check_states(*hosts_[node.host()]);
 }
 
 void UdScenario::on_heal() {

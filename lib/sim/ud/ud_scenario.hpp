@@ -49,14 +49,15 @@ public:
     [[nodiscard]] const UdCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] std::string text() const override;
 
-    // ud_scenario.cpp
+    // ud_scenario.cpp. Of each host one worker has all users.
+    [[nodiscard]] bool lives_on(const Node& node) const override { return &hosts_[node.host()]->node == &node; }
     void start(Node& node) override;
     void stop(Node& node) override;
     void before_turn(Node& node) override;
     void act(Node& node) override;
     void on_sent(Node& node) override;
     void after_turn(Node& node) override;
-    [[nodiscard]] Instant next_act(const Node& node) const override { return hosts_[node.index()]->acts_at; }
+    [[nodiscard]] Instant next_act(const Node& node) const override { return hosts_[node.host()]->acts_at; }
     void on_delivery(std::size_t to, const Frame& frame) override;
     void on_heal() override;
     // ud_workload.cpp, ud_checks.cpp

@@ -205,9 +205,9 @@ void VerbsTraffic::check_target(VerbsEnd& end) {
     const std::uint8_t* const target = host_of(end).slot_at(end, VerbsHost::kTarget);
     std::vector<std::uint8_t> seen(target, target + VerbsTarget::kBytes);
     for (const VerbsWork& work : may_be) {
-        for (std::uint32_t i = 0; i < work.bytes; ++i) {
+        for (std::uint32_t i = 0; i < work.bytes && peer != nullptr; ++i) {
             std::uint8_t& octet = seen[work.to + i];
-            const std::uint8_t made = *hosts_[end.peer_host]->at(VerbsHost::kBase + work.from + i);
+            const std::uint8_t made = *host_of(*peer).at(VerbsHost::kBase + work.from + i);
             octet = octet == made ? end.target.settled[work.to + i] : octet;
         }
     }

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "lib/sim/verbs/verbs_scenario.hpp"
+#include "lib/sim/verbs/verbs_connections.hpp"
 
 namespace cairn::sim {
 
@@ -37,11 +37,11 @@ VerbsHello hello_of(const VerbsHost& host, const VerbsEnd& end) {
 
 }  // namespace
 
-VerbsEnd& VerbsScenario::add_end(VerbsHost& host, std::size_t peer_host) {
+VerbsEnd& VerbsConnections::add_end(VerbsHost& host, std::size_t peer_place) {
     VerbsEnd& end = ends_.add();
     end.host = host.node.index();
     end.process = host.node.process();
-    end.peer_host = peer_host;
+    end.peer_place = peer_place;
     end.slot = host.take_slot().value();
     end.target.settled.assign(VerbsTarget::kBytes, VerbsHost::kUntouched);
     end.send_slots = static_cast<std::uint32_t>(random_.between(1, VerbsHost::kRequests));
@@ -63,7 +63,7 @@ VerbsEnd& VerbsScenario::add_end(VerbsHost& host, std::size_t peer_host) {
     return end;
 }
 
-verbs::ConnectionChoice VerbsScenario::choose(std::span<const std::uint8_t> hello) {
+verbs::ConnectionChoice VerbsConnections::choose(std::span<const std::uint8_t> hello) {
     verbs::ConnectionChoice choice;
     choice.access = VerbsHost::kPeers;
     choice.responder_resources = static_cast<std::uint8_t>(random_.between(1, 16));
@@ -76,12 +76,12 @@ verbs::ConnectionChoice VerbsScenario::choose(std::span<const std::uint8_t> hell
     return choice;
 }
 
-void VerbsScenario::connect(VerbsHost& host, std::size_t to) {
-    VerbsEnd& end = add_end(host, to);
+void VerbsConnections::connect(VerbsHost& host, std::size_t place) {
+    VerbsEnd& end = add_end(host, place);
     end.active = true;
     const HelloBytes hello = bytes_of(hello_of(host, end));
     verbs::ConnectTo how;
-    how.remote = world_.network().address_of(to);
+    how.remote = world_.network().address_of(place);
     how.port = VerbsHost::kPort;
     const std::uint32_t most = host.device->limits().path_mtu_bytes;
     how.path_mtu_bytes = most >> random_.below(static_cast<std::uint64_t>(std::countr_zero(most / 256)) + 1);
@@ -95,7 +95,7 @@ void VerbsScenario::connect(VerbsHost& host, std::size_t to) {
     }
 }
 
-void VerbsScenario::answer(VerbsHost& host, const VerbsAsked& asked) {
+void VerbsConnections::answer(VerbsHost& host, const VerbsAsked& asked) {
     if (host.is_full() || (!world_.healed() && random_.chance(kMillion / 10))) {
         ++counters_.refused;
         world_.check(host.connector->reject(asked.id, {}, host.node.now()).ok(), "reject() refuses", &host.node);
@@ -112,20 +112,20 @@ void VerbsScenario::answer(VerbsHost& host, const VerbsAsked& asked) {
     traffic_.post_receives(end, plan_.lazy && !world_.healed());
 }
 
-void VerbsScenario::leave(VerbsHost& host, VerbsEnd& end) {
+void VerbsConnections::leave(VerbsHost& host, VerbsEnd& end) {
     ++counters_.left;
     end.stage = VerbsStage::Leaving;
     world_.check(host.connector->disconnect(end.id, {}, host.node.now()).ok(), "disconnect() refuses", &host.node);
 }
 
-void VerbsScenario::give_up(VerbsHost& host, VerbsEnd& end) {
+void VerbsConnections::give_up(VerbsHost& host, VerbsEnd& end) {
     ++counters_.abandoned;
     host.connector->abandon(end.id, host.node.now());
     destroy(host, end);
 }
 
 // No event of it comes any more.
-void VerbsScenario::destroy(VerbsHost& host, VerbsEnd& end) {
+void VerbsConnections::destroy(VerbsHost& host, VerbsEnd& end) {
     traffic_.take_completions(host);
     const QpState state = end.qp->state();
     world_.check(state == QpState::Err || state == QpState::Reset, "a connection is over, and its queue pair goes on",
@@ -141,7 +141,7 @@ void VerbsScenario::destroy(VerbsHost& host, VerbsEnd& end) {
     end.stage = VerbsStage::Over;
 }
 
-void VerbsScenario::hear(VerbsHost& host) {
+void VerbsConnections::hear(VerbsHost& host) {
     while (const std::optional<cm::Event> event = host.connector->poll_event()) {
         std::visit(
             [&]<class Kind>(const Kind& kind) {
@@ -157,27 +157,27 @@ void VerbsScenario::hear(VerbsHost& host) {
     }
 }
 
-void VerbsScenario::on_event(VerbsHost& host, const cm::Requested& event) {
+void VerbsConnections::on_event(VerbsHost& host, const cm::Requested& event) {
     const VerbsHello hello = hello_in(event.private_data);
     const VerbsEnd* const peer = ends_.find(hello.serial);
-    const bool known = peer != nullptr && peer->active && peer->peer_host == host.node.index() &&
-                       world_.network().address_of(peer->host) == event.route.remote;
+    const bool known = peer != nullptr && peer->active && peer->peer_place == host.node.host() &&
+                       world_.network().address_of(place_of(*peer)) == event.route.remote;
     world_.check(known, "a request that nobody made", &host.node);
     world_.check(host.find(event.id) == nullptr && host.refused.count(event.id) == 0, "a name given twice", &host.node);
-    const bool again = std::any_of(host.asked.begin(), host.asked.end(),
-                                   [&hello](const VerbsAsked& each) { return each.hello.serial == hello.serial; }) ||
-                       std::any_of(host.live.begin(), host.live.end(),
-                                   [&hello](const VerbsEnd* end) { return end->peer == hello.serial; });
+    const auto workers = world_.workers_of(host.node.host());
+    const bool again = std::any_of(workers.begin(), workers.end(),
+                                   [&](const auto& each) { return hosts_[each->index()]->knows(hello.serial); });
     world_.check(!again, "a copy of a request is a request of its own", &host.node);
     if (known) {
         const Duration patience = plan_.slow && !world_.healed() ? milliseconds(20) : microseconds(50);
-        host.asked.push_back({event.id, hello, peer->host, world_.now() + random_.between(Duration{}, patience)});
+        host.asked.push_back({event.id, hello, place_of(*peer), world_.now() + random_.between(Duration{}, patience)});
     }
 }
 
 // Both ends mean each other.
-void VerbsScenario::on_established(VerbsHost& host, VerbsEnd& end, const cm::Established& event) {
+void VerbsConnections::on_established(VerbsHost& host, VerbsEnd& end, const cm::Established& event) {
     ++counters_.established;
+    counters_.elsewhere += host.node.number() != 0 ? 1U : 0U;
     if (end.active) {
         world_.check(end.stage == VerbsStage::Asking, "established what was not asked for", &host.node);
         end.heard = hello_in(event.private_data);
@@ -186,8 +186,8 @@ void VerbsScenario::on_established(VerbsHost& host, VerbsEnd& end, const cm::Est
         world_.check(end.stage == VerbsStage::Accepted, "established what was not accepted", &host.node);
     }
     const VerbsEnd* const peer = ends_.find(end.peer);
-    world_.check(peer != nullptr && peer->peer == end.serial && peer->host == end.peer_host &&
-                     peer->peer_host == end.host && peer->active != end.active,
+    world_.check(peer != nullptr && peer->peer == end.serial && place_of(*peer) == end.peer_place &&
+                     peer->peer_place == place_of(end) && peer->active != end.active,
                  "established with somebody else", &host.node);
     end.stage = VerbsStage::Up;
     if (world_.broken() || end.qp->state() != QpState::Rts) {
@@ -199,7 +199,7 @@ void VerbsScenario::on_established(VerbsHost& host, VerbsEnd& end, const cm::Est
     }
 }
 
-void VerbsScenario::on_event_of(VerbsHost& host, const cm::Event& event, cm::ConnectionId id) {
+void VerbsConnections::on_event_of(VerbsHost& host, const cm::Event& event, cm::ConnectionId id) {
     const bool over = std::holds_alternative<cm::Released>(event);
     VerbsEnd* const end = host.find(id);
     if (end == nullptr) {  // a request that was not answered

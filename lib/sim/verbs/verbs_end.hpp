@@ -85,12 +85,12 @@ enum class VerbsStage : std::uint8_t {
 
 struct VerbsEnd {
     std::uint64_t serial = 0;
-    std::size_t host = 0;
+    std::size_t host = 0;       // the VerbsHost that it is on
     std::uint64_t process = 0;  // the number of its host's process
     bool active = false;
-    std::size_t peer_host = 0;
-    std::uint64_t peer = 0;  // the serial of the other end; 0: not known yet
-    VerbsHello heard{};      // what the peer said
+    std::size_t peer_place = 0;  // of its peer's host in the network
+    std::uint64_t peer = 0;      // the serial of the other end; 0: not known yet
+    VerbsHello heard{};          // what the peer said
     VerbsStage stage = VerbsStage::Asking;
     cm::ConnectionId id{};
     std::size_t slot = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace cairn::sim {
 
@@ -32,7 +33,8 @@ VerbsHost::VerbsHost(Node& of, Random& random) : node(of), memory(kUsed + std::s
     }
 }
 
-void VerbsHost::start(const cm::Config& config, Random& random) {
+void VerbsHost::start(const cm::Config& config, std::shared_ptr<connections::Agent> agent,
+                      std::optional<connections::Sharing> listens, Random& random) {
     device = std::make_unique<verbs::Device>(node.worker());
     // A process may have the queue pair numbers and keys of the one before it. Its starting PSNs are others, as with a
     // seed of its own.
@@ -48,10 +50,13 @@ void VerbsHost::start(const cm::Config& config, Random& random) {
     for (std::size_t cell = 0; cell < kShared; ++cell) {
         shared_free.push_back(cell);
     }
-    home = connections::Home::create(connections::Agent::create(), node.worker(), {config}).value();
+    home = connections::Home::create(std::move(agent), node.worker(), {config}).value();
     connector = std::make_unique<verbs::Connector>(*device, *home);
-    const bool listens = connector->listen(kPort, static_cast<std::uint32_t>(random.between(1, kMostBacklog))).ok();
-    CAIRN_ASSERT(listens);
+    if (listens) {
+        const auto backlog = static_cast<std::uint32_t>(random.between(1, kMostBacklog));
+        const bool listening = connector->listen(kPort, backlog, *listens).ok();
+        CAIRN_ASSERT(listening);
+    }
 }
 
 void VerbsHost::stop() {
@@ -95,6 +100,12 @@ bool VerbsHost::unused_untouched() {
            std::all_of(free_slots.begin(), free_slots.end(), [this](std::size_t slot) {
                return is_untouched({at(slot_address(slot)), kSlotBytes});
            });
+}
+
+bool VerbsHost::knows(std::uint64_t peer) const {
+    return std::any_of(asked.begin(), asked.end(),
+                       [peer](const VerbsAsked& each) { return each.hello.serial == peer; }) ||
+           std::any_of(live.begin(), live.end(), [peer](const VerbsEnd* end) { return end->peer == peer; });
 }
 
 VerbsEnd* VerbsHost::find(Qpn qpn) const {

@@ -1,4 +1,4 @@
-// A node's part in a simulated world of connections: the production device and connector, its memory, and the ends of
+// A worker's part in a simulated world of connections: the production device and connector, its memory, and the ends of
 // connections that live there.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace cairn::sim {
 struct VerbsAsked {
     cm::ConnectionId id{};
     VerbsHello hello{};
-    std::size_t from = 0;  // the peer's host
+    std::size_t from = 0;  // the place of the peer's host in the network
     Instant answer_at{};
 };
 
@@ -47,8 +47,10 @@ public:
 
     VerbsHost(Node& node, Random& random);
 
-    // The process: everything but memory is made anew.
-    void start(const cm::Config& config, Random& random);
+    // The process: everything but memory is made anew. `agent`: of all workers of the host. Nothing given for
+    // `listens`: this worker does not listen.
+    void start(const cm::Config& config, std::shared_ptr<connections::Agent> agent,
+               std::optional<connections::Sharing> listens, Random& random);
     // All ends have been destroyed.
     void stop();
 
@@ -72,6 +74,8 @@ public:
 
     [[nodiscard]] VerbsEnd* find(Qpn qpn) const;
     [[nodiscard]] VerbsEnd* find(cm::ConnectionId id) const;
+    // Its user was asked by this end.
+    [[nodiscard]] bool knows(std::uint64_t peer) const;
     [[nodiscard]] bool is_full() const { return free_slots.empty(); }
 
     Node& node;

@@ -55,21 +55,31 @@ void VerbsScenario::check_progress() {
             traffic_.check_target(*end);
         }
     }
+    const std::uint64_t failed = counters_.failed();
     connect_all();
     if (!world_.broken()) {
         use_all();
     }
+    world_.check(failed == counters_.failed(), "a request failed in a network that is well");
 }
 
-// From each host to each other one.
+// Whoever listens there.
+bool VerbsScenario::has_room(std::size_t place) const {
+    const auto workers = world_.workers_of(place);
+    return std::none_of(workers.begin(), workers.end(), [&](const auto& node) {
+        return processes_.listens(*node) && hosts_[node->index()]->is_full();
+    });
+}
+
+// From each worker to each other host.
 void VerbsScenario::connect_all() {
     const std::uint64_t before = counters_.established;
     std::uint64_t asked = 0;
     for (const auto& host : hosts_) {
-        for (std::size_t to = 0; to < hosts_.size(); ++to) {
-            if (to != host->node.index() && !host->is_full() && !hosts_[to]->is_full() && !world_.broken()) {
+        for (std::size_t to = 0; to < world_.hosts(); ++to) {
+            if (to != host->node.host() && !host->is_full() && has_room(to) && !world_.broken()) {
                 host->node.read_clock();
-                connect(*host, to);
+                connections_.connect(*host, to);
                 ++asked;
                 run_until_settled("a new connection comes about in a network that is well");
             }
@@ -80,7 +90,6 @@ void VerbsScenario::connect_all() {
 
 // Nothing goes wrong: each request is done, and the connection stays.
 void VerbsScenario::use_all() {
-    const std::uint64_t flushed = counters_.flushed + counters_.broken + counters_.not_ready;
     for (int rounds = 0; rounds < 3; ++rounds) {
         for (const auto& host : hosts_) {
             for (VerbsEnd* const end : host->live) {
@@ -104,8 +113,6 @@ void VerbsScenario::use_all() {
             world_.check(end->out.messages_done == end->out.messages.size(), "a message that nobody got", &host->node);
         }
     }
-    world_.check(flushed == counters_.flushed + counters_.broken + counters_.not_ready,
-                 "a request failed in a network that is well");
 }
 
 void VerbsScenario::wind_up() {
@@ -113,7 +120,7 @@ void VerbsScenario::wind_up() {
         host->node.read_clock();
         for (VerbsEnd* const end : std::vector<VerbsEnd*>(host->live)) {
             if (end->stage == VerbsStage::Up) {
-                leave(*host, *end);
+                connections_.leave(*host, *end);
             }
         }
     }
@@ -132,6 +139,7 @@ void VerbsScenario::wind_up() {
 }
 
 void VerbsScenario::check_end() {
+    processes_.end();
     for (const auto& host : hosts_) {
         const Node& node = host->node;
         world_.check(node.drops().of(roce::Drop::BadIcrc) == node.port().counters().bad_icrcs,

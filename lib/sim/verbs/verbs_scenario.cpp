@@ -14,7 +14,8 @@ constexpr Duration kActsEvery = microseconds(600);
 
 WorldShape shape_of(std::uint64_t seed) {
     WorldShape shape;
-    shape.nodes = 2 + seed % 3;
+    shape.hosts = 2 + seed % 3;
+    shape.workers = WorldShape::workers_from_seed(seed, shape.hosts, 6);
     shape.family = seed % 5 < 3 ? Family::V4 : Family::V6;
     shape.most_bytes = static_cast<std::uint16_t>(VerbsPlan::from_seed(seed).path_mtu_bytes +
                                                   roce::rc::kMaxHeaderBytes + port::kIcrcBytes);
@@ -70,7 +71,12 @@ VerbsWorld::VerbsWorld(std::uint64_t seed)
 }
 
 VerbsScenario::VerbsScenario(World& world, const VerbsPlan& plan)
-    : world_(world), random_(world.random()), plan_(plan), traffic_(world, hosts_, ends_, counters_) {
+    : world_(world),
+      random_(world.random()),
+      plan_(plan),
+      processes_(world),
+      traffic_(world, hosts_, ends_, counters_),
+      connections_(world, plan_, traffic_, hosts_, ends_, counters_) {
     for (std::size_t i = 0; i < world.nodes(); ++i) {
         hosts_.push_back(std::make_unique<VerbsHost>(world.node(i), random_));
     }
@@ -80,7 +86,8 @@ void VerbsScenario::start(Node& node) {
     VerbsHost& host = *hosts_[node.index()];
     cm::Config config = plan_.cm;
     config.ca_guid = node.process();
-    host.start(config, random_);
+    std::shared_ptr<connections::Agent> agent = processes_.agent_of(node);
+    host.start(config, std::move(agent), processes_.listens(node), random_);
     if (!world_.healed()) {
         host.acts_at = world_.now() + random_.between(Duration{}, kActsEvery);
     }
@@ -107,7 +114,7 @@ void VerbsScenario::stop(Node& node) {
 
 void VerbsScenario::act(Node& node) {
     VerbsHost& host = *hosts_[node.index()];
-    hear(host);
+    connections_.hear(host);
     traffic_.take_completions(host);
     if (plan_.shares) {
         traffic_.post_shared_receives(host, plan_.lazy && !world_.healed());
@@ -130,7 +137,7 @@ void VerbsScenario::act(Node& node) {
     const std::vector<VerbsAsked> answered(due, host.asked.end());
     host.asked.erase(due, host.asked.end());
     for (const VerbsAsked& each : answered) {
-        answer(host, each);
+        connections_.answer(host, each);
     }
     if (world_.now() >= host.acts_at) {
         host.acts_at = world_.now() + random_.between(microseconds(1), kActsEvery);
@@ -141,7 +148,7 @@ void VerbsScenario::act(Node& node) {
 // A tenant behind the users may have made events.
 void VerbsScenario::after_turn(Node& node) {
     VerbsHost& host = *hosts_[node.index()];
-    hear(host);
+    connections_.hear(host);
     traffic_.take_completions(host);
 }
 
@@ -160,7 +167,7 @@ void VerbsScenario::on_step() {
 // Users of the host begin something.
 void VerbsScenario::act(VerbsHost& host) {
     if (random_.chance(kMillion / 6) && !host.is_full()) {
-        connect(host, (host.node.index() + random_.between(1, hosts_.size() - 1)) % hosts_.size());
+        connections_.connect(host, (host.node.host() + random_.between(1, world_.hosts() - 1)) % world_.hosts());
     }
     for (VerbsEnd* const end : std::vector<VerbsEnd*>(host.live)) {
         if (end->stage == VerbsStage::Up && random_.chance(kMillion / 3)) {
@@ -182,15 +189,15 @@ void VerbsScenario::act(VerbsHost& host, VerbsEnd& end) {
         case VerbsStage::Up:
         case VerbsStage::LeaveAsked:
             if (gives_up) {
-                give_up(host, end);
+                connections_.give_up(host, end);
             } else {
-                leave(host, end);
+                connections_.leave(host, end);
             }
             break;
         case VerbsStage::Asking:
         case VerbsStage::Accepted:
             if (gives_up || end.out.failed) {
-                give_up(host, end);
+                connections_.give_up(host, end);
             }
             break;
         case VerbsStage::Leaving:
@@ -219,12 +226,13 @@ void VerbsScenario::on_heal() {
 
 std::string VerbsScenario::text() const {
     return fmt::format(
-        "path MTU {}, {} connections asked for, {} ends up, {} rejected, {} unreachable, {} refused, {} given up, {} "
+        "path MTU {}, {} connections asked for, {} ends up, {} of them on other workers with {} letters, {} rejected, "
+        "{} unreachable, {} refused, {} given up, {} "
         "left, {} broken, {} not ready; {} requests, {} messages, {} writes, {} reads, {} atomics, {} flushed",
-        plan_.path_mtu_bytes, counters_.asked, counters_.established, counters_.rejected, counters_.unreachable,
-        counters_.refused, counters_.abandoned, counters_.left, counters_.broken, counters_.not_ready,
-        counters_.requests, counters_.messages, counters_.writes, counters_.reads, counters_.atomics,
-        counters_.flushed);
+        plan_.path_mtu_bytes, counters_.asked, counters_.established, counters_.elsewhere, processes_.mail().letters,
+        counters_.rejected, counters_.unreachable, counters_.refused, counters_.abandoned, counters_.left,
+        counters_.broken, counters_.not_ready, counters_.requests, counters_.messages, counters_.writes,
+        counters_.reads, counters_.atomics, counters_.flushed);
 }
 
 }  // namespace cairn::sim

@@ -16,6 +16,7 @@ namespace cairn::sim {
 struct VerbsCounters {
     std::uint64_t asked = 0;
     std::uint64_t established = 0;  // at both ends
+    std::uint64_t elsewhere = 0;    // of these, on workers that have no queue pair 1
     std::uint64_t rejected = 0;
     std::uint64_t unreachable = 0;
     std::uint64_t abandoned = 0;
@@ -35,6 +36,8 @@ struct VerbsCounters {
     telemetry::CounterSnapshot<roce::rc::RcCounter> transport{};
     telemetry::CounterSnapshot<cm::Counter> manager{};
 
+    // Requests that were not done.
+    [[nodiscard]] std::uint64_t failed() const noexcept { return flushed + broken + not_ready; }
     friend bool operator==(const VerbsCounters&, const VerbsCounters&) = default;
 };
 

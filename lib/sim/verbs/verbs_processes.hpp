@@ -1,0 +1,48 @@
+// What the workers of a host have together: the agent of its address, and who of them listens.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lib/connections/agent.hpp"
+#include "lib/sim/world.hpp"
+
+namespace cairn::sim {
+
+// Of the agents of all processes that ended.
+struct VerbsMail {
+    std::uint64_t letters = 0;   // messages that came to workers without queue pair 1
+    std::uint64_t homeless = 0;  // messages for workers that there are not
+
+    friend bool operator==(const VerbsMail&, const VerbsMail&) = default;
+};
+
+class VerbsProcesses {
+public:
+    explicit VerbsProcesses(World& world) : world_(world), processes_(world.hosts()) {}
+
+    // Called as each worker of a process begins: the first one's makes the agent.
+    [[nodiscard]] std::shared_ptr<connections::Agent> agent_of(const Node& node);
+    // How the worker listens; nothing: others do.
+    [[nodiscard]] std::optional<connections::Sharing> listens(const Node& node) const;
+    // All processes have ended.
+    void end();
+    [[nodiscard]] const VerbsMail& mail() const noexcept { return mail_; }
+
+private:
+    static constexpr std::size_t kAll = ~std::size_t{0};
+    struct Process {
+        std::uint64_t number = 0;
+        std::shared_ptr<connections::Agent> agent;
+        std::size_t listener = 0;  // the worker that listens; kAll: each does
+    };
+    void count(const Process& process);
+
+    World& world_;
+    std::vector<Process> processes_;  // by host
+    VerbsMail mail_;
+};
+
+}  // namespace cairn::sim
