@@ -32,6 +32,13 @@ net::IpAddress Network::address_of(std::size_t node) const noexcept {
     return net::IpAddress::from_v6({0xfd, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, 0, 0, 0, 0, last});  // a network of its own
 }
 
+net::IpAddress Network::group_address(std::uint8_t number) const noexcept {
+    if (family_ == Family::V4) {
+        return net::IpAddress::from_v4(0xef010200U + number);
+    }
+    return net::IpAddress::from_v6({0xff, 0x15, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, number});
+}
+
 std::size_t Network::node_of(const net::IpAddress& address) const noexcept {
     const std::size_t node = std::size_t{address.octets()[15]} - 1;
     CAIRN_ASSERT(node < nodes_ && address_of(node) == address);

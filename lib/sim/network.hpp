@@ -72,6 +72,7 @@ public:
     [[nodiscard]] LinkCounters totals() const noexcept;
 
     [[nodiscard]] net::IpAddress address_of(std::size_t node) const noexcept;
+    [[nodiscard]] net::IpAddress group_address(std::uint8_t number) const noexcept;
     // The owner of one of these addresses.
     [[nodiscard]] std::size_t node_of(const net::IpAddress& address) const noexcept;
     [[nodiscard]] static net::MacAddress mac_of(std::size_t node) noexcept;

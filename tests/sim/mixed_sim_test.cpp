@@ -48,6 +48,7 @@ TEST(MixedSwarm, AllScenariosReallyMeet) {
                                                 {"peers lost", 0},
                                                 {"messages by mail", 0},
                                                 {"up on other workers", 0},
+                                                {"datagrams beside connections", 0},
                                                 {"endpoints and datagrams apart", 0}};
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         MixedWorld world(seed);
@@ -65,6 +66,7 @@ TEST(MixedSwarm, AllScenariosReallyMeet) {
         }
         if (world.connections() != nullptr) {
             counts["messages"] += world.connections()->counters().messages;
+            counts["datagrams beside connections"] += world.connections()->speech().received;
             counts["messages by mail"] += world.connections()->mail().letters;
             counts["up on other workers"] += world.connections()->counters().elsewhere;
             counts["broken"] += world.connections()->counters().broken;

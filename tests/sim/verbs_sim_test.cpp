@@ -16,6 +16,7 @@ namespace {
 struct Sums {
     VerbsCounters users;
     VerbsMail mail;
+    VerbsSpeech speech;
     NodeTotals nodes;
     LinkCounters network;
     telemetry::CounterSnapshot<roce::rc::RcCounter> transport{};
@@ -31,6 +32,11 @@ struct Sums {
               &VerbsCounters::shared, &VerbsCounters::writes, &VerbsCounters::reads, &VerbsCounters::atomics,
               &VerbsCounters::flushed}) {
             users.*field += each.*field;
+        }
+        for (const auto field :
+             {&VerbsSpeech::posted, &VerbsSpeech::received, &VerbsSpeech::in_groups, &VerbsSpeech::at_home,
+              &VerbsSpeech::shared, &VerbsSpeech::flushed, &VerbsSpeech::other_keys, &VerbsSpeech::memberships}) {
+            speech.*field += world.users().speech().*field;
         }
         mail.letters += world.users().mail().letters;
         spread += each.elsewhere != 0 && world.users().mail().letters != 0 ? 1U : 0U;
@@ -50,6 +56,16 @@ std::map<std::string, std::uint64_t> Sums::counts() const {
         {"up on other workers", users.elsewhere},
         {"messages by mail", mail.letters},
         {"histories on several workers", spread},
+        {"datagrams posted", speech.posted},
+        {"datagrams received", speech.received},
+        {"datagrams to groups received", speech.in_groups},
+        {"datagrams of other workers of the host", speech.at_home},
+        {"datagrams by shared receive queues", speech.shared},
+        {"datagrams flushed", speech.flushed},
+        {"datagrams to who has another key", speech.other_keys},
+        {"groups left", speech.memberships},
+        {"datagrams with a wrong key", nodes.drops.of(roce::Drop::BadQkey)},
+        {"datagrams without a receive request", nodes.drops.of(roce::Drop::NoReceive)},
         {"rejected", users.rejected},
         {"unreachable", users.unreachable},
         {"given up", users.abandoned},
@@ -118,6 +134,8 @@ TEST(VerbsSwarm, OneSeedIsOneHistory) {
         EXPECT_EQ(once.run(), twice.run());
         EXPECT_EQ(once.network().trace_hash(), twice.network().trace_hash()) << seed;
         EXPECT_EQ(once.users().counters(), twice.users().counters());
+        EXPECT_EQ(once.users().speech(), twice.users().speech());
+        EXPECT_EQ(once.users().mail(), twice.users().mail());
         EXPECT_EQ(once.node_totals(), twice.node_totals());
         VerbsWorld other(seed + 60);
         (void)other.run();

@@ -64,7 +64,7 @@ void UdScenario::on_frame(Node& node, const Frame& frame, bool icrc_ok) {
         expect_drop(judge_datagram(datagram).value());
         return;
     }
-    if (!is_own(message->dest)) {
+    if (!is_own(*message)) {
         return;  // another scenario's
     }
     const auto sent = sent_.find(*message);
@@ -85,6 +85,15 @@ void UdScenario::on_frame(Node& node, const Frame& frame, bool icrc_ok) {
     if (!known) {
         expect_drop(Drop::UnknownQpn);
     }
+}
+
+// Queue pairs of others have Q_Keys with the highest bit: a number may have been one's own in an earlier process.
+bool UdScenario::is_own(const UdMessage& message) const {
+    constexpr unsigned kOthers = 31;
+    const bool to_own = message.dest == wire::kGroupQpn
+                            ? std::find(groups_.begin(), groups_.end(), message.to) != groups_.end()
+                            : own_.count(message.dest) != 0;
+    return plan_.alone || (to_own && message.qkey.value >> kOthers == 0);
 }
 
 bool UdScenario::is_member(const UdUser& user, const net::IpAddress& group) const {

@@ -14,13 +14,6 @@ Family family_of(std::uint64_t seed) {
     return seed % 5 < 3 ? Family::V4 : Family::V6;
 }
 
-net::IpAddress group_of(Family family, std::uint8_t number) {
-    if (family == Family::V4) {
-        return net::IpAddress::from_v4(0xef010200U + number);
-    }
-    return net::IpAddress::from_v6({0xff, 0x15, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, number});
-}
-
 WorldShape shape_of(std::uint64_t seed) {
     WorldShape shape;
     shape.hosts = 2 + seed % 3;
@@ -76,7 +69,7 @@ UdScenario::UdScenario(World& world, const UdPlan& plan)
         peers_.push_back(world.network().address_of(i));
     }
     for (std::uint8_t i = 0; i < kGroups; ++i) {
-        peers_.push_back(groups_[i] = group_of(world.shape().family, static_cast<std::uint8_t>(i + 1)));
+        peers_.push_back(groups_[i] = world.network().group_address(static_cast<std::uint8_t>(i + 1)));
     }
     for (std::size_t i = 0; i < world.hosts(); ++i) {
         const auto workers = world.workers_of(i);
@@ -118,7 +111,7 @@ void UdScenario::on_delivery(std::size_t to, const Frame& frame) {
 
 void UdScenario::forge_from(const Frame& frame) {
     const std::optional<UdMessage> seen = message_of(frame);
-    if (!plan_.alone && (!seen || !is_own(seen->dest))) {
+    if (!plan_.alone && (!seen || !is_own(*seen))) {
         return;  // of others it may not speak the truth: their messages carry no proof
     }
     const std::optional<Frame> made = stranger_.forge_from(frame);

@@ -81,9 +81,7 @@ private:
     };
 
     void forge_from(const Frame& frame);
-    [[nodiscard]] bool is_own(Qpn dest) const {
-        return plan_.alone || dest == wire::kGroupQpn || own_.count(dest) != 0;
-    }
+    [[nodiscard]] bool is_own(const UdMessage& message) const;
 
     // ud_workload.cpp: what users do
     void act(UdHost& host);

@@ -34,6 +34,9 @@ void VerbsTraffic::take_completions(VerbsHost& host) {
         std::vector<verbs::Completion> all(queue->queue().size());
         all.resize(queue->poll(all));
         for (const verbs::Completion& got : all) {
+            if (datagrams_.take(host, got)) {
+                continue;
+            }
             VerbsEnd* const end = host.find(got.qpn);
             world_.check(end != nullptr, "a completion of a queue pair that is gone", &host.node);
             if (world_.broken()) {
@@ -52,14 +55,7 @@ void VerbsTraffic::take_completions(VerbsHost& host) {
 std::uint8_t* VerbsTraffic::take_cell(VerbsEnd& end, std::uint64_t wr_id) {
     VerbsHost& host = host_of(end);
     if (end.shared) {
-        const auto posted = host.shared_posted.find(wr_id);
-        if (posted == host.shared_posted.end()) {
-            return nullptr;
-        }
-        const std::size_t cell = posted->second;
-        host.shared_posted.erase(posted);
-        host.shared_free.push_back(cell);
-        return host.at(VerbsHost::shared_address(cell));
+        return host.take_shared(wr_id);
     }
     if (end.in.receives.empty() || end.in.receives.front() != wr_id) {
         return nullptr;

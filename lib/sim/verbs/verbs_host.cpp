@@ -92,6 +92,17 @@ void VerbsHost::free_slot(std::size_t slot) {
     free_slots.push_back(slot);
 }
 
+std::uint8_t* VerbsHost::take_shared(std::uint64_t wr_id) {
+    const auto posted = shared_posted.find(wr_id);
+    if (posted == shared_posted.end()) {
+        return nullptr;
+    }
+    const std::size_t cell = posted->second;
+    shared_posted.erase(posted);
+    shared_free.push_back(cell);
+    return at(shared_address(cell));
+}
+
 bool VerbsHost::unused_untouched() {
     const std::span<const std::uint8_t> all = memory.span();
     const auto unposted = [this](std::size_t cell) { return is_untouched({at(shared_address(cell)), kMostBytes}); };

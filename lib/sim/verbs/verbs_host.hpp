@@ -69,6 +69,8 @@ public:
     // Fresh memory for a new end; nothing if all slots are taken.
     [[nodiscard]] std::optional<std::size_t> take_slot();
     void free_slot(std::size_t slot);
+    // Where what came by this request of the shared receive queue is. nullptr: there is no such request.
+    [[nodiscard]] std::uint8_t* take_shared(std::uint64_t wr_id);
     // Nobody has written where nobody may write.
     [[nodiscard]] bool unused_untouched();
 

@@ -61,6 +61,9 @@ void VerbsScenario::check_progress() {
         use_all();
     }
     world_.check(failed == counters_.failed(), "a request failed in a network that is well");
+    if (!world_.broken()) {
+        datagrams_.check_progress();
+    }
 }
 
 // Whoever listens there.
@@ -125,6 +128,7 @@ void VerbsScenario::wind_up() {
         }
     }
     run_until_settled("every connection ends");
+    datagrams_.wind_up();
     for (const auto& host : hosts_) {
         const roce::Engine& engine = host->node.worker().engine();
         world_.check(host->live.empty(), "a connection that does not end", &host->node);

@@ -75,7 +75,8 @@ VerbsScenario::VerbsScenario(World& world, const VerbsPlan& plan)
       random_(world.random()),
       plan_(plan),
       processes_(world),
-      traffic_(world, hosts_, ends_, counters_),
+      datagrams_(world, hosts_, speech_, [this](VerbsHost& host) { traffic_.take_completions(host); }),
+      traffic_(world, hosts_, ends_, datagrams_, counters_),
       connections_(world, plan_, traffic_, hosts_, ends_, counters_) {
     for (std::size_t i = 0; i < world.nodes(); ++i) {
         hosts_.push_back(std::make_unique<VerbsHost>(world.node(i), random_));
@@ -88,6 +89,7 @@ void VerbsScenario::start(Node& node) {
     config.ca_guid = node.process();
     std::shared_ptr<connections::Agent> agent = processes_.agent_of(node);
     host.start(config, std::move(agent), processes_.listens(node), random_);
+    datagrams_.start(host, plan_.shares);
     if (!world_.healed()) {
         host.acts_at = world_.now() + random_.between(Duration{}, kActsEvery);
     }
@@ -107,6 +109,7 @@ void VerbsScenario::stop(Node& node) {
         end->stage = VerbsStage::Over;
     }
     host.live.clear();
+    datagrams_.stop(host);
     world_.check(node.worker().engine().queue_pairs() == 0, "queue pairs that nobody has", &node);
     host.stop();
     world_.check(host.unused_untouched(), "memory that nobody has was written to", &node);
@@ -119,6 +122,7 @@ void VerbsScenario::act(Node& node) {
     if (plan_.shares) {
         traffic_.post_shared_receives(host, plan_.lazy && !world_.healed());
     }
+    datagrams_.post_receives(host, plan_.lazy && !world_.healed());
     for (const VerbsEnd* const end : std::vector<VerbsEnd*>(host.live)) {
         VerbsEnd& mine = *ends_.find(end->serial);
         const bool works = mine.stage != VerbsStage::Up || mine.out.failed || mine.qp->state() == verbs::QpState::Rts;
@@ -166,6 +170,7 @@ void VerbsScenario::on_step() {
 
 // Users of the host begin something.
 void VerbsScenario::act(VerbsHost& host) {
+    datagrams_.act(host, plan_.shares);
     if (random_.chance(kMillion / 6) && !host.is_full()) {
         connections_.connect(host, (host.node.host() + random_.between(1, world_.hosts() - 1)) % world_.hosts());
     }
@@ -227,12 +232,12 @@ void VerbsScenario::on_heal() {
 std::string VerbsScenario::text() const {
     return fmt::format(
         "path MTU {}, {} connections asked for, {} ends up, {} of them on other workers with {} letters, {} rejected, "
-        "{} unreachable, {} refused, {} given up, {} "
-        "left, {} broken, {} not ready; {} requests, {} messages, {} writes, {} reads, {} atomics, {} flushed",
+        "{} unreachable, {} refused, {} given up, {} left, {} broken, {} not ready; {} requests, {} messages, {} "
+        "writes, {} reads, {} atomics, {} flushed; {} datagrams, {} received",
         plan_.path_mtu_bytes, counters_.asked, counters_.established, counters_.elsewhere, processes_.mail().letters,
         counters_.rejected, counters_.unreachable, counters_.refused, counters_.abandoned, counters_.left,
         counters_.broken, counters_.not_ready, counters_.requests, counters_.messages, counters_.writes,
-        counters_.reads, counters_.atomics, counters_.flushed);
+        counters_.reads, counters_.atomics, counters_.flushed, speech_.posted, speech_.received);
 }
 
 }  // namespace cairn::sim

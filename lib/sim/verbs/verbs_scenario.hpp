@@ -19,6 +19,7 @@ public:
     VerbsScenario(World& world, const VerbsPlan& plan);
 
     [[nodiscard]] const VerbsCounters& counters() const noexcept { return counters_; }
+    [[nodiscard]] const VerbsSpeech& speech() const noexcept { return speech_; }
     [[nodiscard]] const VerbsMail& mail() const noexcept { return processes_.mail(); }
     [[nodiscard]] std::string text() const override;
 
@@ -53,6 +54,8 @@ private:
     VerbsProcesses processes_;
     VerbsEnds ends_;
     VerbsCounters counters_;
+    VerbsSpeech speech_;
+    VerbsDatagrams datagrams_;
     VerbsTraffic traffic_;
     VerbsConnections connections_;
 };

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/sim/verbs/verbs_host.hpp"
+#include "lib/sim/verbs/verbs_datagrams.hpp"
 
 namespace cairn::sim {
 
@@ -46,8 +46,13 @@ public:
     using Hosts = std::vector<std::unique_ptr<VerbsHost>>;
 
     // All of them outlive the traffic.
-    VerbsTraffic(World& world, Hosts& hosts, VerbsEnds& ends, VerbsCounters& counters)
-        : world_(world), random_(world.random()), hosts_(hosts), ends_(ends), counters_(counters) {}
+    VerbsTraffic(World& world, Hosts& hosts, VerbsEnds& ends, VerbsDatagrams& datagrams, VerbsCounters& counters)
+        : world_(world),
+          random_(world.random()),
+          hosts_(hosts),
+          ends_(ends),
+          datagrams_(datagrams),
+          counters_(counters) {}
 
     // A few requests of any kind. The connection was established.
     void post_some(VerbsEnd& end);
@@ -96,6 +101,7 @@ private:
     Random& random_;
     Hosts& hosts_;
     VerbsEnds& ends_;
+    VerbsDatagrams& datagrams_;  // complete into the same queues
     VerbsCounters& counters_;
     std::uint64_t next_wr_id_ = 0;
 };
