@@ -25,6 +25,9 @@ struct Frame {
         return is_v4() ? port::Path::kLowerBytesV4 : port::Path::kLowerBytesV6;
     }
     [[nodiscard]] std::span<std::uint8_t> udp_payload() noexcept { return std::span(bytes).subspan(lower_bytes()); }
+    [[nodiscard]] std::span<const std::uint8_t> udp_bytes() const noexcept {
+        return std::span(bytes).subspan(lower_bytes());
+    }
     [[nodiscard]] net::IpAddress source() const noexcept;
     [[nodiscard]] net::IpAddress destination() const noexcept;
     [[nodiscard]] std::uint16_t udp_source_port() const noexcept;

@@ -45,7 +45,7 @@ MixedPlan MixedPlan::from_seed(std::uint64_t seed) {
     plan.erpc = WorldPlan::small_of_seed(seed);
     plan.erpc.clients = random.between(1, 2);
     plan.erpc.servers = random.between(1, 2);
-    plan.erpc.guests = plan.has_datagrams ? 1 : 0;
+    plan.erpc.guests = (plan.has_datagrams ? 1U : 0U) + (plan.has_connections ? 1U : 0U);
     plan.erpc.alone = false;
     plan.erpc.qpn = Qpn{static_cast<std::uint32_t>(0x100 + random.below(3))};
     plan.datagrams = UdPlan::from_seed(seed);
@@ -55,6 +55,7 @@ MixedPlan MixedPlan::from_seed(std::uint64_t seed) {
     plan.connections = VerbsPlan::quick_from_seed(seed);
     plan.connections.path_mtu_bytes = plan.erpc.path_mtu_bytes;
     plan.connections.alone = false;
+    plan.connections.stranger = plan.datagrams.stranger + (plan.has_datagrams ? 1 : 0);
     plan.shape = shape_of(seed, plan);
     plan.mix = mix_of(seed);
     return plan;

@@ -96,7 +96,8 @@ void VerbsConnections::connect(VerbsHost& host, std::size_t place) {
 }
 
 void VerbsConnections::answer(VerbsHost& host, const VerbsAsked& asked) {
-    if (host.is_full() || (!world_.healed() && random_.chance(kMillion / 10))) {
+    const bool forged = asked.hello.serial == VerbsStranger::kSerial;
+    if (forged || host.is_full() || (!world_.healed() && random_.chance(kMillion / 10))) {
         ++counters_.refused;
         world_.check(host.connector->reject(asked.id, {}, host.node.now()).ok(), "reject() refuses", &host.node);
         return;
@@ -159,6 +160,11 @@ void VerbsConnections::hear(VerbsHost& host) {
 
 void VerbsConnections::on_event(VerbsHost& host, const cm::Requested& event) {
     const VerbsHello hello = hello_in(event.private_data);
+    if (hello.serial == VerbsStranger::kSerial) {
+        stranger_.on_told();
+        host.asked.push_back({event.id, hello, 0, world_.now()});
+        return;
+    }
     const VerbsEnd* const peer = ends_.find(hello.serial);
     const bool known = peer != nullptr && peer->active && peer->peer_place == host.node.host() &&
                        world_.network().address_of(place_of(*peer)) == event.route.remote;

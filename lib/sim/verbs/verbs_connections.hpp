@@ -4,6 +4,7 @@
 #include <span>
 
 #include "lib/sim/verbs/verbs_plan.hpp"
+#include "lib/sim/verbs/verbs_stranger.hpp"
 #include "lib/sim/verbs/verbs_traffic.hpp"
 
 namespace cairn::sim {
@@ -12,13 +13,14 @@ class VerbsConnections {
 public:
     // All of them outlive it.
     VerbsConnections(World& world, const VerbsPlan& plan, VerbsTraffic& traffic, VerbsTraffic::Hosts& hosts,
-                     VerbsEnds& ends, VerbsCounters& counters)
+                     VerbsEnds& ends, VerbsStranger& stranger, VerbsCounters& counters)
         : world_(world),
           random_(world.random()),
           plan_(plan),
           traffic_(traffic),
           hosts_(hosts),
           ends_(ends),
+          stranger_(stranger),
           counters_(counters) {}
 
     // With whoever listens on this host.
@@ -44,6 +46,7 @@ private:
     VerbsTraffic& traffic_;
     VerbsTraffic::Hosts& hosts_;
     VerbsEnds& ends_;
+    VerbsStranger& stranger_;
     VerbsCounters& counters_;
 };
 

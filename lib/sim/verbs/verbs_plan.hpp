@@ -1,6 +1,7 @@
 // What a seed decides about the users of connections besides their faults.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "lib/base/time.hpp"
@@ -11,12 +12,13 @@ namespace cairn::sim {
 struct VerbsPlan {
     std::uint32_t path_mtu_bytes = 4096;  // that the ports carry
     cm::Config cm{};
-    bool lazy = false;    // users post receive requests late
-    bool slow = false;    // and take long to answer requests
-    bool hasty = false;   // and give up connections instead of ending them
-    bool shares = false;  // some queue pairs of a host have one receive queue
-    bool moody = false;   // hosts end all they have, and begin anew in the same process
-    bool alone = true;    // nothing else is on the workers
+    bool lazy = false;         // users post receive requests late
+    bool slow = false;         // and take long to answer requests
+    bool hasty = false;        // and give up connections instead of ending them
+    bool shares = false;       // some queue pairs of a host have one receive queue
+    bool moody = false;        // hosts end all they have, and begin anew in the same process
+    bool alone = true;         // nothing else is on the workers
+    std::size_t stranger = 0;  // its place in the network
 
     [[nodiscard]] static VerbsPlan from_seed(std::uint64_t seed);
     // With managers that wait for milliseconds only.

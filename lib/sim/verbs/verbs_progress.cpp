@@ -1,5 +1,6 @@
 // What must come about in a network that is well.
 #include <algorithm>
+#include <numeric>
 
 #include "lib/sim/verbs/verbs_scenario.hpp"
 
@@ -56,11 +57,12 @@ void VerbsScenario::check_progress() {
         }
     }
     const std::uint64_t failed = counters_.failed();
-    connect_all();
+    const std::size_t made = live_ends() + connect_all();
     if (!world_.broken()) {
         use_all();
     }
     world_.check(failed == counters_.failed(), "a request failed in a network that is well");
+    world_.check(made == live_ends(), "a connection ended that nobody ended");
     if (!world_.broken()) {
         datagrams_.check_progress();
     }
@@ -74,8 +76,13 @@ bool VerbsScenario::has_room(std::size_t place) const {
     });
 }
 
-// From each worker to each other host.
-void VerbsScenario::connect_all() {
+std::size_t VerbsScenario::live_ends() const {
+    return std::accumulate(hosts_.begin(), hosts_.end(), std::size_t{0},
+                           [](std::size_t sum, const auto& host) { return sum + host->live.size(); });
+}
+
+// From each worker to each other host. How many ends there are more.
+std::size_t VerbsScenario::connect_all() {
     const std::uint64_t before = counters_.established;
     std::uint64_t asked = 0;
     for (const auto& host : hosts_) {
@@ -89,6 +96,7 @@ void VerbsScenario::connect_all() {
         }
     }
     world_.check(counters_.established - before == asked * 2, "a new connection does not come about");
+    return asked * 2;
 }
 
 // Nothing goes wrong: each request is done, and the connection stays.

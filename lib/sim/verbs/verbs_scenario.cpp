@@ -12,10 +12,15 @@ namespace {
 
 constexpr Duration kActsEvery = microseconds(600);
 
+std::size_t hosts_of(std::uint64_t seed) {
+    return 2 + seed % 3;
+}
+
 WorldShape shape_of(std::uint64_t seed) {
     WorldShape shape;
-    shape.hosts = 2 + seed % 3;
+    shape.hosts = hosts_of(seed);
     shape.workers = WorldShape::workers_from_seed(seed, shape.hosts, 6);
+    shape.guests = 1;
     shape.family = seed % 5 < 3 ? Family::V4 : Family::V6;
     shape.most_bytes = static_cast<std::uint16_t>(VerbsPlan::from_seed(seed).path_mtu_bytes +
                                                   roce::rc::kMaxHeaderBytes + port::kIcrcBytes);
@@ -53,6 +58,7 @@ VerbsPlan VerbsPlan::quick_from_seed(std::uint64_t seed) {
 
 VerbsPlan VerbsPlan::from_seed(std::uint64_t seed) {
     VerbsPlan plan = quick_from_seed(seed);
+    plan.stranger = hosts_of(seed);
     if (Random(seed ^ 0x5107U).chance(kMillion / 4)) {  // as programs have it
         plan.cm = {};
     }
@@ -75,9 +81,10 @@ VerbsScenario::VerbsScenario(World& world, const VerbsPlan& plan)
       random_(world.random()),
       plan_(plan),
       processes_(world),
+      stranger_(world.network(), plan.stranger, world.seed() * 13 + 1),
       datagrams_(world, hosts_, speech_, [this](VerbsHost& host) { traffic_.take_completions(host); }),
       traffic_(world, hosts_, ends_, datagrams_, counters_),
-      connections_(world, plan_, traffic_, hosts_, ends_, counters_) {
+      connections_(world, plan_, traffic_, hosts_, ends_, stranger_, counters_) {
     for (std::size_t i = 0; i < world.nodes(); ++i) {
         hosts_.push_back(std::make_unique<VerbsHost>(world.node(i), random_));
     }
@@ -113,6 +120,12 @@ void VerbsScenario::stop(Node& node) {
     world_.check(node.worker().engine().queue_pairs() == 0, "queue pairs that nobody has", &node);
     host.stop();
     world_.check(host.unused_untouched(), "memory that nobody has was written to", &node);
+}
+
+void VerbsScenario::on_delivery(std::size_t, const Frame& frame) {
+    if (world_.mix().forge_per_million != 0) {
+        stranger_.on_frame(frame, random_.chance(world_.mix().forge_per_million), world_.now());
+    }
 }
 
 void VerbsScenario::act(Node& node) {
@@ -233,11 +246,12 @@ std::string VerbsScenario::text() const {
     return fmt::format(
         "path MTU {}, {} connections asked for, {} ends up, {} of them on other workers with {} letters, {} rejected, "
         "{} unreachable, {} refused, {} given up, {} left, {} broken, {} not ready; {} requests, {} messages, {} "
-        "writes, {} reads, {} atomics, {} flushed; {} datagrams, {} received",
+        "writes, {} reads, {} atomics, {} flushed; {} datagrams, {} received; {} packets and {} messages forged",
         plan_.path_mtu_bytes, counters_.asked, counters_.established, counters_.elsewhere, processes_.mail().letters,
         counters_.rejected, counters_.unreachable, counters_.refused, counters_.abandoned, counters_.left,
         counters_.broken, counters_.not_ready, counters_.requests, counters_.messages, counters_.writes,
-        counters_.reads, counters_.atomics, counters_.flushed, speech_.posted, speech_.received);
+        counters_.reads, counters_.atomics, counters_.flushed, speech_.posted, speech_.received, forgeries().packets,
+        forgeries().messages);
 }
 
 }  // namespace cairn::sim

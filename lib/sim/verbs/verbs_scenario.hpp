@@ -11,6 +11,7 @@
 
 #include "lib/sim/verbs/verbs_connections.hpp"
 #include "lib/sim/verbs/verbs_processes.hpp"
+#include "lib/sim/verbs/verbs_stranger.hpp"
 
 namespace cairn::sim {
 
@@ -20,6 +21,7 @@ public:
 
     [[nodiscard]] const VerbsCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const VerbsSpeech& speech() const noexcept { return speech_; }
+    [[nodiscard]] const VerbsForgeries& forgeries() const noexcept { return stranger_.forgeries(); }
     [[nodiscard]] const VerbsMail& mail() const noexcept { return processes_.mail(); }
     [[nodiscard]] std::string text() const override;
 
@@ -27,6 +29,7 @@ public:
     void start(Node& node) override;
     void stop(Node& node) override;
     void act(Node& node) override;
+    void on_delivery(std::size_t to, const Frame& frame) override;
     void after_turn(Node& node) override;
     void on_step() override;
     [[nodiscard]] Instant next_act(const Node& node) const override;
@@ -44,7 +47,8 @@ private:
     [[nodiscard]] bool has_room(std::size_t place) const;
     [[nodiscard]] bool settled(const VerbsHost& host);
     void run_until_settled(const char* promise);
-    void connect_all();
+    [[nodiscard]] std::size_t live_ends() const;
+    std::size_t connect_all();
     void use_all();
 
     World& world_;
@@ -52,6 +56,7 @@ private:
     VerbsPlan plan_;
     std::vector<std::unique_ptr<VerbsHost>> hosts_;  // by worker
     VerbsProcesses processes_;
+    VerbsStranger stranger_;
     VerbsEnds ends_;
     VerbsCounters counters_;
     VerbsSpeech speech_;

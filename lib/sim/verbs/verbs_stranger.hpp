@@ -1,0 +1,67 @@
+// A stranger who knows who is connected with whom, but no secret: which packet numbers a connection expects, which
+// names the managers of both ends drew, which Q_Key. In the name of a peer it guesses these; what it copies, secrets
+// and all, it sends by its own address. Neither may end or alter anybody's connection.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "lib/sim/network.hpp"
+#include "lib/sim/random.hpp"
+#include "lib/wire/cm_message.hpp"
+
+namespace cairn::sim {
+
+// What it sent, and what users were told of it.
+struct VerbsForgeries {
+    std::uint64_t packets = 0;   // of connections, in a peer's name
+    std::uint64_t copies = 0;    // of packets and messages, from its own address
+    std::uint64_t messages = 0;  // of connection managers, in a peer's name
+    std::uint64_t datagrams = 0;
+    std::uint64_t told = 0;  // requests for connections that users were asked to answer
+
+    friend bool operator==(const VerbsForgeries&, const VerbsForgeries&) = default;
+};
+
+class VerbsStranger {
+public:
+    // In the private data of its requests, where an end says its number.
+    static constexpr std::uint64_t kSerial = ~std::uint64_t{0};
+
+    // `node` is its own place in the network; what comes there is never read.
+    VerbsStranger(Network& network, std::size_t node, std::uint64_t seed) noexcept
+        : network_(network), node_(node), random_(seed) {}
+
+    // Sees the frame on its way. `forges`: it may send one like it, or like one that it heard before.
+    void on_frame(const Frame& frame, bool forges, Instant now);
+    void on_told() noexcept { ++forgeries_.told; }
+    [[nodiscard]] const VerbsForgeries& forgeries() const noexcept { return forgeries_; }
+
+private:
+    using Bytes = std::vector<std::uint8_t>;
+    struct Heard {
+        Frame frame;
+        wire::CmMad mad;
+    };
+
+    void overhear(const Frame& frame);
+    void forge_packet(const Frame& seen, Instant now);
+    void forge_datagram(const Frame& seen, Instant now);
+    void forge_message(wire::CmMad mad, const Frame& seen, Instant now);
+    void guess(wire::Req& request);
+    [[nodiscard]] std::optional<wire::CmMessage> choose_end(const wire::CommIds& ids);
+    [[nodiscard]] std::uint32_t any() { return static_cast<std::uint32_t>(random_.next()); }
+    void send(const Bytes& datagram, const net::IpAddress& from, const Frame& seen, Instant now);
+
+    Network& network_;
+    std::size_t node_;
+    Random random_;
+    std::deque<Heard> heard_;           // the last messages of connection managers
+    std::map<wire::CommId, Qpn> qpns_;  // of the ends of connections, by their names
+    VerbsForgeries forgeries_;
+};
+
+}  // namespace cairn::sim
