@@ -23,6 +23,7 @@ struct WorldPlan {
     std::uint16_t path_mtu_bytes = 1024;
     std::uint16_t sessions_max = 64;             // of each endpoint; calls, transfers and memory follow from it
     std::uint32_t message_bytes_max = 16'000;    // 70 packets at the smallest path MTU
+    std::uint32_t scarce_part = 16;              // of its memory, which a server has where memory is scarce
     Duration patience_most = milliseconds(200);  // with a silent peer; else it is 30 ms
     Duration harmful = milliseconds(120);
     Duration healing = milliseconds(1500);      // several of the longest retransmission timeouts

@@ -5,18 +5,12 @@
 
 namespace cairn::sim {
 
-namespace {
-
-constexpr std::size_t kScarce = 16;
-
-}  // namespace
-
 void ErpcScenario::start(Node& host) {
     ErpcNode& node = *nodes_[host.host()];
     node.looked_at_time = node.returned = node.now();
     node.heard.assign(world_.network().nodes(), Instant{});
     start_threads(node);
-    const std::size_t part = world_.mix().node.scarce_memory && !node.is_client ? kScarce : 1;
+    const std::size_t part = world_.mix().node.scarce_memory && !node.is_client ? plan_.scarce_part : 1;
     node.pool.emplace(node.memory.span().first(plan_.pool_bytes() / part));
     node.credits = static_cast<std::uint16_t>(random_.between(1, 16));
     erpc::EndpointConfig config;
