@@ -48,6 +48,7 @@ constexpr std::array<Quirk, 5> kQuirks{{
 constexpr Quirk kOrdinaryNic{"", false, false, false, false, false, "", 0, 0, false, SentMemory::Mapped};
 constexpr Quirk kOrdinarySoftware{"", false, false, false, false, false, "", 0, 0, false, SentMemory::Eal};
 
+// mutants: pmd-device-quirk-of
 const Quirk& quirk_of(const DeviceFacts& facts) noexcept {
     const auto* found = std::find_if(kQuirks.begin(), kQuirks.end(),
                                      [&facts](const Quirk& quirk) { return quirk.driver == facts.driver; });
@@ -145,6 +146,7 @@ std::uint32_t devarg_number(const std::string& devargs, const std::string& key, 
     return otherwise;
 }
 
+// mutants: pmd-device-memory-of
 SentMemory memory_of(const DeviceFacts& facts) {
     // net_memif shares EAL's memory with its peer, which finds packets by their place in it.
     const std::optional<std::string> shares = devarg_value(facts.devargs, "zero-copy");
@@ -184,6 +186,7 @@ Result<DevicePlan> plan_device(const DeviceFacts& facts, const DeviceWish& wish)
     return plan;
 }
 
+// mutants: pmd-device-workers-in-common
 Result<std::uint16_t> workers_in_common(std::span<const DeviceFacts> devices, const DeviceWish& wish) {
     std::uint16_t workers = wish.workers;
     for (const DeviceFacts& facts : devices) {
@@ -196,6 +199,7 @@ Result<std::uint16_t> workers_in_common(std::span<const DeviceFacts> devices, co
     return workers;
 }
 
+// mutants: pmd-device-largest-path-mtu
 std::uint16_t largest_path_mtu(const DeviceFacts& facts, DeviceWish wish) {
     for (wish.path_mtu_bytes = 4096; wish.path_mtu_bytes >= 256; wish.path_mtu_bytes /= 2) {
         const Result<DevicePlan> plan = plan_device(facts, wish);

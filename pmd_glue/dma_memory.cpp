@@ -37,6 +37,7 @@ bool shares_eal_memory() {
 // What the process has made known to EAL.
 class Known final : public mem::CountedRanges::Keeper {
 public:
+    // mutants: pmd-dma-known-make
     bool make(Range piece) override {
         if (shares_eal_memory()) {
             return false;
@@ -85,6 +86,7 @@ public:
         }
         return true;
     }
+    // mutants: pmd-dma-mapper-end
     void end(Range piece) noexcept override {
         const auto iova = reinterpret_cast<std::uint64_t>(piece.data());
         rte_dev_dma_unmap(device_, address_of(piece), iova, piece.size());

@@ -17,6 +17,7 @@ struct Cause {
 };
 
 // The most telling cause first: EAL complains of consequences, too.
+// mutants: pmd-eal-causes
 constexpr std::array<Cause, 16> kCauses{{
     {"unrecognized option", "EAL's arguments stand before \"--\", the program's own behind it; --help lists those"},
     {"invalid option", "EAL's arguments stand before \"--\", the program's own behind it; --help lists those"},
@@ -105,6 +106,7 @@ bool asks_for_port(std::span<char* const> arguments, std::string_view kind) {
     return false;
 }
 
+// mutants: pmd-eal-arguments-without-device
 std::vector<std::string> arguments_without_device(std::span<char* const> eal_arguments, std::string_view cpus) {
     std::vector<std::string> all(eal_arguments.begin(), eal_arguments.end());
     const auto lacks = [&all](std::initializer_list<std::string_view> names) {

@@ -24,6 +24,7 @@ constexpr std::uint64_t kSettlesPerSecond = 1000;  // a wait for a device that k
 void never_freed(void*, void*) {}
 
 // What was attached for some device is known to EAL, too, and mapped for that device alone.
+// mutants: pmd-ethdev-port-in-eal-memory
 bool in_eal_memory(const std::uint8_t* at) noexcept {
     const rte_memseg_list* const segments = rte_mem_virt2memseg_list(at);
     return segments != nullptr && segments->external == 0;
@@ -97,11 +98,13 @@ bool EthdevPort::attach(std::span<const std::uint8_t> range) {
     return attached_.attach(range);
 }
 
+// mutants: pmd-ethdev-port-detach
 void EthdevPort::detach(std::span<const std::uint8_t> range) noexcept {
     attached_.retire(range);
     release_detached();
 }
 
+// mutants: pmd-ethdev-port-release-detached
 void EthdevPort::release_detached() noexcept {
     if (gives_tails_back()) {
         attached_.release_retired();

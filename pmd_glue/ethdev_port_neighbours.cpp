@@ -24,6 +24,7 @@ constexpr std::uint32_t kMovedAtOnce = 16;
 
 }  // namespace
 
+// mutants: pmd-ethdev-port-on-other-frame
 void EthdevPort::on_other_frame(rte_mbuf& frame, Instant now) noexcept {
     const std::span<const std::uint8_t> bytes(rte_pktmbuf_mtod(&frame, const std::uint8_t*), frame.data_len);
     const bool shared = exchange_ != nullptr;
@@ -44,6 +45,7 @@ void EthdevPort::on_other_frame(rte_mbuf& frame, Instant now) noexcept {
 }
 
 // A neighbour message reaches one worker, but concerns all of them.
+// mutants: pmd-ethdev-port-share
 void EthdevPort::share(const rte_mbuf& frame, Instant now) noexcept {
     if (now - share_from_ >= kSharedIn) {
         share_from_ = now;
@@ -71,6 +73,7 @@ void EthdevPort::pass_copy(const rte_mbuf& frame, std::uint16_t worker) noexcept
     }
 }
 
+// mutants: pmd-ethdev-port-on-timeout
 void EthdevPort::on_timeout(Instant now) noexcept {
     if (now < next_ask_) {
         return;
@@ -97,6 +100,7 @@ void EthdevPort::on_timeout(Instant now) noexcept {
 // A peer that has sent something is answered at the address that it came from, on any port, without a question for it.
 // Otherwise a flood of strangers would take the room of all other questions. For peers behind a gateway the gateway is
 // asked for.
+// mutants: pmd-ethdev-port-find-way
 void EthdevPort::find_way(port::Path& path, Instant now) noexcept {
     const net::IpAddress& remote = path.key().remote;
     port::PathTable::Station& station = *paths_.station(remote);
@@ -141,6 +145,7 @@ void EthdevPort::follow_changes(Instant now) noexcept {
 
 // A peer named itself without being asked: its paths follow it. If there are many paths, they follow only a peer that
 // did not move a moment ago.
+// mutants: pmd-ethdev-port-follow-name
 void EthdevPort::follow_name(const net::Host::Name& name, Instant now) noexcept {
     auto* const station = paths_.station(name.address);
     if (station == nullptr || host_.next_hop(name.address) != name.address) {
@@ -180,6 +185,7 @@ void EthdevPort::doubt(port::Path& path, const net::MacAddress& from, Instant no
 }
 
 // If nobody on the link answers for the address, its paths go to where its datagrams come from.
+// mutants: pmd-ethdev-port-settle-doubts
 void EthdevPort::settle_doubts(Instant now) noexcept {
     std::size_t left = 0;
     for (const Doubt& doubt : std::span(doubts_).first(std::exchange(doubts_count_, 0))) {
@@ -199,6 +205,7 @@ void EthdevPort::settle_doubts(Instant now) noexcept {
 }
 
 // Paths follow their next hop.
+// mutants: pmd-ethdev-port-follow
 void EthdevPort::follow(port::PathTable::Station& station, const std::optional<net::MacAddress>& mac,
                         Instant now) noexcept {
     station.named = mac.has_value();

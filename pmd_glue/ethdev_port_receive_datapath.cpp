@@ -42,6 +42,7 @@ inline Qpn qpn_named_by(const rte_mbuf& frame) noexcept {
 
 }  // namespace
 
+// mutants: pmd-ethdev-port-receive-burst
 std::size_t EthdevPort::receive_burst(std::span<port::PacketRef> out, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(out.size(), config_.burst));
@@ -139,6 +140,7 @@ void EthdevPort::hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& o
 }
 
 // For a peer's first frames, foreign senders, segments, neighbour messages, and all that is wrong.
+// mutants: pmd-ethdev-port-accept-slowly
 bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept {
     frame = frame->nb_segs == 1 ? frame : in_one_piece(frame);
     if (frame == nullptr) {

@@ -12,6 +12,7 @@
 
 namespace cairn::pmd {
 
+// mutants: pmd-ethdev-port-transmit-burst
 std::size_t EthdevPort::transmit_burst(std::span<port::TxPacket> packets, Instant now) noexcept {
     std::array<rte_mbuf*, kMaxBurst> frames;
     std::array<rte_mbuf*, kMaxBurst> copies;  // for other workers, since the device owns what was sent
@@ -165,6 +166,7 @@ void EthdevPort::prepare_tail(port::TxPacket& packet) noexcept {
 }
 
 // The frame becomes: headers | tail, in place | ICRC.
+// mutants: pmd-ethdev-port-attach-tail
 bool EthdevPort::attach_tail(port::TxPacket& packet) noexcept {
     std::array<rte_mbuf*, 2> more;
     if (!gives_tails_back() || !can_send_from(packet.tail) ||

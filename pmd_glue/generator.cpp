@@ -13,6 +13,7 @@ Generator::~Generator() {
     }
 }
 
+// mutants: pmd-generator-run-turn
 bool Generator::run_turn(Instant now) noexcept {
     if (path_ == nullptr) {
         path_ = port_.open_path(config_.path, now);

@@ -138,6 +138,7 @@ def section(contents):
         yield '\n'
 
 
+# mutants: bench-report-goals-section
 def goals_section(contents):
     """The table of the goals between the two marks; a goal that was not measured has no row."""
     yield '| goal | now | limiting factor | next remedy |\n|---|---|---|---|\n'

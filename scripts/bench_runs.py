@@ -9,6 +9,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(os.path.join(ROOT, 'tests/support'))
 from machine import Unavailable  # noqa: E402
 
+# mutants: bench-runs-ruler-spread
 SPREAD_MAX = 0.3  # of a ruler: its largest less its smallest value, over its median
 LINE_SPREAD_MAX = 0.6  # of the line between the CPUs, which is two to four times as long where they share no cache
 
@@ -21,6 +22,7 @@ def spread(values):
     return (max(values) - min(values)) / statistics.median(values)
 
 
+# mutants: bench-runs-spread-max
 def spread_max(name):
     return LINE_SPREAD_MAX if name.endswith('.line') else SPREAD_MAX
 
@@ -40,6 +42,7 @@ class Record:
         """The values there are."""
         return [value for value in self.values.get(name, ('', []))[1] if value is not None]
 
+    # mutants: bench-runs-record-rulers
     def rulers(self, names):
         return [name for name in names if (name.startswith('ruler.') or name.endswith('.line')) and self.of(name)]
 
@@ -78,6 +81,7 @@ def take(record, run, measurement, bench, say):
         say(f'  {name}: {value:.4g} {unit}')
 
 
+# mutants: bench-runs-take-group
 def take_group(record, run, group, bench, order, say):
     for measurement in order.sample(group, len(group)):
         take(record, run, measurement, bench, say)
@@ -95,6 +99,7 @@ def strayed(record, group):
                key=lambda run: abs(values[run] - middle))
 
 
+# mutants: bench-runs-repeat
 def repeat(record, run, group, bench, order, say):
     """Once more a group whose ruler strayed in that run. The values it replaces are kept beside."""
     replaced = {}
@@ -106,6 +111,7 @@ def repeat(record, run, group, bench, order, say):
     take_group(record, run, group, bench, order, say)
 
 
+# mutants: bench-runs-measure
 def measure(groups, bench, runs, seed, pattern='', changed=lambda record: None, say=lambda text: None):
     """Each run takes all groups in an order of its own, a ruler and what is compared with it one behind the other, also
     in an order of its own. Then runs whose ruler strayed are repeated, each group at most as often as it ran."""
@@ -134,6 +140,7 @@ def result(name, unit, values, runs):
             'runs': len(there), 'of': runs, 'raw': values}
 
 
+# mutants: bench-runs-results
 def results(record, ratios):
     """One entry for each result, then the ratios: each the median of the ratios of single runs."""
     entries = [result(name, *record.values[name], record.runs) for name in record.names if record.of(name)]

@@ -31,6 +31,7 @@ private:
     [[nodiscard]] static std::uint64_t period_of(Instant now) noexcept {
         return static_cast<std::uint64_t>(now.ns / kLife.ns);
     }
+    // mutants: perf-passes-made-in
     [[nodiscard]] std::uint64_t made_in(std::uint64_t period, const net::IpAddress& host) const noexcept {
         return sip_hash(key_, host.words()[0], host.words()[1], period);
     }

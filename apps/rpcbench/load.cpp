@@ -61,6 +61,7 @@ void Load::stop(Instant now) {
     }
 }
 
+// mutants: rpcbench-load-give-up
 void Load::give_up() {
     phase_ = Phase::GivenUp;
     unfinished_ = endpoint_.calls_pending();
@@ -158,6 +159,7 @@ void Load::on_completed(void* context, const erpc::CallResult& result) {
     }
 }
 
+// mutants: rpcbench-load-on-slot-completed
 void Load::on_slot_completed(void* context, const erpc::CallResult& result) {
     auto& self = *static_cast<Load*>(context);
     const auto slot = static_cast<std::uint32_t>(result.tag);

@@ -22,6 +22,7 @@ Wakeup::~Wakeup() {
     close(fd_);
 }
 
+// mutants: base-wakeup-end-sleep
 void Wakeup::end_sleep() noexcept {
     sleeps_ = false;
     // Nobody woke us, unless the flag is down: then the descriptor is readable, or will be: perhaps only after the next

@@ -23,6 +23,7 @@ public:
     [[nodiscard]] int fd() const noexcept { return fd_; }
     // By the owner, before it looks a last time for what there is to do, and then sleeps. Again before end_sleep(), it
     // does nothing: a wake that came meanwhile has made the descriptor readable.
+    // mutants: base-wakeup-begin-sleep
     void begin_sleep() noexcept {
         if (!std::exchange(sleeps_, true)) {
             asleep_.exchange(true, std::memory_order_acq_rel);

@@ -39,6 +39,7 @@ CallStatus Manager::unlisten(wire::ServiceId service, const net::IpAddress& loca
     return listeners_.remove(service, local) ? CallStatus::Ok : CallStatus::UnknownService;
 }
 
+// mutants: cm-manager-connect
 Parsed<ConnectionId, CallStatus> Manager::connect(const ConnectRequest& request, Instant now, User* user) {
     const CallStatus judged = judge_connect(request);
     if (judged != CallStatus::Ok) {
@@ -63,6 +64,7 @@ Parsed<ConnectionId, CallStatus> Manager::connect(const ConnectRequest& request,
     return connection->id;
 }
 
+// mutants: cm-manager-ready
 CallStatus Manager::ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
@@ -202,6 +204,7 @@ void Manager::forget(const User& user, Instant now) {
     }
 }
 
+// mutants: cm-manager-abandon
 CallStatus Manager::abandon(ConnectionId id, Instant now) {
     Connection* const connection = table_.find(id);
     if (connection == nullptr) {

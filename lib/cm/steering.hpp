@@ -32,6 +32,7 @@ struct ToAll {
 using Steering = std::variant<ToNamed, ToListener, ToAll>;
 
 // A pure function.
+// mutants: cm-steer
 [[nodiscard]] inline Steering steer(const wire::CmMessage& message) noexcept {
     return std::visit(
         []<class Message>(const Message& said) -> Steering {

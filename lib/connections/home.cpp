@@ -112,6 +112,7 @@ Status Home::unlisten_datagrams(wire::ServiceId service) {
 }
 
 // The manager's entry comes first, then the registry's: a message that comes between finds no listener, as before.
+// mutants: connections-home-take-service
 Status Home::take_service(const Listened& listened, Sharing sharing, cm::CallStatus added) {
     if (added != cm::CallStatus::Ok) {
         return status_of(added);
@@ -135,6 +136,7 @@ Status Home::drop_service(cm::ServiceKind kind, wire::ServiceId service, cm::Cal
     return status_of(removed);
 }
 
+// mutants: connections-home-leave
 void Home::leave(const cm::User& user) {
     for (const Listened& each : listened_) {
         if (each.user == &user) {
@@ -179,6 +181,7 @@ bool Home::on_turn(Instant now) noexcept {
 }
 
 // A user that is told an event may call the manager and come back here. The outer call goes on until nothing is left.
+// mutants: connections-home-settle
 void Home::settle(Instant now) {
     if (std::exchange(settling_, true)) {
         return;

@@ -10,6 +10,7 @@ CountedRanges::Range CountedRanges::Pages::range() const noexcept {
 }
 
 // Of an empty range, and of one whose last page would end behind the last address: none.
+// mutants: mem-counted-ranges-pages-of
 CountedRanges::Pages CountedRanges::pages_of(Range range) noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(range.data());
     const std::uintptr_t above = std::numeric_limits<std::uintptr_t>::max() - begin;
@@ -31,6 +32,7 @@ std::span<CountedRanges::Piece> CountedRanges::touched_by(const Pages& pages) no
     return {first, last};
 }
 
+// mutants: mem-counted-ranges-missing-in
 std::vector<CountedRanges::Pages> CountedRanges::missing_in(const Pages& wanted) {
     const std::span<const Piece> there = touched_by(wanted);
     std::vector<Pages> missing;
@@ -51,6 +53,7 @@ std::vector<CountedRanges::Pages> CountedRanges::missing_in(const Pages& wanted)
 }
 
 // All or nothing.
+// mutants: mem-counted-ranges-make
 bool CountedRanges::make(std::span<const Pages> missing) {
     for (std::size_t made = 0; made < missing.size(); ++made) {
         if (!keeper_.make(missing[made].range())) {
@@ -66,6 +69,7 @@ bool CountedRanges::make(std::span<const Pages> missing) {
     return true;
 }
 
+// mutants: mem-counted-ranges-attach
 bool CountedRanges::attach(Range range) {
     const Pages wanted = pages_of(range);
     const std::span<const Piece> there = touched_by(wanted);
@@ -83,6 +87,7 @@ bool CountedRanges::attach(Range range) {
     return true;
 }
 
+// mutants: mem-counted-ranges-retire
 bool CountedRanges::retire(Range range) noexcept {
     const Pages pages = pages_of(range);
     const auto found = live_.find(pages);
@@ -97,6 +102,7 @@ bool CountedRanges::retire(Range range) noexcept {
     return true;
 }
 
+// mutants: mem-counted-ranges-release-retired
 void CountedRanges::release_retired() noexcept {
     for (const Pages& pages : retired_) {
         for (Piece& piece : touched_by(pages)) {
@@ -109,6 +115,7 @@ void CountedRanges::release_retired() noexcept {
     retired_.clear();
 }
 
+// mutants: mem-counted-ranges-covers
 bool CountedRanges::covers(Range range) const noexcept {
     const Pages wanted = pages_of(range);
     auto piece = std::partition_point(pieces_.begin(), pieces_.end(),

@@ -25,6 +25,7 @@ struct Mapping {
 };
 
 // Room for rounding up and for alignment must exist; else the sums below would wrap.
+// mutants: mem-region-is-mappable
 constexpr bool is_mappable(std::size_t bytes) noexcept {
     return bytes != 0 && bytes <= (std::size_t{1} << 46U);
 }
@@ -134,6 +135,7 @@ Region& Region::operator=(Region&& other) noexcept {
     return *this;
 }
 
+// mutants: mem-region-destruct
 Region::~Region() {
     if (data_ != nullptr) {
         ::munmap(data_, size_);

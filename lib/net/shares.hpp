@@ -64,6 +64,7 @@ public:
     }
     // Returns the same place, or nothing if its host would hold fewer places than `source` afterwards. A host that
     // holds nothing always gets a place.
+    // mutants: net-shares-who-gives-way-to
     [[nodiscard]] std::optional<Id> who_gives_way_to(const IpAddress& source) const {
         const auto own = held_.find(source.share_holder());
         const std::size_t fair = own == held_.end() ? 1 : own->second.size() + 2;
@@ -85,6 +86,7 @@ private:
         }
     }
     [[nodiscard]] const Held& greediest() const { return held_.at(std::get<2>(*ranks_.rbegin())); }
+    // mutants: net-shares-oldest-of
     [[nodiscard]] static Id oldest_of(const Held& held) { return held.begin()->second; }
 
     std::map<IpAddress, Held> held_;

@@ -21,6 +21,7 @@ CaptureThread::~CaptureThread() {
     thread_.join();
 }
 
+// mutants: port-capture-thread-run
 void CaptureThread::run() {
     for (int naps = 1; !stop_.load(std::memory_order_relaxed); ++naps) {
         drain_();

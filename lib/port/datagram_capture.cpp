@@ -52,6 +52,7 @@ DatagramCapture::~DatagramCapture() {
 }
 
 // The oldest of all lanes first: the file is in the order of time but where a lane was recorded in meanwhile.
+// mutants: port-datagram-capture-drain
 void DatagramCapture::drain() noexcept {
     for (const auto& lane : lanes_) {
         lane->begin_drain();
@@ -77,6 +78,7 @@ void DatagramCapture::drain() noexcept {
 DatagramCapture::Lane::Lane() : ring_(std::make_unique_for_overwrite<std::uint8_t[]>(kRingBytes)) {}
 
 // Where a frame's header and bytes go, in one piece; nullptr: the file does not keep up.
+// mutants: port-datagram-capture-lane-room-for
 std::uint8_t* DatagramCapture::Lane::room_for(std::size_t bytes) noexcept {
     const std::size_t wanted = rounded_up(sizeof(Header) + bytes);
     const std::size_t at = begun_ % kRingBytes;

@@ -98,10 +98,12 @@ IpIdHistory::Counter& IpIdHistory::oldest(Counters& counters) noexcept {
 }
 
 // Where the others are may be anywhere after a while: they would let any ID pass.
+// mutants: port-ip-id-history-is-current
 bool IpIdHistory::is_current(const Counter& counter, Instant now) const noexcept {
     return counter.turn == heard_ || now - counter.seen <= kBeside;
 }
 
+// mutants: port-ip-id-history-judge
 bool IpIdHistory::judge(std::uint16_t id, Instant now) noexcept {
     ++turn_;
     for (Counter& each : believed_) {

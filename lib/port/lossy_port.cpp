@@ -6,6 +6,7 @@
 
 namespace cairn::port {
 
+// mutants: port-lossy-receive-burst
 std::size_t LossyPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
     const std::size_t came = inner_->receive_burst(out, now);
     std::size_t left = 0;

@@ -26,6 +26,7 @@ struct PathKey {
     std::uint8_t traffic_class = 0;  // DSCP and ECN bits written on transmit; 0: those of the table
 
     // The traffic class says how a datagram is treated, not where it belongs: switches change it.
+    // mutants: port-path-key-equals
     friend constexpr bool operator==(const PathKey& a, const PathKey& b) noexcept {
         return a.local == b.local && a.remote == b.remote && a.udp_source_port == b.udp_source_port;
     }
@@ -101,6 +102,7 @@ public:
     [[nodiscard]] Arrival judge_arrival(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept;
 
     // Sessions and queue pairs pin the paths they use; an unpinned path may be recycled by its table.
+    // mutants: port-path-pin
     void pin() noexcept {
         if (pins_++ == 0 && idle_ != nullptr) {
             *idle_ = 0;

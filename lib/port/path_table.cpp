@@ -7,6 +7,7 @@
 
 namespace cairn::port {
 
+// mutants: port-path-table-construct
 PathTable::PathTable(std::uint32_t capacity, std::uint16_t own_source_port, const SipKey& secret)
     : capacity_(capacity),
       few_(std::max(capacity / 256, std::uint32_t{4})),
@@ -69,6 +70,7 @@ Path* PathTable::intern(const PathKey& key) noexcept {
     return known;
 }
 
+// mutants: port-path-table-make
 Path* PathTable::make(const PathKey& key, Whose whose) noexcept {
     const bool one_family = key.local.is_v4() == key.remote.is_v4();
     const std::uint32_t index = one_family ? place_for(station(key.remote), whose) : HashChains::kEnd;
@@ -91,6 +93,7 @@ Path* PathTable::make(const PathKey& key, Whose whose) noexcept {
 }
 
 // Where a new path to the station goes; kEnd: nowhere.
+// mutants: port-path-table-place-for
 std::uint32_t PathTable::place_for(const Station* station, Whose whose) noexcept {
     if (whose == Whose::Stranger) {
         const bool many = station != nullptr && station->strangers >= few_;
@@ -108,6 +111,7 @@ std::uint32_t PathTable::place_for(const Station* station, Whose whose) noexcept
 }
 
 // The next one from the hand on that nobody pins and that may be taken.
+// mutants: port-path-table-idle-place
 template <class May>
 std::uint32_t PathTable::idle_place(May&& may) noexcept {
     constexpr int kTries = 256;  // what a stranger's packet costs at most

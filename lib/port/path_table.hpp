@@ -37,6 +37,7 @@ public:
     // A burst of packets is received. The path of each, which keep() is told, stays what it is until the next burst:
     // packets behind it may admit paths, and whoever looks at the burst may open some.
     void begin_burst() noexcept { burst_ = burst_ + 1 != 0 ? burst_ + 1 : 1; }
+    // mutants: port-path-table-keep
     void keep(Path& path) const noexcept { path.note_burst(burst_); }
     [[nodiscard]] Path* find(const PathKey& key) noexcept;
 

@@ -95,6 +95,7 @@ private:
     }
     // One that the kernel refuses ends its chain: what is left goes on without it, but stays behind one that found no
     // room. One that is malformed ends its chain before it begins.
+    // mutants: port-ring-io-left-of
     [[nodiscard]] std::span<SocketMessage> left_of(std::span<SocketMessage> chain) const noexcept {
         const std::span<SocketMessage> left = from_first(chain, -ECANCELED);
         if (left.empty()) [[likely]] {
@@ -113,6 +114,7 @@ private:
         return {};
     }
     // Linked: each send waits for the one before it, and is cancelled with it.
+    // mutants: port-ring-io-queue
     void queue(std::span<SocketMessage> sends, SocketMessage* receive) noexcept {
         for (SocketMessage& each : sends) {
             io_uring_sqe* const entry = next_entry(each);

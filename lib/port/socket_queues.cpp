@@ -44,6 +44,7 @@ SocketQueue::SocketQueue(std::shared_ptr<SocketQueues> all, std::uint32_t worker
       inbox_(all_->inboxes_.empty() ? nullptr : all_->inboxes_[worker].get()),
       to_wake_(all_->owners_.workers()) {}
 
+// mutants: port-socket-queue-capture
 DatagramCapture::Lane* SocketQueue::capture() noexcept {
     return all_->capture_ == nullptr ? nullptr : &all_->capture_->lane(worker_);
 }

@@ -26,6 +26,7 @@ constexpr sock_filter step(unsigned code, std::uint32_t value, std::uint8_t if_t
 }
 
 // QpnOwners::of() for the kernel, which begins at the UDP payload. What is shorter than a BTH goes to worker 0.
+// mutants: port-udp-steering-program
 constexpr std::array<sock_filter, 9> steering_program(const QpnOwners& owners) {
     return {step(BPF_LD | BPF_W | BPF_LEN, 0),
             step(BPF_JMP | BPF_JGE | BPF_K, wire::Bth::kBytes, 0, 6),
@@ -42,6 +43,7 @@ constexpr std::array<sock_filter, 9> steering_program(const QpnOwners& owners) {
 
 // The first socket is bound as if it were the only one: so an address that another process has is refused, even if that
 // would share it. Shared afterwards, it lets the others of this process in; another Cairn begins as this one did.
+// mutants: port-udp-socket-open-all
 Result<std::vector<UdpSocket>> UdpSocket::open_all(const UdpSocketConfig& config, const QpnOwners& owners) {
     std::vector<UdpSocket> sockets;  // the kernel numbers them in the order in which they are bound
     while (sockets.size() < owners.workers()) {

@@ -93,6 +93,7 @@ Path* UringPort::open_path(const PathKey& key, Instant) noexcept {
 
 // A receive that blocks is one call where poll and receive are two; and its timeout needs no timer of its own, which
 // costs a virtual machine more than the sleep itself. Where another worker may hand something over poll has to do.
+// mutants: port-uring-wait
 void UringPort::wait(Duration most, int also) noexcept {
     if (sends_ != 0 && !backlog_) {
         exchange(nullptr);
@@ -122,6 +123,7 @@ void UringPort::wait(Duration most, int also) noexcept {
     ppoll(waiting.data(), count, &timeout, nullptr);
 }
 
+// mutants: port-uring-descriptor
 int UringPort::descriptor() noexcept {
     if (epoll_.fd() < 0) {
         epoll_.open(queue_.socket().fd());

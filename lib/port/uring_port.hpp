@@ -48,6 +48,7 @@ public:
     [[nodiscard]] std::size_t allocate_burst(std::span<PacketRef> out) noexcept override;
     void release_burst(std::span<PacketRef> packets) noexcept override;
     // All that was handed out may be segments of batches of their own.
+    // mutants: port-uring-has-spare-buffers
     [[nodiscard]] bool has_spare_buffers() const noexcept override {
         return blocks_.free_batches() > config_.batches / kReserve;
     }
@@ -59,6 +60,7 @@ public:
     void leave(const net::IpAddress& group) noexcept override;
     [[nodiscard]] bool loops_groups() const noexcept override { return true; }
     void on_timeout(Instant) noexcept override {}
+    // mutants: port-uring-next-deadline
     [[nodiscard]] Instant next_deadline() const noexcept override {
         return arrival_.block != nullptr || !queue_.empty() ? Instant{} : Instant::never();  // something to hand out
     }

@@ -45,6 +45,7 @@ Ancillary read_ancillary(msghdr& header) noexcept {
 }  // namespace
 
 // Bulk is taken as far as there is room: what answers it then answers several batches at once.
+// mutants: port-uring-receive-burst
 std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noexcept {
     paths_.begin_burst();
     turn_ = now;
@@ -67,6 +68,7 @@ std::size_t UringPort::receive_burst(std::span<PacketRef> out, Instant now) noex
 
 // Each is judged here, as an arrival of its own. Half as many as are asked for at most, sound or not: so a flood of
 // them leaves room for what comes to the socket, and ends.
+// mutants: port-uring-receive-handed-over
 std::size_t UringPort::receive_handed_over(std::span<PacketRef> out, Instant now) noexcept {
     if (arrival_.block != nullptr && arrival_.path == &stranger_) {
         return 0;
@@ -229,6 +231,7 @@ bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
 
 // The kernel looks at the first datagram of a batch. One that is another worker's goes there as it came, whoever it is
 // from, and is judged there; what comes to a group is for whoever joined it. False: it is for here.
+// mutants: port-uring-hand-over
 bool UringPort::hand_over(const std::uint8_t* bth, std::uint16_t len) noexcept {
     const PathKey& key = arrival_.path->key();
     if (queue_.is_ours(bth) || key.local != config_.local) {
@@ -248,6 +251,7 @@ bool UringPort::hand_over(const std::uint8_t* bth, std::uint16_t len) noexcept {
 }
 
 // The first whole datagram of somebody new gets it a path. False: this one does not, and is given back.
+// mutants: port-uring-admit
 bool UringPort::admit(PacketRef& out) noexcept {
     Path* const path = out.icrc_ok ? paths_.admit(stranger_.key()) : nullptr;
     if (path != nullptr) {

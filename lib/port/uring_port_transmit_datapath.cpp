@@ -118,6 +118,7 @@ UringPort::SendBatch& UringPort::begin_batch(const TxPacket& first) noexcept {
 // The first one and all behind it that go the same way, as far as one send takes them in order. The peer's kernel
 // brings all of a batch to one worker: so it is for queue pairs of one, if the peer has as many workers as we have. If
 // it has others, it hands over what is in the wrong place.
+// mutants: port-uring-append-batch
 void UringPort::append_batch(std::span<TxPacket> packets, std::size_t first) noexcept {
     SendBatch& batch = begin_batch(packets[first]);
     const bool apart = !queue_.is_alone();
@@ -211,6 +212,7 @@ void UringPort::append_piece(SendBatch& batch, const std::uint8_t* data, std::si
 }
 
 // Each is a piece of its own; what was sealed stays as it is.
+// mutants: port-uring-copy-tails
 void UringPort::copy_tails(const TailFilter& which) noexcept {
     for (SendBatch& batch : std::span(batches_).first(sends_)) {
         std::size_t piece = batch.first_piece;
@@ -307,6 +309,7 @@ bool UringPort::finish(std::size_t index) noexcept {
 
 // The interface takes no batches (no checksum offload), or the route no datagrams so long: for a while this path's go
 // one per send, each with ID 0.
+// mutants: port-uring-send-singly
 void UringPort::send_singly(SendBatch& batch) noexcept {
     batch.path->refuse_batches_until(turn_ + kBatchesAgain);
     for (std::uint32_t i = 0; i < batch.packets; ++i) {

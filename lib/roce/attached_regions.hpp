@@ -20,6 +20,7 @@ public:
     explicit AttachedRegions(port::Port& port) noexcept : port_(port) {}
     AttachedRegions(const AttachedRegions&) = delete;
     AttachedRegions& operator=(const AttachedRegions&) = delete;
+    // mutants: roce-attached-regions-destruct
     ~AttachedRegions() {
         while (!regions_.empty()) {
             end(regions_.begin()->first);
@@ -28,6 +29,7 @@ public:
 
     // True: the port sends from `memory`; to be followed by conclude() when it is known what became of the region.
     [[nodiscard]] bool begin(Memory memory) { return !memory.empty() && port_.attach(memory); }
+    // mutants: roce-attached-regions-conclude
     void conclude(const Result<Rkey>& made, Memory memory) {
         if (!made.ok()) {
             port_.detach(memory);

@@ -72,6 +72,7 @@ Engine::~Engine() {
 
 // In order, from a start that only the seed tells: a number that ended comes again when all others were used. Only
 // connections have places in the table. Nothing: none is left.
+// mutants: roce-engine-next-qpn
 std::optional<Qpn> Engine::next_qpn(Turn::Kind whose) noexcept {
     const std::uint32_t numbers = 1U << (kQpnBits - owner_bits_);
     for (std::uint32_t tried = 0; tried < numbers; ++tried) {
@@ -157,6 +158,7 @@ void Engine::destroy_ud(UdQueuePair& qp) noexcept {
     std::erase_if(datagram_pairs_, [&qp](const std::unique_ptr<UdQueuePair>& owned) { return owned.get() == &qp; });
 }
 
+// mutants: roce-engine-modify
 ModifyVerdict Engine::modify(RcQp& qp, QpState to, AttributeSet which, const QpAttributes& values,
                              port::Path* path) noexcept {
     const std::size_t longest = values.path_mtu_bytes + rc::kMaxHeaderBytes + port::kIcrcBytes;
@@ -199,6 +201,7 @@ void Engine::set_path(RcQp& qp, port::Path* path) noexcept {
 }
 
 // Its completions may be seen from now on, and no answer said that what waits is on its way.
+// mutants: roce-engine-stop
 void Engine::stop(RcQp& qp) noexcept {
     stopped_ = stopped_ || (!qp.stopped && qp.sent_in_place);
     qp.stopped = true;
@@ -224,6 +227,7 @@ Result<Rkey> Engine::register_region(const RegionRequest& request) {
     return made;
 }
 
+// mutants: roce-engine-reregister-region
 Result<Rkey> Engine::reregister_region(Rkey key, const RegionChange& change) {
     RegionChange judged = change;
     if (judged.translation) {
@@ -240,6 +244,7 @@ Result<Rkey> Engine::reregister_region(Rkey key, const RegionChange& change) {
     return made;
 }
 
+// mutants: roce-engine-destroy-region
 bool Engine::destroy_region(Rkey key) noexcept {
     const bool ended = memory_.destroy_region(key);
     settle_ended();

@@ -25,6 +25,7 @@ constexpr std::size_t kFetchedBytes = 640;
 constexpr std::size_t kCacheLineBytes = 64;
 
 // The payload need not be copied.
+// mutants: roce-engine-can-stay
 bool can_stay(const rc::OutPacket& packet) noexcept {
     return packet.payload_bytes > kLeastTailBytes && packet.payload.count == 1 && packet.payload.sendable &&
            packet.pad_bytes == 0 && !packet.again;
@@ -36,6 +37,7 @@ bool is_datagram(const port::PacketRef& packet) noexcept {
 
 }  // namespace
 
+// mutants: roce-engine-on-packets
 void Engine::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
     if (count_ != 0) {
         turns_.on_turn(now);
@@ -66,6 +68,7 @@ void Engine::fetch_queue_pairs(std::span<const port::PacketRef> burst) const noe
     }
 }
 
+// mutants: roce-engine-take-burst
 void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept {
     burst = burst.subspan(datagrams_.take_known(burst, now));
     if (std::all_of(burst.begin(), burst.end(), is_datagram)) {
@@ -107,6 +110,7 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
 }
 
 // Whose packet it is; nullptr: dropped.
+// mutants: roce-engine-judge
 Engine::RcQp* Engine::judge(const port::PacketRef& packet, const wire::Parsed<wire::Packet>& parsed) noexcept {
     if (!packet.icrc_ok) [[unlikely]] {
         drop(Drop::BadIcrc);
@@ -132,6 +136,7 @@ Engine::RcQp* Engine::judge(const port::PacketRef& packet, const wire::Parsed<wi
 }
 
 // Buffers of early packets that were taken or dropped meanwhile.
+// mutants: roce-engine-return-held
 void Engine::return_held() noexcept {
     std::array<void*, kBurst> cookies;
     while (const std::size_t count = held_.poll_released(cookies)) {
@@ -143,6 +148,7 @@ void Engine::return_held() noexcept {
     }
 }
 
+// mutants: roce-engine-after-input
 void Engine::after_input(RcQp& qp, Instant now) noexcept {
     if (qp.pair.state() == QpState::Err && !qp.stopped) [[unlikely]] {
         stop(qp);
@@ -181,6 +187,7 @@ void Engine::keep_deadline(RcQp& qp, Instant now) noexcept {
     qp.timer = timers_.insert(&qp, qp.timer_at);
 }
 
+// mutants: roce-engine-ring-timers
 void Engine::ring_timers(Instant now) noexcept {
     turns_.on_turn(now);
     (void)timers_.advance(now, [this, now](RcQp* qp) noexcept {
@@ -192,10 +199,12 @@ void Engine::ring_timers(Instant now) noexcept {
     settle_ended();
 }
 
+// mutants: roce-engine-next-deadline
 Instant Engine::next_deadline() const noexcept {
     return waiting_.size() != 0 ? Instant{} : timers_.next_due();
 }
 
+// mutants: roce-engine-transmit-some
 void Engine::transmit_some(Instant now) noexcept {
     return_held();
     give_turns(now);
@@ -203,6 +212,7 @@ void Engine::transmit_some(Instant now) noexcept {
     is_used_ = count_ != 0 || !datagram_pairs_.empty();
 }
 
+// mutants: roce-engine-give-turns
 void Engine::give_turns(Instant now) noexcept {
     for (std::uint32_t turns = waiting_.size(); turns > 0; --turns) {
         if (sender_.queued() + kMostPerTurn + kRoomForAnswers > Sender::kQueuePackets) [[unlikely]] {
@@ -219,6 +229,7 @@ void Engine::give_turns(Instant now) noexcept {
     }
 }
 
+// mutants: roce-engine-take-turn
 void Engine::take_turn(RcQp& qp, Instant now) noexcept {
     if (send_some(qp, now)) {
         waiting_.push(qp);
@@ -279,6 +290,7 @@ bool Engine::send_some(RcQp& qp, Instant now) noexcept {
 // True: put off. Nobody waits for an acknowledgement as for a request: over a socket it leaves behind those of its
 // turn, in one send with them, where a short packet between would part them into two; elsewhere by itself in the next
 // turn, so that neither end has to deal with it before the request.
+// mutants: roce-engine-acknowledge
 bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
     qp.put_off = sent_requests && !batches_ && !qp.put_off;
     if (qp.put_off) {

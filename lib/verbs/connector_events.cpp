@@ -29,6 +29,7 @@ constexpr bool kEndsTraffic =
 
 }  // namespace
 
+// mutants: verbs-connector-on-event
 void Connector::on_event(const cm::Event& event, Instant now) {
     if (const auto* replied = std::get_if<cm::Replied>(&event)) {
         finish_connect(*replied, now);
@@ -122,6 +123,7 @@ void Connector::finish_connect(const cm::Replied& replied, Instant now) {
     events_.push_back(cm::Established{replied.id, replied.private_data});
 }
 
+// mutants: verbs-connector-bring-up
 ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& parameters, port::Path& path) {
     QpAttributes values;
     values.access = link.choice.access;
@@ -156,6 +158,7 @@ ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& para
     return ModifyVerdict::Ok;
 }
 
+// mutants: verbs-connector-stop
 void Connector::stop(ConnectionId id) {
     const auto found = links_.find(id.value);
     if (found != links_.end() && found->second.qp != nullptr && found->second.qp->state() != QpState::Reset) {

@@ -21,6 +21,7 @@ Status judge_limit(const char* what, std::uint32_t value, std::uint32_t least, s
 
 // Takes the posts before the turn looks at packets: so a receive request is there for the message that it was posted
 // for.
+// mutants: verbs-post-notice-open
 void PostNotice::open(worker::Worker&, Instant) noexcept {
     if (device_ == nullptr) {
         end();
@@ -188,6 +189,7 @@ Result<std::unique_ptr<Ah>> Device::create_ah(const net::IpAddress& remote, std:
     return std::make_unique<Ah>(*path);
 }
 
+// mutants: verbs-device-destruct
 Device::~Device() {
     PostNotice::leave(std::move(notice_));
 }
@@ -211,6 +213,7 @@ void Device::on_sent() noexcept {
     }
 }
 
+// mutants: verbs-device-next-deadline
 Instant Device::next_deadline() const noexcept {
     const bool at_once = posts_left_ || events_.must_signal() ||
                          std::any_of(channels_.begin(), channels_.end(),

@@ -95,6 +95,7 @@ private:
         }
     };
 
+    // mutants: verbs-remote-push
     template <class Fill>
     PostVerdict push(Fill&& fill) noexcept {
         if (!ring_.push(fill)) {
@@ -105,6 +106,7 @@ private:
     }
     // Takes no more after a refused request until the driver has polled it. Takes at most as many as the ring holds, so
     // that threads that post without end do not prolong the turn.
+    // mutants: verbs-remote-drain
     bool drain() noexcept override {
         for (std::uint32_t left = config_.slots; left > 0; --left) {
             if (refused_ || !ring_.pop([this](Entry& entry) noexcept { return take(entry); })) {

@@ -38,6 +38,7 @@ struct Bth {
     Psn psn{};
 
     // Reads the 12 bytes at `raw`. The caller judges the header version (version_of).
+    // mutants: wire-bth-parse
     [[nodiscard]] static Bth parse(const RawBth& raw) noexcept {
         Bth bth;
         bth.opcode = raw.opcode;
@@ -55,6 +56,7 @@ struct Bth {
     [[nodiscard]] static std::uint8_t version_of(const RawBth& raw) noexcept { return raw.flags & 0x0fU; }
     [[nodiscard]] static std::uint8_t pad_of(const RawBth& raw) noexcept { return (raw.flags >> 4U) & 3U; }
     // Writes all 12 bytes, whatever they were.
+    // mutants: wire-bth-emit
     void emit(RawBth& raw) const noexcept {
         const auto flags =
             static_cast<std::uint8_t>((solicited ? 0x80U : 0U) | (migration ? 0x40U : 0U) | ((pad_count & 3U) << 4U));
@@ -72,6 +74,7 @@ struct Bth {
 };
 
 // Returns the number of zeros behind a payload of this length. Packets are whole words.
+// mutants: wire-pad-for
 [[nodiscard]] constexpr std::uint8_t pad_for(std::size_t payload_bytes) noexcept {
     return static_cast<std::uint8_t>((4U - payload_bytes % 4U) % 4U);
 }

@@ -37,6 +37,7 @@ inline __m256i fold_wide(__m256i rest, __m256i fold, __m256i next) noexcept {
 
 }  // namespace
 
+// mutants: wire-crc32-wide
 std::uint32_t detail::crc32_wide(std::uint32_t crc, const std::uint8_t*& bytes, std::size_t& count) noexcept {
     const __m256i step = kOverStep.twice();
     const __m256i wide = kOverWide.twice();

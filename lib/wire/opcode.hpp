@@ -52,6 +52,7 @@ private:
 
     unsigned bits_ = 0;
 };
+// mutants: wire-opcode-header-set
 using HeaderSet = HeaderSetAmong<Xrceth, Deth, Feth, Reth, AtomicEth, Aeth, AtomicAckEth, ImmDt, Ieth, CnpReserved>;
 
 // The upper three bits of the opcode.

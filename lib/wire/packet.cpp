@@ -15,6 +15,7 @@ Packet::Packet(Service service, Operation operation) noexcept : traits_(find_opc
     bth_.opcode = traits_->opcode();
 }
 
+// mutants: wire-packet-parse
 Parsed<Packet> Packet::parse(std::span<const std::uint8_t> udp_payload) noexcept {
     if (udp_payload.size() < Bth::kBytes + kIcrcBytes) {
         return Drop::Truncated;

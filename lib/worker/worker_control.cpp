@@ -80,6 +80,7 @@ Tenancy Worker::add(Tenant& tenant, Calls calls) {
     return Tenancy(*this, tenant);
 }
 
+// mutants: worker-remove
 void Worker::remove(Tenant& tenant) noexcept {
     const auto timed =
         std::find_if(timed_.begin(), timed_.end(), [&tenant](const Timed& each) { return each.tenant == &tenant; });
@@ -153,6 +154,7 @@ Result<int> Worker::descriptor() {
     return epoll_fd_;
 }
 
+// mutants: worker-counters-text
 std::string Worker::counters_text() const {
     return port_.counters_text() + telemetry::text_of(engine_.counters().snapshot()) +
            telemetry::text_of(engine_.rc_counters().snapshot()) + telemetry::text_of(engine_.drops().snapshot()) +

@@ -15,6 +15,7 @@ void Worker::wake_at(const Tenant& tenant, Instant due) noexcept {
 }
 
 // By index, since a tenant may add others and set its own time anew.
+// mutants: worker-call-due
 bool Worker::call_due(Instant now) noexcept {
     bool worked = false;
     for (std::size_t i = 0; i < timed_.size(); ++i) {
@@ -64,6 +65,7 @@ bool Worker::turn(Instant now) noexcept {
     return worked;
 }
 
+// mutants: worker-try-turn
 std::optional<bool> Worker::try_turn(Instant now) noexcept {
     std::optional<bool> worked;
     // Again while there is mail: its sender found the baton taken and went away.
@@ -77,6 +79,7 @@ std::optional<bool> Worker::try_turn(Instant now) noexcept {
     return worked;
 }
 
+// mutants: worker-next-deadline
 Instant Worker::next_deadline() const noexcept {
     if (sender_.queued() != 0 || !office_->box.empty()) {
         return Instant{};

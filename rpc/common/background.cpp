@@ -148,6 +148,7 @@ void BackgroundPool::submit(BackgroundJob& job) noexcept {
 }
 
 // Each to the thread that has the fewest.
+// mutants: rpc-background-pool-dispatch
 void BackgroundPool::dispatch() noexcept {
     const auto fewer = [](const auto& one, const auto& other) { return one->jobs < other->jobs; };
     while (first_waiting_ != nullptr) {
@@ -163,6 +164,7 @@ void BackgroundPool::dispatch() noexcept {
     }
 }
 
+// mutants: rpc-background-pool-poll-finished
 BackgroundJob* BackgroundPool::poll_finished() noexcept {
     for (const std::unique_ptr<Lane>& lane : lanes_) {
         if (lane->finished.load(std::memory_order_acquire) != lane->taken) {  // pairs with the release in run_next()
@@ -177,6 +179,7 @@ BackgroundJob* BackgroundPool::poll_finished() noexcept {
     return nullptr;
 }
 
+// mutants: rpc-background-pool-drain
 BackgroundJob* BackgroundPool::drain() noexcept {
     closing_.store(true, std::memory_order_release);
     if (BackgroundJob* const job = first_waiting_; job != nullptr) {

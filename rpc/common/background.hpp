@@ -89,6 +89,7 @@ public:
     // nullptr: none. A finished job goes back by give_back().
     [[nodiscard]] BackgroundJob* poll_finished() noexcept;
     // Someone has to look for finished jobs from time to time: nothing wakes the worker.
+    // mutants: rpc-background-pool-wants-polling
     [[nodiscard]] bool wants_polling() const noexcept { return config_.wake == nullptr && out_ != 0; }
     // The jobs that are out, one by one: those that run when they are finished, which it waits for, the others as they
     // are. nullptr: that was the last.

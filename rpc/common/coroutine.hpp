@@ -34,6 +34,7 @@ class TaskPromise {
 public:
     struct Last {
         [[nodiscard]] bool await_ready() const noexcept { return false; }
+        // mutants: rpc-task-promise-last-await-suspend
         template <class Promise>
         [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
             if (ended.promise().awaited_by) {
@@ -147,6 +148,7 @@ public:
 
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     // False, so that the coroutine goes on at once: the call was not taken.
+    // mutants: rpc-call-awaiter-await-suspend
     [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting) noexcept {
         waiting_ = waiting;
         call_.completion = &CallAwaiter::completed;

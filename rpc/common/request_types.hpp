@@ -45,6 +45,7 @@ protected:
     ~RequestTypes() = default;
 
     // Whether a handler was ever registered: an endpoint without one takes no sessions.
+    // mutants: rpc-request-types-serves
     [[nodiscard]] bool serves() const noexcept { return serves_; }
     [[nodiscard]] const std::array<Entry, kRequestTypes>& handlers() const noexcept { return entries_; }
 

@@ -29,6 +29,7 @@ void Client::serve_stall_queue(Instant now) noexcept {
 
 // Each slot that waits gets one chance, as long as there are credits; it may have to wait on. Those for which the
 // server holds memory go first, from `first` on: the others may wait for that very memory.
+// mutants: erpc-client-serve-stalled
 void Client::serve_stalled(Session& session, std::uint32_t first, Instant now) noexcept {
     ClientSession& client = *session.client;
     const std::uint8_t under_way = client.stalled_under_way();

@@ -33,6 +33,7 @@ struct ClientSession {
 
     [[nodiscard]] std::uint8_t in(SlotState state) const noexcept { return members[static_cast<std::size_t>(state)]; }
     // The only way in which a slot's state changes.
+    // mutants: erpc-client-session-move
     void move(ClientSlot& slot, SlotState to) noexcept {
         const auto bit = static_cast<std::uint8_t>(1U << slot.index());
         std::uint8_t& from = members[static_cast<std::size_t>(slot.state)];
@@ -43,6 +44,7 @@ struct ClientSession {
         slot.awaited = SecondWord::none();
     }
     // The same for a slot whose state and index are known, with half of the instructions.
+    // mutants: erpc-client-session-move-known
     template <SlotState kFrom, SlotState kTo>
     void move_known(ClientSlot& slot, std::uint32_t index) noexcept {
         const auto bit = static_cast<std::uint8_t>(1U << index);
@@ -65,6 +67,7 @@ struct ClientSession {
         }
     }
     // Its credit is back. Returns the call it held. A number that no server can have come by is used again.
+    // mutants: erpc-client-session-free-slot
     [[nodiscard]] std::uint32_t free_slot(ClientSlot& slot) noexcept {
         move(slot, SlotState::Free);
         if (slot.may_be_known()) {
@@ -94,6 +97,7 @@ struct ClientSession {
         return in(SlotState::Yielded) != 0 || stalled_under_way() != 0;
     }
     // Retransmission timeout from the round trips seen, in [kRtoMin, kRtoMax], doubled per resend.
+    // mutants: erpc-client-session-rto
     [[nodiscard]] Duration rto(std::uint8_t sends) const noexcept {
         return std::min(round_trip.timeout(sends == 0 ? 0U : sends - 1U), kRtoMax);
     }
@@ -106,6 +110,7 @@ struct ClientSession {
         return !in_wheel && paid.may_send(now);
     }
     // A packet leaves that puts `bytes` on the network.
+    // mutants: erpc-client-session-charge
     void charge(std::size_t bytes, Instant now) noexcept {
         if (control != nullptr && !control->is_uncongested()) [[unlikely]] {
             control->on_sent(bytes, now);

@@ -35,6 +35,7 @@ bool ClientTransfers::begin(ClientSession& client, ClientSlot& slot) noexcept {
     return true;
 }
 
+// mutants: erpc-client-transfers-end
 rpc::MsgBuffer ClientTransfers::end(ClientSession& client, ClientSlot& slot) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     client.credits = static_cast<std::uint16_t>(client.credits + transfer.outstanding());
@@ -111,6 +112,7 @@ void ClientTransfers::send_number(Session& session, ClientSlot& slot, std::uint3
 // What control is told is without the time that either host may have let the packet or its answer wait: a slow host
 // makes long round trips, too, and it is the credits that hold back who sends to it. The first packet of a response has
 // waited for the handler.
+// mutants: erpc-client-transfers-sample
 void ClientTransfers::sample(Session& session, const ClientSlot& slot, std::uint32_t number, std::uint8_t held,
                              Instant now) noexcept {
     const ClientTransfer& transfer = *slot.transfer;
@@ -130,6 +132,7 @@ void ClientTransfers::sample(Session& session, const ClientSlot& slot, std::uint
     }
 }
 
+// mutants: erpc-client-transfers-note-answered
 void ClientTransfers::note_answered(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     const bool held_credit = number < transfer.sent;
@@ -140,6 +143,7 @@ void ClientTransfers::note_answered(Session& session, ClientSlot& slot, std::uin
     }
 }
 
+// mutants: erpc-client-transfers-on-credit-return
 void ClientTransfers::on_credit_return(const Arrival& arrival) noexcept {
     Session& session = arrival.session;
     const CreditReturn said = CreditReturn::of(arrival.header);
@@ -179,6 +183,7 @@ void ClientTransfers::go_on(Session& session, ClientSlot& slot, Instant now) noe
 }
 
 // Not waiting for the timeout: between Cairn peers a number that others overtook is sent again, once.
+// mutants: erpc-client-transfers-resend-overtaken
 void ClientTransfers::resend_overtaken(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     const std::uint32_t end = transfer.answered.end();
@@ -197,6 +202,7 @@ void ClientTransfers::resend_overtaken(Session& session, ClientSlot& slot, Insta
 }
 
 // Those answered already are passed over.
+// mutants: erpc-client-transfers-on-timeout
 void ClientTransfers::on_timeout(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientSession& client = *session.client;
     ClientTransfer& transfer = *slot.transfer;
@@ -217,6 +223,7 @@ void ClientTransfers::on_timeout(Session& session, ClientSlot& slot, Instant now
     client_.serve_stalled(session, slot.index() + 1, now);  // itself last
 }
 
+// mutants: erpc-client-transfers-restart
 void ClientTransfers::restart(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientSession& client = *session.client;
     ++client_.statistics_.calls_restarted;
@@ -264,6 +271,7 @@ bool ClientTransfers::adopt(Session& session, ClientSlot& slot) noexcept {
     return true;
 }
 
+// mutants: erpc-client-transfers-on-response-packet
 void ClientTransfers::on_response_packet(const Arrival& arrival) noexcept {
     Session& session = arrival.session;
     const Header& header = arrival.header;

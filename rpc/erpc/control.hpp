@@ -107,6 +107,7 @@ struct Control {
         raw.request_number.set(request_number);
     }
     // Bytes behind the header, zeros at their end included; `packet_bytes` is what a packet of the path MTU has there.
+    // mutants: erpc-control-payload-bytes
     [[nodiscard]] std::uint32_t payload_bytes(std::uint32_t packet_bytes) const noexcept {
         const bool fills = type == ControlType::Accepted || (type == ControlType::Connect && cookie != 0);
         return fills ? packet_bytes : static_cast<std::uint32_t>(sizeof(RawControl));

@@ -52,6 +52,7 @@ Endpoint::Endpoint(const EndpointConfig& config, worker::Worker& worker, rpc::Ms
       control_(config_, writer_, sessions_, messages_, client_, server_, statistics_),
       pauses_(config.peer_timeout) {}
 
+// mutants: erpc-endpoint-destruct
 Endpoint::~Endpoint() {
     if (qp_ == nullptr) {
         return;  // it never came about

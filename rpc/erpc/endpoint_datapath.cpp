@@ -16,6 +16,7 @@ bool from_peer(const Session& session, const roce::UdDatagram& datagram) noexcep
 
 // DCQCN: a switch on its way marked the peer's packet, or the peer says (BECN) that this befell ours. A server tells
 // its client with the next packet. A client has its own controller: it asked for the response that was marked.
+// mutants: erpc-endpoint-on-congestion
 void on_congestion(Session& session, bool marked, bool told, Statistics& statistics, Instant now) noexcept {
     const bool due = marked && session.notification.on_marked(now);
     roce::CongestionControl* const control = session.client != nullptr ? session.client->control.get() : nullptr;
@@ -28,6 +29,7 @@ void on_congestion(Session& session, bool marked, bool told, Statistics& statist
 }
 
 // What the network says. Whether the peer lives is said by packets that are judged to be new.
+// mutants: erpc-endpoint-hear-network
 void hear_network(Session& session, const roce::UdDatagram& datagram, Statistics& statistics, Instant now) noexcept {
     const bool marked = datagram.packet->ecn == port::kCongestionExperienced;
     const bool told = (datagram.packet->data[offsetof(wire::RawBth, resv8a)] & kBecn) != 0;

@@ -31,6 +31,7 @@ struct RawHeader {
     Be16 type_and_number;
     Be48 request_and_magic;
 
+    // mutants: erpc-raw-header-well-formed
     [[nodiscard]] bool well_formed() const noexcept {
         return version == kHeaderVersion && kind <= 1 && (request_and_magic.get() & 0xfU) == kMagic;
     }
@@ -44,6 +45,7 @@ static_assert(sizeof(RawHeader) == 16 && alignof(RawHeader) == 1);
 constexpr Duration kHeldUnit = microseconds(1);
 constexpr std::uint8_t kHeldLong = 255;  // so many units, or more
 
+// mutants: erpc-header-held-code
 [[nodiscard]] constexpr std::uint8_t held_code(Duration held) noexcept {
     return static_cast<std::uint8_t>(std::clamp<std::int64_t>(held.ns / kHeldUnit.ns, 0, kHeldLong));
 }

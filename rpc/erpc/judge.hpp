@@ -19,6 +19,7 @@ enum class RequestVerdict : std::uint8_t {
 };
 
 // Request numbers begin anywhere, and come to 0 behind their end. What is more than half of them ahead is behind.
+// mutants: erpc-numbers-ahead
 [[nodiscard]] constexpr std::uint64_t numbers_ahead(std::uint64_t number, std::uint64_t current) noexcept {
     return (number - current) & kRequestNumberMask;
 }
@@ -26,6 +27,7 @@ enum class RequestVerdict : std::uint8_t {
 // How far a slot's number may jump: cancelled requests that never arrived leave gaps.
 constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096;
 
+// mutants: erpc-judge-request
 [[nodiscard]] constexpr RequestVerdict judge_request(ServerSlotState state, std::uint64_t current, const Header& header,
                                                      std::size_t payload_bytes) noexcept {
     const std::uint64_t ahead = numbers_ahead(header.request_number, current);
@@ -89,6 +91,7 @@ struct PacketRules {
     bool selective;  // packets that arrive early are held
 };
 
+// mutants: erpc-judge-request-packet
 [[nodiscard]] inline PacketVerdict judge_request_packet(const ServerSlot& slot, const Header& header,
                                                         std::size_t payload_bytes, const PacketRules& rules) noexcept {
     const std::uint64_t ahead = numbers_ahead(header.request_number, slot.request_number);
@@ -128,6 +131,7 @@ struct PacketRules {
 
 enum class ResponseVerdict : std::uint8_t { Take, Stale, WrongSize };
 
+// mutants: erpc-judge-response
 [[nodiscard]] inline ResponseVerdict judge_response(const ClientSlot& slot, const Header& header,
                                                     std::size_t payload_bytes) noexcept {
     if (slot.call == kNone || !slot.may_be_known() || header.request_number != slot.request_number) {
@@ -140,6 +144,7 @@ enum class ResponseVerdict : std::uint8_t { Take, Stale, WrongSize };
 }
 
 // What a packet says of itself agrees with what is known of the message. Its index in it, or kNone.
+// mutants: erpc-judge-response-packet
 [[nodiscard]] inline std::uint32_t judge_response_packet(const ClientSlot& slot, const Header& header,
                                                          std::size_t payload_bytes,
                                                          std::uint32_t packet_bytes) noexcept {

@@ -11,6 +11,7 @@ public:
     explicit OwnPauses(Duration peer_timeout) noexcept : peer_timeout_(peer_timeout) {}
 
     // Each scan. After a pause of our own the answers lie in the ring, unread: nothing is lost by waiting once more.
+    // mutants: erpc-own-pauses-on-scan
     void on_scan(Instant now) noexcept {
         const Duration away = now - last_scan_;
         // Once for each scan, so that a worker whose every turn is long notices losses, too.

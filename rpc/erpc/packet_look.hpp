@@ -19,6 +19,7 @@ public:
     PacketLook() noexcept = default;
     // `packet` has at least the headers, `first` is its first word. Compared in place: a look that was put together for
     // the comparison cost seven instructions more.
+    // mutants: erpc-packet-look-is-of
     [[nodiscard]] bool is_of(const port::PacketRef& packet, FirstWord first) const noexcept {
         return start_ == start_of(packet) && source_ == roce::KnownStart::word_of(packet.data) && first_ == first &&
                port_ == port_word_of(packet);

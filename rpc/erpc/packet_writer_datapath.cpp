@@ -9,6 +9,7 @@
 namespace cairn::erpc {
 
 // BTH, DETH and our header from the session's template, the payload behind them.
+// mutants: erpc-packet-writer-send
 void PacketWriter::send(Session& session, const port::PacketRef& buffer, const Header& header,
                         std::span<const std::uint8_t> payload, Instant now) noexcept {
     constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(RawHeader);

@@ -59,6 +59,7 @@ private:
                reply_slot_->request_number == handle.request_number;
     }
     // The running request's slot has memory for so much.
+    // mutants: erpc-server-has-room-for
     [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept {
         return bytes != 0 && bytes <= reply_slot_->response.capacity && bytes <= max_message_bytes_;
     }

@@ -40,6 +40,7 @@ void Server::end_session(Session& session) noexcept {
     }
 }
 
+// mutants: erpc-server-on-request
 void Server::on_request(const Arrival& arrival) noexcept {
     Session& session = arrival.session;
     if (session.server == nullptr) [[unlikely]] {
@@ -79,6 +80,7 @@ void Server::on_request(const Arrival& arrival) noexcept {
 }
 
 // A new request of the slot. Without means to execute it, or room for its answer, it is put off: the client asks again.
+// mutants: erpc-server-execute
 void Server::execute(const Arrival& arrival, ServerSlot& slot) noexcept {
     const Header& header = arrival.header;
     const auto& entry = handlers_[header.request_type];
@@ -134,6 +136,7 @@ inline ServerSlot* Server::executing_slot(const RequestHandle& handle) noexcept 
 }
 
 // Of a request whose handler has returned without an answer.
+// mutants: erpc-server-slot-of-earlier
 [[gnu::noinline]] ServerSlot* Server::slot_of_earlier(const RequestHandle& handle) noexcept {
     if (!sessions_.has(handle.session)) {
         return nullptr;
@@ -206,6 +209,7 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
 
 // `message`, kept in the slot, answers the request whose handler runs. A small one goes in the request's own buffer,
 // which is still warm.
+// mutants: erpc-server-respond-running
 [[gnu::always_inline]] inline void Server::respond_running(Session& session, ServerSlot& slot,
                                                            std::span<const std::uint8_t> message,
                                                            Instant now) noexcept {
@@ -226,6 +230,7 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
                        SecondWord::of(PacketType::Response, slot.request_number), message, now);
 }
 
+// mutants: erpc-server-respond-late
 [[gnu::noinline]] bool Server::respond_late(const RequestHandle& handle, Instant now) noexcept {
     ServerSlot* const slot = slot_of_earlier(handle);
     if (slot == nullptr) {

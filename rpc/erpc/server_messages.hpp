@@ -80,6 +80,7 @@ public:
     // The slot goes on to request `number`: what was sent of the last answer is not read any more.
     // The client's next request proves that it read the last one, unless that was sent again or leaves in this very
     // turn, or requests were skipped.
+    // mutants: erpc-server-messages-retire-answer
     void retire_answer(ServerSlot& slot, std::uint64_t number) noexcept {
         if (slot.resent || slot.answered_turn == turn_ ||
             numbers_ahead(number, slot.request_number) != kSlotsPerSession) [[unlikely]] {
@@ -103,6 +104,7 @@ public:
     void release(ServerSlots& slots) noexcept;
     // A part of the slot's answer leaves, for the first time or again. While memory is wanted the answer gets no
     // younger by being asked for.
+    // mutants: erpc-server-messages-note-sent
     void note_sent(ServerSlot& slot, bool again, Instant now) const noexcept {
         if (!again || now >= scarce_until_) {
             slot.answered_us = microseconds_of(now);

@@ -16,6 +16,7 @@ namespace cairn::erpc {
 // For tables whose keys strangers choose: without the secret, all of them could fall together.
 struct KeyedHash {
     SipKey key;
+    // mutants: erpc-keyed-hash
     [[nodiscard]] std::size_t operator()(std::uint64_t word) const noexcept { return sip_hash(key, word); }
     [[nodiscard]] std::size_t operator()(const net::IpAddress& address) const noexcept {
         return sip_hash(key, address.words()[0], address.words()[1]);
@@ -38,6 +39,7 @@ public:
     }
     // However many a host opens, a quarter of the places stays for others, and of that again: it holds at most three
     // times as many as are free.
+    // mutants: erpc-server-sessions-may-open
     [[nodiscard]] bool may_open(const net::IpAddress& client, std::size_t free) const noexcept {
         const auto found = held_.find(client.share_holder());
         return (found == held_.end() ? 0 : found->second) < kShare * free;
@@ -47,6 +49,7 @@ public:
         sessions_.emplace(name_of(client, token), session);
         ++held_[client.path->key().remote.share_holder()];
     }
+    // mutants: erpc-server-sessions-end
     void end(const roce::UdAddress& client, std::uint64_t token) {
         sessions_.erase(name_of(client, token));
         const auto found = held_.find(client.path->key().remote.share_holder());
@@ -59,6 +62,7 @@ public:
 private:
     static constexpr std::size_t kShare = 3;
 
+    // mutants: erpc-server-sessions-name-of
     [[nodiscard]] std::uint64_t name_of(const roce::UdAddress& client, std::uint64_t token) const noexcept {
         return sip_hash(names_, token, std::uint64_t{reinterpret_cast<std::uintptr_t>(client.path)},
                         std::uint64_t{client.qpn.value});

@@ -25,6 +25,7 @@ void SessionControl::scan(Instant listening_from, Instant now) noexcept {
     next_scan_ = now + (scan_place_ == 0 ? kControlRetry : kScanInterval);
 }
 
+// mutants: erpc-session-control-supervise
 void SessionControl::supervise(Session& session, Instant listening_from, Instant now) noexcept {
     // A peer that nobody listened to was not silent.
     const Duration unheard = now - std::max(session.last_heard, listening_from);
@@ -51,6 +52,7 @@ void SessionControl::supervise(Session& session, Instant listening_from, Instant
     }
 }
 
+// mutants: erpc-session-control-supervise-client
 void SessionControl::supervise_client(Session& session, Duration unheard, Instant now) noexcept {
     const bool connecting = session.state == SessionState::Connecting;
     if (unheard >= config_.peer_timeout) {

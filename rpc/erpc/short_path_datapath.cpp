@@ -51,6 +51,7 @@ template <SessionState kState>
     return taken;
 }
 
+// mutants: erpc-endpoint-take
 template <SessionState kState>
 inline bool Endpoint::take(port::PacketRef& packet, Instant now) noexcept {
     if (packet.len < kLeastBytes) [[unlikely]] {
@@ -81,6 +82,7 @@ inline bool Endpoint::take(port::PacketRef& packet, Instant now) noexcept {
 }
 
 // Of packets that do not look like the session's last one: of another message size, say.
+// mutants: erpc-endpoint-judge-look
 [[gnu::noinline]] bool Endpoint::judge_look(const Session& session, const port::PacketRef& packet,
                                             FirstWord first) const noexcept {
     const bool is_up = session.state == SessionState::Serving || session.state == SessionState::Connected;
@@ -118,6 +120,7 @@ bool Client::take_known(const SmallPacket& small, Instant now) noexcept {
 
 // The next request of a slot whose last answer was read and is small, for a handler that needs no more than the slot
 // has.
+// mutants: erpc-server-take-known
 bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     Session& session = small.session;
     if (session.server == nullptr) [[unlikely]] {
@@ -143,6 +146,7 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     return true;
 }
 
+// mutants: erpc-client-post-at-once
 [[gnu::always_inline]] inline bool Client::post_at_once(Session& session, const Call& call, Instant now,
                                                         CallId& id) noexcept {
     if (session.client == nullptr || session.state != SessionState::Connected ||

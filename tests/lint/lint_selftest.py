@@ -11,10 +11,13 @@ import sys
 import tempfile
 import unittest
 
-sys.dont_write_bytecode = True
-import lint  # noqa: E402
-
 ROOT, COMPILER = sys.argv[1], sys.argv[2:]
+
+sys.dont_write_bytecode = True
+sys.path.append(os.path.join(ROOT, 'scripts'))
+import lint  # noqa: E402
+import mutant_marks  # noqa: E402
+
 HEADER = '// What it is.\n#pragma once\n'
 SOURCE = '// What it is.\n'
 RULES = lint.layer_rules(ROOT)
@@ -88,6 +91,7 @@ GOOD = [
     ('layers', 'apps/sim/x.cpp', '#include "rpc/sim/erpc_scenario.hpp"\n#include "lib/sim/link.hpp"\n'),
     ('sizes', 'lib/net/x.hpp', 'int a;\n' * 200),
     ('sizes', 'lib/net/x.cpp', 'int a;\n' * 350),
+    ('sizes', 'lib/net/x.hpp', '// mutants: a\nint a;\n' * 200),
     ('sizes', 'lib/net/x.cpp', 'void f() {\n' + '    g();\n' * 68 + '}\n'),
     ('sizes', 'lib/net/x.cpp', 'constexpr int kTable[] = {\n' + '    1,\n' * 100 + '};\n'),
     ('tokens', 'lib/net/x.hpp', HEADER + '#include "lib/base/types.hpp"\n'),
@@ -109,6 +113,21 @@ FUNCTIONS = {  # a function of three lines each
     'an operator': 'bool operator<(const A& a, const A& b) {\n    return a.v < b.v;\n}\n',
     'a test': 'namespace {\nTEST(A, B) {\n    EXPECT_EQ(f("{"), \'{\');  // {\n}\n}  // namespace\n',
     'beside a macro': '#define M(a) \\\n    do {       \\\n    } while (a)\nvoid f() {\n    M(1);\n}\n',
+}
+
+MARKED = {  # the file, what stands before the mark, the place, what stands behind it
+    'a function': ('x.cpp', '', 'int f() {\n    return 1;\n}\n', 'int g();\n'),
+    'a heading of two lines': ('x.cpp', '', 'int f(int a,\n      int b) {\n    return a;\n}\n', 'int g();\n'),
+    'a template': ('x.cpp', '', 'template <class T>\nint f() {\n    return 1;\n}\n', 'int g();\n'),
+    'initialisers in braces': ('x.cpp', '', 'A::A()\n    : a_{1},\n      b_{2} {\n    f();\n}\n', 'int g();\n'),
+    'a member of one line': ('x.hpp', 'class A {\n', '    int f() { return 1; }\n', '    int g() { return 1; }\n};\n'),
+    'a constant': ('x.cpp', '', 'constexpr int kA =\n    1;\n', 'constexpr int kB = 1;\n'),
+    'a table': ('x.cpp', '', 'constexpr int kA[] = {\n    1,\n    2,\n};\n', 'int g();\n'),
+    'brackets that are none': ('x.cpp', '', 'int f() {\n    g("}");  // };\n    return \'}\';\n}\n', 'int g();\n'),
+    'a function in Python': ('x.py', '', 'def f():\n    a = 1\n\n    return (a\n    )\n', '\ndef g():\n    pass\n'),
+    'a method in Python': ('x.py', 'class A:\n', '    def f(self):\n        a()\n', '\n    def g(self):\n        0\n'),
+    'a function of a shell': ('x', '', 'f() {\n    g\n\n    h\n}\n', '\ng\n'),
+    'lines of a shell': ('x', 'f\n', 'if g; then\n    h\nfi\nk\n', '\ng\n'),
 }
 
 
@@ -191,6 +210,68 @@ class Tree(unittest.TestCase):
         self.assertEqual(self.compile('good.hpp'), 0)
         self.assertNotEqual(self.compile('needs.hpp'), 0)
         self.assertNotEqual(self.compile('unguarded.hpp'), 0)
+
+
+class Mutants(unittest.TestCase):
+    """scripts/mutants --check in a tree with one list and one source."""
+
+    SOURCE = '// mutants: net-f\nint f() {\n    return 1;\n}\n'
+
+    def setUp(self):
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for path in ('scripts/mutants', 'scripts/mutant_marks.py', 'tests/lint/lint.py', 'tests/lint/objects.py'):
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(os.path.join(ROOT, path), self.root / path)
+
+    def complaint(self, source=SOURCE, mark='net-f', original='return 1;', replacement='return 2;', other=''):
+        entry = {'name': 'f is off', 'mark': mark, 'original': original, 'replacement': replacement}
+        lines = [f'{key} = "{value}"\n' for key, value in entry.items()]
+        for path, text in (('tests/mutants/net.toml', f'[[mutant]]\n{"".join(lines)}tests = ["f_test"]\n'),
+                           ('lib/net/f.cpp', source), ('apps/other.py', other)):
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text(text, encoding='utf-8')
+        done = subprocess.run([sys.executable, self.root / 'scripts/mutants', '--check'], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 2 if done.stderr else 0)
+        return done.stderr.strip()
+
+    def test_an_entry_that_fits_passes(self):
+        self.assertEqual(self.complaint(), '')
+
+    def test_an_entry_that_does_not_fit_is_named(self):
+        twice = self.SOURCE.replace('return 1;', 'return 1;\n    return 1;')
+        beyond = self.SOURCE + 'int g() {\n    return 3;\n}\n'
+        for complaint, wrong in (
+                ('net: f is off: no source has the mark net-g', {'mark': 'net-g'}),
+                ('net: f is off: the original text stands 0 times below the mark net-f of lib/net/f.cpp:1',
+                 {'original': 'return 3;'}),
+                ('net: f is off: the original text stands 0 times below the mark net-f of lib/net/f.cpp:1',
+                 {'original': 'return 3;', 'source': beyond}),
+                ('net: f is off: the original text stands 2 times below the mark net-f of lib/net/f.cpp:1',
+                 {'source': twice}),
+                ('net: f is off: changes nothing', {'replacement': 'return 1;'})):
+            with self.subTest(complaint=complaint):
+                self.assertEqual(self.complaint(**wrong), f'mutants: {complaint}')
+
+    def test_a_mark_that_stands_twice_is_complained_of(self):
+        self.assertEqual(self.complaint(other='\n# mutants: net-f\na = 1\n'),
+                         'mutants: apps/other.py:2: the mark net-f stands at lib/net/f.cpp:1, too')
+
+    def test_a_mark_that_no_list_uses_is_complained_of(self):
+        self.assertEqual(self.complaint(other='# mutants: net-h\na = 1\n'),
+                         'mutants: apps/other.py:1: no list uses the mark net-h')
+
+    def test_a_mark_that_is_spelt_otherwise_is_complained_of(self):
+        self.assertIn('not "net_h"', self.complaint(other='# mutants: net_h\na = 1\n'))
+
+    def test_a_place_ends_with_its_definition(self):
+        for name, (path, before, place, behind) in MARKED.items():
+            with self.subTest(name):
+                indentation = place[:len(place) - len(place.lstrip())]
+                sign = '//' if path.endswith(lint.CODE) else '#'
+                text = f'{before}{indentation}{sign} mutants: a\n{place}{behind}'
+                ((key, found),) = mutant_marks.places_of(path, text)
+                self.assertEqual((key, found.text[found.start:found.end].rstrip('\n')), ('a', place.rstrip('\n')))
 
 
 unittest.main(argv=sys.argv[:1])

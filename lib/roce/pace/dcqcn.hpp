@@ -77,6 +77,7 @@ public:
     explicit DcqcnNotificationPoint(Duration interval = kDcqcn.cnp_interval) noexcept : interval_(interval) {}
 
     // A marked packet has come; true: send a CNP now. True at most once per interval, and for the first mark.
+    // mutants: pace-dcqcn-notification-point-on-marked
     [[nodiscard]] bool on_marked(Instant now) noexcept {
         if (now < next_) {
             return false;

@@ -7,6 +7,7 @@ namespace cairn::roce {
 namespace {
 
 // A time at the horizon can lie in the slot two behind the last whole one: the present is rounded down, it is not.
+// mutants: pace-timing-wheel-slots-for
 std::uint32_t slots_for(Duration horizon) noexcept {
     CAIRN_ASSERT(horizon > Duration{} && horizon <= kTimingWheelHorizonMax);
     const auto whole = static_cast<std::uint32_t>((horizon.ns + kSlot.ns - 1) / kSlot.ns);

@@ -35,10 +35,12 @@ constexpr Change kToRtr{true, kOfRtr, kOfInit.with(AttributeSet::of(Selective))}
 constexpr Change kToRts{true, kOfRts, kWhileRunning};
 constexpr Change kRunning{true, kNone, kWhileRunning};
 constexpr Change kDrained{true, kNone, kWhileDrained};
+// mutants: qp-state-resumed
 constexpr Change kResumed{true, kNone, kWhileRunning, false};
 
 // Of all services; each takes from the sets of attributes those that it has.
 constexpr std::size_t kStates = static_cast<std::size_t>(QpState::Count);
+// mutants: qp-state-transitions
 constexpr std::array<std::array<Change, kStates>, kStates> kTransitions{{
     // to RESET, INIT, RTR, RTS, SQD, SQE, ERR
     {kBare, kToInit, kNo, kNo, kNo, kNo, kNo},          // from RESET
@@ -50,6 +52,7 @@ constexpr std::array<std::array<Change, kStates>, kStates> kTransitions{{
     {kBare, kNo, kNo, kNo, kNo, kNo, kBare},            // ERR
 }};
 
+// mutants: qp-state-abilities
 constexpr std::array<Abilities, kStates> kAbilities{{
     // send, receive, flush
     {false, false, false},  // in RESET
@@ -111,6 +114,7 @@ bool legal_values(AttributeSet which, const QpAttributes& values) noexcept {
 
 }  // namespace
 
+// mutants: qp-state-abilities-of
 Abilities abilities_of(QpState state, QpKind kind) noexcept {
     const bool is_initiator = kind.service == wire::Service::Xrc && !kind.is_target;
     Abilities may = kAbilities[static_cast<std::size_t>(state)];

@@ -4,6 +4,7 @@
 
 namespace cairn::roce {
 
+// mutants: qp-completion-queue-push
 bool CompletionQueue::push(const Completion& completion) noexcept {
     if (overrun_ || size() == slots_) [[unlikely]] {
         if (!overrun_) {

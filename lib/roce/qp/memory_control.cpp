@@ -107,6 +107,7 @@ Result<MemoryTable::Region*> MemoryTable::take_slot(Pd pd) {
     return &region;
 }
 
+// mutants: qp-memory-table-give-slot
 void MemoryTable::give_slot(Region& region) noexcept {
     region.live = false;
     ++region.generation;
@@ -139,6 +140,7 @@ Result<Rkey> MemoryTable::register_region(const RegionRequest& request) {
     return region.key;
 }
 
+// mutants: qp-memory-table-reregister-region
 Result<Rkey> MemoryTable::reregister_region(Rkey key, const RegionChange& change) {
     Region* const region = region_at(key);
     if (region == nullptr || region->windows != 0) {
@@ -195,6 +197,7 @@ void MemoryTable::note_end(const Region& region) noexcept {
     ended_ = {from, until};
 }
 
+// mutants: qp-memory-table-destroy-region
 bool MemoryTable::destroy_region(Rkey key) noexcept {
     Region* const region = region_at(key);
     if (region == nullptr || region->windows != 0) {

@@ -4,6 +4,7 @@
 
 namespace cairn::roce {
 
+// mutants: qp-memory-table-at
 const MemoryTable::Region* MemoryTable::at(Rkey key) const noexcept {
     const std::uint32_t index = key.value >> index_shift_;
     if (index >= regions_.size()) {
@@ -13,6 +14,7 @@ const MemoryTable::Region* MemoryTable::at(Rkey key) const noexcept {
     return region.live && region.key == key ? &region : nullptr;
 }
 
+// mutants: qp-memory-table-region-view
 MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept {
     if (!rights.cover(wanted)) {
         return {MemoryVerdict::NoRight};
@@ -24,6 +26,7 @@ MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address, std::
     return {MemoryVerdict::Ok, data + (address - base), sendable};
 }
 
+// mutants: qp-memory-table-find
 MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t address,
                              std::uint64_t bytes) const noexcept {
     const Region* const region = at(key);
@@ -33,6 +36,7 @@ MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t addre
     return region->pd == pd ? region->view(wanted, address, bytes) : MemoryView{MemoryVerdict::WrongPd};
 }
 
+// mutants: qp-memory-table-judge-user
 MemoryVerdict MemoryTable::judge_user(const Region* region, const KeyUser& user) const noexcept {
     if (region == nullptr) {
         return MemoryVerdict::UnknownKey;

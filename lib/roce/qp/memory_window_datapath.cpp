@@ -41,6 +41,7 @@ void MemoryTable::unbind(Region& window) noexcept {
 }
 
 // Remote rights need no remote rights of the region, but those to write its right of local writing (C10-72 to C10-75).
+// mutants: qp-memory-table-judge-binding
 MemoryVerdict MemoryTable::judge_binding(const WindowBinding& binding, const Region& window,
                                          const KeyUser& user) const noexcept {
     const bool type1 = window.kind == Kind::Window1;

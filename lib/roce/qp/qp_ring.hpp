@@ -18,6 +18,7 @@ struct QpRingLink {
 template <class Member, QpRingLink<Member> Member::*kLink = &Member::link>
 class QpRing {
 public:
+    // mutants: qp-ring-push
     void push(Member& member) noexcept {
         QpRingLink<Member>& link = member.*kLink;
         if (link.listed) {
@@ -35,6 +36,7 @@ public:
         remove(member);
         return member;
     }
+    // mutants: qp-ring-remove
     void remove(Member& member) noexcept {
         QpRingLink<Member>& link = member.*kLink;
         if (!link.listed) {

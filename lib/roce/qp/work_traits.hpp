@@ -100,6 +100,7 @@ struct WorkTraits {
     [[nodiscard]] constexpr bool is_segmented() const noexcept { return data != WorkData::None && !is_word; }
 };
 
+// mutants: qp-work-traits
 inline constexpr auto kWorkTraits = [] {
     using enum wire::Operation;
     using enum wire::Service;
@@ -150,6 +151,7 @@ static_assert([] {
     return kWorkTraits[static_cast<std::size_t>(opcode)];
 }
 // False also for what is no opcode.
+// mutants: qp-work-traits-has-work
 [[nodiscard]] constexpr bool has_work(wire::Service service, WorkOpcode opcode) noexcept {
     return opcode < WorkOpcode::Count && work_traits(opcode).services.has(service);
 }

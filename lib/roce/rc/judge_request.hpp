@@ -11,6 +11,7 @@ namespace cairn::roce::rc {
 
 // Where a PSN lies relative to the one expected: the half of the circle behind that is old (9.7.4).
 enum class PsnVerdict : std::uint8_t { Expected, Duplicate, Gap };
+// mutants: rc-judge-request-psn
 [[nodiscard]] constexpr PsnVerdict judge_psn(Psn psn, Psn expected) noexcept {
     const std::int32_t distance = psn.since(expected);
     return distance == 0 ? PsnVerdict::Expected : distance < 0 ? PsnVerdict::Duplicate : PsnVerdict::Gap;

@@ -55,6 +55,7 @@ RequestVerdict judge_reach(const MemoryTable& memory, const KeyUser& user, Right
 }
 
 // One word that stays whole: inside, aligned as the peer names it and as it lies here.
+// mutants: rc-judge-request-word
 RequestVerdict judge_word(const MemoryTable& memory, const KeyUser& user, Rights wanted, Rkey key,
                           std::uint64_t address) noexcept {
     const MemoryView view = memory.find_remote(key, user, wanted, address, kAtomicBytes);
@@ -68,6 +69,7 @@ RequestVerdict judge_word(const MemoryTable& memory, const KeyUser& user, Rights
 }
 
 // Placement and selectivity are among those defined (judged with the length).
+// mutants: rc-judge-request-flush
 RequestVerdict judge_flush(const MemoryTable& memory, const KeyUser& user, const wire::Packet& packet) noexcept {
     const auto& reth = packet.get<wire::Reth>();
     const Rights wanted = rights_wanted(packet);
@@ -112,6 +114,7 @@ RequestVerdict judge_rights(const wire::Packet& packet, Rights granted) noexcept
     return granted.cover(rights_wanted(packet)) ? Execute : InvalidRequest;
 }
 
+// mutants: rc-judge-request-length
 RequestVerdict judge_length(const wire::Packet& packet, const InboundMessage& message,
                             std::uint32_t path_mtu_bytes) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
@@ -150,6 +153,7 @@ RequestVerdict judge_room(const wire::Packet& packet, const InboundMessage& mess
     return before + packet.payload().size() <= receive_bytes ? Execute : TooLong;
 }
 
+// mutants: rc-judge-request-memory
 RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& message, const MemoryTable& memory,
                             const KeyUser& user) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();

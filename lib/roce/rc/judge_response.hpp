@@ -10,6 +10,7 @@ namespace cairn::roce::rc {
 
 // Where the PSN of an answer lies relative to those outstanding, [unacknowledged, sent).
 enum class AnswerPsnVerdict : std::uint8_t { Current, Stale, Unsent };
+// mutants: rc-judge-answer-psn
 [[nodiscard]] constexpr AnswerPsnVerdict judge_answer_psn(Psn psn, Psn unacknowledged, Psn sent) noexcept {
     if (psn.since(unacknowledged) < 0) {
         return AnswerPsnVerdict::Stale;

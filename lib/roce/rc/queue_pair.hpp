@@ -75,6 +75,7 @@ public:
     }
     // The next answer is short: a notification, an acknowledgement or a NAK, not data that was read. Peers wait for
     // such answers.
+    // mutants: rc-queue-pair-owes-short-answer
     [[nodiscard]] bool owes_short_answer() const noexcept {
         return owes_notification_ || responder_.has_short_response();
     }

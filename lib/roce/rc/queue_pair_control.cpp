@@ -31,6 +31,7 @@ QueuePair::~QueuePair() {
     free_windows();
 }
 
+// mutants: rc-queue-pair-modify
 ModifyVerdict QueuePair::modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
     const QpState from = state();
     const ModifyVerdict verdict = core_.accept(to, which, values);
@@ -63,6 +64,7 @@ void QueuePair::free_windows() noexcept {
     }
 }
 
+// mutants: rc-queue-pair-enter-reset
 void QueuePair::enter_reset() noexcept {
     free_windows();
     core_.reset();
@@ -81,6 +83,7 @@ void QueuePair::enter_error(QpEvent why) noexcept {
     enter_error();
 }
 
+// mutants: rc-queue-pair-enter-error
 void QueuePair::enter_error() noexcept {
     if (state() == QpState::Err) {
         return;

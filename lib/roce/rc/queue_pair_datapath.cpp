@@ -50,6 +50,7 @@ void QueuePair::on_packet(const wire::Packet& packet, Instant now) noexcept {
     (void)on_packet(packet, {}, now);
 }
 
+// mutants: rc-queue-pair-on-packet
 bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, Instant now) noexcept {
     if (const std::optional<RcCounter> reason = judge_packet(packet)) {
         if (packet.traits().role == wire::Role::Notification) {
@@ -86,6 +87,7 @@ void QueuePair::watch_held(Instant now) noexcept {
     }
 }
 
+// mutants: rc-queue-pair-on-timeout
 void QueuePair::on_timeout(Instant now) noexcept {
     if (timers_.is_due(Timer::Rate, now)) {
         timers_.stop(Timer::Rate);
@@ -101,6 +103,7 @@ void QueuePair::on_timeout(Instant now) noexcept {
     }
 }
 
+// mutants: rc-queue-pair-next-deadline
 Instant QueuePair::next_deadline() const noexcept {
     return std::min(timers_.next(), sends() ? requester_.next_deadline() : Instant::never());
 }
@@ -122,6 +125,7 @@ bool QueuePair::poll_one(OutPacket& out, Instant now) noexcept {
     return poll_request(out, now) || poll_response(out);
 }
 
+// mutants: rc-queue-pair-poll-request
 bool QueuePair::poll_request(OutPacket& out, Instant now) noexcept {
     if (!sends()) {
         return false;
@@ -144,6 +148,7 @@ bool QueuePair::poll_response(OutPacket& out) noexcept {
     return made;
 }
 
+// mutants: rc-queue-pair-on-result
 void QueuePair::on_result(RequesterResult result) noexcept {
     switch (result) {
         case RequesterResult::Ok:

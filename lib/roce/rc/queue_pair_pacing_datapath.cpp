@@ -13,6 +13,7 @@ constexpr Duration kAckInterval = microseconds(50);
 
 }  // namespace
 
+// mutants: rc-queue-pair-on-marked
 void QueuePair::on_marked(const wire::Packet& packet, Instant now) noexcept {
     counters_.count(RcCounter::Marked);
     const wire::Role role = packet.traits().role;
@@ -44,6 +45,7 @@ void QueuePair::end_pacing() noexcept {
     requester_.set_ack_interval(capacity_.window_packets);
 }
 
+// mutants: rc-queue-pair-poll-short-answer
 bool QueuePair::poll_short_answer(OutPacket& out) noexcept {
     if (owes_notification_) {
         owes_notification_ = false;
@@ -83,6 +85,7 @@ void QueuePair::write_notification(OutPacket& out) noexcept {
 }
 
 // A queue pair that has waited sends a batch before it waits again.
+// mutants: rc-queue-pair-waits-for-rate
 bool QueuePair::waits_for_rate(Instant now) noexcept {
     if (timers_.is_armed(Timer::Rate)) {
         if (!timers_.is_due(Timer::Rate, now)) {
@@ -98,6 +101,7 @@ bool QueuePair::waits_for_rate(Instant now) noexcept {
     return true;
 }
 
+// mutants: rc-queue-pair-poll-paced
 bool QueuePair::poll_paced(OutPacket& out, Instant now) noexcept {
     requester_.set_ack_interval(flow_->packets_in(kAckInterval, attributes().path_mtu_bytes));
     const bool again = requester_.resends_oldest();

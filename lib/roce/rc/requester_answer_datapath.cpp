@@ -45,6 +45,7 @@ RequesterResult Requester::act(const AnswerEffect& effect, const wire::Packet& p
 }
 
 // What was acknowledged while the answer that came now was missing.
+// mutants: rc-requester-acknowledge-executed
 RequesterResult Requester::acknowledge_executed(Instant now) noexcept {
     const Psn before = side().unacknowledged;
     const bool pushed = completer_.acknowledge(plan_.executed_until().plus(Psn::kMask));
@@ -54,6 +55,7 @@ RequesterResult Requester::acknowledge_executed(Instant now) noexcept {
     return pushed ? Ok : CqOverrun;
 }
 
+// mutants: rc-requester-hold-back
 RequesterResult Requester::hold_back(wire::RnrTimer timer, Instant now) noexcept {
     if (is_at_oldest_psn()) {
         return Ok;  // held back already
@@ -72,6 +74,7 @@ RequesterResult Requester::hold_back(wire::RnrTimer timer, Instant now) noexcept
 
 // Something was lost: a NAK says so, or an answer that lies behind a READ or atomic still waiting for its own
 // (9.7.5). If going back did not help the timeout does.
+// mutants: rc-requester-recover
 RequesterResult Requester::recover(RcCounter reason, Psn newest, Instant now) noexcept {
     SendSide& side = this->side();
     side.counters.count(reason);
@@ -100,6 +103,7 @@ void Requester::patch(Psn newest, Instant now) noexcept {
     }
 }
 
+// mutants: rc-requester-retry
 RequesterResult Requester::retry(Instant now) noexcept {
     if (retries_.left == 0) {
         return completer_.fail(CompletionStatus::RetryExceeded);
@@ -111,11 +115,13 @@ RequesterResult Requester::retry(Instant now) noexcept {
     return Ok;
 }
 
+// mutants: rc-requester-go-back
 void Requester::go_back() noexcept {
     cursor_.go_back(side());
     timers_.stop_timing();
 }
 
+// mutants: rc-requester-on-progress
 void Requester::on_progress(Instant now) noexcept {
     const SendSide& side = this->side();
     retries_ = {side.attributes->retry_count, side.attributes->rnr_retry, false};
@@ -135,6 +141,7 @@ void Requester::arm(Instant now) noexcept {
     }
 }
 
+// mutants: rc-requester-on-timeout
 RequesterResult Requester::on_timeout(Instant now) noexcept {
     if (timers_.take_end_of_hold(now)) {
         arm(now);

@@ -6,6 +6,7 @@
 
 namespace cairn::roce::rc {
 
+// mutants: rc-requester-may-send
 bool Requester::may_send(Instant now, bool drain) const noexcept {
     const SendSide& side = this->side();
     if (cursor_.is_at_end(side) || timers_.holds_back(now)) {
@@ -21,6 +22,7 @@ bool Requester::may_send(Instant now, bool drain) const noexcept {
     return side.outstanding_psns() - side.read_psns_out < window_packets_;
 }
 
+// mutants: rc-requester-may-start
 bool Requester::may_start(const SendWqe& wqe) const noexcept {
     const SendSide& side = this->side();
     if (wqe.fence && side.reads_out != 0) {
@@ -83,6 +85,7 @@ bool Requester::poll_request(OutPacket& out, Instant now, bool drain, RequesterR
 }
 
 // AckReq: at the end of each message, and within long ones often enough that the window never waits for it.
+// mutants: rc-requester-write
 void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) noexcept {
     const SendSide& side = this->side();
     const QpAttributes& attributes = *side.attributes;

@@ -4,6 +4,7 @@
 namespace cairn::roce::rc {
 
 // They take no PSN: `last` is the one before `first`. Going back passes over those that are done.
+// mutants: rc-requester-run-local
 bool Requester::run_local(bool drain, RequesterResult& result) noexcept {
     SendSide& side = this->side();
     while (!cursor_.is_at_end(side) && is_local(side.queue.at(cursor_.position()).opcode)) {

@@ -21,6 +21,7 @@ Operation response_operation(bool first, bool last) noexcept {
 
 }  // namespace
 
+// mutants: rc-responder-poll-response
 bool Responder::poll_response(OutPacket& out) noexcept {
     out.again = false;
     if (answers_.any_due()) {
@@ -44,6 +45,7 @@ bool Responder::poll_response(OutPacket& out) noexcept {
     return false;
 }
 
+// mutants: rc-responder-emit-answer
 void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
     const bool is_atomic = saved.operation == Operation::CompareSwap || saved.operation == Operation::FetchAdd;
     if (!is_atomic) {
@@ -73,6 +75,7 @@ void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
 }
 
 // False: the region or the right is not what it was when the READ came.
+// mutants: rc-responder-emit-read
 bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
     const std::uint32_t offset = saved.offset_of(saved.next, attributes_->path_mtu_bytes);
     const std::uint32_t bytes = std::min(attributes_->path_mtu_bytes, saved.end - offset);

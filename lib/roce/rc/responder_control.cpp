@@ -28,6 +28,7 @@ void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
     answers_ = {};
 }
 
+// mutants: rc-responder-stop
 void Responder::stop() noexcept {
     drop_held();
     if (!failed()) {
@@ -37,6 +38,7 @@ void Responder::stop() noexcept {
     flush_unfinished();
 }
 
+// mutants: rc-responder-flush-unfinished
 void Responder::flush_unfinished() noexcept {
     const bool unfinished = message_.kind == MessageKind::Send || receive_.is_kept;
     message_ = {};

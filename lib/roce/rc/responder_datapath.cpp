@@ -6,6 +6,7 @@ namespace cairn::roce::rc {
 
 using wire::Operation;
 
+// mutants: rc-responder-on-request
 ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept) noexcept {
     kept = false;
     if (failed()) {
@@ -50,6 +51,7 @@ ResponderResult Responder::take(const wire::Packet& packet) noexcept {
 }
 
 // All packets of a message name the same queue, in the target's domain: anything else is an invalid request (A14).
+// mutants: rc-responder-find-receiver
 bool Responder::find_receiver(const wire::Packet& packet) noexcept {
     const Srqn srqn = packet.get<wire::Xrceth>().srqn;
     const Receiver* const found = xrc_.find(srqn);
@@ -89,6 +91,7 @@ RequestVerdict Responder::judge_receive(const wire::Packet& packet) const noexce
 }
 
 // The answer that would be forgotten for this one has been sent once, or the peer has more outstanding than it may.
+// mutants: rc-responder-judge-depth
 RequestVerdict Responder::judge_depth(const wire::Packet& packet) const noexcept {
     if (request_traits(packet.traits().operation).kind != MessageKind::None) {
         return RequestVerdict::Execute;
@@ -115,6 +118,7 @@ void Responder::take_receive() noexcept {
     }
 }
 
+// mutants: rc-responder-act
 ResponderResult Responder::act(const wire::Packet& packet) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
     const MessageKind kind = request_traits(opcode.operation).kind;
@@ -140,6 +144,7 @@ ResponderResult Responder::act(const wire::Packet& packet) noexcept {
     return complete_message(packet) ? ResponderResult::Ok : ResponderResult::CqOverrun;
 }
 
+// mutants: rc-responder-refuse
 ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
     if (verdict == RequestVerdict::NotReady) {
         counters_.count(RcCounter::RnrNakSent);
@@ -172,6 +177,7 @@ ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
 
 // Reported once until what is missing comes; selective also whenever there is news of what is missing, or the peer
 // asks.
+// mutants: rc-responder-on-gap
 bool Responder::on_gap(const wire::Packet& packet, const PacketOffer& offer) noexcept {
     counters_.count(RcCounter::OutOfSequence);
     const Psn psn = packet.bth().psn;
@@ -194,6 +200,7 @@ bool Responder::on_gap(const wire::Packet& packet, const PacketOffer& offer) noe
 }
 
 // Never executed: acknowledged up to what was, or answered from what was saved (9.7.5, C9-105).
+// mutants: rc-responder-on-duplicate
 void Responder::on_duplicate(const wire::Packet& packet) noexcept {
     counters_.count(RcCounter::DuplicateRequest);
     const Operation operation = packet.traits().operation;

@@ -100,6 +100,7 @@ bool Responder::complete_message(const wire::Packet& packet) noexcept {
     return receiver_.completions->push(completion);
 }
 
+// mutants: rc-responder-receive-completion
 Completion Responder::receive_completion(std::uint64_t wr_id, CompletionStatus status) const noexcept {
     Completion completion{wr_id, status, CompletionOpcode::Receive};
     completion.qpn = qpn_;
@@ -107,6 +108,7 @@ Completion Responder::receive_completion(std::uint64_t wr_id, CompletionStatus s
     return completion;
 }
 
+// mutants: rc-responder-save
 SavedAnswer& Responder::save(const wire::Packet& packet, std::uint32_t responses) noexcept {
     msn_ = Msn{msn_.value + 1};
     SavedAnswer& saved = answers_.add();
@@ -132,6 +134,7 @@ void Responder::execute_read(const wire::Packet& packet) noexcept {
     saved.bytes = saved.end = reth.dma_bytes;
 }
 
+// mutants: rc-responder-execute-atomic
 void Responder::execute_atomic(const wire::Packet& packet) noexcept {
     const auto& atomic = packet.get<wire::AtomicEth>();
     const MemoryView view =
@@ -156,6 +159,7 @@ void Responder::execute_atomic_write(const wire::Packet& packet) noexcept {
     std::atomic_ref(*reinterpret_cast<std::uint64_t*>(view.data)).store(value, std::memory_order_release);
 }
 
+// mutants: rc-responder-execute-flush
 bool Responder::execute_flush(const wire::Packet& packet) noexcept {
     const auto& feth = packet.get<wire::Feth>();
     const auto& reth = packet.get<wire::Reth>();

@@ -6,6 +6,7 @@ namespace cairn::roce::rc {
 
 // Any First or Only begins anew, whatever its PSN; a Middle or Last without the packet before it is of no use
 // (9.8.2.2).
+// mutants: rc-responder-on-unreliable
 ResponderResult Responder::on_unreliable(const wire::Packet& packet) noexcept {
     const bool starts = packet.traits().starts_message();
     const bool under_way = message_.kind != MessageKind::None;
@@ -27,6 +28,7 @@ ResponderResult Responder::on_unreliable(const wire::Packet& packet) noexcept {
 
 // Departs: with a shared receive queue the specification has the request of such a SEND complete in error. It is kept
 // for this queue pair's next message, too, so that losses cost no receive requests.
+// mutants: rc-responder-cut-short
 void Responder::cut_short(RcCounter reason) noexcept {
     counters_.count(reason);
     receive_.is_kept = receive_.is_kept || message_.kind == MessageKind::Send;

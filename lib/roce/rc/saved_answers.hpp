@@ -48,6 +48,7 @@ struct SavedAnswer {
 class SavedAnswers {
 public:
     // A new answer, which is due. It takes the place of the oldest one: that was sent, or is forgotten.
+    // mutants: rc-saved-answers-add
     [[nodiscard]] SavedAnswer& add() noexcept {
         SavedAnswer& saved = at(count_++);
         due_ -= saved.is_due() ? 1U : 0U;  // asked for again, and then not waited for
@@ -68,6 +69,7 @@ public:
         return nullptr;
     }
     // With `depth` answers kept, the next one would push out an answer that was never sent.
+    // mutants: rc-saved-answers-is-full
     [[nodiscard]] bool is_full(std::uint32_t depth) const noexcept {
         return depth == 0 || at(count_ - depth).state == SavedAnswer::State::Due;
     }
@@ -92,6 +94,7 @@ public:
     }
     // The peer asks for `saved` once more, from `from` on, up to `until`. Answers behind it that are due start again,
     // too, so that they stay in order.
+    // mutants: rc-saved-answers-ask-again
     void ask_again(SavedAnswer& saved, Psn from, Psn until) noexcept {
         if (!saved.is_due()) {
             saved.state = SavedAnswer::State::DueAgain;

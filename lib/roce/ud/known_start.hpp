@@ -40,6 +40,7 @@ public:
 
 private:
     // Of the first eight bytes of a BTH all but SE, MigReq and pad.
+    // mutants: ud-known-start-fixed
     static constexpr std::uint64_t kFixed =
         std::endian::native == std::endian::little ? 0xffffffffffff0fffU : 0xff0fffffffffffffU;
 

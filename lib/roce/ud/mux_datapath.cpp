@@ -50,6 +50,7 @@ struct UdMux::Ordinary {
 
     // True when `packet` is one; `out` is written but for its packet. Reads a whole header however short the packet
     // is: its buffer has the room, and its length is then refused.
+    // mutants: ud-mux-take-ordinary
     [[nodiscard]] bool take(const port::PacketRef& packet, UdDatagram& out) const noexcept {
         const std::uint8_t* const at = packet.data;
         const std::uint32_t pad = wire::Bth::pad_of(*reinterpret_cast<const wire::RawBth*>(at));
@@ -137,6 +138,7 @@ UdEntry* UdMux::take_other(port::PacketRef& packet, UdDatagram& out, Instant now
 }
 
 // To each member its own copy, which it makes.
+// mutants: ud-mux-deliver-to-group
 void UdMux::deliver_to_group(port::PacketRef& packet, const wire::UdParts& parts, Instant now) noexcept {
     const port::PathKey& key = packet.path->key();
     const net::IpAddress& group = key.remote.is_group() ? key.remote : key.local;
@@ -159,6 +161,7 @@ void UdMux::deliver_to_group(port::PacketRef& packet, const wire::UdParts& parts
     }
 }
 
+// mutants: ud-mux-loop-back
 void UdMux::loop_back(port::PacketRef packet, Instant now) noexcept {
     const net::IpAddress& group = packet.path->key().remote;
     const bool ours = std::any_of(members_.begin(), members_.end(),

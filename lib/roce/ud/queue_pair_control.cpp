@@ -71,6 +71,7 @@ Status UdQueuePair::attach(const net::IpAddress& group) {
     return attached;
 }
 
+// mutants: ud-queue-pair-detach
 bool UdQueuePair::detach(const net::IpAddress& group) noexcept {
     const net::IpAddress left = group;  // perhaps one of ours
     std::erase(groups_, left);
@@ -85,6 +86,7 @@ void UdQueuePair::enter_reset() noexcept {
     core_.reset();
 }
 
+// mutants: ud-queue-pair-enter-error
 void UdQueuePair::enter_error() noexcept {
     if (state() == QpState::Err) {
         return;
