@@ -43,7 +43,8 @@ VerbsEnd& VerbsConnections::add_end(VerbsHost& host, std::size_t peer_place) {
     end.process = host.node.process();
     end.peer_place = peer_place;
     end.slot = host.take_slot().value();
-    end.target.settled.assign(VerbsTarget::kBytes, VerbsHost::kUntouched);
+    end.target.settled.assign(VerbsTarget::kBytes, VerbsTarget::kUnwritten);
+    std::copy(end.target.settled.begin(), end.target.settled.end(), host.slot_at(end, VerbsHost::kTarget));
     end.send_slots = static_cast<std::uint32_t>(random_.between(1, VerbsHost::kRequests));
     end.region = host.device
                      ->register_memory(*host.pd, {host.slot_at(end, 0), VerbsHost::kSlotBytes}, VerbsHost::kAll,

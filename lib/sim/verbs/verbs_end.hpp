@@ -67,6 +67,7 @@ struct VerbsIncoming {
 struct VerbsTarget {
     static constexpr std::uint32_t kBytes = 8192;
     static constexpr std::size_t kWords = 2;
+    static constexpr std::uint8_t kUnwritten = 0x5d;  // unlike memory that was reused
 
     std::vector<std::uint8_t> settled;  // the bytes without the WRITEs that may still be under way
     std::vector<VerbsWork> unknown;     // WRITEs that failed: they were executed or not, or partly

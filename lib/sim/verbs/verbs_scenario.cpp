@@ -156,9 +156,25 @@ void VerbsScenario::act(Node& node) {
     for (const VerbsAsked& each : answered) {
         connections_.answer(host, each);
     }
+    if (plan_.hasty && !world_.healed() && host.node.worker().sender().queued() != 0) {
+        give_up_unsent(host);
+    }
     if (world_.now() >= host.acts_at) {
         host.acts_at = world_.now() + random_.between(microseconds(1), kActsEvery);
         act(host);
+    }
+}
+
+// What waits for a full ring is read when it leaves: by then its owner may be gone and have reused the memory.
+void VerbsScenario::give_up_unsent(VerbsHost& host) {
+    const auto has_staged = [](const VerbsEnd* end) {
+        const auto& pending = end->out.pending;
+        return end->stage == VerbsStage::Up &&
+               std::any_of(pending.begin(), pending.end(), [](const VerbsWork& work) { return work.staged; });
+    };
+    const auto found = std::find_if(host.live.begin(), host.live.end(), has_staged);
+    if (found != host.live.end() && random_.chance(kMillion / 4)) {
+        connections_.give_up(host, **found);
     }
 }
 

@@ -41,6 +41,7 @@ public:
 
 private:
     void act(VerbsHost& host);
+    void give_up_unsent(VerbsHost& host);
     void act(VerbsHost& host, VerbsEnd& end);
 
     // verbs_progress.cpp
