@@ -67,6 +67,7 @@ public:
     void detach(std::span<const std::uint8_t> range) noexcept override;
     void settle_tails() noexcept override;
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant now) noexcept override;
+    [[nodiscard]] port::Path* path_back(const port::WayBack& way, Instant now) noexcept override;
     // Each worker that joined a group receives a copy, also of what other workers send to the group.
     Status join(const net::IpAddress& group) override;
     void leave(const net::IpAddress& group) noexcept override;
@@ -100,7 +101,6 @@ private:
     [[nodiscard]] std::uint16_t collect_from_others(rte_mbuf** frames, std::uint16_t wanted) noexcept;
     [[nodiscard]] bool accept(rte_mbuf* frame, port::PacketRef& out, Instant now) noexcept;
     [[nodiscard]] bool accept_slowly(rte_mbuf* frame, port::Path*& cached, port::PacketRef& out, Instant now) noexcept;
-    [[nodiscard]] port::Path* admit(const port::Datagram& datagram) noexcept;
     void hand_over(rte_mbuf* frame, port::Path& path, port::PacketRef& out) const noexcept;
     void notice(port::Path::Arrival arrival, port::Path& path, const std::uint8_t* frame, Instant now) noexcept;
     void judged(port::PacketRef& packet, bool icrc_ok) noexcept;
@@ -131,7 +131,6 @@ private:
     [[nodiscard]] rte_mbuf* copy_for_members(const port::PacketRef& packet) noexcept;
     void tell_groups() noexcept;
     void find_way(port::Path& path, Instant now) noexcept;
-    void go_where_seen(port::Path& path, const net::MacAddress& from) noexcept;
     void follow_changes(Instant now) noexcept;
     void follow(port::PathTable::Station& station, const std::optional<net::MacAddress>& mac, Instant now) noexcept;
     void doubt(port::Path& path, const net::MacAddress& from, Instant now) noexcept;

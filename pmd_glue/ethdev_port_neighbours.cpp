@@ -115,13 +115,6 @@ void EthdevPort::find_way(port::Path& path, Instant now) noexcept {
     }
 }
 
-// A peer that sends to us can be answered at the address that its frame came from.
-void EthdevPort::go_where_seen(port::Path& path, const net::MacAddress& from) noexcept {
-    port::PathTable::Station& station = *paths_.station(path.key().remote);
-    station.seen_at = station.seen_at.value_or(from);
-    resolve(path, from);
-}
-
 void EthdevPort::follow_changes(Instant now) noexcept {
     if (const auto name = host_.poll_name()) {
         follow_name(*name, now);

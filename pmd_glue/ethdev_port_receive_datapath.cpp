@@ -167,16 +167,13 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
     const port::Datagram& datagram = parsed.value();
     const bool icrc_ok =
         port::has_room_for_icrc(datagram) && port::icrc_of_frame(datagram) == port::carried_icrc(datagram);
-    port::Path* const known = paths_.find(datagram.key);
-    port::Path* const path = known != nullptr || !icrc_ok ? known : admit(datagram);
+    port::Path* const path = icrc_ok ? path_back({datagram.key, datagram.source_mac}, now) : paths_.find(datagram.key);
     if (path == nullptr) {
         counters_.count(icrc_ok ? EthdevCounter::NoPath : EthdevCounter::BadIcrc);
         rte_pktmbuf_free(frame);
         return false;
     }
-    if (!path->resolved()) {
-        go_where_seen(*path, datagram.source_mac);
-    } else if (icrc_ok && path->goes_elsewhere_than(datagram.source_mac.octets.data())) {
+    if (icrc_ok && path->goes_to() != datagram.source_mac) {
         doubt(*path, datagram.source_mac, now);
     }
     hand_over(frame, *path, out);
@@ -189,16 +186,22 @@ bool EthdevPort::accept_slowly(rte_mbuf* frame, port::Path*& cached, port::Packe
     return true;
 }
 
-// Makes the path of a new peer, which has shown that its datagrams are whole.
-port::Path* EthdevPort::admit(const port::Datagram& datagram) noexcept {
-    port::Path* const path = paths_.admit(datagram.key);
-    if (path == nullptr) {
-        return nullptr;
+// A peer that has shown that its datagrams are whole can be answered at the address that they came from, unless more is
+// known of it.
+// mutants: pmd-ethdev-port-path-back
+port::Path* EthdevPort::path_back(const port::WayBack& way, Instant) noexcept {
+    port::Path* const path = paths_.admit(way.key);
+    if (path == nullptr || path->resolved()) {
+        return path;
     }
-    if (const port::PathTable::Station& from = *paths_.station(datagram.key.remote); from.named) {
+    port::PathTable::Station& from = *paths_.station(way.key.remote);
+    if (from.named) {
         resolve(*path, from.mac);
-    } else if (const auto mac = host_.known(datagram.key.remote)) {
+    } else if (const auto mac = host_.known(way.key.remote)) {
         resolve(*path, *mac);
+    } else if (way.mac) {
+        from.seen_at = from.seen_at.value_or(*way.mac);
+        resolve(*path, *way.mac);
     }
     return path;
 }

@@ -33,7 +33,7 @@ public:
     }
 
 private:
-    port::PathKey by_{};
+    port::WayBack by_{};
     WorkerNumber to_ = 0;
     std::size_t bytes_ = 0;
     std::array<std::uint8_t, wire::kMadBytes> content_{};
@@ -103,7 +103,7 @@ void Agent::on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now) {
         deliver(from, owner_of(named->name), mad, now);
     } else if (const auto* const listener = std::get_if<cm::ToListener>(&steering)) {
         // Without a listener, this worker answers that there is none.
-        deliver(from, services_.find(*listener, mad.by.remote).value_or(from.number()), mad, now);
+        deliver(from, services_.find(*listener, mad.by.key.remote).value_or(from.number()), mad, now);
     } else {
         std::size_t workers = 0;
         {

@@ -31,9 +31,9 @@ class Home;
 
 CAIRN_DECLARE_COUNTERS(AgentCounter, CAIRN_AGENT_COUNTERS);
 
-// A message to queue pair 1 as it came, and the path back.
+// A message to queue pair 1 as it came, and the way back to its sender.
 struct ArrivedMad {
-    port::PathKey by{};
+    port::WayBack by{};
     std::span<const std::uint8_t> bytes;
 };
 

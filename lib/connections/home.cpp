@@ -153,23 +153,26 @@ port::Path* Home::own_path(const net::IpAddress& remote, Instant now) {
 }
 
 port::Path* Home::path_to(const net::IpAddress& remote, Instant now) {
-    if (arrived_by_ == nullptr || arrived_by_->remote != remote) {
+    if (arrived_by_ == nullptr || arrived_by_->key.remote != remote) {
         return own_path(remote, now);
     }
-    port::PathKey way = *arrived_by_;
-    way.traffic_class = 0;  // this worker's path may have a traffic class of its own
-    return worker_.port().open_path(way, now);
+    return worker_.port().path_back(*arrived_by_, now);
 }
 
 void Home::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept {
     for (const roce::UdDatagram& datagram : datagrams) {
-        agent_->on_mad(worker_, {datagram.packet->path->key(), {datagram.payload, datagram.payload_bytes}}, now);
+        agent_->on_mad(worker_, {port::way_back_of(*datagram.packet->path), {datagram.payload, datagram.payload_bytes}},
+                       now);
     }
 }
 
+// The sender has a path here from now on, as if its message had come to this worker: an answer that is made later goes
+// where this path goes.
+// mutants: connections-home-on-mad
 void Home::on_mad(const ArrivedMad& mad, Instant now) {
+    (void)worker_.port().path_back(mad.by, now);
     arrived_by_ = &mad.by;
-    manager_.on_mad({mad.by.local, mad.by.remote}, mad.bytes, now);
+    manager_.on_mad({mad.by.key.local, mad.by.key.remote}, mad.bytes, now);
     settle(now);
     arrived_by_ = nullptr;
 }

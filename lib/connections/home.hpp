@@ -55,7 +55,8 @@ public:
     [[nodiscard]] std::uint16_t udp_source_port() const noexcept { return udp_source_port_; }
     // Returns the path to a host, or nullptr as Port::open_path() does.
     [[nodiscard]] port::Path* own_path(const net::IpAddress& remote, Instant now);
-    // Returns the path by which the message came whose events are being told, if `remote` sent it; else own_path().
+    // Returns the path back, as Port::path_back() does, if `remote` sent the message whose events are being told; else
+    // own_path().
     [[nodiscard]] port::Path* path_to(const net::IpAddress& remote, Instant now);
     [[nodiscard]] worker::Worker& worker() noexcept { return worker_; }
     [[nodiscard]] std::string counters_text() const;
@@ -86,7 +87,7 @@ private:
     std::unique_ptr<MadRoad> road_;
     roce::UdEntry* qp_ = nullptr;  // queue pair 1, at worker 0
     std::vector<Listened> listened_;
-    const port::PathKey* arrived_by_ = nullptr;  // of the message being handled
+    const port::WayBack* arrived_by_ = nullptr;  // of the message being handled
     bool settling_ = false;
     bool registered_ = false;
     worker::Tenancy tenancy_;

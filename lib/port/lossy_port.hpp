@@ -43,6 +43,9 @@ public:
     [[nodiscard]] Path* open_path(const PathKey& key, Instant now) noexcept override {
         return inner_->open_path(key, now);
     }
+    [[nodiscard]] Path* path_back(const WayBack& way, Instant now) noexcept override {
+        return inner_->path_back(way, now);
+    }
     Status join(const net::IpAddress& group) override { return inner_->join(group); }
     void leave(const net::IpAddress& group) noexcept override { inner_->leave(group); }
     [[nodiscard]] bool loops_groups() const noexcept override { return inner_->loops_groups(); }

@@ -76,6 +76,15 @@ bool Path::resolve(const net::MacAddress& local, const net::MacAddress& remote) 
     return true;
 }
 
+// mutants: port-path-goes-to
+std::optional<net::MacAddress> Path::goes_to() const noexcept {
+    std::optional<net::MacAddress> mac;
+    if (resolved_) {
+        std::memcpy(mac.emplace().octets.data(), transmit_header_.data(), 6);
+    }
+    return mac;
+}
+
 void Path::unpin() noexcept {
     CAIRN_ASSERT(pins_ > 0);
     if (--pins_ == 0 && idle_ != nullptr) {

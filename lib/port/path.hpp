@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "lib/base/time.hpp"
@@ -57,10 +58,8 @@ public:
     [[nodiscard]] const PathKey& key() const noexcept { return key_; }
     [[nodiscard]] bool is_v4() const noexcept { return is_v4_; }
     [[nodiscard]] bool resolved() const noexcept { return resolved_; }
-    // True when it is resolved and what is sent does not go to this Ethernet address, six octets.
-    [[nodiscard]] bool goes_elsewhere_than(const std::uint8_t* mac) const noexcept {
-        return resolved_ && !std::equal(mac, mac + 6, transmit_header_.data());
-    }
+    // Returns the Ethernet address that it goes to while it is resolved.
+    [[nodiscard]] std::optional<net::MacAddress> goes_to() const noexcept;
     [[nodiscard]] std::size_t lower_bytes() const noexcept { return lower_bytes_; }
     // From when on its route takes several datagrams at once, for all that its port knows.
     [[nodiscard]] Instant takes_batches_from() const noexcept { return takes_batches_from_; }
@@ -171,5 +170,18 @@ private:
     alignas(64) std::array<std::uint8_t, 64> receive_header_{};
     std::array<std::array<Shape, kShapes>, 2> shapes_{};  // by Direction
 };
+
+// How the sender of a datagram is answered from any worker: by the path that the datagram came by, and the Ethernet
+// address that this path goes to, where there are such. The key has no traffic class: the path of another worker may
+// have one of its own.
+struct WayBack {
+    PathKey key{};
+    std::optional<net::MacAddress> mac{};
+};
+
+[[nodiscard]] inline WayBack way_back_of(const Path& path) noexcept {
+    const PathKey& key = path.key();
+    return {{key.local, key.remote, key.udp_source_port, 0}, path.goes_to()};
+}
 
 }  // namespace cairn::port

@@ -332,7 +332,9 @@ Path::Arrival Path::judge_new(std::uint8_t* frame, std::size_t frame_bytes, Pack
     shape.ecn = ecn_of(frame);
     describe(shape, bth, out);
     const Arrival arrival = judge_rest(shape.rest, out);
-    const bool elsewhere = arrival == Arrival::Whole && goes_elsewhere_than(frame + 6);
+    net::MacAddress from;
+    std::memcpy(from.octets.data(), frame + 6, 6);
+    const bool elsewhere = arrival == Arrival::Whole && goes_to().value_or(from) != from;
     return elsewhere ? Arrival::WholeFromElsewhere : arrival;
 }
 

@@ -113,6 +113,11 @@ public:
     // or `key.remote` is not of the port's family.
     [[nodiscard]] virtual Path* open_path(const PathKey& key, Instant now) noexcept = 0;
 
+    // The path that answers a datagram which another worker of the address received. It is known already, or a
+    // stranger's, as if the datagram had come here: it goes where the datagram came from, and no neighbour is asked.
+    // nullptr: strangers have no room.
+    [[nodiscard]] virtual Path* path_back(const WayBack& way, Instant now) noexcept { return open_path(way.key, now); }
+
     // From now on receive_burst() brings datagrams to this multicast address too, their path's `local` being the group.
     // Joined once at a time. Errors: the port can not.
     virtual Status join(const net::IpAddress& group);

@@ -59,6 +59,18 @@ Result<std::unique_ptr<UringPort>> UringPort::open(const UringPortConfig& config
     return made;
 }
 
+namespace {
+
+// The kernel knows the neighbours.
+Path* made_ready(Path* path) noexcept {
+    if (path != nullptr && !path->resolved()) {
+        path->resolve({}, {});
+    }
+    return path;
+}
+
+}  // namespace
+
 UringPort::UringPort(const UringPortConfig& config, SocketQueue queue, std::unique_ptr<SocketIo> io, mem::Region memory)
     : config_(config),
       queue_(std::move(queue)),
@@ -84,11 +96,12 @@ UringPort::~UringPort() {
 Path* UringPort::open_path(const PathKey& key, Instant) noexcept {
     PathKey ours = key;
     ours.udp_source_port = config_.udp_port;  // the socket's: peers on sockets send from it, too
-    Path* path = paths_.intern(ours);
-    if (path != nullptr && !path->resolved()) {
-        path->resolve({}, {});  // the kernel knows the neighbours
-    }
-    return path;
+    return made_ready(paths_.intern(ours));
+}
+
+// mutants: port-uring-path-back
+Path* UringPort::path_back(const WayBack& way, Instant) noexcept {
+    return made_ready(paths_.admit(way.key));
 }
 
 // A receive that blocks is one call where poll and receive are two; and its timeout needs no timer of its own, which

@@ -56,6 +56,7 @@ public:
     [[nodiscard]] bool holds_back() const noexcept override { return backlog_; }
     void copy_tails(const TailFilter& which) noexcept override;
     [[nodiscard]] Path* open_path(const PathKey& key, Instant now) noexcept override;
+    [[nodiscard]] Path* path_back(const WayBack& way, Instant now) noexcept override;
     Status join(const net::IpAddress& group) override;  // a socket of its own: a receive call every other turn
     void leave(const net::IpAddress& group) noexcept override;
     [[nodiscard]] bool loops_groups() const noexcept override { return true; }
@@ -120,7 +121,6 @@ private:
     [[nodiscard]] bool judge(PacketRef& out, Instant now) noexcept;
     [[nodiscard]] bool hand_over(const std::uint8_t* bth, std::uint16_t len) noexcept;
     [[nodiscard]] bool admit(PacketRef& out) noexcept;
-    void lead_arrival_by(Path& path) noexcept;
     void place(PacketRef& out, std::uint16_t len, bool last) noexcept;
     [[nodiscard]] bool verify(const PacketRef& packet, std::uint16_t index, std::uint16_t& ip_id, Instant now) noexcept;
     void end_arrival() noexcept;

@@ -184,8 +184,9 @@ void UringPort::begin_arrival(Block& block, const PathKey& key, std::uint32_t by
         stranger_ = Path(key, config_.udp_port);
         path = &stranger_;
     }
+    path->pin();
+    arrival_.path = path;
     arrival_.block = &block;
-    lead_arrival_by(*path);
     arrival_.bytes = bytes;
     arrival_.at = 0;
     arrival_.index = 0;
@@ -250,14 +251,15 @@ bool UringPort::hand_over(const std::uint8_t* bth, std::uint16_t len) noexcept {
     return true;
 }
 
-// The first whole datagram of somebody new gets it a path. False: this one does not, and is given back.
+// The first whole datagram of somebody new gets it a path, which leads the arrival as long as parts of that are to be
+// handed out. False: this one does not, and is given back.
 // mutants: port-uring-admit
 bool UringPort::admit(PacketRef& out) noexcept {
-    Path* const path = out.icrc_ok ? paths_.admit(stranger_.key()) : nullptr;
+    Path* const path = out.icrc_ok ? path_back({stranger_.key(), {}}, turn_) : nullptr;
     if (path != nullptr) {
         stranger_.unpin();
-        lead_arrival_by(*path);
-        out.path = path;
+        path->pin();
+        arrival_.path = out.path = path;
         return true;
     }
     if (out.icrc_ok) {
@@ -265,15 +267,6 @@ bool UringPort::admit(PacketRef& out) noexcept {
     }
     release_burst({&out, 1});
     return false;
-}
-
-// It stays that path for as long as parts of the arrival are to be handed out.
-void UringPort::lead_arrival_by(Path& path) noexcept {
-    path.pin();
-    arrival_.path = &path;
-    if (!path.resolved()) {
-        path.resolve({}, {});  // the kernel knows the neighbours
-    }
 }
 
 // Where it lies, or copied out of its 64 KB, which whoever keeps it would keep: short ones that came alone, and all

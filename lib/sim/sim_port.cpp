@@ -137,6 +137,14 @@ port::Path* SimPort::open_path(const port::PathKey& key, Instant) noexcept {
     return path;
 }
 
+port::Path* SimPort::path_back(const port::WayBack& way, Instant) noexcept {
+    port::Path* path = paths_.admit(way.key);
+    if (path != nullptr) {
+        resolve(*path);
+    }
+    return path;
+}
+
 Status SimPort::join(const net::IpAddress& group) {
     CAIRN_ASSERT(std::find(groups_.begin(), groups_.end(), group) == groups_.end());
     groups_.push_back(group);

@@ -53,6 +53,7 @@ public:
     void release_burst(std::span<port::PacketRef> packets) noexcept override;
     [[nodiscard]] bool can_send_from(std::span<const std::uint8_t>) const noexcept override { return true; }
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant now) noexcept override;
+    [[nodiscard]] port::Path* path_back(const port::WayBack& way, Instant now) noexcept override;
     void on_timeout(Instant) noexcept override {}
     [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return network_.address_of(node_); }

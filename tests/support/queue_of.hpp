@@ -2,6 +2,7 @@
 // of its queue pair number name; numbers 0 and 1, and groups, are worker 0's. One thread drives all of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -25,6 +26,14 @@ class QueueOf final : public port::Port {
 public:
     QueueOf(SharedWire& shared, std::uint32_t owner) : shared_(shared), own_(shared.waiting[owner]) {}
 
+    // The Ethernet address of a host.
+    [[nodiscard]] static net::MacAddress mac_of(const net::IpAddress& host) noexcept {
+        const std::array<std::uint8_t, 16>& octets = host.octets();
+        return {{2, 0, octets[12], octets[13], octets[14], octets[15]}};
+    }
+    std::vector<port::WayBack> ways_back{};  // of strangers whose datagrams another worker received
+    std::uint64_t asked = 0;                 // paths to hosts that none of these leads to: a neighbour would be asked
+
     [[nodiscard]] std::size_t receive_burst(std::span<port::PacketRef> out, Instant now) noexcept override {
         std::array<port::PacketRef, 32> burst;
         const std::size_t came = wire().receive_burst(burst, now);
@@ -36,6 +45,7 @@ public:
         for (; count < out.size() && !own_.empty(); ++count) {
             out[count] = own_.front();
             out[count].path->unpin();
+            out[count].path->resolve({}, mac_of(out[count].path->key().remote));
             own_.pop_front();
         }
         return count;
@@ -52,7 +62,13 @@ public:
         return shared_.wire.can_send_from(range);
     }
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant now) noexcept override {
+        const auto leads_there = [&key](const port::WayBack& way) noexcept { return way.key.remote == key.remote; };
+        asked += std::any_of(ways_back.begin(), ways_back.end(), leads_there) ? 0U : 1U;
         return wire().open_path(key, now);
+    }
+    [[nodiscard]] port::Path* path_back(const port::WayBack& way, Instant now) noexcept override {
+        ways_back.push_back(way);
+        return wire().path_back(way, now);
     }
     void on_timeout(Instant now) noexcept override { wire().on_timeout(now); }
     [[nodiscard]] Instant next_deadline() const noexcept override {

@@ -211,6 +211,29 @@ TEST_F(HomesTest, TwoConnectorsLiveOnOneWorker) {
     EXPECT_TRUE(connect(2, 1));
 }
 
+// Worker 0 knows the way to whoever sent the message. The worker that answers asks no neighbour for it.
+TEST_F(HomesTest, WhatAnotherWorkerAnswersGoesBackTheWayThatTheMessageCame) {
+    ASSERT_TRUE(server[2].connector->listen(kPort, 4).ok());
+    ASSERT_TRUE(connect(1, 2));
+    cm::DatagramService service{Qpn{0x1002}, Qkey{77}, {}};
+    ASSERT_TRUE(server[2].connector->listen_datagrams(kPort, service).ok());
+    ASSERT_TRUE(server[1].connector->listen_datagrams(kPort + 1).ok());
+    for (const std::uint16_t port : {kPort, static_cast<std::uint16_t>(kPort + 1)}) {
+        ASSERT_TRUE(client[1].connector->resolve(server.shared.wire.local_address(), port, {}, now).ok());
+    }
+    run();
+    ASSERT_TRUE(server[1].connector->answer(server[1].event<cm::DatagramRequested>()->id, service, now).ok());
+    run();
+    EXPECT_TRUE(client[1].event<cm::Resolved>() && client[1].event<cm::Resolved>());
+    EXPECT_EQ(server.queues[1]->asked + server.queues[2]->asked, 0U);
+    test::QueueOf& queue = *server.queues[2];
+    ASSERT_FALSE(queue.ways_back.empty());
+    for (const port::WayBack& way : queue.ways_back) {
+        EXPECT_EQ(way.key.remote, client.shared.wire.local_address());
+        EXPECT_EQ(way.mac, test::QueueOf::mac_of(way.key.remote));
+    }
+}
+
 TEST_F(HomesTest, NobodyListensIsSaidByTheWorkerOfQueuePair1) {
     const auto id = client[2].connector->connect(client[2].add_qp(), to_server(), now);
     ASSERT_TRUE(id.ok());

@@ -71,6 +71,22 @@ TEST_P(UringPortStrangers, APeerThatCountsItsIdsIsUnderstood) {
     EXPECT_EQ(peer().counters().of(UringCounter::SolvedIds), 20U);
 }
 
+TEST_P(UringPortStrangers, WhomAnotherWorkerHeardHasThePathThatItsOwnDatagramsHave) {
+    if (!path->is_v4()) {
+        GTEST_SKIP() << "IPv6 has no ID";
+    }
+    const auto from = net::IpAddress::parse(test::loopback(9)).value();
+    Path* const back = peer().path_back({{peer().local_address(), from, 0xc129, 0}, {}}, now);
+    ASSERT_NE(back, nullptr);
+    EXPECT_TRUE(back->resolved());
+    CountingPeer counting(peer().local_address(), 0xc129);
+    counting.send(0);
+    std::vector<PacketRef> got = receive(1);
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].path, back);
+    peer().release_burst(got);
+}
+
 TEST_P(UringPortStrangers, AStrangerWhoseDatagramIsDamagedIsNobodyYet) {
     if (!path->is_v4()) {
         GTEST_SKIP() << "IPv6 has no ID";
