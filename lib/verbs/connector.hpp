@@ -46,9 +46,9 @@ struct ConnectTo {
 // peer's RTU or first request, whichever comes first. DisconnectRequested, Disconnected, Rejected and Unreachable leave
 // the queue pair in ERR. The user answers Requested by accept() or reject(), and DisconnectRequested by disconnect().
 //
-// After accept() the user posts send requests once Established is told. Before that the peer may have the connection
-// with an earlier life of this program, whose place in the order of messages an early one would take: a copy of the
-// peer's request that comes late looks new to this life.
+// After accept() the queue pair takes send requests, which leave once the connection is established. Before that the
+// peer may have the connection with an earlier life of this program, whose place in the order of messages an early one
+// would take: a copy of the peer's request that comes late looks new to this life.
 class Connector final : private cm::User, private worker::Tenant {
 public:
     // Both belong to one worker (asserted) and outlive the connector.
@@ -113,6 +113,7 @@ private:
     void on_traffic_ended(ConnectionId id);
     [[nodiscard]] Status find_way(const net::IpAddress& remote, Instant now);
     void hear_peers();
+    void let_send(ConnectionId id);
     void finish_connect(const cm::Replied& replied, Instant now);
     [[nodiscard]] ModifyVerdict bring_up(const Link& link, const cm::QpParameters& parameters, port::Path& path);
     void stop(ConnectionId id);

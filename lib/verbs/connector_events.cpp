@@ -20,7 +20,7 @@ constexpr std::array kSteps{Step{QpState::Reset, QpState::Init}, Step{QpState::I
 
 constexpr std::size_t kLooksPerTurn = 8;
 
-constexpr AttributeSet kOwn = AttributeSet::of(Attribute::Selective);  // if the service has it
+constexpr AttributeSet kOwn = AttributeSet::of(Attribute::Selective, Attribute::SendsWait);  // if the service has it
 
 template <class Event>
 constexpr bool kEndsTraffic =
@@ -46,6 +46,8 @@ void Connector::on_event(const cm::Event& event, Instant now) {
                 on_traffic_ended(kind.id);
             } else if constexpr (std::is_same_v<Kind, cm::Released>) {
                 forget(kind.id);
+            } else if constexpr (std::is_same_v<Kind, cm::Established>) {
+                let_send(kind.id);
             }
         },
         event);
@@ -85,6 +87,7 @@ bool Connector::on_turn(Instant now) noexcept {
 }
 
 // The peer's RTU may be lost or late; its first request says the same (12.9.7.2). Looks at a few queue pairs a turn.
+// mutants: verbs-connector-hear-peers
 void Connector::hear_peers() {
     for (std::size_t looks = std::min(unheard_.size(), kLooksPerTurn); looks > 0; --looks) {
         const ConnectionId id = unheard_.front();
@@ -96,8 +99,18 @@ void Connector::hear_peers() {
         if (waits && link->second.qp->next_receive_psn() == link->second.starting_psn) {
             unheard_.push_back(id);
         } else if (waits && home_.manager().established(id) == cm::CallStatus::Ok) {
+            let_send(id);
             events_.push_back(cm::Established{id, {}});
         }
+    }
+}
+
+// A queue pair that is in another state by now refuses the change.
+void Connector::let_send(ConnectionId id) {
+    const auto found = links_.find(id.value);
+    if (found != links_.end() && found->second.qp != nullptr) {
+        Qp& qp = *found->second.qp;
+        (void)qp.modify(qp.state(), AttributeSet::of(Attribute::SendsWait), {});
     }
 }
 
@@ -141,6 +154,7 @@ ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& para
     values.ack_timeout = parameters.ack_timeout.value;
     values.retry_count = parameters.retry_count.value;
     values.rnr_retry = parameters.rnr_retry.value;
+    values.sends_wait = link.stage == Link::Stage::Asked;
     values.selective = (link.choice.features & wire::kFeatureSelective) != 0;
     Qp& qp = *link.qp;
     if (qp.state() != QpState::Reset) {

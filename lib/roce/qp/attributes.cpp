@@ -16,7 +16,8 @@ constexpr AttributeSet kNone{};
 constexpr AttributeSet kOfInit = AttributeSet::of(Attribute::Pkey, Access, Attribute::Qkey);
 constexpr AttributeSet kOfRtr = AttributeSet::of(Path, PathMtu, DestQpn, ReceivePsn, MaxDestRdAtomic, MinRnrTimer);
 constexpr AttributeSet kOfRts = AttributeSet::of(SendPsn, AckTimeout, RetryCount, RnrRetry, MaxRdAtomic);
-constexpr AttributeSet kWhileRunning = AttributeSet::of(Access, MinRnrTimer, MigrationState, Attribute::Qkey);
+constexpr AttributeSet kWhileRunning =
+    AttributeSet::of(Access, MinRnrTimer, MigrationState, Attribute::Qkey, SendsWait);
 constexpr AttributeSet kWhileDrained = kWhileRunning.with(
     AttributeSet::of(Attribute::Pkey, Path, AckTimeout, RetryCount, RnrRetry, MaxRdAtomic, MaxDestRdAtomic));
 
@@ -80,7 +81,7 @@ constexpr bool is_sound() noexcept {
 static_assert(is_sound());
 
 constexpr AttributeSet kOfUc =
-    AttributeSet::of(Attribute::Pkey, Access, Path, PathMtu, DestQpn, ReceivePsn, SendPsn, MigrationState);
+    AttributeSet::of(Attribute::Pkey, Access, Path, PathMtu, DestQpn, ReceivePsn, SendPsn, MigrationState, SendsWait);
 constexpr AttributeSet kOfRc = kOfUc.with(kOfRtr).with(kOfRts).with(AttributeSet::of(Selective));
 constexpr AttributeSet kOfUd = AttributeSet::of(Attribute::Pkey, Attribute::Qkey, SendPsn);
 // Each of the two ends has what its half of a reliable connection needs (annex A14; the same as in Linux).
@@ -173,6 +174,7 @@ void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& va
     take(MigrationState, &QpAttributes::migrated);
     take(Attribute::Qkey, &QpAttributes::qkey);
     take(Selective, &QpAttributes::selective);
+    take(SendsWait, &QpAttributes::sends_wait);
 }
 
 }  // namespace cairn::roce

@@ -131,7 +131,7 @@ bool QueuePair::poll_request(OutPacket& out, Instant now) noexcept {
         return false;
     }
     RequesterResult result = RequesterResult::Ok;
-    const bool made = requester_.poll_request(out, now, state() == QpState::Sqd, result);
+    const bool made = requester_.poll_request(out, now, state() == QpState::Sqd || attributes().sends_wait, result);
     on_result(result);
     notice_drained();
     return made;

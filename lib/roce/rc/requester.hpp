@@ -36,7 +36,7 @@ public:
     void start(const QpAttributes& attributes, Pd pd) noexcept;
 
     // Makes the next request packet. False: none may be sent now; posting and every input change that. `drain`: no
-    // further request is begun (SQD). A request whose SGEs are not allowed sets `result`.
+    // further request is begun (SQD, or sends wait). A request whose SGEs are not allowed sets `result`.
     [[nodiscard]] bool poll_request(OutPacket& out, Instant now, bool drain, RequesterResult& result) noexcept;
 
     // Takes an acknowledgement or response for this queue pair.

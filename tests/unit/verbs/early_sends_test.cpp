@@ -1,0 +1,63 @@
+// What the end that accepts a connection posts before its peer has said that it is ready.
+#include "lib/verbs/connector.hpp"
+
+#include "tests/unit/verbs/verbs_pair.hpp"
+
+namespace cairn::verbs {
+namespace {
+
+constexpr std::array<std::uint8_t, 4> kHello{1, 2, 3, 4};
+
+struct EarlySends : VerbsPair {};
+
+// Until then the peer may have the connection with an earlier life of the end that accepts.
+TEST_F(EarlySends, WhatTheAcceptingEndPostsEarlyWaitsUntilTheConnectionIsEstablished) {
+    bool mute = false;
+    a.port.fate = [&mute](std::uint64_t) { return mute ? 0 : 1; };
+    a.qps.push_back(a.make_qp());
+    b.qps.push_back(b.make_qp());
+    ASSERT_TRUE(b.connector->listen(kPort, 1).ok());
+    ASSERT_TRUE(a.connector->connect(*a.qps[0], to_b(), now).ok());
+    run();
+    mute = true;
+    ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps[0], choice(), now).ok());
+    SendRequest request;
+    request.is_inline = true;
+    request.inline_bytes = kHello;
+    ASSERT_EQ(b.qps[0]->post_send(request), PostVerdict::Posted);
+    run();
+    EXPECT_EQ(b.qps[0]->state(), QpState::Rts);
+    EXPECT_EQ(b.port.sent(), 1U) << "its answer alone";
+    (void)a.expect_event<cm::Established>();
+    const std::array<Sge, 1> place{a.mr->sge(0, 64)};
+    ASSERT_EQ(a.qps[0]->post_receive({1, place}), PostVerdict::Posted);
+    mute = false;
+    pass(seconds(3));
+    (void)b.expect_event<cm::Established>();
+    EXPECT_EQ(drain(*a.receives).size(), 1U);
+    EXPECT_EQ(drain(*b.sends).size(), 1U);
+}
+
+TEST_F(EarlySends, APeersFirstRequestLetsTheAcceptingEndSend) {
+    a.port.fate = [](std::uint64_t number) { return number == 1 ? 0 : 1; };  // its word that it is ready is lost
+    a.qps.push_back(a.make_qp());
+    b.qps.push_back(b.make_qp());
+    ASSERT_TRUE(b.connector->listen(kPort, 1).ok());
+    ASSERT_TRUE(a.connector->connect(*a.qps[0], to_b(), now).ok());
+    run();
+    ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps[0], choice(), now).ok());
+    SendRequest request;
+    request.is_inline = true;
+    request.inline_bytes = kHello;
+    ASSERT_EQ(b.qps[0]->post_send(request), PostVerdict::Posted);
+    run();
+    const std::array<Sge, 1> place{a.mr->sge(0, 64)};
+    ASSERT_EQ(a.qps[0]->post_receive({1, place}), PostVerdict::Posted);
+    ASSERT_EQ(write(1, 8), PostVerdict::Posted);
+    run();
+    (void)b.expect_event<cm::Established>();
+    EXPECT_EQ(drain(*a.receives).size(), 1U);
+}
+
+}  // namespace
+}  // namespace cairn::verbs
