@@ -200,13 +200,19 @@ bool Device::on_turn(Instant) noexcept {
 
 bool Device::drain_posts() noexcept {
     posts_left_ = false;
+    waits_for_room_ = false;
     for (RemotePosts* const posts : remotes_) {
         posts_left_ = posts->drain() || posts_left_;
+        waits_for_room_ = posts->waits_for_room() || waits_for_room_;
     }
     return posts_left_;
 }
 
+// mutants: verbs-device-on-sent
 void Device::on_sent() noexcept {
+    if (waits_for_room_) {
+        (void)drain_posts();
+    }
     events_.signal();
     for (CompletionChannel* const channel : channels_) {
         channel->signal();

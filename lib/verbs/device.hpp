@@ -49,9 +49,12 @@ public:
     RemotePosts& operator=(const RemotePosts&) = delete;
     // Returns true if there may be more to take at once.
     virtual bool drain() noexcept = 0;
+    // drain() left requests since their queue was full.
+    [[nodiscard]] bool waits_for_room() const noexcept { return waits_for_room_; }
 
 protected:
     ~RemotePosts() = default;
+    bool waits_for_room_ = false;
 };
 
 // A tenant of its worker, used by the worker's driver. Completions are polled and work is posted between turns, or by
@@ -114,7 +117,8 @@ private:
     bool drain_posts() noexcept;
     // Takes the posts of other threads.
     bool on_turn(Instant now) noexcept override;
-    // Makes the descriptors of the channels and events that fired readable.
+    // Makes the descriptors of the channels and events that fired readable. Posts what found its queue full, since
+    // datagrams that left make room without a packet.
     void on_sent() noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override;
     [[nodiscard]] Status judge_capacity(const QpCapacity& capacity, const QpQueues& queues) const;
@@ -125,8 +129,9 @@ private:
     AsyncEvents events_;
     CompletionChannel::All channels_;
     std::vector<RemotePosts*> remotes_;
-    bool posts_left_ = false;  // other threads' posts that did not fit this turn
-    bool drained_ = false;     // the posts were drained in this turn
+    bool posts_left_ = false;      // other threads' posts that did not fit this turn
+    bool drained_ = false;         // the posts were drained in this turn
+    bool waits_for_room_ = false;  // some of them found their queue full
     Limits limits_{};
     const worker::Address address_;
     std::unique_ptr<PostNotice> notice_;

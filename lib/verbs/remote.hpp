@@ -108,6 +108,7 @@ private:
     // that threads that post without end do not prolong the turn.
     // mutants: verbs-remote-drain
     bool drain() noexcept override {
+        waits_for_room_ = false;
         for (std::uint32_t left = config_.slots; left > 0; --left) {
             if (refused_ || !ring_.pop([this](Entry& entry) noexcept { return take(entry); })) {
                 return false;
@@ -130,7 +131,8 @@ private:
         if (verdict != PostVerdict::Posted && verdict != PostVerdict::QueueFull) {
             refused_ = RefusedPost{entry.wr_id, entry.is_receive, verdict};
         }
-        return verdict != PostVerdict::QueueFull;
+        waits_for_room_ = verdict == PostVerdict::QueueFull;
+        return !waits_for_room_;
     }
 
     Device& device_;

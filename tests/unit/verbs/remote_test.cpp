@@ -93,6 +93,25 @@ TEST_F(RemotePosting, AFullQueueHoldsThemBackAndAFullRingIsTold) {
     }
 }
 
+// No packet tells of that room: datagrams are complete when they have left.
+TEST_F(RemotePosting, AFullQueueThatSendingEmptiesIsFilledAgainAtOnce) {
+    QpCapacity small;
+    small.send_slots = 2;
+    auto from = a.device.create_datagram_qp(*a.pd, small, {*a.sends, *a.receives}).value();
+    ASSERT_EQ(from->bring_up(Qkey{1}), ModifyVerdict::Ok);
+    const auto way = a.device.create_ah(b.port.local_address(), 0xc000, now).value();
+    Remote<UdQp> remote(a.device, *from, {8});
+    for (std::uint64_t i = 0; i < 7; ++i) {
+        ASSERT_EQ(remote.post_send({request(i), way.get(), Qpn{7}, Qkey{1}}), PostVerdict::Posted);
+    }
+    int turns = 0;
+    for (; turns < 100 && a.worker->next_deadline() <= now; ++turns) {
+        (void)a.turn(now);  // as a worker that sleeps when it may
+    }
+    EXPECT_EQ(drain(*a.sends).size(), 7U);
+    EXPECT_LT(turns, 10);
+}
+
 TEST_F(RemotePosting, WhatIsRefusedIsTheDriversToKnow) {
     a.qps.push_back(a.make_qp());
     Remote<Qp> remote(a.device, *a.qps[0], {});
