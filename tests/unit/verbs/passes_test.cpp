@@ -14,7 +14,9 @@ TEST(PerfPasses, APassIsGoodForItsHostAndForAWhile) {
     EXPECT_TRUE(passes.is_good(pass, host, given));
     EXPECT_TRUE(passes.is_good(pass, host, given + Passes::kLife));
     EXPECT_FALSE(passes.is_good(pass, host, given + Passes::kLife + nanoseconds(1)));
-    EXPECT_FALSE(passes.is_good(pass, host, given - Passes::kLife));
+    // Workers have clocks of their own: that of the judge may be behind.
+    EXPECT_TRUE(passes.is_good(pass, host, given - Passes::kLife));
+    EXPECT_FALSE(passes.is_good(pass, host, given - Passes::kLife - Passes::kLife));
     EXPECT_FALSE(passes.is_good(pass, net::IpAddress::from_v4(0x0a000002), given));
     EXPECT_FALSE(passes.is_good(pass, net::IpAddress::parse("2001:db8::1").value(), given));
     EXPECT_FALSE(Passes({1, 3}).is_good(pass, host, given));
