@@ -23,15 +23,19 @@ void SentWatch::find_overdue(Instant now) noexcept {
 
 // Notes the session's slots that count as lost. Returns when it is to be looked at again; Instant::never() when nothing
 // of it is on its way.
+// mutants: erpc-sent-watch-look-at
 Instant SentWatch::look_at(const Session& session, Instant now) noexcept {
     const ClientSession& client = *session.client;
     const auto free_slots = static_cast<std::uint8_t>(std::popcount(client.in(SlotState::Free)));
+    // Silence is long enough for a slot to give its credit up when it is as long as a first timeout: the server holds
+    // memory for those that wait for the credit, and gives them up sooner than a doubled timeout ends.
+    const bool others_wait = client.stalled_under_way() != 0;
     Instant next = Instant::never();
     for (const ClientSlot& slot : client.slots) {
         if (!slot.may_be_known() || slot.state == SlotState::Yielded) {
             continue;
         }
-        const Instant due = slot.last_sent + client.rto(slot.sends);
+        const Instant due = slot.last_sent + client.rto(others_wait ? std::uint8_t{1} : slot.sends);
         if (due <= now && overdue_.size() < kResendsPerScan) {
             overdue_.push_back({slot.last_sent, free_slots, session.self, static_cast<std::uint8_t>(slot.index())});
         }

@@ -36,7 +36,8 @@ struct WorldPlan {
         return {.clients = 1 + seed % 3,
                 .servers = 1 + seed % 2,
                 .family = family_of(seed),
-                .path_mtu_bytes = path_mtu_of(seed)};
+                .path_mtu_bytes = path_mtu_of(seed),
+                .scarce_part = seed / 8 % 2 == 0 ? 16U : 32U};
     }
     // One client and one server, with whom the same goes wrong for a shorter time: too short for timeouts to grow long,
     // so that the healing is shorter too.
