@@ -105,9 +105,11 @@ TEST_F(Answer, MayComeLater) {
         static_cast<void>(client.endpoint->post(session, what, now));
         run();
         response.clear();
+        status = CallStatus::Disconnected;
         EXPECT_TRUE(server.endpoint->answer(kept, late, now));
         EXPECT_FALSE(server.endpoint->answer(kept, late, now));
-        run();
+        server.turn(now);
+        client.turn(now);  // before it asks again
         EXPECT_EQ(status, CallStatus::Ok);
         EXPECT_EQ(response, late);
     }
