@@ -84,7 +84,7 @@ void Client::send_request(Session& session, ClientSlot& slot, Instant now) noexc
     Header header;
     header.request_type = call.type;
     header.message_bytes = static_cast<std::uint32_t>(call.request.size());
-    header.session = session.remote;
+    header.session = session.remote();
     header.type = PacketType::Request;
     header.request_number = slot.request_number;
     writer_.send(session, buffer, header, call.request, now);

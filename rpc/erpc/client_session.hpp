@@ -32,25 +32,15 @@ struct ClientSession {
     roce::PaidTime paid;                               // by the flow's rate
 
     [[nodiscard]] std::uint8_t in(SlotState state) const noexcept { return members[static_cast<std::size_t>(state)]; }
-    // The only way in which a slot's state changes.
+    // The only ways in which a slot's state changes. The second is for a slot whose index and state the caller knows:
+    // as constants they halve its instructions.
+    void move(ClientSlot& slot, SlotState to) noexcept { move(slot, slot.index(), slot.state, to); }
     // mutants: erpc-client-session-move
-    void move(ClientSlot& slot, SlotState to) noexcept {
-        const auto bit = static_cast<std::uint8_t>(1U << slot.index());
-        std::uint8_t& from = members[static_cast<std::size_t>(slot.state)];
-        from = static_cast<std::uint8_t>(from & ~bit);
-        std::uint8_t& into = members[static_cast<std::size_t>(to)];
-        into = static_cast<std::uint8_t>(into | bit);
-        slot.state = to;
-        slot.awaited = SecondWord::none();
-    }
-    // The same for a slot whose state and index are known, with half of the instructions.
-    // mutants: erpc-client-session-move-known
-    template <SlotState kFrom, SlotState kTo>
-    void move_known(ClientSlot& slot, std::uint32_t index) noexcept {
+    void move(ClientSlot& slot, std::uint32_t index, SlotState from, SlotState to) noexcept {
         const auto bit = static_cast<std::uint8_t>(1U << index);
-        members[static_cast<std::size_t>(kFrom)] ^= bit;
-        members[static_cast<std::size_t>(kTo)] |= bit;
-        slot.state = kTo;
+        members[static_cast<std::size_t>(from)] ^= bit;
+        members[static_cast<std::size_t>(to)] |= bit;
+        slot.state = to;
         slot.awaited = SecondWord::none();
     }
     // The answer to a request that was sent once came after `rtt`.
@@ -71,7 +61,7 @@ struct ClientSession {
     [[nodiscard]] std::uint32_t free_slot(ClientSlot& slot) noexcept {
         move(slot, SlotState::Free);
         if (slot.may_be_known()) {
-            slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
+            slot.request_number = number_of_next(slot.request_number);
         }
         slot.sends = 0;
         return std::exchange(slot.call, kNone);

@@ -94,7 +94,7 @@ void ClientTransfers::send_number(Session& session, ClientSlot& slot, std::uint3
     const bool data = number < transfer.request_packets;
     Header header;
     header.request_type = call.type;
-    header.session = session.remote;
+    header.session = session.remote();
     header.type = data ? PacketType::Request : PacketType::Rfr;
     header.packet_number = static_cast<std::uint16_t>(number & kPacketNumberMask);
     header.request_number = slot.request_number;
@@ -230,7 +230,7 @@ void ClientTransfers::restart(Session& session, ClientSlot& slot, Instant now) n
     client_.writer_.settle(client_.calls_[slot.call].request);
     rpc::MsgBuffer owned = end(client, slot);
     client_.pool_.release(owned);
-    slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
+    slot.request_number = number_of_next(slot.request_number);
     slot.sends = 0;
     client.move(slot, SlotState::WaitsCredit);
     if (client.credits == 0) {

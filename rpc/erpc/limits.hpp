@@ -22,6 +22,10 @@ constexpr std::uint32_t kTailBytes = 1024;  // payloads from here on are sent fr
 using roce::kPacingBatch;
 using roce::kPacingSlack;
 constexpr std::uint64_t kRequestNumberMask = (std::uint64_t{1} << 44U) - 1;
+// Of the call that a slot has after the one with `number`.
+[[nodiscard]] constexpr std::uint64_t number_of_next(std::uint64_t number) noexcept {
+    return (number + kSlotsPerSession) & kRequestNumberMask;
+}
 constexpr std::uint64_t kFirstRequestMask = kRequestNumberMask & ~std::uint64_t{kSlotsPerSession - 1};
 
 using roce::kRtoMin;

@@ -82,6 +82,8 @@ public:
     }
 
 private:
+    std::uint8_t* begin_packet(Session& session, const port::PacketRef& buffer, std::size_t payload_bytes) noexcept;
+
     roce::Sender& sender_;
     Statistics& statistics_;
     roce::UdEntry* qp_ = nullptr;
@@ -91,29 +93,37 @@ private:
     bool selective_;
 };
 
-// In its callers: half of its instructions were a call's.
-[[gnu::always_inline]] inline void PacketWriter::send_small(Session& session, const port::PacketRef& buffer,
-                                                            FirstWord first, SecondWord second,
-                                                            std::span<const std::uint8_t> payload,
-                                                            Instant now) noexcept {
-    constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(RawHeader);
-    const std::size_t bytes = room_for(payload.size());
+// Writes BTH and DETH from the session's template, and the pad behind a payload of so many bytes. Returns where our
+// header goes.
+// mutants: erpc-packet-writer-begin-packet
+[[gnu::always_inline]] inline std::uint8_t* PacketWriter::begin_packet(Session& session, const port::PacketRef& buffer,
+                                                                       std::size_t payload_bytes) noexcept {
+    const std::size_t bytes = room_for(payload_bytes);
     CAIRN_ASSERT(bytes <= buffer.room);
-    roce::Sender& sender = sender_;
     roce::UdEntry& qp = *qp_;
     std::uint8_t* const at = buffer.data;
     std::memcpy(at, &session.header, sizeof(session.header));
     session.header.bth.resv8a = 0;  // BECN is said once
     qp.stamp(at);
-    first.write(at + sizeof(wire::RawUd));
-    second.write(at + sizeof(wire::RawUd) + sizeof(std::uint64_t));
-    if (payload.size() % 4 != 0) [[unlikely]] {
-        const std::uint32_t pad = wire::pad_for(payload.size());
+    if (payload_bytes % 4 != 0) [[unlikely]] {
+        const std::uint32_t pad = wire::pad_for(payload_bytes);
         at[offsetof(wire::RawBth, flags)] = static_cast<std::uint8_t>(session.header.bth.flags | (pad << 4U));
         std::memset(at + bytes - port::kIcrcBytes - 4, 0, 4);
     }
-    copy_bytes(at + kHeaders, payload.data(), payload.size());
-    sender.send(buffer, session.peer.path, bytes, {}, now);
+    return at + sizeof(wire::RawUd);
+}
+
+// In its callers: half of its instructions were a call's.
+[[gnu::always_inline]] inline void PacketWriter::send_small(Session& session, const port::PacketRef& buffer,
+                                                            FirstWord first, SecondWord second,
+                                                            std::span<const std::uint8_t> payload,
+                                                            Instant now) noexcept {
+    roce::Sender& sender = sender_;
+    std::uint8_t* const at = begin_packet(session, buffer, payload.size());
+    first.write(at);
+    second.write(at + sizeof(std::uint64_t));
+    copy_bytes(at + sizeof(RawHeader), payload.data(), payload.size());
+    sender.send(buffer, session.peer.path, room_for(payload.size()), {}, now);
 }
 
 }  // namespace cairn::erpc

@@ -9,29 +9,18 @@
 namespace cairn::erpc {
 
 // BTH, DETH and our header from the session's template, the payload behind them.
-// mutants: erpc-packet-writer-send
 void PacketWriter::send(Session& session, const port::PacketRef& buffer, const Header& header,
                         std::span<const std::uint8_t> payload, Instant now) noexcept {
-    constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(RawHeader);
     const std::size_t bytes = payload.size();
-    const std::uint32_t pad = wire::pad_for(bytes);
-    const bool in_place = bytes >= kTailBytes && pad == 0 && sender_.port().can_send_from(payload);
-    CAIRN_ASSERT(kHeaders + bytes + pad + port::kIcrcBytes <= buffer.room);
-    std::uint8_t* const at = buffer.data;
-    std::memcpy(at, &session.header, sizeof(session.header));
-    session.header.bth.resv8a = 0;  // BECN is said once
-    qp_->stamp(at);
-    header.emit(*reinterpret_cast<RawHeader*>(at + sizeof(wire::RawUd)));
-    if (pad != 0) {
-        at[offsetof(wire::RawBth, flags)] = static_cast<std::uint8_t>(session.header.bth.flags | (pad << 4U));
-        std::memset(at + kHeaders + bytes + pad - 4, 0, 4);
-    }
+    const bool in_place = bytes >= kTailBytes && bytes % 4 == 0 && sender_.port().can_send_from(payload);
+    std::uint8_t* const at = begin_packet(session, buffer, bytes);
+    header.emit(*reinterpret_cast<RawHeader*>(at));
     if (in_place) [[unlikely]] {
-        sender_.send(buffer, session.peer.path, kHeaders + port::kIcrcBytes, payload, now);
+        sender_.send(buffer, session.peer.path, room_for(0), payload, now);
         return;
     }
-    copy_bytes(at + kHeaders, payload.data(), bytes);
-    sender_.send(buffer, session.peer.path, kHeaders + bytes + pad + port::kIcrcBytes, {}, now);
+    copy_bytes(at + sizeof(RawHeader), payload.data(), bytes);
+    sender_.send(buffer, session.peer.path, room_for(bytes), {}, now);
 }
 
 bool PacketWriter::send_control(Session& session, ControlType type, Instant now, RefuseReason reason,
@@ -41,7 +30,7 @@ bool PacketWriter::send_control(Session& session, ControlType type, Instant now,
     control.reason = reason;
     control.request_number = request_number;
     control.sender_session = session.self;
-    control.receiver_session = session.remote;
+    control.receiver_session = session.remote();
     control.credits = session.credits_max;
     control.token = session.token;
     control.first_request = session.first_request;

@@ -69,11 +69,11 @@ private:
     [[nodiscard]] ServerSlot* slot_of_earlier(const RequestHandle& handle) noexcept;
     [[nodiscard]] std::span<std::uint8_t> reserve_slowly(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool answer_slowly(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept;
+    void send_first_time(Session& session, ServerSlot& slot, port::PacketRef* request, Instant now) noexcept;
     bool respond_late(const RequestHandle& handle, Instant now) noexcept;
 
     Endpoint& endpoint_;
     const HandlerTable& handlers_;
-    const EndpointConfig& config_;
     std::uint32_t max_message_bytes_;
     PacketWriter& writer_;
     SessionTable& sessions_;

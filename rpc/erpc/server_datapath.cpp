@@ -13,7 +13,6 @@ Server::Server(Endpoint& endpoint, const HandlerTable& handlers, const EndpointC
                SessionTable& sessions, ServerMessages& messages, rpc::MsgPool& pool, Statistics& statistics)
     : endpoint_(endpoint),
       handlers_(handlers),
-      config_(config),
       max_message_bytes_(config.max_message_bytes),
       writer_(writer),
       sessions_(sessions),
@@ -215,14 +214,13 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
                                                            Instant now) noexcept {
     port::PacketRef* const request = reply_buffer_;
     reply_slot_ = nullptr;
-    slot.state = ServerSlotState::Answered;
     if (message.size() > writer_.small_bytes() || request == nullptr || request->cookie == nullptr ||
         room_for(message.size()) > request->room || slot.request_packets != 1 || !messages_.fits_anyway(now))
         [[unlikely]] {
-        messages_.fit_answer(slot, now);
-        send_answer(session, slot, {0, false}, request, now);
+        send_first_time(session, slot, request, now);
         return;
     }
+    slot.state = ServerSlotState::Answered;
     messages_.note_sent(slot, false, now);
     const port::PacketRef buffer = *request;
     request->cookie = nullptr;
@@ -236,10 +234,15 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
     if (slot == nullptr) {
         return false;
     }
-    slot->state = ServerSlotState::Answered;
-    messages_.fit_answer(*slot, now);
-    send_answer(sessions_[handle.session], *slot, {0, false}, nullptr, now);
+    send_first_time(sessions_[handle.session], *slot, nullptr, now);
     return true;
+}
+
+[[gnu::noinline]] void Server::send_first_time(Session& session, ServerSlot& slot, port::PacketRef* request,
+                                               Instant now) noexcept {
+    slot.state = ServerSlotState::Answered;
+    messages_.fit_answer(slot, now);
+    send_answer(session, slot, {0, false}, request, now);
 }
 
 bool Server::refuse(const RequestHandle& handle, Instant now) noexcept {
@@ -277,7 +280,7 @@ void Server::send_response(Session& session, const ServerSlot& slot, const port:
     Header header;
     header.request_type = slot.request_type;
     header.message_bytes = slot.response.bytes;
-    header.session = session.remote;
+    header.session = session.remote();
     header.type = PacketType::Response;
     header.packet_number = static_cast<std::uint16_t>((slot.request_packets - 1 + index) & kPacketNumberMask);
     header.request_number = slot.request_number;

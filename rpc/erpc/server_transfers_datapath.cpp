@@ -142,7 +142,7 @@ void ServerTransfers::send_credit_return(Session& session, const ServerSlot& slo
     said.held = held_code(server_.writer_.held(now));
     const std::array<Be64, 2> bits{Be64{ahead[0]}, Be64{ahead[1]}};
     const bool gap = (ahead[0] | ahead[1]) != 0;
-    server_.writer_.send(session, buffer, said.header(session.remote, slot.request_number),
+    server_.writer_.send(session, buffer, said.header(session.remote(), slot.request_number),
                          {reinterpret_cast<const std::uint8_t*>(&bits), gap ? sizeof(bits) : 0}, now);
 }
 

@@ -28,7 +28,6 @@ struct Session {
     bool selective = false;  // both ends hold packets that arrive early
     std::uint16_t credits_max = 0;
     SessionId self{};
-    SessionId remote{};       // become_known() says it
     std::uint16_t place = 0;  // among the open sessions
     roce::UdAddress peer{};
     wire::RawUd header{};                            // ready-made BTH and DETH towards the peer
@@ -45,11 +44,9 @@ struct Session {
     Instant opened{};
     roce::DcqcnNotificationPoint notification{roce::kDcqcn.cnp_interval};  // of marks on the peer's packets
 
-    // The peer's session is this one.
-    void become_known(SessionId peers) noexcept {
-        remote = peers;
-        first_word = FirstWord::of(0, 0, peers);
-    }
+    // The peer's number of the session.
+    [[nodiscard]] SessionId remote() const noexcept { return first_word.session(); }
+    void set_remote(SessionId number) noexcept { first_word = FirstWord::of(0, 0, number); }
     [[nodiscard]] bool is_client() const noexcept {
         return state != SessionState::Serving && state != SessionState::Free;
     }

@@ -167,7 +167,7 @@ void SessionControl::on_connect(const roce::UdAddress& from, const Control& cont
         return;
     }
     session->state = SessionState::Serving;
-    session->become_known(control.sender_session);
+    session->set_remote(control.sender_session);
     session->credits_max = control.credits;
     session->selective = config_.selective && (control.features & kFeatureSelective) != 0;
     session->first_request = secrets_.request_numbers.next() & kFirstRequestMask;
@@ -262,7 +262,7 @@ void SessionControl::on_challenge(Session& session, const Control& control, Inst
 void SessionControl::establish(Session& session, const Control& control, Instant now) noexcept {
     session.last_heard = now;
     session.state = SessionState::Connected;
-    session.become_known(control.sender_session);
+    session.set_remote(control.sender_session);
     session.first_request = control.first_request;
     session.selective = config_.selective && (control.features & kFeatureSelective) != 0;
     if (session.client != nullptr) {

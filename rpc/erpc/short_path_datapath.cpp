@@ -107,9 +107,9 @@ bool Client::take_known(const SmallPacket& small, Instant now) noexcept {
     transfers_.note_round_trip(client, slot, small.first.message_bytes(), now);
     ++client.credits;
     const Duration latency = now - slot.first_sent;
-    client.move_known<SlotState::Sent, SlotState::Free>(slot, slot_index);
+    client.move(slot, slot_index, SlotState::Sent, SlotState::Free);
     slot.sends = 0;
-    slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
+    slot.request_number = number_of_next(slot.request_number);
     calls_.finish(std::exchange(slot.call, kNone), CallStatus::Ok, small.payload(), latency);
     writer_.sender().give_back(small.packet);  // the completion is done with it
     if (!client.backlog.empty()) [[unlikely]] {
@@ -136,7 +136,7 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     }
     session.last_heard = now;
     slot.response.bytes = 0;
-    slot.request_number = (slot.request_number + kSlotsPerSession) & kRequestNumberMask;
+    slot.request_number = number_of_next(slot.request_number);
     slot.request_type = small.first.request_type();
     slot.request_packets = 1;
     run_handler(session, slot, &small.packet, small.payload(), now);
@@ -166,7 +166,7 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     slot.sends = 1;
     slot.first_sent = slot.last_sent = now;
     --client.credits;
-    client.move_known<SlotState::Free, SlotState::Sent>(slot, slot_index);
+    client.move(slot, slot_index, SlotState::Free, SlotState::Sent);
     ++statistics_.requests_sent;
     watch_.note_sent(session, client, now);
     if (const port::PacketRef buffer = writer_.take(); buffer.cookie != nullptr) [[likely]] {
