@@ -8,13 +8,12 @@
 namespace cairn::erpc {
 namespace {
 
-class Answer : public testing::Test {
+class Answer : public TwoHosts {
 protected:
     void SetUp() override {
-        client.port.join(server.port);
-        server.port.join(client.port);
+        TwoHosts::SetUp();
         server.endpoint->set_handler(kEcho, &Answer::serve, this);
-        session = client.connect(server, now);
+        session = connect();
         run();
     }
     static void serve(void* context, const Request& asked) { static_cast<Answer*>(context)->handler(asked); }
@@ -23,12 +22,7 @@ protected:
         self.status = result.status;
         self.response.assign(result.response.begin(), result.response.end());
     }
-    void run() {
-        for (int i = 0; i < 200; ++i, now = now + microseconds(50)) {
-            client.turn(now);
-            server.turn(now);
-        }
-    }
+    void run() { TwoHosts::run(milliseconds(10)); }
     // The status of a call with this request. Its response is in `response`.
     CallStatus call(std::size_t bytes) {
         request.assign(bytes, 0);
@@ -47,9 +41,6 @@ protected:
         return status;
     }
 
-    Host client{"10.0.0.1", 11};
-    Host server{"10.0.0.2", 22};
-    Instant now{1'000'000'000};
     SessionId session{};
     std::vector<std::uint8_t> request;
     std::vector<std::uint8_t> response;
@@ -128,7 +119,7 @@ TEST_F(Answer, BeyondTheLimitIsNotGiven) {
         refused += asked.endpoint.answer(asked.handle, longer, asked.now) ? 0 : 1;
         EXPECT_TRUE(asked.endpoint.answer(asked.handle, asked.payload, asked.now));
     };
-    session = client.connect(server, now);
+    session = connect();
     run();
     for (int i = 0; i < 20; ++i) {
         EXPECT_EQ(call(40), CallStatus::Ok);
@@ -146,7 +137,7 @@ TEST_F(Answer, WithoutMemoryIsNotGiven) {
         asked.endpoint.answer(asked.handle, asked.payload, asked.now);
     };
     server.endpoint->set_handler(kEcho, &Answer::serve, this);
-    session = client.connect(server, now);
+    session = connect();
     run();
     EXPECT_EQ(call(32), CallStatus::Ok);
     EXPECT_EQ(response, request);

@@ -8,29 +8,40 @@ namespace {
 
 constexpr std::array<std::uint8_t, 4> kHello{1, 2, 3, 4};
 
-struct EarlySends : VerbsPair {};
+// b accepts what a asks for, and posts a message at once.
+struct EarlySends : VerbsPair {
+    void ask() {
+        a.qps.push_back(a.make_qp());
+        b.qps.push_back(b.make_qp());
+        ASSERT_TRUE(b.connector->listen(kPort, 1).ok());
+        ASSERT_TRUE(a.connector->connect(*a.qps[0], to_b(), now).ok());
+        run();
+    }
+    void accept_and_post() {
+        ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps[0], choice(), now).ok());
+        SendRequest request;
+        request.is_inline = true;
+        request.inline_bytes = kHello;
+        ASSERT_EQ(b.qps[0]->post_send(request), PostVerdict::Posted);
+        run();
+    }
+    void receive_at_a() {
+        const std::array<Sge, 1> place{a.mr->sge(0, 64)};
+        ASSERT_EQ(a.qps[0]->post_receive({1, place}), PostVerdict::Posted);
+    }
+};
 
 // Until then the peer may have the connection with an earlier life of the end that accepts.
 TEST_F(EarlySends, WhatTheAcceptingEndPostsEarlyWaitsUntilTheConnectionIsEstablished) {
     bool mute = false;
     a.port.fate = [&mute](std::uint64_t) { return mute ? 0 : 1; };
-    a.qps.push_back(a.make_qp());
-    b.qps.push_back(b.make_qp());
-    ASSERT_TRUE(b.connector->listen(kPort, 1).ok());
-    ASSERT_TRUE(a.connector->connect(*a.qps[0], to_b(), now).ok());
-    run();
+    ask();
     mute = true;
-    ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps[0], choice(), now).ok());
-    SendRequest request;
-    request.is_inline = true;
-    request.inline_bytes = kHello;
-    ASSERT_EQ(b.qps[0]->post_send(request), PostVerdict::Posted);
-    run();
+    accept_and_post();
     EXPECT_EQ(b.qps[0]->state(), QpState::Rts);
     EXPECT_EQ(b.port.sent(), 1U) << "its answer alone";
     (void)a.expect_event<cm::Established>();
-    const std::array<Sge, 1> place{a.mr->sge(0, 64)};
-    ASSERT_EQ(a.qps[0]->post_receive({1, place}), PostVerdict::Posted);
+    receive_at_a();
     mute = false;
     pass(seconds(3));
     (void)b.expect_event<cm::Established>();
@@ -40,19 +51,9 @@ TEST_F(EarlySends, WhatTheAcceptingEndPostsEarlyWaitsUntilTheConnectionIsEstabli
 
 TEST_F(EarlySends, APeersFirstRequestLetsTheAcceptingEndSend) {
     a.port.fate = [](std::uint64_t number) { return number == 1 ? 0 : 1; };  // its word that it is ready is lost
-    a.qps.push_back(a.make_qp());
-    b.qps.push_back(b.make_qp());
-    ASSERT_TRUE(b.connector->listen(kPort, 1).ok());
-    ASSERT_TRUE(a.connector->connect(*a.qps[0], to_b(), now).ok());
-    run();
-    ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps[0], choice(), now).ok());
-    SendRequest request;
-    request.is_inline = true;
-    request.inline_bytes = kHello;
-    ASSERT_EQ(b.qps[0]->post_send(request), PostVerdict::Posted);
-    run();
-    const std::array<Sge, 1> place{a.mr->sge(0, 64)};
-    ASSERT_EQ(a.qps[0]->post_receive({1, place}), PostVerdict::Posted);
+    ask();
+    accept_and_post();
+    receive_at_a();
     ASSERT_EQ(write(1, 8), PostVerdict::Posted);
     run();
     (void)b.expect_event<cm::Established>();
