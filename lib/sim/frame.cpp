@@ -1,9 +1,11 @@
 #include "lib/sim/frame.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstring>
 
 #include "lib/base/assert.hpp"
+#include "lib/wire/bth.hpp"
 
 namespace cairn::sim {
 
@@ -51,12 +53,13 @@ std::uint16_t Frame::udp_source_port() const noexcept {
 }
 
 Qpn Frame::dest_qpn() const noexcept {
-    constexpr std::size_t kAt = 5;
-    const std::size_t at = lower_bytes() + kAt;
-    if (bytes.size() < at + 3) {
+    const std::size_t at = lower_bytes() + offsetof(wire::RawBth, dest_qpn);
+    Be24 qpn{};
+    if (bytes.size() < at + sizeof(qpn)) {
         return {};
     }
-    return Qpn{std::uint32_t{bytes[at]} << 16U | std::uint32_t{bytes[at + 1]} << 8U | bytes[at + 2]};
+    std::memcpy(&qpn, bytes.data() + at, sizeof(qpn));
+    return Qpn{qpn.get()};
 }
 
 std::uint8_t Frame::ecn() const noexcept {
