@@ -1,12 +1,12 @@
-// Node: a program that serves or calls over eRPC, in front of all that this takes: arguments, ports, workers, lcores.
+// Node: a program that serves or calls over eRPC. It takes care of arguments, ports, workers and lcores.
 //
 //     int main(int argc, char** argv) {
 //         node::Node node("greeter", "answers greetings");
 //         return node.run(argc, argv, [](node::NodeWorker& worker) { return worker.serve(7, {{kGreet, greet}}); });
 //     }
 //
-// It takes EAL's arguments, then `--`, then Cairn's (--port, --ip, --pcap, ...) and its own: see --help. There is a
-// worker for each lcore.
+// The program takes EAL's arguments, then `--`, then Cairn's arguments (--port, --ip, --pcap, ...) and its own; --help
+// lists them. Each lcore has a worker.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ namespace cairn::node {
 
 class Node {
 public:
-    // Called on the main thread for each worker, before any of them runs. An error ends the program with exit status 2.
+    // Called on the main thread for each worker, before any worker runs. An error ends the program with exit status 2.
     using SetUp = std::function<Status(NodeWorker&)>;
-    // Runs the workers instead of EAL's lcores, until stopping() says so.
+    // Runs the workers instead of EAL's lcores, until stopping() returns true.
     using Loop = std::function<Status(Node&)>;
 
     Node(std::string name, std::string what_it_does);
@@ -35,23 +35,24 @@ public:
     Node& operator=(const Node&) = delete;
     ~Node();
 
-    // The program's own arguments. `value` holds the default and outlives run().
+    // Adds an argument of the program's own. `value` holds the default and outlives run().
     void argument(const std::string& name, std::string& value, const std::string& what);
     void argument(const std::string& name, std::uint32_t& value, const std::string& what);
-    // The same for an argument that must be given.
+    // Adds an argument that must be given.
     void needed_argument(const std::string& name, std::string& value, const std::string& what);
 
-    // Returns the exit status: that of NodeWorker::stop(), 0 after SIGINT and SIGTERM, 2 for what could not begin.
+    // Runs the program. Returns its exit status: the status given to NodeWorker::stop(), 0 after SIGINT or SIGTERM, or
+    // 2 if the program could not begin.
     int run(int argc, char** argv, const SetUp& set_up);
     int run(int argc, char** argv, const SetUp& set_up, const Loop& loop);
-    // For clients: begins the coroutine on each worker.
+    // Runs a client: starts the coroutine on each worker.
     int run(int argc, char** argv, rpc::Task<> (*client)(NodeWorker&));
 
-    // For a loop of the program's own. Each worker has one thread.
+    // For a loop of the program's own. One thread runs each worker.
     [[nodiscard]] std::vector<std::unique_ptr<NodeWorker>>& workers() noexcept { return workers_; }
-    // Whether all workers have ended what they were told to end, or a signal came.
+    // True if all workers have finished or a signal came.
     [[nodiscard]] bool stopping(Instant now) const noexcept;
-    // The clock of the workers' turns.
+    // Returns the time by the clock of the workers' turns.
     [[nodiscard]] Instant now() const noexcept;
 
 private:

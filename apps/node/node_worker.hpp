@@ -1,4 +1,4 @@
-// One worker of a node: a port's queue with what a program needs for calls: services, sessions, message memory.
+// A worker of a node: a queue of a port, with services, sessions and message memory.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace cairn::node {
 
 class SessionAwaiter;
 
-// A text as a message, and the reverse.
+// These two convert a text to a message and back.
 [[nodiscard]] inline std::span<const std::uint8_t> bytes_of(std::string_view text) noexcept {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
@@ -31,7 +31,7 @@ class SessionAwaiter;
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// A request type of a service, and what answers it.
+// A request type of a service, and its handler.
 struct Serving {
     std::uint8_t type;
     erpc::Handler handler;
@@ -39,7 +39,7 @@ struct Serving {
     std::uint32_t response_bytes_max = 0;  // see RequestTypes::set_handler()
 };
 
-// What the workers of a node share. All threads read and write it.
+// The state that the workers of a node share. All threads read and write it.
 struct Shared {
     std::string program;
     std::shared_ptr<connections::Agent> agent = connections::Agent::create();
@@ -53,7 +53,7 @@ struct NodeWorkerConfig {
     std::uint16_t path_mtu_bytes = 1024;
 };
 
-// Its own thread's, after the set-up. The set-up runs on the main thread.
+// The set-up runs on the main thread. Afterwards only the worker's own thread uses the object.
 class NodeWorker final : public app::WorkerProgram {
 public:
     static constexpr std::uint16_t kServicesMost = 64;
@@ -64,27 +64,29 @@ public:
     Status open(Instant now);
 
     [[nodiscard]] std::uint16_t number() const noexcept { return config_.number; }
-    // The time of this turn. It never goes back.
+    // Returns the time of this turn. It never goes back.
     [[nodiscard]] const Instant& now() const noexcept { return now_; }
 
-    // Opens a service: an endpoint of its own, whose handlers run on this worker. Only in the set-up; clients find it
-    // from then on. A service that several workers open has the sessions of its clients spread over them; then worker 0
-    // opens it too. Errors: the number is taken, or there are kServicesMost.
+    // Opens a service, which gets an endpoint of its own. Its handlers run on this worker. Called in the set-up only;
+    // clients find the service after the set-up of all workers. A worker opens the same services in the same order as
+    // the worker before it, or only the first ones; the sessions of clients are spread over the workers that opened the
+    // service. Errors: the number is taken or not in [1, 65535]; the worker has kServicesMost services; those of
+    // Endpoint::create().
     Result<erpc::Endpoint*> open_service(std::uint32_t service);
-    // The same, with handlers.
+    // Opens a service and sets its handlers.
     Status serve(std::uint32_t service, std::initializer_list<Serving> handlers);
 
-    // Finds the service on the host and opens a session to it. The callback runs on this worker, never before this
-    // returns. Its error says what to do. The end of the worker is an error too.
+    // Finds the service on the host and opens a session to it. The callback runs on this worker after connect() has
+    // returned. An error says what to do. If the worker ends first, the callback gets an error too.
     using Connected = void (*)(void* context, NodeWorker& worker, const Result<SessionId>& session);
     void connect(const std::string& host, std::uint32_t service, Connected callback, void* context);
-    // The same by co_await, which yields the Result<SessionId>.
+    // Connects by co_await, which yields the Result<SessionId>.
     [[nodiscard]] SessionAwaiter connect(std::string host, std::uint32_t service);
 
-    // The endpoint that the sessions of connect() belong to.
+    // Returns the endpoint of the sessions that connect() opens.
     [[nodiscard]] erpc::Endpoint& caller() noexcept { return *caller_; }
     rpc::Posted post(SessionId session, const rpc::Call& call) noexcept { return caller_->post(session, call, now_); }
-    // co_await yields the CallResult. `request` stays as it is until then.
+    // co_await yields the CallResult. `request` must not change until then.
     [[nodiscard]] rpc::CallAwaiter<erpc::Endpoint> call(SessionId session, std::uint8_t type,
                                                         std::span<const std::uint8_t> request,
                                                         Instant deadline = Instant::never()) noexcept;
@@ -94,31 +96,32 @@ public:
         return rpc::invoke(*caller_, session, method, request, now_);
     }
 
-    // Ends the program: all workers end their sessions, and the node's run() returns the status. The first failure's
-    // status counts.
+    // Ends the program. All workers end their sessions, and the node's run() returns the status. If several calls give
+    // a status other than 0, the first of these counts.
     void stop(int exit_status = 0) noexcept;
-    // Prints the error as the program's, and ends it with exit status 1. Does nothing if the program is ending already.
+    // Prints the error with the program's name, and ends the program with exit status 1. Does nothing if the program is
+    // ending already.
     void fail(const Error& error) noexcept;
 
-    // What the node calls: the turn, and whether it was the last one.
+    // Called by the node.
     [[nodiscard]] bool run_turn(Instant now) noexcept override;
     [[nodiscard]] bool finished(Instant now) const noexcept override;
-    // For a program with its own event loop: Worker::descriptor(), Worker::prepare_sleep().
+    // For a program with its own event loop. See Worker::descriptor() and Worker::prepare_sleep().
     Result<int> descriptor() { return worker().descriptor(); }
     [[nodiscard]] Instant prepare_sleep(Instant now) noexcept { return worker().prepare_sleep(now); }
     [[nodiscard]] const std::vector<std::uint32_t>& services() const noexcept { return service_numbers_; }
-    // Tells clients of the service at `place` in services(), which `workers` workers have opened.
+    // Tells clients that ask where the service at `place` in services() is. `workers`: how many workers opened it.
     Status announce(std::size_t place, std::uint16_t workers);
 
 private:
     struct Wanted {
         std::string host;
         std::uint32_t service = 0;
-        net::IpAddress address{};  // once its service is looked for
+        net::IpAddress address{};  // set when the question is asked
         Connected callback = nullptr;
         void* context = nullptr;
-        std::unique_ptr<erpc::Directory> question{};  // nothing: it is to be asked
-        SessionId session{};                          // once the service was found
+        std::unique_ptr<erpc::Directory> question{};  // nullptr: the host was not asked yet
+        SessionId session{};                          // set when the service was found
     };
 
     bool on_turn(Instant now) noexcept override;
@@ -138,17 +141,17 @@ private:
     std::unique_ptr<connections::Home> home_;
     std::unique_ptr<erpc::Directory> directory_;
     std::unique_ptr<erpc::Endpoint> caller_owner_;
-    erpc::Endpoint* caller_ = nullptr;  // also while it ends: calls that end with it may be followed by others
+    erpc::Endpoint* caller_ = nullptr;  // valid while the endpoint ends, when completions may still post calls
     std::vector<std::unique_ptr<erpc::Endpoint>> services_;
-    std::vector<std::uint32_t> service_numbers_;  // of services_
-    std::vector<Wanted> looked_for_;              // their services are
-    std::vector<Wanted> opening_;                 // their sessions are
+    std::vector<std::uint32_t> service_numbers_;  // the numbers of services_
+    std::vector<Wanted> looked_for_;              // connects whose service is not found yet
+    std::vector<Wanted> opening_;                 // connects whose session is not open yet
     std::vector<SessionId> sessions_;
     std::uint32_t connects_ = 0;
     Instant leave_by_ = Instant::never();
 };
 
-// What co_await connect() waits on.
+// The awaiter of co_await connect().
 class SessionAwaiter {
 public:
     SessionAwaiter(NodeWorker& worker, std::string host, std::uint32_t service) noexcept
@@ -164,7 +167,7 @@ public:
             [](void* context, NodeWorker&, const Result<SessionId>& session) {
                 auto& self = *static_cast<SessionAwaiter*>(context);
                 self.session_ = session;
-                self.waiting_.resume();  // ends self
+                self.waiting_.resume();  // destroys self
             },
             this);
     }

@@ -1,4 +1,4 @@
-// The agent of a host address: which worker a message to queue pair 1 is for, and how it gets there.
+// The agent of a host address. It decides which worker a message to queue pair 1 is for, and takes it there.
 #pragma once
 
 #include <array>
@@ -37,8 +37,8 @@ struct ArrivedMad {
     std::span<const std::uint8_t> bytes;
 };
 
-// One per process and address, shared by its homes, one for each worker. The owner of queue pair 1 calls on_mad(): the
-// home of worker 0, or a broker that owns the queue pair for several processes.
+// A process has one agent per address, which the homes of its workers share. The owner of queue pair 1 calls on_mad().
+// That owner is the home of worker 0, or a broker that owns the queue pair for several processes.
 class Agent : public std::enable_shared_from_this<Agent> {
 public:
     static constexpr std::size_t kLetters = 1024;  // messages under way to other workers
@@ -51,8 +51,9 @@ public:
     Agent& operator=(const Agent&) = delete;
     ~Agent();
 
-    // Called on the thread of the worker `from`; the home of that worker may exist or not. Copies and mails messages
-    // for other workers. At most kLetters of them are under way, whatever peers send, an equal share for each worker.
+    // Called on the thread of the worker `from`, which need not have a home. Copies a message for another worker into a
+    // letter and mails it. At most kLetters letters are under way, and each worker has an equal share of them. So peers
+    // cannot use up memory.
     void on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now);
 
     [[nodiscard]] Registry& services() noexcept { return services_; }

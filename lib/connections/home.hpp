@@ -1,4 +1,4 @@
-// A worker's share of the connections of a host address: the connections of its queue pairs, and their users.
+// A worker's share of the connections of a host address: the connections of the worker's queue pairs, and their users.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ namespace cairn::connections {
 struct HomeConfig {
     cm::Config cm{};  // the seed is drawn from the worker's engine, the share of names is the worker's
     std::uint16_t udp_source_port =
-        port::kFirstUdpSourcePort;  // of messages that answer none; their answers come to it
+        port::kFirstUdpSourcePort;  // the port of messages that are no answers; their answers come to it
 };
 
-// A tenant of its worker. The home of worker 0 owns queue pair 1, unless a broker does, and hands other workers their
-// messages. Messages, deadlines and calls of users become events, each of which goes to its user.
+// A tenant of its worker. The home of worker 0 owns queue pair 1, unless a broker owns it. The owner hands other
+// workers their messages. Messages, deadlines and calls of users become events. Each event goes to its user.
 class Home final : private roce::UdReceiver, private worker::Tenant {
 public:
     // `road`: nullptr sends by the worker's sender. With a road somebody else owns queue pair 1 and calls
@@ -36,15 +36,15 @@ public:
     // All users have left.
     ~Home() override;
 
-    // The calls of the manager, over all workers of the address. Errors: no backlog; somebody else listens to the
-    // service.
+    // These calls are those of the manager, over all workers of the address. Errors: no backlog; somebody else listens
+    // to the service.
     Status listen(wire::ServiceId service, std::uint32_t backlog, cm::User& user, Sharing sharing = Sharing::Alone);
     Status unlisten(wire::ServiceId service);
     // Errors: the private data are too long; somebody else listens to the service.
     Status listen_datagrams(wire::ServiceId service, const std::optional<cm::DatagramService>& standing, cm::User& user,
                             Sharing sharing = Sharing::Alone);
     Status unlisten_datagrams(wire::ServiceId service);
-    // Ends a user: its connections are given up, and its services have no listener any more.
+    // Ends a user. Its connections are given up, and it no longer listens to its services.
     void leave(const cm::User& user);
 
     // For users. After calls to the manager, settle() tells users the events that follow, and sends.
@@ -87,7 +87,7 @@ private:
     std::unique_ptr<MadRoad> road_;
     roce::UdEntry* qp_ = nullptr;  // queue pair 1, at worker 0
     std::vector<Listened> listened_;
-    const port::WayBack* arrived_by_ = nullptr;  // of the message being handled
+    const port::WayBack* arrived_by_ = nullptr;  // the way back of the message whose events are being told
     bool settling_ = false;
     bool registered_ = false;
     worker::Tenancy tenancy_;

@@ -16,12 +16,13 @@ public:
     MadRoad& operator=(const MadRoad&) = delete;
     virtual ~MadRoad() = default;
 
-    // `path` leads to the message's destination. A message that finds no buffer is lost, and is sent again as any lost
-    // message.
+    // `path` leads to the message's destination. A message that finds no buffer is lost, and the manager sends it again
+    // like any lost message.
     virtual void send(const cm::OutMad& mad, port::Path& path, Instant now) = 0;
 };
 
-// Sends datagrams of queue pair 1 from any worker of the address. They carry its number, whichever worker owns it.
+// Sends datagrams of queue pair 1 from any worker of the address. They carry the number 1 whichever worker owns queue
+// pair 1.
 class WorkerRoad final : public MadRoad {
 public:
     // The worker outlives this object.

@@ -1,4 +1,4 @@
-// Who listens to which service, over all workers of a host address.
+// Which workers of a host address listen to which service.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace cairn::connections {
 
 using WorkerNumber = std::uint32_t;
 
-// Alone: nobody else may listen to the service. Shared: several workers may, if each says Shared. Requests of one peer
-// queue pair go to the same worker.
+// Alone: nobody else may listen to the service. Shared: several workers may listen, if each says Shared. All copies of
+// a request go to the same worker.
 enum class Sharing : std::uint8_t { Alone, Shared };
 
-// All workers' threads use it, for set-up and requests, not for packets.
+// All workers' threads use the registry, for set-up and requests but not for packets.
 class Registry {
 public:
-    // `key`: secret, so that no peer chooses its worker.
+    // `key`: a secret, so that no peer can choose its worker.
     explicit Registry(const SipKey& key = draw_secret()) noexcept : key_(key) {}
     Registry(const Registry&) = delete;
     Registry& operator=(const Registry&) = delete;

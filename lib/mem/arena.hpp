@@ -1,4 +1,4 @@
-// Arena: hands out pieces of one block of memory for good; all go back together.
+// Arena: hands out pieces of one block of memory. No piece is given back alone; reset() takes all of them back.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace cairn::mem {
 
 constexpr std::size_t kCacheLineBytes = 64;
 
-// Divides memory that outlives it, at start: rings, pools, tables. No piece is given back alone. One thread.
+// Divides memory at start, for rings, pools and tables. The memory outlives the arena. Belongs to one thread.
 class Arena {
 public:
     explicit Arena(std::span<std::uint8_t> memory) noexcept : memory_(memory) {}
 
-    // `bytes` at an address that is a multiple of `alignment` (a power of two); empty when it does not fit.
+    // Returns `bytes` at an address that is a multiple of `alignment` (a power of two); empty if they do not fit.
     [[nodiscard]] std::span<std::uint8_t> try_allocate(std::size_t bytes,
                                                        std::size_t alignment = kCacheLineBytes) noexcept {
         CAIRN_ASSERT(alignment != 0 && (alignment & (alignment - 1)) == 0);
@@ -30,7 +30,7 @@ public:
         return piece;
     }
 
-    void reset() noexcept { used_ = 0; }  // every piece handed out ends here
+    void reset() noexcept { used_ = 0; }  // all pieces handed out end here
 
     [[nodiscard]] std::size_t used() const noexcept { return used_; }
     [[nodiscard]] std::size_t left() const noexcept { return memory_.size() - used_; }

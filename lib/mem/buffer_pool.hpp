@@ -1,5 +1,5 @@
-// BufferPool: buffers of many sizes out of one block of memory, given back in any order, without the block
-// ever falling to pieces.
+// BufferPool: buffers of many sizes out of one block of memory. They are given back in any order, and the memory does
+// not fragment for good.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace cairn::mem {
 
-// A buffer lent by a pool: a handle, not an owner.
+// A buffer lent by a pool. It is a handle, not an owner.
 struct Buffer {
     std::uint8_t* data = nullptr;
     std::uint32_t capacity_bytes = 0;
@@ -18,24 +18,25 @@ struct Buffer {
     [[nodiscard]] bool valid() const noexcept { return data != nullptr; }
 };
 
-// Size classes are the powers of two from 64 B to 32 MiB (a 16 MiB message and its headers fit). Buddies: a
-// class that runs out splits a block of the next larger one, and two free halves become one block again, so
-// that memory used for small buffers serves large ones later. Each class keeps a few free blocks unmerged,
-// so that a buffer taken and given back again and again costs a push and a pop. Constant bounds on every
-// call (classes x kept blocks); no allocation after construction. An empty pool is a value: an invalid
-// Buffer. Buffers are aligned to 64 B. One thread.
+// Size classes are the powers of two from 64 B to 32 MiB (a 16 MiB message and its headers fit). The pool is a buddy
+// allocator: a class that runs out splits a block of the next larger class, and two free halves merge again. So memory
+// of small buffers serves large ones later.
+// Each class keeps a few free blocks unmerged, so that a buffer taken and given back again and again costs a push and a
+// pop. Every call has a constant bound (classes x kept blocks). Nothing is allocated after construction. An empty pool
+// returns an invalid Buffer; that is no error. Buffers are aligned to 64 B. Belongs to one thread.
 class BufferPool {
 public:
     static constexpr std::uint32_t kSmallestBytes = 64;
     static constexpr std::uint32_t kClasses = 20;
     static constexpr std::uint32_t kLargestBytes = kSmallestBytes << (kClasses - 1);
 
-    // `region` outlives the pool, is aligned to 64 B and at most 256 GiB; a rest below 64 B is not used.
+    // `region` outlives the pool, is aligned to 64 B (asserted), and has at most 256 GiB. A rest below 64 B is not
+    // used.
     explicit BufferPool(std::span<std::uint8_t> region);
 
-    // A buffer of at least `bytes`; invalid when there is none or `bytes` exceeds kLargestBytes.
+    // Returns a buffer of at least `bytes`; an invalid one if none is free or `bytes` exceeds kLargestBytes.
     [[nodiscard]] Buffer try_allocate(std::size_t bytes) noexcept;
-    // Gives a buffer of this pool back; an invalid one is left alone. Giving back twice is asserted against.
+    // Gives a buffer of this pool back. Ignores an invalid one. A buffer is not given back twice (asserted).
     void release(Buffer buffer) noexcept;
 
     [[nodiscard]] std::uint64_t live_buffers() const noexcept { return live_buffers_; }
@@ -44,11 +45,11 @@ public:
         return static_cast<std::uint64_t>(tags_.size()) * kSmallestBytes;
     }
 
-    // Walks all blocks and asserts that they tile the region and that lists and sums agree. For tests.
+    // Walks all blocks. Asserts that they tile the region and that lists and sums agree. For tests.
     void check_invariants() const noexcept;
 
 private:
-    // Blocks are named by the number of their first 64-byte unit. One byte per unit says what begins there.
+    // A block is named by the number of its first 64-byte unit. One byte per unit says what begins there.
     using Unit = std::uint32_t;
     using Tag = std::uint8_t;
     static constexpr Unit kNone = ~Unit{0};

@@ -1,4 +1,4 @@
-// CountedRanges: which memory is made known to somebody, where ranges may overlap and come more than once.
+// CountedRanges: the memory ranges that are made known to a device. Ranges may overlap and come more than once.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,21 @@
 
 namespace cairn::mem {
 
-// Ranges are made known in pieces of whole pages, which can neither be cut nor overlap: a range that is attached makes
-// pieces of those of its pages that are in none yet. A piece ends when the last range that touches it is released.
-// Where a piece outlives the ranges that covered it, its pages may have become other memory meanwhile: nothing is
-// attached there, nor covered, until the piece has ended. Lookups allocate nothing. One thread, or the caller's lock.
+// Ranges are made known in pieces of whole pages. Pieces can neither be cut nor overlap: attaching a range makes pieces
+// of its pages that lie in none yet. A piece ends when the last range that touches it is released.
+// A piece may outlive the ranges that contain all of it. Its pages may then have become other memory. Until that piece
+// has ended, nothing is attached there, and nothing there is covered.
+// Lookups allocate nothing. Belongs to one thread, or the caller holds a lock.
 class CountedRanges {
 public:
     using Range = std::span<const std::uint8_t>;
     static constexpr std::size_t kPageBytes = 4096;
 
-    // To whom the pieces are made known; outlives the ranges.
+    // Makes pieces known to the device, and ends them. Outlives the ranges.
     class Keeper {
     public:
         virtual ~Keeper() = default;
-        // False: it can not be.
+        // Returns false if the piece cannot be made known.
         [[nodiscard]] virtual bool make(Range piece) = 0;
         virtual void end(Range piece) noexcept = 0;
     };
@@ -33,14 +34,14 @@ public:
     CountedRanges& operator=(const CountedRanges&) = delete;
     ~CountedRanges();  // ends all pieces
 
-    // False, and nothing has changed: the range is empty, its keeper can not have it, or parts of it lie in a piece
-    // whose pages may have changed.
+    // Returns false and changes nothing if the range is empty, the keeper cannot make it known, or parts of it lie in a
+    // piece whose pages may have changed.
     [[nodiscard]] bool attach(Range range);
-    // The range may become other memory from now on; its pieces stay until release_retired(). False: it is not
-    // attached.
+    // From now on the range may become other memory. Its pieces stay until release_retired(). Returns false if the
+    // range is not attached.
     bool retire(Range range) noexcept;
     void release_retired() noexcept;
-    // Whether all of the range is known, as the memory that it is now.
+    // True if all of the range is known, as the memory that it is now.
     [[nodiscard]] bool covers(Range range) const noexcept;
 
     [[nodiscard]] std::size_t attached() const noexcept { return live_.size(); }
@@ -60,8 +61,8 @@ private:
     };
     struct Piece {
         Pages pages{};
-        std::uint32_t users = 0;   // ranges that touch it, attached or retired
-        std::uint32_t owners = 0;  // attached ranges that contain it; 0: its pages may have changed
+        std::uint32_t users = 0;   // attached or retired ranges that touch it
+        std::uint32_t owners = 0;  // attached ranges that contain all of it; 0: its pages may have changed
     };
 
     [[nodiscard]] static Pages pages_of(Range range) noexcept;
@@ -71,9 +72,9 @@ private:
     [[nodiscard]] bool make(std::span<const Pages> missing);
 
     Keeper& keeper_;
-    std::vector<Piece> pieces_;  // in the order of their addresses
+    std::vector<Piece> pieces_;  // sorted by address
     std::multiset<Pages> live_;
-    std::vector<Pages> retired_;  // has room for all that live
+    std::vector<Pages> retired_;  // has room for all live ranges
 };
 
 }  // namespace cairn::mem

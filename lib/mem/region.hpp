@@ -1,4 +1,4 @@
-// Region: a block of memory straight from the kernel, on the largest pages it will give.
+// Region: a block of memory from the kernel, on the largest pages that it gives.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@ enum class PageKind : std::uint8_t {
 };
 
 enum class PageWish : std::uint8_t {
-    Best,      // huge, else transparent, else plain
-    NoHuge,    // transparent, else plain: leaves the reserved ones to others
-    HugeOnly,  // or an Error
+    Best,      // huge pages, else transparent ones, else plain ones
+    NoHuge,    // transparent pages, else plain ones: reserved pages are left to others
+    HugeOnly,  // huge pages, else an Error
 };
 
-// Owns one mapping, private to the process, zeroed, at least page-aligned. Movable; unmapped at the end.
+// Owns one mapping: private to the process, zeroed, at least page-aligned. Movable. The destructor unmaps it.
 class Region {
 public:
-    // `bytes` is rounded up to whole pages of the kind obtained. With `populate` all pages are there at once,
-    // so that no later access faults.
+    // `bytes` is rounded up to whole pages of the kind obtained. With `populate`, all pages are there at once, so that
+    // no later access faults.
     static Result<Region> map(std::size_t bytes, PageWish wish = PageWish::Best, bool populate = false);
 
     Region(Region&& other) noexcept;
@@ -38,7 +38,7 @@ public:
 
     [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return {data_, size_}; }
     [[nodiscard]] PageKind kind() const noexcept { return kind_; }
-    // For the one line an application says at start: "64 MiB on transparent huge pages (...)".
+    // Returns a text for an application's start line: "64 MiB on transparent huge pages (...)".
     [[nodiscard]] std::string describe() const;
 
 private:
@@ -49,7 +49,7 @@ private:
     PageKind kind_;
 };
 
-// Whether advice can have an effect, from the text of /sys/kernel/mm/transparent_hugepage/enabled.
+// True if advice can have an effect, by the text of /sys/kernel/mm/transparent_hugepage/enabled.
 [[nodiscard]] bool offers_transparent_pages(std::string_view enabled_file) noexcept;
 
 }  // namespace cairn::mem

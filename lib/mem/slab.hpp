@@ -1,5 +1,5 @@
-// Slab: a fixed number of objects of one type in one block of memory, named by handles that notice when
-// their object is gone.
+// Slab: a fixed number of objects of one type in one block of memory. Handles name them, and notice when their object
+// is gone.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,25 @@
 
 namespace cairn::mem {
 
-// Names an object of a Slab<T>. The default handle names none.
+// Names an object of a Slab<T>. The default handle names no object.
 template <class T>
 struct Handle {
     std::uint32_t index = 0;
-    std::uint32_t generation = 0;  // odd while the object lives; 0 never does
+    std::uint32_t generation = 0;  // odd while the object lives; 0: no object
 
     [[nodiscard]] constexpr bool valid() const noexcept { return generation != 0; }
     friend constexpr bool operator==(const Handle&, const Handle&) noexcept = default;
 };
 
-// Holds up to `capacity` objects; allocates once, when constructed. Emplacing and erasing take constant time.
-// A handle to an erased object is recognised until its slot has been used 2^31 times more. Objects never
-// move. One thread. Not copied, not moved: pointers into it stay right.
+// Holds up to `capacity` objects. Allocates once, in the constructor. Emplacing and erasing take constant time. A
+// handle to an erased object is recognised until its slot has been used 2^31 times more. Objects never move. The slab
+// is neither copied nor moved, so that pointers into it stay valid. Belongs to one thread.
 template <class T>
 class Slab {
 public:
     explicit Slab(std::uint32_t capacity) : slots_(std::make_unique<Slot[]>(capacity)), capacity_(capacity) {
         for (std::uint32_t i = 0; i < capacity; ++i) {
-            slots_[i].next_free = i + 1;  // lowest first; `capacity` ends the list
+            slots_[i].next_free = i + 1;  // the lowest index comes first; `capacity` ends the list
         }
     }
     ~Slab() {
@@ -41,7 +41,7 @@ public:
     Slab(Slab&&) = delete;
     Slab& operator=(Slab&&) = delete;
 
-    // A new object, or an invalid handle when all slots are taken.
+    // Returns the handle of a new object; an invalid handle if all slots are taken.
     template <class... Args>
     [[nodiscard]] Handle<T> try_emplace(Args&&... args) {
         if (first_free_ == capacity_) {
@@ -56,7 +56,7 @@ public:
         return {index, slot.generation};
     }
 
-    // The object, or nullptr when it was erased (or the handle names none).
+    // Returns the object; nullptr if it was erased or the handle names none.
     [[nodiscard]] T* find(Handle<T> handle) noexcept {
         return is_live(handle) ? object(slots_[handle.index]) : nullptr;
     }
@@ -64,7 +64,7 @@ public:
         return is_live(handle) ? object(slots_[handle.index]) : nullptr;
     }
 
-    // Destroys the object; false when it was gone already.
+    // Destroys the object. Returns false if it was gone already.
     bool erase(Handle<T> handle) noexcept {
         if (!is_live(handle)) {
             return false;
@@ -79,7 +79,7 @@ public:
         return true;
     }
 
-    // Calls visit(handle, object) for each object in slot order; it may erase the one it is given.
+    // Calls visit(handle, object) for each object in slot order. `visit` may erase the object that it is given.
     template <class Visit>
     void for_each(Visit&& visit) {
         for (std::uint32_t i = 0; i < capacity_; ++i) {
@@ -98,7 +98,7 @@ private:
     struct Slot {
         alignas(T) std::byte bytes[sizeof(T)];
         std::uint32_t generation = 0;  // odd: `bytes` holds an object
-        std::uint32_t next_free = 0;   // meaningful while it holds none
+        std::uint32_t next_free = 0;   // valid while the slot holds no object
     };
 
     [[nodiscard]] bool is_live(Handle<T> handle) const noexcept {

@@ -1,5 +1,5 @@
-// Why a frame is not taken. One list gives the reason, the counter's name and what a non-zero value tells the operator.
-// Drops are counted, never logged per frame.
+// The reasons for which a frame is not taken. One list gives the reason, the counter's name and what a non-zero value
+// tells the operator. Drops are counted, never logged per frame.
 #pragma once
 
 #include "lib/telemetry/counters.hpp"

@@ -62,12 +62,12 @@ struct NeighbourMessage {
     friend bool operator==(const NeighbourMessage&, const NeighbourMessage&) noexcept = default;
 };
 
-// ff02::1:ff00:0 with the last three octets of `address`: the group that the owner of the address listens to (RFC 4291,
-// 2.7.1).
+// Returns ff02::1:ff00:0 with the last three octets of `address`. The owner of the address listens to this group (RFC
+// 4291, 2.7.1).
 [[nodiscard]] IpAddress solicited_node_group(const IpAddress& address) noexcept;
-// ff02::1.
+// Returns ff02::1.
 [[nodiscard]] IpAddress all_nodes_group() noexcept;
-// 33:33 and the last four octets of the group (RFC 2464, 7).
+// Returns 33:33 and the last four octets of the group (RFC 2464, 7).
 [[nodiscard]] MacAddress group_mac(const IpAddress& v6_group) noexcept;
 
 }  // namespace cairn::net

@@ -12,8 +12,8 @@
 
 namespace cairn::net {
 
-// Waits between questions double from the first to the longest. RFC 4861, 10 has one second; a data centre answers in
-// microseconds, and a caller is waiting.
+// The wait between questions doubles from the first to the longest. RFC 4861, 10 has one second. A data centre answers
+// in microseconds, and a caller is waiting.
 constexpr Duration kAskFirst = milliseconds(100);
 constexpr Duration kAskLongest = seconds(1);
 constexpr std::uint8_t kAskTries = 10;             // without an answer; the entry then fails until it is wanted again

@@ -16,7 +16,7 @@
 
 namespace cairn::net {
 
-// An Id holds each place until it is removed. Each call takes time in the logarithm of the number of places held.
+// Each place is held by an Id until it is removed. Each call takes time in the logarithm of the number of places held.
 template <class Id>
 class Shares {
 public:

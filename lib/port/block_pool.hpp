@@ -1,4 +1,4 @@
-// The memory that a socket port's datagrams lie in.
+// A pool of memory blocks for the datagrams of a socket port.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,24 @@
 
 namespace cairn::port {
 
-// A buffer for one datagram, or all of one received batch.
+// A block is a buffer for one datagram, or for one received batch.
 struct Block {
     std::uint8_t* data = nullptr;
     std::uint32_t references = 0;
     bool batch = false;
 };
 
-// Blocks of both kinds. One thread uses it; it allocates only when made.
+// Holds blocks of both kinds. Belongs to one thread. Allocates only in the constructor.
 class BlockPool {
 public:
-    static constexpr std::size_t kHeadroomBytes = 64;  // a CRC over a datagram's first bytes reads in front of it
+    static constexpr std::size_t kHeadroomBytes = 64;  // the CRC of a datagram reads bytes in front of it
     static constexpr std::size_t kBufferBytes = (kHeadroomBytes + kMaxUdpPayloadBytes + 63) / 64 * 64;
     static constexpr std::size_t kBatchBytes = kHeadroomBytes + 65536;
 
     [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t buffers, std::size_t batches) noexcept {
         return buffers * kBufferBytes + batches * kBatchBytes;
     }
-    // `memory` has bytes_of() both, and outlives the pool.
+    // `memory` has bytes_of(buffers, batches) bytes and outlives the pool.
     BlockPool(std::size_t buffers, std::size_t batches, std::uint8_t* memory) : blocks_(buffers + batches) {
         for (std::size_t i = 0; i < blocks_.size(); ++i) {
             Block& block = blocks_[i];
@@ -40,13 +40,13 @@ public:
     BlockPool(const BlockPool&) = delete;
     BlockPool& operator=(const BlockPool&) = delete;
 
-    // With one reference; nullptr: none is free.
+    // Each returns a block with one reference; nullptr if no block of the kind is free.
     [[nodiscard]] Block* take_buffer() noexcept { return take(free_buffers_); }
     [[nodiscard]] Block* take_batch() noexcept { return take(free_batches_); }
     void drop_reference(Block& block) noexcept {
         CAIRN_ASSERT(block.references > 0);
         if (--block.references == 0) {
-            free(block.batch).push_back(&block);  // reserved for all: never grows
+            free(block.batch).push_back(&block);  // never grows: all blocks were in the list at first
         }
     }
     [[nodiscard]] bool has_buffer() const noexcept { return !free_buffers_.empty(); }

@@ -1,4 +1,4 @@
-// The thread beside a capture that does the writing: a file that takes its time costs nobody else any.
+// The thread that writes a capture file. So a slow file delays no thread that records.
 #pragma once
 
 #include <atomic>
@@ -11,12 +11,12 @@ namespace cairn::port {
 
 class CaptureThread {
 public:
-    // Calls `drain` every millisecond, which adds to `writer` what came since, and lets that write ten times a second.
-    // Both outlive it.
+    // Calls `drain` every millisecond. `drain` adds the new frames to `writer`. The thread flushes `writer` ten times a
+    // second. `drain` and `writer` are used until the thread is destroyed.
     CaptureThread(PcapWriter& writer, std::function<void()> drain);
     CaptureThread(const CaptureThread&) = delete;
     CaptureThread& operator=(const CaptureThread&) = delete;
-    // Drains and writes the rest; what a file does not take within a second is lost.
+    // Drains once more and writes the rest. Frames that the file does not take within a second are lost.
     ~CaptureThread();
 
 private:

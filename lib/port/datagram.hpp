@@ -1,5 +1,5 @@
-// The slow, generic way to look at a frame: any RoCEv2 datagram with whatever lower headers a peer may send.
-// A Path's matches_received() is the fast one; what that refuses is judged here, for its reason's sake.
+// Parses any frame as a RoCEv2 datagram, whatever lower headers it has. This is the slow, general way; the fast one is
+// Path::matches_received(). Frames that the fast way refuses come here and get a reason.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ namespace cairn::port {
 
 CAIRN_DECLARE_COUNTERS(FrameVerdict, CAIRN_FRAME_VERDICTS);
 
-// A RoCEv2 datagram in its frame, which it points into.
+// A RoCEv2 datagram. The spans point into its frame.
 struct Datagram {
-    PathKey key{};  // as the receiver sees it: local is the destination; traffic_class 0, whatever it has
+    PathKey key{};  // seen by the receiver: `local` is the destination. traffic_class is always 0
     net::MacAddress source_mac{};
     net::MacAddress destination_mac{};
-    std::span<const std::uint8_t> ip_and_udp{};   // the headers, for the ICRC
-    std::span<const std::uint8_t> udp_payload{};  // BTH ... ICRC; its contents are not judged here
+    std::span<const std::uint8_t> ip_and_udp{};   // IP and UDP header, for the ICRC
+    std::span<const std::uint8_t> udp_payload{};  // BTH ... ICRC; the contents are not judged here
     std::uint16_t ip_id = 0;                      // IPv4; 0 for IPv6
     std::uint16_t ip_flags_and_offset = 0;        // IPv4: 0, or don't fragment
     std::uint8_t traffic_class = 0;               // DSCP and ECN as received
@@ -38,7 +38,7 @@ struct Datagram {
 
     [[nodiscard]] std::uint8_t ecn() const noexcept { return traffic_class & 3U; }
 
-    // True when a Path's icrc() holds for it: what that takes as constant is so here.
+    // True if Path::icrc() gives the right ICRC for the datagram. Path assumes IPv4 ID 0 and don't fragment.
     [[nodiscard]] bool has_path_icrc() const noexcept {
         return !key.local.is_v4() || (ip_id == 0 && ip_flags_and_offset == 0x4000);
     }
@@ -46,22 +46,22 @@ struct Datagram {
 
 using ParsedFrame = net::Parsed<Datagram, FrameVerdict>;
 
-// Any RoCEv2 datagram to anyone. Never NotForUs.
+// Accepts a RoCEv2 datagram to any station. Never returns NotForUs.
 [[nodiscard]] ParsedFrame parse_frame(std::span<const std::uint8_t> frame) noexcept;
 
-// Only datagrams to this station: its MAC and its IP address.
+// Accepts only datagrams to this station, that is, to its MAC and its IP address.
 [[nodiscard]] ParsedFrame parse_frame_for(const net::MacAddress& mac, const net::IpAddress& ip,
                                           std::span<const std::uint8_t> frame) noexcept;
 
-// Only datagrams to one of these multicast groups, by its own Ethernet address.
+// Accepts only datagrams to one of these multicast groups, sent to the group's Ethernet address.
 [[nodiscard]] ParsedFrame parse_frame_for_groups(std::span<const net::IpAddress> groups,
                                                  std::span<const std::uint8_t> frame) noexcept;
 
-// The ICRC over all but the last four bytes of the datagram, from its own headers: right for any IPv4 ID.
-// The payload must hold a BTH and an ICRC (has_room_for_icrc).
+// Returns the ICRC over all but the last four bytes of the datagram, computed from the datagram's own headers. So it is
+// right for any IPv4 ID. The payload holds a BTH and an ICRC: has_room_for_icrc() is true.
 [[nodiscard]] bool has_room_for_icrc(const Datagram& datagram) noexcept;
 [[nodiscard]] std::uint32_t icrc_of_frame(const Datagram& datagram) noexcept;
-// The ICRC that the datagram carries.
+// Returns the ICRC that the datagram carries in its last four bytes.
 [[nodiscard]] std::uint32_t carried_icrc(const Datagram& datagram) noexcept;
 
 }  // namespace cairn::port

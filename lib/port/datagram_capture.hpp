@@ -1,5 +1,5 @@
-// Writes the datagrams of a socket port to a capture file as frames: with the lower headers that a NIC would have
-// shown, so that Wireshark dissects them and their ICRC holds.
+// Writes the datagrams of a socket port to a capture file as frames. The lower headers are those that a NIC would have
+// shown. So Wireshark dissects the frames, and their ICRC is right.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@
 
 namespace cairn::port {
 
-// What is recorded lies in memory until a thread of the capture's own has written it.
+// Recorded datagrams lie in memory until the capture's own thread has written them.
 class DatagramCapture {
 public:
     class Lane;
 
-    // As many lanes as threads record.
+    // `lanes` is the number of threads that record. Each thread uses a lane of its own.
     static Result<std::unique_ptr<DatagramCapture>> open(const std::string& file_name, std::size_t lanes = 1);
     ~DatagramCapture();
     DatagramCapture(const DatagramCapture&) = delete;
@@ -40,19 +40,20 @@ private:
     std::optional<CaptureThread> thread_;
 };
 
-// Where one thread records.
+// The ring in which one thread records.
 class DatagramCapture::Lane {
 public:
     Lane();
     Lane(const Lane&) = delete;
     Lane& operator=(const Lane&) = delete;
 
-    // BTH ... ICRC in one or several pieces; `ip_id` as it counts in the ICRC (IPv4), `ecn` as received. Waits for
-    // nothing: what finds no room is counted as missed.
+    // Records a datagram. `pieces` is BTH ... ICRC in one or several parts. `ip_id` is the IPv4 ID that the ICRC
+    // covers, `ecn` the received ECN bits. The call never waits. A datagram that finds no room is counted as missed.
     void record(Direction direction, const Path& path, std::span<const std::span<const std::uint8_t>> pieces,
                 std::uint16_t ip_id, std::uint8_t ecn) noexcept;
 
-    // By the capture's thread: what was recorded until now is what front() goes through, oldest first.
+    // Only the capture's thread calls begin_drain(), front() and pop(). front() returns the oldest frame left that was
+    // recorded before the last begin_drain(); nothing if there is none. pop() removes it.
     void begin_drain() noexcept { drain_to_ = recorded_.load(std::memory_order_acquire); }
     struct Frame {
         Instant when{};
@@ -61,15 +62,16 @@ public:
     [[nodiscard]] std::optional<Frame> front() noexcept;
     void pop() noexcept;
 
-    // Once nobody records any more.
+    // Returns the number of missed datagrams. May be called once nobody records any more.
     [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }
 
 private:
-    // In front of each frame in the ring. One that does not fit before the ring's end stands at its beginning.
+    // Stands in front of each frame in the ring. A frame that does not fit in front of the ring's end goes to its
+    // beginning.
     struct alignas(16) Header {
         Instant when{};
         std::uint32_t bytes = 0;
-        bool at_beginning = false;  // the frame is not here
+        bool at_beginning = false;  // the frame stands at the ring's beginning
     };
     static constexpr std::size_t kRingBytes = std::size_t{4} << 20U;
 

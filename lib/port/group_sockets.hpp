@@ -1,4 +1,4 @@
-// The multicast groups that a socket port joined, a socket of its own for each.
+// The multicast groups that a socket port joined. Each group has a socket of its own.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,14 +16,15 @@ public:
     static constexpr std::size_t kMost = 16;
     using Entry = std::pair<net::IpAddress, UdpSocket>;
 
-    // Errors: there are too many, the group is of another family, and those of UdpSocket::open_group().
+    // Errors: there are kMost groups already, the group is of another family, and those of UdpSocket::open_group().
     Result<const UdpSocket*> join(const UdpSocketConfig& config, const net::IpAddress& group);
     void leave(const net::IpAddress& group) noexcept;
     [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
     [[nodiscard]] std::span<const Entry> entries() const noexcept { return entries_; }
 
-    // Every other call receives into the message, without waiting: they and the port's other socket take turns. The
-    // group that something came to, and its bytes in `result`; nullptr: there was nothing.
+    // Receives into `message` without waiting, but only on every other call. So the groups and the port's own socket
+    // take turns. Returns the group that a datagram came to and writes the number of bytes to `result`. Returns nullptr
+    // if there was none.
     [[nodiscard]] const net::IpAddress* receive(msghdr& message, std::int32_t& result) noexcept;
 
 private:

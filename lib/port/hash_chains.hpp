@@ -1,4 +1,4 @@
-// Indices in chains by hash value; which element has which index, and whether it is the one, the owner knows.
+// Chains of indices by hash value. The owner knows which element has which index, and compares the elements.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace cairn::port {
 
-// Fixed capacity, allocated at construction.
+// The capacity is fixed and allocated at construction.
 class HashChains {
 public:
     static constexpr std::uint32_t kEnd = 0xffffffffU;
@@ -17,11 +17,12 @@ public:
     explicit HashChains(std::uint32_t capacity)
         : heads_(std::bit_ceil(std::size_t{capacity}), kEnd), next_(capacity, kEnd) {}
 
-    // The first index of a hash's chain, and the one behind an index; kEnd when there is none.
+    // first() returns the first index in the chain of a hash. next() returns the index behind `index` in its chain.
+    // Both return kEnd if there is none.
     [[nodiscard]] std::uint32_t first(std::uint32_t hash) const noexcept { return heads_[hash & (heads_.size() - 1)]; }
     [[nodiscard]] std::uint32_t next(std::uint32_t index) const noexcept { return next_[index]; }
 
-    // Of the longest chain. Walks all.
+    // Returns the length of the longest chain. Walks all chains.
     [[nodiscard]] std::uint32_t longest() const noexcept {
         std::uint32_t most = 0;
         for (std::uint32_t at : heads_) {

@@ -1,6 +1,6 @@
-// The IPv4 ID in an ICRC. The ID counts in the ICRC but a UDP socket cannot see it: kernels number the segments of
-// one GSO send from 0, Soft-RoCE counts up. CRC-32 is linear, so for one length the ID's bits change the ICRC by 16
-// constants, which tell the ICRC for any ID from that for 0, and the ID from the difference of two ICRCs.
+// The IPv4 ID in an ICRC. The ICRC covers the ID, but a UDP socket cannot see it. Kernels number the segments of one
+// GSO send from 0; Soft-RoCE counts up. CRC-32 is linear: for one length, each of the 16 bits of the ID changes the
+// ICRC by a constant. So the ICRC for ID 0 gives the ICRC for any ID, and the difference of two ICRCs gives the ID.
 #pragma once
 
 #include <array>
@@ -12,14 +12,15 @@
 
 namespace cairn::port {
 
-// Constants per length, made when a length is first seen. One thread.
+// Holds the constants of each length. They are made when a length is first seen. Belongs to one thread.
 class IpIdDeltas {
 public:
     static constexpr std::uint16_t kMaxUdpPayloadBytes = 4160;
 
     IpIdDeltas();
 
-    // What ID `id` instead of 0 changes in the ICRC of a datagram of `udp_payload_bytes` (at most the maximum).
+    // Returns the change in the ICRC of a datagram of `udp_payload_bytes` if its ID is `id` instead of 0.
+    // `udp_payload_bytes` is at most the maximum (asserted).
     [[nodiscard]] std::uint32_t delta(std::uint16_t udp_payload_bytes, std::uint16_t id) noexcept {
         const Row& row = rows_[udp_payload_bytes / 4 % kRows];
         if (row.udp_payload_bytes == udp_payload_bytes && id < kRowIds) [[likely]] {
@@ -27,16 +28,16 @@ public:
         }
         return new_delta(udp_payload_bytes, id);
     }
-    // The one ID that makes this difference, if any does.
+    // Returns the ID that makes this difference; nothing if no ID does. There is never more than one.
     [[nodiscard]] std::optional<std::uint16_t> solve(std::uint16_t udp_payload_bytes,
                                                      std::uint32_t difference) noexcept;
 
 private:
-    using Basis = std::array<std::uint32_t, 16>;  // by bit of the ID; never 0 once made
+    using Basis = std::array<std::uint32_t, 16>;  // by bit of the ID; no element is 0 once it is made
     [[nodiscard]] const Basis& basis_for(std::uint16_t udp_payload_bytes) noexcept;
     [[nodiscard]] std::uint32_t new_delta(std::uint16_t udp_payload_bytes, std::uint16_t id) noexcept;
 
-    // The first IDs, which a batch's segments have, for some lengths.
+    // The constants of the first IDs, for some lengths. A batch's segments have the first IDs.
     static constexpr std::size_t kRowIds = 128;
     static constexpr std::size_t kRows = 8;
     struct Row {
@@ -47,11 +48,12 @@ private:
     std::unique_ptr<Basis[]> bases_;  // [kMaxUdpPayloadBytes + 1]
 };
 
-// Which solved IDs of one peer to believe: any ID passes one damaged packet in 65,536, those near the last one far
-// fewer. A peer's counter moves on with time and with its packets to others (Linux: by up to a jiffy's worth of
-// chance per jiffy). IDs that are near none are doubted; two of these that agree with each other are a counter, too.
-// The ICRC is no secret: who forges the peer's address can have counters of his own. The peer's stays beside them, as
-// long as it is one of those heard last.
+// Judges the solved IDs of one peer. If every ID were believed, one damaged packet in 65,536 would pass. Only IDs near
+// the last one are believed, so far fewer pass. A peer's counter moves on with time and with its packets to others
+// (Linux: by a random amount of up to a jiffy's worth per jiffy). An ID that is near no counter is doubted. Two doubted
+// IDs that agree with each other make a counter that is believed.
+// The ICRC is no secret: a sender that forges the peer's address can have counters of its own. The peer's counter stays
+// beside them as long as it is one of the few heard last.
 class IpIdHistory {
 public:
     [[nodiscard]] bool judge(std::uint16_t id, Instant now) noexcept;
@@ -61,7 +63,7 @@ private:
         std::uint16_t last = 0;
         bool known = false;
         Instant seen{};
-        std::uint64_t turn = 0;  // of the history, when it was seen
+        std::uint64_t turn = 0;  // value of turn_ when it was seen
 
         [[nodiscard]] bool is_followed_by(std::uint16_t id, Instant now) const noexcept;
     };
@@ -74,10 +76,11 @@ private:
     Counters believed_{};
     Counters doubted_{};
     std::uint64_t turn_ = 0;
-    std::uint64_t heard_ = 0;  // when an ID was believed last
+    std::uint64_t heard_ = 0;  // value of turn_ when an ID was last believed
 };
 
-// Those of all peers by IPv4 address, since IDs count over all ports of one; peers share entries when there are more.
+// The histories of all peers by IPv4 address. A peer counts its IDs over all UDP ports. Peers whose addresses hash
+// alike share an entry: each takes it from the other.
 class IpIdHistories {
 public:
     [[nodiscard]] bool judge(std::uint32_t address, std::uint16_t id, Instant now) noexcept {

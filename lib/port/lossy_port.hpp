@@ -1,4 +1,5 @@
-// A port that loses packets on purpose, around any other: how programs behave on a bad link, and whether they recover.
+// A port that loses packets on purpose. It wraps any other port. It shows how programs behave on a bad link, and if
+// they recover.
 #pragma once
 
 #include <memory>
@@ -14,11 +15,11 @@ namespace cairn::port {
 
 CAIRN_DECLARE_COUNTERS(LossyCounter, CAIRN_LOSSY_COUNTERS);
 
-// Of the datagrams received, each is lost with a chance of `drop_per_million` in a million; all else is the inner
-// port's. Not thread-safe, as any port.
+// Loses each received datagram with a chance of `drop_per_million` in a million. The inner port does everything else.
+// Not thread-safe, like any port.
 class LossyPort final : public Port {
 public:
-    // `key`: what the losses follow from; the same key loses the same ones.
+    // The losses follow from `key`. The same key loses the same datagrams.
     LossyPort(std::unique_ptr<Port> inner, std::uint32_t drop_per_million, const SipKey& key) noexcept
         : inner_(std::move(inner)), drop_per_million_(drop_per_million), chances_(key, Purpose::InjectedFaults) {}
 

@@ -14,28 +14,29 @@
 
 namespace cairn::port {
 
-// Fixed capacity, allocated at construction. When it is full, paths that nobody pins make room; where all are pinned
-// there is none (a counted drop for a received packet, an error for a local open). So strangers can not make it grow.
-// There is none either between addresses of two families. Nor can they have all of it: of what came from strangers each
-// address may have a few paths, and more as long as these do not fill five eighths of the table; an eighth is for local
-// opens alone.
+// The capacity is fixed and allocated at construction. A full table recycles paths that nobody pins. If all are pinned
+// there is no room: a received packet is dropped and counted, a local open fails. So strangers cannot make the table
+// grow. A path between addresses of two families is refused, too.
+// Strangers cannot fill the table. Each stranger's address may have a few paths, and more while strangers' paths beyond
+// those few take less than five eighths of the table. An eighth is for local opens alone.
 class PathTable {
 public:
-    // `own_source_port`: what all its paths send from; 0: each from the port it receives from.
-    // `secret`: says which keys share a bucket; to be drawn at random where strangers choose keys.
+    // `own_source_port`: the port that all paths send from; 0: each path sends from the port that it receives from.
+    // `secret` decides which keys share a bucket. It is drawn at random where strangers choose keys.
     explicit PathTable(std::uint32_t capacity = 65536, std::uint16_t own_source_port = 0, const SipKey& secret = {});
-    // What paths get whose key says none, from now on.
+    // Sets the traffic class of paths whose key has none. It holds for paths made from now on.
     void set_traffic_class(std::uint8_t traffic_class) noexcept { traffic_class_ = traffic_class; }
 
-    // The path that this host wants. A key that says a traffic class changes that of the path known already.
+    // Returns the path that this host wants to use; nullptr if there is no room. A traffic class in `key` replaces that
+    // of a known path.
     [[nodiscard]] Path* intern(const PathKey& key) noexcept;
-    // The path of a datagram that somebody sent.
+    // Returns the path of a received datagram; nullptr if strangers have no room.
     [[nodiscard]] Path* admit(const PathKey& key) noexcept {
         Path* const known = find(key);
         return known != nullptr ? known : make(key, Whose::Stranger);
     }
-    // A burst of packets is received. The path of each, which keep() is told, stays what it is until the next burst:
-    // packets behind it may admit paths, and whoever looks at the burst may open some.
+    // Begins a received burst. A path that keep() is told of is not recycled until the next burst. So later packets of
+    // the burst may admit paths, and the reader of the burst may open some.
     void begin_burst() noexcept { burst_ = burst_ + 1 != 0 ? burst_ + 1 : 1; }
     // mutants: port-path-table-keep
     void keep(Path& path) const noexcept { path.note_burst(burst_); }
@@ -44,24 +45,24 @@ public:
     // The far end of paths, by its IP address.
     struct Station {
         net::IpAddress address{};
-        net::MacAddress mac{};                     // to which all paths to it go, once it is named
-        bool named = false;                        // it said its Ethernet address itself
-        Instant named_at{};                        // with another one than before
-        std::optional<net::MacAddress> seen_at{};  // where its first datagram came from, while it is not named
+        net::MacAddress mac{};                     // where all paths to the station go, once it is named
+        bool named = false;                        // the station told its Ethernet address itself
+        Instant named_at{};                        // when it named another MAC than before
+        std::optional<net::MacAddress> seen_at{};  // source of its first datagram, while it is not named
         std::uint32_t paths = 0;
-        std::uint32_t strangers = 0;  // of these
+        std::uint32_t strangers = 0;  // of these, paths of strangers
         std::uint32_t first = HashChains::kEnd;
     };
-    // nullptr: no path leads there.
+    // Returns the station; nullptr if no path leads there.
     [[nodiscard]] Station* station(const net::IpAddress& remote) noexcept;
-    // Calls f(Path&) for every path to it.
+    // Calls f(Path&) for every path to the station.
     template <class F>
     void for_each_to(const Station& station, F&& f) {
         for (std::uint32_t at = station.first; at != HashChains::kEnd; at = links_[at].next) {
             f(paths_[at]);
         }
     }
-    // Calls f(Station&) for every one that a path leads to.
+    // Calls f(Station&) for every station that a path leads to.
     template <class F>
     void for_each_station(F&& f) {
         for (Station& each : stations_) {
@@ -71,18 +72,18 @@ public:
         }
     }
     [[nodiscard]] std::uint32_t size() const noexcept { return used_; }
-    // How many paths share a bucket at most. Walks the whole table.
+    // Returns the number of paths in the fullest bucket. Walks the whole table.
     [[nodiscard]] std::uint32_t longest_chain() const noexcept { return by_key_.longest(); }
 
 private:
     enum class Whose : std::uint8_t { Stranger, Own };
     struct Link {
         std::uint32_t station = 0;
-        std::uint32_t next = HashChains::kEnd;  // path to the same station
+        std::uint32_t next = HashChains::kEnd;  // the next path to the same station
         std::uint32_t previous = HashChains::kEnd;
         Whose whose = Whose::Own;
     };
-    static constexpr std::size_t kWords = 5;  // of a key: four of the address, and the port
+    static constexpr std::size_t kWords = 5;  // of a hashed key: four of the address, and the port
 
     [[nodiscard]] std::uint32_t hash_of(const net::IpAddress& remote, std::uint16_t port) const noexcept;
     [[nodiscard]] Path* make(const PathKey& key, Whose whose) noexcept;
@@ -93,7 +94,7 @@ private:
     void leave(std::uint32_t index) noexcept;
 
     std::uint32_t capacity_;
-    std::uint32_t few_;           // paths that any stranger's address may have
+    std::uint32_t few_;           // paths that each stranger's address may have
     std::uint32_t surplus_most_;  // strangers' paths beyond those few
     std::uint32_t strangers_most_;
     std::uint16_t own_source_port_;
@@ -101,11 +102,11 @@ private:
     std::uint32_t used_ = 0;
     std::uint32_t surplus_ = 0;
     std::uint32_t strangers_ = 0;
-    std::uint32_t hand_ = 0;   // of the clock, for recycling
-    std::uint32_t burst_ = 1;  // the number of the newest
+    std::uint32_t hand_ = 0;   // hand of the clock that recycles paths
+    std::uint32_t burst_ = 1;  // number of the newest burst
     std::array<std::uint64_t, kWords + 1> factors_{};
     std::unique_ptr<Path[]> paths_;         // [capacity]
-    std::unique_ptr<std::uint8_t[]> idle_;  // by path: 1 while nobody pins it, close together to be searched
+    std::unique_ptr<std::uint8_t[]> idle_;  // by path: 1 while nobody pins it; bytes, for a fast search
     std::vector<Link> links_;               // by path
     HashChains by_key_;
     std::vector<Station> stations_;  // [capacity]

@@ -12,28 +12,29 @@
 
 namespace cairn::port {
 
-// Driven by one thread. add() copies into a buffer, which goes to the file when it is full, at flush() and at the
-// end. What cannot be written (disk full, a pipe that no one reads) stays in the buffer for the next flush(); frames
-// that then find no room are counted, and nothing waits. Whoever drives it calls flush() ten times a second or so, that
-// what was full a moment ago is tried again and the file lacks little at any time. A file on a disk ends with a whole
-// frame at any time. A pipe whose reader is gone raises SIGPIPE, as everywhere: a program that writes to pipes ignores
-// it.
+// Belongs to one thread. add() copies frames into a buffer. The buffer goes to the file when it is full, at flush() and
+// at the end. Bytes that cannot be written (disk full, a pipe that no one reads) stay in the buffer for the next
+// flush(). Frames that then find no room are counted as lost; nothing waits.
+// The owner calls flush() about ten times a second, so that the file is tried again soon and lacks little. A file on a
+// disk always ends with a whole frame. A pipe whose reader is gone raises SIGPIPE, so a program that writes to pipes
+// ignores that signal.
 class PcapWriter {
 public:
     static constexpr std::size_t kBufferBytes = std::size_t{256} * 1024;
     static constexpr std::size_t kFrameBytesMax = std::size_t{128} * 1024;  // longer frames are counted as lost
 
-    // Makes or empties the file. `epoch` is where on the calendar (since 1970, UTC) the zero of `when` lies.
+    // Makes or empties the file. `epoch` is the calendar time (since 1970, UTC) at which `when` is zero.
     static Result<std::unique_ptr<PcapWriter>> open(const std::string& path, Duration epoch);
     PcapWriter(const PcapWriter&) = delete;
     PcapWriter& operator=(const PcapWriter&) = delete;
     ~PcapWriter();
 
-    // One frame in one or several segments. A time before 1970 or after 2106 is written as the nearest there is.
+    // Adds one frame in one or several segments. A time before 1970 or after 2106 is written as the nearest one
+    // possible.
     void add(std::span<const std::span<const std::uint8_t>> segments, Instant when) noexcept;
     void add(std::span<const std::uint8_t> frame, Instant when) noexcept { add({&frame, 1}, when); }
 
-    // Writes what is buffered, as far as that goes at once; false when some stays behind.
+    // Writes buffered bytes as far as possible without waiting. Returns false if some stay behind.
     bool flush() noexcept;
 
     [[nodiscard]] std::uint64_t frames_taken() const noexcept { return frames_taken_; }

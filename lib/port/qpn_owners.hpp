@@ -1,4 +1,5 @@
-// Which worker of an address a queue pair number belongs to: one mapping for NIC queues, sockets, engines and services.
+// Maps each queue pair number to a worker of its address. NIC queues, sockets, engines and services all use this
+// mapping.
 #pragma once
 
 #include <bit>
@@ -28,11 +29,12 @@ public:
     }
     [[nodiscard]] constexpr std::uint32_t workers() const noexcept { return workers_; }
     [[nodiscard]] constexpr std::uint32_t mask() const noexcept { return mask_; }
-    // How many low bits name the worker: roce::EngineConfig::owner_bits.
+    // Returns the number of low bits that name the worker: roce::EngineConfig::owner_bits.
     [[nodiscard]] constexpr std::uint8_t bits() const noexcept {
         return static_cast<std::uint8_t>(std::popcount(mask_));
     }
-    // A service's number is a multiple of it, so that number + worker belongs to that worker.
+    // Returns the step of service numbers. A service's number is a multiple of the step, so that number + worker
+    // belongs to that worker.
     [[nodiscard]] constexpr std::uint32_t step() const noexcept { return mask_ + 1; }
 
     static constexpr std::uint32_t kLastManagement = 1;

@@ -1,4 +1,4 @@
-// The descriptor of a socket port for event loops: readable when a turn of its worker has something to do.
+// The descriptor of a socket port for event loops. It is readable when a turn of the port's worker has something to do.
 #pragma once
 
 #include <utility>
@@ -12,13 +12,15 @@ public:
     SocketEpoll& operator=(const SocketEpoll&) = delete;
     ~SocketEpoll() { close(); }
 
-    // -1 while it is not open, or when the process has no descriptor left.
+    // Returns the descriptor; -1 while it is not open, or if the process has no descriptor left.
     [[nodiscard]] int fd() const noexcept { return fd_; }
-    // Readable from now on when the socket is.
+    // Opens the descriptor. It is readable when `socket` is.
     void open(int socket) noexcept;
-    // The same for others; nothing while it is not open. A descriptor that is closed leaves by itself.
+    // Makes the descriptor readable also when `other` is. Does nothing while it is not open. A descriptor that is
+    // closed leaves by itself.
     void add(int other) noexcept;
-    // Readable also when there is room in the first socket's buffer. A system call only where that changes.
+    // Chooses if the descriptor is readable also when the first socket's buffer has room. Makes a system call only if
+    // the choice changes.
     void want_room(bool wanted) noexcept {
         if (fd_ >= 0 && std::exchange(wants_room_, wanted) != wanted) {
             change();

@@ -1,5 +1,5 @@
-// How a UringPort reaches its socket: all sends of a turn and one receive in one go, several sends by one
-// io_uring_enter, or all by plain system calls where io_uring is not to be had.
+// How a UringPort reaches its socket: all sends of a turn and one receive in one go. With io_uring, one io_uring_enter
+// does several sends. Where io_uring is not available, each message is a plain system call.
 #pragma once
 
 #include <sys/socket.h>
@@ -14,13 +14,14 @@
 
 namespace cairn::port {
 
-// One sendmsg() or recvmsg(): what it returned, or -errno. The message and all it points to belong to the caller and
-// stay as they are during exchange().
+// One sendmsg() or recvmsg(). `result` is its return value, or -errno. The caller owns the message and all that it
+// points to, and leaves them unchanged during exchange().
 struct SocketMessage {
     msghdr header{};
     std::int32_t result = 0;
 
-    // It may be sent later as it is: there was no room in the socket's buffer, or one before it found none.
+    // True if the message may be sent later as it is: the socket's buffer had no room for it, or for one in front of
+    // it.
     [[nodiscard]] bool found_no_room() const noexcept {
         return result == -EAGAIN || result == -ENOBUFS || result == -EINTR;
     }
@@ -34,8 +35,9 @@ enum class SocketMode : std::uint8_t {
 
 class SocketIo {
 public:
-    // Not for Plain: the kernel may refuse (disabled by sysctl or seccomp, no memlock); the error says so. `sends_max`
-    // bounds the messages per exchange. The socket outlives it. The first exchange() binds it to its thread.
+    // For the modes with io_uring. Errors: the kernel refuses a ring (disabled by sysctl or seccomp, no memlock); the
+    // text says why. `sends_max` bounds the messages per exchange. The socket outlives the object. The first exchange()
+    // binds it to its thread.
     static Result<std::unique_ptr<SocketIo>> make_ring(int fd, SocketMode mode, std::uint32_t sends_max);
     static std::unique_ptr<SocketIo> make_plain(int fd);
 
@@ -44,13 +46,13 @@ public:
     SocketIo& operator=(const SocketIo&) = delete;
     virtual ~SocketIo() = default;
 
-    // Sends and receives without waiting; every result is set when it returns. `receive` may be nullptr. Behind a send
-    // that found no room no other is tried, so that they stay in their order.
+    // Sends and receives without waiting. Sets every result before it returns. `receive` may be nullptr. After a send
+    // that found no room no further one is tried, so that sends keep their order.
     virtual void exchange(std::span<SocketMessage> sends, SocketMessage* receive) noexcept = 0;
     [[nodiscard]] virtual std::string describe() const = 0;
 };
 
-// What exchange() does, a system call for each message.
+// Does what exchange() does, with a system call for each message.
 void exchange_by_calls(int fd, std::span<SocketMessage> sends, SocketMessage* receive) noexcept;
 
 }  // namespace cairn::port

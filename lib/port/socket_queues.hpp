@@ -1,5 +1,5 @@
-// The sockets of one address, as a NIC has queues: one for each worker. The kernel steers a datagram by its queue pair;
-// one that came to another worker's socket all the same changes over by a ring.
+// The sockets of one address: one for each worker, as a NIC has queues. The kernel steers a datagram by its queue pair.
+// A datagram that comes to another worker's socket all the same goes to its worker through a ring.
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@
 
 namespace cairn::port {
 
-// A datagram on its way to its worker. It is copied, once into the ring and once out of it: of a batch of 64 KB that
-// several workers held parts of each reference would have to be atomic, those of the common case, too, and the last
-// one's worker would have to send the memory back. Few datagrams take this way.
+// A datagram on its way to its worker. It is copied into the ring and out of it. The alternative would cost the common
+// case more: if several workers held parts of a batch of 64 KB, all references would have to be atomic, and the last
+// worker would have to send the memory back. Few datagrams take this way.
 struct HandedOver {
     net::IpAddress remote{};
-    Instant empty_at{};  // of the port where it came in
+    Instant empty_at{};  // empty_at() of the port where it came in
     std::uint16_t udp_source_port = 0;
-    std::uint16_t index = 0;  // in its batch
+    std::uint16_t index = 0;  // its place in its batch
     std::uint16_t len = 0;
     std::uint8_t ecn = 0;
     std::array<std::uint8_t, kMaxUdpPayloadBytes> bytes{};
@@ -35,14 +35,15 @@ struct SocketQueuesConfig {
     net::IpAddress local{};
     std::uint16_t udp_port = 4791;
     std::uint32_t workers = 1;
-    std::string pcap;  // a file for every datagram of all workers, with lower headers as a NIC would show them
+    std::string pcap;  // capture file for the datagrams of all workers; empty: none
 };
 
-// What the workers of one address have in common. Their ports share it, so that sockets and rings are there until the
-// last port has ended.
+// The common state of the workers of one address. Their ports share it, so that sockets and rings live until the last
+// port has ended.
 class SocketQueues {
 public:
-    // Errors: those of UdpSocket::open_all() and of the capture's file, too many workers, no descriptor is left.
+    // Errors: those of UdpSocket::open_all() and of the capture file; there are too many workers; no descriptor is
+    // left.
     static Result<std::shared_ptr<SocketQueues>> open(const SocketQueuesConfig& config);
 
     [[nodiscard]] const net::IpAddress& local() const noexcept { return config_.local; }
@@ -51,9 +52,9 @@ public:
 
 private:
     friend class SocketQueue;
-    static constexpr std::uint32_t kRingSlots = 512;  // four batches of as many datagrams as one takes
+    static constexpr std::uint32_t kRingSlots = 512;  // four batches of the largest number of datagrams
 
-    // Where other workers leave what is this one's.
+    // Where other workers leave datagrams for this worker.
     struct Inbox {
         MpscRing<HandedOver> ring{kRingSlots};
         std::unique_ptr<Wakeup> wakeup;
@@ -65,46 +66,46 @@ private:
     SocketQueuesConfig config_;
     QpnOwners owners_;
     std::vector<UdpSocket> sockets_;
-    std::vector<std::unique_ptr<Inbox>> inboxes_;  // none where there is one worker
+    std::vector<std::unique_ptr<Inbox>> inboxes_;  // empty if there is one worker
     std::unique_ptr<DatagramCapture> capture_;
 };
 
-// One worker's part of it. One thread uses it.
+// One worker's part of SocketQueues. Belongs to one thread.
 class SocketQueue {
 public:
     SocketQueue(std::shared_ptr<SocketQueues> all, std::uint32_t worker);
 
     [[nodiscard]] UdpSocket& socket() noexcept { return socket_; }
     [[nodiscard]] const UdpSocket& socket() const noexcept { return socket_; }
-    // nullptr: nothing is recorded.
+    // Returns this worker's lane; nullptr if nothing is recorded.
     [[nodiscard]] DatagramCapture::Lane* capture() noexcept;
-    // "socket 1 of 4"; nothing where there is one.
+    // Returns "socket 1 of 4"; an empty text if there is one socket.
     [[nodiscard]] std::string describe() const;
 
-    // No other worker has the address.
+    // True if no other worker has the address.
     [[nodiscard]] bool is_alone() const noexcept { return inbox_ == nullptr; }
-    // Whose the datagram is, by its BTH.
+    // Returns the worker that the datagram belongs to, by its BTH.
     [[nodiscard]] std::uint16_t owner_of(const std::uint8_t* bth) const noexcept {
         return all_->owners_.of(Qpn{reinterpret_cast<const wire::RawBth*>(bth)->dest_qpn.get()});
     }
     [[nodiscard]] bool is_ours(const std::uint8_t* bth) const noexcept { return owner_of(bth) == worker_; }
 
-    // `fill` writes the datagram for that worker. False: its ring is full.
+    // Calls `fill`, which writes the datagram into the ring of worker `to`. Returns false if the ring is full.
     template <class Fill>
     [[nodiscard]] bool hand_over(std::uint16_t to, Fill&& fill) noexcept {
         to_wake_[to] = any_to_wake_ = 1;
         return all_->inboxes_[to]->ring.push(fill);
     }
-    // Wakes those that something was handed to since.
+    // Wakes the workers that got a datagram since the last call.
     void wake_others() noexcept {
         if (any_to_wake_ != 0) {
             wake_each();
         }
     }
 
-    // Nothing was handed to this worker.
+    // True if no datagram waits that was handed to this worker.
     [[nodiscard]] bool empty() const noexcept { return is_alone() || inbox_->ring.empty(); }
-    // The oldest of what was handed to it. False: there is none.
+    // Calls `take` with the oldest datagram handed to this worker and removes it. Returns false if there is none.
     template <class Take>
     [[nodiscard]] bool take(Take&& take) noexcept {
         const auto all_of_it = [&take](const HandedOver& datagram) noexcept {
@@ -114,9 +115,10 @@ public:
         return !is_alone() && inbox_->ring.pop(all_of_it);
     }
 
-    // Readable when something was handed over to the sleeper; -1 where nobody hands over.
+    // Returns a descriptor that is readable when something was handed over while the worker sleeps; -1 if no other
+    // worker exists.
     [[nodiscard]] int wakeup_fd() const noexcept { return is_alone() ? -1 : inbox_->wakeup->fd(); }
-    // As those of Wakeup: the owner then looks whether it is empty(), and sleeps.
+    // Like those of Wakeup. After begin_sleep() the owner looks if the queue is empty(), and then sleeps.
     void begin_sleep() noexcept;
     void end_sleep() noexcept {
         if (std::exchange(sleeps_, false)) [[unlikely]] {
@@ -130,7 +132,7 @@ private:
     std::shared_ptr<SocketQueues> all_;
     const std::uint32_t worker_;
     UdpSocket& socket_;
-    SocketQueues::Inbox* const inbox_;   // nullptr: alone
+    SocketQueues::Inbox* const inbox_;   // nullptr: no other worker exists
     std::vector<std::uint8_t> to_wake_;  // by worker
     std::uint8_t any_to_wake_ = 0;
     bool sleeps_ = false;

@@ -1,4 +1,4 @@
-// What a UringPort counts: one list of name and meaning for the operator.
+// The counters of a UringPort: one list of names, and meanings for the operator.
 #pragma once
 
 #include "lib/telemetry/counters.hpp"

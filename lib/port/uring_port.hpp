@@ -1,5 +1,5 @@
-// UringPort: RoCEv2 over a UDP socket of the kernel: no NIC to own, no privilege. A loop turn's datagrams to one peer
-// leave as one GSO send and arrive as one GRO batch, whose segments are handed on where they lie.
+// UringPort: RoCEv2 over a UDP socket of the kernel. It needs no NIC of its own and no privilege. A turn's datagrams to
+// one peer leave as one GSO send. They arrive as one GRO batch, and its segments are handed on where they lie.
 #pragma once
 
 #include <array>
@@ -25,19 +25,20 @@ struct UringPortConfig {
     net::IpAddress local{};
     std::uint16_t udp_port = 4791;
     SocketMode mode = SocketMode::Defer;
-    std::uint16_t buffers = 1024;  // of one datagram each, for sending
-    std::uint16_t batches = 64;    // of up to 64 KB each, for receiving
+    std::uint16_t buffers = 1024;  // each for one datagram to send
+    std::uint16_t batches = 64;    // each for up to 64 KB received
     std::uint8_t traffic_class = 0;
-    std::string pcap;  // as that of SocketQueuesConfig
+    std::string pcap;  // like SocketQueuesConfig::pcap
 };
 
-// Opened on any thread, then driven by one.
+// May be opened on any thread. Then belongs to one thread.
 class UringPort final : public Port {
 public:
-    // Of the only worker of its address. Falls back to plain system calls where io_uring is refused, and says so in
-    // describe(). Errors: those of SocketQueues::open(), no memory.
+    // Opens the port of the only worker of its address. Falls back to plain system calls if io_uring is refused, and
+    // says so in describe(). Errors: those of SocketQueues::open(); no memory.
     static Result<std::unique_ptr<UringPort>> open(const UringPortConfig& config);
-    // Of one of several; address, UDP port and capture are those of the queues. There is one at a time for each worker.
+    // Opens the port of one of several workers. Address, UDP port and capture are those of `queues`. Each worker has at
+    // most one port at a time.
     static Result<std::unique_ptr<UringPort>> open(const UringPortConfig& config, std::shared_ptr<SocketQueues> queues,
                                                    std::uint32_t worker);
     ~UringPort() override;
@@ -47,7 +48,7 @@ public:
     [[nodiscard]] std::size_t transmit_burst(std::span<TxPacket> packets, Instant now) noexcept override;
     [[nodiscard]] std::size_t allocate_burst(std::span<PacketRef> out) noexcept override;
     void release_burst(std::span<PacketRef> packets) noexcept override;
-    // All that was handed out may be segments of batches of their own.
+    // Counts free batches, since each datagram handed out may be a segment of a batch of its own.
     // mutants: port-uring-has-spare-buffers
     [[nodiscard]] bool has_spare_buffers() const noexcept override {
         return blocks_.free_batches() > config_.batches / kReserve;
@@ -57,32 +58,33 @@ public:
     void copy_tails(const TailFilter& which) noexcept override;
     [[nodiscard]] Path* open_path(const PathKey& key, Instant now) noexcept override;
     [[nodiscard]] Path* path_back(const WayBack& way, Instant now) noexcept override;
-    Status join(const net::IpAddress& group) override;  // a socket of its own: a receive call every other turn
+    Status join(const net::IpAddress& group) override;  // opens a socket: one more receive call every other turn
     void leave(const net::IpAddress& group) noexcept override;
     [[nodiscard]] bool loops_groups() const noexcept override { return true; }
     void on_timeout(Instant) noexcept override {}
     // mutants: port-uring-next-deadline
     [[nodiscard]] Instant next_deadline() const noexcept override {
-        return arrival_.block != nullptr || !queue_.empty() ? Instant{} : Instant::never();  // something to hand out
+        return arrival_.block != nullptr || !queue_.empty() ? Instant{} : Instant::never();  // now: datagrams wait
     }
     void wait(Duration most, int also) noexcept override;
-    // Readable also when there is room for what found the socket's buffer full before the last wait().
+    // The descriptor is readable also when the socket has room again for datagrams that found its buffer full before
+    // the last wait().
     [[nodiscard]] int descriptor() noexcept override;
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return config_.local; }
     [[nodiscard]] PortLimits limits() const noexcept override;
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] std::string counters_text() const override;
 
-    // For packet generators: as transmit_burst(), but each datagram leaves alone and as it is, broken or not: all of it
-    // is in its buffer, its ICRC too, for ID 0. It may be shorter than one.
+    // For packet generators: like transmit_burst(), but each datagram leaves alone and unchanged, broken or not. Its
+    // buffer holds all of it, with an ICRC for ID 0. It may be shorter than a BTH and an ICRC.
     [[nodiscard]] std::size_t transmit_as_is(std::span<TxPacket> packets) noexcept;
 
     [[nodiscard]] const telemetry::CounterSet<UringCounter>& counters() const noexcept { return counters_; }
-    // Buffers that are neither free nor half received: the caller's and those on their way out.
+    // Returns the number of blocks that the caller holds, that wait to be sent, or that are not handed out completely.
     [[nodiscard]] std::size_t buffers_in_use() const noexcept;
 
 private:
-    // Datagrams of one length (the last may be shorter) to one peer.
+    // A batch: datagrams of one length (the last may be shorter) to one peer.
     struct SendBatch {
         Path* path = nullptr;
         std::uint32_t first_packet = 0;
@@ -97,7 +99,7 @@ private:
 
         [[nodiscard]] bool takes(std::size_t len) const noexcept;
     };
-    // A received batch, as far as it is not handed out yet.
+    // The rest of a received batch that was not handed out yet.
     struct Arrival {
         Block* block = nullptr;
         Path* path = nullptr;  // pinned
@@ -141,17 +143,17 @@ private:
     static constexpr std::size_t kSends = 256;
     static constexpr std::size_t kPackets = 1024;
     static constexpr std::size_t kPieces = kPackets * 3;
-    static constexpr std::size_t kReserve = 4;        // one of so many batches is never anybody's for long
-    static constexpr std::size_t kStagedBytes = 256;  // the longest datagram, or headers of one, that are copied
+    static constexpr std::size_t kReserve = 4;        // one of so many batches is left to receive into
+    static constexpr std::size_t kStagedBytes = 256;  // the longest datagram or headers that are copied
 
     UringPortConfig config_;
     SocketQueue queue_;
     GroupSockets groups_;
-    SocketEpoll epoll_;  // of all sockets, once somebody sleeps on them
+    SocketEpoll epoll_;  // of all sockets, from the first descriptor() on
     std::unique_ptr<SocketIo> io_;
-    std::string io_refused_;  // why not the ring that was asked for
+    std::string io_refused_;  // why the kernel refused a ring; empty: it did not
     mem::Region memory_;
-    std::uint8_t* const tail_copies_;  // kMaxUdpPayloadBytes for each packet; untouched until tails are copied
+    std::uint8_t* const tail_copies_;  // kMaxUdpPayloadBytes for each packet; pages come when tails are copied
     BlockPool blocks_;
     PathTable paths_;
     IpIdDeltas deltas_;
@@ -161,15 +163,15 @@ private:
     Instant turn_{};  // the time of the call before
 
     Arrival arrival_;
-    Path stranger_;  // of an arrival from somebody new, in no table until a datagram of it is whole
+    Path stranger_;  // a new peer's path; the table gets it when a datagram of its arrival is whole
     SocketMessage receive_;
     iovec receive_piece_{};
     sockaddr_storage receive_from_{};
     alignas(cmsghdr) std::array<std::uint8_t, 128> receive_control_{};
     Block* receive_block_ = nullptr;
-    std::uint32_t idle_polls_ = 0;  // that found nothing since the last arrival
+    std::uint32_t idle_polls_ = 0;  // polls that found nothing since the last arrival
     Instant found_empty_{};
-    Instant empty_at_{};  // found_empty_ when the arrival came
+    Instant empty_at_{};  // value of found_empty_ when the arrival came
     bool slept_ = false;
 
     std::size_t sends_ = 0;
@@ -181,7 +183,7 @@ private:
     std::vector<SocketMessage> messages_;  // one per batch
     std::vector<TxPacket> sending_;        // their packets
     std::vector<iovec> send_pieces_;
-    std::vector<std::uint8_t> staging_;  // short datagrams and headers, so that the kernel finds few pieces
+    std::vector<std::uint8_t> staging_;  // copies of short datagrams and headers, so that the kernel sees few pieces
     telemetry::CounterSet<UringCounter> counters_;
 };
 

@@ -1,5 +1,5 @@
-// A world's part in the turns of a simulated worker: what its users do between the arrival of packets and their
-// leaving.
+// A world's part in the turns of a simulated worker: its users act between the arrival of packets and the departure of
+// theirs.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@ class Actor final : public worker::Tenant {
 public:
     using Act = std::function<void()>;
 
-    // After the tenants that are on the worker already. `sent`: once the turn's packets are on their way.
+    // Joins the worker behind its present tenants. `act` is called each turn. `sent` is called once the turn's packets
+    // are on their way.
     Actor(worker::Worker& worker, Act act, Act sent = {})
         : act_(std::move(act)),
           sent_(std::move(sent)),
@@ -28,7 +29,7 @@ public:
             sent_();
         }
     }
-    // The world knows by itself when it acts.
+    // No deadline: the world knows by itself when it acts.
     [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
 
 private:

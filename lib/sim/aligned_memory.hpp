@@ -1,4 +1,4 @@
-// Memory for a simulated process. What a pool makes of it does not depend on where the allocator put it.
+// Memory for a simulated process. A pool in it behaves the same wherever the allocator put it.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace cairn::sim {
 
-// A page's alignment, and no initial content.
+// Is aligned to a page and has no initial content.
 class AlignedMemory {
 public:
     AlignedMemory() = default;

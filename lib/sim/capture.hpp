@@ -1,4 +1,4 @@
-// The last frames of a simulated network, to be opened in Wireshark when a test fails.
+// The last frames of a simulated network, for Wireshark when a test fails.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ public:
 
     void add(std::span<const std::uint8_t> frame, Instant when);
     [[nodiscard]] std::size_t size() const noexcept { return kept_.size(); }
-    // Writes a pcap of Ethernet frames, nanosecond stamps, oldest first. False: the file could not be written.
+    // Writes a pcap of Ethernet frames with nanosecond stamps, oldest first. Returns false if the file could not be
+    // written.
     [[nodiscard]] bool write(const std::string& file_name) const;
 
 private:
@@ -24,7 +25,7 @@ private:
         Instant when{};
         std::vector<std::uint8_t> bytes;
     };
-    std::vector<Kept> kept_;  // a ring once it is full
+    std::vector<Kept> kept_;  // becomes a ring when it is full
     std::size_t oldest_ = 0;
 };
 

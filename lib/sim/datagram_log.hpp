@@ -1,5 +1,5 @@
-// What passes between the hosts of a simulated world that exchanges bare datagrams: kept as frames, for Wireshark, and
-// told to a witness.
+// A log of the datagrams between the hosts of a simulated world that exchanges bare datagrams. It keeps them as frames
+// for Wireshark, and tells a witness of each.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ public:
     explicit DatagramLog(std::size_t hosts);
 
     void set_witness(Witness witness) { witness_ = std::move(witness); }
-    // `datagram`: BTH ... the room for the ICRC, which is computed here.
+    // `datagram` is BTH ... the room for the ICRC. The log computes the ICRC.
     void add(const Passage& passage, std::span<const std::uint8_t> datagram);
 
     [[nodiscard]] const Capture& capture() const noexcept { return capture_; }
@@ -34,7 +34,7 @@ public:
 
 private:
     std::size_t hosts_;
-    std::vector<port::Path> paths_;  // from each to each
+    std::vector<port::Path> paths_;  // from each host to each
     Capture capture_;
     Witness witness_;
     std::uint64_t datagrams_ = 0;

@@ -12,13 +12,13 @@
 
 namespace cairn::sim {
 
-// Preamble, start delimiter, FCS and inter-frame gap: what Ethernet spends beside the frame's bytes.
+// The bytes that Ethernet spends beside the frame's own: preamble, start delimiter, FCS and inter-frame gap.
 constexpr std::size_t kWireOverheadBytes = 24;
 
 struct Frame {
     std::vector<std::uint8_t> bytes;
-    bool damaged = false;    // on its way: no engine takes it
-    std::uint8_t queue = 0;  // of its sender's port
+    bool damaged = false;    // damaged on its way: no engine takes it
+    std::uint8_t queue = 0;  // queue of its sender's port
 
     [[nodiscard]] bool is_v4() const noexcept { return bytes[12] == 0x08; }
     [[nodiscard]] std::size_t lower_bytes() const noexcept {
@@ -31,13 +31,13 @@ struct Frame {
     [[nodiscard]] net::IpAddress source() const noexcept;
     [[nodiscard]] net::IpAddress destination() const noexcept;
     [[nodiscard]] std::uint16_t udp_source_port() const noexcept;
-    // Of the BTH; 0: the frame has none.
+    // Returns the destination queue pair of the BTH; 0 if the frame has none.
     [[nodiscard]] Qpn dest_qpn() const noexcept;
-    // The two ECN bits of the IP header (RFC 3168, 5).
+    // Returns the two ECN bits of the IP header (RFC 3168, 5).
     [[nodiscard]] std::uint8_t ecn() const noexcept;
-    // What a congested router does to a frame of an ECN-capable transport; false for any other.
+    // Marks a frame of an ECN-capable transport, as a congested router does. Returns false for any other frame.
     bool mark_congestion() noexcept;
-    // Flips one bit of BTH ... ICRC. Byte 4 of the BTH is spared: no ICRC covers it (IBTA vol. 1, A17.3.3).
+    // Flips one bit of BTH ... ICRC. Never touches byte 4 of the BTH: no ICRC covers it (IBTA vol. 1, A17.3.3).
     void flip_bit(std::uint64_t choice) noexcept;
     static constexpr std::size_t kUncoveredByte = 4;
 };

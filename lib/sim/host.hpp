@@ -1,4 +1,4 @@
-// Host: the workers that have one address and one process.
+// Host: the workers of one address and one process.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ public:
     void add(std::unique_ptr<Node> worker) { workers_.push_back(std::move(worker)); }
     [[nodiscard]] std::span<const std::unique_ptr<Node>> workers() const noexcept { return workers_; }
 
-    // Its process begins, and ends: its workers one after the other.
+    // Starts or stops the host's process: all its workers, one after the other.
     void start(std::uint64_t process);
     void stop(bool is_killed);
-    // Those that are awake and have something to do take turns, in an order that the seed chooses.
+    // Gives turns to the workers that are awake and have something to do, in an order that the seed chooses.
     void turn();
 
 private:

@@ -1,4 +1,4 @@
-// What the incast worlds have in common: their switch, and what they find.
+// The common parts of the incast worlds: their switch, and their result.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace cairn::sim {
 
-// DCQCN's paper marks all frames above 200 KB and 1 % just below (at 40 Gbit/s). That cuts all of many flows at once; a
-// slope without such a cliff does not, and 400 KB here are 128 us.
+// DCQCN's paper marks all frames above 200 KB and 1 % just below that (at 40 Gbit/s). The cliff cuts many flows all at
+// once. A slope without a cliff does not. 400 KB here are 128 us.
 constexpr SwitchShape kIncastSwitch{.ecn_low_bytes = 5'000, .ecn_high_bytes = 400'000, .ecn_most_per_million = 300'000};
 
 struct IncastResult {
-    double goodput_bits_per_s = 0;  // payload for the server, each byte once
+    double goodput_bits_per_s = 0;  // payload that reached the server, each byte once
     double goodput_of_link = 0;
     double fairness = 0;  // Jain's index of the clients' shares: 1 when equal
-    Duration rtt_p50{};   // of each packet, from its departure to what acknowledges it
+    Duration rtt_p50{};   // of each packet, from its departure to its acknowledgement
     Duration rtt_p99{};
     std::uint64_t retransmits = 0;
     std::uint64_t dropped = 0;  // by the switch
     std::uint64_t marked = 0;   // by the switch
     std::uint64_t queue_most_bytes = 0;
-    std::uint64_t calls = 0;  // or messages
+    std::uint64_t calls = 0;  // calls or messages
     std::uint64_t calls_failed = 0;
     std::uint64_t frames = 0;
 
-    // From what each client brought the server while it was `measured`.
+    // Computes goodput and fairness. `bytes` is what each client brought the server during `measured`.
     void take_shares(std::span<const double> bytes, Duration measured, std::uint64_t link_bits_per_second) noexcept {
         double sum = 0;
         double squares = 0;
@@ -50,7 +50,7 @@ struct IncastResult {
         marked = totals.marked;
         frames = totals.offered;
     }
-    // What counts up, since then.
+    // Subtracts earlier values of the counters that count up.
     void subtract(const IncastResult& before) noexcept {
         retransmits -= before.retransmits;
         dropped -= before.dropped;

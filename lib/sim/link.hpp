@@ -1,5 +1,5 @@
-// Link: one direction between two nodes. Decides the fate of each frame and keeps those under way, ordered by
-// (arrival, serial): nothing else orders them, so one seed is one history.
+// Link: one direction between two nodes. It decides the fate of each frame and keeps the frames under way. They are
+// ordered by (arrival, serial) and by nothing else, so that one seed is one history.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace cairn::sim {
 
 struct LinkCounters {
     std::uint64_t offered = 0;
-    std::uint64_t tail_dropped = 0;  // the queue before the bottleneck was full
+    std::uint64_t tail_dropped = 0;  // the queue in front of the bottleneck was full
     std::uint64_t marked = 0;        // congestion experienced
     std::uint64_t partitioned = 0;   // lost to a partition
     std::uint64_t lost = 0;          // lost singly
     std::uint64_t burst_lost = 0;    // lost while the link was bad
-    std::uint64_t bursts = 0;        // times it turned bad
+    std::uint64_t bursts = 0;        // times that the link turned bad
     std::uint64_t duplicated = 0;
     std::uint64_t late_copies = 0;
     std::uint64_t corrupted = 0;
@@ -41,12 +41,12 @@ struct Flight {
     }
 };
 
-// What became of a frame, or of one copy of it.
+// The fate of a frame, or of one copy of it.
 enum class Fate : std::uint8_t {
     Delivered,
     Corrupted,
-    Duplicated,  // this is the second copy
-    Late,        // and this one comes when nobody waits for it
+    Duplicated,  // the second copy
+    Late,        // a copy that comes when nobody waits for it
     Lost,
     LostInBurst,
     Partitioned,
@@ -65,11 +65,12 @@ public:
 
     using Witness = std::function<void(const Frame& frame, Fate fate, Instant arrival)>;
 
-    // The frame passes the bottleneck, then the faults. `next_serial` is the network's: one for all links.
+    // Sends a frame: it passes the bottleneck, then the faults. `next_serial` is the network's counter, one for all
+    // links. `witness` is told the fate of each copy.
     void send(Frame frame, Instant now, std::uint64_t& next_serial, const Witness& witness = nullptr);
 
     [[nodiscard]] bool empty() const noexcept { return flights_.empty(); }
-    // The first to arrive; there must be one.
+    // Returns the frame that arrives first. The link is not empty().
     [[nodiscard]] const Flight& front() const noexcept { return flights_.front(); }
     [[nodiscard]] Flight pop();
 

@@ -1,5 +1,5 @@
-// Node: a worker of a host of a simulated world, with its port, its clock, and what the scenarios put on it. Most hosts
-// have one.
+// Node: a worker of a host in a simulated world, with its port, its clock, and the scenarios' parts on it. Most hosts
+// have one worker.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ class World;
 
 class Node {
 public:
-    // `index`: among all workers of the world; `number`: among those of its host.
+    // `index` counts all workers of the world, `number` those of the host.
     Node(World& world, std::size_t index, std::size_t host, std::uint16_t number, std::uint64_t seed);
-    Node(const Node&) = delete;  // its port's witness points to it
+    Node(const Node&) = delete;  // the port's witness points to the node
     Node& operator=(const Node&) = delete;
 
     [[nodiscard]] std::size_t index() const noexcept { return index_; }
@@ -29,29 +29,31 @@ public:
     [[nodiscard]] SimPort& port() noexcept { return port_; }
     [[nodiscard]] const SimPort& port() const noexcept { return port_; }
     [[nodiscard]] worker::Worker& worker() noexcept { return *worker_; }
-    // The number of its host's process in the world, from 1.
+    // Returns the number of its host's process in the world, from 1.
     [[nodiscard]] std::uint64_t process() const noexcept { return process_; }
-    // By its own clock, which is what its process makes of a counter: at its last look, and at a look now.
+    // now() is the time of the node's own clock at its last reading. read_clock() reads the clock anew. The process
+    // makes this clock from a counter.
     [[nodiscard]] Instant now() const noexcept { return now_; }
     Instant read_clock();
-    // What all its processes that ended counted; `unsent`: packets that ended with them.
+    // The drops of all its processes that ended. unsent(): packets that were lost when these processes ended.
     [[nodiscard]] const telemetry::CounterSnapshot<roce::Drop>& drops() const noexcept { return drops_; }
     [[nodiscard]] std::uint64_t unsent() const noexcept { return unsent_; }
     [[nodiscard]] std::uint64_t clock_went_back() const noexcept { return clock_went_back_; }
     [[nodiscard]] std::uint64_t clock_leapt() const noexcept { return clock_leapt_; }
-    // What the process now there counts, with damaged packets of connections among those of unknown queue pairs.
+    // Returns the drops of the present process. Damaged packets of connections count as packets of unknown queue pairs.
     [[nodiscard]] telemetry::CounterSnapshot<roce::Drop> live_drops() const;
 
-    // A thread of the process ended something: its worker has a turn at once.
+    // Gives the worker a turn at once: a thread of its process has ended something.
     void wake() noexcept { woken_ = true; }
-    // Its counter leaps or goes back.
+    // Makes its counter leap or go back.
     void jump();
 
-    // For the world.
+    // The world calls the functions from here on.
     void start(std::uint64_t process);
-    // `is_killed`: nothing that it says as it ends leaves.
+    // `is_killed`: nothing that the process sends as it ends leaves the host.
     void stop(bool is_killed);
-    // True: it is awake and has something to do, and takes turns until one finds nothing.
+    // begin_turns() returns true if the node is awake and has something to do. It then takes turns until turn() returns
+    // false.
     [[nodiscard]] bool begin_turns();
     [[nodiscard]] bool turn();
     void end_turns();
@@ -60,7 +62,7 @@ public:
     [[nodiscard]] Instant next_event() const;
 
 private:
-    // When the next of each befalls it. Restarts and partitions are those of the host, and its first worker has them.
+    // The time of each next fault. Restarts and partitions befall a host; its first worker keeps their times.
     struct Harm {
         Instant stall = Instant::never();
         Instant restart = Instant::never();
@@ -78,15 +80,15 @@ private:
     SimPort port_;
     SteadyTime time_;
     Instant now_{};
-    Duration clock_ahead_{};    // of the world, since the last look
+    Duration clock_ahead_{};    // ahead of the world, since the last reading
     Duration counter_ahead_{};  // of the world
     Harm harm_;
     Instant stalled_until_{};
     bool woken_ = false;
     std::uint64_t process_ = 0;
     std::unique_ptr<worker::Worker> worker_;
-    std::vector<Scenario*> scenarios_;  // that live on it
-    std::optional<Actor> actor_;        // behind what the scenarios have on the worker
+    std::vector<Scenario*> scenarios_;  // the scenarios that live on the node
+    std::optional<Actor> actor_;        // behind the scenarios' tenants on the worker
     telemetry::CounterSnapshot<roce::Drop> drops_{};
     std::uint64_t unsent_ = 0;
     std::uint64_t clock_went_back_ = 0;

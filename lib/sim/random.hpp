@@ -1,5 +1,5 @@
-// The simulator's own random numbers: the same seed gives the same history with every library and compiler,
-// which the distributions of <random> do not promise.
+// The simulator's own random numbers. The same seed gives the same history with every library and compiler. The
+// distributions of <random> do not promise that.
 #pragma once
 
 #include <array>
@@ -42,7 +42,8 @@ public:
         state_[3] = std::rotl(state_[3], 45);
         return result;
     }
-    // In [0, bound), without bias: the incomplete last round of the 64-bit circle is thrown again.
+    // Returns a number in [0, bound) without bias: a value in the incomplete last round of the 64-bit range is drawn
+    // again.
     [[nodiscard]] std::uint64_t below(std::uint64_t bound) noexcept {
         CAIRN_ASSERT(bound > 0);
         const std::uint64_t incomplete = (0 - bound) % bound;
@@ -52,7 +53,7 @@ public:
         }
         return value % bound;
     }
-    // In [least, most].
+    // Returns a number in [least, most].
     [[nodiscard]] std::uint64_t between(std::uint64_t least, std::uint64_t most) noexcept {
         CAIRN_ASSERT(least <= most);
         return least + below(most - least + 1);

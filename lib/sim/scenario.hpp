@@ -1,4 +1,4 @@
-// Scenario: what the users of a simulated world do on each of its nodes, and what must hold of it.
+// Scenario: the actions of the users of a simulated world on each of its nodes, and the promises that must hold.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@ namespace cairn::sim {
 
 class Node;
 
-// Several may live in one world: each has its part of every process, beside the others' on the same worker. A scenario
-// keeps what it knows of a node by Node::index(), or by Node::host() if it lives on one worker of each host. Inputs
-// come in the order of their declaration; times are the world's unless said otherwise.
+// Several scenarios may live in one world. Each has its part of every process, beside the others' parts on the same
+// worker. A scenario keeps its knowledge of a node by Node::index(), or by Node::host() if it lives on one worker of
+// each host. Inputs are called in the order of their declaration. Times are the world's unless said otherwise.
 class Scenario {
 public:
     Scenario() = default;
@@ -21,42 +21,46 @@ public:
     Scenario& operator=(const Scenario&) = delete;
     virtual ~Scenario() = default;
 
-    // Whether it has a part on this worker: asked when its process begins. Of the others it hears nothing.
+    // True if the scenario has a part on this worker. Asked when the worker's process begins. The scenario gets no
+    // input from other workers.
     [[nodiscard]] virtual bool lives_on(const Node&) const { return true; }
 
-    // A process begins, and ends: its worker is there both times, the process itself is forgotten between them. All
-    // workers of a host have one process.
+    // A process begins or ends. Its worker exists in both calls. Everything of the process is forgotten between them.
+    // All workers of a host have one process.
     virtual void start(Node& node) = 0;
     virtual void stop(Node& node) = 0;
 
-    // Once in each step of the world, before the nodes take their turns; and when it has something to do of its own.
+    // on_step() is called once in each step of the world, before the nodes take their turns. next_step() returns when
+    // the scenario itself has something to do.
     virtual void on_step() {}
     [[nodiscard]] virtual Instant next_step() const { return Instant::never(); }
 
-    // A turn of the node's worker: before it; when what came is delivered and what is due was done; when its packets
-    // are on their way; after it. next_act(): when users of the node do something though nothing comes.
+    // A turn of the node's worker. before_turn() comes before it, and act() when arrived packets are delivered and due
+    // work is done. on_sent() comes when the turn's packets are on their way, and after_turn() after the turn.
+    // next_act() returns when users of the node do something though nothing arrives.
     virtual void before_turn(Node&) {}
     virtual void act(Node& node) = 0;
     virtual void on_sent(Node&) {}
     virtual void after_turn(Node&) {}
     [[nodiscard]] virtual Instant next_act(const Node& node) const = 0;
 
-    // A frame is delivered to a place in the network, a host's or a guest's; a port gives it to its engine; it came to
-    // a place that is no node's, and is gone.
+    // on_delivery(): a frame is delivered to a place in the network, a host's or a guest's. on_frame(): a port gives a
+    // frame to its engine. on_guests_frame(): a frame came to a guest's place, and is gone.
     virtual void on_delivery(std::size_t, const Frame&) {}
     virtual void on_frame(Node&, const Frame&, bool /*icrc_ok*/) {}
     virtual void on_guests_frame(std::size_t, const Frame&) {}
-    // The node's host and its neighbour lose each other.
+    // The node's host and the neighbour `host` lose each other.
     virtual void on_partition(Node&, std::size_t /*host*/) {}
 
-    // Nothing goes wrong any more. Then each scenario in turn requires progress and drives the world as long as it
-    // takes; each ends what its users have; all processes end; and it looks at what is left.
+    // on_heal(): the faults have ended. Later each scenario in turn requires progress in check_progress(), and drives
+    // the world as long as that takes. Then each ends everything that its users have in wind_up(). Then all processes
+    // end. Then each looks at the remains in check_end().
     virtual void on_heal() {}
     virtual void check_progress() = 0;
     virtual void wind_up() {}
     virtual void check_end() {}
 
-    // What happened, for the reader of a report.
+    // Returns a text on what happened, for the reader of a report.
     [[nodiscard]] virtual std::string text() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// SimPort: the Port of one node of a simulated network, or of one of its queues. Whole frames travel, so that lower
-// headers, ICRC and their judgement are the production ones.
+// SimPort: the Port of one node of a simulated network, or of one of its queues. Whole frames travel, so that the
+// production code makes and judges lower headers and ICRC.
 #pragma once
 
 #include <functional>
@@ -16,12 +16,12 @@ namespace cairn::sim {
 
 struct SimPortCounters {
     std::uint64_t sent = 0;
-    std::uint64_t taken = 0;      // frames that its engine got
+    std::uint64_t taken = 0;      // frames given to the engine
     std::uint64_t bad_icrcs = 0;  // of these, damaged ones
-    std::uint64_t foreign = 0;    // frames for others
+    std::uint64_t foreign = 0;    // frames for others, or without room for their path
     std::uint64_t unheard = 0;    // frames that found no buffer
-    std::uint64_t refused = 0;    // packets a full ring did not take
-    std::uint64_t starved = 0;    // buffers an empty pool did not give
+    std::uint64_t refused = 0;    // packets that a full ring did not take
+    std::uint64_t starved = 0;    // buffers that an empty pool did not give
 };
 
 class SimPort final : public port::Port {
@@ -32,17 +32,18 @@ public:
     static constexpr std::uint16_t kRoom = 4352;
     static constexpr std::size_t kHeadroom = 128;
 
-    // `paths`: how many it knows at most; 0: a few to each node.
+    // `paths` is the capacity of the path table; 0: a few paths to each node.
     SimPort(Network& network, std::size_t node, std::size_t buffers, std::uint64_t seed, std::size_t paths = 0,
             std::uint8_t queue = 0);
 
     void set_faults(const PortFaults& faults) noexcept { faults_ = faults; }
-    // Of all that it sends from now on, on paths opened or heard of later.
+    // Sets the traffic class of all that the port sends on paths made from now on.
     void set_traffic_class(std::uint8_t traffic_class) noexcept { paths_.set_traffic_class(traffic_class); }
 
-    // How long a UDP payload its link carries.
+    // Sets the largest UDP payload that the port's link carries.
     void set_most_bytes(std::uint16_t most_bytes) noexcept { most_bytes_ = most_bytes; }
-    // As a socket, instead of a device: what it sends to its own groups comes back.
+    // True: datagrams that the port sends to its own groups come back, as with a socket. False: they do not, as with a
+    // device.
     void set_loops_groups(bool loops) noexcept { loops_groups_ = loops; }
     void set_witness(Witness witness) { witness_ = std::move(witness); }
 
@@ -63,7 +64,7 @@ public:
     [[nodiscard]] bool loops_groups() const noexcept override { return loops_groups_; }
     [[nodiscard]] std::string describe() const override { return "simulated"; }
 
-    // The times it is given are its node's own: so much later than the network's.
+    // Tells how far the node's clock is ahead of the network's. The port is given the node's times.
     void set_clock_ahead(Duration ahead) noexcept { clock_ahead_ = ahead; }
 
     [[nodiscard]] std::size_t buffers_in_use() const noexcept { return storage_.size() - free_.size(); }
@@ -81,11 +82,11 @@ private:
     Random random_;
     PortFaults faults_;
     port::PathTable paths_;
-    std::size_t buffers_;                           // that it has; most are never asked for
-    std::vector<std::unique_ptr<Buffer>> storage_;  // those that were
-    std::vector<Buffer*> free_;                     // of these
+    std::size_t buffers_;                           // capacity of the pool; most buffers are never asked for
+    std::vector<std::unique_ptr<Buffer>> storage_;  // the buffers that were asked for
+    std::vector<Buffer*> free_;                     // the free ones of these
     Instant empty_at_{};
-    bool full_burst_ = false;  // last time: there may have been more
+    bool full_burst_ = false;  // the last receive filled `out`: more frames may wait
     SimPortCounters counters_;
     Duration clock_ahead_{};
     std::uint16_t most_bytes_ = port::kMaxUdpPayloadBytes;

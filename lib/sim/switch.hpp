@@ -1,5 +1,5 @@
-// Switch: all nodes of a simulated network around one switch with a shared buffer. What all senders send to one node
-// waits in one queue: incast.
+// Switch: all nodes of a simulated network around one switch with a shared buffer. Frames of all senders to one node
+// wait in one queue: incast.
 #pragma once
 
 #include <algorithm>
@@ -19,32 +19,34 @@ namespace cairn::sim {
 // Defaults: 25 GbE and 12 MB of buffer, the switch of eRPC's incast experiment (Kalia et al., NSDI 2019, 6.5).
 struct SwitchShape {
     std::uint64_t bits_per_second = 25'000'000'000;  // of each node's link, in both directions
-    Duration delay = nanoseconds(300);               // of each link, with the switch's own: a round trip has four
+    Duration delay = nanoseconds(300);               // of each link, with the switch's part: a round trip has four
     std::uint64_t buffer_bytes = 12'000'000;
-    // A queue may grow to this many times what is free of the buffer (Choudhury and Hahne, ToN 1998): one queue alone
-    // gets alpha / (1 + alpha) of it.
+    // A queue may grow to this many times the free part of the buffer (Choudhury and Hahne, ToN 1998). One queue alone
+    // gets alpha / (1 + alpha) of the buffer.
     std::uint64_t alpha = 8;
-    // Marks by the length of the queue as DCQCN's switches do (Zhu et al., SIGCOMM 2015, 3.1): none below `ecn_low`,
-    // then rising to `ecn_most_per_million` at `ecn_high`, and every frame above. 0: never.
+    // Frames are marked by the length of the queue, as by DCQCN's switches (Zhu et al., SIGCOMM 2015, 3.1). No frame is
+    // marked below `ecn_low_bytes`. The share then rises to `ecn_most_per_million` at `ecn_high_bytes`. Every frame
+    // above that is marked. `ecn_high_bytes` 0: never.
     std::uint64_t ecn_low_bytes = 0;
     std::uint64_t ecn_high_bytes = 0;
     std::uint32_t ecn_most_per_million = 10'000;
 };
 
-// Store and forward. A frame passes its sender's link, whose queue is the sender's own memory and has no end; then the
-// queue of its destination. All is exact in the order of (arrival, serial), whenever advance() is called.
+// Store and forward. A frame passes its sender's link, then the queue of its destination. The queue of the sender's
+// link is the sender's own memory and has no limit. Everything is exact in the order of (arrival, serial), whenever
+// advance() is called.
 class Switch {
 public:
     Switch(const SwitchShape& shape, std::size_t nodes, std::uint64_t seed);
 
     void send(std::size_t from, std::size_t to, Frame frame, Instant now, std::uint64_t serial);
-    // Takes in what has reached the switch. Before next_arrival() and receive() at a new time.
+    // Takes in the frames that have reached the switch. Called before next_arrival() and receive() at a new time.
     void advance(Instant now);
-    // The first frame to reach this node, if that is not later than `now`.
+    // Returns the first frame to reach this node; nothing if that is later than `now`.
     [[nodiscard]] std::optional<Flight> receive(std::size_t to, Instant now);
-    // Of what is in the queue already.
+    // Counts only frames that are in the node's queue already.
     [[nodiscard]] Instant next_arrival(std::size_t to) const noexcept { return earliest_[to]; }
-    // At the switch or at any node.
+    // Returns the next arrival at the switch or at any node.
     [[nodiscard]] Instant next_event() const noexcept {
         return std::min(next_ingress(), *std::min_element(earliest_.begin(), earliest_.end()));
     }
@@ -85,7 +87,7 @@ private:
     std::vector<Instant> earliest_;
     std::priority_queue<Departure, std::vector<Departure>, std::greater<>> departures_;
     std::uint64_t used_bytes_ = 0;
-    std::uint64_t queued_most_ = 0;  // by one queue
+    std::uint64_t queued_most_ = 0;  // largest queue so far
     LinkCounters counters_;
 };
 

@@ -1,5 +1,5 @@
-// World: nodes on a simulated network in virtual time, what goes wrong with them, and the scenarios that run on them
-// together. All of a history follows from its seed.
+// World: nodes on a simulated network in virtual time, the faults that befall them, and the scenarios that run on them
+// together. The whole history follows from the seed.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,30 @@
 
 namespace cairn::sim {
 
-// How large a world is and how long its phases last.
+// The size of a world and the length of its phases.
 struct WorldShape {
     std::size_t hosts = 2;
-    std::vector<std::uint16_t> workers{};  // of each host; none given: one
-    std::size_t guests = 0;                // places in the network, behind the hosts', of those who are none
+    std::vector<std::uint16_t> workers{};  // of each host; empty: one each
+    std::size_t guests = 0;                // places in the network behind the hosts', for strangers
     Family family = Family::V4;
     std::size_t buffers = 512;  // of each port
-    std::size_t paths = 0;      // likewise; 0: a few to each node
+    std::size_t paths = 0;      // paths of each port; 0: a few to each node
     std::uint16_t most_bytes = port::kMaxUdpPayloadBytes;
-    roce::EngineConfig engine{};  // but for its seed
+    roce::EngineConfig engine{};  // all but its seed and owner
     Duration harmful = milliseconds(120);
-    Duration healing = milliseconds(1500);  // nothing is asked of it for so long
+    Duration healing = milliseconds(1500);  // nothing is required of the world for so long
 
-    // One to three for each host, and so many in all.
+    // Draws one to three workers for each host, and at most `most` in all.
     [[nodiscard]] static std::vector<std::uint16_t> workers_from_seed(std::uint64_t seed, std::size_t hosts,
                                                                       std::size_t most);
 };
 
-// What befell the nodes, and what their processes that ended counted.
+// The faults that befell the nodes, and the counters of their processes that ended.
 struct NodeTotals {
     std::uint64_t restarts = 0;
     std::uint64_t refused = 0;  // packets that a full ring did not take
     std::uint64_t starved = 0;  // buffers that an empty pool did not give
-    std::uint64_t unheard = 0;  // frames that found none
+    std::uint64_t unheard = 0;  // frames that found no buffer
     std::uint64_t clock_went_back = 0;
     std::uint64_t clock_leapt = 0;
     telemetry::CounterSnapshot<roce::Drop> drops{};
@@ -50,13 +50,14 @@ struct NodeTotals {
 class World {
 public:
     World(std::uint64_t seed, const WorldShape& shape, const FaultMix& mix);
-    World(const World&) = delete;  // its nodes and its network point to it
+    World(const World&) = delete;  // nodes and network point to the world
     World& operator=(const World&) = delete;
 
-    // Before run(): a scenario, which outlives the world's run; who is told the fate of every frame.
+    // add() and set_witness() are called before run(). The scenario outlives the world's run. The witness is told the
+    // fate of every frame.
     void add(Scenario& scenario) { scenarios_.push_back(&scenario); }
     void set_witness(Network::Witness witness) { network_.set_witness(std::move(witness)); }
-    // Runs with faults, heals, and requires progress. The first promise that was broken, or nothing.
+    // Runs with faults, heals, and requires progress. Returns the first promise that was broken; nothing if all held.
     [[nodiscard]] std::optional<std::string> run();
 
     [[nodiscard]] Instant now() const noexcept { return now_; }
@@ -71,26 +72,27 @@ public:
     [[nodiscard]] std::span<const std::unique_ptr<Node>> workers_of(std::size_t host) const noexcept {
         return hosts_[host].workers();
     }
-    // All workers of all hosts, in the order of hosts and numbers.
+    // The nodes are all workers of all hosts, in the order of hosts and numbers.
     [[nodiscard]] std::size_t nodes() const noexcept { return nodes_.size(); }
     [[nodiscard]] Node& node(std::size_t index) const noexcept { return *nodes_[index]; }
-    // The one whose turns take long, whatever else is healed; none: a number that no node has.
+    // Returns the index of the node whose turns take long, also after healing; a number that no node has if there is
+    // none.
     [[nodiscard]] std::size_t slow_node() const noexcept { return slow_; }
     [[nodiscard]] bool has_slow_node() const noexcept { return slow_ < nodes(); }
     [[nodiscard]] bool healed() const noexcept { return healed_; }
     [[nodiscard]] NodeTotals node_totals() const;
 
-    // For scenarios. Somewhen in [0, 2 * every]; never if that is 0.
+    // For scenarios, down to broken(). soon() returns a time within [0, 2 * every] from now; never if `every` is 0.
     [[nodiscard]] Instant soon(Duration every);
     void run_until(Instant end);
-    // The first that does not hold breaks the world.
+    // Breaks the world if `holds` is false. The first broken promise is kept.
     void check(bool holds, std::string_view promise, const Node* node = nullptr);
     [[nodiscard]] bool broken() const noexcept { return broken_.has_value(); }
 
     // For nodes.
     void restart(std::size_t host);
 
-    // Of the network and what befell the nodes.
+    // Returns a text on the faults, the scenarios and the network.
     [[nodiscard]] std::string text() const;
 
 private:

@@ -1,4 +1,4 @@
-// LAP, which asks for another alternate path, and APR, its answer, which refuses it here (IBTA vol. 1, 12.8.1, 12.8.2).
+// LAP asks for another alternate path. APR answers it, and refuses it here (IBTA vol. 1, 12.8.1, 12.8.2).
 #pragma once
 
 #include "lib/wire/cm_types.hpp"

@@ -83,7 +83,7 @@ constexpr std::size_t kMessageBytes = kMadBytes - MadHeader::kBytes;
 constexpr std::size_t kInfoBytes = 72;  // for additional information in refusals
 using AdditionalInfo = std::array<std::uint8_t, kInfoBytes>;
 
-// The sender's and the receiver's names for the connection, with which each of these messages begins.
+// The names that the sender and the receiver have for the connection. Each of these messages begins with them.
 struct CommIds {
     CommId local{};  // the sender's
     CommId remote{};

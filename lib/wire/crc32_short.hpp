@@ -10,8 +10,8 @@
 
 namespace cairn::wire {
 
-// From one word up to this many bytes a folding chain is faster than a call of ISA-L, which reads back stores of a
-// moment ago. The chains of several packets overlap.
+// Runs of one word up to this many bytes take a folding chain, which is faster than a call of ISA-L: ISA-L reads back
+// stores of a moment ago. The chains of several packets overlap.
 constexpr std::size_t kShortBytes = 256;
 
 #ifdef CAIRN_HAS_CLMUL
@@ -28,7 +28,7 @@ constexpr std::size_t kShortBytes = 256;
 
 #endif
 
-// What the runs of one length behind one state have in common. It is prepared once, so that a run costs only its
+// The common state of runs of one length behind one CRC state. It is prepared once, so that a run costs only its
 // blocks.
 class CrcRuns {
 public:

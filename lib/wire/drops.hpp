@@ -1,5 +1,5 @@
-// Why a UDP payload is no RoCEv2 packet. One list gives the reason, the counter's name and what a non-zero value tells
-// the operator. Drops are counted, never logged per packet.
+// The reasons for which a UDP payload is no RoCEv2 packet. One list gives the reason, the counter's name and what a
+// non-zero value tells the operator. Drops are counted, never logged per packet.
 #pragma once
 
 #include "lib/base/parsed.hpp"

@@ -1,5 +1,5 @@
-// Management datagrams: their header of 24 bytes, and why a datagram is none of the connection manager (IBTA vol. 1,
-// 13.4.2, 13.4.3). They travel as unreliable datagrams between the queue pairs 1 of two ports.
+// Management datagrams: their header of 24 bytes, and the reasons for which a datagram is not for the connection
+// manager (IBTA vol. 1, 13.4.2, 13.4.3). They travel as unreliable datagrams between the queue pairs 1 of two ports.
 #pragma once
 
 #include <array>

@@ -65,7 +65,7 @@ public:
         return given_away_;
     }
 
-    // How long a spin goes on without work.
+    // Returns how long a spin goes on without work.
     [[nodiscard]] Duration spin() const noexcept {
         return failures_ != 0 ? kMost : std::clamp(usual_wait_ + usual_wait_, kLeast, kMost);
     }

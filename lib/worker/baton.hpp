@@ -1,4 +1,4 @@
-// The right to touch a worker: the one thread that holds its baton has it.
+// A baton is the right to touch a worker. At most one thread holds it.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ public:
     [[nodiscard]] bool try_take() noexcept {
         bool held = false;
         // Pairs with give(): the new holder sees all that the last one did. The baton and the mailbox share one total
-        // order: the holder looks at the mail once more after give(), and so sees what a thread posted that did not get
+        // order. The holder looks at the mail once more after give(), so it sees a letter of a thread that did not get
         // the baton.
         return held_.compare_exchange_strong(held, true, std::memory_order_seq_cst, std::memory_order_seq_cst);
     }

@@ -33,7 +33,7 @@ protected:
     ~Letter() = default;
 };
 
-// Where a worker gets its mail; outlives it.
+// Where a worker gets its mail. An address stays valid after the worker has ended.
 class Address {
 public:
     Address() = default;
@@ -42,7 +42,7 @@ public:
     Status send(Letter& letter) const;
     // Any thread may call it.
     [[nodiscard]] bool ended() const noexcept;
-    // Announces letters: from its next sleep on the worker sleeps so that a letter wakes it. Any thread may call it.
+    // Announces letters. From its next sleep on the worker sleeps so that a letter wakes it. Any thread may call it.
     void expect_mail() const noexcept;
     [[nodiscard]] bool operator==(const Address& other) const noexcept { return office_ == other.office_; }
 

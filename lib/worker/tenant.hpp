@@ -18,8 +18,8 @@ public:
     virtual bool on_turn(Instant now) noexcept = 0;
     // Called after the turn's packets were sent, if the tenant was added with OnTurnAndSent.
     virtual void on_sent() noexcept {}
-    // When on_turn() has something to do without a packet. Returns a past time if that is at once, and Instant::never()
-    // if there is nothing.
+    // Returns when on_turn() has something to do without a packet. A past time means at once; Instant::never() means
+    // that there is nothing.
     [[nodiscard]] virtual Instant next_deadline() const noexcept = 0;
 
 protected:

@@ -68,8 +68,8 @@ public:
     // For a thread that shares the worker and is about to use something on it.
     [[nodiscard]] Baton& baton() noexcept { return baton_; }
 
-    // When the next turn has something to do without packets or mail. Returns a past time if that is at once. This is
-    // the one place that takes the minimum of all deadlines.
+    // Returns when the next turn has something to do without packets or mail. A past time means at once. This is the
+    // one place that takes the minimum of all deadlines.
     [[nodiscard]] Instant next_deadline() const noexcept;
 
     // Sleeps until a packet or mail comes or something is due. A poll-only port cannot end a sleep; with such a port
@@ -87,19 +87,19 @@ public:
 
     // The time of the current turn, or of the last one.
     [[nodiscard]] Instant now() const noexcept { return now_; }
-    // Where other threads send letters to. It stays valid after the worker has ended.
+    // Returns where other threads send letters to. The address stays valid after the worker has ended.
     [[nodiscard]] Address address() const noexcept {
         address_.expect_mail();
         return address_;
     }
-    // The same for a holder that may never write. A sleep on a socket costs one more system call if mail shall end it.
-    // The holder calls expect_mail() before its first letter.
+    // Returns the address for a holder that may never write, which calls expect_mail() before its first letter. A sleep
+    // on a socket costs one more system call if mail must end it.
     [[nodiscard]] Address quiet_address() const noexcept { return address_; }
-    // "worker 2 of 10.0.0.1".
+    // Returns the worker's name, for instance "worker 2 of 10.0.0.1".
     [[nodiscard]] const std::string& name() const noexcept { return address_.office_->worker; }
-    // The worker's number among the workers of its port.
+    // Returns the worker's number among the workers of its port.
     [[nodiscard]] std::uint32_t number() const noexcept { return config_.owner; }
-    // The configuration that its engine was made with.
+    // Returns the configuration of the worker's engine.
     [[nodiscard]] const roce::EngineConfig& config() const noexcept { return config_; }
 
     [[nodiscard]] port::Port& port() noexcept { return port_; }
@@ -109,7 +109,7 @@ public:
     [[nodiscard]] const roce::Sender& sender() const noexcept { return sender_; }
     [[nodiscard]] roce::Engine& engine() noexcept { return engine_; }
     [[nodiscard]] const roce::Engine& engine() const noexcept { return engine_; }
-    // The counters of port, engine, datagrams and sender that are not zero, a line each.
+    // Returns the counters of port, engine, datagrams and sender that are not zero, one per line.
     [[nodiscard]] std::string counters_text() const;
 
 private:

@@ -1,5 +1,5 @@
-// Background handlers: requests whose work takes long are handed to threads of the application's, so that the worker
-// goes on polling.
+// Background handlers. Requests whose work takes long go to threads of the application, so that the worker goes on
+// polling.
 #pragma once
 
 #include <atomic>
@@ -16,21 +16,21 @@
 
 namespace cairn::rpc {
 
-// One request on its way to a thread and back. All its memory is taken on the worker before it is handed over and
-// given back there: MsgPool is the worker's alone, so a response can not grow beyond what its type was registered with.
+// One request on its way to a thread and back. Only the worker uses MsgPool: it takes all memory of a job before it
+// hands the job over, and gives it back afterwards. So a response cannot grow beyond what its type was registered with.
 struct BackgroundJob {
     RequestHandle handle{};
     BackgroundHandler function = nullptr;
     void* context = nullptr;
-    MsgBuffer request{};   // a copy, or the very buffer that a large request was put together in
-    MsgBuffer response{};  // `bytes`: of the answer
+    MsgBuffer request{};   // a copy, or the buffer in which a large request was put together
+    MsgBuffer response{};  // `bytes` is the size of the answer
     std::uint32_t response_bytes_max = 0;
-    BackgroundJob* next = nullptr;  // of those that wait for a thread
+    BackgroundJob* next = nullptr;  // the next job that waits for a thread
     std::uint8_t type = 0;
 };
 
-// A request as a background handler sees it, until it returns. It leads to no endpoint: calls, sessions and other
-// answers are the worker's.
+// A request as a background handler sees it. It is valid until the handler returns. It gives no access to the endpoint,
+// since calls, sessions and other answers belong to the worker.
 class BackgroundRequest {
 public:
     explicit BackgroundRequest(BackgroundJob& job) noexcept : job_(job) {}
@@ -39,8 +39,8 @@ public:
 
     [[nodiscard]] std::uint8_t type() const noexcept { return job_.type; }
     [[nodiscard]] std::span<const std::uint8_t> payload() const noexcept { return job_.request.span(); }
-    // Room for the answer; without it the answer is empty. nullptr and no room: more than the type was registered
-    // with. Asked for again, it is the same room with another size.
+    // Returns room for the answer. Without a call the answer is empty; a further call changes the size of the same
+    // room. Returns no room if `bytes` exceeds what the type was registered with.
     [[nodiscard]] std::span<std::uint8_t> reserve(std::uint32_t bytes) noexcept {
         if (bytes > job_.response_bytes_max) {
             return {};
@@ -55,46 +55,48 @@ private:
 
 struct BackgroundConfig {
     std::uint32_t threads = 1;
-    bool stepped = false;  // none is started: whoever made the pool plays them by run_one(), in a time of its own
-    std::uint32_t jobs_max = 64;
-    // More of them wake a busy thread less often; but a job then may wait behind a long one while others are idle.
+    bool stepped = false;         // starts no threads; the pool's owner runs their jobs by run_one()
+    std::uint32_t jobs_max = 64;  // jobs that wait, run, or are finished and not given back
+    // Jobs that a thread has at a time. With more than one a busy thread wakes less often, but a job may wait behind a
+    // long one while other threads are idle.
     std::uint32_t jobs_per_thread = 1;
-    void (*wake)(void* context) = nullptr;  // called by the threads after each job, for a worker that may sleep
+    void (*wake)(void* context) = nullptr;  // a thread calls it after each job, for a worker that may sleep
     void* wake_context = nullptr;           // outlives the pool
 };
 
-// The threads, owned by the application; they serve one endpoint at a time, which the pool outlives. A queue each way
-// and thread (one producer, one consumer); jobs for which no thread has room wait in order at the worker. There are
-// never more jobs than jobs_max: it is having none left that is "full". Idle threads sleep on a futex.
+// The threads of background handlers. The application owns the pool. It serves one endpoint at a time, and outlives
+// that endpoint. Each thread has a queue in either direction with one producer and one consumer. Jobs for which no
+// thread has room wait in order at the worker. An idle thread sleeps on a futex.
 class BackgroundPool {
 public:
-    // Errors: the system gives no thread, limits out of range.
+    // Errors: the system gives no thread; limits out of range.
     static Result<std::unique_ptr<BackgroundPool>> create(const BackgroundConfig& config);
     ~BackgroundPool();
     BackgroundPool(const BackgroundPool&) = delete;
     BackgroundPool& operator=(const BackgroundPool&) = delete;
 
-    // Of a stepped pool: whether this thread has a job, and the oldest of them run here. False: there is none.
+    // For a stepped pool. has_job() returns true if this thread has a job. run_one() runs the thread's oldest job on
+    // the caller's thread, and returns false if there is none.
     [[nodiscard]] bool has_job(std::uint32_t thread) const noexcept;
     bool run_one(std::uint32_t thread = 0) noexcept;
 
-    // The rest is for the endpoint, on its worker's thread.
+    // Only the endpoint calls the functions below, on its worker's thread.
     void attach() noexcept;
-    // nullptr: all jobs are out.
+    // Returns an unused job, or nullptr if jobs_max jobs are out.
     [[nodiscard]] BackgroundJob* take() noexcept;
     void give_back(BackgroundJob& job) noexcept;
     void submit(BackgroundJob& job) noexcept;
-    // One load when there is none.
+    // True if a finished job waits. It costs one atomic load.
     [[nodiscard]] bool any_finished() const noexcept { return finished_.load(std::memory_order_acquire) != taken_; }
-    // nullptr: none. A finished job goes back by give_back().
+    // Returns a finished job, or nullptr. The caller gives it back by give_back().
     [[nodiscard]] BackgroundJob* poll_finished() noexcept;
-    // Someone has to look for finished jobs from time to time: nothing wakes the worker.
+    // True if jobs are out and the worker must look for finished ones from time to time, since nothing wakes it.
     // mutants: rpc-background-pool-wants-polling
     [[nodiscard]] bool wants_polling() const noexcept { return config_.wake == nullptr && out_ != 0; }
-    // The jobs that are out, one by one: those that run when they are finished, which it waits for, the others as they
-    // are. nullptr: that was the last.
+    // Returns the jobs that are out, one per call, and nullptr after the last one. Waits for a job that runs until it
+    // is finished. A job that no thread has begun is returned without being run.
     [[nodiscard]] BackgroundJob* drain() noexcept;
-    void detach() noexcept;  // after drain()
+    void detach() noexcept;  // called after drain() has returned nullptr
 
 private:
     struct Lane;
@@ -112,11 +114,11 @@ private:
     bool attached_ = false;
     BackgroundJob* first_waiting_ = nullptr;
     BackgroundJob* last_waiting_ = nullptr;
-    std::uint32_t out_ = 0;    // submitted and not come back
-    std::uint32_t taken_ = 0;  // of those finished; wraps
+    std::uint32_t out_ = 0;    // jobs submitted and not polled yet
+    std::uint32_t taken_ = 0;  // finished jobs that were polled; wraps
     std::atomic<bool> closing_{false};
     std::atomic<bool> stop_{false};
-    alignas(64) std::atomic<std::uint32_t> finished_{0};  // by all threads; wraps
+    alignas(64) std::atomic<std::uint32_t> finished_{0};  // jobs that all threads have finished; wraps
 };
 
 }  // namespace cairn::rpc

@@ -1,4 +1,4 @@
-// What a client posts and gets back, in every RPC system of Cairn: calls and their results.
+// Calls and their results: what a client posts and gets back in every RPC system of Cairn.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ enum class CallStatus : std::uint8_t {
     Disconnected,
     PeerLost,
     ResponseTooLong,
-    NoHandler,       // the server knows no such type
-    AnswerLost,      // the request was executed, but its answer is not to be had: the server refused one, or let it go
-    TableFull,       // only of co_await call(): the call was not posted
-    RequestTooLong,  // the same, or its server takes none so long
-    BadResponse,     // only of typed calls: the response has another size than the method says
+    NoHandler,       // the server has no handler for the request's type
+    AnswerLost,      // the request was executed, but its handler refused to answer or the server gave the answer up
+    TableFull,       // only from co_await call(): the call was not posted
+    RequestTooLong,  // the server takes no request of this size; from co_await call() also: the call was not posted
+    BadResponse,     // only from typed calls: the response has another size than the method says
 };
 
-// How a call ended. `response` lies in the receive buffer, or in the call's response buffer if the call has one. It is
-// valid until the completion returns.
+// How a call ended. `response` is valid until the completion returns. It lies in the call's response buffer if the call
+// has one, else in memory of the endpoint.
 struct CallResult {
     CallStatus status = CallStatus::Ok;
     std::span<const std::uint8_t> response{};
@@ -37,17 +37,17 @@ struct CallResult {
 
 using Completion = void (*)(void* context, const CallResult& result);
 
-// One call. `request` must not change until the completion runs: it may be sent again, and a large one that lies in
-// memory the port can send from is not copied.
+// One call. `request` must not change until the completion runs: it may be sent again. A large request is not copied if
+// the port can send from its memory.
 struct Call {
     std::uint8_t type = 0;
     std::span<const std::uint8_t> request{};
-    MsgBuffer* response = nullptr;  // the response is copied here if given; `bytes` is set
+    MsgBuffer* response = nullptr;  // if given, the response is put here, and `bytes` is set
     Completion completion = nullptr;
     void* context = nullptr;
     std::uint64_t tag = 0;
     Instant deadline = Instant::never();
-    bool ends_with_endpoint = false;  // the end of the endpoint completes the call with Disconnected, or forgets it
+    bool ends_with_endpoint = false;  // true: the endpoint's end completes the call with Disconnected; else forgets it
 };
 
 using CallId = std::uint64_t;  // 0: none

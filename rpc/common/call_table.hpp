@@ -1,4 +1,4 @@
-// The calls of a client, from post to completion: their ids, deadlines, results, and those that wait to be sent.
+// The calls of a client from post to completion: ids, deadlines, results, and the calls that wait to be sent.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace cairn::rpc {
 
 constexpr std::uint32_t kCallsMax = 1U << 24U;
 
-// Calls of one session that wait for a place to be sent from, oldest first. Kept by the session, changed by CallTable.
+// The calls of one session that wait for a slot, oldest first. The session keeps the backlog; CallTable changes it.
 struct Backlog {
     std::uint32_t oldest = kNone;
     std::uint32_t newest = kNone;
@@ -25,17 +25,17 @@ struct Backlog {
     [[nodiscard]] bool empty() const noexcept { return oldest == kNone; }
 };
 
-// A fixed number of entries; an entry is named by its index. One thread's. An RPC system keeps the index where it sends
-// the call from (a slot, say), and asks the table for the rest. Nothing here allocates but keep_latency().
+// A table of a fixed number of calls, for one thread. An index names a call. An RPC system keeps only the index, for
+// instance in a slot, and asks the table for the rest. After construction only keep_latency() allocates.
 class CallTable {
 public:
     static constexpr std::uint8_t kNoSlot = 0xff;
 
-    // `failed` counts the calls that end otherwise than with Ok; it outlives the table.
+    // `failed` counts the calls that do not end with Ok. It outlives the table.
     CallTable(std::uint32_t calls_max, telemetry::Counter& failed);
 
     [[nodiscard]] bool is_full() const noexcept { return free_ == kNone; }
-    // A new entry, which is in no backlog, and in this slot if any. The table is not full (asserted).
+    // Adds a call, and returns its index. The call is in no backlog. The table is not full (asserted).
     [[nodiscard]] std::uint32_t add(const Call& call, SessionId session, std::uint8_t slot = kNoSlot) noexcept {
         CAIRN_ASSERT(!is_full());
         const std::uint32_t index = free_;
@@ -54,13 +54,13 @@ public:
     [[nodiscard]] CallId id_of(std::uint32_t index) const noexcept {
         return (std::uint64_t{entries_[index].generation} << 32U) | (index + 1U);
     }
-    // kNone: there is no such call, or it has ended.
+    // Returns the index of the call, or kNone if there is no such call or it has ended.
     [[nodiscard]] std::uint32_t find(CallId id) const noexcept;
     [[nodiscard]] const Call& operator[](std::uint32_t index) const noexcept { return entries_[index].call; }
     [[nodiscard]] SessionId session_of(std::uint32_t index) const noexcept {
         return SessionId{entries_[index].session};
     }
-    // kNoSlot: the call waits in the backlog.
+    // Returns the call's slot, or kNoSlot if it waits in the backlog.
     [[nodiscard]] std::uint8_t slot_of(std::uint32_t index) const noexcept { return entries_[index].slot; }
     void put_into_slot(std::uint32_t index, std::uint32_t slot) noexcept {
         entries_[index].slot = static_cast<std::uint8_t>(slot);
@@ -70,11 +70,11 @@ public:
     void leave(Backlog& backlog, std::uint32_t index) noexcept;
     [[nodiscard]] std::uint32_t size_of(const Backlog& backlog) const noexcept;
 
-    // Ends a call that is in no backlog: frees the entry, then runs the completion, which may post. A response that
-    // does not fit into the call's own buffer ends it with ResponseTooLong.
+    // Ends a call that is in no backlog. Frees the entry, then runs the completion, which may post. If the response
+    // does not fit into the call's own buffer, the call ends with ResponseTooLong.
     void finish(std::uint32_t index, CallStatus status, std::span<const std::uint8_t> response,
                 Duration latency) noexcept;
-    // Tells end(index) of each call whose deadline has passed; end() ends it.
+    // Calls end(index) for each call whose deadline has passed; end() ends that call.
     // mutants: rpc-call-table-end-overdue
     template <class End>
     void end_overdue(Instant now, End&& end) noexcept {
@@ -87,9 +87,9 @@ public:
             }
         });
     }
-    // When end_overdue() has something to do. Instant::never() without deadlines.
+    // Returns when end_overdue() has something to do, or Instant::never() without deadlines.
     [[nodiscard]] Instant next_deadline() const noexcept { return deadlines_.next_due(); }
-    // Tells end(index) of each call that asked to be completed when its endpoint ends.
+    // Calls end(index) for each call that asked to be completed when its endpoint ends.
     template <class End>
     void end_awaited(End&& end) noexcept {
         for (std::uint32_t i = 0; i < entries_.size(); ++i) {
@@ -100,12 +100,12 @@ public:
     }
     [[nodiscard]] std::uint32_t pending() const noexcept { return pending_; }
 
-    // Keeps a histogram of the latencies (ns) of the calls of this type that end with Ok from now on. Allocates it.
+    // Allocates a histogram. It takes the latencies (ns) of calls of this type that end with Ok from now on.
     void keep_latency(std::uint8_t type) {
         latencies_ns_[type] = std::make_unique<telemetry::Histogram>();
         keeps_latencies_ = true;
     }
-    // nullptr: it is not kept.
+    // Returns the histogram, or nullptr if none is kept for this type.
     [[nodiscard]] const telemetry::Histogram* latency_ns(std::uint8_t type) const noexcept {
         return latencies_ns_[type].get();
     }
@@ -119,7 +119,7 @@ private:
         std::uint16_t session = 0;
         std::uint8_t slot = kNoSlot;
         bool used = false;
-        Deadlines::Handle deadline{};  // empty: there is none
+        Deadlines::Handle deadline{};  // empty: the call has no deadline
     };
     void watch_deadline(Entry& entry, std::uint32_t index) noexcept;
     void forget_deadline(Entry& entry) noexcept;
@@ -132,11 +132,11 @@ private:
     std::uint32_t pending_ = 0;
     telemetry::Counter& failed_;
     Deadlines deadlines_;
-    bool keeps_latencies_ = false;  // of some type
+    bool keeps_latencies_ = false;  // some type has a histogram
     std::array<std::unique_ptr<telemetry::Histogram>, kRequestTypes> latencies_ns_;
 };
 
-// Field by field: the whole struct was written piece by piece just now and would not be forwarded.
+// Copies field by field: the caller has just stored the fields one by one, and wider loads could not be forwarded.
 inline void CallTable::keep(Call& kept, const Call& call) noexcept {
     kept.type = call.type;
     kept.request = call.request;
@@ -164,7 +164,7 @@ inline void CallTable::finish(std::uint32_t index, CallStatus status, std::span<
     } else if (keeps_latencies_) [[unlikely]] {
         record(call.type, latency);
     }
-    // The completion may post, which takes this very entry: all that it needs is copied.
+    // The completion may post a call that takes this very entry, so everything it needs is copied first.
     const CallResult result{status, response, latency, call.tag};
     const Completion completion = call.completion;
     void* const context = call.context;

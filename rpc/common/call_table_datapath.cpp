@@ -1,4 +1,4 @@
-// The parts of the call table that few calls need: backlogs, cancellation, responses that are copied.
+// The parts of the call table that few calls need: backlogs, deadlines, cancellation, and copies of responses.
 #include "lib/base/copy.hpp"
 #include "rpc/common/call_table.hpp"
 
@@ -60,13 +60,13 @@ std::uint32_t CallTable::size_of(const Backlog& backlog) const noexcept {
     return size;
 }
 
-// Into the caller's buffer, where `response` then lies.
+// Copies the response into the caller's buffer. Afterwards `response` lies there.
 CallStatus CallTable::take_response(MsgBuffer& into, std::span<const std::uint8_t>& response) noexcept {
     if (response.size() > into.capacity) {
         response = {};
         return CallStatus::ResponseTooLong;
     }
-    if (response.data() != into.data) {  // else it was put together there
+    if (response.data() != into.data) {  // else the response was put together there
         copy_bytes(into.data, response.data(), response.size());
     }
     into.bytes = static_cast<std::uint32_t>(response.size());

@@ -1,4 +1,4 @@
-// co_await for RPC: calls that are awaited instead of completed by callback, and handlers that are coroutines.
+// co_await for RPC: calls that a coroutine awaits, and handlers that are coroutines.
 //
 //     Task<> relay(void* context, Request<Endpoint> request) {  // answers with what another server says
 //         auto& self = *static_cast<Relay*>(context);
@@ -8,9 +8,9 @@
 //     }
 //     endpoint.set_handler(kRelay, coroutine_handler<&relay, Endpoint>, &self);
 //
-// All of it runs on the endpoint's thread, inside its inputs. The frame of a coroutine is the only allocation, from
-// operator new when the coroutine is called; awaiting a call allocates nothing. Without memory the process ends.
-// No frame outlives the endpoint whose answer it waits for: the endpoint's destructor ends the wait with Disconnected.
+// Coroutines run on the endpoint's thread, inside its inputs. Operator new allocates the frame when a coroutine is
+// called. Awaiting a call allocates nothing. Without memory the process ends. The destructor of an endpoint resumes all
+// coroutines that wait for its answers, with Disconnected.
 #pragma once
 
 #include <concepts>
@@ -28,8 +28,8 @@ namespace cairn::rpc {
 template <class T = void>
 class Task;
 
-// What the promises of all tasks have in common. Lazy: nothing runs before start() or co_await. At its end a task
-// goes on with whoever awaits it; a detached one destroys its frame.
+// The common base of the promises of all tasks. A task runs nothing before start() or co_await. At its end it resumes
+// the coroutine that awaits it; a detached task destroys its frame.
 class TaskPromise {
 public:
     struct Last {
@@ -49,7 +49,7 @@ public:
     [[nodiscard]] Last final_suspend() const noexcept { return {}; }
     [[noreturn]] void unhandled_exception() const noexcept { std::terminate(); }
 
-    std::coroutine_handle<> awaited_by{};  // none: detached
+    std::coroutine_handle<> awaited_by{};  // empty: the task is detached
 };
 
 template <class T>
@@ -69,7 +69,7 @@ public:
     void take() const noexcept {}
 };
 
-// A coroutine that was called and not begun, or is awaited. Owns the frame until start() lets go of it.
+// A coroutine that was called and has not begun, or is awaited. It owns the frame until it is detached.
 template <class T>
 class [[nodiscard]] Task {
 public:
@@ -88,8 +88,8 @@ public:
         }
     }
 
-    // Begins it; the awaiting coroutine goes on when it ends, with what it returned. The task is the awaiting
-    // expression's own, so that its frame can not go before.
+    // Begins the task. The awaiting coroutine resumes with its result when it ends. Only a temporary can be awaited, so
+    // the frame lives as long as the awaiting expression.
     [[nodiscard]] auto operator co_await() && noexcept {
         struct Awaiter {
             std::coroutine_handle<promise_type> frame;
@@ -103,7 +103,7 @@ public:
         return Awaiter{frame_};
     }
 
-    // Runs it until it first waits. It goes on when what it waits for comes, and frees itself at its end.
+    // Runs the task until it first waits. Then it goes on by itself, and frees its frame at its end.
     void detach() && noexcept requires std::is_void_v<T> { std::exchange(frame_, {}).resume(); }
 
 private:
@@ -117,13 +117,13 @@ inline void start(Task<> task) noexcept {
     std::move(task).detach();
 }
 
-// An RPC system's endpoint, as far as awaiting a call needs it. post() never completes a call itself.
+// The part of an RPC system's endpoint that awaiting a call needs. The completion of a call never runs inside post().
 template <class T>
 concept Caller = requires(T& endpoint, SessionId session, const Call& call, Instant now) {
     { endpoint.post(session, call, now) } -> std::same_as<Posted>;
 };
 
-// Why a call that was not posted failed.
+// Returns the status of a call that was not posted.
 [[nodiscard]] constexpr CallStatus status_of(PostVerdict verdict) noexcept {
     switch (verdict) {
         case PostVerdict::Full:
@@ -137,7 +137,7 @@ concept Caller = requires(T& endpoint, SessionId session, const Call& call, Inst
     return CallStatus::Disconnected;
 }
 
-// What co_await call() waits on.
+// The awaiter of co_await call().
 template <Caller Endpoint>
 class CallAwaiter {
 public:
@@ -147,7 +147,7 @@ public:
     CallAwaiter& operator=(const CallAwaiter&) = delete;
 
     [[nodiscard]] bool await_ready() const noexcept { return false; }
-    // False, so that the coroutine goes on at once: the call was not taken.
+    // Returns false if the call was not posted; the coroutine then goes on at once.
     // mutants: rpc-call-awaiter-await-suspend
     [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting) noexcept {
         waiting_ = waiting;
@@ -170,7 +170,7 @@ private:
     static void completed(void* context, const CallResult& result) {
         auto& self = *static_cast<CallAwaiter*>(context);
         self.result_ = result;
-        self.waiting_.resume();  // ends self
+        self.waiting_.resume();  // destroys self
     }
 
     Endpoint& endpoint_;
@@ -182,18 +182,18 @@ private:
     std::coroutine_handle<> waiting_{};
 };
 
-// Posts `what` when awaited (its completion and context are not used) and yields its CallResult. `response` is valid
-// until the coroutine next waits or ends. A call that is not posted ends at once with TableFull, RequestTooLong or
-// Disconnected. `now` is read when the call is posted. `id`, if given, is for cancel(), which resumes the coroutine.
+// Posts `what` when awaited, and yields its CallResult. The completion, context and ends_with_endpoint of `what` are
+// not used. The result's `response` is valid until the coroutine next waits or ends. A call that is not posted ends at
+// once with TableFull, RequestTooLong or Disconnected. `now` is read when the call is posted. `*id`, if given, is set
+// for cancel(), which resumes the coroutine.
 template <Caller Endpoint>
 [[nodiscard]] CallAwaiter<Endpoint> call(Endpoint& endpoint, SessionId session, const Call& what, const Instant& now,
                                          CallId* id = nullptr) noexcept {
     return {endpoint, session, what, now, id};
 }
 
-// Makes a Handler of `Task<> Function(void* context, Request<Endpoint> request)`. The request's payload and `now` are
-// valid until Function first waits. Its handle stays valid across waits until the session ends; reserve() then gives no
-// room.
+// A Handler made of `Task<> Function(void* context, Request<Endpoint> request)`. The request's payload and `now` are
+// valid until Function first waits. Its handle stays valid until the session ends; then reserve() gives no room.
 template <auto Function, class Endpoint>
 void coroutine_handler(void* context, const Request<Endpoint>& request) noexcept {
     start(Function(context, request));

@@ -1,4 +1,4 @@
-// The deadlines of an endpoint's calls: kept, taken back and handed out at a cost that does not grow with their number.
+// The deadlines of an endpoint's calls. The cost to insert, cancel and hand out one does not grow with their number.
 #pragma once
 
 #include <cstdint>
@@ -8,34 +8,35 @@
 
 namespace cairn::rpc {
 
-// A timing wheel whose slots are kScale times as long as those that pace packets: a deadline may be a second away, and
-// is looked at two thousand times a second at most. One further away is handed out early, and put in again.
+// A timing wheel whose slots are kScale times as long as those that pace packets. A deadline may be a second away, and
+// an endpoint looks at deadlines two thousand times a second at most. A deadline beyond the horizon is handed out
+// early, and the sink inserts it again.
 class Deadlines {
 public:
     static constexpr std::int64_t kScale = 200;
-    static constexpr Duration kSlot{roce::kSlot.ns * kScale};  // a deadline is noticed so much late at most
+    static constexpr Duration kSlot{roce::kSlot.ns * kScale};  // advance() hands a deadline out at most so much late
     using Handle = roce::TimingWheelHandle;
 
     explicit Deadlines(std::uint32_t calls_max) : wheel_(kHorizon, calls_max, Instant{}) {}
 
-    // Room for one per call; the handle is never empty.
+    // There is room for one deadline per call. The handle is never empty.
     [[nodiscard]] Handle insert(std::uint32_t call, Instant deadline) noexcept {
         return wheel_.insert(call, {deadline.ns / kScale + (deadline.ns % kScale > 0 ? 1 : 0)});
     }
     void cancel(Handle handle) noexcept { wheel_.cancel(handle); }
-    // Hands each call whose time has come to sink(call), or one that is not yet due to be put in again. The sink may
-    // insert and cancel.
+    // Calls sink(call) for each call whose time has come. The sink inserts a call again whose deadline has not passed.
+    // It may insert and cancel others.
     template <class Sink>
     void advance(Instant now, Sink&& sink) noexcept {
         wheel_.advance({now.ns / kScale}, sink);
     }
-    // When the next is to be looked at; Instant::never() without any.
+    // Returns when advance() has something to do, or Instant::never() without deadlines.
     [[nodiscard]] Instant next_due() const noexcept {
         return wheel_.size() == 0 ? Instant::never() : Instant{wheel_.next_due().ns * kScale};
     }
 
 private:
-    static constexpr Duration kHorizon = milliseconds(4);  // 8,192 slots: 0.8 s
+    static constexpr Duration kHorizon = milliseconds(4);  // in the wheel's scaled time: 8,192 slots, which last 0.8 s
 
     roce::TimingWheel<std::uint32_t> wheel_;
 };

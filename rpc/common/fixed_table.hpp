@@ -1,4 +1,4 @@
-// A fixed number of objects, handed out and taken back without allocating.
+// A table that hands out a fixed number of objects and takes them back, without allocating.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ public:
             free_.push_back(&items_[i]);
         }
     }
-    // A fresh one; nullptr when all are out.
+    // Returns a fresh object, or nullptr if all are out.
     [[nodiscard]] T* take() noexcept {
         if (free_.empty()) {
             return nullptr;

@@ -1,10 +1,10 @@
-// Methods with types: a request type whose request and response are plain values instead of bytes.
+// Typed methods: request types whose requests and responses are plain values instead of bytes.
 //
 //     constexpr rpc::Method<Key, Value> kGet{7};
 //     rpc::serve<kGet, &Store::get>(endpoint, store);                        // Value Store::get(const Key&)
 //     rpc::Typed<Value> got = co_await rpc::invoke(endpoint, session, kGet, key, now);
 //
-// A value travels as it lies in memory: both ends must agree on its layout and byte order.
+// A value is sent as it lies in memory. Both ends must agree on its layout and byte order.
 #pragma once
 
 #include <cstring>
@@ -25,7 +25,7 @@ struct Method {
     std::uint8_t type;
 };
 
-// Nothing when the bytes are not as many as the value has.
+// Returns nothing if `bytes` has another size than the value.
 template <PlainValue T>
 [[nodiscard]] std::optional<T> value_of(std::span<const std::uint8_t> bytes) noexcept {
     if (bytes.size() != sizeof(T)) {
@@ -36,7 +36,7 @@ template <PlainValue T>
     return value;
 }
 
-// How a typed call ended. `value` is there if `status` is Ok; BadResponse: the response has another size.
+// How a typed call ended. It has a `value` if `status` is Ok. BadResponse: the response has another size.
 template <PlainValue T>
 struct Typed {
     CallStatus status = CallStatus::Ok;
@@ -52,8 +52,8 @@ template <PlainValue T>
     return {value ? CallStatus::Ok : CallStatus::BadResponse, value, result.latency};
 }
 
-// The call of a method, to be posted with a completion, which reads the result by typed<Out>(). `request` must live
-// until the completion runs.
+// Returns a call of the method without a completion. The caller adds one, which reads the result by typed<Out>().
+// `request` must live until the completion runs.
 template <PlainValue In, PlainValue Out>
 [[nodiscard]] Call call_of(const Method<In, Out>& method, const In& request) noexcept {
     Call call;
@@ -62,7 +62,7 @@ template <PlainValue In, PlainValue Out>
     return call;
 }
 
-// co_await it: posts the call and yields Typed<Out>. `request` lives in the waiting frame.
+// The awaiter of co_await invoke(). It posts the call and yields Typed<Out>. It keeps a copy of `request`.
 template <Caller Endpoint, PlainValue In, PlainValue Out>
 class TypedAwaiter {
 public:
@@ -88,14 +88,14 @@ template <Caller Endpoint, PlainValue In, PlainValue Out>
     return {endpoint, session, method, request, now, deadline};
 }
 
-// Answers a request with a value. False: the session has ended, or there is no room.
+// Answers a request with a value. Returns false if the session has ended or there is no room.
 template <class Endpoint, PlainValue Out>
 bool answer(const Request<Endpoint>& request, const Out& value) noexcept {
     const std::span<const std::uint8_t> message{reinterpret_cast<const std::uint8_t*>(&value), sizeof(Out)};
     return request.endpoint.answer(request.handle, message, request.now);
 }
 
-// Registers `Out (Owner::*kFunction)(const In&)` as the method's handler. A request of another size is refused: its
+// Registers `Out (Owner::*kFunction)(const In&)` as the method's handler. A request of another size is refused, and its
 // call ends with AnswerLost. `owner` outlives the endpoint.
 template <auto kMethod, auto kFunction, class Endpoint, class Owner>
 void serve(Endpoint& endpoint, Owner& owner) noexcept {

@@ -1,4 +1,4 @@
-// What a server's handlers get, in every RPC system of Cairn: requests, and handles to answer them by.
+// What the handlers of a server get in every RPC system of Cairn: requests, and handles to answer them.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,14 @@
 
 namespace cairn::rpc {
 
-// Names a request to answer later. The end of its session makes it stale: it then names nothing, without harm.
+// Names a request to answer later. The handle is stale once the session has ended. A stale handle is harmless.
 struct RequestHandle {
     SessionId session{};
     std::uint64_t request_number = 0;
 };
 
-// A request as its handler sees it. The payload lies in the receive buffer: it is valid until the handler returns or
-// answers, whichever comes first. Endpoint: the RPC system's, with reserve(), respond(), answer() and
-// refuse().
+// A request as its handler sees it. The payload is valid until the handler returns or answers, whichever comes first.
+// `Endpoint` is the RPC system's endpoint, which has reserve(), respond(), answer() and refuse().
 template <class Endpoint>
 struct Request {
     Endpoint& endpoint;
@@ -27,12 +26,13 @@ struct Request {
     Instant now;
 };
 
-// Answers at once (Endpoint::answer, or reserve, then respond), or keeps `handle` and answers later.
+// A handler answers at once (by answer(), or by reserve() and respond()), or keeps `handle` and answers later.
 template <class Endpoint>
 using Handler = void (*)(void* context, const Request<Endpoint>& request);
 
 class BackgroundRequest;
-// Runs on a thread of a BackgroundPool, several at a time if the pool has several. The answer leaves when it returns.
+// A background handler runs on a thread of a BackgroundPool. Several run at a time if the pool has several threads. The
+// answer is sent after the handler has returned.
 using BackgroundHandler = void (*)(void* context, BackgroundRequest& request);
 
 }  // namespace cairn::rpc

@@ -1,4 +1,4 @@
-// What a server registers per request type: the handler, and how much room its answers need.
+// What a server registers for each request type: the handler, and the room for its answers.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace cairn::rpc {
 
 constexpr std::uint32_t kRequestTypes = 256;
 
-// The part of an endpoint that its application fills in. Not thread-safe: the worker's thread calls it.
+// The part of an endpoint that the application fills in. Only the worker's thread may call it.
 template <class Endpoint>
 class RequestTypes {
 public:
@@ -23,17 +23,17 @@ public:
         [[nodiscard]] bool registered() const noexcept { return function != nullptr || background != nullptr; }
     };
 
-    // Of set_handler() and set_background_handler() the later call holds. Before a request of the type is executed,
-    // room for a response of `response_bytes_max` is taken: reserve() does not fail for so many. Without room the
-    // request is put off, and executed when its client asks again.
+    // Sets the handler of a type, and replaces an earlier one of either kind. The endpoint takes room for a response of
+    // `response_bytes_max` before it executes a request of the type, so reserve() does not fail for so many bytes.
+    // Without room the request is put off until its client asks again.
     void set_handler(std::uint8_t type, Handler<Endpoint> handler, void* context,
                      std::uint32_t response_bytes_max = 0) noexcept {
         serves_ = serves_ || handler != nullptr;
         entries_[type] = {handler, nullptr, context, response_bytes_max};
     }
-    // The handler runs on the endpoint's BackgroundPool, which must be there. Room for a response of that size is taken
-    // beforehand for each request. Without room or a free job the request is put off, and executed when its client asks
-    // again.
+    // Sets a handler that runs on the endpoint's BackgroundPool. The endpoint must have a pool. It takes room for a
+    // response of `response_bytes_max` before it hands a request over. Without room or a free job the request is put
+    // off until its client asks again.
     void set_background_handler(std::uint8_t type, BackgroundHandler handler, void* context,
                                 std::uint32_t response_bytes_max) noexcept {
         serves_ = serves_ || handler != nullptr;
@@ -44,7 +44,7 @@ protected:
     RequestTypes() = default;
     ~RequestTypes() = default;
 
-    // Whether a handler was ever registered: an endpoint without one takes no sessions.
+    // True if a handler was ever registered. An endpoint without handlers takes no sessions.
     // mutants: rpc-request-types-serves
     [[nodiscard]] bool serves() const noexcept { return serves_; }
     [[nodiscard]] const std::array<Entry, kRequestTypes>& handlers() const noexcept { return entries_; }

@@ -12,7 +12,7 @@
 
 namespace cairn::erpc {
 
-// From the session's peer, which was checked. Parsed once; valid while the burst is delivered.
+// The packet's source was checked: it is the session's peer. An arrival is valid while the burst is delivered.
 struct Arrival {
     Session& session;
     const roce::UdDatagram& datagram;
@@ -27,8 +27,8 @@ struct Arrival {
     [[nodiscard]] std::uint32_t slot_index() const noexcept { return header.request_number % kSlotsPerSession; }
 };
 
-// A packet that takes the short path if its slot expects its second word. The rest of it was compared: it is a data
-// packet from the session's peer, whole, and its message is small.
+// A packet that takes the short path if its slot expects its second word. All its other bytes were compared: it is a
+// whole data packet from the session's peer, and its message is small.
 struct SmallPacket {
     Session& session;
     port::PacketRef& packet;

@@ -1,4 +1,4 @@
-// What all RPC systems have in common by eRPC's names, and what befalls a session.
+// eRPC's names for the types that all RPC systems share, and the events of a session.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,8 @@ using rpc::start;
 using rpc::Task;
 
 enum class SessionEvent : std::uint8_t { Connected, Refused, Disconnected, PeerLost };
+// Called on the endpoint's thread for events of client sessions. `reason` says why a session was refused. For a lost
+// peer it is PathTooNarrow or None.
 using SessionCallback = void (*)(void* context, SessionId session, SessionEvent event, RefuseReason reason);
 
 }  // namespace cairn::erpc

@@ -1,4 +1,5 @@
-// The client's side of calls: slots, credits, backlog; requests out, responses in, and again when they are lost.
+// The client's side of calls: slots, credits and backlog. It sends requests, takes responses, and sends again what was
+// lost.
 #pragma once
 
 #include <algorithm>
@@ -18,40 +19,42 @@ namespace cairn::erpc {
 
 class Client {
 public:
-    // All outlive the client.
+    // The arguments outlive the client.
     Client(const EndpointConfig& config, PacketWriter& writer, SessionTable& sessions, ServerMessages& messages,
            rpc::MsgPool& pool, Statistics& statistics);
     ~Client();
 
-    // post() on the short path. False: the call waits, is long, or needs a decision, and post() takes it.
+    // Posts a call on the short path and sets `id`. Returns false if the call must wait, is long, or needs a decision;
+    // post() then takes it.
     [[nodiscard]] bool post_at_once(Session& session, const Call& call, Instant now, CallId& id) noexcept;
-    // What Endpoint::post() and cancel() say.
+    // The functions of Endpoint with the same names describe these two.
     Posted post(Session& session, const Call& call, Instant now) noexcept;
     bool cancel(CallId id, Instant now) noexcept;
     [[nodiscard]] rpc::CallTable& calls() noexcept { return calls_; }
     [[nodiscard]] const rpc::CallTable& calls() const noexcept { return calls_; }
 
     void on_response(const Arrival& arrival) noexcept;
-    // The same on the short path. False: the packet goes the long way.
+    // Takes a response on the short path. Returns false if the packet must take the long path.
     [[nodiscard]] bool take_known(const SmallPacket& small, Instant now) noexcept;
     [[nodiscard]] ClientTransfers& transfers() noexcept { return transfers_; }
     [[nodiscard]] const ClientTransfers& transfers() const noexcept { return transfers_; }
-    // The server does not answer a request.
+    // The server says that it does not answer a request.
     void on_refused(Session& session, const Control& control, Instant now) noexcept;
-    // The session has a client part, and is connected or has a free slot: calls leave the backlog.
+    // Starts calls of the backlog while the session is connected and has a free slot. The session has a client part.
     void refill_slots(Session& session, Instant now) noexcept;
     // Ends all calls of a session that takes no new ones (asserted).
     void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
-    // The same, and nothing of the session is kept.
+    // Ends the session's calls as fail_calls() does, and forgets the session.
     void end_session(Session& session, CallStatus status, Instant now) noexcept;
-    // Those that asked for it when the endpoint ends.
+    // The endpoint ends. Ends the calls that asked to be completed then; afterwards no session can be opened.
     void end_awaited_calls(Instant now) noexcept;
 
-    // At the end of a burst: slots that wait for credits.
+    // Called at the end of a turn. Serves the slots that wait for credits.
     void serve_stall_queue(Instant now) noexcept;
-    // Now and then: these slots, requests that got lost, if losses count, and calls past their deadlines.
+    // Called every kScanInterval. Serves the same slots and ends calls whose deadline has passed. If `losses_count`, it
+    // also sends lost requests again.
     void scan(bool losses_count, Instant now) noexcept;
-    // When one of these has something to do.
+    // Returns when scan() has to look for losses or deadlines next.
     [[nodiscard]] Instant next_deadline() const noexcept { return std::min(watch_.next(), calls_.next_deadline()); }
     [[nodiscard]] bool any_stalled() const noexcept { return !stall_queue_.empty(); }
 
@@ -77,7 +80,7 @@ private:
     ServerMessages& messages_;
     rpc::MsgPool& pool_;
     Statistics& statistics_;
-    std::size_t at_once_below_;  // request bytes that post_at_once() takes; 0: it takes none
+    std::size_t at_once_below_;  // post_at_once() takes requests of fewer bytes than this
     rpc::CallTable calls_;
     ClientTransfers transfers_;
     std::vector<SessionId> stall_queue_;  // sessions with slots that wait for a credit, oldest first

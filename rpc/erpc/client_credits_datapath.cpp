@@ -1,4 +1,4 @@
-// Who sends when a session's credits are scarce: slots that wait for one, and requests that give theirs up.
+// Which slots send when a session's credits are scarce: slots that wait for a credit, and requests that give theirs up.
 #include <algorithm>
 #include <bit>
 
@@ -11,7 +11,7 @@ void Client::stall(Session& session, ClientSlot& slot, SlotState as) noexcept {
     client.move(slot, as);
     if (!client.in_stall_queue) {
         client.in_stall_queue = true;
-        stall_queue_.push_back(session.self);  // reserved for every session: never grows
+        stall_queue_.push_back(session.self);  // never grows: it has room for every session
     }
 }
 
@@ -27,8 +27,8 @@ void Client::serve_stall_queue(Instant now) noexcept {
     });
 }
 
-// Each slot that waits gets one chance, as long as there are credits; it may have to wait on. Those for which the
-// server holds memory go first, from `first` on: the others may wait for that very memory.
+// Each waiting slot gets one chance while there are credits, and may have to wait on. Slots for which the server holds
+// memory go first, since the others may wait for that very memory. Either group begins with the slot `first`.
 // mutants: erpc-client-serve-stalled
 void Client::serve_stalled(Session& session, std::uint32_t first, Instant now) noexcept {
     ClientSession& client = *session.client;
@@ -48,7 +48,8 @@ void Client::serve_stalled(Session& session, std::uint32_t first, Instant now) n
     }
 }
 
-// The server may have put the request off for want of the memory that the answers hold which wait here for a credit.
+// The server may have put the request off for want of memory. Slots that wait here for a credit may hold that memory,
+// so the request gives its credit to them.
 void Client::on_request_timeout(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientSession& client = *session.client;
     if (client.stalled_under_way() == 0) [[likely]] {
@@ -56,10 +57,10 @@ void Client::on_request_timeout(Session& session, ClientSlot& slot, Instant now)
         send_request(session, slot, now);
         return;
     }
-    slot.sends = std::max<std::uint8_t>(slot.sends, 2);  // its answer is to a copy, perhaps
+    slot.sends = std::max<std::uint8_t>(slot.sends, 2);  // its answer may be to a copy
     ++client.credits;
     stall(session, slot, SlotState::Yielded);
-    serve_stalled(session, slot.index() + 1, now);  // itself last
+    serve_stalled(session, slot.index() + 1, now);  // this slot comes last
 }
 
 }  // namespace cairn::erpc

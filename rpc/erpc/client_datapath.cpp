@@ -1,4 +1,4 @@
-// Calls over a session's slots: requests of one packet out, their responses in, and how calls end.
+// Calls over a session's slots. Sends requests of one packet, takes their responses, and ends calls.
 #include "rpc/erpc/client.hpp"
 
 #include <bit>
@@ -7,7 +7,7 @@
 
 namespace cairn::erpc {
 
-// The short path has its own way to begin a call, into which this one is not to be built.
+// Must not be inlined into Endpoint::post(), which begins most calls on the short path.
 [[gnu::noinline]] Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     if (call.request.size() > config_.max_message_bytes) {
         return {PostVerdict::TooLong};
@@ -43,7 +43,7 @@ void Client::start(Session& session, std::uint32_t call, Instant now) noexcept {
     }
 }
 
-// With a credit at hand: for the first time, or again if the slot gave its credit up.
+// Sends the slot's request for the first time, or again if the slot gave its credit up. A credit is free.
 // mutants: erpc-client-send-first
 void Client::send_first(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientSession& client = *session.client;
@@ -67,7 +67,7 @@ void Client::send_first(Session& session, ClientSlot& slot, Instant now) noexcep
     send_request(session, slot, now);
 }
 
-// Sends or resends; without a buffer the retransmission timer tries again.
+// Sends or resends a request of one packet. Without a buffer the retransmission timer tries again.
 // mutants: erpc-client-send-request
 void Client::send_request(Session& session, ClientSlot& slot, Instant now) noexcept {
     const Call& call = calls_[slot.call];
@@ -94,7 +94,7 @@ void Client::send_request(Session& session, ClientSlot& slot, Instant now) noexc
 void Client::on_response(const Arrival& arrival) noexcept {
     Session& session = arrival.session;
     if (session.client == nullptr) [[unlikely]] {
-        statistics_.count(Drop::StaleResponse);  // no call was ever made over it
+        statistics_.count(Drop::StaleResponse);  // no call was ever made in this session
         return;
     }
     ClientSession& client = *session.client;
@@ -110,11 +110,11 @@ void Client::on_response(const Arrival& arrival) noexcept {
     }
     session.last_heard = arrival.now;
     ++statistics_.responses_received;
-    if (slot.sends == 1) [[likely]] {  // a resent request's answer may be to either copy (Karn)
+    if (slot.sends == 1) [[likely]] {  // the answer to a resent request may be to either copy (Karn)
         transfers_.note_round_trip(client, slot, arrival.payload_bytes(), arrival.now);
     }
     complete(session, slot, CallStatus::Ok, arrival.payload(), arrival.now);
-    // The completion is done with the buffer; the next request can go out in it.
+    // The completion has read the buffer, so the next request can use it.
     writer_.sender().give_back(arrival.packet());
     arrival.packet().cookie = nullptr;
 }
@@ -124,7 +124,8 @@ void Client::on_response(const Arrival& arrival) noexcept {
 void Client::complete(Session& session, ClientSlot& slot, CallStatus status, std::span<const std::uint8_t> response,
                       Instant now) noexcept {
     if (const auto& request = calls_[slot.call].request; request.size() >= kTailBytes) [[unlikely]] {
-        // A hostile server answers what it can not have seen: the request's memory is its owner's again, and may wait.
+        // A hostile server may answer a request that has not left. The caller owns the request's memory again now, so
+        // packets that still wait get a copy of it.
         if (slot.last_sent == now || slot.transfer != nullptr || writer_.sender().holds_back()) {
             writer_.sender().copy_tails(request);
         }
@@ -140,7 +141,7 @@ void Client::complete(Session& session, ClientSlot& slot, CallStatus status, std
     refill_slots(session, now);
 }
 
-// Failed, sent more than once, or of several packets.
+// Completes a call that failed, was sent more than once, or has several packets.
 void Client::complete_slowly(Session& session, ClientSlot& slot, CallStatus status,
                              std::span<const std::uint8_t> response, Instant now) noexcept {
     ClientSession& client = *session.client;

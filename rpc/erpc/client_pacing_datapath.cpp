@@ -1,15 +1,15 @@
-// Slots of congested sessions that wait for their flow's time: into the wheel, and on when it has come.
+// Slots of congested sessions wait in the wheel for their flow's time, and go on when it has come.
 #include <bit>
 
 #include "rpc/erpc/client.hpp"
 
 namespace cairn::erpc {
 
-// The slot has something to send and its flow may not yet.
+// The slot has something to send, but the flow's rate does not allow it yet.
 void ClientTransfers::hold_back(Session& session, ClientSlot& slot) noexcept {
     ClientSession& client = *session.client;
     if (!client.in_wheel && !wheel_->insert({session.token, session.self.value}, client.paid.at())) {
-        client_.stall(session, slot, SlotState::Starved);  // no room: it is tried with each burst
+        client_.stall(session, slot, SlotState::Starved);  // the wheel is full: the slot tries again each turn
         return;
     }
     client.in_wheel = true;
@@ -20,14 +20,14 @@ void ClientTransfers::hold_back(Session& session, ClientSlot& slot) noexcept {
 void ClientTransfers::run_wheel(Instant now) noexcept {
     wheel_->advance(now, [this, now](const PacedSession& paced) {
         Session& session = client_.sessions_[SessionId{paced.session}];
-        if (session.token == paced.token && session.client != nullptr && session.client->in_wheel) {  // else: ended
+        if (session.token == paced.token && session.client != nullptr && session.client->in_wheel) {  // else it ended
             session.client->in_wheel = false;
             serve_paced(session, now);
         }
     });
 }
 
-// Each in turn sends what the rate allows; who comes too late for that is held back again.
+// The HeldBack slots send in turn what the rate allows. A slot that comes too late is held back again.
 void ClientTransfers::serve_paced(Session& session, Instant now) noexcept {
     ClientSession& client = *session.client;
     const std::uint32_t turn = client.paced_turn;

@@ -1,4 +1,4 @@
-// A client's part of a session: slots, credits, the calls that wait, and the flow to its server.
+// The client's part of a session: slots, credits, the calls that wait, and the flow to the server.
 #pragma once
 
 #include <algorithm>
@@ -16,24 +16,24 @@
 
 namespace cairn::erpc {
 
-// Plain state, changed by Client and ClientTransfers. Made for the session's first call.
+// Plain state, which Client and ClientTransfers change. It is made for the session's first call.
 struct ClientSession {
-    std::uint16_t credits = 0;    // packets it may still send
+    std::uint16_t credits = 0;    // packets that the client may still send
     bool in_stall_queue = false;  // some slots wait for a credit
-    bool watched = false;         // Client looks for its losses
-    bool in_wheel = false;        // then the wheel wakes those that are HeldBack
-    std::uint8_t paced_turn = 0;  // which of these is first
-    std::array<std::uint8_t, static_cast<std::size_t>(SlotState::Count)> members{0xff};  // bit per slot, by its state
+    bool watched = false;         // SentWatch looks for lost requests of the session
+    bool in_wheel = false;        // the timing wheel will wake the slots that are HeldBack
+    std::uint8_t paced_turn = 0;  // the HeldBack slot that is served first
+    std::array<std::uint8_t, static_cast<std::size_t>(SlotState::Count)> members{0xff};  // by state: a bit per slot
     rpc::Backlog backlog;                                                                // calls without a slot
     std::array<ClientSlot, kSlotsPerSession> slots{};
-    Instant sampled{};  // when the last round trip was measured: one for each burst
+    Instant sampled{};  // when the last round trip was measured; each burst gives one
     roce::RoundTrip round_trip;
-    std::unique_ptr<roce::CongestionControl> control;  // nullptr: none
-    roce::PaidTime paid;                               // by the flow's rate
+    std::unique_ptr<roce::CongestionControl> control;  // nullptr: the session has none
+    roce::PaidTime paid;                               // when the flow's rate allows the next packet
 
     [[nodiscard]] std::uint8_t in(SlotState state) const noexcept { return members[static_cast<std::size_t>(state)]; }
-    // The only ways in which a slot's state changes. The second is for a slot whose index and state the caller knows:
-    // as constants they halve its instructions.
+    // Only these two functions change a slot's state. The second one is for callers that know the slot's index and
+    // state: with constants it takes half the instructions.
     void move(ClientSlot& slot, SlotState to) noexcept { move(slot, slot.index(), slot.state, to); }
     // mutants: erpc-client-session-move
     void move(ClientSlot& slot, std::uint32_t index, SlotState from, SlotState to) noexcept {
@@ -43,7 +43,7 @@ struct ClientSession {
         slot.state = to;
         slot.awaited = SecondWord::none();
     }
-    // The answer to a request that was sent once came after `rtt`.
+    // The answer to a request that was sent once came after `rtt`. Only the first answer of a burst counts.
     void note_round_trip(Duration rtt, Instant now) noexcept {
         if (sampled != now) {
             sampled = now;
@@ -56,7 +56,8 @@ struct ClientSession {
             slots[i].request_number = (first_request + kSlotsPerSession + i) & kRequestNumberMask;
         }
     }
-    // Its credit is back. Returns the call it held. A number that no server can have come by is used again.
+    // Frees the slot, whose credit is back already. Returns the call that it held. The slot uses a request number again
+    // if no server can have seen that number.
     // mutants: erpc-client-session-free-slot
     [[nodiscard]] std::uint32_t free_slot(ClientSlot& slot) noexcept {
         move(slot, SlotState::Free);
@@ -66,14 +67,14 @@ struct ClientSession {
         slot.sends = 0;
         return std::exchange(slot.call, kNone);
     }
-    // Asserts what must hold between two events. Returns how many slots have a call.
+    // Asserts what must hold between two events. Returns how many slots have a call. `credits_max`: the session's.
     [[nodiscard]] std::uint32_t check(std::uint16_t credits_max) const noexcept;
 
     // The slots that wait for a credit.
     [[nodiscard]] std::uint8_t stalled() const noexcept {
         return static_cast<std::uint8_t>(in(SlotState::WaitsCredit) | in(SlotState::Yielded) | in(SlotState::Starved));
     }
-    // Those of them for which the server holds memory.
+    // The slots that wait for a credit while the server holds memory for them.
     [[nodiscard]] std::uint8_t stalled_under_way() const noexcept {
         std::uint32_t under_way = 0;
         for (std::uint32_t left = in(SlotState::Starved); left != 0; left &= left - 1) {
@@ -82,16 +83,17 @@ struct ClientSession {
         }
         return static_cast<std::uint8_t>(under_way);
     }
-    // New requests take no credit from those that wait for one in the midst.
+    // True if new requests must leave the credits to slots that wait to go on.
     [[nodiscard]] bool others_go_first() const noexcept {
         return in(SlotState::Yielded) != 0 || stalled_under_way() != 0;
     }
-    // Retransmission timeout from the round trips seen, in [kRtoMin, kRtoMax], doubled per resend.
+    // Returns the retransmission timeout of a request that was sent `sends` times. It follows from the round trips,
+    // doubles with each resend, and lies in [kRtoMin, kRtoMax].
     // mutants: erpc-client-session-rto
     [[nodiscard]] Duration rto(std::uint8_t sends) const noexcept {
         return std::min(round_trip.timeout(sends == 0 ? 0U : sends - 1U), kRtoMax);
     }
-    // Whether the flow's rate allows a packet now.
+    // True if the flow's rate allows a packet now.
     [[nodiscard]] bool may_send(Instant now) const noexcept {
         if (control == nullptr || control->is_uncongested()) [[likely]] {
             return true;

@@ -1,4 +1,4 @@
-// Messages of several packets at the client: requests out, credit returns and responses in.
+// Messages of several packets at the client. Sends requests, and takes credit returns and responses.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,9 +10,9 @@ namespace cairn::erpc {
 
 namespace {
 
-// Numbers that overtook a missing one by more than this many say that it is lost.
+// A missing number counts as lost when an answered number is at least this far ahead of it.
 constexpr std::uint32_t kOvertaken = 3;
-// Packets that make a batch which every port carries well.
+// A batch of this many packets is efficient on every port.
 constexpr std::uint32_t kWorthSending = 16;
 
 }  // namespace
@@ -45,12 +45,12 @@ rpc::MsgBuffer ClientTransfers::end(ClientSession& client, ClientSlot& slot) noe
     return owned;
 }
 
-// What is left waits in the stall queue or the wheel.
+// Packets that may not leave yet wait in the stall queue or the wheel.
 void ClientTransfers::kick(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientSession& client = *session.client;
     ClientTransfer& transfer = *slot.transfer;
     const std::uint32_t limit = std::min(transfer.known_numbers(), transfer.answered.next() + kWindowPackets);
-    // A few credits at a time would come back a few at a time, for ever: what is under way brings more.
+    // Waits until enough credits for a batch are back. Small batches would bring back few credits at a time for ever.
     const std::uint32_t worth = std::min({limit - transfer.sent, kWorthSending, session.credits_max / 2U});
     if (client.credits < worth && transfer.outstanding() != 0) {
         client_.stall(session, slot, SlotState::Starved);
@@ -77,7 +77,7 @@ void ClientTransfers::kick(Session& session, ClientSlot& slot, Instant now) noex
     }
 }
 
-// Whatever the rate allows: a packet that is sent again goes ahead of the others, which wait the longer.
+// Sends whether the rate allows it or not. A packet that is sent again goes first, and the others wait longer for it.
 void ClientTransfers::send_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
     const std::uint32_t packet_bytes = client_.writer_.packet_bytes();
@@ -104,14 +104,14 @@ void ClientTransfers::send_number(Session& session, ClientSlot& slot, std::uint3
         payload =
             call.request.subspan(std::size_t{number} * packet_bytes, bytes_of_packet(bytes, packet_bytes, number));
     }
-    // A request for response puts as much on the network, in the other direction.
+    // An RFR makes the server send a packet, so it is charged as that packet.
     session.client->charge((data ? payload.size() : packet_bytes) + kPacketOverheadBytes, now);
     client_.writer_.send(session, buffer, header, payload, now);
 }
 
-// What control is told is without the time that either host may have let the packet or its answer wait: a slow host
-// makes long round trips, too, and it is the credits that hold back who sends to it. The first packet of a response has
-// waited for the handler.
+// Congestion control gets the round trip less the time that either host may have held the packet or its answer. A slow
+// host makes round trips long, too, but the credits hold back what is sent to it. The first packet of a response gives
+// no sample for congestion control, since it has waited for the handler.
 // mutants: erpc-client-transfers-sample
 void ClientTransfers::sample(Session& session, const ClientSlot& slot, std::uint32_t number, std::uint8_t held,
                              Instant now) noexcept {
@@ -139,7 +139,7 @@ void ClientTransfers::note_answered(Session& session, ClientSlot& slot, std::uin
     if (transfer.answered.see(number) == PacketWindow::Seen::New) {
         session.last_heard = now;
         session.client->credits = static_cast<std::uint16_t>(session.client->credits + (held_credit ? 1 : 0));
-        slot.sends = std::min<std::uint8_t>(slot.sends, 1);  // progress: the timeout starts anew
+        slot.sends = std::min<std::uint8_t>(slot.sends, 1);  // there is progress, so the timeout starts anew
     }
 }
 
@@ -176,13 +176,13 @@ void ClientTransfers::on_credit_return(const Arrival& arrival) noexcept {
     go_on(session, *slot, arrival.now);
 }
 
-// Some of its packets were answered.
+// Some packets of the call were answered.
 void ClientTransfers::go_on(Session& session, ClientSlot& slot, Instant now) noexcept {
     resend_overtaken(session, slot, now);
     kick(session, slot, now);
 }
 
-// Not waiting for the timeout: between Cairn peers a number that others overtook is sent again, once.
+// Sends each overtaken number again once, without waiting for the timeout. Both ends must hold early packets for that.
 // mutants: erpc-client-transfers-resend-overtaken
 void ClientTransfers::resend_overtaken(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientTransfer& transfer = *slot.transfer;
@@ -201,13 +201,13 @@ void ClientTransfers::resend_overtaken(Session& session, ClientSlot& slot, Insta
     }
 }
 
-// Those answered already are passed over.
+// Sends again from the oldest missing number on, but not the numbers that were answered.
 // mutants: erpc-client-transfers-on-timeout
 void ClientTransfers::on_timeout(Session& session, ClientSlot& slot, Instant now) noexcept {
     ClientSession& client = *session.client;
     ClientTransfer& transfer = *slot.transfer;
     if (transfer.outstanding() == 0) {
-        return;  // all that was sent is answered; the others wait for credits or their time
+        return;  // all packets sent were answered; the others wait for credits or their time
     }
     client.credits = static_cast<std::uint16_t>(client.credits + transfer.outstanding());
     transfer.sent = transfer.answered.next();
@@ -220,7 +220,7 @@ void ClientTransfers::on_timeout(Session& session, ClientSlot& slot, Instant now
         return;
     }
     client_.stall(session, slot, SlotState::Starved);
-    client_.serve_stalled(session, slot.index() + 1, now);  // itself last
+    client_.serve_stalled(session, slot.index() + 1, now);  // this slot comes last
 }
 
 // mutants: erpc-client-transfers-restart
@@ -240,7 +240,8 @@ void ClientTransfers::restart(Session& session, ClientSlot& slot, Instant now) n
     }
 }
 
-// Where the response is put together: the caller's buffer, or one of the pool. False: there is none now.
+// Chooses where the response is put together: in the caller's buffer or in one of the pool. Returns false if the pool
+// has none now.
 bool ClientTransfers::place_response(ClientTransfer& transfer, const Call& call, std::uint32_t bytes) noexcept {
     if (call.response != nullptr) {
         transfer.response = *call.response;
@@ -258,7 +259,7 @@ bool ClientTransfers::place_response(ClientTransfer& transfer, const Call& call,
     return true;
 }
 
-// A request of one packet has an answer of several: it becomes a transfer. False: none is free.
+// A request of one packet has an answer of several packets, so the slot gets a transfer. Returns false if none is free.
 bool ClientTransfers::adopt(Session& session, ClientSlot& slot) noexcept {
     const bool yielded = slot.state == SlotState::Yielded;
     if (!begin(*session.client, slot)) {
@@ -300,7 +301,7 @@ void ClientTransfers::on_response_packet(const Arrival& arrival) noexcept {
     }
     if (transfer.response_packets == 0 && !place_response(transfer, call, header.message_bytes)) {
         if (transfer.outstanding() == 0) {
-            client_.stall(session, slot, SlotState::Starved);  // it had yielded: nothing else asks again
+            client_.stall(session, slot, SlotState::Starved);  // the slot had yielded; nothing else would ask again
         }
         return;
     }
@@ -313,7 +314,7 @@ void ClientTransfers::on_response_packet(const Arrival& arrival) noexcept {
                 arrival.payload_bytes());
     sample(session, slot, number, header.request_type, now);
     for (std::uint32_t each = transfer.answered.next(); each + 1 < transfer.request_packets; ++each) {
-        note_answered(session, slot, each, now);  // who answers has the whole request
+        note_answered(session, slot, each, now);  // a server that answers has the whole request
     }
     note_answered(session, slot, number, now);
     if (transfer.complete()) {

@@ -1,9 +1,10 @@
-// Session control messages, carried as the payload of a Kind::Control packet on the endpoint's own queue pair.
+// Session control messages. Each is the payload of a Kind::Control packet on the endpoint's own queue pair.
 //
-// A session begins with two round trips. Connect(token) is answered with a Challenge, in as many bytes, for which the
-// server keeps nothing; the client proves with the cookie from it that it hears what its address is sent. Connect with
-// the cookie makes the session; it and its answer fill a packet of the path MTU, so that none opens over a path that
-// does not carry those. The token is the client's secret and the server's: who does not name it ends nothing.
+// A session begins with two round trips. The server answers Connect(token) with a Challenge of the same size, and keeps
+// nothing. The Challenge has a cookie, which proves that the client receives what is sent to its address. Connect with
+// the cookie makes the session. That Connect and its answer fill a packet of the path MTU, so that no session opens
+// over a path that does not carry such packets. Client and server share the token as a secret. Only a message that
+// names it can end the session.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +15,33 @@
 
 namespace cairn::erpc {
 
-// All carry the token, and the session number of whoever receives them if they know it.
+// All messages carry the token. They carry the receiver's session number if the sender knows it.
 enum class ControlType : std::uint8_t {
-    Connect = 1,         // client -> server: client session, credits; the cookie of a Challenge
-    Accepted = 2,        // server -> client: server session, where the request numbers begin
+    Connect = 1,         // client -> server: client session, credits, cookie if a Challenge has come
+    Accepted = 2,        // server -> client: server session, first request number
     Refused = 3,         // server -> client: reason
     Disconnect = 4,      // client -> server
-    Disconnected = 5,    // server -> client; also the answer for a session that is no more
-    Ping = 6,            // client -> server; with Ahead and a request number: it has really come so far
-    Pong = 7,            // server -> client: as Accepted
+    Disconnected = 5,    // server -> client; also the answer for a session that has ended
+    Ping = 6,            // client -> server; with Ahead it confirms a request number as the client's own
+    Pong = 7,            // server -> client: the same fields as Accepted
     Challenge = 8,       // server -> client: the cookie to connect with
-    RequestRefused = 9,  // server -> client: request number, why it is not answered
+    RequestRefused = 9,  // server -> client: request number, and why the server does not answer it
 };
 
-constexpr std::uint16_t kFeatureSelective = 1;  // holds packets that arrive early and says which
+constexpr std::uint16_t kFeatureSelective = 1;  // holds packets that arrive early, and says which it has
 
-// PathTooNarrow is never sent: small packets came through, those of the path MTU did not.
+// PathTooNarrow is never sent. A client finds it out: small packets came through, packets of the path MTU did not.
 enum class RefuseReason : std::uint8_t {
     None = 0,
-    NoSessionLeft = 1,  // of a session, as the next three
+    NoSessionLeft = 1,  // reasons 1 to 4 refuse a session
     BadParameters = 2,
     NotServing = 3,
     PathTooNarrow = 4,
-    NoHandler = 5,   // of a request, as the others: nobody is there for its type
-    AnswerLost = 6,  // it was executed, and its answer is no more
-    GivenUp = 7,     // it had come in part, was let go and is never executed: it may begin anew under the next number
-    Ahead = 8,       // its number is too far ahead: a Ping that names it shows that it is its client's
-    TooLong = 9,     // it is longer than its server takes any
+    NoHandler = 5,   // reasons 5 to 9 refuse a request; its type has no handler
+    AnswerLost = 6,  // the request was executed, and its answer is lost
+    GivenUp = 7,     // the half-received request was given up; the client may begin it anew under the next number
+    Ahead = 8,       // the number is too far ahead; the client confirms it by a Ping
+    TooLong = 9,     // the request is longer than the server takes
 };
 
 struct RawControl {
@@ -50,11 +51,11 @@ struct RawControl {
     Be16 receiver_session;  // number at the receiver, as far as the sender knows it
     Be16 credits;
     Be64 token;
-    Be64 first_request;   // Accepted, Pong: tells this session from others of its token
-    Be16 features;        // Connect: what the client can; Accepted: what both can
-    Be16 path_mtu_bytes;  // both ends cut messages alike
-    Be64 cookie;          // Challenge, Connect; 0: none. Ping: its number, which its Pong repeats
-    Be64 request_number;  // RequestRefused, and a Ping with Ahead
+    Be64 first_request;   // Accepted, Pong: tells this session from others with the same token
+    Be16 features;        // Connect: features of the client; Accepted: features of both ends
+    Be16 path_mtu_bytes;  // the same at both ends, which cut messages alike
+    Be64 cookie;          // Challenge, Connect: cookie or 0; Ping: number of the ping; Pong: the ping's number
+    Be64 request_number;  // RequestRefused, Ping with Ahead
 };
 static_assert(sizeof(RawControl) == 44 && alignof(RawControl) == 1);
 
@@ -65,11 +66,11 @@ struct Control {
     SessionId receiver_session{};
     std::uint16_t credits = 0;
     std::uint64_t token = 0;
-    std::uint64_t first_request = 0;  // of those that kFirstRequestMask leaves
+    std::uint64_t first_request = 0;  // bits of kFirstRequestMask
     std::uint16_t features = 0;
     std::uint16_t path_mtu_bytes = 0;
     std::uint64_t cookie = 0;
-    std::uint64_t request_number = 0;  // of those that kRequestNumberMask leaves
+    std::uint64_t request_number = 0;  // bits of kRequestNumberMask
 
     [[nodiscard]] static bool known(const RawControl& raw) noexcept {
         return raw.type >= static_cast<std::uint8_t>(ControlType::Connect) &&
@@ -106,7 +107,8 @@ struct Control {
         raw.cookie.set(cookie);
         raw.request_number.set(request_number);
     }
-    // Bytes behind the header, zeros at their end included; `packet_bytes` is what a packet of the path MTU has there.
+    // Returns the bytes behind the header, zeros at their end included. `packet_bytes`: payload of a packet of the path
+    // MTU.
     // mutants: erpc-control-payload-bytes
     [[nodiscard]] std::uint32_t payload_bytes(std::uint32_t packet_bytes) const noexcept {
         const bool fills = type == ControlType::Accepted || (type == ControlType::Connect && cookie != 0);

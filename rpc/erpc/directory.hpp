@@ -1,5 +1,5 @@
-// Directory: where eRPC services are. A service is named by a port number; whoever has it says by SIDR, over queue pair
-// 1, which queue pairs serve it (IBTA vol. 1, 12.11, and annex A11 for services of IP hosts).
+// Directory: where eRPC services are. The name of a service is a port number. Its host says by SIDR, over queue pair 1,
+// which queue pairs serve it (IBTA vol. 1, 12.11, and annex A11 for services of IP hosts).
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace cairn::erpc {
 
-// What a server tells of itself.
+// What a server says about its service.
 struct ServiceOffer {
-    Qpn qpn{};                  // of its first worker; the others' count up from there
-    Qkey qkey{};                // of all of them
+    Qpn qpn{};                  // queue pair of the first worker; those of the others count up from it
+    Qkey qkey{};                // Q_Key of all workers
     std::uint16_t workers = 1;  // [1, 2^15]
 };
 
@@ -23,32 +23,33 @@ struct ServiceOffer {
 struct ServiceAnswer {
     enum class Outcome : std::uint8_t {
         Found,
-        Silent,        // the host answered none of the questions
-        NoService,     // there is none of that name
-        NotErpc,       // who has it speaks something else
-        OtherVersion,  // of eRPC's packets
+        Silent,        // the host did not answer
+        NoService,     // the host has no service of that name
+        NotErpc,       // the service of that name is not eRPC
+        OtherVersion,  // the service uses another version of eRPC's packets
     };
     Outcome outcome = Outcome::Silent;
-    ServiceOffer offer{};  // of a service that was found
+    ServiceOffer offer{};  // valid if the service was found
 };
-// For the operator: "no service of that name", ...
+// Returns a text for the operator: "it has no service of that name", ...
 [[nodiscard]] const char* text_of(ServiceAnswer::Outcome outcome) noexcept;
 
-// One per process and port, on the worker that gets what is sent to queue pair 1; its thread's. One question at a time.
+// A user of a worker's home, on that worker's thread. It asks one question at a time.
 class Directory final : private cm::User {
 public:
-    // The home outlives it.
+    // The home outlives the directory.
     explicit Directory(connections::Home& home) noexcept : home_(home) {}
     Directory(const Directory&) = delete;
     Directory& operator=(const Directory&) = delete;
     ~Directory() { home_.leave(*this); }
 
-    // Tells whoever asks, from now on. Errors: the name is taken.
+    // Tells every host that asks from now on. Errors: the name is taken.
     Status serve(std::uint16_t name, const ServiceOffer& offer);
-    // Asks the host; poll_answer() says how it went, after as much silence as the home's configuration allows (about
-    // eight seconds with its defaults). A question before that is forgotten. Errors: no host can have the address, or
-    // it is of another family than ours.
+    // Asks the host. poll_answer() gives the outcome; a silent host takes as long as the home's configuration allows
+    // (about eight seconds with its defaults). An earlier question is forgotten. Errors: no host can have the address,
+    // or its family is not ours.
     Status ask(const net::IpAddress& host, std::uint16_t name, Instant now);
+    // Returns the outcome once, or nothing while the question is open.
     [[nodiscard]] std::optional<ServiceAnswer> poll_answer() { return std::exchange(answer_, std::nullopt); }
 
 private:

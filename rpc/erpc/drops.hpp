@@ -1,4 +1,4 @@
-// Why eRPC drops a packet: one list of reason, counter name and what a non-zero value tells the operator.
+// Why eRPC drops a packet. One list gives the reason, the counter's name and what a non-zero value means.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace cairn::erpc {
 
 CAIRN_DECLARE_COUNTERS(Drop, CAIRN_ERPC_DROPS);
 
-// What an endpoint did and met. The worker counts, any thread may read.
+// The counters of an endpoint. Its worker's thread counts; any thread may read.
 struct Statistics {
     telemetry::CounterSet<Drop> drops{};
     telemetry::Counter requests_sent;
@@ -37,11 +37,11 @@ struct Statistics {
     telemetry::Counter retransmits;
     telemetry::Counter responses_resent;
     telemetry::Counter calls_failed;
-    telemetry::Counter calls_restarted;  // large requests that their server had let go
+    telemetry::Counter calls_restarted;  // large requests that their server had given up
     telemetry::Counter requests_refused;
     telemetry::Counter peers_lost;
     telemetry::Counter controls_sent;
-    telemetry::Counter congestion_notified;  // flows of ours that marks or BECN cut, each time
+    telemetry::Counter congestion_notified;  // how often ECN marks or BECN cut a flow of ours
 
     void count(Drop reason) noexcept { drops.count(reason); }
     [[nodiscard]] std::uint64_t of(Drop reason) const noexcept { return drops.of(reason); }

@@ -1,5 +1,5 @@
 // eRPC endpoint: sessions, calls and request handlers over one UD queue pair (Kalia et al., "Datacenter RPCs
-// can be General and Fast", NSDI 2019). Client-driven: a server only answers. One thread drives it.
+// can be General and Fast", NSDI 2019). Clients drive all traffic: a server only answers. One thread uses an endpoint.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ using Request = rpc::Request<Endpoint>;
 
 class Endpoint final : public roce::UdReceiver, public rpc::RequestTypes<Endpoint>, private worker::Tenant {
 public:
-    // Both outlive the endpoint. Errors: those of UdMux::create_qp, or limits out of range.
+    // The worker and the pool outlive the endpoint. Errors: those of UdMux::create_qp; limits out of range.
     static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, worker::Worker& worker,
                                                     rpc::MsgPool& pool);
     ~Endpoint() override;
@@ -37,40 +37,44 @@ public:
     void set_session_callback(SessionCallback callback, void* context) noexcept {
         control_.set_callback(callback, context);
     }
-    // Starts a session; the callback tells how it went. Calls may be posted at once: they wait.
+    // Starts a session. The callback tells the outcome. Calls may be posted at once; they wait for the session. Errors:
+    // the peer has no path; all sessions are in use.
     Result<SessionId> connect(const roce::UdAddress& peer, Instant now) { return control_.connect(peer, now); }
-    // Ends a client session: pending calls fail with Disconnected. Unknown sessions are left alone.
+    // Ends a client session. Its pending calls fail with Disconnected. Does nothing for an unknown session.
     void disconnect(SessionId id, Instant now) noexcept { control_.disconnect(id, now); }
 
-    // Never completes a call itself.
+    // Posts a call. Its completion never runs before post() returns.
     Posted post(SessionId session, const Call& call, Instant now) noexcept;
-    // The completion runs with Cancelled before this returns. False: there is no such call, or it has ended.
+    // Cancels a call. Its completion runs with Cancelled before cancel() returns. Returns false if there is no such
+    // call or it has ended.
     bool cancel(CallId id, Instant now) noexcept { return client_.cancel(id, now); }
 
-    // Room for a response of `bytes`. Empty when it is longer than max_message_bytes(), the pool is empty, or the
-    // handle is stale. respond() sends what was written there. A handler without room answers later, or refuses: the
-    // call then fails with AnswerLost.
+    // Returns room for a response of `bytes`. Returns no room if `bytes` exceeds max_message_bytes(), the pool is
+    // empty, or the handle is stale. respond() sends what was written there. A handler without room answers later or
+    // refuses. The call of a refused request fails with AnswerLost.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
         return server_.reserve(handle, bytes);
     }
     bool respond(const RequestHandle& handle, Instant now) noexcept { return server_.respond(handle, now); }
-    // Answers with a copy of `message`, which may be (of) the request, but not what reserve() gave: reserve() and
-    // respond() in one. False: the answer is too long, there is no room for it, or the handle is stale.
+    // Answers with a copy of `message`: reserve() and respond() in one. `message` may be part of the request, but must
+    // not lie in what reserve() gave. Returns false if the answer is too long, there is no room for it, or the handle
+    // is stale.
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept {
         return server_.answer(handle, message, now);
     }
     bool refuse(const RequestHandle& handle, Instant now) noexcept { return server_.refuse(handle, now); }
 
-    // Keeps a histogram of the latencies (ns) of the calls of this type that succeed from now on. Allocates it.
+    // Allocates a histogram. It takes the latencies (ns) of calls of this type that succeed from now on.
     void keep_latency(std::uint8_t type) { client_.calls().keep_latency(type); }
-    // nullptr: it is not kept.
+    // Returns the histogram, or nullptr if none is kept for this type.
     [[nodiscard]] const telemetry::Histogram* latency_ns(std::uint8_t type) const noexcept {
         return client_.calls().latency_ns(type);
     }
 
     void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
     [[nodiscard]] std::size_t take_known(std::span<port::PacketRef> burst, Instant now) noexcept override;
-    // Timers: retransmission, deadlines, pings, dead peers. Harmless when early. `now` never goes back: SteadyTime.
+    // Does what is due: retransmissions, deadlines, pings, dead peers. An early call is harmless. `now` must never go
+    // back (see SteadyTime).
     void on_timeout(Instant now) noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept override;
 
@@ -79,7 +83,7 @@ public:
     [[nodiscard]] std::uint32_t max_message_bytes() const noexcept { return config_.max_message_bytes; }
     [[nodiscard]] std::size_t sessions_open() const noexcept { return sessions_.open_count(); }
     [[nodiscard]] std::uint32_t calls_pending() const noexcept { return client_.calls().pending(); }
-    // Asserts what must hold between any two events: credits, slots, lists.
+    // Asserts what must hold between any two events about credits, slots and lists.
     void check_invariants() const noexcept;
 
 private:
@@ -108,7 +112,7 @@ private:
     SessionControl control_;
     Instant next_scan_{};
     OwnPauses pauses_;
-    std::size_t messages_place_ = 0;  // among the open sessions
+    std::size_t messages_place_ = 0;  // the open session whose old messages were looked for last
 };
 
 }  // namespace cairn::erpc

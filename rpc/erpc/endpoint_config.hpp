@@ -1,4 +1,4 @@
-// What an endpoint is told when it is made.
+// The configuration of an endpoint.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,19 @@ namespace cairn::erpc {
 struct EndpointConfig {
     roce::UdConfig qp{};
     std::uint16_t sessions_max = 1024;
-    std::uint32_t calls_max = 4096;  // outstanding and backlogged, all sessions together
+    std::uint32_t calls_max = 4096;  // calls in slots and backlogs of all sessions together
     std::uint16_t credits = kDefaultCredits;
-    SipKey seed{};  // hard to guess, no other endpoint's: tokens and numbers follow from it
-    Duration peer_timeout = kPeerTimeout;
+    SipKey seed{};  // hard to guess, and another one for each endpoint; tokens and numbers follow from it
+    Duration peer_timeout = kPeerTimeout;  // kLeastPeerTimeout or more
     std::uint32_t max_message_bytes = kMaxMessageBytes;
-    std::uint32_t transfers_max = 256;  // messages of several packets under way, in each direction
-    bool selective = true;              // packets that arrive early are held; else all behind a gap come again
-    bool short_path = true;             // small calls take it; without, all take the long one, to the same end
+    std::uint32_t transfers_max =
+        256;                 // messages of several packets under way, in each direction; 1 ... kMostTransfers
+    bool selective = true;   // holds packets that arrive early; else all packets behind a gap come again
+    bool short_path = true;  // small calls take the short path; results are the same without it
     CongestionConfig congestion{};
-    rpc::BackgroundPool* background = nullptr;  // for set_background_handler(); outlives the endpoint, serves no other
-    // The round trips (ns) of packets of large messages are recorded here, if given; outlives the endpoint.
+    // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.
+    rpc::BackgroundPool* background = nullptr;
+    // If given, takes the round trips (ns) of packets of large messages. It outlives the endpoint.
     telemetry::Histogram* round_trips = nullptr;
 };
 

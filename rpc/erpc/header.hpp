@@ -1,6 +1,6 @@
-// eRPC packet header: 16 bytes behind the DETH, big-endian: version and kind (where the original has two
-// bytes of padding), then its 14 bytes: type 8, message size 24, destination session 16, packet type 2,
-// packet number 14, request number 44, magic 4.
+// eRPC packet header: 16 bytes behind the DETH, big-endian. Version and kind, a byte each, stand where the original has
+// two bytes of padding. The original's 14 bytes follow, in bits: request type 8, message size 24, destination session
+// 16, packet type 2, packet number 14, request number 44, magic 4.
 #pragma once
 
 #include <algorithm>
@@ -35,22 +35,22 @@ struct RawHeader {
     [[nodiscard]] bool well_formed() const noexcept {
         return version == kHeaderVersion && kind <= 1 && (request_and_magic.get() & 0xfU) == kMagic;
     }
-    // The same bytes as two numbers, which read and write faster than ten.
+    // Returns the same bytes as two words, which are faster to read than ten fields.
     [[nodiscard]] std::array<Be64, 2> words() const noexcept { return std::bit_cast<std::array<Be64, 2>>(*this); }
 };
 static_assert(sizeof(RawHeader) == 16 && alignof(RawHeader) == 1);
 
-// Credit returns, and the packets of a response but the first, go to who knows the request's type. They say in its
-// place how long the packet they answer may have waited in the answering port.
+// The receiver of a credit return, or of a response packet but the first, knows the request's type. So these packets
+// carry another value in its place: how long the packet that they answer may have waited in the answering port.
 constexpr Duration kHeldUnit = microseconds(1);
-constexpr std::uint8_t kHeldLong = 255;  // so many units, or more
+constexpr std::uint8_t kHeldLong = 255;  // 255 units or more
 
 // mutants: erpc-header-held-code
 [[nodiscard]] constexpr std::uint8_t held_code(Duration held) noexcept {
     return static_cast<std::uint8_t>(std::clamp<std::int64_t>(held.ns / kHeldUnit.ns, 0, kHeldLong));
 }
 
-// What a packet with so much payload needs of a buffer: BTH and DETH, our header, payload and pad, ICRC.
+// Returns the bytes that a packet needs in a buffer: BTH, DETH, our header, payload, pad and ICRC.
 [[nodiscard]] constexpr std::size_t room_for(std::size_t payload_bytes) noexcept {
     constexpr std::size_t kBthDethIcrc = 12 + 8 + 4;
     return kBthDethIcrc + sizeof(RawHeader) + ((payload_bytes + 3U) & ~std::size_t{3});
@@ -58,9 +58,9 @@ constexpr std::uint8_t kHeldLong = 255;  // so many units, or more
 
 struct Header {
     Kind kind = Kind::Data;
-    std::uint8_t request_type = 0;    // or what held_code() says
+    std::uint8_t request_type = 0;    // or a held_code()
     std::uint32_t message_bytes = 0;  // whole message, without headers; 24 bits
-    SessionId session{};              // at the receiver
+    SessionId session{};              // the receiver's number of the session
     PacketType type = PacketType::Request;
     std::uint16_t packet_number = 0;   // 14 bits
     std::uint64_t request_number = 0;  // 44 bits
@@ -79,7 +79,7 @@ struct Header {
         header.request_number = (second >> 4U) & kRequestNumberMask;
         return header;
     }
-    // Two eight-byte stores: the ICRC is computed over these bytes soon after.
+    // Writes by two stores of eight bytes: the ICRC is computed over these bytes soon after.
     void emit(RawHeader& raw) const noexcept {
         const std::uint64_t first = (std::uint64_t{kHeaderVersion} << 56U) | (static_cast<std::uint64_t>(kind) << 48U) |
                                     (std::uint64_t{request_type} << 40U) |
@@ -95,11 +95,11 @@ struct Header {
     friend bool operator==(const Header&, const Header&) noexcept = default;
 };
 
-// What a credit return says: its fields are those of a data packet, which mean something else in it.
+// What a credit return says. It uses the fields of a data packet with other meanings.
 struct CreditReturn {
-    std::uint16_t newest = 0;    // number of the packet it answers, 14 bits
-    std::uint32_t in_order = 0;  // all packets below it have come
-    std::uint8_t held = 0;       // held_code() of the packet it answers
+    std::uint16_t newest = 0;    // number of the packet that it answers, 14 bits
+    std::uint32_t in_order = 0;  // all packets with lower numbers have come
+    std::uint8_t held = 0;       // held_code() of the packet that it answers
 
     [[nodiscard]] static CreditReturn of(const Header& header) noexcept {
         return {header.packet_number, header.message_bytes, header.request_type};

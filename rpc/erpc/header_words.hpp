@@ -1,5 +1,5 @@
-// The eRPC header of a data packet as two words, for packets that are known by them: what RawHeader says field by
-// field.
+// The eRPC header of a data packet as two words, for packets that the short path knows by them. RawHeader has the same
+// bytes field by field.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cairn::erpc {
 
-// Version 8, kind 8, type 8, message size 24, session 16.
+// The first word, in bits: version 8, kind 8, request type 8, message size 24, session 16.
 class FirstWord {
 public:
     [[nodiscard]] static FirstWord read(const std::uint8_t* at) noexcept {
@@ -23,7 +23,7 @@ public:
         return FirstWord{kData | (std::uint64_t{request_type} << 40U) | (std::uint64_t{message_bytes} << 16U) |
                          to.value};
     }
-    // The same with type and size, of a word that has neither.
+    // Returns this word with a type and a size. The word has neither yet.
     [[nodiscard]] FirstWord with(std::uint8_t request_type, std::size_t message_bytes) const noexcept {
         return FirstWord{value_ | (std::uint64_t{request_type} << 40U) | (std::uint64_t{message_bytes} << 16U)};
     }
@@ -31,7 +31,7 @@ public:
         const Be64 raw{value_};
         std::memcpy(at, &raw, sizeof(raw));
     }
-    // A data packet of our version.
+    // True for a data packet of our version.
     // mutants: erpc-first-word-is-data
     [[nodiscard]] bool is_data() const noexcept { return value_ >> 48U == kData >> 48U; }
     [[nodiscard]] std::uint8_t request_type() const noexcept { return static_cast<std::uint8_t>(value_ >> 40U); }
@@ -49,7 +49,8 @@ private:
     std::uint64_t value_;
 };
 
-// Packet type 2, packet number 14, request number 44, magic 4. Of a message's only packet: number 0.
+// The second word, in bits: packet type 2, packet number 14, request number 44, magic 4. The packet number is 0, since
+// the packet is its message's only one.
 class SecondWord {
 public:
     [[nodiscard]] static SecondWord read(const std::uint8_t* at) noexcept {
@@ -64,16 +65,16 @@ public:
         const Be64 raw{value_};
         std::memcpy(at, &raw, sizeof(raw));
     }
-    // The same packet of the slot's next call. Of the last number there is: a word that no peer
-    // sends but a forger, who gains nothing by it.
+    // Returns the word of the same packet in the slot's next call. After the last request number it overflows into a
+    // word that no sound peer sends; a forger gains nothing by sending it.
     [[nodiscard]] SecondWord of_next_call() const noexcept {
         return SecondWord{value_ + (std::uint64_t{kSlotsPerSession} << 4U)};
     }
-    // Of a request: what its answer in one packet carries.
+    // The word belongs to a request. Returns the word of its answer in one packet.
     [[nodiscard]] SecondWord of_answer() const noexcept {
         return SecondWord{value_ | static_cast<std::uint64_t>(PacketType::Response) << 62U};
     }
-    // No packet's.
+    // Returns a word that no packet has.
     [[nodiscard]] static SecondWord none() noexcept { return SecondWord{0}; }
     [[nodiscard]] std::uint32_t slot_index() const noexcept {
         return static_cast<std::uint32_t>(value_ >> 4U) % kSlotsPerSession;

@@ -1,4 +1,4 @@
-// Pure verdicts on packets: state in, verdict out, nothing changed. Endpoint acts on them.
+// Pure verdicts on packets. A judge reads state and changes nothing; the parts of client and server act on its verdict.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,22 @@ namespace cairn::erpc {
 
 enum class RequestVerdict : std::uint8_t {
     Execute,    // the next request of the slot
-    Resend,     // the current one again, already answered
-    Forgotten,  // the current one again, whose answer is no more
-    Busy,       // the current one again or the next one, while the handler is at work
-    Stale,      // older than the current one
-    Future,     // further ahead than a client can have come by cancelling
+    Resend,     // a copy of the current request, which is answered
+    Forgotten,  // a copy of the current request, whose answer was given up
+    Busy,       // a copy of the current request or the next one, while the handler is at work
+    Stale,      // a request older than the current one
+    Future,     // a request more than kMaxRequestJump ahead; the client must confirm its number
     WrongSize,  // not a whole message in one packet
 };
 
-// Request numbers begin anywhere, and come to 0 behind their end. What is more than half of them ahead is behind.
+// Returns how far `number` is ahead of `current`. Request numbers begin anywhere and wrap to 0. A distance of more than
+// half their range means that `number` is behind.
 // mutants: erpc-numbers-ahead
 [[nodiscard]] constexpr std::uint64_t numbers_ahead(std::uint64_t number, std::uint64_t current) noexcept {
     return (number - current) & kRequestNumberMask;
 }
 
-// How far a slot's number may jump: cancelled requests that never arrived leave gaps.
+// How far a slot's number may jump without confirmation. Cancelled requests that never arrived leave gaps.
 constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096;
 
 // mutants: erpc-judge-request
@@ -40,7 +41,7 @@ constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096
                 return RequestVerdict::Stale;
             case ServerSlotState::Receiving:
             case ServerSlotState::GivenUp:
-                return RequestVerdict::WrongSize;  // that one has several packets
+                return RequestVerdict::WrongSize;  // the current request has several packets
             case ServerSlotState::Executing:
                 return RequestVerdict::Busy;
             case ServerSlotState::Answered:
@@ -61,24 +62,24 @@ constexpr std::uint64_t kMaxRequestJump = std::uint64_t{kSlotsPerSession} * 4096
     return RequestVerdict::Execute;
 }
 
-// A packet of a request that has several.
+// What a packet is to its slot, if its request has several packets.
 enum class PacketVerdict : std::uint8_t {
-    Begin,      // the first to arrive of the slot's next request
-    Part,       // of the request that is arriving
-    Known,      // of one that arrived whole and is answered, or being
-    GivenUp,    // of one whose other packets were let go
-    Early,      // the first to arrive of the next one, too far from its beginning to be held
-    Busy,       // of the next request, while the handler is at work on the last
-    Stale,      // older than the current one
-    Future,     // further ahead than a client can have come by cancelling
-    TooLong,    // of a new request that is longer than any may be
-    WrongSize,  // not of the message that the packets before it were of
+    Begin,      // the first packet to arrive of the slot's next request
+    Part,       // part of the request that is arriving
+    Known,      // part of a request that arrived whole; it is answered, or its handler is at work
+    GivenUp,    // part of a request that was given up half-received
+    Early,      // the first packet to arrive of the next request, too far from its beginning to be held
+    Busy,       // part of the next request, while the handler is at work on the current one
+    Stale,      // part of a request older than the current one
+    Future,     // part of a request more than kMaxRequestJump ahead; the client must confirm its number
+    TooLong,    // part of a new request that is longer than the server takes
+    WrongSize,  // contradicts the packets that came before it
 };
 
-// Which one it is of its message.
+// Returns the packet's index in its request.
 [[nodiscard]] inline std::uint32_t index_of(const ServerSlot& slot, const Header& header) noexcept {
     if (slot.request_number != header.request_number) {
-        return header.packet_number;  // of a message that begins
+        return header.packet_number;  // the request begins
     }
     return resolve_number(header.packet_number,
                           slot.transfer != nullptr ? slot.transfer->received.next() : slot.request_packets - 1);
@@ -143,7 +144,7 @@ enum class ResponseVerdict : std::uint8_t { Take, Stale, WrongSize };
     return ResponseVerdict::Take;
 }
 
-// What a packet says of itself agrees with what is known of the message. Its index in it, or kNone.
+// Returns the packet's index in the response. Returns kNone if the packet contradicts what is known of the response.
 // mutants: erpc-judge-response-packet
 [[nodiscard]] inline std::uint32_t judge_response_packet(const ClientSlot& slot, const Header& header,
                                                          std::size_t payload_bytes,

@@ -1,4 +1,4 @@
-// When our own worker was away: what did not come meanwhile was not lost, and nobody was silent.
+// Pauses of our own worker. A packet that nobody received during a pause was not lost, and its sender was not silent.
 #pragma once
 
 #include "lib/base/time.hpp"
@@ -10,11 +10,12 @@ class OwnPauses {
 public:
     explicit OwnPauses(Duration peer_timeout) noexcept : peer_timeout_(peer_timeout) {}
 
-    // Each scan. After a pause of our own the answers lie in the ring, unread: nothing is lost by waiting once more.
+    // Called each scan. After a pause of our own the answers still lie in the port's ring, so losses do not count for a
+    // while.
     // mutants: erpc-own-pauses-on-scan
     void on_scan(Instant now) noexcept {
         const Duration away = now - last_scan_;
-        // Once for each scan, so that a worker whose every turn is long notices losses, too.
+        // The second condition lets losses count in between, so that a worker whose turns are all long notices them.
         if (away >= kScanInterval + kOwnStall && losses_from_ <= last_scan_) {
             losses_from_ = now + kRtoMin;
         }
@@ -23,9 +24,9 @@ public:
         }
         last_scan_ = now;
     }
-    // Whether what is overdue counts as lost.
+    // True if an overdue packet counts as lost.
     [[nodiscard]] bool losses_count(Instant now) const noexcept { return now >= losses_from_; }
-    // Peers are silent since then at the earliest.
+    // Returns when we began to listen. A peer's silence counts from then on at the earliest.
     [[nodiscard]] Instant listening_from() const noexcept { return listening_from_; }
     [[nodiscard]] Instant last_scan() const noexcept { return last_scan_; }
 

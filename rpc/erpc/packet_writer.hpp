@@ -1,4 +1,4 @@
-// Composes an endpoint's packets and hands them to the sender: data of a session, and control.
+// Composes an endpoint's data and control packets, and hands them to the sender.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace cairn::erpc {
 
 class PacketWriter {
 public:
-    // All outlive the writer. use() comes before anything is sent.
+    // The arguments outlive the writer. use() must be called before anything is sent.
     PacketWriter(roce::Sender& sender, const EndpointConfig& config, Statistics& statistics) noexcept
         : sender_(sender),
           statistics_(statistics),
@@ -34,12 +34,12 @@ public:
     void use(roce::UdEntry& qp) noexcept { qp_ = &qp; }
 
     [[nodiscard]] roce::Sender& sender() noexcept { return sender_; }
-    // Payload of a packet that is not a message's last.
+    // Returns the payload bytes of each packet of a message but the last.
     [[nodiscard]] std::uint32_t packet_bytes() const noexcept { return packet_bytes_; }
-    // How long a packet that came in this burst may have waited in our port.
+    // Returns how long a packet that came in this burst may have waited in our port.
     [[nodiscard]] Duration held(Instant now) noexcept { return now - sender_.port().empty_at(); }
 
-    // An empty buffer. Without one `cookie` is nullptr, and that is counted: time brings another try.
+    // Returns an empty buffer. If there is none, `cookie` is nullptr and NoBuffer is counted; a timer tries again.
     [[nodiscard]] port::PacketRef take() noexcept {
         const port::PacketRef buffer = sender_.take();
         if (buffer.cookie == nullptr) [[unlikely]] {
@@ -47,26 +47,26 @@ public:
         }
         return buffer;
     }
-    // Sends one packet of a message in `buffer`, which it takes. The payload is copied, or sent from where it lies when
-    // that is cheaper and the port can: then its memory must stay until settle().
+    // Takes `buffer` and sends one packet of a message in it. Copies the payload, or sends it from where it lies if
+    // that is cheaper and the port can. In the latter case the payload's memory must stay until settle().
     void send(Session& session, const port::PacketRef& buffer, const Header& header,
               std::span<const std::uint8_t> payload, Instant now) noexcept;
 
-    // The longest message that is copied into one packet.
+    // Returns the size of the longest message that is copied into one packet.
     [[nodiscard]] std::uint32_t small_bytes() const noexcept { return small_bytes_; }
-    // The same as send() for a message of small_bytes() at most whose header is ready.
+    // Does what send() does, for a message of small_bytes() at most whose header is ready.
     void send_small(Session& session, const port::PacketRef& buffer, FirstWord first, SecondWord second,
                     std::span<const std::uint8_t> payload, Instant now) noexcept;
 
-    // False: there is no buffer; whoever waits for the message asks again.
+    // Returns false if there is no buffer. The peer that waits for the message then asks again.
     bool send_control(const roce::UdAddress& to, const Control& control, Instant now) noexcept;
-    // The same with what the session knows. `request_number`: of RequestRefused and of a Ping with Ahead.
+    // Sends a control message filled from the session. `request_number`: for RequestRefused and a Ping with Ahead.
     bool send_control(Session& session, ControlType type, Instant now, RefuseReason reason = RefuseReason::None,
                       std::uint64_t request_number = 0) noexcept;
-    // As often as the client asks for the request: nothing is kept of it.
+    // Refuses a request. The server keeps nothing of it, and refuses each copy of it anew.
     void refuse(Session& session, std::uint64_t request_number, RefuseReason reason, Instant now) noexcept;
 
-    // Returns when nothing that was sent from there is read any more.
+    // Afterwards nothing that was sent from `payload` is read any more.
     void settle(std::span<const std::uint8_t> payload) noexcept {
         if (payload.size() >= kTailBytes) {
             sender_.settle_tails(payload);
@@ -76,7 +76,7 @@ public:
     [[nodiscard]] std::uint64_t source_word_of(const roce::UdAddress& from) const noexcept {
         return roce::KnownStart::source_word(qkey_, from.qpn);
     }
-    // The peer that a datagram came from.
+    // Returns the address of the peer that sent the datagram.
     [[nodiscard]] roce::UdAddress source_of(const roce::UdDatagram& datagram) const noexcept {
         return {datagram.packet->path, datagram.source_qpn, qkey_};
     }
@@ -93,8 +93,7 @@ private:
     bool selective_;
 };
 
-// Writes BTH and DETH from the session's template, and the pad behind a payload of so many bytes. Returns where our
-// header goes.
+// Writes BTH and DETH from the session's template, and the pad behind the payload. Returns where our header goes.
 // mutants: erpc-packet-writer-begin-packet
 [[gnu::always_inline]] inline std::uint8_t* PacketWriter::begin_packet(Session& session, const port::PacketRef& buffer,
                                                                        std::size_t payload_bytes) noexcept {
@@ -103,7 +102,7 @@ private:
     roce::UdEntry& qp = *qp_;
     std::uint8_t* const at = buffer.data;
     std::memcpy(at, &session.header, sizeof(session.header));
-    session.header.bth.resv8a = 0;  // BECN is said once
+    session.header.bth.resv8a = 0;  // one packet carries BECN
     qp.stamp(at);
     if (payload_bytes % 4 != 0) [[unlikely]] {
         const std::uint32_t pad = wire::pad_for(payload_bytes);
@@ -113,7 +112,7 @@ private:
     return at + sizeof(wire::RawUd);
 }
 
-// In its callers: half of its instructions were a call's.
+// Always inlined: half of its instructions were those of the call.
 [[gnu::always_inline]] inline void PacketWriter::send_small(Session& session, const port::PacketRef& buffer,
                                                             FirstWord first, SecondWord second,
                                                             std::span<const std::uint8_t> payload,

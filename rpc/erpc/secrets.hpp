@@ -1,4 +1,4 @@
-// What an endpoint draws that nobody may guess.
+// Numbers of an endpoint that nobody may guess: tokens, request numbers, cookies.
 #pragma once
 
 #include <array>
@@ -13,16 +13,17 @@
 
 namespace cairn::erpc {
 
-// What a client gives back to prove that it hears what its address is sent. The server keeps nothing for it.
+// A client returns a cookie to prove that it receives what is sent to its address. The server keeps nothing for it.
 class Cookies {
 public:
     explicit Cookies(const SipKey& key) noexcept : key_(derive_key(key, Purpose::SessionCookies)) {}
 
-    // For a Connect with this token from there. Never 0, which stands for none.
+    // Returns the cookie for a Connect with this token from this address. It is never 0, which stands for no cookie.
     [[nodiscard]] std::uint64_t bake(const roce::UdAddress& from, std::uint64_t token, Instant now) const noexcept {
         return hash(from, token, period_of(now));
     }
-    // Baked for the same in this period or the last: kCookieLife old, or up to twice that.
+    // True if the cookie was baked for the same address and token in this period or the last one. So a cookie is valid
+    // for at least kCookieLife and less than twice that.
     [[nodiscard]] bool fits(std::uint64_t cookie, const roce::UdAddress& from, std::uint64_t token,
                             Instant now) const noexcept {
         const std::uint64_t period = period_of(now);
@@ -51,7 +52,7 @@ struct Secrets {
         : tokens(key, Purpose::SessionTokens), request_numbers(key, Purpose::RequestNumbers), cookies(key) {}
 
     SecretNumbers tokens;
-    SecretNumbers request_numbers;  // where those of sessions begin
+    SecretNumbers request_numbers;  // first request numbers of sessions
     Cookies cookies;
 };
 

@@ -1,4 +1,4 @@
-// Which sessions have requests on their way, and which of these count as lost.
+// Which sessions have requests on their way, and which of these requests count as lost.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace cairn::erpc {
 
-// A request that leaves costs a look at a flag, an answer nothing; losses are found by looking at the sessions.
+// A request that leaves costs a look at a flag, and an answer costs nothing. A scan finds losses by looking at the
+// sessions.
 class SentWatch {
 public:
     explicit SentWatch(SessionTable& sessions) : sessions_(sessions) {
@@ -19,7 +20,7 @@ public:
         overdue_.reserve(kResendsPerScan);
     }
 
-    // Something of the session was sent. `client`: its part.
+    // Something of the session was sent. `client`: the session's client part.
     void note_sent(const Session& session, ClientSession& client, Instant now) noexcept {
         if (!client.watched) [[unlikely]] {
             watch(session, client, now);
@@ -28,9 +29,9 @@ public:
     // The session ends.
     void forget(const Session& session) noexcept { std::erase(watched_, session.self); }
 
-    // Tells resend(session, slot) of each slot that counts as lost: oldest first, whosever they are, then those of
-    // sessions with few requests. So a request that a server put off for want of memory asks for it again before busy
-    // sessions take it.
+    // Calls resend(session, slot) for each slot whose request counts as lost. Requests of all sessions come in the
+    // order of their age; of requests of the same age, those of sessions with fewer requests come first. So a request
+    // that a server put off for want of memory asks again before busy sessions take that memory.
     template <class Resend>
     void scan(Instant now, Resend&& resend) noexcept {
         if (now < next_) {
@@ -40,19 +41,19 @@ public:
         for (const Overdue& lost : overdue_) {
             Session& session = sessions_[lost.session];
             ClientSlot& slot = session.client->slots[lost.slot];
-            // Else it was sent again when another one gave its credit up.
+            // Else the slot was served when another one gave its credit up.
             if (slot.last_sent == lost.last_sent && slot.state != SlotState::Yielded) {
                 resend(session, slot);
             }
         }
     }
-    // Nothing counts as lost before.
+    // Returns the time before which nothing counts as lost.
     [[nodiscard]] Instant next() const noexcept { return next_; }
 
 private:
     struct Overdue {
         Instant last_sent;
-        std::uint8_t free_slots;  // of its session
+        std::uint8_t free_slots;  // the session's
         SessionId session;
         std::uint8_t slot;
 
@@ -64,8 +65,8 @@ private:
     [[nodiscard]] Instant look_at(const Session& session, Instant now) noexcept;
 
     SessionTable& sessions_;
-    std::vector<SessionId> watched_;  // those with something on its way, and some without
-    std::vector<Overdue> overdue_;    // of the scan under way
+    std::vector<SessionId> watched_;  // all sessions with something on its way, and some without
+    std::vector<Overdue> overdue_;    // slots of the scan under way
     Instant next_ = Instant::never();
 };
 

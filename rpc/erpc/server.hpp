@@ -1,4 +1,4 @@
-// The server's side of calls: at most one execution per request number, answers kept for resending.
+// The server's side of calls. It executes each request number at most once, and keeps answers to send them again.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ using HandlerTable = std::array<rpc::RequestTypes<Endpoint>::Entry, rpc::kReques
 
 class Server {
 public:
-    // All outlive the server. `endpoint` is what handlers are given.
+    // The arguments outlive the server. `endpoint`: passed to handlers.
     Server(Endpoint& endpoint, const HandlerTable& handlers, const EndpointConfig& config, PacketWriter& writer,
            SessionTable& sessions, ServerMessages& messages, rpc::MsgPool& pool, Statistics& statistics);
     ~Server();
@@ -28,19 +28,19 @@ public:
     Server& operator=(const Server&) = delete;
 
     void on_request(const Arrival& arrival) noexcept;
-    // The same on the short path. False: the packet goes the long way.
+    // Takes a request on the short path. Returns false if the packet must take the long path.
     [[nodiscard]] bool take_known(const SmallPacket& small, Instant now) noexcept;
     [[nodiscard]] ServerTransfers& transfers() noexcept { return transfers_; }
     [[nodiscard]] ServerJobs& jobs() noexcept { return jobs_; }
     [[nodiscard]] const ServerJobs& jobs() const noexcept { return jobs_; }
 
-    // What the functions of Endpoint say that have these names.
+    // The functions of Endpoint with the same names describe these.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool respond(const RequestHandle& handle, Instant now) noexcept;
     bool refuse(const RequestHandle& handle, Instant now) noexcept;
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept;
 
-    // The session's memory is released. Its own handler may be running.
+    // Releases the session's memory. A handler of this session may be running.
     void end_session(Session& session) noexcept;
 
 private:
@@ -53,12 +53,12 @@ private:
                      Instant now) noexcept;
     void send_response(Session& session, const ServerSlot& slot, const port::PacketRef& buffer, std::uint32_t index,
                        Instant now) noexcept;
-    // Names the request whose handler runs, and which has no answer yet.
+    // True if `handle` names the request whose handler runs, and the request has no answer yet.
     [[nodiscard]] bool is_running(const RequestHandle& handle) const noexcept {
         return reply_slot_ != nullptr && reply_session_->self == handle.session &&
                reply_slot_->request_number == handle.request_number;
     }
-    // The running request's slot has memory for so much.
+    // True if the slot of the running request has memory for `bytes`.
     // mutants: erpc-server-has-room-for
     [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept {
         return bytes != 0 && bytes <= reply_slot_->response.capacity && bytes <= max_message_bytes_;
@@ -80,7 +80,7 @@ private:
     ServerMessages& messages_;
     rpc::MsgPool& pool_;
     Statistics& statistics_;
-    port::PacketRef* reply_buffer_ = nullptr;  // the request under the running handler
+    port::PacketRef* reply_buffer_ = nullptr;  // packet of the request whose handler runs
     ServerSlot* reply_slot_ = nullptr;         // nullptr: no handler runs, or it has answered
     Session* reply_session_ = nullptr;
     ServerJobs jobs_;

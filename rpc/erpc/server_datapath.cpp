@@ -1,4 +1,4 @@
-// Requests of one packet in, responses out.
+// Takes requests of one packet, and sends responses.
 #include "rpc/erpc/server.hpp"
 
 #include <algorithm>
@@ -78,7 +78,8 @@ void Server::on_request(const Arrival& arrival) noexcept {
     }
 }
 
-// A new request of the slot. Without means to execute it, or room for its answer, it is put off: the client asks again.
+// Executes a new request of the slot. Without a job for it or room for its answer the request is put off, and the
+// client asks again.
 // mutants: erpc-server-execute
 void Server::execute(const Arrival& arrival, ServerSlot& slot) noexcept {
     const Header& header = arrival.header;
@@ -103,7 +104,7 @@ void Server::execute(const Arrival& arrival, ServerSlot& slot) noexcept {
     arrival.session.last_heard = arrival.now;
     messages_.retire_answer(slot, header.request_number);
     if (slot.state == ServerSlotState::Receiving) [[unlikely]] {
-        messages_.end_request(slot);  // its client gave it up
+        messages_.end_request(slot);  // the client gave the half-received request up
     }
     slot.request_number = header.request_number;
     slot.request_type = header.request_type;
@@ -129,12 +130,12 @@ void Server::run_handler(Session& session, ServerSlot& slot, port::PacketRef* pa
     reply_slot_ = nullptr;
 }
 
-// Returns the slot of a request that has no answer yet. nullptr: there is none.
+// Returns the slot of a request that has no answer yet, or nullptr if the handle is stale.
 inline ServerSlot* Server::executing_slot(const RequestHandle& handle) noexcept {
     return is_running(handle) ? reply_slot_ : slot_of_earlier(handle);
 }
 
-// Of a request whose handler has returned without an answer.
+// Returns the slot of a request whose handler has returned without an answer, or nullptr.
 // mutants: erpc-server-slot-of-earlier
 [[gnu::noinline]] ServerSlot* Server::slot_of_earlier(const RequestHandle& handle) noexcept {
     if (!sessions_.has(handle.session)) {
@@ -148,8 +149,8 @@ inline ServerSlot* Server::executing_slot(const RequestHandle& handle) noexcept 
     return slot.state == ServerSlotState::Executing && slot.request_number == handle.request_number ? &slot : nullptr;
 }
 
-// From a handler that runs, in memory that the slot has: a function of few instructions. Built into a handler it would
-// make that save registers for what is unlikely.
+// The likely case is a handler that runs and a slot that has the memory; it takes few instructions. The function is not
+// inlined, or handlers would save registers for the unlikely case.
 [[gnu::noinline]] std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
     if (!is_running(handle) || !has_room_for(bytes)) [[unlikely]] {
         return reserve_slowly(handle, bytes);
@@ -206,8 +207,8 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
     return respond(handle, now);
 }
 
-// `message`, kept in the slot, answers the request whose handler runs. A small one goes in the request's own buffer,
-// which is still warm.
+// `message`, which the slot keeps, answers the request whose handler runs. A small message goes in the request's own
+// buffer, which is still in the cache.
 // mutants: erpc-server-respond-running
 [[gnu::always_inline]] inline void Server::respond_running(Session& session, ServerSlot& slot,
                                                            std::span<const std::uint8_t> message,
@@ -259,7 +260,7 @@ bool Server::refuse(const RequestHandle& handle, Instant now) noexcept {
     return true;
 }
 
-// In the request's own buffer if that is still here and large enough: it is still warm.
+// Sends in the request's own buffer if that is still here and large enough, since it is still in the cache.
 [[gnu::noinline]] void Server::send_answer(Session& session, ServerSlot& slot, AnswerPacket which,
                                            port::PacketRef* request, Instant now) noexcept {
     messages_.note_sent(slot, which.again, now);

@@ -1,5 +1,6 @@
-// The worker's side of background handlers: requests handed over with all the memory they need, answers sent when their
-// jobs are back. A request whose job is out is Executing, so copies of it are dropped as for any slow handler.
+// The worker's side of background handlers. It hands requests to threads with all the memory that they need, and sends
+// the answers of finished jobs. A request is Executing while its job is out, so copies of it are dropped as with any
+// slow handler.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,20 @@ namespace cairn::erpc {
 
 class Server;
 
-// Without a pool no job is ever made.
+// Makes no jobs if `pool` is nullptr.
 class ServerJobs {
 public:
     ServerJobs(Server& server, rpc::BackgroundPool* pool);
-    // Jobs that run are waited for; what they answer, and requests that no thread has begun, are forgotten.
+    // Waits for jobs that run, and forgets their answers. Forgets requests that no thread has begun.
     ~ServerJobs();
     ServerJobs(const ServerJobs&) = delete;
     ServerJobs& operator=(const ServerJobs&) = delete;
 
-    // A job with a copy of the payload, and with room for the answer unless the slot's own will do. nullptr: counted,
-    // and nothing is changed.
+    // Returns a job with a copy of the payload. The job has room for the answer unless the slot has enough. Returns
+    // nullptr if there is no job or no memory; that is counted, and the slot is unchanged.
     [[nodiscard]] rpc::BackgroundJob* prepare(std::uint8_t type, const ServerSlot& slot,
                                               std::span<const std::uint8_t> copied) noexcept;
-    // The slot's request is executed by this job from now on.
+    // Lets the job execute the slot's request.
     void submit(Session& session, ServerSlot& slot, rpc::BackgroundJob& job) noexcept;
 
     void on_turn(Instant now) noexcept {
@@ -33,7 +34,7 @@ public:
             answer_finished(now);
         }
     }
-    // Nothing wakes the worker when jobs are done: it looks for them.
+    // True if jobs are out and nothing wakes the worker when they are done, so that it must look for them.
     [[nodiscard]] bool wants_polling() const noexcept { return pool_ != nullptr && pool_->wants_polling(); }
 
 private:

@@ -1,5 +1,6 @@
-// What a server's slots hold of the message pool: requests that are put together, and answers that may be asked for
-// again. Who may hold how much, what is given up when, and that nothing changes hands while it waits to be sent.
+// The memory of a server's slots in the message pool: requests that are put together, and answers that clients may ask
+// for again. ServerMessages decides how much a session or host may hold, and when memory is given up. No memory changes
+// hands while it waits to be sent.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +19,18 @@
 
 namespace cairn::erpc {
 
-// How long what nobody asks for is kept.
+// How long a slot keeps memory that its client does not use.
 struct Patience {
-    Duration request = kRtoMax * 5;  // with a half-received request whose client is silent
-    Duration answer = kPeerTimeout * 2;
-    // While memory is wanted. A loss, and the loss of what was sent again, are noticed earlier.
+    Duration request = kRtoMax * 5;      // a half-received request whose client is silent
+    Duration answer = kPeerTimeout * 2;  // an answer that nobody asks for
+    // Either of them while memory is wanted. A client notices a loss earlier than that, even two in a row.
     Duration pressed = milliseconds(50);
-    // The same, with large messages that go on: half-received requests and half-read answers have this long, and a
-    // millisecond for each kSlowestBytesPerMs.
+    // A message that goes on while memory is wanted: a half-received request or a half-read answer. A millisecond is
+    // added for each kSlowestBytesPerMs.
     Duration slow = milliseconds(250);
 };
 
-// Bytes for answers, whoever sends requests: for the longest, or for many short ones.
+// Returns the bytes that requests leave free for answers: for the longest answer, or for many short ones.
 [[nodiscard]] inline std::uint64_t room_for_answers(const rpc::MsgPool& pool,
                                                     std::uint32_t message_bytes_max) noexcept {
     const std::uint64_t all = pool.capacity_bytes();
@@ -40,13 +41,13 @@ class ServerMessages {
 public:
     static constexpr std::uint32_t kSlowestBytesPerMs = 4096;
 
-    // The largest message, and how it is cut.
+    // The size of the longest message, and of the packets that it is cut into.
     struct Sizes {
         std::uint32_t message_bytes_max;
         std::uint32_t packet_bytes;
     };
 
-    // All outlive it. `key` is secret: it decides which hosts have their share in common.
+    // The references outlive this object. `key`: a secret, which decides which hosts have one share in common.
     ServerMessages(rpc::MsgPool& pool, roce::Sender& sender, Statistics& statistics, const Sizes& sizes,
                    std::uint32_t transfers_max, const Patience& patience, const SipKey& key)
         : pool_(pool),
@@ -60,26 +61,27 @@ public:
           transfers_max_(transfers_max),
           transfers_(transfers_max) {}
 
-    // The slot receives this request from now on. False, and counted: there is no memory for it now, or its session or
-    // its host has its share; the client tries again.
+    // Begins to receive a request into the slot. Returns false, and counts, if there is no memory for it now, or its
+    // session or host holds its share already. The client then tries again.
     [[nodiscard]] bool begin_request(Session& session, ServerSlot& slot, const Header& header, Instant now) noexcept;
-    // What is there of it is released; its packets that still come find it given up.
+    // Releases a half-received request. Its late packets find it GivenUp.
     void end_request(ServerSlot& slot) noexcept;
-    // A whole one goes to the caller, who releases it. The slot is left to be executed.
+    // Returns a whole request, which the caller releases. The slot becomes Executing.
     [[nodiscard]] rpc::MsgBuffer take_request(ServerSlot& slot) noexcept;
 
-    // Before the slot's next request is executed: none that waits has to be preferred, and there is room for its answer
-    // of `bytes`. While memory is wanted the slot keeps no more than that: its handler may take as long as it likes.
-    // False: nothing is changed but by the loss of the last answer, which the client has read.
+    // Called before the slot's next request is executed. Returns true if the slot has room for an answer of `bytes` and
+    // need not leave its memory to a request that waits. While memory is scarce the slot keeps no more than `bytes`
+    // needs, since a handler may take any time. If it returns false the slot may have lost its last answer, which its
+    // client has read; nothing else of the slot is changed.
     [[nodiscard]] bool has_room(ServerSlot& slot, std::uint32_t bytes, Instant now) noexcept;
-    // A client that gave up many calls in a row, none of which arrived, is far ahead of its server. Once it has shown
-    // that `number` is its own the slot waits for it; what it held is released.
+    // A client is far ahead of its server if it gave up many calls in a row and none of them arrived. It has confirmed
+    // that `number` is its own. Releases what the slot held; the slot waits for that request.
     void skip_to(ServerSlot& slot, std::uint64_t number) noexcept;
-    // Room for an answer of `bytes` in the slot, in place of what it held. False: there is none.
+    // Replaces what the slot held by room for an answer of `bytes`. Returns false if there is no room.
     [[nodiscard]] bool make_room(ServerSlot& slot, std::uint32_t bytes) noexcept;
-    // The slot goes on to request `number`: what was sent of the last answer is not read any more.
-    // The client's next request proves that it read the last one, unless that was sent again or leaves in this very
-    // turn, or requests were skipped.
+    // The slot goes on to request `number`. Afterwards nothing of the last answer is read any more. The next request
+    // proves that the client read that answer, with three exceptions: the answer was sent again, it was sent in this
+    // very turn, or requests were skipped.
     // mutants: erpc-server-messages-retire-answer
     void retire_answer(ServerSlot& slot, std::uint64_t number) noexcept {
         if (slot.resent || slot.answered_turn == turn_ ||
@@ -91,19 +93,19 @@ public:
         }
         slot.response.bytes = 0;
     }
-    // Before the answer is sent: while memory is wanted it takes no more than it needs.
+    // Called before an answer is sent. While memory is scarce the answer keeps no more memory than it needs.
     void fit_answer(ServerSlot& slot, Instant now) noexcept {
         if (!fits_anyway(now)) [[unlikely]] {
             move_to_fitting(slot);
         }
     }
-    // fit_answer() has nothing to do: there is memory enough.
+    // True if fit_answer() has nothing to do, because memory is not scarce.
     [[nodiscard]] bool fits_anyway(Instant now) const noexcept { return now >= scarce_until_; }
-    // Its memory goes to anybody: it may still have waited to be sent.
+    // Releases the slot's answer, also if it still waits to be sent.
     void forget_answer(ServerSlot& slot) noexcept;
     void release(ServerSlots& slots) noexcept;
-    // A part of the slot's answer leaves, for the first time or again. While memory is wanted the answer gets no
-    // younger by being asked for.
+    // A part of the slot's answer leaves, for the first time or again. While memory is scarce, sending it again does
+    // not prolong its time.
     // mutants: erpc-server-messages-note-sent
     void note_sent(ServerSlot& slot, bool again, Instant now) const noexcept {
         if (!again || now >= scarce_until_) {
@@ -111,7 +113,7 @@ public:
         }
         slot.answered_turn = turn_;
     }
-    // Returns when nothing that was sent from there is read any more.
+    // Afterwards nothing that was sent from `payload` is read any more.
     void settle(std::span<const std::uint8_t> payload) noexcept {
         if (payload.size() >= kTailBytes) {
             sender_.settle_tails(payload);
@@ -119,7 +121,7 @@ public:
     }
 
     void on_turn() noexcept { ++turn_; }
-    // Somebody found no memory; `bytes`: for an answer, which the next slots that hold some have to make room for.
+    // A request or a response found no memory. `bytes`: what an answer lacked, which other slots have to make room for.
     void want(std::uint32_t bytes) noexcept {
         wanted_.bytes += bytes;
         wanted_.newly += bytes;
@@ -127,17 +129,18 @@ public:
     }
     [[nodiscard]] bool wanted(Instant now) const noexcept { return wanted_.bytes != 0 || now < scarce_until_; }
 
-    // In all the memory there is.
+    // Returns the size of the longest request that the whole pool can take.
     [[nodiscard]] std::uint32_t longest_request() const noexcept { return longest_request_; }
 
-    // Each scan, then give_up_old() for some sessions' slots. True: memory is wanted, look at many.
+    // Called each scan, before give_up_old() for the slots of some sessions. Returns true if memory is wanted; the
+    // caller then looks at many sessions.
     [[nodiscard]] bool on_scan(Instant now) noexcept;
     void give_up_old(ServerSlots& slots, Instant now) noexcept;
 
 private:
-    static constexpr std::uint32_t kYieldsPerScan = 8;  // a wish that can not come true costs the others little
+    static constexpr std::uint32_t kYieldsPerScan = 8;  // few, so that a wish without hope costs the others little
 
-    // Bytes that requests which were put off lacked.
+    // Bytes that the answers of postponed requests lacked.
     struct Wishes {
         std::uint64_t bytes = 0;  // since the scan before the last
         std::uint64_t newly = 0;  // since the last scan
@@ -145,7 +148,7 @@ private:
     struct Holding {
         std::uint64_t bytes = 0;
         std::uint32_t requests = 0;
-        Instant pressed_until{};  // somebody found no room in it
+        Instant pressed_until{};  // its requests are given up early until then, since one found no room
     };
 
     [[nodiscard]] static std::uint32_t microseconds_of(Instant now) noexcept {  // roughly; wraps
@@ -166,19 +169,19 @@ private:
     Statistics& statistics_;
     Patience patience_;
     SipKey key_;
-    std::uint64_t bytes_for_answers_;  // that half-received requests leave
+    std::uint64_t bytes_for_answers_;  // bytes that half-received requests leave free
     std::uint32_t longest_request_;
     std::uint32_t packet_bytes_;
     std::uint32_t transfers_max_;
     rpc::FixedTable<ServerTransfer> transfers_;
-    Holding all_;                           // of half-received requests
-    std::array<Holding, 256> by_source_{};  // the same, by their hosts' hash
+    Holding all_;                           // half-received requests
+    std::array<Holding, 256> by_source_{};  // the same by hash of their host
     Wishes wanted_;
-    std::uint32_t yields_left_ = 0;  // slots that may still have to make room before the next scan
+    std::uint32_t yields_left_ = 0;  // slots that may still be made to yield before the next scan
     Instant last_scan_{};
-    Instant patient_until_{};  // after an absence of our own: clients that asked meanwhile are heard first
-    Instant scarce_until_{};   // memory for answers, or for anything
-    Instant hurry_until_{};    // the same, or somebody has his share, or all requests have theirs
+    Instant patient_until_{};  // gives nothing up until then: after a pause of our own, clients are heard first
+    Instant scarce_until_{};   // memory is scarce until then
+    Instant hurry_until_{};    // old messages are given up early until then: memory or somebody's share was short
     bool short_ = false;       // somebody found no memory since the last scan
     std::uint8_t turn_ = 0;
 };

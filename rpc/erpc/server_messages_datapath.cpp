@@ -10,9 +10,9 @@ namespace cairn::erpc {
 
 namespace {
 
-// So long after it was wanted last, memory counts as scarce: longer than who waits for some is silent.
+// How long memory counts as scarce after it was last wanted. A client that waits for it is never silent for so long.
 constexpr Duration kPressure = kRtoMax + milliseconds(50);
-constexpr std::uint64_t kLargePart = 4;  // of the memory: who wants more of it does not hurry the others
+constexpr std::uint64_t kLargePart = 4;  // a request of more than this part of the memory does not hurry the others
 
 constexpr Duration time_for(std::uint32_t message_bytes) noexcept {
     return milliseconds(message_bytes / ServerMessages::kSlowestBytesPerMs);
@@ -24,7 +24,8 @@ std::uint8_t ServerMessages::share_of(const Session& session) const noexcept {
     return static_cast<std::uint8_t>(KeyedHash{key_}(session.peer.path->key().remote.share_holder()));
 }
 
-// Half-received requests of one host may take half of the memory, of one session a quarter. Who has nothing may begin.
+// Half-received requests of one host may take half of the memory, and those of one session a quarter. Neither limit
+// refuses the first one.
 // mutants: erpc-server-messages-within-share
 bool ServerMessages::within_share(const Session& session, std::uint8_t source, std::uint64_t bytes) const noexcept {
     const std::uint64_t capacity = pool_.capacity_bytes();
@@ -52,7 +53,7 @@ bool ServerMessages::begin_request(Session& session, ServerSlot& slot, const Hea
     const rpc::MsgBuffer memory = transfer != nullptr ? pool_.allocate(header.message_bytes) : rpc::MsgBuffer{};
     if (!memory.valid()) {
         statistics_.count(Drop::NoBuffer);
-        if (bytes <= pool_.capacity_bytes() / kLargePart) {  // larger ones find a place when there is one
+        if (bytes <= pool_.capacity_bytes() / kLargePart) {  // a larger request waits until there is a place
             press(all_, now);
             short_ = short_ || transfer != nullptr;
         }
@@ -117,7 +118,7 @@ void ServerMessages::skip_to(ServerSlot& slot, std::uint64_t number) noexcept {
     slot.state = ServerSlotState::Idle;
 }
 
-// A slot that holds memory takes turns with one that found none: else those that came first would keep it for ever.
+// A slot that holds memory takes turns with one that found none. Otherwise the first ones would keep memory for ever.
 // mutants: erpc-server-messages-has-room
 bool ServerMessages::has_room(ServerSlot& slot, std::uint32_t bytes, Instant now) noexcept {
     if (wanted_.bytes != 0 && yields_left_ != 0 && slot.response.valid()) {
@@ -193,7 +194,7 @@ bool ServerMessages::on_scan(Instant now) noexcept {
     wanted_.bytes = std::exchange(wanted_.newly, 0);
     yields_left_ = kYieldsPerScan;
     const Duration gone = last_scan_ == Instant{} ? Duration{} : now - last_scan_;
-    // A second absence that is as long as what the first one granted has used it up: nobody was heard.
+    // A pause grants clients time to be heard. While that time runs, only a pause that uses all of it up grants more.
     const bool grants = patient_until_ <= last_scan_ ? gone >= patience_.pressed / 2 : gone >= kRtoMax;
     if (grants) {
         patient_until_ = now + kRtoMax;

@@ -1,5 +1,5 @@
-// Which sessions a server has opened: by their clients and tokens, and how many each host holds. Control path only:
-// it allocates.
+// The sessions that a server has opened, by client and token, and how many each host holds. Allocates, so it is for the
+// control path only.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace cairn::erpc {
 
-// For tables whose keys strangers choose: without the secret, all of them could fall together.
+// A hash for tables whose keys strangers choose. Without the secret they could choose keys that all collide.
 struct KeyedHash {
     SipKey key;
     // mutants: erpc-keyed-hash
@@ -23,7 +23,7 @@ struct KeyedHash {
     }
 };
 
-// Only sessions that are open take memory.
+// Memory grows with the number of open sessions.
 class ServerSessions {
 public:
     ServerSessions(std::size_t sessions_max, const SipKey& key)
@@ -31,14 +31,14 @@ public:
           sessions_(sessions_max, KeyedHash{derive_key(key, Purpose::SessionTables)}),
           held_(sessions_max, KeyedHash{derive_key(key, Purpose::SessionTables)}) {}
 
-    // The session of this client with this token; kNone: there is none. Whoever overheard a token may have a session
-    // with it, which is in nobody's way.
+    // Returns the session of this client with this token, or kNone. Another client may have a session with the same
+    // token, if it overheard that; the two do not disturb each other.
     [[nodiscard]] std::uint32_t find(const roce::UdAddress& client, std::uint64_t token) const noexcept {
         const auto found = sessions_.find(name_of(client, token));
         return found == sessions_.end() ? kNone : found->second;
     }
-    // However many a host opens, a quarter of the places stays for others, and of that again: it holds at most three
-    // times as many as are free.
+    // True if the host may open another session: it holds less than three times as many as are free. So a quarter of
+    // the places stays for others however many sessions a host opens. A second such host leaves a quarter of these.
     // mutants: erpc-server-sessions-may-open
     [[nodiscard]] bool may_open(const net::IpAddress& client, std::size_t free) const noexcept {
         const auto found = held_.find(client.share_holder());
@@ -70,7 +70,7 @@ private:
 
     SipKey names_;
     std::unordered_map<std::uint64_t, std::uint32_t, KeyedHash> sessions_;
-    std::unordered_map<net::IpAddress, std::uint32_t, KeyedHash> held_;  // by host: at least one
+    std::unordered_map<net::IpAddress, std::uint32_t, KeyedHash> held_;  // sessions by host, never 0
 };
 
 }  // namespace cairn::erpc

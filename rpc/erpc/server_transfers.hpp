@@ -1,4 +1,5 @@
-// The server's side of messages of several packets: requests put together, credit returns, responses by the packet.
+// The server's side of messages of several packets. It puts requests together, returns credits, and sends the response
+// packets that clients ask for.
 #pragma once
 
 #include <array>
@@ -17,10 +18,10 @@ public:
         credits_due_.reserve(transfers_max);
     }
 
-    // A packet of a request that has several.
+    // Takes a packet of a request that has several.
     void on_request_packet(const Arrival& arrival) noexcept;
     void on_rfr(const Arrival& arrival) noexcept;
-    // At the end of a burst: one credit return for each message that it had packets of.
+    // Called at the end of a burst. Sends one credit return for each request that the burst had packets of.
     void end_burst(Instant now) noexcept {
         if (!credits_due_.empty()) [[unlikely]] {
             send_credit_returns(now);

@@ -56,7 +56,7 @@ void ServerTransfers::on_request_packet(const Arrival& arrival) noexcept {
     }
 }
 
-// Of the size that its place in the message says.
+// Takes a packet that belongs to the request. Its size was checked.
 // mutants: erpc-server-transfers-take-packet
 void ServerTransfers::take_packet(const Arrival& arrival, ServerSlot& slot) noexcept {
     Session& session = arrival.session;
@@ -79,7 +79,7 @@ void ServerTransfers::take_packet(const Arrival& arrival, ServerSlot& slot) noex
     }
     if (transfer.received.next() == transfer.packets) {
         if (execute(session, slot, &arrival.packet(), arrival.now) || index + 1 == transfer.packets) {
-            return;  // the last packet has no credit return: put off, it comes again
+            return;  // the last packet has no credit return; if the request is put off, that packet comes again
         }
     }
     transfer.newest = index;
@@ -89,7 +89,7 @@ void ServerTransfers::take_packet(const Arrival& arrival, ServerSlot& slot) noex
     }
 }
 
-// All of a request is there. False: it can not be executed now.
+// The whole request is there. Returns false if it cannot be executed now.
 // mutants: erpc-server-transfers-execute
 bool ServerTransfers::execute(Session& session, ServerSlot& slot, port::PacketRef* packet, Instant now) noexcept {
     const auto& entry = server_.handlers_[slot.request_type];
@@ -113,13 +113,13 @@ bool ServerTransfers::execute(Session& session, ServerSlot& slot, port::PacketRe
     return true;
 }
 
-// What came in order, and which packets are ahead of a gap.
+// A credit return says which packets came in order and which are ahead of a gap.
 void ServerTransfers::send_credit_returns(Instant now) noexcept {
     for (const CreditDue& due : credits_due_) {
         Session& session = server_.sessions_[due.session];
         ServerSlot* const slot = session.server != nullptr ? &(*session.server)[due.slot] : nullptr;
         if (slot == nullptr || slot->transfer == nullptr || !slot->transfer->credit_due) {
-            continue;  // executed meanwhile, or gone
+            continue;  // the request was executed or ended meanwhile
         }
         ServerTransfer& transfer = *slot->transfer;
         transfer.credit_due = false;
@@ -138,7 +138,7 @@ void ServerTransfers::send_credit_return(Session& session, const ServerSlot& slo
     }
     CreditReturn said;
     said.newest = static_cast<std::uint16_t>(newest & kPacketNumberMask);
-    said.in_order = std::min(in_order, slot.request_packets - 1);  // the last one is the response's to confirm
+    said.in_order = std::min(in_order, slot.request_packets - 1);  // the response confirms the last packet
     said.held = held_code(server_.writer_.held(now));
     const std::array<Be64, 2> bits{Be64{ahead[0]}, Be64{ahead[1]}};
     const bool gap = (ahead[0] | ahead[1]) != 0;
@@ -146,7 +146,7 @@ void ServerTransfers::send_credit_return(Session& session, const ServerSlot& slo
                          {reinterpret_cast<const std::uint8_t*>(&bits), gap ? sizeof(bits) : 0}, now);
 }
 
-// A copy of what is executing or answered: whatever answered it got lost.
+// A packet came again of a request that is executing or executed. Its answer was lost, so it is repeated.
 void ServerTransfers::repeat_answer(const Arrival& arrival, ServerSlot& slot) noexcept {
     const std::uint32_t last = slot.request_packets - 1;
     const std::uint16_t number = arrival.header.packet_number;
@@ -190,7 +190,7 @@ void ServerTransfers::on_rfr(const Arrival& arrival) noexcept {
         session.last_heard = arrival.now;
     }
     slot.newest_rfr = index;
-    slot.resent = true;  // perhaps
+    slot.resent = true;  // the packet may have been sent before
     server_.send_answer(session, slot, {index, true}, &arrival.packet(), arrival.now);
 }
 

@@ -1,4 +1,4 @@
-// How sessions begin, are asked after, and end. Nothing here is per call.
+// Opens, supervises and ends sessions. Nothing here is per call.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@ namespace cairn::erpc {
 
 class SessionControl {
 public:
-    // All outlive it.
+    // The arguments outlive this object.
     SessionControl(const EndpointConfig& config, PacketWriter& writer, SessionTable& sessions, ServerMessages& messages,
                    Client& client, Server& server, Statistics& statistics);
 
     void set_callback(SessionCallback callback, void* context) noexcept;
-    // What the functions of Endpoint say that have these names.
+    // The functions of Endpoint with the same names describe these.
     Result<SessionId> connect(const roce::UdAddress& peer, Instant now);
     void disconnect(SessionId id, Instant now) noexcept;
 
-    // A control packet. `serves`: whether sessions are taken.
+    // Takes a control packet. `serves`: the endpoint takes sessions of clients.
     void on_packet(const roce::UdDatagram& datagram, const Header& header, bool serves, Instant now) noexcept;
-    // Asks after peers that are silent, and gives up on them. `listening_from`: since when our own worker has listened.
+    // Pings peers and gives up on silent ones. `listening_from`: when our own worker began to listen.
     void scan(Instant listening_from, Instant now) noexcept;
-    // Instant::never(): there are no sessions.
+    // Returns when scan() has something to do, or Instant::never() without sessions.
     [[nodiscard]] Instant next_scan() const noexcept {
         return sessions_.open_count() == 0 ? Instant::never() : next_scan_;
     }
-    // Tells all peers that the endpoint ends: best effort and bounded.
+    // Tells all peers that the endpoint ends. The effort is bounded, and a peer may not hear it.
     void take_leave(Instant now) noexcept;
 
 private:
@@ -58,7 +58,7 @@ private:
     ServerSessions server_sessions_;
     Duration ping_interval_;
     Instant next_scan_{};
-    std::size_t scan_place_ = 0;  // among the open sessions
+    std::size_t scan_place_ = 0;  // open sessions below this place are still to be looked at
     SessionCallback callback_ = nullptr;
     void* context_ = nullptr;
 };

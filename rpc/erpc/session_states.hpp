@@ -1,4 +1,4 @@
-// What each control message of a server means to its client, by the session's state.
+// What a server's control message means to its client, by the state of the session.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@ enum class ControlVerdict : std::uint8_t {
     TakeChallenge,  // connect again, with its cookie
     Establish,
     EndRefused,
-    EndDisconnected,  // as we asked for
+    EndDisconnected,  // the session ends as we asked for
     EndLost,          // the server has no such session any more
     HearPong,
-    EndRequest,  // a request is not answered
+    EndRequest,  // the server does not answer a request
 };
 
-// `same_life`: the message names the same beginning of the request numbers as the session has. Another one means that
-// the session ended there, and a late copy of our Connect opened it anew.
+// `same_life`: the message and the session have the same first request number. If not, the session ended at the server,
+// and a late copy of our Connect opened a new one.
 [[nodiscard]] constexpr ControlVerdict judge_control(SessionState state, ControlType type, bool same_life) noexcept {
     using enum ControlVerdict;
     struct Row {
@@ -42,7 +42,7 @@ enum class ControlVerdict : std::uint8_t {
         return EndLost;
     }
     if (state != SessionState::Connecting && state != SessionState::Connected && state != SessionState::Disconnecting) {
-        return Ignore;  // it is no client's
+        return Ignore;  // not a client's session
     }
     const auto column = static_cast<std::size_t>(state) - static_cast<std::size_t>(SessionState::Connecting);
     for (const Row& row : kTable) {
@@ -50,7 +50,7 @@ enum class ControlVerdict : std::uint8_t {
             return row.by_state[column];
         }
     }
-    return Ignore;  // what only clients say
+    return Ignore;  // only clients send the other types
 }
 
 }  // namespace cairn::erpc

@@ -1,4 +1,4 @@
-// The sessions of an endpoint by number: which are free, which are open.
+// The sessions of an endpoint by number, and the lists of free and open ones.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,23 @@ public:
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] std::size_t free_count() const noexcept { return free_.size(); }
 
-    // Open sessions, in no order, which changes when one ends.
+    // Open sessions, in any order. The end of a session moves the last one to its place.
     [[nodiscard]] std::size_t open_count() const noexcept { return open_.size(); }
     [[nodiscard]] Session& open_at(std::size_t place) noexcept { return sessions_[open_[place]]; }
     [[nodiscard]] const Session& open_at(std::size_t place) const noexcept { return sessions_[open_[place]]; }
 
-    // A fresh session in state Free, which its caller changes at once. nullptr: all are in use.
+    // Returns a fresh session in state Free, which the caller changes at once, or nullptr if all are in use.
     [[nodiscard]] Session* open(const roce::UdAddress& peer, std::uint64_t token, Instant now);
-    // Its parts are gone afterwards.
+    // Destroys the session's client and server parts.
     void close(Session& session) noexcept;
+    // From now on open() returns nullptr until a session is closed.
     void open_no_more() noexcept { free_.clear(); }
 
 private:
     std::uint32_t capacity_;
     std::unique_ptr<Session[]> sessions_;
     std::vector<std::uint16_t> free_;
-    std::vector<std::uint16_t> open_;  // Session::place says where
+    std::vector<std::uint16_t> open_;  // a session stands at its Session::place
 };
 
 }  // namespace cairn::erpc

@@ -1,4 +1,5 @@
-// What either side of a session keeps of a request: the slots, which request numbers use in turn.
+// Slots: what either side of a session keeps of a request. Successive calls of a slot have request numbers
+// kSlotsPerSession apart.
 #pragma once
 
 #include <array>
@@ -14,69 +15,70 @@
 
 namespace cairn::erpc {
 
-// Where a client's slot stands. A slot is in exactly one state; only ClientSession::move() changes it.
+// The state of a client's slot. Only ClientSession::move() changes it.
 enum class SlotState : std::uint8_t {
     Free,         // no call
-    WaitsCredit,  // a call that was not sent, or is to begin anew, waits for a credit
-    Sent,         // a request of one packet is on its way; it holds a credit
-    Yielded,      // the same, but it gave its credit up and waits for one to be sent again
-    Moving,       // messages of several packets: what credits and rate allow is on its way
-    Starved,      // the same, waits for credits
-    HeldBack,     // the same, waits for its flow's time
+    WaitsCredit,  // the call was not sent, or must begin anew; it waits for a credit
+    Sent,         // a request of one packet is on its way and holds a credit
+    Yielded,      // a request of one packet gave its credit up; it waits for one to be sent again
+    Moving,       // a call of several packets: all packets that credits and rate allow are on their way
+    Starved,      // a call of several packets waits for credits
+    HeldBack,     // a call of several packets waits for its flow's time
     Count,
 };
 
 // One request in flight at the client.
 struct ClientSlot {
     std::uint64_t request_number = 0;  // of the request in flight, or of the next one
-    // Of the answer that the short path may take. None: the slot is not Sent, or the request was sent again, or its
-    // memory may still be read.
+    // The second word of the answer that the short path may take. It is none() if the slot is not Sent, the request was
+    // sent again or found no buffer, or the request's memory may still be read.
     SecondWord awaited = SecondWord::none();
     Instant first_sent{};
     Instant last_sent{};
     std::uint32_t call = kNone;
     SlotState state = SlotState::Free;
-    std::uint8_t sends = 0;              // 0: never; since the last progress
-    ClientTransfer* transfer = nullptr;  // of messages of several packets
+    std::uint8_t sends = 0;              // 0: never sent; progress takes it back to 1; at most 255
+    ClientTransfer* transfer = nullptr;  // only for calls of several packets
 
     [[nodiscard]] std::uint32_t index() const noexcept { return request_number % kSlotsPerSession; }
-    // The server holds memory for it until it goes on.
+    // True if the server has answered packets of the call, and so holds memory for it.
     [[nodiscard]] bool is_under_way() const noexcept { return transfer != nullptr && transfer->answered.end() != 0; }
-    // Packets on their way, each of which holds a credit.
+    // Returns the number of packets on their way. Each holds a credit.
     [[nodiscard]] std::uint32_t credits_held() const noexcept {
         return transfer != nullptr ? transfer->outstanding() : state == SlotState::Sent ? 1 : 0;
     }
-    // A server may have come by the request's number.
+    // True if a server may have seen the request's number.
     [[nodiscard]] bool may_be_known() const noexcept { return sends != 0; }
 };
 
 enum class ServerSlotState : std::uint8_t {
     Idle,
-    Receiving,  // some packets of a request that has several; only then there is a transfer
-    GivenUp,    // some packets had come and were let go: it is never executed
+    Receiving,  // a request of several packets has come in part; only in this state the slot has a transfer
+    GivenUp,    // a half-received request was given up; it is never executed
     Executing,
     Answered,
-    Forgotten,  // it was executed, and its answer let go
+    Forgotten,  // the request was executed, and its answer was given up
 };
 
-// The last request accepted in a slot and its answer, kept until the next one arrives or memory is wanted.
+// The last request accepted in a slot, and its answer. The answer is kept until the slot's next request comes or
+// ServerMessages gives it up.
 struct ServerSlot {
     std::uint64_t request_number = 0;
     rpc::MsgBuffer response{};
     ServerSlotState state = ServerSlotState::Idle;
-    bool resent = false;  // the answer, at least once
+    bool resent = false;  // the answer was sent again
     std::uint8_t request_type = 0;
-    std::uint8_t answered_turn = 0;  // in which the answer was sent last, counted by ServerMessages; wraps
+    std::uint8_t answered_turn = 0;  // the turn in which the answer was last sent, counted by ServerMessages; wraps
     std::uint32_t request_packets = 1;
     std::uint32_t newest_rfr = 0;   // index of the response packet asked for last
-    std::uint32_t answered_us = 0;  // when the answer was sent last, roughly; wraps
+    std::uint32_t answered_us = 0;  // when the answer was last sent, in units of 1,024 ns; wraps
     ServerTransfer* transfer = nullptr;
 };
 static_assert(sizeof(ServerSlot) == 64, "a cache line");
 
 using ServerSlots = std::array<ServerSlot, kSlotsPerSession>;
 
-// Each one request before the client's first.
+// Returns slots that each stand one request before the client's first one there.
 [[nodiscard]] inline std::unique_ptr<ServerSlots> make_server_slots(std::uint64_t first_request) {
     auto slots = std::make_unique<ServerSlots>();
     for (std::uint32_t i = 0; i < kSlotsPerSession; ++i) {

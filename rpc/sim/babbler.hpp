@@ -1,5 +1,5 @@
-// A host with sessions of its own whose packets make no sense: sizes, numbers, credits and versions that no sound peer
-// sends, mixed with what is right, as a server's client and as a client's server.
+// A host that opens and takes sessions but sends packets that make no sense. It mixes right packets with sizes,
+// numbers, credits and versions that no sound peer sends. It acts as a client of servers and as a server of clients.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,35 @@ namespace cairn::sim {
 
 class Babbler {
 public:
-    // The types of its requests, which nobody else's have: one runs in the worker, one in the background, one has no
-    // handler.
+    // The types of the babbler's requests. Nobody else uses them. The first runs on the worker, the second in the
+    // background, and the third has no handler.
     static constexpr std::uint8_t kType = 10;
     static constexpr std::uint8_t kBackgroundType = 11;
     static constexpr std::uint8_t kNoType = 12;
 
-    // `node` is its own place in the network; it listens to the first `hosts` alone, whose endpoints have this number.
+    // `node`: the babbler's place in the network. It listens only to the first `hosts` places, whose endpoints have the
+    // queue pair number `qpn`.
     Babbler(Network& network, std::size_t node, std::size_t hosts, std::uint16_t path_mtu_bytes, Qpn qpn,
             std::uint64_t seed) noexcept;
 
     [[nodiscard]] std::size_t node() const noexcept { return node_; }
-    // What came for it: it learns whom it can talk to, and answers so that they stay.
+    // Takes a frame for the babbler. It learns of sessions, and answers so that its peers keep them.
     void on_frame(const Frame& frame, Instant now);
-    // One packet, to one of those it has a session with or to `server`, which may take it for a client.
+    // Sends one packet, either in one of its sessions or to `server`, which may take the babbler for a client.
     void babble(std::size_t server, Instant now);
     [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
-    // Sessions that servers opened for parameters that make no sense.
+    // Returns how many sessions servers opened for parameters that make no sense.
     [[nodiscard]] std::uint64_t believed() const noexcept { return believed_; }
 
 private:
-    // A session, as far as it exists.
+    // What the babbler knows of a session.
     struct Talk {
         std::size_t peer = 0;
         bool serves = false;  // the peer is the client
         SessionId theirs{};
         std::uint64_t token = 0;
         std::uint64_t first_request = 0;
-        erpc::Header request{};  // the peer's last, if it serves
+        erpc::Header request{};  // the peer's last request, if the babbler serves
     };
     static constexpr std::size_t kTalksMost = 8;
 
@@ -64,8 +65,8 @@ private:
     std::uint16_t path_mtu_bytes_;
     Qpn qpn_;
     Random random_;
-    std::uint64_t first_request_ = random_.next();  // of all sessions that it takes
-    std::vector<Talk> talks_;                       // the oldest first
+    std::uint64_t first_request_ = random_.next();  // the first request number of all sessions that it takes
+    std::vector<Talk> talks_;                       // oldest first
     std::uint64_t sent_ = 0;
     std::uint64_t believed_ = 0;
 };

@@ -31,19 +31,20 @@ struct Draft {
     [[nodiscard]] erpc::RawControl& control() noexcept {
         return *reinterpret_cast<erpc::RawControl*>(datagram() + kHeaders);
     }
-    // As it was seen.
+    // Copies a datagram that was seen.
     void copy(std::span<const std::uint8_t> seen) noexcept {
         len = seen.size();
         std::memcpy(datagram(), seen.data(), len);
     }
-    // Whether the bytes can be an eRPC packet of this version.
+    // True if the bytes can be an eRPC packet of this version.
     [[nodiscard]] bool readable() noexcept { return len >= kHeaders + port::kIcrcBytes && header().well_formed(); }
+    // True if the ICRC is right.
     [[nodiscard]] bool whole(port::Path& path) noexcept {
         std::uint32_t carried = 0;
         std::memcpy(&carried, datagram() + len - port::kIcrcBytes, sizeof(carried));
         return path.icrc(port::Direction::Receive, datagram(), static_cast<std::uint16_t>(len)) == carried;
     }
-    // ICRC and lower headers, from the place of `node`, whatever address it says it has.
+    // Adds ICRC and lower headers, and sends from the place of `node`. `key` may claim the address of another place.
     void send(Network& network, std::size_t node, port::PathKey key, Instant now) {
         port::Path path(key);
         path.resolve(Network::mac_of(node), Network::mac_of(network.node_of(key.remote)));

@@ -1,5 +1,4 @@
-// A node's part in a simulated world of eRPC: its threads, the production endpoint, and what the workload and the
-// checks remember about it.
+// A node of a simulated eRPC world: its threads, the production endpoint, and the notes of workload and checks.
 #pragma once
 
 #include <array>
@@ -26,13 +25,13 @@ struct CallRecord {
     CallTag tag{};
     std::uint8_t type = 0;
     std::vector<std::uint8_t> request;
-    rpc::MsgBuffer response{};  // invalid: the call gave none
+    rpc::MsgBuffer response{};  // the call's response buffer; invalid: the call has none
     std::uint32_t executions = 0;
     std::uint32_t completions = 0;
     erpc::CallId id = 0;
     Instant deadline = Instant::never();  // by its client's clock
-    bool odd = false;                     // to the babbler
-    bool abandoned = false;               // never posted, or its client was restarted
+    bool odd = false;                     // the call goes to the babbler
+    bool abandoned = false;               // the call was never posted, or its client was restarted
 };
 
 // A request whose handler returned without an answer.
@@ -40,10 +39,10 @@ struct LateAnswer {
     Instant due{};
     erpc::RequestHandle handle{};
     CallTag tag{};
-    std::uint32_t attempts = 0;  // for which there was no buffer
+    std::uint32_t attempts = 0;  // answers that failed for want of a buffer
 };
 
-// A session that its client holds for alive.
+// A session that the client believes to be alive.
 struct ClientSession {
     SessionId id{};
     std::size_t peer = 0;
@@ -53,32 +52,32 @@ struct ClientSession {
 struct ErpcNode {
     ErpcScenario* scenario = nullptr;
     Node* host = nullptr;
-    std::size_t index = 0;  // of that
+    std::size_t index = 0;  // number of the host
     bool is_client = false;
-    AlignedMemory memory;  // of its pool
+    AlignedMemory memory;  // memory of the pool
 
-    [[nodiscard]] Instant now() const noexcept { return host->now(); }  // by its own clock
+    [[nodiscard]] Instant now() const noexcept { return host->now(); }  // by the host's own clock
 
-    // Of the process; a restart makes them anew.
-    std::unique_ptr<erpc::BackgroundPool> background;  // stepped: the world plays its threads
-    std::vector<Instant> job_ends;                     // by thread; never: it has none
-    int frames = 0;                                    // of coroutines
+    // State of the process. A restart makes it anew.
+    std::unique_ptr<erpc::BackgroundPool> background;  // a stepped pool, whose jobs the world runs
+    std::vector<Instant> job_ends;                     // when each thread's job ends; never: the thread has no job
+    int frames = 0;                                    // live coroutine frames
     std::optional<rpc::MsgPool> pool;
     std::unique_ptr<erpc::Endpoint> endpoint;
     std::uint16_t credits = 0;
     std::vector<ClientSession> sessions;
-    std::vector<ClientSession> odd_sessions;  // with the babbler: nothing is promised of them but their end
+    std::vector<ClientSession> odd_sessions;  // sessions with the babbler; only their end is promised
     std::vector<LateAnswer> late;
-    std::map<std::uint64_t, LateAnswer> nested;             // by the number of the inner call
-    std::deque<std::vector<std::uint8_t>> nested_requests;  // by the number of the inner call
-    std::set<std::pair<Instant, std::uint32_t>> deadlines;  // of calls under way, with their serials
-    std::map<std::uint16_t, std::uint32_t> last_serial;     // server: of the calls executed, by session
-    std::vector<Instant> heard;                             // when each node's last frame came, by its own clock
-    Instant looked_at_time{};                               // as the next, by its own clock
-    Instant returned{};                                     // from an absence that nobody is to suffer for
+    std::map<std::uint64_t, LateAnswer> nested;             // by number of the inner call
+    std::deque<std::vector<std::uint8_t>> nested_requests;  // by number of the inner call
+    std::set<std::pair<Instant, std::uint32_t>> deadlines;  // deadlines of calls under way, with the calls' serials
+    std::map<std::uint16_t, std::uint32_t> last_serial;     // server: serial of the last executed call, by session
+    std::vector<Instant> heard;                             // when each node's last frame came, by the host's clock
+    Instant looked_at_time{};                               // when the last turn began, by the host's clock
+    Instant returned{};                                     // end of the last long absence, which costs no session
     Instant next_call{};
-    bool ending = false;  // inside the completion of a call whose session ends: of that one hears after its calls
-    telemetry::CounterSnapshot<erpc::Drop> drops{};  // counted by the endpoints of its earlier processes
+    bool ending = false;  // inside the completion of a call whose session ends; the session's end is told after it
+    telemetry::CounterSnapshot<erpc::Drop> drops{};  // drops of the endpoints of earlier processes
 };
 
 }  // namespace cairn::sim

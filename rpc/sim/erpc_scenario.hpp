@@ -1,5 +1,5 @@
-// eRPC clients and servers in a simulated world: what they do, and what eRPC promises of it. Strangers forge, babble
-// and intrude.
+// eRPC clients and servers in a simulated world: their workload, and checks of what eRPC promises. Strangers forge,
+// babble and intrude.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace cairn::sim {
 
-// What happened besides the network's counters.
+// What happened in a world. The network has counters of its own.
 struct ErpcCounters {
     std::uint64_t calls = 0;
     std::uint64_t calls_ok = 0;
@@ -31,7 +31,7 @@ struct ErpcCounters {
     std::uint64_t nested = 0;                        // requests that a handler answered after a call of its own
     std::uint64_t awaited = 0;                       // calls that ended a co_await
     std::uint64_t jobs = 0;                          // requests executed in the background
-    telemetry::CounterSnapshot<erpc::Drop> drops{};  // of all endpoints
+    telemetry::CounterSnapshot<erpc::Drop> drops{};  // drops of endpoints that have ended
     std::uint64_t forged = 0;
     std::uint64_t babbled = 0;
     std::uint64_t odd_calls = 0;
@@ -45,7 +45,7 @@ struct ErpcCounters {
 
 class ErpcScenario final : public Scenario {
 public:
-    // Its strangers' places in the network, the stranger's, the babbler's, the intruder's and the bystander's.
+    // Places in the network that are no hosts: stranger, babbler, intruder, bystander.
     static constexpr std::size_t kGuests = 4;
 
     ErpcScenario(World& world, const WorldPlan& plan);
@@ -119,7 +119,8 @@ private:
 
     // erpc_checks.cpp: what is promised
     void check(bool condition, const char* promise, const ErpcNode* node = nullptr);
-    // What a handler begins with: the request is whole, new, and as it was sent. False: something was broken.
+    // Called at the begin of a handler. Checks that the request is whole, new and as it was sent. Returns false if a
+    // promise was broken.
     [[nodiscard]] bool begin(ErpcNode& node, std::span<const std::uint8_t> payload, CallTag& tag);
     void check_order(ErpcNode& node, SessionId session, const CallTag& tag);
     void check_result(ErpcNode& node, const CallRecord& call, const erpc::CallResult& result);
@@ -138,14 +139,14 @@ private:
     Instant next_intrusion_;
     erpc::CongestionConfig congestion_{};
     std::vector<std::unique_ptr<ErpcNode>> nodes_;
-    std::deque<CallRecord> calls_;        // by serial; a record stays where it is
-    Instant settled_ = Instant::never();  // from here on no session is lost
+    std::deque<CallRecord> calls_;        // by serial; a record never moves
+    Instant settled_ = Instant::never();  // from then on no session may be lost
     bool calling_ = true;
     bool in_order_ = false;  // requests of one session arrive in the order of their posting
     ErpcCounters counters_;
 };
 
-// These clients and servers alone.
+// A world with eRPC clients and servers only.
 class ErpcWorld final : public World {
 public:
     ErpcWorld(std::uint64_t seed, const WorldPlan& plan);

@@ -24,12 +24,12 @@ struct IncastPlan {
     std::uint32_t request_bytes = 8'000'000;
     Duration warm_up = milliseconds(20);  // not measured
     Duration measured = milliseconds(60);
-    Duration server_turn{};  // a slow server's: 16 packets each; 0: it takes all at once
+    Duration server_turn{};  // length of a slow server's turn, which takes 16 packets; 0: a turn takes all at once
     std::uint64_t seed = 1;
     SwitchShape shape = kIncastSwitch;
 };
 
-// What the eRPC paper measured without and with Timely, 1 KB packets. Nothing for other numbers of clients.
+// What the eRPC paper measured without and with Timely, with packets of 1 KB.
 struct IncastPaper {
     std::size_t clients;
     double goodput_gbit_s;  // with congestion control
@@ -54,17 +54,17 @@ private:
         IncastWorld* world = nullptr;
         std::size_t index = 0;
         std::unique_ptr<SimPort> port;
-        AlignedMemory memory;  // of its pool
+        AlignedMemory memory;  // memory of the pool
         std::optional<rpc::MsgPool> pool;
         std::unique_ptr<worker::Worker> worker;
         std::unique_ptr<erpc::Endpoint> endpoint;
         SessionId session{};
     };
-    // Which packets of a client's request have come, so that goodput counts none twice.
+    // Which packets of a client's request have come, so that goodput counts each packet once.
     struct Arrivals {
         std::uint64_t request_number = 0;
         std::vector<bool> seen;
-        std::uint64_t bytes = 0;  // of payload
+        std::uint64_t bytes = 0;  // payload
     };
     void start(Node& node, std::size_t pool_bytes);
     void connect(Node& client);
@@ -81,13 +81,13 @@ private:
 
     IncastPlan plan_;
     Network network_;
-    std::vector<std::uint8_t> request_;  // of all clients
+    std::vector<std::uint8_t> request_;  // the request that all clients send
     std::vector<std::unique_ptr<Node>> nodes_;
-    std::vector<Instant> wakes_;  // of each node, by its endpoint
+    std::vector<Instant> wakes_;  // when each node's worker has something to do
     std::vector<Arrivals> arrivals_;
     telemetry::Histogram round_trips_;
     Instant now_{1'000'000};
-    Instant server_free_{};  // from the turn under way
+    Instant server_free_{};  // end of the server's turn under way
     IncastResult before_;    // counters when measuring began
     std::uint64_t calls_ = 0;
     std::uint64_t calls_failed_ = 0;

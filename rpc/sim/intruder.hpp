@@ -1,5 +1,5 @@
-// A host that takes what it can get: sessions from ever new UDP ports, held by pings; answers to packets in the name
-// of a bystander; and another run of what it overheard.
+// A hostile host. It opens sessions from ever new UDP ports and holds them by pings. It sends packets in the name of a
+// bystander, which gets the answers. It sends packets again that it overheard.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace cairn::sim {
 
 class Intruder {
 public:
-    // `node` is its own place, `bystander` that of a host that never speaks; the servers are [first, end), with
-    // endpoints of this number.
+    // `node`: the intruder's place in the network. `bystander`: the place of a host that never sends. The servers have
+    // the places [first_server, end_of_servers), and endpoints with the queue pair number `qpn`.
     Intruder(Network& network, std::size_t node, std::size_t bystander, std::size_t first_server,
              std::size_t end_of_servers, std::uint16_t path_mtu_bytes, Qpn qpn, std::uint64_t seed) noexcept
         : network_(network),
@@ -29,7 +29,7 @@ public:
 
     [[nodiscard]] std::size_t node() const noexcept { return node_; }
     [[nodiscard]] std::size_t bystander() const noexcept { return bystander_; }
-    // What two others said.
+    // Records a frame between two other hosts.
     void overhear(const Frame& frame);
     void on_frame(const Frame& frame, Instant now);
     void on_bystanders_frame(const Frame& frame) noexcept { to_bystander_ += frame.bytes.size(); }
@@ -38,7 +38,8 @@ public:
     [[nodiscard]] std::uint64_t opened() const noexcept { return opened_; }
     [[nodiscard]] std::uint64_t replayed() const noexcept { return replayed_; }
     [[nodiscard]] std::uint64_t spoofed() const noexcept { return spoofed_; }
-    // Whether the bystander got more than three bytes for each in its name; the network's doubles count, too.
+    // True if the bystander got more than three bytes for each byte sent in its name. kDoubles allows for frames that
+    // the network duplicates.
     [[nodiscard]] bool amplified() const noexcept { return to_bystander_ > 3 * from_bystander_ + kDoubles; }
 
 private:

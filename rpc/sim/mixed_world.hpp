@@ -1,6 +1,6 @@
-// Users of eRPC, of datagrams and of connections on the same hosts: two or all three of the scenarios, as the seed
-// says, in one world. Connections live on all workers of a host; the endpoint and the users of datagrams have one each,
-// the same or not. What each promises alone it promises beside the others.
+// Users of eRPC, of datagrams and of connections on the same hosts. The seed chooses two or all three of these
+// scenarios for one world. Connections live on all workers of a host. The endpoint lives on one worker and the users of
+// datagrams on one, which may be the same. Each scenario checks the same promises as in a world of its own.
 #pragma once
 
 #include <optional>
@@ -28,13 +28,13 @@ class MixedWorld final : public World {
 public:
     explicit MixedWorld(std::uint64_t seed) : MixedWorld(seed, MixedPlan::from_seed(seed)) {}
 
-    // nullptr: it is not in this world.
+    // Returns the scenario, or nullptr if it is not in this world.
     [[nodiscard]] const ErpcScenario* erpc() const noexcept { return erpc_ ? &*erpc_ : nullptr; }
     [[nodiscard]] const UdScenario* datagrams() const noexcept { return datagrams_ ? &*datagrams_ : nullptr; }
     [[nodiscard]] const VerbsScenario* connections() const noexcept { return connections_ ? &*connections_ : nullptr; }
-    // Hosts whose endpoint and whose users of datagrams are on different workers.
+    // Returns how many hosts have their endpoint and their users of datagrams on different workers.
     [[nodiscard]] std::size_t hosts_apart() const;
-    // Messages of all kinds: calls, datagrams and requests.
+    // Returns how many messages of all kinds there were: calls, datagrams and requests.
     [[nodiscard]] std::uint64_t acts() const;
 
 private:

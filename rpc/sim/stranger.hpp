@@ -1,5 +1,5 @@
-// A stranger who reads along and forges eRPC packets: sound in every check below eRPC, but from another address or
-// another queue pair than the session's peer. Whoever believes one has lost.
+// A stranger that overhears traffic and forges eRPC packets. A forged packet passes every check below eRPC, but comes
+// from another address or queue pair than the session's peer. An endpoint must believe none of them.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ public:
     Stranger(Network& network, std::size_t node, std::uint64_t seed) noexcept
         : network_(network), node_(node), random_(seed) {}
 
-    // After seeing `frame` on its way: may send one like it. Requests and responses are the next of their slot
-    // with other contents; control packets are of any type, with the token just seen.
+    // Called for a frame on its way. May send a forged one like it. A forged request or response is the next one of its
+    // slot, with other contents. A forged control packet has any type and the token just seen.
     void forge_from(const Frame& frame, Instant now);
     [[nodiscard]] std::uint64_t forged() const noexcept { return forged_; }
 

@@ -1,5 +1,5 @@
-// A few hosts with connection managers and restless users, over a network that loses, doubles and delays; hosts forget
-// all and begin a new life. One seed, one history; what must hold is checked at every step.
+// A few hosts with connection managers and restless users, over a network that loses, doubles and delays. Hosts forget
+// everything and begin a new life. One seed is one history. All promises are checked at every step.
 #pragma once
 
 #include <map>
@@ -15,22 +15,22 @@
 
 namespace cairn::sim {
 
-constexpr std::uint8_t kForged = 0xf0;  // what the private data of forged requests is made of
+constexpr std::uint8_t kForged = 0xf0;  // each byte of the private data of forged requests
 
 struct CmFaults {
     std::uint32_t loss_per_million = 0;
     std::uint32_t double_per_million = 0;
-    std::uint32_t late_per_million = 0;  // comes once more, up to 100 ms later
+    std::uint32_t late_per_million = 0;  // the message comes once more, up to 100 ms later
     Duration jitter{};
-    std::uint32_t restart_per_million = 0;   // at each turn of a host
-    std::uint32_t nonsense_per_million = 0;  // at each message: some more, made up
+    std::uint32_t restart_per_million = 0;   // chance at each turn of a host
+    std::uint32_t nonsense_per_million = 0;  // chance at each message that made-up ones follow
     std::uint64_t fewest_retries = 15;
-    bool slow_users = false;           // who think for seconds
+    bool slow_users = false;           // users think for seconds
     bool same_queue_pairs = false;     // a new life begins with the queue pair numbers of the last
-    std::uint64_t flood_per_turn = 0;  // requests of hosts that never answer, or of none, or in the name of others
+    std::uint64_t flood_per_turn = 0;  // forged requests: in the name of silent hosts, of no host, or of others
 };
 
-// What happened, over all hosts and lives.
+// Counters over all hosts and lives.
 struct CmWorldCounters {
     std::uint64_t lost = 0;
     std::uint64_t doubled = 0;
@@ -40,7 +40,7 @@ struct CmWorldCounters {
     std::uint64_t rejected = 0;
     std::uint64_t unreachable = 0;
     std::uint64_t resolved = 0;
-    std::uint64_t forged = 0;  // requests
+    std::uint64_t forged = 0;  // forged requests
     telemetry::CounterSnapshot<cm::Counter> manager{};
 };
 
@@ -48,20 +48,21 @@ class CmWorld {
 public:
     explicit CmWorld(std::uint64_t seed);
 
-    // Faults for a while, then none, everybody disconnects and connects once more. What broke, if anything did.
+    // Runs with faults for a while, then without. All users then disconnect and connect once more. Returns the first
+    // broken promise; nothing if all held.
     [[nodiscard]] std::optional<std::string> run();
     [[nodiscard]] const CmWorldCounters& counters() const { return counters_; }
     [[nodiscard]] DatagramLog& log() { return log_; }
     [[nodiscard]] const DatagramLog& log() const { return log_; }
     [[nodiscard]] Instant now() const { return now_; }
     [[nodiscard]] std::string text() const;
-    // A number that two runs of one seed share.
+    // Returns a number that two runs of one seed share.
     [[nodiscard]] std::uint64_t history() const { return history_; }
 
 private:
     enum class Phase : std::uint8_t { Asked, Requested, Replied, Accepted, Up, Leaving, LeaveAsked, Over };
 
-    // A connection as its user sees it.
+    // A connection, seen by its user.
     struct Local {
         bool active = false;
         std::uint64_t cookie = 0;
@@ -69,7 +70,7 @@ private:
         Qpn qpn{};
         Psn psn{};
         Phase phase = Phase::Asked;
-        Instant act_at = Instant::never();  // when the user does what is next
+        Instant act_at = Instant::never();  // time of the user's next action
     };
     struct Node {
         net::IpAddress address{};
@@ -77,27 +78,27 @@ private:
         std::uint64_t life = 0;
         std::uint32_t next_qpn = 0;
         std::map<cm::ConnectionId, Local> locals;
-        std::map<cm::ConnectionId, bool> gone;  // ids that nothing more may be heard of in this life
-        std::set<cm::ConnectionId> forged;      // requests that nobody made, accepted
+        std::map<cm::ConnectionId, bool> gone;  // ids that no further event of this life may name
+        std::set<cm::ConnectionId> forged;      // forged requests that were accepted
         std::map<cm::DatagramId, std::size_t> questions;
     };
-    // What both ends of a connection did, by the cookie that its private data carries.
+    // The actions of both ends of a connection. The private data carries the cookie that names the deal.
     struct Deal {
         std::size_t client = 0;
         std::uint64_t client_life = 0;
-        std::uint64_t server_life = 0;  // of the last that was asked
+        std::uint64_t server_life = 0;  // life of the server that was asked last
         std::uint32_t open_requests = 0;
-        bool settled = false;  // established in that life: it is not asked again, as a refused one may be much later
+        bool settled = false;  // established in that life, so not asked again; a refused one may be, much later
         bool refused = false;
         bool accepted = false;
         Qpn accepted_qpn{};
         Psn accepted_psn{};
         bool ready = false;
-        bool restarted = false;  // either end, since
+        bool restarted = false;  // either end restarted since
         bool server_saw_it = false;
         bool server_gave_up = false;
     };
-    // What went from and to an address that has none of the hosts.
+    // The messages from and to an address that none of the hosts has.
     struct Account {
         std::uint64_t asked = 0;
         std::uint64_t sent = 0;

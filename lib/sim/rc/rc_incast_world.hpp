@@ -1,5 +1,5 @@
-// Incast of connections: many clients, each with an engine and a reliable connection, write to one server behind one
-// port of a switch, in virtual time.
+// Incast of connections in virtual time: many clients write to one server behind one port of a switch. Each client has
+// an engine and a reliable connection.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ struct RcIncastPlan {
     std::size_t clients = 20;
     roce::ConnectionControl control = roce::ConnectionControl::None;
     std::uint16_t path_mtu_bytes = 1024;
-    // Of each connection. All windows leave before the first notification comes: what is beyond the switch's buffer
-    // then is lost, with control or not.
+    // The window of each connection. All windows leave before the first notification comes. So the part beyond the
+    // switch's buffer is lost, with congestion control or without.
     std::uint32_t window_bytes = 256 * 1024;
     Duration warm_up = milliseconds(20);  // not measured
     Duration measured = milliseconds(60);
@@ -26,8 +26,8 @@ struct RcIncastPlan {
     SwitchShape shape = kIncastSwitch;
 };
 
-// Each client has two WRITEs under way, of 1 to 8 MB by the seed. After the measurement no more are posted, and those
-// left come to their end.
+// Each client has two WRITEs under way, each of 1 to 8 MB by the seed. After the measurement no more are posted, and
+// those under way complete.
 class RcIncastWorld {
 public:
     static constexpr std::size_t kMaxClients = Network::kMaxNodes - 1;
@@ -36,7 +36,8 @@ public:
     RcIncastWorld(const RcIncastWorld&) = delete;
     RcIncastWorld& operator=(const RcIncastWorld&) = delete;
     [[nodiscard]] IncastResult run();
-    // After run(): whether all that was posted has completed, and the server has what was written.
+    // For use after run(). finished(): all posted requests have completed. contents_right(): the server has the bytes
+    // that were written.
     [[nodiscard]] bool finished() const noexcept { return under_way_ == 0; }
     [[nodiscard]] bool contents_right() const noexcept { return target_ == source_; }
     [[nodiscard]] std::uint64_t count(roce::rc::RcCounter which) const noexcept;  // all nodes together
@@ -56,16 +57,16 @@ private:
         Rkey key{};
         Instant wakes{};
     };
-    // A client's connection, and what is known of its packets on their way.
+    // A client's connection, and the state of its packets on their way.
     struct Flow {
         roce::Engine::RcQp* here = nullptr;
         roce::Engine::RcQp* there = nullptr;
         std::vector<Instant> sent_at = std::vector<Instant>(kTimedPackets);  // by PSN
-        Psn sent{};                                                          // one behind the newest
-        Psn acknowledged{};                                                  // one behind
-        Psn clear_from{};  // those before may have been sent twice (Karn)
+        Psn sent{};                                                          // the one behind the newest packet
+        Psn acknowledged{};  // the one behind the last acknowledged packet
+        Psn clear_from{};    // packets before it may have been sent twice (Karn)
         std::uint64_t resent = 0;
-        Psn measured_from{};  // of the server
+        Psn measured_from{};  // the server's value when measuring began
     };
 
     void connect(std::size_t client);
@@ -84,15 +85,15 @@ private:
     RcIncastPlan plan_;
     Network network_;
     Random random_;
-    std::vector<std::uint8_t> source_;          // of all clients
-    std::vector<std::uint8_t> target_;          // all write the same to the same place
+    std::vector<std::uint8_t> source_;          // source of all clients' WRITEs
+    std::vector<std::uint8_t> target_;          // all clients write the same bytes to the same place
     std::vector<std::unique_ptr<Node>> nodes_;  // the server is the last
     std::vector<Flow> flows_;
     telemetry::Histogram round_trips_;
     Instant now_{1'000'000};
     bool posting_ = true;
     std::uint64_t under_way_ = 0;
-    IncastResult total_;   // calls, failed
+    IncastResult total_;   // calls and failed calls
     IncastResult before_;  // counters when measuring began
 };
 

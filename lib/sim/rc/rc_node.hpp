@@ -1,4 +1,4 @@
-// One end of a simulated connection: memory, queues, a queue pair, and what its user did and expects.
+// One end of a simulated connection: memory, queues, a queue pair, and its user's actions and expectations.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@ namespace cairn::sim {
 
 namespace rc = roce::rc;
 
-using Datagram = std::vector<std::uint8_t>;  // BTH ... ICRC, which stays zero
+using Datagram = std::vector<std::uint8_t>;  // BTH ... ICRC; the ICRC stays zero
 
-// Where messages come in, and by whose rights: the queue pair's own queue, or one of the receive queues behind an XRC
-// target, each with a protection domain.
+// A place where messages come in, with the rights that they have: the queue pair's own queue, or one of the receive
+// queues behind an XRC target. Each has a protection domain.
 struct Inbox {
     roce::Pd pd{};
     Rkey key{};
@@ -26,7 +26,7 @@ struct Inbox {
     std::deque<std::uint64_t> posted;
 };
 
-// What one side expects of the other's messages, in order.
+// A message of the peer that this side expects. Messages come in order.
 struct ExpectedReceive {
     std::size_t inbox = 0;
     roce::CompletionOpcode opcode{};
@@ -37,16 +37,16 @@ struct ExpectedReceive {
     bool solicited = false;
 };
 
-// And of its own send requests.
+// A send request of this side and its required result.
 struct ExpectedSend {
     std::uint64_t wr_id = 0;
     bool signalled = true;
     roce::WorkOpcode opcode{};
-    std::uint64_t landing = 0;         // READ and atomics: where the answer comes
-    std::vector<std::uint8_t> answer;  // and what it is
+    std::uint64_t landing = 0;         // READ and atomics: the address of the answer
+    std::vector<std::uint8_t> answer;  // READ and atomics: the answer's bytes
 };
 
-// A type 2B window over what the peer writes, as its owner knows it.
+// A type 2B memory window over the target of the peer's WRITEs, as its owner knows it.
 struct WindowOfNode {
     enum class State : std::uint8_t { Free, Binding, Bound, Ending };
     Rkey key{};
@@ -54,8 +54,8 @@ struct WindowOfNode {
     bool zero_based = false;
 };
 
-// Its memory, from kBase: what it sends (never changes), what its peer writes, the words of its peer's atomics, where
-// answers land, where SENDs land.
+// The memory of a node, from kBase: the source (never changes), the target of the peer's WRITEs, the words of the
+// peer's atomics, the landing of answers, the landing of SENDs.
 class RcNode {
 public:
     static constexpr std::uint64_t kBase = 0x10000;
@@ -73,14 +73,14 @@ public:
     static constexpr std::size_t kBytes = kReceives + kReceiveSlots * kMaxBytes - kBase;
     static constexpr Qpn kQpn{0x11};
 
-    // `is_target`: of XRC, of which the other side is the initiator then.
+    // `is_target`: this side is the XRC target, and the other side the XRC initiator.
     RcNode(const roce::QpCapacity& capacity, std::uint32_t completion_slots, std::uint32_t held_slots,
            bool equal_writes, bool is_target, double link_bytes_per_s);
 
-    // New queues and a new queue pair in RTS; its user has forgotten all, memory is as it is.
+    // Makes new queues and a new queue pair in RTS. The user has forgotten everything; memory stays as it is.
     void start_life(const roce::QpAttributes& values);
     void take(const Datagram& datagram, bool marked, Instant now);
-    // Takes buffers back that are not held any more; whether the others are all there.
+    // Takes back buffers that are not held any more. Returns true if all others are there.
     [[nodiscard]] bool settle_buffers();
 
     [[nodiscard]] std::span<std::uint8_t> span() { return {reinterpret_cast<std::uint8_t*>(words_.data()), kBytes}; }
@@ -104,12 +104,12 @@ public:
     std::vector<std::uint8_t> shadow_target = std::vector<std::uint8_t>(kTargetBytes);
     std::array<std::uint64_t, kWordCount> shadow_words{};
     std::deque<ExpectedReceive> expected_receives;  // from the peer
-    std::deque<ExpectedSend> expected_sends;        // of our own
+    std::deque<ExpectedSend> expected_sends;        // of this side
     std::deque<std::uint64_t> free_receives;        // slots to post again
-    std::vector<Inbox> inboxes;                     // none: it receives nothing
-    std::vector<Rkey> to_be_invalidated;            // regions, by the peer
+    std::vector<Inbox> inboxes;                     // empty: this side receives nothing
+    std::vector<Rkey> to_be_invalidated;            // regions that the peer will invalidate
     WindowOfNode window;
-    std::uint64_t flushes_wanted = 0;  // by the peer, in this life
+    std::uint64_t flushes_wanted = 0;  // FLUSH requests of the peer in this life
     std::uint64_t flushes_done = 0;
     std::uint32_t to_post = 0;
     std::uint32_t landing_used = 0;
@@ -117,7 +117,7 @@ public:
     Instant stalled_until{};
     Instant paused_until{};
     roce::StallWatch turns{roce::kOwnPause};
-    std::multimap<std::int64_t, Datagram> in;  // on its way here, by time of arrival; equal times in order of sending
+    std::multimap<std::int64_t, Datagram> in;  // packets under way to this side, by arrival, then in order of sending
 
 private:
     void make_queue_pair();
@@ -136,7 +136,7 @@ private:
 };
 
 [[nodiscard]] Datagram datagram_of(const rc::OutPacket& packet);
-// A view into `datagram`, which is a packet (asserted).
+// Returns a view into `datagram`, which is a packet (asserted).
 [[nodiscard]] wire::Packet packet_of(const Datagram& datagram);
 
 }  // namespace cairn::sim

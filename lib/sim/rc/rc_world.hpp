@@ -1,7 +1,8 @@
 // Two queue pairs against each other over a link that loses, doubles, delays and reorders, in virtual time, from one
-// seed; with a model of what memory, completions, atomics, windows and flushes must be. Reliable or not, or an XRC
-// initiator and a target with two receive queues, each with a protection domain; selective or not; receivers are late,
-// completion queues overrun, an end restarts while packets of its last life are on their way.
+// seed. A model says what memory, completions, atomics, windows and flushes must be.
+// The service is RC, UC or XRC: an initiator and a target with two receive queues, each with a protection domain.
+// Selective resending is on or off. Receivers are late, completion queues overrun, and an end restarts while packets of
+// its last life are under way.
 #pragma once
 
 #include <array>
@@ -19,22 +20,22 @@ struct RcFaults {
     std::uint32_t loss_per_million = 0;
     std::uint32_t double_per_million = 0;
     Duration jitter{};
-    std::uint32_t late_copy_per_million = 0;      // comes again milliseconds later
-    std::uint32_t stall_per_million = 0;          // of sending: a full transmit ring
+    std::uint32_t late_copy_per_million = 0;      // the packet comes again milliseconds later
+    std::uint32_t stall_per_million = 0;          // sending stalls: a full transmit ring
     std::uint32_t pause_per_million = 0;          // at each turn: an end's CPU is taken away for milliseconds
-    std::uint32_t lazy_receiver_per_million = 0;  // receives posted late: RNR
+    std::uint32_t lazy_receiver_per_million = 0;  // receive requests are posted late: RNR
     std::uint32_t restart_per_million = 0;        // at each turn
-    std::uint32_t lazy_poller_per_million = 0;    // completions left where they are, in a small queue
+    std::uint32_t lazy_poller_per_million = 0;    // completions are left in a small queue
     std::uint32_t mark_per_million = 0;           // congestion experienced
 };
 
-// What happened, over all lives.
+// Counters over all lives.
 struct RcWorldCounters {
     std::uint64_t lost = 0;
     std::uint64_t pauses = 0;
     std::uint64_t restarts = 0;
     std::uint64_t overruns = 0;
-    std::uint64_t stale = 0;  // packets that were on their way over a restart
+    std::uint64_t stale = 0;  // packets that were under way at a restart
     std::uint64_t unreliable_messages_lost = 0;
     std::array<std::uint64_t, 2> xrc_messages{};                                          // by receive queue
     std::array<std::uint64_t, static_cast<std::size_t>(roce::WorkOpcode::Count)> done{};  // signalled, by operation
@@ -45,9 +46,10 @@ class RcWorld {
 public:
     explicit RcWorld(std::uint64_t seed);
 
-    // Posts all work under faults, then heals the link and wants an end within a bound. What broke, if anything did.
+    // Posts all work under faults, then heals the link and requires the end within a bound. Returns the first broken
+    // promise; nothing if all held.
     [[nodiscard]] std::optional<std::string> run();
-    // A number that two runs of one seed share.
+    // Returns a number that two runs of one seed share.
     [[nodiscard]] std::uint64_t history() const { return history_; }
     [[nodiscard]] const RcWorldCounters& counters() const { return counters_; }
     [[nodiscard]] DatagramLog& log() { return log_; }
@@ -89,7 +91,7 @@ private:
     [[nodiscard]] bool is_reliable() const { return service_ != wire::Service::Uc; }
     [[nodiscard]] bool is_xrc() const { return service_ == wire::Service::Xrc; }
     void note(std::uint64_t value) { history_ = (history_ ^ value) * 0x100000001b3U; }
-    // The first that does not hold ends the history.
+    // Ends the history if `holds` is false. Returns `holds`.
     bool expect(bool holds, const char* what);
 
     Random random_;

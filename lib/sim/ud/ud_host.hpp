@@ -1,5 +1,5 @@
-// A node's part in a simulated world of datagrams: the production device, and what its users' queue pairs did and
-// expect.
+// A node's part in a simulated world of datagrams: the production device, and the actions and expectations of its
+// users' queue pairs.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace cairn::sim {
 
-// A datagram as those who send and receive it know it.
+// A datagram as its sender and its receiver know it.
 struct UdMessage {
     net::IpAddress from{};
     net::IpAddress to{};  // a host, or a multicast group
@@ -31,14 +31,14 @@ struct UdMessage {
 };
 
 using Grh = std::array<std::uint8_t, verbs::kGrhBytes>;
-// What the frame is as a datagram, if it can be any.
+// Returns the frame as a datagram; nothing if it is none.
 [[nodiscard]] std::optional<UdMessage> message_of(const Frame& frame);
-// Why it can not; Count: it can.
+// Returns why the bytes are no sound datagram; nothing if they are one.
 [[nodiscard]] std::optional<roce::Drop> judge_datagram(std::span<const std::uint8_t> datagram);
-// The IP header that starts at `ip`, as receivers find it in front of their message.
+// Returns the IP header that starts at `ip` in the form that receivers find in front of their message.
 [[nodiscard]] Grh grh_of(const std::uint8_t* ip, bool is_v4);
 
-// A copy of a message that came to a queue pair in this turn; at most one completion is made of it.
+// A copy of a message that came to a queue pair in this turn. At most one completion is made of it.
 struct UdCopy {
     UdMessage message;
     Grh grh{};
@@ -47,28 +47,28 @@ struct UdCopy {
 struct UdPending {
     std::uint64_t wr_id = 0;
     bool signalled = true;
-    bool bad = false;     // of memory that is not its own
-    bool doomed = false;  // posted where everything is flushed
-    std::size_t at = 0;   // in memory
+    bool bad = false;     // names memory that is not its user's
+    bool doomed = false;  // posted in a state in which everything is flushed
+    std::size_t at = 0;   // offset in memory
     UdMessage message;
 };
 
 struct UdPlace {
     std::uint64_t wr_id = 0;
-    std::size_t number = 0;   // of the place in memory
-    std::uint32_t bytes = 0;  // of the receive request
-    bool bad = false;         // it goes beyond the region
+    std::size_t number = 0;   // number of the place in memory
+    std::uint32_t bytes = 0;  // bytes of the receive request
+    bool bad = false;         // the receive request goes beyond the region
     friend bool operator==(const UdPlace&, const UdPlace&) = default;
 };
 
 // Receive requests in the order of their posting.
 struct UdLine {
     std::deque<UdPlace> posted;
-    std::uint64_t came = 0;  // datagrams for it in this turn
-    std::uint64_t had = 0;   // requests when it began
+    std::uint64_t came = 0;  // datagrams for the line in this turn
+    std::uint64_t had = 0;   // requests when the turn began
 };
 
-// Completion queues and perhaps a shared receive queue; some queue pairs use them together.
+// Completion queues and perhaps a shared receive queue. Several queue pairs use them together.
 struct UdQueues {
     std::unique_ptr<verbs::Cq> sends;
     std::unique_ptr<verbs::Cq> receives;
@@ -78,7 +78,7 @@ struct UdQueues {
     [[nodiscard]] bool overrun() const { return sends->overrun() || receives->overrun(); }
 };
 
-// A user's queue pair, as it must be.
+// A user's queue pair and the state that it must have.
 struct UdUser {
     UdQueues* queues = nullptr;
     std::unique_ptr<verbs::UdQp> qp;
@@ -87,9 +87,9 @@ struct UdUser {
     std::uint32_t receive_slots = 0;
     UdLine own;
     std::deque<UdPending> pending;  // send requests
-    bool flushing = false;          // one of them failed: so do those behind it
-    bool failed = false;            // in this turn, of itself
-    bool protection_due = false;    // a completion that says why
+    bool flushing = false;          // a send request failed, so those behind it are flushed
+    bool failed = false;            // it went to ERR by itself in this turn
+    bool protection_due = false;    // a completion must say why it failed
     std::set<std::size_t> groups;
     std::vector<UdCopy> copies;
 
@@ -100,18 +100,18 @@ struct UdUser {
     [[nodiscard]] UdLine& line() { return queues->shared ? queues->line : own; }
 };
 
-// Of a turn.
+// The account of one turn.
 struct UdAccount {
     using Drops = std::array<std::uint64_t, telemetry::kCounters<roce::Drop>>;
-    Drops expected{};             // what must be counted as dropped
-    Drops counted{};              // what was before
+    Drops expected{};             // drops that must be counted
+    Drops counted{};              // drops counted before the turn
     std::uint64_t due = 0;        // datagrams that came to a queue pair
-    std::uint64_t not_ready = 0;  // of these, to one that receives nothing
-    std::uint64_t taken = 0;      // receive requests that they used up
+    std::uint64_t not_ready = 0;  // of these, to a queue pair that receives nothing
+    std::uint64_t taken = 0;      // receive requests that the datagrams used up
 };
 
-// Its memory: places for messages and, behind them, what is sent, which never changes. Only that is registered; around
-// it lies what nobody may touch.
+// A host's users and their memory: places for messages, and behind them the source (the bytes to send, which never
+// change). Places and source are registered. The margins around them may not be touched.
 class UdHost {
 public:
     static constexpr std::size_t kPlaces = 64;
@@ -119,11 +119,11 @@ public:
     static constexpr std::size_t kMarginBytes = 8192;
     static constexpr std::size_t kBuffers = 256;
     static constexpr std::uint8_t kUntouched = 0xb7;
-    static constexpr std::uint32_t kQueueSlots = 12;  // of receive requests, at most
+    static constexpr std::uint32_t kQueueSlots = 12;  // receive requests, at most
 
     UdHost(Node& node, std::uint32_t path_mtu_bytes, Random& random);
 
-    // The process: everything but memory is made anew.
+    // Starts the process. Everything but memory is made anew.
     void start(std::span<const net::IpAddress> peers);
     void stop();
 
@@ -131,7 +131,7 @@ public:
     [[nodiscard]] std::uint8_t* place(std::size_t number) { return at(number * place_bytes); }
     [[nodiscard]] verbs::Sge sge(std::size_t offset, std::uint32_t bytes) const { return mr->sge(offset, bytes); }
     [[nodiscard]] std::size_t source_at() const { return kPlaces * place_bytes; }
-    // What no message was put into is as it was.
+    // True if the bytes of the place from `from` on are untouched.
     [[nodiscard]] bool is_untouched(std::size_t number, std::uint32_t from);
     [[nodiscard]] bool margins_untouched() const;
     void free_place(std::size_t number);
@@ -145,7 +145,7 @@ public:
     std::unique_ptr<verbs::Device> device;
     std::unique_ptr<verbs::Pd> pd;
     std::unique_ptr<verbs::Mr> mr;
-    std::vector<std::unique_ptr<verbs::Ah>> ways;  // to all hosts, then to the groups
+    std::vector<std::unique_ptr<verbs::Ah>> ways;  // address handles to all hosts, then to the groups
     std::vector<std::unique_ptr<UdQueues>> queues;
     std::vector<std::unique_ptr<UdUser>> users;
     std::vector<std::size_t> free_places;
@@ -154,8 +154,8 @@ public:
 
     UdAccount account;
     std::uint64_t arrived = 0;    // frames that the network delivered
-    std::uint64_t done = 0;       // send requests that were, for sure
-    std::uint64_t not_known = 0;  // or perhaps
+    std::uint64_t done = 0;       // send requests that were certainly executed
+    std::uint64_t not_known = 0;  // send requests that were executed or not
     Instant acts_at{};
 };
 

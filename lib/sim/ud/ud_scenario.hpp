@@ -1,7 +1,7 @@
-// Users who send datagrams to each other and to multicast groups over a network that loses, doubles, damages, delays
-// and reorders; they run out of receive requests and completion queues, change states, end and begin anew, use keys
-// that are out of date. Strangers read along. Each turn every datagram that came is accounted for: delivered as it was
-// sent, or counted as dropped for the right reason.
+// Users send datagrams to each other and to multicast groups over a network that loses, doubles, damages, delays and
+// reorders. They run out of receive requests and completion queues, change states, end and begin anew, and use outdated
+// keys. Strangers read along. Each turn accounts for every datagram that came: it was delivered as it was sent, or
+// counted as dropped for the right reason.
 #pragma once
 
 #include <array>
@@ -16,28 +16,28 @@
 
 namespace cairn::sim {
 
-// What happened, over all hosts and processes.
+// Counters over all hosts and processes.
 struct UdCounters {
     std::uint64_t posted = 0;
     std::uint64_t delivered = 0;
     std::uint64_t delivered_to_groups = 0;
-    std::uint64_t looped_back = 0;  // by the service, as a device does not
+    std::uint64_t looped_back = 0;  // copies that the service made, since a device makes none
     std::uint64_t forged = 0;
     std::uint64_t overruns = 0;        // of completion queues
     std::uint64_t failures = 0;        // of send requests
-    std::uint64_t foreign_memory = 0;  // that receive requests named
+    std::uint64_t foreign_memory = 0;  // receive requests that named foreign memory
     std::uint64_t flushed = 0;
-    std::uint64_t forgotten = 0;  // completions that a queue pair left unseen when it went to RESET
+    std::uint64_t forgotten = 0;  // completions of a queue pair that were unseen when it went to RESET
 };
 
 struct UdPlan {
     std::uint32_t path_mtu_bytes = 1024;
-    std::size_t stranger = 0;  // its place in the network
+    std::size_t stranger = 0;  // the stranger's place in the network
     bool loops_groups = false;
-    bool small_queues = false;  // of completions
+    bool small_queues = false;  // completion queues are small
     bool lazy = false;          // users post receive requests late
-    bool bold = false;          // and name memory that is not theirs
-    bool alone = true;          // nothing else is on the workers, so that all that they count is of datagrams
+    bool bold = false;          // users name memory that is not theirs
+    bool alone = true;          // nothing else is on the workers, so that they count only datagrams
 
     [[nodiscard]] static UdPlan from_seed(std::uint64_t seed);
 };
@@ -49,7 +49,7 @@ public:
     [[nodiscard]] const UdCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] std::string text() const override;
 
-    // ud_scenario.cpp. Of each host one worker has all users.
+    // In ud_scenario.cpp. One worker of each host has all users.
     [[nodiscard]] bool lives_on(const Node& node) const override { return &hosts_[node.host()]->node == &node; }
     void start(Node& node) override;
     void stop(Node& node) override;
@@ -60,7 +60,7 @@ public:
     [[nodiscard]] Instant next_act(const Node& node) const override { return hosts_[node.host()]->acts_at; }
     void on_delivery(std::size_t to, const Frame& frame) override;
     void on_heal() override;
-    // ud_workload.cpp, ud_checks.cpp
+    // In ud_workload.cpp and ud_checks.cpp.
     void check_progress() override;
     void on_frame(Node& node, const Frame& frame, bool icrc_ok) override;
     void check_end() override;
@@ -68,12 +68,12 @@ public:
 private:
     static constexpr std::size_t kGroups = 2;
 
-    // What someone sent, so often, in packets of these numbers.
+    // How often a message was sent, and the packet numbers of its copies.
     struct Sent {
         std::uint64_t times = 0;
         std::set<std::uint32_t> psns;
     };
-    // A queue pair that is or was.
+    // A queue pair that exists or existed.
     struct Known {
         std::size_t host = 0;
         Qpn qpn{};
@@ -83,7 +83,7 @@ private:
     void forge_from(const Frame& frame);
     [[nodiscard]] bool is_own(const UdMessage& message) const;
 
-    // ud_workload.cpp: what users do
+    // In ud_workload.cpp: the users' actions.
     void act(UdHost& host);
     void make_queues(UdHost& host);
     void make_user(UdHost& host);
@@ -101,7 +101,7 @@ private:
     void write_message(UdHost& host, UdUser& user, const Known& to, UdPending& made);
     void send_anew(UdHost& host, UdUser& user, const Known& to, std::uint64_t receivers);
 
-    // ud_checks.cpp: what must hold
+    // In ud_checks.cpp: the promises.
     void expect(bool holds, const char* what) { world_.check(holds, what); }
     [[nodiscard]] bool is_member(const UdUser& user, const net::IpAddress& group) const;
     void reach(UdHost& host, UdUser& user, const UdMessage& message, const Grh& grh);
@@ -121,18 +121,18 @@ private:
     Random& random_;
     UdPlan plan_;
     UdStranger stranger_;
-    Duration to_arrive_;  // how long a new message may take
+    Duration to_arrive_;  // the longest time that a new message takes to arrive
     std::uint64_t next_wr_id_ = 0;
     std::array<net::IpAddress, kGroups> groups_;
     std::vector<net::IpAddress> peers_;  // all hosts, then the groups
     std::vector<std::unique_ptr<UdHost>> hosts_;
-    std::vector<Known> known_;  // the last of them
-    std::set<Qpn> own_;         // all that ever were
+    std::vector<Known> known_;  // the latest queue pairs
+    std::set<Qpn> own_;         // the numbers of all queue pairs that ever existed
     std::map<UdMessage, Sent> sent_;
     UdCounters counters_;
 };
 
-// These users alone.
+// A world with these users only.
 class UdWorld final : public World {
 public:
     explicit UdWorld(std::uint64_t seed);

@@ -1,4 +1,4 @@
-// A stranger who reads along and sends datagrams of its own: some that anybody might send, most of them wrong in one
+// A stranger that reads along and sends datagrams of its own. Some of them anybody might send; most are wrong in one
 // respect.
 #pragma once
 
@@ -11,12 +11,12 @@ namespace cairn::sim {
 
 class UdStranger {
 public:
-    // `node` is its own place in the network; what comes there is never read.
+    // `node` is the stranger's own place in the network. Frames to that place are never read.
     UdStranger(Network& network, std::size_t node, std::uint32_t path_mtu_bytes, std::uint64_t seed) noexcept
         : network_(network), node_(node), path_mtu_bytes_(path_mtu_bytes), random_(seed) {}
 
     [[nodiscard]] std::size_t node() const noexcept { return node_; }
-    // What it makes of a datagram that it saw; nothing of its own ones.
+    // Returns a datagram made from one that the stranger saw. Returns nothing for its own datagrams.
     [[nodiscard]] std::optional<Frame> forge_from(const Frame& frame);
 
 private:

@@ -1,4 +1,4 @@
-// How the users of connections connect and part, and what they may be told when.
+// How the users of connections connect and part, and which events they may be told when.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace cairn::sim {
 
 class VerbsConnections {
 public:
-    // All of them outlive it.
+    // All arguments outlive the object.
     VerbsConnections(World& world, const VerbsPlan& plan, VerbsTraffic& traffic, VerbsTraffic::Hosts& hosts,
                      VerbsEnds& ends, VerbsStranger& stranger, VerbsCounters& counters)
         : world_(world),
@@ -23,12 +23,12 @@ public:
           stranger_(stranger),
           counters_(counters) {}
 
-    // With whoever listens on this host.
+    // Connects to a user that listens on the host at this place.
     void connect(VerbsHost& host, std::size_t place);
     void answer(VerbsHost& host, const VerbsAsked& asked);
     void leave(VerbsHost& host, VerbsEnd& end);
     void give_up(VerbsHost& host, VerbsEnd& end);
-    // What its connector tells.
+    // Takes the events of the host's connector.
     void hear(VerbsHost& host);
 
 private:

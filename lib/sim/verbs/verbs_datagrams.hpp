@@ -1,6 +1,6 @@
-// Queue pairs of datagrams beside the connections of a simulated host: their users send to each other and to groups,
-// join, leave, end and begin anew. They complete into the queues that the connections have, and some take their receive
-// requests from the shared one.
+// Queue pairs of datagrams beside the connections of a simulated host. Their users send to each other and to groups,
+// join, leave, end and begin anew. The queue pairs complete into the queues of the connections. Some take their receive
+// requests from the shared receive queue.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace cairn::sim {
 
-// What happened, over all hosts and processes.
+// Counters over all hosts and processes.
 struct VerbsSpeech {
     std::uint64_t posted = 0;
     std::uint64_t received = 0;
-    std::uint64_t in_groups = 0;    // of these, as a member
-    std::uint64_t at_home = 0;      // and of these, of what another worker of the same host sent
+    std::uint64_t in_groups = 0;    // of these, as a member of a group
+    std::uint64_t at_home = 0;      // of these, sent by another worker of the same host
     std::uint64_t shared = 0;       // received by shared receive queues
-    std::uint64_t flushed = 0;      // requests
-    std::uint64_t other_keys = 0;   // posted to who has another Q_Key
-    std::uint64_t memberships = 0;  // that ended while the queue pair lived on
+    std::uint64_t flushed = 0;      // flushed requests
+    std::uint64_t other_keys = 0;   // posted to a queue pair with another Q_Key
+    std::uint64_t memberships = 0;  // memberships that ended while the queue pair lived on
 
     friend bool operator==(const VerbsSpeech&, const VerbsSpeech&) = default;
 };
 
-// A datagram as it was posted; `to` is the place of a host in the network, or a group's number behind them.
+// A datagram as it was posted. `to` is the place of a host in the network, or a group's number behind the places.
 struct VerbsDatagram {
     std::uint64_t wr_id = 0;
     bool signalled = true;
@@ -39,7 +39,7 @@ struct VerbsDatagram {
     std::size_t to = 0;
     Qpn dest{};
     bool solicited = false;
-    std::uint32_t bytes = 0;  // its number in the world's first, then those of the sender's source
+    std::uint32_t bytes = 0;  // first its number in the world, then bytes of the sender's source
     std::uint32_t from = 0;
     std::optional<std::uint32_t> immediate;
 };
@@ -50,50 +50,50 @@ struct VerbsSpeaker {
     bool shared = false;
     std::unique_ptr<verbs::UdQp> qp;
     std::set<std::size_t> groups;
-    std::deque<std::uint64_t> pending;   // its datagrams, by their numbers
-    std::deque<std::uint64_t> receives;  // requests in the order of posting
-    std::uint64_t posted = 0;            // of those that ever were
+    std::deque<std::uint64_t> pending;   // its datagrams, by number
+    std::deque<std::uint64_t> receives;  // receive requests in the order of posting
+    std::uint64_t posted = 0;            // number of receive requests ever posted
     std::uint64_t sent = 0;
-    std::set<std::uint64_t> had;  // that it received, by their numbers
+    std::set<std::uint64_t> had;  // datagrams that it received, by number
 };
 
 class VerbsDatagrams {
 public:
-    // Takes what completed in the queues of a host, which it has together with others.
+    // Takes the completions of a host's queues. Datagrams and connections use the queues together.
     using Drain = std::function<void(VerbsHost& host)>;
 
     VerbsDatagrams(World& world, std::vector<std::unique_ptr<VerbsHost>>& hosts, VerbsSpeech& speech, Drain drain);
 
-    // A process of the host has begun, or ends before the host does.
+    // A process of the host has begun, or it ends before the host does.
     void start(VerbsHost& host, bool shares);
     void stop(VerbsHost& host);
-    // Users of the host begin something.
+    // The users of the host act.
     void act(VerbsHost& host, bool shares);
-    // `lazy`: perhaps fewer than there is room for.
+    // Posts receive requests. `lazy`: perhaps fewer than there is room for.
     void post_receives(VerbsHost& host, bool lazy);
-    // False: the queue pair is none of these.
+    // Takes a completion. Returns false if the queue pair is none of these.
     [[nodiscard]] bool take(VerbsHost& host, const verbs::Completion& got);
-    // In a network that is well what is sent arrives.
+    // Requires that a healed network delivers every datagram.
     void check_progress();
-    // All end.
+    // Ends all queue pairs.
     void wind_up();
 
 private:
     static constexpr std::size_t kSpeakers = 2;
     static constexpr std::size_t kGroups = 2;
-    static constexpr std::uint32_t kRequests = 8;  // of each kind
+    static constexpr std::uint32_t kRequests = 8;  // requests of each kind
     static constexpr std::uint32_t kNumberBytes = sizeof(std::uint64_t);
-    static constexpr std::uint32_t kMostBytes = verbs::kGrhBytes + 4096 + 8;  // of a receive request
+    static constexpr std::uint32_t kMostBytes = verbs::kGrhBytes + 4096 + 8;  // bytes of a receive request
     static constexpr std::uint32_t kSpeakerBytes = kRequests * (kNumberBytes + kMostBytes);
 
-    // What the queue pairs of a host have, beside what it has for connections.
+    // The resources of a host's queue pairs beside those for connections.
     struct Booth {
         AlignedMemory memory{kSpeakers * kSpeakerBytes};
         std::unique_ptr<verbs::Mr> region;
-        std::vector<std::unique_ptr<verbs::Ah>> ways;  // to all hosts, then to the groups
+        std::vector<std::unique_ptr<verbs::Ah>> ways;  // address handles to all hosts, then to the groups
         std::vector<std::unique_ptr<VerbsSpeaker>> speakers;
     };
-    // A queue pair that is or was.
+    // A queue pair that exists or existed.
     struct Known {
         std::size_t place = 0;
         Qpn qpn{};
@@ -122,8 +122,8 @@ private:
     VerbsSpeech& speech_;
     Drain drain_;
     std::vector<std::unique_ptr<Booth>> booths_;  // by VerbsHost
-    std::deque<Known> known_;                     // the last of them
-    std::deque<VerbsDatagram> all_;               // that were posted, by number
+    std::deque<Known> known_;                     // the latest queue pairs
+    std::deque<VerbsDatagram> all_;               // all posted datagrams, by number
     Qkey common_key_;
 };
 

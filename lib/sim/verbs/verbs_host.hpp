@@ -1,5 +1,5 @@
-// A worker's part in a simulated world of connections: the production device and connector, its memory, and the ends of
-// connections that live there.
+// A worker's part in a simulated world of connections: the production device and connector, the worker's memory, and
+// its ends of connections.
 #pragma once
 
 #include <map>
@@ -14,23 +14,23 @@
 
 namespace cairn::sim {
 
-// A peer's request that its user has not answered.
+// A peer's request that the user has not answered.
 struct VerbsAsked {
     cm::ConnectionId id{};
     VerbsHello hello{};
-    std::size_t from = 0;  // the place of the peer's host in the network
+    std::size_t from = 0;  // place of the peer's host in the network
     Instant answer_at{};
 };
 
-// Its memory: what is sent, which never changes, and behind it a slot for each end. A slot has what the peer writes,
-// the words of the peer's atomics, where answers land, and where messages land. Behind the slots messages land that
-// come by the shared receive queue. Memory outlives processes.
+// The memory of a VerbsHost: the source (the bytes to send, which never change), behind it a slot for each end, and
+// behind the slots the landings of the shared receive queue. A slot has the target of the peer's WRITEs, the words of
+// the peer's atomics, the landings of answers, and the landings of messages. The memory outlives processes.
 class VerbsHost {
 public:
     static constexpr std::uint16_t kPort = 7471;
     static constexpr std::size_t kSlots = 10;
-    static constexpr std::uint32_t kMostBytes = 6000;  // of a message; a multiple of 8
-    static constexpr std::uint32_t kRequests = 8;      // of each kind, at most
+    static constexpr std::uint32_t kMostBytes = 6000;  // bytes of a message; a multiple of 8
+    static constexpr std::uint32_t kRequests = 8;      // requests of each kind, at most
     static constexpr std::uint32_t kSourceBytes = 16384;
     static constexpr std::uint32_t kMarginBytes = 4096;
     static constexpr std::uint32_t kTarget = 0;  // places in a slot
@@ -47,11 +47,11 @@ public:
 
     VerbsHost(Node& node, Random& random);
 
-    // The process: everything but memory is made anew. `agent`: of all workers of the host. Nothing given for
-    // `listens`: this worker does not listen.
+    // Starts the process. Everything but memory is made anew. `agent` is the agent of all workers of the host. An empty
+    // `listens` means that this worker does not listen.
     void start(const cm::Config& config, std::shared_ptr<connections::Agent> agent,
                std::optional<connections::Sharing> listens, Random& random);
-    // All ends have been destroyed.
+    // Stops the process. All its ends have been destroyed.
     void stop();
 
     [[nodiscard]] static std::uint64_t slot_address(std::size_t slot) {
@@ -66,17 +66,18 @@ public:
     [[nodiscard]] std::uint8_t* slot_at(const VerbsEnd& end, std::uint32_t place) {
         return at(slot_address(end.slot) + place);
     }
-    // Fresh memory for a new end; nothing if all slots are taken.
+    // Returns a slot with fresh memory for a new end; nothing if all slots are taken.
     [[nodiscard]] std::optional<std::size_t> take_slot();
     void free_slot(std::size_t slot);
-    // Where what came by this request of the shared receive queue is. nullptr: there is no such request.
+    // Returns the memory of this request of the shared receive queue, and frees its cell. Returns nullptr if there is
+    // no such request.
     [[nodiscard]] std::uint8_t* take_shared(std::uint64_t wr_id);
-    // Nobody has written where nobody may write.
+    // True if nobody has written where nobody may write.
     [[nodiscard]] bool unused_untouched();
 
     [[nodiscard]] VerbsEnd* find(Qpn qpn) const;
     [[nodiscard]] VerbsEnd* find(cm::ConnectionId id) const;
-    // Its user was asked by this end.
+    // True if this end of a peer asked the host's user.
     [[nodiscard]] bool knows(std::uint64_t peer) const;
     [[nodiscard]] bool is_full() const { return free_slots.empty(); }
 

@@ -1,4 +1,4 @@
-// What a seed decides about the users of connections besides their faults.
+// The choices of a seed about the users of connections, besides their faults.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@
 namespace cairn::sim {
 
 struct VerbsPlan {
-    std::uint32_t path_mtu_bytes = 4096;  // that the ports carry
+    std::uint32_t path_mtu_bytes = 4096;  // path MTU that the ports carry
     cm::Config cm{};
     bool lazy = false;         // users post receive requests late
-    bool slow = false;         // and take long to answer requests
-    bool hasty = false;        // and give up connections instead of ending them
+    bool slow = false;         // users take long to answer requests
+    bool hasty = false;        // users give up connections instead of ending them
     bool shares = false;       // some queue pairs of a host have one receive queue
-    bool moody = false;        // hosts end all they have, and begin anew in the same process
+    bool moody = false;        // hosts end everything and begin anew in the same process
     bool alone = true;         // nothing else is on the workers
-    std::size_t stranger = 0;  // its place in the network
+    std::size_t stranger = 0;  // the stranger's place in the network
 
     [[nodiscard]] static VerbsPlan from_seed(std::uint64_t seed);
-    // With managers that wait for milliseconds only.
+    // The same with managers that wait for milliseconds only.
     [[nodiscard]] static VerbsPlan quick_from_seed(std::uint64_t seed);
-    // In which all of a broken connection has come to its end.
+    // Returns the time in which everything of a broken connection comes to its end.
     [[nodiscard]] Duration longest_end() const;
 };
 

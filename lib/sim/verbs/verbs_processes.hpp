@@ -1,4 +1,4 @@
-// What the workers of a host have together: the agent of its address, and who of them listens.
+// The common state of the workers of a host: the agent of its address, and which of them listen.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace cairn::sim {
 
-// Of the agents of all processes that ended.
+// Counters of the agents of all processes that ended.
 struct VerbsMail {
     std::uint64_t letters = 0;   // messages that came to workers without queue pair 1
-    std::uint64_t homeless = 0;  // messages for workers that there are not
+    std::uint64_t homeless = 0;  // messages for workers that do not exist
 
     friend bool operator==(const VerbsMail&, const VerbsMail&) = default;
 };
@@ -23,11 +23,11 @@ class VerbsProcesses {
 public:
     explicit VerbsProcesses(World& world) : world_(world), processes_(world.hosts()) {}
 
-    // Called as each worker of a process begins: the first one's makes the agent.
+    // Called when each worker of a process begins. The first call makes the agent.
     [[nodiscard]] std::shared_ptr<connections::Agent> agent_of(const Node& node);
-    // How the worker listens; nothing: others do.
+    // Returns how the worker listens; nothing if only others do.
     [[nodiscard]] std::optional<connections::Sharing> listens(const Node& node) const;
-    // All processes have ended.
+    // Counts the last agents. All processes have ended.
     void end();
     [[nodiscard]] const VerbsMail& mail() const noexcept { return mail_; }
 

@@ -1,7 +1,7 @@
-// Users who connect the queue pairs of their hosts to one another, over a network that loses, doubles, damages, delays
-// and reorders, and between processes that stall, die and begin anew. They send, write, read and count through their
-// connections, disconnect, give up and connect again. What holds of a connection holds as long as it lives, and both
-// ends learn of its end.
+// Users connect the queue pairs of their hosts to one another. The network loses, doubles, damages, delays and
+// reorders. The processes stall, die and begin anew. The users send, write, read and count through their connections,
+// disconnect, give up and connect again. The promises of a connection hold as long as it lives, and both ends learn of
+// its end.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ public:
     [[nodiscard]] const VerbsMail& mail() const noexcept { return processes_.mail(); }
     [[nodiscard]] std::string text() const override;
 
-    // verbs_scenario.cpp
+    // In verbs_scenario.cpp.
     void start(Node& node) override;
     void stop(Node& node) override;
     void act(Node& node) override;
@@ -66,7 +66,7 @@ private:
     VerbsConnections connections_;
 };
 
-// These users alone.
+// A world with these users only.
 class VerbsWorld final : public World {
 public:
     explicit VerbsWorld(std::uint64_t seed);

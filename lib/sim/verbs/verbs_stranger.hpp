@@ -1,6 +1,7 @@
-// A stranger who knows who is connected with whom, but no secret: which packet numbers a connection expects, which
-// names the managers of both ends drew, which Q_Key. In the name of a peer it guesses these; what it copies, secrets
-// and all, it sends by its own address. Neither may end or alter anybody's connection.
+// A stranger that knows who is connected with whom, but no secret: not the packet numbers that a connection expects,
+// not the names that the managers of both ends drew, not the Q_Keys. It guesses these and sends in the name of a peer.
+// It also copies packets, secrets and all, and sends the copies from its own address. Neither forgeries nor copies may
+// end or alter a connection of others.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,11 @@
 
 namespace cairn::sim {
 
-// What it sent, and what users were told of it.
+// Counters of what the stranger sent and what users were told of it.
 struct VerbsForgeries {
-    std::uint64_t packets = 0;   // of connections, in a peer's name
-    std::uint64_t copies = 0;    // of packets and messages, from its own address
-    std::uint64_t messages = 0;  // of connection managers, in a peer's name
+    std::uint64_t packets = 0;   // packets of connections in a peer's name
+    std::uint64_t copies = 0;    // copies of packets and messages from its own address
+    std::uint64_t messages = 0;  // messages of connection managers in a peer's name
     std::uint64_t datagrams = 0;
     std::uint64_t told = 0;  // requests for connections that users were asked to answer
 
@@ -28,14 +29,14 @@ struct VerbsForgeries {
 
 class VerbsStranger {
 public:
-    // In the private data of its requests, where an end says its number.
+    // The serial in the private data of its requests. The requests of an end carry the end's own serial there.
     static constexpr std::uint64_t kSerial = ~std::uint64_t{0};
 
-    // `node` is its own place in the network; what comes there is never read.
+    // `node` is the stranger's own place in the network. Frames to that place are never read.
     VerbsStranger(Network& network, std::size_t node, std::uint64_t seed) noexcept
         : network_(network), node_(node), random_(seed) {}
 
-    // Sees the frame on its way. `forges`: it may send one like it, or like one that it heard before.
+    // Sees a frame on its way. `forges`: it may send a frame like this one, or like one that it heard before.
     void on_frame(const Frame& frame, bool forges, Instant now);
     void on_told() noexcept { ++forgeries_.told; }
     [[nodiscard]] const VerbsForgeries& forgeries() const noexcept { return forgeries_; }
@@ -59,8 +60,8 @@ private:
     Network& network_;
     std::size_t node_;
     Random random_;
-    std::deque<Heard> heard_;           // the last messages of connection managers
-    std::map<wire::CommId, Qpn> qpns_;  // of the ends of connections, by their names
+    std::deque<Heard> heard_;           // the latest messages of connection managers
+    std::map<wire::CommId, Qpn> qpns_;  // queue pairs of the ends of connections, by the ends' names
     VerbsForgeries forgeries_;
 };
 

@@ -1,5 +1,5 @@
-// What the users of two connected queue pairs ask of each other, and what must come of it: each message once, in order
-// and with its bytes, each WRITE, READ and atomic executed once, completions in the order of posting.
+// The requests between the users of two connected queue pairs and their required results: each message comes once, in
+// order and with its bytes; each WRITE, READ and atomic is executed once; completions come in the order of posting.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace cairn::sim {
 
-// What happened, over all hosts and processes.
+// Counters over all hosts and processes.
 struct VerbsCounters {
     std::uint64_t asked = 0;
     std::uint64_t established = 0;  // at both ends
@@ -21,10 +21,10 @@ struct VerbsCounters {
     std::uint64_t unreachable = 0;
     std::uint64_t abandoned = 0;
     std::uint64_t refused = 0;
-    std::uint64_t left = 0;    // by disconnect()
+    std::uint64_t left = 0;    // connections ended by disconnect()
     std::uint64_t broken = 0;  // connections whose peer did not answer
     std::uint64_t not_ready = 0;
-    std::uint64_t closed = 0;    // hosts that ended all they had
+    std::uint64_t closed = 0;    // hosts that ended everything
     std::uint64_t messages = 0;  // received
     std::uint64_t shared = 0;    // of these, by shared receive queues
     std::uint64_t writes = 0;
@@ -32,11 +32,11 @@ struct VerbsCounters {
     std::uint64_t atomics = 0;
     std::uint64_t flushed = 0;
     std::uint64_t requests = 0;
-    // Of processes that ended.
+    // Counters of processes that ended.
     telemetry::CounterSnapshot<roce::rc::RcCounter> transport{};
     telemetry::CounterSnapshot<cm::Counter> manager{};
 
-    // Requests that were not done.
+    // Returns the number of requests that failed.
     [[nodiscard]] std::uint64_t failed() const noexcept { return flushed + broken + not_ready; }
     friend bool operator==(const VerbsCounters&, const VerbsCounters&) = default;
 };
@@ -45,7 +45,7 @@ class VerbsTraffic {
 public:
     using Hosts = std::vector<std::unique_ptr<VerbsHost>>;
 
-    // All of them outlive the traffic.
+    // All arguments outlive the traffic.
     VerbsTraffic(World& world, Hosts& hosts, VerbsEnds& ends, VerbsDatagrams& datagrams, VerbsCounters& counters)
         : world_(world),
           random_(world.random()),
@@ -54,19 +54,19 @@ public:
           datagrams_(datagrams),
           counters_(counters) {}
 
-    // A few requests of any kind. The connection was established.
+    // Posts a few requests of any kind. The connection was established.
     void post_some(VerbsEnd& end);
-    // A signalled SEND, if there is room.
+    // Posts a signalled SEND if there is room.
     void post_probe(VerbsEnd& end);
-    // `lazy`: perhaps fewer than there is room for.
+    // Post receive requests. `lazy`: perhaps fewer than there is room for.
     void post_receives(VerbsEnd& end, bool lazy);
     void post_shared_receives(VerbsHost& host, bool lazy);
 
-    // What completed.
+    // Takes the completions of the host's queues and checks them.
     void take_completions(VerbsHost& host);
-    // Its memory is as its peer's requests must have left it.
+    // Checks that the end's target is as its peer's requests must have left it.
     void check_target(VerbsEnd& end);
-    // The queue pair is in ERR or RESET and ends next: nothing of it is left.
+    // Checks that nothing of the end is left. Its queue pair is in ERR or RESET and ends next.
     void check_over(VerbsEnd& end);
 
 private:
@@ -77,7 +77,7 @@ private:
     [[nodiscard]] std::uint8_t* landing_of(const VerbsEnd& end, const VerbsWork& work) {
         return host_of(end).slot_at(end, VerbsHost::kLandings + work.landing * VerbsHost::kMostBytes);
     }
-    // The peer's memory is still that of this connection.
+    // True if the end's memory still belongs to this connection.
     [[nodiscard]] bool has_slot(const VerbsEnd* end) const { return end != nullptr && end->stage != VerbsStage::Over; }
 
     void post(VerbsEnd& end, verbs::WorkOpcode opcode, std::uint32_t bytes);
@@ -101,7 +101,7 @@ private:
     Random& random_;
     Hosts& hosts_;
     VerbsEnds& ends_;
-    VerbsDatagrams& datagrams_;  // complete into the same queues
+    VerbsDatagrams& datagrams_;  // datagrams complete into the same queues
     VerbsCounters& counters_;
     std::uint64_t next_wr_id_ = 0;
 };
