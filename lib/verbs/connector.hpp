@@ -108,7 +108,9 @@ private:
 
     void on_event(const cm::Event& event, Instant now) override;
     bool on_turn(Instant now) noexcept override;
-    [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
+    [[nodiscard]] Instant next_deadline() const noexcept override {
+        return looks_left_ != 0 ? Instant{} : Instant::never();
+    }
     [[nodiscard]] bool keep_request(const cm::Requested& requested, Instant now);
     void on_traffic_ended(ConnectionId id);
     [[nodiscard]] Status find_way(const net::IpAddress& remote, Instant now);
@@ -124,6 +126,8 @@ private:
     connections::Home& home_;
     std::unordered_map<std::uint32_t, Link> links_;
     std::deque<ConnectionId> unheard_;  // accepted connections that may not be established yet
+    std::size_t looks_left_ = 0;        // connections of these to look at, since packets came
+    std::uint64_t bursts_seen_ = 0;     // of the engine's
     std::deque<cm::Event> events_;
     worker::Tenancy tenancy_;
 };

@@ -80,16 +80,25 @@ void Connector::on_traffic_ended(ConnectionId id) {
 
 bool Connector::on_turn(Instant now) noexcept {
     if (!unheard_.empty()) [[unlikely]] {
+        if (const std::uint64_t bursts = home_.worker().engine().counters().of(roce::EngineCounter::BurstsReceived);
+            bursts != bursts_seen_) {
+            bursts_seen_ = bursts;
+            looks_left_ = unheard_.size();
+        }
         hear_peers();
         home_.settle(now);
     }
     return false;
 }
 
-// The peer's RTU may be lost or late; its first request says the same (12.9.7.2). Looks at a few queue pairs a turn.
+// The peer's RTU may be lost or late; its first request says the same (12.9.7.2). Looks at a few queue pairs a turn,
+// until each has been looked at since packets came.
 // mutants: verbs-connector-hear-peers
 void Connector::hear_peers() {
-    for (std::size_t looks = std::min(unheard_.size(), kLooksPerTurn); looks > 0; --looks) {
+    looks_left_ = std::min(looks_left_, unheard_.size());
+    const std::size_t looks = std::min(looks_left_, kLooksPerTurn);
+    looks_left_ -= looks;
+    for (std::size_t i = 0; i < looks; ++i) {
         const ConnectionId id = unheard_.front();
         unheard_.pop_front();
         const auto link = links_.find(id.value);

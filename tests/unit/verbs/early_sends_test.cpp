@@ -47,6 +47,7 @@ TEST_F(EarlySends, WhatTheAcceptingEndPostsEarlyWaitsUntilTheConnectionIsEstabli
     (void)b.expect_event<cm::Established>();
     EXPECT_EQ(drain(*a.receives).size(), 1U);
     EXPECT_EQ(drain(*b.sends).size(), 1U);
+    a.port.fate = [](std::uint64_t) { return 1; };  // what ends behind the test sends, too
 }
 
 TEST_F(EarlySends, APeersFirstRequestLetsTheAcceptingEndSend) {
@@ -58,6 +59,41 @@ TEST_F(EarlySends, APeersFirstRequestLetsTheAcceptingEndSend) {
     run();
     (void)b.expect_event<cm::Established>();
     EXPECT_EQ(drain(*a.receives).size(), 1U);
+}
+
+// Others that are not heard of do not keep a worker from it that sleeps when it may.
+TEST_F(EarlySends, TheFirstRequestOfOneAmongManyIsSeenAtOnce) {
+    constexpr std::size_t kOthers = 40;
+    bool mute = false;
+    a.port.fate = [&mute](std::uint64_t) { return mute ? 0 : 1; };
+    ASSERT_TRUE(b.connector->listen(kPort, 64).ok());
+    for (std::size_t i = 0; i <= kOthers; ++i) {
+        a.qps.push_back(a.make_qp());
+        b.qps.push_back(b.make_qp());
+        mute = false;
+        ASSERT_TRUE(a.connector->connect(*a.qps.back(), to_b(), now).ok());
+        run();
+        mute = true;  // its word that it is ready is lost
+        ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps.back(), choice(), now).ok());
+        run();
+        (void)a.expect_event<cm::Established>();
+    }
+    mute = false;
+    for (std::size_t i = 0; i < kOthers; ++i) {
+        std::swap(a.qps[i], a.qps.back());  // whose turn it is to write
+        ASSERT_EQ(write(1, 8), PostVerdict::Posted);
+        a.turn(now);
+        a.turn(now);
+        b.turn(now);
+        int turns = 0;
+        for (; turns < 100 && b.worker->next_deadline() <= now; ++turns) {
+            b.turn(now);
+        }
+        (void)b.expect_event<cm::Established>();
+        EXPECT_LT(turns, 20);
+        run();
+    }
+    a.port.fate = [](std::uint64_t) { return 1; };  // what ends behind the test sends, too
 }
 
 }  // namespace
