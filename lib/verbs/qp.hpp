@@ -25,12 +25,20 @@ public:
     // Posts requests in their order, up to the first one refused, which leaves nothing behind. They leave at the end of
     // the device's turn.
     PostResult post_send(std::span<const SendRequest> requests) noexcept {
-        engine_.wake(qp_);
-        return post_burst(requests, [this](const SendRequest& one) noexcept { return qp_.pair.post_send(one); });
+        const PostResult result =
+            post_burst(requests, [this](const SendRequest& one) noexcept { return qp_.pair.post_send(one); });
+        if (result.posted != 0) [[likely]] {
+            engine_.wake(qp_);
+        }
+        return result;
     }
+    // mutants: verbs-qp-post-send
     [[nodiscard]] PostVerdict post_send(const SendRequest& request) noexcept {
-        engine_.wake(qp_);
-        return qp_.pair.post_send(request);
+        const PostVerdict verdict = qp_.pair.post_send(request);
+        if (verdict == PostVerdict::Posted) [[likely]] {
+            engine_.wake(qp_);
+        }
+        return verdict;
     }
     PostResult post_receive(std::span<const ReceiveRequest> requests) noexcept {
         return post_burst(requests, [this](const ReceiveRequest& one) noexcept { return qp_.pair.post_receive(one); });

@@ -45,8 +45,11 @@ public:
     }
     [[nodiscard]] PostVerdict post_send(const DatagramRequest& request) noexcept {
         CAIRN_ASSERT(request.to != nullptr);
-        engine_.wake(qp_);
-        return qp_.post_send({request.work, {&request.to->path(), request.qpn, request.qkey}});
+        const PostVerdict verdict = qp_.post_send({request.work, {&request.to->path(), request.qpn, request.qkey}});
+        if (verdict == PostVerdict::Posted) [[likely]] {
+            engine_.wake(qp_);
+        }
+        return verdict;
     }
     PostResult post_receive(std::span<const ReceiveRequest> requests) noexcept {
         return post_burst(requests, [this](const ReceiveRequest& one) noexcept { return qp_.post_receive(one); });

@@ -93,6 +93,23 @@ TEST_F(RemotePosting, AFullQueueHoldsThemBackAndAFullRingIsTold) {
     }
 }
 
+// The peer may be slow, or never ready.
+TEST_F(RemotePosting, AFullQueueThatOnlyThePeerEmptiesLetsTheWorkerSleep) {
+    QpCapacity small;
+    small.send_slots = 2;
+    connect(small);
+    run();
+    Remote<Qp> remote(a.device, *a.qps[0], {4});
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        ASSERT_EQ(remote.post_send(request(i)), PostVerdict::Posted);
+    }
+    int turns = 0;
+    for (; turns < 100 && a.worker->next_deadline() <= now; ++turns) {
+        (void)a.turn(now);
+    }
+    EXPECT_LT(turns, 10);
+}
+
 // No packet tells of that room: datagrams are complete when they have left.
 TEST_F(RemotePosting, AFullQueueThatSendingEmptiesIsFilledAgainAtOnce) {
     QpCapacity small;
