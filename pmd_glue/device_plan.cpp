@@ -21,11 +21,17 @@ constexpr std::uint32_t kAfPacketFrame = 2048;   // net_af_packet's default fram
 constexpr std::uint32_t kXdpFrameBytes = 3498;   // a page without XDP's headroom and the skb's tail
 constexpr std::uint32_t kRoomAlignment = 64;
 
+enum class QueueUse : std::uint8_t {
+    Rss,        // one for each worker, if it has RSS: without it a second queue would receive nothing
+    One,        // further queues need the peer's consent
+    PerWorker,  // one for each worker: something else fills them
+    All,        // it spreads what it receives over all its queues, polled or not
+};
+
 // What DPDK's common interface does not tell of a driver.
 struct Quirk {
     std::string_view driver;
-    bool one_queue;          // further queues need the peer's consent or do not exist
-    bool all_queues;         // it spreads what it receives over all its queues, polled or not
+    QueueUse queues;
     bool no_mtu;             // a frame may be as large as a buffer
     bool fence_disconnects;  // see poll_fence.hpp
     bool isolate;            // it shares the NIC with the kernel
@@ -39,14 +45,14 @@ struct Quirk {
 };
 
 constexpr std::array<Quirk, 5> kQuirks{{
-    {"net_memif", true, false, true, true, false, "bsize", kMemifSlotBytes, 0, false, SentMemory::Any},
-    {"net_af_packet", false, true, false, false, false, "framesz", kAfPacketFrame, 0, false, SentMemory::Any},
-    {"net_af_xdp", false, false, false, false, false, "", 0, kXdpFrameBytes, true, SentMemory::Eal},
-    {"net_ring", true, false, true, false, false, "", 0, 0, false, SentMemory::Attached},
-    {"mlx5_pci", false, false, false, false, true, "", 0, 0, false, SentMemory::Mapped},
+    {"net_memif", QueueUse::One, true, true, false, "bsize", kMemifSlotBytes, 0, false, SentMemory::Any},
+    {"net_af_packet", QueueUse::All, false, false, false, "framesz", kAfPacketFrame, 0, false, SentMemory::Any},
+    {"net_af_xdp", QueueUse::Rss, false, false, false, "", 0, kXdpFrameBytes, true, SentMemory::Eal},
+    {"net_ring", QueueUse::PerWorker, true, false, false, "", 0, 0, false, SentMemory::Attached},
+    {"mlx5_pci", QueueUse::Rss, false, false, true, "", 0, 0, false, SentMemory::Mapped},
 }};
-constexpr Quirk kOrdinaryNic{"", false, false, false, false, false, "", 0, 0, false, SentMemory::Mapped};
-constexpr Quirk kOrdinarySoftware{"", false, false, false, false, false, "", 0, 0, false, SentMemory::Eal};
+constexpr Quirk kOrdinaryNic{"", QueueUse::Rss, false, false, false, "", 0, 0, false, SentMemory::Mapped};
+constexpr Quirk kOrdinarySoftware{"", QueueUse::Rss, false, false, false, "", 0, 0, false, SentMemory::Eal};
 
 // mutants: pmd-device-quirk-of
 const Quirk& quirk_of(const DeviceFacts& facts) noexcept {
@@ -114,18 +120,27 @@ Status choose_mtu(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish
 
 Status choose_queues(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
     const std::uint16_t offered = std::max<std::uint16_t>(facts.max_queues, 1);
-    if (quirk.all_queues) {
-        if (offered > wish.workers) {
-            return Error{fmt::format("{}: spreads packets over {} queues, but there are {} workers", facts.name,
-                                     offered, wish.workers),
-                         fmt::format("give qpairs={} or more lcores", wish.workers)};
-        }
-        plan.queues = offered;
-        return Nothing{};
+    const std::uint16_t one_each = std::min(wish.workers, offered);
+    switch (quirk.queues) {
+        case QueueUse::Rss:
+            plan.rss = facts.offers_rss && offered > 1 && wish.workers > 1;
+            plan.queues = plan.rss ? one_each : std::uint16_t{1};
+            break;
+        case QueueUse::One:
+            plan.queues = 1;
+            break;
+        case QueueUse::PerWorker:
+            plan.queues = one_each;
+            break;
+        case QueueUse::All:
+            if (offered > wish.workers) {
+                return Error{fmt::format("{}: spreads packets over {} queues, but there are {} workers", facts.name,
+                                         offered, wish.workers),
+                             fmt::format("give qpairs={} or more lcores", wish.workers)};
+            }
+            plan.queues = offered;
+            break;
     }
-    // Without RSS a second queue would receive nothing.
-    plan.rss = !quirk.one_queue && facts.offers_rss && offered > 1 && wish.workers > 1;
-    plan.queues = plan.rss ? std::min(wish.workers, offered) : std::uint16_t{1};
     return Nothing{};
 }
 

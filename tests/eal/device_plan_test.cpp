@@ -66,6 +66,17 @@ TEST(DevicePlan, FewerQueuesThanWorkersAreAllUsed) {
     EXPECT_EQ(plan_device(facts, wish(3)).value().queues, 2);
 }
 
+TEST(DevicePlan, RingsAreQueuesOfWorkersWithoutRss) {
+    DeviceFacts facts = nic("net_ring");
+    facts.offers_rss = false;
+    facts.max_queues = 2;
+    for (const auto& [workers, queues] : {std::pair{1, 1}, {2, 2}, {3, 2}}) {
+        const DevicePlan plan = plan_device(facts, wish(static_cast<std::uint16_t>(workers))).value();
+        EXPECT_EQ(plan.queues, queues);
+        EXPECT_FALSE(plan.rss);
+    }
+}
+
 TEST(DevicePlan, MemifBuffersAreAsLargeAsItsSlotsAndItsDisconnectsAreFenced) {
     DeviceFacts facts = nic("net_memif");
     EXPECT_EQ(plan_device(facts, wish(2)).value().data_room_bytes, 2048);

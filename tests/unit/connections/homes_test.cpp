@@ -9,6 +9,7 @@
 
 #include "lib/verbs/connector.hpp"
 #include "tests/support/queue_of.hpp"
+#include "tests/support/worker_config.hpp"
 
 namespace cairn::connections {
 namespace {
@@ -20,13 +21,7 @@ constexpr std::uint32_t kWorkers = 3;
 // A worker with a verbs device and connections.
 struct Seat {
     Seat(port::Port& port, std::shared_ptr<Agent> agent, std::uint32_t number, std::uint64_t seed) {
-        roce::EngineConfig config;
-        config.max_queue_pairs = 64;
-        config.max_regions = 16;
-        config.owner_bits = kOwnerBits;
-        config.owner = number;
-        config.seed = {seed, number};
-        worker = worker::Worker::create(port, config, Instant{}).value();
+        worker = worker::Worker::create(port, test::worker_config(kOwnerBits, number, seed), Instant{}).value();
         device = std::make_unique<verbs::Device>(*worker);
         pd = device->create_pd();
         completions = device->create_cq(256).value();
@@ -256,7 +251,6 @@ TEST_F(HomesTest, ARequestThatIsTakenBackEndsWhereverItIs) {
 }
 
 TEST_F(HomesTest, DatagramServicesAreAskedForOnAnyWorker) {
-    verbs::QpCapacity capacity;
     cm::DatagramService service{Qpn{0x1001}, Qkey{77}, {}};
     ASSERT_TRUE(server[1].connector->listen_datagrams(kPort, service).ok());
     const auto id = client[2].connector->resolve(server.shared.wire.local_address(), kPort, {}, now);

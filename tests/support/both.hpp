@@ -1,0 +1,146 @@
+// One process that serves eRPC and RDMA at once: endpoint, directory, device and connector on one worker.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lib/verbs/connector.hpp"
+#include "rpc/erpc/directory.hpp"
+#include "rpc/erpc/endpoint.hpp"
+#include "tests/support/worker_config.hpp"
+
+namespace cairn::connections {
+
+constexpr std::uint16_t kService = 31850;
+constexpr std::uint16_t kPort = 7471;
+constexpr std::uint8_t kEcho = 1;
+constexpr Qkey kQkey{0x205};
+
+// A worker that has all of it.
+struct Tenants {
+    Tenants(port::Port& at, std::shared_ptr<Agent> agent, std::uint8_t owner_bits, std::uint32_t number,
+            std::uint64_t seed)
+        : port(at), pool(pool_memory) {
+        worker = worker::Worker::create(at, test::worker_config(owner_bits, number, seed), Instant{}).value();
+        home = Home::create(std::move(agent), *worker, {}).value();
+        device = std::make_unique<verbs::Device>(*worker);
+        connector = std::make_unique<verbs::Connector>(*device, *home);
+        pd = device->create_pd();
+        completions = device->create_cq(256).value();
+        mr = device->register_memory(*pd, memory, verbs::Rights{verbs::Right::LocalWrite} | verbs::Right::RemoteWrite)
+                 .value();
+        qp = device->create_qp(*pd, {}, {*completions, *completions}).value();
+        erpc::EndpointConfig rpc;
+        rpc.qp.qpn = Qpn{0x100 + number};
+        rpc.qp.qkey = kQkey;
+        rpc.sessions_max = 16;
+        rpc.calls_max = 64;
+        rpc.seed = {seed, 100 + number};
+        endpoint = erpc::Endpoint::create(rpc, *worker, pool).value();
+        endpoint->set_handler(
+            kEcho,
+            [](void*, const erpc::Request& request) {
+                const auto bytes = static_cast<std::uint32_t>(request.payload.size());
+                const auto answer = request.endpoint.reserve(request.handle, bytes);
+                std::copy(request.payload.begin(), request.payload.end(), answer.begin());
+                request.endpoint.respond(request.handle, request.now);
+            },
+            nullptr, 1024);
+        directory = std::make_unique<erpc::Directory>(*home);
+    }
+    ~Tenants() { connector.reset(); }
+
+    port::Port& port;
+    std::vector<std::uint8_t> pool_memory = std::vector<std::uint8_t>(std::size_t{1} << 20U);
+    std::array<std::uint8_t, 4096> memory{};
+    rpc::MsgPool pool;
+    std::unique_ptr<worker::Worker> worker;
+    std::unique_ptr<Home> home;
+    std::unique_ptr<verbs::Device> device;
+    std::unique_ptr<verbs::Pd> pd;
+    std::unique_ptr<verbs::Cq> completions;
+    std::unique_ptr<verbs::Mr> mr;
+    std::unique_ptr<verbs::Qp> qp;
+    std::unique_ptr<verbs::Connector> connector;
+    std::unique_ptr<erpc::Endpoint> endpoint;
+    std::unique_ptr<erpc::Directory> directory;
+};
+
+// What happens between a client and a server, whatever carries it. turn() lets time pass and all workers have a turn.
+template <class Turn>
+void exchange_both(Tenants& client, Tenants& server, const Instant& now, const Turn& turn) {
+    const auto until = [&](const auto& done) {
+        for (int i = 0; i < 20'000 && !done(); ++i) {
+            turn();
+        }
+        return done();
+    };
+    ASSERT_TRUE(server.directory->serve(kService, {server.endpoint->qpn(), kQkey, 1}).ok());
+    ASSERT_TRUE(server.connector->listen(kPort, 4).ok());
+
+    // Both ask at once, by queue pair 1 of the same host.
+    ASSERT_TRUE(client.directory->ask(server.port.local_address(), kService, now).ok());
+    verbs::ConnectTo to;
+    to.remote = server.port.local_address();
+    to.port = kPort;
+    ASSERT_TRUE(client.connector->connect(*client.qp, to, now).ok());
+    std::optional<erpc::ServiceAnswer> found;
+    bool up = false;
+    ASSERT_TRUE(until([&] {
+        found = found ? found : client.directory->poll_answer();
+        while (const auto event = server.connector->poll_event()) {
+            if (const auto* requested = std::get_if<cm::Requested>(&*event)) {
+                verbs::ConnectionChoice choice;
+                choice.access = verbs::Right::RemoteWrite;
+                EXPECT_TRUE(server.connector->accept(requested->id, *server.qp, choice, now).ok());
+            }
+        }
+        while (const auto event = client.connector->poll_event()) {
+            up = up || std::holds_alternative<cm::Established>(*event);
+        }
+        return found.has_value() && up;
+    }));
+    ASSERT_EQ(found->outcome, erpc::ServiceAnswer::Outcome::Found);
+
+    // Calls and WRITEs side by side.
+    roce::UdAddress peer;
+    peer.path = client.home->own_path(server.port.local_address(), now);
+    peer.qpn = found->offer.qpn;
+    peer.qkey = found->offer.qkey;
+    const SessionId session = client.endpoint->connect(peer, now).value();
+    int answered = 0;
+    int written = 0;
+    for (int i = 0; i < 32; ++i) {
+        const std::array<std::uint8_t, 3> said{1, 2, static_cast<std::uint8_t>(i)};
+        erpc::Call call;
+        call.type = kEcho;
+        call.request = said;
+        call.context = &answered;
+        call.completion = [](void* context, const erpc::CallResult& result) {
+            *static_cast<int*>(context) += result.status == erpc::CallStatus::Ok && result.response.size() == 3 ? 1 : 0;
+        };
+        (void)client.endpoint->post(session, call, now);
+        verbs::SendRequest write;
+        write.opcode = verbs::WorkOpcode::RdmaWrite;
+        write.is_inline = true;
+        write.inline_bytes = said;
+        write.remote_address = server.mr->address() + static_cast<std::uint64_t>(i) * 8;
+        write.rkey = server.mr->rkey();
+        ASSERT_EQ(client.qp->post_send(write), verbs::PostVerdict::Posted);
+        ASSERT_TRUE(until([&] {
+            std::array<verbs::Completion, 4> done;
+            for (const verbs::Completion& each : std::span(done).first(client.completions->poll(done))) {
+                written += each.status == verbs::CompletionStatus::Success ? 1 : 0;
+            }
+            return answered == i + 1 && written == i + 1;
+        })) << i;
+        EXPECT_EQ(server.memory[static_cast<std::size_t>(i) * 8 + 2], i);
+    }
+}
+
+}  // namespace cairn::connections
