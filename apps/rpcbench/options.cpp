@@ -29,7 +29,7 @@ void declare(CLI::App& app, Options& options) {
         ->capture_default_str();
     app.add_option("--qkey", options.qkey, "Q_Key of the service; both ends use the same")->capture_default_str();
     app.add_option("--peer-timeout", options.peer_timeout_ms, "milliseconds of silence after which a peer is dead")
-        ->check(CLI::Range(10U, 600000U))
+        ->check(CLI::Range(20U, 600000U))
         ->capture_default_str();
     app::add_polling(app, options.spin);
     app::add_output(app, options.carrier.pcap, options.json);

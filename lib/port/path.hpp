@@ -1,6 +1,6 @@
-// Path: everything constant between one local and one remote address, made ready once.
-// It owns the lower headers (Ethernet, IP, UDP) of both directions and the ICRC state of all that
-// stands before the BTH, so that a small packet costs one copy of a template and one short CRC.
+// Path: everything constant between one local and one remote address, prepared once. It owns the lower headers
+// (Ethernet, IP, UDP) of both directions, and the ICRC state of everything in front of BTH byte 4. So a small packet
+// costs one copy of a template and one short CRC.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,18 @@
 
 namespace cairn::port {
 
-// The first of the dynamic ports (RFC 6335, 6): RoCEv2 senders tell flows apart by them.
+// The first dynamic port (RFC 6335, 6). RoCEv2 senders tell flows apart by dynamic source ports.
 constexpr std::uint16_t kFirstUdpSourcePort = 0xc000;
 
-// What makes two packets travel the same way. The UDP source port is the same in both directions:
-// whoever connects chooses it (so that answers reach its own receive queue), the other side mirrors it.
+// Two packets with equal keys travel the same way. The UDP source port is the same in both directions. The side that
+// connects chooses it so that answers reach its own receive queue. The other side mirrors it.
 struct PathKey {
     net::IpAddress local;
     net::IpAddress remote;
     std::uint16_t udp_source_port = 0;
-    std::uint8_t traffic_class = 0;  // DSCP and ECN bits written on transmit; 0: those of the table
+    std::uint8_t traffic_class = 0;  // DSCP and ECN bits written on transmit; 0: the table's default
 
-    // The traffic class says how a datagram is treated, not where it belongs: switches change it.
+    // The traffic class is not compared: it says how a datagram is treated, and switches change it.
     // mutants: port-path-key-equals
     friend constexpr bool operator==(const PathKey& a, const PathKey& b) noexcept {
         return a.local == b.local && a.remote == b.remote && a.udp_source_port == b.udp_source_port;
@@ -37,7 +37,7 @@ struct PacketRef;  // port.hpp
 
 enum class Direction : std::uint8_t { Transmit, Receive };
 
-// Owned by a PathTable, which hands out stable pointers. Driven by the worker that owns the port.
+// Owned by a PathTable, which hands out stable pointers. Used only by the worker that owns the port.
 class Path {
 public:
     static constexpr std::size_t kEthernetBytes = 14;
@@ -46,11 +46,12 @@ public:
 
     Path() noexcept = default;
     explicit Path(const PathKey& key) noexcept : Path(key, key.udp_source_port) {}
-    // Sends from another UDP port than it receives from: a socket has only its own.
+    // For a path that sends from `own_source_port` and receives from the key's port. A socket sends from its own port
+    // only.
     Path(const PathKey& key, std::uint16_t own_source_port) noexcept;
 
-    // Ethernet addresses become known (or change) when the neighbour answers; IP-only ports never call it. False: they
-    // are those it had, and what was made ready stays.
+    // Sets the Ethernet addresses when the neighbour answers. Returns false if both are unchanged; the prepared state
+    // then stays. A port without Ethernet resolves with zero addresses.
     bool resolve(const net::MacAddress& local, const net::MacAddress& remote) noexcept;
     void unresolve() noexcept { resolved_ = false; }
     void set_traffic_class(std::uint8_t traffic_class) noexcept;
@@ -58,49 +59,50 @@ public:
     [[nodiscard]] const PathKey& key() const noexcept { return key_; }
     [[nodiscard]] bool is_v4() const noexcept { return is_v4_; }
     [[nodiscard]] bool resolved() const noexcept { return resolved_; }
-    // Returns the Ethernet address that it goes to while it is resolved.
+    // Returns the Ethernet address that the path goes to; nothing while it is not resolved.
     [[nodiscard]] std::optional<net::MacAddress> goes_to() const noexcept;
     [[nodiscard]] std::size_t lower_bytes() const noexcept { return lower_bytes_; }
-    // From when on its route takes several datagrams at once, for all that its port knows.
+    // Returns the time from which the route takes batches, as far as the port knows.
     [[nodiscard]] Instant takes_batches_from() const noexcept { return takes_batches_from_; }
     void refuse_batches_until(Instant then) noexcept { takes_batches_from_ = then; }
 
-    // Writes Ethernet, IP (ID 0, DF, checksum right) and UDP (checksum 0) so that they end just before
-    // `udp_payload`; the room of lower_bytes() before it must belong to the caller.
+    // Writes Ethernet, IP (ID 0, DF, right checksum) and UDP (checksum 0) so that they end just before `udp_payload`.
+    // The lower_bytes() before it belong to the caller.
     void write_lower_headers(std::uint8_t* udp_payload, std::uint16_t udp_payload_bytes) const noexcept;
 
-    // The same in either direction, lower_bytes() of them at `out`, with the IPv4 ID and the ECN bits that a datagram
-    // had: for capture files.
+    // Writes the lower headers of either direction to `out` (lower_bytes()), with the IPv4 ID and the ECN bits that a
+    // datagram had. For capture files.
     void describe_lower_headers(Direction direction, std::uint8_t* out, std::uint16_t udp_payload_bytes,
                                 std::uint16_t ip_id, std::uint8_t ecn) const noexcept;
 
-    // True when the lower headers of `frame` (at least lower_bytes() long) are this path's, received:
-    // addresses, protocol, ports, no options, not a fragment, ID 0 with DF, IPv4 header checksum right, lengths
-    // consistent with `frame_bytes` (a frame may be padded to 60 bytes). Constant time; no allocation.
+    // True if the lower headers of `frame` (at least lower_bytes() long) are those of a datagram received on this path.
+    // Judges addresses, protocol, ports, no options, no fragment, ID 0 with DF, the IPv4 header checksum, and lengths
+    // that agree with `frame_bytes` (a frame may be padded to 60 bytes). Takes constant time and allocates nothing.
     [[nodiscard]] bool matches_received(const std::uint8_t* frame, std::size_t frame_bytes) const noexcept;
 
-    // The ICRC of a datagram of `udp_payload_bytes` (BTH ... ICRC) that travels here, computed over all but
-    // its last four bytes; the value is stored little-endian in those. Valid for ID 0 with DF. The 12 bytes in
-    // front of `bth` must be readable.
+    // Returns the ICRC of a datagram of `udp_payload_bytes` (BTH ... ICRC) on this path, over all but the last four
+    // bytes. The value is stored there little-endian. It is valid for ID 0 with DF. The 12 bytes in front of `bth` are
+    // readable.
     [[nodiscard]] std::uint32_t icrc(Direction direction, const std::uint8_t* bth,
                                      std::uint16_t udp_payload_bytes) noexcept;
-    // The CRC state behind the first `header_bytes` of a datagram of `udp_payload_bytes` whose rest lies
-    // elsewhere: continue it with wire::crc32 over that rest, the ICRC's own four bytes excluded.
+    // Returns the CRC state behind the first `header_bytes` of a datagram of `udp_payload_bytes` whose rest lies
+    // elsewhere. The caller continues it with wire::crc32 over the rest without the ICRC's four bytes.
     [[nodiscard]] std::uint32_t icrc_of_headers(Direction direction, const std::uint8_t* bth, std::size_t header_bytes,
                                                 std::uint16_t udp_payload_bytes) noexcept;
 
-    // Both in one, for datagrams in one piece: what write_lower_headers() and icrc() do, from what was made ready
-    // for the last datagrams of this length and first BTH word.
+    // Does what write_lower_headers() and icrc() do, for a datagram in one piece. Uses the state that was prepared for
+    // the last datagrams of this length and first BTH word.
     void seal(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept;
-    // And their counterpart: what matches_received() judges, then the ICRC. `frame` lies in a packet buffer: 80 bytes
-    // from there on can be read, however short it is.
-    // WholeFromElsewhere: the first of a kind whose sender's Ethernet address is not the one that the path goes to.
+    // The counterpart: does what matches_received() does, then judges the ICRC. `frame` lies in a packet buffer: 80
+    // bytes from its start are readable, however short it is. WholeFromElsewhere: as Whole, but the sender's Ethernet
+    // address is not the one that the path goes to. It comes only for a frame whose headers differ from those judged
+    // last.
     enum class Arrival : std::uint8_t { Whole, BadIcrc, NoMatch, WholeFromElsewhere };
     [[nodiscard]] Arrival judge_arrival(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
-    // And says what arrived, unless it is NoMatch: all of `out` but its buffer (cookie, room).
+    // Does the same and describes the datagram in `out`, unless the result is NoMatch. The caller sets cookie and room.
     [[nodiscard]] Arrival judge_arrival(std::uint8_t* frame, std::size_t frame_bytes, PacketRef& out) noexcept;
 
-    // Sessions and queue pairs pin the paths they use; an unpinned path may be recycled by its table.
+    // Sessions and queue pairs pin the paths that they use. The table may recycle an unpinned path.
     // mutants: port-path-pin
     void pin() noexcept {
         if (pins_++ == 0 && idle_ != nullptr) {
@@ -108,30 +110,30 @@ public:
         }
     }
     void unpin() noexcept;
-    // For its table: `idle` is 1 from now on while there are no pins, of which there are none yet, else 0.
+    // For the path's table: from now on keeps `idle` at 1 while there are no pins, else at 0. The path has no pins yet.
     void note_pins_at(std::uint8_t& idle) noexcept {
         idle_ = &idle;
         idle = 1;
     }
     [[nodiscard]] std::uint32_t pins() const noexcept { return pins_; }
-    // The number of the last burst with a packet of it, for its table; 0: none.
+    // For the path's table: the number of the last burst with a packet of this path; 0 if there was none.
     void note_burst(std::uint32_t number) noexcept { burst_ = number; }
     [[nodiscard]] std::uint32_t burst() const noexcept { return burst_; }
 
 private:
-    // All that datagrams of one length and one first BTH word (opcode, flags, P_Key) share: the headers up to that
-    // word as they stand in the frame, and the CRC of what is before BTH byte 4.
+    // The common state of datagrams of one length and one first BTH word (opcode, flags, P_Key): the headers up to that
+    // word as they stand in the frame, and the CRC of everything before BTH byte 4.
     struct alignas(64) Shape {
-        std::array<std::uint8_t, 68> header{};  // received: as judged last, checksum and traffic class included
+        std::array<std::uint8_t, 68> header{};  // received: as last judged, with checksum and traffic class
         wire::CrcRuns rest;                     // BTH byte 4 ... payload
         std::uint32_t bth_word = 0;
-        std::uint32_t least_bytes = 0xffffffffU;  // that a frame must have
-        // As the end of a PacketRef, which is written in one piece.
+        std::uint32_t least_bytes = 0xffffffffU;  // of the frame
+        // The same fields in the same order as the end of a PacketRef. One copy writes them all.
         std::uint16_t udp_payload_bytes = 0;  // 0: empty
-        std::uint16_t room = 0;
-        std::uint16_t ip_id = 0;
         std::uint8_t ecn = 0;
         bool icrc_ok = true;
+        std::uint16_t room = 0;
+        std::uint16_t ip_id = 0;
 
         [[nodiscard]] bool is_of(std::uint32_t word, std::uint16_t bytes) const noexcept {
             return udp_payload_bytes == bytes && bth_word == word;
@@ -139,11 +141,12 @@ private:
     };
     static constexpr std::size_t kShapes = 8;
 
-    // By any `bytes` that go with the length. The opcode (first byte of the word) parts the First and Middle of one.
+    // Returns the shape's place. `bytes` is any size that goes with the length. The opcode is the first byte of the
+    // word; it keeps the First and Middle packets of one length apart.
     [[nodiscard]] Shape& shape_for(Direction direction, std::uint32_t bth_word, std::size_t bytes) noexcept {
         return shapes_[static_cast<std::size_t>(direction)][(bytes + std::size_t{4} * bth_word) % (4 * kShapes) / 4];
     }
-    // The shape of this length and word, made ready if it is another's.
+    // Returns the shape of this length and word. Prepares it if the place holds another one.
     [[nodiscard]] Shape& ready_shape(Direction direction, std::uint32_t bth_word,
                                      std::uint16_t udp_payload_bytes) noexcept;
     template <class Family>
@@ -171,9 +174,9 @@ private:
     std::array<std::array<Shape, kShapes>, 2> shapes_{};  // by Direction
 };
 
-// How the sender of a datagram is answered from any worker: by the path that the datagram came by, and the Ethernet
-// address that this path goes to, where there are such. The key has no traffic class: the path of another worker may
-// have one of its own.
+// How any worker answers the sender of a datagram: the key of the path that the datagram came by, and the Ethernet
+// address that the path goes to, if it has one. The key has no traffic class: the path of another worker may have its
+// own.
 struct WayBack {
     PathKey key{};
     std::optional<net::MacAddress> mac{};

@@ -1,23 +1,13 @@
 #include "rpc/common/msg_buffer.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace cairn::rpc {
 
 namespace {
 
-// Data starts on a cache line; header 0 fills the end of the line before.
-constexpr std::uint32_t kFrontBytes = 64;
-static_assert(kFrontBytes >= kMsgHeaderBytes);
-
-// One header for each further packet at the smallest path MTU, whose payload is less than that MTU.
-constexpr std::uint32_t bytes_behind(std::uint32_t data_bytes) noexcept {
-    return data_bytes / (kSmallestPathMtuBytes - kMsgHeaderBytes) * kMsgHeaderBytes;
-}
-constexpr std::uint32_t bytes_with_headers(std::uint32_t data_bytes) noexcept {
-    return kFrontBytes + data_bytes + bytes_behind(data_bytes);
-}
-static_assert(bytes_with_headers(kMaxMessageBytes) <= mem::BufferPool::kLargestBytes);
+static_assert(kMaxMessageBytes <= mem::BufferPool::kLargestBytes);
 
 std::span<std::uint8_t> aligned(std::span<std::uint8_t> region) noexcept {
     const std::size_t over = reinterpret_cast<std::uintptr_t>(region.data()) % mem::BufferPool::kSmallestBytes;
@@ -33,15 +23,15 @@ MsgBuffer MsgPool::allocate(std::uint32_t capacity_bytes) noexcept {
     if (capacity_bytes > kMaxMessageBytes) {
         return {};
     }
-    const mem::Buffer memory = pool_.try_allocate(bytes_with_headers(capacity_bytes));
+    const mem::Buffer memory = pool_.try_allocate(capacity_bytes);
     if (!memory.valid()) {
         return {};
     }
-    return {memory.data + kFrontBytes, capacity_bytes, capacity_bytes, memory};
+    return {memory.data, capacity_bytes, capacity_bytes, memory};
 }
 
 std::uint32_t MsgPool::bytes_for(std::uint32_t capacity_bytes) noexcept {
-    return std::bit_ceil(bytes_with_headers(capacity_bytes));  // a size class
+    return std::bit_ceil(std::max(capacity_bytes, mem::BufferPool::kSmallestBytes));  // a size class
 }
 
 std::uint32_t MsgPool::longest_message() const noexcept {

@@ -1,5 +1,4 @@
-// MsgBuffer: a message's memory, with room for header 0 in front of the data and for the headers of
-// further packets behind it, so that each packet of a message is one or two contiguous ranges.
+// MsgBuffer: the memory of a message. Headers are written into packet buffers, so that a message has all of its buffer.
 #pragma once
 
 #include <cstddef>
@@ -10,36 +9,35 @@
 
 namespace cairn::rpc {
 
-constexpr std::uint32_t kMsgHeaderBytes = 16;
-constexpr std::uint32_t kMaxMessageBytes = (1U << 24U) - 1;  // the wire's 24 bits
-constexpr std::uint32_t kSmallestPathMtuBytes = 256;         // decides how many headers a message may need
+constexpr std::uint32_t kMaxMessageBytes = (1U << 24U) - 1;  // the wire has 24 bits for the size
 
 // A handle, not an owner: MsgPool::release() ends it. Copying copies the handle.
 struct MsgBuffer {
-    std::uint8_t* data = nullptr;  // first byte of the message; header 0 stands in the 16 bytes before it
-    std::uint32_t bytes = 0;       // message size now
+    std::uint8_t* data = nullptr;  // first byte of the message
+    std::uint32_t bytes = 0;       // current size of the message
     std::uint32_t capacity = 0;    // largest size that fits
-    mem::Buffer memory{};          // of the pool
+    mem::Buffer memory{};          // the pool's buffer
 
     [[nodiscard]] bool valid() const noexcept { return data != nullptr; }
     [[nodiscard]] std::span<std::uint8_t> span() const noexcept { return {data, bytes}; }
 };
 
-// Hands out message buffers from one region given at construction, which outlives it. An empty pool is a value:
-// an invalid MsgBuffer. One thread.
+// Hands out message buffers from one region. The region outlives the pool. An empty pool returns an invalid MsgBuffer.
+// One thread uses a pool.
 class MsgPool {
 public:
     explicit MsgPool(std::span<std::uint8_t> region);
 
-    // A buffer that holds `capacity_bytes`; `bytes` is set to that.
+    // Returns a buffer that holds `capacity_bytes`. Its `bytes` is set to the same number.
     [[nodiscard]] MsgBuffer allocate(std::uint32_t capacity_bytes) noexcept;
-    void release(MsgBuffer& buffer) noexcept;  // and makes it invalid; an invalid one is left alone
+    // Releases the buffer and makes it invalid. Does nothing with an invalid buffer.
+    void release(MsgBuffer& buffer) noexcept;
 
     [[nodiscard]] std::uint64_t live() const noexcept { return pool_.live_buffers(); }
     [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return pool_.capacity_bytes(); }
-    // What a pool without live buffers has a place for.
+    // Returns the size of the longest message that fits into the pool while it has no live buffers.
     [[nodiscard]] std::uint32_t longest_message() const noexcept;
-    // What a buffer for such a message takes of that.
+    // Returns the bytes of the pool that a buffer of `capacity_bytes` takes.
     [[nodiscard]] static std::uint32_t bytes_for(std::uint32_t capacity_bytes) noexcept;
 
 private:

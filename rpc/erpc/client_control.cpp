@@ -77,8 +77,9 @@ void Client::end_awaited_calls(Instant now) noexcept {
     sessions_.open_no_more();
     for (std::size_t place = 0; place < sessions_.open_count(); ++place) {
         Session& session = sessions_.open_at(place);
-        const bool calls = session.state == SessionState::Connected || session.state == SessionState::Connecting;
-        session.state = calls ? SessionState::Disconnecting : session.state;
+        if (session.state == SessionState::Connected || session.state == SessionState::Connecting) {
+            session.begin_to_disconnect();
+        }
     }
     calls_.end_awaited([this, now](std::uint32_t index) { end_call(index, CallStatus::Disconnected, now); });
 }

@@ -1,4 +1,5 @@
-// The client's side of calls whose messages have several packets: which are on their way, and how fast they may leave.
+// The client's side of calls whose messages have several packets: which packets are on their way, and how fast packets
+// may leave.
 #pragma once
 
 #include <cstdint>
@@ -18,33 +19,41 @@ class ClientTransfers {
 public:
     ClientTransfers(const EndpointConfig& config, Client& client);
 
-    // A message of several packets begins; false: no transfer is free.
+    // Gives the slot a transfer. Returns false if none is free.
     [[nodiscard]] bool begin(ClientSession& client, ClientSlot& slot) noexcept;
-    // Its credits return. The response's memory is left to the caller.
+    // Takes the slot's transfer and gives its credits back. Returns the memory of the response if the transfer took it
+    // from the pool; the caller releases it.
     [[nodiscard]] rpc::MsgBuffer end(ClientSession& client, ClientSlot& slot) noexcept;
     // Sends as many packets as credits, window and the flow's rate allow.
     void kick(Session& session, ClientSlot& slot, Instant now) noexcept;
 
     void on_response_packet(const Arrival& arrival) noexcept;
     void on_credit_return(const Arrival& arrival) noexcept;
-    // The server let go what it had of the request. Begins anew under the next number, so that packets of the first try
-    // which are still on their way are never taken for this one's.
+    // The server gave up what it had of the request. The request begins anew under the next number, so that late
+    // packets of the first try are never taken for packets of the second.
     void restart(Session& session, ClientSlot& slot, Instant now) noexcept;
-    // Back to the oldest packet that is missing.
+    // Sends again from the oldest packet that is missing.
     void on_timeout(Session& session, ClientSlot& slot, Instant now) noexcept;
 
-    // Each turn: flows whose time has come go on.
-    void on_turn(Instant now) noexcept {
-        if (wheel_ != nullptr) {
+    // Called in each turn, before packets of it are taken: their round trips may hold a pause of our own.
+    // mutants: erpc-client-transfers-begin-turn
+    void begin_turn(Instant now) noexcept {
+        if (wheel_ != nullptr) [[unlikely]] {
             pauses_.on_turn(now);
+        }
+    }
+    // Called in each turn. Flows whose time has come go on.
+    void on_turn(Instant now) noexcept {
+        begin_turn(now);
+        if (wheel_ != nullptr) {
             run_wheel(now);
         }
     }
-    // When on_turn() has something to do.
+    // Returns when on_turn() has something to do, or Instant::never().
     [[nodiscard]] Instant next_deadline() const noexcept {
         return wheel_ != nullptr && wheel_->size() != 0 ? wheel_->next_due() : Instant::never();
     }
-    // The answer to a request that was sent once has come.
+    // The answer to a request that was sent once has come. `bytes`: its payload.
     void note_round_trip(ClientSession& client, const ClientSlot& slot, std::size_t bytes, Instant now) const noexcept {
         const Duration rtt = now - slot.last_sent;
         client.note_round_trip(rtt, now);
@@ -52,7 +61,7 @@ public:
             client.control->on_ack({rtt, bytes, spoils(slot.last_sent)}, now);
         }
     }
-    // Whether a pause of our own lies in what was measured since then.
+    // True if our own worker paused since `since`, so that a round trip measured from there on is too long.
     [[nodiscard]] bool spoils(Instant since) const noexcept { return pauses_.spoils(since); }
 
 private:

@@ -25,6 +25,14 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
         return Error{fmt::format("messages of {} bytes are out of range", config.max_message_bytes),
                      fmt::format("choose 1 to {}", kMaxMessageBytes)};
     }
+    if (config.transfers_max == 0 || config.transfers_max > kMostTransfers) {
+        return Error{fmt::format("{} messages of several packets are out of range", config.transfers_max),
+                     fmt::format("choose 1 to {}", kMostTransfers)};
+    }
+    if (config.peer_timeout < kLeastPeerTimeout) {
+        return Error{fmt::format("a peer timeout of {} ms is too short", config.peer_timeout.ns / 1'000'000),
+                     fmt::format("choose {} ms or more", kLeastPeerTimeout.ns / 1'000'000)};
+    }
     std::unique_ptr<Endpoint> endpoint(new Endpoint(config, worker, pool));
     Result<roce::UdEntry*> qp = worker.datagrams().create_qp(config.qp, *endpoint);
     if (!qp.ok()) {

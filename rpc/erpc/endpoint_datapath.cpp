@@ -1,4 +1,4 @@
-// What every packet passes: its form, its session, and whether it comes from the session's peer.
+// The checks that every packet passes: its form, its session, and whether it comes from the session's peer.
 #include <cstddef>
 
 #include "lib/port/ecn.hpp"
@@ -14,8 +14,9 @@ bool from_peer(const Session& session, const roce::UdDatagram& datagram) noexcep
     return datagram.packet->path == session.peer.path && datagram.source_qpn == session.peer.qpn;
 }
 
-// DCQCN: a switch on its way marked the peer's packet, or the peer says (BECN) that this befell ours. A server tells
-// its client with the next packet. A client has its own controller: it asked for the response that was marked.
+// DCQCN. `marked`: a switch marked the peer's packet. `told`: the peer says by BECN that a packet of ours was marked. A
+// server passes a mark on by BECN in its next packet. A client with a controller slows down itself, since it had asked
+// for the marked response.
 // mutants: erpc-endpoint-on-congestion
 void on_congestion(Session& session, bool marked, bool told, Statistics& statistics, Instant now) noexcept {
     const bool due = marked && session.notification.on_marked(now);
@@ -28,7 +29,8 @@ void on_congestion(Session& session, bool marked, bool told, Statistics& statist
     }
 }
 
-// What the network says. Whether the peer lives is said by packets that are judged to be new.
+// Takes what the network says by any packet of the peer. Only packets that are judged to be new show that the peer
+// lives.
 // mutants: erpc-endpoint-hear-network
 void hear_network(Session& session, const roce::UdDatagram& datagram, Statistics& statistics, Instant now) noexcept {
     const bool marked = datagram.packet->ecn == port::kCongestionExperienced;
@@ -38,7 +40,7 @@ void hear_network(Session& session, const roce::UdDatagram& datagram, Statistics
     }
 }
 
-// Who sends such packets: clients send requests, servers the others.
+// True if the session's peer sends packets of this type: clients send requests and RFRs, servers the others.
 bool is_for(SessionState state, PacketType type) noexcept {
     const bool clients = type == PacketType::Request || type == PacketType::Rfr;
     return state == (clients ? SessionState::Serving : SessionState::Connected);
@@ -47,6 +49,7 @@ bool is_for(SessionState state, PacketType type) noexcept {
 }  // namespace
 
 void Endpoint::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept {
+    client_.transfers().begin_turn(now);
     for (const roce::UdDatagram& datagram : datagrams) {
         if (datagram.payload_bytes < sizeof(RawHeader)) {
             statistics_.count(Drop::Malformed);
@@ -67,7 +70,7 @@ void Endpoint::on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant
     server_.transfers().end_burst(now);
 }
 
-// Packets for sessions that are no more are not answered: who asks (Ping) is told.
+// Packets for sessions that have ended are not answered. The peer learns of the end when it pings.
 void Endpoint::on_data(const roce::UdDatagram& datagram, const Header& header, Instant now) noexcept {
     Session* const session = sessions_.has(header.session) ? &sessions_[header.session] : nullptr;
     if (session == nullptr || !is_for(session->state, header.type)) [[unlikely]] {

@@ -1,4 +1,4 @@
-// What small packets of one session that carry messages of one type and size have in common.
+// What the small packets of a session have in common if their messages have the same type and size.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,15 @@
 
 namespace cairn::erpc {
 
-// All bytes of BTH, DETH and our header but for AckReq, PSN and the second word; and what the port says of it: length,
-// room, IP ID, ECN bits and the verdict on its ICRC. Two packets that look the same get the same verdicts of whoever
-// judges these. The look of a packet is never that of a new session.
+// A look is all bytes of BTH, DETH and our header except AckReq, PSN and the second word, and what the port says of the
+// packet: length, ECN bits and the verdict on the ICRC. Any check of these has the same result for two packets of the
+// same look. The room behind a packet and its IPv4 ID are no part of it: they differ within a batch of a socket, and no
+// check asks for them. The look of a new session is that of no packet.
 class PacketLook {
 public:
     PacketLook() noexcept = default;
-    // `packet` has at least the headers, `first` is its first word. Compared in place: a look that was put together for
-    // the comparison cost seven instructions more.
+    // `packet` has at least the headers, and `first` is its first word. The comparison is in place: to build a second
+    // look for it takes seven instructions more.
     // mutants: erpc-packet-look-is-of
     [[nodiscard]] bool is_of(const port::PacketRef& packet, FirstWord first) const noexcept {
         return start_ == start_of(packet) && source_ == roce::KnownStart::word_of(packet.data) && first_ == first &&
@@ -38,19 +39,19 @@ private:
         std::memcpy(&word, packet.data, sizeof(word));
         return word;
     }
-    // All of a PacketRef from its length on.
-    [[nodiscard]] static std::uint64_t port_word_of(const port::PacketRef& packet) noexcept {
-        static_assert(offsetof(port::PacketRef, len) + sizeof(std::uint64_t) == sizeof(port::PacketRef));
-        std::uint64_t word = 0;
-        std::memcpy(&word, reinterpret_cast<const std::uint8_t*>(&packet) + offsetof(port::PacketRef, len),
-                    sizeof(word));
+    // Length, ECN bits and verdict.
+    [[nodiscard]] static std::uint32_t port_word_of(const port::PacketRef& packet) noexcept {
+        constexpr std::size_t kAt = offsetof(port::PacketRef, len);
+        static_assert(offsetof(port::PacketRef, ecn) == kAt + 2 && offsetof(port::PacketRef, icrc_ok) == kAt + 3);
+        std::uint32_t word = 0;
+        std::memcpy(&word, reinterpret_cast<const std::uint8_t*>(&packet) + kAt, sizeof(word));
         return word;
     }
 
-    std::uint64_t start_ = 0;  // of a BTH: opcode 0 is none of datagrams
+    std::uint64_t start_ = 0;  // start of the BTH; 0: no packet was noted, since no datagram has opcode 0
     std::uint64_t source_ = 0;
     FirstWord first_ = FirstWord::of(0, 0, {});
-    std::uint64_t port_ = 0;
+    std::uint32_t port_ = 0;
 };
 
 }  // namespace cairn::erpc

@@ -27,15 +27,17 @@ void SentWatch::find_overdue(Instant now) noexcept {
 Instant SentWatch::look_at(const Session& session, Instant now) noexcept {
     const ClientSession& client = *session.client;
     const auto free_slots = static_cast<std::uint8_t>(std::popcount(client.in(SlotState::Free)));
-    // Silence is long enough for a slot to give its credit up when it is as long as a first timeout: the server holds
-    // memory for those that wait for the credit, and gives them up sooner than a doubled timeout ends.
+    // A request that the server may have put off gives its credit up after a first timeout if others wait for it: the
+    // server holds memory for the others, and gives them up sooner than a doubled timeout ends. A message that the
+    // server has a part of was not put off.
     const bool others_wait = client.stalled_under_way() != 0;
     Instant next = Instant::never();
     for (const ClientSlot& slot : client.slots) {
         if (!slot.may_be_known() || slot.state == SlotState::Yielded) {
             continue;
         }
-        const Instant due = slot.last_sent + client.rto(others_wait ? std::uint8_t{1} : slot.sends);
+        const bool gives_way = others_wait && !slot.is_under_way();
+        const Instant due = slot.last_sent + client.rto(gives_way ? std::uint8_t{1} : slot.sends);
         if (due <= now && overdue_.size() < kResendsPerScan) {
             overdue_.push_back({slot.last_sent, free_slots, session.self, static_cast<std::uint8_t>(slot.index())});
         }

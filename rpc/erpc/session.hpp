@@ -1,4 +1,4 @@
-// A session: who its peer is, and what its client's or server's part has.
+// A session: its peer, and its client's or server's part.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ enum class SessionState : std::uint8_t {
     Serving,        // server
 };
 
-// Plain state. A session that is only open costs little: either part is made when the first call needs it.
+// Plain state. A session without calls costs little, since either part is made when the first call needs it.
 struct Session {
     SessionState state = SessionState::Free;
     bool selective = false;  // both ends hold packets that arrive early
@@ -30,23 +30,29 @@ struct Session {
     SessionId self{};
     std::uint16_t place = 0;  // among the open sessions
     roce::UdAddress peer{};
-    wire::RawUd header{};                            // ready-made BTH and DETH towards the peer
-    FirstWord first_word = FirstWord::of(0, 0, {});  // ready-made: of packets to it, without type and size
-    std::uint64_t source_word = 0;                   // of the peer's datagrams: roce::KnownStart
-    PacketLook known_look{};                         // of its last packet on the short path
+    wire::RawUd header{};                            // template of BTH and DETH of packets to the peer
+    FirstWord first_word = FirstWord::of(0, 0, {});  // the first word of packets to the peer, without type and size
+    std::uint64_t source_word = 0;                   // of datagrams from the peer (see roce::KnownStart)
+    PacketLook known_look{};                         // of the peer's last packet on the short path
     std::unique_ptr<ClientSession> client;
     std::unique_ptr<ServerSlots> server;
-    Instant last_heard{};  // of what is no copy of anything earlier
+    Instant last_heard{};  // when the peer last sent something new; copies do not count
     std::uint64_t token = 0;
-    std::uint64_t cookie = 0;         // from the server's challenge, 0: none came yet; then the newest Ping's number
-    std::uint64_t first_request = 0;  // drawn by the server: where the numbers begin, before the slots' first requests
-    Instant last_control{};           // client: last Connect, Disconnect or Ping sent
+    std::uint64_t cookie = 0;         // the challenge's cookie or 0; in an open session the newest Ping's number
+    std::uint64_t first_request = 0;  // drawn by the server; slot i begins kSlotsPerSession + i after it
+    Instant last_control{};           // when the last control packet left; a client repeats and pings by it
     Instant opened{};
-    roce::DcqcnNotificationPoint notification{roce::kDcqcn.cnp_interval};  // of marks on the peer's packets
+    roce::DcqcnNotificationPoint notification{roce::kDcqcn.cnp_interval};  // counts marks on the peer's packets
 
-    // The peer's number of the session.
+    // Returns the peer's number of the session.
     [[nodiscard]] SessionId remote() const noexcept { return first_word.session(); }
     void set_remote(SessionId number) noexcept { first_word = FirstWord::of(0, 0, number); }
+    // No packet takes the short path of the session any more.
+    // mutants: erpc-session-begin-to-disconnect
+    void begin_to_disconnect() noexcept {
+        state = SessionState::Disconnecting;
+        known_look = {};
+    }
     [[nodiscard]] bool is_client() const noexcept {
         return state != SessionState::Serving && state != SessionState::Free;
     }
@@ -55,8 +61,8 @@ struct Session {
     }
 };
 
-// What a session costs that was opened and not called over: itself, its place in the tables (free and open lists, stall
-// queue, watched sessions) and a server's entries by token and by source.
+// The memory of a session without calls: the session, its places in the free list, the open list, the stall queue and
+// the watch list, and the server's entries by token and by host.
 constexpr std::size_t kIdleSessionBytes = sizeof(Session) + 2 + 2 + 2 + 2 + 32 + 32;
 static_assert(kIdleSessionBytes <= 300);
 

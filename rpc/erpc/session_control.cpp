@@ -56,15 +56,13 @@ Result<SessionId> SessionControl::connect(const roce::UdAddress& peer, Instant n
     return session->self;
 }
 
-// mutants: erpc-session-control-disconnect
 void SessionControl::disconnect(SessionId id, Instant now) noexcept {
     if (!sessions_.has(id)) {
         return;
     }
     Session& session = sessions_[id];
     if (session.state == SessionState::Connected || session.state == SessionState::Connecting) {
-        session.state = SessionState::Disconnecting;
-        session.known_look = {};
+        session.begin_to_disconnect();
         session.opened = now;
         client_.fail_calls(session, CallStatus::Disconnected, now);
         writer_.send_control(session, ControlType::Disconnect, now);

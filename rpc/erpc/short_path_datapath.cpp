@@ -1,9 +1,9 @@
 // The short path of small calls: packets that an endpoint knows by their bytes, and calls that can leave at once.
 //
-// A packet takes it when a few words equal those of its session's last one and what its slot expects: the words stand
-// for BTH, DETH, our header, the sender and the slot's state. Whatever differs, and whatever needs more than one
-// packet, more memory, or a decision, goes the long way, which judges each field by itself. The short path never drops
-// or counts a drop.
+// A packet takes the short path if a few words equal those of its session's last packet and the word that its slot
+// expects. The words stand for BTH, DETH, our header, the sender and the slot's state. All other packets take the long
+// path, which judges each field by itself. So do calls that need more than one packet, more memory, or a decision. The
+// short path never drops a packet that came.
 #include <bit>
 #include <cstddef>
 #include <utility>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kLeastBytes = SmallPacket::kHeaders + port::kIcrcBytes;
 
-// The message is whole, in a packet of the right length.
+// True if the packet has the right length for a whole message.
 inline bool is_whole(const port::PacketRef& packet, std::uint32_t message_bytes) noexcept {
     const std::uint32_t pad = wire::Bth::pad_of(*reinterpret_cast<const wire::RawBth*>(packet.data));
     return packet.len == kLeastBytes + message_bytes + pad && (packet.len & 3U) == 0;
@@ -27,6 +27,7 @@ inline bool is_whole(const port::PacketRef& packet, std::uint32_t message_bytes)
 }  // namespace
 
 std::size_t Endpoint::take_known(std::span<port::PacketRef> burst, Instant now) noexcept {
+    client_.transfers().begin_turn(now);
     std::size_t taken = 0;
     std::size_t more = 0;
     do {
@@ -37,8 +38,8 @@ std::size_t Endpoint::take_known(std::span<port::PacketRef> burst, Instant now) 
     return taken;
 }
 
-// Packets from the front for sessions in this state. A loop for requests and one for responses: in one for both the
-// compiler runs out of registers.
+// Takes packets from the front that are for sessions in this state, and returns how many. Requests and responses have a
+// loop each, since the compiler runs out of registers in a loop for both.
 template <SessionState kState>
 [[gnu::noinline]] std::size_t Endpoint::take_run(std::span<port::PacketRef> burst, Instant now) noexcept {
     port::PacketRef* packet = burst.data();
@@ -81,7 +82,7 @@ inline bool Endpoint::take(port::PacketRef& packet, Instant now) noexcept {
     }
 }
 
-// Of packets that do not look like the session's last one: of another message size, say.
+// Judges a packet that does not look like the session's last one, for instance since its message has another size.
 // mutants: erpc-endpoint-judge-look
 [[gnu::noinline]] bool Endpoint::judge_look(const Session& session, const port::PacketRef& packet,
                                             FirstWord first) const noexcept {
@@ -91,7 +92,7 @@ inline bool Endpoint::take(port::PacketRef& packet, Instant now) noexcept {
            first.message_bytes() <= writer_.small_bytes() && is_whole(packet, first.message_bytes());
 }
 
-// The answer to a request that was sent once, into a session that can take it.
+// Takes the answer to a request that was sent once.
 bool Client::take_known(const SmallPacket& small, Instant now) noexcept {
     Session& session = small.session;
     if (session.client == nullptr) [[unlikely]] {
@@ -111,15 +112,15 @@ bool Client::take_known(const SmallPacket& small, Instant now) noexcept {
     slot.sends = 0;
     slot.request_number = number_of_next(slot.request_number);
     calls_.finish(std::exchange(slot.call, kNone), CallStatus::Ok, small.payload(), latency);
-    writer_.sender().give_back(small.packet);  // the completion is done with it
+    writer_.sender().give_back(small.packet);  // the completion has read it
     if (!client.backlog.empty()) [[unlikely]] {
         refill_slots(session, now);
     }
     return true;
 }
 
-// The next request of a slot whose last answer was read and is small, for a handler that needs no more than the slot
-// has.
+// Takes the next request of a slot. The slot's last answer was read and is small, and its memory suffices for the
+// handler.
 // mutants: erpc-server-take-known
 bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     Session& session = small.session;
@@ -140,7 +141,7 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     slot.request_type = small.first.request_type();
     slot.request_packets = 1;
     run_handler(session, slot, &small.packet, small.payload(), now);
-    if (small.packet.cookie != nullptr) [[unlikely]] {  // as on the long way, which lets it go when the burst ends
+    if (small.packet.cookie != nullptr) [[unlikely]] {  // the answer did not use the buffer
         writer_.sender().port().release_burst({&small.packet, 1});
     }
     return true;

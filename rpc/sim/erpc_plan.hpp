@@ -1,4 +1,4 @@
-// How large a simulated world is and how long its phases last: what a seed decides besides its faults.
+// The size of a simulated world and the length of its phases. The seed decides these besides the faults.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@ namespace cairn::sim {
 struct WorldPlan {
     std::size_t clients = 1;
     std::size_t servers = 1;
-    std::size_t guests = 0;  // of others in the same world, whose places in the network come first
-    bool alone = true;       // nothing else is on the workers
-    Qpn qpn{0x100};          // of all endpoints; it says on which worker of its host each is
-    bool short_path = true;  // small calls take it; no history depends on that
+    std::size_t guests = 0;  // guests of other scenarios in the same world; their places in the network come first
+    bool alone = true;       // nothing else runs on the workers
+    Qpn qpn{0x100};          // queue pair of all endpoints; it decides on which worker of a host the endpoint is
+    bool short_path = true;  // small calls take the short path; histories are the same without it
     Family family = Family::V4;
     std::uint16_t path_mtu_bytes = 1024;
     std::uint16_t sessions_max = 64;             // of each endpoint; calls, transfers and memory follow from it
-    std::uint32_t message_bytes_max = 16'000;    // 70 packets at the smallest path MTU
-    std::uint32_t scarce_part = 16;              // of its memory, which a server has where memory is scarce
-    Duration patience_most = milliseconds(200);  // with a silent peer; else it is 30 ms
+    std::uint32_t message_bytes_max = 16'000;    // 67 packets at the smallest path MTU
+    std::uint32_t scarce_part = 16;              // where memory is scarce, a server has its memory divided by this
+    Duration patience_most = milliseconds(200);  // the peer timeout of half of the worlds; the others have 30 ms
     Duration harmful = milliseconds(120);
     Duration healing = milliseconds(1500);      // several of the longest retransmission timeouts
     Duration calling_again = milliseconds(20);  // after the healing
@@ -37,14 +37,14 @@ struct WorldPlan {
                 .servers = 1 + seed % 2,
                 .family = family_of(seed),
                 .path_mtu_bytes = path_mtu_of(seed),
-                .scarce_part = seed / 8 % 2 == 0 ? 16U : 32U};
+                .scarce_part = seed / 8 % 2 == 0 ? 24U : 48U};
     }
-    // One client and one server, with whom the same goes wrong for a shorter time: too short for timeouts to grow long,
-    // so that the healing is shorter too.
+    // Returns a plan of one client and one server. The same faults happen to them for a shorter time. Timeouts grow
+    // less in that time, so the healing is shorter too.
     [[nodiscard]] static WorldPlan small_of_seed(std::uint64_t seed) noexcept {
         return {.family = family_of(seed),
                 .path_mtu_bytes = path_mtu_of(seed),
-                .sessions_max = 96,  // with two hosts that take all they can, a sixteenth is left to the others
+                .sessions_max = 96,  // if two hosts take all they can, a sixteenth is left to the others
                 .message_bytes_max = 6'000,
                 .patience_most = milliseconds(60),
                 .harmful = milliseconds(6),

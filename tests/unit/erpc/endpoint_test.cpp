@@ -97,6 +97,24 @@ TEST_F(EndpointTest, ADeadPeerFailsPendingCallsWithinTheConfiguredTimeAndLeaksNo
     EXPECT_EQ(client.port.buffers_in_use(), 0U);
 }
 
+TEST_F(EndpointTest, ALimitOutOfRangeIsRefusedByNameWithTheRange) {
+    const auto refused = [this](auto&& change, const char* named, const char* remedy) {
+        EndpointConfig config = client.config;
+        config.qp.qpn = Qpn{0x777};
+        change(config);
+        const auto made = Endpoint::create(config, *client.worker, *client.pool);
+        EXPECT_FALSE(made.ok()) << named;
+        EXPECT_NE(made.error().what.find(named), std::string::npos) << made.error().text();
+        EXPECT_NE(made.error().remedy.find(remedy), std::string::npos) << made.error().text();
+    };
+    refused([](EndpointConfig& config) { config.sessions_max = 0; }, "0 sessions", "1 to");
+    refused([](EndpointConfig& config) { config.credits = 0; }, "0 credits", "1 to");
+    refused([](EndpointConfig& config) { config.calls_max = rpc::kCallsMax + 1; }, "outstanding calls", "1 to");
+    refused([](EndpointConfig& config) { config.max_message_bytes = 0; }, "messages of 0 bytes", "1 to");
+    refused([](EndpointConfig& config) { config.transfers_max = 0; }, "0 messages of several packets", "1 to");
+    refused([](EndpointConfig& config) { config.peer_timeout = {}; }, "peer timeout of 0 ms", "20 ms or more");
+}
+
 TEST_F(EndpointTest, ALeapOfTimeCostsNoSessionAndAPeerThatIsSilentAfterwardsIsGivenUpInTime) {
     const SessionId session = connect();
     run(milliseconds(5));

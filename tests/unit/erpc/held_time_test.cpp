@@ -28,8 +28,19 @@ struct HeldTime : TwoHosts {
             server.turn(now);
         }
     }
+    // The client's worker is away while the answers come.
+    void absence() {
+        for (int bursts = kCredits / kBurst; bursts > 0; --bursts) {
+            client.turn(now);
+        }
+        for (int bursts = kCredits / kBurst; bursts > 0; --bursts) {
+            server.turn(now);
+        }
+        now = now + milliseconds(3);
+    }
     // Of a large call, behind others by which congestion control has learned what it learns.
-    int round_trips_of_a_call() {
+    template <class RoundTrip>
+    int round_trips_of_a_call(const RoundTrip& round_trip) {
         const SessionId session = connect();
         int count = 0;
         for (std::uint64_t tag = 0; tag < 4; ++tag) {
@@ -48,11 +59,15 @@ constexpr int kAtFullWindow = static_cast<int>(2 * kBytes / (1024 - sizeof(RawHe
 
 TEST_F(HeldTime, OfAServerIsNoReasonToPace) {
     server.port.waited = kHeld;
-    EXPECT_LT(round_trips_of_a_call(), kAtFullWindow * 3 / 2);
+    EXPECT_LT(round_trips_of_a_call([this] { round_trip(); }), kAtFullWindow * 3 / 2);
 }
 
 TEST_F(HeldTime, ButTheNetworksIs) {
-    EXPECT_GT(round_trips_of_a_call(), kAtFullWindow * 3 / 2);
+    EXPECT_GT(round_trips_of_a_call([this] { round_trip(); }), kAtFullWindow * 3 / 2);
+}
+
+TEST_F(HeldTime, NorIsAPauseOfOurOwn) {
+    EXPECT_LT(round_trips_of_a_call([this] { absence(); }), kAtFullWindow * 3 / 2);
 }
 
 }  // namespace

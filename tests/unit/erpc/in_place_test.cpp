@@ -120,7 +120,7 @@ TEST_F(SentInPlace, AnAnswerThatWaitsForTurnsIsNotOverwrittenThoughItsClientGave
 // There is memory for one answer of that length. All of it happens in one turn.
 TEST_F(SentInPlace, AnAnswerThatWaitsIsNotOverwrittenThoughItsMemoryGoesToAnotherSlot) {
     constexpr std::uint32_t kLong = 4000;
-    server.restart(22, std::size_t{16} << 10U);
+    server.restart(22, std::size_t{8} << 10U);
     server.endpoint->set_handler(kEcho, &SentInPlace::fill, this);
     const RequestHandle first = open_session();
     const RequestHandle second = open_session();

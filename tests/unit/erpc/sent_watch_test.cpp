@@ -61,5 +61,16 @@ TEST_F(SentWatchTest, ASlotKeepsACreditThatOthersNeedForOneTimeoutOnly) {
     EXPECT_LE(waited, session->client->rto(1) + milliseconds(1));
 }
 
+// Else two messages would take turns at sending again, every first timeout, to a server that is silent.
+TEST_F(SentWatchTest, AMessageThatTheServerHasAPartOfWaitsTwiceAsLongEachTime) {
+    starve_another();
+    ClientSlot& slot = session->client->slots[0];
+    ClientTransfer moving{};
+    (void)moving.answered.see(0);
+    slot.transfer = &moving;
+    session->client->move(slot, SlotState::Moving);
+    EXPECT_GE(patience(), session->client->rto(5));
+}
+
 }  // namespace
 }  // namespace cairn::erpc

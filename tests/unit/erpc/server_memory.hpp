@@ -11,7 +11,7 @@ class ServerMemory : public TwoHosts {
 protected:
     static constexpr std::uint32_t kPacketBytes = 1024 - sizeof(RawHeader);
     static constexpr std::uint32_t kAnswerBytes = 4000;
-    static constexpr std::uint32_t kAnswerTakes = 8192;  // of the pool, with its headers
+    static constexpr std::uint32_t kAnswerTakes = 4096;  // of the pool
 
     // The session that packets are forged for; their numbers follow from one call over it.
     void open_session() {

@@ -102,6 +102,19 @@ TEST_F(ShortPath, ARequestWithAnyOtherBitFlippedDoesNotTakeIt) {
     EXPECT_EQ(executed[2], 1);
 }
 
+// A batch of datagrams that a socket hands over lies end to end, and its IPv4 IDs count.
+TEST_F(ShortPath, PacketsOfOneBatchLookAlike) {
+    port::PacketRef packet = request();
+    const FirstWord first = FirstWord::read(packet.data + sizeof(wire::RawUd));
+    PacketLook look;
+    look.note(packet, first);
+    packet.ip_id = static_cast<std::uint16_t>(packet.ip_id + 1);
+    packet.room = packet.len;
+    EXPECT_TRUE(look.is_of(packet, first));
+    packet.ecn = 2;
+    EXPECT_FALSE(look.is_of(packet, first));
+}
+
 TEST_F(ShortPath, WhatThePortSaysIsHeard) {
     const port::PacketRef packet = request();
     const auto changed = [&packet](auto&& change) {
