@@ -135,6 +135,10 @@ def gso(mode):
     return lambda bench: bench.ruler(mode, str(DATAGRAM_BYTES), '60', echo=f'echo-{mode}')
 
 
+P50 = ('.p50', 'us', lambda result: result['p50_us'])
+# The same in units of what a cache line took meanwhile.
+LINES = ('.lines', 'lines', lambda result: result['p50_us'] * 1e3 / result['line_ns'])
+
 # What a run gives, rulers beside what is compared with them: label, what is started, and [(rest of the result's name,
 # unit, how it is read)].
 GROUPS = [
@@ -143,8 +147,8 @@ GROUPS = [
      ('erpc.small.oneway.memif', Bench.oneway, [('', 'Mops', mops)]),
      ('erpc.small.oneway.cc.memif', Bench.oneway_controlled, [('', 'Mops', mops)]),
      ('erpc.small.symmetric.memif', Bench.symmetric, [('', 'Mops per core', lambda rate: rate)])],
-    [('erpc.lat.memif', Bench.latency, [('.p50', 'us', lambda result: result['p50_us']),
-                                        ('.p99', 'us', lambda result: result['p99_us'])])],
+    [('ruler.frame.memif', lambda bench: bench.frame(FRAME_BYTES), [P50, LINES]),
+     ('erpc.lat.memif', Bench.latency, [P50, ('.p99', 'us', lambda result: result['p99_us']), LINES])],
     [('erpc.small.symmetric.af_packet', Bench.af_packet, [('', 'Mops per core', lambda rate: rate)])],
     [('erpc.sessions20k.memif', lambda bench: bench.sessions(20000),
       [('', 'Mops', lambda rates: rates[0]), ('.ratio', 'of 8 sessions', lambda rates: rates[0] / rates[1])])],
@@ -158,10 +162,8 @@ GROUPS = [
      ('ruler.udp.gso', gso('gso'), [('', 'Mops', mops)]),
      ('ruler.udp.gso.crc', gso('crc'), [('', 'Mops', mops)]),
      ('erpc.small.oneway.uring', lambda bench: bench.sockets([], []), [('', 'Mops', mops)])],
-    [('ruler.udp.pingpong', lambda bench: bench.ruler('pingpong', str(DATAGRAM_BYTES)),
-      [('.p50', 'us', lambda result: result['p50_us'])]),
-     ('erpc.lat.uring', lambda bench: bench.sockets([], ['--window', '1', '--sessions', '1']),
-      [('.p50', 'us', lambda result: result['p50_us'])])],
+    [('ruler.udp.pingpong', lambda bench: bench.ruler('pingpong', str(DATAGRAM_BYTES)), [P50]),
+     ('erpc.lat.uring', lambda bench: bench.sockets([], ['--window', '1', '--sessions', '1']), [P50])],
     [('erpc.large.uring', lambda bench: bench.sockets(LARGE, LARGE), [('', 'Gbit/s', gbit)])],
     [('erpc.adaptive.third.uring', Bench.beside_idle_third, [('', 'of the undisturbed rate', lambda ratio: ratio)])],
     [('erpc.adaptive.busy.uring', Bench.beside_busy, [('', 'round trips/s', lambda rate: rate)])],
@@ -171,6 +173,8 @@ GROUPS = [
 RATIOS = [
     ('erpc.small.oneway.ratio', 'erpc.small.oneway.memif', 'ruler.testpmd.macswap.memif'),
     ('erpc.small.oneway.cc.ratio', 'erpc.small.oneway.cc.memif', 'erpc.small.oneway.memif'),
+    ('erpc.small.symmetric.ratio', 'erpc.small.symmetric.memif', 'erpc.small.oneway.memif'),
+    ('erpc.lat.memif.ratio', 'erpc.lat.memif.p50', 'ruler.frame.memif.p50'),
     ('erpc.large.ratio', 'erpc.large.memif', 'ruler.testpmd.oneway.memif'),
     ('erpc.large.stream.ratio', 'erpc.large.memif', 'ruler.mem.stream'),
     ('erpc.large.checked.stream.ratio', 'erpc.large.memif.checked', 'ruler.mem.stream'),
@@ -187,8 +191,11 @@ GOALS = {
     'erpc.small.oneway.ratio': '>= 0.8',
     'erpc.small.oneway.cc.ratio': '>= 0.95',
     'erpc.small.symmetric.memif': '>= 5.0',
+    'erpc.small.symmetric.ratio': '>= 0.53',
     'erpc.lat.memif.p50': '<= 1.2',
     'erpc.lat.memif.p99': '<= 1.5',
+    'erpc.lat.memif.lines': '<= 5.3',
+    'erpc.lat.memif.ratio': '<= 1.4',
     'erpc.small.symmetric.af_packet': '>= 0.36',
     'erpc.sessions20k.memif.ratio': '>= 0.8',
     'erpc.large.memif': '>= 60',
@@ -211,7 +218,9 @@ ABOUT = {
     'erpc.small.oneway.memif': '32-byte requests and responses, 60 under way',
     'erpc.small.oneway.cc.memif': 'the same with Timely',
     'erpc.small.symmetric.memif': 'each core calls and serves',
+    'ruler.frame.memif.p50': 'one frame there and back, nothing looks at it',
     'erpc.lat.memif.p50': 'one call under way',
+    'erpc.lat.memif.lines': 'p50 over a cache line meanwhile',
     'erpc.sessions20k.memif': '20,000 sessions in turn',
     'ruler.testpmd.oneway.memif': 'dpdk-testpmd sends and takes frames of 4 KB, looking at none',
     'ruler.mem.stream': 'copied in and out, CRC32 on both sides, memory that no cache holds',

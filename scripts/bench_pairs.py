@@ -12,6 +12,7 @@ from machine import Unavailable
 
 RULER = os.path.join(ROOT, 'build/tests/rulers/udp_ruler')
 LINE_RULER = os.path.join(ROOT, 'build/tests/rulers/line_ruler')
+FRAME_RULER = os.path.join(ROOT, 'build/tests/rulers/frame_ruler')
 STREAM_RULER = os.path.join(ROOT, 'build/tests/rulers/stream_ruler')
 RSIZE, BSIZE = 9, 2048
 LARGE_BSIZE = 4288
@@ -105,6 +106,21 @@ class Pairs:
     def stream(self):
         """8 MB buffers through a ring of shared memory, in Gbit/s."""
         return last_json(start([STREAM_RULER, *self.cpus, str(self.seconds)]), self.seconds)['gbit_s']
+
+    def frame(self, frame_bytes):
+        """One frame over memif and back, one under way."""
+        socket = os.path.join(self.work, f'frame-{self.count}.sock')
+        ends = lambda cpu, role, *own: start([FRAME_RULER, '--lcores', f'0@{cpu}', self.prefix(), *EAL,
+                                              memif(role, socket), '--', *own])
+        echo = ends(self.cpus[0], 'server', 'echo')
+        try:
+            wait_for(socket, echo)
+            asking = ends(self.cpus[1], 'client', 'pingpong', str(frame_bytes),
+                          str(START_SECONDS + self.seconds))
+            line = self.line_beside(echo, asking)
+            return last_json(asking, self.seconds) | line
+        finally:
+            stop(echo)
 
     def ruler(self, mode, *own, echo='echo'):
         address = machine.loopback(4)

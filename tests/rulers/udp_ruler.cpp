@@ -26,6 +26,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/rulers/round_trips.hpp"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -277,11 +279,7 @@ int run_pingpong(const char* address, std::size_t bytes, double seconds) {
         round_trips_us.push_back(std::chrono::duration<double, std::micro>(now - sent).count());
         sent = now;
     }
-    std::sort(round_trips_us.begin(), round_trips_us.end());
-    const auto at = [&](double quantile) {
-        return round_trips_us[static_cast<std::size_t>(quantile * static_cast<double>(round_trips_us.size() - 1))];
-    };
-    std::printf("{\"p50_us\":%.3f,\"p99_us\":%.3f}\n", at(0.5), at(0.99));
+    print_round_trips(round_trips_us);
     return 0;
 }
 
