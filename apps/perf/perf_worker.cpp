@@ -40,7 +40,6 @@ std::string_view text_of(const cm::PrivateBytes& said) noexcept {
     return whole.substr(0, whole.find('\0'));
 }
 
-// mutants: perf-worker-ended-by
 std::optional<verbs::ConnectionId> ended_by(const cm::Event& event) noexcept {
     return std::visit(
         []<class Kind>(const Kind& kind) -> std::optional<verbs::ConnectionId> {

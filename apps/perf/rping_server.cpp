@@ -33,9 +33,12 @@ bool RpingServer::finished(Instant) const noexcept {
     return options().once && connections_ != 0 && guests_.empty();
 }
 
+// mutants: perf-rping-server-on-event
 void RpingServer::on_event(const cm::Event& event, Instant now) {
     if (const auto* requested = std::get_if<cm::Requested>(&event)) {
         admit(requested->id, now);
+    } else if (std::holds_alternative<cm::Established>(event)) {
+        ++connections_;  // whoever only asks is no client
     } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&event)) {
         (void)connector().disconnect(leaving->id, {}, now);
     } else if (const auto ended = ended_by(event)) {
@@ -53,7 +56,6 @@ void RpingServer::admit(verbs::ConnectionId id, Instant now) {
         return;
     }
     guests_[id.value].end = std::move(end).value();
-    ++connections_;
 }
 
 // Takes all completions. The queue has room for those of a burst of packets only while it is empty.

@@ -73,11 +73,11 @@ class Session:
     def server(self, *own, extra='', **options):
         return self.listen(['--server', '--ip', '10.77.0.1', *own], extra, **options)
 
-    def listen(self, own, extra='', **options):
-        """Starts the side that makes the socket; returns when it is there."""
+    def listen(self, own, extra='', devices=(), **options):
+        """Starts the side that makes the socket, with other devices behind it; returns when the socket is there."""
         if os.path.exists(self.socket):
             os.remove(self.socket)
-        process = self.start([self.memif('server', extra)], own, **options)
+        process = self.start([self.memif('server', extra), *devices], own, **options)
         for _ in range(200):
             if listens(self.socket) or process.poll() is not None:
                 break

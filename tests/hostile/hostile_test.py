@@ -53,10 +53,10 @@ class Memif:
     """A shared-memory link; a relay in the middle of it lets attackers onto it."""
     target, client_address, newcomer = '10.77.0.250', '10.77.0.251', '10.77.0.252'
 
-    def __init__(self, session):
+    def __init__(self, session, *devices):
         if len(machine.cpus()) < 2:
             skip('three pollers want two CPUs')
-        self.session = session
+        self.session, self.devices = session, devices
         self.outside = os.path.join(session.work, 'outside.sock')
         relay = machine.loopback(1)
         self.relay = [relay, '9000']
@@ -67,7 +67,8 @@ class Memif:
 
     def server(self, program, *own):
         path = os.path.join(self.session.folder, program)
-        server = self.session.listen(['--server', '--json', '--ip', self.target, *own], program=path)
+        server = self.session.listen(['--server', '--json', '--ip', self.target, *own], devices=self.devices,
+                                     program=path)
         relay = self.session.start([self.device(0, 'client', self.session.socket),
                                     self.device(1, 'server', self.outside)], self.relay, lcores='1', program=RELAY)
         for _ in range(200):
@@ -193,6 +194,42 @@ def rping(session):
     print(f'rping: {grown_kb} KB more, {told}', flush=True)
 
 
+def rping_once(session):
+    """Those who ask and are not heard of again are no clients: rping's server for one client waits for that client,
+    and ends with it, since it keeps nothing of the others."""
+    link, program = Sockets(session), 'cairn-perf'
+    service = ['--rping', '--service-port', str(SERVICES[program])]
+    server = link.server(program, *service, '--once')
+    told = result_of(attack(link, program, 'req-many-hosts', rate=100, seconds=1))
+    expect(told['packets'] > 16, f'{told}')
+    time.sleep(9)  # until the server has given them up
+    expect(server.poll() is None, 'the server ended without a client')
+    result = result_of(link.client(program, link.client_address, *service, '--count', '10'))
+    expect(result['pings'] == 10, f'{result}')
+    out, err = server.communicate(timeout=20)
+    expect(server.returncode == 0, f'exit code {server.returncode}: {err}')
+    print(f'rping: {told}, {json.loads(out)}', flush=True)
+
+
+def memif_left_behind(session):
+    """Those who ask and are not heard of again leave no memory behind at a server whose blocks are EAL's.
+
+    EAL clears a block that it takes back: it writes to all that the block has. The server with one more device, which
+    sends from EAL's memory alone, has such blocks. Its clients are given up some seconds after they have asked."""
+    link, program = Memif(session, '--vdev=net_null0'), 'cairn-perf'
+    target = Target(link, program, '--op', 'write', '--size', '4096')
+    before_kb = memory_kb(target.process)
+    attacker = attack(link, program, 'half-open', rate=1000)
+    time.sleep(12)
+    grown_kb = memory_kb(target.process) - before_kb
+    attacker.send_signal(signal.SIGTERM)
+    told = result_of(attacker)
+    expect(told['reached'] > 16, f'no client was half open: {told}')
+    expect(grown_kb < MOST_MEMORY_KB, f'memory grew by {grown_kb} KB')
+    end(target.process)
+    print(f'left behind: {grown_kb} KB more, {told}', flush=True)
+
+
 def restart(session):
     """What was recorded of a session executes nothing at a server that was started since."""
     link, program, file = Sockets(session), 'cairn-rpcbench', os.path.join(session.work, 'session')
@@ -241,5 +278,5 @@ def memif_operations(session):
     operations(Memif(session), *(sys.argv[5:] or REQUESTS))
 
 
-run_case(socket_calls, socket_large_calls, socket_operations, socket_packets, memif_calls, memif_operations, rping,
-         restart)
+run_case(socket_calls, socket_large_calls, socket_operations, socket_packets, memif_calls, memif_operations,
+         memif_left_behind, rping, rping_once, restart)
