@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.append(os.path.join(ROOT, 'scripts'))
 import lint  # noqa: E402
 import mutant_marks  # noqa: E402
+import mutant_switches  # noqa: E402
 
 HEADER = '// What it is.\n#pragma once\n'
 SOURCE = '// What it is.\n'
@@ -219,7 +220,8 @@ class Mutants(unittest.TestCase):
 
     def setUp(self):
         self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        for path in ('scripts/mutants', 'scripts/mutant_marks.py', 'tests/lint/lint.py', 'tests/lint/objects.py'):
+        for path in ('scripts/mutants', 'scripts/mutant_marks.py', 'scripts/mutant_switches.py', 'tests/lint/lint.py',
+                     'tests/lint/objects.py'):
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(os.path.join(ROOT, path), self.root / path)
 
@@ -272,6 +274,63 @@ class Mutants(unittest.TestCase):
                 text = f'{before}{indentation}{sign} mutants: a\n{place}{behind}'
                 ((key, found),) = mutant_marks.places_of(path, text)
                 self.assertEqual((key, found.text[found.start:found.end].rstrip('\n')), ('a', place.rstrip('\n')))
+
+
+class Switches(unittest.TestCase):
+    """Faults of functions in one build."""
+
+    SOURCE = ('// mutants: net-f\nint f(int a) {\n    return a + 1;\n}\n\n'
+              '// mutants: net-t\nconstexpr int t[] = {1};\n\nint main() { return f(0); }\n')
+
+    def setUp(self):
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (self.root / 'lib').mkdir()
+        self.file = self.root / 'lib/f.cpp'
+        self.file.write_text(self.SOURCE, encoding='utf-8')
+        self.marks = dict(mutant_marks.places_of(pathlib.Path('lib/f.cpp'), self.SOURCE))
+
+    def switches(self, *faults):
+        mutants = [{'mark': mark, 'original': original, 'replacement': replacement, 'tests': ['f'],
+                    'at': self.SOURCE.index(original)} for mark, original, replacement in faults]
+        return mutant_switches.Switches(mutants, self.marks)
+
+    def compile(self):
+        return subprocess.run(['g++', '-std=c++20', '-I', '.', '-o', 'f', 'lib/f.cpp'], cwd=self.root,
+                              capture_output=True, text=True, check=False).stderr
+
+    def result(self, number=''):
+        return subprocess.run([self.root / 'f'], env={mutant_switches.VARIABLE: number}, check=False).returncode
+
+    def test_a_body_is_found_whatever_stands_before_it(self):
+        for text, body in (('int f() { return 1; }\n', ' return 1; '),
+                           ('F::F() : a_{1}, b_(2) { go("}"); }', ' go("}"); '),
+                           ('auto f() -> int { return {}; }  // }', ' return {}; '), ('f() {}', '')):
+            with self.subTest(text):
+                start, end = mutant_switches.body_within(text, 0, len(text))
+                self.assertEqual(text[start:end], body)
+        for text in ('int f();\n', 'int a{1};', 'struct F {\n    int f() { return 1; }\n};\n', 'enum class A { B }',
+                     '}'):
+            with self.subTest(text):
+                self.assertIsNone(mutant_switches.body_within(text, 0, len(text)))
+
+    def test_a_number_chooses_the_fault(self):
+        switches = self.switches(('net-f', 'a + 1', 'a + 2'), ('net-t', '{1}', '{2}'), ('net-f', 'a + 1', 'a + 3'))
+        self.assertEqual([number for number, _ in switches.mutants()], [1, 3])
+        switches.write(self.root)
+        self.assertEqual(self.compile(), '')
+        self.assertEqual([self.result(number) for number in ('', '1', '2', '3')], [1, 2, 1, 3])
+        switches.take_out(self.root)
+        self.assertEqual(self.file.read_text(encoding='utf-8'), self.SOURCE)
+        self.assertFalse((self.root / mutant_switches.HEADER).exists())
+
+    def test_what_the_compiler_refuses_has_no_switch(self):
+        switches = self.switches(('net-f', 'a + 1', 'a +'), ('net-f', 'return a', 'return b'))
+        switches.write(self.root)
+        self.assertEqual(switches.drop_refused('somewhere else: error'), 0)
+        self.assertEqual(switches.drop_refused(self.compile()), 1)
+        self.assertEqual(switches.mutants(), [])
+        switches.write(self.root)
+        self.assertEqual(self.compile(), '')
 
 
 unittest.main(argv=sys.argv[:1])
