@@ -1,0 +1,115 @@
+// Batches composed and read.
+#include "rpc/copyrpc/ring_end.hpp"
+
+namespace cairn::copyrpc {
+
+namespace {
+
+RingShape shape_of(std::span<const std::uint8_t> ring) noexcept {
+    return RingShape(static_cast<std::uint32_t>(ring.size() / kBlockBytes));
+}
+
+}  // namespace
+
+RingEnd::RingEnd(std::span<std::uint8_t> own, std::span<std::uint8_t> mirror, std::uint32_t own_receives,
+                 std::uint32_t peer_receives)
+    : own_(own),
+      mirror_(mirror),
+      send_(shape_of(mirror), shape_of(own), peer_receives),
+      receive_(shape_of(own), own_receives) {}
+
+std::span<std::uint8_t> RingEnd::mirror_at(RingPosition at, std::uint32_t blocks) const noexcept {
+    return mirror_.subspan(std::size_t{send_.ring().index_of(at)} * kBlockBytes, std::size_t{blocks} * kBlockBytes);
+}
+
+void RingEnd::write(const Message& message, RingPosition at) noexcept {
+    const std::span<std::uint8_t> payload = message.emit(mirror_at(at, message.blocks()));
+    if (!payload.empty()) {
+        std::memcpy(payload.data(), message.payload.data(), payload.size());
+    }
+}
+
+// mutants: copyrpc-ring-end-put-request
+void RingEnd::put_request(Message request, std::uint32_t answer_bytes) noexcept {
+    request.answer = false;
+    request.charge = static_cast<std::uint16_t>(Message::charge_for(answer_bytes));
+    write(request, send_.take_request(request.blocks(), request.charge));
+}
+
+void RingEnd::put_answer(const Message& answer, std::uint32_t charge) noexcept {
+    CAIRN_ASSERT(answer.answer);
+    write(answer, send_.take_answer(answer.blocks(), charge));
+}
+
+// mutants: copyrpc-ring-end-next-write
+std::optional<RingWrite> RingEnd::next_write() noexcept {
+    const bool news = has_news();
+    Batch batch;
+    if (send_.has_batch(news)) {
+        batch = send_.take_batch();
+    } else if (news && send_.has_room_for_empty()) {
+        batch = send_.take_empty();
+    } else {
+        return std::nullopt;
+    }
+    const BatchHeader header{next_sent_++, batch.messages, static_cast<std::uint16_t>(receive_.take_receives()),
+                             receive_.take_returned(), send_.grant()};
+    const std::span<std::uint8_t> room = mirror_at(batch.begin, batch.blocks);
+    RawBatchHeader raw;
+    header.emit(raw);
+    std::memcpy(room.data(), &raw, sizeof(raw));
+    return RingWrite{send_.ring().index_of(batch.begin) * kBlockBytes, batch.blocks * kBlockBytes,
+                     BatchImmediate{batch.blocks, batch.wraps}.raw()};
+}
+
+// mutants: copyrpc-ring-end-open
+std::optional<Breach> RingEnd::open(BatchImmediate said) noexcept {
+    CAIRN_ASSERT(messages_left_ == 0 && !breach_);
+    if (!receive_.on_batch(said)) {
+        return breach_ = Breach::BadImmediate;
+    }
+    RawBatchHeader raw;
+    std::memcpy(&raw, own_.data() + std::size_t{receive_.ring().index_of(receive_.next())} * kBlockBytes, sizeof(raw));
+    const std::optional<BatchHeader> header = BatchHeader::parse(raw);
+    if (!header || header->sequence != next_received_) {
+        return breach_ = Breach::BadHeader;
+    }
+    if (!send_.on_header(header->returned, header->granted, header->receives)) {
+        return breach_ = Breach::BadCredit;
+    }
+    ++next_received_;
+    messages_left_ = header->messages;
+    (void)receive_.read(1, false);
+    if (messages_left_ == 0 && receive_.unread() != 0) {
+        return breach_ = Breach::BadMessage;
+    }
+    return std::nullopt;
+}
+
+std::optional<RingEnd::Taken> RingEnd::fail(Breach breach) noexcept {
+    breach_ = breach;
+    messages_left_ = 0;
+    return std::nullopt;
+}
+
+// mutants: copyrpc-ring-end-next
+std::optional<RingEnd::Taken> RingEnd::next() noexcept {
+    if (messages_left_ == 0) {
+        return std::nullopt;
+    }
+    --messages_left_;
+    const std::span<const std::uint8_t> room =
+        own_.subspan(std::size_t{receive_.ring().index_of(receive_.next())} * kBlockBytes,
+                     std::size_t{receive_.unread()} * kBlockBytes);
+    const std::optional<Message> message = Message::parse(room);
+    if (!message || (messages_left_ == 0) != (message->blocks() == receive_.unread())) {
+        return fail(Breach::BadMessage);
+    }
+    if (!message->answer && !send_.on_request(message->charge)) {
+        return fail(Breach::Overdrawn);
+    }
+    const RingPosition begin = receive_.read(message->blocks(), !message->answer);
+    return Taken{*message, {begin, message->blocks()}};
+}
+
+}  // namespace cairn::copyrpc

@@ -1,0 +1,146 @@
+// Space and credits of the ring at the peer.
+#include "rpc/copyrpc/send_ledger.hpp"
+
+namespace cairn::copyrpc {
+
+SendLedger::SendLedger(RingShape ring, RingShape own_ring, std::uint32_t receives) noexcept
+    : ring_(ring),
+      own_ring_(own_ring),
+      receives_max_(receives),
+      receives_(receives),
+      promised_(ring.promise_max()),
+      balance_(own_ring.promise_max()) {
+    CAIRN_ASSERT(receives >= 4);
+}
+
+bool SendLedger::joins_open(std::uint32_t blocks) const noexcept {
+    return open_.messages != 0 && blocks <= ring_.blocks() - ring_.index_of(open_.begin) - open_.blocks;
+}
+
+// How far the head moves for a message: by its own blocks, and for a batch of its own by the header and the waste.
+// mutants: copyrpc-send-ledger-advance-of
+std::uint32_t SendLedger::advance_of(std::uint32_t blocks) const noexcept {
+    if (joins_open(blocks)) {
+        return blocks;
+    }
+    const std::uint32_t whole = blocks + 1;
+    const std::uint32_t to_end = ring_.to_end(head_);
+    return whole <= to_end ? whole : to_end + whole;
+}
+
+// mutants: copyrpc-send-ledger-judge-request
+Room SendLedger::judge_request(std::uint32_t blocks, std::uint32_t charge) const noexcept {
+    if (blocks > ring_.message_max() || charge > own_ring_.charge_max()) {
+        return Room::TooLong;
+    }
+    if (charge > balance_) {
+        return Room::InsufficientCredit;
+    }
+    const std::uint32_t taken = in_flight() + advance_of(blocks) + 2 * promised_ + ring_.kept_for_empty();
+    return taken <= ring_.blocks() ? Room::Fits : Room::RingFull;
+}
+
+RingPosition SendLedger::take_request(std::uint32_t blocks, std::uint32_t charge) noexcept {
+    CAIRN_ASSERT(judge_request(blocks, charge) == Room::Fits);
+    balance_ -= charge;
+    charged_ += charge;
+    return place(blocks);
+}
+
+// mutants: copyrpc-send-ledger-on-request
+bool SendLedger::on_request(std::uint32_t charge) noexcept {
+    if (charge < 2 || charge > promised_ - asked_) {
+        return false;
+    }
+    asked_ += charge;
+    return true;
+}
+
+// mutants: copyrpc-send-ledger-take-answer
+RingPosition SendLedger::take_answer(std::uint32_t blocks, std::uint32_t charge) noexcept {
+    CAIRN_ASSERT(blocks < charge && charge <= asked_);
+    promised_ -= charge;
+    asked_ -= charge;
+    return place(blocks);
+}
+
+// mutants: copyrpc-send-ledger-place
+RingPosition SendLedger::place(std::uint32_t blocks) noexcept {
+    if (!joins_open(blocks)) {
+        if (open_.messages != 0) {
+            CAIRN_ASSERT(!closed_);  // a second one would begin a whole ring later
+            closed_batch_ = open_;
+            closed_ = true;
+        }
+        const bool wraps = blocks + 1 > ring_.to_end(head_);
+        head_ = wraps ? head_ + ring_.to_end(head_) : head_;
+        open_ = {head_, 1, 0, wraps};
+        head_ = head_ + 1;
+    }
+    const RingPosition at = head_;
+    head_ = head_ + blocks;
+    open_.blocks += blocks;
+    ++open_.messages;
+    return at;
+}
+
+Batch SendLedger::take_batch() noexcept {
+    CAIRN_ASSERT(has_batch(true));
+    const Batch batch = closed_ ? closed_batch_ : open_;
+    if (closed_) {
+        closed_ = false;
+    } else {
+        open_ = {};
+    }
+    --receives_;
+    sent_ = batch.begin + batch.blocks;
+    return batch;
+}
+
+// mutants: copyrpc-send-ledger-has-room-for-empty
+bool SendLedger::has_room_for_empty() const noexcept {
+    return !closed_ && open_.messages == 0 && receives_ != 0 && in_flight() + 1 + 2 * promised_ <= ring_.blocks();
+}
+
+Batch SendLedger::take_empty() noexcept {
+    CAIRN_ASSERT(has_room_for_empty());
+    const Batch batch{head_, 1, 0, false};
+    head_ = head_ + 1;
+    sent_ = head_;
+    --receives_;
+    return batch;
+}
+
+// mutants: copyrpc-send-ledger-grantable
+std::uint32_t SendLedger::grantable() const noexcept {
+    const std::uint32_t kept = in_flight() + ring_.kept_for_empty();
+    const std::uint32_t most = kept < ring_.blocks() ? (ring_.blocks() - kept) / 2 : 0;
+    const std::uint32_t wanted = std::min(most, ring_.promise_max());
+    return wanted > promised_ ? wanted - promised_ : 0;
+}
+
+std::uint32_t SendLedger::grant() noexcept {
+    const std::uint32_t granted = grantable();
+    promised_ += granted;
+    return granted;
+}
+
+// mutants: copyrpc-send-ledger-on-header
+bool SendLedger::on_header(std::uint32_t returned, std::uint32_t granted, std::uint32_t receives) noexcept {
+    if (returned > sent_ - returned_ || granted > most_promised() - balance_ - charged_ ||
+        receives > receives_max_ - receives_) {
+        return false;
+    }
+    returned_ = returned_ + returned;
+    balance_ += granted;
+    receives_ += receives;
+    return true;
+}
+
+void SendLedger::check() const noexcept {
+    CAIRN_ASSERT(in_flight() + 2 * promised_ <= ring_.blocks());
+    CAIRN_ASSERT(asked_ <= promised_ && receives_ <= receives_max_);
+    CAIRN_ASSERT(balance_ + charged_ <= most_promised());
+}
+
+}  // namespace cairn::copyrpc

@@ -1,0 +1,329 @@
+// The rules of space and credits of copyrpc's rings: no block that somebody holds is written to, an answer always has
+// room, and neither end waits for ever.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <tuple>
+
+#include "tests/unit/copyrpc/ring_model.hpp"
+
+namespace cairn::copyrpc::test {
+namespace {
+
+// Both ends and what is on its way to each.
+struct Pair {
+    Pair(RingShape first, RingShape second, std::uint32_t receives)
+        : ends{End(second, first, receives), End(first, second, receives)} {}
+
+    std::array<End, 2> ends;
+    std::array<std::deque<Flight>, 2> wires;  // to each end
+};
+
+struct Walk {
+    std::uint64_t seed;
+    std::uint32_t first_blocks;
+    std::uint32_t second_blocks;
+    std::uint32_t receives;
+    bool both_call;
+    bool small;
+};
+
+class RandomWalk {
+public:
+    explicit RandomWalk(const Walk& walk)
+        : walk_(walk),
+          random_(walk.seed),
+          pair_(RingShape(walk.first_blocks), RingShape(walk.second_blocks), walk.receives) {}
+
+    void run() {
+        for (int i = 0; i < 4000 && !broken_; ++i) {
+            step(below(2), true);
+        }
+        settle();
+    }
+
+private:
+    std::uint32_t below(std::uint32_t limit) { return static_cast<std::uint32_t>(random_() % limit); }
+
+    void step(std::size_t who, bool calls) {
+        End& end = pair_.ends[who];
+        switch (below(5)) {
+            case 0:
+                if (calls && (who == 0 || walk_.both_call)) {
+                    call(end);
+                }
+                break;
+            case 1:
+                deliver(who);
+                break;
+            case 2:
+                end.turn(pair_.wires[1 - who]);
+                break;
+            case 3:
+                if (!end.kept.empty() && below(patience_) == 0) {
+                    answer(end);
+                }
+                break;
+            default:
+                patience_ = below(200) == 0 ? 1 + below(12) : patience_;
+                break;
+        }
+    }
+    void call(End& end) {
+        const RingShape ring = end.send.ring();
+        const RingShape own = end.receive.ring();
+        const std::uint32_t blocks = walk_.small ? 1 + below(2) : 1 + below(ring.message_max());
+        const std::uint32_t charge = walk_.small ? 2 : 2 + below(own.charge_max() - 1);
+        (void)end.call(blocks, charge);
+        end.send.check();
+    }
+    void answer(End& end) {
+        const auto which = below(static_cast<std::uint32_t>(end.kept.size()));
+        end.answer(which, 1 + below(end.kept[which].charge - 1));
+        end.send.check();
+    }
+    void deliver(std::size_t to) {
+        if (pair_.wires[to].empty()) {
+            return;
+        }
+        const Flight flight = pair_.wires[to].front();
+        pair_.wires[to].pop_front();
+        broken_ = !pair_.ends[to].take(flight, [this] { return below(3) == 0; });
+        ASSERT_FALSE(broken_) << "seed " << walk_.seed;
+    }
+    // Everybody answers and looks until nothing moves. Then all is answered, and the largest request fits.
+    void settle() {
+        const std::uint32_t before = pair_.ends[0].batches + pair_.ends[1].batches;
+        for (int quiet = 0; quiet < 3 && !broken_; ++quiet) {
+            for (std::size_t who : {0U, 1U}) {
+                End& end = pair_.ends[who];
+                while (!pair_.wires[who].empty() && !broken_) {
+                    deliver(who);
+                    quiet = 0;
+                }
+                while (!end.kept.empty()) {
+                    answer(end);
+                    quiet = 0;
+                }
+                end.turn(pair_.wires[1 - who]);
+            }
+            ASSERT_LT(pair_.ends[0].batches + pair_.ends[1].batches - before, 5000U) << "seed " << walk_.seed;
+        }
+        for (End& end : pair_.ends) {
+            ASSERT_EQ(end.answered, end.calls) << "seed " << walk_.seed;
+            ASSERT_EQ(end.send.judge_request(end.send.ring().message_max(), end.receive.ring().charge_max()),
+                      Room::Fits)
+                << "seed " << walk_.seed;
+        }
+    }
+
+    Walk walk_;
+    std::mt19937_64 random_;
+    Pair pair_;
+    std::uint32_t patience_ = 1;
+    bool broken_ = false;
+};
+
+TEST(Ledgers, KeepTheRulesOnRandomWalks) {
+    std::uint64_t seed = 1;
+    for (const std::uint32_t first : {128U, 256U, 2048U}) {
+        for (const std::uint32_t second : {128U, 1024U}) {
+            for (const std::uint32_t receives : {4U, 16U, 256U}) {
+                for (const bool both : {false, true}) {
+                    for (const bool small : {false, true}) {
+                        for (int i = 0; i < 10 && !testing::Test::HasFatalFailure(); ++i) {
+                            RandomWalk({seed++, first, second, receives, both, small}).run();
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+// All that two ends can do, in all orders, in the smallest rings: one calls twice, the other once. A request has the
+// largest size and charge, or the smallest. Whatever they did, they settle.
+class AllOrders {
+public:
+    void run() {
+        std::vector<Pair> todo{Pair(RingShape(16), RingShape(16), 4)};
+        while (!todo.empty() && !testing::Test::HasFatalFailure()) {
+            const Pair pair = std::move(todo.back());
+            todo.pop_back();
+            if (!seen_.insert(key_of(pair)).second) {
+                continue;
+            }
+            settle(pair);
+            for (std::size_t who : {0U, 1U}) {
+                follow(pair, who, todo);
+            }
+        }
+    }
+    [[nodiscard]] std::size_t states() const { return seen_.size(); }
+
+private:
+    static void follow(const Pair& pair, std::size_t who, std::vector<Pair>& todo) {
+        for (const bool large : {false, true}) {
+            const RingShape ring = pair.ends[who].send.ring();
+            if (Pair next = pair; next.ends[who].calls < 2 - who &&
+                                  next.ends[who].call(large ? ring.message_max() : 1, large ? ring.charge_max() : 2)) {
+                todo.push_back(next);
+            }
+        }
+        if (Pair next = pair; turned(next, who)) {
+            todo.push_back(next);
+        }
+        if (Pair next = pair; delivered(next, who)) {
+            todo.push_back(next);
+        }
+        for (std::size_t i = 0; i < pair.ends[who].kept.size(); ++i) {
+            Pair next = pair;
+            next.ends[who].answer(i, next.ends[who].kept[i].charge - 1);
+            todo.push_back(next);
+        }
+    }
+    static bool turned(Pair& pair, std::size_t who) {
+        const std::uint32_t before = pair.ends[who].batches;
+        pair.ends[who].turn(pair.wires[1 - who]);
+        return pair.ends[who].batches != before;
+    }
+    static bool delivered(Pair& pair, std::size_t who) {
+        if (pair.wires[who].empty()) {
+            return false;
+        }
+        const Flight flight = pair.wires[who].front();
+        pair.wires[who].pop_front();
+        const bool sound = pair.ends[who].take(flight, [] { return false; });
+        EXPECT_TRUE(sound);
+        return sound;
+    }
+    static void settle(Pair pair) {
+        int quiet = 0;
+        for (int rounds = 0; rounds < 50 && quiet < 2; ++rounds) {
+            ++quiet;
+            for (std::size_t who : {0U, 1U}) {
+                End& end = pair.ends[who];
+                while (delivered(pair, who)) {
+                    quiet = 0;
+                }
+                while (!end.kept.empty()) {
+                    end.answer(0, end.kept[0].charge - 1);
+                    quiet = 0;
+                }
+                end.turn(pair.wires[1 - who]);
+            }
+        }
+        for (const End& end : pair.ends) {
+            ASSERT_EQ(end.answered, end.calls);
+            ASSERT_EQ(end.send.judge_request(2, end.receive.ring().charge_max()), Room::Fits);
+        }
+        ASSERT_TRUE(pair.wires[0].empty() && pair.wires[1].empty());
+    }
+    // What the ends will do depends on this alone.
+    static std::vector<std::uint64_t> key_of(const Pair& pair) {
+        std::vector<std::uint64_t> key;
+        for (std::size_t who : {0U, 1U}) {
+            const End& end = pair.ends[who];
+            key.insert(key.end(), {end.send.in_flight(), end.send.promised(), end.send.balance(), end.send.receives(),
+                                   end.receive.unreturned(), end.receive.receives_used(), end.receive.next().block,
+                                   end.calls, end.answered});
+            add(key, end.kept);
+            add(key, end.placed());
+            key.push_back(pair.wires[who].size());
+            for (const Flight& flight : pair.wires[who]) {
+                key.insert(key.end(), {flight.batch.begin.block, flight.returned, flight.granted, flight.receives});
+                add(key, flight.messages);
+            }
+        }
+        return key;
+    }
+    template <class Messages>
+    static void add(std::vector<std::uint64_t>& key, const Messages& messages) {
+        key.push_back(messages.size());
+        for (const Message& message : messages) {
+            key.insert(key.end(), {message.answer, message.call, message.blocks, message.charge, message.at.block});
+        }
+    }
+
+    std::set<std::vector<std::uint64_t>> seen_;
+};
+
+TEST(Ledgers, SettleAfterAllOrdersOfThreeCalls) {
+    AllOrders orders;
+    orders.run();
+    EXPECT_GT(orders.states(), 10000U);
+}
+
+TEST(Ledgers, SayWhenAPeerBreaksTheRules) {
+    const RingShape ring(128);
+    const auto takes = [&ring](std::uint32_t first, BatchImmediate said, bool returned = false) {
+        ReceiveLedger receive(ring, 4);
+        EXPECT_TRUE(receive.on_batch({first, false}));
+        (void)receive.read(first, false);
+        if (returned) {
+            (void)receive.take_returned();
+        }
+        return receive.on_batch(said);
+    };
+    EXPECT_TRUE(takes(100, {28, false}));
+    EXPECT_FALSE(takes(100, {29, false})) << "it goes beyond the ring's end, and on over the first one";
+    EXPECT_TRUE(takes(100, {28, false}, true));
+    EXPECT_FALSE(takes(100, {29, false}, true)) << "it goes beyond the ring's end";
+    EXPECT_FALSE(takes(100, {0, false})) << "it has no header";
+    EXPECT_TRUE(takes(16, {1, false}));
+    EXPECT_FALSE(takes(16, {1, true})) << "it wastes the ring, and begins where the first one has not been returned";
+    EXPECT_FALSE(takes(100, {101, true})) << "it is written over the first one";
+    EXPECT_FALSE(takes(128, {1, true})) << "it wastes a whole ring";
+    EXPECT_FALSE(takes(16, {BatchImmediate::kWraps - 1, false}));
+    EXPECT_FALSE(takes(16, {BatchImmediate::kWraps - 1, true}));
+}
+
+TEST(Ledgers, CountTheReceiveRequestsOfAPeer) {
+    ReceiveLedger receive(RingShape(128), 4);
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_TRUE(receive.on_batch({1, false}));
+        (void)receive.read(1, false);
+    }
+    EXPECT_FALSE(receive.on_batch({1, false})) << "there is no fifth one";
+    EXPECT_EQ(receive.take_receives(), 4U);
+    EXPECT_TRUE(receive.on_batch({1, false}));
+}
+
+TEST(Ledgers, SayWhenAPeerClaimsCreditThatItCannotHave) {
+    const RingShape ring(128);
+    const auto believes = [&ring](std::uint32_t returned, std::uint32_t granted, std::uint32_t receives) {
+        SendLedger send(ring, ring, 4);
+        (void)send.take_request(3, 2);
+        (void)send.take_batch();
+        (void)send.take_request(2, 2);
+        return send.on_header(returned, granted, receives);
+    };
+    EXPECT_TRUE(believes(4, 32, 1));
+    EXPECT_FALSE(believes(5, 0, 0)) << "more than was sent";
+    EXPECT_FALSE(believes(0, 33, 0)) << "more than two whole promises";
+    EXPECT_FALSE(believes(0, 0, 2)) << "more receive requests than there are";
+    EXPECT_FALSE(believes(0xffffffffU, 0, 0));
+    EXPECT_FALSE(believes(0, 0xffffffffU, 0));
+    EXPECT_FALSE(believes(0, 0, 0xffffffffU));
+}
+
+TEST(Ledgers, SayWhenAPeerAsksForMoreThanItWasPromised) {
+    SendLedger send(RingShape(128), RingShape(128), 4);
+    EXPECT_FALSE(send.on_request(0)) << "its answer would have no room";
+    EXPECT_FALSE(send.on_request(1)) << "nor this one's";
+    EXPECT_TRUE(send.on_request(30));
+    EXPECT_FALSE(send.on_request(3));
+    EXPECT_FALSE(send.on_request(0xffffffffU));
+    EXPECT_TRUE(send.on_request(2));
+}
+
+TEST(Ledgers, RefuseWhatNeverFits) {
+    const RingShape ring(128);
+    const SendLedger send(ring, ring, 4);
+    EXPECT_EQ(send.judge_request(16, 24), Room::Fits);
+    EXPECT_EQ(send.judge_request(17, 2), Room::TooLong);
+    EXPECT_EQ(send.judge_request(1, 25), Room::TooLong);
+}
+
+}  // namespace
+}  // namespace cairn::copyrpc::test
