@@ -1,0 +1,61 @@
+// The calling half of an endpoint: calls from post to completion, and the numbers by which answers name them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rpc/common/call_table.hpp"
+#include "rpc/copyrpc/endpoint_config.hpp"
+#include "rpc/copyrpc/session.hpp"
+#include "rpc/copyrpc/statistics.hpp"
+
+namespace cairn::copyrpc {
+
+class SessionTable;
+
+// A call that was put into a ring has a ticket until its answer comes, even if the call has ended before: no other call
+// has its number meanwhile.
+class Client {
+public:
+    Client(const EndpointConfig& config, SessionTable& sessions, Statistics& statistics);
+
+    // Posts a call over a session that connects or is open. The call waits if there is no room for it.
+    Posted post(Session& session, const Call& call, Instant now) noexcept;
+    bool cancel(CallId id, Instant now) noexcept;
+    // Puts calls that wait into the ring while they fit.
+    void serve_backlog(Session& session, Instant now) noexcept;
+    // Returns nothing, or why the answer is none.
+    [[nodiscard]] std::optional<Breach> on_answer(Session& session, const Message& answer, Instant now) noexcept;
+    // Ends all calls of the session, whose state no longer takes calls.
+    void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
+    void end_overdue(Instant now) noexcept;
+    void end_awaited() noexcept;
+    [[nodiscard]] Instant next_deadline() const noexcept { return calls_.next_deadline(); }
+    [[nodiscard]] rpc::CallTable& calls() noexcept { return calls_; }
+    [[nodiscard]] const rpc::CallTable& calls() const noexcept { return calls_; }
+
+private:
+    struct Ticket {
+        std::uint32_t call = kNone;  // kNone: the call has ended, or there is none
+        std::uint32_t next = kNone;  // of the free ones
+        std::uint16_t charge = 0;    // 0: the ticket is free
+        std::uint16_t session = 0;
+        std::uint8_t generation = 0;
+        Instant posted{};
+    };
+    [[nodiscard]] std::uint32_t answer_bytes(const Call& call) const noexcept;
+    [[nodiscard]] Room judge(const Session& session, const Call& call) const noexcept;
+    void put(Session& session, std::uint32_t call, Instant now) noexcept;
+    void free(std::uint32_t ticket) noexcept;
+    void finish(std::uint32_t call, CallStatus status, Instant now) noexcept;
+
+    const EndpointConfig& config_;
+    SessionTable& sessions_;
+    Statistics& statistics_;
+    rpc::CallTable calls_;
+    std::vector<Ticket> tickets_;
+    std::vector<std::uint32_t> ticket_of_;  // by call, while it is under way
+    std::uint32_t free_ = kNone;
+};
+
+}  // namespace cairn::copyrpc

@@ -1,0 +1,179 @@
+// Calls posted, answered, and ended otherwise.
+#include "rpc/copyrpc/client.hpp"
+
+#include <array>
+
+#include "rpc/copyrpc/session_table.hpp"
+
+namespace cairn::copyrpc {
+
+namespace {
+
+constexpr std::uint32_t kTicketBits = 24;  // of a call's number on the wire; 7 more are the ticket's generation
+constexpr std::uint8_t kGenerations = 0x7f;
+constexpr std::uint32_t kTicketMask = (1U << kTicketBits) - 1;
+
+constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{
+    CallStatus::Ok, CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed};
+
+}  // namespace
+
+Client::Client(const EndpointConfig& config, SessionTable& sessions, Statistics& statistics)
+    : config_(config),
+      sessions_(sessions),
+      statistics_(statistics),
+      calls_(config.calls_max, statistics.calls_failed),
+      tickets_(config.calls_max),
+      ticket_of_(config.calls_max, kNone) {
+    for (std::uint32_t i = config.calls_max; i-- > 0;) {
+        tickets_[i].next = free_;
+        free_ = i;
+    }
+}
+
+std::uint32_t Client::answer_bytes(const Call& call) const noexcept {
+    return call.response != nullptr ? call.response->capacity : config_.answer_bytes;
+}
+
+Room Client::judge(const Session& session, const Call& call) const noexcept {
+    return session.rings->judge_request(static_cast<std::uint32_t>(call.request.size()), false, answer_bytes(call));
+}
+
+// mutants: copyrpc-client-post
+Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
+    if (calls_.is_full()) {
+        return {PostVerdict::Full, 0};
+    }
+    if (call.request.size() > RingShape::kMostBytes || answer_bytes(call) > RingShape::kMostBytes ||
+        (session.is_open() && judge(session, call) == Room::TooLong)) {
+        return {PostVerdict::TooLong, 0};
+    }
+    const std::uint32_t index = calls_.add(call, session.id);
+    calls_.join(session.backlog, index);
+    const CallId id = calls_.id_of(index);
+    if (session.is_open()) {
+        serve_backlog(session, now);
+    }
+    return {PostVerdict::Posted, id};
+}
+
+// A call that is too long was posted before the peer's ring was known.
+// mutants: copyrpc-client-serve-backlog
+void Client::serve_backlog(Session& session, Instant now) noexcept {
+    while (!session.backlog.empty() && free_ != kNone) {
+        const std::uint32_t call = session.backlog.oldest;
+        const Room room = judge(session, calls_[call]);
+        if (room != Room::Fits && room != Room::TooLong) {
+            return;
+        }
+        calls_.leave(session.backlog, call);
+        if (room == Room::TooLong) {
+            calls_.finish(call, CallStatus::RequestTooLong, {}, {});
+            if (!session.is_open()) {
+                return;
+            }
+        } else {
+            put(session, call, now);
+        }
+    }
+}
+
+// mutants: copyrpc-client-put
+void Client::put(Session& session, std::uint32_t call, Instant now) noexcept {
+    const std::uint32_t index = free_;
+    Ticket& ticket = tickets_[index];
+    free_ = ticket.next;
+    const Call& posted = calls_[call];
+    const std::uint32_t room = answer_bytes(posted);
+    ticket.call = call;
+    ticket.charge = static_cast<std::uint16_t>(Message::charge_for(room));
+    ticket.session = session.id.value;
+    ticket.posted = now;
+    ticket_of_[call] = index;
+    Message request;
+    request.call = index | std::uint32_t{ticket.generation} << kTicketBits;
+    request.type = posted.type;
+    request.payload = posted.request;
+    session.rings->put_request(request, room);
+    sessions_.list(session);
+    ++statistics_.requests_sent;
+}
+
+void Client::free(std::uint32_t index) noexcept {
+    Ticket& ticket = tickets_[index];
+    ticket.call = kNone;
+    ticket.charge = 0;
+    ticket.generation = (ticket.generation + 1U) & kGenerations;
+    ticket.next = free_;
+    free_ = index;
+}
+
+// mutants: copyrpc-client-on-answer
+std::optional<Breach> Client::on_answer(Session& session, const Message& answer, Instant now) noexcept {
+    const std::uint32_t index = answer.call & kTicketMask;
+    if (index >= tickets_.size()) {
+        return Breach::UnknownCall;
+    }
+    const Ticket ticket = tickets_[index];
+    if (ticket.charge == 0 || ticket.session != session.id.value || ticket.generation != answer.call >> kTicketBits) {
+        return Breach::UnknownCall;
+    }
+    session.rings->on_answered(ticket.charge);
+    free(index);
+    if (ticket.call == kNone) {
+        ++statistics_.late_answers;
+        return std::nullopt;
+    }
+    ++statistics_.responses_received;
+    ticket_of_[ticket.call] = kNone;
+    calls_.finish(ticket.call, kStatusOf[static_cast<std::size_t>(answer.outcome)], answer.payload,
+                  now - ticket.posted);
+    return std::nullopt;
+}
+
+// Ends a call that its peer has not answered.
+// mutants: copyrpc-client-finish
+void Client::finish(std::uint32_t call, CallStatus status, Instant) noexcept {
+    if (ticket_of_[call] != kNone) {
+        tickets_[ticket_of_[call]].call = kNone;
+        ticket_of_[call] = kNone;
+    } else {
+        calls_.leave(sessions_.find(calls_.session_of(call))->backlog, call);
+    }
+    calls_.finish(call, status, {}, {});
+}
+
+bool Client::cancel(CallId id, Instant now) noexcept {
+    const std::uint32_t call = calls_.find(id);
+    if (call == kNone) {
+        return false;
+    }
+    finish(call, CallStatus::Cancelled, now);
+    return true;
+}
+
+void Client::end_overdue(Instant now) noexcept {
+    calls_.end_overdue(now, [this, now](std::uint32_t call) { finish(call, CallStatus::DeadlinePassed, now); });
+}
+
+void Client::end_awaited() noexcept {
+    calls_.end_awaited([this](std::uint32_t call) { finish(call, CallStatus::Disconnected, {}); });
+}
+
+// mutants: copyrpc-client-fail-calls
+void Client::fail_calls(Session& session, CallStatus status, Instant now) noexcept {
+    for (std::uint32_t i = 0; i < tickets_.size(); ++i) {
+        if (tickets_[i].charge != 0 && tickets_[i].session == session.id.value) {
+            const std::uint32_t call = tickets_[i].call;
+            if (call != kNone) {
+                finish(call, status, now);
+            }
+            free(i);
+        }
+    }
+    while (!session.backlog.empty()) {
+        finish(session.backlog.oldest, status, now);
+    }
+}
+
+}  // namespace cairn::copyrpc

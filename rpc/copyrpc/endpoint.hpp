@@ -1,0 +1,107 @@
+// copyrpc endpoint: sessions, calls and request handlers over rings of reliable connections, into which requests and
+// answers are WRITTEN with an immediate, many of them in one batch. One thread uses an endpoint.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "lib/base/result.hpp"
+#include "lib/worker/worker.hpp"
+#include "rpc/common/coroutine.hpp"
+#include "rpc/copyrpc/links.hpp"
+
+namespace cairn::copyrpc {
+
+using Handler = rpc::Handler<Endpoint>;
+using Request = rpc::Request<Endpoint>;
+
+// A tenant of the device's worker. Calls and answers leave at the end of the worker's turn, those of a session in one
+// batch.
+class Endpoint final : public rpc::RequestTypes<Endpoint>, private worker::Tenant {
+public:
+    // Device, home and pool outlive the endpoint. Errors: limits out of range; the device has no room.
+    static Result<std::unique_ptr<Endpoint>> create(const EndpointConfig& config, verbs::Device& device,
+                                                    connections::Home& home, rpc::MsgPool& pool);
+    ~Endpoint();
+    Endpoint(const Endpoint&) = delete;
+    Endpoint& operator=(const Endpoint&) = delete;
+
+    // Takes connections to this port, if a handler is registered when they come. Errors: the port is taken.
+    Status listen(std::uint16_t port) { return links_->listen(port); }
+    void set_session_callback(SessionCallback callback, void* context) noexcept {
+        links_->set_callback(callback, context);
+    }
+    // Starts a session. The callback tells the outcome. Calls may be posted at once; they wait for the session. Errors:
+    // all sessions are in use; no memory for a ring; the peer has no path.
+    Result<SessionId> connect(const net::IpAddress& remote, std::uint16_t port, Instant now) {
+        return links_->connect(remote, port, now);
+    }
+    // Ends a session. Its pending calls fail with Disconnected. Does nothing for an unknown session.
+    void disconnect(SessionId id, Instant now) noexcept;
+
+    // Posts a call. Its completion never runs before post() returns. The call waits if its session connects, or has no
+    // room for it. TooLong: it would never have room.
+    Posted post(SessionId session, const Call& call, Instant now) noexcept;
+    // Cancels a call. Its completion runs with Cancelled before cancel() returns. Returns false if there is no such
+    // call or it has ended.
+    bool cancel(CallId id, Instant now) noexcept { return client_.cancel(id, now); }
+
+    // Returns room for a response of `bytes`. Returns no room if the caller has none for so many, the pool is empty, or
+    // the handle is stale. respond() sends what was written there.
+    [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
+        return server_.reserve(handle, bytes);
+    }
+    bool respond(const RequestHandle& handle, Instant) noexcept { return server_.respond(handle); }
+    // Answers with a copy of `message`, which may be part of the request. Returns false if it is too long for the
+    // caller, or the handle is stale.
+    bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant) noexcept {
+        return server_.answer(handle, message);
+    }
+    bool refuse(const RequestHandle& handle, Instant) noexcept { return server_.refuse(handle); }
+
+    // Allocates a histogram. It takes the latencies (ns) of calls of this type that succeed from now on.
+    void keep_latency(std::uint8_t type) { client_.calls().keep_latency(type); }
+    // Returns the histogram, or nullptr if none is kept for this type.
+    [[nodiscard]] const telemetry::Histogram* latency_ns(std::uint8_t type) const noexcept {
+        return client_.calls().latency_ns(type);
+    }
+
+    [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
+    [[nodiscard]] std::size_t sessions_open() const noexcept { return sessions_.count(); }
+    [[nodiscard]] std::uint32_t calls_pending() const noexcept { return client_.calls().pending(); }
+    [[nodiscard]] std::size_t requests_kept() const noexcept { return server_.requests_kept(); }
+
+private:
+    Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::MsgPool& pool);
+    Status open(connections::Home& home);
+    bool on_turn(Instant now) noexcept override;
+    [[nodiscard]] Instant next_deadline() const noexcept override;
+    bool take_batches(Instant now) noexcept;
+    void take_batch(Session& session, std::uint32_t immediate, Instant now) noexcept;
+    void refill() noexcept;
+    void take_failures(Instant now) noexcept;
+    void flush(Session& session, Instant now) noexcept;
+    void look_at_peers(Instant now) noexcept;
+    void look_at_peer(Session& session, Instant now) noexcept;
+    [[nodiscard]] bool send(Session& session, const RingWrite& write) noexcept;
+
+    EndpointConfig config_;
+    verbs::Device& device_;
+    rpc::MsgPool& pool_;
+    Statistics statistics_;
+    SessionTable sessions_;
+    Client client_;
+    Server server_;
+    std::unique_ptr<verbs::Pd> pd_;
+    std::unique_ptr<verbs::Cq> sends_;
+    std::unique_ptr<verbs::Cq> receives_;
+    std::unique_ptr<verbs::Srq> requests_;
+    std::uint32_t requests_full_ = 0;  // receive requests that are posted when none is used
+    std::unique_ptr<Links> links_;
+    Instant next_look_{};
+    Instant next_poll_{};  // of jobs, if nothing wakes the worker
+    worker::Tenancy tenancy_;
+};
+
+}  // namespace cairn::copyrpc

@@ -1,0 +1,41 @@
+// The configuration of an endpoint.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/time.hpp"
+#include "rpc/common/call.hpp"
+
+namespace cairn::rpc {
+class BackgroundPool;
+}
+
+namespace cairn::copyrpc {
+
+using rpc::Call;
+using rpc::CallId;
+using rpc::CallStatus;
+using rpc::kNone;
+using rpc::Posted;
+using rpc::PostVerdict;
+using rpc::RequestHandle;
+
+constexpr Duration kLeastPeerTimeout = milliseconds(20);
+
+struct EndpointConfig {
+    std::uint32_t ring_bytes = 64U << 10U;  // of each session, one for either direction; a power of two, 4 KiB to 1 MiB
+    std::uint16_t receives = 64;            // batches that a peer may have under way; 4 to 4096
+    std::uint16_t sessions_max = 64;        // 1 to 4096
+    std::uint32_t calls_max = 4096;         // calls that wait or are under way, of all sessions
+    std::uint32_t answer_bytes = 1024;      // room for the answer of a call that has no response buffer
+    Duration peer_timeout = seconds(2);     // a peer that is silent for so long is lost; kLeastPeerTimeout or more
+    // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.
+    rpc::BackgroundPool* background = nullptr;
+    std::uint32_t path_mtu_bytes = 1024;  // of connections that this endpoint makes
+};
+
+enum class SessionEvent : std::uint8_t { Connected, Refused, Disconnected, PeerLost };
+// Called on the endpoint's thread for events of sessions that connect() began.
+using SessionCallback = void (*)(void* context, SessionId session, SessionEvent event);
+
+}  // namespace cairn::copyrpc

@@ -1,0 +1,68 @@
+// What the ends of a connection tell each other when they connect: where the ring is that the other one writes to.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "lib/base/endian.hpp"
+#include "lib/base/types.hpp"
+#include "rpc/copyrpc/ring_shape.hpp"
+
+namespace cairn::copyrpc {
+
+struct RawHello {
+    Be32 magic;
+    std::uint8_t version;
+    std::uint8_t ring_log2;
+    Be16 receives;
+    Be64 address;
+    Be32 rkey;
+};
+static_assert(sizeof(RawHello) == 20 && alignof(RawHello) == 1);
+
+// Private data of REQ and REP, either end's own.
+struct Hello {
+    static constexpr std::uint32_t kMagic = 0x43525043;  // "CRPC"
+    static constexpr std::uint8_t kVersion = 1;
+    static constexpr std::uint16_t kLeastReceives = 4;
+    static constexpr std::uint16_t kMostReceives = 4096;
+
+    std::uint32_t ring_bytes = 0;  // a power of two from RingShape::kLeastBytes to kMostBytes
+    std::uint16_t receives = 0;    // receive requests for this connection
+    std::uint64_t address = 0;     // of the ring
+    Rkey rkey{};
+
+    [[nodiscard]] static constexpr bool is_valid_ring(std::uint32_t bytes) noexcept {
+        return std::has_single_bit(bytes) && bytes >= RingShape::kLeastBytes && bytes <= RingShape::kMostBytes;
+    }
+    // Returns nothing if the bytes are no greeting of this version, or a number is out of range.
+    [[nodiscard]] static std::optional<Hello> parse(std::span<const std::uint8_t> private_data) noexcept;
+    void emit(RawHello& raw) const noexcept {
+        raw = {Be32{kMagic},   kVersion,      static_cast<std::uint8_t>(std::countr_zero(ring_bytes)),
+               Be16{receives}, Be64{address}, Be32{rkey.value}};
+    }
+
+    friend bool operator==(const Hello&, const Hello&) noexcept = default;
+};
+
+// mutants: copyrpc-hello-parse
+inline std::optional<Hello> Hello::parse(std::span<const std::uint8_t> private_data) noexcept {
+    RawHello raw;
+    if (private_data.size() < sizeof(raw)) {
+        return std::nullopt;
+    }
+    std::memcpy(&raw, private_data.data(), sizeof(raw));
+    if (raw.magic.get() != kMagic || raw.version != kVersion || raw.ring_log2 >= 32) {
+        return std::nullopt;
+    }
+    const Hello hello{1U << raw.ring_log2, raw.receives.get(), raw.address.get(), Rkey{raw.rkey.get()}};
+    if (!is_valid_ring(hello.ring_bytes) || hello.receives < kLeastReceives || hello.receives > kMostReceives) {
+        return std::nullopt;
+    }
+    return hello;
+}
+
+}  // namespace cairn::copyrpc

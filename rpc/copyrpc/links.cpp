@@ -1,0 +1,260 @@
+// Connections made, accepted and ended.
+#include "rpc/copyrpc/links.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <variant>
+
+namespace cairn::copyrpc {
+
+namespace {
+
+constexpr std::uint32_t kBacklog = 64;
+constexpr std::uint32_t kInlineBytes = 0;
+
+std::span<const std::uint8_t> bytes_of(const RawHello& raw) noexcept {
+    return {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)};
+}
+
+std::optional<Hello> hello_in(const cm::PrivateBytes& data) noexcept {
+    return Hello::parse(std::span(data.octets).first(data.size));
+}
+
+}  // namespace
+
+Links::Links(const EndpointConfig& config, verbs::Device& device, connections::Home& home, const LinkQueues& queues,
+             rpc::MsgPool& pool, SessionTable& sessions, Client& client, Server& server, Statistics& statistics)
+    : config_(config),
+      device_(device),
+      connector_(device, home),
+      queues_(queues),
+      pool_(pool),
+      sessions_(sessions),
+      client_(client),
+      server_(server),
+      statistics_(statistics) {}
+
+// The connector gives its connections up when it ends, before their queue pairs do.
+Links::~Links() {
+    sessions_.for_each([this](Session& session) { connector_.abandon(session.connection, device_.worker().now()); });
+    sessions_.for_each([this](Session& session) { remove(session); });
+}
+
+Status Links::listen(std::uint16_t port) {
+    return connector_.listen(port, kBacklog, connections::Sharing::Shared);
+}
+
+Status Links::give_memory(rpc::MsgBuffer& memory, std::unique_ptr<verbs::Mr>& region, std::uint32_t bytes,
+                          verbs::Rights rights) {
+    memory = pool_.allocate(bytes);
+    if (!memory.valid()) {
+        return Error{"there is no memory for a session's ring", "give the pool more, or sessions smaller rings"};
+    }
+    auto made = device_.register_memory(queues_.pd, memory.span(), rights);
+    if (!made.ok()) {
+        return made.error();
+    }
+    region = std::move(made).value();
+    return Nothing{};
+}
+
+// Returns a session with its queue pair and its own ring.
+Result<Session*> Links::make() {
+    Session* const session = sessions_.add();
+    if (session == nullptr) {
+        return Error{"all sessions are in use", "raise sessions_max"};
+    }
+    verbs::QpCapacity capacity;
+    capacity.send_slots = 2U * config_.receives;
+    capacity.receive_slots = 1;
+    capacity.max_sges = 1;
+    capacity.inline_bytes = kInlineBytes;
+    auto qp = device_.create_qp(queues_.pd, capacity, {queues_.sends, queues_.receives, &queues_.requests});
+    Status made = qp.ok() ? give_memory(session->own_memory, session->own, config_.ring_bytes,
+                                        verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::LocalWrite)
+                          : Status{qp.error()};
+    if (!made.ok()) {
+        remove(*session);
+        return made.error();
+    }
+    session->qp = std::move(qp).value();
+    return session;
+}
+
+Hello Links::hello_of(const Session& session) const noexcept {
+    return {config_.ring_bytes, config_.receives, session.own->address(), session.own->rkey()};
+}
+
+// mutants: copyrpc-links-open-rings
+Status Links::open_rings(Session& session, const Hello& peer) {
+    Status made = give_memory(session.mirror_memory, session.mirror, peer.ring_bytes, verbs::Rights{});
+    if (!made.ok()) {
+        return made;
+    }
+    session.peer = peer;
+    session.rings.emplace(session.own_memory.span(), session.mirror_memory.span(), config_.receives, peer.receives);
+    server_.expect(session.rings->send().ring().promise_max() / 2);
+    return Nothing{};
+}
+
+void Links::remove(Session& session) {
+    session.rings.reset();
+    session.qp.reset();
+    session.own.reset();
+    session.mirror.reset();
+    pool_.release(session.own_memory);
+    pool_.release(session.mirror_memory);
+    sessions_.remove(session);
+}
+
+Result<SessionId> Links::connect(const net::IpAddress& remote, std::uint16_t port, Instant now) {
+    auto made = make();
+    if (!made.ok()) {
+        return made.error();
+    }
+    Session& session = *made.value();
+    session.ours = true;
+    RawHello raw;
+    hello_of(session).emit(raw);
+    verbs::ConnectTo to;
+    to.remote = remote;
+    to.port = port;
+    to.path_mtu_bytes = config_.path_mtu_bytes;
+    to.choice.access = verbs::Rights{verbs::Right::RemoteWrite};
+    to.choice.private_data = bytes_of(raw);
+    auto connection = connector_.connect(*session.qp, to, now);
+    if (!connection.ok()) {
+        const Error error = connection.error();
+        remove(session);
+        return error;
+    }
+    sessions_.name(session, connection.value());
+    return session.id;
+}
+
+void Links::tell(const Session& session, SessionEvent event) const {
+    if (session.ours && callback_ != nullptr) {
+        callback_(context_, session.id, event);
+    }
+}
+
+bool Links::poll_events(bool serves, Instant now) {
+    bool any = false;
+    while (const std::optional<cm::Event> event = connector_.poll_event()) {
+        any = true;
+        if (const auto* requested = std::get_if<cm::Requested>(&*event)) {
+            on_requested(*requested, serves, now);
+        } else if (const auto* established = std::get_if<cm::Established>(&*event)) {
+            on_established(*established, now);
+        } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&*event)) {
+            on_ended(leaving->id, SessionEvent::Disconnected, now);
+            (void)connector_.disconnect(leaving->id, {}, now);
+        } else if (const auto* gone = std::get_if<cm::Disconnected>(&*event)) {
+            on_ended(gone->id, SessionEvent::Disconnected, now);
+        } else if (const auto* rejected = std::get_if<cm::Rejected>(&*event)) {
+            on_ended(rejected->id, SessionEvent::Refused, now);
+        } else if (const auto* silent = std::get_if<cm::Unreachable>(&*event)) {
+            on_ended(silent->id, SessionEvent::PeerLost, now);
+        } else if (const auto* released = std::get_if<cm::Released>(&*event)) {
+            if (Session* const session = sessions_.of_connection(released->id); session != nullptr) {
+                remove(*session);
+            }
+        }
+    }
+    return any;
+}
+
+// A peer that is refused learns why by the reason of the rejection.
+// mutants: copyrpc-links-on-requested
+void Links::on_requested(const cm::Requested& requested, bool serves, Instant now) {
+    const std::optional<Hello> peer = hello_in(requested.private_data);
+    Session* session = nullptr;
+    if (serves && peer) {
+        auto made = make();
+        session = made.ok() ? made.value() : nullptr;
+    }
+    if (session != nullptr && !open_rings(*session, *peer).ok()) {
+        remove(*session);
+        session = nullptr;
+    }
+    if (session == nullptr) {
+        ++statistics_.connections_refused;
+        (void)connector_.reject(requested.id, {}, now);
+        return;
+    }
+    RawHello raw;
+    hello_of(*session).emit(raw);
+    verbs::ConnectionChoice choice;
+    choice.access = verbs::Rights{verbs::Right::RemoteWrite};
+    choice.private_data = bytes_of(raw);
+    if (!connector_.accept(requested.id, *session->qp, choice, now).ok()) {
+        ++statistics_.connections_refused;
+        (void)connector_.reject(requested.id, {}, now);
+        remove(*session);
+        return;
+    }
+    sessions_.name(*session, requested.id);
+}
+
+// mutants: copyrpc-links-on-established
+void Links::on_established(const cm::Established& established, Instant now) {
+    Session* const session = sessions_.of_connection(established.id);
+    if (session == nullptr || session->state != SessionState::Connecting) {
+        return;
+    }
+    if (session->ours) {
+        const std::optional<Hello> peer = hello_in(established.private_data);
+        if (!peer || !open_rings(*session, *peer).ok()) {
+            on_ended(established.id, SessionEvent::Refused, now);
+            (void)connector_.disconnect(established.id, {}, now);
+            return;
+        }
+    }
+    session->state = SessionState::Open;
+    sessions_.list(*session);
+    tell(*session, SessionEvent::Connected);
+}
+
+// mutants: copyrpc-links-on-ended
+void Links::on_ended(verbs::ConnectionId id, SessionEvent event, Instant now) {
+    Session* const session = sessions_.of_connection(id);
+    if (session == nullptr || session->state == SessionState::Ending) {
+        return;
+    }
+    session->state = SessionState::Ending;
+    server_.forget(*session);
+    client_.fail_calls(*session, event == SessionEvent::PeerLost ? CallStatus::PeerLost : CallStatus::Disconnected,
+                       now);
+    tell(*session, event);
+}
+
+void Links::end(Session& session, CallStatus status, Instant now) {
+    if (session.state == SessionState::Ending) {
+        return;
+    }
+    const bool connecting = session.state == SessionState::Connecting;
+    session.state = SessionState::Ending;
+    server_.forget(session);
+    client_.fail_calls(session, status, now);
+    if (connecting || !connector_.disconnect(session.connection, {}, now).ok()) {
+        connector_.abandon(session.connection, now);
+        remove(session);
+    }
+}
+
+void Links::on_breach(Session& session, Breach breach, Instant now) {
+    statistics_.breaches.count(breach);
+    on_lost(session, now);
+}
+
+void Links::on_lost(Session& session, Instant now) {
+    if (session.state == SessionState::Ending) {
+        return;
+    }
+    ++statistics_.peers_lost;
+    on_ended(session.connection, SessionEvent::PeerLost, now);
+    (void)connector_.disconnect(session.connection, {}, now);
+}
+
+}  // namespace cairn::copyrpc

@@ -1,0 +1,70 @@
+// The connections of an endpoint: their memory, how they come about and how they end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "lib/base/result.hpp"
+#include "lib/verbs/connector.hpp"
+#include "rpc/copyrpc/client.hpp"
+#include "rpc/copyrpc/server.hpp"
+#include "rpc/copyrpc/session_table.hpp"
+
+namespace cairn::copyrpc {
+
+struct LinkQueues {
+    verbs::Pd& pd;
+    verbs::Cq& sends;
+    verbs::Cq& receives;
+    verbs::Srq& requests;
+};
+
+class Links {
+public:
+    Links(const EndpointConfig& config, verbs::Device& device, connections::Home& home, const LinkQueues& queues,
+          rpc::MsgPool& pool, SessionTable& sessions, Client& client, Server& server, Statistics& statistics);
+    ~Links();
+    Links(const Links&) = delete;
+    Links& operator=(const Links&) = delete;
+
+    void set_callback(SessionCallback callback, void* context) noexcept {
+        callback_ = callback;
+        context_ = context;
+    }
+    Status listen(std::uint16_t port);
+    Result<SessionId> connect(const net::IpAddress& remote, std::uint16_t port, Instant now);
+    // Ends a session; its calls fail with this status.
+    void end(Session& session, CallStatus status, Instant now);
+    // Ends a session whose peer broke a rule.
+    void on_breach(Session& session, Breach breach, Instant now);
+    // Ends a session whose queue pair failed.
+    void on_lost(Session& session, Instant now);
+    // Handles what the connector says. Returns true if that was something. `serves`: peers may connect.
+    bool poll_events(bool serves, Instant now);
+
+private:
+    [[nodiscard]] Result<Session*> make();
+    [[nodiscard]] Status give_memory(rpc::MsgBuffer& memory, std::unique_ptr<verbs::Mr>& region, std::uint32_t bytes,
+                                     verbs::Rights rights);
+    [[nodiscard]] Status open_rings(Session& session, const Hello& peer);
+    void remove(Session& session);
+    [[nodiscard]] Hello hello_of(const Session& session) const noexcept;
+    void on_requested(const cm::Requested& requested, bool serves, Instant now);
+    void on_established(const cm::Established& established, Instant now);
+    void on_ended(verbs::ConnectionId id, SessionEvent event, Instant now);
+    void tell(const Session& session, SessionEvent event) const;
+
+    const EndpointConfig& config_;
+    verbs::Device& device_;
+    verbs::Connector connector_;
+    LinkQueues queues_;
+    rpc::MsgPool& pool_;
+    SessionTable& sessions_;
+    Client& client_;
+    Server& server_;
+    Statistics& statistics_;
+    SessionCallback callback_ = nullptr;
+    void* context_ = nullptr;
+};
+
+}  // namespace cairn::copyrpc

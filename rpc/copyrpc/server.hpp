@@ -1,0 +1,67 @@
+// The answering half of an endpoint: requests from the ring to their answers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rpc/common/request_types.hpp"
+#include "rpc/copyrpc/endpoint_config.hpp"
+#include "rpc/copyrpc/server_jobs.hpp"
+#include "rpc/copyrpc/session.hpp"
+#include "rpc/copyrpc/statistics.hpp"
+
+namespace cairn::copyrpc {
+
+class Endpoint;
+class SessionTable;
+
+// A request lies in the ring until it is answered, and its handle names it until then. An answer always has room.
+class Server {
+public:
+    using Types = std::array<rpc::RequestTypes<Endpoint>::Entry, rpc::kRequestTypes>;
+
+    Server(Endpoint& endpoint, const Types& types, SessionTable& sessions, rpc::MsgPool& pool,
+           rpc::BackgroundPool* background, Statistics& statistics);
+
+    // A session with room for so many requests came. Allocates.
+    void expect(std::uint32_t requests) { requests_.reserve(requests_.size() + requests); }
+    void on_request(Session& session, const RingEnd::Taken& taken, Instant now) noexcept;
+    // See Endpoint.
+    [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
+    bool respond(const RequestHandle& handle) noexcept;
+    bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message) noexcept;
+    bool refuse(const RequestHandle& handle) noexcept;
+    // Forgets the requests of a session that ends.
+    void forget(const Session& session) noexcept;
+    [[nodiscard]] bool keeps(const RequestHandle& handle) noexcept { return find(handle) != nullptr; }
+    [[nodiscard]] const Types::value_type& type_of(std::uint8_t type) const noexcept { return types_[type]; }
+    [[nodiscard]] ServerJobs& jobs() noexcept { return jobs_; }
+    [[nodiscard]] const ServerJobs& jobs() const noexcept { return jobs_; }
+    [[nodiscard]] std::size_t requests_kept() const noexcept { return requests_.size() - free_.size(); }
+
+private:
+    struct Kept {
+        std::uint32_t generation = 0;
+        std::uint32_t call = 0;
+        std::uint16_t session = 0;
+        std::uint16_t charge = 0;  // 0: the place is free
+        Held held{};
+        rpc::MsgBuffer answer{};  // of reserve()
+    };
+    [[nodiscard]] std::uint32_t take_place();
+    [[nodiscard]] Kept* find(const RequestHandle& handle) noexcept;
+    void end(Kept& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept;
+    void free(Kept& request) noexcept;
+
+    Endpoint& endpoint_;
+    const Types& types_;
+    SessionTable& sessions_;
+    rpc::MsgPool& pool_;
+    Statistics& statistics_;
+    std::vector<Kept> requests_;
+    std::vector<std::uint32_t> free_;
+    ServerJobs jobs_;  // answers through the above
+};
+
+}  // namespace cairn::copyrpc

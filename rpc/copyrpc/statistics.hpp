@@ -1,0 +1,25 @@
+// The counters of an endpoint.
+#pragma once
+
+#include "lib/telemetry/counters.hpp"
+#include "rpc/copyrpc/breaches.hpp"
+
+namespace cairn::copyrpc {
+
+// Its worker's thread counts; any thread may read.
+struct Statistics {
+    telemetry::CounterSet<Breach> breaches{};
+    telemetry::Counter requests_sent;
+    telemetry::Counter responses_received;
+    telemetry::Counter requests_handled;
+    telemetry::Counter requests_refused;
+    telemetry::Counter requests_without_handler;
+    telemetry::Counter calls_failed;
+    telemetry::Counter late_answers;  // of calls that were cancelled or overdue
+    telemetry::Counter batches_sent;
+    telemetry::Counter batches_empty;  // of these, those that carried credit alone
+    telemetry::Counter peers_lost;
+    telemetry::Counter connections_refused;  // of peers: no handler, no session, no memory, or no greeting
+};
+
+}  // namespace cairn::copyrpc

@@ -1,0 +1,260 @@
+// Peers of an endpoint that write what they like: their connection closes with a reason, others live on.
+#include <random>
+
+#include "tests/unit/copyrpc/two_hosts.hpp"
+
+namespace cairn::copyrpc {
+namespace {
+
+constexpr std::uint32_t kRing = 4096;
+
+// A host that makes connections by itself and writes by hand.
+struct Stranger {
+    explicit Stranger(const char* address)
+        : port(address, 1024), worker(worker::Worker::create(port, Host::engine_config(99), Instant{}).value()) {
+        home = connections::Home::create(connections::Agent::create(), *worker, {}).value();
+        device = std::make_unique<verbs::Device>(*worker);
+        pd = device->create_pd();
+        mr = device->register_memory(*pd, memory, verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::LocalWrite)
+                 .value();
+        completions = device->create_cq(1024).value();
+        verbs::QpCapacity capacity;
+        qp = device->create_qp(*pd, capacity, {*completions, *completions}).value();
+        connector = std::make_unique<verbs::Connector>(*device, *home);
+    }
+    void ask(std::span<const std::uint8_t> private_data, Instant now) {
+        verbs::ConnectTo to;
+        to.remote = net::IpAddress::parse("10.0.0.2").value();
+        to.port = kService;
+        to.choice.access = verbs::Rights{verbs::Right::RemoteWrite};
+        to.choice.private_data = private_data;
+        ASSERT_TRUE(connector->connect(*qp, to, now).ok());
+    }
+    void look() {
+        while (const std::optional<cm::Event> event = connector->poll_event()) {
+            if (const auto* up = std::get_if<cm::Established>(&*event)) {
+                peer = Hello::parse(std::span(up->private_data.octets).first(up->private_data.size));
+            } else if (std::holds_alternative<cm::Rejected>(*event)) {
+                refused = true;
+            } else if (std::holds_alternative<cm::DisconnectRequested>(*event)) {
+                ended = true;
+            }
+        }
+    }
+    // Writes the batch that stands at the front of the memory to the front of the peer's ring.
+    void write(std::uint32_t immediate, std::uint32_t bytes = kBlockBytes) {
+        const std::array<verbs::Sge, 1> pieces{mr->sge(0, bytes)};
+        verbs::SendRequest request;
+        request.opcode = verbs::WorkOpcode::RdmaWriteWithImmediate;
+        request.sges = pieces;
+        request.immediate = immediate;
+        request.remote_address = peer->address;
+        request.rkey = peer->rkey;
+        EXPECT_EQ(qp->post_send(request), verbs::PostVerdict::Posted);
+    }
+
+    test::WirePort port;
+    std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(kRing);
+    std::unique_ptr<worker::Worker> worker;
+    std::unique_ptr<connections::Home> home;
+    std::unique_ptr<verbs::Device> device;
+    std::unique_ptr<verbs::Pd> pd;
+    std::unique_ptr<verbs::Mr> mr;
+    std::unique_ptr<verbs::Cq> completions;
+    std::unique_ptr<verbs::Qp> qp;
+    std::unique_ptr<verbs::Connector> connector;  // ends before the queue pair
+    std::optional<Hello> peer;
+    bool refused = false;
+    bool ended = false;
+};
+
+class CopyrpcStranger : public TwoHosts {
+protected:
+    CopyrpcStranger() : TwoHosts(config()) {
+        stranger.port.join(server.port);
+        server.port.join(stranger.port);
+    }
+    static EndpointConfig config() {
+        EndpointConfig config;
+        config.ring_bytes = kRing;
+        config.receives = 16;
+        config.answer_bytes = 400;
+        return config;
+    }
+    static RawHello hello() {
+        RawHello raw;
+        Hello{kRing, 16, 0, Rkey{}}.emit(raw);
+        return raw;
+    }
+    void ask(const RawHello& raw) {
+        stranger.ask({reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}, now);
+        run_all(milliseconds(5));
+    }
+    void run_all(Duration span) {
+        for (const Instant end = now + span; now < end; now = now + microseconds(20)) {
+            client.turn(now);
+            server.turn(now);
+            stranger.worker->turn(now);
+            stranger.look();
+        }
+    }
+    // A batch of one message, as the stranger has it.
+    void compose(const Message& message, const BatchHeader& header) {
+        RawBatchHeader raw;
+        header.emit(raw);
+        std::memcpy(stranger.memory.data(), &raw, sizeof(raw));
+        (void)message.emit(std::span(stranger.memory).subspan(kBlockBytes));
+    }
+    std::uint64_t breaches(Breach breach) { return server.endpoint->statistics().breaches.of(breach); }
+
+    Stranger stranger{"10.0.0.9"};
+};
+
+TEST_F(CopyrpcStranger, AGreetingThatIsNoneIsRefused) {
+    RawHello raw = hello();
+    raw.ring_log2 = 11;
+    ask(raw);
+    EXPECT_TRUE(stranger.refused);
+    EXPECT_FALSE(stranger.peer.has_value());
+    EXPECT_EQ(server.endpoint->statistics().connections_refused, 1U);
+    EXPECT_EQ(server.endpoint->sessions_open(), 0U);
+}
+
+TEST(CopyrpcHello, EachFieldIsJudged) {
+    const auto parsed = [](auto&& change) {
+        RawHello raw;
+        Hello{kRing, 16, 77, Rkey{5}}.emit(raw);
+        change(raw);
+        return Hello::parse({reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)});
+    };
+    EXPECT_EQ(parsed([](RawHello&) {}), (Hello{kRing, 16, 77, Rkey{5}}));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.magic.set(1); }));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.version = 2; }));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.ring_log2 = 21; }));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.ring_log2 = 44; })) << "12 modulo 32";
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.receives.set(3); }));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.receives.set(4097); }));
+    EXPECT_FALSE(Hello::parse({}));
+}
+
+TEST_F(CopyrpcStranger, EachBreachClosesItsConnectionAndNoOther) {
+    const SessionId session = connect();
+    ask(hello());
+    ASSERT_TRUE(stranger.peer.has_value());
+    Message request;
+    request.type = kKeep;
+    request.charge = 200;
+    compose(request, {0, 1, 0, 0, 0});
+    stranger.write(2, 2 * kBlockBytes);
+    run_all(milliseconds(5));
+    EXPECT_EQ(breaches(Breach::Overdrawn), 1U);
+    EXPECT_TRUE(stranger.ended);
+    EXPECT_TRUE(kept.empty());
+    (void)post(session, 1);
+    run_all(milliseconds(5));
+    EXPECT_EQ(count(CallStatus::Ok), 1U);
+    EXPECT_EQ(server.endpoint->statistics().peers_lost, 1U);
+}
+
+TEST_F(CopyrpcStranger, AnAnswerToACallOfSomebodyElseIsABreach) {
+    const SessionId session = connect();
+    int ended = 0;
+    Call call;  // the server calls the client, which keeps silent
+    call.type = kKeep + 1;
+    client.endpoint->set_handler(
+        kKeep + 1, [](void*, const Request&) {}, nullptr);
+    call.context = &ended;
+    call.completion = [](void* context, const rpc::CallResult&) { ++*static_cast<int*>(context); };
+    EXPECT_EQ(server.endpoint->post(SessionId{0}, call, now).verdict, PostVerdict::Posted);
+    run_all(milliseconds(1));
+    ask(hello());
+    ASSERT_TRUE(stranger.peer.has_value());
+    Message answer;
+    answer.answer = true;
+    answer.call = 0;  // the number of that call
+    compose(answer, {0, 1, 0, 0, 0});
+    stranger.write(2, 2 * kBlockBytes);
+    run_all(milliseconds(5));
+    EXPECT_EQ(breaches(Breach::UnknownCall), 1U);
+    EXPECT_EQ(ended, 0);
+    (void)session;
+}
+
+TEST_F(CopyrpcStranger, AnAnswerThatNobodyAskedForIsABreach) {
+    ask(hello());
+    ASSERT_TRUE(stranger.peer.has_value());
+    Message answer;
+    answer.answer = true;
+    compose(answer, {0, 1, 0, 0, 0});
+    stranger.write(2, 2 * kBlockBytes);
+    run_all(milliseconds(5));
+    EXPECT_EQ(breaches(Breach::UnknownCall), 1U);
+    EXPECT_EQ(server.endpoint->statistics().late_answers, 0U);
+}
+
+TEST_F(CopyrpcStranger, ARequestIsForgottenWithTheConnectionOfItsCaller) {
+    (void)post(connect(), 1, 32, kKeep);
+    run_all(milliseconds(1));
+    ASSERT_EQ(kept.size(), 1U);
+    const RequestHandle of_client = kept[0];
+    kept.clear();
+    ask(hello());
+    ASSERT_TRUE(stranger.peer.has_value());
+    Message request;
+    request.type = kKeep;
+    request.charge = 4;
+    compose(request, {0, 1, 0, 0, 0});
+    stranger.write(2, 2 * kBlockBytes);
+    run_all(milliseconds(5));
+    ASSERT_EQ(kept.size(), 1U);
+    EXPECT_EQ(server.endpoint->reserve(kept[0], 10).size(), 10U);
+    stranger.write(0);
+    run_all(milliseconds(5));
+    EXPECT_EQ(breaches(Breach::BadImmediate), 1U);
+    EXPECT_EQ(server.endpoint->requests_kept(), 1U);
+    EXPECT_FALSE(server.endpoint->respond(kept[0], now));
+    EXPECT_FALSE(server.endpoint->refuse(kept[0], now));
+    EXPECT_TRUE(server.endpoint->respond(of_client, now));
+}
+
+TEST_F(CopyrpcStranger, ASendInsteadOfABatchIsABreach) {
+    ask(hello());
+    ASSERT_TRUE(stranger.peer.has_value());
+    verbs::SendRequest request;
+    EXPECT_EQ(stranger.qp->post_send(request), verbs::PostVerdict::Posted);
+    run_all(milliseconds(5));
+    EXPECT_EQ(breaches(Breach::BadImmediate), 1U);
+    EXPECT_TRUE(stranger.ended);
+}
+
+TEST_F(CopyrpcStranger, AFloodOfBatchesUsesUpItsOwnReceiveRequestsAlone) {
+    const SessionId session = connect();
+    ask(hello());
+    ASSERT_TRUE(stranger.peer.has_value());
+    for (std::uint16_t i = 0; i < 100; ++i) {
+        compose({}, {i, 0, 0, 0, 0});
+        stranger.write(1);
+        run_all(microseconds(40));
+        (void)post(session, i + 1U);
+    }
+    run_all(milliseconds(5));
+    EXPECT_EQ(count(CallStatus::Ok), 100U);
+    EXPECT_GE(breaches(Breach::BadImmediate) + breaches(Breach::BadHeader), 1U);
+}
+
+TEST_F(CopyrpcStranger, TheRingOfAnotherSessionIsOutOfReach) {
+    const SessionId session = connect();
+    ask(hello());
+    ASSERT_TRUE(stranger.peer.has_value());
+    compose({}, {0, 0, 0, 0, 0});
+    stranger.peer->address += kRing;  // beyond its own ring
+    stranger.write(1);
+    run_all(milliseconds(5));
+    EXPECT_EQ(stranger.qp->state(), verbs::QpState::Err);
+    (void)post(session, 1);
+    run_all(milliseconds(5));
+    EXPECT_EQ(count(CallStatus::Ok), 1U);
+}
+
+}  // namespace
+}  // namespace cairn::copyrpc
