@@ -1,6 +1,7 @@
 // Calls posted, answered, and ended otherwise.
 #include "rpc/copyrpc/client.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "rpc/copyrpc/session_table.hpp"
@@ -12,6 +13,16 @@ namespace {
 constexpr std::uint32_t kTicketBits = 24;  // of a call's number on the wire; 7 more are the ticket's generation
 constexpr std::uint8_t kGenerations = 0x7f;
 constexpr std::uint32_t kTicketMask = (1U << kTicketBits) - 1;
+
+bool has_deadline(const Call& call) noexcept {
+    return call.deadline < Instant::never();
+}
+
+// What the server is told of a deadline: there is no common clock. A call whose time is over has a last microsecond.
+std::uint32_t left_us(const Call& call, Instant now) noexcept {
+    const std::int64_t left = (call.deadline - now).ns / 1000;
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, 0xffffffff));
+}
 
 constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{
     CallStatus::Ok, CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed};
@@ -36,7 +47,8 @@ std::uint32_t Client::answer_bytes(const Call& call) const noexcept {
 }
 
 Room Client::judge(const Session& session, const Call& call) const noexcept {
-    return session.rings->judge_request(static_cast<std::uint32_t>(call.request.size()), false, answer_bytes(call));
+    return session.rings->judge_request(static_cast<std::uint32_t>(call.request.size()), has_deadline(call),
+                                        answer_bytes(call));
 }
 
 // mutants: copyrpc-client-post
@@ -94,6 +106,9 @@ void Client::put(Session& session, std::uint32_t call, Instant now) noexcept {
     request.call = index | std::uint32_t{ticket.generation} << kTicketBits;
     request.type = posted.type;
     request.payload = posted.request;
+    if (has_deadline(posted)) [[unlikely]] {
+        request.extension = Extension{0, left_us(posted, now)};
+    }
     session.rings->put_request(request, room);
     sessions_.list(session);
     ++statistics_.requests_sent;

@@ -16,7 +16,7 @@ bool Endpoint::on_turn(Instant now) noexcept {
     bool worked = links_->poll_events(serves(), now);
     worked = take_batches(now) || worked;
     take_failures(now);
-    server_.jobs().on_turn();
+    server_.jobs().on_turn(now);
     next_poll_ = now + kPollInterval;
     client_.end_overdue(now);
     look_at_peers(now);

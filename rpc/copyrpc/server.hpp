@@ -34,6 +34,8 @@ public:
     bool refuse(const RequestHandle& handle) noexcept;
     // Forgets the requests of a session that ends.
     void forget(const Session& session) noexcept;
+    // Answers that the caller's deadline has passed. The handle is not stale.
+    bool expire(const RequestHandle& handle) noexcept;
     [[nodiscard]] bool keeps(const RequestHandle& handle) noexcept { return find(handle) != nullptr; }
     [[nodiscard]] const Types::value_type& type_of(std::uint8_t type) const noexcept { return types_[type]; }
     [[nodiscard]] ServerJobs& jobs() noexcept { return jobs_; }

@@ -43,7 +43,9 @@ void Server::on_request(Session& session, const RingEnd::Taken& taken, Instant n
     ++statistics_.requests_handled;
     const RequestHandle handle{session.id, std::uint64_t{kept.generation} << 32U | place};
     if (type.background != nullptr) {
-        jobs_.add({handle, taken.message.type, Message::answer_max(kept.charge), taken.message.payload});
+        const auto& more = taken.message.extension;
+        const Instant deadline = more && more->left_us != 0 ? now + microseconds(more->left_us) : Instant::never();
+        jobs_.add({handle, taken.message.type, Message::answer_max(kept.charge), taken.message.payload, deadline});
         return;
     }
     type.function(type.context, {endpoint_, handle, taken.message.type, taken.message.payload, now});
@@ -98,6 +100,14 @@ bool Server::refuse(const RequestHandle& handle) noexcept {
     }
     ++statistics_.requests_refused;
     end(*kept, Outcome::Refused, {});
+    return true;
+}
+
+bool Server::expire(const RequestHandle& handle) noexcept {
+    Kept* const kept = find(handle);
+    CAIRN_ASSERT(kept != nullptr);
+    ++statistics_.requests_expired;
+    end(*kept, Outcome::Expired, {});
     return true;
 }
 

@@ -62,9 +62,15 @@ bool ServerJobs::start(const JobRequest& request) noexcept {
     return true;
 }
 
-// The requests of a session that has ended have no place any more, and their answers no taker.
+// A session that has ended took its requests with it.
+// mutants: copyrpc-server-jobs-is-over
+bool ServerJobs::is_over(const JobRequest& request, Instant now) noexcept {
+    return !server_.keeps(request.handle) || (now >= request.deadline && server_.expire(request.handle));
+}
+
+// Answers to sessions that have ended have no taker.
 // mutants: copyrpc-server-jobs-on-turn
-void ServerJobs::on_turn() {
+void ServerJobs::on_turn(Instant now) {
     if (pool_ == nullptr) {
         return;
     }
@@ -76,7 +82,7 @@ void ServerJobs::on_turn() {
         (void)server_.answer(job->handle, job->response.span());
         give_back(*job);
     }
-    while (!waiting_.empty() && (!server_.keeps(waiting_.front().handle) || start(waiting_.front()))) {
+    while (!waiting_.empty() && (is_over(waiting_.front(), now) || start(waiting_.front()))) {
         waiting_.pop_front();
     }
 }

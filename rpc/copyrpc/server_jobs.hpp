@@ -21,9 +21,11 @@ struct JobRequest {
     std::uint8_t type = 0;
     std::uint32_t answer_max = 0;
     std::span<const std::uint8_t> payload{};
+    Instant deadline = Instant::never();  // of the caller
 };
 
-// Makes no jobs if `pool` is nullptr. Requests wait in order while there is no job or no memory.
+// Makes no jobs if `pool` is nullptr. Requests wait in order while there is no job or no memory. A request whose caller
+// has given it up meanwhile is not executed.
 class ServerJobs {
 public:
     ServerJobs(Server& server, rpc::MsgPool& memory, rpc::BackgroundPool* pool);
@@ -33,7 +35,7 @@ public:
     ServerJobs& operator=(const ServerJobs&) = delete;
 
     void add(const JobRequest& request);
-    void on_turn();
+    void on_turn(Instant now);
     // True if requests wait, or jobs are out and nothing wakes the worker when they are done.
     [[nodiscard]] bool wants_polling() const noexcept {
         return !waiting_.empty() || (pool_ != nullptr && pool_->wants_polling());
@@ -41,6 +43,7 @@ public:
 
 private:
     [[nodiscard]] bool start(const JobRequest& request) noexcept;
+    [[nodiscard]] bool is_over(const JobRequest& request, Instant now) noexcept;
     void give_back(rpc::BackgroundJob& job) noexcept;
 
     Server& server_;

@@ -14,6 +14,7 @@ struct Statistics {
     telemetry::Counter requests_handled;
     telemetry::Counter requests_refused;
     telemetry::Counter requests_without_handler;
+    telemetry::Counter requests_expired;  // not executed: their callers had given them up
     telemetry::Counter calls_failed;
     telemetry::Counter late_answers;  // of calls that were cancelled or overdue
     telemetry::Counter batches_sent;

@@ -61,6 +61,7 @@ protected:
         call.context = this;
         call.tag = tag;
         call.response = response;
+        call.deadline = deadline;
         call.completion = [](void* context, const rpc::CallResult& result) {
             auto& self = *static_cast<CopyrpcBackground*>(context);
             self.results.emplace_back(result.tag, result.status);
@@ -76,6 +77,7 @@ protected:
     Instant now{1'000'000'000};
     SessionId session{};
     rpc::MsgBuffer* response = nullptr;
+    Instant deadline = Instant::never();
     std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
     std::map<std::uint64_t, std::vector<std::uint8_t>> answers;
     std::vector<std::pair<std::uint64_t, CallStatus>> results;
@@ -98,6 +100,30 @@ TEST_F(CopyrpcBackground, RequestsWaitForAJobInTheirOrder) {
         EXPECT_EQ(answers[tag], std::vector<std::uint8_t>(40, static_cast<std::uint8_t>(tag + 1)));
     }
     EXPECT_EQ(server->endpoint->requests_kept(), 0U);
+}
+
+TEST_F(CopyrpcBackground, ARequestThatItsCallerHasGivenUpIsNotExecuted) {
+    deadline = now + milliseconds(2);
+    for (std::uint64_t tag = 1; tag <= 5; ++tag) {
+        post(tag);
+    }
+    run(milliseconds(4));
+    EXPECT_EQ(results, (std::vector<std::pair<std::uint64_t, CallStatus>>{{1, CallStatus::DeadlinePassed},
+                                                                          {2, CallStatus::DeadlinePassed},
+                                                                          {3, CallStatus::DeadlinePassed},
+                                                                          {4, CallStatus::DeadlinePassed},
+                                                                          {5, CallStatus::DeadlinePassed}}));
+    deadline = Instant::never();
+    post(6);
+    run(milliseconds(1));
+    while (threads.pool->run_one()) {
+        run(milliseconds(1));
+    }
+    EXPECT_EQ(executed, 3) << "two that had a job before their deadline, and the last";
+    EXPECT_EQ(server->endpoint->statistics().requests_expired, 3U);
+    EXPECT_EQ(results.size(), 6U);
+    EXPECT_EQ(results.back(), (std::pair<std::uint64_t, CallStatus>{6, CallStatus::Ok}));
+    EXPECT_EQ(client.endpoint->statistics().late_answers, 5U);
 }
 
 TEST_F(CopyrpcBackground, AnAnswerHasTheRoomThatItsCallerHas) {
