@@ -239,6 +239,10 @@ TEST_F(ShortPath, TheAnswerToACallThatWaitedTakesIt) {
 
 // A request that may be sent from where it lies is its caller's again when its tail was copied: the long way does so.
 TEST_F(ShortPath, TheAnswerToARequestThatIsReadWhereItLiesDoesNotTakeIt) {
+    client.config.qp.path_mtu_bytes = server.config.qp.path_mtu_bytes = 4096;  // the request is one packet
+    client.restart(11);
+    server.restart(22);
+    SetUp();
     session = connect();
     run(milliseconds(5));
     post(session, 1);
@@ -249,7 +253,6 @@ TEST_F(ShortPath, TheAnswerToARequestThatIsReadWhereItLiesDoesNotTakeIt) {
             request.endpoint.answer(request.handle, request.payload.first(8), request.now);
         },
         nullptr);
-    client.config.max_message_bytes = kMaxMessageBytes;
     post(session, 2, Instant::never(), kTailBytes);
     client.turn(now);
     server.turn(now);
