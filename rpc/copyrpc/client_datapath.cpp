@@ -25,7 +25,8 @@ std::uint32_t left_us(const Call& call, Instant now) noexcept {
 }
 
 constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{
-    CallStatus::Ok, CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed};
+    CallStatus::Ok, CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed,
+    CallStatus::ResponseTooLong};
 
 }  // namespace
 
@@ -114,7 +115,16 @@ void Client::put(Session& session, std::uint32_t call, Instant now) noexcept {
     ++statistics_.requests_sent;
 }
 
+// Calls of any session may have waited for a ticket.
+// mutants: copyrpc-client-free
 void Client::free(std::uint32_t index) noexcept {
+    if (free_ == kNone) [[unlikely]] {
+        sessions_.for_each([this](Session& session) {
+            if (session.is_open() && !session.backlog.empty()) {
+                sessions_.list(session);
+            }
+        });
+    }
     Ticket& ticket = tickets_[index];
     ticket.call = kNone;
     ticket.charge = 0;

@@ -11,7 +11,8 @@ namespace cairn::copyrpc {
 namespace {
 
 constexpr std::uint16_t kMostSessions = 4096;
-constexpr std::uint8_t kLooksUntilLost = 8;  // at a peer within its timeout
+constexpr std::uint32_t kMostBatches = roce::kMaxQueueSlots / 3 * 2;  // the shared receive queue has half as many more
+constexpr std::uint8_t kLooksUntilLost = 8;                           // at a peer within its timeout
 
 Status judge(const EndpointConfig& config) {
     if (!Hello::is_valid_ring(config.ring_bytes)) {
@@ -25,6 +26,11 @@ Status judge(const EndpointConfig& config) {
     if (config.sessions_max == 0 || config.sessions_max > kMostSessions) {
         return Error{fmt::format("{} sessions are out of range", config.sessions_max),
                      fmt::format("choose 1 to {}", kMostSessions)};
+    }
+    if (std::uint32_t{config.sessions_max} * config.receives > kMostBatches) {
+        return Error{
+            fmt::format("{} sessions of {} receive requests are too many", config.sessions_max, config.receives),
+            fmt::format("choose less of one: their product is at most {}", kMostBatches)};
     }
     if (config.calls_max == 0 || config.calls_max > rpc::kCallsMax) {
         return Error{fmt::format("{} outstanding calls are out of range", config.calls_max),
@@ -68,7 +74,6 @@ Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::Msg
 // A session's peer uses as many receive requests as it was promised, of which a third may not be posted again yet.
 Status Endpoint::open(connections::Home& home) {
     const std::uint32_t batches = std::uint32_t{config_.sessions_max} * config_.receives;
-    pd_ = device_.create_pd();
     auto sends = device_.create_cq(2 * batches + 1);
     if (!sends.ok()) {
         return sends.error();
@@ -79,6 +84,7 @@ Status Endpoint::open(connections::Home& home) {
         return receives.error();
     }
     receives_ = std::move(receives).value();
+    requests_promised_ = batches;
     requests_full_ = batches + batches / 2;
     auto requests = device_.create_srq(requests_full_, 1);
     if (!requests.ok()) {
@@ -86,7 +92,7 @@ Status Endpoint::open(connections::Home& home) {
     }
     requests_ = std::move(requests).value();
     refill();
-    links_ = std::make_unique<Links>(config_, device_, home, LinkQueues{*pd_, *sends_, *receives_, *requests_}, pool_,
+    links_ = std::make_unique<Links>(config_, device_, home, LinkQueues{*sends_, *receives_, *requests_}, pool_,
                                      sessions_, client_, server_, statistics_);
     tenancy_ = device_.worker().add(*this);
     return Nothing{};

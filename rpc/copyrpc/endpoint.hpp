@@ -47,14 +47,14 @@ public:
     // call or it has ended.
     bool cancel(CallId id, Instant now) noexcept { return client_.cancel(id, now); }
 
-    // Returns room for a response of `bytes`. Returns no room if the caller has none for so many, the pool is empty, or
-    // the handle is stale. respond() sends what was written there.
+    // Returns room for a response of `bytes`. Returns no room if the pool is empty, the response would be longer than
+    // any ring, or the handle is stale. respond() sends what was written there. A response for which the caller has no
+    // room ends its call with ResponseTooLong.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
         return server_.reserve(handle, bytes);
     }
     bool respond(const RequestHandle& handle, Instant) noexcept { return server_.respond(handle); }
-    // Answers with a copy of `message`, which may be part of the request. Returns false if it is too long for the
-    // caller, or the handle is stale.
+    // Answers with a copy of `message`, which may be part of the request. Returns false if the handle is stale.
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant) noexcept {
         return server_.answer(handle, message);
     }
@@ -93,11 +93,11 @@ private:
     SessionTable sessions_;
     Client client_;
     Server server_;
-    std::unique_ptr<verbs::Pd> pd_;
     std::unique_ptr<verbs::Cq> sends_;
     std::unique_ptr<verbs::Cq> receives_;
     std::unique_ptr<verbs::Srq> requests_;
-    std::uint32_t requests_full_ = 0;  // receive requests that are posted when none is used
+    std::uint32_t requests_full_ = 0;      // receive requests that are posted when none is used
+    std::uint32_t requests_promised_ = 0;  // of these, to the peers of all sessions
     std::unique_ptr<Links> links_;
     Instant next_look_{};
     Instant next_poll_{};  // of jobs, if nothing wakes the worker

@@ -46,7 +46,7 @@ bool Endpoint::take_batches(Instant now) noexcept {
             }
         }
     }
-    if (any && requests_->size() < requests_full_ / 3 * 2) {
+    if (any && requests_->size() < requests_promised_) {
         refill();
     }
     return any;

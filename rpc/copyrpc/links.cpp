@@ -35,23 +35,28 @@ Links::Links(const EndpointConfig& config, verbs::Device& device, connections::H
       server_(server),
       statistics_(statistics) {}
 
-// The connector gives its connections up when it ends, before their queue pairs do.
 Links::~Links() {
-    sessions_.for_each([this](Session& session) { connector_.abandon(session.connection, device_.worker().now()); });
-    sessions_.for_each([this](Session& session) { remove(session); });
+    sessions_.for_each([this](Session& session) {
+        connector_.abandon(session.connection, device_.worker().now());
+        server_.forget(session);
+        remove(session);
+    });
 }
 
 Status Links::listen(std::uint16_t port) {
     return connector_.listen(port, kBacklog, connections::Sharing::Shared);
 }
 
-Status Links::give_memory(rpc::MsgBuffer& memory, std::unique_ptr<verbs::Mr>& region, std::uint32_t bytes,
-                          verbs::Rights rights) {
+// mutants: copyrpc-links-give-memory
+Status Links::give_memory(verbs::Pd& pd, rpc::MsgBuffer& memory, std::unique_ptr<verbs::Mr>& region,
+                          std::uint32_t bytes, verbs::Rights rights) {
     memory = pool_.allocate(bytes);
     if (!memory.valid()) {
         return Error{"there is no memory for a session's ring", "give the pool more, or sessions smaller rings"};
     }
-    auto made = device_.register_memory(queues_.pd, memory.span(), rights);
+    // Nobody reads what others left there, neither a batch in the own ring nor the padding of one in the mirror.
+    std::fill(memory.span().begin(), memory.span().end(), std::uint8_t{0});
+    auto made = device_.register_memory(pd, memory.span(), rights);
     if (!made.ok()) {
         return made.error();
     }
@@ -65,13 +70,14 @@ Result<Session*> Links::make() {
     if (session == nullptr) {
         return Error{"all sessions are in use", "raise sessions_max"};
     }
+    session->pd = device_.create_pd();  // of its own: its key opens nothing to other sessions
     verbs::QpCapacity capacity;
     capacity.send_slots = 2U * config_.receives;
     capacity.receive_slots = 1;
     capacity.max_sges = 1;
     capacity.inline_bytes = kInlineBytes;
-    auto qp = device_.create_qp(queues_.pd, capacity, {queues_.sends, queues_.receives, &queues_.requests});
-    Status made = qp.ok() ? give_memory(session->own_memory, session->own, config_.ring_bytes,
+    auto qp = device_.create_qp(*session->pd, capacity, {queues_.sends, queues_.receives, &queues_.requests});
+    Status made = qp.ok() ? give_memory(*session->pd, session->own_memory, session->own, config_.ring_bytes,
                                         verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::LocalWrite)
                           : Status{qp.error()};
     if (!made.ok()) {
@@ -88,7 +94,7 @@ Hello Links::hello_of(const Session& session) const noexcept {
 
 // mutants: copyrpc-links-open-rings
 Status Links::open_rings(Session& session, const Hello& peer) {
-    Status made = give_memory(session.mirror_memory, session.mirror, peer.ring_bytes, verbs::Rights{});
+    Status made = give_memory(*session.pd, session.mirror_memory, session.mirror, peer.ring_bytes, verbs::Rights{});
     if (!made.ok()) {
         return made;
     }
@@ -99,10 +105,14 @@ Status Links::open_rings(Session& session, const Hello& peer) {
 }
 
 void Links::remove(Session& session) {
+    if (session.rings) {
+        server_.expect_no_more(session.rings->send().ring().promise_max() / 2);
+    }
     session.rings.reset();
     session.qp.reset();
     session.own.reset();
     session.mirror.reset();
+    session.pd.reset();
     pool_.release(session.own_memory);
     pool_.release(session.mirror_memory);
     sessions_.remove(session);
@@ -170,7 +180,7 @@ bool Links::poll_events(bool serves, Instant now) {
 void Links::on_requested(const cm::Requested& requested, bool serves, Instant now) {
     const std::optional<Hello> peer = hello_in(requested.private_data);
     Session* session = nullptr;
-    if (serves && peer) {
+    if (serves && peer && peer->ring_bytes <= std::max(config_.ring_bytes, config_.peer_ring_bytes_max)) {
         auto made = make();
         session = made.ok() ? made.value() : nullptr;
     }
@@ -248,13 +258,18 @@ void Links::on_breach(Session& session, Breach breach, Instant now) {
     on_lost(session, now);
 }
 
+// mutants: copyrpc-links-on-lost
 void Links::on_lost(Session& session, Instant now) {
     if (session.state == SessionState::Ending) {
         return;
     }
     ++statistics_.peers_lost;
+    (void)session.qp->modify(verbs::QpState::Err);  // nothing of the peer is taken any more
     on_ended(session.connection, SessionEvent::PeerLost, now);
-    (void)connector_.disconnect(session.connection, {}, now);
+    if (!connector_.disconnect(session.connection, {}, now).ok()) {  // it was not established yet
+        connector_.abandon(session.connection, now);
+        remove(session);
+    }
 }
 
 }  // namespace cairn::copyrpc

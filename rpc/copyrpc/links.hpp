@@ -13,7 +13,6 @@
 namespace cairn::copyrpc {
 
 struct LinkQueues {
-    verbs::Pd& pd;
     verbs::Cq& sends;
     verbs::Cq& receives;
     verbs::Srq& requests;
@@ -44,8 +43,8 @@ public:
 
 private:
     [[nodiscard]] Result<Session*> make();
-    [[nodiscard]] Status give_memory(rpc::MsgBuffer& memory, std::unique_ptr<verbs::Mr>& region, std::uint32_t bytes,
-                                     verbs::Rights rights);
+    [[nodiscard]] Status give_memory(verbs::Pd& pd, rpc::MsgBuffer& memory, std::unique_ptr<verbs::Mr>& region,
+                                     std::uint32_t bytes, verbs::Rights rights);
     [[nodiscard]] Status open_rings(Session& session, const Hello& peer);
     void remove(Session& session);
     [[nodiscard]] Hello hello_of(const Session& session) const noexcept;

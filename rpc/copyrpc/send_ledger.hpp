@@ -75,8 +75,9 @@ private:
     [[nodiscard]] bool joins_open(std::uint32_t blocks) const noexcept;
     [[nodiscard]] std::uint32_t advance_of(std::uint32_t blocks) const noexcept;
     RingPosition place(std::uint32_t blocks) noexcept;
-    // A promise may come before the answers that it renews: those wait for the next batch.
-    [[nodiscard]] std::uint32_t most_promised() const noexcept { return 2 * own_ring_.promise_max(); }
+    // A promise may come before the answers that it renews: those wait for receive requests in the next batch, and
+    // those to requests that the promise has let come wait with them.
+    [[nodiscard]] std::uint32_t most_promised() const noexcept { return 3 * own_ring_.promise_max(); }
 
     RingShape ring_;
     RingShape own_ring_;

@@ -24,8 +24,13 @@ public:
     Server(Endpoint& endpoint, const Types& types, SessionTable& sessions, rpc::MsgPool& pool,
            rpc::BackgroundPool* background, Statistics& statistics);
 
-    // A session with room for so many requests came. Allocates.
-    void expect(std::uint32_t requests) { requests_.reserve(requests_.size() + requests); }
+    // A session came whose promise pays for so many requests; it left. Allocates.
+    void expect(std::uint32_t requests) {
+        expected_ += requests;
+        requests_.reserve(expected_);
+        free_.reserve(expected_);
+    }
+    void expect_no_more(std::uint32_t requests) noexcept { expected_ -= requests; }
     void on_request(Session& session, const RingEnd::Taken& taken, Instant now) noexcept;
     // See Endpoint.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
@@ -53,6 +58,7 @@ private:
     };
     [[nodiscard]] std::uint32_t take_place();
     [[nodiscard]] Kept* find(const RequestHandle& handle) noexcept;
+    void give(Kept& request, std::span<const std::uint8_t> message) noexcept;
     void end(Kept& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept;
     void free(Kept& request) noexcept;
 
@@ -63,7 +69,8 @@ private:
     Statistics& statistics_;
     std::vector<Kept> requests_;
     std::vector<std::uint32_t> free_;
-    ServerJobs jobs_;  // answers through the above
+    std::size_t expected_ = 0;  // at most so many requests are kept
+    ServerJobs jobs_;           // answers through the above
 };
 
 }  // namespace cairn::copyrpc

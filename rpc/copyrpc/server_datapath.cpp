@@ -45,7 +45,7 @@ void Server::on_request(Session& session, const RingEnd::Taken& taken, Instant n
     if (type.background != nullptr) {
         const auto& more = taken.message.extension;
         const Instant deadline = more && more->left_us != 0 ? now + microseconds(more->left_us) : Instant::never();
-        jobs_.add({handle, taken.message.type, Message::answer_max(kept.charge), taken.message.payload, deadline});
+        jobs_.add({handle, taken.message.type, taken.message.payload, deadline});
         return;
     }
     type.function(type.context, {endpoint_, handle, taken.message.type, taken.message.payload, now});
@@ -60,10 +60,9 @@ Server::Kept* Server::find(const RequestHandle& handle) noexcept {
     return kept.charge != 0 && kept.generation == handle.request_number >> 32U ? &kept : nullptr;
 }
 
-// mutants: copyrpc-server-reserve
 std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
     Kept* const kept = find(handle);
-    if (kept == nullptr || bytes > Message::answer_max(kept->charge)) {
+    if (kept == nullptr || bytes > RingShape::kMostBytes) {
         return {};
     }
     if (kept->answer.capacity < bytes || !kept->answer.valid()) {
@@ -79,18 +78,27 @@ bool Server::respond(const RequestHandle& handle) noexcept {
     if (kept == nullptr) {
         return false;
     }
-    end(*kept, Outcome::Answered, kept->answer.span());
+    give(*kept, kept->answer.span());
     return true;
 }
 
-// mutants: copyrpc-server-answer
 bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> message) noexcept {
     Kept* const kept = find(handle);
-    if (kept == nullptr || message.size() > Message::answer_max(kept->charge)) {
+    if (kept == nullptr) {
         return false;
     }
-    end(*kept, Outcome::Answered, message);
+    give(*kept, message);
     return true;
+}
+
+// A caller that has no room for the answer learns that.
+// mutants: copyrpc-server-give
+void Server::give(Kept& request, std::span<const std::uint8_t> message) noexcept {
+    if (message.size() > Message::answer_max(request.charge)) {
+        end(request, Outcome::TooLong, {});
+    } else {
+        end(request, Outcome::Answered, message);
+    }
 }
 
 bool Server::refuse(const RequestHandle& handle) noexcept {

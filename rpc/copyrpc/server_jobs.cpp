@@ -1,7 +1,5 @@
 #include "rpc/copyrpc/server_jobs.hpp"
 
-#include <algorithm>
-
 #include "lib/base/copy.hpp"
 #include "rpc/copyrpc/server.hpp"
 
@@ -37,7 +35,6 @@ void ServerJobs::add(const JobRequest& request) {
     }
 }
 
-// mutants: copyrpc-server-jobs-start
 bool ServerJobs::start(const JobRequest& request) noexcept {
     rpc::BackgroundJob* const job = pool_->take();
     if (job == nullptr) {
@@ -49,7 +46,7 @@ bool ServerJobs::start(const JobRequest& request) noexcept {
     job->function = type.background;
     job->context = type.context;
     job->type = request.type;
-    job->response_bytes_max = std::min(type.response_bytes_max, request.answer_max);
+    job->response_bytes_max = type.response_bytes_max;
     job->request = memory_.allocate(bytes);
     job->response = memory_.allocate(job->response_bytes_max);
     if (!job->request.valid() || !job->response.valid()) {

@@ -19,7 +19,6 @@ class Server;
 struct JobRequest {
     rpc::RequestHandle handle{};
     std::uint8_t type = 0;
-    std::uint32_t answer_max = 0;
     std::span<const std::uint8_t> payload{};
     Instant deadline = Instant::never();  // of the caller
 };

@@ -24,6 +24,7 @@ struct Session {
     bool ours = false;    // connect() began it
     bool listed = false;  // in the list of those that have something to send
     verbs::ConnectionId connection{};
+    std::unique_ptr<verbs::Pd> pd;
     std::unique_ptr<verbs::Qp> qp;
     rpc::MsgBuffer own_memory{};
     rpc::MsgBuffer mirror_memory{};

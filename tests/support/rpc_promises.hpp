@@ -105,7 +105,7 @@ TYPED_TEST_P(RpcPromises, AResponseLiesInTheCallersBufferIfItFits) {
     this->pair.run(milliseconds(1));
     EXPECT_EQ(buffer.bytes, 50U);
     EXPECT_EQ(memory[49], 1U);
-    this->post(session, 2, kEcho, 65);
+    this->post(session, 2, kEcho, 200);
     this->pair.run(milliseconds(1));
     EXPECT_EQ(this->results.at(2), CallStatus::ResponseTooLong);
 }

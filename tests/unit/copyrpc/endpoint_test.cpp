@@ -145,16 +145,27 @@ TEST_F(CopyrpcEndpoint, ACallThatWouldNeverFitIsRefusedAtOnceOrOnceThatIsKnown) 
     EXPECT_EQ(post(session.value(), 4, 500).verdict, PostVerdict::Posted);
 }
 
-TEST_F(CopyrpcEndpoint, AnAnswerLongerThanItsCallersRoomIsRefusedToItsHandler) {
+TEST_F(CopyrpcEndpoint, AnAnswerLongerThanItsCallersRoomEndsTheCall) {
     const SessionId session = connect();
-    (void)post(session, 1, 32, kKeep);
-    run(milliseconds(1));
     const std::uint32_t most = Message::answer_max(Message::charge_for(400));
-    EXPECT_TRUE(server.endpoint->reserve(kept.at(0), most + 1).empty());
-    EXPECT_EQ(server.endpoint->reserve(kept.at(0), most).size(), most);
     const std::vector<std::uint8_t> longer(most + 1);
-    EXPECT_FALSE(server.endpoint->answer(kept.at(0), longer, now));
-    EXPECT_TRUE(server.endpoint->answer(kept.at(0), std::span(longer).first(most), now));
+    empty_answers = true;
+    for (std::uint64_t tag = 1; tag <= 3; ++tag) {
+        (void)post(session, tag, 32, kKeep);
+        run(milliseconds(1));
+    }
+    ASSERT_EQ(kept.size(), 2U) << "there is room for two answers";
+    EXPECT_TRUE(server.endpoint->answer(kept[0], longer, now));
+    EXPECT_EQ(server.endpoint->reserve(kept[1], most + 1).size(), most + 1);
+    EXPECT_TRUE(server.endpoint->respond(kept[1], now));
+    run(milliseconds(1));
+    ASSERT_EQ(kept.size(), 3U);
+    EXPECT_TRUE(server.endpoint->answer(kept[2], std::span(longer).first(most), now));
+    run(milliseconds(1));
+    EXPECT_EQ(results.at(1), CallStatus::ResponseTooLong);
+    EXPECT_EQ(results.at(2), CallStatus::ResponseTooLong);
+    EXPECT_EQ(results.at(3), CallStatus::Ok);
+    EXPECT_TRUE(server.endpoint->reserve(kept[2], 1).empty());
 }
 
 TEST_F(CopyrpcEndpoint, BothEndsCallEachOtherOverOneSession) {
@@ -262,6 +273,22 @@ TEST_F(CopyrpcFewCalls, CallsOfASessionThatEndsLeaveTheirNumbersToOthers) {
     }
     run(milliseconds(1));
     EXPECT_EQ(count(CallStatus::Ok), 4U);
+}
+
+TEST_F(CopyrpcFewCalls, CallsThatWaitForANumberGoOnWhenAnotherSessionFreesOne) {
+    const SessionId first = connect();
+    const SessionId second = connect();
+    for (std::uint64_t tag = 1; tag <= 4; ++tag) {
+        const CallId id = post(first, tag, 8, kKeep).id;
+        run(microseconds(100));
+        EXPECT_TRUE(client.endpoint->cancel(id, now));
+    }
+    ASSERT_EQ(post(second, 5, 8).verdict, PostVerdict::Posted);
+    run(milliseconds(1));
+    EXPECT_EQ(results.count(5), 0U) << "the cancelled calls have all numbers";
+    EXPECT_TRUE(server.endpoint->respond(kept.at(0), now));
+    run(milliseconds(1));
+    EXPECT_EQ(results.at(5), CallStatus::Ok);
 }
 
 // The client has 4 receive requests and small rings, its server 64 and large ones.

@@ -217,6 +217,71 @@ TEST_F(CopyrpcStranger, ARequestIsForgottenWithTheConnectionOfItsCaller) {
     EXPECT_TRUE(server.endpoint->respond(of_client, now));
 }
 
+TEST_F(CopyrpcStranger, ARingHasNothingOfItsFormerSession) {
+    const SessionId session = connect();
+    (void)post(session, 1);
+    run_all(milliseconds(1));
+    const int executed = static_cast<int>(server.endpoint->statistics().requests_handled);
+    client.endpoint->disconnect(session, now);
+    for (int i = 0; i < 3000; ++i, now = now + milliseconds(5)) {  // until its memory is free
+        client.turn(now);
+        server.turn(now);
+    }
+    ASSERT_EQ(server.endpoint->sessions_open(), 0U);
+    ask(hello());
+    ASSERT_TRUE(stranger.peer.has_value());
+    stranger.write(3, 0);  // a batch as long as that one was, of which nothing is written
+    run_all(milliseconds(5));
+    EXPECT_EQ(static_cast<int>(server.endpoint->statistics().requests_handled), executed);
+    EXPECT_EQ(breaches(Breach::BadHeader), 1U);
+}
+
+TEST_F(CopyrpcStranger, ABreachBeforeTheConnectionIsEstablishedLeavesNothingBehind) {
+    stranger.port.fate = [](std::uint64_t number) { return number == 1 ? 0 : 1; };  // its word that it is ready
+    ask(hello());
+    ASSERT_TRUE(stranger.peer.has_value());
+    server.worker->turn(now);
+    stranger.write(0);
+    run_all(milliseconds(5));
+    EXPECT_EQ(breaches(Breach::BadImmediate), 1U);
+    stranger.port.fate = [](std::uint64_t) { return 0; };
+    for (int i = 0; i < 12000; ++i, now = now + milliseconds(10)) {
+        server.turn(now);
+    }
+    EXPECT_EQ(server.endpoint->sessions_open(), 0U);
+}
+
+TEST_F(CopyrpcStranger, ARingLargerThanOursIsRefused) {
+    RawHello raw = hello();
+    raw.ring_log2 = 13;
+    ask(raw);
+    EXPECT_TRUE(stranger.refused);
+    EXPECT_EQ(server.pool.live(), 0U);
+}
+
+TEST_F(CopyrpcStranger, TheKeyOfAnotherSessionIsOfNoUse) {
+    const SessionId session = connect();
+    ask(hello());
+    ASSERT_TRUE(stranger.peer.has_value());
+    Stranger other{"10.0.0.8"};
+    other.port.join(server.port);
+    server.port.join(other.port);
+    const RawHello raw = hello();
+    other.ask({reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}, now);
+    for (int i = 0; i < 200; ++i, now = now + microseconds(20)) {
+        server.turn(now);
+        other.worker->turn(now);
+        other.look();
+    }
+    ASSERT_TRUE(other.peer.has_value());
+    stranger.peer = other.peer;  // as if it had guessed
+    stranger.write(1);
+    run_all(milliseconds(5));
+    EXPECT_EQ(stranger.qp->state(), verbs::QpState::Err);
+    EXPECT_EQ(other.qp->state(), verbs::QpState::Rts);
+    (void)session;
+}
+
 TEST_F(CopyrpcStranger, ASendInsteadOfABatchIsABreach) {
     ask(hello());
     ASSERT_TRUE(stranger.peer.has_value());
