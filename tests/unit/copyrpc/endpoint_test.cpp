@@ -294,7 +294,12 @@ TEST_F(CopyrpcFewCalls, CallsThatWaitForANumberGoOnWhenAnotherSessionFreesOne) {
 // The client has 4 receive requests and small rings, its server 64 and large ones.
 class CopyrpcUnlike : public TwoHosts {
 protected:
-    CopyrpcUnlike() : TwoHosts(small(), {}) {}
+    CopyrpcUnlike() : TwoHosts(one_session(), {}) {}
+    static EndpointConfig one_session() {
+        EndpointConfig config = small();
+        config.sessions_max = 1;  // six receive requests in all, four of them promised
+        return config;
+    }
 };
 
 TEST_F(CopyrpcUnlike, EitherEndKeepsToTheRingOfTheOther) {
@@ -308,6 +313,7 @@ TEST_F(CopyrpcUnlike, EitherEndKeepsToTheRingOfTheOther) {
     }
     run(milliseconds(100));
     EXPECT_EQ(count(CallStatus::Ok), 2000U);
+    EXPECT_EQ(client.worker->engine().rc_counters().of(roce::rc::RcCounter::RnrNakSent), 0U);
 }
 
 TEST_F(CopyrpcEndpoint, ConfigurationsOutOfRangeNameThemselves) {
