@@ -291,31 +291,6 @@ TEST_F(CopyrpcFewCalls, CallsThatWaitForANumberGoOnWhenAnotherSessionFreesOne) {
     EXPECT_EQ(results.at(5), CallStatus::Ok);
 }
 
-// The client has 4 receive requests and small rings, its server 64 and large ones.
-class CopyrpcUnlike : public TwoHosts {
-protected:
-    CopyrpcUnlike() : TwoHosts(one_session(), {}) {}
-    static EndpointConfig one_session() {
-        EndpointConfig config = small();
-        config.sessions_max = 1;  // six receive requests in all, four of them promised
-        return config;
-    }
-};
-
-TEST_F(CopyrpcUnlike, EitherEndKeepsToTheRingOfTheOther) {
-    const SessionId session = connect();
-    std::mt19937 random(4);
-    for (std::uint64_t tag = 1; tag <= 2000; ++tag) {
-        ASSERT_EQ(post(session, tag, random() % 401).verdict, PostVerdict::Posted);
-        if (tag % 50 == 0) {
-            run(milliseconds(1));
-        }
-    }
-    run(milliseconds(100));
-    EXPECT_EQ(count(CallStatus::Ok), 2000U);
-    EXPECT_EQ(client.worker->engine().rc_counters().of(roce::rc::RcCounter::RnrNakSent), 0U);
-}
-
 TEST_F(CopyrpcEndpoint, ConfigurationsOutOfRangeNameThemselves) {
     const auto refusal = [this](auto&& change) {
         EndpointConfig config = small();

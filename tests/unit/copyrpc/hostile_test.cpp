@@ -236,18 +236,34 @@ TEST_F(CopyrpcStranger, ARingHasNothingOfItsFormerSession) {
     EXPECT_EQ(breaches(Breach::BadHeader), 1U);
 }
 
-TEST_F(CopyrpcStranger, ABreachBeforeTheConnectionIsEstablishedLeavesNothingBehind) {
-    stranger.port.fate = [](std::uint64_t number) { return number == 1 ? 0 : 1; };  // its word that it is ready
-    ask(hello());
-    ASSERT_TRUE(stranger.peer.has_value());
-    server.worker->turn(now);
-    stranger.write(0);
-    run_all(milliseconds(5));
-    EXPECT_EQ(breaches(Breach::BadImmediate), 1U);
-    stranger.port.fate = [](std::uint64_t) { return 0; };
+// More of them than the connector looks at in a turn, so that some of their batches come before Established.
+TEST_F(CopyrpcStranger, BreachesBeforeAConnectionIsEstablishedLeaveNothingBehind) {
+    std::vector<std::unique_ptr<Stranger>> many;
+    bool speak = true;
+    const RawHello raw = hello();
+    for (int i = 1; i <= 20; ++i) {
+        Stranger& one = *many.emplace_back(std::make_unique<Stranger>(("10.0.1." + std::to_string(i)).c_str()));
+        one.port.join(server.port);
+        server.port.join(one.port);
+        one.port.fate = [&speak](std::uint64_t number) { return number == 0 || (number > 1 && speak) ? 1 : 0; };
+        one.ask({reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}, now);
+        for (int turns = 0; turns < 10 && !one.peer; ++turns) {
+            one.worker->turn(now);
+            server.turn(now);
+            one.look();
+        }
+        ASSERT_TRUE(one.peer.has_value());
+        one.worker->turn(now);  // its word that it is ready is lost
+    }
+    for (const auto& one : many) {
+        one->write(0);
+        one->worker->turn(now);
+    }
+    speak = false;
     for (int i = 0; i < 12000; ++i, now = now + milliseconds(10)) {
         server.turn(now);
     }
+    EXPECT_EQ(breaches(Breach::BadImmediate), 20U);
     EXPECT_EQ(server.endpoint->sessions_open(), 0U);
 }
 

@@ -26,6 +26,7 @@ struct Walk {
     std::uint32_t receives;
     bool both_call;
     bool small;
+    bool leans;
 };
 
 class RandomWalk {
@@ -37,7 +38,7 @@ public:
 
     void run() {
         for (int i = 0; i < 4000 && !broken_; ++i) {
-            if (i % 100 == 0) {
+            if (i % 100 == 0 && walk_.leans) {
                 lean();
             }
             const std::uint32_t drawn = below(static_cast<std::uint32_t>(leaning_.size()));
@@ -132,7 +133,7 @@ private:
 
     Walk walk_;
     std::mt19937_64 random_;
-    std::vector<std::uint32_t> leaning_;  // what is drawn from
+    std::vector<std::uint32_t> leaning_{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};  // what is drawn from: all alike
     Pair pair_;
     std::uint32_t patience_ = 1;
     bool broken_ = false;
@@ -142,11 +143,11 @@ TEST(Ledgers, KeepTheRulesOnRandomWalks) {
     std::uint64_t seed = 1;
     for (const std::uint32_t first : {128U, 256U, 2048U}) {
         for (const std::uint32_t second : {128U, 1024U}) {
-            for (const std::uint32_t receives : {4U, 5U, 8U, 64U}) {
+            for (const std::uint32_t receives : {4U, 5U, 16U, 256U}) {
                 for (const bool both : {false, true}) {
                     for (const bool small : {false, true}) {
                         for (int i = 0; i < 10 && !testing::Test::HasFatalFailure(); ++i) {
-                            RandomWalk({seed++, first, second, receives, both, small}).run();
+                            RandomWalk({seed++, first, second, receives, both, small, i % 2 == 1}).run();
                         }
                     }
                 }
@@ -266,77 +267,6 @@ TEST(Ledgers, SettleAfterAllOrdersOfThreeCalls) {
     AllOrders orders;
     orders.run();
     EXPECT_GT(orders.states(), 10000U);
-}
-
-TEST(Ledgers, SayWhenAPeerBreaksTheRules) {
-    const RingShape ring(128);
-    const auto takes = [&ring](std::uint32_t first, BatchImmediate said, bool returned = false) {
-        ReceiveLedger receive(ring, 4);
-        EXPECT_TRUE(receive.on_batch({first, false}));
-        (void)receive.read(first, false);
-        if (returned) {
-            (void)receive.take_returned();
-        }
-        return receive.on_batch(said);
-    };
-    EXPECT_TRUE(takes(100, {28, false}));
-    EXPECT_FALSE(takes(100, {29, false})) << "it goes beyond the ring's end, and on over the first one";
-    EXPECT_TRUE(takes(100, {28, false}, true));
-    EXPECT_FALSE(takes(100, {29, false}, true)) << "it goes beyond the ring's end";
-    EXPECT_FALSE(takes(100, {0, false})) << "it has no header";
-    EXPECT_TRUE(takes(16, {1, false}));
-    EXPECT_FALSE(takes(16, {1, true})) << "it wastes the ring, and begins where the first one has not been returned";
-    EXPECT_FALSE(takes(100, {101, true})) << "it is written over the first one";
-    EXPECT_FALSE(takes(128, {1, true})) << "it wastes a whole ring";
-    EXPECT_FALSE(takes(16, {BatchImmediate::kWraps - 1, false}));
-    EXPECT_FALSE(takes(16, {BatchImmediate::kWraps - 1, true}));
-}
-
-TEST(Ledgers, CountTheReceiveRequestsOfAPeer) {
-    ReceiveLedger receive(RingShape(128), 4);
-    for (int i = 0; i < 4; ++i) {
-        EXPECT_TRUE(receive.on_batch({1, false}));
-        (void)receive.read(1, false);
-    }
-    EXPECT_FALSE(receive.on_batch({1, false})) << "there is no fifth one";
-    EXPECT_EQ(receive.take_receives(), 4U);
-    EXPECT_TRUE(receive.on_batch({1, false}));
-}
-
-TEST(Ledgers, SayWhenAPeerClaimsCreditThatItCannotHave) {
-    const RingShape ring(128);
-    const auto believes = [&ring](std::uint32_t returned, std::uint32_t granted, std::uint32_t receives) {
-        SendLedger send(ring, ring, 4);
-        (void)send.take_request(3, 2);
-        (void)send.take_batch();
-        (void)send.take_request(2, 2);
-        return send.on_header(returned, granted, receives);
-    };
-    EXPECT_TRUE(believes(4, 64, 1));
-    EXPECT_FALSE(believes(5, 0, 0)) << "more than was sent";
-    EXPECT_FALSE(believes(0, 65, 0)) << "more than three whole promises";
-    EXPECT_FALSE(believes(0, 0, 2)) << "more receive requests than there are";
-    EXPECT_FALSE(believes(0xffffffffU, 0, 0));
-    EXPECT_FALSE(believes(0, 0xffffffffU, 0));
-    EXPECT_FALSE(believes(0, 0, 0xffffffffU));
-}
-
-TEST(Ledgers, SayWhenAPeerAsksForMoreThanItWasPromised) {
-    SendLedger send(RingShape(128), RingShape(128), 4);
-    EXPECT_FALSE(send.on_request(0)) << "its answer would have no room";
-    EXPECT_FALSE(send.on_request(1)) << "nor this one's";
-    EXPECT_TRUE(send.on_request(30));
-    EXPECT_FALSE(send.on_request(3));
-    EXPECT_FALSE(send.on_request(0xffffffffU));
-    EXPECT_TRUE(send.on_request(2));
-}
-
-TEST(Ledgers, RefuseWhatNeverFits) {
-    const RingShape ring(128);
-    const SendLedger send(ring, ring, 4);
-    EXPECT_EQ(send.judge_request(16, 24), Room::Fits);
-    EXPECT_EQ(send.judge_request(17, 2), Room::TooLong);
-    EXPECT_EQ(send.judge_request(1, 25), Room::TooLong);
 }
 
 }  // namespace

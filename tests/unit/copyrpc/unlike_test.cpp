@@ -1,0 +1,55 @@
+// Two ends whose rings and receive requests are not alike.
+#include <random>
+
+#include "tests/unit/copyrpc/two_hosts.hpp"
+
+namespace cairn::copyrpc {
+namespace {
+
+// The client has 4 receive requests and small rings, its server 64 and large ones.
+class CopyrpcUnlike : public TwoHosts {
+protected:
+    CopyrpcUnlike() : TwoHosts(one_session(), {}) {}
+    static EndpointConfig one_session() {
+        EndpointConfig config;
+        config.ring_bytes = 4096;
+        config.receives = 4;
+        config.sessions_max = 1;  // six receive requests in all, four of them promised
+        config.answer_bytes = 20;
+        return config;
+    }
+};
+
+TEST_F(CopyrpcUnlike, APausedEndIsSentAsManyBatchesAsItCanReceive) {
+    const SessionId session = connect();
+    for (std::uint64_t tag = 1; tag <= 16; ++tag) {
+        (void)post(session, tag, 8, kKeep);
+    }
+    run(milliseconds(1));
+    ASSERT_EQ(kept.size(), 16U);
+    empty_answers = true;
+    for (const RequestHandle& handle : kept) {
+        EXPECT_TRUE(server.endpoint->respond(handle, now));
+        server.turn(now);
+        now = now + microseconds(20);
+    }
+    run(milliseconds(5));
+    EXPECT_EQ(count(CallStatus::Ok), 16U);
+    EXPECT_EQ(client.worker->engine().rc_counters().of(roce::rc::RcCounter::RnrNakSent), 0U);
+}
+
+TEST_F(CopyrpcUnlike, EitherEndKeepsToTheRingOfTheOther) {
+    const SessionId session = connect();
+    std::mt19937 random(4);
+    for (std::uint64_t tag = 1; tag <= 2000; ++tag) {
+        ASSERT_EQ(post(session, tag, random() % 21).verdict, PostVerdict::Posted);
+        if (tag % 50 == 0) {
+            run(milliseconds(1));
+        }
+    }
+    run(milliseconds(100));
+    EXPECT_EQ(count(CallStatus::Ok), 2000U);
+}
+
+}  // namespace
+}  // namespace cairn::copyrpc
