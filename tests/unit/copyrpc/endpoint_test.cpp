@@ -206,6 +206,9 @@ TEST_F(CopyrpcEndpoint, AServerWithoutHandlersOrMemoryTakesNoSessions) {
     EXPECT_EQ(client.events.back(), SessionEvent::Refused);
     EXPECT_EQ(idle.endpoint->statistics().connections_refused, 1U);
     EXPECT_EQ(idle.endpoint->sessions_open(), 0U);
+    run(seconds(9), milliseconds(5));
+    EXPECT_EQ(client.endpoint->sessions_open(), 0U);
+    EXPECT_EQ(client.pool.live(), 0U);
 }
 
 TEST_F(CopyrpcEndpoint, ASessionThatEndsLeavesNothingBehind) {
