@@ -21,13 +21,13 @@ public:
 
     // Posts a call over a session that connects or is open. The call waits if there is no room for it.
     Posted post(Session& session, const Call& call, Instant now) noexcept;
-    bool cancel(CallId id, Instant now) noexcept;
+    bool cancel(CallId id) noexcept;
     // Puts calls that wait into the ring while they fit.
     void serve_backlog(Session& session, Instant now) noexcept;
     // Returns nothing, or why the answer is none.
     [[nodiscard]] std::optional<Breach> on_answer(Session& session, const Message& answer, Instant now) noexcept;
     // Ends all calls of the session, whose state no longer takes calls.
-    void fail_calls(Session& session, CallStatus status, Instant now) noexcept;
+    void fail_calls(Session& session, CallStatus status) noexcept;
     void end_overdue(Instant now) noexcept;
     void end_awaited() noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept { return calls_.next_deadline(); }
@@ -47,7 +47,7 @@ private:
     [[nodiscard]] Room judge(const Session& session, const Call& call) const noexcept;
     void put(Session& session, std::uint32_t call, Instant now) noexcept;
     void free(std::uint32_t ticket) noexcept;
-    void finish(std::uint32_t call, CallStatus status, Instant now) noexcept;
+    void finish(std::uint32_t call, CallStatus status) noexcept;
 
     const EndpointConfig& config_;
     SessionTable& sessions_;

@@ -158,7 +158,7 @@ std::optional<Breach> Client::on_answer(Session& session, const Message& answer,
 
 // Ends a call that its peer has not answered.
 // mutants: copyrpc-client-finish
-void Client::finish(std::uint32_t call, CallStatus status, Instant) noexcept {
+void Client::finish(std::uint32_t call, CallStatus status) noexcept {
     if (ticket_of_[call] != kNone) {
         tickets_[ticket_of_[call]].call = kNone;
         ticket_of_[call] = kNone;
@@ -168,36 +168,36 @@ void Client::finish(std::uint32_t call, CallStatus status, Instant) noexcept {
     calls_.finish(call, status, {}, {});
 }
 
-bool Client::cancel(CallId id, Instant now) noexcept {
+bool Client::cancel(CallId id) noexcept {
     const std::uint32_t call = calls_.find(id);
     if (call == kNone) {
         return false;
     }
-    finish(call, CallStatus::Cancelled, now);
+    finish(call, CallStatus::Cancelled);
     return true;
 }
 
 void Client::end_overdue(Instant now) noexcept {
-    calls_.end_overdue(now, [this, now](std::uint32_t call) { finish(call, CallStatus::DeadlinePassed, now); });
+    calls_.end_overdue(now, [this](std::uint32_t call) { finish(call, CallStatus::DeadlinePassed); });
 }
 
 void Client::end_awaited() noexcept {
-    calls_.end_awaited([this](std::uint32_t call) { finish(call, CallStatus::Disconnected, {}); });
+    calls_.end_awaited([this](std::uint32_t call) { finish(call, CallStatus::Disconnected); });
 }
 
 // mutants: copyrpc-client-fail-calls
-void Client::fail_calls(Session& session, CallStatus status, Instant now) noexcept {
+void Client::fail_calls(Session& session, CallStatus status) noexcept {
     for (std::uint32_t i = 0; i < tickets_.size(); ++i) {
         if (tickets_[i].charge != 0 && tickets_[i].session == session.id.value) {
             const std::uint32_t call = tickets_[i].call;
             if (call != kNone) {
-                finish(call, status, now);
+                finish(call, status);
             }
             free(i);
         }
     }
     while (!session.backlog.empty()) {
-        finish(session.backlog.oldest, status, now);
+        finish(session.backlog.oldest, status);
     }
 }
 

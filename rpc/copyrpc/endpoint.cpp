@@ -109,7 +109,7 @@ Endpoint::~Endpoint() {
 
 void Endpoint::disconnect(SessionId id, Instant now) noexcept {
     if (Session* const session = sessions_.find(id); session != nullptr) {
-        links_->end(*session, CallStatus::Disconnected, now);
+        links_->end(*session, now);
     }
 }
 

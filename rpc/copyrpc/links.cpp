@@ -11,7 +11,6 @@ namespace cairn::copyrpc {
 namespace {
 
 constexpr std::uint32_t kBacklog = 64;
-constexpr std::uint32_t kInlineBytes = 0;
 
 std::span<const std::uint8_t> bytes_of(const RawHello& raw) noexcept {
     return {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)};
@@ -75,7 +74,7 @@ Result<Session*> Links::make() {
     capacity.send_slots = 2U * config_.receives;
     capacity.receive_slots = 1;
     capacity.max_sges = 1;
-    capacity.inline_bytes = kInlineBytes;
+    capacity.inline_bytes = 0;
     auto qp = device_.create_qp(*session->pd, capacity, {queues_.sends, queues_.receives, &queues_.requests});
     Status made = qp.ok() ? give_memory(*session->pd, session->own_memory, session->own, config_.ring_bytes,
                                         verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::LocalWrite)
@@ -158,14 +157,14 @@ bool Links::poll_events(bool serves, Instant now) {
         } else if (const auto* established = std::get_if<cm::Established>(&*event)) {
             on_established(*established, now);
         } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&*event)) {
-            on_ended(leaving->id, SessionEvent::Disconnected, now);
+            on_ended(leaving->id, SessionEvent::Disconnected);
             (void)connector_.disconnect(leaving->id, {}, now);
         } else if (const auto* gone = std::get_if<cm::Disconnected>(&*event)) {
-            on_ended(gone->id, SessionEvent::Disconnected, now);
+            on_ended(gone->id, SessionEvent::Disconnected);
         } else if (const auto* rejected = std::get_if<cm::Rejected>(&*event)) {
-            on_ended(rejected->id, SessionEvent::Refused, now);
+            on_ended(rejected->id, SessionEvent::Refused);
         } else if (const auto* silent = std::get_if<cm::Unreachable>(&*event)) {
-            on_ended(silent->id, SessionEvent::PeerLost, now);
+            on_ended(silent->id, SessionEvent::PeerLost);
         } else if (const auto* released = std::get_if<cm::Released>(&*event)) {
             if (Session* const session = sessions_.of_connection(released->id); session != nullptr) {
                 remove(*session);
@@ -216,7 +215,7 @@ void Links::on_established(const cm::Established& established, Instant now) {
     if (session->ours) {
         const std::optional<Hello> peer = hello_in(established.private_data);
         if (!peer || !open_rings(*session, *peer).ok()) {
-            on_ended(established.id, SessionEvent::Refused, now);
+            on_ended(established.id, SessionEvent::Refused);
             (void)connector_.disconnect(established.id, {}, now);
             return;
         }
@@ -226,30 +225,37 @@ void Links::on_established(const cm::Established& established, Instant now) {
     tell(*session, SessionEvent::Connected);
 }
 
+// Takes the session's calls and requests from it. Its last event is still to come.
+// mutants: copyrpc-links-stop
+void Links::stop(Session& session, CallStatus status) {
+    session.state = SessionState::Ending;
+    server_.forget(session);
+    client_.fail_calls(session, status);
+}
+
+// A connection that is not established has no end to be awaited.
+// mutants: copyrpc-links-hang-up
+void Links::hang_up(Session& session, Instant now) {
+    if (!connector_.disconnect(session.connection, {}, now).ok()) {
+        connector_.abandon(session.connection, now);
+        remove(session);
+    }
+}
+
 // mutants: copyrpc-links-on-ended
-void Links::on_ended(verbs::ConnectionId id, SessionEvent event, Instant now) {
+void Links::on_ended(verbs::ConnectionId id, SessionEvent event) {
     Session* const session = sessions_.of_connection(id);
     if (session == nullptr || session->state == SessionState::Ending) {
         return;
     }
-    session->state = SessionState::Ending;
-    server_.forget(*session);
-    client_.fail_calls(*session, event == SessionEvent::PeerLost ? CallStatus::PeerLost : CallStatus::Disconnected,
-                       now);
+    stop(*session, event == SessionEvent::PeerLost ? CallStatus::PeerLost : CallStatus::Disconnected);
     tell(*session, event);
 }
 
-void Links::end(Session& session, CallStatus status, Instant now) {
-    if (session.state == SessionState::Ending) {
-        return;
-    }
-    const bool connecting = session.state == SessionState::Connecting;
-    session.state = SessionState::Ending;
-    server_.forget(session);
-    client_.fail_calls(session, status, now);
-    if (connecting || !connector_.disconnect(session.connection, {}, now).ok()) {
-        connector_.abandon(session.connection, now);
-        remove(session);
+void Links::end(Session& session, Instant now) {
+    if (session.state != SessionState::Ending) {
+        stop(session, CallStatus::Disconnected);
+        hang_up(session, now);
     }
 }
 
@@ -258,18 +264,14 @@ void Links::on_breach(Session& session, Breach breach, Instant now) {
     on_lost(session, now);
 }
 
-// mutants: copyrpc-links-on-lost
 void Links::on_lost(Session& session, Instant now) {
     if (session.state == SessionState::Ending) {
         return;
     }
     ++statistics_.peers_lost;
     (void)session.qp->modify(verbs::QpState::Err);  // nothing of the peer is taken any more
-    on_ended(session.connection, SessionEvent::PeerLost, now);
-    if (!connector_.disconnect(session.connection, {}, now).ok()) {  // it was not established yet
-        connector_.abandon(session.connection, now);
-        remove(session);
-    }
+    on_ended(session.connection, SessionEvent::PeerLost);
+    hang_up(session, now);
 }
 
 }  // namespace cairn::copyrpc

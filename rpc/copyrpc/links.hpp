@@ -32,8 +32,8 @@ public:
     }
     Status listen(std::uint16_t port);
     Result<SessionId> connect(const net::IpAddress& remote, std::uint16_t port, Instant now);
-    // Ends a session; its calls fail with this status.
-    void end(Session& session, CallStatus status, Instant now);
+    // Ends a session; its calls fail with Disconnected.
+    void end(Session& session, Instant now);
     // Ends a session whose peer broke a rule.
     void on_breach(Session& session, Breach breach, Instant now);
     // Ends a session whose queue pair failed.
@@ -50,7 +50,9 @@ private:
     [[nodiscard]] Hello hello_of(const Session& session) const noexcept;
     void on_requested(const cm::Requested& requested, bool serves, Instant now);
     void on_established(const cm::Established& established, Instant now);
-    void on_ended(verbs::ConnectionId id, SessionEvent event, Instant now);
+    void on_ended(verbs::ConnectionId id, SessionEvent event);
+    void stop(Session& session, CallStatus status);
+    void hang_up(Session& session, Instant now);
     void tell(const Session& session, SessionEvent event) const;
 
     const EndpointConfig& config_;
