@@ -2,6 +2,7 @@
 #include <random>
 
 #include "tests/unit/copyrpc/two_hosts.hpp"
+#include "tests/unit/verbs/verbs_pair.hpp"
 
 namespace cairn::copyrpc {
 namespace {
@@ -9,19 +10,8 @@ namespace {
 constexpr std::uint32_t kRing = 4096;
 
 // A host that makes connections by itself and writes by hand.
-struct Stranger {
-    explicit Stranger(const char* address)
-        : port(address, 1024), worker(worker::Worker::create(port, Host::engine_config(99), Instant{}).value()) {
-        home = connections::Home::create(connections::Agent::create(), *worker, {}).value();
-        device = std::make_unique<verbs::Device>(*worker);
-        pd = device->create_pd();
-        mr = device->register_memory(*pd, memory, verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::LocalWrite)
-                 .value();
-        completions = device->create_cq(1024).value();
-        verbs::QpCapacity capacity;
-        qp = device->create_qp(*pd, capacity, {*completions, *completions}).value();
-        connector = std::make_unique<verbs::Connector>(*device, *home);
-    }
+struct Stranger : verbs::VerbsHost {
+    explicit Stranger(const char* address) : VerbsHost(address, 99), qp(qps.emplace_back(make_qp()).get()) {}
     void ask(std::span<const std::uint8_t> private_data, Instant now) {
         verbs::ConnectTo to;
         to.remote = net::IpAddress::parse("10.0.0.2").value();
@@ -53,16 +43,7 @@ struct Stranger {
         EXPECT_EQ(qp->post_send(request), verbs::PostVerdict::Posted);
     }
 
-    test::WirePort port;
-    std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(kRing);
-    std::unique_ptr<worker::Worker> worker;
-    std::unique_ptr<connections::Home> home;
-    std::unique_ptr<verbs::Device> device;
-    std::unique_ptr<verbs::Pd> pd;
-    std::unique_ptr<verbs::Mr> mr;
-    std::unique_ptr<verbs::Cq> completions;
-    std::unique_ptr<verbs::Qp> qp;
-    std::unique_ptr<verbs::Connector> connector;  // ends before the queue pair
+    verbs::Qp* qp;  // one of `qps`, which end after the connector
     std::optional<Hello> peer;
     bool refused = false;
     bool ended = false;
@@ -102,8 +83,14 @@ protected:
     void compose(const Message& message, const BatchHeader& header) {
         RawBatchHeader raw;
         header.emit(raw);
-        std::memcpy(stranger.memory.data(), &raw, sizeof(raw));
-        (void)message.emit(std::span(stranger.memory).subspan(kBlockBytes));
+        std::memcpy(stranger.memory().data(), &raw, sizeof(raw));
+        (void)message.emit(stranger.memory().subspan(kBlockBytes));
+    }
+    // The first batch of its connection, with this message.
+    void send_first(const Message& message) {
+        compose(message, {0, 1, 0, 0, 0});
+        stranger.write(2, 2 * kBlockBytes);
+        run_all(milliseconds(5));
     }
     std::uint64_t breaches(Breach breach) { return server.endpoint->statistics().breaches.of(breach); }
 
@@ -144,9 +131,7 @@ TEST_F(CopyrpcStranger, EachBreachClosesItsConnectionAndNoOther) {
     Message request;
     request.type = kKeep;
     request.charge = 200;
-    compose(request, {0, 1, 0, 0, 0});
-    stranger.write(2, 2 * kBlockBytes);
-    run_all(milliseconds(5));
+    send_first(request);
     EXPECT_EQ(breaches(Breach::Overdrawn), 1U);
     EXPECT_TRUE(stranger.ended);
     EXPECT_TRUE(kept.empty());
@@ -172,9 +157,7 @@ TEST_F(CopyrpcStranger, AnAnswerToACallOfSomebodyElseIsABreach) {
     Message answer;
     answer.answer = true;
     answer.call = 0;  // the number of that call
-    compose(answer, {0, 1, 0, 0, 0});
-    stranger.write(2, 2 * kBlockBytes);
-    run_all(milliseconds(5));
+    send_first(answer);
     EXPECT_EQ(breaches(Breach::UnknownCall), 1U);
     EXPECT_EQ(ended, 0);
     (void)session;
@@ -185,9 +168,7 @@ TEST_F(CopyrpcStranger, AnAnswerThatNobodyAskedForIsABreach) {
     ASSERT_TRUE(stranger.peer.has_value());
     Message answer;
     answer.answer = true;
-    compose(answer, {0, 1, 0, 0, 0});
-    stranger.write(2, 2 * kBlockBytes);
-    run_all(milliseconds(5));
+    send_first(answer);
     EXPECT_EQ(breaches(Breach::UnknownCall), 1U);
     EXPECT_EQ(server.endpoint->statistics().late_answers, 0U);
 }
@@ -203,9 +184,7 @@ TEST_F(CopyrpcStranger, ARequestIsForgottenWithTheConnectionOfItsCaller) {
     Message request;
     request.type = kKeep;
     request.charge = 4;
-    compose(request, {0, 1, 0, 0, 0});
-    stranger.write(2, 2 * kBlockBytes);
-    run_all(milliseconds(5));
+    send_first(request);
     ASSERT_EQ(kept.size(), 1U);
     EXPECT_EQ(server.endpoint->reserve(kept[0], 10).size(), 10U);
     stranger.write(0);
