@@ -59,6 +59,10 @@ public:
         return server_.answer(handle, message);
     }
     bool refuse(const RequestHandle& handle, Instant) noexcept { return server_.refuse(handle); }
+    // Called by a handler that answers later: the payload of its request stays valid until the answer, in the ring and
+    // without a copy. Meanwhile the session's caller cannot write to that place, nor to those behind it: it stops once
+    // its ring is used up. Returns false if the handle is stale.
+    bool retain(const RequestHandle& handle) noexcept { return server_.retain(handle); }
 
     // Allocates a histogram. It takes the latencies (ns) of calls of this type that succeed from now on.
     void keep_latency(std::uint8_t type) { client_.calls().keep_latency(type); }

@@ -16,7 +16,8 @@ namespace cairn::copyrpc {
 class Endpoint;
 class SessionTable;
 
-// A request lies in the ring until it is answered, and its handle names it until then. An answer always has room.
+// A request lies in the ring until its handler returns, or longer if the handler wants that. Its handle names it until
+// it is answered. An answer always has room.
 class Server {
 public:
     using Types = std::array<rpc::RequestTypes<Endpoint>::Entry, rpc::kRequestTypes>;
@@ -37,6 +38,10 @@ public:
     bool respond(const RequestHandle& handle) noexcept;
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message) noexcept;
     bool refuse(const RequestHandle& handle) noexcept;
+    bool retain(const RequestHandle& handle) noexcept;
+    // Nobody needs the request's bytes any more. Its blocks are the peer's again; its answer is still owed. Does nothing
+    // if the request was answered.
+    void has_read(const RequestHandle& handle) noexcept;
     // Forgets the requests of a session that ends.
     void forget(const Session& session) noexcept;
     // Answers that the caller's deadline has passed. The handle is not stale.
@@ -53,7 +58,8 @@ private:
         std::uint32_t call = 0;
         std::uint16_t session = 0;
         std::uint16_t charge = 0;  // 0: the place is free
-        Held held{};
+        Held held{};            // no blocks: has_read()
+        bool retained = false;  // by retain()
         rpc::MsgBuffer answer{};  // of reserve()
     };
     [[nodiscard]] std::uint32_t take_place();

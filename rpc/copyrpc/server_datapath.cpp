@@ -1,6 +1,8 @@
 // Requests handed to their handlers, and answers.
 #include "rpc/copyrpc/server.hpp"
 
+#include <utility>
+
 #include "rpc/copyrpc/endpoint.hpp"
 #include "rpc/copyrpc/session_table.hpp"
 
@@ -34,6 +36,7 @@ void Server::on_request(Session& session, const RingEnd::Taken& taken, Instant n
     kept.session = session.id.value;
     kept.charge = taken.message.charge;
     kept.held = taken.held;
+    kept.retained = false;
     const auto& type = types_[taken.message.type];
     if (!type.registered()) {
         ++statistics_.requests_without_handler;
@@ -49,6 +52,27 @@ void Server::on_request(Session& session, const RingEnd::Taken& taken, Instant n
         return;
     }
     type.function(type.context, {endpoint_, handle, taken.message.type, taken.message.payload, now});
+    if (Kept* const unanswered = find(handle); unanswered != nullptr && !unanswered->retained) {
+        has_read(handle);
+    }
+}
+
+bool Server::retain(const RequestHandle& handle) noexcept {
+    Kept* const kept = find(handle);
+    if (kept == nullptr) {
+        return false;
+    }
+    kept->retained = true;
+    return true;
+}
+
+// mutants: copyrpc-server-has-read
+void Server::has_read(const RequestHandle& handle) noexcept {
+    if (Kept* const kept = find(handle); kept != nullptr) {
+        Session& session = *sessions_.find(handle.session);
+        session.rings->release(std::exchange(kept->held, {}));
+        sessions_.list(session);
+    }
 }
 
 Server::Kept* Server::find(const RequestHandle& handle) noexcept {

@@ -35,6 +35,7 @@ void ServerJobs::add(const JobRequest& request) {
     }
 }
 
+// mutants: copyrpc-server-jobs-start
 bool ServerJobs::start(const JobRequest& request) noexcept {
     rpc::BackgroundJob* const job = pool_->take();
     if (job == nullptr) {
@@ -56,6 +57,7 @@ bool ServerJobs::start(const JobRequest& request) noexcept {
     copy_bytes(job->request.data, request.payload.data(), bytes);
     job->response.bytes = 0;
     pool_->submit(*job);
+    server_.has_read(request.handle);
     return true;
 }
 

@@ -53,10 +53,10 @@ protected:
             turn();
         }
     }
-    void post(std::uint64_t tag, std::size_t bytes = 40) {
+    void post(std::uint64_t tag, std::size_t bytes = 40, std::uint8_t type = kSlow) {
         requests[tag].assign(bytes, static_cast<std::uint8_t>(tag));
         Call call;
-        call.type = kSlow;
+        call.type = type;
         call.request = requests[tag];
         call.context = this;
         call.tag = tag;
@@ -82,6 +82,42 @@ protected:
     std::map<std::uint64_t, std::vector<std::uint8_t>> answers;
     std::vector<std::pair<std::uint64_t, CallStatus>> results;
 };
+
+// The thread has a copy, so the request's blocks are the caller's again.
+TEST_F(CopyrpcBackground, ARequestThatAThreadHasStopsNobody) {
+    server->endpoint->set_handler(
+        kEcho,
+        [](void*, const Request& request) {
+            EXPECT_TRUE(request.endpoint.answer(request.handle, request.payload, request.now));
+        },
+        nullptr);
+    post(1);
+    for (std::uint64_t tag = 2; tag < 2000; ++tag) {
+        post(tag, 100, kEcho);
+    }
+    run(milliseconds(50));
+    EXPECT_EQ(results.size(), 1998U);
+    EXPECT_TRUE(threads.pool->run_one());
+    run(milliseconds(1));
+    EXPECT_EQ(results.size(), 1999U);
+}
+
+TEST_F(CopyrpcBackground, ARequestThatWaitedForAJobLetsOthersGoOnOnceItHasOne) {
+    server->endpoint->set_handler(
+        kEcho, [](void*, const Request& request) { (void)request.endpoint.refuse(request.handle, request.now); },
+        nullptr);
+    for (std::uint64_t tag = 1; tag <= 3; ++tag) {
+        post(tag);
+    }
+    for (std::uint64_t tag = 4; tag < 1000; ++tag) {
+        post(tag, 100, kEcho);
+    }
+    run(milliseconds(50));
+    EXPECT_LT(results.size(), 900U);  // the third request of three holds the ring, with two jobs
+    EXPECT_TRUE(threads.pool->run_one());
+    run(milliseconds(50));
+    EXPECT_EQ(results.size(), 997U);
+}
 
 TEST_F(CopyrpcBackground, RequestsWaitForAJobInTheirOrder) {
     for (std::uint64_t tag = 1; tag <= 10; ++tag) {

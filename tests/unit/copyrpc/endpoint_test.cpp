@@ -34,12 +34,29 @@ TEST_F(CopyrpcEndpoint, SmallRingsCarryManyCallsOfAnySize) {
     EXPECT_EQ(server.endpoint->requests_kept(), 0U);
 }
 
-TEST_F(CopyrpcEndpoint, RequestsThatAreKeptStayAsTheyAreWhileOthersComeAndGo) {
+TEST_F(CopyrpcEndpoint, ARequestThatIsKeptStopsNobody) {
+    const SessionId session = connect();
+    ASSERT_EQ(post(session, 1, 300, kKeep).verdict, PostVerdict::Posted);
+    for (std::uint64_t tag = 2; tag < 1000; ++tag) {
+        ASSERT_EQ(post(session, tag, 100).verdict, PostVerdict::Posted);
+    }
+    run(milliseconds(100));
+    EXPECT_EQ(count(CallStatus::Ok), 998U);
+    EXPECT_EQ(server.endpoint->requests_kept(), 1U);
+    empty_answers = true;
+    ASSERT_EQ(kept.size(), 1U);
+    EXPECT_TRUE(server.endpoint->respond(kept[0], now));
+    EXPECT_FALSE(server.endpoint->retain(kept[0]));
+    run(milliseconds(1));
+    EXPECT_EQ(count(CallStatus::Ok), 999U);
+}
+
+TEST_F(CopyrpcEndpoint, RequestsThatAreRetainedStayAsTheyAreWhileOthersComeAndGo) {
     const SessionId session = connect();
     std::mt19937 random(2);
     std::vector<std::vector<std::uint8_t>> copies;
     std::uint64_t tag = 0;
-    empty_answers = true;
+    empty_answers = retains = true;
     for (int round = 0; round < 400; ++round) {
         for (int i = 0; i < 4; ++i) {
             ++tag;

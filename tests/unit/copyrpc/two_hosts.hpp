@@ -31,6 +31,7 @@ protected:
             kKeep,
             [](void* context, const Request& request) {
                 auto& self = *static_cast<TwoHosts*>(context);
+                EXPECT_TRUE(!self.retains || request.endpoint.retain(request.handle));
                 self.kept.push_back(request.handle);
                 self.payloads.emplace_back(request.payload);
             },
@@ -82,10 +83,11 @@ protected:
     Host server;
     Instant now{1'000'000'000};
     bool empty_answers = false;
+    bool retains = false;  // what kKeep keeps is to stay as it is
     std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
     std::map<std::uint64_t, CallStatus> results;
     std::vector<RequestHandle> kept;
-    std::vector<std::span<const std::uint8_t>> payloads;  // of those
+    std::vector<std::span<const std::uint8_t>> payloads;  // of those; to be read if they are retained
 };
 
 }  // namespace cairn::copyrpc
