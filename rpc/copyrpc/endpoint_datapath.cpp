@@ -39,10 +39,12 @@ bool Endpoint::take_batches(Instant now) noexcept {
             if (session == nullptr || session->state == SessionState::Ending) {
                 continue;
             }
-            if (session->rings && completion.status == verbs::CompletionStatus::Success && completion.has_immediate) {
+            if (completion.status != verbs::CompletionStatus::Success || !completion.has_immediate) {
+                links_->on_breach(*session, Breach::BadImmediate, now);
+            } else if (session->rings || links_->meet(*session)) [[likely]] {
                 take_batch(*session, completion.immediate, now);
             } else {
-                links_->on_breach(*session, Breach::BadImmediate, now);
+                links_->on_lost(*session, now);
             }
         }
     }

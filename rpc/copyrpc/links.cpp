@@ -103,6 +103,12 @@ Status Links::open_rings(Session& session, const Hello& peer) {
     return Nothing{};
 }
 
+// A connector that has many connections tells of some of them a turn later.
+// mutants: copyrpc-links-meet
+bool Links::meet(Session& session) {
+    return session.rings || (!session.ours && open_rings(session, session.peer).ok());
+}
+
 void Links::remove(Session& session) {
     if (session.rings) {
         server_.expect_no_more(session.rings->send().ring().promise_max() / 2);
@@ -174,36 +180,61 @@ bool Links::poll_events(bool serves, Instant now) {
     return any;
 }
 
+// Gives the accepted connection up that has waited longest for its peer's first word: a stranger need not be where its
+// REQ says. Returns false if there is none.
+// mutants: copyrpc-links-displace
+bool Links::displace(Instant now) {
+    Session* oldest = nullptr;
+    sessions_.for_each([&oldest](Session& session) {
+        const bool unproven = session.state == SessionState::Connecting && !session.ours;
+        if (unproven && (oldest == nullptr || session.asked < oldest->asked)) {
+            oldest = &session;
+        }
+    });
+    if (oldest == nullptr) {
+        return false;
+    }
+    ++statistics_.connections_displaced;
+    connector_.abandon(oldest->connection, now);
+    remove(*oldest);
+    return true;
+}
+
+// Answers a REQ that has a greeting. The peer's own ring has its mirror once the peer has shown that it is there.
+// mutants: copyrpc-links-admit
+bool Links::admit(const cm::Requested& requested, const Hello& peer, Instant now) {
+    auto made = make();
+    if (!made.ok() && displace(now)) {
+        made = make();
+    }
+    if (!made.ok()) {
+        return false;
+    }
+    Session& session = *made.value();
+    session.peer = peer;
+    session.asked = now;
+    RawHello raw;
+    hello_of(session).emit(raw);
+    verbs::ConnectionChoice choice;
+    choice.access = verbs::Rights{verbs::Right::RemoteWrite};
+    choice.private_data = bytes_of(raw);
+    if (!connector_.accept(requested.id, *session.qp, choice, now).ok()) {
+        remove(session);
+        return false;
+    }
+    sessions_.name(session, requested.id);
+    return true;
+}
+
 // A peer that is refused learns why by the reason of the rejection.
 // mutants: copyrpc-links-on-requested
 void Links::on_requested(const cm::Requested& requested, bool serves, Instant now) {
     const std::optional<Hello> peer = hello_in(requested.private_data);
-    Session* session = nullptr;
-    if (serves && peer && peer->ring_bytes <= std::max(config_.ring_bytes, config_.peer_ring_bytes_max)) {
-        auto made = make();
-        session = made.ok() ? made.value() : nullptr;
-    }
-    if (session != nullptr && !open_rings(*session, *peer).ok()) {
-        remove(*session);
-        session = nullptr;
-    }
-    if (session == nullptr) {
+    const std::uint32_t longest = std::max(config_.ring_bytes, config_.peer_ring_bytes_max);
+    if (!serves || !peer || peer->ring_bytes > longest || !admit(requested, *peer, now)) {
         ++statistics_.connections_refused;
         (void)connector_.reject(requested.id, {}, now);
-        return;
     }
-    RawHello raw;
-    hello_of(*session).emit(raw);
-    verbs::ConnectionChoice choice;
-    choice.access = verbs::Rights{verbs::Right::RemoteWrite};
-    choice.private_data = bytes_of(raw);
-    if (!connector_.accept(requested.id, *session->qp, choice, now).ok()) {
-        ++statistics_.connections_refused;
-        (void)connector_.reject(requested.id, {}, now);
-        remove(*session);
-        return;
-    }
-    sessions_.name(*session, requested.id);
 }
 
 // mutants: copyrpc-links-on-established
@@ -212,13 +243,11 @@ void Links::on_established(const cm::Established& established, Instant now) {
     if (session == nullptr || session->state != SessionState::Connecting) {
         return;
     }
-    if (session->ours) {
-        const std::optional<Hello> peer = hello_in(established.private_data);
-        if (!peer || !open_rings(*session, *peer).ok()) {
-            on_ended(established.id, SessionEvent::Refused);
-            (void)connector_.disconnect(established.id, {}, now);
-            return;
-        }
+    const std::optional<Hello> peer = session->ours ? hello_in(established.private_data) : session->peer;
+    if (!session->rings && (!peer || !open_rings(*session, *peer).ok())) {
+        on_ended(established.id, SessionEvent::Refused);
+        (void)connector_.disconnect(established.id, {}, now);
+        return;
     }
     session->state = SessionState::Open;
     sessions_.list(*session);

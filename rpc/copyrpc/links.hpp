@@ -38,6 +38,9 @@ public:
     void on_breach(Session& session, Breach breach, Instant now);
     // Ends a session whose queue pair failed.
     void on_lost(Session& session, Instant now);
+    // A batch of the session came, maybe before the connector tells that it is established. Returns true if its rings
+    // are there to read it.
+    [[nodiscard]] bool meet(Session& session);
     // Handles what the connector says. Returns true if that was something. `serves`: peers may connect.
     bool poll_events(bool serves, Instant now);
 
@@ -48,6 +51,8 @@ private:
     [[nodiscard]] Status open_rings(Session& session, const Hello& peer);
     void remove(Session& session);
     [[nodiscard]] Hello hello_of(const Session& session) const noexcept;
+    bool displace(Instant now);
+    bool admit(const cm::Requested& requested, const Hello& peer, Instant now);
     void on_requested(const cm::Requested& requested, bool serves, Instant now);
     void on_established(const cm::Established& established, Instant now);
     void on_ended(verbs::ConnectionId id, SessionEvent event);

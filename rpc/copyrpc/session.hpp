@@ -31,7 +31,8 @@ struct Session {
     std::unique_ptr<verbs::Mr> own;
     std::unique_ptr<verbs::Mr> mirror;
     Hello peer{};
-    std::optional<RingEnd> rings{};    // once the peer's ring is known
+    Instant asked{};                   // when the peer's REQ came, if the peer began
+    std::optional<RingEnd> rings{};    // once the connection is established
     std::optional<RingWrite> write{};  // composed, but the send queue was full
     rpc::Backlog backlog{};
     bool heard = false;             // since the last look

@@ -20,7 +20,8 @@ struct Statistics {
     telemetry::Counter batches_sent;
     telemetry::Counter batches_empty;  // of these, those that carried credit alone
     telemetry::Counter peers_lost;
-    telemetry::Counter connections_refused;  // of peers: no handler, no session, no memory, or no greeting
+    telemetry::Counter connections_displaced;  // of peers that had not answered, for the sake of others
+    telemetry::Counter connections_refused;    // of peers: no handler, no session, no memory, or no greeting
 };
 
 }  // namespace cairn::copyrpc

@@ -1,0 +1,145 @@
+// Peers that ask for a connection: whom an endpoint takes, what they cost, and what they find.
+#include "tests/unit/copyrpc/stranger.hpp"
+
+namespace cairn::copyrpc {
+namespace {
+
+using CopyrpcAdmission = CopyrpcStranger;
+
+TEST_F(CopyrpcAdmission, AGreetingThatIsNoneIsRefused) {
+    RawHello raw = hello();
+    raw.ring_log2 = 11;
+    ask(raw);
+    EXPECT_TRUE(stranger.refused);
+    EXPECT_FALSE(stranger.peer.has_value());
+    EXPECT_EQ(server.endpoint->statistics().connections_refused, 1U);
+    EXPECT_EQ(server.endpoint->sessions_open(), 0U);
+}
+
+TEST(CopyrpcHello, EachFieldIsJudged) {
+    const auto parsed = [](auto&& change) {
+        RawHello raw;
+        Hello{kRing, 16, 77, Rkey{5}}.emit(raw);
+        change(raw);
+        return Hello::parse({reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)});
+    };
+    EXPECT_EQ(parsed([](RawHello&) {}), (Hello{kRing, 16, 77, Rkey{5}}));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.magic.set(1); }));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.version = 2; }));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.ring_log2 = 21; }));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.ring_log2 = 44; })) << "12 modulo 32";
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.receives.set(3); }));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.receives.set(4097); }));
+    EXPECT_FALSE(Hello::parse({}));
+}
+
+TEST_F(CopyrpcAdmission, ARingHasNothingOfItsFormerSession) {
+    const SessionId session = connect();
+    (void)post(session, 1);
+    run_all(milliseconds(1));
+    const int executed = static_cast<int>(server.endpoint->statistics().requests_handled);
+    client.endpoint->disconnect(session, now);
+    for (int i = 0; i < 3000; ++i, now = now + milliseconds(5)) {  // until its memory is free
+        client.turn(now);
+        server.turn(now);
+    }
+    ASSERT_EQ(server.endpoint->sessions_open(), 0U);
+    ask(hello());
+    ASSERT_TRUE(stranger.peer.has_value());
+    stranger.write(3, 0);  // a batch as long as that one was, of which nothing is written
+    run_all(milliseconds(5));
+    EXPECT_EQ(static_cast<int>(server.endpoint->statistics().requests_handled), executed);
+    EXPECT_EQ(breaches(Breach::BadHeader), 1U);
+}
+
+// More of them than the connector looks at in a turn, so that some of their batches come before Established.
+TEST_F(CopyrpcAdmission, BreachesBeforeAConnectionIsEstablishedLeaveNothingBehind) {
+    std::vector<std::unique_ptr<Stranger>> many;
+    bool speak = true;
+    const RawHello raw = hello();
+    for (int i = 1; i <= 20; ++i) {
+        Stranger& one = *many.emplace_back(std::make_unique<Stranger>(("10.0.1." + std::to_string(i)).c_str()));
+        one.port.join(server.port);
+        server.port.join(one.port);
+        one.port.fate = [&speak](std::uint64_t number) { return number == 0 || (number > 1 && speak) ? 1 : 0; };
+        one.ask({reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}, now);
+        for (int turns = 0; turns < 10 && !one.peer; ++turns) {
+            one.worker->turn(now);
+            server.turn(now);
+            one.look();
+        }
+        ASSERT_TRUE(one.peer.has_value());
+        one.worker->turn(now);  // its word that it is ready is lost
+    }
+    for (const auto& one : many) {
+        one->write(0);
+        one->worker->turn(now);
+    }
+    speak = false;
+    for (int i = 0; i < 12000; ++i, now = now + milliseconds(10)) {
+        server.turn(now);
+    }
+    EXPECT_EQ(breaches(Breach::BadImmediate), 20U);
+    EXPECT_EQ(server.endpoint->sessions_open(), 0U);
+}
+
+// They ask in the names of others, hence never answer.
+TEST_F(CopyrpcAdmission, PeersThatOnlyAskTakeOneRingEachAndNobodysPlace) {
+    std::vector<std::unique_ptr<Stranger>> many;
+    const RawHello raw = hello();
+    const int asked = 3 * kSessions;
+    for (int i = 1; i <= asked; ++i) {
+        Stranger& one = *many.emplace_back(std::make_unique<Stranger>(("10.0.1." + std::to_string(i)).c_str()));
+        one.port.join(server.port);
+        server.port.join(one.port);
+        one.ask({reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}, now);
+        one.worker->turn(now);
+        run(microseconds(100));
+        EXPECT_EQ(server.pool.live(), static_cast<std::uint64_t>(std::min(i, kSessions)));
+    }
+    EXPECT_EQ(server.endpoint->sessions_open(), static_cast<std::size_t>(kSessions));
+    EXPECT_EQ(server.endpoint->statistics().connections_displaced, 2U * kSessions);
+    EXPECT_EQ(server.endpoint->statistics().connections_refused, 0U);
+    const SessionId session = connect();
+    (void)post(session, 1);
+    run(milliseconds(1));
+    EXPECT_EQ(count(CallStatus::Ok), 1U);
+    Stranger& latest = *many.back();  // it is there after all, and has its place yet
+    for (int i = 0; i < 50; ++i, now = now + microseconds(20)) {
+        server.turn(now);
+        latest.worker->turn(now);
+        latest.look();
+    }
+    EXPECT_TRUE(latest.peer.has_value());
+    EXPECT_EQ(server.pool.live(), static_cast<std::uint64_t>(kSessions) + 2);
+}
+
+TEST_F(CopyrpcAdmission, ASessionInUseIsNoStrangersPlace) {
+    std::vector<std::unique_ptr<Stranger>> many;
+    const RawHello raw = hello();
+    for (int i = 1; i <= kSessions + 1; ++i) {
+        Stranger& one = *many.emplace_back(std::make_unique<Stranger>(("10.0.1." + std::to_string(i)).c_str()));
+        one.port.join(server.port);
+        server.port.join(one.port);
+        one.ask({reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}, now);
+        for (int turns = 0; turns < 200; ++turns, now = now + microseconds(20)) {
+            one.worker->turn(now);
+            server.turn(now);
+            one.look();
+        }
+        EXPECT_EQ(one.peer.has_value(), i <= kSessions);
+    }
+    EXPECT_EQ(server.endpoint->statistics().connections_displaced, 0U);
+    EXPECT_EQ(server.endpoint->statistics().connections_refused, 1U);
+}
+
+TEST_F(CopyrpcAdmission, ARingLargerThanOursIsRefused) {
+    RawHello raw = hello();
+    raw.ring_log2 = 13;
+    ask(raw);
+    EXPECT_TRUE(stranger.refused);
+    EXPECT_EQ(server.pool.live(), 0U);
+}
+
+}  // namespace
+}  // namespace cairn::copyrpc
