@@ -77,6 +77,7 @@ private:
     RingPosition place(std::uint32_t blocks) noexcept;
     // A promise may come before the answers that it renews: those wait for receive requests in the next batch, and
     // those to requests that the promise has let come wait with them.
+    // mutants: copyrpc-send-ledger-most-promised
     [[nodiscard]] std::uint32_t most_promised() const noexcept { return 3 * own_ring_.promise_max(); }
 
     RingShape ring_;

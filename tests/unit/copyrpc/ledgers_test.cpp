@@ -146,7 +146,7 @@ TEST(Ledgers, KeepTheRulesOnRandomWalks) {
             for (const std::uint32_t receives : {4U, 5U, 16U, 256U}) {
                 for (const bool both : {false, true}) {
                     for (const bool small : {false, true}) {
-                        for (int i = 0; i < 10 && !testing::Test::HasFatalFailure(); ++i) {
+                        for (int i = 0; i < 30 && !testing::Test::HasFatalFailure(); ++i) {
                             RandomWalk({seed++, first, second, receives, both, small, i % 2 == 1}).run();
                         }
                     }

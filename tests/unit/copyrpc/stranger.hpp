@@ -31,14 +31,14 @@ struct Stranger : verbs::VerbsHost {
             }
         }
     }
-    // Writes the batch that stands at the front of the memory to the front of the peer's ring.
-    void write(std::uint32_t immediate, std::uint32_t bytes = kBlockBytes) {
-        const std::array<verbs::Sge, 1> pieces{mr->sge(0, bytes)};
+    // Writes the batch that stands at `offset` of the memory to the same place of the peer's ring.
+    void write(std::uint32_t immediate, std::uint32_t bytes = kBlockBytes, std::uint32_t offset = 0) {
+        const std::array<verbs::Sge, 1> pieces{mr->sge(offset, bytes)};
         verbs::SendRequest request;
         request.opcode = verbs::WorkOpcode::RdmaWriteWithImmediate;
         request.sges = pieces;
         request.immediate = immediate;
-        request.remote_address = peer->address;
+        request.remote_address = peer->address + offset;
         request.rkey = peer->rkey;
         EXPECT_EQ(qp->post_send(request), verbs::PostVerdict::Posted);
     }
@@ -80,12 +80,13 @@ protected:
             stranger.look();
         }
     }
-    // A batch of one message, as the stranger has it.
-    void compose(const Message& message, const BatchHeader& header) {
+    // A batch of one message at most, in the stranger's memory.
+    void compose(const Message& message, const BatchHeader& header, std::uint32_t offset = 0) {
         RawBatchHeader raw;
         header.emit(raw);
-        std::memcpy(stranger.memory().data(), &raw, sizeof(raw));
-        (void)message.emit(stranger.memory().subspan(kBlockBytes));
+        const std::span<std::uint8_t> room = stranger.memory().subspan(offset);
+        std::memcpy(room.data(), &raw, sizeof(raw));
+        (void)message.emit(room.subspan(kBlockBytes));
     }
     // The first batch of its connection, with this message.
     void send_first(const Message& message) {
