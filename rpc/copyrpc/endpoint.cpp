@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint16_t kMostSessions = 4096;
 constexpr std::uint32_t kMostBatches = roce::kMaxQueueSlots / 3 * 2;  // the shared receive queue has half as many more
-constexpr std::uint8_t kLooksUntilLost = 8;                           // at a peer within its timeout
 
 Status judge(const EndpointConfig& config) {
     if (!Hello::is_valid_ring(config.ring_bytes)) {
@@ -71,29 +70,15 @@ Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::Msg
       client_(config_, sessions_, statistics_),
       server_(*this, handlers(), sessions_, pool, config.background, statistics_) {}
 
-// A session's peer uses as many receive requests as it was promised, of which a third may not be posted again yet.
 Status Endpoint::open(connections::Home& home) {
-    const std::uint32_t batches = std::uint32_t{config_.sessions_max} * config_.receives;
-    auto sends = device_.create_cq(2 * batches + 1);
-    if (!sends.ok()) {
-        return sends.error();
+    auto queues = Queues::create(config_, device_);
+    if (!queues.ok()) {
+        return queues.error();
     }
-    sends_ = std::move(sends).value();
-    auto receives = device_.create_cq(batches + batches / 2);
-    if (!receives.ok()) {
-        return receives.error();
-    }
-    receives_ = std::move(receives).value();
-    requests_promised_ = batches;
-    requests_full_ = batches + batches / 2;
-    auto requests = device_.create_srq(requests_full_, 1);
-    if (!requests.ok()) {
-        return requests.error();
-    }
-    requests_ = std::move(requests).value();
-    refill();
-    links_ = std::make_unique<Links>(config_, device_, home, LinkQueues{*sends_, *receives_, *requests_}, pool_,
-                                     sessions_, client_, server_, statistics_);
+    queues_ = std::move(queues).value();
+    links_ = std::make_unique<Links>(config_, device_, home, queues_, pool_, sessions_, client_, server_, statistics_);
+    exchange_.emplace(queues_, sessions_, *links_, client_, server_, statistics_);
+    probes_.emplace(config_.peer_timeout, sessions_, *links_);
     tenancy_ = device_.worker().add(*this);
     return Nothing{};
 }
@@ -119,43 +104,6 @@ Posted Endpoint::post(SessionId id, const Call& call, Instant now) noexcept {
         return {PostVerdict::NoSuchSession, 0};
     }
     return client_.post(*session, call, now);
-}
-
-Instant Endpoint::next_deadline() const noexcept {
-    if (sessions_.any_listed()) {
-        return Instant{};
-    }
-    const Instant due = server_.jobs().wants_polling() ? next_poll_ : client_.next_deadline();
-    return sessions_.count() == 0 ? due : std::min(due, next_look_);
-}
-
-void Endpoint::look_at_peers(Instant now) noexcept {
-    if (now >= next_look_) {
-        next_look_ = now + Duration{config_.peer_timeout.ns / kLooksUntilLost};
-        sessions_.for_each([this, now](Session& session) { look_at_peer(session, now); });
-    }
-}
-
-// A reliable connection is silent while its peer owes nothing but an answer. A WRITE of no bytes makes the peer's
-// transport speak. Looks are counted, not time: whoever pauses itself looks once.
-// mutants: copyrpc-endpoint-look-at-peer
-void Endpoint::look_at_peer(Session& session, Instant now) noexcept {
-    if (!session.is_open()) {
-        return;
-    }
-    if (std::exchange(session.heard, false)) {
-        session.silent_looks = 0;
-        return;
-    }
-    if (session.probed && ++session.silent_looks >= kLooksUntilLost) {
-        links_->on_lost(session, now);
-        return;
-    }
-    verbs::SendRequest probe;
-    probe.opcode = verbs::WorkOpcode::RdmaWrite;
-    probe.remote_address = session.peer.address;
-    probe.rkey = session.peer.rkey;
-    session.probed = session.probed || session.qp->post_send(probe) == verbs::PostVerdict::Posted;
 }
 
 }  // namespace cairn::copyrpc

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "lib/base/result.hpp"
 #include "lib/worker/worker.hpp"
 #include "rpc/common/coroutine.hpp"
-#include "rpc/copyrpc/links.hpp"
+#include "rpc/copyrpc/exchange.hpp"
+#include "rpc/copyrpc/probes.hpp"
 
 namespace cairn::copyrpc {
 
@@ -81,14 +83,6 @@ private:
     Status open(connections::Home& home);
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override;
-    bool take_batches(Instant now) noexcept;
-    void take_batch(Session& session, std::uint32_t immediate, Instant now) noexcept;
-    void refill() noexcept;
-    void take_failures(Instant now) noexcept;
-    void flush(Session& session, Instant now) noexcept;
-    void look_at_peers(Instant now) noexcept;
-    void look_at_peer(Session& session, Instant now) noexcept;
-    [[nodiscard]] bool send(Session& session, const RingWrite& write) noexcept;
 
     EndpointConfig config_;
     verbs::Device& device_;
@@ -97,13 +91,10 @@ private:
     SessionTable sessions_;
     Client client_;
     Server server_;
-    std::unique_ptr<verbs::Cq> sends_;
-    std::unique_ptr<verbs::Cq> receives_;
-    std::unique_ptr<verbs::Srq> requests_;
-    std::uint32_t requests_full_ = 0;      // receive requests that are posted when none is used
-    std::uint32_t requests_promised_ = 0;  // of these, to the peers of all sessions
+    Queues queues_;
     std::unique_ptr<Links> links_;
-    Instant next_look_{};
+    std::optional<Exchange> exchange_;
+    std::optional<Probes> probes_;
     Instant next_poll_{};  // of jobs, if nothing wakes the worker
     worker::Tenancy tenancy_;
 };

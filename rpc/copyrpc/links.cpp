@@ -22,7 +22,7 @@ std::optional<Hello> hello_in(const cm::PrivateBytes& data) noexcept {
 
 }  // namespace
 
-Links::Links(const EndpointConfig& config, verbs::Device& device, connections::Home& home, const LinkQueues& queues,
+Links::Links(const EndpointConfig& config, verbs::Device& device, connections::Home& home, Queues& queues,
              rpc::MsgPool& pool, SessionTable& sessions, Client& client, Server& server, Statistics& statistics)
     : config_(config),
       device_(device),
@@ -75,7 +75,7 @@ Result<Session*> Links::make() {
     capacity.receive_slots = 1;
     capacity.max_sges = 1;
     capacity.inline_bytes = 0;
-    auto qp = device_.create_qp(*session->pd, capacity, {queues_.sends, queues_.receives, &queues_.requests});
+    auto qp = device_.create_qp(*session->pd, capacity, {*queues_.sends, *queues_.receives, queues_.requests.get()});
     Status made = qp.ok() ? give_memory(*session->pd, session->own_memory, session->own, config_.ring_bytes,
                                         verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::LocalWrite)
                           : Status{qp.error()};

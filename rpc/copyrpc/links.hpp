@@ -7,20 +7,15 @@
 #include "lib/base/result.hpp"
 #include "lib/verbs/connector.hpp"
 #include "rpc/copyrpc/client.hpp"
+#include "rpc/copyrpc/queues.hpp"
 #include "rpc/copyrpc/server.hpp"
 #include "rpc/copyrpc/session_table.hpp"
 
 namespace cairn::copyrpc {
 
-struct LinkQueues {
-    verbs::Cq& sends;
-    verbs::Cq& receives;
-    verbs::Srq& requests;
-};
-
 class Links {
 public:
-    Links(const EndpointConfig& config, verbs::Device& device, connections::Home& home, const LinkQueues& queues,
+    Links(const EndpointConfig& config, verbs::Device& device, connections::Home& home, Queues& queues,
           rpc::MsgPool& pool, SessionTable& sessions, Client& client, Server& server, Statistics& statistics);
     ~Links();
     Links(const Links&) = delete;
@@ -63,7 +58,7 @@ private:
     const EndpointConfig& config_;
     verbs::Device& device_;
     verbs::Connector connector_;
-    LinkQueues queues_;
+    Queues& queues_;
     rpc::MsgPool& pool_;
     SessionTable& sessions_;
     Client& client_;

@@ -39,8 +39,8 @@ public:
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message) noexcept;
     bool refuse(const RequestHandle& handle) noexcept;
     bool retain(const RequestHandle& handle) noexcept;
-    // Nobody needs the request's bytes any more. Its blocks are the peer's again; its answer is still owed. Does nothing
-    // if the request was answered.
+    // Nobody needs the request's bytes any more. Its blocks are the peer's again; its answer is still owed. Does
+    // nothing if the request was answered.
     void has_read(const RequestHandle& handle) noexcept;
     // Forgets the requests of a session that ends.
     void forget(const Session& session) noexcept;
@@ -58,9 +58,9 @@ private:
         std::uint32_t call = 0;
         std::uint16_t session = 0;
         std::uint16_t charge = 0;  // 0: the place is free
-        Held held{};            // no blocks: has_read()
-        bool retained = false;  // by retain()
-        rpc::MsgBuffer answer{};  // of reserve()
+        Held held{};               // no blocks: has_read()
+        bool retained = false;     // by retain()
+        rpc::MsgBuffer answer{};   // of reserve()
     };
     [[nodiscard]] std::uint32_t take_place();
     [[nodiscard]] Kept* find(const RequestHandle& handle) noexcept;

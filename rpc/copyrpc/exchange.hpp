@@ -1,0 +1,41 @@
+// Batches of all sessions, in and out.
+#pragma once
+
+#include "rpc/copyrpc/links.hpp"
+
+namespace cairn::copyrpc {
+
+// All references outlive the object.
+class Exchange {
+public:
+    Exchange(Queues& queues, SessionTable& sessions, Links& links, Client& client, Server& server,
+             Statistics& statistics) noexcept
+        : queues_(queues),
+          sessions_(sessions),
+          links_(links),
+          client_(client),
+          server_(server),
+          statistics_(statistics) {}
+
+    // Reads the batches that came, and learns which sends failed. Handlers and completions run. Returns true if there
+    // was a batch.
+    bool take(Instant now) noexcept;
+    // Sends what the sessions have for their peers. Returns true if there was something.
+    bool flush(Instant now) noexcept;
+
+private:
+    void take(const verbs::Completion& completion, Instant now) noexcept;
+    void take_batch(Session& session, std::uint32_t immediate, Instant now) noexcept;
+    void take_failures(Instant now) noexcept;
+    void flush(Session& session, Instant now) noexcept;
+    [[nodiscard]] bool send(Session& session, const RingWrite& write) noexcept;
+
+    Queues& queues_;
+    SessionTable& sessions_;
+    Links& links_;
+    Client& client_;
+    Server& server_;
+    Statistics& statistics_;
+};
+
+}  // namespace cairn::copyrpc

@@ -1,0 +1,131 @@
+// Batches that came are read, what was put into rings leaves.
+#include "rpc/copyrpc/exchange.hpp"
+
+#include <array>
+
+namespace cairn::copyrpc {
+
+// mutants: copyrpc-exchange-take
+bool Exchange::take(Instant now) noexcept {
+    std::array<verbs::Completion, 32> done;
+    std::size_t count = 0;
+    bool any = false;
+    while ((count = queues_.receives->poll(done)) != 0) {
+        any = true;
+        for (const verbs::Completion& completion : std::span(done).first(count)) {
+            take(completion, now);
+        }
+    }
+    if (any) {
+        queues_.refill();
+    }
+    take_failures(now);
+    return any;
+}
+
+void Exchange::take(const verbs::Completion& completion, Instant now) noexcept {
+    Session* const session = sessions_.of_qp(completion.qpn);
+    if (session == nullptr || session->state == SessionState::Ending) {
+        return;
+    }
+    if (completion.status != verbs::CompletionStatus::Success || !completion.has_immediate) {
+        links_.on_breach(*session, Breach::BadImmediate, now);
+    } else if (session->rings || links_.meet(*session)) [[likely]] {
+        take_batch(*session, completion.immediate, now);
+    } else {
+        links_.on_lost(*session, now);
+    }
+}
+
+// Handlers and completions may end the session while its batch is read.
+// mutants: copyrpc-exchange-take-batch
+void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now) noexcept {
+    const SessionId id = session.id;
+    session.heard = true;
+    std::optional<Breach> breach = session.rings->open(BatchImmediate::parse(immediate));
+    while (!breach) {
+        const std::optional<RingEnd::Taken> taken = session.rings->next();
+        if (!taken) {
+            breach = session.rings->breach();
+            break;
+        }
+        if (taken->message.answer) {
+            breach = client_.on_answer(session, taken->message, now);
+        } else {
+            server_.on_request(session, *taken, now);
+        }
+        if (sessions_.find(id) != &session || session.state == SessionState::Ending) {
+            return;
+        }
+    }
+    if (breach) {
+        links_.on_breach(session, *breach, now);
+        return;
+    }
+    sessions_.list(session);
+}
+
+// Batches complete without a word; what is told is a failure, or the end of a probe.
+void Exchange::take_failures(Instant now) noexcept {
+    std::array<verbs::Completion, 32> done;
+    std::size_t count = 0;
+    while ((count = queues_.sends->poll(done)) != 0) {
+        for (const verbs::Completion& completion : std::span(done).first(count)) {
+            Session* const session = sessions_.of_qp(completion.qpn);
+            if (session != nullptr && completion.status != verbs::CompletionStatus::Success) {
+                links_.on_lost(*session, now);
+            } else if (session != nullptr) {
+                session->probed = false;
+                session->heard = true;
+            }
+        }
+    }
+}
+
+bool Exchange::flush(Instant now) noexcept {
+    if (!sessions_.any_listed()) {
+        return false;
+    }
+    sessions_.take_listed([this, now](Session& session) { flush(session, now); });
+    return true;
+}
+
+// mutants: copyrpc-exchange-flush
+void Exchange::flush(Session& session, Instant now) noexcept {
+    if (!session.is_open()) {
+        return;
+    }
+    client_.serve_backlog(session, now);
+    while (session.is_open()) {
+        if (!session.write) {
+            session.write = session.rings->next_write();
+        }
+        if (!session.write || !send(session, *session.write)) {
+            break;
+        }
+        session.write.reset();
+        client_.serve_backlog(session, now);
+    }
+    if (session.write) {
+        sessions_.list(session);  // its send queue was full
+    }
+}
+
+bool Exchange::send(Session& session, const RingWrite& write) noexcept {
+    const std::array<verbs::Sge, 1> pieces{session.mirror->sge(write.offset, write.bytes)};
+    verbs::SendRequest request;
+    request.opcode = verbs::WorkOpcode::RdmaWriteWithImmediate;
+    request.signalled = false;
+    request.sges = pieces;
+    request.immediate = write.immediate;
+    request.remote_address = session.peer.address + write.offset;
+    request.rkey = session.peer.rkey;
+    if (session.qp->post_send(request) != verbs::PostVerdict::Posted) {
+        return false;
+    }
+    ++statistics_.batches_sent;
+    statistics_.batches_empty += write.bytes == kBlockBytes ? 1 : 0;
+    return true;
+}
+
+}  // namespace cairn::copyrpc
