@@ -21,6 +21,14 @@ public:
 
     // Posts a call over a session that connects or is open. The call waits if there is no room for it.
     Posted post(Session& session, const Call& call, Instant now) noexcept;
+    // Posts a call if it has room at once. See Endpoint.
+    Tried try_post(Session& session, const Call& call, Instant now) noexcept;
+    void set_room_callback(RoomCallback callback, void* context) noexcept {
+        room_callback_ = callback;
+        room_context_ = context;
+    }
+    // Tells that the last call that was tried in vain has room, if it has. The callback may end the session.
+    void tell_room(Session& session) noexcept;
     bool cancel(CallId id) noexcept;
     // Puts calls that wait into the ring while they fit.
     void serve_backlog(Session& session, Instant now) noexcept;
@@ -44,7 +52,9 @@ private:
         Instant posted{};
     };
     [[nodiscard]] std::uint32_t answer_bytes(const Call& call) const noexcept;
-    [[nodiscard]] Room judge(const Session& session, const Call& call) const noexcept;
+    [[nodiscard]] Wanted size_of(const Call& call) const noexcept;
+    [[nodiscard]] static Room judge(const Session& session, const Wanted& size) noexcept;
+    [[nodiscard]] bool is_too_long(const Session& session, const Call& call) const noexcept;
     void put(Session& session, std::uint32_t call, Instant now) noexcept;
     void free(std::uint32_t ticket) noexcept;
     void finish(std::uint32_t call, CallStatus status) noexcept;
@@ -56,6 +66,8 @@ private:
     std::vector<Ticket> tickets_;
     std::vector<std::uint32_t> ticket_of_;  // by call, while it is under way
     std::uint32_t free_ = kNone;
+    RoomCallback room_callback_ = nullptr;
+    void* room_context_ = nullptr;
 };
 
 }  // namespace cairn::copyrpc

@@ -47,18 +47,26 @@ std::uint32_t Client::answer_bytes(const Call& call) const noexcept {
     return call.response != nullptr ? call.response->capacity : config_.answer_bytes;
 }
 
-Room Client::judge(const Session& session, const Call& call) const noexcept {
-    return session.rings->judge_request(static_cast<std::uint32_t>(call.request.size()), has_deadline(call),
-                                        answer_bytes(call));
+// The request is at most kMostBytes long.
+Wanted Client::size_of(const Call& call) const noexcept {
+    return {static_cast<std::uint32_t>(call.request.size()), answer_bytes(call), has_deadline(call)};
 }
 
-// mutants: copyrpc-client-post
+Room Client::judge(const Session& session, const Wanted& size) noexcept {
+    return session.rings->judge_request(size.request_bytes, size.has_deadline, size.answer_bytes);
+}
+
+// mutants: copyrpc-client-is-too-long
+bool Client::is_too_long(const Session& session, const Call& call) const noexcept {
+    return call.request.size() > RingShape::kMostBytes || answer_bytes(call) > RingShape::kMostBytes ||
+           (session.is_open() && judge(session, size_of(call)) == Room::TooLong);
+}
+
 Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     if (calls_.is_full()) {
         return {PostVerdict::Full, 0};
     }
-    if (call.request.size() > RingShape::kMostBytes || answer_bytes(call) > RingShape::kMostBytes ||
-        (session.is_open() && judge(session, call) == Room::TooLong)) {
+    if (is_too_long(session, call)) {
         return {PostVerdict::TooLong, 0};
     }
     const std::uint32_t index = calls_.add(call, session.id);
@@ -70,12 +78,46 @@ Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     return {PostVerdict::Posted, id};
 }
 
+// Nobody overtakes the calls that wait.
+// mutants: copyrpc-client-try-post
+Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept {
+    if (!session.is_open()) {
+        return {Attempt::NotOpen, 0};
+    }
+    if (is_too_long(session, call)) {
+        return {Attempt::TooLong, 0};
+    }
+    if (calls_.is_full() || free_ == kNone) {
+        return {Attempt::Full, 0};
+    }
+    const Wanted size = size_of(call);
+    const Room room = session.backlog.empty() ? judge(session, size) : Room::RingFull;
+    if (room != Room::Fits) {
+        session.wanted = size;
+        return {room == Room::RingFull ? Attempt::RingFull : Attempt::InsufficientCredit, 0};
+    }
+    const std::uint32_t index = calls_.add(call, session.id);
+    const CallId id = calls_.id_of(index);
+    put(session, index, now);
+    return {Attempt::Posted, id};
+}
+
+// mutants: copyrpc-client-tell-room
+void Client::tell_room(Session& session) noexcept {
+    if (session.wanted && session.backlog.empty() && judge(session, *session.wanted) == Room::Fits) {
+        session.wanted.reset();
+        if (room_callback_ != nullptr) {
+            room_callback_(room_context_, session.id);
+        }
+    }
+}
+
 // A call that is too long was posted before the peer's ring was known.
 // mutants: copyrpc-client-serve-backlog
 void Client::serve_backlog(Session& session, Instant now) noexcept {
     while (!session.backlog.empty() && free_ != kNone) {
         const std::uint32_t call = session.backlog.oldest;
-        const Room room = judge(session, calls_[call]);
+        const Room room = judge(session, size_of(calls_[call]));
         if (room != Room::Fits && room != Room::TooLong) {
             return;
         }

@@ -106,4 +106,12 @@ Posted Endpoint::post(SessionId id, const Call& call, Instant now) noexcept {
     return client_.post(*session, call, now);
 }
 
+Tried Endpoint::try_post(SessionId id, const Call& call, Instant now) noexcept {
+    Session* const session = sessions_.find(id);
+    if (session == nullptr || session->state == SessionState::Ending) {
+        return {Attempt::NoSuchSession, 0};
+    }
+    return client_.try_post(*session, call, now);
+}
+
 }  // namespace cairn::copyrpc

@@ -45,6 +45,12 @@ public:
     // Posts a call. Its completion never runs before post() returns. The call waits if its session connects, or has no
     // room for it. TooLong: it would never have room.
     Posted post(SessionId session, const Call& call, Instant now) noexcept;
+    // Posts a call only if its session has room for it at once. After RingFull or InsufficientCredit the room callback
+    // tells when to try again.
+    Tried try_post(SessionId session, const Call& call, Instant now) noexcept;
+    void set_room_callback(RoomCallback callback, void* context) noexcept {
+        client_.set_room_callback(callback, context);
+    }
     // Cancels a call. Its completion runs with Cancelled before cancel() returns. Returns false if there is no such
     // call or it has ended.
     bool cancel(CallId id, Instant) noexcept { return client_.cancel(id); }

@@ -40,4 +40,15 @@ enum class SessionEvent : std::uint8_t { Connected, Refused, Disconnected, PeerL
 // Called on the endpoint's thread for events of sessions that connect() began.
 using SessionCallback = void (*)(void* context, SessionId session, SessionEvent event);
 
+// How Endpoint::try_post() ends. RingFull: the peer has not read enough of what was sent. InsufficientCredit: it has
+// not answered enough to promise room for another answer. Full: the endpoint has no place for another call.
+enum class Attempt : std::uint8_t { Posted, NoSuchSession, NotOpen, Full, TooLong, RingFull, InsufficientCredit };
+struct Tried {
+    Attempt attempt = Attempt::Posted;
+    CallId id = 0;
+};
+// Called on the endpoint's thread when a session that had no room for the last call that was tried has room for it. It
+// may try and post.
+using RoomCallback = void (*)(void* context, SessionId session);
+
 }  // namespace cairn::copyrpc

@@ -40,7 +40,6 @@ void Exchange::take(const verbs::Completion& completion, Instant now) noexcept {
 // Handlers and completions may end the session while its batch is read.
 // mutants: copyrpc-exchange-take-batch
 void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now) noexcept {
-    const SessionId id = session.id;
     session.heard = true;
     std::optional<Breach> breach = session.rings->open(BatchImmediate::parse(immediate));
     while (!breach) {
@@ -54,7 +53,7 @@ void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now
         } else {
             server_.on_request(session, *taken, now);
         }
-        if (sessions_.find(id) != &session || session.state == SessionState::Ending) {
+        if (session.state == SessionState::Ending) {
             return;
         }
     }
@@ -90,24 +89,28 @@ bool Exchange::flush(Instant now) noexcept {
     return true;
 }
 
+// Completions and the room callback may end the session.
 // mutants: copyrpc-exchange-flush
 void Exchange::flush(Session& session, Instant now) noexcept {
-    if (!session.is_open()) {
-        return;
+    if (session.is_open()) {
+        client_.serve_backlog(session, now);
     }
-    client_.serve_backlog(session, now);
+    if (session.is_open() && session.wanted) [[unlikely]] {
+        client_.tell_room(session);
+    }
     while (session.is_open()) {
         if (!session.write) {
             session.write = session.rings->next_write();
         }
-        if (!session.write || !send(session, *session.write)) {
-            break;
+        if (!session.write) {
+            return;
+        }
+        if (!send(session, *session.write)) {
+            sessions_.list(session);  // its send queue is full
+            return;
         }
         session.write.reset();
         client_.serve_backlog(session, now);
-    }
-    if (session.write) {
-        sessions_.list(session);  // its send queue was full
     }
 }
 

@@ -32,7 +32,9 @@ Links::Links(const EndpointConfig& config, verbs::Device& device, connections::H
       sessions_(sessions),
       client_(client),
       server_(server),
-      statistics_(statistics) {}
+      statistics_(statistics) {
+    left_.reserve(config.sessions_max);
+}
 
 Links::~Links() {
     sessions_.for_each([this](Session& session) {
@@ -155,6 +157,7 @@ void Links::tell(const Session& session, SessionEvent event) const {
 }
 
 bool Links::poll_events(bool serves, Instant now) {
+    remove_left();
     bool any = false;
     while (const std::optional<cm::Event> event = connector_.poll_event()) {
         any = true;
@@ -262,13 +265,22 @@ void Links::stop(Session& session, CallStatus status) {
     client_.fail_calls(session, status);
 }
 
-// A connection that is not established has no end to be awaited.
+// A connection that is not established has no end to be awaited. Its session stays until the next turn: somebody may be
+// reading its batch, or serving its calls.
 // mutants: copyrpc-links-hang-up
 void Links::hang_up(Session& session, Instant now) {
     if (!connector_.disconnect(session.connection, {}, now).ok()) {
         connector_.abandon(session.connection, now);
-        remove(session);
+        left_.push_back(session.id);
+        sessions_.list(session);  // for another turn
     }
+}
+
+void Links::remove_left() {
+    for (const SessionId id : left_) {
+        remove(*sessions_.find(id));
+    }
+    left_.clear();
 }
 
 // mutants: copyrpc-links-on-ended

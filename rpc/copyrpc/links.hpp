@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "lib/base/result.hpp"
 #include "lib/verbs/connector.hpp"
@@ -53,6 +54,7 @@ private:
     void on_ended(verbs::ConnectionId id, SessionEvent event);
     void stop(Session& session, CallStatus status);
     void hang_up(Session& session, Instant now);
+    void remove_left();
     void tell(const Session& session, SessionEvent event) const;
 
     const EndpointConfig& config_;
@@ -64,6 +66,7 @@ private:
     Client& client_;
     Server& server_;
     Statistics& statistics_;
+    std::vector<SessionId> left_;  // sessions without a connection, to be removed
     SessionCallback callback_ = nullptr;
     void* context_ = nullptr;
 };

@@ -18,6 +18,13 @@ enum class SessionState : std::uint8_t {
     Ending,  // no call is taken; the connection's last event is awaited
 };
 
+// The size of a call that was tried and found no room.
+struct Wanted {
+    std::uint32_t request_bytes = 0;
+    std::uint32_t answer_bytes = 0;
+    bool has_deadline = false;
+};
+
 struct Session {
     SessionId id{};
     SessionState state = SessionState::Connecting;
@@ -35,6 +42,7 @@ struct Session {
     std::optional<RingEnd> rings{};    // once the connection is established
     std::optional<RingWrite> write{};  // composed, but the send queue was full
     rpc::Backlog backlog{};
+    std::optional<Wanted> wanted{};
     bool heard = false;             // since the last look
     std::uint8_t silent_looks = 0;  // in a row, while a probe was under way
     bool probed = false;            // a probe is under way
