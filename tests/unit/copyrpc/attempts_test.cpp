@@ -5,10 +5,7 @@ namespace cairn::copyrpc {
 namespace {
 
 EndpointConfig small() {
-    EndpointConfig config;
-    config.ring_bytes = 4096;
-    config.receives = 4;
-    config.answer_bytes = 100;
+    EndpointConfig config = small_config(100);
     config.calls_max = 64;
     return config;
 }

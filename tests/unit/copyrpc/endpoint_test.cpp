@@ -9,10 +9,7 @@ namespace cairn::copyrpc {
 namespace {
 
 EndpointConfig small() {
-    EndpointConfig config;
-    config.ring_bytes = 4096;
-    config.receives = 4;
-    config.answer_bytes = 400;
+    EndpointConfig config = small_config(400);
     config.peer_timeout = milliseconds(200);
     return config;
 }

@@ -13,6 +13,15 @@ namespace cairn::copyrpc {
 
 constexpr std::uint16_t kService = 7472;
 
+// The smallest rings, and the fewest batches under way.
+inline EndpointConfig small_config(std::uint32_t answer_bytes) {
+    EndpointConfig config;
+    config.ring_bytes = RingShape::kLeastBytes;
+    config.receives = Hello::kLeastReceives;
+    config.answer_bytes = answer_bytes;
+    return config;
+}
+
 struct Host {
     static constexpr std::size_t kPoolBytes = 16U << 20U;
 
