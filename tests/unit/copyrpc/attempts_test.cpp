@@ -19,7 +19,9 @@ protected:
                 EXPECT_EQ(which.value, self.session.value);
                 ++self.told;
                 if (self.goes_on) {
+                    const int before = self.posted;
                     self.try_all();
+                    EXPECT_GT(self.posted, before) << "there was no room";
                 }
             },
             this);
@@ -113,6 +115,7 @@ TEST_F(CopyrpcAttempts, NobodyOvertakesCallsThatWait) {
         ASSERT_EQ(post(session, tag, 90).verdict, PostVerdict::Posted);
     }
     EXPECT_EQ(attempt(1).attempt, Attempt::RingFull);
+    goes_on = false;
     run(milliseconds(5));
     EXPECT_EQ(told, 1);
     EXPECT_EQ(count(CallStatus::Ok), 20U);

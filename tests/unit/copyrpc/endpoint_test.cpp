@@ -48,6 +48,22 @@ TEST_F(CopyrpcEndpoint, ARequestThatIsKeptStopsNobody) {
     EXPECT_EQ(count(CallStatus::Ok), 999U);
 }
 
+TEST_F(CopyrpcEndpoint, NothingIsWrittenToARequestThatIsRetained) {
+    const SessionId session = connect();
+    empty_answers = retains = true;
+    (void)post(session, 1, 300, kKeep);
+    for (std::uint64_t tag = 2; tag < 100; ++tag) {
+        ASSERT_EQ(post(session, tag, 100).verdict, PostVerdict::Posted);
+    }
+    run(milliseconds(20));
+    EXPECT_LT(count(CallStatus::Ok), 50U) << "the ring is used up";
+    ASSERT_EQ(payloads.size(), 1U);
+    EXPECT_TRUE(std::equal(payloads[0].begin(), payloads[0].end(), requests[1].begin(), requests[1].end()));
+    EXPECT_TRUE(server.endpoint->respond(kept[0], now));
+    run(milliseconds(20));
+    EXPECT_EQ(count(CallStatus::Ok), 99U);
+}
+
 TEST_F(CopyrpcEndpoint, RequestsThatAreRetainedStayAsTheyAreWhileOthersComeAndGo) {
     const SessionId session = connect();
     std::mt19937 random(2);
