@@ -102,36 +102,6 @@ TEST_F(ShortPath, ARequestWithAnyOtherBitFlippedDoesNotTakeIt) {
     EXPECT_EQ(executed[2], 1);
 }
 
-// A batch of datagrams that a socket hands over lies end to end, and its IPv4 IDs count.
-TEST_F(ShortPath, PacketsOfOneBatchLookAlike) {
-    port::PacketRef packet = request();
-    const FirstWord first = FirstWord::read(packet.data + sizeof(wire::RawUd));
-    PacketLook look;
-    look.note(packet, first);
-    packet.ip_id = static_cast<std::uint16_t>(packet.ip_id + 1);
-    packet.room = packet.len;
-    EXPECT_TRUE(look.is_of(packet, first));
-    packet.ecn = 2;
-    EXPECT_FALSE(look.is_of(packet, first));
-}
-
-// All bits of the headers, except AckReq and PSN, and the second word of our header.
-TEST_F(ShortPath, PacketsThatDifferInABitThatIsJudgedLookUnlike) {
-    const port::PacketRef packet = request();
-    const auto first = [&packet] { return FirstWord::read(packet.data + sizeof(wire::RawUd)); };
-    PacketLook look;
-    look.note(packet, first());
-    for (std::size_t bit = 0; bit < kHeaders * 8; ++bit) {
-        const std::size_t at = bit / 8;
-        const bool psn = at >= offsetof(wire::RawBth, ack_req) && at < sizeof(wire::RawBth);
-        const bool second = at >= sizeof(wire::RawUd) + sizeof(std::uint64_t);
-        const auto mask = static_cast<std::uint8_t>(0x80U >> (bit % 8));
-        packet.data[at] = static_cast<std::uint8_t>(packet.data[at] ^ mask);
-        EXPECT_EQ(look.is_of(packet, first()), psn || second) << "bit " << bit;
-        packet.data[at] = static_cast<std::uint8_t>(packet.data[at] ^ mask);
-    }
-}
-
 TEST_F(ShortPath, WhatThePortSaysIsHeard) {
     const port::PacketRef packet = request();
     const auto changed = [&packet](auto&& change) {
