@@ -4,18 +4,26 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "apps/common/pattern.hpp"
+#include "rpc/copyrpc/endpoint.hpp"
+#include "rpc/erpc/endpoint.hpp"
 
 namespace cairn::rpcbench {
 
-Load::Load(const Options& options, erpc::Endpoint& endpoint, rpc::MsgPool& pool, double share)
+namespace {
+
+std::uint32_t calls_at_most(const Options& options) {
+    return options.clients.count > 0 ? options.clients.count * options.clients.batch : options.window;
+}
+
+}  // namespace
+
+Load::Load(const Options& options, rpc::MsgPool& pool, double share)
     : options_(options),
-      endpoint_(endpoint),
+      by_slots_(options.check || options.rate_per_s > 0 || options.clients.count > 0),
       pool_(pool),
-      rate_per_ns_(options.rate_per_s * share / 1e9),
-      by_slots_(options.check || options.rate_per_s > 0) {}
+      rate_per_ns_(options.rate_per_s * share / 1e9) {}
 
 Status Load::prepare() {
     const auto take = [this](rpc::MsgBuffer& buffer) {
@@ -23,9 +31,11 @@ Status Load::prepare() {
         buffer.bytes = buffer.valid() ? options_.request_bytes : 0;
         return buffer.valid();
     };
-    slots_.resize(by_slots_ ? options_.window : 0);
+    slots_.resize(by_slots_ ? calls_at_most(options_) : 0);
     bool room = take(request_);
-    std::memset(request_.data, 0x5a, request_.bytes);
+    if (room) {
+        std::memset(request_.data, 0x5a, request_.bytes);
+    }
     for (std::size_t i = 0; room && i < slots_.size(); ++i) {
         slots_[i].request = request_;
         room = !options_.check || take(slots_[i].request);
@@ -36,92 +46,27 @@ Status Load::prepare() {
 void Load::start(std::span<const SessionId> sessions, Instant measured_from, Instant now) {
     sessions_ = sessions;
     phase_ = Phase::Calling;
-    started_ = now_ = now;
-    measured_from_ = measured_from;
-    if (rate_per_ns_ > 0) {
-        next_due_ = now;
-        for (std::uint32_t i = options_.window; i > 0; --i) {
-            free_.push_back(i - 1);
-        }
-        return;
-    }
-    for (std::uint32_t i = 0; i < options_.window; ++i) {
-        by_slots_ ? call_in(i, now) : call(static_cast<std::uint32_t>(i % sessions_.size()));
-    }
+    started_ = now;
+    figures_.keep_time(now);
+    figures_.begin(measured_from);
+    begin();
 }
 
 void Load::stop(Instant now) {
     phase_ = Phase::Stopped;
-    measured_to_ = now;
-    measured_ = latency_ns_.count();
-    if (rate_per_ns_ > 0) {
+    std::uint64_t not_begun = 0;
+    if (is_open_loop()) {
         const auto due = static_cast<std::uint64_t>(static_cast<double>((now - started_).ns) * rate_per_ns_);
-        not_begun_ = due > begun_ ? due - begun_ : 0;
-        next_due_ = Instant::never();
+        not_begun = due > begun_ ? due - begun_ : 0;
     }
+    figures_.end(now, not_begun);
+    end();
 }
 
 // mutants: rpcbench-load-give-up
-void Load::give_up() {
+void Load::give_up(std::uint64_t pending) {
     phase_ = Phase::GivenUp;
-    unfinished_ = endpoint_.calls_pending();
-}
-
-double Load::seconds() const noexcept {
-    const Instant to = std::min(measured_to_, now_);
-    return to > measured_from_ ? static_cast<double>((to - measured_from_).ns) / 1e9 : 0.0;
-}
-
-double Load::rate_mops() const noexcept {
-    const std::uint64_t measured = measured_to_ == Instant::never() ? latency_ns_.count() : measured_;
-    return seconds() > 0 ? static_cast<double>(measured) / seconds() / 1e6 : 0.0;
-}
-
-void Load::post(erpc::Call& call, std::uint32_t session) noexcept {
-    call.context = this;
-    if (options_.deadline_ms != 0) {
-        call.deadline = now_ + milliseconds(options_.deadline_ms);
-    }
-    if (endpoint_.post(sessions_[session], call, now_).verdict != erpc::PostVerdict::Posted) [[unlikely]] {
-        fail("a call could not be posted: its session ended");
-    }
-}
-
-void Load::call(std::uint32_t session) noexcept {
-    erpc::Call call;
-    call.type = kEcho;
-    call.request = request_.span();
-    call.completion = on_completed;
-    call.tag = session;
-    post(call, session);
-}
-
-void Load::call_in(std::uint32_t slot_index, Instant due) noexcept {
-    Slot& slot = slots_[slot_index];
-    slot.due = due;
-    erpc::Call call;
-    call.type = options_.check ? kChecked : kEcho;
-    if (options_.check) {
-        app::fill_pattern(slot.request.span(), begun_);
-        slot.answer = app::digest(slot.request.span());
-    }
-    ++begun_;
-    call.request = slot.request.span();
-    call.completion = on_slot_completed;
-    call.tag = slot_index;
-    post(call, next_session());
-}
-
-// A call that is due and finds no slot begins later. Its latency counts from when it was due.
-bool Load::begin_due() noexcept {
-    const std::uint64_t before = begun_;
-    while (phase_ == Phase::Calling && next_due_ <= now_ && !free_.empty()) {
-        const std::uint32_t slot = free_.back();
-        free_.pop_back();
-        call_in(slot, next_due_);
-        next_due_ = started_ + Duration{static_cast<std::int64_t>(static_cast<double>(begun_) / rate_per_ns_)};
-    }
-    return begun_ != before;
+    figures_.add_unfinished(pending);
 }
 
 std::uint32_t Load::next_session() noexcept {
@@ -129,29 +74,123 @@ std::uint32_t Load::next_session() noexcept {
     return turn_;
 }
 
-// Returns true if the loop goes on with another call.
-bool Load::take(const erpc::CallResult& result, Duration latency) noexcept {
-    if (result.status == erpc::CallStatus::Ok) {
+bool Load::take(const rpc::CallResult& result, Duration latency) noexcept {
+    if (result.status == rpc::CallStatus::Ok) [[likely]] {
         if (result.response.size() != options_.response_bytes) [[unlikely]] {
-            fail(fmt::format("the server answers with {} bytes, and --resp is {} here; give both ends the same --resp",
-                             result.response.size(), options_.response_bytes));
+            figures_.fail(
+                fmt::format("the server answers with {} bytes, and --resp is {} here; give both ends the same --resp",
+                            result.response.size(), options_.response_bytes));
             return false;
         }
-        ++completed_;
-        if (now_ >= measured_from_) {
-            latency_ns_.record(static_cast<std::uint64_t>(latency.ns));
-        }
+        figures_.add_completed(latency);
     } else {
-        failed_ += phase_ == Phase::GivenUp ? 0U : 1U;
-        if (result.status == erpc::CallStatus::Disconnected || result.status == erpc::CallStatus::PeerLost) {
+        if (phase_ != Phase::GivenUp) {
+            figures_.add_failed();
+        }
+        if (result.status == rpc::CallStatus::Disconnected || result.status == rpc::CallStatus::PeerLost) {
             return false;  // the session callback says why
         }
     }
     return phase_ == Phase::Calling;
 }
 
-void Load::on_completed(void* context, const erpc::CallResult& result) {
-    auto& self = *static_cast<Load*>(context);
+// mutants: rpcbench-load-is-sound
+bool Load::is_sound(const rpc::CallResult& result) noexcept {
+    if (result.status != rpc::CallStatus::Ok || !options_.check) {
+        return true;
+    }
+    figures_.add_checked();
+    if (app::has_pattern(result.response, slots_[result.tag].answer)) {
+        return true;
+    }
+    figures_.fail("an answer is not that of what was asked: the request or the answer was changed on its way");
+    return false;
+}
+
+rpc::Call Load::describe(std::uint32_t slot_index) noexcept {
+    Slot& slot = slots_[slot_index];
+    rpc::Call call;
+    call.type = options_.check ? kChecked : kEcho;
+    if (options_.check) {
+        app::fill_pattern(slot.request.span(), begun_);
+        slot.answer = app::digest(slot.request.span());
+    }
+    ++begun_;
+    call.request = slot.request.span();
+    call.tag = slot_index;
+    if (options_.deadline_ms != 0) {
+        call.deadline = figures_.now() + milliseconds(options_.deadline_ms);
+    }
+    return call;
+}
+
+bool Load::accepted(rpc::PostVerdict verdict) noexcept {
+    if (verdict == rpc::PostVerdict::Posted) [[likely]] {
+        return true;
+    }
+    figures_.fail(verdict == rpc::PostVerdict::TooLong
+                      ? "a call could not be posted: it is too long; lower --req or --resp, or raise --ring"
+                      : "a call could not be posted: its session ended");
+    return false;
+}
+
+template <class Endpoint>
+void LoadOf<Endpoint>::begin() {
+    if (is_open_loop()) {
+        next_due_ = figures_.now();
+        for (std::uint32_t i = options_.window; i > 0; --i) {
+            free_.push_back(i - 1);
+        }
+        return;
+    }
+    for (std::uint32_t i = 0; i < options_.window; ++i) {
+        by_slots_ ? call_in(i, figures_.now()) : call(static_cast<std::uint32_t>(i % sessions_.size()));
+    }
+}
+
+template <class Endpoint>
+void LoadOf<Endpoint>::post(rpc::Call& call, std::uint32_t session) noexcept {
+    call.context = this;
+    (void)accepted(endpoint_.post(sessions_[session], call, figures_.now()).verdict);
+}
+
+template <class Endpoint>
+void LoadOf<Endpoint>::call(std::uint32_t session) noexcept {
+    rpc::Call call;
+    call.type = kEcho;
+    call.request = request_.span();
+    call.completion = on_completed;
+    call.tag = session;
+    if (options_.deadline_ms != 0) {
+        call.deadline = figures_.now() + milliseconds(options_.deadline_ms);
+    }
+    post(call, session);
+}
+
+template <class Endpoint>
+void LoadOf<Endpoint>::call_in(std::uint32_t slot, Instant due) noexcept {
+    rpc::Call call = describe(slot);
+    slots_[slot].due = due;
+    call.completion = on_slot_completed;
+    post(call, next_session());
+}
+
+// A call that is due and finds no slot begins later. Its latency counts from when it was due.
+template <class Endpoint>
+bool LoadOf<Endpoint>::begin_due() noexcept {
+    const std::uint64_t before = begun_;
+    while (phase_ == Phase::Calling && next_due_ <= figures_.now() && !free_.empty()) {
+        const std::uint32_t slot = free_.back();
+        free_.pop_back();
+        call_in(slot, next_due_);
+        next_due_ = due_of(begun_);
+    }
+    return begun_ != before;
+}
+
+template <class Endpoint>
+void LoadOf<Endpoint>::on_completed(void* context, const rpc::CallResult& result) {
+    auto& self = *static_cast<LoadOf*>(context);
     if (self.take(result, result.latency)) {
         // With at most `window` sessions each call stays on its session. With more, calls take the sessions in turn.
         const bool in_turn = self.sessions_.size() > self.options_.window;
@@ -160,30 +199,23 @@ void Load::on_completed(void* context, const erpc::CallResult& result) {
 }
 
 // mutants: rpcbench-load-on-slot-completed
-void Load::on_slot_completed(void* context, const erpc::CallResult& result) {
-    auto& self = *static_cast<Load*>(context);
-    const auto slot = static_cast<std::uint32_t>(result.tag);
-    const bool answered = result.status == erpc::CallStatus::Ok;
-    if (answered && self.options_.check) {
-        ++self.checked_;
-        if (!app::has_pattern(result.response, self.slots_[slot].answer)) {
-            self.fail("an answer is not that of what was asked: the request or the answer was changed on its way");
-            return;
-        }
+template <class Endpoint>
+void LoadOf<Endpoint>::on_slot_completed(void* context, const rpc::CallResult& result) {
+    auto& self = *static_cast<LoadOf*>(context);
+    const auto index = static_cast<std::uint32_t>(result.tag);
+    if (!self.is_sound(result)) {
+        return;
     }
-    const bool open = self.rate_per_ns_ > 0;
-    const bool goes_on = self.take(result, open ? self.now_ - self.slots_[slot].due : result.latency);
+    const bool open = self.is_open_loop();
+    const bool goes_on = self.take(result, open ? self.figures_.now() - self.slots_[index].due : result.latency);
     if (open) {
-        self.free_.push_back(slot);
+        self.free_.push_back(index);
     } else if (goes_on) {
-        self.call_in(slot, self.now_);
+        self.call_in(index, self.figures_.now());
     }
 }
 
-void Load::fail(std::string why) {
-    if (failure_.empty()) {
-        failure_ = std::move(why);
-    }
-}
+template class LoadOf<erpc::Endpoint>;
+template class LoadOf<copyrpc::Endpoint>;
 
 }  // namespace cairn::rpcbench

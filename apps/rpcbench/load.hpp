@@ -6,9 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "apps/rpcbench/measurement.hpp"
 #include "apps/rpcbench/options.hpp"
-#include "lib/telemetry/histogram.hpp"
-#include "rpc/erpc/endpoint.hpp"
+#include "rpc/common/call.hpp"
+#include "rpc/common/msg_buffer.hpp"
 
 namespace cairn::rpcbench {
 
@@ -16,10 +17,13 @@ namespace cairn::rpcbench {
 constexpr std::uint8_t kEcho = 1;
 constexpr std::uint8_t kChecked = 2;
 
+// What all RPC systems share. No call goes through it: see LoadOf.
 class Load {
 public:
-    // All references outlive the object. `share` is this worker's part of the rate.
-    Load(const Options& options, erpc::Endpoint& endpoint, rpc::MsgPool& pool, double share);
+    Load(const Load&) = delete;
+    Load& operator=(const Load&) = delete;
+    virtual ~Load() = default;
+
     // Takes the memory of the requests. Error: the pool is too small.
     Status prepare();
 
@@ -28,71 +32,85 @@ public:
     // Begins no further calls. Calls under way still end, and their latencies count.
     void stop(Instant now);
     // Counts the calls under way as never ended. Their sessions are about to be closed.
-    void give_up();
+    void give_up(std::uint64_t pending);
     // Called each turn, before completions come. Begins the calls that are due. Returns true if there were any.
     bool on_turn(Instant now) {
-        now_ = now;
-        return rate_per_ns_ > 0 && begin_due();
+        figures_.keep_time(now);
+        return now >= next_due_ && begin_due();
     }
     [[nodiscard]] Instant next_due() const noexcept { return next_due_; }  // of on_turn(); never() when a call must end
+    [[nodiscard]] const Measurement& figures() const noexcept { return figures_; }
 
-    // Why the load cannot go on. Empty if it can.
-    [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
-    [[nodiscard]] std::uint64_t completed() const noexcept { return completed_; }
-    [[nodiscard]] std::uint64_t failed() const noexcept { return failed_; }
-    // Valid after the stop, for the measured interval:
-    [[nodiscard]] double rate_mops() const noexcept;
-    [[nodiscard]] double seconds() const noexcept;
-    [[nodiscard]] const telemetry::Histogram& latency_ns() const noexcept { return latency_ns_; }
-    [[nodiscard]] std::uint64_t checked() const noexcept { return checked_; }
-    [[nodiscard]] std::uint64_t unfinished() const noexcept { return unfinished_; }
-    [[nodiscard]] std::uint64_t not_begun() const noexcept { return not_begun_; }  // with --rate: due, but without room
-
-private:
+protected:
     enum class Phase : std::uint8_t { Idle, Calling, Stopped, GivenUp };
 
-    // A call that is checked, or was due at a certain time.
+    // A call that is checked, or was due at a certain time. The tag of its call is its number.
     struct Slot {
         rpc::MsgBuffer request{};
         Instant due{};
         std::uint32_t answer = 0;  // the pattern expected in the answer
     };
 
-    static void on_completed(void* context, const erpc::CallResult& result);
-    static void on_slot_completed(void* context, const erpc::CallResult& result);
-    [[nodiscard]] bool take(const erpc::CallResult& result, Duration latency) noexcept;
-    void post(erpc::Call& call, std::uint32_t session) noexcept;
-    void call(std::uint32_t session) noexcept;
-    void call_in(std::uint32_t slot, Instant due) noexcept;
-    [[nodiscard]] bool begin_due() noexcept;
+    // References outlive the object. `share` is this worker's part of the rate.
+    Load(const Options& options, rpc::MsgPool& pool, double share);
+    // Begins the first calls, or the intervals between them.
+    virtual void begin() = 0;
+    // Begins the calls that are due. Returns true if there were any.
+    [[nodiscard]] virtual bool begin_due() noexcept = 0;
+    // Nothing begins any more.
+    virtual void end() = 0;
+
+    [[nodiscard]] bool is_open_loop() const noexcept { return rate_per_ns_ > 0; }
+    [[nodiscard]] Instant due_of(std::uint64_t call) const noexcept {
+        return started_ + Duration{static_cast<std::int64_t>(static_cast<double>(call) / rate_per_ns_)};
+    }
     [[nodiscard]] std::uint32_t next_session() noexcept;
-    void fail(std::string why);
+    // Returns the next call of a slot, less its completion.
+    [[nodiscard]] rpc::Call describe(std::uint32_t slot) noexcept;
+    // False: the load cannot go on.
+    [[nodiscard]] bool accepted(rpc::PostVerdict verdict) noexcept;
+    // Returns true if the loop goes on with another call.
+    [[nodiscard]] bool take(const rpc::CallResult& result, Duration latency) noexcept;
+    // Returns false if the answer is not that of the slot's request.
+    [[nodiscard]] bool is_sound(const rpc::CallResult& result) noexcept;
 
     const Options& options_;
-    erpc::Endpoint& endpoint_;
-    rpc::MsgPool& pool_;
-    double rate_per_ns_;
-    bool by_slots_;  // false: the plain closed loop
+    Measurement figures_;
     std::span<const SessionId> sessions_;
     Phase phase_ = Phase::Idle;
     rpc::MsgBuffer request_{};  // of all calls without a check
     std::vector<Slot> slots_;
-    std::vector<std::uint32_t> free_;  // used with --rate
-    std::uint32_t turn_ = 0;           // the session of the next call
-    Instant now_{};
-    Instant started_{};
     Instant next_due_ = Instant::never();
-    Instant measured_from_ = Instant::never();
-    Instant measured_to_ = Instant::never();
-    std::uint64_t begun_ = 0;  // counted with --rate or --check
-    std::uint64_t completed_ = 0;
-    std::uint64_t measured_ = 0;  // of these, in the measured time
-    std::uint64_t failed_ = 0;
-    std::uint64_t checked_ = 0;
-    std::uint64_t unfinished_ = 0;
-    std::uint64_t not_begun_ = 0;
-    telemetry::Histogram latency_ns_;
-    std::string failure_;
+    std::uint64_t begun_ = 0;  // calls of slots
+    bool by_slots_;            // false: the plain closed loop
+
+private:
+    rpc::MsgPool& pool_;
+    double rate_per_ns_;
+    std::uint32_t turn_ = 0;  // the session of the next call
+    Instant started_{};
+};
+
+// The calls of one RPC system. `Endpoint` is its endpoint.
+template <class Endpoint>
+class LoadOf final : public Load {
+public:
+    // All references outlive the object.
+    LoadOf(const Options& options, Endpoint& endpoint, rpc::MsgPool& pool, double share)
+        : Load(options, pool, share), endpoint_(endpoint) {}
+
+private:
+    static void on_completed(void* context, const rpc::CallResult& result);
+    static void on_slot_completed(void* context, const rpc::CallResult& result);
+    void begin() override;
+    [[nodiscard]] bool begin_due() noexcept override;
+    void end() override { next_due_ = Instant::never(); }
+    void post(rpc::Call& call, std::uint32_t session) noexcept;
+    void call(std::uint32_t session) noexcept;
+    void call_in(std::uint32_t slot, Instant due) noexcept;
+
+    Endpoint& endpoint_;
+    std::vector<std::uint32_t> free_;  // slots, with --rate
 };
 
 }  // namespace cairn::rpcbench

@@ -25,7 +25,8 @@ using namespace cairn;
 Result<pmd::HeapBlock> allocate_memory(const rpcbench::Options& options) {
     constexpr std::size_t kRoomBytes = std::size_t{32} << 20U;
     const std::size_t longest_bytes = std::size_t{options.request_bytes} + options.response_bytes;
-    const std::size_t window_bytes = std::bit_ceil(longest_bytes) * 2 * (std::size_t{options.window} + 1);
+    const std::size_t window_bytes =
+        std::bit_ceil(longest_bytes) * 2 * (std::size_t{options.window} + 1) + rpcbench::session_memory(options);
     if (options.server && pmd::worker_count() == 1) {
         Result<pmd::HeapBlock> memory = pmd::HeapBlock::allocate(window_bytes + 2 * kRoomBytes, "messages");
         if (memory.ok()) {
@@ -38,7 +39,7 @@ Result<pmd::HeapBlock> allocate_memory(const rpcbench::Options& options) {
 using Benches = std::vector<std::unique_ptr<rpcbench::BenchWorker>>;
 
 Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& carrier, const pmd::Clock& clock,
-                             rpcbench::Lookup& lookup) {
+                             rpcbench::Crew& crew) {
     std::optional<net::IpAddress> peer;
     if (!options.peer.empty()) {
         const Result<net::IpAddress> parsed = carrier.peer(options.peer);
@@ -58,7 +59,7 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& car
             return port.error();
         }
         benches.push_back(std::make_unique<rpcbench::BenchWorker>(options, std::move(port).value(), i,
-                                                                  std::move(memory).value(), lookup));
+                                                                  std::move(memory).value(), crew));
         const Status prepared = benches.back()->prepare(peer, draw_secret(), clock.now());
         if (!prepared.ok()) {
             return prepared.error();
@@ -70,10 +71,10 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& car
 // Packets find their worker by the low bits of the queue pair's number.
 Status check_service_number(const rpcbench::Options& options) {
     const std::uint32_t step = port::QpnOwners(pmd::worker_count()).step();
-    if (options.qpn % step != 0) {
-        return Error{fmt::format("--qpn {:#x} is no multiple of {}, and there are {} lcores", options.qpn, step,
+    if (options.erpc.qpn % step != 0) {
+        return Error{fmt::format("--qpn {:#x} is no multiple of {}, and there are {} lcores", options.erpc.qpn, step,
                                  pmd::worker_count()),
-                     fmt::format("give --qpn {:#x}", options.qpn / step * step + step)};
+                     fmt::format("give --qpn {:#x}", options.erpc.qpn / step * step + step)};
     }
     return Nothing{};
 }
@@ -91,8 +92,8 @@ Result<int> run_bench(const rpcbench::Options& options) {
     }
     app::Carrier& carrier = opened.value();
     const pmd::Clock clock;
-    rpcbench::Lookup lookup;
-    const auto made = make_benches(options, carrier, clock, lookup);
+    rpcbench::Crew crew;
+    const auto made = make_benches(options, carrier, clock, crew);
     if (!made.ok()) {
         return made.error();
     }

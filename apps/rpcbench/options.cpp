@@ -1,19 +1,45 @@
 #include "apps/rpcbench/options.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
 #include "apps/common/choice.hpp"
 #include "apps/common/command_line.hpp"
 #include "lib/net/address.hpp"
 #include "lib/port/ecn.hpp"
+#include "rpc/copyrpc/endpoint_config.hpp"
+#include "rpc/copyrpc/hello.hpp"
 #include "rpc/erpc/limits.hpp"
 
 namespace cairn::rpcbench {
 
 namespace {
 
+using copyrpc::Hello;
+using copyrpc::RingShape;
 using erpc::CongestionAlgorithm;
 
+constexpr std::uint32_t kServerSessions = 64;  // of copyrpc, without --sessions
+
+const app::Choices<SystemKind> kSystems{{"erpc", SystemKind::Erpc}, {"copyrpc", SystemKind::Copyrpc}};
+
+// Arguments that mean something to one system alone.
+struct Owned {
+    const char* argument;
+    SystemKind system;
+};
+constexpr std::array kOwned{
+    Owned{"--qpn", SystemKind::Erpc},       Owned{"--qkey", SystemKind::Erpc},
+    Owned{"--credits", SystemKind::Erpc},   Owned{"--cc", SystemKind::Erpc},
+    Owned{"--link-gbit", SystemKind::Erpc}, Owned{"--go-back-n", SystemKind::Erpc},
+    Owned{"--ring", SystemKind::Copyrpc},   Owned{"--receives", SystemKind::Copyrpc},
+};
+
 void declare(CLI::App& app, Options& options) {
-    app.add_option("--system", options.system, "RPC system")->check(CLI::IsMember({"erpc"}))->capture_default_str();
+    app::add_choice(app, "--system", options.system, kSystems, "RPC system; both ends use the same");
     app.add_flag("--server", options.server, "serve; also with --peer, then both call and serve");
     app.add_option("--peer", options.peer, "the server's IP address: be a client");
     app::add_service(app, options.service);
@@ -24,15 +50,38 @@ void declare(CLI::App& app, Options& options) {
                    "seconds to measure; a server without --peer runs until a signal")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    app.add_option("--qpn", options.qpn, "queue pair number of the first lcore")
+    app.add_option("--qpn", options.erpc.qpn, "queue pair number of the first lcore")
         ->check(CLI::Range(2U, 0xffffffU))
         ->capture_default_str();
-    app.add_option("--qkey", options.qkey, "Q_Key of the service; both ends use the same")->capture_default_str();
+    app.add_option("--qkey", options.erpc.qkey, "Q_Key of the service; both ends use the same")->capture_default_str();
     app.add_option("--peer-timeout", options.peer_timeout_ms, "milliseconds of silence after which a peer is dead")
         ->check(CLI::Range(20U, 600000U))
         ->capture_default_str();
     app::add_polling(app, options.spin);
     app::add_output(app, options.carrier.pcap, options.json);
+}
+
+// What an RPC system needs for its sessions.
+void declare_systems(CLI::App& app, Options& options) {
+    app.add_option("--credits", options.erpc.credits, "erpc: packets in flight per session")
+        ->check(CLI::Range(1U, erpc::kMaxCredits))
+        ->capture_default_str();
+    app::add_choice(app, "--cc", options.erpc.congestion.algorithm,
+                    app::Choices<CongestionAlgorithm>{{"timely", CongestionAlgorithm::Timely},
+                                                      {"dcqcn", CongestionAlgorithm::Dcqcn},
+                                                      {"none", CongestionAlgorithm::None}},
+                    "erpc: congestion control; dcqcn sends ECN-capable packets unless --traffic-class says otherwise");
+    app.add_option("--link-gbit", options.erpc.link_gbit, "erpc: rate of the link, which no session exceeds; for --cc")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_flag("--go-back-n", options.erpc.go_back_n, "erpc: do not hold packets that arrive early");
+    app.add_option("--ring", options.copyrpc.ring_bytes,
+                   "copyrpc: bytes of a session's ring for what comes, a power of two; a message takes an eighth at "
+                   "most. Without it by sessions, --window, --req and --resp")
+        ->check(CLI::Range(RingShape::kLeastBytes, RingShape::kMostBytes));
+    app.add_option("--receives", options.copyrpc.receives,
+                   "copyrpc: batches of a session's peer in flight. Without it by the sessions")
+        ->check(CLI::Range(Hello::kLeastReceives, Hello::kMostReceives));
 }
 
 // Which calls are made, how often, and which faults are injected.
@@ -47,27 +96,60 @@ void declare_load(CLI::App& app, Options& options) {
                    "calls outstanding at the most, over all sessions of an lcore; 0: only connect")
         ->check(CLI::Range(0U, 65536U))
         ->capture_default_str();
+    app.add_option("--clients", options.clients.count,
+                   "clients of an lcore, each with a session of its own: it begins --batch calls, waits for all of "
+                   "them, thinks, and goes on. Instead of --window and --sessions")
+        ->check(CLI::Range(1U, 24575U));
+    app.add_option("--batch", options.clients.batch, "calls that each of --clients begins at once")
+        ->check(CLI::Range(1U, 1024U))
+        ->capture_default_str();
+    app.add_option("--think", options.clients.think_us, "microseconds that each of --clients thinks between batches")
+        ->check(CLI::Range(0U, 10'000'000U))
+        ->capture_default_str();
+    app.add_option("--active", options.clients.active_percent,
+                   "percent of --clients that call; the others are connected only")
+        ->check(CLI::Range(0.0, 100.0))
+        ->capture_default_str();
     app.add_option("--rate", options.rate_per_s,
                    "calls per second to begin, whether or not answers come; latency counts from when a call was due. "
                    "Without it as many as --window allows")
         ->check(CLI::PositiveNumber);
     app.add_flag("--check", options.check, "verify every byte of requests and answers");
-    app.add_option("--sessions", options.sessions, "sessions of an lcore")
+    app.add_option("--sessions", options.sessions,
+                   "sessions of an lcore; a copyrpc server takes so many at most (without the argument 64)")
         ->check(CLI::Range(1U, 24575U))  // three quarters of a server's table
         ->capture_default_str();
-    app.add_option("--credits", options.credits, "packets in flight per session")
-        ->check(CLI::Range(1U, erpc::kMaxCredits))
-        ->capture_default_str();
-    app::add_choice(app, "--cc", options.congestion.algorithm,
-                    app::Choices<CongestionAlgorithm>{{"timely", CongestionAlgorithm::Timely},
-                                                      {"dcqcn", CongestionAlgorithm::Dcqcn},
-                                                      {"none", CongestionAlgorithm::None}},
-                    "congestion control; dcqcn sends ECN-capable packets unless --traffic-class says otherwise");
-    app.add_option("--link-gbit", options.link_gbit, "rate of the link, which no session exceeds; for --cc")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    app.add_flag("--go-back-n", options.go_back_n, "do not hold packets that arrive early");
     app.add_option("--deadline", options.deadline_ms, "milliseconds a call may take; 0: no deadline");
+}
+
+Status judge_system(const CLI::App& app, const Options& options) {
+    const auto strange = std::find_if(kOwned.begin(), kOwned.end(), [&](const Owned& each) {
+        return each.system != options.system && app.count(each.argument) != 0;
+    });
+    if (strange != kOwned.end()) {
+        return Error{fmt::format("{} is an argument of --system {}, and this is {}", strange->argument,
+                                 name_of(strange->system), name_of(options.system)),
+                     "leave it out"};
+    }
+    if (options.copyrpc.ring_bytes != 0 && !std::has_single_bit(options.copyrpc.ring_bytes)) {
+        return Error{fmt::format("--ring {} is no power of two", options.copyrpc.ring_bytes),
+                     fmt::format("give --ring {}", std::bit_floor(options.copyrpc.ring_bytes))};
+    }
+    return Nothing{};
+}
+
+// Arguments of the two kinds of load exclude each other.
+Status judge_clients(const CLI::App& app) {
+    const bool clients = app.count("--clients") != 0;
+    for (const char* other :
+         clients ? std::array{"--window", "--sessions", "--rate"} : std::array{"--batch", "--think", "--active"}) {
+        if (app.count(other) != 0) {
+            return clients ? Error{fmt::format("{} and --clients exclude each other", other), "leave one of them out"}
+                           : Error{fmt::format("{} is an argument of --clients, which is not given", other),
+                                   "give --clients, too"};
+        }
+    }
+    return Nothing{};
 }
 
 Status judge(const Options& options) {
@@ -91,22 +173,35 @@ Status judge(const Options& options) {
 
 }  // namespace
 
+const char* name_of(SystemKind system) noexcept {
+    return system == SystemKind::Copyrpc ? "copyrpc" : "erpc";
+}
+
 Result<Options> parse_options(int argc, char** argv, int first) {
     CLI::App app("cairn-rpcbench: RPC rate and latency between two processes; EAL arguments first, then --");
     Options options;
     options.carrier.private_ip = app::kPrivateIp;
     declare(app, options);
     declare_load(app, options);
+    declare_systems(app, options);
     const Status parsed = app::parse_arguments(app, argc, argv, first);
     if (!parsed.ok()) {
         return parsed.error();
     }
     app::note_given(app, options.carrier);
-    options.congestion.link_bits_per_s = options.link_gbit * 1e9;
-    if (app.count("--traffic-class") == 0 && options.congestion.algorithm == CongestionAlgorithm::Dcqcn) {
+    options.erpc.congestion.link_bits_per_s = options.erpc.link_gbit * 1e9;
+    if (app.count("--traffic-class") == 0 && options.erpc.congestion.algorithm == CongestionAlgorithm::Dcqcn) {
         options.carrier.traffic_class = port::kEct0;
     }
-    const Status judged = judge(options);
+    if (options.system == SystemKind::Copyrpc && options.peer.empty() && app.count("--sessions") == 0) {
+        options.sessions = kServerSessions;
+    }
+    if (options.clients.count != 0) {
+        options.sessions = options.clients.count;
+        options.window = options.clients.count * options.clients.batch;
+    }
+    const Status fits = judge_clients(app).ok() ? judge_system(app, options) : judge_clients(app);
+    const Status judged = fits.ok() ? judge(options) : fits;
     return judged.ok() ? Result<Options>(options) : judged.error();
 }
 

@@ -12,24 +12,47 @@ namespace cairn::rpcbench {
 
 constexpr std::uint16_t kSessionsMax = 32767;  // of an lcore, as a client and as a server
 
-struct Options {
-    app::CarrierOptions carrier{};
-    std::string system = "erpc";
-    bool server = false;
-    std::string peer;
-    std::uint16_t service = 31850;
+enum class SystemKind : std::uint8_t { Erpc, Copyrpc };
+// As in --system and in JSON.
+[[nodiscard]] const char* name_of(SystemKind system) noexcept;
+
+// Clients that each have a session of their own, instead of `window` calls over all sessions.
+struct ClientOptions {
+    std::uint32_t count = 0;      // of an lcore; 0: none
+    std::uint32_t batch = 1;      // calls that a client begins at once
+    std::uint32_t think_us = 0;   // between its batches
+    double active_percent = 100;  // the others are connected only
+};
+
+struct ErpcOptions {
     std::uint32_t qpn = 0x100;
     std::uint32_t qkey = 0x0205;
-    std::uint32_t request_bytes = 32;
-    std::uint32_t response_bytes = 32;
-    std::uint32_t window = 60;  // calls outstanding over all sessions of an lcore
-    double rate_per_s = 0;      // calls that the process begins; 0: as many as the window allows
-    bool check = false;
-    std::uint32_t sessions = 8;
-    std::uint32_t credits = 32;
+    std::uint32_t credits = 32;  // packets of a session in flight
     erpc::CongestionConfig congestion{};
     double link_gbit = 100;
     bool go_back_n = false;
+};
+
+struct CopyrpcOptions {
+    std::uint32_t ring_bytes = 0;  // of each session, for what comes; 0: by what is called
+    std::uint32_t receives = 0;    // batches of a session's peer in flight; 0: by the sessions
+};
+
+struct Options {
+    app::CarrierOptions carrier{};
+    SystemKind system = SystemKind::Erpc;
+    bool server = false;
+    std::string peer;
+    std::uint16_t service = 31850;
+    std::uint32_t request_bytes = 32;
+    std::uint32_t response_bytes = 32;
+    std::uint32_t window = 60;  // calls outstanding over all sessions of an lcore
+    ClientOptions clients{};
+    double rate_per_s = 0;  // calls that the process begins; 0: as many as the window allows
+    bool check = false;
+    std::uint32_t sessions = 8;  // of an lcore; a copyrpc server takes so many at most
+    ErpcOptions erpc{};
+    CopyrpcOptions copyrpc{};
     double duration_s = 5;
     std::uint32_t deadline_ms = 0;
     std::uint32_t peer_timeout_ms = 2000;

@@ -27,18 +27,13 @@ struct Totals {
     std::uint64_t unfinished = 0;
     std::uint64_t not_begun = 0;
     std::uint64_t checked = 0;
-    std::uint64_t retransmits = 0;
-    std::uint64_t handled = 0;
-    std::uint64_t notified = 0;
-    std::uint64_t responses_resent = 0;
-    std::uint64_t sessions_lost = 0;
+    SystemFigures system;
 };
 
 Totals totals_of(Workers workers) {
     Totals sum;
     for (const auto& worker : workers) {
-        const Load& load = worker->load();
-        const erpc::Statistics& statistics = worker->endpoint().statistics();
+        const Measurement& load = worker->system().load().figures();
         sum.rate_mops += load.rate_mops();
         sum.seconds = std::max(sum.seconds, load.seconds());
         sum.latency_ns.merge(load.latency_ns());
@@ -47,13 +42,15 @@ Totals totals_of(Workers workers) {
         sum.unfinished += load.unfinished();
         sum.not_begun += load.not_begun();
         sum.checked += load.checked();
-        sum.retransmits += statistics.retransmits;
-        sum.handled += statistics.requests_handled;
-        sum.notified += statistics.congestion_notified;
-        sum.responses_resent += statistics.responses_resent;
-        sum.sessions_lost += statistics.peers_lost;
+        sum.system += worker->system().figures();
     }
     return sum;
+}
+
+// Per call, whichever end this is.
+double per_call(const Totals& sum, std::uint64_t count) {
+    const std::uint64_t calls = sum.completed + sum.system.handled;
+    return calls != 0 ? static_cast<double>(count) / static_cast<double>(calls) : 0;
 }
 
 // The payload of the direction that carries more.
@@ -61,8 +58,9 @@ double gbit_s(const Options& options, const Totals& sum) {
     return sum.rate_mops * std::max(options.request_bytes, options.response_bytes) * 8 / 1e3;
 }
 
-constexpr telemetry::CounterText kNotified{
-    "erpc_congestion_notified", "times a flow was cut because switches marked its packets: the network is crowded"};
+const char* title_of(SystemKind system) {
+    return system == SystemKind::Erpc ? "eRPC" : name_of(system);
+}
 
 double us(const telemetry::Histogram& latency_ns, double quantile) {
     return static_cast<double>(latency_ns.percentile(quantile)) / 1e3;
@@ -104,55 +102,70 @@ void ProgressPrinter::run() {
 void print_counters(Workers workers) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
         const BenchWorker& worker = *workers[i];
-        const std::uint64_t notified = worker.endpoint().statistics().congestion_notified;
-        fmt::print(stderr, "worker {}, {} bytes per idle session:\n{}{}{}{}{}", i, erpc::kIdleSessionBytes,
-                   worker.port().counters_text(), telemetry::text_of(worker.worker().datagrams().drops().snapshot()),
-                   telemetry::text_of(worker.worker().sender().drops().snapshot()),
-                   telemetry::text_of(worker.endpoint().statistics().drops.snapshot()),
-                   telemetry::text_of({&kNotified, 1}, {&notified, 1}));
+        const System& system = worker.system();
+        fmt::print(stderr, "worker {}, {} bytes per idle session:\n{}{}", i, system.figures().bytes_of_session,
+                   worker.worker().counters_text(), system.counters_text());
     }
 }
 
 void print_json(const Options& options, Workers workers) {
     const Totals sum = totals_of(workers);
+    const SystemFigures& system = sum.system;
     fmt::print(
         "{{\"system\":\"{}\",\"rate_mops\":{:.6f},\"gbit_s\":{:.2f},\"p50_us\":{:.3f},\"p99_us\":{:.3f},"
         "\"p999_us\":{:.3f},\"max_us\":{:.3f},\"retransmits\":{},\"failed\":{},\"calls_unfinished\":{},"
         "\"checked\":{},\"congestion_notified\":{},\"requests_handled\":{},\"responses_resent\":{},"
-        "\"sessions_lost\":{},\"workers\":{}",
-        options.system, sum.rate_mops, gbit_s(options, sum), us(sum.latency_ns, 0.5), us(sum.latency_ns, 0.99),
-        us(sum.latency_ns, 0.999), us(sum.latency_ns, 1), sum.retransmits, sum.failed, sum.unfinished, sum.checked,
-        sum.notified, sum.handled, sum.responses_resent, sum.sessions_lost, workers.size());
+        "\"sessions_lost\":{},\"workers\":{},\"bytes_of_session\":{}",
+        name_of(options.system), sum.rate_mops, gbit_s(options, sum), us(sum.latency_ns, 0.5), us(sum.latency_ns, 0.99),
+        us(sum.latency_ns, 0.999), us(sum.latency_ns, 1), system.resent, sum.failed, sum.unfinished, sum.checked,
+        system.notified, system.handled, system.responses_resent, system.sessions_lost, workers.size(),
+        system.bytes_of_session / workers.size());
     if (options.rate_per_s > 0) {
         fmt::print(",\"offered_mops\":{:.6f},\"calls_not_begun\":{}", options.rate_per_s / 1e6, sum.not_begun);
+    }
+    if (options.system == SystemKind::Copyrpc) {
+        fmt::print(",\"packets_per_call\":{:.3f},\"batches_per_call\":{:.3f}", per_call(sum, system.packets_sent),
+                   per_call(sum, system.batches_sent));
     }
     fmt::print("}}\n");
 }
 
+namespace {
+
+void print_client(const Options& options, const Totals& sum, std::size_t workers) {
+    fmt::print("{}, requests of {} bytes, responses of {}, {} outstanding over {} sessions, {} workers, {:.1f} s\n",
+               title_of(options.system), options.request_bytes, options.response_bytes, options.window,
+               options.sessions, workers, sum.seconds);
+    fmt::print("  {:<22}{:.6f} M calls/s, {:.2f} Gbit/s of payload in the direction with more\n", "rate", sum.rate_mops,
+               gbit_s(options, sum));
+    if (options.rate_per_s > 0) {
+        fmt::print("  {:<22}{:.6f} M calls/s; {} were due and could not begin\n", "offered", options.rate_per_s / 1e6,
+                   sum.not_begun);
+    }
+    fmt::print("  {:<22}p50 {:.2f}, p99 {:.2f}, p99.9 {:.2f}, max {:.2f} us\n",
+               options.rate_per_s > 0 ? "latency since due" : "latency", us(sum.latency_ns, 0.5),
+               us(sum.latency_ns, 0.99), us(sum.latency_ns, 0.999), us(sum.latency_ns, 1));
+    fmt::print("  {:<22}{} completed, {} failed, {} never ended{}\n", "calls", sum.completed, sum.failed,
+               sum.unfinished, options.check ? fmt::format(", {} verified", sum.checked) : "");
+}
+
+}  // namespace
+
 void print_table(const Options& options, Workers workers) {
     const Totals sum = totals_of(workers);
+    const SystemFigures& system = sum.system;
     if (!options.peer.empty()) {
-        fmt::print(
-            "eRPC, requests of {} bytes, responses of {}, {} outstanding over {} sessions, {} workers, {:.1f} s\n",
-            options.request_bytes, options.response_bytes, options.window, options.sessions, workers.size(),
-            sum.seconds);
-        fmt::print("  {:<22}{:.6f} M calls/s, {:.2f} Gbit/s of payload in the direction with more\n", "rate",
-                   sum.rate_mops, gbit_s(options, sum));
-        if (options.rate_per_s > 0) {
-            fmt::print("  {:<22}{:.6f} M calls/s; {} were due and could not begin\n", "offered",
-                       options.rate_per_s / 1e6, sum.not_begun);
-        }
-        fmt::print("  {:<22}p50 {:.2f}, p99 {:.2f}, p99.9 {:.2f}, max {:.2f} us\n",
-                   options.rate_per_s > 0 ? "latency since due" : "latency", us(sum.latency_ns, 0.5),
-                   us(sum.latency_ns, 0.99), us(sum.latency_ns, 0.999), us(sum.latency_ns, 1));
-        fmt::print("  {:<22}{} completed, {} failed, {} never ended{}\n", "calls", sum.completed, sum.failed,
-                   sum.unfinished, options.check ? fmt::format(", {} verified", sum.checked) : "");
+        print_client(options, sum, workers.size());
     }
     if (options.server) {
-        fmt::print("  {:<22}{}\n  {:<22}{}\n", "requests served", sum.handled, "responses sent again",
-                   sum.responses_resent);
+        fmt::print("  {:<22}{}\n  {:<22}{}\n", "requests served", system.handled, "responses sent again",
+                   system.responses_resent);
     }
-    fmt::print("  {:<22}{}\n  {:<22}{}\n", "packets sent again", sum.retransmits, "sessions lost", sum.sessions_lost);
+    if (options.system == SystemKind::Copyrpc) {
+        fmt::print("  {:<22}{:.3f} packets, {:.3f} batches\n", "sent per call", per_call(sum, system.packets_sent),
+                   per_call(sum, system.batches_sent));
+    }
+    fmt::print("  {:<22}{}\n  {:<22}{}\n", "packets sent again", system.resent, "sessions lost", system.sessions_lost);
 }
 
 }  // namespace cairn::rpcbench

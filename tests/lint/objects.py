@@ -13,8 +13,6 @@ LARGE = {
     'lib/wire/cm_request.hpp:Req': (2, 25, 'the fields of a REQ'),
     'lib/roce/qp/send_queue.hpp:SendWqe': (2, 22, 'a send request as it is kept'),
     'apps/perf/options.hpp:Options': (0, 26, 'an argument each'),
-    'apps/rpcbench/options.hpp:Options': (0, 22, 'an argument each'),
-    # What one protocol keeps of its peer.
     'lib/cm/connection_table.hpp:Connection': (0, 30, 'what the peer and we have said'),
     # Ports: the interface has 25 functions.
     'pmd_glue/ethdev_port.hpp:EthdevPort': (67, 28, 'receives, sends and knows neighbours for one queue'),
@@ -38,7 +36,6 @@ LARGE = {
     'apps/perf/client.hpp:Client': (54, 35, 'five tests in three transports'),
     'apps/perf/server.hpp:Server': (46, 21, 'guests, their memory and what they share'),
     'apps/perf/server.hpp:Guest': (4, 24, 'what a guest has and has done'),
-    'apps/rpcbench/load.hpp:Load': (25, 25, 'a load and its measurement'),
 }
 
 OPENING = re.compile(r'\b(?:class|struct|union)\s+(?:\[\[.*?\]\]\s*)?(?:alignas\([^()]*\)\s*)?((?:\w+::)*\w+)'

@@ -27,7 +27,7 @@ protected:
         run(milliseconds(5));
     }
     void begin() {
-        load = std::make_unique<Load>(options, *client.endpoint, *client.pool, 1.0);
+        load = std::make_unique<LoadOf<erpc::Endpoint>>(options, *client.endpoint, *client.pool, 1.0);
         ASSERT_TRUE(load->prepare().ok());
         load->start(sessions, now, now);
     }
@@ -45,7 +45,7 @@ protected:
     void finish() {
         load->stop(now);
         run(milliseconds(50));
-        load->give_up();
+        load->give_up(client.endpoint->calls_pending());
     }
     // As the program's, but for a byte of the request or the answer that changes on its way.
     static void serve(void* context, const erpc::Request& request) {
@@ -79,11 +79,11 @@ TEST_F(BenchLoadTest, AClosedLoopKeepsItsWindowOutstandingAndEndsItAll) {
     run(milliseconds(20));
     EXPECT_EQ(client.endpoint->calls_pending(), options.window);
     finish();
-    EXPECT_GT(load->completed(), 100U);
-    EXPECT_EQ(load->completed(), load->latency_ns().count());
-    EXPECT_EQ(load->failed() + load->unfinished(), 0U);
-    EXPECT_GT(load->rate_mops(), 0);
-    EXPECT_TRUE(load->failure().empty());
+    EXPECT_GT(load->figures().completed(), 100U);
+    EXPECT_EQ(load->figures().completed(), load->figures().latency_ns().count());
+    EXPECT_EQ(load->figures().failed() + load->figures().unfinished(), 0U);
+    EXPECT_GT(load->figures().rate_mops(), 0);
+    EXPECT_TRUE(load->figures().failure().empty());
 }
 
 TEST_F(BenchLoadTest, CallsThatNeverEndAreCounted) {
@@ -92,7 +92,7 @@ TEST_F(BenchLoadTest, CallsThatNeverEndAreCounted) {
     halted = true;
     run(milliseconds(1));  // what was answered already, and calls anew
     finish();
-    EXPECT_EQ(load->unfinished(), options.window);
+    EXPECT_EQ(load->figures().unfinished(), options.window);
 }
 
 TEST_F(BenchLoadTest, AnOpenLoadBeginsAsManyCallsAsAreDue) {
@@ -100,8 +100,8 @@ TEST_F(BenchLoadTest, AnOpenLoadBeginsAsManyCallsAsAreDue) {
     begin();
     run(milliseconds(100));
     finish();
-    EXPECT_NEAR(static_cast<double>(load->completed()), 1000, 2);
-    EXPECT_EQ(load->not_begun(), 0U);
+    EXPECT_NEAR(static_cast<double>(load->figures().completed()), 1000, 2);
+    EXPECT_EQ(load->figures().not_begun(), 0U);
 }
 
 // A server that halts for a fifth of the time is seen by a fifth of the calls, though few were under way.
@@ -114,9 +114,9 @@ TEST_F(BenchLoadTest, LatencyOfAnOpenLoadCountsFromWhenACallWasDue) {
     halted = false;
     run(milliseconds(40));
     finish();
-    EXPECT_NEAR(static_cast<double>(load->completed()), 1000, 20);
-    EXPECT_GT(load->latency_ns().percentile(0.9), 5'000'000U);
-    EXPECT_GT(load->latency_ns().max(), 18'000'000U);
+    EXPECT_NEAR(static_cast<double>(load->figures().completed()), 1000, 20);
+    EXPECT_GT(load->figures().latency_ns().percentile(0.9), 5'000'000U);
+    EXPECT_GT(load->figures().latency_ns().max(), 18'000'000U);
 }
 
 TEST_F(BenchLoadTest, CallsThatWereDueAndCouldNotBeginAreCounted) {
@@ -125,8 +125,8 @@ TEST_F(BenchLoadTest, CallsThatWereDueAndCouldNotBeginAreCounted) {
     halted = true;
     run(milliseconds(20));
     finish();
-    EXPECT_EQ(load->unfinished(), options.window);
-    EXPECT_NEAR(static_cast<double>(load->not_begun()), 200 - options.window, 2);
+    EXPECT_EQ(load->figures().unfinished(), options.window);
+    EXPECT_NEAR(static_cast<double>(load->figures().not_begun()), 200 - options.window, 2);
 }
 
 TEST_F(BenchLoadTest, VerifiesWhatComesBack) {
@@ -134,8 +134,8 @@ TEST_F(BenchLoadTest, VerifiesWhatComesBack) {
     begin();
     run(milliseconds(20));
     finish();
-    EXPECT_GT(load->checked(), 100U);
-    EXPECT_TRUE(load->failure().empty());
+    EXPECT_GT(load->figures().checked(), 100U);
+    EXPECT_TRUE(load->figures().failure().empty());
 }
 
 TEST_F(BenchLoadTest, NoticesEveryByteThatChangedOnItsWay) {
@@ -145,7 +145,7 @@ TEST_F(BenchLoadTest, NoticesEveryByteThatChangedOnItsWay) {
             (there ? changed_request : changed_answer) = byte;
             begin();
             run(milliseconds(1));
-            EXPECT_FALSE(load->failure().empty()) << (there ? "request " : "answer ") << byte;
+            EXPECT_FALSE(load->figures().failure().empty()) << (there ? "request " : "answer ") << byte;
             changed_request = changed_answer = kNowhere;
             finish();
             run(milliseconds(5));
@@ -157,7 +157,7 @@ TEST_F(BenchLoadTest, AnswersOfAnotherSizeThanIsReckonedWithAreNamed) {
     answer_bytes = 99;
     begin();
     run(milliseconds(1));
-    EXPECT_NE(load->failure().find("--resp"), std::string::npos) << load->failure();
+    EXPECT_NE(load->figures().failure().find("--resp"), std::string::npos) << load->figures().failure();
 }
 
 }  // namespace

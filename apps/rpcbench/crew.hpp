@@ -1,0 +1,21 @@
+// What the workers of cairn-rpcbench share.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "lib/connections/agent.hpp"
+#include "rpc/erpc/directory.hpp"
+
+namespace cairn::rpcbench {
+
+// All threads read and write it.
+struct Crew {
+    std::shared_ptr<connections::Agent> agent = connections::Agent::create();
+    // What the first worker finds out for all workers, with eRPC:
+    std::atomic<bool> known{false};
+    std::atomic<bool> failed{false};
+    erpc::ServiceOffer offer{};  // valid once `known` is true
+};
+
+}  // namespace cairn::rpcbench

@@ -1,0 +1,53 @@
+// The service of cairn-rpcbench, the same on all RPC systems.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "apps/common/pattern.hpp"
+#include "apps/rpcbench/load.hpp"
+#include "rpc/common/request.hpp"
+
+namespace cairn::rpcbench {
+
+template <class Endpoint>
+class Service {
+public:
+    explicit Service(const Options& options) noexcept : response_bytes_(options.response_bytes) {}
+    // The service outlives the endpoint.
+    void open(Endpoint& endpoint) {
+        endpoint.set_handler(kEcho, echo, this, response_bytes_);
+        endpoint.set_handler(kChecked, answer_checked, this, response_bytes_);
+    }
+
+private:
+    static void echo(void* context, const rpc::Request<Endpoint>& request) {
+        const std::uint32_t bytes = static_cast<Service*>(context)->response_bytes_;
+        if (bytes <= request.payload.size()) [[likely]] {
+            request.endpoint.answer(request.handle, request.payload.first(bytes), request.now);
+            return;
+        }
+        const std::span<std::uint8_t> answer = request.endpoint.reserve(request.handle, bytes);
+        if (answer.size() == bytes) {
+            if (!request.payload.empty()) {
+                std::memcpy(answer.data(), request.payload.data(), request.payload.size());
+            }
+            request.endpoint.respond(request.handle, request.now);
+        }
+    }
+    static void answer_checked(void* context, const rpc::Request<Endpoint>& request) {
+        const std::uint32_t bytes = static_cast<Service*>(context)->response_bytes_;
+        const std::uint32_t asked = app::digest(request.payload);
+        const std::span<std::uint8_t> answer = request.endpoint.reserve(request.handle, bytes);
+        if (answer.size() == bytes) {
+            app::fill_pattern(answer, asked);
+            request.endpoint.respond(request.handle, request.now);
+        }
+    }
+
+    std::uint32_t response_bytes_;
+};
+
+}  // namespace cairn::rpcbench

@@ -1,0 +1,146 @@
+// What cairn-rpcbench needs of an RPC system beside its calls: an endpoint, sessions to a server, and figures.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/rpcbench/clients.hpp"
+#include "apps/rpcbench/crew.hpp"
+#include "apps/rpcbench/load.hpp"
+#include "apps/rpcbench/service.hpp"
+#include "lib/base/secret.hpp"
+#include "lib/net/address.hpp"
+#include "lib/worker/worker.hpp"
+
+namespace cairn::rpcbench {
+
+// What a worker gives its system. What is referred to outlives the system.
+struct Stage {
+    const Options& options;
+    std::uint16_t number = 0;  // of the worker
+    std::uint16_t workers = 1;
+    Crew& crew;
+    worker::Worker& worker;
+    rpc::MsgPool& pool;
+    std::optional<net::IpAddress> peer{};
+    SipKey seed{};  // hard to guess
+};
+
+struct SystemFigures {
+    std::uint64_t handled = 0;           // requests, as a server
+    std::uint64_t resent = 0;            // packets
+    std::uint64_t responses_resent = 0;  // since their requests came again
+    std::uint64_t notified = 0;          // cuts of a flow, for congestion
+    std::uint64_t sessions_lost = 0;
+    std::uint64_t batches_sent = 0;      // of messages; 0 without batches
+    std::uint64_t packets_sent = 0;      // of connections
+    std::uint64_t bytes_of_session = 0;  // memory of an idle one
+
+    SystemFigures& operator+=(const SystemFigures& other) noexcept {
+        handled += other.handled;
+        resent += other.resent;
+        responses_resent += other.responses_resent;
+        notified += other.notified;
+        sessions_lost += other.sessions_lost;
+        batches_sent += other.batches_sent;
+        packets_sent += other.packets_sent;
+        bytes_of_session += other.bytes_of_session;
+        return *this;
+    }
+};
+
+class System {
+public:
+    System(const System&) = delete;
+    System& operator=(const System&) = delete;
+    virtual ~System() = default;
+
+    // Called every few milliseconds. Finds the service and begins the sessions.
+    virtual void look(Instant now) = 0;
+    // Ends the sessions.
+    virtual void close(Instant now) = 0;
+    [[nodiscard]] virtual std::size_t sessions_open() const = 0;
+    [[nodiscard]] virtual std::uint32_t calls_pending() const = 0;
+    [[nodiscard]] virtual SystemFigures figures() const = 0;
+    // Returns a line for each of the system's own counters that is not zero.
+    [[nodiscard]] virtual std::string counters_text() const = 0;
+
+    [[nodiscard]] Load& load() noexcept { return *load_; }
+    [[nodiscard]] const Load& load() const noexcept { return *load_; }
+    [[nodiscard]] const std::vector<SessionId>& sessions() const noexcept { return sessions_; }
+    // True once the sessions of a client are open.
+    [[nodiscard]] bool is_connected() const noexcept { return connected_ == options_.sessions; }
+    // Why the system cannot go on. Empty if it can.
+    [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
+
+protected:
+    explicit System(const Options& options) noexcept : options_(options) {}
+    // The first reason counts.
+    void fail(std::string why) {
+        if (failure_.empty()) {
+            failure_ = std::move(why);
+        }
+    }
+
+    const Options& options_;
+    std::unique_ptr<Load> load_;
+    std::vector<SessionId> sessions_;
+    std::uint32_t connected_ = 0;
+    bool closing_ = false;  // sessions end because we end them
+
+private:
+    std::string failure_;
+};
+
+// What the systems do alike.
+template <class Endpoint>
+class SystemOf : public System {
+public:
+    void close(Instant now) override {
+        closing_ = true;
+        for (const SessionId session : sessions_) {
+            endpoint_->disconnect(session, now);
+        }
+    }
+    [[nodiscard]] std::size_t sessions_open() const override { return endpoint_->sessions_open(); }
+    [[nodiscard]] std::uint32_t calls_pending() const override { return endpoint_->calls_pending(); }
+
+protected:
+    ~SystemOf() override = default;
+    explicit SystemOf(const Options& options) noexcept : System(options), service_(options) {}
+    // Takes the endpoint, serves if the options say so, and makes the load. Errors: those of Load::prepare().
+    Status take(std::unique_ptr<Endpoint> endpoint, const Stage& stage) {
+        endpoint_ = std::move(endpoint);
+        if (options_.server) {
+            service_.open(*endpoint_);
+        }
+        if (options_.clients.count != 0) {
+            load_ = std::make_unique<ClientsOf<Endpoint>>(options_, *endpoint_, stage.pool);
+        } else {
+            load_ = std::make_unique<LoadOf<Endpoint>>(options_, *endpoint_, stage.pool, 1.0 / stage.workers);
+        }
+        return load_->prepare();
+    }
+    // For a system whose endpoint uses what the system owns.
+    void drop_endpoint() noexcept { endpoint_.reset(); }
+    [[nodiscard]] Endpoint& endpoint() noexcept { return *endpoint_; }
+    [[nodiscard]] const Endpoint& endpoint() const noexcept { return *endpoint_; }
+
+private:
+    Service<Endpoint> service_;
+    std::unique_ptr<Endpoint> endpoint_;
+};
+
+// Makes the system that the options name, on a worker with the engine of engine_config(). Errors: those of its
+// endpoint; the service is taken.
+Result<std::unique_ptr<System>> make_system(const Stage& stage, Instant now);
+[[nodiscard]] roce::EngineConfig engine_config(const Options& options);
+// The memory of sessions, of a worker.
+[[nodiscard]] std::size_t session_memory(const Options& options);
+
+}  // namespace cairn::rpcbench

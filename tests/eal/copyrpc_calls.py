@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""cairn-rpcbench --system copyrpc, between processes over memif and over sockets.
+
+    copyrpc_calls.py CASE FOLDER_OF_PROGRAMS
+
+Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed.
+"""
+import time
+
+from session import end, expect, expect_refused, result_of, run_case
+from sockets import client, listen
+
+COPYRPC = ['--system', 'copyrpc']
+
+
+def memif_calls(session):
+    """Calls of several sizes with every byte verified, few packets for many calls, losses, one client after another."""
+    server = session.server(*COPYRPC)
+    result = result_of(session.client(*COPYRPC, '--duration', '1', '--check'))
+    expect(result['system'] == 'copyrpc' and result['failed'] == 0, f'{result}')
+    expect(result['checked'] > 1000 and result['rate_mops'] > 0.01, f'no calls: {result}')
+    expect(0 < result['packets_per_call'] < 2, f'{result}')
+    lost = result_of(session.client(*COPYRPC, '--duration', '1', '--check', '--drop-per-million', '5000'))
+    expect(lost['failed'] == 0 and lost['checked'] > 1000, f'{lost}')
+    long = result_of(session.client(*COPYRPC, '--duration', '0.5', '--window', '4', '--sessions', '1', '--req', '8000',
+                                    '--deadline', '10000'))
+    expect(long['rate_mops'] > 0 and long['failed'] == 0, f'{long}')
+    due = result_of(session.client(*COPYRPC, '--duration', '0.5', '--rate', '5000'))
+    expect(0.003 < due['rate_mops'] < 0.006 and due['failed'] == 0, f'{due}')
+    err = end(server)
+    expect('rc_packets_resent' in err, f'nothing was lost: {err}')
+
+
+def memif_clients(session):
+    """Clients with batches over either system: all call, or a tenth of them does; they think between batches."""
+    for system in COPYRPC, []:
+        server = session.server(*system, '--sessions', '100')
+        clients = [*system, '--duration', '1', '--clients', '100', '--batch', '4', '--check']
+        busy = result_of(session.client(*clients))
+        expect(busy['failed'] == 0 and busy['checked'] > 10000, f'no calls: {busy}')
+        few = result_of(session.client(*clients, '--active', '10', '--think', '10000'))
+        # 10 clients with 4 calls in a little more than 10 ms each.
+        expect(few['failed'] == 0 and 0.0005 < few['rate_mops'] <= 0.0042, f'{few}')
+        end(server)
+
+
+def memif_refused(session):
+    """A client that asks for more than there is says what to change."""
+    server = session.server(*COPYRPC, '--sessions', '2')
+    for own, named in ((['--sessions', '3'], '--sessions'), (['--ring', '1048576', '--sessions', '1'], '--ring'),
+                       (['--service', '7', '--sessions', '1'], '--service'),
+                       (['--req', '9000', '--sessions', '2'], '--ring')):
+        process = session.client(*COPYRPC, *own)
+        _, err = process.communicate(timeout=30)
+        expect(process.returncode == 1 and named in err, f'{own}: exit code {process.returncode}: {err}')
+    expect(result_of(session.client(*COPYRPC, '--sessions', '2', '--duration', '0.5'))['rate_mops'] > 0, 'no calls')
+    end(server)
+
+
+def memif_workers(session):
+    """Two workers at either end: the client's connections come to both of the server's."""
+    server = session.server(*COPYRPC, lcores='0,1')
+    result = result_of(session.client(*COPYRPC, '--duration', '1', '--check', lcores='0,1'))
+    expect(result['workers'] == 2 and result['rate_mops'] > 0 and result['failed'] == 0, f'{result}')
+    err = end(server)
+    expect(err.count('rc_packets_sent') == 2, f'a worker got nothing: {err}')
+
+
+def memif_symmetric(session):
+    first = session.server(*COPYRPC, '--peer', '10.77.0.2', '--duration', '1', '--json', '--sessions', '8')
+    second = session.client(*COPYRPC, '--server', '--duration', '1', '--sessions', '8')
+    for process in (second, first):
+        expect(result_of(process)['rate_mops'] > 0, 'no calls one way')
+
+
+def memif_killed(session):
+    """Whoever is killed is noticed by the other end, which goes on."""
+    server = session.server(*COPYRPC, '--peer-timeout', '500')
+    for _ in range(2):
+        asking = session.client(*COPYRPC, '--duration', '30')
+        time.sleep(1.5)
+        asking.kill()
+        asking.communicate()
+    time.sleep(1.5)
+    asking = session.client(*COPYRPC, '--duration', '30', '--peer-timeout', '500', '--sessions', '64')
+    time.sleep(1.5)
+    expect(asking.poll() is None and server.poll() is None, 'the server has no session for another client')
+    server.kill()
+    server.communicate()
+    _, err = asking.communicate(timeout=20)
+    expect(asking.returncode == 1 and 'the peer is gone' in err, f'exit code {asking.returncode}: {err}')
+
+
+def socket_calls(session):
+    """Over UDP sockets, with one worker and with two."""
+    for lcores in '0', '0,1':
+        server = listen(session, *COPYRPC, lcores=lcores)
+        result = result_of(client(session, *COPYRPC, '--duration', '1', '--check', lcores=lcores))
+        expect(result['workers'] == len(lcores.split(',')) and result['failed'] == 0, f'{result}')
+        expect(result['checked'] > 100, f'no calls: {result}')
+        end(server)
+
+
+def bad_input(session):
+    """One line that names the cause and the remedy, exit code 2."""
+    for own, named in (
+            (['--system', 'nonsense'], 'nonsense'),
+            ([*COPYRPC, '--credits', '8'], '--credits'),
+            ([*COPYRPC, '--cc', 'none'], '--cc'),
+            (['--ring', '65536'], '--ring'),
+            ([*COPYRPC, '--ring', '65537'], '--ring 65536'),
+            ([*COPYRPC, '--receives', '3'], 'receives'),
+            (['--batch', '4'], '--batch'),
+            (['--clients', '4', '--rate', '100'], '--rate'),
+            ([*COPYRPC, '--sessions', '5000'], '5000 sessions'),
+            ([*COPYRPC, '--resp', '1000000'], '1000000')):
+        expect_refused(session.start([session.memif('server')], ['--server', *own]), 'cairn-rpcbench', named)
+
+
+run_case(memif_calls, memif_clients, memif_refused, memif_workers, memif_symmetric, memif_killed, socket_calls,
+         bad_input)
