@@ -1,0 +1,116 @@
+// The worker's side of background handlers: requests go to threads with all the memory that they need, and the answers
+// of finished jobs go back.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+
+#include "lib/base/copy.hpp"
+#include "rpc/common/background.hpp"
+#include "rpc/common/request_types.hpp"
+
+namespace cairn::rpc {
+
+// A request for a thread. A thread gets a copy, since the peer can write to the request's place at any time.
+struct JobRequest {
+    RequestHandle handle{};
+    std::uint8_t type = 0;
+    std::span<const std::uint8_t> payload{};
+    Instant deadline = Instant::never();  // of the caller
+};
+
+// Makes no jobs if `pool` is nullptr. Requests wait in order while there is no job or no memory. A request whose caller
+// has given it up meanwhile is not executed. `Server` has keeps(handle), expire(handle), answer(handle, message),
+// type_of(type), and has_read(handle), which is called once the request has been copied.
+template <class Server>
+class RequestJobs {
+public:
+    RequestJobs(Server& server, MsgPool& memory, BackgroundPool* pool) : server_(server), memory_(memory), pool_(pool) {
+        if (pool_ != nullptr) {
+            pool_->attach();
+        }
+    }
+    // Waits for jobs that run, and forgets their answers.
+    ~RequestJobs() {
+        if (pool_ == nullptr) {
+            return;
+        }
+        while (BackgroundJob* const job = pool_->drain()) {
+            give_back(*job);
+        }
+        pool_->detach();
+    }
+    RequestJobs(const RequestJobs&) = delete;
+    RequestJobs& operator=(const RequestJobs&) = delete;
+
+    void add(const JobRequest& request) {
+        CAIRN_ASSERT(pool_ != nullptr);
+        if (!waiting_.empty() || !start(request)) {
+            waiting_.push_back(request);
+        }
+    }
+    // Answers to sessions that have ended have no taker.
+    void on_turn(Instant now) {
+        if (pool_ == nullptr) {
+            return;
+        }
+        while (pool_->any_finished()) {
+            BackgroundJob* const job = pool_->poll_finished();
+            if (job == nullptr) {
+                break;
+            }
+            (void)server_.answer(job->handle, job->response.span());
+            give_back(*job);
+        }
+        while (!waiting_.empty() && (is_over(waiting_.front(), now) || start(waiting_.front()))) {
+            waiting_.pop_front();
+        }
+    }
+    // True if requests wait, or jobs are out and nothing wakes the worker when they are done.
+    [[nodiscard]] bool wants_polling() const noexcept {
+        return !waiting_.empty() || (pool_ != nullptr && pool_->wants_polling());
+    }
+
+private:
+    [[nodiscard]] bool start(const JobRequest& request) noexcept {
+        BackgroundJob* const job = pool_->take();
+        if (job == nullptr) {
+            return false;
+        }
+        const auto& type = server_.type_of(request.type);
+        const auto bytes = static_cast<std::uint32_t>(request.payload.size());
+        job->handle = request.handle;
+        job->function = type.background;
+        job->context = type.context;
+        job->type = request.type;
+        job->response_bytes_max = type.response_bytes_max;
+        job->request = memory_.allocate(bytes);
+        job->response = memory_.allocate(job->response_bytes_max);
+        if (!job->request.valid() || !job->response.valid()) {
+            give_back(*job);
+            return false;
+        }
+        copy_bytes(job->request.data, request.payload.data(), bytes);
+        job->response.bytes = 0;
+        pool_->submit(*job);
+        server_.has_read(request.handle);
+        return true;
+    }
+    // A session that has ended took its requests with it.
+    [[nodiscard]] bool is_over(const JobRequest& request, Instant now) noexcept {
+        return !server_.keeps(request.handle) || (now >= request.deadline && server_.expire(request.handle));
+    }
+    void give_back(BackgroundJob& job) noexcept {
+        memory_.release(job.request);
+        memory_.release(job.response);
+        pool_->give_back(job);
+    }
+
+    Server& server_;
+    MsgPool& memory_;
+    BackgroundPool* pool_;
+    std::deque<JobRequest> waiting_;
+};
+
+}  // namespace cairn::rpc

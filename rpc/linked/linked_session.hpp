@@ -1,0 +1,35 @@
+// What the sessions of all RPC systems over reliable connections have in common.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "lib/verbs/connector.hpp"
+
+namespace cairn::rpc {
+
+enum class LinkState : std::uint8_t {
+    Connecting,  // until both ends are ready; calls wait
+    Open,
+    Ending,  // no call is taken; the connection's last event is awaited
+};
+
+// An RPC system's session derives from it. Links and Probes keep it.
+struct LinkedSession {
+    SessionId id{};
+    LinkState state = LinkState::Connecting;
+    bool ours = false;    // connect() began it
+    bool listed = false;  // in the list of those that have something to do
+    verbs::ConnectionId connection{};
+    Qpn qpn{};                      // by which it is found; the queue pair may end before the session
+    std::unique_ptr<verbs::Pd> pd;  // of its own, if the system gives it one
+    std::unique_ptr<verbs::Qp> qp;
+    Instant asked{};                // when the peer's REQ came, if the peer began
+    bool heard = false;             // since the last look
+    std::uint8_t silent_looks = 0;  // in a row, while a probe was under way
+    bool probed = false;            // a probe is under way
+
+    [[nodiscard]] bool is_open() const noexcept { return state == LinkState::Open; }
+};
+
+}  // namespace cairn::rpc

@@ -1,0 +1,102 @@
+// The sessions of an endpoint, by each of their names, and those that have something to do.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "rpc/linked/linked_session.hpp"
+
+namespace cairn::rpc {
+
+// `Session` derives from LinkedSession. A session stays where it is until it is removed.
+template <class Session>
+class LinkedSessions {
+public:
+    explicit LinkedSessions(std::uint16_t sessions_max) : sessions_(sessions_max) {
+        for (std::uint16_t i = 0; i < sessions_max; ++i) {
+            free_.push_back(i);
+        }
+        listed_.reserve(sessions_max);
+        taken_.reserve(sessions_max);
+    }
+
+    // Returns a new session, or nullptr if all are in use. The number that was free longest is taken.
+    [[nodiscard]] Session* add() {
+        if (free_.empty()) {
+            return nullptr;
+        }
+        const std::uint16_t number = free_.front();
+        free_.pop_front();
+        sessions_[number] = std::make_unique<Session>();
+        sessions_[number]->id = SessionId{number};
+        return sessions_[number].get();
+    }
+    void remove(Session& session) {
+        by_qpn_.erase(session.qpn.value);
+        by_connection_.erase(session.connection.value);
+        free_.push_back(session.id.value);
+        sessions_[session.id.value].reset();
+    }
+    // Returns the session, or nullptr if there is none.
+    [[nodiscard]] Session* find(SessionId id) const noexcept {
+        return id.value < sessions_.size() ? sessions_[id.value].get() : nullptr;
+    }
+    // Notes the session's queue pair and connection, by which it is found from now on.
+    void name(Session& session, verbs::ConnectionId connection) {
+        session.connection = connection;
+        session.qpn = session.qp->qpn();
+        by_qpn_[session.qpn.value] = &session;
+        by_connection_[connection.value] = &session;
+    }
+    [[nodiscard]] Session* of_qp(Qpn qpn) const noexcept {
+        const auto found = by_qpn_.find(qpn.value);
+        return found == by_qpn_.end() ? nullptr : found->second;
+    }
+    [[nodiscard]] Session* of_connection(verbs::ConnectionId id) const noexcept {
+        const auto found = by_connection_.find(id.value);
+        return found == by_connection_.end() ? nullptr : found->second;
+    }
+    [[nodiscard]] std::size_t count() const noexcept { return sessions_.size() - free_.size(); }
+    template <class Do>
+    void for_each(Do&& run) {
+        for (const std::unique_ptr<Session>& session : sessions_) {
+            if (session != nullptr) {
+                run(*session);
+            }
+        }
+    }
+
+    // Puts the session into the list of those that have something to do, if it is not there.
+    void list(Session& session) {
+        if (!session.listed) {
+            session.listed = true;
+            listed_.push_back(session.id);
+        }
+    }
+    [[nodiscard]] bool any_listed() const noexcept { return !listed_.empty(); }
+    // Takes all of the list, in the order in which they came there. Those that run() lists come next time.
+    template <class Run>
+    void take_listed(Run&& run) {
+        taken_.swap(listed_);
+        for (const SessionId id : taken_) {
+            if (Session* const session = find(id); session != nullptr && session->listed) {
+                session->listed = false;
+                run(*session);
+            }
+        }
+        taken_.clear();
+    }
+
+private:
+    std::vector<std::unique_ptr<Session>> sessions_;
+    std::deque<std::uint16_t> free_;
+    std::unordered_map<std::uint32_t, Session*> by_qpn_;
+    std::unordered_map<std::uint32_t, Session*> by_connection_;
+    std::vector<SessionId> listed_;
+    std::vector<SessionId> taken_;
+};
+
+}  // namespace cairn::rpc

@@ -1,0 +1,205 @@
+// Connections made, accepted and ended.
+#include "rpc/linked/links.hpp"
+
+#include <variant>
+
+namespace cairn::rpc {
+
+namespace {
+
+constexpr std::uint32_t kBacklog = 64;
+
+}  // namespace
+
+Links::Links(const LinkConfig& config, verbs::Device& device, connections::Home& home, LinkOwner& owner,
+             LinkCounters& counters)
+    : config_(config), device_(device), connector_(device, home), owner_(owner), counters_(counters) {
+    left_.reserve(config.sessions_max);
+}
+
+void Links::end_all() {
+    owner_.for_each([this](LinkedSession& session) {
+        connector_.abandon(session.connection, device_.worker().now());
+        owner_.stop(session, CallStatus::Disconnected);
+        owner_.remove(session);
+    });
+    left_.clear();
+}
+
+Status Links::listen(std::uint16_t port) {
+    return connector_.listen(port, kBacklog, connections::Sharing::Shared);
+}
+
+verbs::ConnectionChoice Links::choice_of(const LinkedSession& session) {
+    verbs::ConnectionChoice choice;
+    choice.access = config_.access;
+    choice.private_data = owner_.hello_of(session);
+    return choice;
+}
+
+Result<SessionId> Links::connect(const net::IpAddress& remote, std::uint16_t port, Instant now) {
+    auto made = owner_.make(true);
+    if (!made.ok()) {
+        return made.error();
+    }
+    LinkedSession& session = *made.value();
+    session.ours = true;
+    verbs::ConnectTo to;
+    to.remote = remote;
+    to.port = port;
+    to.path_mtu_bytes = config_.path_mtu_bytes;
+    to.choice = choice_of(session);
+    auto connection = connector_.connect(*session.qp, to, now);
+    if (!connection.ok()) {
+        const Error error = connection.error();
+        owner_.remove(session);
+        return error;
+    }
+    session.connection = connection.value();
+    owner_.name(session);
+    return session.id;
+}
+
+void Links::tell(const LinkedSession& session, LinkEvent event) const {
+    if (session.ours && callback_ != nullptr) {
+        callback_(context_, session.id, event);
+    }
+}
+
+bool Links::poll_events(bool serves, Instant now) {
+    remove_left();
+    bool any = false;
+    while (const std::optional<cm::Event> event = connector_.poll_event()) {
+        any = true;
+        if (const auto* requested = std::get_if<cm::Requested>(&*event)) {
+            on_requested(*requested, serves, now);
+        } else if (const auto* established = std::get_if<cm::Established>(&*event)) {
+            on_established(*established, now);
+        } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&*event)) {
+            on_ended(leaving->id, LinkEvent::Disconnected);
+            (void)connector_.disconnect(leaving->id, {}, now);
+        } else if (const auto* gone = std::get_if<cm::Disconnected>(&*event)) {
+            on_ended(gone->id, LinkEvent::Disconnected);
+        } else if (const auto* rejected = std::get_if<cm::Rejected>(&*event)) {
+            on_ended(rejected->id, LinkEvent::Refused);
+        } else if (const auto* silent = std::get_if<cm::Unreachable>(&*event)) {
+            on_ended(silent->id, LinkEvent::PeerLost);
+        } else if (const auto* released = std::get_if<cm::Released>(&*event)) {
+            if (LinkedSession* const session = owner_.of_connection(released->id); session != nullptr) {
+                owner_.remove(*session);
+            }
+        }
+    }
+    return any;
+}
+
+// Gives the accepted connection up that has waited longest for its peer's first word: a stranger need not be where its
+// REQ says. Returns false if there is none.
+bool Links::displace(Instant now) {
+    LinkedSession* oldest = nullptr;
+    owner_.for_each([&oldest](LinkedSession& session) {
+        const bool unproven = session.state == LinkState::Connecting && !session.ours;
+        if (unproven && (oldest == nullptr || session.asked < oldest->asked)) {
+            oldest = &session;
+        }
+    });
+    if (oldest == nullptr) {
+        return false;
+    }
+    ++counters_.displaced;
+    connector_.abandon(oldest->connection, now);
+    owner_.remove(*oldest);
+    return true;
+}
+
+bool Links::admit(const cm::Requested& requested, Instant now) {
+    auto made = owner_.make(false);
+    if (!made.ok() && displace(now)) {
+        made = owner_.make(false);
+    }
+    if (!made.ok()) {
+        return false;
+    }
+    LinkedSession& session = *made.value();
+    session.asked = now;
+    if (!owner_.greet(session, requested.private_data) ||
+        !connector_.accept(requested.id, *session.qp, choice_of(session), now).ok()) {
+        owner_.remove(session);
+        return false;
+    }
+    session.connection = requested.id;
+    owner_.name(session);
+    return true;
+}
+
+// A peer that is refused learns why by the reason of the rejection.
+void Links::on_requested(const cm::Requested& requested, bool serves, Instant now) {
+    if (!serves || !owner_.welcomes(requested.private_data) || !admit(requested, now)) {
+        ++counters_.refused;
+        (void)connector_.reject(requested.id, {}, now);
+    }
+}
+
+void Links::on_established(const cm::Established& established, Instant now) {
+    LinkedSession* const session = owner_.of_connection(established.id);
+    if (session == nullptr || session->state != LinkState::Connecting) {
+        return;
+    }
+    const bool greeted = !session->ours || owner_.greet(*session, established.private_data);
+    if (!greeted || !owner_.open(*session, now)) {
+        on_ended(established.id, LinkEvent::Refused);
+        (void)connector_.disconnect(established.id, {}, now);
+        return;
+    }
+    session->state = LinkState::Open;
+    owner_.list(*session);
+    tell(*session, LinkEvent::Connected);
+}
+
+// A connection that is not established has no end to be awaited. Its session stays until the next turn: somebody may be
+// serving its calls.
+void Links::hang_up(LinkedSession& session, Instant now) {
+    if (!connector_.disconnect(session.connection, {}, now).ok()) {
+        connector_.abandon(session.connection, now);
+        left_.push_back(session.id);
+        owner_.list(session);  // for another turn
+    }
+}
+
+void Links::remove_left() {
+    for (const SessionId id : left_) {
+        owner_.remove(*owner_.find(id));
+    }
+    left_.clear();
+}
+
+// Its last event is still to come.
+void Links::on_ended(verbs::ConnectionId id, LinkEvent event) {
+    LinkedSession* const session = owner_.of_connection(id);
+    if (session == nullptr || session->state == LinkState::Ending) {
+        return;
+    }
+    session->state = LinkState::Ending;
+    owner_.stop(*session, event == LinkEvent::PeerLost ? CallStatus::PeerLost : CallStatus::Disconnected);
+    tell(*session, event);
+}
+
+void Links::end(LinkedSession& session, Instant now) {
+    if (session.state != LinkState::Ending) {
+        session.state = LinkState::Ending;
+        owner_.stop(session, CallStatus::Disconnected);
+        hang_up(session, now);
+    }
+}
+
+void Links::lose(LinkedSession& session, Instant now) {
+    if (session.state == LinkState::Ending) {
+        return;
+    }
+    ++counters_.peers_lost;
+    (void)session.qp->modify(verbs::QpState::Err);  // nothing of the peer is taken any more
+    on_ended(session.connection, LinkEvent::PeerLost);
+    hang_up(session, now);
+}
+
+}  // namespace cairn::rpc

@@ -1,0 +1,110 @@
+// The connections of an endpoint: how they come about and how they end. What a session is made of is its RPC system's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/telemetry/counters.hpp"
+#include "lib/verbs/connector.hpp"
+#include "rpc/common/call.hpp"
+#include "rpc/linked/linked_session.hpp"
+
+namespace cairn::rpc {
+
+enum class LinkEvent : std::uint8_t { Connected, Refused, Disconnected, PeerLost };
+// Called on the endpoint's thread for events of sessions that connect() began.
+using LinkCallback = void (*)(void* context, SessionId session, LinkEvent event);
+
+// The RPC system's part of a link.
+class LinkOwner {
+public:
+    // Makes a session with a queue pair in RESET. Errors: all are in use; no memory.
+    [[nodiscard]] virtual Result<LinkedSession*> make(bool ours) = 0;
+    // What the session's end tells its peer in REQ or REP.
+    [[nodiscard]] virtual std::span<const std::uint8_t> hello_of(const LinkedSession& session) = 0;
+    // Returns true if a peer with this greeting may connect.
+    [[nodiscard]] virtual bool welcomes(const cm::PrivateBytes& said) = 0;
+    // The peer's greeting has come: in the REP for a session of ours, else in its REQ. Returns false if the session
+    // cannot be opened.
+    [[nodiscard]] virtual bool greet(LinkedSession& session, const cm::PrivateBytes& said) = 0;
+    // The connection is established. Returns false if the session cannot be opened.
+    [[nodiscard]] virtual bool open(LinkedSession& session, Instant now) = 0;
+    // Takes the session's calls and requests from it. Its state no longer takes calls.
+    virtual void stop(LinkedSession& session, CallStatus status) = 0;
+    virtual void remove(LinkedSession& session) = 0;
+    // The session is found by its connection and its queue pair from now on.
+    virtual void name(LinkedSession& session) = 0;
+    [[nodiscard]] virtual LinkedSession* of_connection(verbs::ConnectionId id) = 0;
+    [[nodiscard]] virtual LinkedSession* find(SessionId id) = 0;
+    virtual void for_each(const std::function<void(LinkedSession&)>& run) = 0;
+    // The session has something to do in another turn.
+    virtual void list(LinkedSession& session) = 0;
+
+protected:
+    ~LinkOwner() = default;
+};
+
+struct LinkCounters {
+    telemetry::Counter peers_lost;
+    telemetry::Counter displaced;  // connections of peers that had not answered, for the sake of others
+    telemetry::Counter refused;    // of peers: no handler, no session, no memory, or no greeting
+};
+
+struct LinkConfig {
+    verbs::Rights access{};  // of the peer
+    std::uint32_t path_mtu_bytes = 1024;
+    std::uint16_t sessions_max = 0;
+};
+
+class Links {
+public:
+    // All references outlive the object.
+    Links(const LinkConfig& config, verbs::Device& device, connections::Home& home, LinkOwner& owner,
+          LinkCounters& counters);
+    // The owner's sessions are gone by then: end_all().
+    ~Links() = default;
+    Links(const Links&) = delete;
+    Links& operator=(const Links&) = delete;
+    // Gives all connections up, and removes the sessions.
+    void end_all();
+
+    void set_callback(LinkCallback callback, void* context) noexcept {
+        callback_ = callback;
+        context_ = context;
+    }
+    Status listen(std::uint16_t port);
+    // Begins a session. Returns its id.
+    Result<SessionId> connect(const net::IpAddress& remote, std::uint16_t port, Instant now);
+    // Ends a session; its calls fail with Disconnected.
+    void end(LinkedSession& session, Instant now);
+    // Ends a session whose queue pair failed, or whose peer broke a rule or is silent.
+    void lose(LinkedSession& session, Instant now);
+    // Handles what the connector says. Returns true if that was something. `serves`: peers may connect.
+    bool poll_events(bool serves, Instant now);
+
+private:
+    bool displace(Instant now);
+    bool admit(const cm::Requested& requested, Instant now);
+    void on_requested(const cm::Requested& requested, bool serves, Instant now);
+    void on_established(const cm::Established& established, Instant now);
+    void on_ended(verbs::ConnectionId id, LinkEvent event);
+    void hang_up(LinkedSession& session, Instant now);
+    void remove_left();
+    [[nodiscard]] verbs::ConnectionChoice choice_of(const LinkedSession& session);
+    void tell(const LinkedSession& session, LinkEvent event) const;
+
+    const LinkConfig config_;
+    verbs::Device& device_;
+    verbs::Connector connector_;
+    LinkOwner& owner_;
+    LinkCounters& counters_;
+    std::vector<SessionId> left_;  // sessions without a connection, to be removed
+    LinkCallback callback_ = nullptr;
+    void* context_ = nullptr;
+};
+
+}  // namespace cairn::rpc

@@ -1,0 +1,122 @@
+// The client's end of a session: its calls in their blocks, and where it stands (ScaleRPC, figure 7).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lib/base/assert.hpp"
+#include "lib/verbs/device.hpp"
+#include "rpc/common/call_table.hpp"
+#include "rpc/common/msg_buffer.hpp"
+#include "rpc/scalerpc/entry.hpp"
+
+namespace cairn::scalerpc {
+
+enum class CallerState : std::uint8_t {
+    Idle,     // nothing waits at the server for us
+    Warmup,   // staged requests wait for the server to READ them
+    Process,  // requests are WRITTEN to the server's pool
+};
+
+// Which requests are staged, and which were written. No I/O; the Client acts on it.
+class Caller {
+public:
+    // A call under way; its block is its sequence modulo the blocks.
+    struct Slot {
+        std::uint32_t call = rpc::kNone;  // kNone: the call has ended, and the answer is awaited
+        std::uint32_t sequence = 0;
+        std::uint32_t tail = 0;  // bytes of the request in its block
+        Instant posted{};
+    };
+
+    // `memory` has the staged blocks, the control word and the blocks for answers: memory_for() bytes, all zero.
+    Caller(const BlockShape& shape, std::span<std::uint8_t> memory)
+        : shape_(shape), memory_(memory), slots_(shape.blocks) {}
+    [[nodiscard]] static constexpr std::uint32_t memory_for(const BlockShape& shape) noexcept {
+        return 2 * shape.session_bytes() + kControlBytes;
+    }
+    [[nodiscard]] std::span<std::uint8_t> staged() const noexcept { return memory_.first(shape_.session_bytes()); }
+    [[nodiscard]] std::span<std::uint8_t> answers() const noexcept { return memory_.subspan(shape_.session_bytes()); }
+
+    [[nodiscard]] CallerState state() const noexcept { return state_; }
+    [[nodiscard]] bool has_room() const noexcept { return (busy_ >> shape_.index_of(next_) & 1U) == 0; }
+    // The slots of calls under way, a bit each.
+    [[nodiscard]] std::uint64_t busy() const noexcept { return busy_; }
+    // False: there is neither an answer nor news to come.
+    [[nodiscard]] bool expects() const noexcept { return busy_ != 0 || state_ != CallerState::Idle || !is_welcome(); }
+    [[nodiscard]] bool is_welcome() const noexcept { return entry_at_.has_value(); }
+    [[nodiscard]] std::uint32_t tail_of(std::uint32_t sequence) const noexcept {
+        return slots_[shape_.index_of(sequence)].tail;
+    }
+    [[nodiscard]] const BlockShape& shape() const noexcept { return shape_; }
+    [[nodiscard]] std::vector<Slot>& slots() noexcept { return slots_; }
+
+    // Stages a request. There is room (asserted). Returns its slot.
+    Slot& stage(Request request, std::uint32_t call, Instant now) noexcept;
+    // Frees the slot of a call that was answered.
+    void free(Slot& slot) noexcept {
+        busy_ &= ~(std::uint64_t{1} << (&slot - slots_.data()));
+        slot.call = rpc::kNone;
+    }
+    [[nodiscard]] std::span<const std::uint8_t> answer_block(std::uint32_t sequence) const noexcept {
+        return answers().subspan(kControlBytes + shape_.end_of(sequence) - shape_.bytes, shape_.bytes);
+    }
+    // Returns news in the control words that were not seen yet: first the welcome, then slices. Sets `nonsense` if
+    // there is nonsense.
+    [[nodiscard]] std::optional<News> look_at_control(bool& nonsense) noexcept;
+    // Acts on news. Returns false if they contradict what was said before. News of a slice that is over are old.
+    [[nodiscard]] bool on_news(const News& news) noexcept;
+
+    // What is to be told by the entry, if that is new.
+    [[nodiscard]] std::optional<Entry> entry_due(std::uint64_t staged_address) noexcept;
+    [[nodiscard]] const Grant& entry_at() const noexcept { return *entry_at_; }
+    void entry_written(const Entry& entry) noexcept { told_ = entry; }
+
+    // The staged requests that may be written now: [from, to). Only in Process (I1).
+    struct Span {
+        std::uint32_t from = 0;
+        std::uint32_t to = 0;
+        [[nodiscard]] bool empty() const noexcept { return from == to; }
+    };
+    [[nodiscard]] Span to_write() const noexcept {
+        return state_ == CallerState::Process ? Span{written_, next_} : Span{};
+    }
+    // Makes a staged request valid in the slice.
+    void ready(std::uint32_t sequence) noexcept;
+    void written(std::uint32_t to) noexcept { written_ = to; }
+    [[nodiscard]] const Grant& grant() const noexcept { return grant_; }
+
+private:
+    [[nodiscard]] std::span<std::uint8_t> block_of(std::uint32_t sequence) const noexcept {
+        return staged().subspan(shape_.end_of(sequence) - shape_.bytes, shape_.bytes);
+    }
+    [[nodiscard]] bool on_grant(const News& news) noexcept;
+    [[nodiscard]] bool on_notice(const News& news) noexcept;
+    [[nodiscard]] bool is_old(std::uint32_t epoch) const noexcept {
+        return static_cast<std::int32_t>(epoch - acknowledged_) <= 0;
+    }
+    // The server cannot have taken fewer requests than it said, nor more than there are.
+    [[nodiscard]] bool can_be(std::uint32_t accepted) const noexcept {
+        return accepted - accepted_ <= next_ - accepted_;
+    }
+
+    const BlockShape shape_;
+    std::span<std::uint8_t> memory_;
+    std::vector<Slot> slots_;
+    std::uint64_t busy_ = 0;
+    CallerState state_ = CallerState::Idle;
+    std::uint32_t next_ = 0;          // the sequence of the next call
+    std::uint32_t accepted_ = 0;      // the server has taken those before it, as far as it said
+    std::uint32_t written_ = 0;       // in Process: those before it were taken, or written
+    std::uint32_t epoch_ = 0;         // of the grant
+    std::uint32_t acknowledged_ = 0;  // the last slice that was left
+    std::uint32_t control_seen_ = 0;
+    std::optional<Grant> entry_at_{};
+    Entry told_{};
+    Grant grant_{};
+};
+
+}  // namespace cairn::scalerpc

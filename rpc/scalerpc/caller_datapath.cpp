@@ -1,0 +1,107 @@
+#include "rpc/scalerpc/caller.hpp"
+
+#include <algorithm>
+
+namespace cairn::scalerpc {
+
+Caller::Slot& Caller::stage(Request request, std::uint32_t call, Instant now) noexcept {
+    Slot& slot = slots_[shape_.index_of(next_)];
+    CAIRN_ASSERT(has_room());
+    request.sequence = next_;
+    slot = {call, next_, put_request(request, kStaged, block_of(next_)), now};
+    busy_ |= std::uint64_t{1} << shape_.index_of(next_);
+    ++next_;
+    return slot;
+}
+
+std::optional<News> Caller::look_at_control(bool& nonsense) noexcept {
+    const std::optional<Control> control = Control::parse(answers().data() + (is_welcome() ? 0 : kWelcomeOffset));
+    if (!control) {
+        nonsense = true;
+        return std::nullopt;
+    }
+    if (control->count == control_seen_) {
+        return std::nullopt;
+    }
+    control_seen_ = control->count;
+    return control->news;
+}
+
+bool Caller::on_news(const News& news) noexcept {
+    switch (news.kind) {
+        case News::Kind::None:
+            return true;
+        case News::Kind::Welcome:
+            entry_at_ = news.grant;
+            return true;
+        case News::Kind::Grant:
+            return on_grant(news);
+        case News::Kind::Notice:
+            return on_notice(news);
+    }
+    return false;
+}
+
+// The first answer of a slice tells where requests are to be written (I4). A server without warmup tells by the control
+// word.
+// mutants: scalerpc-caller-on-grant
+bool Caller::on_grant(const News& news) noexcept {
+    if (is_old(news.epoch)) {
+        return true;
+    }
+    if (!can_be(news.accepted) || state_ == CallerState::Process) {
+        return false;
+    }
+    state_ = CallerState::Process;
+    epoch_ = news.epoch;
+    grant_ = news.grant;
+    accepted_ = written_ = news.accepted;
+    return true;
+}
+
+// The slice is over (I5). What the server has not taken waits for the next one.
+// mutants: scalerpc-caller-on-notice
+bool Caller::on_notice(const News& news) noexcept {
+    if (is_old(news.epoch)) {
+        return true;
+    }
+    if (!can_be(news.accepted)) {
+        return false;
+    }
+    state_ = CallerState::Idle;
+    accepted_ = written_ = news.accepted;
+    acknowledged_ = news.epoch;
+    for (std::uint32_t sequence = accepted_; sequence != next_; ++sequence) {
+        change_epoch(block_of(sequence), kStaged);
+    }
+    return true;
+}
+
+// mutants: scalerpc-caller-entry-due
+std::optional<Entry> Caller::entry_due(std::uint64_t staged_address) noexcept {
+    if (!is_welcome() || state_ == CallerState::Process) {
+        return std::nullopt;
+    }
+    Entry entry;
+    entry.first = accepted_;
+    entry.count = next_ - accepted_;
+    entry.address = staged_address + std::uint64_t{shape_.index_of(accepted_)} * shape_.bytes;
+    entry.longest = sizeof(RawTrailer);
+    entry.acknowledged = acknowledged_;
+    for (std::uint32_t sequence = accepted_; sequence != next_; ++sequence) {
+        entry.longest = std::max(entry.longest, slots_[shape_.index_of(sequence)].tail);
+    }
+    if (entry.count != 0) {
+        state_ = CallerState::Warmup;
+    }
+    const bool is_new = entry.acknowledged != told_.acknowledged ||
+                        (entry.count != 0 && (entry.first != told_.first || entry.count != told_.count));
+    return is_new ? std::optional<Entry>(entry) : std::nullopt;
+}
+
+void Caller::ready(std::uint32_t sequence) noexcept {
+    CAIRN_ASSERT(state_ == CallerState::Process);
+    change_epoch(block_of(sequence), epoch_);
+}
+
+}  // namespace cairn::scalerpc

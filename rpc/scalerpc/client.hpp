@@ -1,0 +1,65 @@
+// The calling half of an endpoint: calls from post to completion, and the WRITEs that carry them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rpc/common/call_table.hpp"
+#include "rpc/scalerpc/endpoint_config.hpp"
+#include "rpc/scalerpc/sessions.hpp"
+#include "rpc/scalerpc/statistics.hpp"
+
+namespace cairn::scalerpc {
+
+class Client {
+public:
+    // All references outlive the object.
+    Client(const EndpointConfig& config, Sessions& sessions, Statistics& statistics)
+        : config_(config),
+          sessions_(sessions),
+          statistics_(statistics),
+          calls_(config.calls_max, statistics.calls_failed) {}
+
+    // Posts a call over a session that connects or is open. The call waits while the session has no block for it.
+    Posted post(Session& session, const Call& call, Instant now) noexcept;
+    bool cancel(CallId id) noexcept;
+    // Looks for answers and news of all sessions that may have some. Sessions whose peers break a rule are given to
+    // `broken`. Returns true if there was an answer.
+    bool poll(Instant now, std::vector<std::pair<Session*, Breach>>& broken) noexcept;
+    // Sends what is staged, or tells the server of it.
+    void flush(Session& session, Instant now) noexcept;
+    // Ends all calls of the session, whose state no longer takes calls.
+    void fail_calls(Session& session, CallStatus status) noexcept;
+    void end_overdue(Instant now) noexcept;
+    void end_awaited() noexcept;
+    [[nodiscard]] rpc::CallTable& calls() noexcept { return calls_; }
+    [[nodiscard]] const rpc::CallTable& calls() const noexcept { return calls_; }
+    // The session may get answers or news from now on; it ends.
+    void expect(Session& session) {
+        if (!session.expects) {
+            session.expects = true;
+            expecting_.push_back(&session);
+        }
+    }
+    void expect_nothing(Session& session) {
+        session.expects = false;
+        std::erase(expecting_, &session);
+    }
+
+private:
+    void serve_backlog(Session& session, Instant now) noexcept;
+    [[nodiscard]] std::optional<Breach> poll(Session& session, Instant now, bool& any) noexcept;
+    void on_answer(Session& session, Caller::Slot& slot, const Answer& answer, Instant now) noexcept;
+    void finish(std::uint32_t call, CallStatus status) noexcept;
+    [[nodiscard]] bool write_entry(Session& session, const Entry& entry) noexcept;
+    [[nodiscard]] bool write_blocks(Session& session, Caller::Span run) noexcept;
+    [[nodiscard]] std::uint32_t run_end(const Caller& caller, Caller::Span staged) const noexcept;
+
+    const EndpointConfig& config_;
+    Sessions& sessions_;
+    Statistics& statistics_;
+    rpc::CallTable calls_;
+    std::vector<Session*> expecting_;  // sessions that may get answers or news
+};
+
+}  // namespace cairn::scalerpc

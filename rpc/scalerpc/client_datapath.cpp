@@ -1,0 +1,230 @@
+// Calls staged, written and answered.
+#include "rpc/scalerpc/client.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace cairn::scalerpc {
+
+namespace {
+
+constexpr std::uint32_t kPackedMost = 1024;  // bytes that one WRITE of several small requests takes
+
+// What the server is told of a deadline: there is no common clock. A call whose time is over has a last microsecond.
+std::uint32_t left_us(const Call& call, Instant now) noexcept {
+    if (call.deadline == Instant::never()) {
+        return 0;
+    }
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>((call.deadline - now).ns / 1000, 1, 0xffffffff));
+}
+
+constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{
+    CallStatus::Ok, CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed,
+    CallStatus::ResponseTooLong};
+
+}  // namespace
+
+Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
+    if (calls_.is_full()) {
+        return {PostVerdict::Full, 0};
+    }
+    if (call.request.size() > config_.shape.message_max()) {
+        return {PostVerdict::TooLong, 0};
+    }
+    const std::uint32_t index = calls_.add(call, session.id);
+    calls_.join(session.backlog, index);
+    const CallId id = calls_.id_of(index);
+    if (session.is_open()) {
+        serve_backlog(session, now);
+    }
+    return {PostVerdict::Posted, id};
+}
+
+void Client::serve_backlog(Session& session, Instant now) noexcept {
+    Caller& caller = *session.caller;
+    while (!session.backlog.empty() && caller.has_room()) {
+        const std::uint32_t index = session.backlog.oldest;
+        calls_.leave(session.backlog, index);
+        const Call& call = calls_[index];
+        const Caller::Slot& slot = caller.stage({0, call.type, left_us(call, now), call.request}, index, now);
+        calls_.put_into_slot(index, static_cast<std::uint32_t>(&slot - caller.slots().data()));
+        sessions_.list(session);
+        expect(session);
+        ++statistics_.requests_sent;
+    }
+}
+
+// Completions may post, cancel and disconnect: sessions come to the list's end, and leave it anywhere.
+bool Client::poll(Instant now, std::vector<std::pair<Session*, Breach>>& broken) noexcept {
+    bool any = false;
+    for (std::size_t i = 0; i < expecting_.size(); ++i) {
+        Session& session = *expecting_[i];
+        if (const std::optional<Breach> breach = poll(session, now, any)) {
+            broken.emplace_back(&session, *breach);
+        } else if (i < expecting_.size() && expecting_[i] == &session && !session.caller->expects()) {
+            session.expects = false;
+            expecting_[i--] = expecting_.back();
+            expecting_.pop_back();
+        }
+    }
+    return any;
+}
+
+std::optional<Breach> Client::poll(Session& session, Instant now, bool& any) noexcept {
+    Caller& caller = *session.caller;
+    bool heard = false;
+    for (std::uint64_t busy = caller.busy(); busy != 0; busy &= busy - 1) {
+        Caller::Slot& slot = caller.slots()[static_cast<std::size_t>(std::countr_zero(busy))];
+        Answer answer;
+        const Look look = read_answer(caller.answer_block(slot.sequence), slot.sequence, answer);
+        if (look == Look::Absent) {
+            continue;
+        }
+        if (look == Look::Nonsense) {
+            return Breach::BadAnswer;
+        }
+        any = heard = true;
+        if (!caller.on_news(answer.news)) {
+            return Breach::BadNews;
+        }
+        on_answer(session, slot, answer, now);
+        if (!session.is_open()) {
+            return std::nullopt;
+        }
+    }
+    bool nonsense = false;
+    const std::optional<News> news = caller.look_at_control(nonsense);
+    if (nonsense || (news && !caller.on_news(*news))) {
+        return Breach::BadNews;
+    }
+    if (news || heard) {
+        session.heard = true;
+        sessions_.list(session);
+    }
+    return std::nullopt;
+}
+
+void Client::on_answer(Session& session, Caller::Slot& slot, const Answer& answer, Instant now) noexcept {
+    const std::uint32_t call = slot.call;
+    const Duration latency = now - slot.posted;
+    session.caller->free(slot);
+    if (call == kNone) {
+        ++statistics_.late_answers;
+    } else {
+        ++statistics_.responses_received;
+        calls_.finish(call, kStatusOf[static_cast<std::size_t>(answer.outcome)], answer.payload, latency);
+    }
+    if (session.is_open()) {
+        serve_backlog(session, now);
+    }
+}
+
+// Ends a call that its server has not answered.
+// mutants: scalerpc-client-finish
+void Client::finish(std::uint32_t call, CallStatus status) noexcept {
+    Session& session = *sessions_.find(calls_.session_of(call));
+    const std::uint8_t slot = calls_.slot_of(call);
+    if (slot != rpc::CallTable::kNoSlot) {
+        session.caller->slots()[slot].call = kNone;
+    } else {
+        calls_.leave(session.backlog, call);
+    }
+    calls_.finish(call, status, {}, {});
+}
+
+bool Client::cancel(CallId id) noexcept {
+    const std::uint32_t call = calls_.find(id);
+    if (call == kNone) {
+        return false;
+    }
+    finish(call, CallStatus::Cancelled);
+    return true;
+}
+
+void Client::end_overdue(Instant now) noexcept {
+    calls_.end_overdue(now, [this](std::uint32_t call) { finish(call, CallStatus::DeadlinePassed); });
+}
+
+void Client::end_awaited() noexcept {
+    calls_.end_awaited([this](std::uint32_t call) { finish(call, CallStatus::Disconnected); });
+}
+
+// mutants: scalerpc-client-fail-calls
+void Client::fail_calls(Session& session, CallStatus status) noexcept {
+    for (Caller::Slot& slot : session.caller->slots()) {
+        if (slot.call != kNone) {
+            finish(slot.call, status);
+        }
+    }
+    while (!session.backlog.empty()) {
+        finish(session.backlog.oldest, status);
+    }
+}
+
+// What does not fit into the send queue waits for another turn.
+void Client::flush(Session& session, Instant now) noexcept {
+    Caller& caller = *session.caller;
+    serve_backlog(session, now);
+    for (Caller::Span staged = caller.to_write(); !staged.empty(); staged = caller.to_write()) {
+        const Caller::Span run{staged.from, run_end(caller, staged)};
+        if (!write_blocks(session, run)) {
+            sessions_.list(session);
+            return;
+        }
+        caller.written(run.to);
+    }
+    const std::optional<Entry> entry = caller.entry_due(session.staged->address());
+    if (entry && !write_entry(session, *entry)) {
+        sessions_.list(session);
+    }
+}
+
+// Neighbouring small requests are one WRITE, with what lies between them.
+std::uint32_t Client::run_end(const Caller& caller, Caller::Span staged) const noexcept {
+    const BlockShape& shape = caller.shape();
+    std::uint32_t to = staged.from + 1;
+    if (config_.features.packing) {
+        while (to != staged.to && shape.index_of(to) != 0 &&
+               (to - staged.from) * shape.bytes + caller.tail_of(staged.from) <= kPackedMost) {
+            ++to;
+        }
+    }
+    return to;
+}
+
+bool Client::write_blocks(Session& session, Caller::Span run) noexcept {
+    Caller& caller = *session.caller;
+    const BlockShape& shape = caller.shape();
+    for (std::uint32_t sequence = run.from; sequence != run.to; ++sequence) {
+        caller.ready(sequence);
+    }
+    const std::uint32_t bytes = (run.to - run.from - 1) * shape.bytes + caller.tail_of(run.from);
+    const std::uint32_t offset = shape.end_of(run.to - 1) - bytes;
+    const std::array<verbs::Sge, 1> pieces{session.staged->sge(offset, bytes)};
+    verbs::SendRequest request;
+    request.opcode = verbs::WorkOpcode::RdmaWrite;
+    request.signalled = false;
+    request.sges = pieces;
+    request.remote_address = caller.grant().address + offset;
+    request.rkey = caller.grant().rkey;
+    return session.qp->post_send(request) == verbs::PostVerdict::Posted;
+}
+
+bool Client::write_entry(Session& session, const Entry& entry) noexcept {
+    const RawEntry raw = entry.raw();
+    verbs::SendRequest request;
+    request.opcode = verbs::WorkOpcode::RdmaWrite;
+    request.signalled = false;
+    request.is_inline = true;
+    request.inline_bytes = {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)};
+    request.remote_address = session.caller->entry_at().address;
+    request.rkey = session.caller->entry_at().rkey;
+    if (session.qp->post_send(request) != verbs::PostVerdict::Posted) {
+        return false;
+    }
+    session.caller->entry_written(entry);
+    return true;
+}
+
+}  // namespace cairn::scalerpc

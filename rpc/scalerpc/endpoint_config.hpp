@@ -1,0 +1,57 @@
+// The configuration of an endpoint.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/time.hpp"
+#include "rpc/common/call.hpp"
+#include "rpc/common/request.hpp"
+#include "rpc/scalerpc/block.hpp"
+#include "rpc/scalerpc/groups.hpp"
+
+namespace cairn::rpc {
+class BackgroundPool;
+}
+
+namespace cairn::scalerpc {
+
+using rpc::Call;
+using rpc::CallId;
+using rpc::CallStatus;
+using rpc::kNone;
+using rpc::Posted;
+using rpc::PostVerdict;
+using rpc::RequestHandle;
+
+constexpr Duration kLeastPeerTimeout = milliseconds(20);
+
+// What the server does for its clients. All off is RawWrite, the baseline of the paper: each client has blocks of its
+// own in the pool and writes to them whenever it likes.
+struct Features {
+    bool grouping = true;   // clients take turns, by groups
+    bool sharing = true;    // groups share one pool; else each client has blocks of its own
+    bool warmup = true;     // requests are READ from the clients before their slice; else clients wait for it to begin
+    bool priority = true;   // clients of like priority come together
+    bool packing = true;    // neighbouring small messages are one WRITE or READ
+    bool colouring = true;  // blocks of different sessions lie in different sets of the caches
+};
+constexpr std::uint32_t kLineBytes = 64;  // of a cache
+
+struct EndpointConfig {
+    BlockShape shape{};  // both ends have the same
+    Features features{};
+    GroupConfig groups{};
+    Duration notice_timeout = milliseconds(20);  // a client that has not left its slice by then loses its key
+    std::uint16_t sessions_max = 64;             // 1 to 4096
+    std::uint32_t calls_max = 4096;              // calls that wait or are under way, of all sessions
+    std::uint32_t long_answers = 64;             // answers beyond kShortAnswer on their way at a time
+    Duration peer_timeout = seconds(2);          // a peer that is silent for so long is lost; kLeastPeerTimeout or more
+    // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.
+    rpc::BackgroundPool* background = nullptr;
+    std::uint32_t path_mtu_bytes = 1024;  // of connections that this endpoint makes
+};
+
+// Answers up to so many bytes of a block are copied into the send queue.
+constexpr std::uint32_t kShortAnswer = 256;
+
+}  // namespace cairn::scalerpc

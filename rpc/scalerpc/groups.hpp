@@ -1,0 +1,105 @@
+// Which clients share a slice, and how long it is: connection grouping by priority (ScaleRPC 3.2). No clock and no I/O.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/base/time.hpp"
+#include "lib/base/types.hpp"
+
+namespace cairn::scalerpc {
+
+struct GroupConfig {
+    std::uint32_t size = 40;  // of a group of usual priority; 2 or more
+    Duration slice = microseconds(100);
+    bool by_priority = true;          // false: clients stay together as they came
+    std::uint32_t regroup_every = 8;  // slices of each group
+
+    // A group has half as many members to half as many more, if there is more than one.
+    [[nodiscard]] constexpr std::uint32_t least() const noexcept { return size / 2; }
+    [[nodiscard]] constexpr std::uint32_t most() const noexcept { return size + size / 2; }
+};
+
+// A member's priority is P = T / S: what it did in a second of its slices, over the mean size of its requests. Classes
+// are powers of two of P. Groups of higher classes are smaller and their slices longer.
+class Groups {
+public:
+    struct Group {
+        std::vector<SessionId> members{};
+        Duration slice{};
+        std::uint64_t turn = 0;  // the number of its last slice
+    };
+    // What a member did in a slice.
+    struct Share {
+        SessionId member{};
+        std::uint32_t requests = 0;
+        std::uint64_t bytes = 0;
+    };
+
+    explicit Groups(const GroupConfig& config) noexcept : config_(config) {}
+
+    void add(SessionId member);
+    // Does nothing for somebody who is no member.
+    void remove(SessionId member);
+    // A group's slice begins. It comes last from now on.
+    void begin_slice(std::size_t group) noexcept { groups_[group].turn = ++turns_; }
+    // A slice is over. The priorities of those who shared it are new, and the groups may be. Skips who has left.
+    void end_slice(std::span<const Share> shares, Duration length);
+    // Returns the group that has waited longest among those for which has_work(group) is true, or size().
+    template <class HasWork>
+    [[nodiscard]] std::size_t next(HasWork&& has_work) const {
+        std::size_t found = groups_.size();
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            if ((found == groups_.size() || groups_[i].turn < groups_[found].turn) && has_work(groups_[i])) {
+                found = i;
+            }
+        }
+        return found;
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return groups_.size(); }
+    [[nodiscard]] const Group& operator[](std::size_t group) const noexcept { return groups_[group]; }
+    // Returns the member's group. There is such a member (asserted).
+    [[nodiscard]] std::size_t group_of(SessionId member) const noexcept;
+    // A member's priority as of its last slice; 0 if it did nothing.
+    [[nodiscard]] double priority_of(SessionId member) const noexcept;
+    [[nodiscard]] std::uint64_t splits() const noexcept { return splits_; }
+    [[nodiscard]] std::uint64_t merges() const noexcept { return merges_; }
+    [[nodiscard]] std::uint64_t regroupings() const noexcept { return regroupings_; }
+    // Asserts that each member is in one group, and that sizes are in range.
+    void check() const;
+
+private:
+    struct Member {
+        std::uint32_t group = 0;
+        double priority = 0;
+        std::int32_t rank = 0;  // its class
+    };
+
+    void split(std::size_t group);
+    void merge(std::size_t group);
+    void drop(std::size_t group);
+    void regroup();
+    void name_members(std::size_t group);
+    [[nodiscard]] std::int32_t usual_rank() const;
+    [[nodiscard]] std::uint32_t size_for(std::int32_t rank, std::int32_t usual) const noexcept;
+    [[nodiscard]] Duration slice_for(std::int32_t rank, std::int32_t usual) const noexcept;
+
+    const GroupConfig config_;
+    std::vector<Group> groups_;
+    std::unordered_map<std::uint16_t, Member> members_;
+    std::uint64_t turns_ = 0;
+    std::uint32_t slices_ = 0;  // since the last regrouping
+    std::uint64_t splits_ = 0;
+    std::uint64_t merges_ = 0;
+    std::uint64_t regroupings_ = 0;
+};
+
+// Returns the class of a member whose class was `before`: the power of two below its priority. It stays unless the
+// priority is beyond a half of a class more on either side.
+[[nodiscard]] std::int32_t rank_of(double priority, std::int32_t before) noexcept;
+
+}  // namespace cairn::scalerpc

@@ -1,0 +1,94 @@
+// The server's end of a session: which of the client's requests were taken, and the answers that are to be sent.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lib/verbs/device.hpp"
+#include "rpc/common/msg_buffer.hpp"
+#include "rpc/scalerpc/endpoint_config.hpp"
+#include "rpc/scalerpc/entry.hpp"
+
+namespace cairn::scalerpc {
+
+enum class GuestState : std::uint8_t {
+    Idle,      // has no blocks in the pool
+    Fetching,  // its requests are being READ
+    Fetched,   // its requests lie in the pool; its slice is still to come
+    Serving,   // may write to its blocks
+    Leaving,   // was told that its slice is over, and has not said that it knows
+};
+
+// A place in a pool that a client has for a slice.
+struct Berth {
+    std::uint8_t pool = 0;
+    std::uint32_t slot = 0;
+};
+
+// Answers on their way from their handlers to the end of the turn. Short ones are kept here.
+class Outbox {
+public:
+    struct Entry {
+        std::uint32_t sequence = 0;
+        std::uint32_t tail = 0;           // bytes in its block
+        std::uint32_t lent = rpc::kNone;  // the buffer of a long one
+    };
+
+    explicit Outbox(const BlockShape& shape) : short_bytes_(std::min(shape.bytes, kShortAnswer)), shape_(shape) {
+        memory_.resize(std::size_t{short_bytes_} * shape.blocks);
+        entries_.reserve(shape.blocks);
+    }
+    [[nodiscard]] std::uint32_t short_bytes() const noexcept { return short_bytes_; }
+    // Where a short answer of this sequence is put together.
+    [[nodiscard]] std::span<std::uint8_t> room(std::uint32_t sequence) noexcept {
+        return std::span(memory_).subspan(std::size_t{shape_.index_of(sequence)} * short_bytes_, short_bytes_);
+    }
+    void add(const Entry& entry) { entries_.push_back(entry); }
+    [[nodiscard]] std::vector<Entry>& entries() noexcept { return entries_; }
+
+private:
+    std::uint32_t short_bytes_;
+    BlockShape shape_;
+    std::vector<std::uint8_t> memory_;
+    std::vector<Entry> entries_;
+};
+
+struct Guest {
+    // A request that was taken, until its answer is given.
+    struct Kept {
+        bool open = false;
+        std::uint32_t sequence = 0;
+        std::uint8_t type = 0;
+        Instant taken{};
+        rpc::MsgBuffer answer{};  // of reserve()
+    };
+
+    Guest(const BlockShape& shape, std::uint32_t number) : outbox(shape), kept(shape.blocks), generation(number) {}
+
+    GuestState state = GuestState::Idle;
+    std::optional<Berth> berth{};
+    std::uint32_t next = 0;         // the first request that was not taken
+    std::uint32_t epoch = 0;        // of its last slice
+    bool told = false;              // of that slice's beginning
+    bool early = false;             // its place is for the next slice
+    Entry fetched{};                // the entry whose requests are being READ
+    std::uint32_t reads = 0;        // READs under way
+    std::uint32_t direct_from = 0;  // in this slice the client writes from this request on
+    std::uint32_t controls = 0;
+    std::optional<Control> welcome{};  // to be written
+    std::optional<Control> control{};  // likewise
+    std::unique_ptr<verbs::Mw> entry_window{};
+    std::unique_ptr<verbs::Mw> window{};  // of its blocks in the pool
+    Instant left{};                       // when it was told to leave
+    std::uint32_t requests = 0;           // taken in this slice
+    std::uint64_t bytes = 0;
+    Outbox outbox;
+    std::vector<Kept> kept;
+    std::uint32_t generation;  // of the session, for handles
+};
+
+}  // namespace cairn::scalerpc

@@ -1,0 +1,109 @@
+// Memory of answers that are too long to be copied into the send queue, until their WRITEs are complete.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lib/verbs/device.hpp"
+#include "rpc/common/call.hpp"
+#include "rpc/common/msg_buffer.hpp"
+#include "rpc/scalerpc/block.hpp"
+
+namespace cairn::scalerpc {
+
+// The pool and the domain outlive the object.
+class LongAnswers {
+public:
+    LongAnswers(const BlockShape& shape, rpc::MsgPool& pool) : block_bytes_(shape.bytes), pool_(pool) {}
+    ~LongAnswers() { close(); }
+    LongAnswers(const LongAnswers&) = delete;
+    LongAnswers& operator=(const LongAnswers&) = delete;
+    // Takes memory for so many answers. Errors: no memory; the device has no room.
+    Status open(verbs::Device& device, verbs::Pd& pd, std::uint32_t answers) {
+        memory_ = pool_.allocate(std::max(block_bytes_ * answers, 1U));
+        if (!memory_.valid()) {
+            return Error{"there is no memory for long answers", "give the pool more, or choose fewer long_answers"};
+        }
+        auto region = device.register_memory(pd, memory_.span(), {});
+        if (!region.ok()) {
+            return region.error();
+        }
+        region_ = std::move(region).value();
+        owners_.resize(answers);
+        for (std::uint32_t i = answers; i > 0; --i) {
+            free_.push_back(i - 1);
+        }
+        return Nothing{};
+    }
+
+    // Gives the memory back. Nothing is lent, or its queue pairs have ended.
+    void close() noexcept {
+        region_.reset();
+        pool_.release(memory_);
+    }
+
+    // Lends a block. Returns kNone if all are lent.
+    [[nodiscard]] std::uint32_t take(SessionId session) noexcept {
+        if (free_.empty()) {
+            return rpc::kNone;
+        }
+        const std::uint32_t block = free_.back();
+        free_.pop_back();
+        owners_[block].session = session;
+        owners_[block].lent = true;
+        return block;
+    }
+    [[nodiscard]] std::span<std::uint8_t> block(std::uint32_t number) const noexcept {
+        return memory_.span().subspan(std::size_t{number} * block_bytes_, block_bytes_);
+    }
+    [[nodiscard]] verbs::Sge sge(std::uint32_t number, std::uint32_t tail) const noexcept {
+        return region_->sge((std::uint64_t{number} + 1) * block_bytes_ - tail, tail);
+    }
+    // Names a loan, for the completion of its WRITE.
+    [[nodiscard]] std::uint64_t loan_of(std::uint32_t number) const noexcept {
+        return std::uint64_t{owners_[number].generation} << 32U | number;
+    }
+    // The WRITE of a loan is complete. Does nothing if the loan has ended with its session.
+    // mutants: scalerpc-long-answers-on-written
+    void on_written(std::uint64_t loan) noexcept {
+        const auto number = static_cast<std::uint32_t>(loan);
+        if (number < owners_.size() && owners_[number].lent && loan == loan_of(number)) {
+            give_back(number);
+        }
+    }
+    // The session's queue pair has stopped.
+    void end(SessionId session) noexcept {
+        for (std::uint32_t i = 0; i < owners_.size(); ++i) {
+            if (owners_[i].lent && owners_[i].session == session) {
+                give_back(i);
+            }
+        }
+    }
+    void give_back(std::uint32_t number) noexcept {
+        owners_[number].lent = false;
+        owners_[number].generation = (owners_[number].generation + 1) & kGenerations;
+        free_.push_back(number);
+    }
+
+private:
+    static constexpr std::uint32_t kGenerations =
+        0x00ffffff;  // the highest byte of a work request's number is its kind
+    struct Owner {
+        SessionId session{};
+        bool lent = false;
+        std::uint32_t generation = 0;
+    };
+
+    std::uint32_t block_bytes_;
+    rpc::MsgPool& pool_;
+    rpc::MsgBuffer memory_{};
+    std::unique_ptr<verbs::Mr> region_;
+    std::vector<Owner> owners_;
+    std::vector<std::uint32_t> free_;
+};
+
+}  // namespace cairn::scalerpc

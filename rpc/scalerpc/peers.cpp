@@ -1,0 +1,162 @@
+#include "rpc/scalerpc/peers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cairn::scalerpc {
+
+namespace {
+
+constexpr std::uint32_t kColours = 64;  // places that sessions' blocks begin at within a page
+constexpr std::uint32_t kOwnWork = 8;   // send slots beside those of calls: windows, control words, a probe
+
+}  // namespace
+
+std::uint32_t memory_of_caller(const EndpointConfig& config) noexcept {
+    return Caller::memory_for(config.shape) + (config.features.colouring ? (kColours - 1) * kLineBytes : 0);
+}
+
+Peers::Peers(const EndpointConfig& config, verbs::Device& device, rpc::MsgPool& pool, Sessions& sessions,
+             Client& client, Server& server, Slices& slices)
+    : config_(config),
+      device_(device),
+      pool_(pool),
+      sessions_(sessions),
+      client_(client),
+      server_(server),
+      slices_(slices),
+      guests_pd_(device.create_pd()) {}
+
+Status Peers::open() {
+    auto sends = device_.create_cq(config_.sessions_max * capacity().send_slots + 1);
+    if (!sends.ok()) {
+        return sends.error();
+    }
+    sends_ = std::move(sends).value();
+    auto receives = device_.create_cq(config_.sessions_max + 1U);
+    if (!receives.ok()) {
+        return receives.error();
+    }
+    receives_ = std::move(receives).value();
+    return Nothing{};
+}
+
+verbs::QpCapacity Peers::capacity() const noexcept {
+    verbs::QpCapacity capacity;
+    capacity.send_slots = 3 * config_.shape.blocks + kOwnWork;
+    capacity.receive_slots = 1;
+    capacity.max_sges = 1;
+    capacity.inline_bytes = kShortAnswer;
+    return capacity;
+}
+
+Result<rpc::LinkedSession*> Peers::make(bool ours) {
+    Session* const session = sessions_.add();
+    if (session == nullptr) {
+        return Error{"all sessions are in use", "raise sessions_max"};
+    }
+    Status made = Nothing{};
+    if (ours) {
+        session->pd = device_.create_pd();  // of its own: its keys open nothing to other servers
+        made = give_caller_memory(*session);
+    } else {
+        session->guest.emplace(config_.shape, ++guests_);
+    }
+    if (made.ok()) {
+        verbs::Pd& pd = ours ? *session->pd : *guests_pd_;
+        auto qp = device_.create_qp(pd, capacity(), {*sends_, *receives_});
+        made = qp.ok() ? Status(Nothing{}) : Status(qp.error());
+        session->qp = qp.ok() ? std::move(qp).value() : nullptr;
+    }
+    if (!made.ok()) {
+        remove(*session);
+        return made.error();
+    }
+    return session;
+}
+
+// Nobody reads what others left there.
+Status Peers::give_caller_memory(Session& session) {
+    session.memory = pool_.allocate(memory_of_caller(config_));
+    if (!session.memory.valid()) {
+        return Error{"there is no memory for a session's blocks", "give the pool more, or choose smaller blocks"};
+    }
+    std::fill(session.memory.span().begin(), session.memory.span().end(), std::uint8_t{0});
+    const std::size_t shift = config_.features.colouring ? session.id.value % kColours * kLineBytes : 0;
+    session.caller.emplace(config_.shape, session.memory.span().subspan(shift, Caller::memory_for(config_.shape)));
+    auto staged = device_.register_memory(*session.pd, session.caller->staged(), verbs::Right::RemoteRead);
+    if (!staged.ok()) {
+        return staged.error();
+    }
+    session.staged = std::move(staged).value();
+    auto answers = device_.register_memory(*session.pd, session.caller->answers(),
+                                           verbs::Rights{verbs::Right::LocalWrite} | verbs::Right::RemoteWrite);
+    if (!answers.ok()) {
+        return answers.error();
+    }
+    session.answers = std::move(answers).value();
+    return Nothing{};
+}
+
+std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) {
+    const auto& session = static_cast<const Session&>(linked);
+    Hello hello;
+    hello.shape = config_.shape;
+    if (session.caller) {
+        hello.staged = {session.staged->address(), session.staged->rkey()};
+        hello.answers = {session.answers->address(), session.answers->rkey()};
+    }
+    hello_ = hello.raw();
+    return {reinterpret_cast<const std::uint8_t*>(&hello_), sizeof(hello_)};
+}
+
+// Both ends have blocks of one shape.
+// mutants: scalerpc-peers-welcomes
+bool Peers::welcomes(const cm::PrivateBytes& said) {
+    const auto hello = Hello::parse(std::span(said.octets).first(said.size));
+    return hello && hello->shape == config_.shape;
+}
+
+bool Peers::greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) {
+    if (!welcomes(said)) {
+        return false;
+    }
+    of(linked).peer = *Hello::parse(std::span(said.octets).first(said.size));
+    return true;
+}
+
+bool Peers::open(rpc::LinkedSession& linked, Instant now) {
+    Session& session = of(linked);
+    if (session.caller) {
+        client_.expect(session);
+        return true;
+    }
+    return slices_.add(session, now);
+}
+
+void Peers::stop(rpc::LinkedSession& linked, CallStatus status) {
+    Session& session = of(linked);
+    if (session.caller) {
+        client_.expect_nothing(session);
+        client_.fail_calls(session, status);
+    } else {
+        slices_.remove(session);
+        server_.forget(session);
+    }
+}
+
+void Peers::remove(rpc::LinkedSession& linked) {
+    Session& session = of(linked);
+    if (session.guest) {
+        slices_.remove(session);  // if its connection never opened, or was given up
+        server_.forget(session);
+    }
+    session.qp.reset();
+    session.staged.reset();
+    session.answers.reset();
+    session.pd.reset();
+    pool_.release(session.memory);
+    sessions_.remove(session);
+}
+
+}  // namespace cairn::scalerpc

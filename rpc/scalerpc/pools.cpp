@@ -1,0 +1,85 @@
+#include "rpc/scalerpc/pools.hpp"
+
+#include <algorithm>
+
+namespace cairn::scalerpc {
+
+namespace {
+
+// Clients that never share have one pool.
+std::size_t sides_of(const EndpointConfig& config) noexcept {
+    return config.features.grouping && config.features.sharing ? 2 : 1;
+}
+
+// Slots whose distance is a power of two would lie in few sets of the caches.
+std::size_t stride_of(const EndpointConfig& config) noexcept {
+    return config.shape.session_bytes() + (config.features.colouring ? kLineBytes : 0);
+}
+
+}  // namespace
+
+std::uint32_t Pools::slots_for(const EndpointConfig& config) noexcept {
+    const std::uint32_t all = config.sessions_max;
+    return sides_of(config) == 2 ? std::min(config.groups.most(), all) : all;
+}
+
+std::size_t Pools::bytes_for(const EndpointConfig& config) noexcept {
+    return sides_of(config) * slots_for(config) * stride_of(config);
+}
+
+Pools::Pools(const EndpointConfig& config, rpc::MsgPool& pool)
+    : shape_(config.shape), slots_(slots_for(config)), stride_(stride_of(config)), pool_(pool) {
+    for (Side& side : sides_) {
+        for (std::uint32_t i = slots_; i > 0; --i) {
+            side.free.push_back(i - 1);
+        }
+        side.tenants.reserve(slots_);
+    }
+}
+
+Pools::~Pools() {
+    region_.reset();
+    pool_.release(memory_);
+}
+
+Result<std::unique_ptr<Pools>> Pools::create(const EndpointConfig& config, verbs::Device& device, verbs::Pd& pd,
+                                             rpc::MsgPool& memory) {
+    std::unique_ptr<Pools> pools(new Pools(config, memory));
+    pools->memory_ = memory.allocate(static_cast<std::uint32_t>(bytes_for(config)));
+    if (!pools->memory_.valid()) {
+        return Error{"there is no memory for the pools of requests",
+                     "give the pool of messages more, or choose smaller blocks or fewer clients"};
+    }
+    std::fill(pools->memory_.span().begin(), pools->memory_.span().end(), std::uint8_t{0});
+    auto region = device.register_memory(pd, pools->memory_.span(),
+                                         verbs::Rights{verbs::Right::LocalWrite} | verbs::Right::BindWindow);
+    if (!region.ok()) {
+        return region.error();
+    }
+    pools->region_ = std::move(region).value();
+    return pools;
+}
+
+bool Pools::take_berth(std::uint8_t pool, Session& session) {
+    Side& side = sides_[pool];
+    if (side.free.empty()) {
+        return false;
+    }
+    session.guest->berth = Berth{pool, side.free.back()};
+    side.free.pop_back();
+    side.tenants.push_back(&session);
+    return true;
+}
+
+void Pools::give_back(Session& session) {
+    std::optional<Berth>& berth = session.guest->berth;
+    if (!berth) {
+        return;
+    }
+    Side& side = sides_[berth->pool];
+    side.free.push_back(berth->slot);
+    std::erase(side.tenants, &session);
+    berth.reset();
+}
+
+}  // namespace cairn::scalerpc

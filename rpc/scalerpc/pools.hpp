@@ -1,0 +1,66 @@
+// The memory that all groups share: two pools of blocks, one for the clients whose slice it is, and one into which the
+// requests of the next group are read meanwhile (ScaleRPC 3.3).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/verbs/device.hpp"
+#include "rpc/common/msg_buffer.hpp"
+#include "rpc/scalerpc/endpoint_config.hpp"
+#include "rpc/scalerpc/session.hpp"
+
+namespace cairn::scalerpc {
+
+class Pools {
+public:
+    // The domain outlives the pools, and so does the pool of messages. Errors: no memory; the device has no room.
+    static Result<std::unique_ptr<Pools>> create(const EndpointConfig& config, verbs::Device& device, verbs::Pd& pd,
+                                                 rpc::MsgPool& memory);
+    ~Pools();
+    Pools(const Pools&) = delete;
+    Pools& operator=(const Pools&) = delete;
+
+    // The places of a pool, of as many clients as it serves at a time.
+    [[nodiscard]] static std::uint32_t slots_for(const EndpointConfig& config) noexcept;
+    [[nodiscard]] static std::size_t bytes_for(const EndpointConfig& config) noexcept;
+
+    // Gives a session a berth in the pool. Returns false if all are taken.
+    bool take_berth(std::uint8_t pool, Session& session);
+    void give_back(Session& session);
+    // The sessions that have a berth in the pool.
+    [[nodiscard]] const std::vector<Session*>& tenants(std::uint8_t pool) const noexcept {
+        return sides_[pool].tenants;
+    }
+    // The block of a request of a session that has a berth.
+    [[nodiscard]] std::span<std::uint8_t> block(const Guest& guest, std::uint32_t sequence) const noexcept {
+        return memory_.span().subspan(offset_of(*guest.berth) + shape_.end_of(sequence) - shape_.bytes, shape_.bytes);
+    }
+    // Where the blocks of a berth begin in the region.
+    [[nodiscard]] std::size_t offset_of(Berth berth) const noexcept {
+        return (std::size_t{berth.pool} * slots_ + berth.slot) * stride_;
+    }
+    [[nodiscard]] const verbs::Mr& region() const noexcept { return *region_; }
+
+private:
+    struct Side {
+        std::vector<std::uint32_t> free{};
+        std::vector<Session*> tenants{};
+    };
+    Pools(const EndpointConfig& config, rpc::MsgPool& pool);
+
+    const BlockShape shape_;
+    const std::uint32_t slots_;
+    const std::size_t stride_;  // from a slot to the next one
+    rpc::MsgPool& pool_;
+    rpc::MsgBuffer memory_{};
+    std::unique_ptr<verbs::Mr> region_;
+    std::array<Side, 2> sides_{};
+};
+
+}  // namespace cairn::scalerpc

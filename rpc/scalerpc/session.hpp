@@ -1,0 +1,28 @@
+// A session: one reliable connection between a client, which calls, and a server.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "rpc/common/call_table.hpp"
+#include "rpc/common/msg_buffer.hpp"
+#include "rpc/linked/linked_session.hpp"
+#include "rpc/scalerpc/caller.hpp"
+#include "rpc/scalerpc/guest.hpp"
+
+namespace cairn::scalerpc {
+
+struct Session : rpc::LinkedSession {
+    Hello peer{};
+    rpc::Backlog backlog{};
+    bool expects = false;               // the client looks for answers and news
+    rpc::MsgBuffer memory{};            // of the caller
+    std::unique_ptr<verbs::Mr> staged;  // the caller's staged requests, for the server to READ
+    std::unique_ptr<verbs::Mr> answers;
+    std::optional<Caller> caller{};  // of a session that connect() began
+    std::optional<Guest> guest{};    // of a client that connected
+};
+
+}  // namespace cairn::scalerpc

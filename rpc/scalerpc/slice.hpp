@@ -1,0 +1,67 @@
+// A slice, and what is to be done about it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "rpc/scalerpc/groups.hpp"
+
+namespace cairn::scalerpc {
+
+// The slice that goes on.
+struct Slice {
+    std::vector<SessionId> served{};  // whose it is
+    std::uint8_t pool = 0;
+    std::uint32_t epoch = 1;
+    Duration length{};
+    Instant began{};
+    Instant last_request{};
+    std::uint32_t requests = 0;
+    std::vector<Groups::Share> shares{};  // of those who have left it
+};
+
+// The slice that is prepared, if one is.
+struct NextSlice {
+    bool warming = false;
+    std::vector<SessionId> served{};
+    Duration length{};
+    Instant began{};  // to be prepared
+};
+
+// What is to be done about the slice now. Close: who is answered is told that the slice is over.
+enum class SliceStep : std::uint8_t { Go, Warm, Close, Switch };
+struct SliceView {
+    Duration elapsed{};     // of the slice
+    Duration length{};      // that it is to have
+    Duration quiet{};       // since the last request
+    Duration drain{};       // in which each client is likely to ask once more
+    bool others = false;    // there is another group
+    bool warming = false;   // the next group's requests are being read
+    bool warm = false;      // all of them were
+    bool deserted = false;  // nobody is served any more
+    Duration warmed_for{};  // since they began to be read
+};
+
+constexpr std::int64_t kQuietParts = 2;       // a slice that is quiet for half of its length ends
+constexpr Duration kLead = microseconds(30);  // of the slice's end, when the next group is read; half a slice at most
+
+// A slice that is quiet ends early. One whose successor is not ready goes on for as long again at most.
+// mutants: scalerpc-judge-slice
+[[nodiscard]] inline SliceStep judge_slice(const SliceView& view) noexcept {
+    if (!view.others) {
+        return SliceStep::Go;
+    }
+    const Duration part{view.length.ns / kQuietParts};
+    const bool over = view.elapsed >= view.length || (view.quiet >= part && view.elapsed >= part);
+    if (!view.warming) {
+        const Duration lead = std::max(view.drain, std::min(kLead, part));
+        return over || view.deserted || view.elapsed >= view.length - lead ? SliceStep::Warm : SliceStep::Go;
+    }
+    if ((over || view.deserted) && (view.warm || view.warmed_for >= view.length)) {
+        return SliceStep::Switch;
+    }
+    return over || view.elapsed >= view.length - view.drain ? SliceStep::Close : SliceStep::Go;
+}
+
+}  // namespace cairn::scalerpc

@@ -1,0 +1,96 @@
+// Clients that come and go.
+#include "rpc/scalerpc/slices.hpp"
+
+#include <algorithm>
+
+namespace cairn::scalerpc {
+
+namespace {
+
+// Without groups all clients are in one, whose slice never ends.
+GroupConfig group_config(const EndpointConfig& config) noexcept {
+    GroupConfig groups = config.groups;
+    groups.by_priority = config.features.priority;
+    if (!config.features.grouping) {
+        groups.size = config.sessions_max;
+    }
+    return groups;
+}
+
+}  // namespace
+
+Slices::Slices(const EndpointConfig& config, Sessions& sessions, Server& server, Statistics& statistics)
+    : config_(config), sessions_(sessions), server_(server), statistics_(statistics), groups_(group_config(config)) {
+    slice_.length = config.groups.slice;
+    slice_.shares.reserve(config.sessions_max);
+}
+
+Status Slices::open(verbs::Device& device, verbs::Pd& pd, rpc::MsgPool& pool) {
+    device_ = &device;
+    pd_ = &pd;
+    auto pools = Pools::create(config_, device, pd, pool);
+    if (!pools.ok()) {
+        return pools.error();
+    }
+    pools_ = std::move(pools).value();
+    return entries_.open(config_.sessions_max, device, pd, pool);
+}
+
+void Slices::close() noexcept {
+    entries_.close();
+    pools_.reset();
+}
+
+// The client writes its entry by a key of its own, which the welcome tells it.
+bool Slices::add(Session& session, Instant now) {
+    auto made = device_->create_window(*pd_, verbs::WindowType::Type2B);
+    if (!made.ok()) {
+        return false;
+    }
+    server_.tell(session, entries_.open_to(session, std::move(made).value()));
+    groups_.add(session.id);
+    serve_all_if_alone();
+    if (!config_.features.grouping && !config_.features.warmup && pools_->take_berth(slice_.pool, session)) {
+        session.guest->state = GuestState::Fetched;
+        Broken nobody;
+        start(session, now, nobody);
+    }
+    return true;
+}
+
+// What is being read into its blocks must not come later. What it has written there is no request of whoever gets them
+// in the same slice.
+// mutants: scalerpc-slices-remove
+void Slices::remove(Session& session) {
+    Guest& guest = *session.guest;
+    if (guest.state == GuestState::Fetching) {
+        (void)session.qp->modify(verbs::QpState::Err);
+    }
+    guest.window.reset();
+    guest.entry_window.reset();
+    if (guest.berth) {
+        for (std::uint32_t i = 0; i < config_.shape.blocks; ++i) {
+            invalidate(pools_->block(guest, i));
+        }
+    }
+    leave(session);
+    groups_.remove(session.id);
+    std::erase(slice_.served, session.id);
+    std::erase(next_.served, session.id);
+    serve_all_if_alone();
+}
+
+// With one group there is no switch. All of its members are served.
+// mutants: scalerpc-slices-serve-all-if-alone
+void Slices::serve_all_if_alone() {
+    if (groups_.size() == 1 && !next_.warming) {
+        slice_.served = groups_[0].members;
+    }
+}
+
+Instant Slices::next_deadline() const noexcept {
+    const bool waits = (groups_.size() > 1 && !nobody_waits_) || next_.warming;
+    return waits ? next_step_ : Instant::never();
+}
+
+}  // namespace cairn::scalerpc

@@ -1,0 +1,76 @@
+// The slices of a server: whose turn it is, what is read for the next ones, and the switch between them (ScaleRPC 3.2
+// to 3.4).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "rpc/scalerpc/entries.hpp"
+#include "rpc/scalerpc/groups.hpp"
+#include "rpc/scalerpc/pools.hpp"
+#include "rpc/scalerpc/server.hpp"
+#include "rpc/scalerpc/slice.hpp"
+
+namespace cairn::scalerpc {
+
+class Slices {
+public:
+    using Broken = std::vector<std::pair<Session*, Breach>>;
+
+    // All references outlive the object.
+    Slices(const EndpointConfig& config, Sessions& sessions, Server& server, Statistics& statistics);
+    // Takes the memory of pools and entries. Errors: no memory; the device has no room.
+    Status open(verbs::Device& device, verbs::Pd& pd, rpc::MsgPool& pool);
+    void close() noexcept;
+
+    // A client's connection is open. Returns false if the device has no room for its windows.
+    [[nodiscard]] bool add(Session& session, Instant now);
+    // A client's connection ends. Nobody writes to its blocks any more.
+    void remove(Session& session);
+    // Takes requests, looks at entries, and switches when that is due. Sessions whose clients break a rule are given to
+    // `broken`. Returns true if there was something.
+    bool on_turn(Instant now, Broken& broken);
+    // A READ of a session's requests is complete.
+    void on_fetched(Session& session, Instant now, Broken& broken);
+
+    [[nodiscard]] News grant_of(const Guest& guest) const noexcept;
+    [[nodiscard]] Instant next_deadline() const noexcept;
+    [[nodiscard]] const Groups& groups() const noexcept { return groups_; }
+    [[nodiscard]] const Pools& pools() const noexcept { return *pools_; }
+
+private:
+    [[nodiscard]] std::uint8_t next_pool() const noexcept;
+    bool take_requests(Instant now, Broken& broken);
+    bool take_requests(Session& session, Instant now, Broken& broken);
+    bool look_at_entries(Instant now, Broken& broken);
+    void look_for_leavers(std::uint8_t pool, Instant now);
+    [[nodiscard]] bool has_work(const Session& session) const noexcept;
+    enum class When : std::uint8_t { Now, Next };
+    bool admit(Session& session, When when, Instant now, Broken& broken);
+    void start(Session& session, Instant now, Broken& broken);
+    void warm(Instant now, Broken& broken);
+    void close(Instant now);
+    void switch_over(Instant now, Broken& broken);
+    void send_away(Session& session, Instant now);
+    void leave(Session& session) noexcept;
+    void serve_all_if_alone();
+    [[nodiscard]] SliceView view(Instant now) const noexcept;
+
+    const EndpointConfig& config_;
+    Sessions& sessions_;
+    Server& server_;
+    Statistics& statistics_;
+    Groups groups_;
+    Entries entries_;
+    std::unique_ptr<Pools> pools_;  // once it is open
+    verbs::Device* device_ = nullptr;
+    verbs::Pd* pd_ = nullptr;
+    Slice slice_{};
+    NextSlice next_{};
+    Instant next_step_{};        // when the slice is looked at again
+    bool nobody_waits_ = false;  // of the other groups: what ends that is a packet
+};
+
+}  // namespace cairn::scalerpc

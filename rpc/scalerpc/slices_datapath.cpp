@@ -1,0 +1,334 @@
+// Requests taken from their blocks, entries looked at, groups switched.
+#include "rpc/scalerpc/slices.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "rpc/scalerpc/fetch.hpp"
+
+namespace cairn::scalerpc {
+
+namespace {
+
+constexpr std::int64_t kDrainRounds = 2;  // in which clients are told by their answers that the slice is over
+
+}  // namespace
+
+std::uint8_t Slices::next_pool() const noexcept {
+    const bool shared = config_.features.grouping && config_.features.sharing;
+    return shared ? static_cast<std::uint8_t>(1 - slice_.pool) : slice_.pool;
+}
+
+News Slices::grant_of(const Guest& guest) const noexcept {
+    News news;
+    news.kind = News::Kind::Grant;
+    news.epoch = guest.epoch;
+    news.accepted = guest.direct_from;
+    news.grant = {pools_->region().address() + pools_->offset_of(*guest.berth), guest.window->rkey()};
+    return news;
+}
+
+bool Slices::on_turn(Instant now, Broken& broken) {
+    nobody_waits_ = false;
+    next_step_ = now + Duration{slice_.length.ns / (2 * kQuietParts)};
+    bool worked = take_requests(now, broken);
+    look_for_leavers(0, now);
+    look_for_leavers(1, now);
+    worked = (!next_.warming && look_at_entries(now, broken)) || worked;
+    switch (judge_slice(view(now))) {
+        case SliceStep::Go:
+            break;
+        case SliceStep::Warm:
+            warm(now, broken);
+            break;
+        case SliceStep::Close:
+            close(now);
+            break;
+        case SliceStep::Switch:
+            switch_over(now, broken);
+            worked = true;
+            break;
+    }
+    return worked;
+}
+
+// A client asks again after as long as it took its like to do so in this slice.
+SliceView Slices::view(Instant now) const noexcept {
+    const auto& tenants = pools_->tenants(slice_.pool);
+    const auto serving = std::count_if(tenants.begin(), tenants.end(), [](const Session* session) {
+        return session->guest->state == GuestState::Serving;
+    });
+    SliceView view;
+    view.elapsed = now - slice_.began;
+    view.length = slice_.length;
+    view.quiet = now - slice_.last_request;
+    view.drain =
+        Duration{std::min(slice_.length.ns / 2, kDrainRounds * view.elapsed.ns * serving / (slice_.requests + 1))};
+    view.others = groups_.size() > 1 || next_.warming;
+    view.warming = next_.warming;
+    view.deserted = serving == 0;
+    view.warmed_for = now - next_.began;
+    view.warm = std::none_of(next_.served.begin(), next_.served.end(), [this](SessionId id) {
+        const Session* const session = sessions_.find(id);
+        return session != nullptr && session->guest && session->guest->state == GuestState::Fetching;
+    });
+    return view;
+}
+
+bool Slices::take_requests(Instant now, Broken& broken) {
+    bool any = false;
+    const std::vector<Session*>& tenants = pools_->tenants(slice_.pool);
+    for (std::size_t i = 0; i < tenants.size(); ++i) {
+        if (tenants[i]->guest->state == GuestState::Serving) {
+            any = take_requests(*tenants[i], now, broken) || any;
+        }
+    }
+    return any;
+}
+
+// A client's requests come in the order of their sequence numbers: only the next one's block is looked at.
+bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
+    Guest& guest = *session.guest;
+    bool any = false;
+    while (session.is_open() && guest.state == GuestState::Serving) {
+        ++statistics_.polls;
+        Request request;
+        const Look look = read_request(pools_->block(guest, guest.next), guest.epoch, guest.next, request);
+        if (look == Look::Absent) {
+            break;
+        }
+        if (look == Look::Nonsense) {
+            broken.emplace_back(&session, Breach::BadBlock);
+            break;
+        }
+        any = true;
+        slice_.last_request = now;
+        ++slice_.requests;
+        if (const auto breach = server_.on_request(session, request, now)) {
+            broken.emplace_back(&session, *breach);
+            break;
+        }
+    }
+    return any;
+}
+
+// A client has work if it has left its last slice, and requests wait there.
+// mutants: scalerpc-slices-has-work
+bool Slices::has_work(const Session& session) const noexcept {
+    const Guest& guest = *session.guest;
+    if (!session.is_open() || guest.state != GuestState::Idle) {
+        return false;
+    }
+    const Entry entry = entries_[session];
+    return entry.count != 0 && entry.acknowledged == guest.epoch;
+}
+
+// Whoever has work while its group's slice goes on is served in it, once.
+// mutants: scalerpc-slices-look-at-entries
+bool Slices::look_at_entries(Instant now, Broken& broken) {
+    bool any = false;
+    for (const SessionId id : slice_.served) {
+        Session* const session = sessions_.find(id);
+        if (session != nullptr && session->guest && session->guest->epoch != slice_.epoch && has_work(*session)) {
+            any = admit(*session, When::Now, now, broken) || any;
+        }
+    }
+    return any;
+}
+
+// Those who have left give their places back. Who does not leave in time loses its key: what it may still write
+// reaches nothing, and ends its connection.
+// mutants: scalerpc-slices-look-for-leavers
+void Slices::look_for_leavers(std::uint8_t pool, Instant now) {
+    const std::vector<Session*>& tenants = pools_->tenants(pool);
+    for (std::size_t i = tenants.size(); i-- > 0;) {
+        Session& session = *tenants[i];
+        Guest& guest = *session.guest;
+        if (guest.state != GuestState::Leaving) {
+            continue;
+        }
+        if (entries_[session].acknowledged == guest.epoch) {
+            if (guest.window->invalidate(*session.qp, 0, false) == verbs::PostVerdict::Posted) {
+                leave(session);
+            }
+        } else if (now - guest.left >= config_.notice_timeout) {
+            ++statistics_.keys_ended;
+            guest.window.reset();
+            leave(session);
+        }
+    }
+}
+
+void Slices::leave(Session& session) noexcept {
+    pools_->give_back(session);
+    session.guest->state = GuestState::Idle;
+}
+
+// Gives a client that has work a place, and reads its requests to there. Returns false if there is no place or no room.
+// mutants: scalerpc-slices-admit
+bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
+    Guest& guest = *session.guest;
+    Entry entry = entries_[session];
+    if (!entry.is_sound(config_.shape, session.peer.staged.address, guest.next)) {
+        broken.emplace_back(&session, Breach::BadEntry);
+        return false;
+    }
+    if (!pools_->take_berth(when == When::Next ? next_pool() : slice_.pool, session)) {
+        return false;
+    }
+    guest.early = when == When::Next;
+    entry.count = config_.features.warmup ? fetch(config_, *pools_, session, entry, statistics_) : 0;
+    guest.fetched = entry;
+    if (entry.count != 0) {
+        guest.state = GuestState::Fetching;
+    } else if (!config_.features.warmup) {
+        guest.state = GuestState::Fetched;
+    } else {
+        pools_->give_back(session);
+        return false;
+    }
+    if (guest.state == GuestState::Fetched && !guest.early) {
+        start(session, now, broken);
+    }
+    return true;
+}
+
+// What comes after its slice is over is read again for the next one.
+// mutants: scalerpc-slices-on-fetched
+void Slices::on_fetched(Session& session, Instant now, Broken& broken) {
+    Guest& guest = *session.guest;
+    if (guest.state != GuestState::Fetching || --guest.reads != 0) {
+        return;
+    }
+    guest.state = GuestState::Fetched;
+    if (guest.early) {
+        return;
+    }
+    if (guest.berth->pool == slice_.pool) {
+        start(session, now, broken);
+    } else {
+        leave(session);
+    }
+}
+
+// The client's slice begins: it gets the key of its blocks, and what was read is taken.
+// mutants: scalerpc-slices-start
+void Slices::start(Session& session, Instant now, Broken& broken) {
+    Guest& guest = *session.guest;
+    verbs::WindowBind blocks;
+    blocks.signalled = false;
+    blocks.offset = pools_->offset_of(*guest.berth);
+    blocks.bytes = config_.shape.session_bytes();
+    blocks.rights = verbs::Rights{verbs::Right::RemoteWrite};
+    if (guest.window == nullptr) {
+        auto made = device_->create_window(*pd_, verbs::WindowType::Type2B);
+        guest.window = made.ok() ? std::move(made).value() : nullptr;
+    }
+    if (guest.window == nullptr ||
+        guest.window->bind(*session.qp, pools_->region(), blocks) != verbs::PostVerdict::Posted) {
+        leave(session);  // its entry is looked at again
+        return;
+    }
+    CAIRN_ASSERT(guest.epoch != slice_.epoch);  // the client would take the slice for its last one
+    guest.state = GuestState::Serving;
+    guest.epoch = slice_.epoch;
+    guest.told = false;
+    guest.direct_from = guest.next + guest.fetched.count;
+    for (std::uint32_t i = 0; i < guest.fetched.count && session.is_open(); ++i) {
+        Request request;
+        const std::span<std::uint8_t> block = pools_->block(guest, guest.next);
+        if (read_request(block, kStaged, guest.next, request) != Look::There) {
+            broken.emplace_back(&session, Breach::BadFetch);
+            return;
+        }
+        if (const auto breach = server_.on_request(session, request, now)) {
+            broken.emplace_back(&session, *breach);
+            return;
+        }
+    }
+    slice_.last_request = now;
+    if (guest.fetched.count == 0) {
+        guest.told = true;
+        server_.tell(session, grant_of(guest));
+    }
+}
+
+// Reads the requests of the group that has waited longest among those with work.
+void Slices::warm(Instant now, Broken& broken) {
+    const std::size_t group = groups_.next([this](const Groups::Group& candidate) {
+        return std::any_of(candidate.members.begin(), candidate.members.end(), [this](SessionId id) {
+            const Session* const session = sessions_.find(id);
+            return session != nullptr && session->guest && has_work(*session);
+        });
+    });
+    if (group == groups_.size()) {
+        nobody_waits_ = true;
+        return;
+    }
+    groups_.begin_slice(group);
+    next_.warming = true;
+    next_.began = now;
+    next_.served = groups_[group].members;
+    next_.length = groups_[group].slice;
+    for (const SessionId id : next_.served) {
+        Session* const session = sessions_.find(id);
+        if (session != nullptr && session->guest && has_work(*session)) {
+            (void)admit(*session, When::Next, now, broken);
+        }
+    }
+}
+
+// Whoever is answered now need not be told by a WRITE of its own.
+void Slices::close(Instant now) {
+    for (Session* const session : pools_->tenants(slice_.pool)) {
+        const Guest& guest = *session->guest;
+        if (guest.state == GuestState::Serving && !session->guest->outbox.entries().empty()) {
+            send_away(*session, now);
+        }
+    }
+}
+
+// All blocks were looked at in this turn, so that no request that came is unanswered (I3), and the clients are told.
+void Slices::switch_over(Instant now, Broken& broken) {
+    ++statistics_.switches;
+    for (Session* const session : pools_->tenants(slice_.pool)) {
+        if (session->guest->state == GuestState::Serving) {
+            send_away(*session, now);
+        }
+    }
+    groups_.end_slice(slice_.shares, now - slice_.began);
+    slice_.shares.clear();
+    slice_.requests = 0;
+    slice_.pool = next_pool();
+    ++slice_.epoch;
+    slice_.served = std::exchange(next_.served, {});
+    slice_.length = next_.length;
+    next_.warming = false;
+    slice_.began = slice_.last_request = now;
+    serve_all_if_alone();
+    const std::vector<Session*> tenants = pools_->tenants(slice_.pool);
+    for (Session* const session : tenants) {
+        session->guest->early = false;
+        if (session->is_open() && session->guest->state == GuestState::Fetched) {
+            start(*session, now, broken);
+        }
+    }
+}
+
+// mutants: scalerpc-slices-send-away
+void Slices::send_away(Session& session, Instant now) {
+    Guest& guest = *session.guest;
+    News notice;
+    notice.kind = News::Kind::Notice;
+    notice.epoch = guest.epoch;
+    notice.accepted = guest.next;
+    server_.tell(session, notice);
+    slice_.shares.push_back({session.id, guest.requests, guest.bytes});
+    guest.told = true;
+    guest.state = GuestState::Leaving;
+    guest.left = now;
+    guest.requests = 0;
+    guest.bytes = 0;
+}
+
+}  // namespace cairn::scalerpc

@@ -1,0 +1,41 @@
+// The counters of an endpoint, and why it closes connections.
+#pragma once
+
+#include "lib/telemetry/counters.hpp"
+#include "rpc/linked/links.hpp"
+
+namespace cairn::scalerpc {
+
+// X(enumerator, counter name, what non-zero means)
+#define CAIRN_SCALERPC_BREACHES(X)                                                               \
+    X(BadBlock, "scalerpc_bad_block", "requests that are none, or do not fit their blocks")      \
+    X(BadAnswer, "scalerpc_bad_answer", "answers that are none, or do not fit their blocks")     \
+    X(BadEntry, "scalerpc_bad_entry", "entries that name requests which cannot be")              \
+    X(BadNews, "scalerpc_bad_news", "slices of servers that took requests which were not there") \
+    X(Overdrawn, "scalerpc_overdrawn", "requests in blocks whose last request was not answered") \
+    X(BadFetch, "scalerpc_bad_fetch", "requests that could not be read at their clients")
+
+CAIRN_DECLARE_COUNTERS(Breach, CAIRN_SCALERPC_BREACHES);
+
+// Its worker's thread counts; any thread may read.
+struct Statistics {
+    telemetry::CounterSet<Breach> breaches{};
+    rpc::LinkCounters links{};
+    telemetry::Counter requests_sent;
+    telemetry::Counter responses_received;
+    telemetry::Counter requests_handled;
+    telemetry::Counter requests_refused;
+    telemetry::Counter requests_without_handler;
+    telemetry::Counter requests_expired;  // not executed: their callers had given them up
+    telemetry::Counter calls_failed;
+    telemetry::Counter late_answers;      // of calls that were cancelled or overdue
+    telemetry::Counter answers_given_up;  // for want of memory
+    telemetry::Counter switches;
+    telemetry::Counter notices_alone;  // that no answer carried
+    telemetry::Counter keys_ended;     // of clients that did not leave their slice in time
+    telemetry::Counter fetches;        // READs of waiting requests
+    telemetry::Counter requests_fetched;
+    telemetry::Counter polls;  // blocks looked at
+};
+
+}  // namespace cairn::scalerpc

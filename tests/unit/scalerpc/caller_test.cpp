@@ -1,0 +1,132 @@
+// A client's state machine (figure 7), without a network.
+#include "rpc/scalerpc/caller.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <vector>
+
+namespace cairn::scalerpc {
+namespace {
+
+constexpr BlockShape kShape{64, 4};
+constexpr std::uint64_t kBase = 0x1000;
+
+class ScalerpcCaller : public testing::Test {
+protected:
+    ScalerpcCaller() : memory(Caller::memory_for(kShape)), caller(kShape, memory) {
+        EXPECT_TRUE(caller.on_news({News::Kind::Welcome, 0, 0, {7, Rkey{8}}}));
+    }
+    void stage() { (void)caller.stage({0, 1, 0, {}}, calls++, Instant{}); }
+    static News grant(std::uint32_t epoch, std::uint32_t accepted) {
+        return {News::Kind::Grant, epoch, accepted, {0x9000, Rkey{9}}};
+    }
+    static News notice(std::uint32_t epoch, std::uint32_t accepted) {
+        return {News::Kind::Notice, epoch, accepted, {}};
+    }
+    // Tells the entry that is due, if one is.
+    std::optional<Entry> tell() {
+        const std::optional<Entry> entry = caller.entry_due(kBase);
+        if (entry) {
+            caller.entry_written(*entry);
+        }
+        return entry;
+    }
+    Look staged(std::uint32_t sequence) {
+        Request request;
+        return read_request(caller.staged().subspan(kShape.end_of(sequence) - 64, 64), kStaged, sequence, request);
+    }
+
+    std::vector<std::uint8_t> memory;
+    Caller caller;
+    std::uint32_t calls = 0;
+};
+
+TEST_F(ScalerpcCaller, WaitsProcessesAndIsIdleAgain) {
+    EXPECT_EQ(tell(), std::nullopt);
+    stage();
+    stage();
+    EXPECT_EQ(tell(), (Entry{kBase, 0, 2, sizeof(RawTrailer), 0}));
+    EXPECT_EQ(caller.state(), CallerState::Warmup);
+    EXPECT_TRUE(caller.to_write().empty()) << "outside of its slice a client writes nothing";
+    EXPECT_EQ(tell(), std::nullopt) << "told already";
+    stage();
+    EXPECT_EQ(tell()->count, 3U);
+    ASSERT_TRUE(caller.on_news(grant(1, 2)));
+    EXPECT_EQ(caller.state(), CallerState::Process);
+    EXPECT_EQ(caller.to_write().from, 2U) << "what the server read is not written";
+    EXPECT_EQ(caller.to_write().to, 3U);
+    caller.ready(2);
+    caller.written(3);
+    EXPECT_EQ(tell(), std::nullopt);
+    ASSERT_TRUE(caller.on_news(notice(1, 2)));
+    EXPECT_EQ(caller.state(), CallerState::Idle);
+    EXPECT_EQ(tell(), (Entry{kBase + 2 * 64, 2, 1, sizeof(RawTrailer), 1}));
+    EXPECT_EQ(staged(2), Look::There) << "what was not taken waits again";
+}
+
+TEST_F(ScalerpcCaller, TheEndOfASliceIsToldEvenIfNothingWaits) {
+    stage();
+    (void)tell();
+    ASSERT_TRUE(caller.on_news(grant(1, 1)));
+    ASSERT_TRUE(caller.on_news(notice(1, 1)));
+    ASSERT_EQ(tell(), (Entry{kBase + 64, 1, 0, sizeof(RawTrailer), 1}));
+    EXPECT_EQ(caller.state(), CallerState::Idle);
+    EXPECT_EQ(tell(), std::nullopt);
+}
+
+// The news of one slice may come by an answer and by the control word, in either order.
+TEST_F(ScalerpcCaller, NewsAreActedOnOnce) {
+    stage();
+    (void)tell();
+    ASSERT_TRUE(caller.on_news(notice(1, 1)));
+    (void)tell();
+    stage();
+    ASSERT_TRUE(caller.on_news(notice(1, 1)));
+    ASSERT_TRUE(caller.on_news(grant(1, 1))) << "of a slice that is over";
+    EXPECT_EQ(caller.state(), CallerState::Idle);
+    EXPECT_EQ(tell()->count, 1U);
+    ASSERT_TRUE(caller.on_news(grant(2, 2)));
+    EXPECT_EQ(caller.state(), CallerState::Process);
+    EXPECT_FALSE(caller.on_news(grant(3, 2))) << "a slice begins within another";
+}
+
+TEST_F(ScalerpcCaller, NewsOfRequestsThatAreNotThereAreNonsense) {
+    stage();
+    stage();
+    EXPECT_FALSE(caller.on_news(grant(1, 3)));
+    EXPECT_FALSE(caller.on_news(notice(1, 3)));
+    ASSERT_TRUE(caller.on_news(notice(1, 2)));
+    EXPECT_FALSE(caller.on_news(notice(2, 1))) << "it took more before";
+}
+
+TEST_F(ScalerpcCaller, TheControlWordIsReadOnce) {
+    bool nonsense = false;
+    EXPECT_EQ(caller.look_at_control(nonsense), std::nullopt);
+    const RawControl raw = Control{1, notice(4, 0)}.raw();
+    std::memcpy(caller.answers().data(), &raw, sizeof(raw));
+    const std::optional<News> news = caller.look_at_control(nonsense);
+    ASSERT_TRUE(news.has_value());
+    EXPECT_EQ(news->epoch, 4U);
+    EXPECT_EQ(caller.look_at_control(nonsense), std::nullopt);
+    EXPECT_FALSE(nonsense);
+    caller.answers()[15] = 9;  // the kind
+    (void)caller.look_at_control(nonsense);
+    EXPECT_TRUE(nonsense);
+}
+
+TEST_F(ScalerpcCaller, ABlockIsUsedUntilItsAnswerHasCome) {
+    for (int i = 0; i < 4; ++i) {
+        ASSERT_TRUE(caller.has_room());
+        stage();
+    }
+    EXPECT_FALSE(caller.has_room());
+    caller.free(caller.slots()[1]);
+    EXPECT_FALSE(caller.has_room()) << "the next one's block is that of the oldest call";
+    caller.free(caller.slots()[0]);
+    EXPECT_TRUE(caller.has_room());
+    EXPECT_TRUE(caller.expects());
+}
+
+}  // namespace
+}  // namespace cairn::scalerpc

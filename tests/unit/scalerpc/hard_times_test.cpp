@@ -1,0 +1,156 @@
+// Losses, pauses, lazy and dead peers.
+#include <random>
+
+#include "tests/unit/scalerpc/many_clients.hpp"
+
+namespace cairn::scalerpc {
+namespace {
+
+class ScalerpcHardTimes : public ManyClients {
+protected:
+    void post_all() {
+        for (std::size_t i = 0; i < sessions.size(); ++i) {
+            post(i);
+            post(i, 200);
+        }
+    }
+
+    std::mt19937 random{7};
+};
+
+TEST_F(ScalerpcHardTimes, LossesAndCopiesCostTimeOnly) {
+    begin(small(64), 30);
+    for (Host* host : {client.get(), server.get()}) {
+        host->port.fate = [this](std::uint64_t) {
+            const auto die = random() % 100;
+            return die < 3 ? 0 : die < 5 ? 2 : 1;
+        };
+    }
+    again = true;
+    post_all();
+    run(milliseconds(150));
+    again = false;
+    run(milliseconds(300));
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+    EXPECT_EQ(count(CallStatus::Ok), results.size());
+    EXPECT_GT(results.size(), 1000U);
+    EXPECT_GT(counted().switches, 50U);
+    check();
+}
+
+// A client that pauses does not hold the others up, and is served again.
+TEST_F(ScalerpcHardTimes, APauseOfTheClientsEndsNothing) {
+    begin(small(64), 30);
+    again = true;
+    post_all();
+    run(milliseconds(5));
+    for (const Instant end = now + milliseconds(30); now < end; now = now + microseconds(5)) {
+        server->turn(now);
+    }
+    EXPECT_GT(counted().keys_ended, 0U) << "longer than a notice waits";
+    again = false;
+    run(milliseconds(200));
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+    EXPECT_EQ(server->endpoint->sessions_open() + counted().links.peers_lost, 30U);
+    EXPECT_GT(server->endpoint->sessions_open(), 20U) << "who wrote nothing more has kept its connection";
+    check();
+}
+
+TEST_F(ScalerpcHardTimes, AShortPauseCostsNoConnection) {
+    begin(small(64), 30);
+    again = true;
+    post_all();
+    run(milliseconds(5));
+    for (const Instant end = now + milliseconds(3); now < end; now = now + microseconds(5)) {
+        server->turn(now);
+    }
+    run(milliseconds(20));
+    for (const Instant end = now + milliseconds(3); now < end; now = now + microseconds(5)) {
+        client->turn(now);
+    }
+    run(milliseconds(20));
+    again = false;
+    run(milliseconds(50));
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+    EXPECT_EQ(count(CallStatus::Ok), results.size());
+    EXPECT_EQ(counted().keys_ended, 0U);
+    EXPECT_EQ(server->endpoint->sessions_open(), 30U);
+    check();
+}
+
+TEST_F(ScalerpcHardTimes, DeadClientsAreNoticedAndTheirPlacesAreFree) {
+    EndpointConfig config = small(32);
+    config.peer_timeout = milliseconds(100);
+    begin(config, 30);
+    again = true;
+    post_all();
+    run(milliseconds(5));
+    for (const Instant end = now + milliseconds(400); now < end; now = now + microseconds(20)) {
+        server->turn(now);
+    }
+    EXPECT_EQ(counted().links.peers_lost, 30U);
+    EXPECT_EQ(server->endpoint->slices().groups().size(), 0U);
+    EXPECT_EQ(server->endpoint->slices().pools().tenants(0).size(), 0U);
+    EXPECT_EQ(server->endpoint->slices().pools().tenants(1).size(), 0U);
+    again = false;
+    run(milliseconds(400));
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U) << "the calls of those that were given up have ended";
+}
+
+TEST_F(ScalerpcHardTimes, CallsOfADeadServerFail) {
+    EndpointConfig config = small(32);
+    config.peer_timeout = milliseconds(100);
+    begin(config, 20);
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        post(i, 32, kKeep);
+    }
+    run(milliseconds(5));
+    for (const Instant end = now + milliseconds(400); now < end; now = now + microseconds(20)) {
+        client->turn(now);
+    }
+    EXPECT_EQ(count(CallStatus::PeerLost), 20U);
+}
+
+TEST_F(ScalerpcHardTimes, NothingIsLeftWhenBothHaveEnded) {
+    begin(small(64), 30);
+    again = true;
+    post_all();
+    run(milliseconds(3));
+    again = false;
+    for (const SessionId session : sessions) {
+        client->endpoint->disconnect(session, now);
+    }
+    run(milliseconds(300));
+    EXPECT_EQ(server->endpoint->sessions_open(), 0U);
+    EXPECT_EQ(client->endpoint->sessions_open(), 0U);
+    EXPECT_EQ(server->endpoint->requests_kept(), 0U);
+    check();
+    client->endpoint.reset();
+    server->endpoint.reset();
+    EXPECT_EQ(client->pool.live(), 0U);
+    EXPECT_EQ(server->pool.live(), 0U);
+}
+
+// Answers that are too long for the send queue lie in lent memory; without any the caller is told.
+TEST_F(ScalerpcHardTimes, LongAnswersWaitForTheirMemory) {
+    EndpointConfig config = small(16);
+    config.shape = {2048, 8};
+    config.long_answers = 4;
+    begin(config, 2);
+    for (int i = 0; i < 8; ++i) {
+        post(0, 1500);
+        post(1, 1500);
+    }
+    run(milliseconds(5));
+    EXPECT_EQ(count(CallStatus::Ok) + count(CallStatus::AnswerLost), 16U);
+    EXPECT_GE(count(CallStatus::Ok), 4U);
+    EXPECT_EQ(counted().answers_given_up, count(CallStatus::AnswerLost));
+    const std::size_t before = count(CallStatus::Ok);
+    post(0, 1500);
+    run(milliseconds(2));
+    EXPECT_EQ(count(CallStatus::Ok), before + 1) << "the memory is back";
+    check();
+}
+
+}  // namespace
+}  // namespace cairn::scalerpc

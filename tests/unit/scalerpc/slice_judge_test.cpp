@@ -1,0 +1,56 @@
+// When a slice ends, as a table.
+#include "rpc/scalerpc/slice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace cairn::scalerpc {
+namespace {
+
+struct Case {
+    const char* what;
+    std::int64_t elapsed_us;
+    std::int64_t quiet_us;
+    bool others;
+    bool warming;
+    bool warm;
+    bool deserted;
+    std::int64_t warmed_us;
+    SliceStep step;
+};
+
+// Slices of 400 us; clients ask each 40 us.
+constexpr std::array kCases{
+    Case{"alone, for ever", 100000, 90000, false, false, false, false, 0, SliceStep::Go},
+    Case{"in the middle", 200, 1, true, false, false, false, 0, SliceStep::Go},
+    Case{"before its end", 361, 1, true, false, false, false, 0, SliceStep::Warm},
+    Case{"quiet from the beginning", 201, 201, true, false, false, false, 0, SliceStep::Warm},
+    Case{"quiet for less than half of it", 250, 199, true, false, false, false, 0, SliceStep::Go},
+    Case{"everybody has gone", 50, 1, true, false, false, true, 0, SliceStep::Warm},
+    Case{"the next one is read", 365, 1, true, true, false, false, 4, SliceStep::Close},
+    Case{"the next one was read early", 250, 1, true, true, true, false, 4, SliceStep::Go},
+    Case{"over, and the next one is ready", 400, 1, true, true, true, false, 40, SliceStep::Switch},
+    Case{"over, and the next one is not", 400, 1, true, true, false, false, 40, SliceStep::Close},
+    Case{"the next one is not ready for long", 800, 1, true, true, false, false, 400, SliceStep::Switch},
+    Case{"everybody has gone, the next one is ready", 50, 1, true, true, true, true, 4, SliceStep::Switch},
+};
+
+TEST(ScalerpcSliceJudge, EndsSlicesWhenTheirTimeIsOver) {
+    for (const Case& one : kCases) {
+        SliceView view;
+        view.elapsed = microseconds(one.elapsed_us);
+        view.length = microseconds(400);
+        view.quiet = microseconds(one.quiet_us);
+        view.drain = microseconds(40);
+        view.others = one.others;
+        view.warming = one.warming;
+        view.warm = one.warm;
+        view.deserted = one.deserted;
+        view.warmed_for = microseconds(one.warmed_us);
+        EXPECT_EQ(judge_slice(view), one.step) << one.what;
+    }
+}
+
+}  // namespace
+}  // namespace cairn::scalerpc

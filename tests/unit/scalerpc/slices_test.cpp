@@ -1,0 +1,162 @@
+// Clients that take turns: everybody is served, nothing is executed twice, and what a slice left goes to the next.
+#include "rpc/scalerpc/slices.hpp"
+
+#include "tests/unit/scalerpc/many_clients.hpp"
+
+namespace cairn::scalerpc {
+namespace {
+
+class Slices : public ManyClients {};
+
+TEST_F(Slices, OneGroupIsNeverSwitched) {
+    begin(small(16), 6);
+    again = true;
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        post(i);
+    }
+    run(milliseconds(20));
+    again = false;
+    run(milliseconds(5));
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+    EXPECT_EQ(counted().switches, 0U);
+    EXPECT_EQ(server->endpoint->slices().groups().size(), 1U);
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        EXPECT_GT(done[i], 100U) << i;
+    }
+    EXPECT_LT(counted().requests_fetched, 50U) << "in its slice a client writes";
+    check();
+}
+
+TEST_F(Slices, GroupsTakeTurnsAndEverybodyIsServed) {
+    begin(small(64), 40);
+    EXPECT_GT(server->endpoint->slices().groups().size(), 2U);
+    again = true;
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        post(i);
+        post(i);
+    }
+    run(milliseconds(100));
+    again = false;
+    run(milliseconds(20));
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+    EXPECT_GT(counted().switches, 100U);
+    EXPECT_GT(counted().fetches, 100U);
+    std::uint64_t least = ~0ULL;
+    std::uint64_t most = 0;
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        least = std::min(least, done[i]);
+        most = std::max(most, done[i]);
+    }
+    EXPECT_GT(least, 50U);
+    EXPECT_LT(most, least * 4) << "nobody is favoured by much";
+    EXPECT_EQ(count(CallStatus::Ok), results.size());
+    check();
+}
+
+TEST_F(Slices, AnIdleServerSwitchesNothing) {
+    begin(small(64), 40);
+    run(milliseconds(20));
+    const std::uint64_t before = counted().switches;
+    run(milliseconds(50));
+    EXPECT_EQ(counted().switches, before);
+    post(3);
+    run(milliseconds(2));
+    EXPECT_EQ(count(CallStatus::Ok), 1U);
+    check();
+}
+
+TEST_F(Slices, ARequestThatIsAnsweredInALaterSliceIsAnswered) {
+    begin(small(64), 40);
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        post(i, 32, kKeep);
+    }
+    run(milliseconds(10));
+    ASSERT_EQ(kept.size(), sessions.size());
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        post(i);
+    }
+    run(milliseconds(10));
+    EXPECT_EQ(count(CallStatus::Ok), sessions.size());
+    requests.clear();
+    for (const RequestHandle& handle : kept) {
+        EXPECT_TRUE(server->endpoint->refuse(handle, now));
+    }
+    run(milliseconds(10));
+    EXPECT_EQ(count(CallStatus::AnswerLost), sessions.size());
+    EXPECT_EQ(server->endpoint->requests_kept(), 0U);
+    check();
+}
+
+TEST_F(Slices, ClientsComeAndGo) {
+    begin(small(64), 40);
+    again = true;
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        post(i);
+    }
+    run(milliseconds(5));
+    again = false;
+    for (std::size_t i = 0; i < 30; ++i) {
+        client->endpoint->disconnect(sessions[i], now);
+        run(microseconds(200));
+    }
+    run(milliseconds(200));
+    EXPECT_EQ(server->endpoint->sessions_open(), 10U);
+    EXPECT_LE(server->endpoint->slices().groups().size(), 2U);
+    for (std::size_t i = 30; i < 40; ++i) {
+        post(i);
+    }
+    run(milliseconds(10));
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+    check();
+}
+
+TEST_F(Slices, RawWriteServesAllAtAnyTime) {
+    EndpointConfig config = small(64);
+    config.features = {false, false, false, false, false, false};
+    begin(config, 40);
+    again = true;
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        post(i);
+        post(i);
+    }
+    run(milliseconds(10));
+    again = false;
+    run(milliseconds(5));
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+    EXPECT_EQ(counted().switches + counted().fetches, 0U);
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        EXPECT_GT(done[i], 100U) << i;
+    }
+    check();
+}
+
+// Each optimisation can be off by itself.
+TEST_F(Slices, EveryChoiceOfFeaturesServesEverybody) {
+    for (std::uint32_t bits = 0; bits < 32; ++bits) {
+        sessions.clear();
+        done.clear();
+        executed.clear();
+        results.clear();
+        EndpointConfig config = small(32);
+        const auto has = [bits](std::uint32_t bit) { return (bits >> bit & 1U) != 0; };
+        config.features = {has(0), has(1), has(2), has(3), has(4), has(0)};
+        begin(config, 20);
+        again = true;
+        for (std::size_t i = 0; i < sessions.size(); ++i) {
+            post(i);
+        }
+        run(milliseconds(10));
+        again = false;
+        run(milliseconds(10));
+        EXPECT_EQ(client->endpoint->calls_pending(), 0U) << bits;
+        for (std::size_t i = 0; i < sessions.size(); ++i) {
+            EXPECT_GT(done[i], 5U) << bits << ": " << i;
+        }
+        check();
+        client.reset();
+        server.reset();
+    }
+}
+
+}  // namespace
+}  // namespace cairn::scalerpc
