@@ -6,6 +6,7 @@
 
 #include "rpc/copyrpc/endpoint.hpp"
 #include "rpc/erpc/endpoint.hpp"
+#include "rpc/scalerpc/endpoint.hpp"
 
 namespace cairn::rpcbench {
 
@@ -89,5 +90,6 @@ void ClientsOf<Endpoint>::end() {
 
 template class ClientsOf<erpc::Endpoint>;
 template class ClientsOf<copyrpc::Endpoint>;
+template class ClientsOf<scalerpc::Endpoint>;
 
 }  // namespace cairn::rpcbench

@@ -8,6 +8,7 @@
 #include "apps/common/pattern.hpp"
 #include "rpc/copyrpc/endpoint.hpp"
 #include "rpc/erpc/endpoint.hpp"
+#include "rpc/scalerpc/endpoint.hpp"
 
 namespace cairn::rpcbench {
 
@@ -217,5 +218,6 @@ void LoadOf<Endpoint>::on_slot_completed(void* context, const rpc::CallResult& r
 
 template class LoadOf<erpc::Endpoint>;
 template class LoadOf<copyrpc::Endpoint>;
+template class LoadOf<scalerpc::Endpoint>;
 
 }  // namespace cairn::rpcbench

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include "apps/common/choice.hpp"
 #include "apps/common/command_line.hpp"
@@ -24,18 +27,47 @@ using erpc::CongestionAlgorithm;
 
 constexpr std::uint32_t kServerSessions = 64;  // of copyrpc, without --sessions
 
-const app::Choices<SystemKind> kSystems{{"erpc", SystemKind::Erpc}, {"copyrpc", SystemKind::Copyrpc}};
+const app::Choices<SystemKind> kSystems{{"erpc", SystemKind::Erpc},
+                                        {"copyrpc", SystemKind::Copyrpc},
+                                        {"scalerpc", SystemKind::Scalerpc},
+                                        {"rawwrite", SystemKind::Rawwrite}};
 
-// Arguments that mean something to one system alone.
+struct Feature {
+    const char* name;
+    bool scalerpc::Features::*value;
+};
+constexpr std::array kFeatures{
+    Feature{"grouping", &scalerpc::Features::grouping}, Feature{"sharing", &scalerpc::Features::sharing},
+    Feature{"warmup", &scalerpc::Features::warmup},     Feature{"priority", &scalerpc::Features::priority},
+    Feature{"packing", &scalerpc::Features::packing},   Feature{"colouring", &scalerpc::Features::colouring},
+};
+
+// Arguments that mean something to some systems alone.
 struct Owned {
     const char* argument;
     SystemKind system;
+    SystemKind other;  // the same one, or another that has it
 };
+constexpr Owned only(const char* argument, SystemKind system) {
+    return {argument, system, system};
+}
+constexpr Owned of_blocks(const char* argument) {
+    return {argument, SystemKind::Scalerpc, SystemKind::Rawwrite};
+}
 constexpr std::array kOwned{
-    Owned{"--qpn", SystemKind::Erpc},       Owned{"--qkey", SystemKind::Erpc},
-    Owned{"--credits", SystemKind::Erpc},   Owned{"--cc", SystemKind::Erpc},
-    Owned{"--link-gbit", SystemKind::Erpc}, Owned{"--go-back-n", SystemKind::Erpc},
-    Owned{"--ring", SystemKind::Copyrpc},   Owned{"--receives", SystemKind::Copyrpc},
+    only("--qpn", SystemKind::Erpc),
+    only("--qkey", SystemKind::Erpc),
+    only("--credits", SystemKind::Erpc),
+    only("--cc", SystemKind::Erpc),
+    only("--link-gbit", SystemKind::Erpc),
+    only("--go-back-n", SystemKind::Erpc),
+    only("--ring", SystemKind::Copyrpc),
+    only("--receives", SystemKind::Copyrpc),
+    of_blocks("--block"),
+    of_blocks("--blocks"),
+    only("--group", SystemKind::Scalerpc),
+    only("--slice", SystemKind::Scalerpc),
+    only("--without", SystemKind::Scalerpc),
 };
 
 void declare(CLI::App& app, Options& options) {
@@ -84,6 +116,37 @@ void declare_systems(CLI::App& app, Options& options) {
         ->check(CLI::Range(Hello::kLeastReceives, Hello::kMostReceives));
 }
 
+void declare_blocks(CLI::App& app, Options& options) {
+    using scalerpc::BlockShape;
+    ScalerpcOptions& own = options.scalerpc;
+    app.add_option("--block", own.block_bytes,
+                   "scalerpc, rawwrite: bytes of a block, which takes one message; both ends use the same. Without it "
+                   "by --req and --resp")
+        ->check(CLI::Range(BlockShape::kLeastBytes, BlockShape::kMostBytes));
+    app.add_option("--blocks", own.blocks, "scalerpc, rawwrite: blocks of a session; both ends use the same")
+        ->check(CLI::Range(1U, BlockShape::kMostBlocks))
+        ->capture_default_str();
+    app.add_option("--group", own.group, "scalerpc: clients of a group")
+        ->check(CLI::Range(2U, 1024U))
+        ->capture_default_str();
+    app.add_option("--slice", own.slice_us, "scalerpc: microseconds of a group's slice")
+        ->check(CLI::Range(1U, 1'000'000U))
+        ->capture_default_str();
+    std::vector<std::string> names;
+    std::transform(kFeatures.begin(), kFeatures.end(), std::back_inserter(names),
+                   [](const Feature& feature) { return feature.name; });
+    app.add_option_function<std::vector<std::string>>(
+           "--without",
+           [&own](const std::vector<std::string>& words) {
+               for (const Feature& feature : kFeatures) {
+                   own.features.*feature.value = std::find(words.begin(), words.end(), feature.name) == words.end();
+               }
+           },
+           "scalerpc: what the server does not do")
+        ->check(CLI::IsMember(names))
+        ->delimiter(',');
+}
+
 // Which calls are made, how often, and which faults are injected.
 void declare_load(CLI::App& app, Options& options) {
     app.add_option("--req", options.request_bytes, "request bytes")
@@ -124,7 +187,7 @@ void declare_load(CLI::App& app, Options& options) {
 
 Status judge_system(const CLI::App& app, const Options& options) {
     const auto strange = std::find_if(kOwned.begin(), kOwned.end(), [&](const Owned& each) {
-        return each.system != options.system && app.count(each.argument) != 0;
+        return each.system != options.system && each.other != options.system && app.count(each.argument) != 0;
     });
     if (strange != kOwned.end()) {
         return Error{fmt::format("{} is an argument of --system {}, and this is {}", strange->argument,
@@ -174,7 +237,8 @@ Status judge(const Options& options) {
 }  // namespace
 
 const char* name_of(SystemKind system) noexcept {
-    return system == SystemKind::Copyrpc ? "copyrpc" : "erpc";
+    return std::find_if(kSystems.begin(), kSystems.end(), [system](const auto& each) { return each.second == system; })
+        ->first.c_str();
 }
 
 Result<Options> parse_options(int argc, char** argv, int first) {
@@ -184,6 +248,7 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     declare(app, options);
     declare_load(app, options);
     declare_systems(app, options);
+    declare_blocks(app, options);
     const Status parsed = app::parse_arguments(app, argc, argv, first);
     if (!parsed.ok()) {
         return parsed.error();
@@ -193,7 +258,7 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     if (app.count("--traffic-class") == 0 && options.erpc.congestion.algorithm == CongestionAlgorithm::Dcqcn) {
         options.carrier.traffic_class = port::kEct0;
     }
-    if (options.system == SystemKind::Copyrpc && options.peer.empty() && app.count("--sessions") == 0) {
+    if (options.system != SystemKind::Erpc && options.peer.empty() && app.count("--sessions") == 0) {
         options.sessions = kServerSessions;
     }
     if (options.clients.count != 0) {

@@ -7,12 +7,13 @@
 #include "apps/common/carrier_options.hpp"
 #include "lib/base/result.hpp"
 #include "rpc/erpc/pacer.hpp"
+#include "rpc/scalerpc/endpoint_config.hpp"
 
 namespace cairn::rpcbench {
 
 constexpr std::uint16_t kSessionsMax = 32767;  // of an lcore, as a client and as a server
 
-enum class SystemKind : std::uint8_t { Erpc, Copyrpc };
+enum class SystemKind : std::uint8_t { Erpc, Copyrpc, Scalerpc, Rawwrite };
 // As in --system and in JSON.
 [[nodiscard]] const char* name_of(SystemKind system) noexcept;
 
@@ -38,6 +39,14 @@ struct CopyrpcOptions {
     std::uint32_t receives = 0;    // batches of a session's peer in flight; 0: by the sessions
 };
 
+struct ScalerpcOptions {
+    std::uint32_t block_bytes = 0;  // 0: by --req and --resp
+    std::uint32_t blocks = 16;      // of a session
+    std::uint32_t group = 40;
+    std::uint32_t slice_us = 100;
+    scalerpc::Features features{};
+};
+
 struct Options {
     app::CarrierOptions carrier{};
     SystemKind system = SystemKind::Erpc;
@@ -53,6 +62,7 @@ struct Options {
     std::uint32_t sessions = 8;  // of an lcore; a copyrpc server takes so many at most
     ErpcOptions erpc{};
     CopyrpcOptions copyrpc{};
+    ScalerpcOptions scalerpc{};
     double duration_s = 5;
     std::uint32_t deadline_ms = 0;
     std::uint32_t peer_timeout_ms = 2000;

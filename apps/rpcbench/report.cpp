@@ -123,9 +123,9 @@ void print_json(const Options& options, Workers workers) {
     if (options.rate_per_s > 0) {
         fmt::print(",\"offered_mops\":{:.6f},\"calls_not_begun\":{}", options.rate_per_s / 1e6, sum.not_begun);
     }
-    if (options.system == SystemKind::Copyrpc) {
-        fmt::print(",\"packets_per_call\":{:.3f},\"batches_per_call\":{:.3f}", per_call(sum, system.packets_sent),
-                   per_call(sum, system.batches_sent));
+    if (options.system != SystemKind::Erpc) {
+        fmt::print(",\"packets_per_call\":{:.3f},\"batches_per_call\":{:.3f},\"slices\":{}",
+                   per_call(sum, system.packets_sent), per_call(sum, system.batches_sent), system.slices);
     }
     fmt::print("}}\n");
 }
@@ -161,7 +161,7 @@ void print_table(const Options& options, Workers workers) {
         fmt::print("  {:<22}{}\n  {:<22}{}\n", "requests served", system.handled, "responses sent again",
                    system.responses_resent);
     }
-    if (options.system == SystemKind::Copyrpc) {
+    if (options.system != SystemKind::Erpc) {
         fmt::print("  {:<22}{:.3f} packets, {:.3f} batches\n", "sent per call", per_call(sum, system.packets_sent),
                    per_call(sum, system.batches_sent));
     }

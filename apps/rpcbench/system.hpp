@@ -39,6 +39,7 @@ struct SystemFigures {
     std::uint64_t sessions_lost = 0;
     std::uint64_t batches_sent = 0;      // of messages; 0 without batches
     std::uint64_t packets_sent = 0;      // of connections
+    std::uint64_t slices = 0;            // that began, of groups that take turns
     std::uint64_t bytes_of_session = 0;  // memory of an idle one
 
     SystemFigures& operator+=(const SystemFigures& other) noexcept {
@@ -49,6 +50,7 @@ struct SystemFigures {
         sessions_lost += other.sessions_lost;
         batches_sent += other.batches_sent;
         packets_sent += other.packets_sent;
+        slices += other.slices;
         bytes_of_session += other.bytes_of_session;
         return *this;
     }

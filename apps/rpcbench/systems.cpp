@@ -1,30 +1,54 @@
 // Which system the options name.
 #include "apps/rpcbench/copyrpc_system.hpp"
 #include "apps/rpcbench/erpc_system.hpp"
+#include "apps/rpcbench/scalerpc_system.hpp"
 
 namespace cairn::rpcbench {
 
 Result<std::unique_ptr<System>> make_system(const Stage& stage, Instant now) {
-    return stage.options.system == SystemKind::Copyrpc ? CopyrpcSystem::create(stage) : ErpcSystem::create(stage, now);
+    switch (stage.options.system) {
+        case SystemKind::Erpc:
+            break;
+        case SystemKind::Copyrpc:
+            return CopyrpcSystem::create(stage);
+        case SystemKind::Scalerpc:
+        case SystemKind::Rawwrite:
+            return ScalerpcSystem::create(stage);
+    }
+    return ErpcSystem::create(stage, now);
 }
 
 roce::EngineConfig engine_config(const Options& options) {
+    constexpr std::uint32_t kRegionsOfSession = 2;  // or windows
+    constexpr std::uint32_t kOwnRegions = 8;
     roce::EngineConfig config = roce::kDatagramsOnly;
-    if (options.system == SystemKind::Copyrpc) {
-        config.max_queue_pairs = CopyrpcSystem::config_of(options).sessions_max + 1U;
-        config.max_regions = 2 * config.max_queue_pairs;
+    if (options.system != SystemKind::Erpc) {
+        const std::uint32_t both = options.server && !options.peer.empty() ? 2 : 1;  // ours, and the peer's
+        config.max_queue_pairs = both * options.sessions + 1;
+        config.max_regions = kRegionsOfSession * config.max_queue_pairs + kOwnRegions;
     }
     return config;
 }
 
 std::size_t session_memory(const Options& options) {
-    if (options.system != SystemKind::Copyrpc) {
-        return 0;
+    switch (options.system) {
+        case SystemKind::Erpc:
+            break;
+        case SystemKind::Copyrpc: {
+            const copyrpc::EndpointConfig config = CopyrpcSystem::config_of(options);
+            const std::size_t rings = std::size_t{rpc::MsgPool::bytes_for(config.ring_bytes)} +
+                                      rpc::MsgPool::bytes_for(config.peer_ring_bytes_max);
+            return rings * config.sessions_max;
+        }
+        case SystemKind::Scalerpc:
+        case SystemKind::Rawwrite: {
+            const scalerpc::EndpointConfig config = ScalerpcSystem::config_of(options);
+            return scalerpc::Endpoint::memory_for(config) +
+                   std::size_t{rpc::MsgPool::bytes_for(scalerpc::memory_of_caller(config))} *
+                       (options.peer.empty() ? 0 : options.sessions);
+        }
     }
-    const copyrpc::EndpointConfig config = CopyrpcSystem::config_of(options);
-    const std::size_t rings =
-        std::size_t{rpc::MsgPool::bytes_for(config.ring_bytes)} + rpc::MsgPool::bytes_for(config.peer_ring_bytes_max);
-    return rings * config.sessions_max;
+    return 0;
 }
 
 }  // namespace cairn::rpcbench

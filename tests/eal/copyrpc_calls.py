@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cairn-rpcbench --system copyrpc, between processes over memif and over sockets.
+"""cairn-rpcbench --system copyrpc, scalerpc and rawwrite, between processes over memif and over sockets.
 
     copyrpc_calls.py CASE FOLDER_OF_PROGRAMS
 
@@ -10,7 +10,7 @@ import time
 from session import end, expect, expect_refused, result_of, run_case
 from sockets import client, listen
 
-COPYRPC = ['--system', 'copyrpc']
+COPYRPC, SCALERPC, RAWWRITE = (['--system', name] for name in ('copyrpc', 'scalerpc', 'rawwrite'))
 
 
 def memif_calls(session):
@@ -32,8 +32,8 @@ def memif_calls(session):
 
 
 def memif_clients(session):
-    """Clients with batches over either system: all call, or a tenth of them does; they think between batches."""
-    for system in COPYRPC, []:
+    """Clients with batches over all systems: all call, or a tenth of them does; they think between batches."""
+    for system in COPYRPC, SCALERPC, RAWWRITE, []:
         server = session.server(*system, '--sessions', '100')
         clients = [*system, '--duration', '1', '--clients', '100', '--batch', '4', '--check']
         busy = result_of(session.client(*clients))
@@ -41,6 +41,24 @@ def memif_clients(session):
         few = result_of(session.client(*clients, '--active', '10', '--think', '10000'))
         # 10 clients with 4 calls in a little more than 10 ms each.
         expect(few['failed'] == 0 and 0.0005 < few['rate_mops'] <= 0.0042, f'{few}')
+        end(server)
+
+
+def memif_scalerpc(session):
+    """Clients take turns, whatever their server does not do; losses cost time only, and other shapes are refused."""
+    server = session.server(*SCALERPC, '--sessions', '130')
+    clients = [*SCALERPC, '--clients', '130', '--batch', '4', '--check', '--duration', '1']
+    result = result_of(session.client(*clients))
+    expect(result['failed'] == 0 and result['checked'] > 10000, f'{result}')
+    other = session.client(*clients, '--block', '1024')
+    _, err = other.communicate(timeout=30)
+    expect(other.returncode == 1 and '--block' in err, f'exit code {other.returncode}: {err}')
+    err = end(server)
+    expect('scalerpc_switches' in err and 'scalerpc_fetches' in err, f'nobody took turns: {err}')
+    for without in 'warmup', 'sharing,priority', 'grouping', 'packing,colouring':
+        server = session.server(*SCALERPC, '--sessions', '130', '--without', without, '--drop-per-million', '2000')
+        result = result_of(session.client(*clients))
+        expect(result['failed'] == 0 and result['checked'] > 1000, f'without {without}: {result}')
         end(server)
 
 
@@ -111,11 +129,16 @@ def bad_input(session):
             ([*COPYRPC, '--ring', '65537'], '--ring 65536'),
             ([*COPYRPC, '--receives', '3'], 'receives'),
             (['--batch', '4'], '--batch'),
+            ([*COPYRPC, '--slice', '50'], '--slice'),
+            ([*RAWWRITE, '--group', '50'], '--group'),
+            ([*SCALERPC, '--without', 'nonsense'], 'nonsense'),
+            ([*SCALERPC, '--blocks', '12'], '12 blocks'),
+            ([*SCALERPC, '--block', '100'], '100 bytes'),
             (['--clients', '4', '--rate', '100'], '--rate'),
             ([*COPYRPC, '--sessions', '5000'], '5000 sessions'),
             ([*COPYRPC, '--resp', '1000000'], '1000000')):
         expect_refused(session.start([session.memif('server')], ['--server', *own]), 'cairn-rpcbench', named)
 
 
-run_case(memif_calls, memif_clients, memif_refused, memif_workers, memif_symmetric, memif_killed, socket_calls,
-         bad_input)
+run_case(memif_calls, memif_clients, memif_scalerpc, memif_refused, memif_workers, memif_symmetric, memif_killed,
+         socket_calls, bad_input)

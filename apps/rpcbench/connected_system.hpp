@@ -1,0 +1,86 @@
+// What RPC systems over reliable connections do alike under cairn-rpcbench: a device on each worker, a home for its
+// connections, and sessions to the peer's service.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "apps/rpcbench/system.hpp"
+#include "lib/connections/home.hpp"
+#include "lib/verbs/device.hpp"
+
+namespace cairn::rpcbench {
+
+// `Event` is the system's session event.
+template <class Endpoint, class Event>
+class ConnectedSystem : public SystemOf<Endpoint> {
+public:
+    void look(Instant now) override {
+        while (stage_.peer.has_value() && this->sessions_.size() < this->options_.sessions && this->failure().empty()) {
+            const Result<SessionId> session = this->endpoint().connect(*stage_.peer, this->options_.service, now);
+            if (!session.ok()) {
+                this->fail(session.error().text());
+                return;
+            }
+            this->sessions_.push_back(session.value());
+        }
+    }
+    [[nodiscard]] std::string counters_text() const override {
+        return home_->counters_text() + telemetry::text_of(this->endpoint().statistics().breaches.snapshot());
+    }
+
+protected:
+    explicit ConnectedSystem(const Stage& stage) : SystemOf<Endpoint>(stage.options), stage_(stage) {}
+    ~ConnectedSystem() override { this->drop_endpoint(); }  // before its device
+
+    // Makes the endpoint, and listens if the options say so. Errors: those of the endpoint; the service is taken.
+    template <class Config>
+    Status open(const Config& config) {
+        connections::HomeConfig connections;
+        connections.udp_source_port = static_cast<std::uint16_t>(connections.udp_source_port + stage_.number);
+        auto home = connections::Home::create(stage_.crew.agent, stage_.worker, connections);
+        if (!home.ok()) {
+            return home.error();
+        }
+        home_ = std::move(home).value();
+        device_ = std::make_unique<verbs::Device>(stage_.worker);
+        auto made = Endpoint::create(config, *device_, *home_, stage_.pool);
+        if (!made.ok()) {
+            return made.error();
+        }
+        made.value()->set_session_callback(session_changed, this);
+        const Status ready = this->take(std::move(made).value(), stage_);
+        if (!ready.ok() || !this->options_.server) {
+            return ready;
+        }
+        return this->endpoint().listen(this->options_.service);
+    }
+    // Fills in what the engine counts.
+    void count_packets(SystemFigures& figures) const {
+        const auto& engine = stage_.worker.engine().counters();
+        figures.resent = engine.of(roce::EngineCounter::PacketsResent);
+        figures.packets_sent = engine.of(roce::EngineCounter::PacketsSent);
+    }
+
+private:
+    static void session_changed(void* context, SessionId session, Event event) {
+        auto& self = *static_cast<ConnectedSystem*>(context);
+        if (event == Event::Connected) {
+            ++self.connected_;
+        } else if (!self.closing_) {
+            self.fail(fmt::format("session {} {}", session.value,
+                                  self.is_connected() ? "ended: the peer is gone; is the server running?"
+                                                      : "did not open; is the server running, with this --service and "
+                                                        "--system, does it take so many --sessions, and messages of "
+                                                        "this size (--ring, or --block and --blocks)?"));
+        }
+    }
+
+    const Stage stage_;
+    std::unique_ptr<connections::Home> home_;
+    std::unique_ptr<verbs::Device> device_;
+};
+
+}  // namespace cairn::rpcbench

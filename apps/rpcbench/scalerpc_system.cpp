@@ -1,0 +1,67 @@
+#include "apps/rpcbench/scalerpc_system.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace cairn::rpcbench {
+
+namespace {
+
+telemetry::CounterText text_of(const char* name, const char* meaning) {
+    return {name, meaning};
+}
+
+}  // namespace
+
+scalerpc::EndpointConfig ScalerpcSystem::config_of(const Options& options) {
+    const ScalerpcOptions& own = options.scalerpc;
+    const std::uint32_t both = options.server && !options.peer.empty() ? 2 : 1;  // ours, and the peer's
+    const std::uint32_t longest = std::max(options.request_bytes, options.response_bytes);
+    scalerpc::EndpointConfig config;
+    config.shape.bytes = own.block_bytes != 0 ? own.block_bytes
+                                              : std::max(std::bit_ceil(longest + scalerpc::kBlockOverhead),
+                                                         scalerpc::BlockShape::kLeastBytes);
+    config.shape.blocks = own.blocks;
+    config.features = options.system == SystemKind::Rawwrite
+                          ? scalerpc::Features{false, false, false, false, false, false}
+                          : own.features;
+    config.groups.size = own.group;
+    config.groups.slice = microseconds(own.slice_us);
+    config.sessions_max = static_cast<std::uint16_t>(both * options.sessions);
+    config.calls_max = std::max(config.calls_max, options.window);
+    config.peer_timeout = milliseconds(options.peer_timeout_ms);
+    config.path_mtu_bytes = options.carrier.path_mtu_bytes;
+    return config;
+}
+
+Result<std::unique_ptr<System>> ScalerpcSystem::create(const Stage& stage) {
+    std::unique_ptr<ScalerpcSystem> system(new ScalerpcSystem(stage));
+    const Status opened = system->open(config_of(stage.options));
+    return opened.ok() ? Result<std::unique_ptr<System>>(std::move(system)) : opened.error();
+}
+
+SystemFigures ScalerpcSystem::figures() const {
+    const scalerpc::Statistics& counted = endpoint().statistics();
+    SystemFigures figures;
+    count_packets(figures);
+    figures.handled = counted.requests_handled;
+    figures.sessions_lost = counted.links.peers_lost;
+    figures.slices = counted.switches;
+    figures.bytes_of_session = rpc::MsgPool::bytes_for(scalerpc::memory_of_caller(config_of(options_)));
+    return figures;
+}
+
+std::string ScalerpcSystem::counters_text() const {
+    const scalerpc::Statistics& counted = endpoint().statistics();
+    const std::array texts{text_of("scalerpc_switches", "groups whose slice began"),
+                           text_of("scalerpc_notices_alone", "ends of slices that no answer told"),
+                           text_of("scalerpc_keys_ended", "clients that did not leave their slice in time"),
+                           text_of("scalerpc_fetches", "READs of waiting requests"),
+                           text_of("scalerpc_requests_fetched", "requests that they brought"),
+                           text_of("scalerpc_polls", "blocks that were looked at")};
+    const std::array<std::uint64_t, texts.size()> values{counted.switches, counted.notices_alone,    counted.keys_ended,
+                                                         counted.fetches,  counted.requests_fetched, counted.polls};
+    return ConnectedSystem::counters_text() + telemetry::text_of(texts, values);
+}
+
+}  // namespace cairn::rpcbench
