@@ -22,7 +22,9 @@ struct JobRequest {
 
 // Makes no jobs if `pool` is nullptr. Requests wait in order while there is no job or no memory. A request whose caller
 // has given it up meanwhile is not executed. `Server` has keeps(handle), expire(handle), answer(handle, message),
-// type_of(type), and has_read(handle), which is called once the request has been copied.
+// type_of(type), has_read(handle), which is called once the request has been copied, and lasting(handle, payload),
+// which returns the payload of a request that waits where it stays, or nothing if the request was ended for want of
+// memory.
 template <class Server>
 class RequestJobs {
 public:
@@ -44,9 +46,13 @@ public:
     RequestJobs(const RequestJobs&) = delete;
     RequestJobs& operator=(const RequestJobs&) = delete;
 
-    void add(const JobRequest& request) {
+    void add(JobRequest request) {
         CAIRN_ASSERT(pool_ != nullptr);
-        if (!waiting_.empty() || !start(request)) {
+        if (waiting_.empty() && start(request)) {
+            return;
+        }
+        if (const auto payload = server_.lasting(request.handle, request.payload)) {
+            request.payload = *payload;
             waiting_.push_back(request);
         }
     }

@@ -35,8 +35,10 @@ public:
         return sessions_[number].get();
     }
     void remove(Session& session) {
-        by_qpn_.erase(session.qpn.value);
-        by_connection_.erase(session.connection.value);
+        if (session.qpn.value != 0) {  // it was named
+            by_qpn_.erase(session.qpn.value);
+            by_connection_.erase(session.connection.value);
+        }
         free_.push_back(session.id.value);
         sessions_[session.id.value].reset();
     }

@@ -36,6 +36,12 @@ public:
     void set_session_callback(rpc::LinkCallback callback, void* context) noexcept {
         links_->set_callback(callback, context);
     }
+    // Sets the handler that executes a type's requests on the endpoint's BackgroundPool once one of them has taken
+    // longer than a slice. The type has another handler by set_handler(). The endpoint must have a pool.
+    void set_legacy_handler(std::uint8_t type, rpc::BackgroundHandler handler, void* context,
+                            std::uint32_t response_bytes_max) noexcept {
+        server_.legacy().set(type, handler, context, response_bytes_max);
+    }
     // Starts a session. The callback tells the outcome. Calls may be posted at once; they wait for the session. Errors:
     // all sessions are in use; no memory; the peer has no path.
     Result<SessionId> connect(const net::IpAddress& remote, std::uint16_t port, Instant now) {
@@ -74,11 +80,8 @@ public:
     [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
     [[nodiscard]] std::size_t sessions_open() const noexcept { return sessions_.count(); }
     [[nodiscard]] std::uint32_t calls_pending() const noexcept { return client_.calls().pending(); }
-    [[nodiscard]] std::size_t requests_kept() const noexcept { return server_.requests_kept(); }
+    [[nodiscard]] const Server& server() const noexcept { return server_; }
     [[nodiscard]] const Slices& slices() const noexcept { return slices_; }
-    [[nodiscard]] News grant_of(const Guest& guest) const noexcept {
-        return slices_.grant_of(guest);
-    }  // for the server
 
 private:
     Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::MsgPool& pool);

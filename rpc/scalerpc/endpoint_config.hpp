@@ -49,6 +49,8 @@ struct EndpointConfig {
     // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.
     rpc::BackgroundPool* background = nullptr;
     std::uint32_t path_mtu_bytes = 1024;  // of connections that this endpoint makes
+    // Measures handlers of types that have a legacy handler. Without it only those are noticed that answer later.
+    Instant (*clock)() = nullptr;
 };
 
 // Answers up to so many bytes of a block are copied into the send queue.

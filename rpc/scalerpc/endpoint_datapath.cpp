@@ -13,6 +13,7 @@ constexpr Duration kPollInterval = microseconds(50);
 }  // namespace
 
 bool Endpoint::on_turn(Instant now) noexcept {
+    server_.keep_time(now);
     bool worked = links_->poll_events(serves(), now);
     take_completions(now);
     worked = client_.poll(now, broken_) || worked;

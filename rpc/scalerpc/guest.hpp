@@ -64,20 +64,21 @@ struct Guest {
         std::uint32_t sequence = 0;
         std::uint8_t type = 0;
         Instant taken{};
-        rpc::MsgBuffer answer{};  // of reserve()
+        rpc::MsgBuffer answer{};   // of reserve()
+        rpc::MsgBuffer request{};  // a copy, if it waits for a thread: its block is others' in the next slice
     };
 
     Guest(const BlockShape& shape, std::uint32_t number) : outbox(shape), kept(shape.blocks), generation(number) {}
 
     GuestState state = GuestState::Idle;
     std::optional<Berth> berth{};
-    std::uint32_t next = 0;         // the first request that was not taken
-    std::uint32_t epoch = 0;        // of its last slice
-    bool told = false;              // of that slice's beginning
-    bool early = false;             // its place is for the next slice
-    Entry fetched{};                // the entry whose requests are being READ
-    std::uint32_t reads = 0;        // READs under way
-    std::uint32_t direct_from = 0;  // in this slice the client writes from this request on
+    std::uint32_t next = 0;   // the first request that was not taken
+    std::uint32_t epoch = 0;  // of its last slice
+    bool told = false;        // of that slice's beginning
+    News grant{};             // what is told then
+    bool early = false;       // its place is for the next slice
+    Entry fetched{};          // the entry whose requests are being READ
+    std::uint32_t reads = 0;  // READs under way
     std::uint32_t controls = 0;
     std::optional<Control> welcome{};  // to be written
     std::optional<Control> control{};  // likewise

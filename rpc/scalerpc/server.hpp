@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "rpc/common/request_jobs.hpp"
 #include "rpc/common/request_types.hpp"
+#include "rpc/scalerpc/legacy.hpp"
 #include "rpc/scalerpc/long_answers.hpp"
 #include "rpc/scalerpc/sessions.hpp"
 #include "rpc/scalerpc/statistics.hpp"
@@ -50,16 +52,24 @@ public:
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message) noexcept;
     bool refuse(const RequestHandle& handle) noexcept;
 
+    [[nodiscard]] Legacy<Types::value_type>& legacy() noexcept { return legacy_; }
+    void keep_time(Instant now) noexcept { now_ = now; }
+
     // For the jobs.
-    void has_read(const RequestHandle& handle) noexcept { static_cast<void>(handle); }
+    void has_read(const RequestHandle& handle) noexcept;
+    [[nodiscard]] std::optional<std::span<const std::uint8_t>> lasting(const RequestHandle& handle,
+                                                                       std::span<const std::uint8_t> payload) noexcept;
     bool expire(const RequestHandle& handle) noexcept;
     [[nodiscard]] bool keeps(const RequestHandle& handle) noexcept { return find(handle).kept != nullptr; }
-    [[nodiscard]] const Types::value_type& type_of(std::uint8_t type) const noexcept { return types_[type]; }
+    [[nodiscard]] const Types::value_type& type_of(std::uint8_t type) const noexcept {
+        return legacy_.of(type, types_[type]);
+    }
     [[nodiscard]] Jobs& jobs() noexcept { return jobs_; }
     [[nodiscard]] const Jobs& jobs() const noexcept { return jobs_; }
     [[nodiscard]] std::size_t requests_kept() const noexcept { return open_; }
 
 private:
+    void execute(const Types::value_type& type, const rpc::Request<Endpoint>& request) noexcept;
     struct Found {
         Session* session = nullptr;
         Guest::Kept* kept = nullptr;
@@ -77,9 +87,11 @@ private:
     Sessions& sessions_;
     rpc::MsgPool& pool_;
     Statistics& statistics_;
+    Legacy<Types::value_type> legacy_{};
     LongAnswers long_;
     std::size_t open_ = 0;  // requests that are kept
-    Jobs jobs_;             // answers through the above
+    Instant now_{};
+    Jobs jobs_;  // answers through the above
 };
 
 }  // namespace cairn::scalerpc

@@ -36,7 +36,7 @@ std::optional<Breach> Server::on_request(Session& session, const Request& reques
     guest.bytes += request.payload.size();
     session.heard = true;
     const RequestHandle handle{session.id, std::uint64_t{guest.generation} << 32U | request.sequence};
-    const auto& type = types_[request.type];
+    const auto& type = type_of(request.type);
     if (!type.registered()) {
         ++statistics_.requests_without_handler;
         end({&session, &kept}, Outcome::NoHandler, {});
@@ -47,9 +47,43 @@ std::optional<Breach> Server::on_request(Session& session, const Request& reques
         const Instant deadline = request.left_us != 0 ? now + microseconds(request.left_us) : Instant::never();
         jobs_.add({handle, request.type, request.payload, deadline});
     } else {
-        type.function(type.context, {endpoint_, handle, request.type, request.payload, now});
+        execute(type, {endpoint_, handle, request.type, request.payload, now});
     }
     return std::nullopt;
+}
+
+// mutants: scalerpc-server-execute
+void Server::execute(const Types::value_type& type, const rpc::Request<Endpoint>& request) noexcept {
+    if (config_.clock == nullptr || !legacy_.watches(request.type)) [[likely]] {
+        type.function(type.context, request);
+        return;
+    }
+    const Instant began = config_.clock();
+    type.function(type.context, request);
+    if (config_.clock() - began > config_.groups.slice) {
+        legacy_.on_long(request.type);
+    }
+}
+
+// mutants: scalerpc-server-lasting
+std::optional<std::span<const std::uint8_t>> Server::lasting(const RequestHandle& handle,
+                                                             std::span<const std::uint8_t> payload) noexcept {
+    const Found found = find(handle);
+    rpc::MsgBuffer& copy = found.kept->request;
+    copy = pool_.allocate(std::max(static_cast<std::uint32_t>(payload.size()), 1U));
+    if (!copy.valid()) {
+        ++statistics_.answers_given_up;
+        end(found, Outcome::Refused, {});
+        return std::nullopt;
+    }
+    copy_bytes(copy.data, payload.data(), payload.size());
+    return std::span<const std::uint8_t>(copy.data, payload.size());
+}
+
+void Server::has_read(const RequestHandle& handle) noexcept {
+    if (const Found found = find(handle); found.kept != nullptr) {
+        pool_.release(found.kept->request);
+    }
 }
 
 Server::Found Server::find(const RequestHandle& handle) noexcept {
@@ -113,13 +147,18 @@ bool Server::expire(const RequestHandle& handle) noexcept {
 }
 
 // A caller whose block is too small for the answer learns that.
+// mutants: scalerpc-server-end
 void Server::end(const Found& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept {
     Answer answer;
     answer.sequence = request.kept->sequence;
     answer.outcome = message.size() > config_.shape.message_max() ? Outcome::TooLong : outcome;
     answer.payload = answer.outcome == Outcome::Answered ? message : std::span<const std::uint8_t>{};
     put(*request.session, answer);
+    if (legacy_.watches(request.kept->type) && now_ - request.kept->taken > config_.groups.slice) [[unlikely]] {
+        legacy_.on_long(request.kept->type);
+    }
     pool_.release(request.kept->answer);
+    pool_.release(request.kept->request);
     request.kept->open = false;
     --open_;
     sessions_.list(*request.session);
@@ -132,7 +171,7 @@ void Server::put(Session& session, const Answer& wanted) noexcept {
     Answer answer = wanted;
     if (guest.state == GuestState::Serving && !guest.told) {
         guest.told = true;
-        answer.news = endpoint_.grant_of(guest);
+        answer.news = guest.grant;
     }
     Outbox::Entry entry{answer.sequence, 0, kNone};
     if (answer.payload.size() + kBlockOverhead > guest.outbox.short_bytes()) {
@@ -246,6 +285,7 @@ void Server::forget(Session& session) noexcept {
     for (Guest::Kept& kept : session.guest->kept) {
         if (kept.open) {
             pool_.release(kept.answer);
+            pool_.release(kept.request);
             kept.open = false;
             --open_;
         }

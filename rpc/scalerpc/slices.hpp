@@ -35,7 +35,6 @@ public:
     // A READ of a session's requests is complete.
     void on_fetched(Session& session, Instant now, Broken& broken);
 
-    [[nodiscard]] News grant_of(const Guest& guest) const noexcept;
     [[nodiscard]] Instant next_deadline() const noexcept;
     [[nodiscard]] const Groups& groups() const noexcept { return groups_; }
     [[nodiscard]] const Pools& pools() const noexcept { return *pools_; }

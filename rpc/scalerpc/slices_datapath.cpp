@@ -19,15 +19,6 @@ std::uint8_t Slices::next_pool() const noexcept {
     return shared ? static_cast<std::uint8_t>(1 - slice_.pool) : slice_.pool;
 }
 
-News Slices::grant_of(const Guest& guest) const noexcept {
-    News news;
-    news.kind = News::Kind::Grant;
-    news.epoch = guest.epoch;
-    news.accepted = guest.direct_from;
-    news.grant = {pools_->region().address() + pools_->offset_of(*guest.berth), guest.window->rkey()};
-    return news;
-}
-
 bool Slices::on_turn(Instant now, Broken& broken) {
     nobody_waits_ = false;
     next_step_ = now + Duration{slice_.length.ns / (2 * kQuietParts)};
@@ -124,12 +115,11 @@ bool Slices::has_work(const Session& session) const noexcept {
 }
 
 // Whoever has work while its group's slice goes on is served in it, once.
-// mutants: scalerpc-slices-look-at-entries
 bool Slices::look_at_entries(Instant now, Broken& broken) {
     bool any = false;
     for (const SessionId id : slice_.served) {
         Session* const session = sessions_.find(id);
-        if (session != nullptr && session->guest && session->guest->epoch != slice_.epoch && has_work(*session)) {
+        if (session != nullptr && session->guest && has_work(*session)) {
             any = admit(*session, When::Now, now, broken) || any;
         }
     }
@@ -233,7 +223,10 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     guest.state = GuestState::Serving;
     guest.epoch = slice_.epoch;
     guest.told = false;
-    guest.direct_from = guest.next + guest.fetched.count;
+    guest.grant.kind = News::Kind::Grant;
+    guest.grant.epoch = slice_.epoch;
+    guest.grant.accepted = guest.next + guest.fetched.count;  // the client writes from there on
+    guest.grant.grant = {pools_->region().address() + pools_->offset_of(*guest.berth), guest.window->rkey()};
     for (std::uint32_t i = 0; i < guest.fetched.count && session.is_open(); ++i) {
         Request request;
         const std::span<std::uint8_t> block = pools_->block(guest, guest.next);
@@ -249,7 +242,7 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     slice_.last_request = now;
     if (guest.fetched.count == 0) {
         guest.told = true;
-        server_.tell(session, grant_of(guest));
+        server_.tell(session, guest.grant);
     }
 }
 

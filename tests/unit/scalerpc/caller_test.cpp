@@ -88,6 +88,8 @@ TEST_F(ScalerpcCaller, NewsAreActedOnOnce) {
     EXPECT_EQ(tell()->count, 1U);
     ASSERT_TRUE(caller.on_news(grant(2, 2)));
     EXPECT_EQ(caller.state(), CallerState::Process);
+    ASSERT_TRUE(caller.on_news(notice(1, 1)));
+    EXPECT_EQ(caller.state(), CallerState::Process) << "an old notice ends no slice";
     EXPECT_FALSE(caller.on_news(grant(3, 2))) << "a slice begins within another";
 }
 

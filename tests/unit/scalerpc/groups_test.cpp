@@ -62,6 +62,21 @@ TEST(ScalerpcGroups, SizesHoldWhateverComesAndGoes) {
     }
 }
 
+TEST(ScalerpcGroups, TwoGroupsThatAreTooLargeTogetherStayTwo) {
+    Groups groups({.size = 8});
+    for (std::uint32_t i = 0; i < 24; ++i) {
+        groups.add(id(i));
+    }
+    ASSERT_EQ(groups.size(), 2U);
+    const std::vector<SessionId> members = groups[0].members;
+    for (std::size_t i = 0; i < 9; ++i) {
+        groups.remove(members[i]);
+    }
+    EXPECT_EQ(groups.merges(), 1U);
+    EXPECT_EQ(groups.size(), 2U);
+    groups.check();
+}
+
 TEST(ScalerpcGroups, ThePriorityIsThroughputOverSize) {
     Groups groups({});
     groups.add(id(1));
@@ -93,6 +108,7 @@ TEST(ScalerpcGroups, MembersOfLikePriorityComeTogether) {
     const Groups::Group& last = groups[groups.group_of(id(1))];
     EXPECT_LT(first.members.size(), last.members.size());
     EXPECT_GT(first.slice, last.slice);
+    EXPECT_LT(groups.group_of(id(0)), groups.group_of(id(1))) << "the highest first";
     const auto busy = std::count_if(first.members.begin(), first.members.end(),
                                     [](SessionId member) { return member.value % 8 == 0; });
     EXPECT_GE(busy, static_cast<std::ptrdiff_t>(first.members.size()) - 2);

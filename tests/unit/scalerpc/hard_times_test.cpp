@@ -123,7 +123,7 @@ TEST_F(ScalerpcHardTimes, NothingIsLeftWhenBothHaveEnded) {
     run(milliseconds(300));
     EXPECT_EQ(server->endpoint->sessions_open(), 0U);
     EXPECT_EQ(client->endpoint->sessions_open(), 0U);
-    EXPECT_EQ(server->endpoint->requests_kept(), 0U);
+    EXPECT_EQ(server->endpoint->server().requests_kept(), 0U);
     check();
     client->endpoint.reset();
     server->endpoint.reset();

@@ -119,7 +119,7 @@ TEST_F(ScalerpcStranger, ARequestOverAnotherThatIsNotAnsweredEndsItsConnection) 
     }
     EXPECT_EQ(breaches(Breach::Overdrawn), 1U);
     EXPECT_EQ(kept.size(), shape.blocks);
-    EXPECT_EQ(server->endpoint->requests_kept(), 0U) << "they are forgotten with it";
+    EXPECT_EQ(server->endpoint->server().requests_kept(), 0U) << "they are forgotten with it";
     EXPECT_FALSE(server->endpoint->refuse(kept[0], now));
     expect_service();
 }

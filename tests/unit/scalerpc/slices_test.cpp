@@ -83,7 +83,7 @@ TEST_F(Slices, ARequestThatIsAnsweredInALaterSliceIsAnswered) {
     }
     run(milliseconds(10));
     EXPECT_EQ(count(CallStatus::AnswerLost), sessions.size());
-    EXPECT_EQ(server->endpoint->requests_kept(), 0U);
+    EXPECT_EQ(server->endpoint->server().requests_kept(), 0U);
     check();
 }
 

@@ -1,0 +1,133 @@
+// Background handlers, and types that take longer than a slice.
+#include <algorithm>
+
+#include "tests/unit/scalerpc/many_clients.hpp"
+
+namespace cairn::scalerpc {
+namespace {
+
+constexpr std::uint8_t kSlow = 9;
+Instant fake_time{1'000'000};  // NOLINT: what the endpoint's clock shows
+
+class ScalerpcBackground : public ManyClients {
+protected:
+    ScalerpcBackground() {
+        rpc::BackgroundConfig config;
+        config.stepped = true;
+        config.jobs_max = 2;
+        threads = rpc::BackgroundPool::create(config).value();
+    }
+    ~ScalerpcBackground() override { server.reset(); }  // before its threads
+    // Only the server has threads.
+    void begin_with_threads(EndpointConfig config, std::uint32_t clients) {
+        begin(config, 0);
+        config.background = threads.get();
+        server = std::make_unique<Host>("10.0.0.2", 22, config);
+        client = std::make_unique<Host>("10.0.0.1", 11, small(64));
+        client->port.join(server->port);
+        server->port.join(client->port);
+        ASSERT_TRUE(server->endpoint->listen(kService).ok());
+        server->endpoint->set_handler(
+            kEcho,
+            [](void*, const RequestOf& request) {
+                EXPECT_TRUE(request.endpoint.answer(request.handle, request.payload, request.now));
+            },
+            nullptr);
+        for (std::uint32_t i = 0; i < clients; ++i) {
+            sessions.push_back(
+                client->endpoint->connect(net::IpAddress::parse("10.0.0.2").value(), kService, now).value());
+            run(microseconds(100));
+        }
+        run(milliseconds(5));
+    }
+    static void echo(void* context, rpc::BackgroundRequest& request) {
+        ++*static_cast<int*>(context);
+        const std::span<std::uint8_t> room = request.reserve(static_cast<std::uint32_t>(request.payload().size()));
+        std::copy(request.payload().begin(), request.payload().end(), room.begin());
+    }
+
+    std::unique_ptr<rpc::BackgroundPool> threads;
+    int in_background = 0;
+    int in_worker = 0;
+};
+
+// They wait while others use their blocks.
+TEST_F(ScalerpcBackground, RequestsThatWaitForAThreadStayAsTheyWere) {
+    begin_with_threads(small(64), 30);
+    server->endpoint->set_background_handler(kSlow, echo, &in_background, 256);
+    for (std::size_t i = 0; i < sessions.size(); i += 2) {
+        post(i, 100, kSlow);
+    }
+    run(milliseconds(2));
+    again = true;
+    for (std::size_t i = 1; i < sessions.size(); i += 2) {
+        post(i, 150);
+    }
+    run(milliseconds(10));
+    again = false;
+    EXPECT_GT(counted().switches, 10U);
+    for (int i = 0; i < 200; ++i) {
+        (void)threads->run_one();
+        run(microseconds(100));
+    }
+    run(milliseconds(5));
+    EXPECT_EQ(in_background, 15);
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+    EXPECT_EQ(count(CallStatus::Ok), results.size());
+    check();
+}
+
+TEST_F(ScalerpcBackground, ATypeThatIsAnsweredAfterItsSliceGoesToAThread) {
+    begin_with_threads(small(64), 30);
+    server->endpoint->set_handler(
+        kSlow,
+        [](void* context, const RequestOf& request) {
+            static_cast<std::vector<RequestHandle>*>(context)->push_back(request.handle);
+        },
+        &kept);
+    server->endpoint->set_legacy_handler(kSlow, echo, &in_background, 256);
+    again = true;
+    for (std::size_t i = 1; i < sessions.size(); ++i) {
+        post(i);
+    }
+    post(0, 64, kSlow);
+    run(milliseconds(3));
+    again = false;
+    ASSERT_EQ(kept.size(), 1U);
+    EXPECT_TRUE(server->endpoint->refuse(kept[0], now));
+    run(milliseconds(3));
+    post(0, 64, kSlow);
+    run(milliseconds(3));
+    EXPECT_EQ(kept.size(), 1U);
+    (void)threads->run_one();
+    run(milliseconds(3));
+    EXPECT_EQ(in_background, 1);
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+}
+
+TEST_F(ScalerpcBackground, AHandlerThatTakesLongerThanASliceRunsOnAThreadFromThenOn) {
+    EndpointConfig config = small(64);
+    config.clock = [] { return fake_time; };
+    begin_with_threads(config, 1);
+    server->endpoint->set_handler(
+        kSlow,
+        [](void* context, const RequestOf& request) {
+            ++*static_cast<int*>(context);
+            fake_time = fake_time + (request.payload[0] == 3 ? microseconds(101) : microseconds(99));
+            request.endpoint.answer(request.handle, request.payload, request.now);
+        },
+        &in_worker);
+    server->endpoint->set_legacy_handler(kSlow, echo, &in_background, 256);
+    for (int i = 0; i < 5; ++i) {
+        post(0, 64, kSlow);
+        run(milliseconds(1));
+        (void)threads->run_one();
+        run(milliseconds(1));
+    }
+    EXPECT_EQ(in_worker, 3);
+    EXPECT_EQ(in_background, 2);
+    EXPECT_EQ(count(CallStatus::Ok), 5U);
+}
+
+}  // namespace
+}  // namespace cairn::scalerpc
