@@ -3,8 +3,7 @@ import os
 import sys
 import time
 
-from bench_pairs import (BSIZE, EAL, LARGE_BSIZE, LARGE_EAL, ROOT, RSIZE, Pairs, last_json, machine, memif, start,
-                         stop, wait_for)
+from bench_pairs import BSIZE, EAL, LARGE_BSIZE, LARGE_EAL, ROOT, RSIZE, Pairs, last_json, machine, start, stop
 
 PROGRAM = 'apps/cairn-rpcbench'
 BENCH = os.path.join(ROOT, 'build', PROGRAM)
@@ -18,26 +17,23 @@ SERVER, CLIENT, THIRD = (machine.loopback(host) for host in (1, 2, 3))
 
 
 class Bench(Pairs):
-    def rpcbench(self, cpu, vdev, address, *own, wrap=(), eal=EAL):
+    def rpcbench(self, cpu, vdev, address, *own, wrap=(), eal=EAL, seconds=None):
         return start([*wrap, BENCH, '--lcores', f'0@{cpu}', self.prefix(), *eal, vdev, '--', '--poll', 'spin', '--ip',
-                      address, '--duration', str(self.seconds), '--json', *own])
+                      address, '--duration', str(seconds or self.seconds), '--json', *own])
 
-    def pair(self, first_own, second_own, eal=EAL, bsize=BSIZE):
-        """Two processes over memif; the results of those that end by themselves, and the other's error text."""
-        socket = os.path.join(self.work, f'memif-{self.count}.sock')
-        first = self.rpcbench(self.cpus[0], memif('server', socket, bsize), '10.77.0.1', *first_own, eal=eal)
-        try:
-            wait_for(socket, first)
-            second = self.rpcbench(self.cpus[1], memif('client', socket, bsize), '10.77.0.2', *second_own, eal=eal)
+    def joined_benches(self, first_own, second_own, bsize=BSIZE, **options):
+        """Two processes over memif."""
+        return self.joined(lambda *where: self.rpcbench(*where, '10.77.0.1', *first_own, **options),
+                           lambda *where: self.rpcbench(*where, '10.77.0.2', *second_own, **options), bsize)
+
+    def pair(self, first_own, second_own, bsize=BSIZE, **options):
+        """The results of those of two processes that end by themselves."""
+        with self.joined_benches(first_own, second_own, bsize, **options) as (first, second):
             line = self.line_beside(first, second)
             results = [last_json(second, self.seconds) | line]
             if '--peer' in first_own:
                 results.append(last_json(first, self.seconds))
             return results
-        finally:
-            stop(first)
-            if os.path.exists(socket):
-                os.remove(socket)
 
     def oneway(self):
         return self.pair(['--server', '--burst', '32'], ['--peer', '10.77.0.1'])[0]

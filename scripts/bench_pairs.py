@@ -1,4 +1,5 @@
 """What the suites of scripts/bench share: processes side by side, rulers."""
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from machine import Unavailable
 RULER = os.path.join(ROOT, 'build/tests/rulers/udp_ruler')
 LINE_RULER = os.path.join(ROOT, 'build/tests/rulers/line_ruler')
 FRAME_RULER = os.path.join(ROOT, 'build/tests/rulers/frame_ruler')
+VERBS_RULER = os.path.join(ROOT, 'build/tests/rulers/verbs_ruler')
 STREAM_RULER = os.path.join(ROOT, 'build/tests/rulers/stream_ruler')
 RSIZE, BSIZE = 9, 2048
 LARGE_BSIZE = 4288
@@ -107,20 +109,37 @@ class Pairs:
         """8 MB buffers through a ring of shared memory, in Gbit/s."""
         return last_json(start([STREAM_RULER, *self.cpus, str(self.seconds)]), self.seconds)['gbit_s']
 
-    def frame(self, frame_bytes):
-        """One frame over memif and back, one under way."""
-        socket = os.path.join(self.work, f'frame-{self.count}.sock')
-        ends = lambda cpu, role, *own: start([FRAME_RULER, '--lcores', f'0@{cpu}', self.prefix(), *EAL,
-                                              memif(role, socket), '--', *own])
-        echo = ends(self.cpus[0], 'server', 'echo')
+    @contextlib.contextmanager
+    def joined(self, first_end, second_end, bsize=BSIZE):
+        """Two processes on a memif link, each started by a function of its CPU and its --vdev. The first one is ended
+        behind the second one."""
+        socket = os.path.join(self.work, f'memif-{self.count}.sock')
+        first = first_end(self.cpus[0], memif('server', socket, bsize))
         try:
-            wait_for(socket, echo)
-            asking = ends(self.cpus[1], 'client', 'pingpong', str(frame_bytes),
-                          str(START_SECONDS + self.seconds))
+            wait_for(socket, first)
+            yield first, second_end(self.cpus[1], memif('client', socket, bsize))
+        finally:
+            stop(first)
+            if os.path.exists(socket):
+                os.remove(socket)
+
+    def pingpong(self, program, *own):
+        """What one message, of a ruler that has an echo, takes there and back, one under way."""
+        def end(cpu, vdev, *mode):
+            return start([program, '--lcores', f'0@{cpu}', self.prefix(), *EAL, vdev, '--', *mode])
+
+        with self.joined(lambda *where: end(*where, 'echo'),
+                         lambda *where: end(*where, *own, str(START_SECONDS + self.seconds))) as (echo, asking):
             line = self.line_beside(echo, asking)
             return last_json(asking, self.seconds) | line
-        finally:
-            stop(echo)
+
+    def frame(self, frame_bytes):
+        """One frame over memif."""
+        return self.pingpong(FRAME_RULER, 'pingpong', str(frame_bytes))
+
+    def verbs(self, way):
+        """One message over a connection of Cairn's."""
+        return self.pingpong(VERBS_RULER, way)
 
     def ruler(self, mode, *own, echo='echo'):
         address = machine.loopback(4)

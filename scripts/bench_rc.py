@@ -3,8 +3,7 @@ import os
 import shutil
 import time
 
-from bench_pairs import (LARGE_BSIZE, LARGE_EAL, ROOT, RSIZE, Failed, Pairs, last_json, last_line, machine, memif,
-                         start, stop, wait_for)
+from bench_pairs import LARGE_BSIZE, LARGE_EAL, ROOT, RSIZE, Failed, Pairs, last_json, last_line, machine, start, stop
 
 PROGRAM = 'apps/cairn-perf'
 PERF = os.path.join(ROOT, 'build', PROGRAM)
@@ -21,23 +20,15 @@ LATENCY = ['--size', '8', '--test', 'lat']
 class Bench(Pairs):
     def memif(self, *own):
         """What a client over memif gives."""
-        socket = os.path.join(self.work, f'memif-{self.count}.sock')
+        def perf(cpu, vdev, address, *rest):
+            return start([PERF, '--lcores', f'0@{cpu}', self.prefix(), *LARGE_EAL, vdev, '--', '--poll', 'spin', '--ip',
+                          address, '--json', '--path-mtu', '4096', *rest])
 
-        def perf(cpu, role, address, *rest):
-            return start([PERF, '--lcores', f'0@{cpu}', self.prefix(), *LARGE_EAL, memif(role, socket, LARGE_BSIZE),
-                          '--', '--poll', 'spin', '--ip', address, '--json', '--path-mtu', '4096', *rest])
-
-        server = perf(self.cpus[0], 'server', '10.77.0.1', '--server', *self.losses(own))
-        try:
-            wait_for(socket, server)
-            client = perf(self.cpus[1], 'client', '10.77.0.2', '--peer', '10.77.0.1', '--duration', str(self.seconds),
-                          *own)
+        with self.joined(lambda *where: perf(*where, '10.77.0.1', '--server', *self.losses(own)),
+                         lambda *where: perf(*where, '10.77.0.2', '--peer', '10.77.0.1', '--duration',
+                                             str(self.seconds), *own), LARGE_BSIZE) as (server, client):
             line = self.line_beside(server, client)
             return last_json(client, self.seconds) | line
-        finally:
-            stop(server)
-            if os.path.exists(socket):
-                os.remove(socket)
 
     @staticmethod
     def losses(own):

@@ -15,6 +15,7 @@ from unittest import mock
 sys.dont_write_bytecode = True
 ROOT = os.path.abspath(sys.argv[1])
 sys.path.append(os.path.join(ROOT, 'scripts'))
+import bench_copyrpc  # noqa: E402
 import bench_erpc  # noqa: E402
 import bench_limits  # noqa: E402
 import bench_pairs  # noqa: E402
@@ -155,7 +156,7 @@ class Runs(unittest.TestCase):
 
 class Suites(unittest.TestCase):
     def test_ratios_goals_and_descriptions_name_results_and_ratios_stay_in_their_group(self):
-        for suite in (bench_erpc, bench_rc):
+        for suite in (bench_erpc, bench_rc, bench_copyrpc):
             groups = [bench_runs.names_of(each) for each in suite.GROUPS]
             names = [name for each in groups for name in each]
             ratios = [name for name, _, _ in suite.RATIOS]
@@ -179,6 +180,17 @@ class Suites(unittest.TestCase):
                 bench_erpc.Bench(1, ['0', '1'], folder).af_packet()
             with self.assertRaisesRegex(bench_runs.Unavailable, 'ucx'):
                 bench_rc.Bench(1, ['0', '1'], folder).ucx('tag_bw')
+
+    def test_the_packets_of_a_call_are_those_of_both_ends(self):
+        def said(packets, *around):
+            before, behind = around or ('true', 'true')
+            result = json.dumps({'rate_mops': 7, 'packets_per_call': packets})
+            return bench_pairs.start(['/bin/sh', '-c', f"{before}; echo begin; echo '{result}'; {behind}"])
+        for goes_on in ('true', 'while :; do sleep 0.01; done'):
+            found = bench_copyrpc.Bench.of_both(said(0.5, 'true', goes_on), said(2, 'sleep 0.3', 'true'), 1)
+            self.assertEqual((found['rate_mops'], found['packets']), (7, 2.5))
+        with self.assertRaisesRegex(bench_runs.Failed, 'server'):
+            bench_copyrpc.Bench.of_both(bench_pairs.start(['/bin/true']), said(2), 1)
 
     def test_a_server_that_ends_says_why_even_without_words(self):
         for words, named in (('echo no memory >&2', 'no memory'), ('true', 'ended before')):

@@ -1,0 +1,105 @@
+"""What scripts/bench copyrpc measures: calls over rings of connections, beside what a message takes over one."""
+import json
+
+import bench_erpc
+from bench_erpc import LINES, MEMIF, P50, PROGRAM, mops  # noqa: F401
+from bench_pairs import BSIZE, EAL, LARGE_BSIZE, LARGE_EAL, Failed, last_json, stop
+
+FRAME_BYTES = 154  # of a batch with one call of 32 bytes, without FCS
+COPYRPC = ['--system', 'copyrpc']
+ONE, MANY, ALL = (['--window', str(window), '--sessions', str(sessions)] for window, sessions in
+                  ((1, 1), (32, 1), (2048, 8)))
+LONG = ['--req', '4096', '--resp', '32', '--path-mtu', '4096', '--burst', '32']
+CLIENTS, BATCHES = (40, 80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)
+# Of a server, however many clients there are; and of each of them. So the rows differ by their clients alone.
+SESSIONS, RINGS = ['--sessions', str(max(CLIENTS))], ['--ring', '4096']
+SWEEP_SECONDS = 0.5  # at most: so many rows are there
+
+
+class Bench(bench_erpc.Bench):
+    def calls(self, server_own, client_own, bsize=BSIZE, eal=EAL):
+        """The result of a client."""
+        with self.joined_benches(['--server', *COPYRPC, *server_own], ['--peer', '10.77.0.1', *COPYRPC, *client_own],
+                                 bsize, eal=eal) as (server, client):
+            line = self.line_beside(server, client)
+            return self.of_both(server, client, self.seconds) | line
+
+    def clients(self, count, batch):
+        """Clients with a session each, for a short time, and nothing looks at the line meanwhile."""
+        seconds = min(self.seconds, SWEEP_SECONDS)
+        with self.joined_benches(['--server', *COPYRPC, *RINGS, *SESSIONS],
+                                 ['--peer', '10.77.0.1', *COPYRPC, *RINGS, '--clients', str(count), '--batch',
+                                  str(batch)], eal=LARGE_EAL, seconds=seconds) as (server, client):
+            return self.of_both(server, client, seconds)
+
+    # mutants: bench-copyrpc-of-both
+    @staticmethod
+    def of_both(server, client, seconds):
+        """A client's result with the packets of both ends. Ends the server, which then says what it sent."""
+        result = last_json(client, seconds)
+        out, _ = stop(server)
+        if not out.strip():
+            raise Failed('the server said nothing at its end')
+        served = json.loads(out.strip().splitlines()[-1])
+        return result | {'packets': result['packets_per_call'] + served['packets_per_call']}
+
+
+MOPS = ('', 'Mops', mops)
+PACKETS = ('.packets', 'packets per call, both ends', lambda result: result['packets'])
+
+
+def row(count, batch):
+    return (f'copyrpc.n{count}.b{batch}', lambda bench: bench.clients(count, batch),
+            [MOPS, PACKETS] if (count, batch) == (40, 1) else [MOPS])
+
+
+# As in bench_erpc. Its rate is a ruler here.
+GROUPS = [
+    [('ruler.cpu.line', Bench.line, [('', 'ns, there and back', lambda ns: ns)])],
+    [('ruler.write_imm_pingpong', lambda bench: bench.verbs('write_imm'), [P50, LINES]),
+     ('ruler.send_recv_inline', lambda bench: bench.verbs('send'), [P50, LINES]),
+     ('copyrpc.1ep.qd1.32B', lambda bench: bench.calls([], ONE), [P50, LINES, PACKETS])],
+    [('ruler.erpc.small.oneway.memif', Bench.oneway, [MOPS]),
+     ('copyrpc.1ep.qd32.32B', lambda bench: bench.calls([], MANY), [MOPS, PACKETS]),
+     ('copyrpc.8ep.qd256.32B', lambda bench: bench.calls([], ALL), [MOPS, PACKETS])],
+    [('ruler.udp.gso.crc', bench_erpc.gso('crc'), [MOPS]),
+     ('copyrpc.8ep.qd256.32B.uring', lambda bench: bench.sockets(COPYRPC, [*COPYRPC, *ALL]), [MOPS])],
+    [('copyrpc.4k', lambda bench: bench.calls(LONG, [*LONG, '--window', '256', '--sessions', '8'], LARGE_BSIZE,
+                                              LARGE_EAL), [MOPS])],
+    [('copyrpc.n800', lambda bench: bench.clients(800, 1),
+      [('.bytes_per_connection', 'bytes of rings', lambda result: result['bytes_of_session'])])],
+    *([row(count, batch) for batch in BATCHES] for count in CLIENTS),
+]
+
+RATIOS = [
+    ('copyrpc.1ep.qd1.32B.ratio', 'copyrpc.1ep.qd1.32B.p50', 'ruler.write_imm_pingpong.p50'),
+    ('copyrpc.1ep.qd32.32B.ratio', 'copyrpc.1ep.qd32.32B', 'ruler.erpc.small.oneway.memif'),
+    ('copyrpc.8ep.qd256.32B.ratio', 'copyrpc.8ep.qd256.32B', 'ruler.erpc.small.oneway.memif'),
+]
+
+GOALS = {
+    'copyrpc.1ep.qd1.32B.p50': '<= 1.2',
+    'copyrpc.1ep.qd1.32B.ratio': '<= 1.15',
+    'copyrpc.1ep.qd1.32B.packets': '<= 2.5',
+    'copyrpc.1ep.qd32.32B': '>= 6.0',
+    'copyrpc.8ep.qd256.32B': '>= 10.8',
+    'copyrpc.8ep.qd256.32B.packets': '<= 0.2',
+    'copyrpc.8ep.qd256.32B.uring': '>= 3.0',
+    'copyrpc.n40.b1.packets': '<= 2.5',
+    'copyrpc.4k': '>= 0.72',
+    'copyrpc.n800.bytes_per_connection': '<= 16384',
+}
+
+ABOUT = {
+    'ruler.write_imm_pingpong.p50': '32 bytes WRITTEN with an immediate and back, over one connection',
+    'ruler.send_recv_inline.p50': '32 bytes SENT inline into a posted buffer and back',
+    'copyrpc.1ep.qd1.32B.p50': '32-byte requests and answers, one call under way',
+    'ruler.erpc.small.oneway.memif': 'the same calls by eRPC, 60 under way',
+    'copyrpc.1ep.qd32.32B': '32 calls under way over one session',
+    'copyrpc.8ep.qd256.32B': '256 calls under way over each of 8 sessions',
+    'ruler.udp.gso.crc': 'datagrams echoed by UDP_SEGMENT and UDP_GRO with a CRC32, 60 under way',
+    'copyrpc.8ep.qd256.32B.uring': 'UDP sockets, unprivileged',
+    'copyrpc.4k': 'requests of 4096 bytes, answers of 32, path MTU 4096',
+    'copyrpc.n800.bytes_per_connection': 'both rings of a connection, of 4 KiB each',
+    'copyrpc.n40.b1': '40 clients with a connection each, one call each at a time',
+}
