@@ -5,32 +5,38 @@ import bench_erpc
 from bench_erpc import LINES, MEMIF, P50, PROGRAM, mops  # noqa: F401
 from bench_pairs import BSIZE, EAL, LARGE_BSIZE, LARGE_EAL, Failed, last_json, stop
 
-FRAME_BYTES = 154  # of a batch with one call of 32 bytes, without FCS
+FRAME_BYTES = 174  # of a batch with one call of 32 bytes, without FCS
 COPYRPC = ['--system', 'copyrpc']
 ONE, MANY, ALL = (['--window', str(window), '--sessions', str(sessions)] for window, sessions in
                   ((1, 1), (32, 1), (2048, 8)))
 LONG = ['--req', '4096', '--resp', '32', '--path-mtu', '4096', '--burst', '32']
-CLIENTS, BATCHES = (40, 80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)
+CLIENTS, BATCHES = (80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)  # and 40, looked at more closely
 # Of a server, however many clients there are; and of each of them. So the rows differ by their clients alone.
 SESSIONS, RINGS = ['--sessions', str(max(CLIENTS))], ['--ring', '4096']
 SWEEP_SECONDS = 0.5  # at most: so many rows are there
 
 
 class Bench(bench_erpc.Bench):
+    def serving(self, own, bsize=BSIZE, eal=EAL):
+        return self.joined(lambda *where: self.rpcbench(*where, '10.77.0.1', '--server', *COPYRPC, *own, eal=eal),
+                           bsize)
+
+    def calling(self, where, own, eal=EAL, seconds=None):
+        return self.rpcbench(*where, '10.77.0.2', '--peer', '10.77.0.1', *COPYRPC, *own, eal=eal, seconds=seconds)
+
     def calls(self, server_own, client_own, bsize=BSIZE, eal=EAL):
-        """The result of a client."""
-        with self.joined_benches(['--server', *COPYRPC, *server_own], ['--peer', '10.77.0.1', *COPYRPC, *client_own],
-                                 bsize, eal=eal) as (server, client):
+        with self.serving(server_own, bsize, eal) as (server, where):
+            client = self.calling(where, client_own, eal)
             line = self.line_beside(server, client)
             return self.of_both(server, client, self.seconds) | line
 
-    def clients(self, count, batch):
-        """Clients with a session each, for a short time, and nothing looks at the line meanwhile."""
+    def clients(self, count, batches):
+        """{batch: result} of clients with a session each, one lot after the other with one server, for a short time
+        each, and nothing looks at the line meanwhile."""
         seconds = min(self.seconds, SWEEP_SECONDS)
-        with self.joined_benches(['--server', *COPYRPC, *RINGS, *SESSIONS],
-                                 ['--peer', '10.77.0.1', *COPYRPC, *RINGS, '--clients', str(count), '--batch',
-                                  str(batch)], eal=LARGE_EAL, seconds=seconds) as (server, client):
-            return self.of_both(server, client, seconds)
+        with self.serving([*RINGS, *SESSIONS], eal=LARGE_EAL) as (_, where):
+            return {batch: last_json(self.calling(where, with_clients(count, batch), LARGE_EAL, seconds), seconds)
+                    for batch in batches}
 
     # mutants: bench-copyrpc-of-both
     @staticmethod
@@ -48,9 +54,14 @@ MOPS = ('', 'Mops', mops)
 PACKETS = ('.packets', 'packets per call, both ends', lambda result: result['packets'])
 
 
-def row(count, batch):
-    return (f'copyrpc.n{count}.b{batch}', lambda bench: bench.clients(count, batch),
-            [MOPS, PACKETS] if (count, batch) == (40, 1) else [MOPS])
+def with_clients(count, batch):
+    return [*RINGS, '--clients', str(count), '--batch', str(batch)]
+
+
+def sweep(count, batches, *more):
+    """A measurement; its results have names as `copyrpc.n40.b4`."""
+    return (f'copyrpc.n{count}', lambda bench: bench.clients(count, batches),
+            [*((f'.b{batch}', 'Mops', lambda results, batch=batch: mops(results[batch])) for batch in batches), *more])
 
 
 # As in bench_erpc. Its rate is a ruler here.
@@ -66,9 +77,12 @@ GROUPS = [
      ('copyrpc.8ep.qd256.32B.uring', lambda bench: bench.sockets(COPYRPC, [*COPYRPC, *ALL]), [MOPS])],
     [('copyrpc.4k', lambda bench: bench.calls(LONG, [*LONG, '--window', '256', '--sessions', '8'], LARGE_BSIZE,
                                               LARGE_EAL), [MOPS])],
-    [('copyrpc.n800', lambda bench: bench.clients(800, 1),
-      [('.bytes_per_connection', 'bytes of rings', lambda result: result['bytes_of_session'])])],
-    *([row(count, batch) for batch in BATCHES] for count in CLIENTS),
+    [('copyrpc.n40.b1', lambda bench: bench.calls([*RINGS, *SESSIONS], with_clients(40, 1), eal=LARGE_EAL),
+      [MOPS, PACKETS])],
+    [sweep(40, BATCHES[1:])],
+    *([sweep(count, BATCHES)] for count in CLIENTS[:-1]),
+    [sweep(CLIENTS[-1], BATCHES, ('.bytes_per_connection', 'bytes of rings', lambda results:
+                                  results[1]['bytes_of_session']))],
 ]
 
 RATIOS = [

@@ -21,14 +21,11 @@ class Bench(Pairs):
         return start([*wrap, BENCH, '--lcores', f'0@{cpu}', self.prefix(), *eal, vdev, '--', '--poll', 'spin', '--ip',
                       address, '--duration', str(seconds or self.seconds), '--json', *own])
 
-    def joined_benches(self, first_own, second_own, bsize=BSIZE, **options):
-        """Two processes over memif."""
-        return self.joined(lambda *where: self.rpcbench(*where, '10.77.0.1', *first_own, **options),
-                           lambda *where: self.rpcbench(*where, '10.77.0.2', *second_own, **options), bsize)
-
     def pair(self, first_own, second_own, bsize=BSIZE, **options):
         """The results of those of two processes that end by themselves."""
-        with self.joined_benches(first_own, second_own, bsize, **options) as (first, second):
+        with self.joined(lambda *where: self.rpcbench(*where, '10.77.0.1', *first_own, **options),
+                         bsize) as (first, where):
+            second = self.rpcbench(*where, '10.77.0.2', *second_own, **options)
             line = self.line_beside(first, second)
             results = [last_json(second, self.seconds) | line]
             if '--peer' in first_own:

@@ -110,14 +110,14 @@ class Pairs:
         return last_json(start([STREAM_RULER, *self.cpus, str(self.seconds)]), self.seconds)['gbit_s']
 
     @contextlib.contextmanager
-    def joined(self, first_end, second_end, bsize=BSIZE):
-        """Two processes on a memif link, each started by a function of its CPU and its --vdev. The first one is ended
-        behind the second one."""
+    def joined(self, first_end, bsize=BSIZE):
+        """The first one of two processes on a memif link, which a function of a CPU and a --vdev starts, and the CPU
+        and the --vdev of the second one. The first one is ended in the end."""
         socket = os.path.join(self.work, f'memif-{self.count}.sock')
         first = first_end(self.cpus[0], memif('server', socket, bsize))
         try:
             wait_for(socket, first)
-            yield first, second_end(self.cpus[1], memif('client', socket, bsize))
+            yield first, (self.cpus[1], memif('client', socket, bsize))
         finally:
             stop(first)
             if os.path.exists(socket):
@@ -128,8 +128,8 @@ class Pairs:
         def end(cpu, vdev, *mode):
             return start([program, '--lcores', f'0@{cpu}', self.prefix(), *EAL, vdev, '--', *mode])
 
-        with self.joined(lambda *where: end(*where, 'echo'),
-                         lambda *where: end(*where, *own, str(START_SECONDS + self.seconds))) as (echo, asking):
+        with self.joined(lambda *where: end(*where, 'echo')) as (echo, where):
+            asking = end(*where, *own, str(START_SECONDS + self.seconds))
             line = self.line_beside(echo, asking)
             return last_json(asking, self.seconds) | line
 

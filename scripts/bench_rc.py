@@ -25,8 +25,8 @@ class Bench(Pairs):
                           address, '--json', '--path-mtu', '4096', *rest])
 
         with self.joined(lambda *where: perf(*where, '10.77.0.1', '--server', *self.losses(own)),
-                         lambda *where: perf(*where, '10.77.0.2', '--peer', '10.77.0.1', '--duration',
-                                             str(self.seconds), *own), LARGE_BSIZE) as (server, client):
+                         LARGE_BSIZE) as (server, where):
+            client = perf(*where, '10.77.0.2', '--peer', '10.77.0.1', '--duration', str(self.seconds), *own)
             line = self.line_beside(server, client)
             return last_json(client, self.seconds) | line
 
