@@ -13,7 +13,7 @@ LONG = ['--req', '4096', '--resp', '32', '--path-mtu', '4096', '--burst', '32']
 CLIENTS, BATCHES = (80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)  # and 40, looked at more closely
 # Of a server, however many clients there are; and of each of them. So the rows differ by their clients alone.
 SESSIONS, RINGS = ['--sessions', str(max(CLIENTS))], ['--ring', '4096']
-SWEEP_SECONDS = 0.5  # at most: so many rows are there
+SWEEP_SECONDS = 0.3  # at most: so many rows are there
 
 
 class Bench(bench_erpc.Bench):
