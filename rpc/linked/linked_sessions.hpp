@@ -21,6 +21,7 @@ public:
         }
         listed_.reserve(sessions_max);
         taken_.reserve(sessions_max);
+        stalled_.reserve(sessions_max);
     }
 
     // Returns a new session, or nullptr if all are in use. The number that was free longest is taken.
@@ -79,6 +80,17 @@ public:
         }
     }
     [[nodiscard]] bool any_listed() const noexcept { return !listed_.empty(); }
+    // Puts the session into the list once relist_stalled() is called: its send queue is full, and nothing leaves before
+    // its peer has acknowledged something. So it is tried in each turn, and is no reason for one.
+    void stall(Session& session) { stalled_.push_back(session.id); }
+    void relist_stalled() {
+        for (const SessionId id : stalled_) {
+            if (Session* const session = find(id); session != nullptr) {
+                list(*session);
+            }
+        }
+        stalled_.clear();
+    }
     // Takes all of the list, in the order in which they came there. Those that run() lists come next time.
     template <class Run>
     void take_listed(Run&& run) {
@@ -99,6 +111,7 @@ private:
     std::unordered_map<std::uint32_t, Session*> by_connection_;
     std::vector<SessionId> listed_;
     std::vector<SessionId> taken_;
+    std::vector<SessionId> stalled_;
 };
 
 }  // namespace cairn::rpc

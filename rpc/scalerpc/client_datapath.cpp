@@ -169,14 +169,14 @@ void Client::flush(Session& session, Instant now) noexcept {
     for (Caller::Span staged = caller.to_write(); !staged.empty(); staged = caller.to_write()) {
         const Caller::Span run{staged.from, run_end(caller, staged)};
         if (!write_blocks(session, run)) {
-            sessions_.list(session);
+            sessions_.stall(session);
             return;
         }
         caller.written(run.to);
     }
     const std::optional<Entry> entry = caller.entry_due(session.staged->address());
     if (entry && !write_entry(session, *entry)) {
-        sessions_.list(session);
+        sessions_.stall(session);
     }
 }
 

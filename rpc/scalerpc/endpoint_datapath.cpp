@@ -80,9 +80,8 @@ void Endpoint::look_for_silent(Instant now) noexcept {
 }
 
 bool Endpoint::flush(Instant now) noexcept {
-    if (!sessions_.any_listed()) {
-        return false;
-    }
+    const bool any = sessions_.any_listed();
+    sessions_.relist_stalled();
     sessions_.take_listed([this, now](Session& session) {
         if (!session.is_open()) {
             return;
@@ -93,7 +92,7 @@ bool Endpoint::flush(Instant now) noexcept {
             server_.flush(session);
         }
     });
-    return true;
+    return any;
 }
 
 Instant Endpoint::next_deadline() const noexcept {

@@ -203,12 +203,12 @@ void Server::flush(Session& session) noexcept {
     Guest& guest = *session.guest;
     while (!guest.outbox.entries().empty()) {
         if (!send_run(session, run_of(session))) {
-            sessions_.list(session);
+            sessions_.stall(session);
             return;
         }
     }
     if (!send_control(session, guest.welcome) || !send_control(session, guest.control)) {
-        sessions_.list(session);
+        sessions_.stall(session);
     }
 }
 

@@ -1,0 +1,65 @@
+// Which sessions have something to do.
+#include "rpc/linked/linked_sessions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace cairn::rpc {
+namespace {
+
+class LinkedSessionsTest : public testing::Test {
+protected:
+    std::vector<std::uint16_t> taken() {
+        std::vector<std::uint16_t> numbers;
+        sessions.take_listed([&numbers](LinkedSession& session) { numbers.push_back(session.id.value); });
+        return numbers;
+    }
+    LinkedSessions<LinkedSession> sessions{3};
+};
+
+TEST_F(LinkedSessionsTest, EachIsTakenOnceInTheOrderOfTheList) {
+    LinkedSession* const a = sessions.add();
+    LinkedSession* const b = sessions.add();
+    sessions.list(*b);
+    sessions.list(*a);
+    sessions.list(*b);
+    EXPECT_EQ(taken(), (std::vector<std::uint16_t>{1, 0}));
+    EXPECT_FALSE(sessions.any_listed());
+    EXPECT_TRUE(taken().empty());
+}
+
+TEST_F(LinkedSessionsTest, ASessionThatCannotSendIsNoReasonForATurn) {
+    LinkedSession* const a = sessions.add();
+    sessions.stall(*a);
+    EXPECT_FALSE(sessions.any_listed());
+    sessions.relist_stalled();
+    EXPECT_TRUE(sessions.any_listed());
+    EXPECT_EQ(taken(), std::vector<std::uint16_t>{0});
+    sessions.relist_stalled();
+    EXPECT_FALSE(sessions.any_listed());
+}
+
+TEST_F(LinkedSessionsTest, WhoHasGoneIsNotTaken) {
+    LinkedSession* const a = sessions.add();
+    LinkedSession* const b = sessions.add();
+    sessions.list(*a);
+    sessions.stall(*b);
+    sessions.remove(*a);
+    sessions.remove(*b);
+    sessions.relist_stalled();
+    EXPECT_TRUE(taken().empty());
+    EXPECT_EQ(sessions.count(), 0U);
+}
+
+TEST_F(LinkedSessionsTest, TheNumberThatWasFreeLongestIsNext) {
+    EXPECT_EQ(sessions.add()->id.value, 0);
+    sessions.remove(*sessions.find(SessionId{0}));
+    EXPECT_EQ(sessions.add()->id.value, 1);
+    EXPECT_EQ(sessions.add()->id.value, 2);
+    EXPECT_EQ(sessions.add()->id.value, 0);
+    EXPECT_EQ(sessions.add(), nullptr);
+}
+
+}  // namespace
+}  // namespace cairn::rpc
