@@ -10,6 +10,7 @@
 #include "lib/sim/rc/rc_world.hpp"
 #include "lib/sim/ud/ud_scenario.hpp"
 #include "lib/sim/verbs/verbs_scenario.hpp"
+#include "rpc/sim/copyrpc_scenario.hpp"
 #include "rpc/sim/erpc_scenario.hpp"
 #include "rpc/sim/mixed_world.hpp"
 
@@ -25,6 +26,9 @@ std::uint64_t acts_of(const sim::UdWorld& world) {
 }
 std::uint64_t acts_of(const sim::VerbsWorld& world) {
     return world.users().counters().requests;
+}
+std::uint64_t acts_of(const sim::CopyrpcWorld& world) {
+    return world.users().counters().calls;
 }
 std::uint64_t acts_of(const sim::MixedWorld& world) {
     return world.acts();
@@ -111,6 +115,8 @@ std::unique_ptr<History> make_history(const Options& options, std::uint64_t seed
             return std::make_unique<NodeHistory<sim::UdWorld>>(line_of_datagram, seed);
         case WorldKind::Verbs:
             return std::make_unique<NodeHistory<sim::VerbsWorld>>(line_of_datagram, seed);
+        case WorldKind::Copyrpc:
+            return std::make_unique<NodeHistory<sim::CopyrpcWorld>>(line_of_datagram, seed);
         case WorldKind::Mixed:
             return std::make_unique<NodeHistory<sim::MixedWorld>>(line_of_datagram, seed);
     }

@@ -40,10 +40,12 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
                                             {"cm", WorldKind::Cm},
                                             {"ud", WorldKind::Ud},
                                             {"verbs", WorldKind::Verbs},
+                                            {"copyrpc", WorldKind::Copyrpc},
                                             {"mixed", WorldKind::Mixed}},
                     "erpc: clients and servers; rc: two queue pairs, reliable or not; cm: connection managers; "
                     "ud: queue pairs of datagrams and their groups; verbs: devices whose users connect; "
-                    "mixed: of erpc, ud and verbs two or three on the same workers")
+                    "copyrpc: endpoints that call each other over rings; "
+                    "mixed: of erpc, ud, verbs and copyrpc several on the same workers")
         ->excludes("--small");
     app.add_flag("--json", options.json, "end with one JSON object on stdout");
 }

@@ -25,12 +25,24 @@ WorldShape shape_of(std::uint64_t seed, const MixedPlan& plan) {
     shape.most_bytes =
         static_cast<std::uint16_t>(plan.erpc.path_mtu_bytes + roce::rc::kMaxHeaderBytes + port::kIcrcBytes);
     shape.paths = 256;  // more than a burst: eRPC's strangers have one for each of their many UDP ports
-    shape.engine.max_queue_pairs = 32;
+    shape.engine.max_queue_pairs = 48;
     shape.engine.max_regions = 64;
     shape.engine.held_packets = 64;
     shape.harmful = milliseconds(10);
     shape.healing = plan.erpc.healing;
     return shape;
+}
+
+// Its connections are those of the others' manager if they have one. Strangers who hold places are in worlds of its
+// own.
+void add_copyrpc(std::uint64_t seed, MixedPlan& plan) {
+    plan.has_copyrpc = Random(seed ^ 0xc0b1U).chance(kMillion / 2);
+    plan.copyrpc = CopyrpcPlan::from_seed(seed);
+    plan.copyrpc.path_mtu_bytes = plan.erpc.path_mtu_bytes;
+    plan.copyrpc.has_strangers = false;
+    plan.copyrpc.alone = false;
+    plan.connections.moody = plan.connections.moody && !plan.has_copyrpc;  // it would end what both have
+    plan.connections.has_guests = plan.has_copyrpc;
 }
 
 }  // namespace
@@ -56,6 +68,7 @@ MixedPlan MixedPlan::from_seed(std::uint64_t seed) {
     plan.connections.path_mtu_bytes = plan.erpc.path_mtu_bytes;
     plan.connections.alone = false;
     plan.connections.stranger = plan.datagrams.stranger + (plan.has_datagrams ? 1 : 0);
+    add_copyrpc(seed, plan);
     plan.shape = shape_of(seed, plan);
     plan.mix = mix_of(seed);
     return plan;
@@ -67,6 +80,9 @@ MixedWorld::MixedWorld(std::uint64_t seed, const MixedPlan& plan) : World(seed, 
     }
     if (plan.has_connections) {
         add(connections_.emplace(*this, plan.connections));
+    }
+    if (plan.has_copyrpc) {
+        add(copyrpc_.emplace(*this, plan.copyrpc, connections_ ? &*connections_ : nullptr));
     }
     if (plan.has_erpc) {
         add(erpc_.emplace(*this, plan.erpc));
@@ -83,7 +99,7 @@ std::size_t MixedWorld::hosts_apart() const {
 
 std::uint64_t MixedWorld::acts() const {
     return (erpc_ ? erpc_->counters().calls : 0) + (datagrams_ ? datagrams_->counters().posted : 0) +
-           (connections_ ? connections_->counters().requests : 0);
+           (connections_ ? connections_->counters().requests : 0) + (copyrpc_ ? copyrpc_->counters().calls : 0);
 }
 
 }  // namespace cairn::sim

@@ -1,12 +1,14 @@
-// Users of eRPC, of datagrams and of connections on the same hosts. The seed chooses two or all three of these
-// scenarios for one world. Connections live on all workers of a host. The endpoint lives on one worker and the users of
-// datagrams on one, which may be the same. Each scenario checks the same promises as in a world of its own.
+// Users of eRPC, of datagrams, of connections and of copyrpc on the same hosts. The seed chooses several of these
+// scenarios for one world. Connections and copyrpc live on all workers of a host. The endpoint of eRPC lives on one
+// worker and the users of datagrams on one, which may be the same. Each scenario checks the same promises as in a world
+// of its own.
 #pragma once
 
 #include <optional>
 
 #include "lib/sim/ud/ud_scenario.hpp"
 #include "lib/sim/verbs/verbs_scenario.hpp"
+#include "rpc/sim/copyrpc_scenario.hpp"
 #include "rpc/sim/erpc_scenario.hpp"
 
 namespace cairn::sim {
@@ -15,11 +17,13 @@ struct MixedPlan {
     bool has_erpc = false;
     bool has_datagrams = false;
     bool has_connections = false;
+    bool has_copyrpc = false;
     WorldShape shape{};
     FaultMix mix{};
     WorldPlan erpc{};
     UdPlan datagrams{};
     VerbsPlan connections{};
+    CopyrpcPlan copyrpc{};
 
     [[nodiscard]] static MixedPlan from_seed(std::uint64_t seed);
 };
@@ -32,7 +36,9 @@ public:
     [[nodiscard]] const ErpcScenario* erpc() const noexcept { return erpc_ ? &*erpc_ : nullptr; }
     [[nodiscard]] const UdScenario* datagrams() const noexcept { return datagrams_ ? &*datagrams_ : nullptr; }
     [[nodiscard]] const VerbsScenario* connections() const noexcept { return connections_ ? &*connections_ : nullptr; }
-    // Returns how many hosts have their endpoint and their users of datagrams on different workers.
+    [[nodiscard]] const CopyrpcScenario* copyrpc() const noexcept { return copyrpc_ ? &*copyrpc_ : nullptr; }
+    // Returns how many hosts have their endpoint of eRPC and their users of datagrams on different
+    // workers.
     [[nodiscard]] std::size_t hosts_apart() const;
     // Returns how many messages of all kinds there were: calls, datagrams and requests.
     [[nodiscard]] std::uint64_t acts() const;
@@ -43,6 +49,7 @@ private:
     std::optional<ErpcScenario> erpc_;
     std::optional<UdScenario> datagrams_;
     std::optional<VerbsScenario> connections_;
+    std::optional<CopyrpcScenario> copyrpc_;
 };
 
 }  // namespace cairn::sim

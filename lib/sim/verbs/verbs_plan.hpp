@@ -18,6 +18,7 @@ struct VerbsPlan {
     bool shares = false;       // some queue pairs of a host have one receive queue
     bool moody = false;        // hosts end everything and begin anew in the same process
     bool alone = true;         // nothing else is on the workers
+    bool has_guests = false;   // others on the workers have connections of the same managers
     std::size_t stranger = 0;  // the stranger's place in the network
 
     [[nodiscard]] static VerbsPlan from_seed(std::uint64_t seed);

@@ -1,0 +1,108 @@
+// A worker in a simulated world of copyrpc: the production endpoint, what its users have under way, and the notes of the
+// checks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "lib/sim/aligned_memory.hpp"
+#include "lib/sim/world.hpp"
+#include "rpc/copyrpc/endpoint.hpp"
+#include "rpc/sim/copyrpc_stranger.hpp"
+#include "rpc/sim/messages.hpp"
+
+namespace cairn::sim {
+
+class CopyrpcCalling;
+class CopyrpcServing;
+
+// How a request is handled, its type on the wire.
+enum class Handling : std::uint8_t {
+    AtOnce = 1,
+    Later,     // without its payload
+    Retained,  // later, with its payload, which may be a part of the answer
+    Nested,    // after a call to another host, or over the session by which it came
+    Refused,
+    Nobody,  // there is no such handler
+};
+
+// One call, from its posting to its completion. Nothing moves it.
+struct CopyrpcCall {
+    CallTag tag{};  // its client is the number of a node
+    Handling handling = Handling::AtOnce;
+    std::vector<std::uint8_t> request;
+    rpc::MsgBuffer response{};      // the call's response buffer; invalid: it has none
+    std::uint32_t answer_room = 0;  // of the buffer, else of its endpoint
+    std::uint64_t session = 0;      // serial of the session; 0: its calls are not told apart
+    copyrpc::CallId id = 0;
+    Instant deadline = Instant::never();  // by its client's clock
+    bool ends_with_endpoint = false;
+    bool odd = false;        // the call goes to a stranger
+    bool abandoned = false;  // the call was never posted, or its client was restarted
+    bool echoed = false;     // the answer is a part of the request
+    bool refused = false;
+    bool cancelled = false;
+    std::uint32_t executions = 0;
+    std::uint32_t completions = 0;
+};
+
+// A request that is answered later. `payload` is that of a retained request.
+struct KeptRequest {
+    Instant due{};
+    copyrpc::RequestHandle handle{};
+    std::uint32_t serial = 0;
+    std::span<const std::uint8_t> payload{};
+};
+
+// A session that its client believes to be alive.
+struct CopyrpcSession {
+    SessionId id{};
+    std::uint64_t serial = 0;  // of all sessions in the world
+    std::size_t peer = 0;      // its host
+    bool odd = false;          // the peer is a stranger; only the session's end is promised
+    bool open = false;
+    std::optional<copyrpc::Wanted> wanted{};  // the last call that was tried in vain
+};
+
+struct CopyrpcNode {
+    CopyrpcCalling* calling = nullptr;
+    CopyrpcServing* serving = nullptr;
+    Node* host = nullptr;
+    AlignedMemory memory;  // of the pool
+
+    [[nodiscard]] Instant now() const noexcept { return host->now(); }  // by the host's own clock
+    [[nodiscard]] CopyrpcSession* find(SessionId id) noexcept {
+        for (CopyrpcSession& each : sessions) {
+            if (each.id == id) {
+                return &each;
+            }
+        }
+        return nullptr;
+    }
+
+    // State of the process. A restart makes it anew.
+    std::unique_ptr<connections::Home> own_home;  // unless others on the worker have one
+    std::unique_ptr<verbs::Device> device;
+    std::optional<rpc::MsgPool> pool;
+    std::unique_ptr<CopyrpcStranger> stranger;
+    copyrpc::EndpointConfig config{};
+    std::unique_ptr<copyrpc::Endpoint> endpoint;
+    bool listens = false;
+    std::vector<CopyrpcSession> sessions;
+    std::vector<KeptRequest> kept;
+    std::map<std::uint64_t, KeptRequest> nested;            // by serial of the inner call
+    std::set<std::uint32_t> pending;                        // serials of its calls
+    std::set<std::pair<Instant, std::uint32_t>> deadlines;  // of these, with the serials
+    std::map<std::uint64_t, std::uint32_t> last_executed;   // serial of the call, by its session
+    Instant next_act{};
+    int ending = 0;  // inside the completions of calls whose session ends; the session's end is told after them
+};
+
+}  // namespace cairn::sim

@@ -1,0 +1,159 @@
+#include "rpc/sim/copyrpc_oracle.hpp"
+
+#include <algorithm>
+
+#include "rpc/common/deadlines.hpp"
+#include "rpc/copyrpc/format.hpp"
+
+namespace cairn::sim {
+
+namespace {
+
+constexpr std::uint8_t kOverwritten = 0xdd;
+
+using copyrpc::Message;
+
+bool has_deadline(const CopyrpcCall& call) {
+    return call.deadline < Instant::never();
+}
+
+bool is_too_long(const CopyrpcNode& client, const CopyrpcCall& call, copyrpc::RingShape peer) {
+    const copyrpc::RingShape own(client.config.ring_bytes / copyrpc::kBlockBytes);
+    const auto bytes = static_cast<std::uint32_t>(call.request.size());
+    return Message::blocks_of(bytes, has_deadline(call)) > peer.message_max() ||
+           Message::charge_for(call.answer_room) > own.charge_max();
+}
+
+}  // namespace
+
+CopyrpcCall& CopyrpcOracle::add(const CopyrpcNode& client) {
+    CopyrpcCall& call = calls_.emplace_back();
+    call.tag.client = static_cast<std::uint32_t>(client.host->index());
+    call.tag.serial = static_cast<std::uint32_t>(calls_.size() - 1);
+    ++counters_.calls;
+    return call;
+}
+
+bool CopyrpcOracle::may_be_too_long(const CopyrpcNode& client, const CopyrpcCall& call) const {
+    return call.odd || is_too_long(client, call, plan_.least_ring());
+}
+
+bool CopyrpcOracle::must_be_too_long(const CopyrpcNode& client, const CopyrpcCall& call) const {
+    return !call.odd && is_too_long(client, call, plan_.most_ring());
+}
+
+CopyrpcCall* CopyrpcOracle::begin(CopyrpcNode& server, std::span<const std::uint8_t> payload) {
+    const CallTag tag = payload.size() >= sizeof(CallTag) ? CallTag::read(payload) : CallTag{};
+    const bool known = payload.size() >= sizeof(CallTag) && tag.serial < calls_.size() &&
+                       payload.size() == calls_[tag.serial].request.size() &&
+                       tag.client == calls_[tag.serial].tag.client &&
+                       tag.response_bytes == calls_[tag.serial].tag.response_bytes &&
+                       holds(payload, sizeof(CallTag), tag, Part::Request);
+    if (!known) {
+        check(plan_.has_strangers, "a request arrives as it was sent", &server);
+        ++counters_.strange;
+        return nullptr;
+    }
+    CopyrpcCall& call = calls_[tag.serial];
+    ++call.executions;
+    check(call.executions == 1, "a request is executed at most once, by whatever process", &server);
+    check(!call.odd, "a request is executed by the peer that it was sent to", &server);
+    if (call.session != 0) {
+        const auto [last, first] = server.last_executed.try_emplace(call.session, tag.serial);
+        check(first || last->second < tag.serial, "a session's calls are executed in the order of their posting",
+              &server);
+        last->second = tag.serial;
+    }
+    return world_.broken() ? nullptr : &call;
+}
+
+void CopyrpcOracle::end(CopyrpcNode& client, CopyrpcCall& call, const rpc::CallResult& result) {
+    ++call.completions;
+    check(call.completions == 1, "a call completes once", &client);
+    check(!call.abandoned, "a call of a restarted client does not complete", &client);
+    client.pending.erase(call.tag.serial);
+    client.deadlines.erase({call.deadline, call.tag.serial});
+    if (!call.odd) {
+        check_result(client, call, result);
+    }
+    // The request's memory is the caller's again: from now on it may hold anything.
+    std::fill(call.request.begin(), call.request.end(), kOverwritten);
+}
+
+void CopyrpcOracle::check_answer(CopyrpcNode& client, const CopyrpcCall& call, std::span<const std::uint8_t> answer) {
+    check(call.executions == 1 && !call.refused, "an answered call was executed once", &client);
+    check(answer.size() == call.tag.response_bytes, "the answer is the request's, by its size", &client);
+    check(!call.response.valid() || answer.data() == call.response.data,
+          "an answer lies in the caller's buffer if there is one", &client);
+    const bool right = call.echoed ? std::equal(answer.begin(), answer.end(), call.request.begin())
+                                   : holds(answer, 0, call.tag, Part::Response);
+    check(right, "the answer is the request's, by its content", &client);
+}
+
+void CopyrpcOracle::check_result(CopyrpcNode& client, const CopyrpcCall& call, const rpc::CallResult& result) {
+    switch (result.status) {
+        case rpc::CallStatus::Ok:
+            ++counters_.calls_ok;
+            check_answer(client, call, result.response);
+            break;
+        case rpc::CallStatus::ResponseTooLong:
+            ++counters_.too_long;
+            check(call.executions == 1 && call.tag.response_bytes > call.answer_room,
+                  "only an answer that does not fit is too long", &client);
+            break;
+        case rpc::CallStatus::RequestTooLong:
+            ++counters_.too_long;
+            check(call.executions == 0 && may_be_too_long(client, call), "only a call that does not fit is too long",
+                  &client);
+            break;
+        case rpc::CallStatus::DeadlinePassed:
+            ++counters_.deadlines_passed;
+            check(call.deadline <= client.now(), "a deadline that passes was there", &client);
+            break;
+        case rpc::CallStatus::Cancelled:
+            ++counters_.cancelled;
+            check(call.cancelled, "only a cancelled call is", &client);
+            break;
+        case rpc::CallStatus::AnswerLost:
+            ++counters_.answers_refused;
+            check(call.executions == 1 && call.refused, "only a refused answer is lost", &client);
+            break;
+        case rpc::CallStatus::NoHandler:
+            check(call.handling == Handling::Nobody, "every type but one has its handler", &client);
+            break;
+        case rpc::CallStatus::Disconnected:
+            ++counters_.disconnected;
+            break;
+        case rpc::CallStatus::PeerLost:
+            ++counters_.calls_lost;
+            break;
+        case rpc::CallStatus::TableFull:
+        case rpc::CallStatus::BadResponse:
+            check(false, "a call that was posted ends otherwise", &client);
+            break;
+    }
+}
+
+void CopyrpcOracle::check_kept(CopyrpcNode& server) {
+    for (const KeptRequest& each : server.kept) {
+        if (!each.payload.empty() && server.endpoint->retain(each.handle)) {
+            const CallTag& tag = calls_[each.serial].tag;
+            check(CallTag::read(each.payload).serial == tag.serial &&
+                      holds(each.payload, sizeof(CallTag), tag, Part::Request),
+                  "a retained request stays as it is until its answer", &server);
+        }
+    }
+}
+
+void CopyrpcOracle::check_bounds(const CopyrpcNode& node) {
+    check(node.deadlines.empty() || node.deadlines.begin()->first + rpc::Deadlines::kSlot > node.now(),
+          "a call ends by its deadline", &node);
+    check(node.pending.size() == node.endpoint->calls_pending(), "an endpoint has the calls that have not ended",
+          &node);
+    check(plan_.has_strangers || node.endpoint->statistics().breaches.snapshot().total() == 0,
+          "no honest end breaks a rule", &node);
+    check(node.endpoint->sessions_open() <= node.config.sessions_max, "an endpoint has no more sessions than it may",
+          &node);
+}
+
+}  // namespace cairn::sim

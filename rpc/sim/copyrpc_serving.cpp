@@ -1,0 +1,149 @@
+#include "rpc/sim/copyrpc_serving.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace cairn::sim {
+
+namespace {
+
+constexpr Duration kUsuallyWithin = milliseconds(1);
+constexpr Duration kSometimesWithin = milliseconds(12);
+
+}  // namespace
+
+void CopyrpcServing::start(CopyrpcNode& node) {
+    for (const Handling each :
+         {Handling::AtOnce, Handling::Later, Handling::Retained, Handling::Nested, Handling::Refused}) {
+        node.endpoint->set_handler(
+            static_cast<std::uint8_t>(each),
+            [](void* context, const copyrpc::Request& request) {
+                auto& self = *static_cast<CopyrpcNode*>(context);
+                self.serving->execute(self, request);
+            },
+            &node);
+    }
+}
+
+void CopyrpcServing::execute(CopyrpcNode& node, const copyrpc::Request& request) {
+    CopyrpcCall* const call = oracle_.begin(node, request.payload);
+    if (call == nullptr) {
+        execute_strange(node, request);
+        return;
+    }
+    oracle_.check(call->handling == static_cast<Handling>(request.type), "a request has its type", &node);
+    switch (call->handling) {
+        case Handling::Later:
+            keep(node, request, *call, false);
+            break;
+        case Handling::Retained:
+            ++oracle_.counters().retained;
+            oracle_.check(request.endpoint.retain(request.handle), "a request in its handler can be retained", &node);
+            keep(node, request, *call, true);
+            break;
+        case Handling::Refused:
+            call->refused = true;
+            oracle_.check(request.endpoint.refuse(request.handle, node.now()), "a request can be refused", &node);
+            break;
+        case Handling::Nested:
+            if (call_another(node, request, *call)) {
+                break;
+            }
+            [[fallthrough]];
+        case Handling::AtOnce:
+        case Handling::Nobody:
+            oracle_.check(answer(node, {world_.now(), request.handle, call->tag.serial, request.payload}),
+                          "a request in its handler can be answered", &node);
+    }
+    if (!calm_ && random_.chance(kMillion / 300)) {
+        calling_.disconnect(node, request.handle.session);  // while its batch is read
+    }
+}
+
+// In any way, or never.
+void CopyrpcServing::execute_strange(CopyrpcNode& node, const copyrpc::Request& request) {
+    const std::uint64_t choice = random_.below(4);
+    if (choice == 0) {
+        (void)request.endpoint.answer(request.handle, request.payload, node.now());
+    } else if (choice == 1) {
+        (void)request.endpoint.refuse(request.handle, node.now());
+    } else if (choice == 2) {
+        (void)request.endpoint.retain(request.handle);
+    }
+}
+
+void CopyrpcServing::keep(CopyrpcNode& node, const copyrpc::Request& request, const CopyrpcCall& call,
+                          bool with_payload) {
+    const bool much = !world_.healed() && random_.chance(kMillion / 20);
+    const Duration after = random_.between(Duration{}, much ? kSometimesWithin : kUsuallyWithin);
+    node.kept.push_back({world_.now() + after, request.handle, call.tag.serial,
+                         with_payload ? request.payload : std::span<const std::uint8_t>{}});
+}
+
+// Over a session of its own, or over the one by which the request came. False: there is none that takes a call.
+bool CopyrpcServing::call_another(CopyrpcNode& node, const copyrpc::Request& request, const CopyrpcCall& call) {
+    const bool back = random_.chance(kMillion / 2);
+    if (!back && node.sessions.empty()) {
+        return false;
+    }
+    const SessionId by =
+        back ? request.handle.session : node.sessions[random_.below(node.sessions.size())].id;
+    const CopyrpcCall* const inner = calling_.post_inner(node, by);
+    if (inner == nullptr || inner->abandoned) {
+        return false;
+    }
+    ++oracle_.counters().nested;
+    node.nested[inner->tag.serial] = {world_.now(), request.handle, call.tag.serial, {}};
+    return true;
+}
+
+void CopyrpcServing::answer_kept(CopyrpcNode& node) {
+    const auto due = std::stable_partition(node.kept.begin(), node.kept.end(),
+                                           [this](const KeptRequest& each) { return each.due > world_.now(); });
+    const std::vector<KeptRequest> answered(due, node.kept.end());
+    node.kept.erase(due, node.kept.end());
+    for (const KeptRequest& each : answered) {
+        if (!answer(node, each)) {
+            ++oracle_.counters().stale;
+        }
+    }
+}
+
+bool CopyrpcServing::answer(CopyrpcNode& node, const KeptRequest& request) {
+    copyrpc::Endpoint& endpoint = *node.endpoint;
+    CopyrpcCall& call = oracle_.call(request.serial);
+    const CallTag tag = call.tag;
+    bool answered = false;
+    if (request.payload.size() >= tag.response_bytes && random_.chance(kMillion / 2)) {
+        ++oracle_.counters().echoed;
+        call.echoed = true;
+        answered = endpoint.answer(request.handle, request.payload.first(tag.response_bytes), node.now());
+    } else {
+        std::vector<std::uint8_t> message(tag.response_bytes);
+        fill_response(message, tag);
+        answered = random_.chance(kMillion / 2) ? endpoint.answer(request.handle, message, node.now())
+                                                : answer_by_hand(node, request, message);
+    }
+    oracle_.check(!endpoint.answer(request.handle, {}, node.now()) && !endpoint.retain(request.handle),
+                  "a request is answered once", &node);
+    return answered;
+}
+
+// A pool without memory gives no room; a copy needs none.
+bool CopyrpcServing::answer_by_hand(CopyrpcNode& node, const KeptRequest& request,
+                                    std::span<const std::uint8_t> message) {
+    copyrpc::Endpoint& endpoint = *node.endpoint;
+    const auto bytes = static_cast<std::uint32_t>(message.size());
+    if (random_.chance(kMillion / 4)) {
+        (void)endpoint.reserve(request.handle, bytes / 2);
+    }
+    const std::span<std::uint8_t> room = endpoint.reserve(request.handle, bytes);
+    if (room.data() == nullptr) {
+        return endpoint.answer(request.handle, message, node.now());
+    }
+    oracle_.check(room.size() == message.size(), "a handler gets the room it asks for", &node);
+    std::copy(message.begin(), message.end(), room.begin());
+    return endpoint.respond(request.handle, node.now());
+}
+
+}  // namespace cairn::sim

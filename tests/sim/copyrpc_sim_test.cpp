@@ -1,0 +1,85 @@
+// Endpoints of copyrpc under a swarm of faults: SIM_RUNS histories (160), each from one seed, beginning with SIM_SEED
+// (1). With SIM_TEXT each tells what happened in it.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "rpc/sim/copyrpc_scenario.hpp"
+#include "tests/support/environment.hpp"
+
+namespace cairn::sim {
+namespace {
+
+TEST(CopyrpcSwarm, HoldsItsPromises) {
+    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t runs = test::number_from("SIM_RUNS", 160);
+    for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
+        CopyrpcWorld world(seed);
+        const std::optional<std::string> broken = world.run();
+        if (std::getenv("SIM_TEXT") != nullptr) {
+            std::printf("%llu: %s\n", static_cast<unsigned long long>(seed), world.text().c_str());
+        }
+        if (broken) {
+            ADD_FAILURE() << *broken << "\n  SIM_SEED=" << seed << " SIM_RUNS=1\n  " << world.text();
+        }
+    }
+}
+
+// The frames are not compared: they have the addresses of rings.
+TEST(CopyrpcSwarm, OneSeedIsOneHistory) {
+    for (std::uint64_t seed = 1000; seed < 1005; ++seed) {
+        CopyrpcWorld once(seed);
+        CopyrpcWorld twice(seed);
+        EXPECT_EQ(once.run(), twice.run());
+        EXPECT_EQ(once.text(), twice.text());
+        EXPECT_EQ(once.users().counters(), twice.users().counters());
+        EXPECT_EQ(once.node_totals(), twice.node_totals());
+    }
+}
+
+TEST(CopyrpcSwarm, EverythingReallyHappens) {
+    std::map<std::string, std::uint64_t> counts;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        CopyrpcWorld world(seed);
+        (void)world.run();
+        const CopyrpcCounters& each = world.users().counters();
+        counts["calls answered"] += each.calls_ok;
+        counts["too long"] += each.too_long;
+        counts["deadlines passed"] += each.deadlines_passed;
+        counts["cancelled"] += each.cancelled;
+        counts["disconnected"] += each.disconnected;
+        counts["lost with their peer"] += each.calls_lost;
+        counts["answers refused"] += each.answers_refused;
+        counts["nested"] += each.nested;
+        counts["retained"] += each.retained;
+        counts["answered by a part of the request"] += each.echoed;
+        counts["answers to sessions that ended"] += each.stale;
+        counts["tried in vain"] += each.tried_in_vain;
+        counts["told of room"] += each.told_of_room;
+        counts["sessions"] += each.sessions;
+        counts["sessions refused"] += each.sessions_refused;
+        counts["peers lost"] += each.peers_lost;
+        counts["full tables"] += each.full_tables;
+        counts["requests of strangers"] += each.strange;
+        counts["late answers"] += each.late_answers;
+        counts["batches"] += each.batches;
+        counts["breaches"] += each.breaches;
+        counts["connections of strangers"] += each.strangers_connected;
+        counts["batches of strangers"] += each.strangers_batches;
+        counts["restarts"] += world.node_totals().restarts;
+        counts["refused by rings"] += world.node_totals().refused;
+        counts["starved by pools"] += world.node_totals().starved;
+        counts["lost"] += world.network().totals().lost;
+        counts["doubled"] += world.network().totals().duplicated;
+        counts["damaged"] += world.network().totals().corrupted;
+    }
+    for (const auto& [what, count] : counts) {
+        std::printf("%8llu %s\n", static_cast<unsigned long long>(count), what.c_str());
+        EXPECT_GT(count, 3U) << what;
+    }
+}
+
+}  // namespace
+}  // namespace cairn::sim
