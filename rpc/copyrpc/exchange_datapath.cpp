@@ -81,12 +81,13 @@ void Exchange::take_failures(Instant now) noexcept {
     }
 }
 
+// A session whose send queue is full is tried in each turn, but is no reason for one: acknowledgements are.
+// mutants: copyrpc-exchange-flush-all
 bool Exchange::flush(Instant now) noexcept {
-    if (!sessions_.any_listed()) {
-        return false;
-    }
+    const bool any = sessions_.any_listed();
+    sessions_.relist_stalled();
     sessions_.take_listed([this, now](Session& session) { flush(session, now); });
-    return true;
+    return any;
 }
 
 // Completions and the room callback may end the session.
@@ -106,7 +107,7 @@ void Exchange::flush(Session& session, Instant now) noexcept {
             return;
         }
         if (!send(session, *session.write)) {
-            sessions_.list(session);  // its send queue is full
+            sessions_.stall(session);  // its send queue is full
             return;
         }
         session.write.reset();

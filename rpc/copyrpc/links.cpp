@@ -78,14 +78,17 @@ Result<Session*> Links::make() {
     capacity.max_sges = 1;
     capacity.inline_bytes = 0;
     auto qp = device_.create_qp(*session->pd, capacity, {*queues_.sends, *queues_.receives, queues_.requests.get()});
-    Status made = qp.ok() ? give_memory(*session->pd, session->own_memory, session->own, config_.ring_bytes,
-                                        verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::LocalWrite)
-                          : Status{qp.error()};
+    if (!qp.ok()) {
+        remove(*session);
+        return qp.error();
+    }
+    session->qp = std::move(qp).value();  // its protection domain ends after it, also if there is no memory
+    Status made = give_memory(*session->pd, session->own_memory, session->own, config_.ring_bytes,
+                              verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::LocalWrite);
     if (!made.ok()) {
         remove(*session);
         return made.error();
     }
-    session->qp = std::move(qp).value();
     return session;
 }
 
@@ -115,6 +118,7 @@ void Links::remove(Session& session) {
     if (session.rings) {
         server_.expect_no_more(session.rings->send().ring().promise_max() / 2);
     }
+    sessions_.forget_names(session);
     session.rings.reset();
     session.qp.reset();
     session.own.reset();

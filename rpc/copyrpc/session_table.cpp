@@ -9,6 +9,7 @@ SessionTable::SessionTable(std::uint16_t sessions_max) : sessions_(sessions_max)
     }
     listed_.reserve(sessions_max);
     taken_.reserve(sessions_max);
+    stalled_.reserve(sessions_max);
 }
 
 Session* SessionTable::add() {
@@ -23,12 +24,15 @@ Session* SessionTable::add() {
 }
 
 void SessionTable::remove(Session& session) {
+    free_.push_back(session.id.value);
+    sessions_[session.id.value].reset();
+}
+
+void SessionTable::forget_names(const Session& session) {
     if (session.qp != nullptr) {
         by_qpn_.erase(session.qp->qpn().value);
     }
     by_connection_.erase(session.connection.value);
-    free_.push_back(session.id.value);
-    sessions_[session.id.value].reset();
 }
 
 void SessionTable::name(Session& session, verbs::ConnectionId connection) {

@@ -25,6 +25,8 @@ public:
     }
     // Notes the session's queue pair and connection, by which it is found from now on.
     void name(Session& session, verbs::ConnectionId connection);
+    // Before the session's queue pair is destroyed: nobody finds the session by it, or by its connection, any more.
+    void forget_names(const Session& session);
     [[nodiscard]] Session* of_qp(Qpn qpn) const noexcept;
     [[nodiscard]] Session* of_connection(verbs::ConnectionId id) const noexcept;
     [[nodiscard]] std::size_t count() const noexcept { return sessions_.size() - free_.size(); }
@@ -45,6 +47,17 @@ public:
         }
     }
     [[nodiscard]] bool any_listed() const noexcept { return !listed_.empty(); }
+    // Puts the session into the list once relist_stalled() is called: nothing leaves before its peer has acknowledged
+    // something.
+    void stall(Session& session) { stalled_.push_back(session.id); }
+    void relist_stalled() {
+        for (const SessionId id : stalled_) {
+            if (Session* const session = find(id); session != nullptr) {
+                list(*session);
+            }
+        }
+        stalled_.clear();
+    }
     // Takes all of the list, in the order in which they came there. Those that run() lists come next time.
     template <class Run>
     void take_listed(Run&& run) {
@@ -65,6 +78,7 @@ private:
     std::unordered_map<std::uint32_t, Session*> by_connection_;
     std::vector<SessionId> listed_;
     std::vector<SessionId> taken_;
+    std::vector<SessionId> stalled_;
 };
 
 }  // namespace cairn::copyrpc

@@ -51,5 +51,40 @@ TEST_F(CopyrpcUnlike, EitherEndKeepsToTheRingOfTheOther) {
     EXPECT_EQ(count(CallStatus::Ok), 2000U);
 }
 
+// It has no more to do before an acknowledgement comes: its worker may rest.
+TEST_F(CopyrpcUnlike, AnEndWhoseSendQueueIsFullRests) {
+    const SessionId session = connect();
+    for (std::uint64_t tag = 1; tag <= 10; ++tag) {  // a batch each, for eight places
+        ASSERT_EQ(post(session, tag, 8).verdict, PostVerdict::Posted);
+        (void)client.worker->turn(now);
+    }
+    bool works = true;
+    for (int turns = 0; works && turns < 10; ++turns) {
+        works = client.worker->turn(now);
+    }
+    EXPECT_FALSE(works);
+    EXPECT_GT(client.worker->next_deadline(), now);
+    run(milliseconds(10));
+    EXPECT_EQ(count(CallStatus::Ok), 10U);
+}
+
+TEST_F(CopyrpcUnlike, AnEndWithoutMemoryForARingConnectsOnceItHasSome) {
+    std::vector<rpc::MsgBuffer> all;
+    for (std::uint32_t bytes = 1U << 20U; bytes >= 1024; bytes /= 2) {
+        for (rpc::MsgBuffer one = client.pool.allocate(bytes); one.valid(); one = client.pool.allocate(bytes)) {
+            all.push_back(one);
+        }
+    }
+    const auto remote = net::IpAddress::parse("10.0.0.2").value();
+    EXPECT_FALSE(client.endpoint->connect(remote, kService, now).ok());
+    EXPECT_EQ(client.endpoint->sessions_open(), 0U);
+    for (rpc::MsgBuffer& one : all) {
+        client.pool.release(one);
+    }
+    (void)post(connect(), 1, 8);
+    run(milliseconds(1));
+    EXPECT_EQ(count(CallStatus::Ok), 1U);
+}
+
 }  // namespace
 }  // namespace cairn::copyrpc
