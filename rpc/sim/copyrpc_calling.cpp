@@ -64,7 +64,8 @@ void CopyrpcCalling::act(CopyrpcNode& node) {
         const std::size_t host = (node.host->host() + random_.between(1, world_.hosts() - 1)) % world_.hosts();
         connect(node, host, plan_.has_strangers && random_.chance(kMillion / 8));
     }
-    if (!node.sessions.empty() && random_.chance(kMillion / 80)) {
+    // The end of a session that is ending already is still to be told.
+    if (node.ending == 0 && !node.sessions.empty() && random_.chance(kMillion / 80)) {
         disconnect(node, node.sessions[random_.below(node.sessions.size())].id);
     }
     if (random_.chance(kMillion / 20)) {
@@ -115,6 +116,10 @@ CopyrpcCall& CopyrpcCalling::plan_call(CopyrpcNode& node, const CopyrpcSession& 
     call.handling = static_cast<Handling>(random_.between(1, static_cast<std::uint64_t>(Handling::Nested)));
     if (random_.chance(kMillion / 16)) {
         call.handling = random_.chance(kMillion / 2) ? Handling::Refused : Handling::Nobody;
+    }
+    // A request that waits for another call must not be waited for by that call, however long queues are.
+    if (call.handling == Handling::Nested && session.peer < node.host->host()) {
+        call.handling = Handling::AtOnce;
     }
     plan_sizes(node, call);
     if (!world_.healed() && random_.chance(kMillion / 8)) {
@@ -244,8 +249,8 @@ void CopyrpcCalling::cancel_some(CopyrpcNode& node) {
     if (node.pending.empty()) {
         return;
     }
-    CopyrpcCall& call = oracle_.call(*std::next(node.pending.begin(),
-                                                static_cast<std::ptrdiff_t>(random_.below(node.pending.size()))));
+    CopyrpcCall& call =
+        oracle_.call(*std::next(node.pending.begin(), static_cast<std::ptrdiff_t>(random_.below(node.pending.size()))));
     if (call.id == 0) {
         return;  // another one's completion runs while it is posted
     }

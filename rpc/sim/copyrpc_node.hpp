@@ -1,5 +1,5 @@
-// A worker in a simulated world of copyrpc: the production endpoint, what its users have under way, and the notes of the
-// checks.
+// A worker in a simulated world of copyrpc: the production endpoint, what its users have under way, and the notes of
+// the checks.
 #pragma once
 
 #include <cstdint>

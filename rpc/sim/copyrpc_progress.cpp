@@ -124,6 +124,7 @@ void CopyrpcScenario::connect_each() {
 // Whatever happened before.
 void CopyrpcScenario::check_progress() {
     run_until_answered();
+    world_.run_until(world_.now() + plan_.peer_timeout * 2);  // who has lost its peer may still not know it
     run_until([this] { return is_whole(); }, "every session is whole, or both ends know that it is over");
     if (world_.broken()) {
         return;

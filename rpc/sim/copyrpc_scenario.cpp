@@ -10,6 +10,7 @@ namespace cairn::sim {
 namespace {
 
 constexpr Duration kActsEvery = microseconds(300);
+constexpr std::uint64_t kSkipped = 4096;
 constexpr std::uint16_t kSessionsMost = 6;
 constexpr std::size_t kMostPoolBytes = std::size_t{kSessionsMost} * 4 * 65536 + (1U << 20U);
 
@@ -76,14 +77,18 @@ void CopyrpcScenario::start(Node& host) {
     node.device = std::make_unique<verbs::Device>(host.worker());
     const VerbsProcesses& processes = others_ != nullptr ? others_->processes() : processes_;
     if (others_ == nullptr) {
+        // A process may have the queue pair numbers and keys of the one before it, but not its starting PSNs.
+        for (std::uint64_t left = random_.below(kSkipped); left > 0; --left) {
+            (void)host.worker().engine().unguessable();
+        }
         cm::Config config = plan_.cm;
         config.ca_guid = host.process();
         node.own_home = connections::Home::create(processes_.agent_of(host), host.worker(), {config}).value();
     }
     connections::Home& home = others_ != nullptr ? others_->home_of(host) : *node.own_home;
     copyrpc::EndpointConfig config;
-    const std::uint32_t doublings = static_cast<std::uint32_t>(
-        random_.below(plan_.most_ring_bytes / plan_.least_ring_bytes > 1 ? 2 : 1));
+    const std::uint32_t doublings =
+        static_cast<std::uint32_t>(random_.below(plan_.most_ring_bytes / plan_.least_ring_bytes > 1 ? 2 : 1));
     config.ring_bytes = doublings != 0 ? plan_.most_ring_bytes : plan_.least_ring_bytes;
     config.peer_ring_bytes_max = plan_.most_ring_bytes;
     config.receives = static_cast<std::uint16_t>(4U << random_.below(4));
@@ -103,8 +108,7 @@ void CopyrpcScenario::start(Node& host) {
         oracle_.check(listening, "an endpoint can listen", &node);
     }
     if (plan_.has_strangers && !world_.healed()) {
-        node.stranger =
-            std::make_unique<CopyrpcStranger>(world_, host, home, host.number() == 0, plan_.path_mtu_bytes);
+        node.stranger = std::make_unique<CopyrpcStranger>(world_, host, home, host.number() == 0, plan_.path_mtu_bytes);
     }
     node.next_act = world_.now() + random_.between(Duration{}, kActsEvery);
 }
@@ -204,7 +208,8 @@ void CopyrpcScenario::on_heal() {
 std::string CopyrpcScenario::text() const {
     const CopyrpcCounters& all = counters();
     return fmt::format(
-        "rings of {} to {} bytes, path MTU {}, peer timeout {} ns, {}; {} sessions, {} refused, {} peers lost; {} calls, "
+        "rings of {} to {} bytes, path MTU {}, peer timeout {} ns, {}; {} sessions, {} refused, {} peers lost; {} "
+        "calls, "
         "{} answered, {} too long, {} too late, {} cancelled, {} disconnected, {} lost, {} refused, {} nested, {} "
         "retained, {} tried in vain, {} told of room; {} batches, {} breaches",
         plan_.least_ring_bytes, plan_.most_ring_bytes, plan_.path_mtu_bytes, plan_.peer_timeout.ns,

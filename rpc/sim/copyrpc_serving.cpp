@@ -86,8 +86,7 @@ bool CopyrpcServing::call_another(CopyrpcNode& node, const copyrpc::Request& req
     if (!back && node.sessions.empty()) {
         return false;
     }
-    const SessionId by =
-        back ? request.handle.session : node.sessions[random_.below(node.sessions.size())].id;
+    const SessionId by = back ? request.handle.session : node.sessions[random_.below(node.sessions.size())].id;
     const CopyrpcCall* const inner = calling_.post_inner(node, by);
     if (inner == nullptr || inner->abandoned) {
         return false;

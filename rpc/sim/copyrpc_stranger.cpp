@@ -124,8 +124,7 @@ void CopyrpcStranger::on_requested(const cm::Requested& requested) {
     copyrpc::RawHello hello;
     copyrpc::Hello{4096, 16, region_->address(), region_->rkey()}.emit(hello);
     contact->id = requested.id;
-    contact->peer =
-        copyrpc::Hello::parse(std::span(requested.private_data.octets).first(requested.private_data.size));
+    contact->peer = copyrpc::Hello::parse(std::span(requested.private_data.octets).first(requested.private_data.size));
     verbs::ConnectionChoice how;
     how.access = kWritten;
     how.private_data = {reinterpret_cast<const std::uint8_t*>(&hello), sizeof(hello)};
@@ -142,9 +141,10 @@ void CopyrpcStranger::look() {
             ++connected_;
             if (Contact* const contact = find(up->id); contact != nullptr) {
                 contact->up = true;
-                contact->peer = contact->peer ? contact->peer
-                                              : copyrpc::Hello::parse(std::span(up->private_data.octets)
-                                                                          .first(up->private_data.size));
+                contact->peer =
+                    contact->peer
+                        ? contact->peer
+                        : copyrpc::Hello::parse(std::span(up->private_data.octets).first(up->private_data.size));
                 for (std::uint64_t i = random_.below(2) * kReceives; i > 0; --i) {  // or it is never ready
                     (void)contact->qp->post_receive(verbs::ReceiveRequest{});
                 }

@@ -38,9 +38,9 @@ public:
 private:
     static constexpr std::uint32_t kBytes = 65536;
     enum class Manner : std::uint8_t {
-        Asks,      // sound batches of requests; it reads no answer
-        Mutates,   // sound batches, with a byte that is wrong
-        Babbles,   // any bytes, any immediate
+        Asks,     // sound batches of requests; it reads no answer
+        Mutates,  // sound batches, with a byte that is wrong
+        Babbles,  // any bytes, any immediate
         Silent,
         Count,
     };

@@ -93,6 +93,7 @@ class Sim(unittest.TestCase):
                                      ('cm', 'connections', ('CM REQ', 'CM RTU', 'CM DREP')),
                                      ('ud', 'messages', ('UD SEND Only', 'to 0xffffff')),
                                      ('verbs', 'requests', ('CM REQ', 'RC SEND Only', 'RC RDMA WRITE First')),
+                                     ('copyrpc', 'calls', ('CM REQ', 'RC RDMA WRITE Only with Immediate')),
                                      ('mixed', 'messages', ('UD SEND Only', 'to 0xffffff'))):
             with self.subTest(world):
                 status, out, _ = self.run_to_end('--world', world, '--seeds', '30', '--json')
