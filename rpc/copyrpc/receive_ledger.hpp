@@ -49,6 +49,10 @@ public:
         return unreturned() >= ring_.return_step() || receives_used_ >= receives_max_ / 2;
     }
 
+    // The next batch to the peer gives it space to write to, unless it has all of it: then it can return receive
+    // requests, whatever it waits for. The peer's last receive request is for such a batch.
+    [[nodiscard]] bool gives_space() const noexcept { return unreturned() != 0 || returned_ == arrived_; }
+
     [[nodiscard]] RingShape ring() const noexcept { return ring_; }
 
 private:

@@ -43,11 +43,11 @@ void RingEnd::put_answer(const Message& answer, std::uint32_t charge) noexcept {
 
 // mutants: copyrpc-ring-end-next-write
 std::optional<RingWrite> RingEnd::next_write() noexcept {
-    const bool news = has_news();
+    const bool may_use_last = receive_.gives_space();
     Batch batch;
-    if (send_.has_batch(news)) {
+    if (send_.has_batch(may_use_last)) {
         batch = send_.take_batch();
-    } else if (news && send_.has_room_for_empty()) {
+    } else if (has_news() && send_.has_room_for_empty() && (may_use_last || send_.receives() > 1)) {
         batch = send_.take_empty();
     } else {
         return std::nullopt;
