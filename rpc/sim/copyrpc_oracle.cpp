@@ -51,7 +51,7 @@ CopyrpcCall* CopyrpcOracle::begin(CopyrpcNode& server, std::span<const std::uint
                        holds(payload, sizeof(CallTag), tag, Part::Request);
     if (!known) {
         check(plan_.has_strangers, "a request arrives as it was sent", &server);
-        ++counters_.strange;
+        ++counters_.ends.strange;
         return nullptr;
     }
     CopyrpcCall& call = calls_[tag.serial];

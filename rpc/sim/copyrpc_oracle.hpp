@@ -10,6 +10,19 @@
 
 namespace cairn::sim {
 
+// What endpoints of processes that ended had counted, and strangers.
+struct CopyrpcEnds {
+    std::uint64_t late_answers = 0;
+    std::uint64_t displaced = 0;
+    std::uint64_t batches = 0;
+    std::uint64_t breaches = 0;
+    std::uint64_t strange = 0;  // requests of strangers
+    std::uint64_t strangers_connected = 0;
+    std::uint64_t strangers_batches = 0;
+
+    friend bool operator==(const CopyrpcEnds&, const CopyrpcEnds&) = default;
+};
+
 // What happened in a world. The network has counters of its own.
 struct CopyrpcCounters {
     std::uint64_t calls = 0;
@@ -30,13 +43,7 @@ struct CopyrpcCounters {
     std::uint64_t sessions_refused = 0;
     std::uint64_t peers_lost = 0;
     std::uint64_t full_tables = 0;
-    std::uint64_t strange = 0;  // requests of strangers
-    std::uint64_t late_answers = 0;
-    std::uint64_t displaced = 0;
-    std::uint64_t batches = 0;
-    std::uint64_t breaches = 0;
-    std::uint64_t strangers_connected = 0;
-    std::uint64_t strangers_batches = 0;
+    CopyrpcEnds ends{};
 
     friend bool operator==(const CopyrpcCounters&, const CopyrpcCounters&) = default;
 };

@@ -146,7 +146,7 @@ void CopyrpcScenario::wind_up() {
 
 void CopyrpcScenario::check_end() {
     const CopyrpcCounters& all = oracle_.counters();
-    oracle_.check(all.breaches <= all.strangers_connected, "only strangers break rules");
+    oracle_.check(all.ends.breaches <= all.ends.strangers_connected, "only strangers break rules");
 }
 
 }  // namespace cairn::sim

@@ -144,13 +144,13 @@ void CopyrpcScenario::forget_calls(CopyrpcNode& node) {
 void CopyrpcScenario::count(CopyrpcNode& node) {
     const copyrpc::Statistics& said = node.endpoint->statistics();
     CopyrpcCounters& counters = oracle_.counters();
-    counters.breaches += said.breaches.snapshot().total();
-    counters.late_answers += said.late_answers;
-    counters.displaced += said.connections_displaced;
-    counters.batches += said.batches_sent;
+    counters.ends.breaches += said.breaches.snapshot().total();
+    counters.ends.late_answers += said.late_answers;
+    counters.ends.displaced += said.connections_displaced;
+    counters.ends.batches += said.batches_sent;
     if (node.stranger != nullptr) {
-        counters.strangers_connected += node.stranger->connected();
-        counters.strangers_batches += node.stranger->batches();
+        counters.ends.strangers_connected += node.stranger->connected();
+        counters.ends.strangers_batches += node.stranger->batches();
     }
     const auto transport = node.host->worker().engine().rc_counters().snapshot();
     oracle_.check(!plan_.alone || plan_.has_strangers || transport.of(roce::rc::RcCounter::RnrNakSent) == 0,
@@ -215,7 +215,8 @@ std::string CopyrpcScenario::text() const {
         plan_.least_ring_bytes, plan_.most_ring_bytes, plan_.path_mtu_bytes, plan_.peer_timeout.ns,
         plan_.has_strangers ? "strangers" : "no strangers", all.sessions, all.sessions_refused, all.peers_lost,
         all.calls, all.calls_ok, all.too_long, all.deadlines_passed, all.cancelled, all.disconnected, all.calls_lost,
-        all.answers_refused, all.nested, all.retained, all.tried_in_vain, all.told_of_room, all.batches, all.breaches);
+        all.answers_refused, all.nested, all.retained, all.tried_in_vain, all.told_of_room, all.ends.batches,
+        all.ends.breaches);
 }
 
 }  // namespace cairn::sim
