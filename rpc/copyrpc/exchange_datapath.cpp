@@ -82,7 +82,6 @@ void Exchange::take_failures(Instant now) noexcept {
 }
 
 // A session whose send queue is full is tried in each turn, but is no reason for one: acknowledgements are.
-// mutants: copyrpc-exchange-flush-all
 bool Exchange::flush(Instant now) noexcept {
     const bool any = sessions_.any_listed();
     sessions_.relist_stalled();
