@@ -57,7 +57,7 @@ Status Links::give_memory(verbs::Pd& pd, rpc::MsgBuffer& memory, std::unique_ptr
     }
     // Nobody reads what others left there, neither a batch in the own ring nor the padding of one in the mirror.
     std::fill(memory.span().begin(), memory.span().end(), std::uint8_t{0});
-    auto made = device_.register_memory(pd, memory.span(), rights);
+    auto made = device_.register_memory(pd, memory.span(), rights, 0);  // its peer learns no address of ours
     if (!made.ok()) {
         return made.error();
     }

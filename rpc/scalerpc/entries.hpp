@@ -21,7 +21,7 @@ public:
             return Error{"there is no memory for the entries of clients", "give the pool of messages more"};
         }
         auto region = device.register_memory(pd, memory_.span(),
-                                             verbs::Rights{verbs::Right::LocalWrite} | verbs::Right::BindWindow);
+                                             verbs::Rights{verbs::Right::LocalWrite} | verbs::Right::BindWindow, 0);
         if (!region.ok()) {
             return region.error();
         }

@@ -84,13 +84,13 @@ Status Peers::give_caller_memory(Session& session) {
     std::fill(session.memory.span().begin(), session.memory.span().end(), std::uint8_t{0});
     const std::size_t shift = config_.features.colouring ? session.id.value % kColours * kLineBytes : 0;
     session.caller.emplace(config_.shape, session.memory.span().subspan(shift, Caller::memory_for(config_.shape)));
-    auto staged = device_.register_memory(*session.pd, session.caller->staged(), verbs::Right::RemoteRead);
+    auto staged = device_.register_memory(*session.pd, session.caller->staged(), verbs::Right::RemoteRead, 0);
     if (!staged.ok()) {
         return staged.error();
     }
     session.staged = std::move(staged).value();
     auto answers = device_.register_memory(*session.pd, session.caller->answers(),
-                                           verbs::Rights{verbs::Right::LocalWrite} | verbs::Right::RemoteWrite);
+                                           verbs::Rights{verbs::Right::LocalWrite} | verbs::Right::RemoteWrite, 0);
     if (!answers.ok()) {
         return answers.error();
     }

@@ -52,7 +52,7 @@ Result<std::unique_ptr<Pools>> Pools::create(const EndpointConfig& config, verbs
     }
     std::fill(pools->memory_.span().begin(), pools->memory_.span().end(), std::uint8_t{0});
     auto region = device.register_memory(pd, pools->memory_.span(),
-                                         verbs::Rights{verbs::Right::LocalWrite} | verbs::Right::BindWindow);
+                                         verbs::Rights{verbs::Right::LocalWrite} | verbs::Right::BindWindow, 0);
     if (!region.ok()) {
         return region.error();
     }
