@@ -187,23 +187,28 @@ bool Links::poll_events(bool serves, Instant now) {
     return any;
 }
 
-// Gives the accepted connection up that has waited longest for its peer's first word: a stranger need not be where its
-// REQ says. Returns false if there is none.
+// Gives one connection up for another. The first to go have ended: their peers still owe a word, and may have been
+// killed. Next is the accepted one that has waited longest for its peer's first word: a stranger need not be where its
+// REQ says. Returns false if there is neither.
 // mutants: copyrpc-links-displace
 bool Links::displace(Instant now) {
-    Session* oldest = nullptr;
-    sessions_.for_each([&oldest](Session& session) {
+    Session* first = nullptr;
+    sessions_.for_each([&first](Session& session) {
+        const bool ended = session.state == SessionState::Ending;
         const bool unproven = session.state == SessionState::Connecting && !session.ours;
-        if (unproven && (oldest == nullptr || session.asked < oldest->asked)) {
-            oldest = &session;
+        const bool goes_before =
+            first == nullptr || (first->state != SessionState::Ending && (ended || session.asked < first->asked));
+        if ((ended || unproven) && goes_before) {
+            first = &session;
         }
     });
-    if (oldest == nullptr) {
+    if (first == nullptr) {
         return false;
     }
-    ++statistics_.connections_displaced;
-    connector_.abandon(oldest->connection, now);
-    remove(*oldest);
+    statistics_.connections_displaced += first->state == SessionState::Ending ? 0 : 1;
+    std::erase(left_, first->id);
+    connector_.abandon(first->connection, now);
+    remove(*first);
     return true;
 }
 

@@ -93,22 +93,28 @@ bool Links::poll_events(bool serves, Instant now) {
     return any;
 }
 
-// Gives the accepted connection up that has waited longest for its peer's first word: a stranger need not be where its
-// REQ says. Returns false if there is none.
+// Gives one connection up for another. The first to go have ended: their peers still owe a word, and may have been
+// killed. Next is the accepted one that has waited longest for its peer's first word: a stranger need not be where its
+// REQ says. Returns false if there is neither.
+// mutants: linked-links-displace
 bool Links::displace(Instant now) {
-    LinkedSession* oldest = nullptr;
-    owner_.for_each([&oldest](LinkedSession& session) {
+    LinkedSession* first = nullptr;
+    owner_.for_each([&first](LinkedSession& session) {
+        const bool ended = session.state == LinkState::Ending;
         const bool unproven = session.state == LinkState::Connecting && !session.ours;
-        if (unproven && (oldest == nullptr || session.asked < oldest->asked)) {
-            oldest = &session;
+        const bool goes_before =
+            first == nullptr || (first->state != LinkState::Ending && (ended || session.asked < first->asked));
+        if ((ended || unproven) && goes_before) {
+            first = &session;
         }
     });
-    if (oldest == nullptr) {
+    if (first == nullptr) {
         return false;
     }
-    ++counters_.displaced;
-    connector_.abandon(oldest->connection, now);
-    owner_.remove(*oldest);
+    counters_.displaced += first->state == LinkState::Ending ? 0 : 1;
+    std::erase(left_, first->id);
+    connector_.abandon(first->connection, now);
+    owner_.remove(*first);
     return true;
 }
 

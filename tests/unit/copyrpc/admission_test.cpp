@@ -133,6 +133,34 @@ TEST_F(CopyrpcAdmission, ASessionInUseIsNoStrangersPlace) {
     EXPECT_EQ(server.endpoint->statistics().connections_refused, 1U);
 }
 
+// Peers that were killed still owe their word at the end of their connections.
+TEST_F(CopyrpcAdmission, SessionsOfPeersThatWentAreForOthers) {
+    std::vector<std::unique_ptr<Stranger>> many;
+    const RawHello raw = hello();
+    for (int i = 1; i <= kSessions; ++i) {
+        Stranger& one = *many.emplace_back(std::make_unique<Stranger>(("10.0.1." + std::to_string(i)).c_str()));
+        one.port.join(server.port);
+        server.port.join(one.port);
+        one.ask({reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)}, now);
+        for (int turns = 0; turns < 200 && !one.peer; ++turns, now = now + microseconds(20)) {
+            one.worker->turn(now);
+            server.turn(now);
+            one.look();
+        }
+        one.worker->turn(now);
+        server.turn(now);
+        ASSERT_TRUE(one.peer.has_value());
+    }
+    run(seconds(3), milliseconds(1));
+    ASSERT_EQ(server.endpoint->statistics().peers_lost, static_cast<std::uint64_t>(kSessions));
+    for (int i = 0; i < kSessions; ++i) {
+        ASSERT_TRUE(client.endpoint->connect(net::IpAddress::parse("10.0.0.2").value(), kService, now).ok());
+    }
+    run(milliseconds(20));
+    EXPECT_EQ(client.events, std::vector<SessionEvent>(kSessions, SessionEvent::Connected));
+    EXPECT_EQ(server.endpoint->statistics().connections_displaced, 0U);
+}
+
 TEST_F(CopyrpcAdmission, ARingLargerThanOursIsRefused) {
     RawHello raw = hello();
     raw.ring_log2 = 13;

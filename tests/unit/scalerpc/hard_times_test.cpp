@@ -97,6 +97,36 @@ TEST_F(ScalerpcHardTimes, DeadClientsAreNoticedAndTheirPlacesAreFree) {
     EXPECT_EQ(client->endpoint->calls_pending(), 0U) << "the calls of those that were given up have ended";
 }
 
+// The connections of dead peers wait for a word that never comes.
+TEST_F(ScalerpcHardTimes, SessionsOfDeadClientsAreForOthers) {
+    EndpointConfig config = small(20);
+    config.peer_timeout = milliseconds(100);
+    begin(config, 20);
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        post(i, 32, kKeep);
+    }
+    run(milliseconds(5));
+    for (const Instant end = now + milliseconds(400); now < end; now = now + microseconds(20)) {
+        server->turn(now);
+    }
+    ASSERT_EQ(counted().links.peers_lost, 20U);
+    Host other("10.0.0.3", 33, config);
+    other.port.join(server->port);
+    server->port.join(other.port);
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        ASSERT_TRUE(other.endpoint->connect(net::IpAddress::parse("10.0.0.2").value(), kService, now).ok());
+    }
+    for (const Instant end = now + milliseconds(5); now < end; now = now + microseconds(5)) {
+        other.turn(now);
+        server->turn(now);
+    }
+    EXPECT_EQ(other.events, std::vector<rpc::LinkEvent>(20, rpc::LinkEvent::Connected));
+    EXPECT_EQ(counted().links.displaced, 0U);
+    for (const RequestHandle& handle : kept) {
+        EXPECT_FALSE(server->endpoint->answer(handle, {}, now)) << "another has its session";
+    }
+}
+
 TEST_F(ScalerpcHardTimes, CallsOfADeadServerFail) {
     EndpointConfig config = small(32);
     config.peer_timeout = milliseconds(100);
