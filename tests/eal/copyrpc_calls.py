@@ -7,7 +7,7 @@ Each case is a test of its own: exit 0 passed, 77 skipped with the reason on std
 """
 import time
 
-from session import end, expect, expect_refused, result_of, run_case
+from session import await_calls, end, expect, expect_refused, result_of, run_case
 from sockets import client, listen
 
 COPYRPC, SCALERPC, RAWWRITE = (['--system', name] for name in ('copyrpc', 'scalerpc', 'rawwrite'))
@@ -96,13 +96,12 @@ def memif_killed(session):
     server = session.server(*COPYRPC, '--peer-timeout', '500')
     for _ in range(2):
         asking = session.client(*COPYRPC, '--duration', '30')
-        time.sleep(1.5)
+        await_calls(asking)
         asking.kill()
         asking.communicate()
     time.sleep(1.5)
     asking = session.client(*COPYRPC, '--duration', '30', '--peer-timeout', '500', '--sessions', '64')
-    time.sleep(1.5)
-    expect(asking.poll() is None and server.poll() is None, 'the server has no session for another client')
+    await_calls(asking)  # there is a session for each of another client
     server.kill()
     server.communicate()
     _, err = asking.communicate(timeout=20)

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-from session import EAL, end, expect, expect_refused, machine, on_cpus, result_of, run_case, skip
+from session import await_calls, EAL, end, expect, expect_refused, machine, on_cpus, result_of, run_case, skip
 
 
 def memif_calls(session):
@@ -152,14 +152,14 @@ def memif_attached_killed(session):
     server = session.server(*large, extra=extra)
     for _ in range(2):
         client = session.client(*large, '--sessions', '16', '--window', '128', '--duration', '30', extra=extra)
-        time.sleep(1.5)
+        await_calls(client)
         client.kill()
         client.communicate()
         time.sleep(4.5)  # until its sessions end, and with them what they kept
         result = result_of(session.client(*large, '--duration', '0.5', extra=extra))
         expect(result['rate_mops'] > 0, f'no calls afterwards: {result}')
     client = session.client(*large, '--sessions', '16', '--window', '128', '--duration', '30', extra=extra)
-    time.sleep(1.5)
+    await_calls(client)
     client.kill()
     client.communicate()
     time.sleep(4)

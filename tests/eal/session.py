@@ -129,6 +129,14 @@ def result_of(process, timeout=40):
     return json.loads(out.strip().splitlines()[-1])
 
 
+def await_calls(process):
+    """Returns when a client of cairn-rpcbench has told of a second with calls."""
+    for line in process.stderr:
+        if line.startswith('calls ') and not line.startswith('calls 0.000'):
+            return
+    expect(False, 'the client ended without calls')
+
+
 def end(process, timeout=20):
     """Asks for a clean stop; returns stderr."""
     process.send_signal(signal.SIGTERM)
