@@ -73,14 +73,14 @@ def several_lcores_mixed(session):
     has the frames of both."""
     file, stranger = os.path.join(session.work, 'both.pcap'), machine.loopback(3)
     server = listen(session, '--pcap', file, lcores='0,1')
-    result = result_of(client(session, '--duration', '1', '--sessions', '4', '--check'))
-    expect(result['rate_mops'] > 0 and result['failed'] == 0 and result['checked'] > 0, f'{result}')
+    first = result_of(client(session, '--duration', '1', '--sessions', '4', '--check'))
     for fault in (*FAULTS, 'qpn', 'pkey', 'qkey'):
         sent = pktgen(session, address=stranger, fault=fault, count=1000, qpn=0x101)
         expect(sent['sent'] == 1000, f'{fault}: {sent}')
-    result = result_of(client(session, '--duration', '0.5', '--sessions', '4'))
+    second = result_of(client(session, '--duration', '0.5', '--sessions', '4', '--check'))
     said = end(server)
-    expect(result['rate_mops'] > 0 and result['failed'] == 0, f'{result}')
+    for result in (first, second):  # a machine that stood still for a second leaves a rate of 0.0
+        expect(result['checked'] > 0 and result['failed'] == 0, f'{result}: {said}')
     expect(said.count('port_received ') == 2 and 'port_handed_over ' in said, f'nothing was handed over: {said}')
     expect(check_icrcs(file, stranger)[0] > 100, 'not recorded')
     with open(file, 'rb') as opened:
