@@ -111,8 +111,6 @@ protected:
         server->endpoint->slices().groups().check();
     }
 
-    std::unique_ptr<Host> client;
-    std::unique_ptr<Host> server;
     Instant now{1'000'000'000};
     std::vector<SessionId> sessions;
     bool again = false;
@@ -123,6 +121,9 @@ protected:
     std::map<std::uint64_t, int> executed;
     std::map<std::size_t, std::uint64_t> done;
     std::vector<RequestHandle> kept;
+    // Last, so that they end first: calls that are left complete then.
+    std::unique_ptr<Host> client;
+    std::unique_ptr<Host> server;
 };
 
 }  // namespace cairn::scalerpc
