@@ -15,10 +15,17 @@ struct Slice {
     std::uint8_t pool = 0;
     std::uint32_t epoch = 1;
     Duration length{};
+    Duration usual{};  // from the first request on
     Instant began{};
     Instant last_request{};
     std::uint32_t requests = 0;
     std::vector<Groups::Share> shares{};  // of those who have left it
+
+    // mutants: scalerpc-slice-on-request
+    void on_request(Instant now) noexcept {
+        last_request = now;
+        length = std::min(length, now - began + usual);
+    }
 };
 
 // The slice that is prepared, if one is.
@@ -26,6 +33,7 @@ struct NextSlice {
     bool warming = false;
     std::vector<SessionId> served{};
     Duration length{};
+    Duration usual{};
     Instant began{};  // to be prepared
 };
 
@@ -45,6 +53,14 @@ struct SliceView {
 
 constexpr std::int64_t kQuietParts = 2;       // a slice that is quiet for half of its length ends
 constexpr Duration kLead = microseconds(30);  // of the slice's end, when the next group is read; half a slice at most
+
+// How long the next slice waits for its first request. Each slice in a row in which nobody asked doubles that, up to
+// `most`: clients that need longer than a slice, as they do when both ends share one CPU, would come too late for ever.
+// mutants: scalerpc-patient-length
+[[nodiscard]] constexpr Duration patient_length(Duration usual, std::uint8_t unused, Duration most) noexcept {
+    return std::max(usual, std::min(Duration{usual.ns << unused}, most));
+}
+constexpr std::uint8_t kMostUnused = 16;  // doublings
 
 // A slice that is quiet ends early. One whose successor is not ready goes on for as long again at most.
 // mutants: scalerpc-judge-slice

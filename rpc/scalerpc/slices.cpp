@@ -21,7 +21,7 @@ GroupConfig group_config(const EndpointConfig& config) noexcept {
 
 Slices::Slices(const EndpointConfig& config, Sessions& sessions, Server& server, Statistics& statistics)
     : config_(config), sessions_(sessions), server_(server), statistics_(statistics), groups_(group_config(config)) {
-    slice_.length = config.groups.slice;
+    slice_.length = slice_.usual = config.groups.slice;
     slice_.shares.reserve(config.sessions_max);
 }
 

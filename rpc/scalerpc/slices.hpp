@@ -52,6 +52,7 @@ private:
     void warm(Instant now, Broken& broken);
     void close(Instant now);
     void switch_over(Instant now, Broken& broken);
+    void note_use() noexcept;
     void send_away(Session& session, Instant now);
     void leave(Session& session) noexcept;
     void serve_all_if_alone();
@@ -68,6 +69,7 @@ private:
     verbs::Pd* pd_ = nullptr;
     Slice slice_{};
     NextSlice next_{};
+    std::uint8_t unused_ = 0;    // slices in a row in which nobody asked, less one for each in which somebody did
     Instant next_step_{};        // when the slice is looked at again
     bool nobody_waits_ = false;  // of the other groups: what ends that is a packet
 };

@@ -93,7 +93,7 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
             break;
         }
         any = true;
-        slice_.last_request = now;
+        slice_.on_request(now);
         ++slice_.requests;
         if (const auto breach = server_.on_request(session, request, now)) {
             broken.emplace_back(&session, *breach);
@@ -239,10 +239,12 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
             return;
         }
     }
-    slice_.last_request = now;
     if (guest.fetched.count == 0) {
+        slice_.last_request = now;
         guest.told = true;
         server_.tell(session, guest.grant);
+    } else {
+        slice_.on_request(now);
     }
 }
 
@@ -262,7 +264,8 @@ void Slices::warm(Instant now, Broken& broken) {
     next_.warming = true;
     next_.began = now;
     next_.served = groups_[group].members;
-    next_.length = groups_[group].slice;
+    next_.usual = groups_[group].slice;
+    next_.length = patient_length(next_.usual, unused_, config_.notice_timeout);
     for (const SessionId id : next_.served) {
         Session* const session = sessions_.find(id);
         if (session != nullptr && session->guest && has_work(*session)) {
@@ -289,6 +292,7 @@ void Slices::switch_over(Instant now, Broken& broken) {
             send_away(*session, now);
         }
     }
+    note_use();
     groups_.end_slice(slice_.shares, now - slice_.began);
     slice_.shares.clear();
     slice_.requests = 0;
@@ -296,6 +300,7 @@ void Slices::switch_over(Instant now, Broken& broken) {
     ++slice_.epoch;
     slice_.served = std::exchange(next_.served, {});
     slice_.length = next_.length;
+    slice_.usual = next_.usual;
     next_.warming = false;
     slice_.began = slice_.last_request = now;
     serve_all_if_alone();
@@ -305,6 +310,17 @@ void Slices::switch_over(Instant now, Broken& broken) {
         if (session->is_open() && session->guest->state == GuestState::Fetched) {
             start(*session, now, broken);
         }
+    }
+}
+
+// mutants: scalerpc-slices-note-use
+void Slices::note_use() noexcept {
+    const bool used = std::any_of(slice_.shares.begin(), slice_.shares.end(),
+                                  [](const Groups::Share& share) { return share.requests != 0; });
+    if (used) {
+        unused_ = static_cast<std::uint8_t>(unused_ - (unused_ != 0 ? 1 : 0));
+    } else if (unused_ != kMostUnused) {
+        ++unused_;
     }
 }
 

@@ -78,6 +78,40 @@ TEST_F(ScalerpcHardTimes, AShortPauseCostsNoConnection) {
     check();
 }
 
+// Both ends have one CPU in turn, for longer than slices last: a client writes long after it was told that it may.
+TEST_F(ScalerpcHardTimes, EndsThatTakeTurnsOnOneCpuGoOn) {
+    for (const bool warmup : {true, false}) {
+        sessions.clear();
+        results.clear();
+        EndpointConfig config = small(64);
+        config.features.warmup = warmup;
+        begin(config, 30);
+        again = true;
+        post_all();
+        for (int i = 0; i < 50; ++i) {
+            for (Host* const host : {client.get(), server.get()}) {
+                for (const Instant end = now + milliseconds(4); now < end; now = now + microseconds(5)) {
+                    host->turn(now);
+                }
+            }
+        }
+        again = false;
+        EXPECT_GT(count(CallStatus::Ok), 300U) << (warmup ? "with" : "without") << " warmup";
+        run(milliseconds(100));
+        EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+        EXPECT_EQ(count(CallStatus::Ok), results.size());
+        EXPECT_EQ(server->endpoint->sessions_open(), 30U);
+        check();
+        const std::uint64_t before = counted().switches;
+        again = true;
+        post_all();
+        run(milliseconds(20));
+        EXPECT_GT(counted().switches - before, 50U) << "slices are short again";
+        again = false;
+        run(milliseconds(100));
+    }
+}
+
 TEST_F(ScalerpcHardTimes, DeadClientsAreNoticedAndTheirPlacesAreFree) {
     EndpointConfig config = small(32);
     config.peer_timeout = milliseconds(100);

@@ -52,5 +52,19 @@ TEST(ScalerpcSliceJudge, EndsSlicesWhenTheirTimeIsOver) {
     }
 }
 
+TEST(ScalerpcSliceJudge, WaitsLongerForThoseWhoNeverAsk) {
+    const Duration most = milliseconds(20);
+    EXPECT_EQ(patient_length(microseconds(100), 0, most), microseconds(100));
+    EXPECT_EQ(patient_length(microseconds(100), 3, most), microseconds(800));
+    EXPECT_EQ(patient_length(microseconds(100), kMostUnused, most), most);
+    EXPECT_EQ(patient_length(milliseconds(30), 2, most), milliseconds(30)) << "it is never shortened";
+    Slice slice;
+    slice.length = milliseconds(20);
+    slice.usual = microseconds(100);
+    slice.on_request(Instant{} + milliseconds(5));
+    slice.on_request(Instant{} + milliseconds(6));
+    EXPECT_EQ(slice.length, microseconds(5100)) << "from the first request on it has its usual length";
+}
+
 }  // namespace
 }  // namespace cairn::scalerpc
