@@ -16,6 +16,7 @@ constexpr AttributeSet kNone{};
 constexpr AttributeSet kOfInit = AttributeSet::of(Attribute::Pkey, Access, Attribute::Qkey);
 constexpr AttributeSet kOfRtr = AttributeSet::of(Path, PathMtu, DestQpn, ReceivePsn, MaxDestRdAtomic, MinRnrTimer);
 constexpr AttributeSet kOfRts = AttributeSet::of(SendPsn, AckTimeout, RetryCount, RnrRetry, MaxRdAtomic);
+constexpr AttributeSet kOfCairn = AttributeSet::of(Selective, DelayedAcks);
 constexpr AttributeSet kWhileRunning =
     AttributeSet::of(Access, MinRnrTimer, MigrationState, Attribute::Qkey, SendsWait);
 constexpr AttributeSet kWhileDrained = kWhileRunning.with(
@@ -32,7 +33,7 @@ constexpr Change kNo{};
 constexpr Change kBare{true};
 constexpr Change kToInit{true, kOfInit, kNone};
 constexpr Change kInInit{true, kNone, kOfInit};
-constexpr Change kToRtr{true, kOfRtr, kOfInit.with(AttributeSet::of(Selective))};
+constexpr Change kToRtr{true, kOfRtr, kOfInit.with(kOfCairn)};
 constexpr Change kToRts{true, kOfRts, kWhileRunning};
 constexpr Change kRunning{true, kNone, kWhileRunning};
 constexpr Change kDrained{true, kNone, kWhileDrained};
@@ -82,11 +83,11 @@ static_assert(is_sound());
 
 constexpr AttributeSet kOfUc =
     AttributeSet::of(Attribute::Pkey, Access, Path, PathMtu, DestQpn, ReceivePsn, SendPsn, MigrationState, SendsWait);
-constexpr AttributeSet kOfRc = kOfUc.with(kOfRtr).with(kOfRts).with(AttributeSet::of(Selective));
+constexpr AttributeSet kOfRc = kOfUc.with(kOfRtr).with(kOfRts).with(kOfCairn);
 constexpr AttributeSet kOfUd = AttributeSet::of(Attribute::Pkey, Attribute::Qkey, SendPsn);
 // Each of the two ends has what its half of a reliable connection needs (annex A14; the same as in Linux).
-constexpr AttributeSet kOfXrcInitiator = kOfUc.with(kOfRts).with(AttributeSet::of(Selective));
-constexpr AttributeSet kOfXrcTarget = kOfUc.with(kOfRtr).with(AttributeSet::of(AckTimeout, Selective));
+constexpr AttributeSet kOfXrcInitiator = kOfUc.with(kOfRts).with(kOfCairn);
+constexpr AttributeSet kOfXrcTarget = kOfUc.with(kOfRtr).with(kOfCairn).with(AttributeSet::of(AckTimeout));
 
 AttributeSet attributes_of(QpKind kind) noexcept {
     switch (kind.service) {
@@ -174,6 +175,7 @@ void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& va
     take(MigrationState, &QpAttributes::migrated);
     take(Attribute::Qkey, &QpAttributes::qkey);
     take(Selective, &QpAttributes::selective);
+    take(DelayedAcks, &QpAttributes::delayed_acks);
     take(SendsWait, &QpAttributes::sends_wait);
 }
 

@@ -31,9 +31,10 @@ enum class Attribute : std::uint8_t {
     RnrRetry,
     MaxRdAtomic,
     MigrationState,
-    Qkey,       // of datagrams only
-    Selective,  // between two Cairn peers; IBTA does not know it
-    SendsWait,  // IBTA does not know it
+    Qkey,         // of datagrams only
+    Selective,    // between two Cairn peers; IBTA does not know it
+    DelayedAcks,  // likewise
+    SendsWait,    // IBTA does not know it
     Count,
 };
 
@@ -77,7 +78,8 @@ struct QpAttributes {
     std::uint8_t retry_count = 7;         // [0, 7]
     std::uint8_t rnr_retry = 7;           // [0, 7]; 7: for ever
     Qkey qkey{};
-    bool selective = false;   // between Cairn peers: early packets are held, and only what is missing is sent again
+    bool selective = false;     // between Cairn peers: early packets are held, and only what is missing is sent again
+    bool delayed_acks = false;  // between Cairn peers: what does not ask for it is acknowledged by count or time
     bool sends_wait = false;  // send requests are taken and not begun: the peer has not said that it is ready (12.9.7)
     bool migrated = true;     // bit MigReq of our packets: set where paths do not migrate (17.2.8)
 };

@@ -56,6 +56,7 @@ public:
     [[nodiscard]] std::uint32_t head() const noexcept { return head_; }  // the oldest
     [[nodiscard]] std::uint32_t tail() const noexcept { return tail_; }  // the position of the next request posted
     [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
+    [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
     [[nodiscard]] SendWqe& at(std::uint32_t position) noexcept { return ring_[position & mask_]; }
     [[nodiscard]] const SendWqe& at(std::uint32_t position) const noexcept { return ring_[position & mask_]; }
     // The payload of an inline request.

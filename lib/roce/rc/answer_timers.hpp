@@ -28,8 +28,9 @@ public:
     // Forgets everything.
     void start() noexcept { *this = AnswerTimers(stalls_); }
 
-    // The peer's time begins now. `ack_timeout` is the attribute; 0: silence as configured is never noticed.
-    void arm(std::uint8_t ack_timeout, Instant now) noexcept;
+    // The peer's time begins now. `ack_timeout` is the attribute; 0: silence as configured is never noticed. The peer
+    // may put its answer off by `delay`.
+    void arm(std::uint8_t ack_timeout, Duration delay, Instant now) noexcept;
     void disarm() noexcept {
         timers_.stop(Timer::Silence);
         timers_.stop(Timer::EarlySilence);
@@ -86,6 +87,7 @@ private:
     const StallWatch* stalls_;
     TimerTable<Timer> timers_;
     Instant armed_at_{};  // Silence and EarlySilence
+    Duration delay_{};    // that the peer may take besides
     RoundTrip round_trip_;
     std::optional<Timed> timed_;   // what the next measurement is taken from
     std::uint32_t silences_ = 0;   // early ones since the last progress

@@ -4,10 +4,11 @@
 
 namespace cairn::roce::rc {
 
-void AnswerTimers::arm(std::uint8_t ack_timeout, Instant now) noexcept {
+void AnswerTimers::arm(std::uint8_t ack_timeout, Duration delay, Instant now) noexcept {
     disarm();
+    delay_ = delay;
     if (ack_timeout != 0) {
-        timers_.arm(Timer::Silence, now + rc::ack_timeout(ack_timeout));
+        timers_.arm(Timer::Silence, now + rc::ack_timeout(ack_timeout) + delay);
     }
     arm_early(now);
 }
@@ -17,8 +18,12 @@ void AnswerTimers::arm_early(Instant now) noexcept {
     armed_at_ = now;
     deferred_ = false;
     timers_.stop(Timer::EarlySilence);
-    if (round_trip_.known() && now + round_trip_.timeout(silences_) < timers_.due(Timer::Silence)) {
-        timers_.arm(Timer::EarlySilence, now + round_trip_.timeout(silences_));
+    if (!round_trip_.known()) {
+        return;
+    }
+    const Instant due = now + round_trip_.timeout(silences_) + delay_;
+    if (due < timers_.due(Timer::Silence)) {
+        timers_.arm(Timer::EarlySilence, due);
     }
 }
 
@@ -77,7 +82,7 @@ AnswerTimers::Silence AnswerTimers::judge_silence(std::uint8_t ack_timeout, bool
         return Silence::None;
     }
     if (nothing_sent) {
-        is_configured ? arm(ack_timeout, now) : arm_early(now);
+        is_configured ? arm(ack_timeout, delay_, now) : arm_early(now);
         return Silence::None;
     }
     if (defers()) {

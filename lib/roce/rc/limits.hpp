@@ -8,8 +8,13 @@
 
 namespace cairn::roce::rc {
 
-constexpr std::uint32_t kMaxOutstandingPsns = 0x7fffffU;   // less than half the circle (IBTA vol. 1, 9.7.1)
-constexpr std::uint32_t kAckEveryMessages = 32;            // a responder that is not asked acknowledges this often
+constexpr std::uint32_t kMaxOutstandingPsns = 0x7fffffU;  // less than half the circle (IBTA vol. 1, 9.7.1)
+constexpr std::uint32_t kAckEveryMessages = 32;           // a responder that is not asked acknowledges this often
+// Between peers that agreed on delayed acknowledgements: so long after the first message without one at the latest, far
+// below the shortest time from which silence is noticed (kRtoMin); and a requester asks at least once in so many
+// messages, of which round trips are measured.
+constexpr Duration kAckDelay = milliseconds(1);
+constexpr std::uint32_t kAskEveryMessages = 2 * kAckEveryMessages;
 constexpr std::size_t kMaxHeaderBytes = 48;                // BTH and the longest extension headers (XRC atomic: 44)
 constexpr std::size_t kHeldMapBytes = 32;                  // of the map in a selective NAK
 constexpr std::uint32_t kHeldPackets = kHeldMapBytes * 8;  // packets are held up to so far behind a gap

@@ -70,7 +70,7 @@ bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, 
         core_.raise(QpEvent::CommunicationEstablished);
     }
     bool kept = false;
-    on_result(responder_.on_request(packet, offer, kept));
+    on_result(responder_.on_request(packet, offer, kept, now));
     if (kept || timers_.is_armed(Timer::Held)) [[unlikely]] {
         watch_held(now);
     }
@@ -98,6 +98,7 @@ void QueuePair::on_timeout(Instant now) noexcept {
             responder_.give_held_up();
         }
     }
+    responder_.on_timeout(now);
     if (sends()) {
         on_result(requester_.on_timeout(now));
     }
@@ -105,7 +106,8 @@ void QueuePair::on_timeout(Instant now) noexcept {
 
 // mutants: rc-queue-pair-next-deadline
 Instant QueuePair::next_deadline() const noexcept {
-    return std::min(timers_.next(), sends() ? requester_.next_deadline() : Instant::never());
+    const Instant own = std::min(timers_.next(), responder_.next_deadline());
+    return sends() ? std::min(own, requester_.next_deadline()) : own;
 }
 
 std::size_t QueuePair::poll_transmit(std::span<OutPacket> out, Instant now) noexcept {

@@ -2,10 +2,10 @@
 // not (IBTA vol. 1, 9.7.3, 9.7.5, 9.7.6).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "lib/base/time.hpp"
+#include "lib/roce/rc/ack_requests.hpp"
 #include "lib/roce/rc/answer_timers.hpp"
 #include "lib/roce/rc/completer.hpp"
 #include "lib/roce/rc/out_packet.hpp"
@@ -48,9 +48,7 @@ public:
 
     // Asks the peer to acknowledge every `packets` packets at least, within [1, half a window]: a paced flow asks more
     // often.
-    void set_ack_interval(std::uint32_t packets) noexcept {
-        ack_interval_ = std::clamp(packets, 1U, window_packets_ / 2);
-    }
+    void set_ack_interval(std::uint32_t packets) noexcept { ack_requests_.set_interval(packets); }
     // The packet that is sent next is the oldest one without an answer, and is sent again.
     [[nodiscard]] bool resends_oldest() const noexcept { return side().awaits_answer() && is_at_oldest_psn(); }
     // A packet left now after a pause of our own: the peer could not answer meanwhile.
@@ -112,8 +110,7 @@ private:
     ResendPlan plan_;
     AnswerTimers timers_;
     const std::uint32_t window_packets_;
-    std::uint32_t ack_interval_;  // packets
-    std::uint32_t since_ack_request_ = 0;
+    AckRequests ack_requests_;
     const wire::Service service_;
     const bool reliable_;
     const bool equal_writes_;

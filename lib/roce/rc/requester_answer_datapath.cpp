@@ -135,7 +135,7 @@ void Requester::on_progress(Instant now) noexcept {
 
 void Requester::arm(Instant now) noexcept {
     if (side().awaits_answer()) {
-        timers_.arm(side().attributes->ack_timeout, now);
+        timers_.arm(side().attributes->ack_timeout, ack_requests_.delay(side().unacknowledged), now);
     } else {
         timers_.disarm();
     }

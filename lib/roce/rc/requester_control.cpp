@@ -7,7 +7,7 @@ Requester::Requester(Qpn qpn, SendQueue& queue, const RequesterContext& context,
     : completer_({qpn, context.memory, queue, context.counters}, context.completions),
       timers_(context.stalls),
       window_packets_(window_packets),
-      ack_interval_(window_packets / 2),
+      ack_requests_(window_packets, queue.slots()),
       service_(service),
       reliable_(service != wire::Service::Uc),
       equal_writes_(context.equal_writes) {
@@ -24,8 +24,7 @@ void Requester::start(const QpAttributes& attributes, Pd pd) noexcept {
     side.read_psns_out = 0;
     cursor_.start(side);
     plan_ = ResendPlan(side.sent);
-    since_ack_request_ = 0;
-    set_ack_interval(window_packets_);
+    ack_requests_.start(side.sent, attributes.delayed_acks);
     retries_ = {attributes.retry_count, attributes.rnr_retry, false};
     bound_windows_ = false;
     timers_.start();

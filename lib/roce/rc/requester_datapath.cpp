@@ -6,6 +6,21 @@
 
 namespace cairn::roce::rc {
 
+namespace {
+
+// The answer to the request: it makes a completion, the peer is late with it, or a local request waits for all that was
+// sent before.
+// mutants: rc-requester-is-wanted-soon
+bool is_wanted_soon(const SendQueue& queue, std::uint32_t position, bool again) noexcept {
+    const SendWqe& wqe = queue.at(position);
+    if (again || wqe.signalled || has_own_answer(wqe.opcode)) {
+        return true;
+    }
+    return position + 1 != queue.tail() && queue.at(position + 1).opcode == WorkOpcode::LocalInvalidate;
+}
+
+}  // namespace
+
 // mutants: rc-requester-may-send
 bool Requester::may_send(Instant now, bool drain) const noexcept {
     const SendSide& side = this->side();
@@ -84,7 +99,6 @@ bool Requester::poll_request(OutPacket& out, Instant now, bool drain, RequesterR
     return true;
 }
 
-// AckReq: at the end of each message, and within long ones often enough that the window never waits for it.
 // mutants: rc-requester-write
 void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) noexcept {
     const SendSide& side = this->side();
@@ -93,18 +107,16 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
     const bool whole = work.end == WorkEnd::OwnAnswer;
     const Psn psn = wqe.first.plus(cursor_.packet());
     const bool last = whole || psn == wqe.last;
-    ++since_ack_request_;
+    const Psn behind = (whole ? wqe.last : psn).next();
     out.again = psn.since(side.sent) < 0;
     wire::Bth bth;
     bth.solicited = wqe.solicited && last;
     bth.migration = attributes.migrated;
     bth.pkey = attributes.pkey;
     bth.dest_qpn = attributes.dest_qpn;
-    bth.ack_request = reliable_ && (last || since_ack_request_ >= ack_interval_);
+    const bool soon = !ack_requests_.peer_delays() || is_wanted_soon(side.queue, cursor_.position(), out.again);
+    bth.ack_request = reliable_ && ack_requests_.ask(behind, last, soon);
     bth.psn = psn;
-    if (bth.ack_request) {
-        since_ack_request_ = 0;
-    }
     // To its receiver a WRITE without immediate data is its packets: who gets one by one sees no difference.
     const bool apart = equal_writes_ && wqe.opcode == WorkOpcode::RdmaWrite;
     const std::uint32_t done = whole || apart ? offset : 0;  // a READ goes on behind what it has
@@ -118,6 +130,7 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
                   atomic, wire::ImmDt{wqe.immediate}, wire::Ieth{wqe.invalidate});
 }
 
+// mutants: rc-requester-move-on
 bool Requester::move_on(const SendWqe& wqe, Instant now) noexcept {
     SendSide& side = this->side();
     const bool whole = has_own_answer(wqe.opcode);
@@ -129,7 +142,7 @@ bool Requester::move_on(const SendWqe& wqe, Instant now) noexcept {
     if (first_time) {
         side.sent = behind;
         cursor_.note_front();
-        if (last) {
+        if (last && ack_requests_.asked_until() == behind) {
             timers_.time(psn, now);  // of a READ: its first response
         }
     }

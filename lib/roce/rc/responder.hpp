@@ -6,6 +6,7 @@
 #include "lib/roce/qp/attributes.hpp"
 #include "lib/roce/qp/xrc.hpp"
 #include "lib/roce/rc/counters.hpp"
+#include "lib/roce/rc/delayed_acks.hpp"
 #include "lib/roce/rc/early_requests.hpp"
 #include "lib/roce/rc/judge_request.hpp"
 #include "lib/roce/rc/out_packet.hpp"
@@ -54,7 +55,12 @@ public:
     // Takes a request packet for this queue pair; every output may change. Selective: a packet that comes early and is
     // offered is kept, and taken in its turn. Unreliable: a message that lacks a packet or is refused is dropped, what
     // was placed of it stays, and no answer is made (9.8.2, 9.8.3).
-    [[nodiscard]] ResponderResult on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept) noexcept;
+    [[nodiscard]] ResponderResult on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept,
+                                             Instant now) noexcept;
+    // Owes the acknowledgement that is due. Spurious calls are harmless.
+    void on_timeout(Instant now) noexcept;
+    // Returns when on_timeout() is due. on_request() and answers that leave change it.
+    [[nodiscard]] Instant next_deadline() const noexcept { return delayed_acks_.due(); }
     // Gives back the packets that are kept: the queue pair ends.
     void drop_held() noexcept { early_.release_all(); }
     // Gives them back and goes on. The peer is asked for them again once what is missing has come.
@@ -140,8 +146,6 @@ private:
     [[nodiscard]] bool execute_flush(const wire::Packet& packet) noexcept;
     // What has an answer of its own. False: it failed, and there is none.
     [[nodiscard]] bool execute_answered(const wire::Packet& packet) noexcept;
-    [[nodiscard]] bool fits(const SavedAnswer& saved, const wire::Packet& packet) const noexcept;
-    [[nodiscard]] std::uint32_t responses_for(std::uint32_t bytes) const noexcept;
     [[nodiscard]] bool complete_message(const wire::Packet& packet) noexcept;
     [[nodiscard]] SavedAnswer& save(const wire::Packet& packet, std::uint32_t responses) noexcept;
 
@@ -170,7 +174,7 @@ private:
     TakenReceive receive_{};
     Stage stage_ = Stage::Running;
     Reply reply_{};
-    std::uint32_t unacknowledged_ = 0;  // messages ended since the last answer
+    DelayedAcks delayed_acks_;
     std::uint32_t copied_answers_ = 0;  // packets of answers that are not sent from where they lie
     EarlyRequests early_;
     SavedAnswers answers_;

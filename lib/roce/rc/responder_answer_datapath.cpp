@@ -69,7 +69,7 @@ void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
     }
     answers_.note_sent(saved);
     if (saved.until.next() == expected_) {  // acknowledges all there is
-        unacknowledged_ = 0;
+        delayed_acks_.note_acknowledged();
         reply_.kind = reply_.kind == Reply::Ack ? Reply::None : reply_.kind;
     }
 }
@@ -97,7 +97,7 @@ bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
 }
 
 void Responder::emit_reply(OutPacket& out, Psn psn, const wire::Aeth::Syndrome& syndrome) noexcept {
-    unacknowledged_ = 0;
+    delayed_acks_.note_acknowledged();
     out.payload.count = 0;
     out.payload_bytes = 0;
     write_headers(out, bth(psn), service_, Operation::Acknowledge, wire::Aeth{syndrome, msn_});

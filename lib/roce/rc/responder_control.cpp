@@ -23,7 +23,7 @@ void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
     receive_.is_kept = false;
     reply_.kind = Reply::None;
     stage_ = Stage::Running;
-    unacknowledged_ = 0;
+    delayed_acks_.start(attributes.delayed_acks);
     copied_answers_ = 0;
     answers_ = {};
 }
@@ -31,6 +31,7 @@ void Responder::start(const QpAttributes& attributes, Pd pd) noexcept {
 // mutants: rc-responder-stop
 void Responder::stop() noexcept {
     drop_held();
+    delayed_acks_.note_acknowledged();  // nothing will be
     if (!failed()) {
         drop_answers();
         reply_.kind = Reply::None;
@@ -54,7 +55,7 @@ void Responder::check_invariants() const noexcept {
     CAIRN_ASSERT(!receive_.is_kept || (!reliable_ && message_.kind != MessageKind::Send));
     CAIRN_ASSERT(reliable_ || !has_response());
     CAIRN_ASSERT(message_.kind == MessageKind::None || message_.done_bytes <= message_.total_bytes);
-    CAIRN_ASSERT(unacknowledged_ <= kAckEveryMessages);
+    delayed_acks_.check_invariants();
 }
 
 void SavedAnswers::check_invariants(Psn expected) const noexcept {

@@ -6,8 +6,28 @@ namespace cairn::roce::rc {
 
 using wire::Operation;
 
+namespace {
+
+// What the peer asks for is what it asked for then, of a READ perhaps a part (9.7.5).
+bool fits(const SavedAnswer& saved, const wire::Packet& packet, std::uint32_t path_mtu_bytes) noexcept {
+    if (saved.operation != packet.traits().operation) {
+        return false;
+    }
+    if (packet.traits().headers.has<wire::AtomicEth>()) {
+        const auto& atomic = packet.get<wire::AtomicEth>();
+        return atomic.rkey == saved.rkey && atomic.address == saved.address;
+    }
+    const auto& reth = packet.get<wire::Reth>();
+    const std::uint32_t offset = saved.offset_of(packet.bth().psn, path_mtu_bytes);
+    const bool within = saved.operation != Operation::ReadRequest || reth.dma_bytes <= saved.bytes - offset;
+    return within && reth.rkey == saved.rkey && reth.address == saved.address + offset;
+}
+
+}  // namespace
+
 // mutants: rc-responder-on-request
-ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept) noexcept {
+ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept,
+                                      Instant now) noexcept {
     kept = false;
     if (failed()) {
         counters_.count(RcCounter::WrongState);
@@ -39,7 +59,16 @@ ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOf
     if (lacks || (owes_nak && !early_.empty() && reply_.kind != Reply::Nak)) {
         owe_nak(wire::NakCode::PsnSequence);  // of another gap
     }
+    if (reply_.kind == Reply::None) {
+        delayed_acks_.wait(now);
+    }
     return result;
+}
+
+void Responder::on_timeout(Instant now) noexcept {
+    if (delayed_acks_.take_due(now)) {
+        owe_ack();
+    }
 }
 
 ResponderResult Responder::take(const wire::Packet& packet) noexcept {
@@ -210,7 +239,7 @@ void Responder::on_duplicate(const wire::Packet& packet) noexcept {
     }
     const Psn psn = packet.bth().psn;
     SavedAnswer* const saved = answers_.find(psn, attributes_->max_dest_rd_atomic);
-    if (saved == nullptr || !fits(*saved, packet)) {
+    if (saved == nullptr || !fits(*saved, packet, attributes_->path_mtu_bytes)) {
         counters_.count(RcCounter::DuplicateUnknown);
         return;
     }
@@ -218,25 +247,10 @@ void Responder::on_duplicate(const wire::Packet& packet) noexcept {
     if (saved->operation == Operation::ReadRequest) {
         const std::uint32_t bytes = packet.get<wire::Reth>().dma_bytes;
         saved->end = saved->offset_of(psn, attributes_->path_mtu_bytes) + bytes;
-        until = psn.plus(responses_for(bytes) - 1);
+        until = psn.plus(responses_for(bytes, attributes_->path_mtu_bytes) - 1);
     }
     answers_.ask_again(*saved, psn, until);
     copied_answers_ = kCopiedAnswers;
-}
-
-// What the peer asks for is what it asked for then, of a READ perhaps a part (9.7.5).
-bool Responder::fits(const SavedAnswer& saved, const wire::Packet& packet) const noexcept {
-    if (saved.operation != packet.traits().operation) {
-        return false;
-    }
-    if (packet.traits().headers.has<wire::AtomicEth>()) {
-        const auto& atomic = packet.get<wire::AtomicEth>();
-        return atomic.rkey == saved.rkey && atomic.address == saved.address;
-    }
-    const auto& reth = packet.get<wire::Reth>();
-    const std::uint32_t offset = saved.offset_of(packet.bth().psn, attributes_->path_mtu_bytes);
-    const bool within = saved.operation != Operation::ReadRequest || reth.dma_bytes <= saved.bytes - offset;
-    return within && reth.rkey == saved.rkey && reth.address == saved.address + offset;
 }
 
 void Responder::owe_ack() noexcept {

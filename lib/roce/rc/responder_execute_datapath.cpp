@@ -74,8 +74,7 @@ bool Responder::complete_message(const wire::Packet& packet) noexcept {
     const std::uint64_t bytes = message_.done_bytes;
     message_ = {};
     msn_ = Msn{msn_.value + 1};
-    if (++unacknowledged_ >= kAckEveryMessages) {
-        unacknowledged_ = kAckEveryMessages;
+    if (delayed_acks_.count_message()) {
         owe_ack();
     }
     if (!is_send && !has_immediate) {
@@ -121,14 +120,9 @@ SavedAnswer& Responder::save(const wire::Packet& packet, std::uint32_t responses
     return saved;
 }
 
-std::uint32_t Responder::responses_for(std::uint32_t bytes) const noexcept {
-    const std::uint32_t mtu = attributes_->path_mtu_bytes;
-    return std::max(1U, (bytes + mtu - 1) / mtu);
-}
-
 void Responder::execute_read(const wire::Packet& packet) noexcept {
     const auto& reth = packet.get<wire::Reth>();
-    SavedAnswer& saved = save(packet, responses_for(reth.dma_bytes));
+    SavedAnswer& saved = save(packet, responses_for(reth.dma_bytes, attributes_->path_mtu_bytes));
     saved.rkey = reth.rkey;
     saved.address = reth.address;
     saved.bytes = saved.end = reth.dma_bytes;

@@ -21,7 +21,7 @@ void Responder::give_held_up() noexcept {
 // A READ response that says NAK and carries the map: well-formed for whoever looks at the wire, asked for by nobody
 // else.
 void Responder::emit_map(OutPacket& out) noexcept {
-    unacknowledged_ = 0;
+    delayed_acks_.note_acknowledged();
     out.payload.count = 1;
     out.payload.at[0] = early_.map(expected_);
     out.payload_bytes = static_cast<std::uint32_t>(out.payload.at[0].size());

@@ -2,6 +2,7 @@
 // 9.7.5).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -43,6 +44,11 @@ struct SavedAnswer {
         return static_cast<std::uint32_t>(psn.since(first)) * path_mtu_bytes;
     }
 };
+
+// In how many packets the answer to a READ comes.
+[[nodiscard]] constexpr std::uint32_t responses_for(std::uint32_t bytes, std::uint32_t path_mtu_bytes) noexcept {
+    return std::max(1U, (bytes + path_mtu_bytes - 1) / path_mtu_bytes);
+}
 
 // The newest kMaxRdAtomic answers of one queue pair, in the order of their requests.
 class SavedAnswers {

@@ -77,6 +77,7 @@ void RcWorld::choose_attributes() {
     attributes_.max_dest_rd_atomic = attributes_.max_rd_atomic;
     attributes_.min_rnr_timer = wire::RnrTimer{static_cast<std::uint8_t>(random_.between(1, 12))};
     attributes_.selective = random_.chance(kMillion / 2);
+    attributes_.delayed_acks = random_.chance(kMillion / 2);
     // Times the retries it is beyond any stall or pause; the longest leave room for what is noticed earlier.
     const bool is_long = faults_.pause_per_million != 0 || random_.chance(kMillion / 3);
     attributes_.ack_timeout = static_cast<std::uint8_t>(is_long ? random_.between(12, 15) : random_.between(6, 9));
@@ -138,13 +139,12 @@ std::optional<std::string> RcWorld::run() {
 
 std::string RcWorld::text() const {
     return fmt::format(
-        "{}{}, path MTU {}; {} requests, {} datagrams, {} lost, {} restarts, {} overruns, {} pauses; loss {}, doubled "
-        "{}, late "
-        "copies {}, stalls {}, marks {} per million, jitter {} ns",
-        name_of(service_), attributes_.selective ? " selective" : "", attributes_.path_mtu_bytes, requests(),
-        log_.datagrams(), counters_.lost, counters_.restarts, counters_.overruns, counters_.pauses,
-        faults_.loss_per_million, faults_.double_per_million, faults_.late_copy_per_million, faults_.stall_per_million,
-        faults_.mark_per_million, faults_.jitter.ns);
+        "{}{}{}, path MTU {}; {} requests, {} datagrams, {} lost, {} restarts, {} overruns, {} pauses; loss {}, "
+        "doubled {}, late copies {}, stalls {}, marks {} per million, jitter {} ns",
+        name_of(service_), attributes_.selective ? " selective" : "", attributes_.delayed_acks ? " delayed acks" : "",
+        attributes_.path_mtu_bytes, requests(), log_.datagrams(), counters_.lost, counters_.restarts,
+        counters_.overruns, counters_.pauses, faults_.loss_per_million, faults_.double_per_million,
+        faults_.late_copy_per_million, faults_.stall_per_million, faults_.mark_per_million, faults_.jitter.ns);
 }
 
 bool RcWorld::finished() const {

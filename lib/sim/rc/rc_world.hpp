@@ -1,8 +1,8 @@
 // Two queue pairs against each other over a link that loses, doubles, delays and reorders, in virtual time, from one
 // seed. A model says what memory, completions, atomics, windows and flushes must be.
 // The service is RC, UC or XRC: an initiator and a target with two receive queues, each with a protection domain.
-// Selective resending is on or off. Receivers are late, completion queues overrun, and an end restarts while packets of
-// its last life are under way.
+// Selective resending and delayed acknowledgements are on or off. Receivers are late, completion queues overrun, and an
+// end restarts while packets of its last life are under way.
 #pragma once
 
 #include <array>

@@ -71,6 +71,7 @@ struct World {
         values.max_dest_rd_atomic = 3;
         values.ack_timeout = 6;
         values.selective = (config & 2U) != 0;
+        values.delayed_acks = (config & 0x20U) != 0;
         for (const QpState to : {QpState::Reset, QpState::Init, QpState::Rtr, QpState::Rts}) {
             const Transition step = find_transition(qp.state(), to, qp.kind()).value();
             const AttributeSet which = step.required.with(step.optional);

@@ -44,7 +44,7 @@ inline wire::Packet packet_of(const Datagram& datagram) {
 constexpr AttributeSet kToInit = AttributeSet::of(Attribute::Access, Attribute::Pkey);
 constexpr AttributeSet kToRtr =
     AttributeSet::of(Attribute::Path, Attribute::PathMtu, Attribute::DestQpn, Attribute::ReceivePsn,
-                     Attribute::MaxDestRdAtomic, Attribute::MinRnrTimer, Attribute::Selective);
+                     Attribute::MaxDestRdAtomic, Attribute::MinRnrTimer, Attribute::Selective, Attribute::DelayedAcks);
 constexpr AttributeSet kToRts =
     AttributeSet::of(Attribute::SendPsn, Attribute::AckTimeout, Attribute::RetryCount, Attribute::RnrRetry,
                      Attribute::MaxRdAtomic, Attribute::MigrationState);

@@ -69,6 +69,7 @@ private:
         values.ack_timeout = static_cast<std::uint8_t>(random_.below(8));
         values.access = kAllRemote | Right::FlushGlobal;
         values.selective = random_.chance(sim::kMillion / 2);
+        values.delayed_acks = random_.chance(sim::kMillion / 2);
         host_.bring_to(QpState::Rts, values);
         newest_ = values.send_psn;
         // The peer knows of the region, sometimes by a window over it that it may end.

@@ -239,7 +239,7 @@ TEST(RcAttributes, UnreliableServicesHaveFewerAttributes) {
 TEST(RcAttributes, EachRequiredOneIsMissedEachForeignOneRefused) {
     using enum QpState;
     const AttributeSet kRequiredOfRtr = find_transition(Init, Rtr)->required;
-    ASSERT_EQ(kRequiredOfRtr.with(AttributeSet::of(Attribute::Selective)), kToRtr);
+    ASSERT_EQ(kRequiredOfRtr.with(AttributeSet::of(Attribute::Selective, Attribute::DelayedAcks)), kToRtr);
     struct Step {
         QpState from, to;
         AttributeSet required;

@@ -53,6 +53,7 @@ struct EngineHost {
     bool turn(Instant now) { return worker->turn(now); }
 
     bool selective = false;         // its queue pairs
+    bool delayed_acks = false;      // likewise
     std::uint8_t ack_timeout = 14;  // theirs
     test::WirePort port;
     CompletionQueue sends{4096};
@@ -77,13 +78,14 @@ inline QpAttributes attributes_to(const Engine::RcQp& peer) {
 inline void bring_up(EngineHost& host, Engine::RcQp& qp, const EngineHost& peer_host, const Engine::RcQp& peer) {
     QpAttributes values = attributes_to(peer);
     values.selective = host.selective;
+    values.delayed_acks = host.delayed_acks;
     values.ack_timeout = host.ack_timeout;
     port::Path* const path =
         host.port.open_path({host.port.local_address(), peer_host.port.local_address(), 0xc000, 0}, {});
     const std::array states{QpState::Reset, QpState::Init, QpState::Rtr, QpState::Rts};
     for (std::size_t i = 1; i < states.size(); ++i) {
         const auto step = find_transition(states[i - 1], states[i], qp.pair.service());
-        const AttributeSet own = step->optional.within(AttributeSet::of(Attribute::Selective));
+        const AttributeSet own = step->optional.within(AttributeSet::of(Attribute::Selective, Attribute::DelayedAcks));
         EXPECT_EQ(host.engine.modify(qp, states[i], step->required.with(own), values, path), ModifyVerdict::Ok);
     }
 }
