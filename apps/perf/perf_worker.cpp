@@ -99,7 +99,7 @@ bool PerfWorker::on_turn(Instant now) noexcept {
 verbs::ConnectionChoice PerfWorker::choice(std::span<const std::uint8_t> private_data) const noexcept {
     verbs::ConnectionChoice made;
     made.access = kRemoteRights;
-    made.features = options_.go_back_n ? 0 : made.features;
+    made.features &= options_.go_back_n ? ~wire::kFeatureSelective : ~0U;
     made.private_data = private_data;
     return made;
 }

@@ -105,8 +105,8 @@ struct ConnectRequest {
     wire::FlowLabel flow_label{};
     std::uint8_t traffic_class = 0;
     std::uint8_t hop_limit = 64;
-    std::uint32_t features = wire::kFeatureSelective;  // offered; any of them takes 8 bytes of the private data
-    std::span<const std::uint8_t> private_data{};      // at most 92 bytes; 56 with is_ip_service()
+    std::uint32_t features = wire::kFeaturesOfRc;  // offered; any of them takes 8 bytes of the private data
+    std::span<const std::uint8_t> private_data{};  // at most 92 bytes; 56 with is_ip_service()
 };
 
 struct AcceptParameters {

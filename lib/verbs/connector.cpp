@@ -16,7 +16,7 @@ wire::TransportService transport_of(const Qp& qp) noexcept {
 
 // Returns those of the wished features that the queue pair can have.
 std::uint32_t features_of(const Qp& qp, std::uint32_t wished) noexcept {
-    return qp.service() != Service::Uc ? wished : wished & ~wire::kFeatureSelective;
+    return qp.service() != Service::Uc ? wished : wished & ~wire::kFeaturesOfRc;
 }
 
 Error refused_by_qp(ModifyVerdict verdict, std::uint32_t path_mtu_bytes) {

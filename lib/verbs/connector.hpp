@@ -21,12 +21,12 @@ constexpr Qkey kRdmaCmQkey{0x01234567};
 
 // The choices of either end of a connection.
 struct ConnectionChoice {
-    Rights access{};                        // RemoteWrite, RemoteRead, RemoteAtomic: the peer's rights
-    std::uint8_t responder_resources = 16;  // READs and atomics that are answered at a time
-    std::uint8_t initiator_depth = 16;      // READs and atomics that are outstanding at most
-    std::uint8_t rnr_retry = 7;             // retries while the peer is not ready; 7: without end
-    wire::RnrTimer min_rnr_timer{1};        // pause that a peer is asked for while our queue pair is not ready
-    std::uint32_t features = wire::kFeatureSelective;  // offered, or agreed to if the peer offers them too
+    Rights access{};                               // RemoteWrite, RemoteRead, RemoteAtomic: the peer's rights
+    std::uint8_t responder_resources = 16;         // READs and atomics that are answered at a time
+    std::uint8_t initiator_depth = 16;             // READs and atomics that are outstanding at most
+    std::uint8_t rnr_retry = 7;                    // retries while the peer is not ready; 7: without end
+    wire::RnrTimer min_rnr_timer{1};               // pause that a peer is asked for while our queue pair is not ready
+    std::uint32_t features = wire::kFeaturesOfRc;  // offered, or agreed to if the peer offers them too
     std::span<const std::uint8_t> private_data{};
 };
 

@@ -20,7 +20,8 @@ constexpr std::array kSteps{Step{QpState::Reset, QpState::Init}, Step{QpState::I
 
 constexpr std::size_t kLooksPerTurn = 8;
 
-constexpr AttributeSet kOwn = AttributeSet::of(Attribute::Selective, Attribute::SendsWait);  // if the service has it
+constexpr AttributeSet kOwn = AttributeSet::of(Attribute::Selective, Attribute::DelayedAcks,
+                                               Attribute::SendsWait);  // if the service has it
 
 template <class Event>
 constexpr bool kEndsTraffic =
@@ -165,6 +166,7 @@ ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& para
     values.rnr_retry = parameters.rnr_retry.value;
     values.sends_wait = link.stage == Link::Stage::Asked;
     values.selective = (link.choice.features & wire::kFeatureSelective) != 0;
+    values.delayed_acks = (link.choice.features & wire::kFeatureDelayedAcks) != 0;
     Qp& qp = *link.qp;
     if (qp.state() != QpState::Reset) {
         return ModifyVerdict::NoTransition;

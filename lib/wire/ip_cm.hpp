@@ -57,7 +57,9 @@ struct RawFeatureTrailer {
 };
 static_assert(sizeof(RawFeatureTrailer) == 8 && alignof(RawFeatureTrailer) == 1);
 
-constexpr std::uint32_t kFeatureSelective = 1U;  // holds packets that come early and says which ones are missing
+constexpr std::uint32_t kFeatureSelective = 1U;    // holds packets that come early and says which ones are missing
+constexpr std::uint32_t kFeatureDelayedAcks = 2U;  // acknowledges what does not ask by count or time
+constexpr std::uint32_t kFeaturesOfRc = kFeatureSelective | kFeatureDelayedAcks;
 
 // The last eight bytes of the private data of REQ and REP between Cairn peers. A REQ says what the sender can do, a REP
 // what both can do. Other peers leave zeros there, and their programs read the front.

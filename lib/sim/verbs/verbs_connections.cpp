@@ -73,6 +73,7 @@ verbs::ConnectionChoice VerbsConnections::choose(std::span<const std::uint8_t> h
         static_cast<std::uint8_t>(!plan_.lazy || plan_.shares || random_.chance(kMillion / 2) ? 7 : random_.below(7));
     choice.min_rnr_timer = wire::RnrTimer{static_cast<std::uint8_t>(random_.between(1, 14))};
     choice.features = random_.chance(kMillion * 2 / 3) ? wire::kFeatureSelective : 0;
+    choice.features |= random_.chance(kMillion * 2 / 3) ? wire::kFeatureDelayedAcks : 0;
     choice.private_data = hello;
     return choice;
 }

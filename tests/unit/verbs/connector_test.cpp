@@ -52,7 +52,7 @@ TEST_F(VerbsPair, AnUnreliableQueuePairConnectsToOneOfItsKind) {
     run();
     EXPECT_EQ(drain(*a.sends).size(), 1U);
     EXPECT_EQ(b.words[0], a.words[0]);
-    EXPECT_FALSE(a.qps[0]->attributes().selective);
+    EXPECT_FALSE(a.qps[0]->attributes().selective || a.qps[0]->attributes().delayed_acks);
 
     a.qps.push_back(a.make_qp(unreliable));
     b.qps.push_back(b.make_qp());
@@ -65,9 +65,10 @@ TEST_F(VerbsPair, AnUnreliableQueuePairConnectsToOneOfItsKind) {
     EXPECT_TRUE(b.connector->accept(requested.id, *b.qps.back(), choice(), now).ok());
 }
 
-TEST_F(VerbsPair, EarlyPacketsAreHeldWhereBothEndsAgreeOnIt) {
+TEST_F(VerbsPair, EarlyPacketsAreHeldAndAcknowledgementsDelayedWhereBothEndsAgreeOnIt) {
     connect();
     EXPECT_TRUE(a.qps[0]->attributes().selective && b.qps[0]->attributes().selective);
+    EXPECT_TRUE(a.qps[0]->attributes().delayed_acks && b.qps[0]->attributes().delayed_acks);
     for (const bool at_a : {true, false}) {
         a.qps.push_back(a.make_qp());
         b.qps.push_back(b.make_qp());
@@ -82,6 +83,7 @@ TEST_F(VerbsPair, EarlyPacketsAreHeldWhereBothEndsAgreeOnIt) {
         (void)a.expect_event<cm::Established>();
         (void)b.expect_event<cm::Established>();
         EXPECT_FALSE(a.qps.back()->attributes().selective || b.qps.back()->attributes().selective) << at_a;
+        EXPECT_FALSE(a.qps.back()->attributes().delayed_acks || b.qps.back()->attributes().delayed_acks) << at_a;
     }
 }
 
