@@ -47,7 +47,7 @@ SystemFigures CopyrpcSystem::figures() const {
     SystemFigures figures;
     count_packets(figures);
     figures.handled = counted.requests_handled;
-    figures.sessions_lost = counted.peers_lost;
+    figures.sessions_lost = counted.links.peers_lost;
     figures.batches_sent = counted.batches_sent;
     figures.bytes_of_session = 2 * std::size_t{config_of(options_).ring_bytes};
     return figures;

@@ -57,6 +57,7 @@ public:
         }
     }
     // Answers to sessions that have ended have no taker.
+    // mutants: rpc-request-jobs-on-turn
     void on_turn(Instant now) {
         if (pool_ == nullptr) {
             return;
@@ -79,6 +80,7 @@ public:
     }
 
 private:
+    // mutants: rpc-request-jobs-start
     [[nodiscard]] bool start(const JobRequest& request) noexcept {
         BackgroundJob* const job = pool_->take();
         if (job == nullptr) {
@@ -104,6 +106,7 @@ private:
         return true;
     }
     // A session that has ended took its requests with it.
+    // mutants: rpc-request-jobs-is-over
     [[nodiscard]] bool is_over(const JobRequest& request, Instant now) noexcept {
         return !server_.keeps(request.handle) || (now >= request.deadline && server_.expire(request.handle));
     }

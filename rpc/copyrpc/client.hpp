@@ -6,18 +6,16 @@
 
 #include "rpc/common/call_table.hpp"
 #include "rpc/copyrpc/endpoint_config.hpp"
-#include "rpc/copyrpc/session.hpp"
+#include "rpc/copyrpc/sessions.hpp"
 #include "rpc/copyrpc/statistics.hpp"
 
 namespace cairn::copyrpc {
-
-class SessionTable;
 
 // A call that was put into a ring has a ticket until its answer comes, even if the call has ended before: no other call
 // has its number meanwhile.
 class Client {
 public:
-    Client(const EndpointConfig& config, SessionTable& sessions, Statistics& statistics);
+    Client(const EndpointConfig& config, Sessions& sessions, Statistics& statistics);
 
     // Posts a call over a session that connects or is open. The call waits if there is no room for it.
     Posted post(Session& session, const Call& call, Instant now) noexcept;
@@ -60,7 +58,7 @@ private:
     void finish(std::uint32_t call, CallStatus status) noexcept;
 
     const EndpointConfig& config_;
-    SessionTable& sessions_;
+    Sessions& sessions_;
     Statistics& statistics_;
     rpc::CallTable calls_;
     std::vector<Ticket> tickets_;

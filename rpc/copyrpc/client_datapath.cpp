@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "rpc/copyrpc/session_table.hpp"
-
 namespace cairn::copyrpc {
 
 namespace {
@@ -30,7 +28,7 @@ constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStat
 
 }  // namespace
 
-Client::Client(const EndpointConfig& config, SessionTable& sessions, Statistics& statistics)
+Client::Client(const EndpointConfig& config, Sessions& sessions, Statistics& statistics)
     : config_(config),
       sessions_(sessions),
       statistics_(statistics),

@@ -68,7 +68,9 @@ Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::Msg
       pool_(pool),
       sessions_(config.sessions_max),
       client_(config_, sessions_, statistics_),
-      server_(*this, handlers(), sessions_, pool, config.background, statistics_) {}
+      server_(*this, handlers(), sessions_, pool, config.background, statistics_),
+      peers_(config_, device, queues_, pool, sessions_, client_, server_),
+      probes_(config.peer_timeout) {}
 
 Status Endpoint::open(connections::Home& home) {
     auto queues = Queues::create(config_, device_);
@@ -76,9 +78,12 @@ Status Endpoint::open(connections::Home& home) {
         return queues.error();
     }
     queues_ = std::move(queues).value();
-    links_ = std::make_unique<Links>(config_, device_, home, queues_, pool_, sessions_, client_, server_, statistics_);
-    exchange_.emplace(queues_, sessions_, *links_, client_, server_, statistics_);
-    probes_.emplace(config_.peer_timeout, sessions_, *links_);
+    rpc::LinkConfig links;
+    links.access = verbs::Rights{verbs::Right::RemoteWrite};
+    links.path_mtu_bytes = config_.path_mtu_bytes;
+    links.sessions_max = config_.sessions_max;
+    links_ = std::make_unique<rpc::Links>(links, device_, home, peers_, statistics_.links);
+    exchange_.emplace(queues_, sessions_, peers_, *links_, client_, server_, statistics_);
     tenancy_ = device_.worker().add(*this);
     return Nothing{};
 }
@@ -89,6 +94,7 @@ Endpoint::~Endpoint() {
     }
     client_.end_awaited();
     tenancy_.leave();
+    links_->end_all();
     links_.reset();
 }
 

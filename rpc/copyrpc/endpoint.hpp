@@ -11,12 +11,13 @@
 #include "lib/worker/worker.hpp"
 #include "rpc/common/coroutine.hpp"
 #include "rpc/copyrpc/exchange.hpp"
-#include "rpc/copyrpc/probes.hpp"
+#include "rpc/linked/probes.hpp"
 
 namespace cairn::copyrpc {
 
 using Handler = rpc::Handler<Endpoint>;
 using Request = rpc::Request<Endpoint>;
+using SessionEvent = rpc::LinkEvent;
 
 // A tenant of the device's worker. Calls and answers leave at the end of the worker's turn, those of a session in one
 // batch.
@@ -31,7 +32,7 @@ public:
 
     // Takes connections to this port, if a handler is registered when they come. Errors: the port is taken.
     Status listen(std::uint16_t port) { return links_->listen(port); }
-    void set_session_callback(SessionCallback callback, void* context) noexcept {
+    void set_session_callback(rpc::LinkCallback callback, void* context) noexcept {
         links_->set_callback(callback, context);
     }
     // Starts a session. The callback tells the outcome. Calls may be posted at once; they wait for the session. Errors:
@@ -89,18 +90,20 @@ private:
     Status open(connections::Home& home);
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override;
+    void look_for_silent(Instant now) noexcept;
 
     EndpointConfig config_;
     verbs::Device& device_;
     rpc::MsgPool& pool_;
     Statistics statistics_;
-    SessionTable sessions_;
+    Sessions sessions_;
     Client client_;
     Server server_;
     Queues queues_;
-    std::unique_ptr<Links> links_;
+    Peers peers_;
+    rpc::Probes probes_;
+    std::unique_ptr<rpc::Links> links_;
     std::optional<Exchange> exchange_;
-    std::optional<Probes> probes_;
     Instant next_poll_{};  // of jobs, if nothing wakes the worker
     worker::Tenancy tenancy_;
 };

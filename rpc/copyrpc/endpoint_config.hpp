@@ -36,10 +36,6 @@ struct EndpointConfig {
     std::uint32_t path_mtu_bytes = 1024;  // of connections that this endpoint makes
 };
 
-enum class SessionEvent : std::uint8_t { Connected, Refused, Disconnected, PeerLost };
-// Called on the endpoint's thread for events of sessions that connect() began.
-using SessionCallback = void (*)(void* context, SessionId session, SessionEvent event);
-
 // How Endpoint::try_post() ends. RingFull: the peer has not read enough of what was sent. InsufficientCredit: it has
 // not answered enough to promise room for another answer. Full: the endpoint has no place for another call.
 enum class Attempt : std::uint8_t { Posted, NoSuchSession, NotOpen, Full, TooLong, RingFull, InsufficientCredit };

@@ -17,8 +17,19 @@ bool Endpoint::on_turn(Instant now) noexcept {
     server_.jobs().on_turn(now);
     next_poll_ = now + kPollInterval;
     client_.end_overdue(now);
-    probes_->look(now);
+    look_for_silent(now);
     return exchange_->flush(now) || worked;
+}
+
+// mutants: copyrpc-endpoint-look-for-silent
+void Endpoint::look_for_silent(Instant now) noexcept {
+    if (probes_.is_due(now)) {
+        sessions_.for_each([this, now](Session& session) {
+            if (rpc::Probes::is_lost(session, session.peer.rkey, session.peer.address)) {
+                links_->lose(session, now);
+            }
+        });
+    }
 }
 
 Instant Endpoint::next_deadline() const noexcept {
@@ -26,7 +37,7 @@ Instant Endpoint::next_deadline() const noexcept {
         return Instant{};
     }
     const Instant due = server_.jobs().wants_polling() ? next_poll_ : client_.next_deadline();
-    return sessions_.count() == 0 ? due : std::min(due, probes_->next_look());
+    return sessions_.count() == 0 ? due : std::min(due, probes_.next_look());
 }
 
 }  // namespace cairn::copyrpc

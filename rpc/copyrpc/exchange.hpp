@@ -1,17 +1,18 @@
 // Batches of all sessions, in and out.
 #pragma once
 
-#include "rpc/copyrpc/links.hpp"
+#include "rpc/copyrpc/peers.hpp"
 
 namespace cairn::copyrpc {
 
 // All references outlive the object.
 class Exchange {
 public:
-    Exchange(Queues& queues, SessionTable& sessions, Links& links, Client& client, Server& server,
+    Exchange(Queues& queues, Sessions& sessions, Peers& peers, rpc::Links& links, Client& client, Server& server,
              Statistics& statistics) noexcept
         : queues_(queues),
           sessions_(sessions),
+          peers_(peers),
           links_(links),
           client_(client),
           server_(server),
@@ -25,14 +26,16 @@ public:
 
 private:
     void take(const verbs::Completion& completion, Instant now) noexcept;
+    void break_off(Session& session, Breach breach, Instant now) noexcept;
     void take_batch(Session& session, std::uint32_t immediate, Instant now) noexcept;
     void take_failures(Instant now) noexcept;
     void flush(Session& session, Instant now) noexcept;
     [[nodiscard]] bool send(Session& session, const RingWrite& write) noexcept;
 
     Queues& queues_;
-    SessionTable& sessions_;
-    Links& links_;
+    Sessions& sessions_;
+    Peers& peers_;
+    rpc::Links& links_;
     Client& client_;
     Server& server_;
     Statistics& statistics_;

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "rpc/linked/probes.hpp"
+
 namespace cairn::copyrpc {
 
 // mutants: copyrpc-exchange-take
@@ -29,12 +31,18 @@ void Exchange::take(const verbs::Completion& completion, Instant now) noexcept {
         return;
     }
     if (completion.status != verbs::CompletionStatus::Success || !completion.has_immediate) {
-        links_.on_breach(*session, Breach::BadImmediate, now);
-    } else if (session->rings || links_.meet(*session)) [[likely]] {
+        break_off(*session, Breach::BadImmediate, now);
+    } else if (session->rings || peers_.meet(*session)) [[likely]] {
         take_batch(*session, completion.immediate, now);
     } else {
-        links_.on_lost(*session, now);
+        links_.lose(*session, now);
     }
+}
+
+// The peer broke a rule.
+void Exchange::break_off(Session& session, Breach breach, Instant now) noexcept {
+    statistics_.breaches.count(breach);
+    links_.lose(session, now);
 }
 
 // Handlers and completions may end the session while its batch is read.
@@ -58,7 +66,7 @@ void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now
         }
     }
     if (breach) {
-        links_.on_breach(session, *breach, now);
+        break_off(session, *breach, now);
         return;
     }
     sessions_.list(session);
@@ -72,10 +80,9 @@ void Exchange::take_failures(Instant now) noexcept {
         for (const verbs::Completion& completion : std::span(done).first(count)) {
             Session* const session = sessions_.of_qp(completion.qpn);
             if (session != nullptr && completion.status != verbs::CompletionStatus::Success) {
-                links_.on_lost(*session, now);
+                links_.lose(*session, now);
             } else if (session != nullptr) {
-                session->probed = false;
-                session->heard = true;
+                rpc::Probes::on_answer(*session);
             }
         }
     }

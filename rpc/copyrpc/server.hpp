@@ -5,16 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "rpc/common/request_types.hpp"
+#include "rpc/common/request_jobs.hpp"
 #include "rpc/copyrpc/endpoint_config.hpp"
-#include "rpc/copyrpc/server_jobs.hpp"
-#include "rpc/copyrpc/session.hpp"
+#include "rpc/copyrpc/sessions.hpp"
 #include "rpc/copyrpc/statistics.hpp"
 
 namespace cairn::copyrpc {
 
 class Endpoint;
-class SessionTable;
 
 // A request lies in the ring until its handler returns, or longer if the handler wants that. Its handle names it until
 // it is answered. An answer always has room.
@@ -22,7 +20,7 @@ class Server {
 public:
     using Types = std::array<rpc::RequestTypes<Endpoint>::Entry, rpc::kRequestTypes>;
 
-    Server(Endpoint& endpoint, const Types& types, SessionTable& sessions, rpc::MsgPool& pool,
+    Server(Endpoint& endpoint, const Types& types, Sessions& sessions, rpc::MsgPool& pool,
            rpc::BackgroundPool* background, Statistics& statistics);
 
     // A session came whose promise pays for so many requests; it left. Allocates.
@@ -42,14 +40,19 @@ public:
     // Nobody needs the request's bytes any more. Its blocks are the peer's again; its answer is still owed. Does
     // nothing if the request was answered.
     void has_read(const RequestHandle& handle) noexcept;
+    // A request that waits for a thread stays in the ring.
+    [[nodiscard]] static std::optional<std::span<const std::uint8_t>> lasting(const RequestHandle& /*handle*/,
+                                                                              std::span<const std::uint8_t> payload) {
+        return payload;
+    }
     // Forgets the requests of a session that ends.
     void forget(const Session& session) noexcept;
     // Answers that the caller's deadline has passed. The handle is not stale.
     bool expire(const RequestHandle& handle) noexcept;
     [[nodiscard]] bool keeps(const RequestHandle& handle) noexcept { return find(handle) != nullptr; }
     [[nodiscard]] const Types::value_type& type_of(std::uint8_t type) const noexcept { return types_[type]; }
-    [[nodiscard]] ServerJobs& jobs() noexcept { return jobs_; }
-    [[nodiscard]] const ServerJobs& jobs() const noexcept { return jobs_; }
+    [[nodiscard]] rpc::RequestJobs<Server>& jobs() noexcept { return jobs_; }
+    [[nodiscard]] const rpc::RequestJobs<Server>& jobs() const noexcept { return jobs_; }
     [[nodiscard]] std::size_t requests_kept() const noexcept { return requests_.size() - free_.size(); }
 
 private:
@@ -70,13 +73,13 @@ private:
 
     Endpoint& endpoint_;
     const Types& types_;
-    SessionTable& sessions_;
+    Sessions& sessions_;
     rpc::MsgPool& pool_;
     Statistics& statistics_;
     std::vector<Kept> requests_;
     std::vector<std::uint32_t> free_;
-    std::size_t expected_ = 0;  // at most so many requests are kept
-    ServerJobs jobs_;           // answers through the above
+    std::size_t expected_ = 0;       // at most so many requests are kept
+    rpc::RequestJobs<Server> jobs_;  // answers through the above
 };
 
 }  // namespace cairn::copyrpc

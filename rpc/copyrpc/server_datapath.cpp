@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "rpc/copyrpc/endpoint.hpp"
-#include "rpc/copyrpc/session_table.hpp"
 
 namespace cairn::copyrpc {
 
-Server::Server(Endpoint& endpoint, const Types& types, SessionTable& sessions, rpc::MsgPool& pool,
+Server::Server(Endpoint& endpoint, const Types& types, Sessions& sessions, rpc::MsgPool& pool,
                rpc::BackgroundPool* background, Statistics& statistics)
     : endpoint_(endpoint),
       types_(types),

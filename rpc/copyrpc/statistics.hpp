@@ -3,12 +3,14 @@
 
 #include "lib/telemetry/counters.hpp"
 #include "rpc/copyrpc/breaches.hpp"
+#include "rpc/linked/links.hpp"
 
 namespace cairn::copyrpc {
 
 // Its worker's thread counts; any thread may read.
 struct Statistics {
     telemetry::CounterSet<Breach> breaches{};
+    rpc::LinkCounters links{};
     telemetry::Counter requests_sent;
     telemetry::Counter responses_received;
     telemetry::Counter requests_handled;
@@ -19,9 +21,6 @@ struct Statistics {
     telemetry::Counter late_answers;  // of calls that were cancelled or overdue
     telemetry::Counter batches_sent;
     telemetry::Counter batches_empty;  // of these, those that carried credit alone
-    telemetry::Counter peers_lost;
-    telemetry::Counter connections_displaced;  // of peers that had not answered, for the sake of others
-    telemetry::Counter connections_refused;    // of peers: no handler, no session, no memory, or no greeting
 };
 
 }  // namespace cairn::copyrpc

@@ -20,7 +20,6 @@ Links::Links(const LinkConfig& config, verbs::Device& device, connections::Home&
 void Links::end_all() {
     owner_.for_each([this](LinkedSession& session) {
         connector_.abandon(session.connection, device_.worker().now());
-        owner_.stop(session, CallStatus::Disconnected);
         owner_.remove(session);
     });
     left_.clear();
@@ -118,6 +117,7 @@ bool Links::displace(Instant now) {
     return true;
 }
 
+// mutants: linked-links-admit
 bool Links::admit(const cm::Requested& requested, Instant now) {
     auto made = owner_.make(false);
     if (!made.ok() && displace(now)) {
@@ -139,6 +139,7 @@ bool Links::admit(const cm::Requested& requested, Instant now) {
 }
 
 // A peer that is refused learns why by the reason of the rejection.
+// mutants: linked-links-on-requested
 void Links::on_requested(const cm::Requested& requested, bool serves, Instant now) {
     if (!serves || !owner_.welcomes(requested.private_data) || !admit(requested, now)) {
         ++counters_.refused;
@@ -146,6 +147,7 @@ void Links::on_requested(const cm::Requested& requested, bool serves, Instant no
     }
 }
 
+// mutants: linked-links-on-established
 void Links::on_established(const cm::Established& established, Instant now) {
     LinkedSession* const session = owner_.of_connection(established.id);
     if (session == nullptr || session->state != LinkState::Connecting) {
@@ -164,6 +166,7 @@ void Links::on_established(const cm::Established& established, Instant now) {
 
 // A connection that is not established has no end to be awaited. Its session stays until the next turn: somebody may be
 // serving its calls.
+// mutants: linked-links-hang-up
 void Links::hang_up(LinkedSession& session, Instant now) {
     if (!connector_.disconnect(session.connection, {}, now).ok()) {
         connector_.abandon(session.connection, now);
@@ -180,6 +183,7 @@ void Links::remove_left() {
 }
 
 // Its last event is still to come.
+// mutants: linked-links-on-ended
 void Links::on_ended(verbs::ConnectionId id, LinkEvent event) {
     LinkedSession* const session = owner_.of_connection(id);
     if (session == nullptr || session->state == LinkState::Ending) {

@@ -35,6 +35,7 @@ public:
     [[nodiscard]] virtual bool open(LinkedSession& session, Instant now) = 0;
     // Takes the session's calls and requests from it. Its state no longer takes calls.
     virtual void stop(LinkedSession& session, CallStatus status) = 0;
+    // Also of a session that was not stopped, if its connection was given up for another, or its endpoint ends.
     virtual void remove(LinkedSession& session) = 0;
     // The session is found by its connection and its queue pair from now on.
     virtual void name(LinkedSession& session) = 0;
@@ -69,7 +70,7 @@ public:
     ~Links() = default;
     Links(const Links&) = delete;
     Links& operator=(const Links&) = delete;
-    // Gives all connections up, and removes the sessions.
+    // Gives all connections up, and removes the sessions. Nothing is told: their endpoint ends.
     void end_all();
 
     void set_callback(LinkCallback callback, void* context) noexcept {

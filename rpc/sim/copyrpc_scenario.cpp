@@ -146,7 +146,7 @@ void CopyrpcScenario::count(CopyrpcNode& node) {
     CopyrpcCounters& counters = oracle_.counters();
     counters.ends.breaches += said.breaches.snapshot().total();
     counters.ends.late_answers += said.late_answers;
-    counters.ends.displaced += said.connections_displaced;
+    counters.ends.displaced += said.links.displaced;
     counters.ends.batches += said.batches_sent;
     if (node.stranger != nullptr) {
         counters.ends.strangers_connected += node.stranger->connected();

@@ -47,7 +47,7 @@ struct CopyrpcSide : ruler::Host {
     // Nobody went, and nothing came twice.
     void check() const {
         if (endpoint->sessions_open() != 1 || endpoint->calls_pending() != 0 ||
-            endpoint->statistics().peers_lost != 0) {
+            endpoint->statistics().links.peers_lost != 0) {
             std::abort();
         }
     }

@@ -12,7 +12,7 @@ TEST_F(CopyrpcAdmission, AGreetingThatIsNoneIsRefused) {
     ask(raw);
     EXPECT_TRUE(stranger.refused);
     EXPECT_FALSE(stranger.peer.has_value());
-    EXPECT_EQ(server.endpoint->statistics().connections_refused, 1U);
+    EXPECT_EQ(server.endpoint->statistics().links.refused, 1U);
     EXPECT_EQ(server.endpoint->sessions_open(), 0U);
 }
 
@@ -98,8 +98,8 @@ TEST_F(CopyrpcAdmission, PeersThatOnlyAskTakeOneRingEachAndNobodysPlace) {
         EXPECT_EQ(server.pool.live(), static_cast<std::uint64_t>(std::min(i, kSessions)));
     }
     EXPECT_EQ(server.endpoint->sessions_open(), static_cast<std::size_t>(kSessions));
-    EXPECT_EQ(server.endpoint->statistics().connections_displaced, 2U * kSessions);
-    EXPECT_EQ(server.endpoint->statistics().connections_refused, 0U);
+    EXPECT_EQ(server.endpoint->statistics().links.displaced, 2U * kSessions);
+    EXPECT_EQ(server.endpoint->statistics().links.refused, 0U);
     const SessionId session = connect();
     (void)post(session, 1);
     run(milliseconds(1));
@@ -129,8 +129,8 @@ TEST_F(CopyrpcAdmission, ASessionInUseIsNoStrangersPlace) {
         }
         EXPECT_EQ(one.peer.has_value(), i <= kSessions);
     }
-    EXPECT_EQ(server.endpoint->statistics().connections_displaced, 0U);
-    EXPECT_EQ(server.endpoint->statistics().connections_refused, 1U);
+    EXPECT_EQ(server.endpoint->statistics().links.displaced, 0U);
+    EXPECT_EQ(server.endpoint->statistics().links.refused, 1U);
 }
 
 // Peers that were killed still owe their word at the end of their connections.
@@ -152,13 +152,13 @@ TEST_F(CopyrpcAdmission, SessionsOfPeersThatWentAreForOthers) {
         ASSERT_TRUE(one.peer.has_value());
     }
     run(seconds(3), milliseconds(1));
-    ASSERT_EQ(server.endpoint->statistics().peers_lost, static_cast<std::uint64_t>(kSessions));
+    ASSERT_EQ(server.endpoint->statistics().links.peers_lost, static_cast<std::uint64_t>(kSessions));
     for (int i = 0; i < kSessions; ++i) {
         ASSERT_TRUE(client.endpoint->connect(net::IpAddress::parse("10.0.0.2").value(), kService, now).ok());
     }
     run(milliseconds(20));
     EXPECT_EQ(client.events, std::vector<SessionEvent>(kSessions, SessionEvent::Connected));
-    EXPECT_EQ(server.endpoint->statistics().connections_displaced, 0U);
+    EXPECT_EQ(server.endpoint->statistics().links.displaced, 0U);
 }
 
 TEST_F(CopyrpcAdmission, ARingLargerThanOursIsRefused) {

@@ -234,7 +234,7 @@ TEST_F(CopyrpcEndpoint, AServerWithoutHandlersOrMemoryTakesNoSessions) {
     }
     EXPECT_EQ(results.at(1), CallStatus::Disconnected);
     EXPECT_EQ(client.events.back(), SessionEvent::Refused);
-    EXPECT_EQ(idle.endpoint->statistics().connections_refused, 1U);
+    EXPECT_EQ(idle.endpoint->statistics().links.refused, 1U);
     EXPECT_EQ(idle.endpoint->sessions_open(), 0U);
     run(seconds(9), milliseconds(5));
     EXPECT_EQ(client.endpoint->sessions_open(), 0U);
@@ -278,7 +278,7 @@ TEST_F(CopyrpcEndpoint, ACompletionMayEndItsSessionWhileAnswersFollow) {
     run(milliseconds(5));
     EXPECT_EQ(context.completed, 2);
     EXPECT_EQ(client.endpoint->statistics().breaches.of(Breach::UnknownCall), 0U);
-    EXPECT_EQ(client.endpoint->statistics().peers_lost, 0U);
+    EXPECT_EQ(client.endpoint->statistics().links.peers_lost, 0U);
 }
 
 class CopyrpcFewCalls : public TwoHosts {

@@ -18,7 +18,7 @@ TEST_F(CopyrpcStranger, EachBreachClosesItsConnectionAndNoOther) {
     (void)post(session, 1);
     run_all(milliseconds(5));
     EXPECT_EQ(count(CallStatus::Ok), 1U);
-    EXPECT_EQ(server.endpoint->statistics().peers_lost, 1U);
+    EXPECT_EQ(server.endpoint->statistics().links.peers_lost, 1U);
 }
 
 TEST_F(CopyrpcStranger, AnAnswerToACallOfSomebodyElseIsABreach) {

@@ -1,0 +1,125 @@
+#include "rpc/copyrpc/peers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cairn::copyrpc {
+
+namespace {
+
+std::optional<Hello> hello_in(const cm::PrivateBytes& data) noexcept {
+    return Hello::parse(std::span(data.octets).first(data.size));
+}
+
+}  // namespace
+
+// mutants: copyrpc-peers-give-memory
+Status Peers::give_memory(verbs::Pd& pd, rpc::MsgBuffer& memory, std::unique_ptr<verbs::Mr>& region,
+                          std::uint32_t bytes, verbs::Rights rights) {
+    memory = pool_.allocate(bytes);
+    if (!memory.valid()) {
+        return Error{"there is no memory for a session's ring", "give the pool more, or sessions smaller rings"};
+    }
+    // Nobody reads what others left there, neither a batch in the own ring nor the padding of one in the mirror.
+    std::fill(memory.span().begin(), memory.span().end(), std::uint8_t{0});
+    auto made = device_.register_memory(pd, memory.span(), rights, 0);  // its peer learns no address of ours
+    if (!made.ok()) {
+        return made.error();
+    }
+    region = std::move(made).value();
+    return Nothing{};
+}
+
+// The session has its own ring. The peer's has its mirror once the peer has shown that it is there.
+Result<rpc::LinkedSession*> Peers::make(bool /*ours*/) {
+    Session* const session = sessions_.add();
+    if (session == nullptr) {
+        return Error{"all sessions are in use", "raise sessions_max"};
+    }
+    session->pd = device_.create_pd();  // of its own: its key opens nothing to other sessions
+    verbs::QpCapacity capacity;
+    capacity.send_slots = 2U * config_.receives;
+    capacity.receive_slots = 1;
+    capacity.max_sges = 1;
+    capacity.inline_bytes = 0;
+    auto qp = device_.create_qp(*session->pd, capacity, {*queues_.sends, *queues_.receives, queues_.requests.get()});
+    if (!qp.ok()) {
+        remove(*session);
+        return qp.error();
+    }
+    session->qp = std::move(qp).value();  // its protection domain ends after it, also if there is no memory
+    Status made = give_memory(*session->pd, session->own_memory, session->own, config_.ring_bytes,
+                              verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::LocalWrite);
+    if (!made.ok()) {
+        remove(*session);
+        return made.error();
+    }
+    return session;
+}
+
+std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) {
+    const auto& session = static_cast<const Session&>(linked);
+    const Hello hello{config_.ring_bytes, config_.receives, session.own->address(), session.own->rkey()};
+    hello.emit(hello_);
+    return {reinterpret_cast<const std::uint8_t*>(&hello_), sizeof(hello_)};
+}
+
+// mutants: copyrpc-peers-welcomes
+bool Peers::welcomes(const cm::PrivateBytes& said) {
+    const std::optional<Hello> peer = hello_in(said);
+    return peer && peer->ring_bytes <= std::max(config_.ring_bytes, config_.peer_ring_bytes_max);
+}
+
+bool Peers::greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) {
+    const std::optional<Hello> peer = hello_in(said);
+    of(linked).peer = peer.value_or(Hello{});
+    return peer.has_value();
+}
+
+// mutants: copyrpc-peers-open-rings
+Status Peers::open_rings(Session& session) {
+    const Hello& peer = session.peer;
+    Status made = give_memory(*session.pd, session.mirror_memory, session.mirror, peer.ring_bytes, verbs::Rights{});
+    if (!made.ok()) {
+        return made;
+    }
+    session.rings.emplace(session.own_memory.span(), session.mirror_memory.span(), config_.receives, peer.receives);
+    server_.expect(session.rings->send().ring().promise_max() / 2);
+    return Nothing{};
+}
+
+bool Peers::open(rpc::LinkedSession& linked, Instant /*now*/) {
+    Session& session = of(linked);
+    return session.rings || open_rings(session).ok();
+}
+
+// A connector that has many connections tells of some of them a turn later.
+// mutants: copyrpc-peers-meet
+bool Peers::meet(Session& session) {
+    return session.rings || (!session.ours && open_rings(session).ok());
+}
+
+// mutants: copyrpc-peers-stop
+void Peers::stop(rpc::LinkedSession& linked, CallStatus status) {
+    Session& session = of(linked);
+    server_.forget(session);
+    client_.fail_calls(session, status);
+}
+
+void Peers::remove(rpc::LinkedSession& linked) {
+    Session& session = of(linked);
+    if (session.rings) {
+        server_.forget(session);  // if its connection was met and given up, or its endpoint ends
+        server_.expect_no_more(session.rings->send().ring().promise_max() / 2);
+    }
+    session.rings.reset();
+    session.qp.reset();
+    session.own.reset();
+    session.mirror.reset();
+    session.pd.reset();
+    pool_.release(session.own_memory);
+    pool_.release(session.mirror_memory);
+    sessions_.remove(session);
+}
+
+}  // namespace cairn::copyrpc

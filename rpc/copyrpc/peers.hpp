@@ -1,0 +1,62 @@
+// What the sessions of an endpoint are made of: rings, keys and queue pairs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "rpc/copyrpc/client.hpp"
+#include "rpc/copyrpc/queues.hpp"
+#include "rpc/copyrpc/server.hpp"
+#include "rpc/copyrpc/sessions.hpp"
+#include "rpc/linked/links.hpp"
+
+namespace cairn::copyrpc {
+
+class Peers final : public rpc::LinkOwner {
+public:
+    // All references outlive the object.
+    Peers(const EndpointConfig& config, verbs::Device& device, Queues& queues, rpc::MsgPool& pool, Sessions& sessions,
+          Client& client, Server& server) noexcept
+        : config_(config),
+          device_(device),
+          queues_(queues),
+          pool_(pool),
+          sessions_(sessions),
+          client_(client),
+          server_(server) {}
+
+    // A batch of the session came, maybe before the connector tells that it is established. Returns true if its rings
+    // are there to read it.
+    [[nodiscard]] bool meet(Session& session);
+
+private:
+    Result<rpc::LinkedSession*> make(bool ours) override;
+    std::span<const std::uint8_t> hello_of(const rpc::LinkedSession& session) override;
+    bool welcomes(const cm::PrivateBytes& said) override;
+    bool greet(rpc::LinkedSession& session, const cm::PrivateBytes& said) override;
+    bool open(rpc::LinkedSession& session, Instant now) override;
+    void stop(rpc::LinkedSession& session, CallStatus status) override;
+    void remove(rpc::LinkedSession& session) override;
+    void name(rpc::LinkedSession& session) override { sessions_.name(of(session), session.connection); }
+    rpc::LinkedSession* of_connection(verbs::ConnectionId id) override { return sessions_.of_connection(id); }
+    rpc::LinkedSession* find(SessionId id) override { return sessions_.find(id); }
+    void for_each(const std::function<void(rpc::LinkedSession&)>& run) override { sessions_.for_each(run); }
+    void list(rpc::LinkedSession& session) override { sessions_.list(of(session)); }
+
+    [[nodiscard]] static Session& of(rpc::LinkedSession& session) noexcept { return static_cast<Session&>(session); }
+    [[nodiscard]] Status give_memory(verbs::Pd& pd, rpc::MsgBuffer& memory, std::unique_ptr<verbs::Mr>& region,
+                                     std::uint32_t bytes, verbs::Rights rights);
+    [[nodiscard]] Status open_rings(Session& session);
+
+    const EndpointConfig& config_;
+    verbs::Device& device_;
+    Queues& queues_;
+    rpc::MsgPool& pool_;
+    Sessions& sessions_;
+    Client& client_;
+    Server& server_;
+    RawHello hello_{};  // as hello_of() returns it
+};
+
+}  // namespace cairn::copyrpc
