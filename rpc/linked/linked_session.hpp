@@ -18,8 +18,9 @@ enum class LinkState : std::uint8_t {
 struct LinkedSession {
     SessionId id{};
     LinkState state = LinkState::Connecting;
-    bool ours = false;    // connect() began it
-    bool listed = false;  // in the list of those that have something to do
+    bool ours = false;     // connect() began it
+    bool listed = false;   // in the list of those that have something to do
+    bool stalled = false;  // in the list of those that will, in the next turn
     verbs::ConnectionId connection{};
     Qpn qpn{};                      // by which it is found; the queue pair may end before the session
     std::unique_ptr<verbs::Pd> pd;  // of its own, if the system gives it one

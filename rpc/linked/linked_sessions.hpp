@@ -82,10 +82,16 @@ public:
     [[nodiscard]] bool any_listed() const noexcept { return !listed_.empty(); }
     // Puts the session into the list once relist_stalled() is called: its send queue is full, and nothing leaves before
     // its peer has acknowledged something. So it is tried in each turn, and is no reason for one.
-    void stall(Session& session) { stalled_.push_back(session.id); }
+    void stall(Session& session) {
+        if (!session.stalled) {
+            session.stalled = true;
+            stalled_.push_back(session.id);
+        }
+    }
     void relist_stalled() {
         for (const SessionId id : stalled_) {
             if (Session* const session = find(id); session != nullptr) {
+                session->stalled = false;
                 list(*session);
             }
         }
