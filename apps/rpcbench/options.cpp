@@ -109,7 +109,7 @@ void declare_systems(CLI::App& app, Options& options) {
     app.add_flag("--go-back-n", options.erpc.go_back_n, "erpc: do not hold packets that arrive early");
     app.add_option("--ring", options.copyrpc.ring_bytes,
                    "copyrpc: bytes of a session's ring for what comes, a power of two; a message takes an eighth at "
-                   "most. Without it by sessions, --window, --req and --resp")
+                   "most, longer ones travel by themselves. Without it by sessions, --window, --req and --resp")
         ->check(CLI::Range(RingShape::kLeastBytes, RingShape::kMostBytes));
     app.add_option("--receives", options.copyrpc.receives,
                    "copyrpc: batches of a session's peer in flight. Without it by the sessions")

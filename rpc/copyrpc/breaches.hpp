@@ -13,6 +13,7 @@ namespace cairn::copyrpc {
     X(BadCredit, "copyrpc_bad_credit", "batches that return or promise more than there is")                       \
     X(BadMessage, "copyrpc_bad_message", "messages that are none, or do not fill their batch as its header says") \
     X(Overdrawn, "copyrpc_overdrawn", "requests for more room for answers than was promised")                     \
+    X(BadPlace, "copyrpc_bad_place", "long messages outside the memory that callers lend")                        \
     X(UnknownCall, "copyrpc_unknown_call", "answers to calls that are not under way on their connection")
 
 CAIRN_DECLARE_COUNTERS(Breach, CAIRN_COPYRPC_BREACHES);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "rpc/common/call_table.hpp"
 #include "rpc/copyrpc/endpoint_config.hpp"
+#include "rpc/copyrpc/loans.hpp"
 #include "rpc/copyrpc/sessions.hpp"
 #include "rpc/copyrpc/statistics.hpp"
 
@@ -15,7 +17,8 @@ namespace cairn::copyrpc {
 // has its number meanwhile.
 class Client {
 public:
-    Client(const EndpointConfig& config, Sessions& sessions, Statistics& statistics);
+    Client(const EndpointConfig& config, verbs::Device& device, Sessions& sessions, rpc::MsgPool& pool,
+           Statistics& statistics);
 
     // Posts a call over a session that connects or is open. The call waits if there is no room for it.
     Posted post(Session& session, const Call& call, Instant now) noexcept;
@@ -34,8 +37,13 @@ public:
     [[nodiscard]] std::optional<Breach> on_answer(Session& session, const Message& answer, Instant now) noexcept;
     // Ends all calls of the session, whose state no longer takes calls.
     void fail_calls(Session& session, CallStatus status) noexcept;
+    // Ends what calls of the session lend. Its peer answers none of them any more.
+    void end_loans(const Session& session) noexcept;
     void end_overdue(Instant now) noexcept;
     void end_awaited() noexcept;
+    // Calls wait for memory; nothing wakes the worker when there is some.
+    [[nodiscard]] bool wants_polling() const noexcept { return wants_polling_; }
+    void begin_turn() noexcept { wants_polling_ = false; }
     [[nodiscard]] Instant next_deadline() const noexcept { return calls_.next_deadline(); }
     [[nodiscard]] rpc::CallTable& calls() noexcept { return calls_; }
     [[nodiscard]] const rpc::CallTable& calls() const noexcept { return calls_; }
@@ -50,10 +58,19 @@ private:
         Instant posted{};
     };
     [[nodiscard]] std::uint32_t answer_bytes(const Call& call) const noexcept;
-    [[nodiscard]] Wanted size_of(const Call& call) const noexcept;
+    // What a call takes of the rings; whether its request, and its answer, travel by themselves.
+    struct Plan {
+        Wanted size{};
+        Room room{};
+        bool lends_request = false;
+        bool lends_room = false;
+    };
+    [[nodiscard]] Plan plan_of(const Session& session, const Call& call) const noexcept;
     [[nodiscard]] static Room judge(const Session& session, const Wanted& size) noexcept;
     [[nodiscard]] bool is_too_long(const Session& session, const Call& call) const noexcept;
-    void put(Session& session, std::uint32_t call, Instant now) noexcept;
+    [[nodiscard]] bool lend(Session& session, const Call& call, const Plan& plan) noexcept;
+    void put(Session& session, std::uint32_t call, const Plan& plan, Instant now) noexcept;
+    [[nodiscard]] bool judge_written(const Message& answer, const Loan* loan) const noexcept;
     void free(std::uint32_t ticket) noexcept;
     void finish(std::uint32_t call, CallStatus status) noexcept;
 
@@ -62,8 +79,11 @@ private:
     Statistics& statistics_;
     rpc::CallTable calls_;
     std::vector<Ticket> tickets_;
-    std::vector<std::uint32_t> ticket_of_;  // by call, while it is under way
+    Lender lender_;
+    std::vector<std::unique_ptr<Loan>> loans_;  // by ticket; few have one
+    std::vector<std::uint32_t> ticket_of_;      // by call, while it is under way
     std::uint32_t free_ = kNone;
+    bool wants_polling_ = false;
     RoomCallback room_callback_ = nullptr;
     void* room_context_ = nullptr;
 };

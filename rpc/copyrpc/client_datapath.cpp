@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace cairn::copyrpc {
 
@@ -11,6 +12,7 @@ namespace {
 constexpr std::uint32_t kTicketBits = 24;  // of a call's number on the wire; 7 more are the ticket's generation
 constexpr std::uint8_t kGenerations = 0x7f;
 constexpr std::uint32_t kTicketMask = (1U << kTicketBits) - 1;
+constexpr std::uint32_t kShortAnswer = 64;  // has room in the ring where a longer one is written by itself
 
 bool has_deadline(const Call& call) noexcept {
     return call.deadline < Instant::never();
@@ -28,12 +30,15 @@ constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStat
 
 }  // namespace
 
-Client::Client(const EndpointConfig& config, Sessions& sessions, Statistics& statistics)
+Client::Client(const EndpointConfig& config, verbs::Device& device, Sessions& sessions, rpc::MsgPool& pool,
+               Statistics& statistics)
     : config_(config),
       sessions_(sessions),
       statistics_(statistics),
       calls_(config.calls_max, statistics.calls_failed),
       tickets_(config.calls_max),
+      lender_(device, pool),
+      loans_(config.calls_max),
       ticket_of_(config.calls_max, kNone) {
     for (std::uint32_t i = config.calls_max; i-- > 0;) {
         tickets_[i].next = free_;
@@ -45,19 +50,41 @@ std::uint32_t Client::answer_bytes(const Call& call) const noexcept {
     return call.response != nullptr ? call.response->capacity : config_.answer_bytes;
 }
 
-// The request is at most kMostBytes long.
-Wanted Client::size_of(const Call& call) const noexcept {
-    return {static_cast<std::uint32_t>(call.request.size()), answer_bytes(call), has_deadline(call)};
+// The request is at most kMaxMessageBytes long.
+// mutants: copyrpc-client-plan-of
+Client::Plan Client::plan_of(const Session& session, const Call& call) const noexcept {
+    Plan plan;
+    plan.size = {static_cast<std::uint32_t>(call.request.size()), answer_bytes(call), has_deadline(call) ? 1U : 0U};
+    plan.room = judge(session, plan.size);
+    if (plan.room != Room::TooLong) [[likely]] {
+        return plan;
+    }
+    const RingShape& ring = session.rings->send().ring();
+    const bool long_request = Message::blocks_of(plan.size.request_bytes, 1 + plan.size.extras) > ring.message_max();
+    const bool long_answer = Message::charge_for(plan.size.answer_bytes) > session.rings->receive().ring().charge_max();
+    if (long_request && plan.size.request_bytes <= std::min(session.peer.longest, config_.message_bytes_max)) {
+        plan.lends_request = true;
+        plan.size.request_bytes = 0;
+        ++plan.size.extras;
+    }
+    if (long_answer && plan.size.answer_bytes <= config_.message_bytes_max) {
+        plan.lends_room = true;
+        plan.size.answer_bytes = kShortAnswer;
+        ++plan.size.extras;
+    }
+    plan.room = judge(session, plan.size);
+    return plan;
 }
 
 Room Client::judge(const Session& session, const Wanted& size) noexcept {
-    return session.rings->judge_request(size.request_bytes, size.has_deadline, size.answer_bytes);
+    return session.rings->judge_request(size.request_bytes, size.extras, size.answer_bytes);
 }
 
 // mutants: copyrpc-client-is-too-long
 bool Client::is_too_long(const Session& session, const Call& call) const noexcept {
-    return call.request.size() > RingShape::kMostBytes || answer_bytes(call) > RingShape::kMostBytes ||
-           (session.is_open() && judge(session, size_of(call)) == Room::TooLong);
+    const std::uint32_t most = std::max(config_.message_bytes_max, RingShape::kMostBytes);
+    return call.request.size() > most || answer_bytes(call) > most ||
+           (session.is_open() && plan_of(session, call).room == Room::TooLong);
 }
 
 Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
@@ -88,15 +115,18 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
     if (calls_.is_full() || free_ == kNone) {
         return {Attempt::Full, 0};
     }
-    const Wanted size = size_of(call);
-    const Room room = session.backlog.empty() ? judge(session, size) : Room::RingFull;
+    const Plan plan = plan_of(session, call);
+    const Room room = session.backlog.empty() ? plan.room : Room::RingFull;
     if (room != Room::Fits) {
-        session.wanted = size;
+        session.wanted = plan.size;
         return {room == Room::RingFull ? Attempt::RingFull : Attempt::InsufficientCredit, 0};
+    }
+    if (!lend(session, call, plan)) {
+        return {Attempt::Full, 0};
     }
     const std::uint32_t index = calls_.add(call, session.id);
     const CallId id = calls_.id_of(index);
-    put(session, index, now);
+    put(session, index, plan, now);
     return {Attempt::Posted, id};
 }
 
@@ -115,29 +145,44 @@ void Client::tell_room(Session& session) noexcept {
 void Client::serve_backlog(Session& session, Instant now) noexcept {
     while (!session.backlog.empty() && free_ != kNone) {
         const std::uint32_t call = session.backlog.oldest;
-        const Room room = judge(session, size_of(calls_[call]));
-        if (room != Room::Fits && room != Room::TooLong) {
+        const Plan plan = plan_of(session, calls_[call]);
+        if (plan.room != Room::Fits && plan.room != Room::TooLong) {
+            return;
+        }
+        if (plan.room == Room::Fits && !lend(session, calls_[call], plan)) {
+            wants_polling_ = true;
+            sessions_.stall(session);
             return;
         }
         calls_.leave(session.backlog, call);
-        if (room == Room::TooLong) {
+        if (plan.room == Room::TooLong) {
             calls_.finish(call, CallStatus::RequestTooLong, {}, {});
             if (!session.is_open()) {
                 return;
             }
         } else {
-            put(session, call, now);
+            put(session, call, plan, now);
         }
     }
 }
 
+// Lends what the call with the next ticket needs. Returns false if there is no memory now.
+bool Client::lend(Session& session, const Call& call, const Plan& plan) noexcept {
+    if (!plan.lends_request && !plan.lends_room) [[likely]] {
+        return true;
+    }
+    loans_[free_] = lender_.lend(*session.pd, plan.lends_request ? call.request : std::span<const std::uint8_t>{},
+                                 plan.lends_room ? answer_bytes(call) : 0);
+    return loans_[free_] != nullptr;
+}
+
 // mutants: copyrpc-client-put
-void Client::put(Session& session, std::uint32_t call, Instant now) noexcept {
+void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant now) noexcept {
     const std::uint32_t index = free_;
     Ticket& ticket = tickets_[index];
     free_ = ticket.next;
     const Call& posted = calls_[call];
-    const std::uint32_t room = answer_bytes(posted);
+    const std::uint32_t room = plan.size.answer_bytes;
     ticket.call = call;
     ticket.charge = static_cast<std::uint16_t>(Message::charge_for(room));
     ticket.session = session.id.value;
@@ -146,7 +191,11 @@ void Client::put(Session& session, std::uint32_t call, Instant now) noexcept {
     Message request;
     request.call = index | std::uint32_t{ticket.generation} << kTicketBits;
     request.type = posted.type;
-    request.payload = posted.request;
+    request.payload = plan.lends_request ? std::span<const std::uint8_t>{} : posted.request;
+    if (const Loan* const loan = loans_[index].get(); loan != nullptr) [[unlikely]] {
+        request.elsewhere = plan.lends_request ? std::optional(Loan::place_of(*loan->request_key)) : std::nullopt;
+        request.room = plan.lends_room ? std::optional(Loan::place_of(*loan->answer_key)) : std::nullopt;
+    }
     if (has_deadline(posted)) [[unlikely]] {
         request.extension = Extension{0, left_us(posted, now)};
     }
@@ -183,17 +232,31 @@ std::optional<Breach> Client::on_answer(Session& session, const Message& answer,
     if (ticket.charge == 0 || ticket.session != session.id.value || ticket.generation != answer.call >> kTicketBits) {
         return Breach::UnknownCall;
     }
+    if (!judge_written(answer, loans_[index].get())) {
+        return Breach::BadPlace;
+    }
     session.rings->on_answered(ticket.charge);
+    std::unique_ptr<Loan> loan = std::move(loans_[index]);
     free(index);
     if (ticket.call == kNone) {
         ++statistics_.late_answers;
-        return std::nullopt;
+    } else {
+        ++statistics_.responses_received;
+        ticket_of_[ticket.call] = kNone;
+        calls_.finish(ticket.call, kStatusOf[static_cast<std::size_t>(answer.outcome)],
+                      answer.written != 0 ? loan->answer.span().first(answer.written) : answer.payload,
+                      now - ticket.posted);
     }
-    ++statistics_.responses_received;
-    ticket_of_[ticket.call] = kNone;
-    calls_.finish(ticket.call, kStatusOf[static_cast<std::size_t>(answer.outcome)], answer.payload,
-                  now - ticket.posted);
+    if (loan != nullptr) [[unlikely]] {
+        lender_.end(std::move(loan));
+    }
     return std::nullopt;
+}
+
+// An answer was written where there is room for it, if it was written by itself.
+// mutants: copyrpc-client-judge-written
+bool Client::judge_written(const Message& answer, const Loan* loan) const noexcept {
+    return answer.written == 0 || (loan != nullptr && answer.written <= loan->answer.bytes);
 }
 
 // Ends a call that its peer has not answered.
@@ -221,6 +284,14 @@ void Client::end_overdue(Instant now) noexcept {
     calls_.end_overdue(now, [this](std::uint32_t call) { finish(call, CallStatus::DeadlinePassed); });
 }
 
+void Client::end_loans(const Session& session) noexcept {
+    for (std::uint32_t i = 0; lender_.any() && i < tickets_.size(); ++i) {
+        if (tickets_[i].charge != 0 && tickets_[i].session == session.id.value) {
+            lender_.end(std::move(loans_[i]));
+        }
+    }
+}
+
 void Client::end_awaited() noexcept {
     calls_.end_awaited([this](std::uint32_t call) { finish(call, CallStatus::Disconnected); });
 }
@@ -233,6 +304,7 @@ void Client::fail_calls(Session& session, CallStatus status) noexcept {
             if (call != kNone) {
                 finish(call, status);
             }
+            lender_.end(std::move(loans_[i]));
             free(i);
         }
     }

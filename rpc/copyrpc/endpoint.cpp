@@ -40,7 +40,11 @@ Status judge(const EndpointConfig& config) {
                      fmt::format("choose {} ms or more", kLeastPeerTimeout.ns / 1'000'000)};
     }
     const RingShape ring(config.ring_bytes / kBlockBytes);
-    if (config.answer_bytes > Message::answer_max(ring.charge_max())) {
+    if (config.message_bytes_max > rpc::kMaxMessageBytes) {
+        return Error{fmt::format("messages of {} bytes are too long", config.message_bytes_max),
+                     fmt::format("choose at most {}", rpc::kMaxMessageBytes)};
+    }
+    if (config.answer_bytes > std::max(Message::answer_max(ring.charge_max()), config.message_bytes_max)) {
         return Error{
             fmt::format("answers of {} bytes are too long for a ring of {}", config.answer_bytes, config.ring_bytes),
             fmt::format("choose at most {}, or a larger ring", Message::answer_max(ring.charge_max()))};
@@ -67,8 +71,8 @@ Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::Msg
       device_(device),
       pool_(pool),
       sessions_(config.sessions_max),
-      client_(config_, sessions_, statistics_),
-      server_(*this, handlers(), sessions_, pool, config.background, statistics_),
+      client_(config_, device, sessions_, pool, statistics_),
+      server_(*this, config_, handlers(), device, sessions_, pool, statistics_),
       peers_(config_, device, queues_, pool, sessions_, client_, server_),
       probes_(config.peer_timeout) {}
 
@@ -79,7 +83,7 @@ Status Endpoint::open(connections::Home& home) {
     }
     queues_ = std::move(queues).value();
     rpc::LinkConfig links;
-    links.access = verbs::Rights{verbs::Right::RemoteWrite};
+    links.access = verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::RemoteRead;
     links.path_mtu_bytes = config_.path_mtu_bytes;
     links.sessions_max = config_.sessions_max;
     links_ = std::make_unique<rpc::Links>(links, device_, home, peers_, statistics_.links);

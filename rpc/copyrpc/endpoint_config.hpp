@@ -30,7 +30,10 @@ struct EndpointConfig {
     std::uint16_t sessions_max = 64;        // 1 to 4096
     std::uint32_t calls_max = 4096;         // calls that wait or are under way, of all sessions
     std::uint32_t answer_bytes = 1024;      // room for the answer of a call that has no response buffer
-    Duration peer_timeout = seconds(2);     // a peer that is silent for so long is lost; kLeastPeerTimeout or more
+    // Requests and answers that are too long for the rings are READ and WRITTEN by themselves, up to so many bytes; 0:
+    // none. Either direction takes a quarter of the pool at most, or one message.
+    std::uint32_t message_bytes_max = rpc::kMaxMessageBytes;
+    Duration peer_timeout = seconds(2);  // a peer that is silent for so long is lost; kLeastPeerTimeout or more
     // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.
     rpc::BackgroundPool* background = nullptr;
     std::uint32_t path_mtu_bytes = 1024;  // of connections that this endpoint makes

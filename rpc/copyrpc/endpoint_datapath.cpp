@@ -25,7 +25,8 @@ bool Endpoint::on_turn(Instant now) noexcept {
 void Endpoint::look_for_silent(Instant now) noexcept {
     if (probes_.is_due(now)) {
         sessions_.for_each([this, now](Session& session) {
-            if (rpc::Probes::is_lost(session, session.peer.rkey, session.peer.address)) {
+            if (rpc::Probes::is_lost(session, session.peer.rkey, session.peer.address) ||
+                Transfers::is_stuck(session)) {
                 links_->lose(session, now);
             }
         });
@@ -36,7 +37,8 @@ Instant Endpoint::next_deadline() const noexcept {
     if (sessions_.any_listed()) {
         return Instant{};
     }
-    const Instant due = server_.jobs().wants_polling() ? next_poll_ : client_.next_deadline();
+    const bool polls = server_.jobs().wants_polling() || server_.transfers().wants_polling() || client_.wants_polling();
+    const Instant due = polls ? next_poll_ : client_.next_deadline();
     return sessions_.count() == 0 ? due : std::min(due, probes_.next_look());
 }
 

@@ -29,6 +29,7 @@ private:
     void break_off(Session& session, Breach breach, Instant now) noexcept;
     void take_batch(Session& session, std::uint32_t immediate, Instant now) noexcept;
     void take_failures(Instant now) noexcept;
+    void take_sent(Session& session, const verbs::Completion& completion, Instant now) noexcept;
     void flush(Session& session, Instant now) noexcept;
     [[nodiscard]] bool send(Session& session, const RingWrite& write) noexcept;
 

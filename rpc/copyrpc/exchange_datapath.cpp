@@ -59,7 +59,7 @@ void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now
         if (taken->message.answer) {
             breach = client_.on_answer(session, taken->message, now);
         } else {
-            server_.on_request(session, *taken, now);
+            breach = server_.on_request(session, *taken, now);
         }
         if (session.state == SessionState::Ending) {
             return;
@@ -79,18 +79,40 @@ void Exchange::take_failures(Instant now) noexcept {
     while ((count = queues_.sends->poll(done)) != 0) {
         for (const verbs::Completion& completion : std::span(done).first(count)) {
             Session* const session = sessions_.of_qp(completion.qpn);
-            if (session != nullptr && completion.status != verbs::CompletionStatus::Success) {
-                links_.lose(*session, now);
-            } else if (session != nullptr) {
-                rpc::Probes::on_answer(*session);
+            if (session != nullptr && session->state != SessionState::Ending) {
+                take_sent(*session, completion, now);
             }
         }
+    }
+}
+
+// A peer that lent memory which it does not have broke a rule.
+// mutants: copyrpc-exchange-take-sent
+void Exchange::take_sent(Session& session, const verbs::Completion& completion, Instant now) noexcept {
+    const bool transfers = completion.wr_id == kReadWork || completion.wr_id == kWriteWork;
+    if (completion.status != verbs::CompletionStatus::Success) {
+        const bool refused = transfers && (completion.status == verbs::CompletionStatus::RemoteAccess ||
+                                           completion.status == verbs::CompletionStatus::RemoteInvalidRequest);
+        statistics_.breaches.count(Breach::BadPlace, refused ? 1 : 0);
+        links_.lose(session, now);
+    } else if (!transfers) {
+        rpc::Probes::on_answer(session);
+    } else {
+        session.heard = true;
+        if (completion.wr_id == kReadWork) {
+            server_.transfers().on_read(session, now);
+        } else {
+            server_.transfers().on_written(session);
+        }
+        sessions_.list(session);
     }
 }
 
 // A session whose send queue is full is tried in each turn, but is no reason for one: acknowledgements are.
 bool Exchange::flush(Instant now) noexcept {
     const bool any = sessions_.any_listed();
+    client_.begin_turn();
+    server_.transfers().begin_turn();
     sessions_.relist_stalled();
     sessions_.take_listed([this, now](Session& session) { flush(session, now); });
     return any;
@@ -104,6 +126,9 @@ void Exchange::flush(Session& session, Instant now) noexcept {
     }
     if (session.is_open() && session.wanted) [[unlikely]] {
         client_.tell_room(session);
+    }
+    if (session.is_open() && session.transfers != nullptr && !server_.transfers().serve(session, now)) [[unlikely]] {
+        sessions_.stall(session);
     }
     while (session.is_open()) {
         if (!session.write) {

@@ -20,13 +20,14 @@ struct RawHello {
     Be16 receives;
     Be64 address;
     Be32 rkey;
+    Be32 longest;
 };
-static_assert(sizeof(RawHello) == 20 && alignof(RawHello) == 1);
+static_assert(sizeof(RawHello) == 24 && alignof(RawHello) == 1);
 
 // Private data of REQ and REP, either end's own.
 struct Hello {
     static constexpr std::uint32_t kMagic = 0x43525043;  // "CRPC"
-    static constexpr std::uint8_t kVersion = 1;
+    static constexpr std::uint8_t kVersion = 2;
     static constexpr std::uint16_t kLeastReceives = 4;
     static constexpr std::uint16_t kMostReceives = 4096;
 
@@ -34,6 +35,7 @@ struct Hello {
     std::uint16_t receives = 0;    // receive requests for this connection
     std::uint64_t address = 0;     // of the ring
     Rkey rkey{};
+    std::uint32_t longest = 0;  // bytes of a request that it reads elsewhere; 0: it does not
 
     [[nodiscard]] static constexpr bool is_valid_ring(std::uint32_t bytes) noexcept {
         return std::has_single_bit(bytes) && bytes >= RingShape::kLeastBytes && bytes <= RingShape::kMostBytes;
@@ -42,7 +44,8 @@ struct Hello {
     [[nodiscard]] static std::optional<Hello> parse(std::span<const std::uint8_t> private_data) noexcept;
     void emit(RawHello& raw) const noexcept {
         raw = {Be32{kMagic},   kVersion,      static_cast<std::uint8_t>(std::countr_zero(ring_bytes)),
-               Be16{receives}, Be64{address}, Be32{rkey.value}};
+               Be16{receives}, Be64{address}, Be32{rkey.value},
+               Be32{longest}};
     }
 
     friend bool operator==(const Hello&, const Hello&) noexcept = default;
@@ -58,7 +61,8 @@ inline std::optional<Hello> Hello::parse(std::span<const std::uint8_t> private_d
     if (raw.magic.get() != kMagic || raw.version != kVersion || raw.ring_log2 >= 32) {
         return std::nullopt;
     }
-    const Hello hello{1U << raw.ring_log2, raw.receives.get(), raw.address.get(), Rkey{raw.rkey.get()}};
+    const Hello hello{1U << raw.ring_log2, raw.receives.get(), raw.address.get(), Rkey{raw.rkey.get()},
+                      raw.longest.get()};
     if (!is_valid_ring(hello.ring_bytes) || hello.receives < kLeastReceives || hello.receives > kMostReceives) {
         return std::nullopt;
     }

@@ -59,7 +59,8 @@ Result<rpc::LinkedSession*> Peers::make(bool /*ours*/) {
 
 std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) {
     const auto& session = static_cast<const Session&>(linked);
-    const Hello hello{config_.ring_bytes, config_.receives, session.own->address(), session.own->rkey()};
+    const Hello hello{config_.ring_bytes, config_.receives, session.own->address(), session.own->rkey(),
+                      config_.message_bytes_max};
     hello.emit(hello_);
     return {reinterpret_cast<const std::uint8_t*>(&hello_), sizeof(hello_)};
 }
@@ -109,6 +110,7 @@ void Peers::stop(rpc::LinkedSession& linked, CallStatus status) {
 void Peers::remove(rpc::LinkedSession& linked) {
     Session& session = of(linked);
     if (session.rings) {
+        client_.end_loans(session);
         server_.forget(session);  // if its connection was met and given up, or its endpoint ends
         server_.expect_no_more(session.rings->send().ring().promise_max() / 2);
     }

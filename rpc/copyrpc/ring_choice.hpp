@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "rpc/copyrpc/format.hpp"
+#include "rpc/copyrpc/message.hpp"
 #include "rpc/copyrpc/ring_shape.hpp"
 
 namespace cairn::copyrpc {
@@ -18,14 +18,18 @@ struct RingNeeds {
     std::uint32_t answer_bytes = 0;
 };
 
+// Longer messages travel by themselves.
+constexpr std::uint32_t kLongestInRing = 16U << 10U;
+
 // Returns the size of a ring for EndpointConfig::ring_bytes: it takes the longest request and answer, and promises for
 // the answers to all calls. Rings are longer than that as long as those of all sessions stay in a cache.
 // mutants: copyrpc-ring-bytes-for
 [[nodiscard]] constexpr std::uint32_t ring_bytes_for(const RingNeeds& needs) noexcept {
     constexpr std::uint64_t kCached = 4U << 20U;
     constexpr std::uint64_t kUsual = 64U << 10U;
-    const std::uint64_t request = Message::blocks_of(needs.request_bytes, true);
-    const std::uint64_t charge = Message::charge_for(needs.answer_bytes);
+    const std::uint64_t request =
+        Message::blocks_of(needs.request_bytes <= kLongestInRing ? needs.request_bytes : 0, 1);
+    const std::uint64_t charge = Message::charge_for(needs.answer_bytes <= kLongestInRing ? needs.answer_bytes : 0);
     const std::uint64_t blocks = std::max({8 * request, (16 * charge + 2) / 3, 4 * charge * needs.calls});
     const std::uint64_t usual = std::min(kUsual, std::bit_floor(kCached / std::max(needs.sessions, 1U)));
     const std::uint64_t least = std::bit_ceil(std::max(blocks * kBlockBytes, usual));

@@ -8,6 +8,7 @@
 
 #include "rpc/copyrpc/breaches.hpp"
 #include "rpc/copyrpc/format.hpp"
+#include "rpc/copyrpc/message.hpp"
 #include "rpc/copyrpc/receive_ledger.hpp"
 #include "rpc/copyrpc/send_ledger.hpp"
 
@@ -41,8 +42,9 @@ public:
     RingEnd(std::span<std::uint8_t> own, std::span<std::uint8_t> mirror, std::uint32_t own_receives,
             std::uint32_t peer_receives);
 
-    [[nodiscard]] Room judge_request(std::uint32_t bytes, bool extended, std::uint32_t answer_bytes) const noexcept {
-        return send_.judge_request(Message::blocks_of(bytes, extended), Message::charge_for(answer_bytes));
+    [[nodiscard]] Room judge_request(std::uint32_t bytes, std::uint32_t extras,
+                                     std::uint32_t answer_bytes) const noexcept {
+        return send_.judge_request(Message::blocks_of(bytes, extras), Message::charge_for(answer_bytes));
     }
     // Puts a request into the next batch, its payload copied. It fits (asserted). Its charge is set.
     void put_request(Message request, std::uint32_t answer_bytes) noexcept;

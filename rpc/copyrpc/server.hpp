@@ -9,6 +9,7 @@
 #include "rpc/copyrpc/endpoint_config.hpp"
 #include "rpc/copyrpc/sessions.hpp"
 #include "rpc/copyrpc/statistics.hpp"
+#include "rpc/copyrpc/transfers.hpp"
 
 namespace cairn::copyrpc {
 
@@ -20,8 +21,8 @@ class Server {
 public:
     using Types = std::array<rpc::RequestTypes<Endpoint>::Entry, rpc::kRequestTypes>;
 
-    Server(Endpoint& endpoint, const Types& types, Sessions& sessions, rpc::MsgPool& pool,
-           rpc::BackgroundPool* background, Statistics& statistics);
+    Server(Endpoint& endpoint, const EndpointConfig& config, const Types& types, verbs::Device& device,
+           Sessions& sessions, rpc::MsgPool& pool, Statistics& statistics);
 
     // A session came whose promise pays for so many requests; it left. Allocates.
     void expect(std::uint32_t requests) {
@@ -30,7 +31,12 @@ public:
         free_.reserve(expected_);
     }
     void expect_no_more(std::uint32_t requests) noexcept { expected_ -= requests; }
-    void on_request(Session& session, const RingEnd::Taken& taken, Instant now) noexcept;
+    // Returns nothing, or why the request is none.
+    [[nodiscard]] std::optional<Breach> on_request(Session& session, const RingEnd::Taken& taken, Instant now) noexcept;
+    // A request that lay at its caller is here. Takes its memory.
+    void on_fetched(Fetch& fetched, Instant now) noexcept;
+    // Hands a request that is kept to its handler, which may end the session.
+    void execute(const rpc::JobRequest& work, Instant now) noexcept;
     // See Endpoint.
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool respond(const RequestHandle& handle) noexcept;
@@ -46,13 +52,15 @@ public:
         return payload;
     }
     // Forgets the requests of a session that ends.
-    void forget(const Session& session) noexcept;
+    void forget(Session& session) noexcept;
     // Answers that the caller's deadline has passed. The handle is not stale.
     bool expire(const RequestHandle& handle) noexcept;
     [[nodiscard]] bool keeps(const RequestHandle& handle) noexcept { return find(handle) != nullptr; }
     [[nodiscard]] const Types::value_type& type_of(std::uint8_t type) const noexcept { return types_[type]; }
     [[nodiscard]] rpc::RequestJobs<Server>& jobs() noexcept { return jobs_; }
     [[nodiscard]] const rpc::RequestJobs<Server>& jobs() const noexcept { return jobs_; }
+    [[nodiscard]] Transfers& transfers() noexcept { return transfers_; }
+    [[nodiscard]] const Transfers& transfers() const noexcept { return transfers_; }
     [[nodiscard]] std::size_t requests_kept() const noexcept { return requests_.size() - free_.size(); }
 
 private:
@@ -64,14 +72,18 @@ private:
         Held held{};               // no blocks: has_read()
         bool retained = false;     // by retain()
         rpc::MsgBuffer answer{};   // of reserve()
+        rpc::MsgBuffer fetched{};  // the request, if it lay at its caller
+        Place room{};              // at the caller, for a long answer; no bytes: none
     };
     [[nodiscard]] std::uint32_t take_place();
     [[nodiscard]] Kept* find(const RequestHandle& handle) noexcept;
     void give(Kept& request, std::span<const std::uint8_t> message) noexcept;
+    void give_long(Kept& request, std::span<const std::uint8_t> message) noexcept;
     void end(Kept& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept;
     void free(Kept& request) noexcept;
 
     Endpoint& endpoint_;
+    const EndpointConfig& config_;
     const Types& types_;
     Sessions& sessions_;
     rpc::MsgPool& pool_;
@@ -80,6 +92,7 @@ private:
     std::vector<std::uint32_t> free_;
     std::size_t expected_ = 0;       // at most so many requests are kept
     rpc::RequestJobs<Server> jobs_;  // answers through the above
+    Transfers transfers_;
 };
 
 }  // namespace cairn::copyrpc

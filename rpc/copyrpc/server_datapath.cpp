@@ -7,14 +7,16 @@
 
 namespace cairn::copyrpc {
 
-Server::Server(Endpoint& endpoint, const Types& types, Sessions& sessions, rpc::MsgPool& pool,
-               rpc::BackgroundPool* background, Statistics& statistics)
+Server::Server(Endpoint& endpoint, const EndpointConfig& config, const Types& types, verbs::Device& device,
+               Sessions& sessions, rpc::MsgPool& pool, Statistics& statistics)
     : endpoint_(endpoint),
+      config_(config),
       types_(types),
       sessions_(sessions),
       pool_(pool),
       statistics_(statistics),
-      jobs_(*this, pool, background) {}
+      jobs_(*this, pool, config.background),
+      transfers_(*this, device, pool, config.receives, statistics) {}
 
 // The table grows within the room that expect() made: a session has no more requests than its promise pays for.
 std::uint32_t Server::take_place() {
@@ -28,29 +30,67 @@ std::uint32_t Server::take_place() {
 }
 
 // mutants: copyrpc-server-on-request
-void Server::on_request(Session& session, const RingEnd::Taken& taken, Instant now) noexcept {
+std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken& taken, Instant now) noexcept {
+    const Message& message = taken.message;
+    if ((message.elsewhere && !message.elsewhere->is_sound(config_.message_bytes_max)) ||
+        (message.room && !message.room->is_sound(rpc::kMaxMessageBytes))) [[unlikely]] {
+        return Breach::BadPlace;
+    }
     const std::uint32_t place = take_place();
     Kept& kept = requests_[place];
-    kept.call = taken.message.call;
+    kept.call = message.call;
     kept.session = session.id.value;
-    kept.charge = taken.message.charge;
+    kept.charge = message.charge;
     kept.held = taken.held;
     kept.retained = false;
-    const auto& type = types_[taken.message.type];
-    if (!type.registered()) {
+    kept.room = message.room.value_or(Place{});
+    if (!types_[message.type].registered()) {
         ++statistics_.requests_without_handler;
         end(kept, Outcome::NoHandler, {});
-        return;
+        return std::nullopt;
     }
-    ++statistics_.requests_handled;
     const RequestHandle handle{session.id, std::uint64_t{kept.generation} << 32U | place};
+    const auto& more = message.extension;
+    const Instant deadline = more && more->left_us != 0 ? now + microseconds(more->left_us) : Instant::never();
+    const rpc::JobRequest work{handle, message.type, message.payload, deadline};
+    if (message.elsewhere || (message.room && transfers_.puts_off(session))) [[unlikely]] {
+        Fetch fetch;
+        fetch.work = work;
+        if (message.elsewhere) {
+            session.rings->release(std::exchange(kept.held, {}));
+            fetch.place = *message.elsewhere;
+        }
+        transfers_.fetch(session, std::move(fetch));
+        return std::nullopt;
+    }
+    execute(work, now);
+    return std::nullopt;
+}
+
+// mutants: copyrpc-server-on-fetched
+void Server::on_fetched(Fetch& fetched, Instant now) noexcept {
+    rpc::JobRequest& work = fetched.work;
+    Kept* const kept = find(work.handle);
+    CAIRN_ASSERT(kept != nullptr);
+    kept->fetched = std::exchange(fetched.memory, {});
+    work.payload = kept->fetched.span();
+    if (now >= work.deadline) {
+        (void)expire(work.handle);
+    } else {
+        execute(work, now);
+    }
+}
+
+// mutants: copyrpc-server-execute
+void Server::execute(const rpc::JobRequest& work, Instant now) noexcept {
+    ++statistics_.requests_handled;
+    const auto& type = types_[work.type];
+    const RequestHandle& handle = work.handle;
     if (type.background != nullptr) {
-        const auto& more = taken.message.extension;
-        const Instant deadline = more && more->left_us != 0 ? now + microseconds(more->left_us) : Instant::never();
-        jobs_.add({handle, taken.message.type, taken.message.payload, deadline});
+        jobs_.add(work);
         return;
     }
-    type.function(type.context, {endpoint_, handle, taken.message.type, taken.message.payload, now});
+    type.function(type.context, {endpoint_, handle, work.type, work.payload, now});
     if (Kept* const unanswered = find(handle); unanswered != nullptr && !unanswered->retained) {
         has_read(handle);
     }
@@ -70,6 +110,7 @@ void Server::has_read(const RequestHandle& handle) noexcept {
     if (Kept* const kept = find(handle); kept != nullptr) {
         Session& session = *sessions_.find(handle.session);
         session.rings->release(std::exchange(kept->held, {}));
+        transfers_.release(session, kept->fetched);
         sessions_.list(session);
     }
 }
@@ -85,15 +126,15 @@ Server::Kept* Server::find(const RequestHandle& handle) noexcept {
 
 std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
     Kept* const kept = find(handle);
-    if (kept == nullptr || bytes > RingShape::kMostBytes) {
+    if (kept == nullptr) {
         return {};
     }
     if (kept->answer.capacity < bytes || !kept->answer.valid()) {
         pool_.release(kept->answer);
         kept->answer = pool_.allocate(bytes);
     }
-    kept->answer.bytes = bytes;
-    return kept->answer.valid() ? kept->answer.span() : std::span<std::uint8_t>{};
+    kept->answer.bytes = kept->answer.valid() ? bytes : 0;
+    return kept->answer.span();
 }
 
 bool Server::respond(const RequestHandle& handle) noexcept {
@@ -117,11 +158,39 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
 // A caller that has no room for the answer learns that.
 // mutants: copyrpc-server-give
 void Server::give(Kept& request, std::span<const std::uint8_t> message) noexcept {
-    if (message.size() > Message::answer_max(request.charge)) {
-        end(request, Outcome::TooLong, {});
-    } else {
+    if (message.size() <= Message::answer_max(request.charge)) [[likely]] {
         end(request, Outcome::Answered, message);
+    } else if (message.size() <= request.room.bytes) {
+        give_long(request, message);
+    } else {
+        end(request, Outcome::TooLong, {});
     }
+}
+
+// The answer is WRITTEN from memory that stays as it is until then.
+// mutants: copyrpc-server-give-long
+void Server::give_long(Kept& request, std::span<const std::uint8_t> message) noexcept {
+    const bool is_reserved = request.answer.valid() && message.data() == request.answer.data;
+    Writing writing;
+    writing.memory =
+        is_reserved ? std::exchange(request.answer, {}) : pool_.allocate(static_cast<std::uint32_t>(message.size()));
+    if (!writing.memory.valid()) {
+        ++statistics_.answers_given_up;
+        end(request, Outcome::Refused, {});
+        return;
+    }
+    if (!is_reserved) {
+        std::memcpy(writing.memory.data, message.data(), message.size());
+    }
+    writing.memory.bytes = static_cast<std::uint32_t>(message.size());
+    writing.place = request.room;
+    writing.call = request.call;
+    writing.charge = request.charge;
+    Session& session = *sessions_.find(SessionId{request.session});
+    transfers_.write(session, std::move(writing));
+    session.rings->release(request.held);
+    sessions_.list(session);
+    free(request);
 }
 
 bool Server::refuse(const RequestHandle& handle) noexcept {
@@ -159,18 +228,22 @@ void Server::end(Kept& request, Outcome outcome, std::span<const std::uint8_t> m
 
 void Server::free(Kept& request) noexcept {
     pool_.release(request.answer);
+    if (request.fetched.valid()) [[unlikely]] {
+        transfers_.release(*sessions_.find(SessionId{request.session}), request.fetched);
+    }
     request.charge = 0;
     ++request.generation;
     free_.push_back(static_cast<std::uint32_t>(&request - requests_.data()));
 }
 
 // mutants: copyrpc-server-forget
-void Server::forget(const Session& session) noexcept {
+void Server::forget(Session& session) noexcept {
     for (Kept& request : requests_) {
         if (request.charge != 0 && request.session == session.id.value) {
             free(request);
         }
     }
+    transfers_.forget(session);
 }
 
 }  // namespace cairn::copyrpc

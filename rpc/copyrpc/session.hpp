@@ -8,6 +8,7 @@
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/copyrpc/hello.hpp"
 #include "rpc/copyrpc/ring_end.hpp"
+#include "rpc/copyrpc/transfers.hpp"
 #include "rpc/linked/linked_session.hpp"
 
 namespace cairn::copyrpc {
@@ -16,9 +17,9 @@ using SessionState = rpc::LinkState;
 
 // The size of a call that was tried and found no room.
 struct Wanted {
-    std::uint32_t request_bytes = 0;
-    std::uint32_t answer_bytes = 0;
-    bool has_deadline = false;
+    std::uint32_t request_bytes = 0;  // in the ring
+    std::uint32_t answer_bytes = 0;   // in the ring
+    std::uint32_t extras = 0;         // of the request
 };
 
 struct Session : rpc::LinkedSession {
@@ -31,6 +32,7 @@ struct Session : rpc::LinkedSession {
     std::optional<RingWrite> write{};  // composed, but the send queue was full
     rpc::Backlog backlog{};
     std::optional<Wanted> wanted{};
+    std::unique_ptr<SessionTransfers> transfers;
 };
 
 }  // namespace cairn::copyrpc

@@ -18,7 +18,10 @@ struct Statistics {
     telemetry::Counter requests_without_handler;
     telemetry::Counter requests_expired;  // not executed: their callers had given them up
     telemetry::Counter calls_failed;
-    telemetry::Counter late_answers;  // of calls that were cancelled or overdue
+    telemetry::Counter late_answers;      // of calls that were cancelled or overdue
+    telemetry::Counter requests_fetched;  // of those handled, READ at their callers
+    telemetry::Counter answers_written;   // to rooms of callers, by themselves
+    telemetry::Counter answers_given_up;  // for want of memory
     telemetry::Counter batches_sent;
     telemetry::Counter batches_empty;  // of these, those that carried credit alone
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rpc/copyrpc/format.hpp"
+#include "rpc/copyrpc/message.hpp"
 
 namespace cairn::sim {
 
@@ -314,7 +315,7 @@ void CopyrpcCalling::on_room(CopyrpcNode& node, SessionId id) {
     call.tag.response_bytes = std::min(call.tag.response_bytes, wanted.answer_bytes);
     call.request.resize(wanted.request_bytes);
     fill_request(call.request, call.tag);
-    call.deadline = wanted.has_deadline ? node.now() + milliseconds(1) : Instant::never();
+    call.deadline = wanted.extras != 0 ? node.now() + milliseconds(1) : Instant::never();
     const Attempt attempt = try_one(node, id, call);
     oracle_.check(attempt == Attempt::Posted || attempt == Attempt::Full, "who is told of room has room", &node);
     if (random_.chance(kMillion / 4)) {

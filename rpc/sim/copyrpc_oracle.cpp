@@ -4,6 +4,7 @@
 
 #include "rpc/common/deadlines.hpp"
 #include "rpc/copyrpc/format.hpp"
+#include "rpc/copyrpc/message.hpp"
 
 namespace cairn::sim {
 

@@ -94,6 +94,7 @@ void CopyrpcScenario::start(Node& host) {
     config.receives = static_cast<std::uint16_t>(4U << random_.below(4));
     config.sessions_max = static_cast<std::uint16_t>(random_.between(1, kSessionsMost));
     config.calls_max = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.between(1, 16) : 256);
+    config.message_bytes_max = 0;
     config.answer_bytes = static_cast<std::uint32_t>(random_.below(400));
     config.peer_timeout = plan_.peer_timeout;
     config.path_mtu_bytes = plan_.path_mtu_bytes;

@@ -12,6 +12,7 @@
 #include "lib/verbs/connector.hpp"
 #include "rpc/copyrpc/format.hpp"
 #include "rpc/copyrpc/hello.hpp"
+#include "rpc/copyrpc/message.hpp"
 
 namespace cairn::sim {
 

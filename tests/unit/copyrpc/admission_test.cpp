@@ -25,7 +25,7 @@ TEST(CopyrpcHello, EachFieldIsJudged) {
     };
     EXPECT_EQ(parsed([](RawHello&) {}), (Hello{kRing, 16, 77, Rkey{5}}));
     EXPECT_FALSE(parsed([](RawHello& raw) { raw.magic.set(1); }));
-    EXPECT_FALSE(parsed([](RawHello& raw) { raw.version = 2; }));
+    EXPECT_FALSE(parsed([](RawHello& raw) { raw.version = 1; }));
     EXPECT_FALSE(parsed([](RawHello& raw) { raw.ring_log2 = 21; }));
     EXPECT_FALSE(parsed([](RawHello& raw) { raw.ring_log2 = 44; })) << "12 modulo 32";
     EXPECT_FALSE(parsed([](RawHello& raw) { raw.receives.set(3); }));

@@ -12,6 +12,12 @@ namespace {
 
 class BenchLoadOverCopyrpc : public copyrpc::TwoHosts {
 protected:
+    BenchLoadOverCopyrpc() : TwoHosts(config()) {}
+    static copyrpc::EndpointConfig config() {
+        copyrpc::EndpointConfig config;
+        config.message_bytes_max = 9000;  // the rings take 8 KB
+        return config;
+    }
     void begin() {
         service.emplace(options);
         service->open(*server.endpoint);
@@ -52,7 +58,7 @@ TEST_F(BenchLoadOverCopyrpc, AClosedLoopEndsAllItsCalls) {
 }
 
 TEST_F(BenchLoadOverCopyrpc, EveryByteIsVerifiedWhateverTheSizes) {
-    for (const std::uint32_t request : {0U, 1U, 500U, 5000U}) {
+    for (const std::uint32_t request : {0U, 1U, 500U, 5000U, 9000U}) {
         for (const std::uint32_t response : {1U, 900U}) {
             options.request_bytes = request;
             options.response_bytes = response;
@@ -83,7 +89,7 @@ TEST_F(BenchLoadOverCopyrpc, CallsThatAreTooLongNameTheRing) {
 
 // What a ring of the chosen length takes is judged by the shape that the ends use.
 TEST(RingChoice, TheRingTakesWhatItWasChosenFor) {
-    for (const std::uint32_t bytes : {0U, 32U, 1000U, 4096U, 8000U, 60000U}) {
+    for (const std::uint32_t bytes : {0U, 32U, 1000U, 4096U, 8000U, copyrpc::kLongestInRing}) {
         for (const std::uint32_t calls : {1U, 8U, 64U}) {
             const std::uint32_t ring_bytes = copyrpc::ring_bytes_for({1, calls, bytes, bytes / 2});
             ASSERT_TRUE(copyrpc::Hello::is_valid_ring(ring_bytes));
@@ -103,6 +109,7 @@ TEST(RingChoice, ManySessionsHaveShortRings) {
     EXPECT_EQ(copyrpc::ring_bytes_for({800, 1, 32, 32}), 4096U);
     EXPECT_EQ(copyrpc::ring_bytes_for({800, 256, 32, 32}), 128U << 10U);
     EXPECT_EQ(copyrpc::ring_bytes_for({4096, 1, 0, 0}), 4096U);
+    EXPECT_EQ(copyrpc::ring_bytes_for({8, 8, copyrpc::kLongestInRing + 1, 1U << 20U}), 64U << 10U);
 }
 
 }  // namespace

@@ -13,12 +13,13 @@ namespace cairn::copyrpc {
 
 constexpr std::uint16_t kService = 7472;
 
-// The smallest rings, and the fewest batches under way.
+// The smallest rings, the fewest batches under way, and no longer messages.
 inline EndpointConfig small_config(std::uint32_t answer_bytes) {
     EndpointConfig config;
     config.ring_bytes = RingShape::kLeastBytes;
     config.receives = Hello::kLeastReceives;
     config.answer_bytes = answer_bytes;
+    config.message_bytes_max = 0;
     return config;
 }
 

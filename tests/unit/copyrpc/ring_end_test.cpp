@@ -260,6 +260,40 @@ TEST(RingEndsApart, AnAnswerHasAnOutcomeAndNoExtension) {
     EXPECT_FALSE(Message::parse(room).has_value());
 }
 
+TEST(RingEndsApart, ALongMessageSaysWhereItLies) {
+    std::array<std::uint8_t, 64> room{};
+    Message request;
+    request.elsewhere = Place{0x123456789a, Rkey{77}, 5000};
+    request.room = Place{0x23456789ab, Rkey{78}, 6000};
+    EXPECT_EQ(request.blocks(), 2U);
+    (void)request.emit(room);
+    std::optional<Message> read = Message::parse(room);
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->elsewhere, request.elsewhere);
+    EXPECT_EQ(read->room, request.room);
+    EXPECT_EQ(read->blocks(), 2U);
+    EXPECT_FALSE(Message::parse(std::span(room).first(43)).has_value());
+    room[11] = 1;
+    EXPECT_FALSE(Message::parse(room).has_value()) << "it has a payload, too";
+    Message answer;
+    answer.answer = true;
+    answer.written = 5000;
+    (void)answer.emit(room);
+    read = Message::parse(room);
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->written, 5000U);
+    EXPECT_EQ(read->blocks(), 1U);
+}
+
+TEST(RingEndsApart, APlaceIsMemoryOfABoundedLength) {
+    EXPECT_TRUE((Place{0, Rkey{}, 1}).is_sound(1));
+    EXPECT_FALSE((Place{0, Rkey{}, 2}).is_sound(1));
+    EXPECT_FALSE((Place{5, Rkey{}, 0}).is_sound(1));
+    EXPECT_FALSE((Place{~std::uint64_t{0}, Rkey{}, 1}).is_sound(1));
+    EXPECT_FALSE((Place{~std::uint64_t{0}, Rkey{}, 2}).is_sound(2));
+    EXPECT_TRUE((Place{~std::uint64_t{0} - 1, Rkey{}, 1}).is_sound(1));
+}
+
 TEST(RingEndsApart, AMessageLacksNoByte) {
     std::array<std::uint8_t, 64> room{};
     const std::vector<std::uint8_t> payload = pattern(1, 20);

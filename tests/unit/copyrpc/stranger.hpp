@@ -16,7 +16,7 @@ struct Stranger : verbs::VerbsHost {
         verbs::ConnectTo to;
         to.remote = net::IpAddress::parse("10.0.0.2").value();
         to.port = kService;
-        to.choice.access = verbs::Rights{verbs::Right::RemoteWrite};
+        to.choice.access = verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::RemoteRead;
         to.choice.private_data = private_data;
         ASSERT_TRUE(connector->connect(*qp, to, now).ok());
     }
@@ -91,7 +91,7 @@ protected:
     // The first batch of its connection, with this message.
     void send_first(const Message& message) {
         compose(message, {0, 1, 0, 0, 0});
-        stranger.write(2, 2 * kBlockBytes);
+        stranger.write(1 + message.blocks(), (1 + message.blocks()) * kBlockBytes);
         run_all(milliseconds(5));
     }
     std::uint64_t breaches(Breach breach) { return server.endpoint->statistics().breaches.of(breach); }

@@ -1,0 +1,184 @@
+// A message in a ring: its header, what is flagged, its payload. All numbers are big-endian. A message that is too long
+// for the ring lies elsewhere, in memory of its caller: the server READs requests there, and WRITEs answers.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "lib/base/endian.hpp"
+#include "rpc/copyrpc/place.hpp"
+#include "rpc/copyrpc/ring_shape.hpp"
+
+namespace cairn::copyrpc {
+
+struct RawMessageHeader {
+    Be32 call;  // bit 31: an answer
+    Be16 charge;
+    std::uint8_t kind;
+    std::uint8_t flags;
+    Be32 bytes;
+};
+static_assert(sizeof(RawMessageHeader) == 12 && alignof(RawMessageHeader) == 1);
+
+struct RawExtension {
+    Be64 trace;
+    Be32 left_us;
+    Be32 reserved;
+};
+static_assert(sizeof(RawExtension) == 16 && alignof(RawExtension) == 1);
+
+// How a request ended at its server.
+enum class Outcome : std::uint8_t { Answered, NoHandler, Refused, Expired, TooLong, Count };
+
+static_assert(sizeof(RawPlace) == sizeof(RawExtension));
+
+// What few requests have.
+struct Extension {
+    std::uint64_t trace = 0;    // of the caller's; 0: none
+    std::uint32_t left_us = 0;  // until the caller's deadline, when the request was posted; 0: none
+
+    friend bool operator==(const Extension&, const Extension&) noexcept = default;
+};
+
+struct Message {
+    static constexpr std::uint32_t kAnswer = 1U << 31U;  // of `call` on the wire
+    static constexpr std::uint8_t kExtended = 1;         // of a request's flags: it has an extension,
+    static constexpr std::uint8_t kElsewhere = 2;        // it has a place instead of a payload,
+    static constexpr std::uint8_t kHasRoom = 4;          // it has a place for its answer
+    static constexpr std::uint8_t kWritten = 8;          // of an answer's: it was written there
+
+    bool answer = false;
+    std::uint32_t call = 0;    // the caller's number of it, 31 bits
+    std::uint16_t charge = 0;  // request: blocks of the promise that its answer may take, its batch's header included
+    std::uint8_t type = 0;     // request
+    Outcome outcome{};         // answer
+    std::optional<Extension> extension{};
+    std::optional<Place> elsewhere{};  // request: where its payload lies
+    std::optional<Place> room{};       // request: for an answer that has no room in the ring
+    std::uint32_t written = 0;         // answer: bytes of it that were written to that room
+    std::span<const std::uint8_t> payload{};
+
+    // The length of a message in the ring. `extras`: how many of extension and places it has.
+    [[nodiscard]] static constexpr std::uint32_t blocks_of(std::uint32_t payload_bytes, std::uint32_t extras) noexcept {
+        const auto header =
+            static_cast<std::uint32_t>(sizeof(RawMessageHeader) + std::size_t{extras} * sizeof(RawExtension));
+        return blocks_for(header + payload_bytes);
+    }
+    [[nodiscard]] std::uint32_t blocks() const noexcept {
+        return blocks_of(static_cast<std::uint32_t>(payload.size()),
+                         (extension ? 1U : 0U) + (elsewhere ? 1U : 0U) + (room ? 1U : 0U));
+    }
+    // What a request pays for an answer of so many bytes: the message, and the header of its batch.
+    [[nodiscard]] static constexpr std::uint32_t charge_for(std::uint32_t answer_bytes) noexcept {
+        return blocks_of(answer_bytes, 0) + 1;
+    }
+    // The longest answer that has room in a charge.
+    [[nodiscard]] static constexpr std::uint32_t answer_max(std::uint32_t charge) noexcept {
+        return (charge - 1) * kBlockBytes - std::uint32_t{sizeof(RawMessageHeader)};
+    }
+
+    // Reads the message that `room` begins with. The payload lies there. Returns nothing if it is none, or longer than
+    // the room.
+    [[nodiscard]] static std::optional<Message> parse(std::span<const std::uint8_t> room) noexcept;
+    // Writes all but the payload to the front of `room`, which holds the whole message. Returns where the payload
+    // belongs.
+    std::span<std::uint8_t> emit(std::span<std::uint8_t> into) const noexcept;
+
+private:
+    // Takes what stands at the front of `room`. Returns false if it is not all there.
+    // mutants: copyrpc-message-take
+    template <class Raw>
+    static bool take(std::span<const std::uint8_t>& room, Raw& raw) noexcept {
+        if (room.size() < sizeof(raw)) {
+            return false;
+        }
+        std::memcpy(&raw, room.data(), sizeof(raw));
+        room = room.subspan(sizeof(raw));
+        return true;
+    }
+    template <class Raw>
+    static void put(std::span<std::uint8_t>& into, const Raw& raw) noexcept {
+        std::memcpy(into.data(), &raw, sizeof(raw));
+        into = into.subspan(sizeof(raw));
+    }
+    static bool take_place(std::span<const std::uint8_t>& room, std::optional<Place>& place) noexcept {
+        RawPlace raw;
+        const bool there = take(room, raw);
+        place = there ? std::optional(Place::of(raw)) : std::nullopt;
+        return there;
+    }
+    [[nodiscard]] bool parse_extras(std::uint8_t flags, std::span<const std::uint8_t>& rest) noexcept;
+};
+
+// What of a request is flagged.
+// mutants: copyrpc-message-parse-extras
+inline bool Message::parse_extras(std::uint8_t flags, std::span<const std::uint8_t>& rest) noexcept {
+    if ((flags & kExtended) != 0) {
+        RawExtension raw;
+        if (!take(rest, raw)) {
+            return false;
+        }
+        extension = Extension{raw.trace.get(), raw.left_us.get()};
+    }
+    return ((flags & kElsewhere) == 0 || take_place(rest, elsewhere)) &&
+           ((flags & kHasRoom) == 0 || take_place(rest, room));
+}
+
+// mutants: copyrpc-message-parse
+inline std::optional<Message> Message::parse(std::span<const std::uint8_t> room) noexcept {
+    RawMessageHeader raw;
+    if (!take(room, raw)) {
+        return std::nullopt;
+    }
+    Message message;
+    message.answer = (raw.call.get() & kAnswer) != 0;
+    message.call = raw.call.get() & ~kAnswer;
+    message.charge = raw.charge.get();
+    if (message.answer) {
+        if (raw.kind >= static_cast<std::uint8_t>(Outcome::Count) || (raw.flags & ~kWritten) != 0) {
+            return std::nullopt;
+        }
+        message.outcome = static_cast<Outcome>(raw.kind);
+        if (raw.flags != 0) {
+            message.written = raw.bytes.get();
+            return message;
+        }
+    } else {
+        message.type = raw.kind;
+        if ((raw.flags & ~(kExtended | kElsewhere | kHasRoom)) != 0 ||
+            (raw.flags != 0 && !message.parse_extras(raw.flags, room))) {
+            return std::nullopt;
+        }
+    }
+    if (raw.bytes.get() > room.size() || (message.elsewhere && raw.bytes.get() != 0)) {
+        return std::nullopt;
+    }
+    message.payload = room.first(raw.bytes.get());
+    return message;
+}
+
+// mutants: copyrpc-message-emit
+inline std::span<std::uint8_t> Message::emit(std::span<std::uint8_t> into) const noexcept {
+    RawMessageHeader raw{};
+    raw.call.set(call | (answer ? kAnswer : 0U));
+    raw.charge.set(charge);
+    raw.kind = answer ? static_cast<std::uint8_t>(outcome) : type;
+    raw.flags = static_cast<std::uint8_t>((extension ? kExtended : 0) | (elsewhere ? kElsewhere : 0) |
+                                          (room ? kHasRoom : 0) | (written != 0 ? kWritten : 0));
+    raw.bytes.set(written != 0 ? written : static_cast<std::uint32_t>(payload.size()));
+    put(into, raw);
+    if (extension) {
+        put(into, RawExtension{Be64{extension->trace}, Be32{extension->left_us}, Be32{0}});
+    }
+    if (elsewhere) {
+        put(into, elsewhere->raw());
+    }
+    if (room) {
+        put(into, room->raw());
+    }
+    return into.first(payload.size());
+}
+
+}  // namespace cairn::copyrpc

@@ -1,0 +1,251 @@
+#include "rpc/copyrpc/transfers.hpp"
+
+#include <array>
+#include <utility>
+
+#include "rpc/copyrpc/server.hpp"
+
+namespace cairn::copyrpc {
+
+namespace {
+
+constexpr std::uint32_t kSharesOfPool = 4;  // a direction has one of them
+constexpr std::size_t kFetchesMost = 4;     // of a session that have memory
+constexpr std::uint8_t kStillLooks = 16;    // a peer that is silent altogether is lost after 8
+
+verbs::SendRequest piece_of(const Transfer& transfer, std::span<const verbs::Sge> pieces, verbs::WorkOpcode opcode,
+                            std::uint64_t work) noexcept {
+    verbs::SendRequest request;
+    request.opcode = opcode;
+    request.wr_id = work;
+    request.sges = pieces;
+    request.remote_address = transfer.place.address + transfer.posted;
+    request.rkey = transfer.place.rkey;
+    return request;
+}
+
+// Posts a piece. Returns false if the send queue is full.
+bool post_piece(Session& session, Transfer& transfer, verbs::WorkOpcode opcode, std::uint64_t work) noexcept {
+    const std::uint32_t bytes = transfer.next_piece();
+    const std::array<verbs::Sge, 1> pieces{transfer.key->sge(transfer.posted, bytes)};
+    if (session.qp->post_send(piece_of(transfer, pieces, opcode, work)) != verbs::PostVerdict::Posted) {
+        return false;
+    }
+    transfer.posted += bytes;
+    return true;
+}
+
+SessionTransfers& of(Session& session) {
+    if (session.transfers == nullptr) {
+        session.transfers = std::make_unique<SessionTransfers>();
+    }
+    return *session.transfers;
+}
+
+}  // namespace
+
+// mutants: copyrpc-has-share
+bool has_share(const rpc::MsgPool& pool, std::uint64_t taken_bytes, std::uint64_t bytes) noexcept {
+    return taken_bytes == 0 || taken_bytes + bytes <= pool.capacity_bytes() / kSharesOfPool;
+}
+
+// mutants: copyrpc-transfers-has-room
+bool Transfers::has_room(const SessionTransfers& own, std::uint64_t bytes) const noexcept {
+    return has_share(pool_, taken_bytes_, bytes) && has_share(pool_, 2 * own.taken_bytes, 2 * bytes);
+}
+
+void Transfers::fetch(Session& session, Fetch fetch) {
+    of(session).fetches.push_back(std::move(fetch));
+}
+
+// mutants: copyrpc-transfers-puts-off
+bool Transfers::puts_off(const Session& session) const noexcept {
+    const SessionTransfers* const own = session.transfers.get();
+    return own != nullptr && (!own->fetches.empty() || !has_room(*own, 1));
+}
+
+void Transfers::write(Session& session, Writing writing) {
+    SessionTransfers& own = of(session);
+    taken_bytes_ += writing.memory.bytes;
+    own.taken_bytes += writing.memory.bytes;
+    own.writings.push_back(std::move(writing));
+}
+
+bool Transfers::give_key(Session& session, Transfer& transfer, verbs::Rights rights) noexcept {
+    auto key = device_.register_memory(*session.pd, transfer.memory.span(), rights, 0);
+    transfer.key = key.ok() ? std::move(key).value() : nullptr;
+    return transfer.key != nullptr;
+}
+
+// Gives a request memory. Returns false if there is none for it now.
+// mutants: copyrpc-transfers-begin
+bool Transfers::begin(Session& session, Fetch& fetch) noexcept {
+    SessionTransfers& own = *session.transfers;
+    if (!has_room(own, fetch.place.bytes)) {
+        return false;
+    }
+    fetch.memory = pool_.allocate(fetch.place.bytes);
+    if (!fetch.memory.valid() || !give_key(session, fetch, verbs::Right::LocalWrite)) {
+        pool_.release(fetch.memory);
+        return false;
+    }
+    taken_bytes_ += fetch.memory.bytes;
+    own.taken_bytes += fetch.memory.bytes;
+    return true;
+}
+
+// One after the other: a request that waits for memory lets none pass.
+// mutants: copyrpc-transfers-post-reads
+bool Transfers::post_reads(Session& session) noexcept {
+    SessionTransfers& own = *session.transfers;
+    for (std::size_t i = 0; i < own.fetches.size() && i < kFetchesMost; ++i) {
+        Fetch& fetch = own.fetches[i];
+        if (fetch.place.bytes == 0) {
+            return i != 0 || has_room(own, 1);
+        }
+        if (fetch.key == nullptr && !begin(session, fetch)) {
+            wants_polling_ = true;
+            return false;
+        }
+        while (fetch.posted != fetch.memory.bytes) {
+            if (own.reads == pieces_most_) {
+                return true;  // the next one that is done goes on
+            }
+            if (!post_piece(session, fetch, verbs::WorkOpcode::RdmaRead, kReadWork)) {
+                return false;
+            }
+            ++own.reads;
+        }
+    }
+    return true;
+}
+
+// Ends the oldest request if its caller has given it up, and executes it if it only waited. Returns true if it did.
+// mutants: copyrpc-transfers-serve-oldest
+bool Transfers::serve_oldest(Session& session, Instant now) noexcept {
+    SessionTransfers* const own = session.transfers.get();
+    if (own == nullptr || own->fetches.empty() || own->fetches.front().key != nullptr) {
+        return false;
+    }
+    const rpc::JobRequest work = own->fetches.front().work;
+    const bool waited = own->fetches.front().place.bytes == 0;
+    if (now < work.deadline && !(waited && has_room(*own, 1))) {
+        return false;
+    }
+    own->fetches.pop_front();
+    if (now >= work.deadline) {
+        (void)server_.expire(work.handle);
+    } else {
+        server_.execute(work, now);
+    }
+    return true;
+}
+
+// The message of an answer follows its last piece, so that its caller finds all of it.
+bool Transfers::post_writes(Session& session) noexcept {
+    SessionTransfers& own = *session.transfers;
+    for (Writing& writing : own.writings) {
+        if (writing.posted == writing.memory.bytes) {
+            continue;
+        }
+        if (writing.key == nullptr && !give_key(session, writing, verbs::Rights{})) {
+            wants_polling_ = true;
+            return false;
+        }
+        while (writing.posted != writing.memory.bytes) {
+            if (own.writes == pieces_most_) {
+                return true;
+            }
+            if (!post_piece(session, writing, verbs::WorkOpcode::RdmaWrite, kWriteWork)) {
+                return false;
+            }
+            ++own.writes;
+        }
+        Message answer;
+        answer.answer = true;
+        answer.call = writing.call;
+        answer.written = writing.memory.bytes;
+        session.rings->put_answer(answer, writing.charge);
+        ++statistics_.answers_written;
+    }
+    return true;
+}
+
+bool Transfers::serve(Session& session, Instant now) noexcept {
+    while (serve_oldest(session, now)) {
+    }
+    if (session.transfers == nullptr) {
+        return true;
+    }
+    const bool written = post_writes(session);
+    return post_reads(session) && written;
+}
+
+// mutants: copyrpc-transfers-on-read
+void Transfers::on_read(Session& session, Instant now) noexcept {
+    SessionTransfers& own = *session.transfers;
+    --own.reads;
+    own.still_looks = 0;
+    Fetch& oldest = own.fetches.front();
+    oldest.advance();
+    if (!oldest.is_done()) {
+        return;
+    }
+    Fetch done = std::move(oldest);
+    own.fetches.pop_front();
+    done.key.reset();
+    ++statistics_.requests_fetched;
+    server_.on_fetched(done, now);
+}
+
+// mutants: copyrpc-transfers-on-written
+void Transfers::on_written(Session& session) noexcept {
+    SessionTransfers& own = *session.transfers;
+    --own.writes;
+    own.still_looks = 0;
+    Writing& oldest = own.writings.front();
+    oldest.advance();
+    if (oldest.is_done()) {
+        end(own, oldest);
+        own.writings.pop_front();
+    }
+}
+
+void Transfers::end(SessionTransfers& own, Transfer& transfer) noexcept {
+    transfer.key.reset();
+    taken_bytes_ -= transfer.memory.bytes;
+    own.taken_bytes -= transfer.memory.bytes;
+    pool_.release(transfer.memory);
+}
+
+void Transfers::release(Session& session, rpc::MsgBuffer& fetched) noexcept {
+    if (fetched.valid()) {
+        taken_bytes_ -= fetched.bytes;
+        session.transfers->taken_bytes -= fetched.bytes;
+        pool_.release(fetched);
+    }
+}
+
+// mutants: copyrpc-transfers-forget
+void Transfers::forget(Session& session) noexcept {
+    if (session.transfers == nullptr) {
+        return;
+    }
+    for (Fetch& fetch : session.transfers->fetches) {
+        end(*session.transfers, fetch);
+    }
+    for (Writing& writing : session.transfers->writings) {
+        end(*session.transfers, writing);
+    }
+    session.transfers.reset();
+}
+
+// mutants: copyrpc-transfers-is-stuck
+bool Transfers::is_stuck(Session& session) noexcept {
+    if (session.transfers == nullptr || session.transfers->reads + session.transfers->writes == 0) {
+        return false;
+    }
+    return ++session.transfers->still_looks >= kStillLooks;
+}
+
+}  // namespace cairn::copyrpc
