@@ -11,8 +11,7 @@
 
 #include "lib/base/secret_numbers.hpp"
 #include "lib/roce/attached_regions.hpp"
-#include "lib/roce/engine_config.hpp"
-#include "lib/roce/engine_counters.hpp"
+#include "lib/roce/context_cache.hpp"
 #include "lib/roce/pace/congestion_control.hpp"
 #include "lib/roce/pace/timing_wheel.hpp"
 #include "lib/roce/qp/turn.hpp"
@@ -195,6 +194,7 @@ private:
     telemetry::CounterSet<Drop> drops_;
     telemetry::CounterSet<wire::Drop> wire_drops_;
     telemetry::CounterSet<EngineCounter> counters_;
+    ContextCache contexts_;
 };
 
 }  // namespace cairn::roce

@@ -50,7 +50,8 @@ Engine::Engine(UdMux& datagrams, Sender& sender, const EngineConfig& config, Ins
       xrc_(Srqn{static_cast<std::uint32_t>(SecretNumbers(config.seed, Purpose::XrcNumbers).next())}),
       held_(config.held_packets),
       table_(std::size_t{place_mask_} + 1),
-      timers_(kTimerHorizon, config.max_queue_pairs, now) {
+      timers_(kTimerHorizon, config.max_queue_pairs, now),
+      contexts_(config.context_cache, counters_) {
     CAIRN_ASSERT(config.max_queue_pairs >= 1 && config.max_queue_pairs <= kMaxQueuePairs);
     CAIRN_ASSERT(config.owner_bits <= kMaxOwnerBits && config.owner >> config.owner_bits == 0);
     CAIRN_ASSERT(config.max_queue_pairs <= 1U << (kQpnBits - 1 - config.owner_bits));
@@ -132,6 +133,7 @@ void Engine::destroy_rc(RcQp& qp) noexcept {
     timers_.cancel(qp.timer);
     waiting_.remove(qp);
     answering_.remove(qp);
+    contexts_.forget(qp);
     table_[place_of(qp.pair.qpn())].reset();
     --count_;
 }
@@ -155,6 +157,7 @@ Result<UdQueuePair*> Engine::create_ud(Pd pd, const QpCapacity& capacity, const 
 
 void Engine::destroy_ud(UdQueuePair& qp) noexcept {
     waiting_.remove(qp);
+    contexts_.forget(qp);
     std::erase_if(datagram_pairs_, [&qp](const std::unique_ptr<UdQueuePair>& owned) { return owned.get() == &qp; });
 }
 

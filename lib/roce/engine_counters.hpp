@@ -6,12 +6,14 @@
 namespace cairn::roce {
 
 // X(enumerator, counter name, what non-zero means)
-#define CAIRN_ENGINE_COUNTERS(X)                                                                                     \
-    X(BurstsReceived, "rc_bursts_received", "bursts of packets with some of connections among them")                 \
-    X(PacketsSent, "rc_packets_sent", "packets of connections handed to the port")                                   \
-    X(PacketsResent, "rc_packets_resent", "request packets sent again: losses, or a timeout too short for the path") \
-    X(PayloadsInPlace, "rc_payloads_in_place", "payloads sent from where they lie")                                  \
-    X(NoBuffer, "rc_no_buffer", "turns that ended early since the port had no buffer or no room: it limits the rate")
+#define CAIRN_ENGINE_COUNTERS(X)                                                                                      \
+    X(BurstsReceived, "rc_bursts_received", "bursts of packets with some of connections among them")                  \
+    X(PacketsSent, "rc_packets_sent", "packets of connections handed to the port")                                    \
+    X(PacketsResent, "rc_packets_resent", "request packets sent again: losses, or a timeout too short for the path")  \
+    X(PayloadsInPlace, "rc_payloads_in_place", "payloads sent from where they lie")                                   \
+    X(NoBuffer, "rc_no_buffer", "turns that ended early since the port had no buffer or no room: it limits the rate") \
+    X(ContextHits, "emulated_context_hits", "requests whose queue pair was in the emulated context cache")            \
+    X(ContextMisses, "emulated_context_misses", "requests that waited for the emulated context cache")
 
 CAIRN_DECLARE_COUNTERS(EngineCounter, CAIRN_ENGINE_COUNTERS);
 

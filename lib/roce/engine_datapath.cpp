@@ -224,7 +224,10 @@ void Engine::give_turns(Instant now) noexcept {
         Turn& turn = waiting_.pop();
         if (turn.kind == Turn::Kind::Connection) [[likely]] {
             take_turn(static_cast<RcQp&>(turn), now);
-        } else if (static_cast<UdQueuePair&>(turn).transmit(kPacketsPerTurn, now)) {
+            continue;
+        }
+        contexts_.use(turn);
+        if (static_cast<UdQueuePair&>(turn).transmit(kPacketsPerTurn, now)) {
             waiting_.push(turn);
         }
     }
@@ -312,8 +315,10 @@ bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
 }
 
 // The one point where packets of connections leave. The headers are in the buffer.
+// mutants: roce-engine-send
 void Engine::send(const port::PacketRef& buffer, RcQp& qp, Instant now) noexcept {
     const rc::OutPacket& packet = out_;
+    contexts_.use_for(packet.headers()[0], qp);
     counters_.count(EngineCounter::PacketsSent);
     if (packet.again) [[unlikely]] {
         counters_.count(EngineCounter::PacketsResent);

@@ -15,6 +15,7 @@ struct Turn {
     Turn& operator=(const Turn&) = delete;
 
     QpRingLink<Turn> link{};
+    QpRingLink<Turn> cached{};  // of the emulated context cache; unused without it
     const Kind kind;
 
 protected:
