@@ -97,6 +97,13 @@ Clock::Clock() noexcept
     : ns_per_tick_32_(static_cast<std::int64_t>((static_cast<Wide>(1'000'000'000) << 32) / rte_get_tsc_hz())),
       start_(rte_rdtsc()) {}
 
+void keep_busy(Duration span) noexcept {
+    const std::uint64_t start = rte_rdtsc();
+    const auto ticks = static_cast<std::uint64_t>(static_cast<Wide>(span.ns) * rte_get_tsc_hz() / 1'000'000'000);
+    while (rte_rdtsc() - start < ticks) {  // without a pause, which may take 50 ns
+    }
+}
+
 Instant Clock::now() const noexcept {
     const auto ticks = static_cast<std::int64_t>(rte_rdtsc() - start_);  // negative: it went back, or is another CPU's
     return {static_cast<std::int64_t>((static_cast<Wide>(ticks) * ns_per_tick_32_) >> 32)};

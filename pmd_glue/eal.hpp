@@ -33,4 +33,7 @@ private:
     std::uint64_t start_;
 };
 
+// Keeps the calling thread busy for so long.
+void keep_busy(Duration span) noexcept;
+
 }  // namespace cairn::pmd

@@ -6,6 +6,7 @@
 
 #include "apps/common/choice.hpp"
 #include "apps/common/command_line.hpp"
+#include "apps/common/emulation.hpp"
 #include "lib/roce/qp/limits.hpp"
 
 namespace cairn::perf {
@@ -25,6 +26,7 @@ void declare(CLI::App& app, Options& options) {
     app::add_service(app, options.service_port);
     app::add_carrier(app, options.carrier);
     app::add_faults(app, options.carrier);
+    app::add_context_cache(app, options.context_cache);
     app::add_path_mtu(app, options.carrier.path_mtu_bytes,
                       "path MTU of the connections; without it the largest that both ends carry");
     app.add_flag("--go-back-n", options.go_back_n, "send all again behind a loss, as with peers that are not Cairn");

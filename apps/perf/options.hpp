@@ -45,6 +45,7 @@ struct Options {
     bool go_back_n = false;  // without selective retransmission
     roce::ConnectionControl congestion = roce::ConnectionControl::Dcqcn;
     double link_gbit = 25;
+    roce::ContextCacheEmulation context_cache{};
     bool check = false;
     bool spin = false;
     bool json = false;

@@ -62,6 +62,7 @@ Status PerfWorker::open_device(const roce::MemoryTable::Seed& seed, Instant now)
     config.owner = seat_.number;
     config.seed = seed;
     config.congestion = options_.congestion;
+    config.context_cache = options_.context_cache;
     config.link_bits_per_s = options_.link_gbit * 1e9;
     const Status opened = open_worker(config, now);
     if (!opened.ok()) {

@@ -365,6 +365,8 @@ def bad_input(carrier):
                        (['--peer', '10.0.0.1', '-b', '--test', 'lat'], '--bidirectional'),
                        (['--server', '--congestion-control', 'reno'], 'reno not in {dcqcn,none}'),
                        (['--server', '--link-gbit', '0'], '--link-gbit'),
+                       (['--server', '--emulate-context-cache', '8'], '--emulate-context-cache'),
+                       (['--server', '--emulate-context-cache', '8,2000000'], '2000000'),
                        (['--peer', '10.0.0.1', '--once'], '--once')):
         expect_refused(carrier.refused(*own), 'cairn-perf', named)
 
