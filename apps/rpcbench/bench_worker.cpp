@@ -12,7 +12,6 @@ namespace cairn::rpcbench {
 
 namespace {
 
-constexpr Duration kWarmUp = milliseconds(500);
 constexpr Duration kLook = milliseconds(10);     // interval between looks at time and progress
 constexpr Duration kLinger = milliseconds(200);  // who fails waits this long for the ends of its sessions, and a
                                                  // caller that also serves for its peer's,
@@ -40,6 +39,9 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
     if (!opened.ok()) {
         return opened;
     }
+    if (options_.stages) {
+        stages_.emplace(worker());  // before the system's tenants
+    }
     auto made = make_system({options_, number_, pmd::worker_count(), crew_, worker(), pool_, peer, seed}, now);
     if (!made.ok()) {
         return made.error();
@@ -51,11 +53,21 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
 
 // Calls begin before the turn, so that no latency includes the time before the call could be posted.
 bool BenchWorker::run_turn(Instant now) noexcept {
+    if (stages_) [[unlikely]] {
+        stages_->begin_turn();
+    }
     const bool began = system_->load().on_turn(now);
-    return worker().turn(now) || began;
+    const bool worked = worker().turn(now) || began;
+    if (stages_) [[unlikely]] {
+        stages_->end_turn(worked);
+    }
+    return worked;
 }
 
 bool BenchWorker::on_turn(Instant now) noexcept {
+    if (stages_) [[unlikely]] {
+        stages_->end_handling();
+    }
     if (now >= next_look_) {
         keep_time(now);
     }
@@ -65,6 +77,7 @@ bool BenchWorker::on_turn(Instant now) noexcept {
 void BenchWorker::keep_time(Instant now) noexcept {
     next_look_ = now + kLook;
     system_->look(now);
+    memory_bytes_ = std::max(memory_bytes_, pool_.live_bytes());
     show_progress();
     for (const std::string& failure : {system_->failure(), system_->load().figures().failure()}) {
         if (!failure.empty()) {
@@ -88,6 +101,9 @@ void BenchWorker::show_progress() noexcept {
     show(BenchCounter::Handled, figures.handled);
     show(BenchCounter::Failed, system_->load().figures().failed());
     show(BenchCounter::Resent, figures.resent);
+    if (stages_) {
+        stages_->look(figures.handled + system_->load().figures().completed());
+    }
 }
 
 void BenchWorker::keep_phase(Instant now) noexcept {
@@ -95,8 +111,9 @@ void BenchWorker::keep_phase(Instant now) noexcept {
         case Phase::Connecting:
             if (system_->is_connected()) {
                 phase_ = Phase::Calling;
-                system_->load().start(system_->sessions(), now + kWarmUp, now);
-                phase_ends_ = now + kWarmUp + Duration{static_cast<std::int64_t>(options_.duration_s * 1e9)};
+                const Instant measured_from = now + milliseconds(options_.warm_up_ms);
+                system_->load().start(system_->sessions(), measured_from, now);
+                phase_ends_ = measured_from + Duration{static_cast<std::int64_t>(options_.duration_s * 1e9)};
             }
             break;
         case Phase::Calling:

@@ -8,8 +8,10 @@
 #include <string>
 
 #include "apps/common/worker_program.hpp"
+#include "apps/rpcbench/stage_watch.hpp"
 #include "apps/rpcbench/system.hpp"
 #include "lib/telemetry/counters.hpp"
+#include "pmd_glue/eal.hpp"
 #include "pmd_glue/heap_block.hpp"
 
 namespace cairn::rpcbench {
@@ -37,6 +39,9 @@ public:
     // Valid after the worker has stopped:
     [[nodiscard]] const System& system() const noexcept { return *system_; }
     [[nodiscard]] bool failed() const noexcept { return failed_; }
+    // The most bytes of messages, rings, blocks and datagrams that were in use at a time.
+    [[nodiscard]] std::uint64_t memory_bytes() const noexcept { return memory_bytes_; }
+    [[nodiscard]] StageTimes stages() const noexcept { return stages_ ? stages_->times() : StageTimes{}; }
 
 private:
     bool on_turn(Instant now) noexcept override;
@@ -59,7 +64,9 @@ private:
     pmd::HeapBlock memory_;
     rpc::MsgPool pool_;
     Crew& crew_;
+    std::optional<StageWatch<pmd::Clock>> stages_{};  // with --stages
     std::unique_ptr<System> system_;
+    std::uint64_t memory_bytes_ = 0;
     bool calls_;  // true with a peer
     bool failed_ = false;
     Phase phase_ = Phase::Connecting;

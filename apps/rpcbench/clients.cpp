@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "apps/rpcbench/ud_endpoint.hpp"
 #include "rpc/copyrpc/endpoint.hpp"
 #include "rpc/erpc/endpoint.hpp"
 #include "rpc/scalerpc/endpoint.hpp"
@@ -91,5 +92,6 @@ void ClientsOf<Endpoint>::end() {
 template class ClientsOf<erpc::Endpoint>;
 template class ClientsOf<copyrpc::Endpoint>;
 template class ClientsOf<scalerpc::Endpoint>;
+template class ClientsOf<UdEndpoint>;
 
 }  // namespace cairn::rpcbench

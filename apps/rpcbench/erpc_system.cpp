@@ -10,6 +10,8 @@ namespace cairn::rpcbench {
 
 namespace {
 
+constexpr std::uint32_t kHeaderRoom = 64;  // of a packet, more than its headers take
+
 constexpr telemetry::CounterText kNotified{
     "erpc_congestion_notified", "times a flow was cut because switches marked its packets: the network is crowded"};
 
@@ -131,6 +133,10 @@ SystemFigures ErpcSystem::figures() const {
     figures.notified = counted.congestion_notified;
     figures.sessions_lost = counted.peers_lost;
     figures.bytes_of_session = erpc::kIdleSessionBytes;
+    if (std::max(options_.request_bytes, options_.response_bytes) + kHeaderRoom <= options_.carrier.path_mtu_bytes) {
+        figures.packets_sent = counted.requests_sent + counted.requests_handled + counted.retransmits +
+                               counted.responses_resent + counted.controls_sent;  // a message is a packet
+    }
     return figures;
 }
 

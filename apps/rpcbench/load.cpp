@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "apps/common/pattern.hpp"
+#include "apps/rpcbench/ud_endpoint.hpp"
 #include "rpc/copyrpc/endpoint.hpp"
 #include "rpc/erpc/endpoint.hpp"
 #include "rpc/scalerpc/endpoint.hpp"
@@ -219,5 +220,6 @@ void LoadOf<Endpoint>::on_slot_completed(void* context, const rpc::CallResult& r
 template class LoadOf<erpc::Endpoint>;
 template class LoadOf<copyrpc::Endpoint>;
 template class LoadOf<scalerpc::Endpoint>;
+template class LoadOf<UdEndpoint>;
 
 }  // namespace cairn::rpcbench

@@ -11,6 +11,7 @@
 
 #include "apps/common/choice.hpp"
 #include "apps/common/command_line.hpp"
+#include "apps/common/emulation.hpp"
 #include "lib/net/address.hpp"
 #include "lib/port/ecn.hpp"
 #include "rpc/copyrpc/endpoint_config.hpp"
@@ -30,7 +31,8 @@ constexpr std::uint32_t kServerSessions = 64;  // of copyrpc, without --sessions
 const app::Choices<SystemKind> kSystems{{"erpc", SystemKind::Erpc},
                                         {"copyrpc", SystemKind::Copyrpc},
                                         {"scalerpc", SystemKind::Scalerpc},
-                                        {"rawwrite", SystemKind::Rawwrite}};
+                                        {"rawwrite", SystemKind::Rawwrite},
+                                        {"ud", SystemKind::Ud}};
 
 struct Feature {
     const char* name;
@@ -77,10 +79,14 @@ void declare(CLI::App& app, Options& options) {
     app::add_service(app, options.service);
     app::add_carrier(app, options.carrier);
     app::add_faults(app, options.carrier);
+    app::add_context_cache(app, options.context_cache);
     app::add_path_mtu(app, options.carrier.path_mtu_bytes, "path MTU; both ends use the same")->capture_default_str();
     app.add_option("-D,--duration", options.duration_s,
                    "seconds to measure; a server without --peer runs until a signal")
         ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--warm-up", options.warm_up_ms, "milliseconds of calls before what is measured")
+        ->check(CLI::Range(0U, 60'000U))
         ->capture_default_str();
     app.add_option("--qpn", options.erpc.qpn, "queue pair number of the first lcore")
         ->check(CLI::Range(2U, 0xffffffU))
@@ -89,6 +95,8 @@ void declare(CLI::App& app, Options& options) {
     app.add_option("--peer-timeout", options.peer_timeout_ms, "milliseconds of silence after which a peer is dead")
         ->check(CLI::Range(20U, 600000U))
         ->capture_default_str();
+    app.add_flag("--stages", options.stages,
+                 "tell what receiving, handling and sending take per call; it costs each turn some 60 ns");
     app::add_polling(app, options.spin);
     app::add_output(app, options.carrier.pcap, options.json);
 }

@@ -6,6 +6,7 @@
 
 #include "apps/common/carrier_options.hpp"
 #include "lib/base/result.hpp"
+#include "lib/roce/engine_config.hpp"
 #include "rpc/erpc/pacer.hpp"
 #include "rpc/scalerpc/endpoint_config.hpp"
 
@@ -13,7 +14,7 @@ namespace cairn::rpcbench {
 
 constexpr std::uint16_t kSessionsMax = 32767;  // of an lcore, as a client and as a server
 
-enum class SystemKind : std::uint8_t { Erpc, Copyrpc, Scalerpc, Rawwrite };
+enum class SystemKind : std::uint8_t { Erpc, Copyrpc, Scalerpc, Rawwrite, Ud };
 // As in --system and in JSON.
 [[nodiscard]] const char* name_of(SystemKind system) noexcept;
 
@@ -63,9 +64,12 @@ struct Options {
     ErpcOptions erpc{};
     CopyrpcOptions copyrpc{};
     ScalerpcOptions scalerpc{};
+    roce::ContextCacheEmulation context_cache{};
     double duration_s = 5;
+    std::uint32_t warm_up_ms = 500;  // before it
     std::uint32_t deadline_ms = 0;
     std::uint32_t peer_timeout_ms = 2000;
+    bool stages = false;  // see StageWatch
     bool spin = false;
     bool json = false;
 };

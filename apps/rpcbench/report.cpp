@@ -27,6 +27,8 @@ struct Totals {
     std::uint64_t unfinished = 0;
     std::uint64_t not_begun = 0;
     std::uint64_t checked = 0;
+    std::uint64_t memory_bytes = 0;
+    StageTimes stages;
     SystemFigures system;
 };
 
@@ -42,6 +44,8 @@ Totals totals_of(Workers workers) {
         sum.unfinished += load.unfinished();
         sum.not_begun += load.not_begun();
         sum.checked += load.checked();
+        sum.memory_bytes += worker->memory_bytes();
+        sum.stages += worker->stages();
         sum.system += worker->system().figures();
     }
     return sum;
@@ -108,6 +112,34 @@ void print_counters(Workers workers) {
     }
 }
 
+namespace {
+
+// What a call took, in each stage. A server's calls are those that it handled.
+double stage_ns(const StageTimes& times, Duration stage) {
+    return times.calls != 0 ? static_cast<double>(stage.ns) / static_cast<double>(times.calls) : 0;
+}
+
+void print_stages(const StageTimes& times) {
+    fmt::print(",\"receive_ns\":{:.1f},\"handle_ns\":{:.1f},\"send_ns\":{:.1f},\"idle_ns\":{:.1f}",
+               stage_ns(times, times.receive), stage_ns(times, times.handle), stage_ns(times, times.send),
+               stage_ns(times, times.idle));
+}
+
+// Of the emulated cache.
+void print_contexts(Workers workers) {
+    std::uint64_t hits = 0;
+    std::uint64_t misses = 0;
+    for (const auto& worker : workers) {
+        const BenchWorker& one = *worker;
+        const auto& counted = one.worker().engine().counters();
+        hits += counted.of(roce::EngineCounter::ContextHits);
+        misses += counted.of(roce::EngineCounter::ContextMisses);
+    }
+    fmt::print(",\"emulated_context_hits\":{},\"emulated_context_misses\":{}", hits, misses);
+}
+
+}  // namespace
+
 void print_json(const Options& options, Workers workers) {
     const Totals sum = totals_of(workers);
     const SystemFigures& system = sum.system;
@@ -115,17 +147,25 @@ void print_json(const Options& options, Workers workers) {
         "{{\"system\":\"{}\",\"rate_mops\":{:.6f},\"gbit_s\":{:.2f},\"p50_us\":{:.3f},\"p99_us\":{:.3f},"
         "\"p999_us\":{:.3f},\"max_us\":{:.3f},\"retransmits\":{},\"failed\":{},\"calls_unfinished\":{},"
         "\"checked\":{},\"congestion_notified\":{},\"requests_handled\":{},\"responses_resent\":{},"
-        "\"sessions_lost\":{},\"workers\":{},\"bytes_of_session\":{}",
+        "\"sessions_lost\":{},\"workers\":{},\"bytes_of_session\":{},\"memory_bytes\":{}",
         name_of(options.system), sum.rate_mops, gbit_s(options, sum), us(sum.latency_ns, 0.5), us(sum.latency_ns, 0.99),
         us(sum.latency_ns, 0.999), us(sum.latency_ns, 1), system.resent, sum.failed, sum.unfinished, sum.checked,
         system.notified, system.handled, system.responses_resent, system.sessions_lost, workers.size(),
-        system.bytes_of_session / workers.size());
+        system.bytes_of_session / workers.size(), sum.memory_bytes);
     if (options.rate_per_s > 0) {
         fmt::print(",\"offered_mops\":{:.6f},\"calls_not_begun\":{}", options.rate_per_s / 1e6, sum.not_begun);
     }
-    if (options.system != SystemKind::Erpc) {
-        fmt::print(",\"packets_per_call\":{:.3f},\"batches_per_call\":{:.3f},\"slices\":{}",
-                   per_call(sum, system.packets_sent), per_call(sum, system.batches_sent), system.slices);
+    if (system.packets_sent != 0) {
+        fmt::print(",\"packets_per_call\":{:.3f}", per_call(sum, system.packets_sent));
+    }
+    if (options.system != SystemKind::Erpc && options.system != SystemKind::Ud) {
+        fmt::print(",\"batches_per_call\":{:.3f},\"slices\":{}", per_call(sum, system.batches_sent), system.slices);
+    }
+    if (options.stages) {
+        print_stages(sum.stages);
+    }
+    if (options.context_cache.contexts != 0) {
+        print_contexts(workers);
     }
     fmt::print("}}\n");
 }
@@ -161,10 +201,18 @@ void print_table(const Options& options, Workers workers) {
         fmt::print("  {:<22}{}\n  {:<22}{}\n", "requests served", system.handled, "responses sent again",
                    system.responses_resent);
     }
-    if (options.system != SystemKind::Erpc) {
+    if (system.packets_sent != 0) {
         fmt::print("  {:<22}{:.3f} packets, {:.3f} batches\n", "sent per call", per_call(sum, system.packets_sent),
                    per_call(sum, system.batches_sent));
     }
+    if (options.stages) {
+        const StageTimes& times = sum.stages;
+        fmt::print("  {:<22}receive {:.1f}, handle {:.1f}, send {:.1f}, idle {:.1f} ns\n", "time per call",
+                   stage_ns(times, times.receive), stage_ns(times, times.handle), stage_ns(times, times.send),
+                   stage_ns(times, times.idle));
+    }
+    fmt::print("  {:<22}{} bytes of messages, rings and blocks; {} per idle session\n", "memory", sum.memory_bytes,
+               system.bytes_of_session / workers.size());
     fmt::print("  {:<22}{}\n  {:<22}{}\n", "packets sent again", system.resent, "sessions lost", system.sessions_lost);
 }
 

@@ -38,7 +38,7 @@ struct SystemFigures {
     std::uint64_t notified = 0;          // cuts of a flow, for congestion
     std::uint64_t sessions_lost = 0;
     std::uint64_t batches_sent = 0;      // of messages; 0 without batches
-    std::uint64_t packets_sent = 0;      // of connections
+    std::uint64_t packets_sent = 0;      // 0: not known
     std::uint64_t slices = 0;            // that began, of groups that take turns
     std::uint64_t bytes_of_session = 0;  // memory of an idle one
 

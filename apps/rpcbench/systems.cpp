@@ -2,6 +2,7 @@
 #include "apps/rpcbench/copyrpc_system.hpp"
 #include "apps/rpcbench/erpc_system.hpp"
 #include "apps/rpcbench/scalerpc_system.hpp"
+#include "apps/rpcbench/ud_system.hpp"
 
 namespace cairn::rpcbench {
 
@@ -14,6 +15,8 @@ Result<std::unique_ptr<System>> make_system(const Stage& stage, Instant now) {
         case SystemKind::Scalerpc:
         case SystemKind::Rawwrite:
             return ScalerpcSystem::create(stage);
+        case SystemKind::Ud:
+            return UdSystem::create(stage);
     }
     return ErpcSystem::create(stage, now);
 }
@@ -24,7 +27,10 @@ roce::EngineConfig engine_config(const Options& options) {
     constexpr std::uint32_t kLongOfSession = 8;     // that a server has at a time
     constexpr std::uint32_t kOwnRegions = 8;
     roce::EngineConfig config = roce::kDatagramsOnly;
-    if (options.system != SystemKind::Erpc) {
+    config.context_cache = options.context_cache;
+    if (options.system == SystemKind::Ud) {
+        config.max_regions = kOwnRegions;
+    } else if (options.system != SystemKind::Erpc) {
         const std::uint32_t both = options.server && !options.peer.empty() ? 2 : 1;  // ours, and the peer's
         config.max_queue_pairs = both * options.sessions + 1;
         config.max_regions = kRegionsOfSession * config.max_queue_pairs + kOwnRegions;
@@ -52,6 +58,8 @@ std::size_t session_memory(const Options& options) {
                    std::size_t{rpc::MsgPool::bytes_for(scalerpc::memory_of_caller(config))} *
                        (options.peer.empty() ? 0 : options.sessions);
         }
+        case SystemKind::Ud:
+            return rpc::MsgPool::bytes_for(UdRoad::memory_for(UdSystem::config_of(options).message_bytes));
     }
     return 0;
 }

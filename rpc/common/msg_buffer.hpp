@@ -34,6 +34,7 @@ public:
     void release(MsgBuffer& buffer) noexcept;
 
     [[nodiscard]] std::uint64_t live() const noexcept { return pool_.live_buffers(); }
+    [[nodiscard]] std::uint64_t live_bytes() const noexcept { return pool_.live_bytes(); }
     [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return pool_.capacity_bytes(); }
     // Returns the size of the longest message that fits into the pool while it has no live buffers.
     [[nodiscard]] std::uint32_t longest_message() const noexcept;

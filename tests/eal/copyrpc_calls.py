@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""cairn-rpcbench --system copyrpc, scalerpc and rawwrite, between processes over memif and over sockets.
+"""cairn-rpcbench --system copyrpc, scalerpc, rawwrite and ud, between processes over memif and over sockets.
 
     copyrpc_calls.py CASE FOLDER_OF_PROGRAMS
 
 Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed.
 """
+import json
 import time
 
 from session import await_calls, end, expect, expect_refused, result_of, run_case
 from sockets import client, listen
 
-COPYRPC, SCALERPC, RAWWRITE = (['--system', name] for name in ('copyrpc', 'scalerpc', 'rawwrite'))
+COPYRPC, SCALERPC, RAWWRITE, UD = (['--system', name] for name in ('copyrpc', 'scalerpc', 'rawwrite', 'ud'))
 
 
 def memif_calls(session):
@@ -33,7 +34,7 @@ def memif_calls(session):
 
 def memif_clients(session):
     """Clients with batches over all systems: all call, or a tenth of them does; they think between batches."""
-    for system in COPYRPC, SCALERPC, RAWWRITE, []:
+    for system in COPYRPC, SCALERPC, RAWWRITE, UD, []:
         server = session.server(*system, '--sessions', '100')
         clients = [*system, '--duration', '1', '--clients', '100', '--batch', '4', '--check']
         busy = result_of(session.client(*clients))
@@ -62,6 +63,50 @@ def memif_scalerpc(session):
         end(server)
 
 
+def memif_ud(session):
+    """Calls over datagrams, one client after another; losses cost their calls alone, and too long messages or too many
+    sessions are refused."""
+    server = session.server(*UD, '--sessions', '8', '--peer-timeout', '300')
+    for _ in range(2):
+        result = result_of(session.client(*UD, '--duration', '0.5', '--check'))
+        expect(result['failed'] == 0 and result['checked'] > 1000, f'{result}')
+        expect(0.9 < result['packets_per_call'] < 1.1, f'a call is a datagram each way: {result}')
+    due = result_of(session.client(*UD, '--duration', '0.5', '--rate', '5000'))
+    expect(0.003 < due['rate_mops'] < 0.006 and due['failed'] == 0, f'{due}')
+    lossy = session.client(*UD, '--duration', '1', '--check', '--drop-per-million', '1000', '--peer-timeout', '300')
+    lost = result_of(lossy)
+    expect(lost['failed'] > 0 and lost['checked'] > 100, f'nothing was lost: {lost}')
+    for own, named in ((['--sessions', '9'], '--sessions'), (['--service', '7'], '--service'),
+                       (['--req', '4000'], '--req')):
+        process = session.client(*UD, '--peer-timeout', '500', *own)
+        _, err = process.communicate(timeout=30)
+        expect(process.returncode in (1, 2) and named in err, f'{own}: exit code {process.returncode}: {err}')
+    err = end(server)
+    expect('ud_no_session' in err, f'all sessions were had: {err}')
+
+
+def memif_measured(session):
+    """What a server says of its calls: where its time goes, its memory, the emulated adapter."""
+    for system in SCALERPC, COPYRPC, UD:
+        # Clients with two queue pairs more than the adapter has contexts of; datagrams have one for all of them.
+        server = session.server(*system, '--sessions', '10', '--stages', '--emulate-context-cache', '8,2000', '--json')
+        result = result_of(session.client(*system, '--clients', '10', '--duration', '0.5'))
+        server.terminate()
+        out, err = server.communicate(timeout=30)
+        expect(server.returncode == 0, f'exit code {server.returncode}: {err}')
+        said = json.loads(out.strip().splitlines()[-1])
+        times = [said[f'{stage}_ns'] for stage in ('receive', 'handle', 'send', 'idle')]
+        expect(min(times[:3]) > 0, f'{system}: {said}')
+        # The worker is in one of the stages all the time, unless it rests.
+        expect(0.01 < sum(times) * said['requests_handled'] / 1e9 < 30, f'{system}: {said}')
+        expect(result['rate_mops'] > 0 and said['memory_bytes'] > 10000, f'{system}: {result}, {said}')
+        hits, misses = said['emulated_context_hits'], said['emulated_context_misses']
+        if system is UD:
+            expect(misses <= 2 < hits, f'{said}')
+        else:
+            expect(misses > 1000, f'{system}: {said}')
+
+
 def memif_refused(session):
     """A client that asks for more than there is says what to change."""
     server = session.server(*COPYRPC, '--sessions', '2')
@@ -85,10 +130,11 @@ def memif_workers(session):
 
 
 def memif_symmetric(session):
-    first = session.server(*COPYRPC, '--peer', '10.77.0.2', '--duration', '1', '--json', '--sessions', '8')
-    second = session.client(*COPYRPC, '--server', '--duration', '1', '--sessions', '8')
-    for process in (second, first):
-        expect(result_of(process)['rate_mops'] > 0, 'no calls one way')
+    for system in COPYRPC, UD:
+        first = session.server(*system, '--peer', '10.77.0.2', '--duration', '1', '--json', '--sessions', '8')
+        second = session.client(*system, '--server', '--duration', '1', '--sessions', '8')
+        for process in (second, first):
+            expect(result_of(process)['rate_mops'] > 0, f'{system}: no calls one way')
 
 
 def memif_killed(session):
@@ -110,11 +156,11 @@ def memif_killed(session):
 
 def socket_calls(session):
     """Over UDP sockets, with one worker and with two."""
-    for lcores in '0', '0,1':
-        server = listen(session, *COPYRPC, lcores=lcores)
-        result = result_of(client(session, *COPYRPC, '--duration', '1', '--check', lcores=lcores))
-        expect(result['workers'] == len(lcores.split(',')) and result['failed'] == 0, f'{result}')
-        expect(result['checked'] > 100, f'no calls: {result}')
+    for system, lcores in (COPYRPC, '0'), (COPYRPC, '0,1'), (SCALERPC, '0'), (RAWWRITE, '0'), (UD, '0'), (UD, '0,1'):
+        server = listen(session, *system, lcores=lcores)
+        result = result_of(client(session, *system, '--duration', '0.5', '--check', lcores=lcores))
+        expect(result['workers'] == len(lcores.split(',')) and result['failed'] == 0, f'{system}: {result}')
+        expect(result['checked'] > 100, f'{system}: no calls: {result}')
         end(server)
 
 
@@ -128,6 +174,12 @@ def bad_input(session):
             ([*COPYRPC, '--ring', '65537'], '--ring 65536'),
             ([*COPYRPC, '--receives', '3'], 'receives'),
             (['--batch', '4'], '--batch'),
+            ([*UD, '--ring', '65536'], '--ring'),
+            ([*UD, '--req', '1000000'], '1000000'),
+            (['--emulate-context-cache', '8'], '--emulate-context-cache'),
+            (['--emulate-context-cache', '8,nonsense'], 'nonsense'),
+            (['--emulate-context-cache', '8,2000000'], '2000000'),
+            (['--warm-up', '70000'], '70000'),
             ([*COPYRPC, '--slice', '50'], '--slice'),
             ([*RAWWRITE, '--group', '50'], '--group'),
             ([*SCALERPC, '--without', 'nonsense'], 'nonsense'),
@@ -139,5 +191,5 @@ def bad_input(session):
         expect_refused(session.start([session.memif('server')], ['--server', *own]), 'cairn-rpcbench', named)
 
 
-run_case(memif_calls, memif_clients, memif_scalerpc, memif_refused, memif_workers, memif_symmetric, memif_killed,
-         socket_calls, bad_input)
+run_case(memif_calls, memif_clients, memif_scalerpc, memif_ud, memif_measured, memif_refused, memif_workers,
+         memif_symmetric, memif_killed, socket_calls, bad_input)
