@@ -58,7 +58,14 @@ def document(about, suite, record):
                   if entry['name'] in table}
     return {**about, 'unfit': record.unfit(), 'missing': record.missing, 'failed': record.failed,
             'repeated': [{'group': labels, 'replaced': values} for labels, values in record.repeated],
-            'results': entries}
+            'results': entries, 'checks': judged(suite, entries)}
+
+
+# mutants: bench-report-judged
+def judged(suite, entries):
+    """What else a suite says of its medians: [a text, whether it holds or None where nothing is asked]."""
+    values = {entry['name']: entry['value'] for entry in entries}
+    return [list(each) for each in suite.checks(values)] if hasattr(suite, 'checks') else []
 
 
 def rounded(value):
@@ -98,6 +105,8 @@ def table(content):
         goal = f'; {verdict(entry)}' if 'goal' in entry else ''
         yield (f'{entry["name"]:<46}{short(entry["value"]):>10}{short(entry["min"]):>10}{short(entry["max"]):>10}  '
                f'{entry["unit"]}{goal}{partial}')
+    for text, holds in content.get('checks', []):
+        yield text + ('' if holds is None else ': holds' if holds else ': DOES NOT HOLD')
     for label, what in content['missing'].items():
         yield f'{label}: left out: {what}'
     for label, whys in content['failed'].items():

@@ -11,17 +11,21 @@ import sys
 import tempfile
 import unittest
 from unittest import mock
+from xml.etree import ElementTree
 
 sys.dont_write_bytecode = True
 ROOT = os.path.abspath(sys.argv[1])
 sys.path.append(os.path.join(ROOT, 'scripts'))
 import bench_copyrpc  # noqa: E402
 import bench_erpc  # noqa: E402
+import bench_experiment  # noqa: E402
 import bench_limits  # noqa: E402
 import bench_pairs  # noqa: E402
+import bench_plots  # noqa: E402
 import bench_rc  # noqa: E402
 import bench_report  # noqa: E402
 import bench_runs  # noqa: E402
+import bench_scalerpc  # noqa: E402
 
 
 class Script:
@@ -156,7 +160,7 @@ class Runs(unittest.TestCase):
 
 class Suites(unittest.TestCase):
     def test_ratios_goals_and_descriptions_name_results_and_ratios_stay_in_their_group(self):
-        for suite in (bench_erpc, bench_rc, bench_copyrpc):
+        for suite in (bench_erpc, bench_rc, bench_copyrpc, bench_scalerpc):
             groups = [bench_runs.names_of(each) for each in suite.GROUPS]
             names = [name for each in groups for name in each]
             ratios = [name for name, _, _ in suite.RATIOS]
@@ -164,6 +168,42 @@ class Suites(unittest.TestCase):
             self.assertLessEqual({*suite.GOALS, *suite.ABOUT}, {*names, *ratios})
             for name, upper, lower in suite.RATIOS:
                 self.assertTrue(any({upper, lower} <= set(each) for each in groups), name)
+
+    def test_the_table_of_systems_clients_and_batches_is_whole(self):
+        names = {name for group in bench_scalerpc.GROUPS for name in bench_runs.names_of(group)}
+        for count in (40, 80, 120, 160, 240, 320, 400, 600, 800):
+            for batch in (1, 4, 8):
+                for system in ('scalerpc', 'rawwrite', 'ud', 'copyrpc'):
+                    self.assertIn(f'{system}.n{count}.b{batch}', names)
+                for system in ('scalerpc', 'rawwrite'):
+                    self.assertIn(f'{system}.n{count}.b{batch}.emulated', names)
+
+    def test_arms_differ_in_one_switch(self):
+        systems = bench_scalerpc.SYSTEMS
+        self.assertEqual(systems['rawwrite'][:2], systems['scalerpc'])
+        self.assertEqual(systems['rawwrite'][2:], ['--without', 'grouping,sharing,warmup,priority'])
+
+    def test_what_the_emulation_shows_is_judged(self):
+        def holds(**values):
+            named = {name.replace('_', '.'): value for name, value in values.items()}
+            return [found for _, found in bench_scalerpc.checks(named) if found is not None]
+        miss = bench_scalerpc.MISS_NS / 1e3  # of a Mops in us
+        for slower, expected in ((1, True), (1.14, True), (1.16, False), (0.86, True), (0.84, False)):
+            self.assertEqual(holds(rawwrite_n400_b1=2, rawwrite_n400_b1_emulated=1 / ((0.5 + miss) * slower),
+                                   rawwrite_n400_b1_emulated_misses=1), [expected], slower)
+        never = f'scalerpc_n400_b1_k{bench_scalerpc.NEVER_FULL}_m{bench_scalerpc.MISS_NS}'
+        for value, expected in ((2.19, True), (2.21, False), (1.81, True), (1.79, False)):
+            self.assertEqual(holds(scalerpc_n400_b1=2, **{never: value}), [expected], value)
+        self.assertEqual(bench_scalerpc.checks({}), [])
+
+    def test_falls_stand_beside_the_papers(self):
+        texts = [text for text, _ in bench_scalerpc.checks({'rawwrite.n80.b4.emulated': 6,
+                                                           'rawwrite.n400.b4.emulated': 1.5})]
+        self.assertEqual(texts, ['RawWrite, 4 at a time, falls 4.0 times from 80 clients to 400; in the paper 5 times'])
+
+    def test_misses_are_those_of_a_call(self):
+        result = {'server': {'emulated_context_misses': 30, 'requests_handled': 20}}
+        self.assertEqual(bench_scalerpc.misses(result), 1.5)
 
     def test_limits_name_goals(self):
         self.assertLessEqual(bench_limits.LIMITS.keys(), bench_erpc.GOALS.keys() | bench_rc.GOALS.keys())
@@ -219,6 +259,18 @@ class Report(unittest.TestCase):
             self.assertIn(part, flowing)
         self.assertEqual(bench_report.with_section(text, [self.content()]), text)
 
+    def test_what_a_suite_checks_is_said_and_kept(self):
+        class Judging(FakeSuite):
+            @staticmethod
+            def checks(values):
+                return [(f'ours is {values["ours"]}', values['ours'] > 5), ('nothing is asked', None), ('wrong', False)]
+        script = Script(**{'ruler.theirs': [10], 'ours': [6]})
+        content = bench_report.document({'machine': {'load': 0}}, Judging, bench_runs.measure(PAIR, script, 1, seed=1))
+        self.assertEqual(content['checks'], [['ours is 6', True], ['nothing is asked', None], ['wrong', False]])
+        lines = list(bench_report.table(content))
+        for line in ('ours is 6: holds', 'nothing is asked', 'wrong: DOES NOT HOLD'):
+            self.assertIn(line, lines)
+
     def test_a_file_is_read_as_it_was_written(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'results.json')
@@ -251,6 +303,74 @@ class Report(unittest.TestCase):
             if outcome == 'missed':
                 self.assertTrue(limit and remedy, f'{name} is missed: scripts/bench_limits.py has to say why')
         self.assertEqual({row[0] for row in goals}, {name for name, row in figures.items() if row[3]})
+
+
+class Experiment(unittest.TestCase):
+    FILE = os.path.join(ROOT, 'tests/data/figures/scalerpc.json')
+
+    @unittest.skipUnless(os.path.exists(FILE), 'no figures yet')
+    def test_the_page_and_its_charts_are_those_of_the_figures(self):
+        content, = bench_report.read([self.FILE])
+        text = read_text(bench_experiment.PAGE)
+        self.assertEqual(text, bench_report.with_section(text, content, bench_experiment.section), 'run scripts/plot')
+        values = {entry['name']: entry['value'] for entry in content['results']}
+        pictures = bench_experiment.charts(values)
+        self.assertEqual(set(os.listdir(bench_experiment.CHARTS)), {f'{name}.svg' for name in pictures})
+        for name, picture in pictures.items():
+            self.assertEqual(read_text(os.path.join(bench_experiment.CHARTS, f'{name}.svg')), picture, name)
+            self.assertIn(f'(charts/{name}.svg)', text)
+
+    @unittest.skipUnless(os.path.exists(FILE), 'no figures yet')
+    def test_the_checks_are_those_of_the_figures(self):
+        content, = bench_report.read([self.FILE])
+        self.assertEqual(content['checks'], bench_report.judged(bench_scalerpc, content['results']))
+
+    def test_the_adapter_is_fixed_by_raw_writes_alone(self):
+        content, = bench_report.read([os.path.join(ROOT, 'tests/data/figures/calibration.json')])
+        names = {entry['name'] for entry in content['results']}
+        self.assertLessEqual({f'calibration.q{count}' for count in bench_scalerpc.QUEUE_PAIRS}, names)
+        self.assertFalse([name for name in names if not name.startswith(('calibration.', 'ruler.'))])
+        # The paper's curve: as ever at 80 connections, a tenth beyond 200.
+        rates = {entry['name']: entry['value'] for entry in content['results']}
+        for count in bench_scalerpc.QUEUE_PAIRS:
+            share = rates[f'calibration.q{count}.emulated'] / rates[f'calibration.q{count}']
+            self.assertTrue(share > 0.7 if count <= 80 else count < 200 or 0.07 < share < 0.13, (count, share))
+
+    def test_a_page_of_few_rows_is_whole(self):
+        entries = [{'name': name, 'value': 2.0, 'unit': 'Mops', 'runs': 1, 'of': 1, 'min': 2, 'max': 2}
+                   for name in ('scalerpc.n40.b1', 'rawwrite.n40.b1.emulated', 'ud.n120.b8.p50')]
+        about = {'suite': 'scalerpc', 'date': '2026-01-02T03:04:05+00:00', 'commit': '0123456789ab', 'runs': 1,
+                 'compiler': 'gcc', 'dpdk': '22.11', 'cpus': ['0', '1'], 'seconds': 1, 'unfit': {},
+                 'machine': {'cpu': 'a CPU', 'cpus': 2, 'kernel': '6.1', 'load': 0}, 'results': entries,
+                 'checks': [['it is so', True], ['it is not', False]]}
+        text = ''.join(bench_experiment.section(about))
+        for part in ('* it is so: holds\n', '* it is not: does not hold\n', '| 40 | 2 |', '| ud, b8 | 2 |',
+                     'charts/native-b1.svg'):
+            self.assertIn(part, text)
+
+    def test_what_was_not_measured_is_left_out(self):
+        self.assertEqual(bench_experiment.charts({}), {})
+        self.assertEqual(set(bench_experiment.charts({'scalerpc.n40.b1': 2.0})), {'native-b1'})
+
+
+class Charts(unittest.TestCase):
+    def test_a_point_stands_where_its_numbers_say(self):
+        picture = bench_plots.chart('t', 'x', 'y', {'one': [(0, 0), (100, 8)], 'two': [(50, 4)]})
+        root = ElementTree.fromstring(picture)
+        dots = [(float(dot.get('cx')), float(dot.get('cy')))
+                for dot in root.iter('{http://www.w3.org/2000/svg}circle')]
+        left, bottom = bench_plots.LEFT, bench_plots.HEIGHT - bench_plots.BOTTOM
+        right, top = bench_plots.WIDTH - bench_plots.RIGHT, bench_plots.TOP
+        self.assertEqual(dots, [(left, bottom), (right, top), ((left + right) / 2, (top + bottom) / 2)])
+
+    def test_steps_are_round_and_reach_the_largest(self):
+        for most, last, count in ((800, 800, 8), (7.3, 8, 8), (100, 100, 5), (0.05, 0.05, 5), (1, 1, 5)):
+            steps = bench_plots.ticks(most)
+            self.assertAlmostEqual(steps[-1], last)
+            self.assertEqual(len(steps), count + 1)
+
+    def test_names_are_not_markup(self):
+        self.assertIn('a &lt; b', bench_plots.chart('a < b', '', '', {'n': [(1, 1)]}))
 
 
 def read_text(path):

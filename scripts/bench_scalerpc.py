@@ -1,0 +1,229 @@
+"""What scripts/bench scalerpc measures: many clients of one server, who take turns (ScaleRPC), write whenever they like
+(RawWrite), share a ring per connection (copyrpc), or send datagrams (ud). The arms of the experiment:
+
+    A       as it is                          scalerpc.n400.b1, rawwrite..., ud..., copyrpc...
+    B       an emulated adapter at the server ....emulated; what fixes it: calibration....
+    C       of 800 clients a part calls       ....sparse.a5 (percent)
+    D       slice, group, warm-up             scalerpc.slice30, scalerpc.group10, ....cold
+    E       latency of 120 clients, and where a call's time goes  ....n120.b1.p50, ....stages
+    F       memory, and the pages it lies on  ....n800.memory, ....blocks4k, ....pages4k
+
+Arms differ in one switch: RawWrite here is ScaleRPC without groups, with the same blocks, packing and queues.
+"""
+import ctypes
+import json
+import os
+
+import bench_erpc
+from bench_erpc import BENCH, MEMIF, PROGRAM, mops  # noqa: F401
+from bench_pairs import LARGE_EAL, ROOT, Failed, last_json, start, stop
+
+FRAME_BYTES = 174
+PERF = os.path.join(ROOT, 'build/apps/cairn-perf')
+PROGRAMS = ['apps/cairn-perf']
+RUNS = 1  # takes ten minutes
+COUNTS, BATCHES = (40, 80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)
+ENDS = 40, 400  # that are compared
+SESSIONS = max(COUNTS)  # of every server, so that rows differ by their clients alone
+SWEEP_SECONDS = 0.3
+RINGS = ['--ring', '4096']
+ALONE = ['--without', 'grouping,sharing,warmup,priority']
+SYSTEMS = {'scalerpc': ['--system', 'scalerpc'], 'rawwrite': ['--system', 'scalerpc', *ALONE],
+           'ud': ['--system', 'ud'], 'copyrpc': ['--system', 'copyrpc', *RINGS]}
+STATIC = ['--system', 'scalerpc', '--without', 'priority']
+
+# The emulated adapter. Raw WRITEs over 10 to 800 queue pairs fixed both numbers (tests/data/figures/calibration.json)
+# before any call was measured with them: the paper's rate holds at 80 connections and is a tenth beyond 200 (figure
+# 1b). The least power of two above 80, and nine times what such a WRITE takes without it (380 ns).
+CONTEXTS, MISS_NS = 128, 3400
+QUEUE_PAIRS = (10, 20, 40, 80, 120, 160, 200, 240, 320, 400, 600, 800)
+OTHERS = (CONTEXTS // 2, MISS_NS), (CONTEXTS * 2, MISS_NS), (CONTEXTS, MISS_NS // 2), (CONTEXTS, MISS_NS * 2)
+NEVER_FULL = 1024
+PAPERS_FALLS = {1: 8.0, 4: 5.0, 8: 2.4}  # of RawWrite from 80 clients to 400, by batch (figure 8)
+
+SLICES_US, GROUPS_OF = (30, 50, 100, 150, 200, 250, 400, 800), (10, 20, 30, 40, 50, 60, 70)
+ACTIVE = (1, 5, 25, 100)
+SCALED = ['--slice', '300']  # as many calls in a slice as the paper has in 100 us
+
+
+def emulated(contexts=CONTEXTS, miss_ns=MISS_NS):
+    return ['--emulate-context-cache', f'{contexts},{miss_ns}']
+
+
+def small_pages():
+    """The process and its children get no transparent huge pages."""
+    ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # PR_SET_THP_DISABLE
+
+
+class Bench(bench_erpc.Bench):
+    def many(self, system, count, batches, server_own=(), client_own=(), **options):
+        """{batch: client's result with what the server said under 'server'} of so many clients. Each batch has a
+        server of its own, whose counters are those of its clients."""
+        return {batch: self.once(system, count, batch, server_own, client_own, **options) for batch in batches}
+
+    def once(self, system, count, batch, server_own=(), client_own=(), pages=None):
+        seconds = min(self.seconds, SWEEP_SECONDS)
+        more = {'preexec_fn': pages} if pages else {}
+
+        def end(cpu, vdev, address, *own):
+            return start([BENCH, '--lcores', f'0@{cpu}', self.prefix(), *LARGE_EAL, vdev, '--', '--poll', 'spin',
+                          '--ip', address, '--duration', str(seconds), '--json', *system, *own], **more)
+
+        with self.joined(lambda *where: end(*where, '10.77.0.1', '--server', '--sessions', str(SESSIONS),
+                                            *server_own)) as (server, where):
+            client = end(*where, '10.77.0.2', '--peer', '10.77.0.1', '--clients', str(count), '--batch', str(batch),
+                         '--warm-up', '200', *client_own)
+            result = last_json(client, seconds)
+            out, _ = stop(server)
+        if not out.strip():
+            raise Failed('the server said nothing at its end')
+        return result | {'server': json.loads(out.strip().splitlines()[-1])}
+
+    def raw_writes(self, queue_pairs, *own):
+        """WRITEs of 32 bytes over so many connections in turn, one under way on each from 64 on, in Mops."""
+        def perf(cpu, vdev, address, *rest):
+            return start([PERF, '--lcores', f'0@{cpu}', self.prefix(), *LARGE_EAL, vdev, '--', '--poll', 'spin', '--ip',
+                          address, '--json', '--size', '32', *rest])
+
+        seconds = min(self.seconds, SWEEP_SECONDS)
+        with self.joined(lambda *where: perf(*where, '10.77.0.1', '--server')) as (_, where):
+            return last_json(perf(*where, '10.77.0.2', '--peer', '10.77.0.1', '--op', 'write', '--depth',
+                                  str(max(queue_pairs, 64)), '--qps', str(queue_pairs), '--duration', str(seconds),
+                                  *own), seconds)['rate_mops']
+
+
+def misses(result):
+    """Of the emulated adapter, per call."""
+    server = result['server']
+    return server['emulated_context_misses'] / max(1, server['requests_handled'])
+
+
+def rate(batch, suffix=''):
+    return (f'.b{batch}{suffix}', 'Mops', lambda results: mops(results[batch]))
+
+
+def sweep(name, count):
+    """Arm A, with the latencies of arm E and the memory of arm F."""
+    readings = [rate(batch) for batch in BATCHES]
+    if count == 120:
+        for batch in (1, 8):
+            readings += [(f'.b{batch}.{key}', 'us', lambda results, batch=batch, key=key: results[batch][f'{key}_us'])
+                         for key in ('p50', 'p99', 'max')]
+    if count in (40, 400, 800):
+        readings.append(('.memory', 'MB of the server', lambda results: results[1]['server']['memory_bytes'] / 1e6))
+    return (f'{name}.n{count}', lambda bench: bench.many(SYSTEMS[name], count, BATCHES), readings)
+
+
+def with_adapter(name, count, batches, contexts=CONTEXTS, miss_ns=MISS_NS, label='emulated', own=()):
+    """Arm B: the rates, and what the adapter missed per call."""
+    return [(f'{name}.n{count}.b{batch}.{label}',
+             lambda bench, batch=batch: bench.once(SYSTEMS[name], count, batch, [*emulated(contexts, miss_ns), *own]),
+             [('', 'Mops', mops), ('.misses', 'per call', misses)]) for batch in batches]
+
+
+def single(label, system, count, server_own=(), client_own=(), pages=None):
+    """One rate, of one call per client at a time."""
+    return (label, lambda bench: bench.once(system, count, 1, server_own, client_own, pages=pages),
+            [('', 'Mops', mops)])
+
+
+STAGES = ('receive', 'handle', 'send', 'idle')
+
+
+def stages(name, count):
+    return (f'{name}.n{count}.stages', lambda bench: bench.once(SYSTEMS[name], count, 1, ['--stages']),
+            [(f'.{stage}', 'ns per call, of the server',
+              lambda result, stage=stage: result['server'][f'{stage}_ns']) for stage in STAGES])
+
+
+def calibration(queue_pairs):
+    return [(f'calibration.q{queue_pairs}', lambda bench: bench.raw_writes(queue_pairs), [('', 'Mops', float)]),
+            (f'calibration.q{queue_pairs}.emulated', lambda bench: bench.raw_writes(queue_pairs, *emulated()),
+             [('', 'Mops', float)])]
+
+
+# As in bench_erpc. What is compared stands in one group, whose parts are measured one after the other.
+GROUPS = [
+    [('ruler.cpu.line', Bench.line, [('', 'ns, there and back', lambda ns: ns)])],
+    *(calibration(queue_pairs) for queue_pairs in QUEUE_PAIRS),
+    [sweep(name, count) for name in SYSTEMS for count in ENDS],
+    *([sweep(name, count) for name in SYSTEMS] for count in COUNTS if count not in ENDS),
+    *([*with_adapter('scalerpc', count, BATCHES), *with_adapter('rawwrite', count, BATCHES),
+       *with_adapter('scalerpc', count, (1,), label='scaled.emulated', own=SCALED)] for count in COUNTS),
+    [single(f'scalerpc.n{count}.b1.scaled', SYSTEMS['scalerpc'], count, SCALED) for count in ENDS],
+    *(with_adapter(name, count, (1,)) for name in ('ud', 'copyrpc') for count in (40, 400)),
+    *([each for contexts, miss_ns in (*OTHERS, (NEVER_FULL, MISS_NS))
+       for each in with_adapter(name, 400, (1,), contexts, miss_ns, f'k{contexts}.m{miss_ns}')]
+      for name in ('scalerpc', 'rawwrite')),
+    *([single(f'{name}.sparse.a{active}', system, 800, client_own=['--active', str(active)])
+       for name, system in ({**SYSTEMS, 'static': STATIC}).items() if name != 'ud'] for active in ACTIVE),
+    [single(f'scalerpc.slice{us}', SYSTEMS['scalerpc'], 80, ['--slice', str(us)]) for us in SLICES_US],
+    [single(f'scalerpc.group{size}', SYSTEMS['scalerpc'], 2 * size, ['--group', str(size)]) for size in GROUPS_OF],
+    [single('scalerpc.n400.b1.cold', ['--system', 'scalerpc', '--without', 'warmup'], 400)],
+    *([stages(name, count) for name in SYSTEMS] for count in (40, 400)),
+    *([single(f'{name}.n800.blocks4k', [*SYSTEMS[name], '--block', '4096'], 800),
+       single(f'{name}.n800.blocks4k.pages4k', [*SYSTEMS[name], '--block', '4096'], 800, pages=small_pages)]
+      for name in ('scalerpc', 'rawwrite')),
+]
+
+RATIOS = [
+    ('scalerpc.n400.b1.ratio', 'scalerpc.n400.b1', 'scalerpc.n40.b1'),
+    ('scalerpc.n400.b1.emulated.ratio', 'scalerpc.n400.b1.emulated', 'rawwrite.n400.b1.emulated'),
+    ('scalerpc.n400.b1.scaled.emulated.ratio', 'scalerpc.n400.b1.scaled.emulated', 'rawwrite.n400.b1.emulated'),
+]
+
+GOALS = {
+    'scalerpc.n40.b1': '>= 1.8',
+    'scalerpc.n40.b8': '>= 4.2',
+    'scalerpc.n400.b1.ratio': '>= 0.9',
+    'scalerpc.n400.b1.emulated.ratio': '>= 4',
+}
+
+ABOUT = {
+    'scalerpc.n40.b1': '40 clients with a connection each, one call of 32 bytes each at a time',
+    'scalerpc.n40.b8': 'the same with 8 calls at a time',
+    'rawwrite.n40.b1': 'the same without groups: each client writes whenever it likes',
+    'ud.n40.b1': 'the same over datagrams',
+    'copyrpc.n40.b1': 'the same over a ring of 4 KB per connection',
+}
+
+
+def apart(one, other):
+    return abs(one / other - 1)
+
+
+# mutants: bench-scalerpc-checks
+def checks(values):
+    """What the emulation has to show, of {name: median}: a text and whether it holds, or None where nothing is asked.
+    What was not measured is left out."""
+    has = lambda *names: all(name in values for name in names)
+    found = []
+    if has('calibration.q80.emulated', 'calibration.q240.emulated'):
+        fall = values['calibration.q80.emulated'] / values['calibration.q240.emulated']
+        found.append((f'raw WRITEs fall {fall:.1f} times from 80 connections to 240; in the paper ten times', None))
+    for batch, papers in PAPERS_FALLS.items():
+        few, many = (f'rawwrite.n{count}.b{batch}.emulated' for count in (80, 400))
+        if has(few, many):
+            found.append((f'RawWrite, {batch} at a time, falls {values[few] / values[many]:.1f} times from 80 clients '
+                          f'to 400; in the paper {papers:g} times', None))
+    for name in ('scalerpc', 'rawwrite'):
+        for count in COUNTS:
+            for batch in BATCHES:
+                bare, slow = f'{name}.n{count}.b{batch}', f'{name}.n{count}.b{batch}.emulated'
+                if has(bare, slow, f'{slow}.misses'):
+                    expected = 1e3 / values[bare] + values[f'{slow}.misses'] * MISS_NS
+                    off = 1e3 / values[slow] / expected - 1
+                    found.append((f'{slow}: {1e3 / values[slow]:.0f} ns a call; without the adapter and with '
+                                  f'{values[f"{slow}.misses"]:.2f} misses {expected:.0f} ns ({off:+.0%})',
+                                  abs(off) <= 0.15))
+        bare, never = f'{name}.n400.b1', f'{name}.n400.b1.k{NEVER_FULL}.m{MISS_NS}'
+        if has(bare, never):
+            off = apart(values[never], values[bare])
+            found.append((f'{name}: {NEVER_FULL} contexts give {values[never]:.2f} Mops, none emulated '
+                          f'{values[bare]:.2f} ({off:.0%} apart)', off <= 0.1))
+        for contexts, miss_ns in OTHERS:
+            other = f'{name}.n400.b1.k{contexts}.m{miss_ns}'
+            if has(other, f'{name}.n400.b1.emulated'):
+                found.append((f'{name}: {contexts} contexts, {miss_ns} ns: {values[other]:.2f} Mops; '
+                              f'{CONTEXTS}, {MISS_NS} ns: {values[f"{name}.n400.b1.emulated"]:.2f}', None))
+    return found
