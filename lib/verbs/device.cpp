@@ -118,7 +118,7 @@ Result<std::unique_ptr<XrcSrq>> Device::create_xrc_srq(Pd& pd, Xrcd& domain, Cq&
 
 Status Device::judge_srq(std::uint32_t slots, std::uint32_t max_sges) const {
     Status judged = judge_limit("receive slots", slots, 1, limits_.queue_slots);
-    return judged.ok() ? judge_limit("SGEs of a receive request", max_sges, 1, limits_.sges) : judged;
+    return judged.ok() ? judge_limit("SGEs of a receive request", max_sges, 0, limits_.sges) : judged;
 }
 
 Result<std::unique_ptr<Qp>> Device::create_qp(Pd& pd, const QpCapacity& capacity, const QpQueues& queues) {

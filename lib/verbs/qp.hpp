@@ -76,4 +76,10 @@ constexpr std::size_t kIdleQpBytes =
     sizeof(Qp) + sizeof(roce::Engine::RcQp) + sizeof(std::unique_ptr<roce::Engine::RcQp>);
 static_assert(kIdleQpBytes <= 4096);
 
+// The same with the slots of its queues. With a shared receive queue its own has `receive_slots` all the same.
+[[nodiscard]] constexpr std::size_t idle_qp_bytes(const QpCapacity& capacity) noexcept {
+    return kIdleQpBytes + roce::SendQueue::bytes_for(capacity.send_slots, capacity.max_sges, capacity.inline_bytes) +
+           roce::ReceiveQueue::bytes_for(capacity.receive_slots, capacity.max_sges);
+}
+
 }  // namespace cairn::verbs

@@ -22,7 +22,7 @@ Result<Queues> Queues::create(const EndpointConfig& config, verbs::Device& devic
     queues.receives = std::move(receives).value();
     queues.requests_promised = batches;
     queues.requests_full = batches + batches / 2;
-    auto requests = device.create_srq(queues.requests_full, 1);
+    auto requests = device.create_srq(queues.requests_full, 0);  // for WRITEs, which bring their own addresses
     if (!requests.ok()) {
         return requests.error();
     }

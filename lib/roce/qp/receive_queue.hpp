@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,21 +15,27 @@
 
 namespace cairn::roce {
 
-// A receive request as it was posted.
-struct ReceiveWqe {
+// A receive request, beside its SGEs, which the queue keeps apart.
+struct ReceiveHead {
     std::uint64_t wr_id = 0;
-    std::uint64_t bytes = 0;  // of all SGEs
-    std::array<Sge, kMaxSges> sges{};
-    std::uint32_t sge_count = 0;
+    std::uint64_t bytes : 56 = 0;  // of all SGEs
+    std::uint64_t sge_count : 8 = 0;
+};
+static_assert(sizeof(ReceiveHead) == 16);
 
-    [[nodiscard]] std::span<const Sge> pieces() const noexcept { return {sges.data(), sge_count}; }
+// A receive request that was taken, as it was posted. Of the SGEs behind `sge_count` nothing is known.
+struct ReceiveWqe {
+    ReceiveHead head{};
+    std::array<Sge, kMaxSges> sges{};
+
+    [[nodiscard]] std::span<const Sge> pieces() const noexcept { return {sges.data(), head.sge_count}; }
 };
 
 // A request that is taken is the taker's: the queue forgets it. Used by one thread; allocates only when made or
-// resized.
+// resized: for each slot a ReceiveHead and `max_sges` SGEs.
 class ReceiveQueue {
 public:
-    // `slots` is in [1, kMaxQueueSlots], `max_sges` in [1, kMaxSges] (asserted).
+    // `slots` is in [1, kMaxQueueSlots], `max_sges` in [0, kMaxSges] (asserted).
     ReceiveQueue(std::uint32_t slots, std::uint32_t max_sges);
 
     // Requests in the queue stay, in order. Errors: `slots` is not in [1, kMaxQueueSlots], the queue holds more than
@@ -39,8 +47,10 @@ public:
     [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
     [[nodiscard]] std::uint32_t size() const noexcept { return tail_ - head_; }
     // The request that is taken next. The queue is not empty (asserted).
-    [[nodiscard]] const ReceiveWqe& front() const noexcept;
-    [[nodiscard]] ReceiveWqe take() noexcept;
+    [[nodiscard]] const ReceiveHead& front() const noexcept;
+    // Takes it, and its SGEs, or forgets those.
+    void take(ReceiveWqe& into) noexcept;
+    ReceiveHead take() noexcept;
     void clear() noexcept { head_ = tail_; }
 
     // Asks for one event as soon as fewer than `limit` requests are left; 0: for none (10.2.9).
@@ -50,8 +60,16 @@ public:
     void set_sink(EventSink* sink) noexcept { sink_ = sink; }
     [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
     [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
+    // Returns how much memory the slots of such a queue take.
+    [[nodiscard]] static constexpr std::size_t bytes_for(std::uint32_t slots, std::uint32_t max_sges) noexcept {
+        return std::bit_ceil(slots) * (sizeof(ReceiveHead) + max_sges * sizeof(Sge));
+    }
 
 private:
+    [[nodiscard]] std::size_t sges_of(std::uint32_t position) const noexcept {
+        return std::size_t{position & mask_} * max_sges_;
+    }
+
     std::uint32_t slots_;
     std::uint32_t max_sges_;
     std::uint32_t mask_;
@@ -60,7 +78,8 @@ private:
     std::uint32_t limit_ = 0;
     bool limit_event_ = false;
     EventSink* sink_ = nullptr;
-    std::vector<ReceiveWqe> ring_;
+    std::vector<ReceiveHead> ring_;
+    std::vector<Sge> sges_;
 };
 
 }  // namespace cairn::roce

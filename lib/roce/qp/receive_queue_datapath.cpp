@@ -1,7 +1,5 @@
 #include "lib/roce/qp/receive_queue.hpp"
 
-#include <algorithm>
-
 #include "lib/base/assert.hpp"
 
 namespace cairn::roce {
@@ -13,24 +11,36 @@ PostVerdict ReceiveQueue::post(const ReceiveRequest& request) noexcept {
     if (size() == slots_) {
         return PostVerdict::QueueFull;
     }
-    ReceiveWqe& wqe = ring_[tail_++ & mask_];
-    wqe.wr_id = request.wr_id;
-    wqe.sge_count = static_cast<std::uint32_t>(request.sges.size());
-    std::copy(request.sges.begin(), request.sges.end(), wqe.sges.begin());
-    wqe.bytes = 0;
+    std::uint64_t bytes = 0;
+    Sge* place = sges_.data() + sges_of(tail_);
     for (const Sge& sge : request.sges) {
-        wqe.bytes += sge.bytes;
+        *place++ = sge;
+        bytes += sge.bytes;
     }
+    ReceiveHead& head = ring_[tail_++ & mask_];
+    head.wr_id = request.wr_id;
+    head.bytes = bytes & ((std::uint64_t{1} << 56U) - 1);
+    head.sge_count = request.sges.size() & 0xffU;
     return PostVerdict::Posted;
 }
 
-const ReceiveWqe& ReceiveQueue::front() const noexcept {
+const ReceiveHead& ReceiveQueue::front() const noexcept {
     CAIRN_ASSERT(!empty());
     return ring_[head_ & mask_];
 }
 
-ReceiveWqe ReceiveQueue::take() noexcept {
-    const ReceiveWqe taken = front();
+// mutants: rc-receive-queue-take
+void ReceiveQueue::take(ReceiveWqe& into) noexcept {
+    const std::size_t count = front().sge_count;
+    const std::size_t at = sges_of(head_);
+    for (std::size_t i = 0; i < count; ++i) {
+        into.sges[i] = sges_[at + i];
+    }
+    into.head = take();
+}
+
+ReceiveHead ReceiveQueue::take() noexcept {
+    const ReceiveHead taken = front();
     ++head_;
     if (size() < limit_) {
         limit_event_ = true;

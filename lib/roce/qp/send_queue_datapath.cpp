@@ -85,9 +85,9 @@ PostVerdict SendQueue::post(const SendRequest& request) noexcept {
         wqe.bytes = static_cast<std::uint32_t>(request.inline_bytes.size());
         copy_bytes(inline_at(tail_).data(), request.inline_bytes.data(), request.inline_bytes.size());
     } else {
-        wqe.sge_count = static_cast<std::uint32_t>(request.sges.size());
+        wqe.sge_count = static_cast<std::uint8_t>(request.sges.size());
         wqe.bytes = static_cast<std::uint32_t>(bytes_of(request.sges));
-        std::copy(request.sges.begin(), request.sges.end(), wqe.sges.begin());
+        std::copy(request.sges.begin(), request.sges.end(), rooms_.data() + room_of(tail_));
     }
     if (request.opcode == WorkOpcode::BindWindow) {
         take_binding(wqe, request.bind);

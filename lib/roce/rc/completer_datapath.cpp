@@ -144,7 +144,8 @@ CompletionStatus Completer::take_data(const wire::Packet& packet, const SendWqe&
         }
     }
     Pieces pieces;
-    if (!find_pieces({side_.memory, side_.pd, Right::LocalWrite}, wqe.pieces(), offset, data.size(), pieces)) {
+    if (!find_pieces({side_.memory, side_.pd, Right::LocalWrite}, side_.queue.pieces_at(side_.queue.head()), offset,
+                     data.size(), pieces)) {
         return CompletionStatus::LocalProtection;
     }
     place(pieces, data);

@@ -60,7 +60,8 @@ bool Requester::find_payload(const SendWqe& wqe, std::uint32_t offset, OutPacket
     }
     out.payload_bytes = std::min(side.attributes->path_mtu_bytes, wqe.bytes - offset);
     if (!wqe.is_inline) {
-        return find_pieces({side.memory, side.pd, {}}, wqe.pieces(), offset, out.payload_bytes, out.payload);
+        return find_pieces({side.memory, side.pd, {}}, side.queue.pieces_at(cursor_.position()), offset,
+                           out.payload_bytes, out.payload);
     }
     if (out.payload_bytes != 0) {
         out.payload.at[out.payload.count++] =

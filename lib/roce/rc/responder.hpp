@@ -126,7 +126,7 @@ private:
 
     [[nodiscard]] ResponderResult on_unreliable(const wire::Packet& packet) noexcept;
     void cut_short(RcCounter reason) noexcept;
-    [[nodiscard]] const ReceiveWqe* next_receive() const noexcept;
+    [[nodiscard]] const ReceiveHead* next_receive() const noexcept;
     void take_receive() noexcept;
 
     [[nodiscard]] ResponderResult act(const wire::Packet& packet) noexcept;

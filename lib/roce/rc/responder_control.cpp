@@ -46,7 +46,7 @@ void Responder::flush_unfinished() noexcept {
     receive_.is_kept = false;
     const Receiver* const receiver = xrc_ ? xrc_.find(receiver_.srqn) : &receiver_;
     if (unfinished && receiver != nullptr) {  // else it ended with its queue
-        (void)receiver->completions->push(receive_completion(receive_.wqe.wr_id, CompletionStatus::Flushed));
+        (void)receiver->completions->push(receive_completion(receive_.wqe.head.wr_id, CompletionStatus::Flushed));
     }
 }
 

@@ -109,7 +109,7 @@ RequestVerdict Responder::judge(const wire::Packet& packet) const noexcept {
 
 RequestVerdict Responder::judge_receive(const wire::Packet& packet) const noexcept {
     const RequestTraits& traits = request_traits(packet.traits().operation);
-    const ReceiveWqe* const next = traits.takes_receive ? next_receive() : nullptr;
+    const ReceiveHead* const next = traits.takes_receive ? next_receive() : nullptr;
     if (traits.takes_receive && next == nullptr) {
         return RequestVerdict::NotReady;
     }
@@ -134,16 +134,16 @@ RequestVerdict Responder::judge_depth(const wire::Packet& packet) const noexcept
     return full ? RequestVerdict::InvalidRequest : RequestVerdict::Execute;
 }
 
-const ReceiveWqe* Responder::next_receive() const noexcept {
+const ReceiveHead* Responder::next_receive() const noexcept {
     if (receive_.is_kept) {
-        return &receive_.wqe;
+        return &receive_.wqe.head;
     }
     return receiver_.receives->empty() ? nullptr : &receiver_.receives->front();
 }
 
 void Responder::take_receive() noexcept {
     if (!std::exchange(receive_.is_kept, false)) {
-        receive_.wqe = receiver_.receives->take();
+        receiver_.receives->take(receive_.wqe);
     }
 }
 
@@ -191,7 +191,7 @@ ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
         message_ = {};
         const auto status = local ? CompletionStatus::LocalProtection : CompletionStatus::LocalLength;
         // Lost to an overrun: the queue pair stops as it is.
-        (void)receiver_.completions->push(receive_completion(receive_.wqe.wr_id, status));
+        (void)receiver_.completions->push(receive_completion(receive_.wqe.head.wr_id, status));
     }
     if (verdict == RequestVerdict::FlushFailed) {
         owe_nak(wire::NakCode::RemoteOperational);

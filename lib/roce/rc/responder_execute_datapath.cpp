@@ -38,7 +38,7 @@ bool Responder::place_payload(const wire::Packet& packet) noexcept {
 bool Responder::execute_send(const wire::Packet& packet) noexcept {
     if (packet.traits().starts_message()) {
         take_receive();
-        message_ = {MessageKind::Send, 0, receive_.wqe.bytes, 0, Rkey{}};
+        message_ = {MessageKind::Send, 0, receive_.wqe.head.bytes, 0, Rkey{}};
     }
     if (!place_payload(packet)) {
         return false;
@@ -83,7 +83,7 @@ bool Responder::complete_message(const wire::Packet& packet) noexcept {
     if (!is_send) {
         take_receive();
     }
-    Completion completion = receive_completion(receive_.wqe.wr_id, CompletionStatus::Success);
+    Completion completion = receive_completion(receive_.wqe.head.wr_id, CompletionStatus::Success);
     completion.opcode = is_send ? CompletionOpcode::Receive : CompletionOpcode::ReceiveRdmaWithImmediate;
     completion.solicited = packet.bth().solicited;
     completion.bytes = static_cast<std::uint32_t>(bytes);

@@ -97,7 +97,8 @@ std::size_t UdQueuePair::make_packet(SendWqe& wqe, const port::PacketRef& buffer
     Pieces payload;
     if (wqe.is_inline) {
         payload.at[payload.count++] = sends_.inline_at(sends_.head());
-    } else if (!find_pieces({core_.resources().memory, core_.pd(), {}}, wqe.pieces(), 0, wqe.bytes, payload)) {
+    } else if (!find_pieces({core_.resources().memory, core_.pd(), {}}, sends_.pieces_at(sends_.head()), 0, wqe.bytes,
+                            payload)) {
         return 0;
     }
     wire::UdHeader said = qp_->header_to(destination_of_head());
@@ -164,13 +165,14 @@ std::optional<Drop> UdQueuePair::judge(const UdDatagram& datagram) noexcept {
 }
 
 void UdQueuePair::take(const UdDatagram& datagram) noexcept {
-    const ReceiveWqe wqe = core_.receives().take();
+    ReceiveWqe wqe;
+    core_.receives().take(wqe);
     if (!place_datagram(datagram, wqe.pieces())) {
-        core_.complete_receive(wqe.wr_id, CompletionStatus::LocalProtection);
+        core_.complete_receive(wqe.head.wr_id, CompletionStatus::LocalProtection);
         enter_error();
         return;
     }
-    Completion completion{wqe.wr_id, CompletionStatus::Success, CompletionOpcode::Receive};
+    Completion completion{wqe.head.wr_id, CompletionStatus::Success, CompletionOpcode::Receive};
     completion.solicited = (datagram.packet->data[1] & kSolicited) != 0;
     completion.has_immediate = datagram.has_immediate;
     completion.immediate = datagram.immediate;
