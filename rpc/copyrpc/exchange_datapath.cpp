@@ -159,6 +159,7 @@ bool Exchange::send(Session& session, const RingWrite& write) noexcept {
         return false;
     }
     ++statistics_.batches_sent;
+    statistics_.batch_sizes.count(write.messages);
     statistics_.batches_empty += write.bytes == kBlockBytes ? 1 : 0;
     return true;
 }

@@ -25,6 +25,7 @@ struct RingWrite {
     std::uint32_t offset = 0;
     std::uint32_t bytes = 0;
     std::uint32_t immediate = 0;
+    std::uint32_t messages = 0;
 };
 
 // Used by one thread; allocates only when made.

@@ -59,7 +59,7 @@ std::optional<RingWrite> RingEnd::next_write() noexcept {
     header.emit(raw);
     std::memcpy(room.data(), &raw, sizeof(raw));
     return RingWrite{send_.ring().index_of(batch.begin) * kBlockBytes, batch.blocks * kBlockBytes,
-                     BatchImmediate{batch.blocks, batch.wraps}.raw()};
+                     BatchImmediate{batch.blocks, batch.wraps}.raw(), batch.messages};
 }
 
 // mutants: copyrpc-ring-end-open

@@ -1,11 +1,33 @@
 // The counters of an endpoint.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
 #include "lib/telemetry/counters.hpp"
 #include "rpc/copyrpc/breaches.hpp"
 #include "rpc/linked/links.hpp"
 
 namespace cairn::copyrpc {
+
+// How many messages the batches have, by powers of two: none, 1, 2 to 3, 4 to 7 and so on.
+struct BatchSizes {
+    static constexpr std::size_t kClasses = 12;
+
+    // mutants: copyrpc-batch-sizes-count
+    void count(std::uint32_t messages) noexcept {
+        ++batches[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(messages)), kClasses - 1)];
+    }
+    // The fewest messages of a class.
+    [[nodiscard]] static constexpr std::uint32_t least(std::size_t which) noexcept {
+        return which == 0 ? 0 : 1U << (which - 1);
+    }
+
+    std::array<telemetry::Counter, kClasses> batches{};
+};
 
 // Its worker's thread counts; any thread may read.
 struct Statistics {
@@ -23,6 +45,7 @@ struct Statistics {
     telemetry::Counter answers_written;   // to rooms of callers, by themselves
     telemetry::Counter answers_given_up;  // for want of memory
     telemetry::Counter batches_sent;
+    BatchSizes batch_sizes{};
     telemetry::Counter batches_empty;  // of these, those that carried credit alone
 };
 
