@@ -25,6 +25,7 @@ struct BackgroundJob {
     MsgBuffer request{};   // a copy, or the buffer in which a large request was put together
     MsgBuffer response{};  // `bytes` is the size of the answer
     std::uint32_t response_bytes_max = 0;
+    std::uint64_t trace = 0;        // as in Request
     BackgroundJob* next = nullptr;  // the next job that waits for a thread
     std::uint8_t type = 0;
 };
@@ -39,6 +40,7 @@ public:
 
     [[nodiscard]] std::uint8_t type() const noexcept { return job_.type; }
     [[nodiscard]] std::span<const std::uint8_t> payload() const noexcept { return job_.request.span(); }
+    [[nodiscard]] std::uint64_t trace() const noexcept { return job_.trace; }
     // Returns room for the answer. Without a call the answer is empty; a further call changes the size of the same
     // room. Returns no room if `bytes` exceeds what the type was registered with.
     [[nodiscard]] std::span<std::uint8_t> reserve(std::uint32_t bytes) noexcept {

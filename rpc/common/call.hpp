@@ -47,6 +47,7 @@ struct Call {
     void* context = nullptr;
     std::uint64_t tag = 0;
     Instant deadline = Instant::never();
+    std::uint64_t trace = 0;  // names what the call is part of, for the server's handler, where the system carries it
     bool ends_with_endpoint = false;  // true: the endpoint's end completes the call with Disconnected; else forgets it
 };
 

@@ -24,6 +24,7 @@ struct Request {
     std::uint8_t type;
     std::span<const std::uint8_t> payload;
     Instant now;
+    std::uint64_t trace = 0;  // of the caller's call; 0: none, or the RPC system does not carry it
 };
 
 // A handler answers at once (by answer(), or by reserve() and respond()), or keeps `handle` and answers later.

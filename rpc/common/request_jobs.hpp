@@ -18,6 +18,7 @@ struct JobRequest {
     std::uint8_t type = 0;
     std::span<const std::uint8_t> payload{};
     Instant deadline = Instant::never();  // of the caller
+    std::uint64_t trace = 0;              // as in Request
 };
 
 // Makes no jobs if `pool` is nullptr. Requests wait in order while there is no job or no memory. A request whose caller
@@ -92,6 +93,7 @@ private:
         job->function = type.background;
         job->context = type.context;
         job->type = request.type;
+        job->trace = request.trace;
         job->response_bytes_max = type.response_bytes_max;
         job->request = memory_.allocate(bytes);
         job->response = memory_.allocate(job->response_bytes_max);

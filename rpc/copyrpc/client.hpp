@@ -65,10 +65,11 @@ private:
         bool lends_request = false;
         bool lends_room = false;
     };
-    [[nodiscard]] Plan plan_of(const Session& session, const Call& call) const noexcept;
+    [[nodiscard]] Plan plan_of(const Session& session, const Call& call, std::uint64_t trace) const noexcept;
     [[nodiscard]] static Room judge(const Session& session, const Wanted& size) noexcept;
     [[nodiscard]] bool is_too_long(const Session& session, const Call& call) const noexcept;
     [[nodiscard]] bool lend(Session& session, const Call& call, const Plan& plan) noexcept;
+    [[nodiscard]] std::uint32_t add(Session& session, const Call& call) noexcept;
     void put(Session& session, std::uint32_t call, const Plan& plan, Instant now) noexcept;
     [[nodiscard]] bool judge_written(const Message& answer, const Loan* loan) const noexcept;
     void free(std::uint32_t ticket) noexcept;
@@ -81,6 +82,7 @@ private:
     std::vector<Ticket> tickets_;
     Lender lender_;
     std::vector<std::unique_ptr<Loan>> loans_;  // by ticket; few have one
+    std::vector<std::uint64_t> traces_;         // by call
     std::vector<std::uint32_t> ticket_of_;      // by call, while it is under way
     std::uint32_t free_ = kNone;
     bool wants_polling_ = false;

@@ -39,6 +39,7 @@ Client::Client(const EndpointConfig& config, verbs::Device& device, Sessions& se
       tickets_(config.calls_max),
       lender_(device, pool),
       loans_(config.calls_max),
+      traces_(config.calls_max),
       ticket_of_(config.calls_max, kNone) {
     for (std::uint32_t i = config.calls_max; i-- > 0;) {
         tickets_[i].next = free_;
@@ -52,9 +53,10 @@ std::uint32_t Client::answer_bytes(const Call& call) const noexcept {
 
 // The request is at most kMaxMessageBytes long.
 // mutants: copyrpc-client-plan-of
-Client::Plan Client::plan_of(const Session& session, const Call& call) const noexcept {
+Client::Plan Client::plan_of(const Session& session, const Call& call, std::uint64_t trace) const noexcept {
     Plan plan;
-    plan.size = {static_cast<std::uint32_t>(call.request.size()), answer_bytes(call), has_deadline(call) ? 1U : 0U};
+    plan.size = {static_cast<std::uint32_t>(call.request.size()), answer_bytes(call),
+                 has_deadline(call) || trace != 0 ? 1U : 0U};
     plan.room = judge(session, plan.size);
     if (plan.room != Room::TooLong) [[likely]] {
         return plan;
@@ -84,7 +86,13 @@ Room Client::judge(const Session& session, const Wanted& size) noexcept {
 bool Client::is_too_long(const Session& session, const Call& call) const noexcept {
     const std::uint32_t most = std::max(config_.message_bytes_max, RingShape::kMostBytes);
     return call.request.size() > most || answer_bytes(call) > most ||
-           (session.is_open() && plan_of(session, call).room == Room::TooLong);
+           (session.is_open() && plan_of(session, call, call.trace).room == Room::TooLong);
+}
+
+std::uint32_t Client::add(Session& session, const Call& call) noexcept {
+    const std::uint32_t index = calls_.add(call, session.id);
+    traces_[index] = call.trace;
+    return index;
 }
 
 Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
@@ -94,7 +102,7 @@ Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     if (is_too_long(session, call)) {
         return {PostVerdict::TooLong, 0};
     }
-    const std::uint32_t index = calls_.add(call, session.id);
+    const std::uint32_t index = add(session, call);
     calls_.join(session.backlog, index);
     const CallId id = calls_.id_of(index);
     if (session.is_open()) {
@@ -115,7 +123,7 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
     if (calls_.is_full() || free_ == kNone) {
         return {Attempt::Full, 0};
     }
-    const Plan plan = plan_of(session, call);
+    const Plan plan = plan_of(session, call, call.trace);
     const Room room = session.backlog.empty() ? plan.room : Room::RingFull;
     if (room != Room::Fits) {
         session.wanted = plan.size;
@@ -124,7 +132,7 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
     if (!lend(session, call, plan)) {
         return {Attempt::Full, 0};
     }
-    const std::uint32_t index = calls_.add(call, session.id);
+    const std::uint32_t index = add(session, call);
     const CallId id = calls_.id_of(index);
     put(session, index, plan, now);
     return {Attempt::Posted, id};
@@ -145,7 +153,7 @@ void Client::tell_room(Session& session) noexcept {
 void Client::serve_backlog(Session& session, Instant now) noexcept {
     while (!session.backlog.empty() && free_ != kNone) {
         const std::uint32_t call = session.backlog.oldest;
-        const Plan plan = plan_of(session, calls_[call]);
+        const Plan plan = plan_of(session, calls_[call], traces_[call]);
         if (plan.room != Room::Fits && plan.room != Room::TooLong) {
             return;
         }
@@ -196,8 +204,8 @@ void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant
         request.elsewhere = plan.lends_request ? std::optional(Loan::place_of(*loan->request_key)) : std::nullopt;
         request.room = plan.lends_room ? std::optional(Loan::place_of(*loan->answer_key)) : std::nullopt;
     }
-    if (has_deadline(posted)) [[unlikely]] {
-        request.extension = Extension{0, left_us(posted, now)};
+    if (has_deadline(posted) || traces_[call] != 0) [[unlikely]] {
+        request.extension = Extension{traces_[call], has_deadline(posted) ? left_us(posted, now) : 0};
     }
     session.rings->put_request(request, room);
     sessions_.list(session);

@@ -52,7 +52,7 @@ std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken&
     const RequestHandle handle{session.id, std::uint64_t{kept.generation} << 32U | place};
     const auto& more = message.extension;
     const Instant deadline = more && more->left_us != 0 ? now + microseconds(more->left_us) : Instant::never();
-    const rpc::JobRequest work{handle, message.type, message.payload, deadline};
+    const rpc::JobRequest work{handle, message.type, message.payload, deadline, more ? more->trace : 0};
     if (message.elsewhere || (message.room && transfers_.puts_off(session))) [[unlikely]] {
         Fetch fetch;
         fetch.work = work;
@@ -90,7 +90,7 @@ void Server::execute(const rpc::JobRequest& work, Instant now) noexcept {
         jobs_.add(work);
         return;
     }
-    type.function(type.context, {endpoint_, handle, work.type, work.payload, now});
+    type.function(type.context, {endpoint_, handle, work.type, work.payload, now, work.trace});
     if (Kept* const unanswered = find(handle); unanswered != nullptr && !unanswered->retained) {
         has_read(handle);
     }

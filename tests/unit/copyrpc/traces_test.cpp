@@ -11,6 +11,30 @@ protected:
     CopyrpcTraces() : TwoHosts(small_config(400)) {}
 };
 
+// Also if they waited for room, with a deadline, and without one.
+TEST_F(CopyrpcTraces, HandlersSeeTheTracesOfCalls) {
+    const SessionId session = connect();
+    std::vector<std::uint64_t> seen;
+    server.endpoint->set_handler(
+        kKeep + 1,
+        [](void* context, const Request& request) {
+            static_cast<std::vector<std::uint64_t>*>(context)->push_back(request.trace);
+            EXPECT_TRUE(request.endpoint.answer(request.handle, {}, request.now));
+        },
+        &seen);
+    std::vector<std::uint64_t> traces;
+    for (std::uint64_t i = 0; i < 50; ++i) {
+        Call call;
+        call.type = kKeep + 1;
+        call.trace = i % 3 == 0 ? 0 : 0xabcd'0000'0000'0000U + i;
+        call.deadline = i % 2 == 0 ? Instant::never() : now + seconds(1);
+        traces.push_back(call.trace);
+        ASSERT_EQ(client.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
+    }
+    run(milliseconds(10));
+    EXPECT_EQ(seen, traces);
+}
+
 TEST_F(CopyrpcTraces, BatchesAreCountedByTheirMessages) {
     const SessionId session = connect();
     const auto& sizes = client.endpoint->statistics().batch_sizes.batches;
