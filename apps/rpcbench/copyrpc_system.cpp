@@ -29,6 +29,7 @@ copyrpc::EndpointConfig CopyrpcSystem::config_of(const Options& options) {
         static_cast<std::uint16_t>(options.copyrpc.receives != 0 ? options.copyrpc.receives
                                                                  : std::clamp(kReceivesOfAll / config.sessions_max,
                                                                               kLeastReceives, kUsualReceives));
+    config.flow = options.copyrpc.flow;
     config.calls_max = std::max(config.calls_max, options.window);
     config.answer_bytes = options.response_bytes;
     config.peer_timeout = milliseconds(options.peer_timeout_ms);

@@ -65,6 +65,7 @@ constexpr std::array kOwned{
     only("--go-back-n", SystemKind::Erpc),
     only("--ring", SystemKind::Copyrpc),
     only("--receives", SystemKind::Copyrpc),
+    only("--flow", SystemKind::Copyrpc),
     of_blocks("--block"),
     of_blocks("--blocks"),
     only("--group", SystemKind::Scalerpc),
@@ -122,6 +123,9 @@ void declare_systems(CLI::App& app, Options& options) {
     app.add_option("--receives", options.copyrpc.receives,
                    "copyrpc: batches of a session's peer in flight. Without it by the sessions")
         ->check(CLI::Range(Hello::kLeastReceives, Hello::kMostReceives));
+    app::add_choice(app, "--flow", options.copyrpc.flow,
+                    app::Choices<copyrpc::Flow>{{"credit", copyrpc::Flow::Credit}, {"read", copyrpc::Flow::Read}},
+                    "copyrpc: how an end learns what its peer has read; both ends use the same");
 }
 
 void declare_blocks(CLI::App& app, Options& options) {

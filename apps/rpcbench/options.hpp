@@ -7,6 +7,7 @@
 #include "apps/common/carrier_options.hpp"
 #include "lib/base/result.hpp"
 #include "lib/roce/engine_config.hpp"
+#include "rpc/copyrpc/flow.hpp"
 #include "rpc/erpc/pacer.hpp"
 #include "rpc/scalerpc/endpoint_config.hpp"
 
@@ -38,6 +39,7 @@ struct ErpcOptions {
 struct CopyrpcOptions {
     std::uint32_t ring_bytes = 0;  // of each session, for what comes; 0: by what is called
     std::uint32_t receives = 0;    // batches of a session's peer in flight; 0: by the sessions
+    copyrpc::Flow flow = copyrpc::Flow::Credit;
 };
 
 struct ScalerpcOptions {

@@ -24,6 +24,7 @@ Result<std::unique_ptr<System>> make_system(const Stage& stage, Instant now) {
 roce::EngineConfig engine_config(const Options& options) {
     constexpr std::uint32_t kRegionsOfSession = 2;  // or windows
     constexpr std::uint32_t kRegionsOfCall = 2;     // of copyrpc, with a long request and answer
+    constexpr std::uint32_t kWordsOfSession = 2;    // with --flow read
     constexpr std::uint32_t kLongOfSession = 8;     // that a server has at a time
     constexpr std::uint32_t kOwnRegions = 8;
     roce::EngineConfig config = roce::kDatagramsOnly;
@@ -35,7 +36,8 @@ roce::EngineConfig engine_config(const Options& options) {
         config.max_queue_pairs = both * options.sessions + 1;
         config.max_regions = kRegionsOfSession * config.max_queue_pairs + kOwnRegions;
         if (options.system == SystemKind::Copyrpc) {
-            config.max_regions += kRegionsOfCall * options.window + kLongOfSession * config.max_queue_pairs;
+            config.max_regions +=
+                kRegionsOfCall * options.window + (kLongOfSession + kWordsOfSession) * config.max_queue_pairs;
         }
     }
     return config;

@@ -6,6 +6,7 @@
 #include "lib/base/time.hpp"
 #include "rpc/common/call.hpp"
 #include "rpc/common/request.hpp"
+#include "rpc/copyrpc/flow.hpp"
 
 namespace cairn::rpc {
 class BackgroundPool;
@@ -26,6 +27,7 @@ constexpr Duration kLeastPeerTimeout = milliseconds(20);
 struct EndpointConfig {
     std::uint32_t ring_bytes = 64U << 10U;  // of each session, one for either direction; a power of two, 4 KiB to 1 MiB
     std::uint32_t peer_ring_bytes_max = 0;  // larger rings of peers that connect are refused; at least ring_bytes
+    Flow flow = Flow::Credit;               // of both ends; peers with another one are refused
     std::uint16_t receives = 64;            // batches that a peer may have under way; 4 to 4096
     std::uint16_t sessions_max = 64;        // 1 to 4096
     std::uint32_t calls_max = 4096;         // calls that wait or are under way, of all sessions

@@ -2,6 +2,7 @@
 #include "rpc/copyrpc/exchange.hpp"
 
 #include <array>
+#include <cstring>
 
 #include "rpc/linked/probes.hpp"
 
@@ -95,14 +96,16 @@ void Exchange::take_sent(Session& session, const verbs::Completion& completion, 
                                            completion.status == verbs::CompletionStatus::RemoteInvalidRequest);
         statistics_.breaches.count(Breach::BadPlace, refused ? 1 : 0);
         links_.lose(session, now);
-    } else if (!transfers) {
+    } else if (completion.wr_id == rpc::Probes::kProbe) {
         rpc::Probes::on_answer(session);
     } else {
         session.heard = true;
         if (completion.wr_id == kReadWork) {
             server_.transfers().on_read(session, now);
-        } else {
+        } else if (completion.wr_id == kWriteWork) {
             server_.transfers().on_written(session);
+        } else {
+            on_word(session, now);
         }
         sessions_.list(session);
     }
@@ -121,6 +124,7 @@ bool Exchange::flush(Instant now) noexcept {
 // Completions and the room callback may end the session.
 // mutants: copyrpc-exchange-flush
 void Exchange::flush(Session& session, Instant now) noexcept {
+    bool waits = session.is_open() && session.has_late() && !server_.serve_late(session);
     if (session.is_open()) {
         client_.serve_backlog(session, now);
     }
@@ -130,6 +134,14 @@ void Exchange::flush(Session& session, Instant now) noexcept {
     if (session.is_open() && session.transfers != nullptr && !server_.transfers().serve(session, now)) [[unlikely]] {
         sessions_.stall(session);
     }
+    send_batches(session, now);
+    if (session.is_open() && session.word != nullptr) [[unlikely]] {
+        waits = waits || session.has_late() || !session.backlog.empty() || session.wanted;
+        serve_words(session, waits);
+    }
+}
+
+void Exchange::send_batches(Session& session, Instant now) noexcept {
     while (session.is_open()) {
         if (!session.write) {
             session.write = session.rings->next_write();
@@ -143,6 +155,39 @@ void Exchange::flush(Session& session, Instant now) noexcept {
         }
         session.write.reset();
         client_.serve_backlog(session, now);
+    }
+}
+
+// Shows the peer what was read of its batches, and READs what it has read, if that is worth while.
+// mutants: copyrpc-exchange-serve-words
+void Exchange::serve_words(Session& session, bool waits) noexcept {
+    const RawConsumerWord raw = session.rings->receive().word().raw();
+    std::memcpy(session.word->bytes().data(), &raw, sizeof(raw));
+    if (session.asks_word || !session.rings->wants_word(waits)) {
+        return;
+    }
+    const std::array<verbs::Sge, 1> pieces{session.read_word->sge(0, sizeof(RawConsumerWord))};
+    verbs::SendRequest request;
+    request.opcode = verbs::WorkOpcode::RdmaRead;
+    request.wr_id = kWordWork;
+    request.sges = pieces;
+    request.rkey = session.peer.word;
+    if (session.qp->post_send(request) != verbs::PostVerdict::Posted) {
+        sessions_.stall(session);
+        return;
+    }
+    session.asks_word = true;
+    session.rings->ask_word();
+    ++statistics_.words_read;
+}
+
+// mutants: copyrpc-exchange-on-word
+void Exchange::on_word(Session& session, Instant now) noexcept {
+    session.asks_word = false;
+    RawConsumerWord raw;
+    std::memcpy(&raw, session.read_word->bytes().data(), sizeof(raw));
+    if (!session.rings->on_word(ConsumerWord::of(raw))) {
+        break_off(session, Breach::BadCredit, now);
     }
 }
 

@@ -1,6 +1,7 @@
 // What the ends of a connection tell each other when they connect: where the ring is that the other one writes to.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +10,7 @@
 
 #include "lib/base/endian.hpp"
 #include "lib/base/types.hpp"
+#include "rpc/copyrpc/flow.hpp"
 #include "rpc/copyrpc/ring_shape.hpp"
 
 namespace cairn::copyrpc {
@@ -21,8 +23,11 @@ struct RawHello {
     Be64 address;
     Be32 rkey;
     Be32 longest;
+    std::uint8_t flow;
+    std::array<std::uint8_t, 3> spare;
+    Be32 word;
 };
-static_assert(sizeof(RawHello) == 24 && alignof(RawHello) == 1);
+static_assert(sizeof(RawHello) == 32 && alignof(RawHello) == 1);
 
 // Private data of REQ and REP, either end's own.
 struct Hello {
@@ -36,6 +41,8 @@ struct Hello {
     std::uint64_t address = 0;     // of the ring
     Rkey rkey{};
     std::uint32_t longest = 0;  // bytes of a request that it reads elsewhere; 0: it does not
+    Flow flow = Flow::Credit;
+    Rkey word{};  // of its consumer word, with Flow::Read
 
     [[nodiscard]] static constexpr bool is_valid_ring(std::uint32_t bytes) noexcept {
         return std::has_single_bit(bytes) && bytes >= RingShape::kLeastBytes && bytes <= RingShape::kMostBytes;
@@ -43,9 +50,16 @@ struct Hello {
     // Returns nothing if the bytes are no greeting of this version, or a number is out of range.
     [[nodiscard]] static std::optional<Hello> parse(std::span<const std::uint8_t> private_data) noexcept;
     void emit(RawHello& raw) const noexcept {
-        raw = {Be32{kMagic},   kVersion,      static_cast<std::uint8_t>(std::countr_zero(ring_bytes)),
-               Be16{receives}, Be64{address}, Be32{rkey.value},
-               Be32{longest}};
+        raw = {Be32{kMagic},
+               kVersion,
+               static_cast<std::uint8_t>(std::countr_zero(ring_bytes)),
+               Be16{receives},
+               Be64{address},
+               Be32{rkey.value},
+               Be32{longest},
+               static_cast<std::uint8_t>(flow),
+               {},
+               Be32{word.value}};
     }
 
     friend bool operator==(const Hello&, const Hello&) noexcept = default;
@@ -58,11 +72,12 @@ inline std::optional<Hello> Hello::parse(std::span<const std::uint8_t> private_d
         return std::nullopt;
     }
     std::memcpy(&raw, private_data.data(), sizeof(raw));
-    if (raw.magic.get() != kMagic || raw.version != kVersion || raw.ring_log2 >= 32) {
+    if (raw.magic.get() != kMagic || raw.version != kVersion || raw.ring_log2 >= 32 ||
+        raw.flow >= static_cast<std::uint8_t>(Flow::Count)) {
         return std::nullopt;
     }
-    const Hello hello{1U << raw.ring_log2, raw.receives.get(), raw.address.get(), Rkey{raw.rkey.get()},
-                      raw.longest.get()};
+    const Hello hello{1U << raw.ring_log2, raw.receives.get(),          raw.address.get(),   Rkey{raw.rkey.get()},
+                      raw.longest.get(),   static_cast<Flow>(raw.flow), Rkey{raw.word.get()}};
     if (!is_valid_ring(hello.ring_bytes) || hello.receives < kLeastReceives || hello.receives > kMostReceives) {
         return std::nullopt;
     }

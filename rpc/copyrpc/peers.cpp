@@ -11,6 +11,12 @@ std::optional<Hello> hello_in(const cm::PrivateBytes& data) noexcept {
     return Hello::parse(std::span(data.octets).first(data.size));
 }
 
+// The requests that its peer may have under way. Each takes two blocks of the promise, or one answer of it.
+std::uint32_t requests_most(const Session& session) noexcept {
+    const std::uint32_t promise = session.rings->send().ring().promise_max();
+    return session.rings->send().flow() == Flow::Credit ? promise / 2 : promise;
+}
+
 }  // namespace
 
 // mutants: copyrpc-peers-give-memory
@@ -50,6 +56,9 @@ Result<rpc::LinkedSession*> Peers::make(bool /*ours*/) {
     session->qp = std::move(qp).value();  // its protection domain ends after it, also if there is no memory
     Status made = give_memory(*session->pd, session->own_memory, session->own, config_.ring_bytes,
                               verbs::Rights{verbs::Right::RemoteWrite} | verbs::Right::LocalWrite);
+    if (made.ok() && config_.flow == Flow::Read) {
+        made = give_word(*session);
+    }
     if (!made.ok()) {
         remove(*session);
         return made.error();
@@ -57,10 +66,35 @@ Result<rpc::LinkedSession*> Peers::make(bool /*ours*/) {
     return session;
 }
 
+// Our consumer word, and room for the peer's.
+Status Peers::give_word(Session& session) {
+    constexpr std::uint32_t kBytes = sizeof(RawConsumerWord);
+    session.word_memory = pool_.allocate(2 * kBytes);
+    if (!session.word_memory.valid()) {
+        return Error{"there is no memory for a session's words", "give the pool more"};
+    }
+    const std::span<std::uint8_t> words = session.word_memory.span();
+    std::fill(words.begin(), words.end(), std::uint8_t{0});
+    auto word = device_.register_memory(*session.pd, words.first(kBytes), verbs::Right::RemoteRead, 0);
+    auto read = device_.register_memory(*session.pd, words.subspan(kBytes), verbs::Right::LocalWrite, 0);
+    if (!word.ok() || !read.ok()) {
+        return word.ok() ? read.error() : word.error();
+    }
+    session.late = std::make_unique<std::deque<LateAnswer>>();
+    session.word = std::move(word).value();
+    session.read_word = std::move(read).value();
+    return Nothing{};
+}
+
 std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) {
     const auto& session = static_cast<const Session&>(linked);
-    const Hello hello{config_.ring_bytes, config_.receives, session.own->address(), session.own->rkey(),
-                      config_.message_bytes_max};
+    const Hello hello{config_.ring_bytes,
+                      config_.receives,
+                      session.own->address(),
+                      session.own->rkey(),
+                      config_.message_bytes_max,
+                      config_.flow,
+                      session.word ? session.word->rkey() : Rkey{}};
     hello.emit(hello_);
     return {reinterpret_cast<const std::uint8_t*>(&hello_), sizeof(hello_)};
 }
@@ -68,13 +102,14 @@ std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) 
 // mutants: copyrpc-peers-welcomes
 bool Peers::welcomes(const cm::PrivateBytes& said) {
     const std::optional<Hello> peer = hello_in(said);
-    return peer && peer->ring_bytes <= std::max(config_.ring_bytes, config_.peer_ring_bytes_max);
+    return peer && peer->flow == config_.flow &&
+           peer->ring_bytes <= std::max(config_.ring_bytes, config_.peer_ring_bytes_max);
 }
 
 bool Peers::greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) {
     const std::optional<Hello> peer = hello_in(said);
     of(linked).peer = peer.value_or(Hello{});
-    return peer.has_value();
+    return peer && peer->flow == config_.flow;
 }
 
 // mutants: copyrpc-peers-open-rings
@@ -84,8 +119,9 @@ Status Peers::open_rings(Session& session) {
     if (!made.ok()) {
         return made;
     }
-    session.rings.emplace(session.own_memory.span(), session.mirror_memory.span(), config_.receives, peer.receives);
-    server_.expect(session.rings->send().ring().promise_max() / 2);
+    session.rings.emplace(session.own_memory.span(), session.mirror_memory.span(), config_.receives, peer.receives,
+                          config_.flow);
+    server_.expect(requests_most(session));
     return Nothing{};
 }
 
@@ -112,15 +148,18 @@ void Peers::remove(rpc::LinkedSession& linked) {
     if (session.rings) {
         client_.end_loans(session);
         server_.forget(session);  // if its connection was met and given up, or its endpoint ends
-        server_.expect_no_more(session.rings->send().ring().promise_max() / 2);
+        server_.expect_no_more(requests_most(session));
     }
     session.rings.reset();
     session.qp.reset();
     session.own.reset();
     session.mirror.reset();
+    session.word.reset();
+    session.read_word.reset();
     session.pd.reset();
     pool_.release(session.own_memory);
     pool_.release(session.mirror_memory);
+    pool_.release(session.word_memory);
     sessions_.remove(session);
 }
 

@@ -48,6 +48,7 @@ private:
     [[nodiscard]] Status give_memory(verbs::Pd& pd, rpc::MsgBuffer& memory, std::unique_ptr<verbs::Mr>& region,
                                      std::uint32_t bytes, verbs::Rights rights);
     [[nodiscard]] Status open_rings(Session& session);
+    [[nodiscard]] Status give_word(Session& session);
 
     const EndpointConfig& config_;
     verbs::Device& device_;

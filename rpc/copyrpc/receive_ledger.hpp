@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "rpc/copyrpc/flow.hpp"
 #include "rpc/copyrpc/ring_shape.hpp"
 
 namespace cairn::copyrpc {
@@ -26,7 +27,7 @@ struct BatchImmediate {
 class ReceiveLedger {
 public:
     // `receives` is the number of receive requests that the peer may use.
-    ReceiveLedger(RingShape ring, std::uint32_t receives);
+    ReceiveLedger(RingShape ring, std::uint32_t receives, Flow flow = Flow::Credit);
 
     // A batch came. Returns false if it does not lie where the peer may write: the peer breaks the rules.
     [[nodiscard]] bool on_batch(BatchImmediate said) noexcept;
@@ -46,8 +47,10 @@ public:
     // The peer is to be told of free space or receive requests before it is stuck.
     // mutants: copyrpc-receive-ledger-has-news
     [[nodiscard]] bool has_news() const noexcept {
-        return unreturned() >= ring_.return_step() || receives_used_ >= receives_max_ / 2;
+        return flow_ == Flow::Credit && (unreturned() >= ring_.return_step() || receives_used_ >= receives_max_ / 2);
     }
+    // With Flow::Read: what the peer may read at any time.
+    [[nodiscard]] ConsumerWord word() const noexcept { return {static_cast<std::uint32_t>(retired_.block), batches_}; }
 
     // The next batch to the peer gives it space to write to, unless it has all of it: then it can return receive
     // requests, whatever it waits for. The peer's last receive request is for such a batch.
@@ -60,6 +63,8 @@ private:
     void retire() noexcept;
 
     RingShape ring_;
+    Flow flow_;
+    std::uint32_t batches_ = 0;  // that came, modulo 2^32
     std::uint32_t receives_max_;
     std::uint32_t receives_used_ = 0;  // since the peer was told
     RingPosition returned_{};          // up to here the peer knows that blocks are free

@@ -12,20 +12,22 @@ constexpr std::uint32_t kBits = 64;
 
 }  // namespace
 
-ReceiveLedger::ReceiveLedger(RingShape ring, std::uint32_t receives)
-    : ring_(ring), receives_max_(receives), held_((ring.blocks() + kBits - 1) / kBits) {}
+ReceiveLedger::ReceiveLedger(RingShape ring, std::uint32_t receives, Flow flow)
+    : ring_(ring), flow_(flow), receives_max_(receives), held_((ring.blocks() + kBits - 1) / kBits) {}
 
 // mutants: copyrpc-receive-ledger-on-batch
 bool ReceiveLedger::on_batch(BatchImmediate said) noexcept {
     const std::uint32_t skipped = said.wraps ? ring_.to_end(arrived_) : 0;
     const RingPosition begin = arrived_ + skipped;
-    const std::uint32_t taken = arrived_ - returned_;
+    const bool counted = flow_ == Flow::Credit;  // else the peer knows what is free, and has what is posted
+    const std::uint32_t taken = arrived_ - (counted ? returned_ : retired_);
     if (said.blocks == 0 || said.blocks > ring_.to_end(begin) || skipped > ring_.blocks() - taken ||
-        said.blocks > ring_.blocks() - taken - skipped || receives_used_ == receives_max_) {
+        said.blocks > ring_.blocks() - taken - skipped || (counted && receives_used_ == receives_max_)) {
         return false;
     }
     CAIRN_ASSERT(unread() == 0);
-    ++receives_used_;
+    receives_used_ += counted ? 1 : 0;
+    ++batches_;
     read_ = begin;
     arrived_ = begin + said.blocks;
     retire();

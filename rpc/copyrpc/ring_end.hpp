@@ -41,7 +41,7 @@ public:
     // The memory of both rings, each a valid shape (asserted), outlives the end. `own_receives` and `peer_receives` are
     // the receive requests that either end has for the batches of the other; see SendLedger.
     RingEnd(std::span<std::uint8_t> own, std::span<std::uint8_t> mirror, std::uint32_t own_receives,
-            std::uint32_t peer_receives);
+            std::uint32_t peer_receives, Flow flow = Flow::Credit);
 
     [[nodiscard]] Room judge_request(std::uint32_t bytes, std::uint32_t extras,
                                      std::uint32_t answer_bytes) const noexcept {
@@ -51,6 +51,13 @@ public:
     void put_request(Message request, std::uint32_t answer_bytes) noexcept;
     // Puts an answer to a request of this charge into the next batch. It has room there (asserted: answer_max()).
     void put_answer(const Message& answer, std::uint32_t charge) noexcept;
+    [[nodiscard]] bool fits_answer(const Message& answer) const noexcept { return send_.fits_answer(answer.blocks()); }
+    // With Flow::Read: the peer's word is to be read, since there is little room, or none for what waits.
+    [[nodiscard]] bool wants_word(bool waits) const noexcept;
+    // It is read. What leaves from now on makes another look worth while.
+    void ask_word() noexcept { sent_since_asked_ = false; }
+    // The peer's word came. Returns false if it breaks the rules.
+    [[nodiscard]] bool on_word(const ConsumerWord& word) noexcept { return send_.on_word(word); }
     // The answer to a request with this charge came.
     void on_answered(std::uint32_t charge) noexcept { send_.on_answer(charge); }
     // The request's memory is the peer's again.
@@ -74,6 +81,8 @@ private:
     [[nodiscard]] bool has_news() const noexcept {
         return receive_.has_news() || send_.grantable() >= send_.ring().grant_step();
     }
+    [[nodiscard]] bool learn(const BatchHeader& header) noexcept;
+    [[nodiscard]] BatchHeader header_of(const Batch& batch) noexcept;
     [[nodiscard]] std::span<std::uint8_t> mirror_at(RingPosition at, std::uint32_t blocks) const noexcept;
     void write(const Message& message, RingPosition at) noexcept;
     [[nodiscard]] std::optional<Taken> fail(Breach breach) noexcept;
@@ -85,6 +94,7 @@ private:
     std::uint32_t messages_left_ = 0;  // of the batch that is read
     std::uint16_t next_sent_ = 0;      // sequence numbers
     std::uint16_t next_received_ = 0;
+    bool sent_since_asked_ = false;
     std::optional<Breach> breach_{};
 };
 

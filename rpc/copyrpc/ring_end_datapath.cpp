@@ -12,11 +12,11 @@ RingShape shape_of(std::span<const std::uint8_t> ring) noexcept {
 }  // namespace
 
 RingEnd::RingEnd(std::span<std::uint8_t> own, std::span<std::uint8_t> mirror, std::uint32_t own_receives,
-                 std::uint32_t peer_receives)
+                 std::uint32_t peer_receives, Flow flow)
     : own_(own),
       mirror_(mirror),
-      send_(shape_of(mirror), shape_of(own), peer_receives),
-      receive_(shape_of(own), own_receives) {}
+      send_(shape_of(mirror), shape_of(own), peer_receives, flow),
+      receive_(shape_of(own), own_receives, flow) {}
 
 std::span<std::uint8_t> RingEnd::mirror_at(RingPosition at, std::uint32_t blocks) const noexcept {
     return mirror_.subspan(std::size_t{send_.ring().index_of(at)} * kBlockBytes, std::size_t{blocks} * kBlockBytes);
@@ -41,6 +41,36 @@ void RingEnd::put_answer(const Message& answer, std::uint32_t charge) noexcept {
     write(answer, send_.take_answer(answer.blocks(), charge));
 }
 
+// mutants: copyrpc-ring-end-wants-word
+bool RingEnd::wants_word(bool waits) const noexcept {
+    const std::uint32_t free = send_.ring().blocks() - send_.in_flight();
+    return waits || send_.has_messages() || (free < send_.ring().blocks() / 4 && sent_since_asked_);
+}
+
+// mutants: copyrpc-ring-end-header-of
+BatchHeader RingEnd::header_of(const Batch& batch) noexcept {
+    BatchHeader header{next_sent_++, batch.messages, 0, 0, 0};
+    if (send_.flow() == Flow::Credit) {
+        header.receives = static_cast<std::uint16_t>(receive_.take_receives());
+        header.returned = receive_.take_returned();
+        header.granted = send_.grant();
+    } else {
+        const ConsumerWord word = receive_.word();
+        header.receives = static_cast<std::uint16_t>(word.batches);
+        header.returned = word.blocks;
+    }
+    return header;
+}
+
+// With Flow::Read a header has what its sender's word had.
+// mutants: copyrpc-ring-end-learn
+bool RingEnd::learn(const BatchHeader& header) noexcept {
+    if (send_.flow() == Flow::Credit) {
+        return send_.on_header(header.returned, header.granted, header.receives);
+    }
+    return send_.on_word({header.returned, send_.batches_of(header.receives)});
+}
+
 // mutants: copyrpc-ring-end-next-write
 std::optional<RingWrite> RingEnd::next_write() noexcept {
     const bool may_use_last = receive_.gives_space();
@@ -52,8 +82,8 @@ std::optional<RingWrite> RingEnd::next_write() noexcept {
     } else {
         return std::nullopt;
     }
-    const BatchHeader header{next_sent_++, batch.messages, static_cast<std::uint16_t>(receive_.take_receives()),
-                             receive_.take_returned(), send_.grant()};
+    const BatchHeader header = header_of(batch);
+    sent_since_asked_ = true;
     const std::span<std::uint8_t> room = mirror_at(batch.begin, batch.blocks);
     RawBatchHeader raw;
     header.emit(raw);
@@ -74,7 +104,7 @@ std::optional<Breach> RingEnd::open(BatchImmediate said) noexcept {
     if (!header || header->sequence != next_received_) {
         return breach_ = Breach::BadHeader;
     }
-    if (!send_.on_header(header->returned, header->granted, header->receives)) {
+    if (!learn(*header)) {
         return breach_ = Breach::BadCredit;
     }
     ++next_received_;

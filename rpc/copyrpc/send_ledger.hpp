@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "rpc/copyrpc/flow.hpp"
 #include "rpc/copyrpc/ring_shape.hpp"
 
 namespace cairn::copyrpc {
@@ -27,27 +28,33 @@ enum class Room : std::uint8_t {
 // are promised to the peer for answers. At any time F + 2R <= C, so that an answer always fits: it is at most as long
 // as its part of the promise, and wastes at most as much at the ring's end. A request leaves kept_for_empty() as well.
 // The peer has a receive request for each batch: the last one is kept for a batch with news. Used by one thread.
+//
+// With Flow::Read nothing is promised but a number of answers, C/4: F <= C, and an answer may have to wait.
 class SendLedger {
 public:
     // `receives` is the number of receive requests that the peer has for this connection, at least 4 (asserted).
-    SendLedger(RingShape ring, RingShape own_ring, std::uint32_t receives) noexcept;
+    SendLedger(RingShape ring, RingShape own_ring, std::uint32_t receives, Flow flow = Flow::Credit) noexcept;
 
     // `blocks` is the length of the message, `charge` what its answer may take of the peer's promise.
     [[nodiscard]] Room judge_request(std::uint32_t blocks, std::uint32_t charge) const noexcept;
     // Returns the message's place. The message fits (asserted).
     RingPosition take_request(std::uint32_t blocks, std::uint32_t charge) noexcept;
     // The answer to a request with this charge came.
-    void on_answer(std::uint32_t charge) noexcept { charged_ -= charge; }
+    void on_answer(std::uint32_t charge) noexcept;
     // A request of the peer came. Returns false if its charge is beyond the promise: the peer breaks the rules.
     [[nodiscard]] bool on_request(std::uint32_t charge) noexcept;
     // Returns the place of the answer to a request with this charge, which has room for it (asserted).
     RingPosition take_answer(std::uint32_t blocks, std::uint32_t charge) noexcept;
+    // True if there is room for an answer of so many blocks, as there always is with Flow::Credit.
+    [[nodiscard]] bool fits_answer(std::uint32_t blocks) const noexcept {
+        return flow_ == Flow::Credit || in_flight() + advance_of(blocks) <= ring_.blocks();
+    }
 
     // Messages wait, and the peer can receive them. With `news` the batch also carries what the peer may be waiting
     // for.
     // mutants: copyrpc-send-ledger-has-batch
     [[nodiscard]] bool has_batch(bool news) const noexcept {
-        return (closed_ || open_.messages != 0) && receives_ > (news ? 0U : 1U);
+        return (closed_ || open_.messages != 0) && receives_ > (news || flow_ == Flow::Read ? 0U : 1U);
     }
     // The oldest messages. There is a batch (asserted).
     Batch take_batch() noexcept;
@@ -62,12 +69,27 @@ public:
     // What the header of a peer's batch says: blocks of the ring that are free again, blocks for answers to our
     // requests, receive requests. Returns false if it cannot be: the peer breaks the rules.
     [[nodiscard]] bool on_header(std::uint32_t returned, std::uint32_t granted, std::uint32_t receives) noexcept;
+    // With Flow::Read: what the peer has read. What is older than what is known says nothing new. Returns false if it
+    // cannot be: the peer breaks the rules.
+    [[nodiscard]] bool on_word(const ConsumerWord& word) noexcept;
+    // The number of batches that a batch's header names modulo 2^16.
+    [[nodiscard]] std::uint32_t batches_of(std::uint16_t said) const noexcept {
+        const auto ahead = static_cast<std::int16_t>(said - static_cast<std::uint16_t>(batches_known_));
+        return batches_known_ + static_cast<std::uint32_t>(static_cast<std::int32_t>(ahead));
+    }
+    // Messages have not left.
+    [[nodiscard]] bool has_messages() const noexcept { return closed_ || open_.messages != 0; }
+    [[nodiscard]] Flow flow() const noexcept { return flow_; }
 
     [[nodiscard]] RingShape ring() const noexcept { return ring_; }
     [[nodiscard]] std::uint32_t in_flight() const noexcept { return head_ - returned_; }
     [[nodiscard]] std::uint32_t promised() const noexcept { return promised_; }
     [[nodiscard]] std::uint32_t balance() const noexcept { return balance_; }
     [[nodiscard]] std::uint32_t receives() const noexcept { return receives_; }
+    // Where the next batch may begin, modulo 2^32 as in a word.
+    [[nodiscard]] std::uint32_t sent_blocks() const noexcept { return static_cast<std::uint32_t>(sent_.block); }
+    // For tests: a connection as old as that. Nothing was put into the ring yet.
+    void begin_at(RingPosition at) noexcept { returned_ = sent_ = head_ = at; }
     // Asserts the rules.
     void check() const noexcept;
 
@@ -75,6 +97,10 @@ private:
     [[nodiscard]] bool joins_open(std::uint32_t blocks) const noexcept;
     [[nodiscard]] std::uint32_t advance_of(std::uint32_t blocks) const noexcept;
     RingPosition place(std::uint32_t blocks) noexcept;
+    // What a request takes of a promise.
+    [[nodiscard]] std::uint32_t cost_of(std::uint32_t charge) const noexcept {
+        return flow_ == Flow::Credit ? charge : 1;
+    }
     // A promise may come before the answers that it renews: those wait for receive requests in the next batch, and
     // those to requests that the promise has let come wait with them.
     // mutants: copyrpc-send-ledger-most-promised
@@ -82,8 +108,10 @@ private:
 
     RingShape ring_;
     RingShape own_ring_;
+    Flow flow_;
     std::uint32_t receives_max_;
     std::uint32_t receives_;
+    std::uint32_t batches_known_ = 0;  // to be read by the peer, modulo 2^32
     RingPosition returned_{};
     RingPosition sent_{};  // up to here batches were taken
     RingPosition head_{};

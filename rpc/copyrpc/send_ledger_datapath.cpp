@@ -3,9 +3,10 @@
 
 namespace cairn::copyrpc {
 
-SendLedger::SendLedger(RingShape ring, RingShape own_ring, std::uint32_t receives) noexcept
+SendLedger::SendLedger(RingShape ring, RingShape own_ring, std::uint32_t receives, Flow flow) noexcept
     : ring_(ring),
       own_ring_(own_ring),
+      flow_(flow),
       receives_max_(receives),
       receives_(receives),
       promised_(ring.promise_max()),
@@ -33,8 +34,11 @@ Room SendLedger::judge_request(std::uint32_t blocks, std::uint32_t charge) const
     if (blocks > ring_.message_max() || charge > own_ring_.charge_max()) {
         return Room::TooLong;
     }
-    if (charge > balance_) {
+    if (cost_of(charge) > balance_) {
         return Room::InsufficientCredit;
+    }
+    if (flow_ == Flow::Read) {
+        return in_flight() + advance_of(blocks) <= ring_.blocks() ? Room::Fits : Room::RingFull;
     }
     const std::uint32_t taken = in_flight() + advance_of(blocks) + 2 * promised_ + ring_.kept_for_empty();
     return taken <= ring_.blocks() ? Room::Fits : Room::RingFull;
@@ -42,25 +46,31 @@ Room SendLedger::judge_request(std::uint32_t blocks, std::uint32_t charge) const
 
 RingPosition SendLedger::take_request(std::uint32_t blocks, std::uint32_t charge) noexcept {
     CAIRN_ASSERT(judge_request(blocks, charge) == Room::Fits);
-    balance_ -= charge;
-    charged_ += charge;
+    balance_ -= cost_of(charge);
+    charged_ += cost_of(charge);
     return place(blocks);
 }
 
 // mutants: copyrpc-send-ledger-on-request
 bool SendLedger::on_request(std::uint32_t charge) noexcept {
-    if (charge < 2 || charge > promised_ - asked_) {
+    if (charge < 2 || cost_of(charge) > promised_ - asked_) {
         return false;
     }
-    asked_ += charge;
+    asked_ += cost_of(charge);
     return true;
+}
+
+// mutants: copyrpc-send-ledger-on-answer
+void SendLedger::on_answer(std::uint32_t charge) noexcept {
+    charged_ -= cost_of(charge);
+    balance_ += flow_ == Flow::Read ? 1 : 0;
 }
 
 // mutants: copyrpc-send-ledger-take-answer
 RingPosition SendLedger::take_answer(std::uint32_t blocks, std::uint32_t charge) noexcept {
-    CAIRN_ASSERT(blocks < charge && charge <= asked_);
-    promised_ -= charge;
-    asked_ -= charge;
+    CAIRN_ASSERT(blocks < charge && cost_of(charge) <= asked_ && fits_answer(blocks));
+    promised_ -= flow_ == Flow::Credit ? charge : 0;
+    asked_ -= cost_of(charge);
     return place(blocks);
 }
 
@@ -99,7 +109,8 @@ Batch SendLedger::take_batch() noexcept {
 
 // mutants: copyrpc-send-ledger-has-room-for-empty
 bool SendLedger::has_room_for_empty() const noexcept {
-    return !closed_ && open_.messages == 0 && receives_ != 0 && in_flight() + 1 + 2 * promised_ <= ring_.blocks();
+    return flow_ == Flow::Credit && !closed_ && open_.messages == 0 && receives_ != 0 &&
+           in_flight() + 1 + 2 * promised_ <= ring_.blocks();
 }
 
 Batch SendLedger::take_empty() noexcept {
@@ -116,7 +127,7 @@ std::uint32_t SendLedger::grantable() const noexcept {
     const std::uint32_t kept = in_flight() + ring_.kept_for_empty();
     const std::uint32_t most = kept < ring_.blocks() ? (ring_.blocks() - kept) / 2 : 0;
     const std::uint32_t wanted = std::min(most, ring_.promise_max());
-    return wanted > promised_ ? wanted - promised_ : 0;
+    return flow_ == Flow::Credit && wanted > promised_ ? wanted - promised_ : 0;
 }
 
 std::uint32_t SendLedger::grant() noexcept {
@@ -137,8 +148,24 @@ bool SendLedger::on_header(std::uint32_t returned, std::uint32_t granted, std::u
     return true;
 }
 
+// mutants: copyrpc-send-ledger-on-word
+bool SendLedger::on_word(const ConsumerWord& word) noexcept {
+    const std::uint32_t blocks = word.blocks - static_cast<std::uint32_t>(returned_.block);
+    const std::uint32_t batches = word.batches - batches_known_;
+    constexpr std::uint32_t kOlder = 1U << 31U;
+    const bool new_blocks = blocks < kOlder;
+    const bool new_batches = batches < kOlder;
+    if ((new_blocks && blocks > sent_ - returned_) || (new_batches && batches > receives_max_ - receives_)) {
+        return false;
+    }
+    returned_ = returned_ + (new_blocks ? blocks : 0);
+    receives_ += new_batches ? batches : 0;
+    batches_known_ += new_batches ? batches : 0;
+    return true;
+}
+
 void SendLedger::check() const noexcept {
-    CAIRN_ASSERT(in_flight() + 2 * promised_ <= ring_.blocks());
+    CAIRN_ASSERT(in_flight() + (flow_ == Flow::Credit ? 2 * promised_ : 0) <= ring_.blocks());
     CAIRN_ASSERT(asked_ <= promised_ && receives_ <= receives_max_);
     CAIRN_ASSERT(balance_ + charged_ <= most_promised());
 }

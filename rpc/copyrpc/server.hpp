@@ -51,6 +51,10 @@ public:
                                                                               std::span<const std::uint8_t> payload) {
         return payload;
     }
+    // A long answer was WRITTEN.
+    void tell_written(Session& session, const Writing& writing) noexcept;
+    // With Flow::Read: puts answers that waited into the ring, in order. Returns false if some still wait.
+    [[nodiscard]] bool serve_late(Session& session) noexcept;
     // Forgets the requests of a session that ends.
     void forget(Session& session) noexcept;
     // Answers that the caller's deadline has passed. The handle is not stale.
@@ -80,6 +84,8 @@ private:
     void give(Kept& request, std::span<const std::uint8_t> message) noexcept;
     void give_long(Kept& request, std::span<const std::uint8_t> message) noexcept;
     void end(Kept& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept;
+    void put(Session& session, const Message& answer, std::uint16_t charge) noexcept;
+    void put_off(Session& session, const Message& answer, std::uint16_t charge) noexcept;
     void free(Kept& request) noexcept;
 
     Endpoint& endpoint_;

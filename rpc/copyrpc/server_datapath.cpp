@@ -220,10 +220,64 @@ void Server::end(Kept& request, Outcome outcome, std::span<const std::uint8_t> m
     answer.call = request.call;
     answer.outcome = outcome;
     answer.payload = message;
-    session.rings->put_answer(answer, request.charge);
+    put(session, answer, request.charge);
     session.rings->release(request.held);
     sessions_.list(session);
     free(request);
+}
+
+void Server::tell_written(Session& session, const Writing& writing) noexcept {
+    Message answer;
+    answer.answer = true;
+    answer.call = writing.call;
+    answer.written = writing.memory.bytes;
+    put(session, answer, writing.charge);
+}
+
+// mutants: copyrpc-server-put
+void Server::put(Session& session, const Message& answer, std::uint16_t charge) noexcept {
+    if (!session.has_late() && session.rings->fits_answer(answer)) [[likely]] {
+        session.rings->put_answer(answer, charge);
+    } else {
+        put_off(session, answer, charge);
+    }
+}
+
+// Nothing that was accepted is lost: what has no room in the ring waits in memory, in order.
+// mutants: copyrpc-server-put-off
+void Server::put_off(Session& session, const Message& answer, std::uint16_t charge) noexcept {
+    LateAnswer late{{}, answer.call, answer.written, charge, answer.outcome};
+    if (!answer.payload.empty()) {
+        late.payload = pool_.allocate(static_cast<std::uint32_t>(answer.payload.size()));
+        if (late.payload.valid()) {
+            std::memcpy(late.payload.data, answer.payload.data(), answer.payload.size());
+        } else {
+            late.outcome = Outcome::Refused;
+            ++statistics_.answers_given_up;
+        }
+    }
+    session.late->push_back(late);
+    ++statistics_.answers_put_off;
+}
+
+// mutants: copyrpc-server-serve-late
+bool Server::serve_late(Session& session) noexcept {
+    while (session.has_late()) {
+        LateAnswer& late = session.late->front();
+        Message answer;
+        answer.answer = true;
+        answer.call = late.call;
+        answer.written = late.written;
+        answer.outcome = late.outcome;
+        answer.payload = late.payload.span();
+        if (!session.rings->fits_answer(answer)) {
+            return false;
+        }
+        session.rings->put_answer(answer, late.charge);
+        pool_.release(late.payload);
+        session.late->pop_front();
+    }
+    return true;
 }
 
 void Server::free(Kept& request) noexcept {
@@ -242,6 +296,10 @@ void Server::forget(Session& session) noexcept {
         if (request.charge != 0 && request.session == session.id.value) {
             free(request);
         }
+    }
+    while (session.has_late()) {
+        pool_.release(session.late->front().payload);
+        session.late->pop_front();
     }
     transfers_.forget(session);
 }

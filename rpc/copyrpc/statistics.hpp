@@ -43,6 +43,8 @@ struct Statistics {
     telemetry::Counter late_answers;      // of calls that were cancelled or overdue
     telemetry::Counter requests_fetched;  // of those handled, READ at their callers
     telemetry::Counter answers_written;   // to rooms of callers, by themselves
+    telemetry::Counter answers_put_off;   // with Flow::Read, since their peer's ring was full
+    telemetry::Counter words_read;        // with Flow::Read
     telemetry::Counter answers_given_up;  // for want of memory
     telemetry::Counter batches_sent;
     BatchSizes batch_sizes{};

@@ -161,11 +161,7 @@ bool Transfers::post_writes(Session& session) noexcept {
             }
             ++own.writes;
         }
-        Message answer;
-        answer.answer = true;
-        answer.call = writing.call;
-        answer.written = writing.memory.bytes;
-        session.rings->put_answer(answer, writing.charge);
+        server_.tell_written(session, writing);
         ++statistics_.answers_written;
     }
     return true;

@@ -92,5 +92,40 @@ TEST(LedgerRules, RefuseWhatNeverFits) {
     EXPECT_EQ(send.judge_request(1, 25), Room::TooLong);
 }
 
+// A peer's word with Flow::Read, also where 2^32 blocks have been sent.
+TEST(LedgerRules, JudgeAWord) {
+    SendLedger send(RingShape(128), RingShape(128), 4, Flow::Read);
+    const auto send_batch = [&send] {
+        (void)send.take_request(15, 2);
+        (void)send.take_batch();
+        send.on_answer(2);
+    };
+    for (std::uint32_t sent = 0; sent < 20; ++sent) {
+        send_batch();
+        ConsumerWord word{send.sent_blocks(), sent + 1};
+        EXPECT_FALSE(send.on_word({word.blocks + 1, word.batches}));
+        EXPECT_FALSE(send.on_word({word.blocks, word.batches + 1}));
+        EXPECT_TRUE(send.on_word(word));
+        EXPECT_EQ(send.in_flight(), 0U);
+        EXPECT_TRUE(send.on_word({word.blocks - 1, word.batches - 1})) << "it is older";
+        EXPECT_EQ(send.in_flight(), 0U);
+        EXPECT_EQ(send.receives(), 4U);
+    }
+}
+
+TEST(LedgerRules, PositionsGoOnBehindTheLastOf32Bits) {
+    constexpr std::uint64_t kNearly = (std::uint64_t{1} << 32U) - 64;
+    SendLedger send(RingShape(128), RingShape(128), 4, Flow::Read);
+    send.begin_at({kNearly});
+    for (int i = 0; i < 16; ++i) {
+        (void)send.take_request(7, 2);
+        (void)send.take_batch();
+        send.on_answer(2);
+        EXPECT_TRUE(send.on_word({send.sent_blocks(), static_cast<std::uint32_t>(i + 1)}));
+        EXPECT_EQ(send.in_flight(), 0U);
+    }
+    EXPECT_LT(send.sent_blocks(), 128U);
+}
+
 }  // namespace
 }  // namespace cairn::copyrpc

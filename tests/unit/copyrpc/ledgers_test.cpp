@@ -12,11 +12,23 @@ namespace {
 
 // Both ends and what is on its way to each.
 struct Pair {
-    Pair(RingShape first, RingShape second, std::uint32_t receives)
-        : ends{End(second, first, receives), End(first, second, receives)} {}
+    Pair(RingShape first, RingShape second, std::uint32_t receives, Flow flow)
+        : ends{End(second, first, receives, flow), End(first, second, receives, flow)} {}
+    // The end READs the other's word, whose answer is on its way.
+    void ask(std::size_t who) { words[who].push_back(ends[1 - who].receive.word()); }
+    // Returns false if there is none on its way.
+    bool look(std::size_t who) {
+        if (words[who].empty()) {
+            return false;
+        }
+        EXPECT_TRUE(ends[who].look(words[who].front()));
+        words[who].pop_front();
+        return true;
+    }
 
     std::array<End, 2> ends;
-    std::array<std::deque<Flight>, 2> wires;  // to each end
+    std::array<std::deque<Flight>, 2> wires;        // to each end
+    std::array<std::deque<ConsumerWord>, 2> words;  // that it has read
 };
 
 struct Walk {
@@ -27,6 +39,7 @@ struct Walk {
     bool both_call;
     bool small;
     bool leans;
+    Flow flow;
 };
 
 class RandomWalk {
@@ -34,7 +47,7 @@ public:
     explicit RandomWalk(const Walk& walk)
         : walk_(walk),
           random_(walk.seed),
-          pair_(RingShape(walk.first_blocks), RingShape(walk.second_blocks), walk.receives) {}
+          pair_(RingShape(walk.first_blocks), RingShape(walk.second_blocks), walk.receives, walk.flow) {}
 
     void run() {
         for (int i = 0; i < 4000 && !broken_; ++i) {
@@ -72,6 +85,7 @@ private:
                 end.turn(pair_.wires[1 - who]);
                 break;
             case 3:
+                look(who);
                 if (!end.kept.empty() && below(patience_) == 0) {
                     answer(end);
                 }
@@ -93,6 +107,12 @@ private:
         const auto which = below(static_cast<std::uint32_t>(end.kept.size()));
         end.answer(which, 1 + below(end.kept[which].charge - 1));
         end.send.check();
+    }
+    // One READ at a time, which takes its time.
+    void look(std::size_t who) {
+        if (walk_.flow == Flow::Read && below(2) == 0 && !pair_.look(who)) {
+            pair_.ask(who);
+        }
     }
     void deliver(std::size_t to) {
         if (pair_.wires[to].empty()) {
@@ -118,6 +138,7 @@ private:
                     quiet = 0;
                 }
                 end.turn(pair_.wires[1 - who]);
+                settle_words(who);
             }
             ASSERT_LT(pair_.ends[0].batches + pair_.ends[1].batches - before, 5000U) << "seed " << walk_.seed;
         }
@@ -126,6 +147,15 @@ private:
             ASSERT_EQ(end.send.judge_request(end.send.ring().message_max(), end.receive.ring().charge_max()),
                       Room::Fits)
                 << "seed " << walk_.seed;
+        }
+    }
+
+    void settle_words(std::size_t who) {
+        if (walk_.flow == Flow::Read) {
+            while (pair_.look(who)) {
+            }
+            pair_.ask(who);
+            (void)pair_.look(who);
         }
     }
 
@@ -139,7 +169,7 @@ private:
     bool broken_ = false;
 };
 
-TEST(Ledgers, KeepTheRulesOnRandomWalks) {
+void walk_all(Flow flow) {
     std::uint64_t seed = 1;
     for (const std::uint32_t first : {128U, 256U, 2048U}) {
         for (const std::uint32_t second : {128U, 1024U}) {
@@ -147,7 +177,7 @@ TEST(Ledgers, KeepTheRulesOnRandomWalks) {
                 for (const bool both : {false, true}) {
                     for (const bool small : {false, true}) {
                         for (int i = 0; i < 30 && !testing::Test::HasFatalFailure(); ++i) {
-                            RandomWalk({seed++, first, second, receives, both, small, i % 2 == 1}).run();
+                            RandomWalk({seed++, first, second, receives, both, small, i % 2 == 1, flow}).run();
                         }
                     }
                 }
@@ -156,12 +186,20 @@ TEST(Ledgers, KeepTheRulesOnRandomWalks) {
     }
 }
 
+TEST(Ledgers, KeepTheRulesOnRandomWalks) {
+    walk_all(Flow::Credit);
+}
+
+TEST(Ledgers, KeepTheRulesOnRandomWalksWithReads) {
+    walk_all(Flow::Read);
+}
+
 // All that two ends can do, in all orders, in the smallest rings: one calls twice, the other once. A request has the
 // largest size and charge, or the smallest. Whatever they did, they settle.
 class AllOrders {
 public:
-    void run() {
-        std::vector<Pair> todo{Pair(RingShape(16), RingShape(16), 4)};
+    void run(Flow flow) {
+        std::vector<Pair> todo{Pair(RingShape(16), RingShape(16), 4, flow)};
         while (!todo.empty() && !testing::Test::HasFatalFailure()) {
             const Pair pair = std::move(todo.back());
             todo.pop_back();
@@ -196,6 +234,12 @@ private:
             next.ends[who].answer(i, next.ends[who].kept[i].charge - 1);
             todo.push_back(next);
         }
+        if (Pair next = pair; next.ends[who].send.flow() == Flow::Read) {
+            if (!next.look(who)) {
+                next.ask(who);
+            }
+            todo.push_back(next);
+        }
     }
     static bool turned(Pair& pair, std::size_t who) {
         const std::uint32_t before = pair.ends[who].batches;
@@ -226,6 +270,11 @@ private:
                     quiet = 0;
                 }
                 end.turn(pair.wires[1 - who]);
+                if (end.send.flow() == Flow::Read) {
+                    (void)pair.look(who);
+                    pair.ask(who);
+                    (void)pair.look(who);
+                }
             }
         }
         for (const End& end : pair.ends) {
@@ -241,8 +290,12 @@ private:
             const End& end = pair.ends[who];
             key.insert(key.end(), {end.send.in_flight(), end.send.promised(), end.send.balance(), end.send.receives(),
                                    end.receive.unreturned(), end.receive.receives_used(), end.receive.next().block,
-                                   end.calls, end.answered});
+                                   end.calls, end.answered, end.receive.word().blocks, end.receive.word().batches});
+            for (const ConsumerWord& word : pair.words[who]) {
+                key.insert(key.end(), {word.blocks, word.batches});
+            }
             add(key, end.kept);
+            add(key, end.late);
             add(key, end.placed());
             key.push_back(pair.wires[who].size());
             for (const Flight& flight : pair.wires[who]) {
@@ -265,7 +318,13 @@ private:
 
 TEST(Ledgers, SettleAfterAllOrdersOfThreeCalls) {
     AllOrders orders;
-    orders.run();
+    orders.run(Flow::Credit);
+    EXPECT_GT(orders.states(), 10000U);
+}
+
+TEST(Ledgers, SettleAfterAllOrdersOfThreeCallsWithReads) {
+    AllOrders orders;
+    orders.run(Flow::Read);
     EXPECT_GT(orders.states(), 10000U);
 }
 

@@ -6,6 +6,7 @@
 namespace cairn::rpc::test {
 namespace {
 
+template <copyrpc::Flow kFlow>
 class CopyrpcPair {
 public:
     using Endpoint = copyrpc::Endpoint;
@@ -39,13 +40,15 @@ private:
         config.ring_bytes = 256U << 10U;
         config.answer_bytes = 6000;
         config.sessions_max = 8;
+        config.flow = kFlow;
         return config;
     }
     copyrpc::Host client_{"10.0.0.1", 11, config()};
     copyrpc::Host server_{"10.0.0.2", 22, config()};
 };
 
-INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcPromises, CopyrpcPair);
+INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcPromises, CopyrpcPair<copyrpc::Flow::Credit>);
+INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcPromises, CopyrpcPair<copyrpc::Flow::Read>);
 
 }  // namespace
 }  // namespace cairn::rpc::test

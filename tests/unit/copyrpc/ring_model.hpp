@@ -32,8 +32,8 @@ struct Flight {
 
 class End {
 public:
-    End(RingShape peers, RingShape own, std::uint32_t receives)
-        : send(peers, own, receives), receive(own, receives), used_(own.blocks()) {}
+    End(RingShape peers, RingShape own, std::uint32_t receives, Flow flow)
+        : send(peers, own, receives, flow), receive(own, receives, flow), used_(own.blocks()) {}
 
     bool call(std::uint32_t blocks, std::uint32_t charge) {
         if (send.judge_request(blocks, charge) != Room::Fits) {
@@ -43,15 +43,20 @@ public:
         placed_.push_back({false, calls, blocks, charge, send.take_request(blocks, charge)});
         return true;
     }
-    // Answers the request that was kept as number `which`.
+    // Answers the request that was kept as number `which`. An answer that finds no room waits, in order, outside the
+    // ring.
     void answer(std::size_t which, std::uint32_t blocks) {
         const Message request = kept[which];
         kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(which));
         free(request);
-        placed_.push_back({true, request.call, blocks, request.charge, send.take_answer(blocks, request.charge)});
+        late.push_back({true, request.call, blocks, request.charge, {}});
+        serve_late();
     }
+    // The other end's word, as it was when the READ came there.
+    bool look(const ConsumerWord& word) { return send.on_word(word); }
     // What leaves at the end of a turn.
     void turn(std::deque<Flight>& wire) {
+        serve_late();
         while (send.has_batch(has_news())) {
             leave(send.take_batch(), wire);
         }
@@ -67,7 +72,7 @@ public:
     bool take(const Flight& flight, AtOnce&& at_once) {
         const Batch& batch = flight.batch;
         if (!receive.on_batch(BatchImmediate::parse(BatchImmediate{batch.blocks, batch.wraps}.raw())) ||
-            !send.on_header(flight.returned, flight.granted, flight.receives)) {
+            !learn(flight)) {
             return false;
         }
         for (std::uint32_t i = 0; i < batch.blocks; ++i) {
@@ -95,6 +100,7 @@ public:
     SendLedger send;
     ReceiveLedger receive;
     std::vector<Message> kept;
+    std::deque<Message> late;  // answers without room
     std::uint32_t calls = 0;
     std::uint32_t answered = 0;
     std::uint32_t empties = 0;
@@ -103,13 +109,34 @@ public:
 private:
     [[nodiscard]] bool has_news() const { return receive.has_news() || send.grantable() >= send.ring().grant_step(); }
     void leave(const Batch& batch, std::deque<Flight>& wire) {
-        Flight flight{batch, receive.take_returned(), send.grant(), receive.take_receives(), {}};
+        Flight flight{batch, 0, 0, 0, {}};
+        if (send.flow() == Flow::Read) {
+            flight.returned = receive.word().blocks;
+            flight.receives = receive.word().batches & 0xffffU;
+        } else {
+            flight.returned = receive.take_returned();
+            flight.granted = send.grant();
+            flight.receives = receive.take_receives();
+        }
         for (std::uint32_t i = 0; i < batch.messages; ++i) {
             flight.messages.push_back(placed_.front());
             placed_.pop_front();
         }
         ++batches;
         wire.push_back(flight);
+    }
+    void serve_late() {
+        while (!late.empty() && send.fits_answer(late.front().blocks)) {
+            Message answer = late.front();
+            late.pop_front();
+            answer.at = send.take_answer(answer.blocks, answer.charge);
+            placed_.push_back(answer);
+        }
+    }
+    bool learn(const Flight& flight) {
+        return send.flow() == Flow::Read
+                   ? send.on_word({flight.returned, send.batches_of(static_cast<std::uint16_t>(flight.receives))})
+                   : send.on_header(flight.returned, flight.granted, flight.receives);
     }
     bool take(const Message& message) {
         if (receive.read(message.blocks, !message.answer) != message.at) {
