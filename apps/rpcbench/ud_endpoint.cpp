@@ -53,6 +53,8 @@ void UdEndpoint::end_late_calls(Instant now) noexcept {
         }
         if (calls_.slot_of(index) == rpc::CallTable::kNoSlot) {
             calls_.leave(backlog_, index);
+        } else {
+            --under_way_;
         }
         const Duration took = now - std::exchange(posted_[index], Instant::never());
         calls_.finish(index, is_open ? rpc::CallStatus::DeadlinePassed : rpc::CallStatus::Disconnected, {}, took);

@@ -72,7 +72,8 @@ private:
     std::vector<Instant> posted_;                  // of calls, by index; never(): none is under way
     std::optional<rpc::RequestHandle> handled_{};  // the request whose handler runs
     std::uint32_t reserved_bytes_ = 0;
-    bool waits_ = false;  // messages lie unread for want of room for answers
+    std::uint32_t under_way_ = 0;  // requests that were sent
+    bool waits_ = false;           // messages lie unread for want of room for answers
     Instant next_look_{};
     worker::Tenancy tenancy_;
 };

@@ -5,6 +5,12 @@
 
 namespace cairn::rpcbench {
 
+namespace {
+
+constexpr std::uint32_t kMostUnderWay = UdRoad::kSlots / 2;
+
+}  // namespace
+
 // mutants: rpcbench-ud-on-turn
 bool UdEndpoint::on_turn(Instant now) noexcept {
     if (now >= next_look_) {
@@ -91,10 +97,13 @@ void UdEndpoint::on_answer(const UdArrival& arrival, Instant now) noexcept {
         return;
     }
     const std::uint32_t index = calls_.find(arrival.head.call.get());
-    if (index == rpc::kNone || calls_.session_of(index).value != arrival.head.session.get()) [[unlikely]] {
+    const bool is_under_way = index != rpc::kNone && calls_.slot_of(index) != rpc::CallTable::kNoSlot &&
+                              calls_.session_of(index).value == arrival.head.session.get();
+    if (!is_under_way) [[unlikely]] {
         statistics_.breaches.count(UdBreach::UnknownCall);
         return;
     }
+    --under_way_;
     const Duration took = now - std::exchange(posted_[index], Instant::never());
     const bool is_answer = arrival.head.kind == UdKind::Response;
     calls_.finish(index, is_answer ? rpc::CallStatus::Ok : rpc::CallStatus::NoHandler, arrival.payload, took);
@@ -116,17 +125,19 @@ rpc::Posted UdEndpoint::post(SessionId session, const rpc::Call& call, Instant n
     return {rpc::PostVerdict::Posted, calls_.id_of(index)};
 }
 
-// Leaves the room that answers need.
+// Leaves the room that answers need, and sends no more than a server has receive requests for, as FaSST does.
 // mutants: rpcbench-ud-send-backlog
 void UdEndpoint::send_backlog() noexcept {
     if (backlog_.empty()) {
         return;
     }
-    for (std::uint32_t room = road_->room(); room > UdRoad::kBurst && !backlog_.empty(); --room) {
+    for (std::uint32_t room = road_->room(); room > UdRoad::kBurst && under_way_ < kMostUnderWay && !backlog_.empty();
+         --room) {
         const std::uint32_t index = backlog_.oldest;
         const rpc::Call& call = calls_[index];
         calls_.leave(backlog_, index);
         calls_.put_into_slot(index, 0);
+        ++under_way_;
         UdSession* const session = sessions_.open_session(calls_.session_of(index).value);
         if (session == nullptr) {
             continue;  // the next look ends the call

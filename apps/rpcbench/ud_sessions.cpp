@@ -8,6 +8,8 @@ namespace cairn::rpcbench {
 namespace {
 
 constexpr Duration kHelloInterval = milliseconds(20);
+constexpr Instant kLeaving =
+    Instant::never();                      // in UdSession::asked: it ends with the next look, its Bye has left then
 constexpr std::int64_t kIdlePatience = 4;  // a caller that asks for nothing is silent, too: its peer's timeouts
 
 std::array<std::uint64_t, 2> words_of(const net::IpAddress& address) {
@@ -66,6 +68,9 @@ void UdSessions::disconnect(std::uint16_t number) noexcept {
     UdSession& session = sessions_[number];
     if (session.state == UdSession::State::Open && road_.room() != 0) {
         road_.send(session.way(), session.head(UdKind::Bye), 0);
+        session.state = UdSession::State::Asking;
+        session.asked = kLeaving;
+        return;
     }
     end(session, false);
 }
@@ -102,6 +107,9 @@ void UdSessions::hear_directory() noexcept {
 void UdSessions::look(bool calls_pending, Instant now) noexcept {
     hear_directory();
     for (UdSession& session : sessions_) {
+        if (session.state == UdSession::State::Asking && session.asked == kLeaving) {
+            end(session, false);
+        }
         if (!session.ours) {
             continue;
         }
@@ -225,7 +233,8 @@ void UdSessions::on_reply(const UdArrival& arrival, Instant now) noexcept {
     const std::uint16_t number = arrival.head.session.get();
     UdSession* const session = number < sessions_.size() ? &sessions_[number] : nullptr;
     if (session == nullptr || !session->ours || session->state != UdSession::State::Asking ||
-        arrival.from != session->qpn || verbs::source_of(arrival.grh) != session->remote) {
+        session->asked == kLeaving || arrival.from != session->qpn ||
+        verbs::source_of(arrival.grh) != session->remote) {
         statistics_.breaches.count(UdBreach::Stranger);
         return;
     }

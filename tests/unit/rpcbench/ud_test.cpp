@@ -47,6 +47,17 @@ TEST_F(UdCalls, OverAPortThatTakesFewWaitAndEnd) {
     EXPECT_EQ(count(CallStatus::Ok), 2000U);
 }
 
+TEST_F(UdCalls, AServerThatAnswersSlowlyLosesNone) {
+    const SessionId session = connect();
+    server.port.most_per_turn = 2;
+    for (std::uint64_t tag = 0; tag < 4000; ++tag) {
+        ASSERT_EQ(post(session, tag).verdict, rpc::PostVerdict::Posted);
+    }
+    run(milliseconds(150));
+    EXPECT_EQ(count(CallStatus::Ok), 4000U);
+    EXPECT_EQ(server.worker->datagrams().drops().of(roce::Drop::NoReceive), 0U);
+}
+
 TEST_F(UdCalls, ACallWhoseDatagramIsLostFailsInTimeAndAlone) {
     const SessionId session = connect();
     const std::uint64_t first = client.port.sent();
@@ -147,7 +158,7 @@ TEST_F(UdCalls, SessionsThatEndMakeRoom) {
         (void)post(session, static_cast<std::uint64_t>(i));
         run(milliseconds(1));
         client.endpoint->disconnect(session, now);
-        run(milliseconds(1));
+        run(milliseconds(15));
         EXPECT_EQ(server.endpoint->sessions_open() + client.endpoint->sessions_open(), 0U);
         EXPECT_EQ(client.endpoint->post(session, {}, now).verdict, rpc::PostVerdict::NoSuchSession);
     }
