@@ -1,73 +1,39 @@
-// Hosts whose endpoints call each other over rings, beside strangers who break the rules, in a simulated world: the
-// network loses, doubles, damages, delays and reorders, and processes stall, die and begin anew.
+// Hosts whose endpoints call each other over rings, beside strangers, in a simulated world.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "lib/sim/verbs/verbs_scenario.hpp"
-#include "rpc/sim/copyrpc_serving.hpp"
+#include "rpc/sim/copyrpc_system.hpp"
+#include "rpc/sim/linked_scenario.hpp"
 
 namespace cairn::sim {
 
-class CopyrpcScenario final : public Scenario {
+class CopyrpcUsers {
 public:
-    // `others` has the connections of each worker if it is not nullptr. It stands before this scenario in the world.
-    CopyrpcScenario(World& world, const CopyrpcPlan& plan, VerbsScenario* others = nullptr);
+    // `others`: as in LinkedScenario.
+    CopyrpcUsers(World& world, const CopyrpcPlan& plan, VerbsScenario* others = nullptr)
+        : system_(world, plan), scenario_(world, plan.users, system_, others) {}
 
-    [[nodiscard]] const CopyrpcCounters& counters() const noexcept { return oracle_.counters(); }
-    [[nodiscard]] std::string text() const override;
-
-    void start(Node& host) override;
-    void stop(Node& host) override;
-    void act(Node& host) override;
-    void after_turn(Node& host) override;
-    [[nodiscard]] Instant next_act(const Node& host) const override;
-    void on_heal() override;
-    // copyrpc_progress.cpp
-    void check_progress() override;
-    void wind_up() override;
-    void check_end() override;
+    [[nodiscard]] LinkedScenario& scenario() noexcept { return scenario_; }
+    [[nodiscard]] const LinkedCounters& counters() const noexcept { return scenario_.counters(); }
+    [[nodiscard]] const CopyrpcCounters& own_counters() const noexcept { return system_.counters(); }
 
 private:
-    [[nodiscard]] CopyrpcNode& at(const Node& host) const { return *nodes_[host.index()]; }
-    void make_pool(CopyrpcNode& node);
-    void forget_calls(CopyrpcNode& node);
-    void count(CopyrpcNode& node);
-
-    // copyrpc_progress.cpp
-    template <class Done>
-    void run_until(Done&& done, const char* promise);
-    void run_until_answered();
-    [[nodiscard]] std::size_t own_sessions() const;
-    [[nodiscard]] std::size_t sessions_open() const;
-    [[nodiscard]] bool is_whole() const;
-    void use_all();
-    void end_all();
-    void connect_each();
-    void check_nothing_left();
-
-    World& world_;
-    Random& random_;
-    CopyrpcPlan plan_;
-    VerbsScenario* others_;
-    VerbsProcesses processes_;
-    CopyrpcOracle oracle_;
-    CopyrpcCalling calling_;
-    CopyrpcServing serving_;
-    std::vector<std::unique_ptr<CopyrpcNode>> nodes_;  // by worker
-    bool active_ = true;
+    CopyrpcSystem system_;
+    LinkedScenario scenario_;
 };
 
 // A world with users of copyrpc only.
 class CopyrpcWorld final : public World {
 public:
-    explicit CopyrpcWorld(std::uint64_t seed);
-    [[nodiscard]] const CopyrpcScenario& users() const noexcept { return users_; }
+    explicit CopyrpcWorld(std::uint64_t seed) : CopyrpcWorld(seed, CopyrpcPlan::from_seed(seed)) {}
+    [[nodiscard]] const CopyrpcUsers& users() const noexcept { return users_; }
 
 private:
-    CopyrpcScenario users_;
+    CopyrpcWorld(std::uint64_t seed, const CopyrpcPlan& plan)
+        : World(seed, plan.users.shape_of_world(seed), LinkedPlan::mix_of_world(seed)), users_(*this, plan) {
+        add(users_.scenario());
+    }
+
+    CopyrpcUsers users_;
 };
 
 }  // namespace cairn::sim

@@ -38,9 +38,9 @@ WorldShape shape_of(std::uint64_t seed, const MixedPlan& plan) {
 void add_copyrpc(std::uint64_t seed, MixedPlan& plan) {
     plan.has_copyrpc = Random(seed ^ 0xc0b1U).chance(kMillion / 2);
     plan.copyrpc = CopyrpcPlan::from_seed(seed);
-    plan.copyrpc.path_mtu_bytes = plan.erpc.path_mtu_bytes;
-    plan.copyrpc.has_strangers = false;
-    plan.copyrpc.alone = false;
+    plan.copyrpc.users.path_mtu_bytes = plan.erpc.path_mtu_bytes;
+    plan.copyrpc.users.has_strangers = false;
+    plan.copyrpc.users.alone = false;
     plan.connections.moody = plan.connections.moody && !plan.has_copyrpc;  // it would end what both have
     plan.connections.has_guests = plan.has_copyrpc;
 }
@@ -82,7 +82,7 @@ MixedWorld::MixedWorld(std::uint64_t seed, const MixedPlan& plan) : World(seed, 
         add(connections_.emplace(*this, plan.connections));
     }
     if (plan.has_copyrpc) {
-        add(copyrpc_.emplace(*this, plan.copyrpc, connections_ ? &*connections_ : nullptr));
+        add(copyrpc_.emplace(*this, plan.copyrpc, connections_ ? &*connections_ : nullptr).scenario());
     }
     if (plan.has_erpc) {
         add(erpc_.emplace(*this, plan.erpc));

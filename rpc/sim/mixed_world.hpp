@@ -36,7 +36,7 @@ public:
     [[nodiscard]] const ErpcScenario* erpc() const noexcept { return erpc_ ? &*erpc_ : nullptr; }
     [[nodiscard]] const UdScenario* datagrams() const noexcept { return datagrams_ ? &*datagrams_ : nullptr; }
     [[nodiscard]] const VerbsScenario* connections() const noexcept { return connections_ ? &*connections_ : nullptr; }
-    [[nodiscard]] const CopyrpcScenario* copyrpc() const noexcept { return copyrpc_ ? &*copyrpc_ : nullptr; }
+    [[nodiscard]] const CopyrpcUsers* copyrpc() const noexcept { return copyrpc_ ? &*copyrpc_ : nullptr; }
     // Returns how many hosts have their endpoint of eRPC and their users of datagrams on different
     // workers.
     [[nodiscard]] std::size_t hosts_apart() const;
@@ -49,7 +49,7 @@ private:
     std::optional<ErpcScenario> erpc_;
     std::optional<UdScenario> datagrams_;
     std::optional<VerbsScenario> connections_;
-    std::optional<CopyrpcScenario> copyrpc_;
+    std::optional<CopyrpcUsers> copyrpc_;
 };
 
 }  // namespace cairn::sim

@@ -35,6 +35,7 @@ TEST(CopyrpcSwarm, OneSeedIsOneHistory) {
         EXPECT_EQ(once.run(), twice.run());
         EXPECT_EQ(once.text(), twice.text());
         EXPECT_EQ(once.users().counters(), twice.users().counters());
+        EXPECT_EQ(once.users().own_counters(), twice.users().own_counters());
         EXPECT_EQ(once.node_totals(), twice.node_totals());
     }
 }
@@ -44,7 +45,8 @@ TEST(CopyrpcSwarm, EverythingReallyHappens) {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         CopyrpcWorld world(seed);
         (void)world.run();
-        const CopyrpcCounters& each = world.users().counters();
+        const LinkedCounters& each = world.users().counters();
+        const CopyrpcCounters& own = world.users().own_counters();
         counts["calls answered"] += each.calls_ok;
         counts["too long"] += each.too_long;
         counts["deadlines passed"] += each.deadlines_passed;
@@ -56,18 +58,18 @@ TEST(CopyrpcSwarm, EverythingReallyHappens) {
         counts["retained"] += each.retained;
         counts["answered by a part of the request"] += each.echoed;
         counts["answers to sessions that ended"] += each.stale;
-        counts["tried in vain"] += each.tried_in_vain;
-        counts["told of room"] += each.told_of_room;
+        counts["tried in vain"] += own.tried_in_vain;
+        counts["told of room"] += own.told_of_room;
         counts["sessions"] += each.sessions;
         counts["sessions refused"] += each.sessions_refused;
         counts["peers lost"] += each.peers_lost;
         counts["full tables"] += each.full_tables;
         counts["requests of strangers"] += each.ends.strange;
-        counts["late answers"] += each.ends.late_answers;
-        counts["batches"] += each.ends.batches;
+        counts["late answers"] += own.late_answers;
+        counts["batches"] += own.batches;
         counts["breaches"] += each.ends.breaches;
         counts["connections of strangers"] += each.ends.strangers_connected;
-        counts["batches of strangers"] += each.ends.strangers_batches;
+        counts["batches of strangers"] += each.ends.strangers_writes;
         counts["restarts"] += world.node_totals().restarts;
         counts["refused by rings"] += world.node_totals().refused;
         counts["starved by pools"] += world.node_totals().starved;

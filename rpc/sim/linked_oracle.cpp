@@ -1,10 +1,8 @@
-#include "rpc/sim/copyrpc_oracle.hpp"
+#include "rpc/sim/linked_oracle.hpp"
 
 #include <algorithm>
 
 #include "rpc/common/deadlines.hpp"
-#include "rpc/copyrpc/format.hpp"
-#include "rpc/copyrpc/message.hpp"
 
 namespace cairn::sim {
 
@@ -12,38 +10,17 @@ namespace {
 
 constexpr std::uint8_t kOverwritten = 0xdd;
 
-using copyrpc::Message;
-
-bool has_deadline(const CopyrpcCall& call) {
-    return call.deadline < Instant::never();
-}
-
-bool is_too_long(const CopyrpcNode& client, const CopyrpcCall& call, copyrpc::RingShape peer) {
-    const copyrpc::RingShape own(client.config.ring_bytes / copyrpc::kBlockBytes);
-    const auto bytes = static_cast<std::uint32_t>(call.request.size());
-    return Message::blocks_of(bytes, has_deadline(call)) > peer.message_max() ||
-           Message::charge_for(call.answer_room) > own.charge_max();
-}
-
 }  // namespace
 
-CopyrpcCall& CopyrpcOracle::add(const CopyrpcNode& client) {
-    CopyrpcCall& call = calls_.emplace_back();
+LinkedCall& LinkedOracle::add(const LinkedNode& client) {
+    LinkedCall& call = calls_.emplace_back();
     call.tag.client = static_cast<std::uint32_t>(client.host->index());
     call.tag.serial = static_cast<std::uint32_t>(calls_.size() - 1);
     ++counters_.calls;
     return call;
 }
 
-bool CopyrpcOracle::may_be_too_long(const CopyrpcNode& client, const CopyrpcCall& call) const {
-    return call.odd || is_too_long(client, call, plan_.least_ring());
-}
-
-bool CopyrpcOracle::must_be_too_long(const CopyrpcNode& client, const CopyrpcCall& call) const {
-    return !call.odd && is_too_long(client, call, plan_.most_ring());
-}
-
-CopyrpcCall* CopyrpcOracle::begin(CopyrpcNode& server, std::span<const std::uint8_t> payload) {
+LinkedCall* LinkedOracle::begin(LinkedNode& server, std::span<const std::uint8_t> payload) {
     const CallTag tag = payload.size() >= sizeof(CallTag) ? CallTag::read(payload) : CallTag{};
     const bool known = payload.size() >= sizeof(CallTag) && tag.serial < calls_.size() &&
                        payload.size() == calls_[tag.serial].request.size() &&
@@ -55,11 +32,11 @@ CopyrpcCall* CopyrpcOracle::begin(CopyrpcNode& server, std::span<const std::uint
         ++counters_.ends.strange;
         return nullptr;
     }
-    CopyrpcCall& call = calls_[tag.serial];
+    LinkedCall& call = calls_[tag.serial];
     ++call.executions;
     check(call.executions == 1, "a request is executed at most once, by whatever process", &server);
     check(!call.odd, "a request is executed by the peer that it was sent to", &server);
-    if (call.session != 0) {
+    if (call.session != 0 && call.handling != Handling::Background && call.handling != Handling::Legacy) {
         const auto [last, first] = server.last_executed.try_emplace(call.session, tag.serial);
         check(first || last->second < tag.serial, "a session's calls are executed in the order of their posting",
               &server);
@@ -68,7 +45,7 @@ CopyrpcCall* CopyrpcOracle::begin(CopyrpcNode& server, std::span<const std::uint
     return world_.broken() ? nullptr : &call;
 }
 
-void CopyrpcOracle::end(CopyrpcNode& client, CopyrpcCall& call, const rpc::CallResult& result) {
+void LinkedOracle::end(LinkedNode& client, LinkedCall& call, const rpc::CallResult& result) {
     ++call.completions;
     check(call.completions == 1, "a call completes once", &client);
     check(!call.abandoned, "a call of a restarted client does not complete", &client);
@@ -81,7 +58,14 @@ void CopyrpcOracle::end(CopyrpcNode& client, CopyrpcCall& call, const rpc::CallR
     std::fill(call.request.begin(), call.request.end(), kOverwritten);
 }
 
-void CopyrpcOracle::check_answer(CopyrpcNode& client, const CopyrpcCall& call, std::span<const std::uint8_t> answer) {
+// A server whose clock leapt takes a request that waits for a thread for expired.
+bool LinkedOracle::may_expire_early(const LinkedCall& call) const {
+    const bool waits = call.handling == Handling::Background || call.handling == Handling::Legacy;
+    return waits && call.executions == 0 && call.deadline < Instant::never() &&
+           world_.mix().node.clock_jump_every.ns != 0;
+}
+
+void LinkedOracle::check_answer(LinkedNode& client, const LinkedCall& call, std::span<const std::uint8_t> answer) {
     check(call.executions == 1 && !call.refused, "an answered call was executed once", &client);
     check(answer.size() == call.tag.response_bytes, "the answer is the request's, by its size", &client);
     check(!call.response.valid() || answer.data() == call.response.data,
@@ -91,7 +75,7 @@ void CopyrpcOracle::check_answer(CopyrpcNode& client, const CopyrpcCall& call, s
     check(right, "the answer is the request's, by its content", &client);
 }
 
-void CopyrpcOracle::check_result(CopyrpcNode& client, const CopyrpcCall& call, const rpc::CallResult& result) {
+void LinkedOracle::check_result(LinkedNode& client, const LinkedCall& call, const rpc::CallResult& result) {
     switch (result.status) {
         case rpc::CallStatus::Ok:
             ++counters_.calls_ok;
@@ -104,20 +88,22 @@ void CopyrpcOracle::check_result(CopyrpcNode& client, const CopyrpcCall& call, c
             break;
         case rpc::CallStatus::RequestTooLong:
             ++counters_.too_long;
-            check(call.executions == 0 && may_be_too_long(client, call), "only a call that does not fit is too long",
-                  &client);
+            check(call.executions == 0 && system_.may_be_too_long(client, call),
+                  "only a call that does not fit is too long", &client);
             break;
         case rpc::CallStatus::DeadlinePassed:
             ++counters_.deadlines_passed;
-            check(call.deadline <= client.now(), "a deadline that passes was there", &client);
+            check(call.deadline <= client.now() || may_expire_early(call), "a deadline that passes was there", &client);
             break;
         case rpc::CallStatus::Cancelled:
             ++counters_.cancelled;
             check(call.cancelled, "only a cancelled call is", &client);
             break;
         case rpc::CallStatus::AnswerLost:
-            ++counters_.answers_refused;
-            check(call.executions == 1 && call.refused, "only a refused answer is lost", &client);
+            counters_.answers_refused += call.refused ? 1 : 0;
+            counters_.answers_given_up += call.refused ? 0 : 1;
+            check((call.executions == 1 && call.refused) || system_.may_give_up(), "only a refused answer is lost",
+                  &client);
             break;
         case rpc::CallStatus::NoHandler:
             check(call.handling == Handling::Nobody, "every type but one has its handler", &client);
@@ -135,7 +121,7 @@ void CopyrpcOracle::check_result(CopyrpcNode& client, const CopyrpcCall& call, c
     }
 }
 
-void CopyrpcOracle::check_kept(CopyrpcNode& server) {
+void LinkedOracle::check_kept(LinkedNode& server) {
     for (const KeptRequest& each : server.kept) {
         if (!each.payload.empty() && server.endpoint->retain(each.handle)) {
             const CallTag& tag = calls_[each.serial].tag;
@@ -146,14 +132,13 @@ void CopyrpcOracle::check_kept(CopyrpcNode& server) {
     }
 }
 
-void CopyrpcOracle::check_bounds(const CopyrpcNode& node) {
+void LinkedOracle::check_bounds(const LinkedNode& node) {
     check(node.deadlines.empty() || node.deadlines.begin()->first + rpc::Deadlines::kSlot > node.now(),
           "a call ends by its deadline", &node);
     check(node.pending.size() == node.endpoint->calls_pending(), "an endpoint has the calls that have not ended",
           &node);
-    check(plan_.has_strangers || node.endpoint->statistics().breaches.snapshot().total() == 0,
-          "no honest end breaks a rule", &node);
-    check(node.endpoint->sessions_open() <= node.config.sessions_max, "an endpoint has no more sessions than it may",
+    check(plan_.has_strangers || node.endpoint->breaches() == 0, "no honest end breaks a rule", &node);
+    check(node.endpoint->sessions_open() <= node.limits.sessions_max, "an endpoint has no more sessions than it may",
           &node);
 }
 

@@ -1,4 +1,4 @@
-#include "rpc/sim/copyrpc_serving.hpp"
+#include "rpc/sim/linked_serving.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -12,21 +12,25 @@ constexpr Duration kSometimesWithin = milliseconds(12);
 
 }  // namespace
 
-void CopyrpcServing::start(CopyrpcNode& node) {
-    for (const Handling each :
-         {Handling::AtOnce, Handling::Later, Handling::Retained, Handling::Nested, Handling::Refused}) {
-        node.endpoint->set_handler(
-            static_cast<std::uint8_t>(each),
-            [](void* context, const copyrpc::Request& request) {
-                auto& self = *static_cast<CopyrpcNode*>(context);
-                self.serving->execute(self, request);
-            },
-            &node);
+void LinkedServing::start(LinkedNode& node) {
+    node.endpoint->set_callbacks(
+        [](void* context, SessionId id, rpc::LinkEvent event) {
+            auto& self = *static_cast<LinkedNode*>(context);
+            self.calling->session_changed(self, id, event);
+        },
+        [](void* context, const LinkedRequest& request) {
+            auto& self = *static_cast<LinkedNode*>(context);
+            self.serving->execute(self, request);
+        },
+        &node);
+    for (const Handling each : {Handling::AtOnce, Handling::Later, Handling::Retained, Handling::Nested,
+                                Handling::Refused, Handling::Legacy}) {
+        node.endpoint->serve(static_cast<std::uint8_t>(each));
     }
 }
 
-void CopyrpcServing::execute(CopyrpcNode& node, const copyrpc::Request& request) {
-    CopyrpcCall* const call = oracle_.begin(node, request.payload);
+void LinkedServing::execute(LinkedNode& node, const LinkedRequest& request) {
+    LinkedCall* const call = oracle_.begin(node, request.payload);
     if (call == nullptr) {
         execute_strange(node, request);
         return;
@@ -34,16 +38,17 @@ void CopyrpcServing::execute(CopyrpcNode& node, const copyrpc::Request& request)
     oracle_.check(call->handling == static_cast<Handling>(request.type), "a request has its type", &node);
     switch (call->handling) {
         case Handling::Later:
+        case Handling::Legacy:
             keep(node, request, *call, false);
             break;
         case Handling::Retained:
             ++oracle_.counters().retained;
-            oracle_.check(request.endpoint.retain(request.handle), "a request in its handler can be retained", &node);
+            oracle_.check(node.endpoint->retain(request.handle), "a request in its handler can be retained", &node);
             keep(node, request, *call, true);
             break;
         case Handling::Refused:
             call->refused = true;
-            oracle_.check(request.endpoint.refuse(request.handle, node.now()), "a request can be refused", &node);
+            oracle_.check(node.endpoint->refuse(request.handle, node.now()), "a request can be refused", &node);
             break;
         case Handling::Nested:
             if (call_another(node, request, *call)) {
@@ -51,6 +56,7 @@ void CopyrpcServing::execute(CopyrpcNode& node, const copyrpc::Request& request)
             }
             [[fallthrough]];
         case Handling::AtOnce:
+        case Handling::Background:
         case Handling::Nobody:
             oracle_.check(answer(node, {world_.now(), request.handle, call->tag.serial, request.payload}),
                           "a request in its handler can be answered", &node);
@@ -61,19 +67,18 @@ void CopyrpcServing::execute(CopyrpcNode& node, const copyrpc::Request& request)
 }
 
 // In any way, or never.
-void CopyrpcServing::execute_strange(CopyrpcNode& node, const copyrpc::Request& request) {
+void LinkedServing::execute_strange(LinkedNode& node, const LinkedRequest& request) {
     const std::uint64_t choice = random_.below(4);
     if (choice == 0) {
-        (void)request.endpoint.answer(request.handle, request.payload, node.now());
+        (void)node.endpoint->answer(request.handle, request.payload, node.now());
     } else if (choice == 1) {
-        (void)request.endpoint.refuse(request.handle, node.now());
+        (void)node.endpoint->refuse(request.handle, node.now());
     } else if (choice == 2) {
-        (void)request.endpoint.retain(request.handle);
+        (void)node.endpoint->retain(request.handle);
     }
 }
 
-void CopyrpcServing::keep(CopyrpcNode& node, const copyrpc::Request& request, const CopyrpcCall& call,
-                          bool with_payload) {
+void LinkedServing::keep(LinkedNode& node, const LinkedRequest& request, const LinkedCall& call, bool with_payload) {
     const bool much = !world_.healed() && random_.chance(kMillion / 20);
     const Duration after = random_.between(Duration{}, much ? kSometimesWithin : kUsuallyWithin);
     node.kept.push_back({world_.now() + after, request.handle, call.tag.serial,
@@ -81,13 +86,13 @@ void CopyrpcServing::keep(CopyrpcNode& node, const copyrpc::Request& request, co
 }
 
 // Over a session of its own, or over the one by which the request came. False: there is none that takes a call.
-bool CopyrpcServing::call_another(CopyrpcNode& node, const copyrpc::Request& request, const CopyrpcCall& call) {
-    const bool back = random_.chance(kMillion / 2);
+bool LinkedServing::call_another(LinkedNode& node, const LinkedRequest& request, const LinkedCall& call) {
+    const bool back = system_.calls_back() && random_.chance(kMillion / 2);
     if (!back && node.sessions.empty()) {
         return false;
     }
     const SessionId by = back ? request.handle.session : node.sessions[random_.below(node.sessions.size())].id;
-    const CopyrpcCall* const inner = calling_.post_inner(node, by);
+    const LinkedCall* const inner = calling_.post_inner(node, by);
     if (inner == nullptr || inner->abandoned) {
         return false;
     }
@@ -96,7 +101,7 @@ bool CopyrpcServing::call_another(CopyrpcNode& node, const copyrpc::Request& req
     return true;
 }
 
-void CopyrpcServing::answer_kept(CopyrpcNode& node) {
+void LinkedServing::answer_kept(LinkedNode& node) {
     const auto due = std::stable_partition(node.kept.begin(), node.kept.end(),
                                            [this](const KeptRequest& each) { return each.due > world_.now(); });
     const std::vector<KeptRequest> answered(due, node.kept.end());
@@ -108,9 +113,9 @@ void CopyrpcServing::answer_kept(CopyrpcNode& node) {
     }
 }
 
-bool CopyrpcServing::answer(CopyrpcNode& node, const KeptRequest& request) {
-    copyrpc::Endpoint& endpoint = *node.endpoint;
-    CopyrpcCall& call = oracle_.call(request.serial);
+bool LinkedServing::answer(LinkedNode& node, const KeptRequest& request) {
+    LinkedEndpoint& endpoint = *node.endpoint;
+    LinkedCall& call = oracle_.call(request.serial);
     const CallTag tag = call.tag;
     bool answered = false;
     if (request.payload.size() >= tag.response_bytes && random_.chance(kMillion / 2)) {
@@ -129,9 +134,9 @@ bool CopyrpcServing::answer(CopyrpcNode& node, const KeptRequest& request) {
 }
 
 // A pool without memory gives no room; a copy needs none.
-bool CopyrpcServing::answer_by_hand(CopyrpcNode& node, const KeptRequest& request,
-                                    std::span<const std::uint8_t> message) {
-    copyrpc::Endpoint& endpoint = *node.endpoint;
+bool LinkedServing::answer_by_hand(LinkedNode& node, const KeptRequest& request,
+                                   std::span<const std::uint8_t> message) {
+    LinkedEndpoint& endpoint = *node.endpoint;
     const auto bytes = static_cast<std::uint32_t>(message.size());
     if (random_.chance(kMillion / 4)) {
         (void)endpoint.reserve(request.handle, bytes / 2);

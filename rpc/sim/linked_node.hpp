@@ -1,9 +1,8 @@
-// A worker in a simulated world of copyrpc: the production endpoint, what its users have under way, and the notes of
-// the checks.
+// A worker in a simulated world of calls over reliable connections: the production endpoint, what its users have under
+// way, and the notes of the checks.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,14 +13,16 @@
 
 #include "lib/sim/aligned_memory.hpp"
 #include "lib/sim/world.hpp"
-#include "rpc/copyrpc/endpoint.hpp"
-#include "rpc/sim/copyrpc_stranger.hpp"
+#include "lib/verbs/device.hpp"
+#include "rpc/sim/linked_endpoint.hpp"
+#include "rpc/sim/linked_stranger.hpp"
 #include "rpc/sim/messages.hpp"
 
 namespace cairn::sim {
 
-class CopyrpcCalling;
-class CopyrpcServing;
+class LinkedCalling;
+class LinkedOracle;
+class LinkedServing;
 
 // How a request is handled, its type on the wire.
 enum class Handling : std::uint8_t {
@@ -30,18 +31,20 @@ enum class Handling : std::uint8_t {
     Retained,  // later, with its payload, which may be a part of the answer
     Nested,    // after a call to another host, or over the session by which it came
     Refused,
-    Nobody,  // there is no such handler
+    Background,  // on a thread, which the world plays
+    Legacy,      // later; on a thread once one has outlasted a slice
+    Nobody,      // there is no such handler
 };
 
 // One call, from its posting to its completion. Nothing moves it.
-struct CopyrpcCall {
+struct LinkedCall {
     CallTag tag{};  // its client is the number of a node
     Handling handling = Handling::AtOnce;
     std::vector<std::uint8_t> request;
     rpc::MsgBuffer response{};      // the call's response buffer; invalid: it has none
     std::uint32_t answer_room = 0;  // of the buffer, else of its endpoint
     std::uint64_t session = 0;      // serial of the session; 0: its calls are not told apart
-    copyrpc::CallId id = 0;
+    rpc::CallId id = 0;
     Instant deadline = Instant::never();  // by its client's clock
     bool ends_with_endpoint = false;
     bool odd = false;        // the call goes to a stranger
@@ -56,30 +59,35 @@ struct CopyrpcCall {
 // A request that is answered later. `payload` is that of a retained request.
 struct KeptRequest {
     Instant due{};
-    copyrpc::RequestHandle handle{};
+    rpc::RequestHandle handle{};
     std::uint32_t serial = 0;
     std::span<const std::uint8_t> payload{};
 };
 
 // A session that its client believes to be alive.
-struct CopyrpcSession {
+struct LinkedSession {
     SessionId id{};
     std::uint64_t serial = 0;  // of all sessions in the world
     std::size_t peer = 0;      // its host
     bool odd = false;          // the peer is a stranger; only the session's end is promised
     bool open = false;
-    std::optional<copyrpc::Wanted> wanted{};  // the last call that was tried in vain
 };
 
-struct CopyrpcNode {
-    CopyrpcCalling* calling = nullptr;
-    CopyrpcServing* serving = nullptr;
+struct LinkedLimits {
+    std::uint16_t sessions_max = 0;
+    std::uint32_t calls_max = 0;
+};
+
+struct LinkedNode {
+    LinkedOracle* oracle = nullptr;
+    LinkedCalling* calling = nullptr;
+    LinkedServing* serving = nullptr;
     Node* host = nullptr;
     AlignedMemory memory;  // of the pool
 
     [[nodiscard]] Instant now() const noexcept { return host->now(); }  // by the host's own clock
-    [[nodiscard]] CopyrpcSession* find(SessionId id) noexcept {
-        for (CopyrpcSession& each : sessions) {
+    [[nodiscard]] LinkedSession* find(SessionId id) noexcept {
+        for (LinkedSession& each : sessions) {
             if (each.id == id) {
                 return &each;
             }
@@ -91,11 +99,11 @@ struct CopyrpcNode {
     std::unique_ptr<connections::Home> own_home;  // unless others on the worker have one
     std::unique_ptr<verbs::Device> device;
     std::optional<rpc::MsgPool> pool;
-    std::unique_ptr<CopyrpcStranger> stranger;
-    copyrpc::EndpointConfig config{};
-    std::unique_ptr<copyrpc::Endpoint> endpoint;
-    bool listens = false;
-    std::vector<CopyrpcSession> sessions;
+    std::unique_ptr<LinkedStranger> stranger;
+    std::unique_ptr<LinkedEndpoint> endpoint;
+    LinkedLimits limits{};            // of the endpoint
+    std::uint64_t buffers_begun = 0;  // that the endpoint had from its beginning
+    std::vector<LinkedSession> sessions;
     std::vector<KeptRequest> kept;
     std::map<std::uint64_t, KeptRequest> nested;            // by serial of the inner call
     std::set<std::uint32_t> pending;                        // serials of its calls

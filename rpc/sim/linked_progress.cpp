@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "rpc/sim/copyrpc_scenario.hpp"
+#include "rpc/sim/linked_scenario.hpp"
 
 namespace cairn::sim {
 
@@ -14,7 +14,7 @@ constexpr int kCallsEach = 6;
 }  // namespace
 
 template <class Done>
-void CopyrpcScenario::run_until(Done&& done, const char* promise) {
+void LinkedScenario::run_until(Done&& done, const char* promise) {
     const Instant limit = world_.now() + plan_.longest_end;
     while (world_.now() < limit && !world_.broken() && !done()) {
         world_.run_until(world_.now() + kStep);
@@ -30,7 +30,7 @@ void CopyrpcScenario::run_until(Done&& done, const char* promise) {
     oracle_.check(done(), promise);
 }
 
-void CopyrpcScenario::run_until_answered() {
+void LinkedScenario::run_until_answered() {
     run_until(
         [this] {
             return std::all_of(nodes_.begin(), nodes_.end(),
@@ -39,32 +39,32 @@ void CopyrpcScenario::run_until_answered() {
         "no call stays pending once the network healed");
 }
 
-std::size_t CopyrpcScenario::own_sessions() const {
+std::size_t LinkedScenario::own_sessions() const {
     return std::accumulate(nodes_.begin(), nodes_.end(), std::size_t{0},
                            [](std::size_t sum, const auto& node) { return sum + node->sessions.size(); });
 }
 
-std::size_t CopyrpcScenario::sessions_open() const {
+std::size_t LinkedScenario::sessions_open() const {
     return std::accumulate(nodes_.begin(), nodes_.end(), std::size_t{0},
                            [](std::size_t sum, const auto& node) { return sum + node->endpoint->sessions_open(); });
 }
 
 // Each session is open, and has one at its peer.
-bool CopyrpcScenario::is_whole() const {
+bool LinkedScenario::is_whole() const {
     const bool open = std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) {
         return std::all_of(node->sessions.begin(), node->sessions.end(),
-                           [](const CopyrpcSession& session) { return session.open; });
+                           [](const LinkedSession& session) { return session.open; });
     });
     return open && sessions_open() == 2 * own_sessions();
 }
 
 // Each session is used; then nobody says anything for long.
-void CopyrpcScenario::use_all() {
-    const CopyrpcCounters before = oracle_.counters();
+void LinkedScenario::use_all() {
+    const LinkedCounters before = oracle_.counters();
     const std::size_t sessions = own_sessions();
     for (const auto& node : nodes_) {
         node->host->read_clock();
-        for (const CopyrpcSession& session : std::vector<CopyrpcSession>(node->sessions)) {
+        for (const LinkedSession& session : std::vector<LinkedSession>(node->sessions)) {
             calling_.post_some(*node, session, kCallsEach);
         }
         if (world_.mix().node.clock_jump_every.ns != 0) {
@@ -72,7 +72,7 @@ void CopyrpcScenario::use_all() {
         }
     }
     run_until_answered();
-    const CopyrpcCounters& after = oracle_.counters();
+    const LinkedCounters& after = oracle_.counters();
     oracle_.check(sessions == 0 || after.calls > before.calls, "healed sessions take calls");
     oracle_.check(after.disconnected == before.disconnected && after.calls_lost == before.calls_lost &&
                       after.deadlines_passed == before.deadlines_passed,
@@ -81,10 +81,11 @@ void CopyrpcScenario::use_all() {
     oracle_.check(sessions == own_sessions() && is_whole(), "idle sessions stay");
 }
 
-void CopyrpcScenario::check_nothing_left() {
+void LinkedScenario::check_nothing_left() {
     for (const auto& node : nodes_) {
         const roce::Engine& engine = node->host->worker().engine();
-        oracle_.check(node->pool->live() == 0, "without sessions no message buffer is kept", node.get());
+        oracle_.check(node->pool->live() == node->buffers_begun, "without sessions no message buffer is kept",
+                      node.get());
         oracle_.check(node->endpoint->requests_kept() == 0, "without sessions no request is kept", node.get());
         oracle_.check(!plan_.alone || (engine.queue_pairs() == 0 && engine.held_packets() == 0),
                       "without sessions the engine keeps nothing", node.get());
@@ -93,10 +94,10 @@ void CopyrpcScenario::check_nothing_left() {
     }
 }
 
-void CopyrpcScenario::end_all() {
+void LinkedScenario::end_all() {
     for (const auto& node : nodes_) {
         node->host->read_clock();
-        for (const CopyrpcSession& session : std::vector<CopyrpcSession>(node->sessions)) {
+        for (const LinkedSession& session : std::vector<LinkedSession>(node->sessions)) {
             calling_.disconnect(*node, session.id);
         }
     }
@@ -105,7 +106,7 @@ void CopyrpcScenario::end_all() {
 }
 
 // From each worker to each other host, one after the other: there is always room for one.
-void CopyrpcScenario::connect_each() {
+void LinkedScenario::connect_each() {
     for (const auto& node : nodes_) {
         for (std::size_t to = 0; to < world_.hosts() && !world_.broken(); ++to) {
             if (to == node->host->host()) {
@@ -122,7 +123,7 @@ void CopyrpcScenario::connect_each() {
 }
 
 // Whatever happened before.
-void CopyrpcScenario::check_progress() {
+void LinkedScenario::check_progress() {
     run_until_answered();
     world_.run_until(world_.now() + plan_.peer_timeout * 2);  // who has lost its peer may still not know it
     run_until([this] { return is_whole(); }, "every session is whole, or both ends know that it is over");
@@ -130,9 +131,7 @@ void CopyrpcScenario::check_progress() {
         return;
     }
     for (const auto& node : nodes_) {
-        for (const CopyrpcSession& session : node->sessions) {
-            oracle_.check(!session.wanted, "who waits for room is told of it", node.get());
-        }
+        system_.check_quiet(*node);
     }
     calling_.set_settled();
     use_all();
@@ -140,12 +139,12 @@ void CopyrpcScenario::check_progress() {
     connect_each();
 }
 
-void CopyrpcScenario::wind_up() {
+void LinkedScenario::wind_up() {
     oracle_.check(sessions_open() == 0, "nobody begins a session by itself");
 }
 
-void CopyrpcScenario::check_end() {
-    const CopyrpcCounters& all = oracle_.counters();
+void LinkedScenario::check_end() {
+    const LinkedCounters& all = oracle_.counters();
     oracle_.check(all.ends.breaches <= all.ends.strangers_connected, "only strangers break rules");
 }
 

@@ -1,0 +1,76 @@
+// copyrpc in a simulated world: its endpoints, and calls that are tried only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rpc/copyrpc/endpoint.hpp"
+#include "rpc/sim/copyrpc_plan.hpp"
+#include "rpc/sim/linked_calling.hpp"
+
+namespace cairn::sim {
+
+// What happened besides what all RPC systems over connections count.
+struct CopyrpcCounters {
+    std::uint64_t tried_in_vain = 0;
+    std::uint64_t told_of_room = 0;
+    // What endpoints of processes that ended had counted.
+    std::uint64_t late_answers = 0;
+    std::uint64_t displaced = 0;
+    std::uint64_t batches = 0;
+
+    friend bool operator==(const CopyrpcCounters&, const CopyrpcCounters&) = default;
+};
+
+class CopyrpcSystem final : public LinkedSystem {
+public:
+    CopyrpcSystem(World& world, const CopyrpcPlan& plan)
+        : world_(world), random_(world.random()), plan_(plan), parts_(world.nodes()) {}
+
+    [[nodiscard]] const CopyrpcCounters& counters() const noexcept { return counters_; }
+
+    std::size_t memory_most() const override;
+    std::string text() const override;
+    void start(LinkedNode& node, connections::Home& home) override;
+    void count(LinkedNode& node) override;
+    void stop(LinkedNode& node) override;
+    std::unique_ptr<LinkedStranger> make_stranger(LinkedNode& node, connections::Home& home) override;
+    void plan_sizes(LinkedNode& node, LinkedCall& call) override;
+    void plan_brief(LinkedNode& node, LinkedCall& call) override;
+    Handling draw_handling() override;
+    bool may_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
+    bool must_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
+    bool may_give_up() const override { return false; }
+    bool calls_back() const override { return true; }
+    bool act(LinkedNode& node, const LinkedSession& session) override;
+    void on_turn(LinkedNode&) override {}
+    Instant next_turn(const LinkedNode&) const override { return Instant::never(); }
+    void check_quiet(LinkedNode& node) override;
+    void on_heal() override {}
+
+private:
+    // A node's part of a process.
+    struct Part {
+        CopyrpcSystem* system = nullptr;
+        LinkedNode* node = nullptr;
+        copyrpc::EndpointConfig config{};
+        copyrpc::Endpoint* endpoint = nullptr;
+        std::map<std::uint64_t, copyrpc::Wanted> wanted{};  // the last call that was tried in vain, by its session
+    };
+    [[nodiscard]] Part& part_of(const LinkedNode& node) { return parts_[node.host->index()]; }
+    [[nodiscard]] const Part& part_of(const LinkedNode& node) const { return parts_[node.host->index()]; }
+    [[nodiscard]] bool is_too_long(const LinkedNode& client, const LinkedCall& call, copyrpc::RingShape peer) const;
+    copyrpc::Attempt try_one(LinkedNode& node, SessionId id, LinkedCall& call);
+    void on_room(LinkedNode& node, SessionId id);
+
+    World& world_;
+    Random& random_;
+    const CopyrpcPlan plan_;
+    std::vector<Part> parts_;  // by node
+    CopyrpcCounters counters_;
+};
+
+}  // namespace cairn::sim
