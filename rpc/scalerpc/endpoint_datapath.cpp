@@ -69,11 +69,13 @@ void Endpoint::end_broken(Instant now) noexcept {
     broken_.clear();
 }
 
+// A WRITE of no bytes needs no key: a server that died before its welcome is noticed too.
+// mutants: scalerpc-endpoint-look-for-silent
 void Endpoint::look_for_silent(Instant now) noexcept {
     sessions_.for_each([this, now](Session& session) {
-        const bool ready = session.guest || (session.caller && session.caller->is_welcome());
-        const Grant at = session.guest ? session.peer.answers : ready ? session.caller->entry_at() : Grant{};
-        if (ready && rpc::Probes::is_lost(session, at.rkey, at.address)) {
+        const bool welcome = session.caller && session.caller->is_welcome();
+        const Grant at = session.guest ? session.peer.answers : welcome ? session.caller->entry_at() : Grant{};
+        if (rpc::Probes::is_lost(session, at.rkey, at.address)) {
             links_->lose(session, now);
         }
     });

@@ -216,5 +216,31 @@ TEST_F(ScalerpcHardTimes, LongAnswersWaitForTheirMemory) {
     check();
 }
 
+// A server that dies between the connection's establishment and its welcome owes the client everything.
+TEST_F(ScalerpcHardTimes, AServerThatDiesBeforeItsWelcomeIsNoticed) {
+    EndpointConfig config = small(4);
+    config.peer_timeout = milliseconds(100);
+    begin(config, 0);
+    const auto session = client->endpoint->connect(net::IpAddress::parse("10.0.0.2").value(), kService, now);
+    ASSERT_TRUE(session.ok());
+    sessions.push_back(session.value());
+    post(0);
+    while (client->events.empty()) {
+        client->turn(now);
+        if (client->events.empty()) {
+            server->turn(now);
+        }
+        now = now + microseconds(5);
+    }
+    ASSERT_EQ(client->events.back(), rpc::LinkEvent::Connected);
+    ASSERT_TRUE(results.empty());
+    for (const Instant end = now + milliseconds(400); now < end; now = now + microseconds(20)) {
+        client->turn(now);
+    }
+    EXPECT_EQ(client->events.back(), rpc::LinkEvent::PeerLost);
+    EXPECT_EQ(count(CallStatus::PeerLost), 1U);
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+}
+
 }  // namespace
 }  // namespace cairn::scalerpc
