@@ -90,6 +90,7 @@ struct Request {
     std::uint8_t type = 0;
     std::uint32_t left_us = 0;  // until the caller's deadline; 0: none
     std::span<const std::uint8_t> payload{};
+    bool given_up = false;  // its call has ended: it is not to be executed
 };
 
 struct Answer {
@@ -121,6 +122,8 @@ std::uint32_t put_request(const Request& request, std::uint32_t epoch, std::span
 std::uint32_t put_answer(const Answer& answer, std::span<std::uint8_t> block) noexcept;
 // Makes a block that has a request valid in another slice.
 void change_epoch(std::span<std::uint8_t> block, std::uint32_t epoch) noexcept;
+// Tells the server of a request that was put that its call has ended.
+void give_up(std::span<std::uint8_t> block) noexcept;
 // Makes a block valid in no slice.
 inline void invalidate(std::span<std::uint8_t> block) noexcept {
     std::memset(block.data() + block.size() - sizeof(RawTrailer), 0, sizeof(RawTrailer));

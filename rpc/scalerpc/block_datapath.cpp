@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::uint8_t kHasGrant = 1;
 constexpr std::uint8_t kHasNotice = 2;
+constexpr std::uint8_t kGivenUp = 4;
 
 void store(const RawTrailer& raw, std::span<std::uint8_t> block) noexcept {
     std::memcpy(block.data() + block.size() - sizeof(raw), &raw, sizeof(raw));
@@ -63,6 +64,12 @@ void change_epoch(std::span<std::uint8_t> block, std::uint32_t epoch) noexcept {
     store(raw, block);
 }
 
+void give_up(std::span<std::uint8_t> block) noexcept {
+    RawTrailer raw = trailer_of(block);
+    raw.flags = kGivenUp;
+    store(raw, block);
+}
+
 void add_notice(std::span<std::uint8_t> block, const News& notice) noexcept {
     RawTrailer raw = trailer_of(block);
     raw.flags = static_cast<std::uint8_t>(raw.flags | kHasNotice);
@@ -81,10 +88,10 @@ Look read_request(std::span<const std::uint8_t> block, std::uint32_t epoch, std:
     if (raw.sequence.get() != sequence || raw.second.get() != epoch) {
         return Look::Absent;
     }
-    if (raw.flags != 0 || raw.bytes.get() > block.size() - sizeof(raw)) {
+    if ((raw.flags & ~kGivenUp) != 0 || raw.bytes.get() > block.size() - sizeof(raw)) {
         return Look::Nonsense;
     }
-    request = {sequence, raw.kind, raw.first.get(), payload_of(block, raw.bytes.get(), sizeof(raw))};
+    request = {sequence, raw.kind, raw.first.get(), payload_of(block, raw.bytes.get(), sizeof(raw)), raw.flags != 0};
     return Look::There;
 }
 

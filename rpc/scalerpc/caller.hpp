@@ -21,6 +21,28 @@ enum class CallerState : std::uint8_t {
     Process,  // requests are WRITTEN to the server's pool
 };
 
+enum class CallerCause : std::uint8_t { Entry, Grant, Notice };
+// True if a client may come from one state to another for this reason: to Process only by the first answer of a slice,
+// or the word that stands for it (I4); from Process to Idle only by the notice of the slice's end (I5).
+// mutants: scalerpc-may-become
+[[nodiscard]] constexpr bool may_become(CallerState from, CallerState to, CallerCause why) noexcept {
+    switch (why) {
+        case CallerCause::Entry:
+            return to == CallerState::Warmup && from != CallerState::Process;
+        case CallerCause::Grant:
+            return to == CallerState::Process && from != CallerState::Process;
+        case CallerCause::Notice:
+            return to == CallerState::Idle;
+    }
+    return false;
+}
+
+// Returns `to`, which may follow `from` (asserted).
+[[nodiscard]] inline CallerState changed(CallerState from, CallerState to, CallerCause why) noexcept {
+    CAIRN_ASSERT(may_become(from, to, why));
+    return to;
+}
+
 // Which requests are staged, and which were written. No I/O; the Client acts on it.
 class Caller {
 public:
@@ -61,6 +83,9 @@ public:
         busy_ &= ~(std::uint64_t{1} << (&slot - slots_.data()));
         slot.call = rpc::kNone;
     }
+    // The call of a slot has ended without an answer. If its request has not been written, the server learns that it is
+    // not to be executed.
+    void give_up(Slot& slot) noexcept;
     [[nodiscard]] std::span<const std::uint8_t> answer_block(std::uint32_t sequence) const noexcept {
         return answers().subspan(kControlBytes + shape_.end_of(sequence) - shape_.bytes, shape_.bytes);
     }

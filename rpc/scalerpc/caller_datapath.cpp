@@ -14,6 +14,15 @@ Caller::Slot& Caller::stage(Request request, std::uint32_t call, Instant now) no
     return slot;
 }
 
+// What lies in front of `written_` was taken, or has left.
+// mutants: scalerpc-caller-give-up
+void Caller::give_up(Slot& slot) noexcept {
+    slot.call = rpc::kNone;
+    if (slot.sequence - written_ < next_ - written_) {
+        scalerpc::give_up(block_of(slot.sequence));
+    }
+}
+
 std::optional<News> Caller::look_at_control(bool& nonsense) noexcept {
     const std::optional<Control> control = Control::parse(answers().data() + (is_welcome() ? 0 : kWelcomeOffset));
     if (!control) {
@@ -52,7 +61,7 @@ bool Caller::on_grant(const News& news) noexcept {
     if (!can_be(news.accepted) || state_ == CallerState::Process) {
         return false;
     }
-    state_ = CallerState::Process;
+    state_ = changed(state_, CallerState::Process, CallerCause::Grant);
     epoch_ = news.epoch;
     grant_ = news.grant;
     accepted_ = written_ = news.accepted;
@@ -68,11 +77,14 @@ bool Caller::on_notice(const News& news) noexcept {
     if (!can_be(news.accepted)) {
         return false;
     }
-    state_ = CallerState::Idle;
+    state_ = changed(state_, CallerState::Idle, CallerCause::Notice);
     accepted_ = written_ = news.accepted;
     acknowledged_ = news.epoch;
     for (std::uint32_t sequence = accepted_; sequence != next_; ++sequence) {
         change_epoch(block_of(sequence), kStaged);
+        if (slots_[shape_.index_of(sequence)].call == rpc::kNone) {
+            scalerpc::give_up(block_of(sequence));
+        }
     }
     return true;
 }
@@ -92,7 +104,7 @@ std::optional<Entry> Caller::entry_due(std::uint64_t staged_address) noexcept {
         entry.longest = std::max(entry.longest, slots_[shape_.index_of(sequence)].tail);
     }
     if (entry.count != 0) {
-        state_ = CallerState::Warmup;
+        state_ = changed(state_, CallerState::Warmup, CallerCause::Entry);
     }
     const bool is_new = entry.acknowledged != told_.acknowledged ||
                         (entry.count != 0 && (entry.first != told_.first || entry.count != told_.count));

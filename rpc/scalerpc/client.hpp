@@ -55,11 +55,16 @@ private:
     [[nodiscard]] bool write_blocks(Session& session, Caller::Span run) noexcept;
     [[nodiscard]] std::uint32_t run_end(const Caller& caller, Caller::Span staged) const noexcept;
 
+    void watch_stalls(Instant now) noexcept;
+
     const EndpointConfig& config_;
     Sessions& sessions_;
     Statistics& statistics_;
     rpc::CallTable calls_;
     std::vector<Session*> expecting_;  // sessions that may get answers or news
+    Instant watched_{};                // until when stalls were watched
+    bool in_slice_ = false;            // since then, as the next
+    bool stalled_ = false;
 };
 
 }  // namespace cairn::scalerpc

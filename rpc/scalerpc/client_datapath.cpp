@@ -58,6 +58,9 @@ void Client::serve_backlog(Session& session, Instant now) noexcept {
 // Completions may post, cancel and disconnect: sessions come to the list's end, and leave it anywhere.
 bool Client::poll(Instant now, std::vector<std::pair<Session*, Breach>>& broken) noexcept {
     bool any = false;
+    if (config_.watches_stalls) {
+        watch_stalls(now);
+    }
     for (std::size_t i = 0; i < expecting_.size(); ++i) {
         Session& session = *expecting_[i];
         if (const std::optional<Breach> breach = poll(session, now, any)) {
@@ -69,6 +72,26 @@ bool Client::poll(Instant now, std::vector<std::pair<Session*, Breach>>& broken)
         }
     }
     return any;
+}
+
+// What was so until now is counted; what is so from now on is kept.
+// mutants: scalerpc-client-watch-stalls
+void Client::watch_stalls(Instant now) noexcept {
+    const auto span = static_cast<std::uint64_t>(std::max<std::int64_t>((now - watched_).ns, 0));
+    statistics_.in_slice_ns += in_slice_ ? span : 0;
+    statistics_.stalled_ns += stalled_ ? span : 0;
+    watched_ = now;
+    in_slice_ = false;
+    bool uses = false;
+    bool waits = false;
+    for (const Session* const session : expecting_) {
+        const bool in_slice = session->caller->state() == CallerState::Process;
+        const bool busy = session->caller->busy() != 0;
+        in_slice_ = in_slice_ || in_slice;
+        uses = uses || (in_slice && busy);
+        waits = waits || (!in_slice && busy);
+    }
+    stalled_ = in_slice_ && waits && !uses;
 }
 
 std::optional<Breach> Client::poll(Session& session, Instant now, bool& any) noexcept {
@@ -126,7 +149,7 @@ void Client::finish(std::uint32_t call, CallStatus status) noexcept {
     Session& session = *sessions_.find(calls_.session_of(call));
     const std::uint8_t slot = calls_.slot_of(call);
     if (slot != rpc::CallTable::kNoSlot) {
-        session.caller->slots()[slot].call = kNone;
+        session.caller->give_up(session.caller->slots()[slot]);
     } else {
         calls_.leave(session.backlog, call);
     }

@@ -31,6 +31,9 @@ Status judge(const EndpointConfig& config) {
         return Error{fmt::format("slices of {} us are out of range", config.groups.slice.ns / 1000),
                      "choose 1 us to 1 s"};
     }
+    if (config.slice_clock != nullptr && !config.features.grouping) {
+        return Error{"a server without groups has no slices to be synchronised", "leave the clock or choose groups"};
+    }
     if (config.calls_max == 0 || config.calls_max > rpc::kCallsMax) {
         return Error{fmt::format("{} outstanding calls are out of range", config.calls_max),
                      fmt::format("choose 1 to {}", rpc::kCallsMax)};

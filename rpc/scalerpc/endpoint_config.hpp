@@ -8,6 +8,7 @@
 #include "rpc/common/request.hpp"
 #include "rpc/scalerpc/block.hpp"
 #include "rpc/scalerpc/groups.hpp"
+#include "rpc/scalerpc/slice_clock.hpp"
 
 namespace cairn::rpc {
 class BackgroundPool;
@@ -49,6 +50,11 @@ struct EndpointConfig {
     // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.
     rpc::BackgroundPool* background = nullptr;
     std::uint32_t path_mtu_bytes = 1024;  // of connections that this endpoint makes
+    // Of a server: its slices and those of other servers with such a clock are at the same times, and of the same
+    // clients (ScaleRPC 4.2). It outlives the endpoint. There are groups then, as many as cohorts.
+    SliceClock* slice_clock = nullptr;
+    std::uint8_t cohort = 0;      // of a client: its group at such servers, modulo their cohorts
+    bool watches_stalls = false;  // of a client of several servers: Statistics::stalled_ns is counted
     // Measures handlers of types that have a legacy handler. Without it only those are noticed that answer later.
     Instant (*clock)() = nullptr;
 };

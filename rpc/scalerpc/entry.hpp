@@ -98,7 +98,7 @@ struct RawHello {
     std::uint8_t version;
     std::uint8_t block_log2;
     std::uint8_t blocks_log2;
-    std::uint8_t reserved;
+    std::uint8_t cohort;
     Be64 staged_address;
     Be64 answers_address;
     Be32 staged_rkey;
@@ -111,8 +111,9 @@ struct Hello {
     static constexpr std::uint8_t kVersion = 1;
 
     BlockShape shape{};
-    Grant staged{};   // of a client: its staged requests, to be READ
-    Grant answers{};  // of a client: its control words, and its answers kControlBytes behind them
+    Grant staged{};           // of a client: its staged requests, to be READ
+    Grant answers{};          // of a client: its control words, and its answers kControlBytes behind them
+    std::uint8_t cohort = 0;  // of a client: its group at servers whose slices are synchronised
 
     // Returns nothing if the bytes are no greeting of this version, or the shape is not valid.
     [[nodiscard]] static std::optional<Hello> parse(std::span<const std::uint8_t> private_data) noexcept {
@@ -126,7 +127,8 @@ struct Hello {
         }
         const Hello hello{{1U << raw.block_log2, 1U << raw.blocks_log2},
                           {raw.staged_address.get(), Rkey{raw.staged_rkey.get()}},
-                          {raw.answers_address.get(), Rkey{raw.answers_rkey.get()}}};
+                          {raw.answers_address.get(), Rkey{raw.answers_rkey.get()}},
+                          raw.cohort};
         return hello.shape.is_valid() ? std::optional<Hello>(hello) : std::nullopt;
     }
     [[nodiscard]] RawHello raw() const noexcept {
@@ -134,7 +136,7 @@ struct Hello {
                 kVersion,
                 static_cast<std::uint8_t>(std::countr_zero(shape.bytes)),
                 static_cast<std::uint8_t>(std::countr_zero(shape.blocks)),
-                0,
+                cohort,
                 Be64{staged.address},
                 Be64{answers.address},
                 Be32{staged.rkey.value},

@@ -29,7 +29,16 @@ std::int32_t rank_of(double priority, std::int32_t before) noexcept {
 
 // A new member joins the smallest group. A group that is too large then is split.
 // mutants: scalerpc-groups-add
-void Groups::add(SessionId member) {
+bool Groups::add(SessionId member, std::uint32_t cohort) {
+    if (config_.cohorts != 0) {
+        cohort %= config_.cohorts;
+        if (groups_[cohort].members.size() >= config_.most()) {
+            return false;
+        }
+        groups_[cohort].members.push_back(member);
+        members_[member.value] = Member{.group = cohort, .rank = kIdleRank};
+        return true;
+    }
     if (groups_.empty()) {
         groups_.push_back({{}, config_.slice, 0});
     }
@@ -42,6 +51,7 @@ void Groups::add(SessionId member) {
     if (smallest->members.size() > config_.most()) {
         split(group);
     }
+    return true;
 }
 
 // mutants: scalerpc-groups-remove
@@ -53,7 +63,7 @@ void Groups::remove(SessionId member) {
     const std::size_t group = found->second.group;
     std::erase(groups_[group].members, member);
     members_.erase(found);
-    if (groups_[group].members.size() < config_.least()) {
+    if (config_.cohorts == 0 && groups_[group].members.size() < config_.least()) {
         merge(group);
     }
 }
@@ -123,7 +133,8 @@ void Groups::end_slice(std::span<const Share> shares, Duration length) {
         member.rank = rank_of(member.priority, member.rank);
     }
     ++slices_;
-    if (config_.by_priority && groups_.size() > 1 && slices_ >= config_.regroup_every * groups_.size()) {
+    if (config_.by_priority && config_.cohorts == 0 && groups_.size() > 1 &&
+        slices_ >= config_.regroup_every * groups_.size()) {
         slices_ = 0;
         regroup();
     }
@@ -198,7 +209,7 @@ void Groups::check() const {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
         const std::size_t size = groups_[i].members.size();
         CAIRN_ASSERT(size <= config_.most());
-        CAIRN_ASSERT(groups_.size() == 1 || size >= config_.least());
+        CAIRN_ASSERT(groups_.size() == 1 || config_.cohorts != 0 || size >= config_.least());
         for (const SessionId member : groups_[i].members) {
             CAIRN_ASSERT(group_of(member) == i);
         }

@@ -17,6 +17,7 @@ struct GroupConfig {
     Duration slice = microseconds(100);
     bool by_priority = true;          // false: clients stay together as they came
     std::uint32_t regroup_every = 8;  // slices of each group
+    std::uint32_t cohorts = 0;        // groups that stay, whose members say which is theirs; 0: groups come about
 
     // A group has half as many members to half as many more, if there is more than one.
     [[nodiscard]] constexpr std::uint32_t least() const noexcept { return size / 2; }
@@ -39,9 +40,12 @@ public:
         std::uint64_t bytes = 0;
     };
 
-    explicit Groups(const GroupConfig& config) noexcept : config_(config) {}
+    explicit Groups(const GroupConfig& config) : config_(config) {
+        groups_.resize(config.cohorts, {{}, config.slice, 0});
+    }
 
-    void add(SessionId member);
+    // With cohorts the member joins that of its number, modulo theirs. Returns false if that has no room.
+    bool add(SessionId member, std::uint32_t cohort = 0);
     // Does nothing for somebody who is no member.
     void remove(SessionId member);
     // A group's slice begins. It comes last from now on.

@@ -84,7 +84,7 @@ struct Guest {
     std::optional<Control> control{};  // likewise
     std::unique_ptr<verbs::Mw> entry_window{};
     std::unique_ptr<verbs::Mw> window{};  // of its blocks in the pool
-    Instant left{};                       // when it was told to leave
+    Instant left{};                       // when it was told to leave, or its requests were begun to be READ
     std::uint32_t requests = 0;           // taken in this slice
     std::uint64_t bytes = 0;
     Outbox outbox;

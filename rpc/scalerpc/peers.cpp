@@ -103,6 +103,7 @@ std::span<const std::uint8_t> Peers::hello_of(const rpc::LinkedSession& linked) 
     Hello hello;
     hello.shape = config_.shape;
     if (session.caller) {
+        hello.cohort = config_.cohort;
         hello.staged = {session.staged->address(), session.staged->rkey()};
         hello.answers = {session.answers->address(), session.answers->rkey()};
     }

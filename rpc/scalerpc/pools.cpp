@@ -68,6 +68,7 @@ bool Pools::take_berth(std::uint8_t pool, Session& session) {
     session.guest->berth = Berth{pool, side.free.back()};
     side.free.pop_back();
     side.tenants.push_back(&session);
+    CAIRN_ASSERT(side.tenants.size() <= slots_);  // one group's, however many clients there are (I2)
     return true;
 }
 

@@ -37,6 +37,11 @@ std::optional<Breach> Server::on_request(Session& session, const Request& reques
     session.heard = true;
     const RequestHandle handle{session.id, std::uint64_t{guest.generation} << 32U | request.sequence};
     const auto& type = type_of(request.type);
+    if (request.given_up) {
+        ++statistics_.requests_expired;
+        end({&session, &kept}, Outcome::Expired, {});
+        return std::nullopt;
+    }
     if (!type.registered()) {
         ++statistics_.requests_without_handler;
         end({&session, &kept}, Outcome::NoHandler, {});

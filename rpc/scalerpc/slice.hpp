@@ -19,6 +19,7 @@ struct Slice {
     Instant began{};
     Instant last_request{};
     std::uint32_t requests = 0;
+    std::uint64_t slot = 0;               // of the common clock, if there is one
     std::vector<Groups::Share> shares{};  // of those who have left it
 
     // mutants: scalerpc-slice-on-request
@@ -34,7 +35,9 @@ struct NextSlice {
     std::vector<SessionId> served{};
     Duration length{};
     Duration usual{};
-    Instant began{};  // to be prepared
+    Instant began{};         // to be prepared
+    std::uint64_t slot = 0;  // of the common clock, if there is one
+    Instant ends{};          // likewise
 };
 
 // What is to be done about the slice now. Close: who is answered is told that the slice is over.
@@ -49,6 +52,7 @@ struct SliceView {
     bool warm = false;      // all of them were
     bool deserted = false;  // nobody is served any more
     Duration warmed_for{};  // since they began to be read
+    Duration patience{};    // in which slow clients are likely to be heard
 };
 
 constexpr std::int64_t kQuietParts = 2;       // a slice that is quiet for half of its length ends
@@ -62,7 +66,10 @@ constexpr Duration kLead = microseconds(30);  // of the slice's end, when the ne
 }
 constexpr std::uint8_t kMostUnused = 16;  // doublings
 
-// A slice that is quiet ends early. One whose successor is not ready goes on for as long again at most.
+constexpr std::int64_t kMostSlices = 10;  // for which a switch waits for slow clients: others wait as long
+
+// A slice that is quiet ends early. One whose successor is not ready goes on for as long again at most, or for as long
+// as slow clients need: whoever is always read too late would never be served.
 // mutants: scalerpc-judge-slice
 [[nodiscard]] inline SliceStep judge_slice(const SliceView& view) noexcept {
     if (!view.others) {
@@ -74,7 +81,7 @@ constexpr std::uint8_t kMostUnused = 16;  // doublings
         const Duration lead = std::max(view.drain, std::min(kLead, part));
         return over || view.deserted || view.elapsed >= view.length - lead ? SliceStep::Warm : SliceStep::Go;
     }
-    if ((over || view.deserted) && (view.warm || view.warmed_for >= view.length)) {
+    if ((over || view.deserted) && (view.warm || view.warmed_for >= std::max(view.length, view.patience))) {
         return SliceStep::Switch;
     }
     return over || view.elapsed >= view.length - view.drain ? SliceStep::Close : SliceStep::Go;

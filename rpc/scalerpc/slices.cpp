@@ -14,6 +14,10 @@ GroupConfig group_config(const EndpointConfig& config) noexcept {
     if (!config.features.grouping) {
         groups.size = config.sessions_max;
     }
+    if (config.slice_clock != nullptr) {
+        groups.cohorts = config.slice_clock->config().cohorts;
+        groups.slice = config.slice_clock->config().slice;
+    }
     return groups;
 }
 
@@ -22,6 +26,9 @@ GroupConfig group_config(const EndpointConfig& config) noexcept {
 Slices::Slices(const EndpointConfig& config, Sessions& sessions, Server& server, Statistics& statistics)
     : config_(config), sessions_(sessions), server_(server), statistics_(statistics), groups_(group_config(config)) {
     slice_.length = slice_.usual = config.groups.slice;
+    if (config.slice_clock != nullptr) {
+        slice_.length = Duration{};  // the first slice is that of whoever comes
+    }
     slice_.shares.reserve(config.sessions_max);
 }
 
@@ -44,11 +51,10 @@ void Slices::close() noexcept {
 // The client writes its entry by a key of its own, which the welcome tells it.
 bool Slices::add(Session& session, Instant now) {
     auto made = device_->create_window(*pd_, verbs::WindowType::Type2B);
-    if (!made.ok()) {
+    if (!made.ok() || !groups_.add(session.id, session.peer.cohort)) {
         return false;
     }
     server_.tell(session, entries_.open_to(session, std::move(made).value()));
-    groups_.add(session.id);
     serve_all_if_alone();
     if (!config_.features.grouping && !config_.features.warmup && pools_->take_berth(slice_.pool, session)) {
         session.guest->state = GuestState::Fetched;

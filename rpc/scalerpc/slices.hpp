@@ -38,6 +38,7 @@ public:
     [[nodiscard]] Instant next_deadline() const noexcept;
     [[nodiscard]] const Groups& groups() const noexcept { return groups_; }
     [[nodiscard]] const Pools& pools() const noexcept { return *pools_; }
+    [[nodiscard]] const Slice& slice() const noexcept { return slice_; }
 
 private:
     [[nodiscard]] std::uint8_t next_pool() const noexcept;
@@ -49,6 +50,8 @@ private:
     enum class When : std::uint8_t { Now, Next };
     bool admit(Session& session, When when, Instant now, Broken& broken);
     void start(Session& session, Instant now, Broken& broken);
+    [[nodiscard]] bool has_work(const Groups::Group& group) const noexcept;
+    [[nodiscard]] std::size_t next_cohort(Instant now);
     void warm(Instant now, Broken& broken);
     void close(Instant now);
     void switch_over(Instant now, Broken& broken);
@@ -57,6 +60,8 @@ private:
     void leave(Session& session) noexcept;
     void serve_all_if_alone();
     [[nodiscard]] SliceView view(Instant now) const noexcept;
+    [[nodiscard]] std::int64_t count_serving() const noexcept;
+    [[nodiscard]] Duration patience() const noexcept;
 
     const EndpointConfig& config_;
     Sessions& sessions_;
@@ -71,6 +76,7 @@ private:
     NextSlice next_{};
     std::uint8_t unused_ = 0;    // slices in a row in which nobody asked, less one for each in which somebody did
     Instant next_step_{};        // when the slice is looked at again
+    Duration slowest_{};         // time in which a client was heard, of the slowest; decays
     bool nobody_waits_ = false;  // of the other groups: what ends that is a packet
 };
 

@@ -1,10 +1,8 @@
-// Requests taken from their blocks, entries looked at, groups switched.
+// Requests taken from their blocks, entries looked at, slices begun and ended.
 #include "rpc/scalerpc/slices.hpp"
 
 #include <algorithm>
 #include <utility>
-
-#include "rpc/scalerpc/fetch.hpp"
 
 namespace cairn::scalerpc {
 
@@ -43,21 +41,30 @@ bool Slices::on_turn(Instant now, Broken& broken) {
     return worked;
 }
 
+Duration Slices::patience() const noexcept {
+    return std::min({slowest_ * 2, slice_.usual * kMostSlices, config_.notice_timeout});
+}
+
+std::int64_t Slices::count_serving() const noexcept {
+    const auto& tenants = pools_->tenants(slice_.pool);
+    return std::count_if(tenants.begin(), tenants.end(),
+                         [](const Session* session) { return session->guest->state == GuestState::Serving; });
+}
+
 // A client asks again after as long as it took its like to do so in this slice.
 SliceView Slices::view(Instant now) const noexcept {
-    const auto& tenants = pools_->tenants(slice_.pool);
-    const auto serving = std::count_if(tenants.begin(), tenants.end(), [](const Session* session) {
-        return session->guest->state == GuestState::Serving;
-    });
+    const std::int64_t serving = count_serving();
+    const bool free = config_.slice_clock == nullptr;  // to end when nobody uses it
     SliceView view;
     view.elapsed = now - slice_.began;
-    view.length = slice_.length;
-    view.quiet = now - slice_.last_request;
+    view.patience = patience();
+    view.length = config_.features.warmup ? slice_.length : std::max(slice_.length, view.patience);
+    view.quiet = free ? now - slice_.last_request : Duration{};
     view.drain =
         Duration{std::min(slice_.length.ns / 2, kDrainRounds * view.elapsed.ns * serving / (slice_.requests + 1))};
     view.others = groups_.size() > 1 || next_.warming;
     view.warming = next_.warming;
-    view.deserted = serving == 0;
+    view.deserted = free && serving == 0;
     view.warmed_for = now - next_.began;
     view.warm = std::none_of(next_.served.begin(), next_.served.end(), [this](SessionId id) {
         const Session* const session = sessions_.find(id);
@@ -77,9 +84,11 @@ bool Slices::take_requests(Instant now, Broken& broken) {
     return any;
 }
 
-// A client's requests come in the order of their sequence numbers: only the next one's block is looked at.
+// A client's requests come in the order of their sequence numbers: only the next one's block is looked at. Only those
+// of the slice's own clients are taken (I1).
 bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
+    CAIRN_ASSERT(guest.epoch == slice_.epoch && guest.berth->pool == slice_.pool);
     bool any = false;
     while (session.is_open() && guest.state == GuestState::Serving) {
         ++statistics_.polls;
@@ -101,17 +110,6 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
         }
     }
     return any;
-}
-
-// A client has work if it has left its last slice, and requests wait there.
-// mutants: scalerpc-slices-has-work
-bool Slices::has_work(const Session& session) const noexcept {
-    const Guest& guest = *session.guest;
-    if (!session.is_open() || guest.state != GuestState::Idle) {
-        return false;
-    }
-    const Entry entry = entries_[session];
-    return entry.count != 0 && entry.acknowledged == guest.epoch;
 }
 
 // Whoever has work while its group's slice goes on is served in it, once.
@@ -138,6 +136,7 @@ void Slices::look_for_leavers(std::uint8_t pool, Instant now) {
             continue;
         }
         if (entries_[session].acknowledged == guest.epoch) {
+            slowest_ = std::max(slowest_, now - guest.left);
             if (guest.window->invalidate(*session.qp, 0, false) == verbs::PostVerdict::Posted) {
                 leave(session);
             }
@@ -152,53 +151,6 @@ void Slices::look_for_leavers(std::uint8_t pool, Instant now) {
 void Slices::leave(Session& session) noexcept {
     pools_->give_back(session);
     session.guest->state = GuestState::Idle;
-}
-
-// Gives a client that has work a place, and reads its requests to there. Returns false if there is no place or no room.
-// mutants: scalerpc-slices-admit
-bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
-    Guest& guest = *session.guest;
-    Entry entry = entries_[session];
-    if (!entry.is_sound(config_.shape, session.peer.staged.address, guest.next)) {
-        broken.emplace_back(&session, Breach::BadEntry);
-        return false;
-    }
-    if (!pools_->take_berth(when == When::Next ? next_pool() : slice_.pool, session)) {
-        return false;
-    }
-    guest.early = when == When::Next;
-    entry.count = config_.features.warmup ? fetch(config_, *pools_, session, entry, statistics_) : 0;
-    guest.fetched = entry;
-    if (entry.count != 0) {
-        guest.state = GuestState::Fetching;
-    } else if (!config_.features.warmup) {
-        guest.state = GuestState::Fetched;
-    } else {
-        pools_->give_back(session);
-        return false;
-    }
-    if (guest.state == GuestState::Fetched && !guest.early) {
-        start(session, now, broken);
-    }
-    return true;
-}
-
-// What comes after its slice is over is read again for the next one.
-// mutants: scalerpc-slices-on-fetched
-void Slices::on_fetched(Session& session, Instant now, Broken& broken) {
-    Guest& guest = *session.guest;
-    if (guest.state != GuestState::Fetching || --guest.reads != 0) {
-        return;
-    }
-    guest.state = GuestState::Fetched;
-    if (guest.early) {
-        return;
-    }
-    if (guest.berth->pool == slice_.pool) {
-        start(session, now, broken);
-    } else {
-        leave(session);
-    }
 }
 
 // The client's slice begins: it gets the key of its blocks, and what was read is taken.
@@ -248,32 +200,6 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     }
 }
 
-// Reads the requests of the group that has waited longest among those with work.
-void Slices::warm(Instant now, Broken& broken) {
-    const std::size_t group = groups_.next([this](const Groups::Group& candidate) {
-        return std::any_of(candidate.members.begin(), candidate.members.end(), [this](SessionId id) {
-            const Session* const session = sessions_.find(id);
-            return session != nullptr && session->guest && has_work(*session);
-        });
-    });
-    if (group == groups_.size()) {
-        nobody_waits_ = true;
-        return;
-    }
-    groups_.begin_slice(group);
-    next_.warming = true;
-    next_.began = now;
-    next_.served = groups_[group].members;
-    next_.usual = groups_[group].slice;
-    next_.length = patient_length(next_.usual, unused_, config_.notice_timeout);
-    for (const SessionId id : next_.served) {
-        Session* const session = sessions_.find(id);
-        if (session != nullptr && session->guest && has_work(*session)) {
-            (void)admit(*session, When::Next, now, broken);
-        }
-    }
-}
-
 // Whoever is answered now need not be told by a WRITE of its own.
 void Slices::close(Instant now) {
     for (Session* const session : pools_->tenants(slice_.pool)) {
@@ -287,11 +213,13 @@ void Slices::close(Instant now) {
 // All blocks were looked at in this turn, so that no request that came is unanswered (I3), and the clients are told.
 void Slices::switch_over(Instant now, Broken& broken) {
     ++statistics_.switches;
+    slowest_ = slowest_ * 7 / 8;
     for (Session* const session : pools_->tenants(slice_.pool)) {
         if (session->guest->state == GuestState::Serving) {
             send_away(*session, now);
         }
     }
+    CAIRN_ASSERT(count_serving() == 0);
     note_use();
     groups_.end_slice(slice_.shares, now - slice_.began);
     slice_.shares.clear();
@@ -301,6 +229,10 @@ void Slices::switch_over(Instant now, Broken& broken) {
     slice_.served = std::exchange(next_.served, {});
     slice_.length = next_.length;
     slice_.usual = next_.usual;
+    if (config_.slice_clock != nullptr) {
+        slice_.slot = next_.slot;
+        slice_.length = slice_.usual = std::max(next_.ends - now, kLead);
+    }
     next_.warming = false;
     slice_.began = slice_.last_request = now;
     serve_all_if_alone();

@@ -36,6 +36,10 @@ struct Statistics {
     telemetry::Counter fetches;        // READs of waiting requests
     telemetry::Counter requests_fetched;
     telemetry::Counter polls;  // blocks looked at
+    // Of a client of several servers: time in which it has a slice somewhere; of this, time in which it waits for
+    // answers of servers only where it has none. Counted with EndpointConfig::watches_stalls.
+    telemetry::Counter in_slice_ns;
+    telemetry::Counter stalled_ns;
 };
 
 }  // namespace cairn::scalerpc

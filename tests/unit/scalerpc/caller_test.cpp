@@ -130,5 +130,30 @@ TEST_F(ScalerpcCaller, ABlockIsUsedUntilItsAnswerHasCome) {
     EXPECT_TRUE(caller.expects());
 }
 
+// The server learns of calls that ended before their requests left, or before they were taken.
+TEST_F(ScalerpcCaller, RequestsOfCallsThatHaveEndedAreMarked) {
+    const auto is_given_up = [this](std::uint32_t sequence) {
+        Request request;
+        EXPECT_EQ(read_request(caller.staged().subspan(kShape.end_of(sequence) - 64, 64), kStaged, sequence, request),
+                  Look::There);
+        return request.given_up;
+    };
+    for (int i = 0; i < 4; ++i) {
+        stage();
+    }
+    caller.give_up(caller.slots()[1]);
+    EXPECT_FALSE(is_given_up(0));
+    EXPECT_TRUE(is_given_up(1));
+    ASSERT_TRUE(caller.on_news(grant(1, 1)));
+    caller.ready(1);
+    caller.ready(2);
+    caller.written(3);
+    caller.give_up(caller.slots()[2]);
+    EXPECT_EQ(caller.slots()[2].call, rpc::kNone) << "it has left";
+    ASSERT_TRUE(caller.on_news(notice(1, 2)));
+    EXPECT_TRUE(is_given_up(2)) << "it waits again";
+    EXPECT_FALSE(is_given_up(3));
+}
+
 }  // namespace
 }  // namespace cairn::scalerpc

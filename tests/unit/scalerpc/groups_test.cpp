@@ -142,5 +142,31 @@ TEST(ScalerpcGroups, TheGroupThatHasWaitedLongestIsNext) {
               groups.group_of(id(0)));
 }
 
+TEST(ScalerpcGroups, CohortsStayAsTheirMembersSayAndHaveRoomForAGroup) {
+    GroupConfig config;
+    config.size = 4;
+    config.cohorts = 3;
+    Groups groups(config);
+    EXPECT_EQ(groups.size(), 3U);
+    for (std::uint32_t i = 0; i < 6; ++i) {
+        EXPECT_TRUE(groups.add(id(i), 4)) << "modulo the cohorts";
+    }
+    EXPECT_FALSE(groups.add(id(6), 1)) << "more than a pool has places";
+    EXPECT_TRUE(groups.add(id(7), 2));
+    for (std::uint32_t i = 0; i < 6; ++i) {
+        EXPECT_EQ(groups.group_of(id(i)), 1U);
+    }
+    for (std::uint32_t i = 0; i < 100; ++i) {
+        groups.end_slice(std::vector<Groups::Share>{{id(7), 1000, 1000}, {id(0), 1, 1000}}, microseconds(100));
+    }
+    for (std::uint32_t i = 1; i < 6; ++i) {
+        groups.remove(id(i));
+    }
+    groups.check();
+    EXPECT_EQ(groups.size(), 3U);
+    EXPECT_EQ(groups[1].members.size(), 1U);
+    EXPECT_EQ(groups.regroupings() + groups.merges() + groups.splits(), 0U);
+}
+
 }  // namespace
 }  // namespace cairn::scalerpc

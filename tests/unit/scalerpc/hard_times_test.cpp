@@ -1,4 +1,5 @@
 // Losses, pauses, lazy and dead peers.
+#include <optional>
 #include <random>
 
 #include "tests/unit/scalerpc/many_clients.hpp"
@@ -213,6 +214,35 @@ TEST_F(ScalerpcHardTimes, LongAnswersWaitForTheirMemory) {
     post(0, 1500);
     run(milliseconds(2));
     EXPECT_EQ(count(CallStatus::Ok), before + 1) << "the memory is back";
+    check();
+}
+
+// Nothing that its caller has given up is executed, unless it had left by then.
+TEST_F(ScalerpcHardTimes, CallsThatEndBeforeTheirRequestsLeaveAreNotExecuted) {
+    begin(small(16), 2);
+    const std::uint64_t tag = ++tags;
+    std::vector<std::uint8_t> bytes(32);
+    std::memcpy(bytes.data(), &tag, sizeof(tag));
+    Call call;
+    call.type = kEcho;
+    call.request = bytes;
+    std::optional<CallStatus> ended;
+    call.context = &ended;
+    call.deadline = now + milliseconds(1);
+    call.completion = [](void* context, const rpc::CallResult& result) {
+        *static_cast<std::optional<CallStatus>*>(context) = result.status;
+    };
+    ASSERT_EQ(client->endpoint->post(sessions[0], call, now).verdict, PostVerdict::Posted);
+    for (const Instant end = now + milliseconds(10); now < end; now = now + microseconds(20)) {
+        client->turn(now);  // the server hears nothing meanwhile
+    }
+    EXPECT_EQ(ended, CallStatus::DeadlinePassed);
+    run(milliseconds(5));
+    EXPECT_EQ(counted().requests_expired, 1U);
+    EXPECT_EQ(counted().requests_handled, 0U);
+    post(0);
+    run(milliseconds(5));
+    EXPECT_EQ(count(CallStatus::Ok), 1U);
     check();
 }
 

@@ -66,5 +66,21 @@ TEST(ScalerpcSliceJudge, WaitsLongerForThoseWhoNeverAsk) {
     EXPECT_EQ(slice.length, microseconds(5100)) << "from the first request on it has its usual length";
 }
 
+// Those whose requests take longer to be read than slices would always be read in vain.
+TEST(ScalerpcSliceJudge, WaitsForSlowClientsForAsLongAsTheyNeed) {
+    SliceView view;
+    view.elapsed = view.warmed_for = microseconds(900);
+    view.length = microseconds(400);
+    view.others = view.warming = true;
+    EXPECT_EQ(judge_slice(view), SliceStep::Switch);
+    view.patience = microseconds(901);
+    EXPECT_EQ(judge_slice(view), SliceStep::Close);
+    view.warm = true;
+    EXPECT_EQ(judge_slice(view), SliceStep::Switch) << "they are ready";
+    view.warm = false;
+    view.warmed_for = view.patience;
+    EXPECT_EQ(judge_slice(view), SliceStep::Switch) << "somebody may be dead";
+}
+
 }  // namespace
 }  // namespace cairn::scalerpc

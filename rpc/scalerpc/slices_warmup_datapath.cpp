@@ -1,0 +1,116 @@
+// Whose slice is next, and what waits for it: read into the pool before it begins (ScaleRPC 3.4).
+#include <algorithm>
+
+#include "rpc/scalerpc/fetch.hpp"
+#include "rpc/scalerpc/slices.hpp"
+
+namespace cairn::scalerpc {
+
+// A client has work if it has left its last slice, and requests wait there.
+// mutants: scalerpc-slices-has-work
+bool Slices::has_work(const Session& session) const noexcept {
+    const Guest& guest = *session.guest;
+    if (!session.is_open() || guest.state != GuestState::Idle) {
+        return false;
+    }
+    const Entry entry = entries_[session];
+    return entry.count != 0 && entry.acknowledged == guest.epoch;
+}
+
+bool Slices::has_work(const Groups::Group& group) const noexcept {
+    return std::any_of(group.members.begin(), group.members.end(), [this](SessionId id) {
+        const Session* const session = sessions_.find(id);
+        return session != nullptr && session->guest && has_work(*session);
+    });
+}
+
+// With a common clock the next slice is that of the slot behind this one, or of the slot that goes on if this slice is
+// over, whether its cohort has work or not. Nobody is next while no cohort has work.
+// mutants: scalerpc-slices-next-cohort
+std::size_t Slices::next_cohort(Instant now) {
+    const auto works = [this](const Groups::Group& group) { return has_work(group); };
+    if (groups_.next(works) == groups_.size()) {
+        return groups_.size();
+    }
+    const SliceClock& clock = *config_.slice_clock;
+    const Instant end = slice_.began + slice_.length;
+    const SliceClock::Slot slot = clock.slot_at(now < end ? end + clock.config().slice / 4 : now);
+    next_.slot = slot.number;
+    next_.ends = slot.ends;
+    return clock.cohort_of(slot);
+}
+
+// Reads the requests of the group that has waited longest among those with work.
+void Slices::warm(Instant now, Broken& broken) {
+    const std::size_t group =
+        config_.slice_clock != nullptr
+            ? next_cohort(now)
+            : groups_.next([this](const Groups::Group& candidate) { return has_work(candidate); });
+    if (group == groups_.size()) {
+        nobody_waits_ = true;
+        return;
+    }
+    groups_.begin_slice(group);
+    next_.warming = true;
+    next_.began = now;
+    next_.served = groups_[group].members;
+    next_.usual = groups_[group].slice;
+    next_.length = patient_length(next_.usual, unused_, config_.notice_timeout);
+    for (const SessionId id : next_.served) {
+        Session* const session = sessions_.find(id);
+        if (session != nullptr && session->guest && has_work(*session)) {
+            (void)admit(*session, When::Next, now, broken);
+        }
+    }
+}
+
+// Gives a client that has work a place, and reads its requests to there. Returns false if there is no place or no room.
+// mutants: scalerpc-slices-admit
+bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
+    Guest& guest = *session.guest;
+    Entry entry = entries_[session];
+    if (!entry.is_sound(config_.shape, session.peer.staged.address, guest.next)) {
+        broken.emplace_back(&session, Breach::BadEntry);
+        return false;
+    }
+    if (!pools_->take_berth(when == When::Next ? next_pool() : slice_.pool, session)) {
+        return false;
+    }
+    guest.early = when == When::Next;
+    entry.count = config_.features.warmup ? fetch(config_, *pools_, session, entry, statistics_) : 0;
+    guest.fetched = entry;
+    guest.left = now;
+    if (entry.count != 0) {
+        guest.state = GuestState::Fetching;
+    } else if (!config_.features.warmup) {
+        guest.state = GuestState::Fetched;
+    } else {
+        pools_->give_back(session);
+        return false;
+    }
+    if (guest.state == GuestState::Fetched && !guest.early) {
+        start(session, now, broken);
+    }
+    return true;
+}
+
+// What comes after its slice is over is read again for the next one.
+// mutants: scalerpc-slices-on-fetched
+void Slices::on_fetched(Session& session, Instant now, Broken& broken) {
+    Guest& guest = *session.guest;
+    if (guest.state != GuestState::Fetching || --guest.reads != 0) {
+        return;
+    }
+    guest.state = GuestState::Fetched;
+    slowest_ = std::max(slowest_, now - guest.left);
+    if (guest.early) {
+        return;
+    }
+    if (guest.berth->pool == slice_.pool) {
+        start(session, now, broken);
+    } else {
+        leave(session);
+    }
+}
+
+}  // namespace cairn::scalerpc

@@ -1,0 +1,90 @@
+// Carries the questions and answers of SliceClock by calls of any RPC system. Its sessions are not those whose slices
+// are synchronised: an answer that waited for a slice would tell nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "lib/worker/worker.hpp"
+#include "rpc/common/call.hpp"
+#include "rpc/common/request.hpp"
+#include "rpc/scalerpc/slice_clock.hpp"
+
+namespace cairn::scalerpc {
+
+// Answers the questions of followers, which come by calls of this type. The clock outlives the endpoint.
+template <class Carrier>
+void serve_time(Carrier& carrier, std::uint8_t type, SliceClock& clock) {
+    carrier.set_handler(
+        type,
+        [](void* context, const rpc::Request<Carrier>& request) {
+            const RawTimeAnswer raw = static_cast<SliceClock*>(context)->answer(request.now, request.now).raw();
+            (void)request.endpoint.answer(request.handle, {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)},
+                                          request.now);
+        },
+        &clock, sizeof(RawTimeAnswer));
+}
+
+// Asks a time server once a period, over a session of the carrier. A tenant of the carrier's worker.
+template <class Carrier>
+class TimeFollower final : private worker::Tenant {
+public:
+    // All references outlive the object, which outlives the carrier's calls: it ends behind the carrier, or after
+    // stop().
+    TimeFollower(worker::Worker& worker, Carrier& carrier, SessionId session, std::uint8_t type, SliceClock& clock)
+        : worker_(worker),
+          carrier_(carrier),
+          session_(session),
+          type_(type),
+          clock_(clock),
+          tenancy_(worker.add(*this)) {}
+
+    [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
+    [[nodiscard]] std::uint64_t slow() const noexcept { return slow_; }
+    [[nodiscard]] std::uint64_t failed() const noexcept { return failed_; }  // no answer, or nonsense
+
+private:
+    // mutants: scalerpc-time-follower-on-turn
+    bool on_turn(Instant now) noexcept override {
+        if (under_way_ || now < next_) {
+            return false;
+        }
+        rpc::Call call;
+        call.type = type_;
+        call.deadline = now + clock_.config().period;
+        call.context = this;
+        call.completion = [](void* context, const rpc::CallResult& result) {
+            static_cast<TimeFollower*>(context)->on_answer(result);
+        };
+        next_ = now + clock_.config().period;
+        under_way_ = carrier_.post(session_, call, now).verdict == rpc::PostVerdict::Posted;
+        failed_ += under_way_ ? 0U : 1U;
+        return under_way_;
+    }
+    [[nodiscard]] Instant next_deadline() const noexcept override { return under_way_ ? Instant::never() : next_; }
+
+    void on_answer(const rpc::CallResult& result) noexcept {
+        under_way_ = false;
+        const auto answer = result.status == rpc::CallStatus::Ok ? TimeAnswer::parse(result.response) : std::nullopt;
+        const Instant now = worker_.now();
+        const auto verdict =
+            answer ? clock_.on_answer(now - result.latency, now, *answer) : SliceClock::Verdict::Nonsense;
+        taken_ += verdict == SliceClock::Verdict::Taken ? 1U : 0U;
+        slow_ += verdict == SliceClock::Verdict::Slow ? 1U : 0U;
+        failed_ += verdict == SliceClock::Verdict::Nonsense ? 1U : 0U;
+    }
+
+    worker::Worker& worker_;
+    Carrier& carrier_;
+    SessionId session_;
+    std::uint8_t type_;
+    SliceClock& clock_;
+    Instant next_{};
+    bool under_way_ = false;
+    std::uint64_t taken_ = 0;
+    std::uint64_t slow_ = 0;
+    std::uint64_t failed_ = 0;
+    worker::Tenancy tenancy_;
+};
+
+}  // namespace cairn::scalerpc
