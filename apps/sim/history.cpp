@@ -13,6 +13,7 @@
 #include "rpc/sim/copyrpc_scenario.hpp"
 #include "rpc/sim/erpc_scenario.hpp"
 #include "rpc/sim/mixed_world.hpp"
+#include "rpc/sim/scalerpc_scenario.hpp"
 
 namespace cairn::simulate {
 
@@ -28,6 +29,9 @@ std::uint64_t acts_of(const sim::VerbsWorld& world) {
     return world.users().counters().requests;
 }
 std::uint64_t acts_of(const sim::CopyrpcWorld& world) {
+    return world.users().counters().calls;
+}
+std::uint64_t acts_of(const sim::ScalerpcWorld& world) {
     return world.users().counters().calls;
 }
 std::uint64_t acts_of(const sim::MixedWorld& world) {
@@ -117,6 +121,8 @@ std::unique_ptr<History> make_history(const Options& options, std::uint64_t seed
             return std::make_unique<NodeHistory<sim::VerbsWorld>>(line_of_datagram, seed);
         case WorldKind::Copyrpc:
             return std::make_unique<NodeHistory<sim::CopyrpcWorld>>(line_of_datagram, seed);
+        case WorldKind::Scalerpc:
+            return std::make_unique<NodeHistory<sim::ScalerpcWorld>>(line_of_datagram, seed);
         case WorldKind::Mixed:
             return std::make_unique<NodeHistory<sim::MixedWorld>>(line_of_datagram, seed);
     }

@@ -41,11 +41,13 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
                                             {"ud", WorldKind::Ud},
                                             {"verbs", WorldKind::Verbs},
                                             {"copyrpc", WorldKind::Copyrpc},
+                                            {"scalerpc", WorldKind::Scalerpc},
                                             {"mixed", WorldKind::Mixed}},
                     "erpc: clients and servers; rc: two queue pairs, reliable or not; cm: connection managers; "
                     "ud: queue pairs of datagrams and their groups; verbs: devices whose users connect; "
                     "copyrpc: endpoints that call each other over rings; "
-                    "mixed: of erpc, ud, verbs and copyrpc several on the same workers")
+                    "scalerpc: endpoints whose clients take turns; "
+                    "mixed: of erpc, ud, verbs, copyrpc and scalerpc several on the same workers")
         ->excludes("--small");
     app.add_flag("--json", options.json, "end with one JSON object on stdout");
 }

@@ -14,18 +14,19 @@
 
 namespace cairn::simulate {
 
-enum class WorldKind : std::uint8_t { Erpc, Rc, Cm, Ud, Verbs, Copyrpc, Mixed };
+enum class WorldKind : std::uint8_t { Erpc, Rc, Cm, Ud, Verbs, Copyrpc, Scalerpc, Mixed };
 
 struct WorldWords {
     std::string_view argument;  // that chooses it
     std::string_view acts;      // what its work is counted in
 };
-constexpr std::array<WorldWords, 7> kWorldWords{{{"", "calls"},
+constexpr std::array<WorldWords, 8> kWorldWords{{{"", "calls"},
                                                  {" --world rc", "requests"},
                                                  {" --world cm", "connections"},
                                                  {" --world ud", "messages"},
                                                  {" --world verbs", "requests"},
                                                  {" --world copyrpc", "calls"},
+                                                 {" --world scalerpc", "calls"},
                                                  {" --world mixed", "messages"}}};
 
 [[nodiscard]] constexpr const WorldWords& words_of(WorldKind world) noexcept {

@@ -25,24 +25,33 @@ WorldShape shape_of(std::uint64_t seed, const MixedPlan& plan) {
     shape.most_bytes =
         static_cast<std::uint16_t>(plan.erpc.path_mtu_bytes + roce::rc::kMaxHeaderBytes + port::kIcrcBytes);
     shape.paths = 256;  // more than a burst: eRPC's strangers have one for each of their many UDP ports
-    shape.engine.max_queue_pairs = 48;
-    shape.engine.max_regions = 64;
+    shape.engine.max_queue_pairs = 96;
+    shape.engine.max_regions = 160;
     shape.engine.held_packets = 64;
     shape.harmful = milliseconds(10);
     shape.healing = plan.erpc.healing;
     return shape;
 }
 
-// Its connections are those of the others' manager if they have one. Strangers who hold places are in worlds of its
-// own.
-void add_copyrpc(std::uint64_t seed, MixedPlan& plan) {
+// Strangers who hold places are in worlds of their own.
+void join(LinkedPlan& users, const MixedPlan& plan) {
+    users.path_mtu_bytes = plan.erpc.path_mtu_bytes;
+    users.has_strangers = false;
+    users.alone = false;
+}
+
+// The connections of copyrpc and ScaleRPC are those of the others' manager if there is one. Without it a worker has a
+// manager for one of both.
+void add_linked(std::uint64_t seed, MixedPlan& plan) {
     plan.has_copyrpc = Random(seed ^ 0xc0b1U).chance(kMillion / 2);
     plan.copyrpc = CopyrpcPlan::from_seed(seed);
-    plan.copyrpc.users.path_mtu_bytes = plan.erpc.path_mtu_bytes;
-    plan.copyrpc.users.has_strangers = false;
-    plan.copyrpc.users.alone = false;
-    plan.connections.moody = plan.connections.moody && !plan.has_copyrpc;  // it would end what both have
-    plan.connections.has_guests = plan.has_copyrpc;
+    join(plan.copyrpc.users, plan);
+    plan.has_scalerpc = Random(seed ^ 0x5cb2U).chance(kMillion / 2) && (plan.has_connections || !plan.has_copyrpc);
+    plan.scalerpc = ScalerpcPlan::from_seed(seed);
+    join(plan.scalerpc.users, plan);
+    const bool has_guests = plan.has_copyrpc || plan.has_scalerpc;
+    plan.connections.moody = plan.connections.moody && !has_guests;  // it would end what all have
+    plan.connections.has_guests = has_guests;
 }
 
 }  // namespace
@@ -68,7 +77,7 @@ MixedPlan MixedPlan::from_seed(std::uint64_t seed) {
     plan.connections.path_mtu_bytes = plan.erpc.path_mtu_bytes;
     plan.connections.alone = false;
     plan.connections.stranger = plan.datagrams.stranger + (plan.has_datagrams ? 1 : 0);
-    add_copyrpc(seed, plan);
+    add_linked(seed, plan);
     plan.shape = shape_of(seed, plan);
     plan.mix = mix_of(seed);
     return plan;
@@ -83,6 +92,9 @@ MixedWorld::MixedWorld(std::uint64_t seed, const MixedPlan& plan) : World(seed, 
     }
     if (plan.has_copyrpc) {
         add(copyrpc_.emplace(*this, plan.copyrpc, connections_ ? &*connections_ : nullptr).scenario());
+    }
+    if (plan.has_scalerpc) {
+        add(scalerpc_.emplace(*this, plan.scalerpc, connections_ ? &*connections_ : nullptr).scenario());
     }
     if (plan.has_erpc) {
         add(erpc_.emplace(*this, plan.erpc));
@@ -99,7 +111,8 @@ std::size_t MixedWorld::hosts_apart() const {
 
 std::uint64_t MixedWorld::acts() const {
     return (erpc_ ? erpc_->counters().calls : 0) + (datagrams_ ? datagrams_->counters().posted : 0) +
-           (connections_ ? connections_->counters().requests : 0) + (copyrpc_ ? copyrpc_->counters().calls : 0);
+           (connections_ ? connections_->counters().requests : 0) + (copyrpc_ ? copyrpc_->counters().calls : 0) +
+           (scalerpc_ ? scalerpc_->counters().calls : 0);
 }
 
 }  // namespace cairn::sim

@@ -1,7 +1,7 @@
-// Users of eRPC, of datagrams, of connections and of copyrpc on the same hosts. The seed chooses several of these
-// scenarios for one world. Connections and copyrpc live on all workers of a host. The endpoint of eRPC lives on one
-// worker and the users of datagrams on one, which may be the same. Each scenario checks the same promises as in a world
-// of its own.
+// Users of eRPC, of datagrams, of connections, of copyrpc and of ScaleRPC on the same hosts. The seed chooses several
+// of these scenarios for one world. Connections, copyrpc and ScaleRPC live on all workers of a host. The endpoint of
+// eRPC lives on one worker and the users of datagrams on one, which may be the same. Each scenario checks the same
+// promises as in a world of its own.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@
 #include "lib/sim/verbs/verbs_scenario.hpp"
 #include "rpc/sim/copyrpc_scenario.hpp"
 #include "rpc/sim/erpc_scenario.hpp"
+#include "rpc/sim/scalerpc_scenario.hpp"
 
 namespace cairn::sim {
 
@@ -18,12 +19,14 @@ struct MixedPlan {
     bool has_datagrams = false;
     bool has_connections = false;
     bool has_copyrpc = false;
+    bool has_scalerpc = false;
     WorldShape shape{};
     FaultMix mix{};
     WorldPlan erpc{};
     UdPlan datagrams{};
     VerbsPlan connections{};
     CopyrpcPlan copyrpc{};
+    ScalerpcPlan scalerpc{};
 
     [[nodiscard]] static MixedPlan from_seed(std::uint64_t seed);
 };
@@ -37,6 +40,7 @@ public:
     [[nodiscard]] const UdScenario* datagrams() const noexcept { return datagrams_ ? &*datagrams_ : nullptr; }
     [[nodiscard]] const VerbsScenario* connections() const noexcept { return connections_ ? &*connections_ : nullptr; }
     [[nodiscard]] const CopyrpcUsers* copyrpc() const noexcept { return copyrpc_ ? &*copyrpc_ : nullptr; }
+    [[nodiscard]] const ScalerpcUsers* scalerpc() const noexcept { return scalerpc_ ? &*scalerpc_ : nullptr; }
     // Returns how many hosts have their endpoint of eRPC and their users of datagrams on different
     // workers.
     [[nodiscard]] std::size_t hosts_apart() const;
@@ -50,6 +54,7 @@ private:
     std::optional<UdScenario> datagrams_;
     std::optional<VerbsScenario> connections_;
     std::optional<CopyrpcUsers> copyrpc_;
+    std::optional<ScalerpcUsers> scalerpc_;
 };
 
 }  // namespace cairn::sim

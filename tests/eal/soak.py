@@ -13,7 +13,7 @@ from perf_over_ports import Memif, Sockets, stop
 from session import end, expect, result_of, run_case
 from sockets import client, listen
 
-CASES = 12
+CASES = 13
 SHARE_S = 60 * float(os.environ.get('CAIRN_SOAK_MINUTES', '1')) / CASES
 LOSSES = ['--drop-per-million', '3000']
 GROWTH_BYTES = 16 << 20
@@ -66,6 +66,10 @@ def world_verbs(session):
 
 def world_copyrpc(session):
     live_through(session, '--world', 'copyrpc')
+
+
+def world_scalerpc(session):
+    live_through(session, '--world', 'scalerpc')
 
 
 def world_mixed(session):
@@ -125,5 +129,5 @@ def operations_sockets(session):
 
 
 if __name__ == '__main__':
-    run_case(world_erpc, world_small, world_rc, world_cm, world_ud, world_verbs, world_copyrpc, world_mixed,
-             calls_memif, calls_sockets, operations_memif, operations_sockets)
+    run_case(world_erpc, world_small, world_rc, world_cm, world_ud, world_verbs, world_copyrpc, world_scalerpc,
+             world_mixed, calls_memif, calls_sockets, operations_memif, operations_sockets)

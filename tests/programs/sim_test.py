@@ -94,6 +94,7 @@ class Sim(unittest.TestCase):
                                      ('ud', 'messages', ('UD SEND Only', 'to 0xffffff')),
                                      ('verbs', 'requests', ('CM REQ', 'RC SEND Only', 'RC RDMA WRITE First')),
                                      ('copyrpc', 'calls', ('CM REQ', 'RC RDMA WRITE Only with Immediate')),
+                                     ('scalerpc', 'calls', ('CM REQ', 'RC RDMA READ Request')),
                                      ('mixed', 'messages', ('UD SEND Only', 'to 0xffffff'))):
             with self.subTest(world):
                 status, out, _ = self.run_to_end('--world', world, '--seeds', '30', '--json')

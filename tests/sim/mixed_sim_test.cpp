@@ -1,5 +1,5 @@
-// eRPC, datagrams and connections on the same hosts under a swarm of faults: SIM_RUNS histories (240), each from one
-// seed, beginning with SIM_SEED (1). With SIM_TEXT each tells what happened in it.
+// eRPC, datagrams, connections, copyrpc and ScaleRPC on the same hosts under a swarm of faults: SIM_RUNS histories
+// (240), each from one seed, beginning with SIM_SEED (1). With SIM_TEXT each tells what happened in it.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -49,6 +49,8 @@ TEST(MixedSwarm, AllScenariosReallyMeet) {
                                                 {"messages by mail", 0},
                                                 {"up on other workers", 0},
                                                 {"datagrams beside connections", 0},
+                                                {"calls over rings", 0},
+                                                {"calls in slices", 0},
                                                 {"endpoints and datagrams apart", 0}};
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         MixedWorld world(seed);
@@ -61,6 +63,8 @@ TEST(MixedSwarm, AllScenariosReallyMeet) {
             counts["calls answered"] += world.erpc()->counters().calls_ok;
             counts["peers lost"] += world.erpc()->counters().peers_lost;
         }
+        counts["calls over rings"] += world.copyrpc() != nullptr ? world.copyrpc()->counters().calls_ok : 0;
+        counts["calls in slices"] += world.scalerpc() != nullptr ? world.scalerpc()->counters().calls_ok : 0;
         if (world.datagrams() != nullptr) {
             counts["datagrams"] += world.datagrams()->counters().delivered;
         }

@@ -1,0 +1,184 @@
+#include "rpc/sim/scalerpc_system.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "rpc/sim/scalerpc_stranger.hpp"
+
+namespace cairn::sim {
+
+namespace {
+
+constexpr std::uint16_t kSessionsLeast = 2;
+constexpr std::uint16_t kSessionsMost = 14;
+constexpr std::size_t kMostPoolBytes = 8U << 20U;
+constexpr std::uint32_t kBriefMost = 100;
+constexpr std::uint32_t kBeyond = 100;  // that an answer may be longer than its room
+
+constexpr std::array<Handling, 6> kUsual{Handling::AtOnce, Handling::AtOnce,     Handling::Later,
+                                         Handling::Nested, Handling::Background, Handling::Legacy};
+
+}  // namespace
+
+std::size_t ScalerpcSystem::memory_most() const {
+    return kMostPoolBytes;
+}
+
+void ScalerpcSystem::make_config(LinkedNode& node) {
+    Part& part = part_of(node);
+    rpc::BackgroundConfig threads;
+    threads.threads = kThreads;
+    threads.stepped = true;
+    threads.jobs_max = static_cast<std::uint32_t>(random_.between(1, 8));
+    part.threads = rpc::BackgroundPool::create(threads).value();
+    scalerpc::EndpointConfig& config = part.config;
+    config.shape = plan_.shape;
+    config.features = plan_.features;
+    config.groups = plan_.groups;
+    config.notice_timeout = plan_.notice_timeout;
+    config.sessions_max = static_cast<std::uint16_t>(random_.between(kSessionsLeast, kSessionsMost));
+    config.calls_max = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.between(1, 16) : 256);
+    config.long_answers = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.below(3) : 32);
+    config.peer_timeout = plan_.users.peer_timeout;
+    config.path_mtu_bytes = plan_.users.path_mtu_bytes;
+    config.background = part.threads.get();
+    node.limits.sessions_max = config.sessions_max;
+    node.limits.calls_max = config.calls_max;
+}
+
+// Where memory is scarce, it has room for the endpoint and few sessions.
+void ScalerpcSystem::make_pool(LinkedNode& node) {
+    const scalerpc::EndpointConfig& config = part_of(node).config;
+    std::size_t bytes = kMostPoolBytes;
+    if (world_.mix().node.scarce_memory) {
+        const std::size_t session = rpc::MsgPool::bytes_for(scalerpc::memory_of_caller(config));
+        bytes = std::bit_ceil(scalerpc::Endpoint::memory_for(config)) * 2 + session * random_.between(2, 5);
+    }
+    CAIRN_ASSERT(bytes <= kMostPoolBytes);
+    node.pool.emplace(node.memory.span().first(bytes));
+}
+
+void ScalerpcSystem::start(LinkedNode& node, connections::Home& home) {
+    make_config(node);
+    make_pool(node);
+    Part& part = part_of(node);
+    auto endpoint = std::make_unique<LinkedEndpointOf<scalerpc::Endpoint>>(
+        scalerpc::Endpoint::create(part.config, *node.device, home, *node.pool).value());
+    part.endpoint = &endpoint->own();
+    const std::uint32_t room = plan_.shape.message_max() + kBeyond;
+    part.endpoint->set_background_handler(static_cast<std::uint8_t>(Handling::Background), work, &node, room);
+    part.endpoint->set_legacy_handler(static_cast<std::uint8_t>(Handling::Legacy), work, &node, room);
+    node.endpoint = std::move(endpoint);
+}
+
+void ScalerpcSystem::stop(LinkedNode& node) {
+    part_of(node) = {};
+}
+
+std::unique_ptr<LinkedStranger> ScalerpcSystem::make_stranger(LinkedNode& node, connections::Home& home) {
+    return std::make_unique<ScalerpcStranger>(world_, *node.host, home, plan_.users.path_mtu_bytes, plan_.shape);
+}
+
+void ScalerpcSystem::count(LinkedNode& node) {
+    const scalerpc::Endpoint& endpoint = *part_of(node).endpoint;
+    const scalerpc::Statistics& said = endpoint.statistics();
+    counters_.switches += said.switches;
+    counters_.notices_alone += said.notices_alone;
+    counters_.keys_ended += said.keys_ended;
+    counters_.fetches += said.fetches;
+    counters_.requests_fetched += said.requests_fetched;
+    counters_.requests_expired += said.requests_expired;
+    counters_.late_answers += said.late_answers;
+    counters_.displaced += said.links.displaced;
+    counters_.splits += endpoint.slices().groups().splits();
+    counters_.merges += endpoint.slices().groups().merges();
+    counters_.regroupings += endpoint.slices().groups().regroupings();
+}
+
+void ScalerpcSystem::plan_sizes(LinkedNode& node, LinkedCall& call) {
+    const std::uint32_t longest = plan_.shape.message_max();
+    const bool brief = random_.chance(kMillion * 8 / 10);
+    std::uint64_t bytes = sizeof(CallTag) + random_.below(longest - sizeof(CallTag) + 1);
+    if (brief) {
+        bytes = std::min<std::uint64_t>(bytes, sizeof(CallTag) + random_.below(kBriefMost));
+    } else if (random_.chance(kMillion / 4)) {
+        bytes = longest - random_.below(2) + random_.below(2);
+    }
+    call.request.resize(bytes);
+    call.answer_room = longest;
+    if (random_.chance(kMillion / 4)) {
+        const std::uint64_t room = random_.below(brief ? kBriefMost : longest + 40);
+        call.response = node.pool->allocate(static_cast<std::uint32_t>(room));
+        call.answer_room = call.response.valid() ? std::min(call.response.capacity, longest) : longest;
+    }
+}
+
+void ScalerpcSystem::plan_brief(LinkedNode&, LinkedCall& call) {
+    call.request.resize(sizeof(CallTag) + random_.below(8));
+    call.answer_room = plan_.shape.message_max();
+}
+
+Handling ScalerpcSystem::draw_handling() {
+    return kUsual[random_.below(kUsual.size())];
+}
+
+bool ScalerpcSystem::may_be_too_long(const LinkedNode&, const LinkedCall& call) const {
+    return call.request.size() > plan_.shape.message_max();
+}
+
+Duration ScalerpcSystem::job_time() {
+    const bool much = !world_.healed() && random_.chance(kMillion / 20);
+    return random_.between(Duration{}, much ? milliseconds(12) : microseconds(500));
+}
+
+// A job is run at the end of its time: all that its worker did meanwhile must have left the job alone.
+void ScalerpcSystem::on_turn(LinkedNode& node) {
+    Part& part = part_of(node);
+    for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
+        Instant& ends = part.job_ends[thread];
+        if (ends <= world_.now()) {
+            ends = Instant::never();
+            node.oracle->check(part.threads->run_one(thread), "a thread keeps its job", &node);
+        }
+        if (ends == Instant::never() && part.threads->has_job(thread)) {
+            ends = world_.now() + job_time();
+        }
+    }
+    part.endpoint->slices().groups().check();
+}
+
+Instant ScalerpcSystem::next_turn(const LinkedNode& node) const {
+    const Part& part = parts_[node.host->index()];
+    return *std::min_element(part.job_ends.begin(), part.job_ends.end());
+}
+
+void ScalerpcSystem::work(void* context, rpc::BackgroundRequest& request) {
+    auto& node = *static_cast<LinkedNode*>(context);
+    const LinkedCall* const call = node.oracle->begin(node, request.payload());
+    ++node.oracle->counters().in_background;
+    if (call == nullptr) {
+        return;  // a stranger's
+    }
+    node.oracle->check(call->handling == static_cast<Handling>(request.type()), "a request has its type", &node);
+    const std::span<std::uint8_t> room = request.reserve(call->tag.response_bytes);
+    node.oracle->check(room.size() == call->tag.response_bytes, "a job has the room of its type", &node);
+    fill_response(room, call->tag);
+}
+
+std::string ScalerpcSystem::text() const {
+    const scalerpc::Features& has = plan_.features;
+    return fmt::format(
+        "{} blocks of {} bytes, groups of {}, slices of {} ns, notices wait {} ns, grouping {} sharing {} warmup {} "
+        "priority {} packing {} colouring {}; {} switches, {} notices alone, {} keys ended, {} READs of {} requests, "
+        "{} "
+        "expired, {} late answers, {} splits, {} merges, {} regroupings",
+        plan_.shape.blocks, plan_.shape.bytes, plan_.groups.size, plan_.groups.slice.ns, plan_.notice_timeout.ns,
+        has.grouping, has.sharing, has.warmup, has.priority, has.packing, has.colouring, counters_.switches,
+        counters_.notices_alone, counters_.keys_ended, counters_.fetches, counters_.requests_fetched,
+        counters_.requests_expired, counters_.late_answers, counters_.splits, counters_.merges, counters_.regroupings);
+}
+
+}  // namespace cairn::sim

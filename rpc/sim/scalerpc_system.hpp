@@ -1,0 +1,83 @@
+// ScaleRPC in a simulated world: its endpoints, and the threads of their background handlers, which the world plays.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rpc/common/background.hpp"
+#include "rpc/scalerpc/endpoint.hpp"
+#include "rpc/sim/linked_calling.hpp"
+#include "rpc/sim/scalerpc_plan.hpp"
+
+namespace cairn::sim {
+
+// What endpoints of processes that ended had counted.
+struct ScalerpcCounters {
+    std::uint64_t switches = 0;
+    std::uint64_t notices_alone = 0;
+    std::uint64_t keys_ended = 0;
+    std::uint64_t fetches = 0;
+    std::uint64_t requests_fetched = 0;
+    std::uint64_t requests_expired = 0;
+    std::uint64_t late_answers = 0;
+    std::uint64_t displaced = 0;
+    std::uint64_t splits = 0;
+    std::uint64_t merges = 0;
+    std::uint64_t regroupings = 0;
+
+    friend bool operator==(const ScalerpcCounters&, const ScalerpcCounters&) = default;
+};
+
+class ScalerpcSystem final : public LinkedSystem {
+public:
+    ScalerpcSystem(World& world, const ScalerpcPlan& plan)
+        : world_(world), random_(world.random()), plan_(plan), parts_(world.nodes()) {}
+
+    [[nodiscard]] const ScalerpcCounters& counters() const noexcept { return counters_; }
+
+    std::size_t memory_most() const override;
+    std::string text() const override;
+    void start(LinkedNode& node, connections::Home& home) override;
+    void count(LinkedNode& node) override;
+    void stop(LinkedNode& node) override;
+    std::unique_ptr<LinkedStranger> make_stranger(LinkedNode& node, connections::Home& home) override;
+    void plan_sizes(LinkedNode& node, LinkedCall& call) override;
+    void plan_brief(LinkedNode& node, LinkedCall& call) override;
+    Handling draw_handling() override;
+    bool may_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
+    bool must_be_too_long(const LinkedNode& client, const LinkedCall& call) const override {
+        return may_be_too_long(client, call);
+    }
+    bool may_give_up() const override { return true; }
+    bool calls_back() const override { return false; }
+    bool act(LinkedNode&, const LinkedSession&) override { return false; }
+    void on_turn(LinkedNode& node) override;
+    Instant next_turn(const LinkedNode& node) const override;
+    void check_quiet(LinkedNode&) override {}
+    void on_heal() override {}
+
+private:
+    static constexpr std::uint32_t kThreads = 2;
+    // A node's part of a process.
+    struct Part {
+        scalerpc::EndpointConfig config{};
+        std::unique_ptr<rpc::BackgroundPool> threads;
+        std::array<Instant, kThreads> job_ends{Instant::never(), Instant::never()};
+        scalerpc::Endpoint* endpoint = nullptr;
+    };
+    [[nodiscard]] Part& part_of(const LinkedNode& node) { return parts_[node.host->index()]; }
+    void make_config(LinkedNode& node);
+    void make_pool(LinkedNode& node);
+    [[nodiscard]] Duration job_time();
+    static void work(void* context, rpc::BackgroundRequest& request);
+
+    World& world_;
+    Random& random_;
+    const ScalerpcPlan plan_;
+    std::vector<Part> parts_;  // by node
+    ScalerpcCounters counters_;
+};
+
+}  // namespace cairn::sim
