@@ -37,7 +37,7 @@ Instant Endpoint::next_deadline() const noexcept {
     if (sessions_.any_listed()) {
         return Instant{};
     }
-    const bool polls = server_.jobs().wants_polling() || server_.transfers().wants_polling() || client_.wants_polling();
+    const bool polls = server_.wants_polling() || client_.wants_polling();
     const Instant due = polls ? next_poll_ : client_.next_deadline();
     return sessions_.count() == 0 ? due : std::min(due, probes_.next_look());
 }

@@ -148,7 +148,7 @@ void Peers::remove(rpc::LinkedSession& linked) {
     if (session.rings) {
         client_.end_loans(session);
         server_.forget(session);  // if its connection was met and given up, or its endpoint ends
-        server_.expect_no_more(requests_most(session));
+        server_.expect(-std::int64_t{requests_most(session)});
     }
     session.rings.reset();
     session.qp.reset();

@@ -97,10 +97,6 @@ private:
     [[nodiscard]] bool joins_open(std::uint32_t blocks) const noexcept;
     [[nodiscard]] std::uint32_t advance_of(std::uint32_t blocks) const noexcept;
     RingPosition place(std::uint32_t blocks) noexcept;
-    // What a request takes of a promise.
-    [[nodiscard]] std::uint32_t cost_of(std::uint32_t charge) const noexcept {
-        return flow_ == Flow::Credit ? charge : 1;
-    }
     // A promise may come before the answers that it renews: those wait for receive requests in the next batch, and
     // those to requests that the promise has let come wait with them.
     // mutants: copyrpc-send-ledger-most-promised

@@ -3,6 +3,15 @@
 
 namespace cairn::copyrpc {
 
+namespace {
+
+// What a request takes of a promise.
+constexpr std::uint32_t cost_of(Flow flow, std::uint32_t charge) noexcept {
+    return flow == Flow::Credit ? charge : 1;
+}
+
+}  // namespace
+
 SendLedger::SendLedger(RingShape ring, RingShape own_ring, std::uint32_t receives, Flow flow) noexcept
     : ring_(ring),
       own_ring_(own_ring),
@@ -34,7 +43,7 @@ Room SendLedger::judge_request(std::uint32_t blocks, std::uint32_t charge) const
     if (blocks > ring_.message_max() || charge > own_ring_.charge_max()) {
         return Room::TooLong;
     }
-    if (cost_of(charge) > balance_) {
+    if (cost_of(flow_, charge) > balance_) {
         return Room::InsufficientCredit;
     }
     if (flow_ == Flow::Read) {
@@ -46,31 +55,31 @@ Room SendLedger::judge_request(std::uint32_t blocks, std::uint32_t charge) const
 
 RingPosition SendLedger::take_request(std::uint32_t blocks, std::uint32_t charge) noexcept {
     CAIRN_ASSERT(judge_request(blocks, charge) == Room::Fits);
-    balance_ -= cost_of(charge);
-    charged_ += cost_of(charge);
+    balance_ -= cost_of(flow_, charge);
+    charged_ += cost_of(flow_, charge);
     return place(blocks);
 }
 
 // mutants: copyrpc-send-ledger-on-request
 bool SendLedger::on_request(std::uint32_t charge) noexcept {
-    if (charge < 2 || cost_of(charge) > promised_ - asked_) {
+    if (charge < 2 || cost_of(flow_, charge) > promised_ - asked_) {
         return false;
     }
-    asked_ += cost_of(charge);
+    asked_ += cost_of(flow_, charge);
     return true;
 }
 
 // mutants: copyrpc-send-ledger-on-answer
 void SendLedger::on_answer(std::uint32_t charge) noexcept {
-    charged_ -= cost_of(charge);
+    charged_ -= cost_of(flow_, charge);
     balance_ += flow_ == Flow::Read ? 1 : 0;
 }
 
 // mutants: copyrpc-send-ledger-take-answer
 RingPosition SendLedger::take_answer(std::uint32_t blocks, std::uint32_t charge) noexcept {
-    CAIRN_ASSERT(blocks < charge && cost_of(charge) <= asked_ && fits_answer(blocks));
+    CAIRN_ASSERT(blocks < charge && cost_of(flow_, charge) <= asked_ && fits_answer(blocks));
     promised_ -= flow_ == Flow::Credit ? charge : 0;
-    asked_ -= cost_of(charge);
+    asked_ -= cost_of(flow_, charge);
     return place(blocks);
 }
 

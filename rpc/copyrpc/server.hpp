@@ -24,13 +24,12 @@ public:
     Server(Endpoint& endpoint, const EndpointConfig& config, const Types& types, verbs::Device& device,
            Sessions& sessions, rpc::MsgPool& pool, Statistics& statistics);
 
-    // A session came whose promise pays for so many requests; it left. Allocates.
-    void expect(std::uint32_t requests) {
-        expected_ += requests;
+    // Sessions came whose promises pay for so many requests, or left: fewer than none. Allocates for those that came.
+    void expect(std::int64_t requests) {
+        expected_ = static_cast<std::size_t>(static_cast<std::int64_t>(expected_) + requests);
         requests_.reserve(expected_);
         free_.reserve(expected_);
     }
-    void expect_no_more(std::uint32_t requests) noexcept { expected_ -= requests; }
     // Returns nothing, or why the request is none.
     [[nodiscard]] std::optional<Breach> on_request(Session& session, const RingEnd::Taken& taken, Instant now) noexcept;
     // A request that lay at its caller is here. Takes its memory.
@@ -62,9 +61,8 @@ public:
     [[nodiscard]] bool keeps(const RequestHandle& handle) noexcept { return find(handle) != nullptr; }
     [[nodiscard]] const Types::value_type& type_of(std::uint8_t type) const noexcept { return types_[type]; }
     [[nodiscard]] rpc::RequestJobs<Server>& jobs() noexcept { return jobs_; }
-    [[nodiscard]] const rpc::RequestJobs<Server>& jobs() const noexcept { return jobs_; }
+    [[nodiscard]] bool wants_polling() const noexcept { return jobs_.wants_polling() || transfers_.wants_polling(); }
     [[nodiscard]] Transfers& transfers() noexcept { return transfers_; }
-    [[nodiscard]] const Transfers& transfers() const noexcept { return transfers_; }
     [[nodiscard]] std::size_t requests_kept() const noexcept { return requests_.size() - free_.size(); }
 
 private:

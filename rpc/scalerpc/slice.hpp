@@ -58,15 +58,40 @@ struct SliceView {
 constexpr std::int64_t kQuietParts = 2;       // a slice that is quiet for half of its length ends
 constexpr Duration kLead = microseconds(30);  // of the slice's end, when the next group is read; half a slice at most
 
-// How long the next slice waits for its first request. Each slice in a row in which nobody asked doubles that, up to
-// `most`: clients that need longer than a slice, as they do when both ends share one CPU, would come too late for ever.
-// mutants: scalerpc-patient-length
-[[nodiscard]] constexpr Duration patient_length(Duration usual, std::uint8_t unused, Duration most) noexcept {
-    return std::max(usual, std::min(Duration{usual.ns << unused}, most));
-}
-constexpr std::uint8_t kMostUnused = 16;  // doublings
+// Clients that need longer than a slice would come too late for ever. So slices wait for them.
+class Patience {
+public:
+    static constexpr std::uint8_t kMostDoublings = 16;
+    static constexpr std::int64_t kMostSlices = 10;  // for which a switch waits for slow clients: others wait as long
 
-constexpr std::int64_t kMostSlices = 10;  // for which a switch waits for slow clients: others wait as long
+    // A client was heard so long after it had been asked.
+    void on_heard(Duration after) noexcept { slowest_ = std::max(slowest_, after); }
+    // A slice has ended, in which somebody asked or nobody.
+    // mutants: scalerpc-patience-on-slice
+    void on_slice(bool used) noexcept {
+        slowest_ = slowest_ * 7 / 8;
+        if (!used && doublings_ != kMostDoublings) {
+            ++doublings_;
+        } else if (used && doublings_ != 0) {
+            --doublings_;
+        }
+    }
+    // How long a slice waits for its first request. Each one in a row in which nobody asked doubles that, up to `most`:
+    // both ends may share a CPU.
+    // mutants: scalerpc-patience-length
+    [[nodiscard]] Duration length(Duration usual, Duration most) const noexcept {
+        return std::max(usual, std::min(Duration{usual.ns << doublings_}, most));
+    }
+    // How long a switch waits for clients that are slower than others.
+    // mutants: scalerpc-patience-for-slow
+    [[nodiscard]] Duration for_slow(Duration usual, Duration most) const noexcept {
+        return std::min({slowest_ * 2, usual * kMostSlices, most});
+    }
+
+private:
+    Duration slowest_{};          // time after which a client was heard, of the slowest; decays
+    std::uint8_t doublings_ = 0;  // slices in which nobody asked, less those in which somebody did
+};
 
 // A slice that is quiet ends early. One whose successor is not ready goes on for as long again at most, or for as long
 // as slow clients need: whoever is always read too late would never be served.

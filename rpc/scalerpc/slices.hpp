@@ -55,13 +55,11 @@ private:
     void warm(Instant now, Broken& broken);
     void close(Instant now);
     void switch_over(Instant now, Broken& broken);
-    void note_use() noexcept;
     void send_away(Session& session, Instant now);
     void leave(Session& session) noexcept;
     void serve_all_if_alone();
     [[nodiscard]] SliceView view(Instant now) const noexcept;
     [[nodiscard]] std::int64_t count_serving() const noexcept;
-    [[nodiscard]] Duration patience() const noexcept;
 
     const EndpointConfig& config_;
     Sessions& sessions_;
@@ -74,9 +72,8 @@ private:
     verbs::Pd* pd_ = nullptr;
     Slice slice_{};
     NextSlice next_{};
-    std::uint8_t unused_ = 0;    // slices in a row in which nobody asked, less one for each in which somebody did
+    Patience patience_{};
     Instant next_step_{};        // when the slice is looked at again
-    Duration slowest_{};         // time in which a client was heard, of the slowest; decays
     bool nobody_waits_ = false;  // of the other groups: what ends that is a packet
 };
 

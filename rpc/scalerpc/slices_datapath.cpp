@@ -41,10 +41,6 @@ bool Slices::on_turn(Instant now, Broken& broken) {
     return worked;
 }
 
-Duration Slices::patience() const noexcept {
-    return std::min({slowest_ * 2, slice_.usual * kMostSlices, config_.notice_timeout});
-}
-
 std::int64_t Slices::count_serving() const noexcept {
     const auto& tenants = pools_->tenants(slice_.pool);
     return std::count_if(tenants.begin(), tenants.end(),
@@ -57,7 +53,7 @@ SliceView Slices::view(Instant now) const noexcept {
     const bool free = config_.slice_clock == nullptr;  // to end when nobody uses it
     SliceView view;
     view.elapsed = now - slice_.began;
-    view.patience = patience();
+    view.patience = patience_.for_slow(slice_.usual, config_.notice_timeout);
     view.length = config_.features.warmup ? slice_.length : std::max(slice_.length, view.patience);
     view.quiet = free ? now - slice_.last_request : Duration{};
     view.drain =
@@ -136,7 +132,7 @@ void Slices::look_for_leavers(std::uint8_t pool, Instant now) {
             continue;
         }
         if (entries_[session].acknowledged == guest.epoch) {
-            slowest_ = std::max(slowest_, now - guest.left);
+            patience_.on_heard(now - guest.left);
             if (guest.window->invalidate(*session.qp, 0, false) == verbs::PostVerdict::Posted) {
                 leave(session);
             }
@@ -213,14 +209,14 @@ void Slices::close(Instant now) {
 // All blocks were looked at in this turn, so that no request that came is unanswered (I3), and the clients are told.
 void Slices::switch_over(Instant now, Broken& broken) {
     ++statistics_.switches;
-    slowest_ = slowest_ * 7 / 8;
     for (Session* const session : pools_->tenants(slice_.pool)) {
         if (session->guest->state == GuestState::Serving) {
             send_away(*session, now);
         }
     }
     CAIRN_ASSERT(count_serving() == 0);
-    note_use();
+    patience_.on_slice(std::any_of(slice_.shares.begin(), slice_.shares.end(),
+                                   [](const Groups::Share& share) { return share.requests != 0; }));
     groups_.end_slice(slice_.shares, now - slice_.began);
     slice_.shares.clear();
     slice_.requests = 0;
@@ -242,17 +238,6 @@ void Slices::switch_over(Instant now, Broken& broken) {
         if (session->is_open() && session->guest->state == GuestState::Fetched) {
             start(*session, now, broken);
         }
-    }
-}
-
-// mutants: scalerpc-slices-note-use
-void Slices::note_use() noexcept {
-    const bool used = std::any_of(slice_.shares.begin(), slice_.shares.end(),
-                                  [](const Groups::Share& share) { return share.requests != 0; });
-    if (used) {
-        unused_ = static_cast<std::uint8_t>(unused_ - (unused_ != 0 ? 1 : 0));
-    } else if (unused_ != kMostUnused) {
-        ++unused_;
     }
 }
 

@@ -55,7 +55,7 @@ void Slices::warm(Instant now, Broken& broken) {
     next_.began = now;
     next_.served = groups_[group].members;
     next_.usual = groups_[group].slice;
-    next_.length = patient_length(next_.usual, unused_, config_.notice_timeout);
+    next_.length = patience_.length(next_.usual, config_.notice_timeout);
     for (const SessionId id : next_.served) {
         Session* const session = sessions_.find(id);
         if (session != nullptr && session->guest && has_work(*session)) {
@@ -102,7 +102,7 @@ void Slices::on_fetched(Session& session, Instant now, Broken& broken) {
         return;
     }
     guest.state = GuestState::Fetched;
-    slowest_ = std::max(slowest_, now - guest.left);
+    patience_.on_heard(now - guest.left);
     if (guest.early) {
         return;
     }

@@ -74,7 +74,7 @@ std::unique_ptr<LinkedStranger> CopyrpcSystem::make_stranger(LinkedNode& node, c
 void CopyrpcSystem::count(LinkedNode& node) {
     const copyrpc::Statistics& said = part_of(node).endpoint->statistics();
     counters_.late_answers += said.late_answers;
-    counters_.displaced += said.connections_displaced;
+    counters_.displaced += said.links.displaced;
     counters_.batches += said.batches_sent;
     const auto transport = node.host->worker().engine().rc_counters().snapshot();
     node.oracle->check(

@@ -54,16 +54,42 @@ TEST(ScalerpcSliceJudge, EndsSlicesWhenTheirTimeIsOver) {
 
 TEST(ScalerpcSliceJudge, WaitsLongerForThoseWhoNeverAsk) {
     const Duration most = milliseconds(20);
-    EXPECT_EQ(patient_length(microseconds(100), 0, most), microseconds(100));
-    EXPECT_EQ(patient_length(microseconds(100), 3, most), microseconds(800));
-    EXPECT_EQ(patient_length(microseconds(100), kMostUnused, most), most);
-    EXPECT_EQ(patient_length(milliseconds(30), 2, most), milliseconds(30)) << "it is never shortened";
+    Patience patience;
+    EXPECT_EQ(patience.length(microseconds(100), most), microseconds(100));
+    for (int i = 0; i < 4; ++i) {
+        patience.on_slice(false);
+    }
+    patience.on_slice(true);
+    EXPECT_EQ(patience.length(microseconds(100), most), microseconds(800));
+    EXPECT_EQ(patience.length(milliseconds(30), most), milliseconds(30)) << "it is never shortened";
+    for (int i = 0; i < 100; ++i) {
+        patience.on_slice(false);
+    }
+    EXPECT_EQ(patience.length(microseconds(100), most), most);
+    for (int i = 0; i < Patience::kMostDoublings; ++i) {
+        patience.on_slice(true);
+    }
+    EXPECT_EQ(patience.length(microseconds(100), most), microseconds(100));
     Slice slice;
     slice.length = milliseconds(20);
     slice.usual = microseconds(100);
     slice.on_request(Instant{} + milliseconds(5));
     slice.on_request(Instant{} + milliseconds(6));
     EXPECT_EQ(slice.length, microseconds(5100)) << "from the first request on it has its usual length";
+}
+
+// A client that is slow on purpose keeps others waiting for so long at most.
+TEST(ScalerpcSliceJudge, WaitsForSlowClientsForSomeSlicesAtMost) {
+    Patience patience;
+    EXPECT_EQ(patience.for_slow(microseconds(100), milliseconds(20)), Duration{});
+    patience.on_heard(microseconds(150));
+    patience.on_heard(microseconds(20));
+    EXPECT_EQ(patience.for_slow(microseconds(100), milliseconds(20)), microseconds(300));
+    patience.on_slice(true);
+    EXPECT_LT(patience.for_slow(microseconds(100), milliseconds(20)), microseconds(300)) << "it is forgotten";
+    patience.on_heard(milliseconds(8));
+    EXPECT_EQ(patience.for_slow(microseconds(100), milliseconds(20)), milliseconds(1));
+    EXPECT_EQ(patience.for_slow(milliseconds(5), milliseconds(10)), milliseconds(10));
 }
 
 // Those whose requests take longer to be read than slices would always be read in vain.
