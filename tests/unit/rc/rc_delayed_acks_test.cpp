@@ -84,6 +84,21 @@ TEST_F(RcAsking, WhatALocalRequestWaitsForAsks) {
     EXPECT_EQ(asking(), Asked{2});
 }
 
+// A window is taken back later, which waits for all that was sent before.
+TEST_F(RcAsking, EachMessageAsksOnceAWindowIsBound) {
+    begin_measured(microseconds(9));
+    const Rkey region =
+        host->memory.register_region({host->pd, host->span(), RcHost::kBase, kAllRights | Right::BindWindow}).value();
+    const Rkey window = host->memory.create_window(host->pd, WindowType::Type2B).value();
+    writes(1);
+    SendRequest bind;
+    bind.opcode = WorkOpcode::BindWindow;
+    bind.bind = {window, Lkey{region.value}, RcHost::kBase, 64, kAllRemote, false};
+    ASSERT_EQ(host->qp->post_send(bind), PostVerdict::Posted);
+    writes(2);
+    EXPECT_EQ(asking(), (Asked{2, 3}));
+}
+
 TEST_F(RcAsking, HalfOfTheSendQueueAtMostWaitsForThePeersTime) {
     QpCapacity capacity;
     capacity.send_slots = 8;
