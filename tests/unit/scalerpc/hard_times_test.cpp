@@ -103,9 +103,10 @@ TEST_F(ScalerpcHardTimes, EndsThatTakeTurnsOnOneCpuGoOn) {
         EXPECT_EQ(count(CallStatus::Ok), results.size());
         EXPECT_EQ(server->endpoint->sessions_open(), 30U);
         check();
-        const std::uint64_t before = counted().switches;
         again = true;
         post_all();
+        run(milliseconds(50));
+        const std::uint64_t before = counted().switches;
         run(milliseconds(20));
         EXPECT_GT(counted().switches - before, 50U) << "slices are short again";
         again = false;
