@@ -116,7 +116,9 @@ void UdSessions::look(bool calls_pending, Instant now) noexcept {
         const bool asks = session.state == UdSession::State::Asking;
         const Instant heard = asks ? session.heard : server_heard_;
         const bool waits = asks || calls_pending;
-        if (refused_ || (waits && server_ && now - heard > config_.peer_timeout)) {
+        // Calls that were lost end before: if only those are under way, their server is silent and lives.
+        const Duration patience = asks ? config_.peer_timeout : config_.peer_timeout * 2;
+        if (refused_ || (waits && server_ && now - heard > patience)) {
             end(session, session.state == UdSession::State::Open);
         } else if (session.state == UdSession::State::Asking && server_ && road_.room() != 0 &&
                    now - session.asked >= kHelloInterval) {

@@ -67,7 +67,8 @@ def memif_scalerpc(session):
 
 
 def memif_ud(session):
-    """Calls over datagrams, one client after another; too long messages or too many sessions are refused."""
+    """Calls over datagrams, one client after another; losses cost their calls alone, and too long messages or too many
+    sessions are refused."""
     server = session.server(*UD, '--sessions', '8', '--peer-timeout', '300')
     for _ in range(2):
         result = result_of(session.client(*UD, '--duration', '0.5', '--check'))
@@ -75,6 +76,9 @@ def memif_ud(session):
         expect(0.9 < result['packets_per_call'] < 1.1, f'a call is a datagram each way: {result}')
     due = result_of(session.client(*UD, '--duration', '0.5', '--rate', '5000'))
     expect(0.003 < due['rate_mops'] < 0.006 and due['failed'] == 0, f'{due}')
+    lossy = session.client(*UD, '--duration', '1', '--check', '--drop-per-million', '1000', '--peer-timeout', '300')
+    lost = result_of(lossy)
+    expect(lost['failed'] > 0 and lost['checked'] > 100, f'nothing was lost: {lost}')
     for own, named in ((['--sessions', '9'], '--sessions'), (['--service', '7'], '--service'),
                        (['--req', '4000'], '--req')):
         process = session.client(*UD, '--peer-timeout', '500', *own)
