@@ -1,0 +1,4 @@
+// What most sources of the folder of this name include, compiled once. Sources include what they use all the same. No
+// guard: the compiler refuses one in the file that it precompiles.
+#include "rpc/sim/erpc_scenario.hpp"
+#include "rpc/sim/linked_scenario.hpp"
