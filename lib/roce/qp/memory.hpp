@@ -109,6 +109,8 @@ public:
     // Judges an invalidation, by a peer or by ourselves: it frees a type 2B window, and ends a region whose rights
     // allow that (10.6.5).
     [[nodiscard]] MemoryVerdict judge_invalidate(Rkey key, const KeyUser& user) const noexcept;
+    // Returns the place of the window that has the key, bound or not; nullopt if it is no window's.
+    [[nodiscard]] std::optional<std::uint32_t> find_window(Rkey key) const noexcept;
     // Executes an invalidation that was judged Ok.
     void invalidate(Rkey key) noexcept;
     // Returns a range that covers the sendable memory of all regions that ended since the last call, and what lies
@@ -146,7 +148,6 @@ private:
     [[nodiscard]] const Region* at(Rkey key) const noexcept;
     [[nodiscard]] MemoryVerdict judge_user(const Region* region, const KeyUser& user) const noexcept;
     [[nodiscard]] Region* region_at(Rkey key) noexcept;
-    [[nodiscard]] Region* window_at(Rkey key) noexcept;
     [[nodiscard]] MemoryVerdict judge_binding(const WindowBinding& binding, const Region& window,
                                               const KeyUser& user) const noexcept;
     void unbind(Region& window) noexcept;

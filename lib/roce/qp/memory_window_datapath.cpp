@@ -11,22 +11,24 @@ constexpr Rights kOfWindows =
 
 }  // namespace
 
-MemoryTable::Region* MemoryTable::window_at(Rkey key) noexcept {
+std::optional<std::uint32_t> MemoryTable::find_window(Rkey key) const noexcept {
     const std::uint32_t index = key.value >> index_shift_;
     if (index >= regions_.size()) {
-        return nullptr;
+        return std::nullopt;
     }
-    Region& window = regions_[index];
-    return name_one_window(window.key, key) && window.live && window.kind != Kind::Region ? &window : nullptr;
+    const Region& window = regions_[index];
+    return name_one_window(window.key, key) && window.live && window.kind != Kind::Region
+               ? std::optional<std::uint32_t>(index)
+               : std::nullopt;
 }
 
 bool MemoryTable::destroy_window(Rkey key) noexcept {
-    Region* const window = window_at(key);
-    if (window == nullptr) {
+    const std::optional<std::uint32_t> window = find_window(key);
+    if (!window) {
         return false;
     }
-    unbind(*window);
-    give_slot(*window);
+    unbind(regions_[*window]);
+    give_slot(regions_[*window]);
     return true;
 }
 
@@ -64,7 +66,8 @@ MemoryVerdict MemoryTable::judge_binding(const WindowBinding& binding, const Reg
 }
 
 MemoryVerdict MemoryTable::bind_window(const WindowBinding& binding, const KeyUser& user) noexcept {
-    Region* const window = window_at(binding.window);
+    const std::optional<std::uint32_t> found = find_window(binding.window);
+    Region* const window = found ? &regions_[*found] : nullptr;
     const MemoryVerdict verdict = window == nullptr ? MemoryVerdict::UnknownKey : judge_binding(binding, *window, user);
     if (verdict != MemoryVerdict::Ok) {
         return verdict;
@@ -113,8 +116,8 @@ MemoryVerdict MemoryTable::judge_invalidate(Rkey key, const KeyUser& user) const
 }
 
 void MemoryTable::invalidate(Rkey key) noexcept {
-    if (Region* const window = window_at(key)) {
-        unbind(*window);
+    if (const std::optional<std::uint32_t> window = find_window(key)) {
+        unbind(regions_[*window]);
     } else {
         (void)destroy_region(key);
     }

@@ -115,9 +115,7 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
     bth.migration = attributes.migrated;
     bth.pkey = attributes.pkey;
     bth.dest_qpn = attributes.dest_qpn;
-    // Whoever has bound windows takes them back sooner or later: that waits for all that was sent before.
-    const bool soon =
-        !ack_requests_.peer_delays() || bound_windows_ || is_wanted_soon(side.queue, cursor_.position(), out.again);
+    const bool soon = !ack_requests_.peer_delays() || is_wanted_soon(side.queue, cursor_.position(), out.again);
     bth.ack_request = reliable_ && ack_requests_.ask(behind, last, soon);
     bth.psn = psn;
     // To its receiver a WRITE without immediate data is its packets: who gets one by one sees no difference.
