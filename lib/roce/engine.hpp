@@ -1,5 +1,4 @@
-// Engine: the connections of one worker. Finds the queue pair of each packet that comes, lets queue pairs send in
-// turn, and keeps their deadlines.
+// Engine: the connections of one worker. Finds the queue pair of each packet, lets all send in turn, keeps deadlines.
 #pragma once
 
 #include <array>
@@ -57,11 +56,12 @@ public:
         bool put_off = false;        // its acknowledgement, to the next turn
         bool sent_in_place = false;  // some packets, ever
     };
-    // The completion queues and the shared receive queue outlive the queue pair; nullptr: its own.
+    // All of them outlive the queue pair. No shared receive queue: it has its own. `writes` is told of a peer's WRITEs.
     struct RcQueues {
         CompletionQueue& sends;
         CompletionQueue& receives;
         ReceiveQueue* shared_receives = nullptr;
+        EventSink* writes = nullptr;
     };
 
     // All of them outlive the engine. `datagrams` uses the same port as `sender`.

@@ -91,7 +91,9 @@ Result<Engine::RcQp*> Engine::create_rc(Pd pd, const QpCapacity& capacity, const
     if (!memory_.hold_pd(pd)) {
         return Error{"there is no such protection domain", "create one first"};
     }
-    auto made = add_rc(pd, capacity, {memory_, queues.sends, queues.receives, rc_counters_, queues.shared_receives});
+    rc::QpContext context{memory_, queues.sends, queues.receives, rc_counters_, queues.shared_receives};
+    context.writes = queues.writes;
+    auto made = add_rc(pd, capacity, context);
     memory_.release_pd(pd);  // the queue pair holds it
     return made;
 }

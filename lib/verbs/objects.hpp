@@ -154,9 +154,13 @@ struct QpQueues {
     Cq& sends;
     Cq& receives;
     Srq* shared_receives = nullptr;
+    // Told of each WRITE of the peer's without immediate data, once all of it lies in memory: whoever has many
+    // connections need not look at all of them. It outlives the queue pair. nullptr: nobody is told.
+    roce::EventSink* writes = nullptr;
 
     [[nodiscard]] roce::Engine::RcQueues of_engine() const noexcept {
-        return {sends.queue(), receives.queue(), shared_receives == nullptr ? nullptr : &shared_receives->queue()};
+        return {sends.queue(), receives.queue(), shared_receives == nullptr ? nullptr : &shared_receives->queue(),
+                writes};
     }
 };
 

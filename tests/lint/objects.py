@@ -21,7 +21,7 @@ LARGE = {
     'lib/port/path.hpp:Path': (35, 11, 'geometry, templates and the check of one way'),
     # Protocols, to be cut into parts.
     'lib/cm/manager.hpp:Manager': (67, 12, 'a function for each message and state'),
-    'lib/roce/rc/responder.hpp:Responder': (54, 19, 'judges, executes and answers'),
+    'lib/roce/rc/responder.hpp:Responder': (54, 20, 'judges, executes and answers'),
     'lib/roce/engine.hpp:Engine': (57, 31, 'connections, datagrams, memory and turns of a worker'),
     'lib/roce/rc/queue_pair.hpp:QueuePair': (50, 15, 'states of three services'),
     'lib/roce/rc/requester.hpp:Requester': (35, 11, 'sends, and sends again'),

@@ -25,6 +25,7 @@ struct QpContext {
     const StallWatch* stalls = nullptr;  // watches the worker's turns; nullptr: there are no pauses
     HeldPackets* held = nullptr;         // nullptr: packets that come early are dropped
     bool equal_writes = false;           // reliable WRITEs leave as messages of one packet, all of one length
+    EventSink* writes = nullptr;         // told of the peer's WRITEs without immediate data; nullptr: nobody is
     double link_bytes_per_s = 0;         // the rate that congestion control begins at; 0: there is none
 };
 

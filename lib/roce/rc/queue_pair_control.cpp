@@ -18,7 +18,7 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
                  capacity.window_packets, capacity.service),
       responder_(qpn,
                  {context.memory, context.counters, &core_.receives(), &context.receive_completions, context.flush,
-                  context.held, target},
+                  context.held, target, context.writes},
                  capacity.service) {
     const bool xrc = service() == wire::Service::Xrc;
     CAIRN_ASSERT(xrc || service() == wire::Service::Rc || service() == wire::Service::Uc);

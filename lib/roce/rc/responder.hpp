@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "lib/roce/qp/attributes.hpp"
+#include "lib/roce/qp/event_sink.hpp"
 #include "lib/roce/qp/xrc.hpp"
 #include "lib/roce/rc/counters.hpp"
 #include "lib/roce/rc/delayed_acks.hpp"
@@ -40,6 +41,7 @@ struct ResponderContext {
     FlushHook flush{};
     HeldPackets* held = nullptr;  // nullptr: packets that come early are dropped
     XrcTarget xrc{};
+    EventSink* writes = nullptr;  // told of each WRITE without immediate data, once all of it lies in memory
 };
 
 // Part of a queue pair. No I/O, no clock, no allocation. Answers leave in the order of PSNs: saved answers first, then
@@ -166,6 +168,7 @@ private:
     const FlushHook flush_;
     const XrcTarget xrc_;
     const QpAttributes* attributes_ = nullptr;
+    EventSink* const write_sink_;
     Receiver receiver_;  // an XRC target's: of the request looked at last, and good for no longer than that
 
     Psn expected_{};

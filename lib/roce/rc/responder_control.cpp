@@ -10,6 +10,7 @@ Responder::Responder(Qpn qpn, const ResponderContext& context, wire::Service ser
       reliable_(service != wire::Service::Uc),
       flush_(context.flush),
       xrc_(context.xrc),
+      write_sink_(context.writes),
       receiver_{context.receives, context.completions, {}, {}},
       early_(context.held) {}
 

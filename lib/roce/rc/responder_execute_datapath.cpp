@@ -67,6 +67,7 @@ void Responder::execute_write(const wire::Packet& packet) noexcept {
     message_.done_bytes += payload.size();
 }
 
+// mutants: rc-responder-complete-message
 bool Responder::complete_message(const wire::Packet& packet) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
     const bool is_send = message_.kind == MessageKind::Send;
@@ -78,6 +79,9 @@ bool Responder::complete_message(const wire::Packet& packet) noexcept {
         owe_ack();
     }
     if (!is_send && !has_immediate) {
+        if (write_sink_ != nullptr) {
+            write_sink_->on_event();
+        }
         return true;
     }
     if (!is_send) {

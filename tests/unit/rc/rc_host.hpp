@@ -53,6 +53,10 @@ constexpr Rights kAllRights = kAllRemote | Right::LocalWrite;
 
 // `kBytes` of memory, registered at kBase with all rights, and one queue pair in RESET.
 struct RcHost {
+    struct CountedEvents final : EventSink {
+        int count = 0;
+        void on_event() noexcept override { ++count; }
+    };
     static constexpr std::size_t kBytes = 65536;
     static constexpr std::uint64_t kBase = 0x10000;
 
@@ -63,6 +67,7 @@ struct RcHost {
         QpContext context{memory, send_completions, receive_completions, counters};
         context.held = &held;
         context.equal_writes = equal_writes;
+        context.writes = &writes;
         qp = std::make_unique<QueuePair>(kQpn, pd, capacity, context);
     }
 
@@ -156,6 +161,7 @@ struct RcHost {
     MemoryTable memory{64, {0x0123456789abcdefU, 0xfedcba9876543210U}};
     Pd pd;
     Rkey key;
+    CountedEvents writes;  // of the peer
     CompletionQueue send_completions;
     CompletionQueue receive_completions;
     RcCounters counters;

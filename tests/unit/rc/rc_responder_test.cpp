@@ -25,6 +25,21 @@ TEST_F(RcResponder, UnaskedItAcknowledgesEveryThirtySecondMessage) {
     expect_ack(psn.plus(kAckEveryMessages - 1), kAckEveryMessages);
 }
 
+// Once all of it lies there; what completes a receive request is told by its completion.
+TEST_F(RcResponder, WhoWantsToKnowIsToldOfEachWrite) {
+    const int& writes = host.writes.count;
+    send(write(Operation::WriteFirst, psn, RcHost::kBase, 2 * 256, 256));
+    EXPECT_EQ(writes, 0);
+    send(make(Operation::WriteLast, psn.next(), 256));
+    EXPECT_EQ(writes, 1);
+    send(make(Operation::WriteLast, psn.next(), 256));
+    EXPECT_EQ(writes, 1) << "a duplicate";
+    EXPECT_EQ(host.post_receive(1, RcHost::kBase, 256), PostVerdict::Posted);
+    send(make(Operation::SendOnly, psn.plus(2), 16));
+    send(read(psn.plus(3), RcHost::kBase, 16));
+    EXPECT_EQ(writes, 1);
+}
+
 TEST_F(RcResponder, AGapIsReportedOnceUntilTheMissingPacketComes) {
     ASSERT_EQ(host.post_receive(1, RcHost::kBase, 100), PostVerdict::Posted);
     send(make(Operation::SendOnly, psn.plus(1), 4));
