@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "lib/roce/qp/event_sink.hpp"
 #include "lib/verbs/connector.hpp"
 
 namespace cairn::rpc {
@@ -21,9 +22,11 @@ struct LinkedSession {
     bool ours = false;     // connect() began it
     bool listed = false;   // in the list of those that have something to do
     bool stalled = false;  // in the list of those that will, in the next turn
+    bool written = false;  // in the list of those that are to be looked at
     verbs::ConnectionId connection{};
-    Qpn qpn{};                      // by which it is found; the queue pair may end before the session
-    std::unique_ptr<verbs::Pd> pd;  // of its own, if the system gives it one
+    Qpn qpn{};                                    // by which it is found; the queue pair may end before the session
+    std::unique_ptr<roce::EventSink> write_sink;  // of the queue pair, if the system wants to know what is written
+    std::unique_ptr<verbs::Pd> pd;                // of its own, if the system gives it one
     std::unique_ptr<verbs::Qp> qp;
     Instant asked{};                // when the peer's REQ came, if the peer began
     bool heard = false;             // since the last look

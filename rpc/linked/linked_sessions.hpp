@@ -20,8 +20,8 @@ public:
             free_.push_back(i);
         }
         listed_.reserve(sessions_max);
-        taken_.reserve(sessions_max);
         stalled_.reserve(sessions_max);
+        written_.reserve(sessions_max);
     }
 
     // Returns a new session, or nullptr if all are in use. The number that was free longest is taken.
@@ -73,51 +73,82 @@ public:
     }
 
     // Puts the session into the list of those that have something to do, if it is not there.
-    void list(Session& session) {
-        if (!session.listed) {
-            session.listed = true;
-            listed_.push_back(session.id);
-        }
-    }
+    void list(Session& session) { listed_.add(session); }
     [[nodiscard]] bool any_listed() const noexcept { return !listed_.empty(); }
     // Puts the session into the list once relist_stalled() is called: its send queue is full, and nothing leaves before
     // its peer has acknowledged something. So it is tried in each turn, and is no reason for one.
-    void stall(Session& session) {
-        if (!session.stalled) {
-            session.stalled = true;
-            stalled_.push_back(session.id);
-        }
-    }
+    void stall(Session& session) { stalled_.add(session); }
     void relist_stalled() {
-        for (const SessionId id : stalled_) {
-            if (Session* const session = find(id); session != nullptr) {
-                session->stalled = false;
-                list(*session);
-            }
-        }
-        stalled_.clear();
+        stalled_.take(*this, [this](Session& session) { list(session); });
     }
     // Takes all of the list, in the order in which they came there. Those that run() lists come next time.
     template <class Run>
     void take_listed(Run&& run) {
-        taken_.swap(listed_);
-        for (const SessionId id : taken_) {
-            if (Session* const session = find(id); session != nullptr && session->listed) {
-                session->listed = false;
-                run(*session);
-            }
-        }
-        taken_.clear();
+        listed_.take(*this, run);
+    }
+
+    // Returns who is to be told of the peer's WRITEs by the session's queue pair: see take_written().
+    [[nodiscard]] roce::EventSink* watch_writes(Session& session) {
+        session.write_sink = std::make_unique<WriteSink>(*this, session);
+        return session.write_sink.get();
+    }
+    // Puts the session among those that are to be looked at, as if its peer had written.
+    void note_written(Session& session) { written_.add(session); }
+    // Takes those whose peers wrote something since the last time, likewise.
+    template <class Look>
+    void take_written(Look&& look) {
+        written_.take(*this, look);
     }
 
 private:
+    // Sessions, each once, whose flag tells that they are here.
+    template <bool LinkedSession::*kFlag>
+    class List {
+    public:
+        void reserve(std::size_t sessions) {
+            waiting_.reserve(sessions);
+            taken_.reserve(sessions);
+        }
+        void add(Session& session) {
+            if (!(session.*kFlag)) {
+                session.*kFlag = true;
+                waiting_.push_back(session.id);
+            }
+        }
+        [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
+        template <class Run>
+        void take(const LinkedSessions& all, Run&& run) {
+            taken_.swap(waiting_);
+            for (const SessionId id : taken_) {
+                if (Session* const session = all.find(id); session != nullptr && session->*kFlag) {
+                    session->*kFlag = false;
+                    run(*session);
+                }
+            }
+            taken_.clear();
+        }
+
+    private:
+        std::vector<SessionId> waiting_;
+        std::vector<SessionId> taken_;
+    };
+    class WriteSink final : public roce::EventSink {
+    public:
+        WriteSink(LinkedSessions& all, Session& session) noexcept : all_(all), session_(session) {}
+        void on_event() noexcept override { all_.note_written(session_); }
+
+    private:
+        LinkedSessions& all_;
+        Session& session_;
+    };
+
     std::vector<std::unique_ptr<Session>> sessions_;
     std::deque<std::uint16_t> free_;
     std::unordered_map<std::uint32_t, Session*> by_qpn_;
     std::unordered_map<std::uint32_t, Session*> by_connection_;
-    std::vector<SessionId> listed_;
-    std::vector<SessionId> taken_;
-    std::vector<SessionId> stalled_;
+    List<&LinkedSession::listed> listed_;
+    List<&LinkedSession::stalled> stalled_;
+    List<&LinkedSession::written> written_;
 };
 
 }  // namespace cairn::rpc

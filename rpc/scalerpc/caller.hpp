@@ -67,8 +67,6 @@ public:
     [[nodiscard]] bool has_room() const noexcept { return (busy_ >> shape_.index_of(next_) & 1U) == 0; }
     // The slots of calls under way, a bit each.
     [[nodiscard]] std::uint64_t busy() const noexcept { return busy_; }
-    // False: there is neither an answer nor news to come.
-    [[nodiscard]] bool expects() const noexcept { return busy_ != 0 || state_ != CallerState::Idle || !is_welcome(); }
     [[nodiscard]] bool is_welcome() const noexcept { return entry_at_.has_value(); }
     [[nodiscard]] std::uint32_t tail_of(std::uint32_t sequence) const noexcept {
         return slots_[shape_.index_of(sequence)].tail;

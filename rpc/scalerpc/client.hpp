@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <optional>
 
 #include "rpc/common/call_table.hpp"
 #include "rpc/scalerpc/endpoint_config.hpp"
@@ -23,9 +23,11 @@ public:
     // Posts a call over a session that connects or is open. The call waits while the session has no block for it.
     Posted post(Session& session, const Call& call, Instant now) noexcept;
     bool cancel(CallId id) noexcept;
-    // Looks for answers and news of all sessions that may have some. Sessions whose peers break a rule are given to
-    // `broken`. Returns true if there was an answer.
-    bool poll(Instant now, std::vector<std::pair<Session*, Breach>>& broken) noexcept;
+    // Looks for answers and news of a session whose server has written. Returns nothing unless the server broke a rule.
+    // Sets `any` if there was an answer.
+    [[nodiscard]] std::optional<Breach> poll(Session& session, Instant now, bool& any) noexcept;
+    // Counts what all sessions together stall, if that is watched.
+    void watch_stalls(Instant now) noexcept;
     // Sends what is staged, or tells the server of it.
     void flush(Session& session, Instant now) noexcept;
     // Ends all calls of the session, whose state no longer takes calls.
@@ -34,36 +36,21 @@ public:
     void end_awaited() noexcept;
     [[nodiscard]] rpc::CallTable& calls() noexcept { return calls_; }
     [[nodiscard]] const rpc::CallTable& calls() const noexcept { return calls_; }
-    // The session may get answers or news from now on; it ends.
-    void expect(Session& session) {
-        if (!session.expects) {
-            session.expects = true;
-            expecting_.push_back(&session);
-        }
-    }
-    void expect_nothing(Session& session) {
-        session.expects = false;
-        std::erase(expecting_, &session);
-    }
 
 private:
     void serve_backlog(Session& session, Instant now) noexcept;
-    [[nodiscard]] std::optional<Breach> poll(Session& session, Instant now, bool& any) noexcept;
     void on_answer(Session& session, Caller::Slot& slot, const Answer& answer, Instant now) noexcept;
     void finish(std::uint32_t call, CallStatus status) noexcept;
     [[nodiscard]] bool write_entry(Session& session, const Entry& entry) noexcept;
     [[nodiscard]] bool write_blocks(Session& session, Caller::Span run) noexcept;
     [[nodiscard]] std::uint32_t run_end(const Caller& caller, Caller::Span staged) const noexcept;
 
-    void watch_stalls(Instant now) noexcept;
-
     const EndpointConfig& config_;
     Sessions& sessions_;
     Statistics& statistics_;
     rpc::CallTable calls_;
-    std::vector<Session*> expecting_;  // sessions that may get answers or news
-    Instant watched_{};                // until when stalls were watched
-    bool in_slice_ = false;            // since then, as the next
+    Instant watched_{};      // until when stalls were watched
+    bool in_slice_ = false;  // since then, as the next
     bool stalled_ = false;
 };
 

@@ -50,33 +50,16 @@ void Client::serve_backlog(Session& session, Instant now) noexcept {
         const Caller::Slot& slot = caller.stage({0, call.type, left_us(call, now), call.request}, index, now);
         calls_.put_into_slot(index, static_cast<std::uint32_t>(&slot - caller.slots().data()));
         sessions_.list(session);
-        expect(session);
         ++statistics_.requests_sent;
     }
-}
-
-// Completions may post, cancel and disconnect: sessions come to the list's end, and leave it anywhere.
-bool Client::poll(Instant now, std::vector<std::pair<Session*, Breach>>& broken) noexcept {
-    bool any = false;
-    if (config_.watches_stalls) {
-        watch_stalls(now);
-    }
-    for (std::size_t i = 0; i < expecting_.size(); ++i) {
-        Session& session = *expecting_[i];
-        if (const std::optional<Breach> breach = poll(session, now, any)) {
-            broken.emplace_back(&session, *breach);
-        } else if (i < expecting_.size() && expecting_[i] == &session && !session.caller->expects()) {
-            session.expects = false;
-            expecting_[i--] = expecting_.back();
-            expecting_.pop_back();
-        }
-    }
-    return any;
 }
 
 // What was so until now is counted; what is so from now on is kept.
 // mutants: scalerpc-client-watch-stalls
 void Client::watch_stalls(Instant now) noexcept {
+    if (!config_.watches_stalls) {
+        return;
+    }
     const auto span = static_cast<std::uint64_t>(std::max<std::int64_t>((now - watched_).ns, 0));
     statistics_.in_slice_ns += in_slice_ ? span : 0;
     statistics_.stalled_ns += stalled_ ? span : 0;
@@ -84,16 +67,18 @@ void Client::watch_stalls(Instant now) noexcept {
     in_slice_ = false;
     bool uses = false;
     bool waits = false;
-    for (const Session* const session : expecting_) {
-        const bool in_slice = session->caller->state() == CallerState::Process;
-        const bool busy = session->caller->busy() != 0;
+    sessions_.for_each([&](const Session& session) {
+        const bool in_slice = session.caller && session.caller->state() == CallerState::Process;
+        const bool busy = session.caller && session.caller->busy() != 0;
         in_slice_ = in_slice_ || in_slice;
         uses = uses || (in_slice && busy);
         waits = waits || (!in_slice && busy);
-    }
+    });
     stalled_ = in_slice_ && waits && !uses;
 }
 
+// Completions may post, cancel and disconnect.
+// mutants: scalerpc-client-poll
 std::optional<Breach> Client::poll(Session& session, Instant now, bool& any) noexcept {
     Caller& caller = *session.caller;
     bool heard = false;
@@ -117,11 +102,16 @@ std::optional<Breach> Client::poll(Session& session, Instant now, bool& any) noe
         }
     }
     bool nonsense = false;
-    const std::optional<News> news = caller.look_at_control(nonsense);
-    if (nonsense || (news && !caller.on_news(*news))) {
+    for (std::optional<News> news = caller.look_at_control(nonsense); news; news = caller.look_at_control(nonsense)) {
+        heard = true;
+        if (!caller.on_news(*news)) {
+            return Breach::BadNews;
+        }
+    }
+    if (nonsense) {
         return Breach::BadNews;
     }
-    if (news || heard) {
+    if (heard) {
         session.heard = true;
         sessions_.list(session);
     }

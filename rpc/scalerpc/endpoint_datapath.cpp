@@ -12,11 +12,23 @@ constexpr Duration kPollInterval = microseconds(50);
 
 }  // namespace
 
+// No session is looked at but those whose peers have written, however many there are.
+// mutants: scalerpc-endpoint-on-turn
 bool Endpoint::on_turn(Instant now) noexcept {
     server_.keep_time(now);
     bool worked = links_->poll_events(serves(), now);
     take_completions(now);
-    worked = client_.poll(now, broken_) || worked;
+    sessions_.take_written([this, now, &worked](Session& session) {
+        if (!session.is_open()) {
+            return;
+        }
+        if (session.guest) {
+            worked = slices_.look_at(session, now, broken_) || worked;
+        } else if (const std::optional<Breach> breach = client_.poll(session, now, worked)) {
+            broken_.emplace_back(&session, *breach);
+        }
+    });
+    client_.watch_stalls(now);
     worked = slices_.on_turn(now, broken_) || worked;
     end_broken(now);
     server_.jobs().on_turn(now);

@@ -12,6 +12,7 @@
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/scalerpc/endpoint_config.hpp"
 #include "rpc/scalerpc/entry.hpp"
+#include "rpc/scalerpc/groups.hpp"
 
 namespace cairn::scalerpc {
 
@@ -27,6 +28,19 @@ enum class GuestState : std::uint8_t {
 struct Berth {
     std::uint8_t pool = 0;
     std::uint32_t slot = 0;
+};
+
+// How many guests are in some of the states.
+struct Census {
+    std::int32_t serving = 0;
+    std::int32_t leaving = 0;
+    std::int32_t awaited = 0;  // those of the next slice that are Fetching
+
+    void count(GuestState state, bool early, std::int32_t by) noexcept {
+        serving += state == GuestState::Serving ? by : 0;
+        leaving += state == GuestState::Leaving ? by : 0;
+        awaited += state == GuestState::Fetching && early ? by : 0;
+    }
 };
 
 // Answers on their way from their handlers to the end of the turn. Short ones are kept here.
@@ -72,21 +86,21 @@ struct Guest {
 
     GuestState state = GuestState::Idle;
     std::optional<Berth> berth{};
-    std::uint32_t next = 0;   // the first request that was not taken
-    std::uint32_t epoch = 0;  // of its last slice
-    bool told = false;        // of that slice's beginning
-    News grant{};             // what is told then
-    bool early = false;       // its place is for the next slice
-    Entry fetched{};          // the entry whose requests are being READ
-    std::uint32_t reads = 0;  // READs under way
+    std::uint32_t next = 0;    // the first request that was not taken
+    std::uint32_t epoch = 0;   // of its last slice
+    bool told = false;         // of that slice's beginning
+    News grant{};              // what is told then
+    bool early = false;        // its place is for the next slice
+    std::uint32_t served = 0;  // the epoch of the slice in which its group is served
+    Entry fetched{};           // the entry whose requests are being READ
+    std::uint32_t reads = 0;   // READs under way
     std::uint32_t controls = 0;
     std::optional<Control> welcome{};  // to be written
     std::optional<Control> control{};  // likewise
     std::unique_ptr<verbs::Mw> entry_window{};
     std::unique_ptr<verbs::Mw> window{};  // of its blocks in the pool
     Instant left{};                       // when it was told to leave, or its requests were begun to be READ
-    std::uint32_t requests = 0;           // taken in this slice
-    std::uint64_t bytes = 0;
+    Groups::Share share{};                // what it did in this slice
     Outbox outbox;
     std::vector<Kept> kept;
     std::uint32_t generation;  // of the session, for handles

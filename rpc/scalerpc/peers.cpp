@@ -64,7 +64,7 @@ Result<rpc::LinkedSession*> Peers::make(bool ours) {
     }
     if (made.ok()) {
         verbs::Pd& pd = ours ? *session->pd : *guests_pd_;
-        auto qp = device_.create_qp(pd, capacity(), {*sends_, *receives_});
+        auto qp = device_.create_qp(pd, capacity(), {*sends_, *receives_, nullptr, sessions_.watch_writes(*session)});
         made = qp.ok() ? Status(Nothing{}) : Status(qp.error());
         session->qp = qp.ok() ? std::move(qp).value() : nullptr;
     }
@@ -128,17 +128,13 @@ bool Peers::greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) {
 
 bool Peers::open(rpc::LinkedSession& linked, Instant now) {
     Session& session = of(linked);
-    if (session.caller) {
-        client_.expect(session);
-        return true;
-    }
-    return slices_.add(session, now);
+    sessions_.note_written(session);  // the welcome may have been there before
+    return session.caller || slices_.add(session, now);
 }
 
 void Peers::stop(rpc::LinkedSession& linked, CallStatus status) {
     Session& session = of(linked);
     if (session.caller) {
-        client_.expect_nothing(session);
         client_.fail_calls(session, status);
     } else {
         slices_.remove(session);

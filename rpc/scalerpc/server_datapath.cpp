@@ -32,8 +32,8 @@ std::optional<Breach> Server::on_request(Session& session, const Request& reques
     kept.type = request.type;
     kept.taken = now;
     ++guest.next;
-    ++guest.requests;
-    guest.bytes += request.payload.size();
+    ++guest.share.requests;
+    guest.share.bytes += request.payload.size();
     session.heard = true;
     const RequestHandle handle{session.id, std::uint64_t{guest.generation} << 32U | request.sequence};
     const auto& type = type_of(request.type);

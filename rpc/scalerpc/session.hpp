@@ -17,7 +17,6 @@ namespace cairn::scalerpc {
 struct Session : rpc::LinkedSession {
     Hello peer{};
     rpc::Backlog backlog{};
-    bool expects = false;               // the client looks for answers and news
     rpc::MsgBuffer memory{};            // of the caller
     std::unique_ptr<verbs::Mr> staged;  // the caller's staged requests, for the server to READ
     std::unique_ptr<verbs::Mr> answers;

@@ -11,7 +11,6 @@ namespace cairn::scalerpc {
 
 // The slice that goes on.
 struct Slice {
-    std::vector<SessionId> served{};  // whose it is
     std::uint8_t pool = 0;
     std::uint32_t epoch = 1;
     Duration length{};

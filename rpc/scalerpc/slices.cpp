@@ -57,7 +57,7 @@ bool Slices::add(Session& session, Instant now) {
     server_.tell(session, entries_.open_to(session, std::move(made).value()));
     serve_all_if_alone();
     if (!config_.features.grouping && !config_.features.warmup && pools_->take_berth(slice_.pool, session)) {
-        session.guest->state = GuestState::Fetched;
+        become(session, GuestState::Fetched);
         Broken nobody;
         start(session, now, nobody);
     }
@@ -81,7 +81,6 @@ void Slices::remove(Session& session) {
     }
     leave(session);
     groups_.remove(session.id);
-    std::erase(slice_.served, session.id);
     std::erase(next_.served, session.id);
     serve_all_if_alone();
 }
@@ -90,7 +89,18 @@ void Slices::remove(Session& session) {
 // mutants: scalerpc-slices-serve-all-if-alone
 void Slices::serve_all_if_alone() {
     if (groups_.size() == 1 && !next_.warming) {
-        slice_.served = groups_[0].members;
+        serve(groups_[0].members);
+    }
+}
+
+// The slice is theirs. Some of them may have asked before.
+// mutants: scalerpc-slices-serve
+void Slices::serve(std::span<const SessionId> members) {
+    for (const SessionId id : members) {
+        if (Session* const session = sessions_.find(id); session != nullptr && session->guest) {
+            session->guest->served = slice_.epoch;
+            sessions_.note_written(*session);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,10 @@ public:
     [[nodiscard]] bool add(Session& session, Instant now);
     // A client's connection ends. Nobody writes to its blocks any more.
     void remove(Session& session);
-    // Takes requests, looks at entries, and switches when that is due. Sessions whose clients break a rule are given to
-    // `broken`. Returns true if there was something.
+    // Looks at what the session's client has written: requests, or its entry. Sessions whose clients break a rule are
+    // given to `broken`. Returns true if there was something.
+    bool look_at(Session& session, Instant now, Broken& broken);
+    // Switches when that is due. Returns true if it did.
     bool on_turn(Instant now, Broken& broken);
     // A READ of a session's requests is complete.
     void on_fetched(Session& session, Instant now, Broken& broken);
@@ -42,10 +45,11 @@ public:
 
 private:
     [[nodiscard]] std::uint8_t next_pool() const noexcept;
-    bool take_requests(Instant now, Broken& broken);
     bool take_requests(Session& session, Instant now, Broken& broken);
-    bool look_at_entries(Instant now, Broken& broken);
-    void look_for_leavers(std::uint8_t pool, Instant now);
+    void look_whether_left(Session& session, Instant now);
+    void end_keys_of_the_late(Instant now);
+    void become(Session& session, GuestState state) noexcept;
+    void serve(std::span<const SessionId> members);
     [[nodiscard]] bool has_work(const Session& session) const noexcept;
     enum class When : std::uint8_t { Now, Next };
     bool admit(Session& session, When when, Instant now, Broken& broken);
@@ -59,7 +63,6 @@ private:
     void leave(Session& session) noexcept;
     void serve_all_if_alone();
     [[nodiscard]] SliceView view(Instant now) const noexcept;
-    [[nodiscard]] std::int64_t count_serving() const noexcept;
 
     const EndpointConfig& config_;
     Sessions& sessions_;
@@ -73,6 +76,8 @@ private:
     Slice slice_{};
     NextSlice next_{};
     Patience patience_{};
+    Census census_{};
+    Instant next_late_{};        // when the next one is late to leave
     Instant next_step_{};        // when the slice is looked at again
     bool nobody_waits_ = false;  // of the other groups: what ends that is a packet
 };

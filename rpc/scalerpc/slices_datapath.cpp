@@ -17,13 +17,26 @@ std::uint8_t Slices::next_pool() const noexcept {
     return shared ? static_cast<std::uint8_t>(1 - slice_.pool) : slice_.pool;
 }
 
+// Who leaves may have asked for the next slice, or for the one that goes on, by the same entry.
+// mutants: scalerpc-slices-look-at
+bool Slices::look_at(Session& session, Instant now, Broken& broken) {
+    const Guest& guest = *session.guest;
+    bool any = guest.state == GuestState::Serving && take_requests(session, now, broken);
+    if (guest.state == GuestState::Leaving) {
+        look_whether_left(session, now);
+    }
+    if (!next_.warming && guest.served == slice_.epoch && has_work(session)) {
+        any = admit(session, When::Now, now, broken) || any;
+    }
+    return any;
+}
+
 bool Slices::on_turn(Instant now, Broken& broken) {
     nobody_waits_ = false;
     next_step_ = now + Duration{slice_.length.ns / (2 * kQuietParts)};
-    bool worked = take_requests(now, broken);
-    look_for_leavers(0, now);
-    look_for_leavers(1, now);
-    worked = (!next_.warming && look_at_entries(now, broken)) || worked;
+    if (census_.leaving != 0 && now >= next_late_) {
+        end_keys_of_the_late(now);
+    }
     switch (judge_slice(view(now))) {
         case SliceStep::Go:
             break;
@@ -35,49 +48,34 @@ bool Slices::on_turn(Instant now, Broken& broken) {
             break;
         case SliceStep::Switch:
             switch_over(now, broken);
-            worked = true;
-            break;
+            return true;
     }
-    return worked;
+    return false;
 }
 
-std::int64_t Slices::count_serving() const noexcept {
-    const auto& tenants = pools_->tenants(slice_.pool);
-    return std::count_if(tenants.begin(), tenants.end(),
-                         [](const Session* session) { return session->guest->state == GuestState::Serving; });
+void Slices::become(Session& session, GuestState state) noexcept {
+    Guest& guest = *session.guest;
+    census_.count(guest.state, guest.early, -1);
+    guest.state = state;
+    census_.count(guest.state, guest.early, 1);
 }
 
 // A client asks again after as long as it took its like to do so in this slice.
 SliceView Slices::view(Instant now) const noexcept {
-    const std::int64_t serving = count_serving();
     const bool free = config_.slice_clock == nullptr;  // to end when nobody uses it
     SliceView view;
     view.elapsed = now - slice_.began;
     view.patience = patience_.for_slow(slice_.usual, config_.notice_timeout);
     view.length = config_.features.warmup ? slice_.length : std::max(slice_.length, view.patience);
     view.quiet = free ? now - slice_.last_request : Duration{};
-    view.drain =
-        Duration{std::min(slice_.length.ns / 2, kDrainRounds * view.elapsed.ns * serving / (slice_.requests + 1))};
+    view.drain = Duration{
+        std::min(slice_.length.ns / 2, kDrainRounds * view.elapsed.ns * census_.serving / (slice_.requests + 1))};
     view.others = groups_.size() > 1 || next_.warming;
     view.warming = next_.warming;
-    view.deserted = free && serving == 0;
+    view.deserted = free && census_.serving == 0;
     view.warmed_for = now - next_.began;
-    view.warm = std::none_of(next_.served.begin(), next_.served.end(), [this](SessionId id) {
-        const Session* const session = sessions_.find(id);
-        return session != nullptr && session->guest && session->guest->state == GuestState::Fetching;
-    });
+    view.warm = census_.awaited == 0;
     return view;
-}
-
-bool Slices::take_requests(Instant now, Broken& broken) {
-    bool any = false;
-    const std::vector<Session*>& tenants = pools_->tenants(slice_.pool);
-    for (std::size_t i = 0; i < tenants.size(); ++i) {
-        if (tenants[i]->guest->state == GuestState::Serving) {
-            any = take_requests(*tenants[i], now, broken) || any;
-        }
-    }
-    return any;
 }
 
 // A client's requests come in the order of their sequence numbers: only the next one's block is looked at. Only those
@@ -108,37 +106,39 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
     return any;
 }
 
-// Whoever has work while its group's slice goes on is served in it, once.
-bool Slices::look_at_entries(Instant now, Broken& broken) {
-    bool any = false;
-    for (const SessionId id : slice_.served) {
-        Session* const session = sessions_.find(id);
-        if (session != nullptr && session->guest && has_work(*session)) {
-            any = admit(*session, When::Now, now, broken) || any;
-        }
+// Who has left gives its place back. It is tried again while the send queue has no room.
+// mutants: scalerpc-slices-look-whether-left
+void Slices::look_whether_left(Session& session, Instant now) {
+    const Guest& guest = *session.guest;
+    if (entries_[session].acknowledged != guest.epoch) {
+        return;
     }
-    return any;
+    patience_.on_heard(now - guest.left);
+    if (guest.window->invalidate(*session.qp, 0, false) == verbs::PostVerdict::Posted) {
+        leave(session);
+    } else {
+        sessions_.note_written(session);
+    }
 }
 
-// Those who have left give their places back. Who does not leave in time loses its key: what it may still write
-// reaches nothing, and ends its connection.
-// mutants: scalerpc-slices-look-for-leavers
-void Slices::look_for_leavers(std::uint8_t pool, Instant now) {
-    const std::vector<Session*>& tenants = pools_->tenants(pool);
-    for (std::size_t i = tenants.size(); i-- > 0;) {
-        Session& session = *tenants[i];
-        Guest& guest = *session.guest;
-        if (guest.state != GuestState::Leaving) {
-            continue;
-        }
-        if (entries_[session].acknowledged == guest.epoch) {
-            patience_.on_heard(now - guest.left);
-            if (guest.window->invalidate(*session.qp, 0, false) == verbs::PostVerdict::Posted) {
-                leave(session);
+// Who does not leave in time loses its key: what it may still write reaches nothing, and ends its connection.
+// mutants: scalerpc-slices-end-keys-of-the-late
+void Slices::end_keys_of_the_late(Instant now) {
+    next_late_ = Instant::never();
+    for (std::uint8_t pool = 0; pool != 2; ++pool) {
+        const std::vector<Session*>& tenants = pools_->tenants(pool);
+        for (std::size_t i = tenants.size(); i-- > 0;) {
+            Session& session = *tenants[i];
+            const Instant late = session.guest->left + config_.notice_timeout;
+            if (session.guest->state != GuestState::Leaving) {
+                continue;
             }
-        } else if (now - guest.left >= config_.notice_timeout) {
+            if (now < late) {
+                next_late_ = std::min(next_late_, late);
+                continue;
+            }
             ++statistics_.keys_ended;
-            guest.window.reset();
+            session.guest->window.reset();
             leave(session);
         }
     }
@@ -146,7 +146,8 @@ void Slices::look_for_leavers(std::uint8_t pool, Instant now) {
 
 void Slices::leave(Session& session) noexcept {
     pools_->give_back(session);
-    session.guest->state = GuestState::Idle;
+    become(session, GuestState::Idle);
+    sessions_.note_written(session);  // it may have asked before
 }
 
 // The client's slice begins: it gets the key of its blocks, and what was read is taken.
@@ -164,11 +165,11 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     }
     if (guest.window == nullptr ||
         guest.window->bind(*session.qp, pools_->region(), blocks) != verbs::PostVerdict::Posted) {
-        leave(session);  // its entry is looked at again
+        leave(session);
         return;
     }
     CAIRN_ASSERT(guest.epoch != slice_.epoch);  // the client would take the slice for its last one
-    guest.state = GuestState::Serving;
+    become(session, GuestState::Serving);
     guest.epoch = slice_.epoch;
     guest.told = false;
     guest.grant.kind = News::Kind::Grant;
@@ -214,7 +215,7 @@ void Slices::switch_over(Instant now, Broken& broken) {
             send_away(*session, now);
         }
     }
-    CAIRN_ASSERT(count_serving() == 0);
+    CAIRN_ASSERT(census_.serving == 0);
     patience_.on_slice(std::any_of(slice_.shares.begin(), slice_.shares.end(),
                                    [](const Groups::Share& share) { return share.requests != 0; }));
     groups_.end_slice(slice_.shares, now - slice_.began);
@@ -222,7 +223,8 @@ void Slices::switch_over(Instant now, Broken& broken) {
     slice_.requests = 0;
     slice_.pool = next_pool();
     ++slice_.epoch;
-    slice_.served = std::exchange(next_.served, {});
+    serve(next_.served);
+    next_.served.clear();
     slice_.length = next_.length;
     slice_.usual = next_.usual;
     if (config_.slice_clock != nullptr) {
@@ -233,8 +235,11 @@ void Slices::switch_over(Instant now, Broken& broken) {
     slice_.began = slice_.last_request = now;
     serve_all_if_alone();
     const std::vector<Session*> tenants = pools_->tenants(slice_.pool);
+    census_.awaited = 0;
     for (Session* const session : tenants) {
         session->guest->early = false;
+    }
+    for (Session* const session : tenants) {
         if (session->is_open() && session->guest->state == GuestState::Fetched) {
             start(*session, now, broken);
         }
@@ -249,12 +254,14 @@ void Slices::send_away(Session& session, Instant now) {
     notice.epoch = guest.epoch;
     notice.accepted = guest.next;
     server_.tell(session, notice);
-    slice_.shares.push_back({session.id, guest.requests, guest.bytes});
+    slice_.shares.push_back({session.id, guest.share.requests, guest.share.bytes});
+    guest.share = {};
     guest.told = true;
-    guest.state = GuestState::Leaving;
+    if (census_.leaving == 0) {
+        next_late_ = now + config_.notice_timeout;
+    }
+    become(session, GuestState::Leaving);
     guest.left = now;
-    guest.requests = 0;
-    guest.bytes = 0;
 }
 
 }  // namespace cairn::scalerpc

@@ -64,7 +64,8 @@ void Slices::warm(Instant now, Broken& broken) {
     }
 }
 
-// Gives a client that has work a place, and reads its requests to there. Returns false if there is no place or no room.
+// Gives a client that has work a place, and reads its requests to there. Returns false if there is no place or no room;
+// it is looked at again then.
 // mutants: scalerpc-slices-admit
 bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
@@ -74,6 +75,7 @@ bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
         return false;
     }
     if (!pools_->take_berth(when == When::Next ? next_pool() : slice_.pool, session)) {
+        sessions_.note_written(session);
         return false;
     }
     guest.early = when == When::Next;
@@ -81,11 +83,12 @@ bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
     guest.fetched = entry;
     guest.left = now;
     if (entry.count != 0) {
-        guest.state = GuestState::Fetching;
+        become(session, GuestState::Fetching);
     } else if (!config_.features.warmup) {
-        guest.state = GuestState::Fetched;
+        become(session, GuestState::Fetched);
     } else {
         pools_->give_back(session);
+        sessions_.note_written(session);
         return false;
     }
     if (guest.state == GuestState::Fetched && !guest.early) {
@@ -101,7 +104,7 @@ void Slices::on_fetched(Session& session, Instant now, Broken& broken) {
     if (guest.state != GuestState::Fetching || --guest.reads != 0) {
         return;
     }
-    guest.state = GuestState::Fetched;
+    become(session, GuestState::Fetched);
     patience_.on_heard(now - guest.left);
     if (guest.early) {
         return;

@@ -40,6 +40,29 @@ TEST_F(LinkedSessionsTest, ASessionThatCannotSendIsNoReasonForATurn) {
     EXPECT_FALSE(sessions.any_listed());
 }
 
+// Looking may give reasons to look again.
+TEST_F(LinkedSessionsTest, WhatPeersWroteIsLookedAtOnceATime) {
+    LinkedSession* const a = sessions.add();
+    LinkedSession* const b = sessions.add();
+    sessions.note_written(*b);
+    sessions.note_written(*a);
+    sessions.note_written(*b);
+    EXPECT_FALSE(sessions.any_listed());
+    std::vector<std::uint16_t> looked;
+    const auto look = [this, &looked, b](LinkedSession& session) {
+        looked.push_back(session.id.value);
+        if (looked.size() == 1) {
+            sessions.note_written(*b);
+        }
+    };
+    sessions.take_written(look);
+    EXPECT_EQ(looked, (std::vector<std::uint16_t>{1, 0}));
+    sessions.take_written(look);
+    EXPECT_EQ(looked, (std::vector<std::uint16_t>{1, 0, 1}));
+    sessions.take_written(look);
+    EXPECT_EQ(looked.size(), 3U);
+}
+
 TEST_F(LinkedSessionsTest, WhoHasGoneIsNotTaken) {
     LinkedSession* const a = sessions.add();
     LinkedSession* const b = sessions.add();
