@@ -68,8 +68,9 @@ void Client::watch_stalls(Instant now) noexcept {
     bool uses = false;
     bool waits = false;
     sessions_.for_each([&](const Session& session) {
-        const bool in_slice = session.caller && session.caller->state() == CallerState::Process;
-        const bool busy = session.caller && session.caller->busy() != 0;
+        const bool calls = session.caller && session.is_open();
+        const bool in_slice = calls && session.caller->state() == CallerState::Process;
+        const bool busy = calls && session.caller->busy() != 0;
         in_slice_ = in_slice_ || in_slice;
         uses = uses || (in_slice && busy);
         waits = waits || (!in_slice && busy);

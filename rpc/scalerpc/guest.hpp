@@ -30,16 +30,20 @@ struct Berth {
     std::uint32_t slot = 0;
 };
 
+// Which slice a client's requests are READ for. The next one begins once those were READ that it waits for: its own,
+// and those of its clients that are still READ for the one that goes on.
+enum class FetchedFor : std::uint8_t { Now, NowAwaited, Next };
+
 // How many guests are in some of the states.
 struct Census {
     std::int32_t serving = 0;
     std::int32_t leaving = 0;
-    std::int32_t awaited = 0;  // those of the next slice that are Fetching
+    std::int32_t awaited = 0;  // those that are Fetching, and for whom the next slice waits
 
-    void count(GuestState state, bool early, std::int32_t by) noexcept {
+    void count(GuestState state, FetchedFor what, std::int32_t by) noexcept {
         serving += state == GuestState::Serving ? by : 0;
         leaving += state == GuestState::Leaving ? by : 0;
-        awaited += state == GuestState::Fetching && early ? by : 0;
+        awaited += state == GuestState::Fetching && what != FetchedFor::Now ? by : 0;
     }
 };
 
@@ -86,11 +90,11 @@ struct Guest {
 
     GuestState state = GuestState::Idle;
     std::optional<Berth> berth{};
-    std::uint32_t next = 0;    // the first request that was not taken
-    std::uint32_t epoch = 0;   // of its last slice
-    bool told = false;         // of that slice's beginning
-    News grant{};              // what is told then
-    bool early = false;        // its place is for the next slice
+    std::uint32_t next = 0;   // the first request that was not taken
+    std::uint32_t epoch = 0;  // of its last slice
+    bool told = false;        // of that slice's beginning
+    News grant{};             // what is told then
+    FetchedFor fetched_for = FetchedFor::Now;
     std::uint32_t served = 0;  // the epoch of the slice in which its group is served
     Entry fetched{};           // the entry whose requests are being READ
     std::uint32_t reads = 0;   // READs under way

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "rpc/scalerpc/block.hpp"
 #include "rpc/scalerpc/groups.hpp"
 
 namespace cairn::scalerpc {
@@ -27,6 +28,12 @@ struct Slice {
         length = std::min(length, now - began + usual);
     }
 };
+
+// No slice has the epoch of staged blocks.
+// mutants: scalerpc-next-epoch
+[[nodiscard]] constexpr std::uint32_t next_epoch(std::uint32_t epoch) noexcept {
+    return epoch + 1 != kStaged ? epoch + 1 : epoch + 2;
+}
 
 // The slice that is prepared, if one is.
 struct NextSlice {

@@ -95,16 +95,21 @@ void Slices::serve_all_if_alone() {
 
 // The slice is theirs. Some of them may have asked before.
 // mutants: scalerpc-slices-serve
-void Slices::serve(std::span<const SessionId> members) {
+void Slices::serve(std::span<const SessionId> members) noexcept {
     for (const SessionId id : members) {
-        if (Session* const session = sessions_.find(id); session != nullptr && session->guest) {
+        Session* const session = sessions_.find(id);
+        if (session != nullptr && session->guest && session->guest->served != slice_.epoch) {
             session->guest->served = slice_.epoch;
             sessions_.note_written(*session);
+            looks_again_ = true;
         }
     }
 }
 
 Instant Slices::next_deadline() const noexcept {
+    if (looks_again_) {
+        return Instant{};
+    }
     const bool waits = (groups_.size() > 1 && !nobody_waits_) || next_.warming;
     return waits ? next_step_ : Instant::never();
 }

@@ -49,7 +49,7 @@ private:
     void look_whether_left(Session& session, Instant now);
     void end_keys_of_the_late(Instant now);
     void become(Session& session, GuestState state) noexcept;
-    void serve(std::span<const SessionId> members);
+    void serve(std::span<const SessionId> members) noexcept;
     [[nodiscard]] bool has_work(const Session& session) const noexcept;
     enum class When : std::uint8_t { Now, Next };
     bool admit(Session& session, When when, Instant now, Broken& broken);
@@ -79,7 +79,8 @@ private:
     Census census_{};
     Instant next_late_{};        // when the next one is late to leave
     Instant next_step_{};        // when the slice is looked at again
-    bool nobody_waits_ = false;  // of the other groups: what ends that is a packet
+    bool nobody_waits_ = false;  // as long as no client has work that was not looked at
+    bool looks_again_ = false;   // at clients that may have asked before
 };
 
 }  // namespace cairn::scalerpc

@@ -25,14 +25,17 @@ bool Slices::look_at(Session& session, Instant now, Broken& broken) {
     if (guest.state == GuestState::Leaving) {
         look_whether_left(session, now);
     }
-    if (!next_.warming && guest.served == slice_.epoch && has_work(session)) {
-        any = admit(session, When::Now, now, broken) || any;
+    if (has_work(session)) {
+        nobody_waits_ = false;
+        if (!next_.warming && guest.served == slice_.epoch) {
+            any = admit(session, When::Now, now, broken) || any;
+        }
     }
     return any;
 }
 
 bool Slices::on_turn(Instant now, Broken& broken) {
-    nobody_waits_ = false;
+    looks_again_ = false;
     next_step_ = now + Duration{slice_.length.ns / (2 * kQuietParts)};
     if (census_.leaving != 0 && now >= next_late_) {
         end_keys_of_the_late(now);
@@ -41,7 +44,9 @@ bool Slices::on_turn(Instant now, Broken& broken) {
         case SliceStep::Go:
             break;
         case SliceStep::Warm:
-            warm(now, broken);
+            if (!nobody_waits_) {
+                warm(now, broken);
+            }
             break;
         case SliceStep::Close:
             close(now);
@@ -55,9 +60,9 @@ bool Slices::on_turn(Instant now, Broken& broken) {
 
 void Slices::become(Session& session, GuestState state) noexcept {
     Guest& guest = *session.guest;
-    census_.count(guest.state, guest.early, -1);
+    census_.count(guest.state, guest.fetched_for, -1);
     guest.state = state;
-    census_.count(guest.state, guest.early, 1);
+    census_.count(guest.state, guest.fetched_for, 1);
 }
 
 // A client asks again after as long as it took its like to do so in this slice.
@@ -106,18 +111,15 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
     return any;
 }
 
-// Who has left gives its place back. It is tried again while the send queue has no room.
+// Who has left gives its place back, and its key ends first. That cannot be left to its send queue: whoever does not
+// acknowledge what was sent holds that up, and would write into the place of somebody else.
 // mutants: scalerpc-slices-look-whether-left
 void Slices::look_whether_left(Session& session, Instant now) {
-    const Guest& guest = *session.guest;
-    if (entries_[session].acknowledged != guest.epoch) {
-        return;
-    }
-    patience_.on_heard(now - guest.left);
-    if (guest.window->invalidate(*session.qp, 0, false) == verbs::PostVerdict::Posted) {
+    Guest& guest = *session.guest;
+    if (entries_[session].acknowledged == guest.epoch) {
+        patience_.on_heard(now - guest.left);
+        guest.window.reset();
         leave(session);
-    } else {
-        sessions_.note_written(session);
     }
 }
 
@@ -163,12 +165,12 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
         auto made = device_->create_window(*pd_, verbs::WindowType::Type2B);
         guest.window = made.ok() ? std::move(made).value() : nullptr;
     }
-    if (guest.window == nullptr ||
+    // The client would take a slice of the epoch of its last one for that: one that was away for 2^32 slices waits.
+    if (guest.window == nullptr || guest.epoch == slice_.epoch ||
         guest.window->bind(*session.qp, pools_->region(), blocks) != verbs::PostVerdict::Posted) {
         leave(session);
         return;
     }
-    CAIRN_ASSERT(guest.epoch != slice_.epoch);  // the client would take the slice for its last one
     become(session, GuestState::Serving);
     guest.epoch = slice_.epoch;
     guest.told = false;
@@ -207,7 +209,8 @@ void Slices::close(Instant now) {
     }
 }
 
-// All blocks were looked at in this turn, so that no request that came is unanswered (I3), and the clients are told.
+// All that was written to blocks was looked at in this turn, so that no request that came is unanswered (I3), and the
+// clients are told.
 void Slices::switch_over(Instant now, Broken& broken) {
     ++statistics_.switches;
     for (Session* const session : pools_->tenants(slice_.pool)) {
@@ -222,7 +225,7 @@ void Slices::switch_over(Instant now, Broken& broken) {
     slice_.shares.clear();
     slice_.requests = 0;
     slice_.pool = next_pool();
-    ++slice_.epoch;
+    slice_.epoch = next_epoch(slice_.epoch);
     serve(next_.served);
     next_.served.clear();
     slice_.length = next_.length;
@@ -237,7 +240,7 @@ void Slices::switch_over(Instant now, Broken& broken) {
     const std::vector<Session*> tenants = pools_->tenants(slice_.pool);
     census_.awaited = 0;
     for (Session* const session : tenants) {
-        session->guest->early = false;
+        session->guest->fetched_for = FetchedFor::Now;
     }
     for (Session* const session : tenants) {
         if (session->is_open() && session->guest->state == GuestState::Fetched) {

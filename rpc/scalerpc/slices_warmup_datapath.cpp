@@ -41,6 +41,7 @@ std::size_t Slices::next_cohort(Instant now) {
 }
 
 // Reads the requests of the group that has waited longest among those with work.
+// mutants: scalerpc-slices-warm
 void Slices::warm(Instant now, Broken& broken) {
     const std::size_t group =
         config_.slice_clock != nullptr
@@ -58,8 +59,16 @@ void Slices::warm(Instant now, Broken& broken) {
     next_.length = patience_.length(next_.usual, config_.notice_timeout);
     for (const SessionId id : next_.served) {
         Session* const session = sessions_.find(id);
-        if (session != nullptr && session->guest && has_work(*session)) {
+        if (session == nullptr || !session->guest) {
+            continue;
+        }
+        Guest& guest = *session->guest;
+        if (has_work(*session)) {
             (void)admit(*session, When::Next, now, broken);
+        } else if (guest.state == GuestState::Fetching && guest.fetched_for == FetchedFor::Now) {
+            census_.count(guest.state, guest.fetched_for, -1);
+            guest.fetched_for = FetchedFor::NowAwaited;
+            census_.count(guest.state, guest.fetched_for, 1);
         }
     }
 }
@@ -78,7 +87,7 @@ bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
         sessions_.note_written(session);
         return false;
     }
-    guest.early = when == When::Next;
+    guest.fetched_for = when == When::Next ? FetchedFor::Next : FetchedFor::Now;
     entry.count = config_.features.warmup ? fetch(config_, *pools_, session, entry, statistics_) : 0;
     guest.fetched = entry;
     guest.left = now;
@@ -91,7 +100,7 @@ bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
         sessions_.note_written(session);
         return false;
     }
-    if (guest.state == GuestState::Fetched && !guest.early) {
+    if (guest.state == GuestState::Fetched && when == When::Now) {
         start(session, now, broken);
     }
     return true;
@@ -106,7 +115,7 @@ void Slices::on_fetched(Session& session, Instant now, Broken& broken) {
     }
     become(session, GuestState::Fetched);
     patience_.on_heard(now - guest.left);
-    if (guest.early) {
+    if (guest.fetched_for == FetchedFor::Next) {
         return;
     }
     if (guest.berth->pool == slice_.pool) {

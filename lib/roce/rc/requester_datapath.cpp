@@ -8,15 +8,16 @@ namespace cairn::roce::rc {
 
 namespace {
 
-// The answer to the request: it makes a completion, the peer is late with it, or a local request waits for all that was
-// sent before.
+// The answer to the request: it makes a completion, the peer is late with it, or the end of a region waits for all that
+// was sent before.
 // mutants: rc-requester-is-wanted-soon
-bool is_wanted_soon(const SendQueue& queue, std::uint32_t position, bool again) noexcept {
+bool is_wanted_soon(const SendSide& side, std::uint32_t position, bool again) noexcept {
+    const SendQueue& queue = side.queue;
     const SendWqe& wqe = queue.at(position);
     if (again || wqe.signalled || has_own_answer(wqe.opcode)) {
         return true;
     }
-    return position + 1 != queue.tail() && queue.at(position + 1).opcode == WorkOpcode::LocalInvalidate;
+    return position + 1 != queue.tail() && side.ends_region(queue.at(position + 1));
 }
 
 }  // namespace
@@ -115,7 +116,7 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) 
     bth.migration = attributes.migrated;
     bth.pkey = attributes.pkey;
     bth.dest_qpn = attributes.dest_qpn;
-    const bool soon = !ack_requests_.peer_delays() || is_wanted_soon(side.queue, cursor_.position(), out.again);
+    const bool soon = !ack_requests_.peer_delays() || is_wanted_soon(side, cursor_.position(), out.again);
     bth.ack_request = reliable_ && ack_requests_.ask(behind, last, soon);
     bth.psn = psn;
     // To its receiver a WRITE without immediate data is its packets: who gets one by one sees no difference.

@@ -11,10 +11,7 @@ bool Requester::run_local(bool drain, RequesterResult& result) noexcept {
         SendWqe& wqe = side.queue.at(cursor_.position());
         const bool oldest = cursor_.is_at_oldest(side);
         if (!wqe.started) {
-            // A region that ends takes memory away that what is on its way may need once more. A window is the peer's.
-            const bool ends_region =
-                wqe.opcode == WorkOpcode::LocalInvalidate && !side.memory.find_window(wqe.invalidate);
-            const bool waits = ends_region ? !oldest : wqe.fence && side.reads_out != 0;
+            const bool waits = side.ends_region(wqe) ? !oldest : wqe.fence && side.reads_out != 0;
             if (drain || waits) {
                 return false;
             }

@@ -29,6 +29,12 @@ struct SendSide {
     [[nodiscard]] std::uint32_t outstanding_psns() const noexcept {
         return static_cast<std::uint32_t>(sent.since(unacknowledged));
     }
+    // The request ends a region. It waits for all that was sent before, which may have to be read once more. The end of
+    // a window does not wait, since only the peer uses that.
+    // mutants: rc-send-side-ends-region
+    [[nodiscard]] bool ends_region(const SendWqe& wqe) const noexcept {
+        return wqe.opcode == WorkOpcode::LocalInvalidate && !memory.find_window(wqe.invalidate);
+    }
     // How many PSNs the request takes: packets of its own, or of a READ's answer.
     [[nodiscard]] std::uint32_t psns_of(const SendWqe& wqe) const noexcept {
         const std::uint32_t mtu = attributes->path_mtu_bytes;

@@ -102,6 +102,19 @@ TEST_F(ScalerpcCaller, NewsOfRequestsThatAreNotThereAreNonsense) {
     EXPECT_FALSE(caller.on_news(notice(2, 1))) << "it took more before";
 }
 
+// A server may have switched any number of times before, and between two slices of a client.
+TEST_F(ScalerpcCaller, NoEpochIsTooHighOrTooFarAway) {
+    stage();
+    ASSERT_TRUE(caller.on_news(grant(0xfffffff0U, 0)));
+    EXPECT_EQ(caller.state(), CallerState::Process);
+    ASSERT_TRUE(caller.on_news(notice(0xfffffff0U, 1)));
+    ASSERT_TRUE(caller.on_news(grant(0xffffffe0U, 1)));
+    EXPECT_EQ(caller.state(), CallerState::Idle) << "of a slice before";
+    stage();
+    ASSERT_TRUE(caller.on_news(grant(0x7fffffffU, 1)));
+    EXPECT_EQ(caller.state(), CallerState::Process);
+}
+
 TEST_F(ScalerpcCaller, TheControlWordIsReadOnce) {
     bool nonsense = false;
     EXPECT_EQ(caller.look_at_control(nonsense), std::nullopt);

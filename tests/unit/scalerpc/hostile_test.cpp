@@ -199,6 +199,70 @@ TEST_F(ScalerpcStranger, ALateWriteIsNotExecuted) {
     check();
 }
 
+// Whoever acknowledges no packet holds up what is posted for it. Its place is somebody else's all the same once it said
+// that it has left, so the key is dead by then.
+TEST_F(ScalerpcStranger, AKeyEndsBeforeItsPlaceIsGivenAway) {
+    EndpointConfig config = small(32);
+    config.notice_timeout = seconds(1);
+    meet(config, 20);
+    enter_slice();
+    again = true;
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+        post(i);
+    }
+    run_all(milliseconds(5));
+    ASSERT_EQ(stranger.control().kind, News::Kind::Notice);
+    Session* left = nullptr;
+    for (const std::uint8_t pool : {std::uint8_t{0}, std::uint8_t{1}}) {
+        for (Session* const session : server->endpoint->slices().pools().tenants(pool)) {
+            left = session->guest->epoch == grant.epoch ? session : left;
+        }
+    }
+    ASSERT_NE(left, nullptr);
+    ASSERT_EQ(left->qp->modify(verbs::QpState::Sqd), verbs::ModifyVerdict::Ok);  // nothing of its queue is done
+    stranger.write_entry(entry(1, 0, grant.epoch));
+    run_all(microseconds(100));
+    ASSERT_FALSE(left->guest->berth.has_value());
+    std::array<std::uint8_t, 16> payload{};
+    write_request({1, kEcho, 0, payload}, grant.epoch);
+    run_all(milliseconds(2));
+    EXPECT_TRUE(stranger.failed);
+    again = false;
+    run_all(milliseconds(10));
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+    EXPECT_EQ(count(CallStatus::Ok), results.size());
+}
+
+// Its READ is answered after the slice's usual end, and its own group is next again since nobody else asks.
+TEST_F(ScalerpcStranger, ASlowClientIsServedBesideFastOnesOfItsGroup) {
+    meet(small(32), 14);
+    const Groups& groups = server->endpoint->slices().groups();
+    ASSERT_EQ(groups.size(), 2U);
+    const std::size_t own = groups.group_of(SessionId{14});
+    again = true;
+    for (std::uint16_t i = 0; i < 14; ++i) {
+        if (groups.group_of(SessionId{i}) == own) {
+            post(i);
+        }
+    }
+    run_all(milliseconds(2));
+    const std::array<std::uint8_t, 16> payload{};
+    (void)put_request({0, kEcho, 0, payload}, kStaged, staged(0));
+    stranger.write_entry(entry(0, 1));
+    for (int i = 0; i < 4000 && !stranger.answer(shape, 0); ++i) {
+        now = now + microseconds(5);
+        client->turn(now);
+        server->turn(now);
+        if (i % 31 == 0) {
+            stranger.worker->turn(now);
+            stranger.look();
+        }
+    }
+    EXPECT_TRUE(stranger.answer(shape, 0).has_value());
+    again = false;
+    run_all(milliseconds(10));
+}
+
 TEST_F(ScalerpcStranger, BlocksOfAnotherShapeAreRefused) {
     begin(small(16), 1);
     stranger.port.join(server->port);

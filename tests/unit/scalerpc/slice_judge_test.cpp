@@ -8,6 +8,11 @@
 namespace cairn::scalerpc {
 namespace {
 
+TEST(ScalerpcEpochs, NoSliceHasThatOfStagedBlocks) {
+    EXPECT_EQ(next_epoch(1), 2U);
+    EXPECT_EQ(next_epoch(0xffffffffU), 1U);
+}
+
 struct Case {
     const char* what;
     std::int64_t elapsed_us;
