@@ -73,7 +73,8 @@ Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::Msg
       sessions_(config.sessions_max),
       client_(config_, device, sessions_, pool, statistics_),
       server_(*this, config_, handlers(), device, sessions_, pool, statistics_),
-      peers_(config_, device, queues_, pool, sessions_, client_, server_),
+      one_sided_(device, sessions_, statistics_),
+      peers_(config_, device, queues_, pool, sessions_, client_, server_, one_sided_),
       probes_(config.peer_timeout) {}
 
 Status Endpoint::open(connections::Home& home) {
@@ -87,7 +88,7 @@ Status Endpoint::open(connections::Home& home) {
     links.path_mtu_bytes = config_.path_mtu_bytes;
     links.sessions_max = config_.sessions_max;
     links_ = std::make_unique<rpc::Links>(links, device_, home, peers_, statistics_.links);
-    exchange_.emplace(queues_, sessions_, peers_, *links_, client_, server_, statistics_);
+    exchange_.emplace(queues_, sessions_, peers_, *links_, client_, server_, one_sided_, statistics_);
     tenancy_ = device_.worker().add(*this);
     return Nothing{};
 }
@@ -97,6 +98,7 @@ Endpoint::~Endpoint() {
         return;  // it never came about
     }
     client_.end_awaited();
+    one_sided_.end_awaited();
     tenancy_.leave();
     links_->end_all();
     links_.reset();

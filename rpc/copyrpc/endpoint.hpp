@@ -73,6 +73,9 @@ public:
     // its ring is used up. Returns false if the handle is stale.
     bool retain(const RequestHandle& handle) noexcept { return server_.retain(handle); }
 
+    // READs and WRITEs of memory that the ends of a session open to each other.
+    [[nodiscard]] OneSided& one_sided() noexcept { return one_sided_; }
+
     // Allocates a histogram. It takes the latencies (ns) of calls of this type that succeed from now on.
     void keep_latency(std::uint8_t type) { client_.calls().keep_latency(type); }
     // Returns the histogram, or nullptr if none is kept for this type.
@@ -99,6 +102,7 @@ private:
     Sessions sessions_;
     Client client_;
     Server server_;
+    OneSided one_sided_;
     Queues queues_;
     Peers peers_;
     rpc::Probes probes_;

@@ -26,7 +26,7 @@ void Endpoint::look_for_silent(Instant now) noexcept {
     if (probes_.is_due(now)) {
         sessions_.for_each([this, now](Session& session) {
             if (rpc::Probes::is_lost(session, session.peer.rkey, session.peer.address) ||
-                Transfers::is_stuck(session)) {
+                Transfers::is_stuck(session) || OneSided::is_stuck(session)) {
                 links_->lose(session, now);
             }
         });

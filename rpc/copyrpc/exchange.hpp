@@ -9,13 +9,14 @@ namespace cairn::copyrpc {
 class Exchange {
 public:
     Exchange(Queues& queues, Sessions& sessions, Peers& peers, rpc::Links& links, Client& client, Server& server,
-             Statistics& statistics) noexcept
+             OneSided& one_sided, Statistics& statistics) noexcept
         : queues_(queues),
           sessions_(sessions),
           peers_(peers),
           links_(links),
           client_(client),
           server_(server),
+          one_sided_(one_sided),
           statistics_(statistics) {}
 
     // Reads the batches that came, and learns which sends failed. Handlers and completions run. Returns true if there
@@ -42,6 +43,7 @@ private:
     rpc::Links& links_;
     Client& client_;
     Server& server_;
+    OneSided& one_sided_;
     Statistics& statistics_;
 };
 

@@ -104,6 +104,8 @@ void Exchange::take_sent(Session& session, const verbs::Completion& completion, 
             server_.transfers().on_read(session, now);
         } else if (completion.wr_id == kWriteWork) {
             server_.transfers().on_written(session);
+        } else if (completion.wr_id == kOneSidedWork) {
+            one_sided_.on_done(session, now);
         } else {
             on_word(session, now);
         }
@@ -132,6 +134,9 @@ void Exchange::flush(Session& session, Instant now) noexcept {
         client_.tell_room(session);
     }
     if (session.is_open() && session.transfers != nullptr && !server_.transfers().serve(session, now)) [[unlikely]] {
+        sessions_.stall(session);
+    }
+    if (session.is_open() && !one_sided_.serve(session)) [[unlikely]] {
         sessions_.stall(session);
     }
     send_batches(session, now);

@@ -140,6 +140,7 @@ bool Peers::meet(Session& session) {
 void Peers::stop(rpc::LinkedSession& linked, CallStatus status) {
     Session& session = of(linked);
     server_.forget(session);
+    one_sided_.fail(session, status);
     client_.fail_calls(session, status);
 }
 
@@ -152,6 +153,7 @@ void Peers::remove(rpc::LinkedSession& linked) {
     }
     session.rings.reset();
     session.qp.reset();
+    session.one_sided.reset();
     session.own.reset();
     session.mirror.reset();
     session.word.reset();

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "rpc/copyrpc/client.hpp"
+#include "rpc/copyrpc/one_sided.hpp"
 #include "rpc/copyrpc/queues.hpp"
 #include "rpc/copyrpc/server.hpp"
 #include "rpc/copyrpc/sessions.hpp"
@@ -17,14 +18,15 @@ class Peers final : public rpc::LinkOwner {
 public:
     // All references outlive the object.
     Peers(const EndpointConfig& config, verbs::Device& device, Queues& queues, rpc::MsgPool& pool, Sessions& sessions,
-          Client& client, Server& server) noexcept
+          Client& client, Server& server, OneSided& one_sided) noexcept
         : config_(config),
           device_(device),
           queues_(queues),
           pool_(pool),
           sessions_(sessions),
           client_(client),
-          server_(server) {}
+          server_(server),
+          one_sided_(one_sided) {}
 
     // A batch of the session came, maybe before the connector tells that it is established. Returns true if its rings
     // are there to read it.
@@ -57,6 +59,7 @@ private:
     Sessions& sessions_;
     Client& client_;
     Server& server_;
+    OneSided& one_sided_;
     RawHello hello_{};  // as hello_of() returns it
 };
 

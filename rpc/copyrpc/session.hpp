@@ -8,6 +8,7 @@
 #include "rpc/common/call_table.hpp"
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/copyrpc/hello.hpp"
+#include "rpc/copyrpc/one_sided_work.hpp"
 #include "rpc/copyrpc/ring_end.hpp"
 #include "rpc/copyrpc/transfers.hpp"
 #include "rpc/linked/linked_session.hpp"
@@ -48,6 +49,7 @@ struct Session : rpc::LinkedSession {
     std::optional<Wanted> wanted{};
     std::unique_ptr<SessionTransfers> transfers;
     std::unique_ptr<std::deque<LateAnswer>> late;  // with Flow::Read
+    std::unique_ptr<SessionOneSided> one_sided;    // once there is one
 
     [[nodiscard]] bool has_late() const noexcept { return late != nullptr && !late->empty(); }
 };

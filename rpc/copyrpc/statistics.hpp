@@ -46,6 +46,8 @@ struct Statistics {
     telemetry::Counter answers_put_off;   // with Flow::Read, since their peer's ring was full
     telemetry::Counter words_read;        // with Flow::Read
     telemetry::Counter answers_given_up;  // for want of memory
+    telemetry::Counter one_sided_reads;
+    telemetry::Counter one_sided_writes;
     telemetry::Counter batches_sent;
     BatchSizes batch_sizes{};
     telemetry::Counter batches_empty;  // of these, those that carried credit alone

@@ -20,6 +20,7 @@ struct Session;
 constexpr std::uint64_t kReadWork = 1;  // numbers of work requests, those of each kind in their order
 constexpr std::uint64_t kWriteWork = 2;
 constexpr std::uint64_t kWordWork = 3;  // a READ of the peer's consumer word
+constexpr std::uint64_t kOneSidedWork = 4;
 
 // A message on its way, piece by piece: it shows by each piece that its peer lives, and batches pass between them.
 struct Transfer {

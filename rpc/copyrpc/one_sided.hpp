@@ -1,0 +1,124 @@
+// One-sided operations: READs and WRITEs of memory that the other end of a session has opened to it.
+//
+//     const Place place = server.one_sided().open(session, memory, verbs::Right::RemoteRead).value();
+//     // The place goes to the client as part of a message, with Place::raw(). There:
+//     const CallResult read = co_await one_sided_read(client, session, place, into, now);
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <span>
+
+#include "lib/base/result.hpp"
+#include "lib/verbs/device.hpp"
+#include "rpc/common/coroutine.hpp"
+#include "rpc/copyrpc/sessions.hpp"
+#include "rpc/copyrpc/statistics.hpp"
+
+namespace cairn::copyrpc {
+
+// A peer that is given a place may use it for as long as it is open. Whoever names a place that he was not given, or
+// that was closed, loses his connection.
+class OneSided {
+public:
+    static constexpr std::uint32_t kMostPending = 1024;        // of a session
+    static constexpr std::uint32_t kPieceBytes = 256U << 10U;  // so that batches pass between them
+
+    // All references outlive the object.
+    OneSided(verbs::Device& device, Sessions& sessions, Statistics& statistics) noexcept
+        : device_(device), sessions_(sessions), statistics_(statistics) {}
+
+    // Opens memory of ours to the session's peer until it is closed or the session ends. Rights: RemoteRead,
+    // RemoteWrite or both. Errors: no such session, or it is not open; other rights; no room.
+    [[nodiscard]] Result<Place> open(SessionId session, std::span<std::uint8_t> memory, verbs::Rights rights);
+    // Closes it at once. Returns false if there is no such place.
+    bool close(SessionId session, const Place& place) noexcept;
+
+    // Post an operation. Its completion never runs before they return. NoSuchSession: it is not open. Full: so many are
+    // pending. TooLong: the place is shorter than the memory, or that is empty.
+    [[nodiscard]] rpc::PostVerdict read(SessionId session, const OneSidedWork& work, Instant now) {
+        return post(session, work, verbs::WorkOpcode::RdmaRead, now);
+    }
+    [[nodiscard]] rpc::PostVerdict write(SessionId session, const OneSidedWork& work, Instant now) {
+        return post(session, work, verbs::WorkOpcode::RdmaWrite, now);
+    }
+
+    // Posts pieces. Returns false if it is to be tried again in another turn.
+    [[nodiscard]] bool serve(Session& session) noexcept;
+    // The oldest piece is done. The completion may end the session.
+    void on_done(Session& session, Instant now) noexcept;
+    // The session ends.
+    void fail(Session& session, rpc::CallStatus status) noexcept;
+    // The endpoint ends, and takes none any more. Completes those that want to know.
+    void end_awaited() noexcept;
+    // Looks at the session from time to time. Returns true if its peer holds an operation up.
+    [[nodiscard]] static bool is_stuck(Session& session) noexcept;
+
+private:
+    static constexpr std::uint32_t kPiecesMost = 4;  // of a session under way
+    [[nodiscard]] rpc::PostVerdict post(SessionId session, const OneSidedWork& work, verbs::WorkOpcode opcode,
+                                        Instant now);
+    [[nodiscard]] Session* find_open(SessionId session) const noexcept;
+
+    verbs::Device& device_;
+    Sessions& sessions_;
+    Statistics& statistics_;
+    bool ended_ = false;
+};
+
+// The awaiter of one_sided_read() and one_sided_write().
+template <class Endpoint>
+class OneSidedAwaiter {
+public:
+    using Post = rpc::PostVerdict (OneSided::*)(SessionId, const OneSidedWork&, Instant);
+
+    OneSidedAwaiter(Endpoint& endpoint, SessionId session, const OneSidedWork& work, const Instant& now,
+                    Post post) noexcept
+        : endpoint_(endpoint), session_(session), work_(work), now_(now), post_(post) {}
+    OneSidedAwaiter(const OneSidedAwaiter&) = delete;
+    OneSidedAwaiter& operator=(const OneSidedAwaiter&) = delete;
+
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    // Returns false if it was not posted; the coroutine then goes on at once.
+    // mutants: copyrpc-one-sided-await-suspend
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting) {
+        waiting_ = waiting;
+        work_.completion = &OneSidedAwaiter::completed;
+        work_.context = this;
+        work_.ends_with_endpoint = true;
+        const rpc::PostVerdict verdict = (endpoint_.one_sided().*post_)(session_, work_, now_);
+        result_.status = rpc::status_of(verdict);
+        return verdict == rpc::PostVerdict::Posted;
+    }
+    [[nodiscard]] rpc::CallResult await_resume() const noexcept { return result_; }
+
+private:
+    static void completed(void* context, const rpc::CallResult& result) {
+        auto& self = *static_cast<OneSidedAwaiter*>(context);
+        self.result_ = result;
+        self.waiting_.resume();  // destroys self
+    }
+
+    Endpoint& endpoint_;
+    SessionId session_;
+    OneSidedWork work_;
+    const Instant& now_;
+    Post post_;
+    rpc::CallResult result_{};
+    std::coroutine_handle<> waiting_{};
+};
+
+// Read or write when awaited, and yield a CallResult. What is not posted ends at once with TableFull, RequestTooLong or
+// Disconnected. `now` is read when it is posted.
+template <class Endpoint>
+[[nodiscard]] OneSidedAwaiter<Endpoint> one_sided_read(Endpoint& endpoint, SessionId session, const Place& place,
+                                                       std::span<std::uint8_t> into, const Instant& now) noexcept {
+    return {endpoint, session, OneSidedWork{place, into}, now, &OneSided::read};
+}
+template <class Endpoint>
+[[nodiscard]] OneSidedAwaiter<Endpoint> one_sided_write(Endpoint& endpoint, SessionId session, const Place& place,
+                                                        std::span<std::uint8_t> from, const Instant& now) noexcept {
+    return {endpoint, session, OneSidedWork{place, from}, now, &OneSided::write};
+}
+
+}  // namespace cairn::copyrpc

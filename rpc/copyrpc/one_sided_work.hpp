@@ -1,0 +1,44 @@
+// One-sided operations of a session that are under way, and the memory that it has opened to its peer.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lib/verbs/device.hpp"
+#include "rpc/common/call.hpp"
+#include "rpc/copyrpc/place.hpp"
+
+namespace cairn::copyrpc {
+
+// What is to be read from the beginning of the place, or written there. The completion runs once: with Ok, or, if the
+// session has ended before, with what its calls end with. Until then the memory is the endpoint's, and stays where it
+// is. CallResult::response is the memory.
+struct OneSidedWork {
+    Place place{};
+    std::span<std::uint8_t> memory{};  // as long as the place at most, and not empty
+    rpc::Completion completion = nullptr;
+    void* context = nullptr;
+    std::uint64_t tag = 0;
+    bool ends_with_endpoint = false;  // true: the endpoint's end completes it with Disconnected; else forgets it
+};
+
+// Those of a session, oldest first: they are done in their order.
+struct SessionOneSided {
+    struct Pending {
+        OneSidedWork work{};
+        verbs::WorkOpcode opcode{};
+        std::unique_ptr<verbs::Mr> key;
+        std::uint32_t posted = 0;  // bytes
+        std::uint32_t done = 0;
+        Instant began{};
+    };
+    std::deque<Pending> pending;
+    std::vector<std::unique_ptr<verbs::Mr>> opened;
+    std::uint32_t pieces = 0;      // under way
+    std::uint8_t still_looks = 0;  // in a row, with pieces under way of which none was done
+};
+
+}  // namespace cairn::copyrpc

@@ -1,0 +1,192 @@
+// READs and WRITEs of memory that the ends of a session open to each other.
+#include <algorithm>
+#include <numeric>
+
+#include "tests/unit/copyrpc/two_hosts.hpp"
+
+namespace cairn::copyrpc {
+namespace {
+
+constexpr verbs::Rights kRead{verbs::Right::RemoteRead};
+constexpr verbs::Rights kWrite{verbs::Right::RemoteWrite};
+
+class CopyrpcOneSided : public TwoHosts {
+protected:
+    CopyrpcOneSided() {
+        std::iota(theirs.begin(), theirs.end(), std::uint8_t{1});
+        session = connect();
+    }
+    // Memory of the server, opened to the client of its only session.
+    Place opened(verbs::Rights rights) {
+        const auto place = server.endpoint->one_sided().open(SessionId{0}, theirs, rights);
+        EXPECT_TRUE(place.ok());
+        return place.value();
+    }
+    OneSidedWork work(const Place& place, std::uint64_t tag = 1) {
+        OneSidedWork one{place, ours, nullptr, this, tag};
+        one.completion = [](void* context, const rpc::CallResult& result) {
+            auto& self = *static_cast<CopyrpcOneSided*>(context);
+            ASSERT_EQ(self.ended.count(result.tag), 0U) << "completed twice";
+            self.ended[result.tag] = result.status;
+            if (result.status == CallStatus::Ok) {
+                EXPECT_EQ(result.response.data(), self.ours.data());
+                EXPECT_EQ(result.response.size(), self.ours.size());
+            }
+        };
+        return one;
+    }
+    PostVerdict read(const Place& place, std::uint64_t tag = 1) {
+        return client.endpoint->one_sided().read(session, work(place, tag), now);
+    }
+    PostVerdict write(const Place& place, std::uint64_t tag = 1) {
+        return client.endpoint->one_sided().write(session, work(place, tag), now);
+    }
+
+    SessionId session{};
+    std::vector<std::uint8_t> ours = std::vector<std::uint8_t>(700'000);
+    std::vector<std::uint8_t> theirs = std::vector<std::uint8_t>(700'000);
+    std::map<std::uint64_t, CallStatus> ended;
+};
+
+TEST_F(CopyrpcOneSided, WhatThePeerOpenedIsRead) {
+    const Place place = opened(kRead);
+    ASSERT_EQ(read(place), PostVerdict::Posted);
+    EXPECT_TRUE(ended.empty()) << "never before it returns";
+    run(milliseconds(20));
+    EXPECT_EQ(ended[1], CallStatus::Ok);
+    EXPECT_EQ(ours, theirs);
+    EXPECT_EQ(client.endpoint->statistics().one_sided_reads, 1U);
+}
+
+TEST_F(CopyrpcOneSided, ItIsWrittenInTheOrderOfThePosts) {
+    const Place place = opened(kWrite);
+    std::fill(ours.begin(), ours.end(), std::uint8_t{9});
+    ASSERT_EQ(write(place, 1), PostVerdict::Posted);
+    ASSERT_EQ(write(place, 2), PostVerdict::Posted);
+    run(milliseconds(20));
+    EXPECT_EQ(ended, (std::map<std::uint64_t, CallStatus>{{1, CallStatus::Ok}, {2, CallStatus::Ok}}));
+    EXPECT_EQ(ours, theirs);
+}
+
+TEST_F(CopyrpcOneSided, CallsPassBetweenThePieces) {
+    const Place place = opened(kRead);
+    for (std::uint64_t tag = 1; tag <= 4; ++tag) {
+        ASSERT_EQ(read(place, tag), PostVerdict::Posted);
+    }
+    for (std::uint64_t tag = 0; tag < 20; ++tag) {
+        ASSERT_EQ(post(session, tag).verdict, PostVerdict::Posted);
+    }
+    for (int turns = 0; count(CallStatus::Ok) != 20 && turns < 10'000; ++turns) {
+        run(microseconds(20));
+    }
+    EXPECT_EQ(count(CallStatus::Ok), 20U);
+    EXPECT_LT(ended.size(), 4U);
+    run(milliseconds(50));
+    EXPECT_EQ(ended.size(), 4U);
+    EXPECT_EQ(ours, theirs);
+}
+
+// The connection ends, as it does for any user of RDMA, and what was under way with it.
+TEST_F(CopyrpcOneSided, WhoNamesAPlaceThatIsNotOpenLosesHisConnection) {
+    const Place place = opened(kRead);
+    EXPECT_TRUE(server.endpoint->one_sided().close(SessionId{0}, place));
+    EXPECT_FALSE(server.endpoint->one_sided().close(SessionId{0}, place));
+    ASSERT_EQ(post(session, 7, 32, kKeep).verdict, PostVerdict::Posted);
+    run(milliseconds(1));
+    ASSERT_EQ(read(place), PostVerdict::Posted);
+    run(milliseconds(20));
+    ASSERT_EQ(ended.size(), 1U);
+    EXPECT_NE(ended[1], CallStatus::Ok);
+    EXPECT_EQ(results.size(), 1U);
+    EXPECT_NE(results[7], CallStatus::Ok);
+    EXPECT_EQ(ours, std::vector<std::uint8_t>(ours.size()));
+    EXPECT_EQ(read(place), PostVerdict::NoSuchSession);
+}
+
+TEST_F(CopyrpcOneSided, APlaceIsOpenForWhatItWasOpenedFor) {
+    ASSERT_EQ(write(opened(kRead)), PostVerdict::Posted);
+    run(milliseconds(20));
+    EXPECT_NE(ended[1], CallStatus::Ok);
+    EXPECT_EQ(theirs[0], 1);
+}
+
+TEST_F(CopyrpcOneSided, APlaceIsOpenToOneSession) {
+    const Place place = opened(kRead);
+    const SessionId first = session;
+    session = connect();
+    ASSERT_EQ(read(place), PostVerdict::Posted);
+    run(milliseconds(20));
+    EXPECT_NE(ended[1], CallStatus::Ok);
+    session = first;
+    ASSERT_EQ(read(place, 2), PostVerdict::Posted);
+    run(milliseconds(20));
+    EXPECT_EQ(ended[2], CallStatus::Ok);
+}
+
+TEST_F(CopyrpcOneSided, WhatCannotBeIsRefused) {
+    Place place = opened(kRead);
+    EXPECT_FALSE(server.endpoint->one_sided().open(SessionId{0}, theirs, {}).ok());
+    EXPECT_FALSE(server.endpoint->one_sided().open(SessionId{0}, theirs, verbs::Right::RemoteAtomic).ok());
+    EXPECT_FALSE(server.endpoint->one_sided().open(SessionId{9}, theirs, kRead).ok());
+    EXPECT_EQ(client.endpoint->one_sided().read(SessionId{9}, work(place), now), PostVerdict::NoSuchSession);
+    --place.bytes;
+    EXPECT_EQ(read(place), PostVerdict::TooLong);
+    OneSidedWork empty = work(place);
+    empty.memory = {};
+    EXPECT_EQ(client.endpoint->one_sided().read(session, empty, now), PostVerdict::TooLong);
+    EXPECT_TRUE(ended.empty());
+}
+
+TEST_F(CopyrpcOneSided, AFullSessionSaysSo) {
+    const Place place = opened(kRead);
+    ours.resize(1);
+    for (std::uint64_t tag = 0; tag < OneSided::kMostPending; ++tag) {
+        ASSERT_EQ(read(place, tag), PostVerdict::Posted);
+    }
+    EXPECT_EQ(read(place, 5000), PostVerdict::Full);
+    run(milliseconds(100));
+    EXPECT_EQ(ended.size(), OneSided::kMostPending);
+    EXPECT_EQ(read(place, 5000), PostVerdict::Posted);
+}
+
+// Then the memory is its owner's: nothing comes later.
+TEST_F(CopyrpcOneSided, TheEndOfASessionEndsWhatIsUnderWay) {
+    const Place place = opened(kRead);
+    ASSERT_EQ(read(place), PostVerdict::Posted);
+    run(microseconds(40));
+    ASSERT_TRUE(ended.empty());
+    client.endpoint->disconnect(session, now);
+    EXPECT_EQ(ended[1], CallStatus::Disconnected);
+    std::fill(ours.begin(), ours.end(), std::uint8_t{0});
+    run(milliseconds(20));
+    EXPECT_EQ(ours, std::vector<std::uint8_t>(ours.size()));
+    EXPECT_EQ(client.endpoint->sessions_open(), 0U);
+    EXPECT_EQ(server.endpoint->sessions_open(), 0U);
+}
+
+rpc::Task<> reads(Endpoint& endpoint, SessionId session, Place place, std::span<std::uint8_t> into, const Instant& now,
+                  std::vector<CallStatus>& said) {
+    const rpc::CallResult first = co_await one_sided_read(endpoint, session, place, into, now);
+    said.push_back(first.status);
+    const rpc::CallResult second = co_await one_sided_read(endpoint, SessionId{9}, place, into, now);
+    said.push_back(second.status);
+    const rpc::CallResult third = co_await one_sided_read(endpoint, session, place, into, now);
+    said.push_back(third.status);
+}
+
+TEST_F(CopyrpcOneSided, ACoroutineAwaitsIt) {
+    std::vector<CallStatus> said;
+    rpc::start(reads(*client.endpoint, session, opened(kRead), ours, now, said));
+    EXPECT_TRUE(said.empty());
+    for (int turns = 0; said.size() != 2 && turns < 1000; ++turns) {
+        run(microseconds(20));
+    }
+    EXPECT_EQ(said, (std::vector<CallStatus>{CallStatus::Ok, CallStatus::Disconnected}));
+    EXPECT_EQ(ours, theirs);
+    client.endpoint.reset();
+    EXPECT_EQ(said.back(), CallStatus::Disconnected);
+    EXPECT_EQ(said.size(), 3U);
+}
+
+}  // namespace
+}  // namespace cairn::copyrpc
