@@ -9,6 +9,7 @@ FRAME_BYTES = 174  # of a batch with one call of 32 bytes, without FCS
 COPYRPC = ['--system', 'copyrpc']
 ONE, MANY, ALL = (['--window', str(window), '--sessions', str(sessions)] for window, sessions in
                   ((1, 1), (32, 1), (2048, 8)))
+LONGEST = ['--req', str(1 << 20), '--resp', '32', '--path-mtu', '4096', '--burst', '32']
 LONG = ['--req', '4096', '--resp', '32', '--path-mtu', '4096', '--burst', '32']
 CLIENTS, BATCHES = (80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)  # and 40, looked at more closely
 # Of a server, however many clients there are; and of each of them. So the rows differ by their clients alone.
@@ -37,6 +38,10 @@ class Bench(bench_erpc.Bench):
         with self.serving([*RINGS, *SESSIONS], eal=LARGE_EAL) as (_, where):
             return {batch: last_json(self.calling(where, with_clients(count, batch), LARGE_EAL, seconds), seconds)
                     for batch in batches}
+
+    def flows(self):
+        """{flow: result} of calls by both, one after the other."""
+        return {flow: self.calls(['--flow', flow], [*MANY, '--flow', flow]) for flow in ('credit', 'read')}
 
     # mutants: bench-copyrpc-of-both
     @staticmethod
@@ -77,17 +82,23 @@ GROUPS = [
      ('copyrpc.8ep.qd256.32B.uring', lambda bench: bench.sockets(COPYRPC, [*COPYRPC, *ALL]), [MOPS])],
     [('copyrpc.4k', lambda bench: bench.calls(LONG, [*LONG, '--window', '256', '--sessions', '8'], LARGE_BSIZE,
                                               LARGE_EAL), [MOPS])],
+    [('copyrpc.rendezvous.1M', lambda bench: bench.calls(LONGEST, [*LONGEST, '--window', '4'], LARGE_BSIZE, LARGE_EAL),
+      [('', 'Gbit/s', lambda result: result['gbit_s'])])],
+    [('copyrpc.flow_ab', Bench.flows,
+      [*((f'.{flow}', 'Mops', lambda results, flow=flow: mops(results[flow])) for flow in ('credit', 'read')),
+       ('.failed', 'calls of both', lambda results: sum(result['failed'] for result in results.values()))])],
     [('copyrpc.n40.b1', lambda bench: bench.calls([*RINGS, *SESSIONS], with_clients(40, 1), eal=LARGE_EAL),
       [MOPS, PACKETS])],
     [sweep(40, BATCHES[1:])],
     *([sweep(count, BATCHES)] for count in CLIENTS[:-1]),
-    [sweep(CLIENTS[-1], BATCHES, ('.bytes_per_connection', 'bytes of rings', lambda results:
+    [sweep(CLIENTS[-1], BATCHES, ('.bytes_per_connection', 'bytes', lambda results:
                                   results[1]['bytes_of_session']))],
 ]
 
 RATIOS = [
     ('copyrpc.1ep.qd1.32B.ratio', 'copyrpc.1ep.qd1.32B.p50', 'ruler.write_imm_pingpong.p50'),
     ('copyrpc.1ep.qd32.32B.ratio', 'copyrpc.1ep.qd32.32B', 'ruler.erpc.small.oneway.memif'),
+    ('copyrpc.flow_ab.ratio', 'copyrpc.flow_ab.credit', 'copyrpc.flow_ab.read'),
     ('copyrpc.8ep.qd256.32B.ratio', 'copyrpc.8ep.qd256.32B', 'ruler.erpc.small.oneway.memif'),
 ]
 
@@ -101,6 +112,8 @@ GOALS = {
     'copyrpc.8ep.qd256.32B.uring': '>= 3.0',
     'copyrpc.n40.b1.packets': '<= 2.5',
     'copyrpc.4k': '>= 0.72',
+    'copyrpc.rendezvous.1M': '>= 30',
+    'copyrpc.flow_ab.failed': '<= 0',
     'copyrpc.n800.bytes_per_connection': '<= 16384',
 }
 
@@ -114,6 +127,9 @@ ABOUT = {
     'ruler.udp.gso.crc': 'datagrams echoed by UDP_SEGMENT and UDP_GRO with a CRC32, 60 under way',
     'copyrpc.8ep.qd256.32B.uring': 'UDP sockets, unprivileged',
     'copyrpc.4k': 'requests of 4096 bytes, answers of 32, path MTU 4096',
-    'copyrpc.n800.bytes_per_connection': 'both rings of a connection, of 4 KiB each',
+    'copyrpc.rendezvous.1M': 'requests of 1 MiB, READ by the server, 4 under way, path MTU 4096',
+    'copyrpc.flow_ab.credit': 'the same calls as copyrpc.1ep.qd32.32B by either flow',
+    'copyrpc.flow_ab.failed': 'calls that failed, by either flow',
+    'copyrpc.n800.bytes_per_connection': 'both rings of a connection, of 4 KiB each, and its queue pair',
     'copyrpc.n40.b1': '40 clients with a connection each, one call each at a time',
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rpc/copyrpc/peers.hpp"
 #include "rpc/copyrpc/ring_choice.hpp"
 
 namespace cairn::rpcbench {
@@ -50,7 +51,9 @@ SystemFigures CopyrpcSystem::figures() const {
     figures.handled = counted.requests_handled;
     figures.sessions_lost = counted.links.peers_lost;
     figures.batches_sent = counted.batches_sent;
-    figures.bytes_of_session = 2 * std::size_t{config_of(options_).ring_bytes};
+    static_assert(copyrpc::BatchSizes::kClasses == kBatchSizes);
+    std::copy(counted.batch_sizes.batches.begin(), counted.batch_sizes.batches.end(), figures.batches_by_size.begin());
+    figures.bytes_of_session = copyrpc::bytes_of_session(config_of(options_));
     return figures;
 }
 

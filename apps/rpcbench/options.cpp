@@ -118,8 +118,17 @@ void declare_systems(CLI::App& app, Options& options) {
     app.add_flag("--go-back-n", options.erpc.go_back_n, "erpc: do not hold packets that arrive early");
     app.add_option("--ring", options.copyrpc.ring_bytes,
                    "copyrpc: bytes of a session's ring for what comes, a power of two; a message takes an eighth at "
-                   "most, longer ones travel by themselves. Without it by sessions, --window, --req and --resp")
-        ->check(CLI::Range(RingShape::kLeastBytes, RingShape::kMostBytes));
+                   "most, longer ones travel by themselves. auto: by sessions, --window, --req and --resp")
+        ->default_str("auto")
+        ->transform(CLI::Validator(
+            [](std::string& text) {
+                if (text == "auto") {
+                    text = "0";
+                    return std::string();
+                }
+                return CLI::Range(RingShape::kLeastBytes, RingShape::kMostBytes)(text);
+            },
+            fmt::format("auto, {} to {}", RingShape::kLeastBytes, RingShape::kMostBytes)));
     app.add_option("--receives", options.copyrpc.receives,
                    "copyrpc: batches of a session's peer in flight. Without it by the sessions")
         ->check(CLI::Range(Hello::kLeastReceives, Hello::kMostReceives));

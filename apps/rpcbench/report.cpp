@@ -125,6 +125,15 @@ void print_stages(const StageTimes& times) {
                stage_ns(times, times.idle));
 }
 
+void print_batches(const Totals& sum) {
+    fmt::print(",\"batches_per_call\":{:.3f},\"slices\":{},\"batches_by_size\":[",
+               per_call(sum, sum.system.batches_sent), sum.system.slices);
+    for (std::size_t i = 0; i < kBatchSizes; ++i) {
+        fmt::print("{}{}", i == 0 ? "" : ",", sum.system.batches_by_size[i]);
+    }
+    fmt::print("]");
+}
+
 // Of the emulated cache.
 void print_contexts(Workers workers) {
     std::uint64_t hits = 0;
@@ -159,7 +168,7 @@ void print_json(const Options& options, Workers workers) {
         fmt::print(",\"packets_per_call\":{:.3f}", per_call(sum, system.packets_sent));
     }
     if (options.system != SystemKind::Erpc && options.system != SystemKind::Ud) {
-        fmt::print(",\"batches_per_call\":{:.3f},\"slices\":{}", per_call(sum, system.batches_sent), system.slices);
+        print_batches(sum);
     }
     if (options.stages) {
         print_stages(sum.stages);

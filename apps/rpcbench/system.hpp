@@ -1,6 +1,7 @@
 // What cairn-rpcbench needs of an RPC system beside its calls: an endpoint, sessions to a server, and figures.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,13 +32,17 @@ struct Stage {
     SipKey seed{};  // hard to guess
 };
 
+constexpr std::size_t kBatchSizes = 12;
+
 struct SystemFigures {
     std::uint64_t handled = 0;           // requests, as a server
     std::uint64_t resent = 0;            // packets
     std::uint64_t responses_resent = 0;  // since their requests came again
     std::uint64_t notified = 0;          // cuts of a flow, for congestion
     std::uint64_t sessions_lost = 0;
-    std::uint64_t batches_sent = 0;      // of messages; 0 without batches
+    std::uint64_t batches_sent = 0;  // of messages; 0 without batches
+    // Of these, those of no message, of one, of 2 and more, of 4 and more, and so on.
+    std::array<std::uint64_t, kBatchSizes> batches_by_size{};
     std::uint64_t packets_sent = 0;      // 0: not known
     std::uint64_t slices = 0;            // that began, of groups that take turns
     std::uint64_t bytes_of_session = 0;  // memory of an idle one
@@ -49,6 +54,9 @@ struct SystemFigures {
         notified += other.notified;
         sessions_lost += other.sessions_lost;
         batches_sent += other.batches_sent;
+        for (std::size_t i = 0; i < kBatchSizes; ++i) {
+            batches_by_size[i] += other.batches_by_size[i];
+        }
         packets_sent += other.packets_sent;
         slices += other.slices;
         bytes_of_session += other.bytes_of_session;

@@ -19,6 +19,19 @@ std::uint32_t requests_most(const Session& session) noexcept {
 
 }  // namespace
 
+verbs::QpCapacity qp_capacity(const EndpointConfig& config) noexcept {
+    verbs::QpCapacity capacity;
+    capacity.send_slots = 2U * config.receives;
+    capacity.receive_slots = 1;
+    capacity.max_sges = 1;
+    capacity.inline_bytes = 0;
+    return capacity;
+}
+
+std::size_t bytes_of_session(const EndpointConfig& config) noexcept {
+    return 2 * std::size_t{config.ring_bytes} + sizeof(Session) + verbs::idle_qp_bytes(qp_capacity(config));
+}
+
 // mutants: copyrpc-peers-give-memory
 Status Peers::give_memory(verbs::Pd& pd, rpc::MsgBuffer& memory, std::unique_ptr<verbs::Mr>& region,
                           std::uint32_t bytes, verbs::Rights rights) {
@@ -43,12 +56,8 @@ Result<rpc::LinkedSession*> Peers::make(bool /*ours*/) {
         return Error{"all sessions are in use", "raise sessions_max"};
     }
     session->pd = device_.create_pd();  // of its own: its key opens nothing to other sessions
-    verbs::QpCapacity capacity;
-    capacity.send_slots = 2U * config_.receives;
-    capacity.receive_slots = 1;
-    capacity.max_sges = 1;
-    capacity.inline_bytes = 0;
-    auto qp = device_.create_qp(*session->pd, capacity, {*queues_.sends, *queues_.receives, queues_.requests.get()});
+    auto qp = device_.create_qp(*session->pd, qp_capacity(config_),
+                                {*queues_.sends, *queues_.receives, queues_.requests.get()});
     if (!qp.ok()) {
         remove(*session);
         return qp.error();

@@ -14,6 +14,11 @@
 
 namespace cairn::copyrpc {
 
+// The queues of a session's queue pair: batches have half of the send queue, a slot each.
+[[nodiscard]] verbs::QpCapacity qp_capacity(const EndpointConfig& config) noexcept;
+// The memory of an idle session, beside what the endpoint has for all: both rings, and its queue pair with its slots.
+[[nodiscard]] std::size_t bytes_of_session(const EndpointConfig& config) noexcept;
+
 class Peers final : public rpc::LinkOwner {
 public:
     // All references outlive the object.
