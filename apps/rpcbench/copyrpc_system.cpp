@@ -31,6 +31,7 @@ copyrpc::EndpointConfig CopyrpcSystem::config_of(const Options& options) {
                                                                  : std::clamp(kReceivesOfAll / config.sessions_max,
                                                                               kLeastReceives, kUsualReceives));
     config.flow = options.copyrpc.flow;
+    config.hold.messages = options.copyrpc.hold_messages;
     config.calls_max = std::max(config.calls_max, options.window);
     config.answer_bytes = options.response_bytes;
     config.peer_timeout = milliseconds(options.peer_timeout_ms);

@@ -66,6 +66,7 @@ constexpr std::array kOwned{
     only("--ring", SystemKind::Copyrpc),
     only("--receives", SystemKind::Copyrpc),
     only("--flow", SystemKind::Copyrpc),
+    only("--hold", SystemKind::Copyrpc),
     of_blocks("--block"),
     of_blocks("--blocks"),
     only("--group", SystemKind::Scalerpc),
@@ -135,6 +136,9 @@ void declare_systems(CLI::App& app, Options& options) {
     app::add_choice(app, "--flow", options.copyrpc.flow,
                     app::Choices<copyrpc::Flow>{{"credit", copyrpc::Flow::Credit}, {"read", copyrpc::Flow::Read}},
                     "copyrpc: how an end learns what its peer has read; both ends use the same");
+    app.add_option("--hold", options.copyrpc.hold_messages,
+                   "copyrpc: batches wait for so many messages if those are likely to come within 5 us")
+        ->check(CLI::Range(1U, 1024U));
 }
 
 void declare_blocks(CLI::App& app, Options& options) {

@@ -6,6 +6,7 @@
 #include "lib/base/time.hpp"
 #include "rpc/common/call.hpp"
 #include "rpc/common/request.hpp"
+#include "rpc/copyrpc/batch_hold.hpp"
 #include "rpc/copyrpc/flow.hpp"
 
 namespace cairn::rpc {
@@ -35,6 +36,7 @@ struct EndpointConfig {
     // Requests and answers that are too long for the rings are READ and WRITTEN by themselves, up to so many bytes; 0:
     // none. Either direction takes a quarter of the pool at most, or one message.
     std::uint32_t message_bytes_max = rpc::kMaxMessageBytes;
+    HoldConfig hold{};                   // of batches
     Duration peer_timeout = seconds(2);  // a peer that is silent for so long is lost; kLeastPeerTimeout or more
     // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.
     rpc::BackgroundPool* background = nullptr;

@@ -9,7 +9,7 @@ namespace cairn::copyrpc {
 class Exchange {
 public:
     Exchange(Queues& queues, Sessions& sessions, Peers& peers, rpc::Links& links, Client& client, Server& server,
-             OneSided& one_sided, Statistics& statistics) noexcept
+             OneSided& one_sided, const HoldConfig& hold, Statistics& statistics) noexcept
         : queues_(queues),
           sessions_(sessions),
           peers_(peers),
@@ -17,6 +17,7 @@ public:
           client_(client),
           server_(server),
           one_sided_(one_sided),
+          hold_(hold),
           statistics_(statistics) {}
 
     // Reads the batches that came, and learns which sends failed. Handlers and completions run. Returns true if there
@@ -24,6 +25,8 @@ public:
     bool take(Instant now) noexcept;
     // Sends what the sessions have for their peers. Returns true if there was something.
     bool flush(Instant now) noexcept;
+    // When a batch that is held is to leave.
+    [[nodiscard]] Instant next_deadline() const noexcept { return held_until_; }
 
 private:
     void take(const verbs::Completion& completion, Instant now) noexcept;
@@ -33,6 +36,7 @@ private:
     void take_sent(Session& session, const verbs::Completion& completion, Instant now) noexcept;
     void flush(Session& session, Instant now) noexcept;
     void send_batches(Session& session, Instant now) noexcept;
+    [[nodiscard]] bool is_held(Session& session, Instant now) noexcept;
     void on_word(Session& session, Instant now) noexcept;
     void serve_words(Session& session, bool waits) noexcept;
     [[nodiscard]] bool send(Session& session, const RingWrite& write) noexcept;
@@ -44,7 +48,9 @@ private:
     Client& client_;
     Server& server_;
     OneSided& one_sided_;
+    const HoldConfig& hold_;
     Statistics& statistics_;
+    Instant held_until_ = Instant::never();  // the batch that is to leave first of those that are held
 };
 
 }  // namespace cairn::copyrpc

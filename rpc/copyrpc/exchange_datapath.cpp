@@ -1,6 +1,7 @@
 // Batches that came are read, what was put into rings leaves.
 #include "rpc/copyrpc/exchange.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -118,6 +119,7 @@ bool Exchange::flush(Instant now) noexcept {
     const bool any = sessions_.any_listed();
     client_.begin_turn();
     server_.transfers().begin_turn();
+    held_until_ = Instant::never();
     sessions_.relist_stalled();
     sessions_.take_listed([this, now](Session& session) { flush(session, now); });
     return any;
@@ -148,6 +150,10 @@ void Exchange::flush(Session& session, Instant now) noexcept {
 
 void Exchange::send_batches(Session& session, Instant now) noexcept {
     while (session.is_open()) {
+        if (!session.write && is_held(session, now)) {
+            sessions_.stall(session);
+            return;
+        }
         if (!session.write) {
             session.write = session.rings->next_write();
         }
@@ -158,9 +164,27 @@ void Exchange::send_batches(Session& session, Instant now) noexcept {
             sessions_.stall(session);  // its send queue is full
             return;
         }
+        if (hold_.messages != 0 && session.write->messages != 0) {
+            session.hold.on_batch(session.write->messages, now);
+        }
         session.write.reset();
         client_.serve_backlog(session, now);
     }
+}
+
+// A batch without messages is not held: the peer may be waiting for it.
+// mutants: copyrpc-exchange-is-held
+bool Exchange::is_held(Session& session, Instant now) noexcept {
+    const std::uint32_t messages = hold_.messages != 0 ? session.rings->send().messages() : 0;
+    if (messages == 0) {
+        return false;
+    }
+    const Instant until = session.hold.until(hold_, messages, now);
+    if (until <= now) {
+        return false;
+    }
+    held_until_ = std::min(held_until_, until);
+    return true;
 }
 
 // Shows the peer what was read of its batches, and READs what it has read, if that is worth while.

@@ -44,7 +44,7 @@ void RingEnd::put_answer(const Message& answer, std::uint32_t charge) noexcept {
 // mutants: copyrpc-ring-end-wants-word
 bool RingEnd::wants_word(bool waits) const noexcept {
     const std::uint32_t free = send_.ring().blocks() - send_.in_flight();
-    return waits || send_.has_messages() || (free < send_.ring().blocks() / 4 && sent_since_asked_);
+    return waits || send_.messages() != 0 || (free < send_.ring().blocks() / 4 && sent_since_asked_);
 }
 
 // mutants: copyrpc-ring-end-header-of

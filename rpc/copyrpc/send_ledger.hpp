@@ -77,8 +77,9 @@ public:
         const auto ahead = static_cast<std::int16_t>(said - static_cast<std::uint16_t>(batches_known_));
         return batches_known_ + static_cast<std::uint32_t>(static_cast<std::int32_t>(ahead));
     }
-    // Messages have not left.
-    [[nodiscard]] bool has_messages() const noexcept { return closed_ || open_.messages != 0; }
+    // The messages of the next batch; kFull: it takes no more of them.
+    static constexpr std::uint32_t kFull = 0xffffffffU;
+    [[nodiscard]] std::uint32_t messages() const noexcept { return closed_ ? kFull : open_.messages; }
     [[nodiscard]] Flow flow() const noexcept { return flow_; }
 
     [[nodiscard]] RingShape ring() const noexcept { return ring_; }

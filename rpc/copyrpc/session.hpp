@@ -7,6 +7,7 @@
 
 #include "rpc/common/call_table.hpp"
 #include "rpc/common/msg_buffer.hpp"
+#include "rpc/copyrpc/batch_hold.hpp"
 #include "rpc/copyrpc/hello.hpp"
 #include "rpc/copyrpc/one_sided_work.hpp"
 #include "rpc/copyrpc/ring_end.hpp"
@@ -45,6 +46,7 @@ struct Session : rpc::LinkedSession {
     Hello peer{};
     std::optional<RingEnd> rings{};    // once the connection is established
     std::optional<RingWrite> write{};  // composed, but the send queue was full
+    BatchHold hold{};
     rpc::Backlog backlog{};
     std::optional<Wanted> wanted{};
     std::unique_ptr<SessionTransfers> transfers;

@@ -160,6 +160,7 @@ TEST_F(CopyrpcOneSided, TheEndOfASessionEndsWhatIsUnderWay) {
     std::fill(ours.begin(), ours.end(), std::uint8_t{0});
     run(milliseconds(20));
     EXPECT_EQ(ours, std::vector<std::uint8_t>(ours.size()));
+    run(seconds(9), milliseconds(5));
     EXPECT_EQ(client.endpoint->sessions_open(), 0U);
     EXPECT_EQ(server.endpoint->sessions_open(), 0U);
 }
