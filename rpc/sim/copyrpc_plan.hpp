@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "rpc/copyrpc/flow.hpp"
 #include "rpc/copyrpc/ring_shape.hpp"
 #include "rpc/sim/linked_system.hpp"
 
@@ -12,6 +13,9 @@ struct CopyrpcPlan {
     LinkedPlan users{};
     std::uint32_t least_ring_bytes = 4096;  // of an endpoint; each draws its own within these limits
     std::uint32_t most_ring_bytes = 65536;
+    copyrpc::Flow flow = copyrpc::Flow::Credit;  // of all endpoints
+    std::uint32_t longest_bytes = 0;             // of messages that travel by themselves
+    std::uint32_t hold_messages = 0;
 
     [[nodiscard]] static CopyrpcPlan from_seed(std::uint64_t seed) {
         Random random(seed ^ 0xc09fU);
@@ -20,6 +24,9 @@ struct CopyrpcPlan {
         plan.users.port = 7472;
         plan.most_ring_bytes = 4096U << random.below(5);
         plan.least_ring_bytes = random.chance(kMillion / 2) ? plan.most_ring_bytes : 4096;
+        plan.flow = random.chance(kMillion / 4) ? copyrpc::Flow::Read : copyrpc::Flow::Credit;
+        plan.longest_bytes = random.chance(kMillion / 3) ? 40'000 : 0;
+        plan.hold_messages = random.chance(kMillion / 4) ? static_cast<std::uint32_t>(random.between(2, 8)) : 0;
         return plan;
     }
 

@@ -18,7 +18,7 @@ using copyrpc::kBlockBytes;
 std::span<const std::uint8_t> CopyrpcStranger::greeting(Contact& contact) {
     const std::uint32_t ring = contact.asked ? 4096U << random().below(5) : 4096;
     const auto receives = static_cast<std::uint16_t>(contact.asked ? random().between(4, 64) : 16);
-    copyrpc::Hello{ring, receives, region().address(), region().rkey()}.emit(hello_);
+    copyrpc::Hello{ring, receives, region().address(), region().rkey(), 0, flow_, region().rkey()}.emit(hello_);
     return {reinterpret_cast<const std::uint8_t*>(&hello_), sizeof(hello_)};
 }
 

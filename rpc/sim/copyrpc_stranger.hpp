@@ -10,8 +10,9 @@ namespace cairn::sim {
 
 class CopyrpcStranger final : public LinkedStranger {
 public:
-    CopyrpcStranger(World& world, Node& node, connections::Home& home, std::uint32_t path_mtu_bytes)
-        : LinkedStranger(world, node, home, path_mtu_bytes, std::size_t{kBytes} * 2) {}
+    // It knows which flow the others have.
+    CopyrpcStranger(World& world, Node& node, connections::Home& home, std::uint32_t path_mtu_bytes, copyrpc::Flow flow)
+        : LinkedStranger(world, node, home, path_mtu_bytes, std::size_t{kBytes} * 2), flow_(flow) {}
 
 private:
     static constexpr std::uint32_t kBytes = 65536;  // of its ring; what it writes lies behind it
@@ -21,6 +22,7 @@ private:
     void speak(Contact& contact) override;
     [[nodiscard]] std::uint32_t compose(Contact& contact);
 
+    const copyrpc::Flow flow_;
     copyrpc::RawHello hello_{};  // as greeting() returns it
 };
 

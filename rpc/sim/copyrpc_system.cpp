@@ -14,9 +14,11 @@ namespace cairn::sim {
 namespace {
 
 constexpr std::uint16_t kSessionsMost = 6;
+constexpr std::size_t kLongMessages = 8;  // of memory for them, where it is scarce
 constexpr std::size_t kMostPoolBytes = std::size_t{kSessionsMost} * 4 * 65536 + (1U << 20U);
 constexpr std::uint32_t kBriefMost = 100;
 constexpr std::uint64_t kTriesMost = 60;
+constexpr std::uint32_t kExtrasMost = 1;  // of a request: a deadline
 
 using copyrpc::Attempt;
 using copyrpc::Message;
@@ -37,16 +39,23 @@ void CopyrpcSystem::start(LinkedNode& node, connections::Home& home) {
     config.sessions_max = node.limits.sessions_max = static_cast<std::uint16_t>(random_.between(1, kSessionsMost));
     config.calls_max = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.between(1, 16) : 256);
     node.limits.calls_max = config.calls_max;
-    config.message_bytes_max = 0;
+    config.message_bytes_max = plan_.longest_bytes;
+    config.flow = plan_.flow;
+    config.hold.messages = plan_.hold_messages;
     config.answer_bytes = static_cast<std::uint32_t>(random_.below(400));
     config.peer_timeout = plan_.users.peer_timeout;
     config.path_mtu_bytes = plan_.users.path_mtu_bytes;
-    // Where memory is scarce, it has room for few sessions, but always for one.
+    // Where memory is scarce, it has room for few sessions, but always for one, and for some long messages besides.
     std::size_t bytes = kMostPoolBytes;
     if (world_.mix().node.scarce_memory) {
         const std::size_t session =
             rpc::MsgPool::bytes_for(config.ring_bytes) + rpc::MsgPool::bytes_for(plan_.most_ring_bytes);
-        bytes = std::min(bytes, session * random_.between(2, 5));
+        const auto sessions = static_cast<std::uint16_t>(random_.between(2, 5));
+        bytes = std::min(bytes, session * sessions);
+        if (plan_.longest_bytes != 0) {
+            bytes += kLongMessages * rpc::MsgPool::bytes_for(plan_.longest_bytes);
+            config.sessions_max = node.limits.sessions_max = std::min(config.sessions_max, sessions);
+        }
     }
     node.pool.emplace(node.memory.span().first(bytes));
     auto endpoint = std::make_unique<LinkedEndpointOf<copyrpc::Endpoint>>(
@@ -68,7 +77,7 @@ void CopyrpcSystem::stop(LinkedNode& node) {
 }
 
 std::unique_ptr<LinkedStranger> CopyrpcSystem::make_stranger(LinkedNode& node, connections::Home& home) {
-    return std::make_unique<CopyrpcStranger>(world_, *node.host, home, plan_.users.path_mtu_bytes);
+    return std::make_unique<CopyrpcStranger>(world_, *node.host, home, plan_.users.path_mtu_bytes, plan_.flow);
 }
 
 void CopyrpcSystem::count(LinkedNode& node) {
@@ -76,6 +85,8 @@ void CopyrpcSystem::count(LinkedNode& node) {
     counters_.late_answers += said.late_answers;
     counters_.displaced += said.links.displaced;
     counters_.batches += said.batches_sent;
+    counters_.fetched += said.requests_fetched;
+    counters_.written += said.answers_written;
     const auto transport = node.host->worker().engine().rc_counters().snapshot();
     node.oracle->check(
         !plan_.users.alone || plan_.users.has_strangers || transport.of(roce::rc::RcCounter::RnrNakSent) == 0,
@@ -92,10 +103,18 @@ void CopyrpcSystem::plan_sizes(LinkedNode& node, LinkedCall& call) {
     if (!brief && random_.chance(kMillion / 4)) {
         bytes = longest - random_.below(60) - sizeof(CallTag);
     }
+    const bool is_long = plan_.longest_bytes != 0 && random_.chance(kMillion / 20);
+    // Buffers of calls that wait for memory must not be what they wait for.
+    const bool has_long_room = is_long && !world_.mix().node.scarce_memory;
+    if (is_long) {
+        bytes = random_.below(plan_.longest_bytes - sizeof(CallTag) + 20);
+    }
     call.request.resize(sizeof(CallTag) + bytes);
     call.answer_room = config.answer_bytes;
     if (random_.chance(kMillion / 4)) {
-        const std::uint64_t room = brief ? random_.below(kBriefMost) : random_.below(longest_answer + 40);
+        const std::uint64_t room = has_long_room ? random_.below(plan_.longest_bytes + 20)
+                                   : brief       ? random_.below(kBriefMost)
+                                                 : random_.below(longest_answer + 40);
         call.response = node.pool->allocate(static_cast<std::uint32_t>(room));
         call.answer_room = call.response.valid() ? call.response.capacity : call.answer_room;
     }
@@ -113,8 +132,9 @@ Handling CopyrpcSystem::draw_handling() {
 bool CopyrpcSystem::is_too_long(const LinkedNode& client, const LinkedCall& call, copyrpc::RingShape peer) const {
     const copyrpc::RingShape own = CopyrpcPlan::shape_of(part_of(client).config.ring_bytes);
     const auto bytes = static_cast<std::uint32_t>(call.request.size());
-    return Message::blocks_of(bytes, call.deadline < Instant::never()) > peer.message_max() ||
-           Message::charge_for(call.answer_room) > own.charge_max();
+    return (Message::blocks_of(bytes, call.deadline < Instant::never()) > peer.message_max() &&
+            bytes > plan_.longest_bytes) ||
+           (Message::charge_for(call.answer_room) > own.charge_max() && call.answer_room > plan_.longest_bytes);
 }
 
 // True if some ring of the world is too short for the call.
@@ -125,6 +145,14 @@ bool CopyrpcSystem::may_be_too_long(const LinkedNode& client, const LinkedCall& 
 // True if every ring is.
 bool CopyrpcSystem::must_be_too_long(const LinkedNode& client, const LinkedCall& call) const {
     return !call.odd && is_too_long(client, call, plan_.most_ring());
+}
+
+// What travels by itself may be overtaken. This call does not, whatever rings it meets.
+bool CopyrpcSystem::keeps_order(const LinkedCall& call) const {
+    const copyrpc::RingShape ring = plan_.least_ring();
+    return plan_.longest_bytes == 0 ||
+           (Message::blocks_of(static_cast<std::uint32_t>(call.request.size()), kExtrasMost) <= ring.message_max() &&
+            Message::charge_for(call.answer_room) <= ring.charge_max());
 }
 
 Attempt CopyrpcSystem::try_one(LinkedNode& node, SessionId id, LinkedCall& call) {
@@ -203,8 +231,12 @@ void CopyrpcSystem::check_quiet(LinkedNode& node) {
 }
 
 std::string CopyrpcSystem::text() const {
-    return fmt::format("rings of {} to {} bytes, {} tried in vain, {} told of room, {} batches", plan_.least_ring_bytes,
-                       plan_.most_ring_bytes, counters_.tried_in_vain, counters_.told_of_room, counters_.batches);
+    return fmt::format(
+        "rings of {} to {} bytes, flow {}, messages of {} bytes, {} tried in vain, {} told of room, {} "
+        "batches, {} READ, {} WRITTEN",
+        plan_.least_ring_bytes, plan_.most_ring_bytes, plan_.flow == copyrpc::Flow::Read ? "read" : "credit",
+        plan_.longest_bytes, counters_.tried_in_vain, counters_.told_of_room, counters_.batches, counters_.fetched,
+        counters_.written);
 }
 
 }  // namespace cairn::sim

@@ -21,6 +21,8 @@ struct CopyrpcCounters {
     std::uint64_t late_answers = 0;
     std::uint64_t displaced = 0;
     std::uint64_t batches = 0;
+    std::uint64_t fetched = 0;  // long requests
+    std::uint64_t written = 0;  // long answers
 
     friend bool operator==(const CopyrpcCounters&, const CopyrpcCounters&) = default;
 };
@@ -43,7 +45,8 @@ public:
     Handling draw_handling() override;
     bool may_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
     bool must_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
-    bool may_give_up() const override { return false; }
+    bool may_give_up() const override { return plan_.longest_bytes != 0; }
+    bool keeps_order(const LinkedCall& call) const override;
     bool calls_back() const override { return true; }
     bool act(LinkedNode& node, const LinkedSession& session) override;
     void on_turn(LinkedNode&) override {}

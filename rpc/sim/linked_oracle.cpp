@@ -36,7 +36,8 @@ LinkedCall* LinkedOracle::begin(LinkedNode& server, std::span<const std::uint8_t
     ++call.executions;
     check(call.executions == 1, "a request is executed at most once, by whatever process", &server);
     check(!call.odd, "a request is executed by the peer that it was sent to", &server);
-    if (call.session != 0 && call.handling != Handling::Background && call.handling != Handling::Legacy) {
+    if (call.session != 0 && call.handling != Handling::Background && call.handling != Handling::Legacy &&
+        system_.keeps_order(call)) {
         const auto [last, first] = server.last_executed.try_emplace(call.session, tag.serial);
         check(first || last->second < tag.serial, "a session's calls are executed in the order of their posting",
               &server);

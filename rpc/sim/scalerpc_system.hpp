@@ -51,6 +51,7 @@ public:
         return may_be_too_long(client, call);
     }
     bool may_give_up() const override { return true; }
+    bool keeps_order(const LinkedCall&) const override { return true; }
     bool calls_back() const override { return false; }
     bool act(LinkedNode&, const LinkedSession&) override { return false; }
     void on_turn(LinkedNode& node) override;
