@@ -87,6 +87,7 @@ void CopyrpcSystem::count(LinkedNode& node) {
     counters_.batches += said.batches_sent;
     counters_.fetched += said.requests_fetched;
     counters_.written += said.answers_written;
+    counters_.words += said.words_read;
     const auto transport = node.host->worker().engine().rc_counters().snapshot();
     node.oracle->check(
         !plan_.users.alone || plan_.users.has_strangers || transport.of(roce::rc::RcCounter::RnrNakSent) == 0,

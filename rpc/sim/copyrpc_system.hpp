@@ -23,6 +23,7 @@ struct CopyrpcCounters {
     std::uint64_t batches = 0;
     std::uint64_t fetched = 0;  // long requests
     std::uint64_t written = 0;  // long answers
+    std::uint64_t words = 0;    // with Flow::Read
 
     friend bool operator==(const CopyrpcCounters&, const CopyrpcCounters&) = default;
 };

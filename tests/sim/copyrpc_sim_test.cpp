@@ -67,6 +67,9 @@ TEST(CopyrpcSwarm, EverythingReallyHappens) {
         counts["requests of strangers"] += each.ends.strange;
         counts["late answers"] += own.late_answers;
         counts["batches"] += own.batches;
+        counts["long requests"] += own.fetched;
+        counts["long answers"] += own.written;
+        counts["consumer words"] += own.words;
         counts["breaches"] += each.ends.breaches;
         counts["connections of strangers"] += each.ends.strangers_connected;
         counts["batches of strangers"] += each.ends.strangers_writes;
