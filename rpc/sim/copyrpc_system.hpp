@@ -46,7 +46,7 @@ public:
     Handling draw_handling() override;
     bool may_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
     bool must_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
-    bool may_give_up() const override { return plan_.longest_bytes != 0; }
+    bool may_give_up() const override { return plan_.longest_bytes != 0 || plan_.flow == copyrpc::Flow::Read; }
     bool keeps_order(const LinkedCall& call) const override;
     bool calls_back() const override { return true; }
     bool act(LinkedNode& node, const LinkedSession& session) override;

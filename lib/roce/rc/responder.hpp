@@ -75,7 +75,7 @@ public:
     void drop_answers() noexcept { answers_.drop_due(); }
 
     // Makes the next answer packet. False: there is none; on_request() alone changes that. A READ whose region or right
-    // is gone ends in a NAK and sets failed().
+    // is gone ends in a NAK and sets failed(), unless it was answered before and is asked for again.
     [[nodiscard]] bool poll_response(OutPacket& out) noexcept;
     [[nodiscard]] bool has_response() const noexcept { return answers_.any_due() || reply_.kind != Reply::None; }
     [[nodiscard]] bool owes_only_acknowledgement() const noexcept {
@@ -151,7 +151,7 @@ private:
     [[nodiscard]] bool complete_message(const wire::Packet& packet) noexcept;
     [[nodiscard]] SavedAnswer& save(const wire::Packet& packet, std::uint32_t responses) noexcept;
 
-    void emit_answer(OutPacket& out, SavedAnswer& saved) noexcept;
+    [[nodiscard]] bool emit_answer(OutPacket& out, SavedAnswer& saved) noexcept;
     [[nodiscard]] bool emit_read(OutPacket& out, SavedAnswer& saved) noexcept;
     void emit_map(OutPacket& out) noexcept;
     void emit_reply(OutPacket& out, Psn psn, const wire::Aeth::Syndrome& syndrome) noexcept;

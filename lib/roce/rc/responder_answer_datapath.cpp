@@ -24,9 +24,10 @@ Operation response_operation(bool first, bool last) noexcept {
 // mutants: rc-responder-poll-response
 bool Responder::poll_response(OutPacket& out) noexcept {
     out.again = false;
-    if (answers_.any_due()) {
-        emit_answer(out, answers_.oldest_due());
-        return true;
+    while (answers_.any_due()) {
+        if (emit_answer(out, answers_.oldest_due())) {
+            return true;
+        }
     }
     switch (std::exchange(reply_.kind, Reply::None)) {
         case Reply::None:
@@ -45,17 +46,25 @@ bool Responder::poll_response(OutPacket& out) noexcept {
     return false;
 }
 
+// A READ that was answered and is asked for again, while its memory is no longer the peer's, is passed over: the
+// question may be an old one, resent or late, and its owner has taken the memory back since it knew that the READ was
+// done. A peer that lacks the answer asks until it gives up.
 // mutants: rc-responder-emit-answer
-void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
+bool Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
     const bool is_atomic = saved.operation == Operation::CompareSwap || saved.operation == Operation::FetchAdd;
     if (!is_atomic) {
         if (!emit_read(out, saved)) {
+            if (saved.state == SavedAnswer::State::DueAgain) {
+                counters_.count(RcCounter::DuplicateUnknown);
+                answers_.note_sent(saved);
+                return false;
+            }
             counters_.count(RcCounter::NakFatalSent);
             emit_reply(out, saved.next, wire::NakCode::RemoteAccess);
             drop_answers();
             reply_.kind = Reply::None;
             stage_ = Stage::Failed;
-            return;
+            return true;
         }
     } else {
         out.payload.count = 0;
@@ -65,13 +74,14 @@ void Responder::emit_answer(OutPacket& out, SavedAnswer& saved) noexcept {
     }
     if (saved.next != saved.until) {
         saved.next = saved.next.next();
-        return;
+        return true;
     }
     answers_.note_sent(saved);
     if (saved.until.next() == expected_) {  // acknowledges all there is
         delayed_acks_.note_acknowledged();
         reply_.kind = reply_.kind == Reply::Ack ? Reply::None : reply_.kind;
     }
+    return true;
 }
 
 // False: the region or the right is not what it was when the READ came.

@@ -259,6 +259,22 @@ TEST_F(RcResponder, AReadWhoseRegionEndsIsRefusedWhereItStands) {
     EXPECT_TRUE(answers().empty());
 }
 
+// The question may be late: its owner knew that it was answered, and took the memory back.
+TEST_F(RcResponder, AReadAskedForAgainAfterItsRegionEndedIsPassedOver) {
+    send(read(psn, RcHost::kBase, 600));
+    EXPECT_EQ(answers().size(), 3U);
+    send(add(psn.plus(3), 1));
+    EXPECT_EQ(answers().size(), 1U);
+    ASSERT_TRUE(host.memory.destroy_region(host.key));
+    send(read(psn, RcHost::kBase, 600));
+    EXPECT_TRUE(answers().empty());
+    EXPECT_EQ(host.qp->state(), QpState::Rtr);
+    send(read(psn.plus(1), RcHost::kBase + 256, 344));
+    send(add(psn.plus(3), 1));
+    EXPECT_EQ(answers(), (Answers{{Operation::AtomicAcknowledge, psn.plus(3).value()}})) << "what is kept is told";
+    EXPECT_EQ(host.qp->state(), QpState::Rtr);
+}
+
 TEST_F(RcResponder, WrongSequencesAreInvalidRequestsAtTheirPsn) {
     send(write(Operation::WriteFirst, psn, RcHost::kBase, 600, 256));
     send(make(Operation::SendLast, psn.plus(1), 4));
