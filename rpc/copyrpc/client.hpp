@@ -35,8 +35,8 @@ public:
     void serve_backlog(Session& session, Instant now) noexcept;
     // Returns nothing, or why the answer is none.
     [[nodiscard]] std::optional<Breach> on_answer(Session& session, const Message& answer, Instant now) noexcept;
-    // Ends all calls of the session, whose state no longer takes calls.
-    void fail_calls(Session& session, CallStatus status) noexcept;
+    // Ends all calls of the session, whose state no longer takes calls. Returns true if some of them lent memory.
+    bool fail_calls(Session& session, CallStatus status) noexcept;
     // Ends what calls of the session lend. Its peer answers none of them any more.
     void end_loans(const Session& session) noexcept;
     void end_overdue(Instant now) noexcept;

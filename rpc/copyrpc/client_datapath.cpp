@@ -305,13 +305,15 @@ void Client::end_awaited() noexcept {
 }
 
 // mutants: copyrpc-client-fail-calls
-void Client::fail_calls(Session& session, CallStatus status) noexcept {
+bool Client::fail_calls(Session& session, CallStatus status) noexcept {
+    bool lent = false;
     for (std::uint32_t i = 0; i < tickets_.size(); ++i) {
         if (tickets_[i].charge != 0 && tickets_[i].session == session.id.value) {
             const std::uint32_t call = tickets_[i].call;
             if (call != kNone) {
                 finish(call, status);
             }
+            lent = lent || loans_[i] != nullptr;
             lender_.end(std::move(loans_[i]));
             free(i);
         }
@@ -319,6 +321,7 @@ void Client::fail_calls(Session& session, CallStatus status) noexcept {
     while (!session.backlog.empty()) {
         finish(session.backlog.oldest, status);
     }
+    return lent;
 }
 
 }  // namespace cairn::copyrpc

@@ -127,10 +127,11 @@ void OneSided::on_done(Session& session, Instant now) noexcept {
 
 // The memory is its owner's again before he learns of it.
 // mutants: copyrpc-one-sided-fail
-void OneSided::fail(Session& session, rpc::CallStatus status) noexcept {
+bool OneSided::fail(Session& session, rpc::CallStatus status) noexcept {
     if (session.one_sided == nullptr) {
-        return;
+        return false;
     }
+    const bool opened = !session.one_sided->opened.empty();
     session.one_sided->opened.clear();
     session.one_sided->pieces = 0;
     while (!session.one_sided->pending.empty()) {
@@ -141,6 +142,7 @@ void OneSided::fail(Session& session, rpc::CallStatus status) noexcept {
             ended.work.completion(ended.work.context, {status, {}, {}, ended.work.tag});
         }
     }
+    return opened;
 }
 
 // mutants: copyrpc-one-sided-end-awaited

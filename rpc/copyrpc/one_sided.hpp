@@ -47,8 +47,8 @@ public:
     [[nodiscard]] bool serve(Session& session) noexcept;
     // The oldest piece is done. The completion may end the session.
     void on_done(Session& session, Instant now) noexcept;
-    // The session ends.
-    void fail(Session& session, rpc::CallStatus status) noexcept;
+    // The session ends. Returns true if it had memory open to its peer.
+    bool fail(Session& session, rpc::CallStatus status) noexcept;
     // The endpoint ends, and takes none any more. Completes those that want to know.
     void end_awaited() noexcept;
     // Looks at the session from time to time. Returns true if its peer holds an operation up.

@@ -145,12 +145,17 @@ bool Peers::meet(Session& session) {
     return session.rings || (!session.ours && open_rings(session).ok());
 }
 
+// A peer that has not heard of the end may still read or write where something was lent. It gets no answer, so that it
+// does not take that for a breach.
 // mutants: copyrpc-peers-stop
 void Peers::stop(rpc::LinkedSession& linked, CallStatus status) {
     Session& session = of(linked);
     server_.forget(session);
-    one_sided_.fail(session, status);
-    client_.fail_calls(session, status);
+    const bool opened = one_sided_.fail(session, status);
+    const bool lent = client_.fail_calls(session, status);
+    if ((opened || lent) && session.qp != nullptr) {
+        (void)session.qp->modify(verbs::QpState::Err);
+    }
 }
 
 void Peers::remove(rpc::LinkedSession& linked) {

@@ -149,6 +149,7 @@ TEST_F(CopyrpcRendezvous, ASessionMayEndAtAnyTime) {
         ASSERT_EQ(client.endpoint->sessions_open(), 0U);
         expect_rings_alone();
     }
+    EXPECT_EQ(server.endpoint->statistics().breaches.of(Breach::BadPlace), 0U) << "that is no crime";
 }
 
 TEST_F(CopyrpcRendezvous, AnEndpointMayEndWithLongMessagesUnderWay) {
