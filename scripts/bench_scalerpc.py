@@ -13,6 +13,7 @@ Arms differ in one switch: RawWrite here is ScaleRPC without groups, with the sa
 import ctypes
 import json
 import os
+import subprocess
 
 import bench_erpc
 from bench_erpc import BENCH, MEMIF, PROGRAM, mops  # noqa: F401
@@ -20,7 +21,8 @@ from bench_pairs import LARGE_EAL, ROOT, Failed, last_json, start, stop
 
 FRAME_BYTES = 174
 PERF = os.path.join(ROOT, 'build/apps/cairn-perf')
-PROGRAMS = ['apps/cairn-perf']
+SIM = os.path.join(ROOT, 'build/apps/cairn-sim')
+PROGRAMS = ['apps/cairn-perf', 'apps/cairn-sim']
 RUNS = 1  # takes ten minutes
 COUNTS, BATCHES = (40, 80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)
 ENDS = 40, 400  # that are compared
@@ -78,6 +80,12 @@ class Bench(bench_erpc.Bench):
         if not out.strip():
             raise Failed('the server said nothing at its end')
         return result | {'server': json.loads(out.strip().splitlines()[-1])}
+
+    @staticmethod
+    def sync():
+        """{how: result} of clients that call three servers, in virtual time: the same each time."""
+        said = subprocess.run([SIM, '--sync', '--json'], check=True, capture_output=True, text=True)
+        return {each['how']: each for each in json.loads(said.stdout)['sync']}
 
     def raw_writes(self, queue_pairs, *own):
         """WRITEs of 32 bytes over so many connections in turn, one under way on each from 64 on, in Mops."""
@@ -159,6 +167,9 @@ GROUPS = [
        for name, system in ({**SYSTEMS, 'static': STATIC}).items() if name != 'ud'] for active in ACTIVE),
     [single(f'scalerpc.slice{us}', SYSTEMS['scalerpc'], 80, ['--slice', str(us)]) for us in SLICES_US],
     [single(f'scalerpc.group{size}', SYSTEMS['scalerpc'], 2 * size, ['--group', str(size)]) for size in GROUPS_OF],
+    [('scalerpc.sync', lambda bench: bench.sync(),
+      [(f'.{how}', 'of the time in a slice', lambda results, how=how: results[how]['stall_fraction'])
+       for how in ('none', 'apart', 'full')])],
     [single('scalerpc.n400.b1.cold', ['--system', 'scalerpc', '--without', 'warmup'], 400)],
     *([stages(name, count) for name in SYSTEMS] for count in (40, 400)),
     *([single(f'{name}.n800.blocks4k', [*SYSTEMS[name], '--block', '4096'], 800),
@@ -182,6 +193,9 @@ GOALS = {
 ABOUT = {
     'scalerpc.n40.b1': '40 clients with a connection each, one call of 32 bytes each at a time',
     'scalerpc.n40.b8': 'the same with 8 calls at a time',
+    'scalerpc.sync.none': 'of the time that clients of three servers have a slice somewhere, they stall (virtual time)',
+    'scalerpc.sync.apart': 'the same with the same slices, which begin whenever a server does',
+    'scalerpc.sync.full': 'the same with the slices of a time server',
     'rawwrite.n40.b1': 'the same without groups: each client writes whenever it likes',
     'ud.n40.b1': 'the same over datagrams',
     'copyrpc.n40.b1': 'the same over a ring of 4 KB per connection',

@@ -10,6 +10,7 @@
 #include "apps/sim/options.hpp"
 #include "apps/sim/report.hpp"
 #include "apps/sim/swarm.hpp"
+#include "apps/sim/sync.hpp"
 #include "lib/sim/capture.hpp"
 
 namespace {
@@ -40,6 +41,10 @@ Result<int> run(int argc, char** argv) {
     stop_on_signals();
     if (!options.incast.empty()) {
         simulate::run_incasts(options);
+        return 0;
+    }
+    if (options.sync) {
+        simulate::run_sync(options);
         return 0;
     }
     simulate::report_crashes();

@@ -83,6 +83,19 @@ void declare_incast(CLI::App& app, Options& options) {
         ->needs(incast);
 }
 
+void declare_sync(CLI::App& app, Options& options) {
+    app.add_flag(
+           "--sync", options.sync,
+           "instead of histories: clients of three ScaleRPC servers at once, whose slices are synchronised or not; "
+           "how long do they stall; --first chooses their clocks")
+        ->excludes("--seeds")
+        ->excludes("--minutes")
+        ->excludes("--seed")
+        ->excludes("--incast")
+        ->excludes("--world")
+        ->excludes("--small");
+}
+
 // Which worlds have an incast, and with which control.
 Status judge_incast(const CLI::App& app, Options& options) {
     using erpc::CongestionAlgorithm;
@@ -112,6 +125,7 @@ Result<Options> parse_options(int argc, char** argv) {
     std::uint64_t seed = 0;
     declare(app, options, seed);
     declare_incast(app, options);
+    declare_sync(app, options);
     const Status parsed = app::parse_arguments(app, argc, argv, 1);
     if (!parsed.ok()) {
         return parsed.error();

@@ -44,6 +44,7 @@ struct Options {
     unsigned jobs = 1;
     bool small = false;
     bool json = false;
+    bool sync = false;  // instead of histories: several ScaleRPC servers, synchronised or not
     // Instead of histories: an incast of each of these numbers of clients with each algorithm.
     std::vector<std::size_t> incast;
     std::vector<erpc::CongestionAlgorithm> algorithms{
