@@ -19,6 +19,10 @@ PAPERS_LATENCY = {1: {'scalerpc': (4, 217), 'rawwrite': (19, 25), 'ud': (11, 19)
                   8: {'scalerpc': (15, 230), 'rawwrite': (44, 57), 'ud': (42, 367)}}  # median, maximum; figure 9
 
 
+SYNC = (('none', 'switch as they like'), ('apart', 'have slices of one length, which begin apart'),
+        ('full', 'follow a time server'))
+
+
 def line(values, names):
     """[(x, y)] of {x: name} as far as it was measured."""
     return [(x, values[name]) for x, name in names.items() if name in values]
@@ -105,6 +109,9 @@ def section(content):
     yield from table(['', *STAGES], [[f'{name}, {count} clients', *(values.get(f'{name}.n{count}.stages.{stage}', '')
                                                                    for stage in STAGES)]
                                      for name in SYSTEMS for count in (40, 400)])
+    yield '### Clients of three servers at once: how much of the time in a slice they stall (virtual time)\n\n'
+    yield from table(['servers', 'stalled'], [[text, f"{values[f'scalerpc.sync.{how}']:.1%}"] for how, text in SYNC
+                                              if f'scalerpc.sync.{how}' in values])
     yield '### Memory of messages, rings and blocks at the server (MB)\n\n'
     yield from table(['clients', *SYSTEMS], [[str(count), *(values.get(f'{name}.n{count}.memory', '')
                                                             for name in SYSTEMS)] for count in (40, 400, 800)])

@@ -66,6 +66,15 @@ def memif_scalerpc(session):
         end(server)
 
 
+def memif_zones(session):
+    """Two workers of a ScaleRPC server are two zones, each with pools, groups and slices of its own."""
+    server = session.server(*SCALERPC, '--sessions', '40', '--group', '8', lcores='0,1')
+    result = result_of(session.client(*SCALERPC, '--clients', '40', '--batch', '2', '--check', '--duration', '1'))
+    expect(result['failed'] == 0 and result['checked'] > 1000, f'{result}')
+    err = end(server)
+    expect(err.count('scalerpc_switches') == 2, f'a worker has no slices: {err}')
+
+
 def memif_ud(session):
     """Calls over datagrams, one client after another; losses cost their calls alone, and too long messages or too many
     sessions are refused."""
@@ -193,5 +202,5 @@ def bad_input(session):
         expect_refused(session.start([session.memif('server')], ['--server', *own]), 'cairn-rpcbench', named)
 
 
-run_case(memif_calls, memif_clients, memif_scalerpc, memif_ud, memif_measured, memif_refused, memif_workers,
-         memif_symmetric, memif_killed, socket_calls, bad_input)
+run_case(memif_calls, memif_clients, memif_scalerpc, memif_zones, memif_ud, memif_measured, memif_refused,
+         memif_workers, memif_symmetric, memif_killed, socket_calls, bad_input)
