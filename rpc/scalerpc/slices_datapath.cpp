@@ -36,7 +36,9 @@ bool Slices::look_at(Session& session, Instant now, Broken& broken) {
 
 bool Slices::on_turn(Instant now, Broken& broken) {
     looks_again_ = false;
+    const Instant end = slice_.began + slice_.length;
     next_step_ = now + Duration{slice_.length.ns / (2 * kQuietParts)};
+    next_step_ = end > now ? std::min(next_step_, end) : next_step_;
     if (census_.leaving != 0 && now >= next_late_) {
         end_keys_of_the_late(now);
     }
