@@ -22,6 +22,7 @@ public:
         return true;
     }
     // Looks at a session. Returns true if it stayed silent for too long. The WRITE goes to the key and address.
+    // A queue that has no room for it is as silent: its peer acknowledges nothing.
     // mutants: linked-probes-is-lost
     [[nodiscard]] static bool is_lost(LinkedSession& session, Rkey rkey, std::uint64_t address) noexcept {
         if (!session.is_open()) {
@@ -31,16 +32,18 @@ public:
             session.silent_looks = 0;
             return false;
         }
-        if (session.probed && ++session.silent_looks >= kLooksUntilLost) {
-            return true;
+        if (!session.probed) {
+            verbs::SendRequest probe;
+            probe.opcode = verbs::WorkOpcode::RdmaWrite;
+            probe.wr_id = kProbe;
+            probe.remote_address = address;
+            probe.rkey = rkey;
+            session.probed = session.qp->post_send(probe) == verbs::PostVerdict::Posted;
+            if (session.probed) {
+                return false;
+            }
         }
-        verbs::SendRequest probe;
-        probe.opcode = verbs::WorkOpcode::RdmaWrite;
-        probe.wr_id = kProbe;
-        probe.remote_address = address;
-        probe.rkey = rkey;
-        session.probed = session.probed || session.qp->post_send(probe) == verbs::PostVerdict::Posted;
-        return false;
+        return ++session.silent_looks >= kLooksUntilLost;
     }
     // The probe of a session completed.
     static void on_answer(LinkedSession& session) noexcept {

@@ -10,6 +10,16 @@ namespace {
 
 constexpr std::int64_t kDrainRounds = 2;  // in which clients are told by their answers that the slice is over
 
+// What is still being READ is for the slice that goes on, or comes too late.
+// mutants: scalerpc-slices-await-nobody
+void await_nobody(const Pools& pools) noexcept {
+    for (std::uint8_t pool = 0; pool != 2; ++pool) {
+        for (Session* const session : pools.tenants(pool)) {
+            session->guest->fetched_for = FetchedFor::Now;
+        }
+    }
+}
+
 }  // namespace
 
 std::uint8_t Slices::next_pool() const noexcept {
@@ -65,6 +75,7 @@ void Slices::become(Session& session, GuestState state) noexcept {
     census_.count(guest.state, guest.fetched_for, -1);
     guest.state = state;
     census_.count(guest.state, guest.fetched_for, 1);
+    CAIRN_ASSERT(census_.awaited >= 0);
 }
 
 // A client asks again after as long as it took its like to do so in this slice.
@@ -239,11 +250,9 @@ void Slices::switch_over(Instant now, Broken& broken) {
     next_.warming = false;
     slice_.began = slice_.last_request = now;
     serve_all_if_alone();
-    const std::vector<Session*> tenants = pools_->tenants(slice_.pool);
+    await_nobody(*pools_);
     census_.awaited = 0;
-    for (Session* const session : tenants) {
-        session->guest->fetched_for = FetchedFor::Now;
-    }
+    const std::vector<Session*> tenants = pools_->tenants(slice_.pool);
     for (Session* const session : tenants) {
         if (session->is_open() && session->guest->state == GuestState::Fetched) {
             start(*session, now, broken);

@@ -233,6 +233,27 @@ TEST_F(ScalerpcStranger, AKeyEndsBeforeItsPlaceIsGivenAway) {
     EXPECT_EQ(count(CallStatus::Ok), results.size());
 }
 
+// Its peer acknowledges nothing, so that not even a probe can be posted.
+TEST_F(ScalerpcStranger, AFullQueueIsAsSilentAsAPeer) {
+    meet(small(16));
+    enter_slice();
+    Session* const session = server->endpoint->slices().pools().tenants(0).front();
+    verbs::SendRequest write;
+    write.opcode = verbs::WorkOpcode::RdmaWrite;
+    write.signalled = false;
+    write.remote_address = session->peer.answers.address;
+    write.rkey = session->peer.answers.rkey;
+    while (session->qp->post_send(write) == verbs::PostVerdict::Posted) {
+    }
+    session->heard = false;
+    session->probed = false;
+    int looks = 1;
+    while (looks < 20 && !rpc::Probes::is_lost(*session, write.rkey, write.remote_address)) {
+        ++looks;
+    }
+    EXPECT_EQ(looks, 8);
+}
+
 // Its READ is answered after the slice's usual end, and its own group is next again since nobody else asks.
 TEST_F(ScalerpcStranger, ASlowClientIsServedBesideFastOnesOfItsGroup) {
     meet(small(32), 14);
