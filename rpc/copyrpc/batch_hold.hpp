@@ -13,7 +13,7 @@ namespace cairn::copyrpc {
 
 struct HoldConfig {
     std::uint32_t messages = 0;       // that a batch is to have; 0: nothing is held
-    Duration most = microseconds(5);  // that a message waits
+    Duration most = microseconds(5);  // that a message waits; 1 ms at most
 };
 
 // Of a session. No clock, no I/O.

@@ -11,6 +11,7 @@ namespace cairn::copyrpc {
 namespace {
 
 constexpr std::uint16_t kMostSessions = 4096;
+constexpr Duration kLongestHold = milliseconds(1);
 constexpr std::uint32_t kMostBatches = roce::kMaxQueueSlots / 3 * 2;  // the shared receive queue has half as many more
 
 Status judge(const EndpointConfig& config) {
@@ -38,6 +39,10 @@ Status judge(const EndpointConfig& config) {
     if (config.peer_timeout < kLeastPeerTimeout) {
         return Error{fmt::format("a peer timeout of {} ms is too short", config.peer_timeout.ns / 1'000'000),
                      fmt::format("choose {} ms or more", kLeastPeerTimeout.ns / 1'000'000)};
+    }
+    if (config.hold.messages != 0 && (config.hold.most < Duration{} || config.hold.most > kLongestHold)) {
+        return Error{fmt::format("batches held for {} ns are out of range", config.hold.most.ns),
+                     "choose 1 ms at most"};
     }
     const RingShape ring(config.ring_bytes / kBlockBytes);
     if (config.message_bytes_max > rpc::kMaxMessageBytes) {
@@ -73,7 +78,7 @@ Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::Msg
       sessions_(config.sessions_max),
       client_(config_, device, sessions_, pool, statistics_),
       server_(*this, config_, handlers(), device, sessions_, pool, statistics_),
-      one_sided_(device, sessions_, statistics_),
+      one_sided_(device, sessions_, config.receives, statistics_),
       peers_(config_, device, queues_, pool, sessions_, client_, server_, one_sided_),
       probes_(config.peer_timeout) {}
 
@@ -97,8 +102,8 @@ Endpoint::~Endpoint() {
     if (links_ == nullptr) {
         return;  // it never came about
     }
-    client_.end_awaited();
     one_sided_.end_awaited();
+    client_.end_awaited();
     tenancy_.leave();
     links_->end_all();
     links_.reset();

@@ -35,10 +35,10 @@ private:
     void take_failures(Instant now) noexcept;
     void take_sent(Session& session, const verbs::Completion& completion, Instant now) noexcept;
     void flush(Session& session, Instant now) noexcept;
-    void send_batches(Session& session, Instant now) noexcept;
+    bool send_batches(Session& session, Instant now) noexcept;
     [[nodiscard]] bool is_held(Session& session, Instant now) noexcept;
     void on_word(Session& session, Instant now) noexcept;
-    void serve_words(Session& session, bool waits) noexcept;
+    void serve_words(Session& session, bool waits, bool held) noexcept;
     [[nodiscard]] bool send(Session& session, const RingWrite& write) noexcept;
 
     Queues& queues_;

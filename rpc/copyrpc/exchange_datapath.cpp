@@ -141,28 +141,29 @@ void Exchange::flush(Session& session, Instant now) noexcept {
     if (session.is_open() && !one_sided_.serve(session)) [[unlikely]] {
         sessions_.stall(session);
     }
-    send_batches(session, now);
+    const bool held = send_batches(session, now);
     if (session.is_open() && session.word != nullptr) [[unlikely]] {
         waits = waits || session.has_late() || !session.backlog.empty() || session.wanted;
-        serve_words(session, waits);
+        serve_words(session, waits, held);
     }
 }
 
-void Exchange::send_batches(Session& session, Instant now) noexcept {
+// Returns true if a batch is held.
+bool Exchange::send_batches(Session& session, Instant now) noexcept {
     while (session.is_open()) {
         if (!session.write && is_held(session, now)) {
             sessions_.stall(session);
-            return;
+            return true;
         }
         if (!session.write) {
             session.write = session.rings->next_write();
         }
         if (!session.write) {
-            return;
+            return false;
         }
         if (!send(session, *session.write)) {
             sessions_.stall(session);  // its send queue is full
-            return;
+            return false;
         }
         if (hold_.messages != 0 && session.write->messages != 0) {
             session.hold.on_batch(session.write->messages, now);
@@ -170,6 +171,7 @@ void Exchange::send_batches(Session& session, Instant now) noexcept {
         session.write.reset();
         client_.serve_backlog(session, now);
     }
+    return false;
 }
 
 // A batch without messages is not held: the peer may be waiting for it.
@@ -187,12 +189,13 @@ bool Exchange::is_held(Session& session, Instant now) noexcept {
     return true;
 }
 
-// Shows the peer what was read of its batches, and READs what it has read, if that is worth while.
+// Shows the peer what was read of its batches, and READs what it has read, if that is worth while. A batch that is held
+// lacks no room.
 // mutants: copyrpc-exchange-serve-words
-void Exchange::serve_words(Session& session, bool waits) noexcept {
+void Exchange::serve_words(Session& session, bool waits, bool held) noexcept {
     const RawConsumerWord raw = session.rings->receive().word().raw();
     std::memcpy(session.word->bytes().data(), &raw, sizeof(raw));
-    if (session.asks_word || !session.rings->wants_word(waits)) {
+    if (session.asks_word || (held && !waits) || !session.rings->wants_word(waits)) {
         return;
     }
     const std::array<verbs::Sge, 1> pieces{session.read_word->sge(0, sizeof(RawConsumerWord))};

@@ -21,16 +21,14 @@ SessionOneSided& of(Session& session) {
 
 }  // namespace
 
-Session* OneSided::find_open(SessionId id) const noexcept {
-    Session* const session = sessions_.find(id);
-    return session != nullptr && session->is_open() ? session : nullptr;
-}
-
 // mutants: copyrpc-one-sided-open
 Result<Place> OneSided::open(SessionId id, std::span<std::uint8_t> memory, verbs::Rights rights) {
-    Session* const session = find_open(id);
-    if (session == nullptr) {
-        return Error{"there is no such session, or it is not open", "wait until it is connected"};
+    Session* const session = sessions_.find(id);
+    if (session == nullptr || session->state == SessionState::Ending) {
+        return Error{"there is no such session", "name one that has not ended"};
+    }
+    if (memory.empty() || memory.size() > kMostBytes) {
+        return Error{"no bytes, or too many for one place", "open 1 byte to 4 GiB less one"};
     }
     const verbs::Rights remote = verbs::Rights{verbs::Right::RemoteRead} | verbs::Right::RemoteWrite;
     if (rights == verbs::Rights{} || !remote.cover(rights)) {
@@ -54,8 +52,8 @@ bool OneSided::close(SessionId id, const Place& place) noexcept {
 
 // mutants: copyrpc-one-sided-post
 rpc::PostVerdict OneSided::post(SessionId id, const OneSidedWork& work, verbs::WorkOpcode opcode, Instant now) {
-    Session* const session = find_open(id);
-    if (session == nullptr || ended_) {
+    Session* const session = sessions_.find(id);
+    if (session == nullptr || !session->is_open() || ended_) {
         return rpc::PostVerdict::NoSuchSession;
     }
     if (work.memory.empty() || work.memory.size() > work.place.bytes) {
@@ -65,16 +63,19 @@ rpc::PostVerdict OneSided::post(SessionId id, const OneSidedWork& work, verbs::W
     if (own.pending.size() == kMostPending) {
         return rpc::PostVerdict::Full;
     }
-    const bool reads = opcode == verbs::WorkOpcode::RdmaRead;
-    const verbs::Rights rights = reads ? verbs::Rights{verbs::Right::LocalWrite} : verbs::Rights{};
-    auto key = device_.register_memory(*session->pd, work.memory, rights, 0);
-    if (!key.ok()) {
-        return rpc::PostVerdict::Full;
-    }
-    (reads ? statistics_.one_sided_reads : statistics_.one_sided_writes) += 1;
-    own.pending.push_back({work, opcode, std::move(key).value(), 0, 0, now});
+    (opcode == verbs::WorkOpcode::RdmaRead ? statistics_.one_sided_reads : statistics_.one_sided_writes) += 1;
+    own.pending.push_back({work, opcode, nullptr, 0, 0, now});
     sessions_.list(*session);
     return rpc::PostVerdict::Posted;
+}
+
+// Only what is under way has a key: a worker has so many of them.
+bool OneSided::give_key(Session& session, SessionOneSided::Pending& work) {
+    const bool reads = work.opcode == verbs::WorkOpcode::RdmaRead;
+    const verbs::Rights rights = reads ? verbs::Rights{verbs::Right::LocalWrite} : verbs::Rights{};
+    auto key = device_.register_memory(*session.pd, work.work.memory, rights, 0);
+    work.key = key.ok() ? std::move(key).value() : nullptr;
+    return work.key != nullptr;
 }
 
 // mutants: copyrpc-one-sided-serve
@@ -86,14 +87,18 @@ bool OneSided::serve(Session& session) noexcept {
     for (SessionOneSided::Pending& each : own.pending) {
         const auto bytes = static_cast<std::uint32_t>(each.work.memory.size());
         while (each.posted != bytes) {
-            if (own.pieces == kPiecesMost) {
+            if (own.pieces == pieces_most_) {
                 return true;  // the next one that is done goes on
+            }
+            if (each.key == nullptr && !give_key(session, each)) {
+                return false;
             }
             const std::uint32_t piece = std::min(bytes - each.posted, kPieceBytes);
             const std::array<verbs::Sge, 1> pieces{each.key->sge(each.posted, piece)};
             verbs::SendRequest request;
             request.opcode = each.opcode;
             request.wr_id = kOneSidedWork;
+            request.fence = each.opcode == verbs::WorkOpcode::RdmaWrite;  // else a READ before it would read it
             request.sges = pieces;
             request.remote_address = each.work.place.address + each.posted;
             request.rkey = each.work.place.rkey;
@@ -118,8 +123,9 @@ void OneSided::on_done(Session& session, Instant now) noexcept {
     if (oldest.done != bytes) {
         return;
     }
-    const SessionOneSided::Pending done = std::move(oldest);
+    SessionOneSided::Pending done = std::move(oldest);
     own.pending.pop_front();
+    done.key.reset();
     if (done.work.completion != nullptr) {
         done.work.completion(done.work.context, {CallStatus::Ok, done.work.memory, now - done.began, done.work.tag});
     }
@@ -152,13 +158,15 @@ void OneSided::end_awaited() noexcept {
         if (session.one_sided == nullptr) {
             return;
         }
-        for (SessionOneSided::Pending& each : session.one_sided->pending) {
-            each.key.reset();
-            if (each.work.ends_with_endpoint && each.work.completion != nullptr) {
-                each.work.completion(each.work.context, {CallStatus::Disconnected, {}, {}, each.work.tag});
+        std::deque<SessionOneSided::Pending>& pending = session.one_sided->pending;
+        while (!pending.empty()) {
+            SessionOneSided::Pending ended = std::move(pending.front());
+            pending.pop_front();
+            ended.key.reset();
+            if (ended.work.ends_with_endpoint && ended.work.completion != nullptr) {
+                ended.work.completion(ended.work.context, {CallStatus::Disconnected, {}, {}, ended.work.tag});
             }
         }
-        session.one_sided->pending.clear();
         session.one_sided->opened.clear();
     });
 }

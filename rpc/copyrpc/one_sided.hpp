@@ -5,7 +5,9 @@
 //     const CallResult read = co_await one_sided_read(client, session, place, into, now);
 #pragma once
 
+#include <algorithm>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -23,13 +25,18 @@ class OneSided {
 public:
     static constexpr std::uint32_t kMostPending = 1024;        // of a session
     static constexpr std::uint32_t kPieceBytes = 256U << 10U;  // so that batches pass between them
+    static constexpr std::uint32_t kPiecesMost = 4;
+    static constexpr std::size_t kMostBytes = 0xffffffffU;  // of a place
 
-    // All references outlive the object.
-    OneSided(verbs::Device& device, Sessions& sessions, Statistics& statistics) noexcept
-        : device_(device), sessions_(sessions), statistics_(statistics) {}
+    // All references outlive the object. `receives` of a session: operations take an eighth of its send queue at most.
+    OneSided(verbs::Device& device, Sessions& sessions, std::uint32_t receives, Statistics& statistics) noexcept
+        : device_(device),
+          sessions_(sessions),
+          statistics_(statistics),
+          pieces_most_(std::clamp(receives / 4, 1U, kPiecesMost)) {}
 
     // Opens memory of ours to the session's peer until it is closed or the session ends. Rights: RemoteRead,
-    // RemoteWrite or both. Errors: no such session, or it is not open; other rights; no room.
+    // RemoteWrite or both. Errors: no such session; other rights; no bytes, or 4 GiB; no room.
     [[nodiscard]] Result<Place> open(SessionId session, std::span<std::uint8_t> memory, verbs::Rights rights);
     // Closes it at once. Returns false if there is no such place.
     bool close(SessionId session, const Place& place) noexcept;
@@ -55,14 +62,14 @@ public:
     [[nodiscard]] static bool is_stuck(Session& session) noexcept;
 
 private:
-    static constexpr std::uint32_t kPiecesMost = 4;  // of a session under way
     [[nodiscard]] rpc::PostVerdict post(SessionId session, const OneSidedWork& work, verbs::WorkOpcode opcode,
                                         Instant now);
-    [[nodiscard]] Session* find_open(SessionId session) const noexcept;
+    [[nodiscard]] bool give_key(Session& session, SessionOneSided::Pending& work);
 
     verbs::Device& device_;
     Sessions& sessions_;
     Statistics& statistics_;
+    const std::uint32_t pieces_most_;  // of a session under way
     bool ended_ = false;
 };
 

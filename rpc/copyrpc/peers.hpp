@@ -14,7 +14,8 @@
 
 namespace cairn::copyrpc {
 
-// The queues of a session's queue pair: batches have half of the send queue, a slot each.
+// The queues of a session's queue pair. Of the send queue long messages take half at most, one-sided operations an
+// eighth, batches the rest.
 [[nodiscard]] verbs::QpCapacity qp_capacity(const EndpointConfig& config) noexcept;
 // The memory of an idle session, beside what the endpoint has for all: both rings, and its queue pair with its slots.
 [[nodiscard]] std::size_t bytes_of_session(const EndpointConfig& config) noexcept;

@@ -65,7 +65,7 @@ struct SessionTransfers {
 // Requests wait, in order, while those before them and their answers take what memory they may: a session half of it.
 class Transfers {
 public:
-    // All references outlive the object. `receives` of a session: batches have half of its send queue.
+    // All references outlive the object. `receives` of a session: READs and WRITEs take half of its send queue.
     Transfers(Server& server, verbs::Device& device, rpc::MsgPool& pool, std::uint32_t receives,
               Statistics& statistics) noexcept
         : server_(server),

@@ -98,5 +98,33 @@ TEST_F(CopyrpcHolding, ACallThatComesAloneLeavesAtOnce) {
     EXPECT_EQ(batches_for(1), 1U);
 }
 
+class CopyrpcHoldingByReads : public TwoHosts {
+protected:
+    static EndpointConfig config() {
+        EndpointConfig config = holding();
+        config.flow = Flow::Read;
+        return config;
+    }
+    CopyrpcHoldingByReads() : TwoHosts(config()) {}
+};
+
+TEST_F(CopyrpcHoldingByReads, AHeldBatchAsksForNoRoom) {
+    const SessionId session = connect();
+    for (std::uint64_t tag = 0; tag < 400; ++tag) {
+        ASSERT_EQ(post(session, tag).verdict, PostVerdict::Posted);
+        run(microseconds(10), microseconds(10));
+    }
+    run(milliseconds(1));
+    EXPECT_EQ(count(CallStatus::Ok), 400U);
+    EXPECT_LT(client.endpoint->statistics().words_read, client.endpoint->statistics().batches_sent / 10);
+}
+
+TEST(CopyrpcHoldConfig, HeldForTooLongIsRefused) {
+    Host host("10.0.0.1", 1, {});
+    EndpointConfig config;
+    config.hold = {4, milliseconds(2)};
+    EXPECT_FALSE(Endpoint::create(config, *host.device, *host.home, host.pool).ok());
+}
+
 }  // namespace
 }  // namespace cairn::copyrpc

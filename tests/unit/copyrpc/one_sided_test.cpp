@@ -68,6 +68,32 @@ TEST_F(CopyrpcOneSided, ItIsWrittenInTheOrderOfThePosts) {
     EXPECT_EQ(ours, theirs);
 }
 
+TEST_F(CopyrpcOneSided, AReadHasWhatWasThereBeforeTheWriteThatFollows) {
+    const Place place = opened(kRead | verbs::Right::RemoteWrite);
+    const std::vector<std::uint8_t> before = theirs;
+    std::vector<std::uint8_t> news(theirs.size(), 7);
+    ASSERT_EQ(read(place, 1), PostVerdict::Posted);
+    OneSidedWork writes = work(place, 2);
+    writes.memory = news;
+    writes.completion = nullptr;
+    ASSERT_EQ(client.endpoint->one_sided().write(session, writes, now), PostVerdict::Posted);
+    run(milliseconds(20));
+    EXPECT_EQ(ended[1], CallStatus::Ok);
+    EXPECT_EQ(ours, before);
+    EXPECT_EQ(theirs, news);
+}
+
+// Who reads hears of that, and not of a rule that it broke.
+TEST_F(CopyrpcOneSided, WhoOpenedAPlaceMayEndTheSession) {
+    ASSERT_EQ(read(opened(kRead)), PostVerdict::Posted);
+    run(microseconds(40));
+    ASSERT_TRUE(ended.empty());
+    server.endpoint->disconnect(SessionId{0}, now);
+    run(milliseconds(20));
+    EXPECT_EQ(ended[1], CallStatus::Disconnected);
+    EXPECT_EQ(client.endpoint->statistics().links.peers_lost, 0U);
+}
+
 TEST_F(CopyrpcOneSided, CallsPassBetweenThePieces) {
     const Place place = opened(kRead);
     for (std::uint64_t tag = 1; tag <= 4; ++tag) {
@@ -173,6 +199,9 @@ rpc::Task<> reads(Endpoint& endpoint, SessionId session, Place place, std::span<
     said.push_back(second.status);
     const rpc::CallResult third = co_await one_sided_read(endpoint, session, place, into, now);
     said.push_back(third.status);
+    endpoint.disconnect(session, now);
+    const rpc::CallResult fourth = co_await one_sided_read(endpoint, session, place, into, now);
+    said.push_back(fourth.status);
 }
 
 TEST_F(CopyrpcOneSided, ACoroutineAwaitsIt) {
@@ -185,8 +214,9 @@ TEST_F(CopyrpcOneSided, ACoroutineAwaitsIt) {
     EXPECT_EQ(said, (std::vector<CallStatus>{CallStatus::Ok, CallStatus::Disconnected}));
     EXPECT_EQ(ours, theirs);
     client.endpoint.reset();
-    EXPECT_EQ(said.back(), CallStatus::Disconnected);
-    EXPECT_EQ(said.size(), 3U);
+    EXPECT_EQ(said.size(), 4U) << "each of them once";
+    EXPECT_EQ(said[2], CallStatus::Disconnected);
+    EXPECT_EQ(said[3], CallStatus::Disconnected);
 }
 
 }  // namespace
