@@ -42,11 +42,11 @@ struct EndpointConfig {
     BlockShape shape{};  // both ends have the same
     Features features{};
     GroupConfig groups{};
-    Duration notice_timeout = milliseconds(20);  // a client that has not left its slice by then loses its key
-    std::uint16_t sessions_max = 64;             // 1 to 4096
-    std::uint32_t calls_max = 4096;              // calls that wait or are under way, of all sessions
-    std::uint32_t long_answers = 64;             // answers beyond kShortAnswer on their way at a time
-    Duration peer_timeout = seconds(2);          // a peer that is silent for so long is lost; kLeastPeerTimeout or more
+    Duration notice_timeout = milliseconds(100);  // a client that has not left its slice by then loses its key
+    std::uint16_t sessions_max = 64;              // 1 to 4096
+    std::uint32_t calls_max = 4096;               // calls that wait or are under way, of all sessions
+    std::uint32_t long_answers = 64;              // answers beyond kShortAnswer on their way at a time
+    Duration peer_timeout = seconds(2);  // a peer that is silent for so long is lost; kLeastPeerTimeout or more
     // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.
     rpc::BackgroundPool* background = nullptr;
     std::uint32_t path_mtu_bytes = 1024;  // of connections that this endpoint makes

@@ -68,6 +68,7 @@ constexpr Duration kLead = microseconds(30);  // of the slice's end, when the ne
 class Patience {
 public:
     static constexpr std::uint8_t kMostDoublings = 16;
+    static constexpr Duration kMost = milliseconds(20);  // others wait as long
     static constexpr std::int64_t kMostSlices = 10;  // for which a switch waits for slow clients: others wait as long
 
     // A client was heard so long after it had been asked.

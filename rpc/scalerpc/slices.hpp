@@ -77,6 +77,7 @@ private:
     NextSlice next_{};
     Patience patience_{};
     Census census_{};
+    Instant last_turn_{};
     Instant next_late_{};        // when the next one is late to leave
     Instant next_step_{};        // when the slice is looked at again
     bool nobody_waits_ = false;  // as long as no client has work that was not looked at

@@ -49,6 +49,11 @@ bool Slices::on_turn(Instant now, Broken& broken) {
     const Instant end = slice_.began + slice_.length;
     next_step_ = now + Duration{slice_.length.ns / (2 * kQuietParts)};
     next_step_ = end > now ? std::min(next_step_, end) : next_step_;
+    // What came while this worker stood still is looked at first: nobody is late since we were.
+    if (now - last_turn_ > config_.notice_timeout / 4) {
+        next_late_ = std::max(next_late_, now + config_.notice_timeout / 4);
+    }
+    last_turn_ = now;
     if (census_.leaving != 0 && now >= next_late_) {
         end_keys_of_the_late(now);
     }
@@ -83,7 +88,7 @@ SliceView Slices::view(Instant now) const noexcept {
     const bool free = config_.slice_clock == nullptr;  // to end when nobody uses it
     SliceView view;
     view.elapsed = now - slice_.began;
-    view.patience = patience_.for_slow(slice_.usual, config_.notice_timeout);
+    view.patience = patience_.for_slow(slice_.usual, std::min(config_.notice_timeout, Patience::kMost));
     view.length = config_.features.warmup ? slice_.length : std::max(slice_.length, view.patience);
     view.quiet = free ? now - slice_.last_request : Duration{};
     view.drain = Duration{

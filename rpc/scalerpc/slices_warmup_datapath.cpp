@@ -56,7 +56,7 @@ void Slices::warm(Instant now, Broken& broken) {
     next_.began = now;
     next_.served = groups_[group].members;
     next_.usual = groups_[group].slice;
-    next_.length = patience_.length(next_.usual, config_.notice_timeout);
+    next_.length = patience_.length(next_.usual, std::min(config_.notice_timeout, Patience::kMost));
     for (const SessionId id : next_.served) {
         Session* const session = sessions_.find(id);
         if (session == nullptr || !session->guest) {

@@ -45,7 +45,7 @@ TEST_F(ScalerpcHardTimes, APauseOfTheClientsEndsNothing) {
     again = true;
     post_all();
     run(milliseconds(5));
-    for (const Instant end = now + milliseconds(30); now < end; now = now + microseconds(5)) {
+    for (const Instant end = now + milliseconds(130); now < end; now = now + microseconds(5)) {
         server->turn(now);
     }
     EXPECT_GT(counted().keys_ended, 0U) << "longer than a notice waits";
@@ -54,6 +54,25 @@ TEST_F(ScalerpcHardTimes, APauseOfTheClientsEndsNothing) {
     EXPECT_EQ(client->endpoint->calls_pending(), 0U);
     EXPECT_EQ(server->endpoint->sessions_open() + counted().links.peers_lost, 30U);
     EXPECT_GT(server->endpoint->sessions_open(), 20U) << "who wrote nothing more has kept its connection";
+    check();
+}
+
+// What the clients said meanwhile is looked at first.
+TEST_F(ScalerpcHardTimes, APauseOfTheServerBlamesNobody) {
+    begin(small(64), 30);
+    again = true;
+    post_all();
+    for (int i = 0; i < 20; ++i) {
+        run(milliseconds(3));
+        now = now + milliseconds(120);
+        server->turn(now);
+        client->turn(now);
+    }
+    EXPECT_EQ(counted().keys_ended, 0U);
+    EXPECT_EQ(server->endpoint->sessions_open(), 30U);
+    again = false;
+    run(milliseconds(200));
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
     check();
 }
 
