@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "rpc/copyrpc/endpoint_config.hpp"
 #include "rpc/copyrpc/transfers.hpp"
 
 namespace cairn::copyrpc {
