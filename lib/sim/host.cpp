@@ -4,6 +4,12 @@
 
 namespace cairn::sim {
 
+namespace {
+
+constexpr std::uint32_t kTurnsMost = 100'000;  // at one moment, of a host's workers; histories have hundreds
+
+}  // namespace
+
 void Host::start(std::uint64_t process) {
     for (const auto& worker : workers_) {
         worker->start(process);
@@ -23,7 +29,8 @@ void Host::turn() {
             busy_.push_back(worker.get());
         }
     }
-    while (!busy_.empty() && !world_.broken()) {
+    for (std::uint32_t turns = 0; !busy_.empty() && !world_.broken(); ++turns) {
+        world_.check(turns < kTurnsMost, "a worker that only waits goes to sleep");
         const std::size_t next = busy_.size() == 1 ? 0 : world_.random().below(busy_.size());
         if (!busy_[next]->turn()) {
             busy_[next]->end_turns();
