@@ -12,7 +12,7 @@ constexpr Duration kPollInterval = microseconds(50);
 
 }  // namespace
 
-// No session is looked at but those whose peers have written, however many there are.
+// Of the sessions only those are looked at whose peers have written, however many there are.
 // mutants: scalerpc-endpoint-on-turn
 bool Endpoint::on_turn(Instant now) noexcept {
     server_.keep_time(now);

@@ -100,6 +100,20 @@ private:
     std::uint8_t doublings_ = 0;  // slices in which nobody asked, less those in which somebody did
 };
 
+// How long before the end of a slice its successor is read.
+[[nodiscard]] inline Duration lead_of(const SliceView& view) noexcept {
+    return std::max(view.drain, std::min(kLead, view.length / kQuietParts));
+}
+
+// When a slice is to be looked at again, counted from its beginning, if nothing comes before: whoever sleeps is to wake
+// for what is due.
+// mutants: scalerpc-next-look
+[[nodiscard]] inline Duration next_look(const SliceView& view) noexcept {
+    const Duration next = view.elapsed + view.length / (2 * kQuietParts);
+    const Duration due = view.warming ? view.length : view.length - lead_of(view);
+    return due > view.elapsed ? std::min(due, next) : view.length > view.elapsed ? std::min(view.length, next) : next;
+}
+
 // A slice that is quiet ends early. One whose successor is not ready goes on for as long again at most, or for as long
 // as slow clients need: whoever is always read too late would never be served.
 // mutants: scalerpc-judge-slice
@@ -107,11 +121,10 @@ private:
     if (!view.others) {
         return SliceStep::Go;
     }
-    const Duration part{view.length.ns / kQuietParts};
+    const Duration part = view.length / kQuietParts;
     const bool over = view.elapsed >= view.length || (view.quiet >= part && view.elapsed >= part);
     if (!view.warming) {
-        const Duration lead = std::max(view.drain, std::min(kLead, part));
-        return over || view.deserted || view.elapsed >= view.length - lead ? SliceStep::Warm : SliceStep::Go;
+        return over || view.deserted || view.elapsed >= view.length - lead_of(view) ? SliceStep::Warm : SliceStep::Go;
     }
     if ((over || view.deserted) && (view.warm || view.warmed_for >= std::max(view.length, view.patience))) {
         return SliceStep::Switch;

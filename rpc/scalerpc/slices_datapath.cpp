@@ -46,9 +46,6 @@ bool Slices::look_at(Session& session, Instant now, Broken& broken) {
 
 bool Slices::on_turn(Instant now, Broken& broken) {
     looks_again_ = false;
-    const Instant end = slice_.began + slice_.length;
-    next_step_ = now + Duration{slice_.length.ns / (2 * kQuietParts)};
-    next_step_ = end > now ? std::min(next_step_, end) : next_step_;
     // What came while this worker stood still is looked at first: nobody is late since we were.
     if (now - last_turn_ > config_.notice_timeout / 4) {
         next_late_ = std::max(next_late_, now + config_.notice_timeout / 4);
@@ -57,7 +54,9 @@ bool Slices::on_turn(Instant now, Broken& broken) {
     if (census_.leaving != 0 && now >= next_late_) {
         end_keys_of_the_late(now);
     }
-    switch (judge_slice(view(now))) {
+    const SliceView seen = view(now);
+    next_step_ = slice_.began + next_look(seen);
+    switch (judge_slice(seen)) {
         case SliceStep::Go:
             break;
         case SliceStep::Warm:

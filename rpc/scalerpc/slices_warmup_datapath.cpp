@@ -66,15 +66,14 @@ void Slices::warm(Instant now, Broken& broken) {
         if (has_work(*session)) {
             (void)admit(*session, When::Next, now, broken);
         } else if (guest.state == GuestState::Fetching && guest.fetched_for == FetchedFor::Now) {
-            census_.count(guest.state, guest.fetched_for, -1);
             guest.fetched_for = FetchedFor::NowAwaited;
-            census_.count(guest.state, guest.fetched_for, 1);
+            ++census_.awaited;
         }
     }
 }
 
-// Gives a client that has work a place, and reads its requests to there. Returns false if there is no place or no room;
-// it is looked at again then.
+// Gives a client that has work a place, and reads its requests to there. Returns false if there is no place or no room,
+// as in a send queue that the client does not acknowledge. It is looked at again then.
 // mutants: scalerpc-slices-admit
 bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
@@ -103,7 +102,7 @@ bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
     if (guest.state == GuestState::Fetched && when == When::Now) {
         start(session, now, broken);
     }
-    return true;
+    return guest.state != GuestState::Idle;
 }
 
 // What comes after its slice is over is read again for the next one.

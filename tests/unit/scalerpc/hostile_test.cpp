@@ -148,15 +148,7 @@ TEST_F(ScalerpcStranger, NobodyWritesOutsideOfItsEntry) {
 
 // Who does not leave its slice loses its key. What it writes later ends its connection, and reaches nobody.
 TEST_F(ScalerpcStranger, WhoStaysLosesItsKey) {
-    EndpointConfig config = small(32);
-    config.notice_timeout = milliseconds(2);
-    meet(config, 20);
-    enter_slice();
-    again = true;
-    for (std::size_t i = 0; i < sessions.size(); ++i) {
-        post(i);
-    }
-    run_all(milliseconds(10));
+    outlast_slice(milliseconds(2), milliseconds(10));
     EXPECT_GE(counted().switches, 3U);
     EXPECT_EQ(counted().keys_ended, 1U);
     EXPECT_FALSE(stranger.ended) << "being slow is no crime";
@@ -173,15 +165,7 @@ TEST_F(ScalerpcStranger, WhoStaysLosesItsKey) {
 
 // A write for a slice that is over, from one who has its key still: it is executed neither then nor later.
 TEST_F(ScalerpcStranger, ALateWriteIsNotExecuted) {
-    EndpointConfig config = small(32);
-    config.notice_timeout = seconds(1);
-    meet(config, 20);
-    enter_slice();
-    again = true;
-    for (std::size_t i = 0; i < sessions.size(); ++i) {
-        post(i);
-    }
-    run_all(milliseconds(5));
+    outlast_slice(seconds(1), milliseconds(5));
     EXPECT_EQ(stranger.control().kind, News::Kind::Notice);
     const std::uint64_t tag = 0xabcdef;
     std::array<std::uint8_t, 16> payload{};
@@ -202,15 +186,7 @@ TEST_F(ScalerpcStranger, ALateWriteIsNotExecuted) {
 // Whoever acknowledges no packet holds up what is posted for it. Its place is somebody else's all the same once it said
 // that it has left, so the key is dead by then.
 TEST_F(ScalerpcStranger, AKeyEndsBeforeItsPlaceIsGivenAway) {
-    EndpointConfig config = small(32);
-    config.notice_timeout = seconds(1);
-    meet(config, 20);
-    enter_slice();
-    again = true;
-    for (std::size_t i = 0; i < sessions.size(); ++i) {
-        post(i);
-    }
-    run_all(milliseconds(5));
+    outlast_slice(seconds(1), milliseconds(5));
     ASSERT_EQ(stranger.control().kind, News::Kind::Notice);
     Session* left = nullptr;
     for (const std::uint8_t pool : {std::uint8_t{0}, std::uint8_t{1}}) {

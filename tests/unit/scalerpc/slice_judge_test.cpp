@@ -8,6 +8,24 @@
 namespace cairn::scalerpc {
 namespace {
 
+// Whoever sleeps wakes for what is due, and now and then.
+TEST(ScalerpcNextLook, IsWhenSomethingIsDue) {
+    SliceView view;
+    view.length = microseconds(100);
+    EXPECT_EQ(next_look(view), microseconds(25));
+    view.elapsed = microseconds(50);
+    EXPECT_EQ(next_look(view), microseconds(70)) << "the next one is to be read";
+    view.elapsed = microseconds(80);
+    EXPECT_EQ(next_look(view), microseconds(100)) << "the end";
+    view.warming = true;
+    view.elapsed = microseconds(60);
+    EXPECT_EQ(next_look(view), microseconds(85));
+    view.elapsed = microseconds(90);
+    EXPECT_EQ(next_look(view), microseconds(100));
+    view.elapsed = microseconds(100);
+    EXPECT_EQ(next_look(view), microseconds(125)) << "it waits for its successor";
+}
+
 TEST(ScalerpcEpochs, NoSliceHasThatOfStagedBlocks) {
     EXPECT_EQ(next_epoch(1), 2U);
     EXPECT_EQ(next_epoch(0xffffffffU), 1U);

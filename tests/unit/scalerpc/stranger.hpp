@@ -108,6 +108,18 @@ protected:
         ASSERT_EQ(answer->news.kind, News::Kind::Grant);
         grant = answer->news;
     }
+    // Has its slice, and the others ask so long that it is over.
+    void outlast_slice(Duration notice_timeout, Duration span) {
+        EndpointConfig config = small(32);
+        config.notice_timeout = notice_timeout;
+        meet(config, 20);
+        enter_slice();
+        again = true;
+        for (std::size_t i = 0; i < sessions.size(); ++i) {
+            post(i);
+        }
+        run_all(span);
+    }
     // Writes a request of the slice as a client does.
     void write_request(const Request& request, std::uint32_t epoch) {
         std::vector<std::uint8_t> block(shape.bytes);
