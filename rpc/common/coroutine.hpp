@@ -22,6 +22,7 @@
 #include "lib/base/assert.hpp"
 #include "rpc/common/call.hpp"
 #include "rpc/common/request.hpp"
+#include "rpc/common/result_awaiter.hpp"
 
 namespace cairn::rpc {
 
@@ -123,40 +124,20 @@ concept Caller = requires(T& endpoint, SessionId session, const Call& call, Inst
     { endpoint.post(session, call, now) } -> std::same_as<Posted>;
 };
 
-// Returns the status of a call that was not posted.
-[[nodiscard]] constexpr CallStatus status_of(PostVerdict verdict) noexcept {
-    switch (verdict) {
-        case PostVerdict::Full:
-            return CallStatus::TableFull;
-        case PostVerdict::TooLong:
-            return CallStatus::RequestTooLong;
-        case PostVerdict::Posted:
-        case PostVerdict::NoSuchSession:
-            break;
-    }
-    return CallStatus::Disconnected;
-}
-
 // The awaiter of co_await call().
 template <Caller Endpoint>
-class CallAwaiter {
+class CallAwaiter : public ResultAwaiter {
 public:
     CallAwaiter(Endpoint& endpoint, SessionId session, const Call& call, const Instant& now, CallId* id) noexcept
         : endpoint_(endpoint), session_(session), call_(call), now_(now), id_(id) {}
-    CallAwaiter(const CallAwaiter&) = delete;
-    CallAwaiter& operator=(const CallAwaiter&) = delete;
 
-    [[nodiscard]] bool await_ready() const noexcept { return false; }
     // Returns false if the call was not posted; the coroutine then goes on at once.
     // mutants: rpc-call-awaiter-await-suspend
     [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting) noexcept {
-        waiting_ = waiting;
-        call_.completion = &CallAwaiter::completed;
-        call_.context = this;
-        call_.ends_with_endpoint = true;
+        expect(call_, waiting);
         const Posted posted = endpoint_.post(session_, call_, now_);
         if (posted.verdict != PostVerdict::Posted) {
-            result_ = {status_of(posted.verdict), {}, {}, call_.tag};
+            end_at_once(posted.verdict, call_.tag);
             return false;
         }
         if (id_ != nullptr) {
@@ -164,22 +145,13 @@ public:
         }
         return true;
     }
-    [[nodiscard]] CallResult await_resume() const noexcept { return result_; }
 
 private:
-    static void completed(void* context, const CallResult& result) {
-        auto& self = *static_cast<CallAwaiter*>(context);
-        self.result_ = result;
-        self.waiting_.resume();  // destroys self
-    }
-
     Endpoint& endpoint_;
     SessionId session_;
     Call call_;
     const Instant& now_;
     CallId* id_;
-    CallResult result_{};
-    std::coroutine_handle<> waiting_{};
 };
 
 // Posts `what` when awaited, and yields its CallResult. The completion, context and ends_with_endpoint of `what` are

@@ -138,7 +138,7 @@ void Exchange::flush(Session& session, Instant now) noexcept {
     if (session.is_open() && session.transfers != nullptr && !server_.transfers().serve(session, now)) [[unlikely]] {
         sessions_.stall(session);
     }
-    if (session.is_open() && !one_sided_.serve(session)) [[unlikely]] {
+    if (session.is_open() && session.one_sided != nullptr && !one_sided_.serve(session)) [[unlikely]] {
         sessions_.stall(session);
     }
     const bool held = send_batches(session, now);

@@ -1,7 +1,6 @@
 #include "rpc/copyrpc/one_sided.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "rpc/copyrpc/endpoint_config.hpp"
@@ -10,8 +9,6 @@
 namespace cairn::copyrpc {
 
 namespace {
-
-constexpr std::uint8_t kStillLooks = 16;  // a peer that is silent altogether is lost after 8
 
 SessionOneSided& of(Session& session) {
     if (session.one_sided == nullptr) {
@@ -65,7 +62,12 @@ rpc::PostVerdict OneSided::post(SessionId id, const OneSidedWork& work, verbs::W
         return rpc::PostVerdict::Full;
     }
     (opcode == verbs::WorkOpcode::RdmaRead ? statistics_.one_sided_reads : statistics_.one_sided_writes) += 1;
-    own.pending.push_back({work, opcode, nullptr, 0, 0, now});
+    SessionOneSided::Pending& added = own.pending.emplace_back();
+    added.place = work.place;
+    added.bytes = static_cast<std::uint32_t>(work.memory.size());
+    added.work = work;
+    added.opcode = opcode;
+    added.began = now;
     sessions_.list(*session);
     return rpc::PostVerdict::Posted;
 }
@@ -81,32 +83,19 @@ bool OneSided::give_key(Session& session, SessionOneSided::Pending& work) {
 
 // mutants: copyrpc-one-sided-serve
 bool OneSided::serve(Session& session) noexcept {
-    if (session.one_sided == nullptr) {
-        return true;
-    }
     SessionOneSided& own = *session.one_sided;
     for (SessionOneSided::Pending& each : own.pending) {
-        const auto bytes = static_cast<std::uint32_t>(each.work.memory.size());
-        while (each.posted != bytes) {
+        const bool writes = each.opcode == verbs::WorkOpcode::RdmaWrite;  // what READs before it are to read
+        while (!each.is_posted()) {
             if (own.pieces == pieces_most_) {
                 return true;  // the next one that is done goes on
             }
             if (each.key == nullptr && !give_key(session, each)) {
                 return false;
             }
-            const std::uint32_t piece = std::min(bytes - each.posted, kPieceBytes);
-            const std::array<verbs::Sge, 1> pieces{each.key->sge(each.posted, piece)};
-            verbs::SendRequest request;
-            request.opcode = each.opcode;
-            request.wr_id = kOneSidedWork;
-            request.fence = each.opcode == verbs::WorkOpcode::RdmaWrite;  // else a READ before it would read it
-            request.sges = pieces;
-            request.remote_address = each.work.place.address + each.posted;
-            request.rkey = each.work.place.rkey;
-            if (session.qp->post_send(request) != verbs::PostVerdict::Posted) {
+            if (!each.post(*session.qp, each.opcode, kOneSidedWork, writes)) {
                 return false;
             }
-            each.posted += piece;
             ++own.pieces;
         }
     }
@@ -117,11 +106,9 @@ bool OneSided::serve(Session& session) noexcept {
 void OneSided::on_done(Session& session, Instant now) noexcept {
     SessionOneSided& own = *session.one_sided;
     --own.pieces;
-    own.still_looks = 0;
+    own.under_way.on_done();
     SessionOneSided::Pending& oldest = own.pending.front();
-    const auto bytes = static_cast<std::uint32_t>(oldest.work.memory.size());
-    oldest.done += std::min(bytes - oldest.done, kPieceBytes);
-    if (oldest.done != bytes) {
+    if (!oldest.advance()) {
         return;
     }
     SessionOneSided::Pending done = std::move(oldest);
@@ -173,8 +160,8 @@ void OneSided::end_awaited() noexcept {
 }
 
 bool OneSided::is_stuck(Session& session) noexcept {
-    return session.one_sided != nullptr && session.one_sided->pieces != 0 &&
-           ++session.one_sided->still_looks >= kStillLooks;
+    SessionOneSided* const own = session.one_sided.get();
+    return own != nullptr && own->under_way.is_stuck(own->pieces);
 }
 
 }  // namespace cairn::copyrpc

@@ -13,7 +13,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/verbs/device.hpp"
-#include "rpc/common/coroutine.hpp"
+#include "rpc/common/result_awaiter.hpp"
 #include "rpc/copyrpc/sessions.hpp"
 #include "rpc/copyrpc/statistics.hpp"
 
@@ -23,8 +23,7 @@ namespace cairn::copyrpc {
 // that was closed, loses his connection.
 class OneSided {
 public:
-    static constexpr std::uint32_t kMostPending = 1024;        // of a session
-    static constexpr std::uint32_t kPieceBytes = 256U << 10U;  // so that batches pass between them
+    static constexpr std::uint32_t kMostPending = 1024;  // of a session
     static constexpr std::uint32_t kPiecesMost = 4;
     static constexpr std::size_t kMostBytes = 0xffffffffU;  // of a place
 
@@ -50,7 +49,7 @@ public:
         return post(session, work, verbs::WorkOpcode::RdmaWrite, now);
     }
 
-    // Posts pieces. Returns false if it is to be tried again in another turn.
+    // Posts pieces of a session that has operations, or had. Returns false if it is to be tried again in another turn.
     [[nodiscard]] bool serve(Session& session) noexcept;
     // The oldest piece is done. The completion may end the session.
     void on_done(Session& session, Instant now) noexcept;
@@ -75,44 +74,32 @@ private:
 
 // The awaiter of one_sided_read() and one_sided_write().
 template <class Endpoint>
-class OneSidedAwaiter {
+class OneSidedAwaiter : public rpc::ResultAwaiter {
 public:
     using Post = rpc::PostVerdict (OneSided::*)(SessionId, const OneSidedWork&, Instant);
 
     OneSidedAwaiter(Endpoint& endpoint, SessionId session, const OneSidedWork& work, const Instant& now,
                     Post post) noexcept
         : endpoint_(endpoint), session_(session), work_(work), now_(now), post_(post) {}
-    OneSidedAwaiter(const OneSidedAwaiter&) = delete;
-    OneSidedAwaiter& operator=(const OneSidedAwaiter&) = delete;
 
-    [[nodiscard]] bool await_ready() const noexcept { return false; }
     // Returns false if it was not posted; the coroutine then goes on at once.
     // mutants: copyrpc-one-sided-await-suspend
     [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting) {
-        waiting_ = waiting;
-        work_.completion = &OneSidedAwaiter::completed;
-        work_.context = this;
-        work_.ends_with_endpoint = true;
+        expect(work_, waiting);
         const rpc::PostVerdict verdict = (endpoint_.one_sided().*post_)(session_, work_, now_);
-        result_.status = rpc::status_of(verdict);
-        return verdict == rpc::PostVerdict::Posted;
+        if (verdict != rpc::PostVerdict::Posted) {
+            end_at_once(verdict, work_.tag);
+            return false;
+        }
+        return true;
     }
-    [[nodiscard]] rpc::CallResult await_resume() const noexcept { return result_; }
 
 private:
-    static void completed(void* context, const rpc::CallResult& result) {
-        auto& self = *static_cast<OneSidedAwaiter*>(context);
-        self.result_ = result;
-        self.waiting_.resume();  // destroys self
-    }
-
     Endpoint& endpoint_;
     SessionId session_;
     OneSidedWork work_;
     const Instant& now_;
     Post post_;
-    rpc::CallResult result_{};
-    std::coroutine_handle<> waiting_{};
 };
 
 // Read or write when awaited, and yield a CallResult. What is not posted ends at once with TableFull, RequestTooLong or

@@ -7,9 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "lib/verbs/device.hpp"
 #include "rpc/common/call.hpp"
-#include "rpc/copyrpc/place.hpp"
+#include "rpc/copyrpc/pieces.hpp"
 
 namespace cairn::copyrpc {
 
@@ -27,18 +26,15 @@ struct OneSidedWork {
 
 // Those of a session, oldest first: they are done in their order.
 struct SessionOneSided {
-    struct Pending {
+    struct Pending : Pieces {
         OneSidedWork work{};
         verbs::WorkOpcode opcode{};
-        std::unique_ptr<verbs::Mr> key;
-        std::uint32_t posted = 0;  // bytes
-        std::uint32_t done = 0;
         Instant began{};
     };
     std::deque<Pending> pending;
     std::vector<std::unique_ptr<verbs::Mr>> opened;
-    std::uint32_t pieces = 0;      // under way
-    std::uint8_t still_looks = 0;  // in a row, with pieces under way of which none was done
+    std::uint32_t pieces = 0;
+    PiecesUnderWay under_way{};
 };
 
 }  // namespace cairn::copyrpc

@@ -11,29 +11,6 @@ namespace {
 
 constexpr std::uint32_t kSharesOfPool = 4;  // a direction has one of them
 constexpr std::size_t kFetchesMost = 4;     // of a session that have memory
-constexpr std::uint8_t kStillLooks = 16;    // a peer that is silent altogether is lost after 8
-
-verbs::SendRequest piece_of(const Transfer& transfer, std::span<const verbs::Sge> pieces, verbs::WorkOpcode opcode,
-                            std::uint64_t work) noexcept {
-    verbs::SendRequest request;
-    request.opcode = opcode;
-    request.wr_id = work;
-    request.sges = pieces;
-    request.remote_address = transfer.place.address + transfer.posted;
-    request.rkey = transfer.place.rkey;
-    return request;
-}
-
-// Posts a piece. Returns false if the send queue is full.
-bool post_piece(Session& session, Transfer& transfer, verbs::WorkOpcode opcode, std::uint64_t work) noexcept {
-    const std::uint32_t bytes = transfer.next_piece();
-    const std::array<verbs::Sge, 1> pieces{transfer.key->sge(transfer.posted, bytes)};
-    if (session.qp->post_send(piece_of(transfer, pieces, opcode, work)) != verbs::PostVerdict::Posted) {
-        return false;
-    }
-    transfer.posted += bytes;
-    return true;
-}
 
 SessionTransfers& of(Session& session) {
     if (session.transfers == nullptr) {
@@ -66,6 +43,7 @@ bool Transfers::puts_off(const Session& session) const noexcept {
 
 void Transfers::write(Session& session, Writing writing) {
     SessionTransfers& own = of(session);
+    writing.bytes = writing.memory.bytes;
     taken_bytes_ += writing.memory.bytes;
     own.taken_bytes += writing.memory.bytes;
     own.writings.push_back(std::move(writing));
@@ -89,6 +67,7 @@ bool Transfers::begin(Session& session, Fetch& fetch) noexcept {
         pool_.release(fetch.memory);
         return false;
     }
+    fetch.bytes = fetch.memory.bytes;
     taken_bytes_ += fetch.memory.bytes;
     own.taken_bytes += fetch.memory.bytes;
     return true;
@@ -107,11 +86,11 @@ bool Transfers::post_reads(Session& session) noexcept {
             wants_polling_ = true;
             return false;
         }
-        while (fetch.posted != fetch.memory.bytes) {
+        while (!fetch.is_posted()) {
             if (own.reads == pieces_most_) {
                 return true;  // the next one that is done goes on
             }
-            if (!post_piece(session, fetch, verbs::WorkOpcode::RdmaRead, kReadWork)) {
+            if (!fetch.post(*session.qp, verbs::WorkOpcode::RdmaRead, kReadWork)) {
                 return false;
             }
             ++own.reads;
@@ -145,18 +124,18 @@ bool Transfers::serve_oldest(Session& session, Instant now) noexcept {
 bool Transfers::post_writes(Session& session) noexcept {
     SessionTransfers& own = *session.transfers;
     for (Writing& writing : own.writings) {
-        if (writing.posted == writing.memory.bytes) {
+        if (writing.is_posted()) {
             continue;
         }
         if (writing.key == nullptr && !give_key(session, writing, verbs::Rights{})) {
             wants_polling_ = true;
             return false;
         }
-        while (writing.posted != writing.memory.bytes) {
+        while (!writing.is_posted()) {
             if (own.writes == pieces_most_) {
                 return true;
             }
-            if (!post_piece(session, writing, verbs::WorkOpcode::RdmaWrite, kWriteWork)) {
+            if (!writing.post(*session.qp, verbs::WorkOpcode::RdmaWrite, kWriteWork)) {
                 return false;
             }
             ++own.writes;
@@ -181,10 +160,9 @@ bool Transfers::serve(Session& session, Instant now) noexcept {
 void Transfers::on_read(Session& session, Instant now) noexcept {
     SessionTransfers& own = *session.transfers;
     --own.reads;
-    own.still_looks = 0;
+    own.under_way.on_done();
     Fetch& oldest = own.fetches.front();
-    oldest.advance();
-    if (!oldest.is_done()) {
+    if (!oldest.advance()) {
         return;
     }
     Fetch done = std::move(oldest);
@@ -198,10 +176,9 @@ void Transfers::on_read(Session& session, Instant now) noexcept {
 void Transfers::on_written(Session& session) noexcept {
     SessionTransfers& own = *session.transfers;
     --own.writes;
-    own.still_looks = 0;
+    own.under_way.on_done();
     Writing& oldest = own.writings.front();
-    oldest.advance();
-    if (oldest.is_done()) {
+    if (oldest.advance()) {
         end(own, oldest);
         own.writings.pop_front();
     }
@@ -236,12 +213,9 @@ void Transfers::forget(Session& session) noexcept {
     session.transfers.reset();
 }
 
-// mutants: copyrpc-transfers-is-stuck
 bool Transfers::is_stuck(Session& session) noexcept {
-    if (session.transfers == nullptr || session.transfers->reads + session.transfers->writes == 0) {
-        return false;
-    }
-    return ++session.transfers->still_looks >= kStillLooks;
+    SessionTransfers* const own = session.transfers.get();
+    return own != nullptr && own->under_way.is_stuck(own->reads + own->writes);
 }
 
 }  // namespace cairn::copyrpc

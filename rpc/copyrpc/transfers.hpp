@@ -10,6 +10,7 @@
 #include "rpc/common/msg_buffer.hpp"
 #include "rpc/common/request_jobs.hpp"
 #include "rpc/copyrpc/message.hpp"
+#include "rpc/copyrpc/pieces.hpp"
 #include "rpc/copyrpc/statistics.hpp"
 
 namespace cairn::copyrpc {
@@ -22,20 +23,9 @@ constexpr std::uint64_t kWriteWork = 2;
 constexpr std::uint64_t kWordWork = 3;  // a READ of the peer's consumer word
 constexpr std::uint64_t kOneSidedWork = 4;
 
-// A message on its way, piece by piece: it shows by each piece that its peer lives, and batches pass between them.
-struct Transfer {
-    static constexpr std::uint32_t kPieceBytes = 256U << 10U;
-
-    Place place{};  // at the caller
+// A message on its way.
+struct Transfer : Pieces {
     rpc::MsgBuffer memory{};
-    std::unique_ptr<verbs::Mr> key;
-    std::uint32_t posted = 0;  // bytes
-    std::uint32_t done = 0;
-
-    [[nodiscard]] std::uint32_t next_piece() const noexcept { return std::min(memory.bytes - posted, kPieceBytes); }
-    // The oldest piece is done.
-    void advance() noexcept { done += std::min(memory.bytes - done, kPieceBytes); }
-    [[nodiscard]] bool is_done() const noexcept { return done == memory.bytes; }
 };
 
 // A request that is READ, or, without a place, one that waits until there may be a long answer.
@@ -56,7 +46,7 @@ struct SessionTransfers {
     std::uint32_t reads = 0;  // pieces under way
     std::uint32_t writes = 0;
     std::uint64_t taken_bytes = 0;  // memory of requests that are not done with, and of answers
-    std::uint8_t still_looks = 0;   // in a row, with pieces under way of which none was done
+    PiecesUnderWay under_way{};
 };
 
 // True if so many bytes more are within the part of the pool that one direction may take, or are all that it takes.

@@ -1,0 +1,60 @@
+// What awaiters of calls, and of whatever else ends with a CallResult, have in common.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+
+#include "rpc/common/call.hpp"
+
+namespace cairn::rpc {
+
+// Returns the status of a call that was not posted.
+[[nodiscard]] constexpr CallStatus status_of(PostVerdict verdict) noexcept {
+    switch (verdict) {
+        case PostVerdict::Full:
+            return CallStatus::TableFull;
+        case PostVerdict::TooLong:
+            return CallStatus::RequestTooLong;
+        case PostVerdict::Posted:
+        case PostVerdict::NoSuchSession:
+            break;
+    }
+    return CallStatus::Disconnected;
+}
+
+// Derived classes post something when the coroutine waits.
+class ResultAwaiter {
+public:
+    ResultAwaiter() = default;
+    ResultAwaiter(const ResultAwaiter&) = delete;
+    ResultAwaiter& operator=(const ResultAwaiter&) = delete;
+
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    [[nodiscard]] CallResult await_resume() const noexcept { return result_; }
+
+protected:
+    ~ResultAwaiter() = default;
+    // Whatever is posted completes here, also at the endpoint's end.
+    // mutants: rpc-result-awaiter-expect
+    template <class Work>
+    void expect(Work& work, std::coroutine_handle<> waiting) noexcept {
+        waiting_ = waiting;
+        work.completion = &ResultAwaiter::completed;
+        work.context = this;
+        work.ends_with_endpoint = true;
+    }
+    // It was not posted; the coroutine goes on at once.
+    void end_at_once(PostVerdict verdict, std::uint64_t tag) noexcept { result_ = {status_of(verdict), {}, {}, tag}; }
+
+private:
+    static void completed(void* context, const CallResult& result) {
+        auto& self = *static_cast<ResultAwaiter*>(context);
+        self.result_ = result;
+        self.waiting_.resume();  // destroys self
+    }
+
+    CallResult result_{};
+    std::coroutine_handle<> waiting_{};
+};
+
+}  // namespace cairn::rpc
