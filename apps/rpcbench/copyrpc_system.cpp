@@ -52,7 +52,6 @@ SystemFigures CopyrpcSystem::figures() const {
     figures.handled = counted.requests_handled;
     figures.sessions_lost = counted.links.peers_lost;
     figures.batches_sent = counted.batches_sent;
-    static_assert(copyrpc::BatchSizes::kClasses == kBatchSizes);
     std::copy(counted.batch_sizes.batches.begin(), counted.batch_sizes.batches.end(), figures.batches_by_size.begin());
     figures.bytes_of_session = copyrpc::bytes_of_session(config_of(options_));
     return figures;

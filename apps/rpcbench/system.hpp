@@ -17,6 +17,7 @@
 #include "lib/base/secret.hpp"
 #include "lib/net/address.hpp"
 #include "lib/worker/worker.hpp"
+#include "rpc/copyrpc/statistics.hpp"
 
 namespace cairn::rpcbench {
 
@@ -32,7 +33,7 @@ struct Stage {
     SipKey seed{};  // hard to guess
 };
 
-constexpr std::size_t kBatchSizes = 12;
+constexpr std::size_t kBatchSizes = copyrpc::BatchSizes::kClasses;
 
 struct SystemFigures {
     std::uint64_t handled = 0;           // requests, as a server

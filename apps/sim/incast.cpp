@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/sim/report.hpp"
 #include "apps/sim/swarm.hpp"
 #include "lib/sim/rc/rc_incast_world.hpp"
 #include "rpc/sim/incast_world.hpp"
@@ -29,10 +30,6 @@ std::string paper_text(std::size_t clients, CongestionAlgorithm algorithm) {
     return algorithm == CongestionAlgorithm::None
                ? fmt::format("- / {:.0f}", found->rtt_without_us)
                : fmt::format("{:.1f} / {:.0f}", found->goodput_gbit_s, found->rtt_us);
-}
-
-double microseconds_of(Duration span) {
-    return static_cast<double>(span.ns) / 1e3;
 }
 
 // One experiment: what it was, and what came of it.

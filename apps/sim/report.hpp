@@ -28,6 +28,10 @@ struct Tally {
 // The command that shows a history again: its seed, then Options::replay_arguments().
 constexpr std::string_view kReplay = "cairn-sim --seed {}{} --trace";
 
+[[nodiscard]] constexpr double microseconds_of(Duration span) noexcept {
+    return static_cast<double>(span.ns) / 1e3;
+}
+
 // The file for the frames of a failed history, in the working directory.
 [[nodiscard]] std::string frames_file(std::uint64_t seed);
 
