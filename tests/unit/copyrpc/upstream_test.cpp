@@ -71,6 +71,16 @@ protected:
             EXPECT_EQ(each->failed, 0U);
         }
     }
+    // Of eight sessions.
+    void play_eight(std::uint32_t depth, std::uint64_t calls) {
+        std::vector<PingPong> all;
+        std::vector<PingPong*> each;
+        all.reserve(8);
+        for (int i = 0; i < 8; ++i) {
+            each.push_back(&all.emplace_back(PingPong{client, connect(), depth}));
+        }
+        play(each, calls);
+    }
     void play(std::uint32_t depth, std::uint64_t calls, std::vector<std::size_t> sizes) {
         PingPong one{client, connect(), depth, std::move(sizes)};
         play({&one}, calls);
@@ -105,13 +115,7 @@ TEST_F(CopyrpcUpstream, SimplePingpong) {
 }
 
 TEST_F(CopyrpcUpstream, MultiEndpointPingpong) {
-    std::vector<PingPong> all;
-    for (int i = 0; i < 8; ++i) {
-        all.push_back({client, connect(), 1});
-    }
-    std::vector<PingPong*> each;
-    std::transform(all.begin(), all.end(), std::back_inserter(each), [](PingPong& one) { return &one; });
-    play(each, 100);
+    play_eight(1, 100);
 }
 
 TEST_F(CopyrpcUpstream, BenchmarkStylePingpong) {
@@ -131,13 +135,7 @@ TEST_F(CopyrpcUpstream, DebugSmallIterations) {
 }
 
 TEST_F(CopyrpcUpstream, BenchmarkPattern) {
-    std::vector<PingPong> all;
-    for (int i = 0; i < 8; ++i) {
-        all.push_back({client, connect(), 32});
-    }
-    std::vector<PingPong*> each;
-    std::transform(all.begin(), all.end(), std::back_inserter(each), [](PingPong& one) { return &one; });
-    play(each, 500);
+    play_eight(32, 500);
 }
 
 // There as many batches as receive requests stopped a connection.
