@@ -1,0 +1,46 @@
+// Packets of small calls, offered to the short path one by one.
+#pragma once
+
+#include <array>
+
+#include "tests/unit/erpc/two_hosts.hpp"
+
+namespace cairn::erpc {
+
+constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(RawHeader);
+
+// Packets are offered to take_known() by hand, as they came.
+class ShortPath : public TwoHosts {
+protected:
+    // The session's slot has had a request; the next one lies at the server's port.
+    port::PacketRef request() {
+        session = connect();
+        run(milliseconds(5));
+        post(session, 1);
+        run(milliseconds(5));
+        post(session, 2);
+        client.turn(now);
+        return arrived(server);
+    }
+    // The answer to it lies at the client's port.
+    port::PacketRef response() {
+        port::PacketRef packet = request();
+        EXPECT_EQ(server.endpoint->take_known({&packet, 1}, now), 1U);
+        server.worker->sender().flush(now);
+        return arrived(client);
+    }
+    port::PacketRef arrived(Host& at) const {
+        std::array<port::PacketRef, 4> burst;
+        EXPECT_EQ(at.port.receive_burst(burst, now), 1U);
+        return burst[0];
+    }
+    bool takes(Host& host, port::PacketRef packet) {
+        const bool taken = host.endpoint->take_known({&packet, 1}, now) == 1;
+        host.endpoint->check_invariants();
+        return taken;
+    }
+
+    SessionId session{};
+};
+
+}  // namespace cairn::erpc
