@@ -22,7 +22,9 @@ rte_rcu_qsbr* made_fence() noexcept {
     static rte_rcu_qsbr* made = [] {
         const std::size_t bytes = rte_rcu_qsbr_get_memsize(PollFence::kMaxWorkers);
         auto* memory = static_cast<rte_rcu_qsbr*>(std::aligned_alloc(RTE_CACHE_LINE_SIZE, bytes));
-        CAIRN_ASSERT(memory != nullptr && rte_rcu_qsbr_init(memory, PollFence::kMaxWorkers) == 0);
+        CAIRN_ASSERT(memory != nullptr);
+        const int refused = rte_rcu_qsbr_init(memory, PollFence::kMaxWorkers);
+        CAIRN_ASSERT(refused == 0);
         fence.store(memory, std::memory_order_release);
         return memory;
     }();

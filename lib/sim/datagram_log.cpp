@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/port/path.hpp"
 #include "lib/sim/network.hpp"
 
 namespace cairn::sim {
@@ -9,7 +10,6 @@ namespace cairn::sim {
 namespace {
 
 constexpr std::uint32_t kFirstAddress = 0x0a000001;
-constexpr std::uint16_t kSourcePort = 0xc000;
 
 net::IpAddress address_of(std::size_t host) {
     return net::IpAddress::from_v4(static_cast<std::uint32_t>(kFirstAddress + host));
@@ -20,7 +20,8 @@ net::IpAddress address_of(std::size_t host) {
 DatagramLog::DatagramLog(std::size_t hosts) : hosts_(hosts) {
     for (std::size_t from = 0; from < hosts; ++from) {
         for (std::size_t to = 0; to < hosts; ++to) {
-            port::Path& path = paths_.emplace_back(port::PathKey{address_of(from), address_of(to), kSourcePort});
+            port::Path& path =
+                paths_.emplace_back(port::PathKey{address_of(from), address_of(to), port::kFirstUdpSourcePort});
             path.resolve(Network::mac_of(from), Network::mac_of(to));
         }
     }

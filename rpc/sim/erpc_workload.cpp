@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/port/path.hpp"
+
 #include "rpc/sim/erpc_scenario.hpp"
 
 namespace cairn::sim {
@@ -19,7 +21,8 @@ void begin_conversation(erpc::Task<> task) {
 }  // namespace
 
 void ErpcScenario::connect(ErpcNode& node, std::size_t server, std::vector<ClientSession>& sessions) {
-    const port::PathKey key{world_.network().address_of(node.index), world_.network().address_of(server), 0xc000, 0};
+    const port::PathKey key{world_.network().address_of(node.index), world_.network().address_of(server),
+                            port::kFirstUdpSourcePort, 0};
     const roce::UdAddress peer{node.host->port().open_path(key, node.now()), plan_.qpn, kQkey};
     if (const auto session = node.endpoint->connect(peer, node.now()); session.ok()) {
         sessions.push_back({session.value(), server, node.now()});

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/port/ecn.hpp"
+#include "lib/port/path.hpp"
 #include "rpc/erpc/header.hpp"
 
 namespace cairn::sim {
@@ -83,7 +84,8 @@ void IncastWorld::start(Node& node, std::size_t pool_bytes) {
 }
 
 void IncastWorld::connect(Node& client) {
-    const port::PathKey key{network_.address_of(client.index), network_.address_of(plan_.clients), 0xc000, 0};
+    const port::PathKey key{network_.address_of(client.index), network_.address_of(plan_.clients),
+                            port::kFirstUdpSourcePort, 0};
     const roce::UdAddress server{client.port->open_path(key, now_), kQpn, kQkey};
     client.session = client.endpoint->connect(server, now_).value();
     post(client);

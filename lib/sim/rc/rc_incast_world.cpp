@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lib/port/path.hpp"
+
 namespace cairn::sim {
 
 namespace {
@@ -72,11 +74,13 @@ void RcIncastWorld::bring_up(Node& node, roce::Engine::RcQp& qp, const roce::Eng
     values.ack_timeout = 14;
     values.retry_count = 7;
     values.selective = true;
-    port::Path* const path = node.port.open_path({node.port.local_address(), network_.address_of(to), 0xc000, 0}, now_);
+    port::Path* const path =
+        node.port.open_path({node.port.local_address(), network_.address_of(to), port::kFirstUdpSourcePort, 0}, now_);
     for (const roce::QpState state : {roce::QpState::Init, roce::QpState::Rtr, roce::QpState::Rts}) {
         const roce::Transition step = roce::find_transition(qp.pair.state(), state, qp.pair.kind()).value();
         const roce::AttributeSet also = step.optional.within(roce::AttributeSet::of(roce::Attribute::Selective));
-        CAIRN_ASSERT(node.engine.modify(qp, state, step.required.with(also), values, path) == roce::ModifyVerdict::Ok);
+        const roce::ModifyVerdict modified = node.engine.modify(qp, state, step.required.with(also), values, path);
+        CAIRN_ASSERT(modified == roce::ModifyVerdict::Ok);
     }
 }
 
@@ -103,7 +107,8 @@ void RcIncastWorld::post(std::size_t client) {
     request.sges = sges;
     request.remote_address = kBase;
     request.rkey = nodes_.back()->key;
-    CAIRN_ASSERT(flows_[client].here->pair.post_send(request) == roce::PostVerdict::Posted);
+    const roce::PostVerdict posted = flows_[client].here->pair.post_send(request);
+    CAIRN_ASSERT(posted == roce::PostVerdict::Posted);
     ++under_way_;
     node.engine.wake(*flows_[client].here);
 }

@@ -52,7 +52,8 @@ void RcNode::start_life(const roce::QpAttributes& values) {
     make_queue_pair();
     for (const roce::QpState to : {roce::QpState::Init, roce::QpState::Rtr, roce::QpState::Rts}) {
         const roce::Transition step = roce::find_transition(qp->state(), to, qp->kind()).value();
-        CAIRN_ASSERT(qp->modify(to, step.required.with(step.optional), values) == roce::ModifyVerdict::Ok);
+        const roce::ModifyVerdict modified = qp->modify(to, step.required.with(step.optional), values);
+        CAIRN_ASSERT(modified == roce::ModifyVerdict::Ok);
     }
     for (const Rkey region : to_be_invalidated) {
         (void)memory.destroy_region(region);

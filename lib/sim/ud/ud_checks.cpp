@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/port/path.hpp"
+
 #include "lib/sim/ud/ud_scenario.hpp"
 
 namespace cairn::sim {
@@ -13,7 +15,6 @@ using verbs::QpState;
 namespace {
 
 constexpr std::uint16_t kPartition = 0x7fff;  // of all hosts, which are full members: limited ones may talk to them
-constexpr std::uint16_t kSourcePort = 0xc000;
 
 constexpr std::size_t index_of(Drop reason) {
     return static_cast<std::size_t>(reason);
@@ -306,7 +307,7 @@ void UdScenario::on_sent(UdHost& host, UdUser& user, const verbs::Completion& go
 void UdScenario::loop_back(UdHost& host, const UdMessage& message) {
     const std::size_t pad = -message.payload.size() & 3U;
     const std::size_t bytes = 20 + (message.immediate ? 4 : 0) + message.payload.size() + pad + port::kIcrcBytes;
-    port::Path path({message.from, message.to, kSourcePort, host.traffic_class});
+    port::Path path({message.from, message.to, port::kFirstUdpSourcePort, host.traffic_class});
     std::array<std::uint8_t, port::Path::kLowerBytesV6> headers{};
     std::uint8_t* const payload = headers.data() + path.lower_bytes();
     path.write_lower_headers(payload, static_cast<std::uint16_t>(bytes));

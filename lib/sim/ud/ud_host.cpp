@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/port/path.hpp"
+
 namespace cairn::sim {
 
 namespace {
 
 constexpr std::size_t kSlackBytes = 24;  // behind the longest message of a place
-constexpr std::uint16_t kSourcePort = 0xc000;
 constexpr std::size_t kIpv4Bytes = 20;
 constexpr std::size_t kDatagramHeaders = 20;  // BTH and DETH
 
@@ -86,7 +87,7 @@ void UdHost::start(std::span<const net::IpAddress> peers) {
     pd = device->create_pd();
     mr = device->register_memory(*pd, {at(0), source_at() + kSourceBytes}, verbs::Right::LocalWrite).value();
     for (const net::IpAddress& peer : peers) {
-        ways.push_back(device->create_ah(peer, kSourcePort, node.now()).value());
+        ways.push_back(device->create_ah(peer, port::kFirstUdpSourcePort, node.now()).value());
     }
     free_places.clear();
     for (std::size_t i = 0; i < kPlaces; ++i) {

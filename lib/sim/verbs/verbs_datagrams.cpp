@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/port/path.hpp"
+
 namespace cairn::sim {
 
 using verbs::PostVerdict;
@@ -15,7 +17,6 @@ namespace {
 
 constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63U;
 constexpr std::uint32_t kOwnKey = 0x80000000U;  // no other scenario's queue pairs have such keys
-constexpr std::uint16_t kSourcePort = 0xc000;
 constexpr std::size_t kKnown = 24;
 
 }  // namespace
@@ -54,7 +55,7 @@ void VerbsDatagrams::start(VerbsHost& host, bool shares) {
     booth.region =
         host.device->register_memory(*host.pd, booth.memory.span(), verbs::Right::LocalWrite, std::uint64_t{0}).value();
     const auto add_way = [&](const net::IpAddress& to) {
-        booth.ways.push_back(host.device->create_ah(to, kSourcePort, host.node.now()).value());
+        booth.ways.push_back(host.device->create_ah(to, port::kFirstUdpSourcePort, host.node.now()).value());
     };
     for (std::size_t place = 0; place < world_.hosts(); ++place) {
         add_way(world_.network().address_of(place));
