@@ -269,8 +269,8 @@ bool UringPort::admit(PacketRef& out) noexcept {
     return false;
 }
 
-// Where it lies, or copied out of its 64 KB, which whoever keeps it would keep: short ones that came alone, and all
-// when half of the batches are kept already.
+// Gives out a datagram where it lies, or as a copy. A datagram that is kept where it lies keeps its whole block of 64
+// KB. So short datagrams that came alone are copied, and all are when half of the blocks are kept.
 void UringPort::place(PacketRef& out, std::uint16_t len, bool last) noexcept {
     Block* block = arrival_.block;
     std::uint8_t* data = block->data + arrival_.at;

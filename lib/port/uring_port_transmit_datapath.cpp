@@ -94,7 +94,7 @@ std::size_t UringPort::transmit_as_is(std::span<TxPacket> packets) noexcept {
     return count;
 }
 
-// How many of so many packets can be appended now; what is queued leaves for them if need be.
+// Returns how many of `packets` can be appended now. If there is no room for all, what is queued is sent first.
 std::size_t UringPort::take_room(std::size_t packets) noexcept {
     const auto room = [this] { return std::min({kSends - sends_, kPackets - packets_, (kPieces - pieces_) / 3}); };
     if (!backlog_ && room() < packets) {
