@@ -11,7 +11,9 @@ namespace cairn::rpc {
 // transport speak. Looks are counted, not time: whoever pauses itself looks once.
 class Probes {
 public:
-    explicit Probes(Duration peer_timeout) noexcept : interval_{peer_timeout.ns / kLooksUntilLost} {}
+    // A silent peer is lost within the timeout: one look forgets what was heard before, one probes, the others count.
+    // mutants: linked-probes-construct
+    explicit Probes(Duration peer_timeout) noexcept : interval_{peer_timeout.ns / (kLooksUntilLost + 2)} {}
 
     // True if all sessions are to be looked at.
     [[nodiscard]] bool is_due(Instant now) noexcept {

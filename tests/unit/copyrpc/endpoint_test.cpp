@@ -144,8 +144,8 @@ TEST_F(CopyrpcEndpoint, APeerThatOwesAnAnswerAndDiesIsNoticed) {
     }
     run(milliseconds(100));
     EXPECT_TRUE(results.empty());
-    run(milliseconds(400));
-    EXPECT_EQ(results.at(1), CallStatus::PeerLost);
+    run(milliseconds(101));
+    EXPECT_EQ(results.at(1), CallStatus::PeerLost) << "within peer_timeout";
     EXPECT_EQ(client.events.back(), SessionEvent::PeerLost);
     EXPECT_EQ(post(session, 2).verdict, PostVerdict::NoSuchSession);
     EXPECT_FALSE(server.endpoint->respond(kept.at(0), now)) << "the server has noticed, too";

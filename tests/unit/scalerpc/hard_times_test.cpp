@@ -140,7 +140,7 @@ TEST_F(ScalerpcHardTimes, DeadClientsAreNoticedAndTheirPlacesAreFree) {
     again = true;
     post_all();
     run(milliseconds(5));
-    for (const Instant end = now + milliseconds(400); now < end; now = now + microseconds(20)) {
+    for (const Instant end = now + milliseconds(101); now < end; now = now + microseconds(20)) {
         server->turn(now);
     }
     EXPECT_EQ(counted().links.peers_lost, 30U);
