@@ -49,15 +49,7 @@ TEST_F(AwaitedAnswer, TheAnswerToACallThatHasEndedDoesNotTakeIt) {
 }
 
 TEST_F(AwaitedAnswer, TheAnswerToACallPastItsDeadlineDoesNotTakeIt) {
-    session = connect();
-    run(milliseconds(5));
-    post(session, 1);
-    run(milliseconds(5));
-    post(session, 2, now + milliseconds(1));
-    client.turn(now);
-    EXPECT_TRUE(takes(server, arrived(server)));
-    server.worker->sender().flush(now);
-    const port::PacketRef packet = arrived(client);
+    const port::PacketRef packet = response(milliseconds(1));
     now = now + milliseconds(3);
     client.turn(now);
     EXPECT_EQ(results.at(2), CallStatus::DeadlinePassed);
@@ -65,16 +57,8 @@ TEST_F(AwaitedAnswer, TheAnswerToACallPastItsDeadlineDoesNotTakeIt) {
 }
 
 TEST_F(AwaitedAnswer, TheAnswerToACallThatWasCancelledDoesNotTakeIt) {
-    session = connect();
-    run(milliseconds(5));
-    post(session, 1);
-    run(milliseconds(5));
-    const CallId id = post(session, 2).id;
-    client.turn(now);
-    EXPECT_TRUE(takes(server, arrived(server)));
-    server.worker->sender().flush(now);
-    const port::PacketRef packet = arrived(client);
-    EXPECT_TRUE(client.endpoint->cancel(id, now));
+    const port::PacketRef packet = response();
+    EXPECT_TRUE(client.endpoint->cancel(second, now));
     EXPECT_FALSE(takes(client, packet));
 }
 

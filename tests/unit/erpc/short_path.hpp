@@ -12,19 +12,20 @@ constexpr std::size_t kHeaders = sizeof(wire::RawUd) + sizeof(RawHeader);
 // Packets are offered to take_known() by hand, as they came.
 class ShortPath : public TwoHosts {
 protected:
-    // The session's slot has had a request; the next one lies at the server's port.
-    port::PacketRef request() {
+    // The session's slot has had a request; the next one lies at the server's port. Its call has no deadline, or ends
+    // after `lasts`.
+    port::PacketRef request(Duration lasts = {}) {
         session = connect();
         run(milliseconds(5));
         post(session, 1);
         run(milliseconds(5));
-        post(session, 2);
+        second = post(session, 2, lasts == Duration{} ? Instant::never() : now + lasts).id;
         client.turn(now);
         return arrived(server);
     }
     // The answer to it lies at the client's port.
-    port::PacketRef response() {
-        port::PacketRef packet = request();
+    port::PacketRef response(Duration lasts = {}) {
+        port::PacketRef packet = request(lasts);
         EXPECT_EQ(server.endpoint->take_known({&packet, 1}, now), 1U);
         server.worker->sender().flush(now);
         return arrived(client);
@@ -41,6 +42,7 @@ protected:
     }
 
     SessionId session{};
+    CallId second = 0;
 };
 
 }  // namespace cairn::erpc
