@@ -190,7 +190,7 @@ TEST_F(ScalerpcHardTimes, CallsOfADeadServerFail) {
         post(i, 32, kKeep);
     }
     run(milliseconds(5));
-    for (const Instant end = now + milliseconds(400); now < end; now = now + microseconds(20)) {
+    for (const Instant end = now + milliseconds(101); now < end; now = now + microseconds(20)) {
         client->turn(now);
     }
     EXPECT_EQ(count(CallStatus::PeerLost), 20U);
