@@ -269,8 +269,8 @@ bool UringPort::admit(PacketRef& out) noexcept {
     return false;
 }
 
-// Gives out a datagram where it lies, or as a copy. A datagram that is kept where it lies keeps its whole block of 64
-// KB. So short datagrams that came alone are copied, and all are when half of the blocks are kept.
+// Gives out a datagram where it lies, or as a copy. Who keeps one where it lies keeps its whole block (64 KB). So short
+// datagrams that came alone are copied. All are copied when half of the blocks are kept.
 void UringPort::place(PacketRef& out, std::uint16_t len, bool last) noexcept {
     Block* block = arrival_.block;
     std::uint8_t* data = block->data + arrival_.at;

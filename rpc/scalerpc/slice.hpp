@@ -111,7 +111,10 @@ private:
 [[nodiscard]] inline Duration next_look(const SliceView& view) noexcept {
     const Duration next = view.elapsed + view.length / (2 * kQuietParts);
     const Duration due = view.warming ? view.length : view.length - lead_of(view);
-    return due > view.elapsed ? std::min(due, next) : view.length > view.elapsed ? std::min(view.length, next) : next;
+    if (due > view.elapsed) {
+        return std::min(due, next);
+    }
+    return view.length > view.elapsed ? std::min(view.length, next) : next;
 }
 
 // A slice that is quiet ends early. One whose successor is not ready goes on for as long again at most, or for as long

@@ -72,8 +72,8 @@ void Slices::warm(Instant now, Broken& broken) {
     }
 }
 
-// Gives a client that has work a place, and reads its requests to there. Returns false if there is no place or no room,
-// as in a send queue that the client does not acknowledge. It is looked at again then.
+// Gives a client that has work a place, and reads its requests to there. Returns false if there is no place, or no room
+// to READ or to bind its window. It is looked at again then.
 // mutants: scalerpc-slices-admit
 bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
     Guest& guest = *session.guest;

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "lib/port/path.hpp"
-
 #include "rpc/sim/erpc_scenario.hpp"
 
 namespace cairn::sim {

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "lib/port/path.hpp"
-
 #include "lib/sim/ud/ud_scenario.hpp"
 
 namespace cairn::sim {
