@@ -66,8 +66,7 @@ public:
 
 private:
     void send_number(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
-    void sample(Session& session, const ClientSlot& slot, std::uint32_t number, std::uint8_t held,
-                Instant now) noexcept;
+    void sample(Session& session, const ClientSlot& slot, std::uint32_t number, HeldTime held, Instant now) noexcept;
     void note_answered(Session& session, ClientSlot& slot, std::uint32_t number, Instant now) noexcept;
     void resend_overtaken(Session& session, ClientSlot& slot, Instant now) noexcept;
     [[nodiscard]] bool adopt(Session& session, ClientSlot& slot) noexcept;

@@ -113,7 +113,7 @@ void ClientTransfers::send_number(Session& session, ClientSlot& slot, std::uint3
 // host makes round trips long, too, but the credits hold back what is sent to it. The first packet of a response gives
 // no sample for congestion control, since it has waited for the handler.
 // mutants: erpc-client-transfers-sample
-void ClientTransfers::sample(Session& session, const ClientSlot& slot, std::uint32_t number, std::uint8_t held,
+void ClientTransfers::sample(Session& session, const ClientSlot& slot, std::uint32_t number, HeldTime held,
                              Instant now) noexcept {
     const ClientTransfer& transfer = *slot.transfer;
     if (number < transfer.ambiguous_below || transfer.answered.has(number)) {
@@ -126,8 +126,8 @@ void ClientTransfers::sample(Session& session, const ClientSlot& slot, std::uint
         config_.round_trips->record(static_cast<std::uint64_t>((now - sent).ns));
     }
     if (client.control != nullptr && number + 1 != transfer.request_packets) {
-        const Duration waited = client_.writer_.held(now) + kHeldUnit * std::int64_t{held};
-        const Duration network = held == kHeldLong ? Duration{} : now - sent - waited;
+        const Duration waited = client_.writer_.held(now) + held.least();
+        const Duration network = held.is_long() ? Duration{} : now - sent - waited;
         client.control->on_ack({network, client_.writer_.packet_bytes() + kPacketOverheadBytes, spoils(sent)}, now);
     }
 }
@@ -312,7 +312,7 @@ void ClientTransfers::on_response_packet(const Arrival& arrival) noexcept {
     }
     std::memcpy(transfer.response.data + std::size_t{index} * packet_bytes, arrival.payload().data(),
                 arrival.payload_bytes());
-    sample(session, slot, number, header.request_type, now);
+    sample(session, slot, number, header.held(), now);
     for (std::uint32_t each = transfer.answered.next(); each + 1 < transfer.request_packets; ++each) {
         note_answered(session, slot, each, now);  // a server that answers has the whole request
     }

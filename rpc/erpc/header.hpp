@@ -12,6 +12,8 @@
 #include "lib/base/endian.hpp"
 #include "lib/base/time.hpp"
 #include "lib/base/types.hpp"
+#include "lib/roce/pace/congestion_control.hpp"
+#include "lib/wire/ud.hpp"
 #include "rpc/erpc/limits.hpp"
 
 namespace cairn::erpc {
@@ -40,25 +42,44 @@ struct RawHeader {
 };
 static_assert(sizeof(RawHeader) == 16 && alignof(RawHeader) == 1);
 
-// The receiver of a credit return, or of a response packet but the first, knows the request's type. So these packets
-// carry another value in its place: how long the packet that they answer may have waited in the answering port.
-constexpr Duration kHeldUnit = microseconds(1);
-constexpr std::uint8_t kHeldLong = 255;  // 255 units or more
+// What a packet takes on the link beside its payload, for pacing.
+constexpr std::uint32_t kPacketOverheadBytes =
+    roce::kLinkOverheadBytes + std::uint32_t{wire::kUdOverheadBytes} + std::uint32_t{sizeof(RawHeader)};
 
-// mutants: erpc-header-held-code
-[[nodiscard]] constexpr std::uint8_t held_code(Duration held) noexcept {
-    return static_cast<std::uint8_t>(std::clamp<std::int64_t>(held.ns / kHeldUnit.ns, 0, kHeldLong));
-}
+// How long the packet that a packet answers may have waited in the answering port.
+class HeldTime {
+public:
+    HeldTime() noexcept = default;
+    // mutants: erpc-header-held-time
+    [[nodiscard]] static constexpr HeldTime of(Duration held) noexcept {
+        return from_wire(static_cast<std::uint8_t>(std::clamp<std::int64_t>(held.ns / kUnit.ns, 0, kLong)));
+    }
+    [[nodiscard]] static constexpr HeldTime from_wire(std::uint8_t units) noexcept {
+        HeldTime held;
+        held.units_ = units;
+        return held;
+    }
+    [[nodiscard]] constexpr std::uint8_t on_wire() const noexcept { return units_; }
+    // True if the time does not fit: it may be any longer time.
+    [[nodiscard]] constexpr bool is_long() const noexcept { return units_ == kLong; }
+    [[nodiscard]] constexpr Duration least() const noexcept { return kUnit * std::int64_t{units_}; }
+    friend bool operator==(const HeldTime&, const HeldTime&) noexcept = default;
+
+private:
+    static constexpr Duration kUnit = microseconds(1);
+    static constexpr std::uint8_t kLong = 255;  // 255 units or more
+
+    std::uint8_t units_ = 0;
+};
 
 // Returns the bytes that a packet needs in a buffer: BTH, DETH, our header, payload, pad and ICRC.
 [[nodiscard]] constexpr std::size_t room_for(std::size_t payload_bytes) noexcept {
-    constexpr std::size_t kBthDethIcrc = 12 + 8 + 4;
-    return kBthDethIcrc + sizeof(RawHeader) + ((payload_bytes + 3U) & ~std::size_t{3});
+    return wire::kUdOverheadBytes + sizeof(RawHeader) + ((payload_bytes + 3U) & ~std::size_t{3});
 }
 
 struct Header {
     Kind kind = Kind::Data;
-    std::uint8_t request_type = 0;    // or a held_code()
+    std::uint8_t request_type = 0;    // of a request and the first packet of a response; others have held() here
     std::uint32_t message_bytes = 0;  // whole message, without headers; 24 bits
     SessionId session{};              // the receiver's number of the session
     PacketType type = PacketType::Request;
@@ -92,6 +113,8 @@ struct Header {
         std::memcpy(at, &words[0], sizeof(Be64));
         std::memcpy(at + sizeof(Be64), &words[1], sizeof(Be64));
     }
+    // Of a response packet but the first: its receiver knows the request's type.
+    [[nodiscard]] HeldTime held() const noexcept { return HeldTime::from_wire(request_type); }
     friend bool operator==(const Header&, const Header&) noexcept = default;
 };
 
@@ -99,10 +122,10 @@ struct Header {
 struct CreditReturn {
     std::uint16_t newest = 0;    // number of the packet that it answers, 14 bits
     std::uint32_t in_order = 0;  // all packets with lower numbers have come
-    std::uint8_t held = 0;       // held_code() of the packet that it answers
+    HeldTime held;               // of the packet that it answers
 
     [[nodiscard]] static CreditReturn of(const Header& header) noexcept {
-        return {header.packet_number, header.message_bytes, header.request_type};
+        return {header.packet_number, header.message_bytes, header.held()};
     }
     [[nodiscard]] Header header(SessionId to, std::uint64_t request_number) const noexcept {
         Header header;
@@ -110,7 +133,7 @@ struct CreditReturn {
         header.session = to;
         header.packet_number = newest;
         header.message_bytes = in_order;
-        header.request_type = held;
+        header.request_type = held.on_wire();
         header.request_number = request_number;
         return header;
     }

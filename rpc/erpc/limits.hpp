@@ -17,8 +17,7 @@ constexpr std::uint32_t kDefaultCredits = 32;  // packets in flight per session
 constexpr std::uint32_t kMaxCredits = 128;
 constexpr std::uint32_t kMaxSessions = 32768;  // per endpoint; session numbers are 16 bits on the wire
 using rpc::kMaxMessageBytes;
-constexpr std::uint32_t kPacketOverheadBytes = 102;  // for pacing: Ethernet, IPv4, UDP, BTH, DETH, ICRC and our header
-constexpr std::uint32_t kTailBytes = 1024;           // payloads of at least this size are sent in place if the port can
+constexpr std::uint32_t kTailBytes = 1024;  // payloads of at least this size are sent in place if the port can
 using roce::kPacingBatch;
 using roce::kPacingSlack;
 constexpr std::uint64_t kRequestNumberMask = (std::uint64_t{1} << 44U) - 1;

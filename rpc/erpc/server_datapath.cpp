@@ -289,7 +289,7 @@ void Server::send_response(Session& session, const ServerSlot& slot, const port:
     if (const std::uint32_t packet_bytes = writer_.packet_bytes(); payload.size() > packet_bytes) [[unlikely]] {
         payload = payload.subspan(std::size_t{index} * packet_bytes,
                                   bytes_of_packet(slot.response.bytes, packet_bytes, index));
-        header.request_type = index == 0 ? slot.request_type : held_code(writer_.held(now));
+        header.request_type = index == 0 ? slot.request_type : HeldTime::of(writer_.held(now)).on_wire();
     }
     writer_.send(session, buffer, header, payload, now);
 }

@@ -139,7 +139,7 @@ void ServerTransfers::send_credit_return(Session& session, const ServerSlot& slo
     CreditReturn said;
     said.newest = static_cast<std::uint16_t>(newest & kPacketNumberMask);
     said.in_order = std::min(in_order, slot.request_packets - 1);  // the response confirms the last packet
-    said.held = held_code(server_.writer_.held(now));
+    said.held = HeldTime::of(server_.writer_.held(now));
     const std::array<Be64, 2> bits{Be64{ahead[0]}, Be64{ahead[1]}};
     const bool gap = (ahead[0] | ahead[1]) != 0;
     server_.writer_.send(session, buffer, said.header(session.remote(), slot.request_number),

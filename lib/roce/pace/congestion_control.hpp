@@ -17,6 +17,9 @@ constexpr Duration kPacingSlack = microseconds(20);
 // A paced flow sends at once what takes so long at its rate: a batch at high rates, a packet at low ones.
 constexpr Duration kPacingBatch = microseconds(10);
 
+// What an IPv4 packet takes on an Ethernet link below its BTH: Ethernet header and FCS, preamble and gap, IPv4, UDP.
+constexpr std::uint32_t kLinkOverheadBytes = (14 + 4) + (8 + 12) + 20 + 8;
+
 // What an acknowledgement tells an algorithm.
 struct AckSample {
     Duration rtt;           // from sending the packet to reading the answer, less what the peer says it took

@@ -7,7 +7,6 @@ namespace cairn::roce::rc {
 
 namespace {
 
-constexpr std::uint32_t kLowerBytes = 66;  // Ethernet with its gap, IPv4, UDP: they take time on the link, too
 // A peer answers what asks for it. A paced window takes long, and would look like the peer's silence.
 constexpr Duration kAckInterval = microseconds(50);
 
@@ -111,7 +110,7 @@ bool QueuePair::poll_paced(OutPacket& out, Instant now) noexcept {
     if (again && !requester_.resends_oldest()) {
         requester_.forgive_pause(now);
     }
-    flow_->on_sent(out.bytes() + kLowerBytes, now);
+    flow_->on_sent(out.bytes() + kLinkOverheadBytes, now);
     return true;
 }
 

@@ -28,11 +28,11 @@ TEST(ErpcHeader, EveryFieldStandsWhereTheFormatSays) {
 }
 
 TEST(ErpcHeader, WhatWasHeldIsSaidInWholeUnitsUpToALot) {
-    EXPECT_EQ(held_code(nanoseconds(-5'000)), 0);
-    EXPECT_EQ(held_code(nanoseconds(1'999)), 1);
-    EXPECT_EQ(held_code(microseconds(254)), 254);
-    EXPECT_EQ(held_code(microseconds(255)), kHeldLong);
-    EXPECT_EQ(held_code(seconds(1)), kHeldLong);
+    EXPECT_EQ(HeldTime::of(nanoseconds(-5'000)).on_wire(), 0);
+    EXPECT_EQ(HeldTime::of(nanoseconds(1'999)).on_wire(), 1);
+    EXPECT_EQ(HeldTime::of(microseconds(254)).on_wire(), 254);
+    EXPECT_TRUE(HeldTime::of(microseconds(255)).is_long());
+    EXPECT_TRUE(HeldTime::of(seconds(1)).is_long());
 }
 
 TEST(ErpcHeader, OtherVersionsKindsAndMagicsAreNotWellFormed) {
