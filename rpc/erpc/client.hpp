@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "rpc/common/call_table.hpp"
 #include "rpc/erpc/arrival.hpp"
@@ -14,6 +13,7 @@
 #include "rpc/erpc/sent_watch.hpp"
 #include "rpc/erpc/server_messages.hpp"
 #include "rpc/erpc/session_table.hpp"
+#include "rpc/erpc/stall_queue.hpp"
 
 namespace cairn::erpc {
 
@@ -49,14 +49,14 @@ public:
     // The endpoint ends. Ends the calls that asked to be completed then; afterwards no session can be opened.
     void end_awaited_calls(Instant now) noexcept;
 
-    // Called at the end of a turn. Serves the slots that wait for credits.
+    // Called at the end of a turn. Serves the slots that waited for credits which have come.
     void serve_stall_queue(Instant now) noexcept;
     // Called every kScanInterval. Serves the same slots and ends calls whose deadline has passed. If `losses_count`, it
     // also sends lost requests again.
     void scan(bool losses_count, Instant now) noexcept;
     // Returns when scan() has to look for losses or deadlines next.
     [[nodiscard]] Instant next_deadline() const noexcept { return std::min(watch_.next(), calls_.next_deadline()); }
-    [[nodiscard]] bool any_stalled() const noexcept { return !stall_queue_.empty(); }
+    [[nodiscard]] bool any_to_serve() const noexcept { return !stalled_.empty(); }
 
 private:
     friend class ClientTransfers;
@@ -83,7 +83,7 @@ private:
     std::size_t at_once_below_;  // post_at_once() takes requests of fewer bytes than this
     rpc::CallTable calls_;
     ClientTransfers transfers_;
-    std::vector<SessionId> stall_queue_;  // sessions with slots that wait for a credit, oldest first
+    StallQueue stalled_;
     SentWatch watch_;
 };
 

@@ -23,9 +23,8 @@ Client::Client(const EndpointConfig& config, PacketWriter& writer, SessionTable&
       at_once_below_(config.short_path ? writer.small_bytes() + std::size_t{1} : 0),
       calls_(config.calls_max, statistics.calls_failed),
       transfers_(config, *this),
-      watch_(sessions) {
-    stall_queue_.reserve(config.sessions_max);
-}
+      stalled_(config.sessions_max),
+      watch_(sessions) {}
 
 Client::~Client() {
     for (std::size_t place = 0; place < sessions_.open_count(); ++place) {
@@ -50,7 +49,7 @@ void Client::make_client_session(Session& session, Instant now) {
 void Client::end_session(Session& session, CallStatus status, Instant now) noexcept {
     fail_calls(session, status, now);
     if (session.client != nullptr) {
-        std::erase(stall_queue_, session.self);
+        stalled_.forget(session.self);
         watch_.forget(session);
     }
 }

@@ -7,24 +7,12 @@
 namespace cairn::erpc {
 
 void Client::stall(Session& session, ClientSlot& slot, SlotState as) noexcept {
-    ClientSession& client = *session.client;
-    client.move(slot, as);
-    if (!client.in_stall_queue) {
-        client.in_stall_queue = true;
-        stall_queue_.push_back(session.self);  // never grows: it has room for every session
-    }
+    session.client->move(slot, as);
+    stalled_.join(session);
 }
 
 void Client::serve_stall_queue(Instant now) noexcept {
-    const std::size_t waiting = stall_queue_.size();
-    for (std::size_t i = 0; i < waiting; ++i) {
-        serve_stalled(sessions_[stall_queue_[i]], 0, now);
-    }
-    std::erase_if(stall_queue_, [this](SessionId id) {
-        ClientSession& client = *sessions_[id].client;
-        client.in_stall_queue = client.stalled() != 0;
-        return !client.in_stall_queue;
-    });
+    stalled_.serve(sessions_, [this, now](Session& session) { serve_stalled(session, 0, now); });
 }
 
 // Each waiting slot gets one chance while there are credits, and may have to wait on. Slots for which the server holds

@@ -136,6 +136,7 @@ void Client::complete(Session& session, ClientSlot& slot, CallStatus status, std
     }
     ClientSession& client = *session.client;
     ++client.credits;
+    stalled_.credits_came(session);
     const Duration latency = now - slot.first_sent;
     calls_.finish(client.free_slot(slot), status, response, latency);
     refill_slots(session, now);
@@ -156,6 +157,7 @@ void Client::complete_slowly(Session& session, ClientSlot& slot, CallStatus stat
     } else {
         client.credits = static_cast<std::uint16_t>(client.credits + slot.credits_held());
     }
+    stalled_.credits_came(session);
     calls_.finish(client.free_slot(slot), status, response, latency);
     pool_.release(owned);
     refill_slots(session, now);

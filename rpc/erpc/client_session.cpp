@@ -24,6 +24,8 @@ std::uint32_t ClientSession::check(std::uint16_t credits_max) const noexcept {
         calls += slot.call != kNone ? 1 : 0;
     }
     CAIRN_ASSERT(credits + held == credits_max);
+    CAIRN_ASSERT(stalled() == 0 || stall != Stall::None);
+    CAIRN_ASSERT(stall != Stall::Waits || credits == 0);  // nobody would tell its slots of these credits
     return calls;
 }
 

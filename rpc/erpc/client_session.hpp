@@ -16,10 +16,17 @@
 
 namespace cairn::erpc {
 
+// Whether slots of a session wait for a credit.
+enum class Stall : std::uint8_t {
+    None,    // none does
+    Waits,   // some do, and there is no credit
+    Listed,  // some may, and there may be credits: the session stands in the client's stall queue
+};
+
 // Plain state, which Client and ClientTransfers change. It is made for the session's first call.
 struct ClientSession {
-    std::uint16_t credits = 0;    // packets that the client may still send
-    bool in_stall_queue = false;  // some slots wait for a credit
+    std::uint16_t credits = 0;  // packets that the client may still send
+    Stall stall = Stall::None;
     bool watched = false;         // SentWatch looks for lost requests of the session
     bool in_wheel = false;        // the timing wheel will wake the slots that are HeldBack
     std::uint8_t paced_turn = 0;  // the HeldBack slot that is served first

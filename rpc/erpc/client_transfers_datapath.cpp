@@ -139,6 +139,7 @@ void ClientTransfers::note_answered(Session& session, ClientSlot& slot, std::uin
     if (transfer.answered.see(number) == PacketWindow::Seen::New) {
         session.last_heard = now;
         session.client->credits = static_cast<std::uint16_t>(session.client->credits + (held_credit ? 1 : 0));
+        client_.stalled_.credits_came(session);
         slot.sends = std::min<std::uint8_t>(slot.sends, 1);  // there is progress, so the timeout starts anew
     }
 }
@@ -210,6 +211,7 @@ void ClientTransfers::on_timeout(Session& session, ClientSlot& slot, Instant now
         return;  // all packets sent were answered; the others wait for credits or their time
     }
     client.credits = static_cast<std::uint16_t>(client.credits + transfer.outstanding());
+    client_.stalled_.credits_came(session);
     transfer.sent = transfer.answered.next();
     transfer.ambiguous_below = transfer.sent_most;
     transfer.answered.clear_marks();
@@ -229,6 +231,7 @@ void ClientTransfers::restart(Session& session, ClientSlot& slot, Instant now) n
     ++client_.statistics_.calls_restarted;
     client_.writer_.settle(client_.calls_[slot.call].request);
     rpc::MsgBuffer owned = end(client, slot);
+    client_.stalled_.credits_came(session);
     client_.pool_.release(owned);
     slot.request_number = number_of_next(slot.request_number);
     slot.sends = 0;

@@ -73,7 +73,7 @@ Endpoint::~Endpoint() {
 
 bool Endpoint::on_turn(Instant now) noexcept {
     on_timeout(now);
-    if (client_.any_stalled()) [[unlikely]] {
+    if (client_.any_to_serve()) [[unlikely]] {
         client_.serve_stall_queue(now);  // the credits of this turn's packets are there
     }
     messages_.on_turn();
@@ -98,7 +98,7 @@ Instant Endpoint::next_deadline() const noexcept {
     if (paced != Instant::never()) {
         return std::min(next_scan_, paced);
     }
-    if (server_.jobs().wants_polling() || client_.any_stalled()) {
+    if (server_.jobs().wants_polling() || client_.any_to_serve()) {
         return next_scan_;
     }
     const Instant due = std::min(client_.next_deadline(), control_.next_scan());

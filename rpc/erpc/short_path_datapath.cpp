@@ -107,6 +107,7 @@ bool Client::take_known(const SmallPacket& small, Instant now) noexcept {
     session.last_heard = now;
     transfers_.note_round_trip(client, slot, small.first.message_bytes(), now);
     ++client.credits;
+    stalled_.credits_came(session);
     const Duration latency = now - slot.first_sent;
     client.move(slot, slot_index, SlotState::Sent, SlotState::Free);
     slot.sends = 0;
@@ -156,7 +157,7 @@ bool Server::take_known(const SmallPacket& small, Instant now) noexcept {
     }
     ClientSession& client = *session.client;
     const std::uint8_t free = client.in(SlotState::Free);
-    if (free == 0 || client.credits == 0 || client.in_stall_queue || !client.backlog.empty()) [[unlikely]] {
+    if (free == 0 || client.credits == 0 || client.stall != Stall::None || !client.backlog.empty()) [[unlikely]] {
         return false;
     }
     const auto slot_index = static_cast<std::uint32_t>(std::countr_zero(free));

@@ -1,0 +1,62 @@
+// The sessions with slots that wait for credits which have come.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "rpc/erpc/session_table.hpp"
+
+namespace cairn::erpc {
+
+// A session without credits is not in the queue, so that a turn costs nothing for it. All sessions have a client part.
+class StallQueue {
+public:
+    explicit StallQueue(std::size_t sessions_max) { queue_.reserve(sessions_max); }
+
+    // A slot of the session waits for a credit.
+    void join(Session& session) noexcept {
+        if (session.client->credits != 0) {
+            list(session);
+        } else if (session.client->stall == Stall::None) {
+            session.client->stall = Stall::Waits;
+        }
+    }
+    // The session got credits back.
+    void credits_came(Session& session) noexcept {
+        if (session.client->stall == Stall::Waits) [[unlikely]] {
+            list(session);
+        }
+    }
+    void forget(SessionId session) noexcept { std::erase(queue_, session); }
+    [[nodiscard]] bool empty() const noexcept { return queue_.empty(); }
+
+    // Calls `serve` with each session, oldest first. Afterwards sessions stay which still have credits and slots that
+    // wait.
+    // mutants: erpc-stall-queue-serve
+    template <class Serve>
+    void serve(SessionTable& sessions, Serve&& serve) noexcept {
+        const std::size_t waiting = queue_.size();
+        for (std::size_t i = 0; i < waiting; ++i) {
+            serve(sessions[queue_[i]]);
+        }
+        std::erase_if(queue_, [&sessions](SessionId id) {
+            ClientSession& client = *sessions[id].client;
+            const Stall still = client.credits != 0 ? Stall::Listed : Stall::Waits;
+            client.stall = client.stalled() != 0 ? still : Stall::None;
+            return client.stall != Stall::Listed;
+        });
+    }
+
+private:
+    // mutants: erpc-stall-queue-list
+    void list(Session& session) noexcept {
+        if (session.client->stall != Stall::Listed) {
+            session.client->stall = Stall::Listed;
+            queue_.push_back(session.self);  // never grows: it has room for every session
+        }
+    }
+
+    std::vector<SessionId> queue_;  // sessions that are Stall::Listed
+};
+
+}  // namespace cairn::erpc
