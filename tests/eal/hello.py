@@ -111,14 +111,16 @@ def bad_input(session):
 
 
 def readme(_):
-    """The README shows the files as they are, none of which is longer than 40 lines."""
+    """The README shows all files of apps/hello as they are, none of which is longer than 40 lines."""
     shown = read('README.md')
-    for name in ('server.cpp', 'client_await.cpp'):
+    names = os.listdir(os.path.join(SOURCES, 'apps/hello'))
+    for name in names:
         text = read('apps', 'hello', name)
-        expect(f'```cpp\n{text}```' in shown, f'README.md does not show apps/hello/{name} as it is')
-    for name in os.listdir(os.path.join(SOURCES, 'apps/hello')):
-        lines = read('apps', 'hello', name).count('\n')
+        expect(f'(`apps/hello/{name}`):\n\n```cpp\n{text}```' in shown,
+               f'README.md does not show apps/hello/{name} as it is')
+        lines = text.count('\n')
         expect(lines <= 40, f'apps/hello/{name} has {lines} lines')
+    expect(shown.count('```cpp\n') == len(names), 'README.md shows code that is no file of apps/hello')
 
 
 def server_killed(session):
