@@ -52,7 +52,7 @@ struct DevicePlan {
     SentMemory memory = SentMemory::Eal;
     bool isolate = false;            // the kernel keeps the rest of the traffic
     bool fence_disconnects = false;  // the driver unmaps memory under the poller when its peer goes
-    bool fills_rings = true;         // its receive rings hold buffers, as those of a NIC
+    bool fills_rings = true;         // its receive rings hold buffers, as a NIC's do
     bool asks_once = false;          // it asks its peer for the link at its start and never again
 };
 
@@ -70,7 +70,8 @@ struct DevicePlan {
     return queues * (ring_slots + kToSend);
 }
 
-// The largest path MTU that the link carries as it is, whatever `wish` says of it. Returns 1024 if it carries none.
+// The largest path MTU that the link carries as it is. The path MTU of `wish` does not count. Returns 1024 if the link
+// carries none.
 [[nodiscard]] std::uint16_t largest_path_mtu(const DeviceFacts& facts, DeviceWish wish);
 
 // Returns the number behind `key` in "a=1,b=2", or `otherwise`.

@@ -18,7 +18,7 @@ public:
     DmaMemory(const DmaMemory&) = delete;
     DmaMemory& operator=(const DmaMemory&) = delete;
 
-    // False also where a device of the process shares EAL's memory with a peer, who is told all of it.
+    // False also where a device of the process shares EAL's memory with a peer: the peer is told all of that memory.
     [[nodiscard]] bool make(mem::CountedRanges::Range piece) override;
     void end(mem::CountedRanges::Range piece) noexcept override;
 

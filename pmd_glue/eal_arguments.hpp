@@ -25,9 +25,9 @@ namespace cairn::pmd {
 // True if the program's own arguments ask for a port of that kind: --port uring..., --port eth...
 [[nodiscard]] bool asks_for_port(std::span<char* const> arguments, std::string_view kind);
 
-// Returns EAL's arguments for a start without a device: the given ones and those that are missing. These are: no huge
-// pages (unless the arguments mention them), no PCI scan, nothing shared, and one lcore that runs on any CPU of the
-// process ("0,1").
+// Returns EAL's arguments for a start without a device: the given ones and the missing ones. These are: no huge pages
+// (unless the arguments mention them), no PCI scan, nothing shared, and one lcore that runs on any CPU of the process
+// ("0,1").
 [[nodiscard]] std::vector<std::string> arguments_without_device(std::span<char* const> eal_arguments,
                                                                 std::string_view cpus);
 

@@ -63,7 +63,7 @@ public:
     void release_burst(std::span<port::PacketRef> packets) noexcept override;
     [[nodiscard]] bool can_send_from(std::span<const std::uint8_t> range) const noexcept override;
     [[nodiscard]] bool attach(std::span<const std::uint8_t> range) override;
-    // While the device keeps tails that it was waited for in vain, the memory stays mapped for it.
+    // While the device keeps tails that it did not give back in time, the memory stays mapped for it.
     void detach(std::span<const std::uint8_t> range) noexcept override;
     void settle_tails() noexcept override;
     [[nodiscard]] port::Path* open_path(const port::PathKey& key, Instant now) noexcept override;
@@ -174,7 +174,7 @@ private:
 
     telemetry::CounterSet<port::FrameVerdict> verdicts_;
     std::unique_ptr<rte_mbuf_ext_shared_info> tails_;  // reference count: 1 + tails that the device still holds
-    bool keeps_tails_ = false;                         // a wait for them was in vain
+    bool keeps_tails_ = false;                         // they did not come back within a wait
     Instant next_ask_ = Instant::never();
     std::array<Kept, kKept> kept_{};
     std::size_t kept_count_ = 0;

@@ -17,7 +17,7 @@ namespace cairn::app {
         case erpc::RefuseReason::PathTooNarrow:
             return "small packets arrive, those of --path-mtu do not; give both a smaller one";
         case erpc::RefuseReason::None:
-        case erpc::RefuseReason::NoHandler:  // this and those below concern requests
+        case erpc::RefuseReason::NoHandler:  // this case and the cases below concern requests
         case erpc::RefuseReason::AnswerLost:
         case erpc::RefuseReason::GivenUp:
         case erpc::RefuseReason::Ahead:

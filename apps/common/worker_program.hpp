@@ -8,7 +8,7 @@
 
 namespace cairn::app {
 
-// A derived class opens the worker, adds what it uses, and then joins, so that its on_turn() comes after those.
+// A derived class opens the worker, adds what it uses, and then joins, so that its on_turn() comes after theirs.
 class WorkerProgram : public worker::Task, protected worker::Tenant {
 public:
     [[nodiscard]] bool run_turn(Instant now) noexcept override { return worker_->turn(now); }

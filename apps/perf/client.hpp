@@ -18,7 +18,7 @@ struct SizeResult {
     telemetry::Histogram latency_ns;
     std::uint64_t resent_packets = 0;
     std::uint64_t checked = 0;  // operations with verified data
-    std::uint64_t sent = 0;     // messages sent by an unreliable service; `arrived`: those that arrived
+    std::uint64_t sent = 0;     // messages sent by an unreliable service; `arrived`: how many of them arrived
     std::uint64_t arrived = 0;
     std::uint64_t back_operations = 0;  // of the server, in a test of both directions
     double back_seconds = 0;
@@ -160,7 +160,7 @@ private:
     std::optional<std::uint64_t> pass_;  // shows that this host has its address
     Phase phase_ = Phase::Connecting;
     std::uint32_t asked_ = 0;      // lanes that were asked to come up or to end
-    std::uint32_t under_way_ = 0;  // those that have not done so yet
+    std::uint32_t under_way_ = 0;  // of them, lanes that have not done so yet
     std::uint32_t outstanding_ = 0;
     std::uint32_t turn_ = 0;  // the lane of the next post
     Instant start_at_{};

@@ -1,5 +1,5 @@
-// A completion queue that many clients fill. It has room for all completions that may come, whatever the clients do. No
-// host takes more of that room than it leaves to the others.
+// A completion queue that many clients fill. It has room for all completions that the clients can cause. No host takes
+// more of that room than it leaves to the others.
 #pragma once
 
 #include <algorithm>

@@ -83,7 +83,7 @@ struct RawLeave {
 };
 static_assert(sizeof(RawLeave) == 12 && alignof(RawLeave) == 1);
 
-// Server to client, at the end: the number of SENDs received, and of those with wrong contents. In a test of both
+// Server to client, at the end: the number of SENDs received, and of SENDs with wrong contents. In a test of both
 // directions also the operations that it completed and their time.
 struct RawFarewell {
     Be32 magic;

@@ -27,8 +27,8 @@ struct StageTimes {
     }
 };
 
-// A tenant that comes before those of the system: its turn is where receiving ends. Times count between looks during
-// which calls ended, so that a server's times are those of its clients' runs.
+// A tenant that comes before the tenants of the system: its turn is where receiving ends. Times count between looks
+// during which calls ended, so that a server counts the times of its clients' runs alone.
 template <class Clock>
 class StageWatch final : private worker::Tenant {
 public:

@@ -42,7 +42,7 @@ struct SystemFigures {
     std::uint64_t notified = 0;          // cuts of a flow, for congestion
     std::uint64_t sessions_lost = 0;
     std::uint64_t batches_sent = 0;  // of messages; 0 without batches
-    // Of these, those of no message, of one, of 2 and more, of 4 and more, and so on.
+    // Of these: batches of no message, of one, of 2 and more, of 4 and more, and so on.
     std::array<std::uint64_t, kBatchSizes> batches_by_size{};
     std::uint64_t packets_sent = 0;      // 0: not known
     std::uint64_t slices = 0;            // that began, of groups that take turns

@@ -25,7 +25,7 @@ public:
     UdEndpoint(const UdEndpoint&) = delete;
     UdEndpoint& operator=(const UdEndpoint&) = delete;
 
-    // Tells whoever asks for the port where the queue pair is. Errors: the port is taken.
+    // Tells hosts that ask for the port where the queue pair is. Errors: the port is taken.
     Status listen(std::uint16_t port) { return sessions_.listen(port); }
     void set_session_callback(UdCallback callback, void* context) noexcept {
         sessions_.set_callback(callback, context);

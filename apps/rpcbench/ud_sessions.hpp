@@ -1,4 +1,4 @@
-// The sessions of --system ud: how callers find the service, and who may use it.
+// The sessions of --system ud: how callers find the service, and which callers may use it.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 
 namespace cairn {
 
-// Who draws the numbers. Each purpose has a key of its own, derived from the owner's key.
+// The purpose of secret numbers. Each purpose has a key of its own, derived from the owner's key.
 enum class Purpose : std::uint8_t {
     EngineNumbers,
     XrcNumbers,

@@ -18,8 +18,8 @@ namespace cairn::cm {
 
 // The manager uses no I/O, clock or chance. Datagrams and calls of users go in; datagrams and events come out. Its
 // driver sends the datagrams of poll_transmit(), carries out the events of poll_event(), and calls on_timeout() at
-// next_deadline(). It belongs to one thread. The configuration bounds its memory whatever peers send, as long as events
-// are polled.
+// next_deadline(). It belongs to one thread. The configuration bounds its memory for any input of peers, as long as
+// events are polled.
 //
 // The end that asks for a connection calls connect(), gets Replied and calls ready(). The other end gets Requested,
 // calls accept() and gets Established. To end it, one end calls disconnect(). The other end gets DisconnectRequested
@@ -37,7 +37,7 @@ public:
     void on_timeout(Instant now);
 
     [[nodiscard]] std::optional<OutMad> poll_transmit() { return outbox_.pop(); }
-    // Returns the next event with its user: the one who listens, connects or asks.
+    // Returns the next event with its user: the user that listens, connects or asks.
     [[nodiscard]] std::optional<AddressedEvent> poll_addressed();
     [[nodiscard]] std::optional<Event> poll_event() {
         const std::optional<AddressedEvent> next = poll_addressed();

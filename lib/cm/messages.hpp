@@ -24,9 +24,10 @@ namespace cairn::cm {
 [[nodiscard]] wire::Rej make_rej(const Connection& connection, const Refusal& refusal, wire::Answered message) noexcept;
 [[nodiscard]] wire::SidrReq make_sidr_req(const ResolveRequest& request, wire::SidrRequestId id) noexcept;
 
-// Returns why a request that came over `route` is refused whoever listens, or nothing if it may be considered.
+// Returns why a request that came over `route` is refused, which does not depend on the listening user. Returns nothing
+// if the request may be considered.
 [[nodiscard]] std::optional<wire::RejectReason> judge_req(const wire::Req& req, const Route& route) noexcept;
-// True if the ends that a request of an is_ip_service() names are those of its route.
+// True if the ends that a request of an is_ip_service() names are the ends of its route.
 [[nodiscard]] bool names_ends_of(wire::ServiceId service, std::span<const std::uint8_t> private_data,
                                  const Route& route) noexcept;
 

@@ -37,7 +37,7 @@ struct Config {
     SipKey seed{1, 0};                           // another one in each life of the program; hard to guess
     NameShare names{};                           // if several managers serve one host
     std::uint64_t ca_guid = 0;                   // of the adapter
-    std::uint32_t max_connections = 65536;       // including those that ended lately; <= 2^20
+    std::uint32_t max_connections = 65536;       // including connections that ended lately; <= 2^20
     std::uint32_t max_datagram_requests = 4096;  // outstanding, in each direction
     std::uint32_t max_queued = 4096;             // messages that wait to be sent; beyond it no input is taken
     wire::CmTimeout response_timeout{17};        // time in which both ends answer: 0.54 s
@@ -47,7 +47,7 @@ struct Config {
     wire::CmRetries max_retries{15};
 };
 
-// Private data by value. Received data have the size of their field, whatever part of it the sender used.
+// Private data by value. Received data have the size of their field, also if the sender used only a part of it.
 struct PrivateBytes {
     std::array<std::uint8_t, 224> octets{};
     std::uint8_t size = 0;

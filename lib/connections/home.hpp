@@ -27,8 +27,8 @@ struct HomeConfig {
 // workers their messages. Messages, deadlines and calls of users become events. Each event goes to its user.
 class Home final : private roce::UdReceiver, private worker::Tenant {
 public:
-    // `road`: nullptr sends by the worker's sender. With a road somebody else owns queue pair 1 and calls
-    // Agent::on_mad(). Errors: the worker has a home already; queue pair 1 has another owner.
+    // `road`: nullptr sends by the worker's sender. With a road a broker owns queue pair 1 and calls Agent::on_mad().
+    // Errors: the worker has a home already; queue pair 1 has another owner.
     static Result<std::unique_ptr<Home>> create(std::shared_ptr<Agent> agent, worker::Worker& worker,
                                                 const HomeConfig& config, std::unique_ptr<MadRoad> road = nullptr);
     Home(const Home&) = delete;
@@ -36,11 +36,11 @@ public:
     // All users have left.
     ~Home() override;
 
-    // These calls are those of the manager, over all workers of the address. Errors: no backlog; somebody else listens
-    // to the service.
+    // These calls do what the manager's calls of the same names do, over all workers of the address. Errors: no
+    // backlog; another user listens to the service.
     Status listen(wire::ServiceId service, std::uint32_t backlog, cm::User& user, Sharing sharing = Sharing::Alone);
     Status unlisten(wire::ServiceId service);
-    // Errors: the private data are too long; somebody else listens to the service.
+    // Errors: the private data are too long; another user listens to the service.
     Status listen_datagrams(wire::ServiceId service, const std::optional<cm::DatagramService>& standing, cm::User& user,
                             Sharing sharing = Sharing::Alone);
     Status unlisten_datagrams(wire::ServiceId service);

@@ -18,8 +18,8 @@ namespace cairn::connections {
 
 using WorkerNumber = std::uint32_t;
 
-// Alone: nobody else may listen to the service. Shared: several workers may listen, if each says Shared. All copies of
-// a request go to the same worker.
+// Alone: no other worker may listen to the service. Shared: several workers may listen, if each says Shared. All copies
+// of a request go to the same worker.
 enum class Sharing : std::uint8_t { Alone, Shared };
 
 // All workers' threads use the registry, for set-up and requests but not for packets.
@@ -30,11 +30,11 @@ public:
     Registry(const Registry&) = delete;
     Registry& operator=(const Registry&) = delete;
 
-    // Errors: somebody listens to the service alone; this worker listens to it already.
+    // Errors: another worker listens to the service alone; this worker listens to it already.
     Status claim(cm::ServiceKind kind, wire::ServiceId service, WorkerNumber worker, Sharing sharing);
     void release(cm::ServiceKind kind, wire::ServiceId service, WorkerNumber worker) noexcept;
-    // Returns the worker that takes this request, or nothing if nobody listens. Copies of a request come from one host
-    // with one name. They go to the same worker as long as the same workers listen.
+    // Returns the worker that takes this request, or nothing if no worker listens. Copies of a request come from one
+    // host with one name. They go to the same worker as long as the same workers listen.
     [[nodiscard]] std::optional<WorkerNumber> find(const cm::ToListener& wanted, const net::IpAddress& peer) const;
 
 private:

@@ -1,4 +1,4 @@
-// Parses any frame as a RoCEv2 datagram, whatever lower headers it has. This is the slow, general way; the fast one is
+// Parses any frame, with any lower headers, as a RoCEv2 datagram. This is the slow, general way; the fast one is
 // Path::matches_received(). Frames that the fast way refuses come here and get a reason.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Writes the datagrams of a socket port to a capture file as frames. The lower headers are those that a NIC would have
-// shown. So Wireshark dissects the frames, and their ICRC is right.
+// Writes the datagrams of a socket port to a capture file as frames. A frame has the lower headers that a NIC would
+// have shown. So Wireshark dissects the frames, and their ICRC is right.
 #pragma once
 
 #include <atomic>

@@ -95,8 +95,8 @@ public:
     void seal(std::uint8_t* bth, std::uint16_t udp_payload_bytes) noexcept;
     // The counterpart: does what matches_received() does, then judges the ICRC. `frame` lies in a packet buffer: 80
     // bytes from its start are readable, however short it is. WholeFromElsewhere: as Whole, but the sender's Ethernet
-    // address is not the one that the path goes to. It comes only for a frame whose headers differ from those judged
-    // last.
+    // address is not the one that the path goes to. It comes only for a frame whose headers differ from the headers
+    // that were judged last.
     enum class Arrival : std::uint8_t { Whole, BadIcrc, NoMatch, WholeFromElsewhere };
     [[nodiscard]] Arrival judge_arrival(const std::uint8_t* frame, std::size_t frame_bytes) noexcept;
     // Does the same and describes the datagram in `out`, unless the result is NoMatch. The caller sets cookie and room.

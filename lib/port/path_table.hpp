@@ -16,9 +16,9 @@ namespace cairn::port {
 
 // The capacity is fixed and allocated at construction. A full table recycles paths that nobody pins. If all are pinned
 // there is no room: a received packet is dropped and counted, a local open fails. So strangers cannot make the table
-// grow. A path between addresses of two families is refused, too.
-// Strangers cannot fill the table. Each stranger's address may have a few paths, and more while strangers' paths beyond
-// those few take less than five eighths of the table. An eighth is for local opens alone.
+// grow. A path between addresses of two families is refused, too. Strangers cannot fill the table. Each stranger's
+// address may have a few paths, and more while strangers' paths beyond these few take less than five eighths of the
+// table. An eighth is for local opens alone.
 class PathTable {
 public:
     // `own_source_port`: the port that all paths send from; 0: each path sends from the port that it receives from.
@@ -95,7 +95,7 @@ private:
 
     std::uint32_t capacity_;
     std::uint32_t few_;           // paths that each stranger's address may have
-    std::uint32_t surplus_most_;  // strangers' paths beyond those few
+    std::uint32_t surplus_most_;  // limit of strangers' paths beyond these few
     std::uint32_t strangers_most_;
     std::uint16_t own_source_port_;
     std::uint8_t traffic_class_ = 0;

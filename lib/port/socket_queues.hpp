@@ -118,7 +118,7 @@ public:
     // Returns a descriptor that is readable when something was handed over while the worker sleeps; -1 if no other
     // worker exists.
     [[nodiscard]] int wakeup_fd() const noexcept { return is_alone() ? -1 : inbox_->wakeup->fd(); }
-    // Like those of Wakeup. After begin_sleep() the owner looks if the queue is empty(), and then sleeps.
+    // Like the functions of Wakeup. After begin_sleep() the owner looks if the queue is empty(), and then sleeps.
     void begin_sleep() noexcept;
     void end_sleep() noexcept {
         if (std::exchange(sleeps_, false)) [[unlikely]] {

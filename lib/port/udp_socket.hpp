@@ -45,7 +45,7 @@ public:
 
 private:
     explicit UdpSocket(int fd) noexcept : fd_(fd) {}
-    // First lets others bind beside it, once it is bound. Beside joins those that let it.
+    // First lets other sockets bind beside it, once it is bound. Beside binds beside such sockets.
     enum class Binding : std::uint8_t { Alone, First, Beside };
     static Result<UdpSocket> open_bound(const UdpSocketConfig& config, Binding binding);
     static Result<UdpSocket> make(const net::IpAddress& local);

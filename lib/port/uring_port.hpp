@@ -37,8 +37,8 @@ public:
     // Opens the port of the only worker of its address. Falls back to plain system calls if io_uring is refused, and
     // says so in describe(). Errors: those of SocketQueues::open(); no memory.
     static Result<std::unique_ptr<UringPort>> open(const UringPortConfig& config);
-    // Opens the port of one of several workers. Address, UDP port and capture are those of `queues`. Each worker has at
-    // most one port at a time.
+    // Opens the port of one of several workers. `queues` gives the address, the UDP port and the capture. Each worker
+    // has at most one port at a time.
     static Result<std::unique_ptr<UringPort>> open(const UringPortConfig& config, std::shared_ptr<SocketQueues> queues,
                                                    std::uint32_t worker);
     ~UringPort() override;

@@ -11,8 +11,8 @@
 
 namespace cairn::roce {
 
-// Keeps who has to be told that a region's memory ends: a region that a peer invalidated is in no table any more when
-// its owner destroys it. The port outlives it.
+// Keeps the memory that is attached to the port, by region, so that the port is told when a region ends. A region that
+// a peer invalidated is in no other table any more when its owner destroys it. The port outlives it.
 class AttachedRegions {
 public:
     using Memory = std::span<const std::uint8_t>;

@@ -10,7 +10,7 @@
 
 namespace cairn::roce {
 
-// Has the contexts of those queue pairs that sent requests last. Acknowledgements, answers and what comes need none
+// Has the contexts of the queue pairs that sent requests last. Acknowledgements, answers and what comes need none
 // (ScaleRPC, 2.2: writes that come in do not suffer from many connections).
 class ContextCache {
 public:

@@ -30,10 +30,10 @@ namespace cairn::roce {
 // that owns the port: on_packets() and on_timeout() with what came, posts, then transmit().
 //
 // Payloads that the port can send from where they lie are not copied. Such a tail is read no later than the packet
-// leaves, packets leave in order, and what is sent again is always copied: whoever sees a completion finds its memory
-// unread. Where a queue pair stops, or a region ends, with packets still waiting, these are settled before the engine
-// returns to its caller, who learns it no sooner. Unreliable connections complete before their packets leave: theirs
-// are copied.
+// leaves, packets leave in order, and what is sent again is always copied. So the engine does not read the memory of a
+// request any more when the user sees its completion. Where a queue pair stops, or a region ends, with packets still
+// waiting, these are settled before the engine returns to its caller, and the caller learns it no sooner. Requests of
+// unreliable connections complete before their packets leave, so their payloads are copied.
 //
 // Two turns further apart than kOwnPause are a pause of the worker: preempted, or asleep, which looks the same.
 // What its peers answered meanwhile may lie unread, and round trips are not the network's: a timer that rings behind a
@@ -51,7 +51,7 @@ public:
         port::Path* path = nullptr;  // to its peer, pinned; nullptr until modify() gave one
         Instant timer_at = Instant::never();
         TimingWheelHandle timer{};
-        QpRingLink<RcQp> answers{};  // of those whose peers wait for a short answer
+        QpRingLink<RcQp> answers{};  // in the list of queue pairs whose peers wait for a short answer
         bool stopped = false;        // in ERR, and nothing of it waits in the sender
         bool put_off = false;        // its acknowledgement, to the next turn
         bool sent_in_place = false;  // some packets, ever
@@ -83,8 +83,8 @@ public:
     [[nodiscard]] ModifyVerdict modify(RcQp& qp, QpState to, AttributeSet which, const QpAttributes& values,
                                        port::Path* path = nullptr) noexcept;
 
-    // As those of the memory table, which queue pairs use. Whether memory is sendable is the port's to say. Nobody
-    // reads the memory, nor is it attached to the port, once its region is destroyed or registered anew with another.
+    // As the functions of the memory table, which queue pairs use. The port says whether memory is sendable. Once its
+    // region is destroyed or registered anew with other memory, the memory is neither read nor attached to the port.
     [[nodiscard]] Pd create_pd() { return memory_.create_pd(); }
     [[nodiscard]] bool destroy_pd(Pd pd) noexcept { return memory_.destroy_pd(pd); }
     Result<Rkey> register_region(const RegionRequest& request);
@@ -101,7 +101,7 @@ public:
     // What the port received: datagrams go to their service, packets of connections to their queue pairs. All buffers
     // are taken.
     void on_packets(std::span<port::PacketRef> burst, Instant now) noexcept;
-    // Whatever is due.
+    // Does what is due.
     void on_timeout(Instant now) noexcept {
         if (is_used_) {
             ring_timers(now);

@@ -164,8 +164,8 @@ void Engine::after_input(RcQp& qp, Instant now) noexcept {
     keep_deadline(qp, now);
 }
 
-// A hostile peer acknowledges what it can not have seen: who sees the completion may write to memory that waits to be
-// sent. Looked for only where something waits, which a peer that is honest has not acknowledged.
+// A hostile peer acknowledges what it can not have seen. The user that sees the completion may then write to memory
+// that waits to be sent. Looked for only where something waits, which an honest peer has not acknowledged.
 void Engine::copy_acknowledged(const RcQp& qp) noexcept {
     const Psn oldest = qp.pair.requester().unacknowledged_psn();
     const Qpn peer = qp.pair.attributes().dest_qpn;
@@ -247,7 +247,8 @@ void Engine::take_turn(RcQp& qp, Instant now) noexcept {
     keep_deadline(qp, now);
 }
 
-// The port takes less than there is, and turns come seldom. Whoever sends much does not hold up what others wait for.
+// The port takes less than there is, and turns come seldom. A queue pair that sends much does not hold up answers that
+// peers of other queue pairs wait for.
 void Engine::answer_peers(Instant now) noexcept {
     for (std::uint32_t left = answering_.size(); left > 0 && sender_.queued() < Sender::kQueuePackets; --left) {
         const port::PacketRef buffer = sender_.take();
@@ -291,9 +292,9 @@ bool Engine::send_some(RcQp& qp, Instant now) noexcept {
     return (acknowledges && acknowledge(qp, sent != 0, now)) || more;
 }
 
-// True: put off. Nobody waits for an acknowledgement as for a request: over a socket it leaves behind those of its
-// turn, in one send with them, where a short packet between would part them into two; elsewhere by itself in the next
-// turn, so that neither end has to deal with it before the request.
+// True: put off. An acknowledgement is less urgent than a request. Over a socket it leaves behind the requests of its
+// turn, in one send with them; a short packet between them would part them into two sends. Elsewhere it leaves by
+// itself in the next turn, so that neither end has to deal with it before the request.
 // mutants: roce-engine-acknowledge
 bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
     qp.put_off = sent_requests && !batches_ && !qp.put_off;

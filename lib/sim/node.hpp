@@ -18,7 +18,7 @@ class World;
 
 class Node {
 public:
-    // `index` counts all workers of the world, `number` those of the host.
+    // `index` counts all workers of the world, `number` the workers of the host.
     Node(World& world, std::size_t index, std::size_t host, std::uint16_t number, std::uint64_t seed);
     Node(const Node&) = delete;  // the port's witness points to the node
     Node& operator=(const Node&) = delete;

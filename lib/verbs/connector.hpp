@@ -41,10 +41,10 @@ struct ConnectTo {
 // One per device, on its thread. Queue pairs belong to the user. They are in RESET when they are given to the
 // connector, and outlive their connection, whose last event is Released.
 //
-// The events are those of the connection manager, except for what the connector does by itself. After connect() it
-// handles Replied and tells Established once the queue pair is in RTS. After accept() it tells Established on the
-// peer's RTU or first request, whichever comes first. DisconnectRequested, Disconnected, Rejected and Unreachable leave
-// the queue pair in ERR. The user answers Requested by accept() or reject(), and DisconnectRequested by disconnect().
+// The events are the connection manager's, except for what the connector does by itself. After connect() it handles
+// Replied and tells Established once the queue pair is in RTS. After accept() it tells Established on the peer's RTU or
+// first request, whichever comes first. DisconnectRequested, Disconnected, Rejected and Unreachable leave the queue
+// pair in ERR. The user answers Requested by accept() or reject(), and DisconnectRequested by disconnect().
 //
 // After accept() the queue pair takes send requests, which leave once the connection is established. Before that the
 // peer may have the connection with an earlier life of this program, whose place in the order of messages an early one

@@ -154,8 +154,9 @@ struct QpQueues {
     Cq& sends;
     Cq& receives;
     Srq* shared_receives = nullptr;
-    // Told of each RDMA WRITE of the peer's without immediate data (of no ATOMIC WRITE), once all of it lies in memory:
-    // whoever has many connections need not look at all of them. It outlives the queue pair. nullptr: nobody is told.
+    // Told of each RDMA WRITE of the peer's without immediate data (of no ATOMIC WRITE), once all of it lies in memory.
+    // So a program with many connections need not look at all of them. It outlives the queue pair. nullptr: no sink is
+    // told.
     roce::EventSink* writes = nullptr;
 
     [[nodiscard]] roce::Engine::RcQueues of_engine() const noexcept {

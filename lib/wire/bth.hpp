@@ -55,7 +55,7 @@ struct Bth {
     }
     [[nodiscard]] static std::uint8_t version_of(const RawBth& raw) noexcept { return raw.flags & 0x0fU; }
     [[nodiscard]] static std::uint8_t pad_of(const RawBth& raw) noexcept { return (raw.flags >> 4U) & 3U; }
-    // Writes all 12 bytes, whatever they were.
+    // Writes all 12 bytes; their earlier values do not matter.
     // mutants: wire-bth-emit
     void emit(RawBth& raw) const noexcept {
         const auto flags =

@@ -18,7 +18,7 @@ constexpr std::uint64_t kIpServiceMask = 0xffff'ffff'ff00'0000U;
 [[nodiscard]] constexpr ServiceId ip_service(IpProtocol protocol, std::uint16_t port) noexcept {
     return ServiceId{kIpServicePrefix | std::uint64_t{static_cast<std::uint8_t>(protocol)} << 16U | port};
 }
-// True if the service's requests carry an IpCmHeader, whatever the protocol.
+// True for services of all IP protocols: their requests carry an IpCmHeader.
 [[nodiscard]] constexpr bool is_ip_service(ServiceId service) noexcept {
     return (service.value & kIpServiceMask) == kIpServicePrefix;
 }

@@ -13,14 +13,14 @@ namespace cairn::worker {
 // stops after two spins in a row that found nothing, and when the worker was preempted (another thread needs the CPU).
 // After a while one spin is tried again. A spin lasts twice as long as work took to come lately. Where both sides
 // sleep, such a spin outlasts the peer's waking up; where the peer waits for this very CPU, it costs next to nothing.
-// After a spin in vain the peer probably sleeps, so the next spin is long enough for its waking up, too.
+// After a spin that found nothing the peer probably sleeps, so the next spin is long enough for its waking up, too.
 class AdaptiveSpin {
 public:
     enum class Advice : std::uint8_t { Spin, Yield, Sleep };
 
     static constexpr Duration kLeast = microseconds(20);  // the length of a spin
     static constexpr Duration kMost = microseconds(200);
-    static constexpr int kFailures = 2;                      // spins in vain in a row that stop spinning
+    static constexpr int kFailures = 2;                      // spins in a row without work that stop spinning
     static constexpr Duration kProbe = milliseconds(5);      // the time until spinning is tried again
     static constexpr Duration kSuspect = microseconds(100);  // a turn of this length may have been interrupted
     static constexpr Duration kYield = milliseconds(1);      // idle time after which the worker may sleep

@@ -8,8 +8,8 @@
 
 namespace cairn::rpc {
 
-// A timing wheel whose slots are kScale times as long as those that pace packets. A deadline may be a second away, and
-// an endpoint looks at deadlines two thousand times a second at most. A deadline beyond the horizon is handed out
+// A timing wheel. Its slots are kScale times as long as the slots that pace packets. A deadline may be a second away,
+// and an endpoint looks at deadlines two thousand times a second at most. A deadline beyond the horizon is handed out
 // early, and the sink inserts it again.
 class Deadlines {
 public:

@@ -1,4 +1,4 @@
-// What awaiters of calls, and of whatever else ends with a CallResult, have in common.
+// What the awaiters of calls and of other work that ends with a CallResult have in common.
 #pragma once
 
 #include <coroutine>
@@ -34,7 +34,7 @@ public:
 
 protected:
     ~ResultAwaiter() = default;
-    // Whatever is posted completes here, also at the endpoint's end.
+    // Posted work completes here, also at the endpoint's end.
     // mutants: rpc-result-awaiter-expect
     template <class Work>
     void expect(Work& work, std::coroutine_handle<> waiting) noexcept {

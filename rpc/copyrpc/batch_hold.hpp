@@ -1,7 +1,7 @@
 // Holds batches back for more messages: an option, since messages wait meanwhile.
 //
-// Short batches make short turns, and those make shorter batches: the same load has two stable rates (notes of the
-// authors on bistable batching). An end that waits for a few messages more stays at the higher one.
+// Short batches make short turns, and short turns make shorter batches: the same load has two stable rates (notes of
+// the authors on bistable batching). An end that waits for a few messages more stays at the higher one.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct HoldConfig {
 class BatchHold {
 public:
     // So many messages wait for the next batch. Returns until when it is held; `now` or before: it is to leave. It is
-    // held only if those that it lacks are likely to come in time, by the mean time between messages.
+    // held only if the messages that it lacks are likely to come in time, by the mean time between messages.
     // mutants: copyrpc-batch-hold-until
     [[nodiscard]] Instant until(const HoldConfig& config, std::uint32_t messages, Instant now) noexcept {
         if (!holds_) {

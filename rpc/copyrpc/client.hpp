@@ -28,7 +28,7 @@ public:
         room_callback_ = callback;
         room_context_ = context;
     }
-    // Tells that the last call that was tried in vain has room, if it has. The callback may end the session.
+    // Tells that the last call that found no room has room now, if it has. The callback may end the session.
     void tell_room(Session& session) noexcept;
     bool cancel(CallId id) noexcept;
     // Puts calls that wait into the ring while they fit.

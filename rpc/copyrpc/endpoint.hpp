@@ -19,8 +19,8 @@ using Handler = rpc::Handler<Endpoint>;
 using Request = rpc::Request<Endpoint>;
 using SessionEvent = rpc::LinkEvent;
 
-// A tenant of the device's worker. Calls and answers leave at the end of the worker's turn, those of a session in one
-// batch.
+// A tenant of the device's worker. Calls and answers leave at the end of the worker's turn. Each session sends its own
+// in one batch.
 class Endpoint final : public rpc::RequestTypes<Endpoint>, private worker::Tenant {
 public:
     // Device, home and pool outlive the endpoint. Errors: limits out of range; the device has no room.
@@ -69,7 +69,7 @@ public:
     }
     bool refuse(const RequestHandle& handle, Instant) noexcept { return server_.refuse(handle); }
     // Called by a handler that answers later: the payload of its request stays valid until the answer, in the ring and
-    // without a copy. Meanwhile the session's caller cannot write to that place, nor to those behind it: it stops once
+    // without a copy. Meanwhile the session's caller cannot write to that place, nor to places behind it: it stops once
     // its ring is used up. Returns false if the handle is stale.
     bool retain(const RequestHandle& handle) noexcept { return server_.retain(handle); }
 

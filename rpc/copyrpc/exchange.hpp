@@ -50,7 +50,7 @@ private:
     OneSided& one_sided_;
     const HoldConfig& hold_;
     Statistics& statistics_;
-    Instant held_until_ = Instant::never();  // the batch that is to leave first of those that are held
+    Instant held_until_ = Instant::never();  // when the first of the held batches is to leave
 };
 
 }  // namespace cairn::copyrpc

@@ -9,7 +9,7 @@ namespace cairn::copyrpc {
 
 enum class Flow : std::uint8_t {
     Credit,  // batches tell it, and promise room for answers
-    Read,    // as copyrpc began: batches tell it, and who runs short READs it
+    Read,    // as copyrpc began: batches tell it, and an end that runs short READs it
     Count,
 };
 

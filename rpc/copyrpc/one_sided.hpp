@@ -19,8 +19,8 @@
 
 namespace cairn::copyrpc {
 
-// A peer that is given a place may use it for as long as it is open. Whoever names a place that he was not given, or
-// that was closed, loses his connection.
+// A peer that is given a place may use it for as long as it is open. A peer that names a place that it was not given,
+// or that was closed, loses its connection.
 class OneSided {
 public:
     static constexpr std::uint32_t kMostPending = 1024;  // of a session
@@ -55,7 +55,7 @@ public:
     void on_done(Session& session, Instant now) noexcept;
     // The session ends. Returns true if it had memory open to its peer.
     bool fail(Session& session, rpc::CallStatus status) noexcept;
-    // The endpoint ends, and takes none any more. Completes those that want to know.
+    // The endpoint ends, and takes no operation any more. Completes the operations with `ends_with_endpoint`.
     void end_awaited() noexcept;
     // Looks at the session from time to time. Returns true if its peer holds an operation up.
     [[nodiscard]] static bool is_stuck(Session& session) noexcept;

@@ -24,7 +24,7 @@ struct OneSidedWork {
     bool ends_with_endpoint = false;  // true: the endpoint's end completes it with Disconnected; else forgets it
 };
 
-// Those of a session, oldest first: they are done in their order.
+// The operations of a session, oldest first: they are done in their order.
 struct SessionOneSided {
     struct Pending : Pieces {
         OneSidedWork work{};

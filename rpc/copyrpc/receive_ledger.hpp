@@ -22,8 +22,8 @@ struct BatchImmediate {
     [[nodiscard]] constexpr std::uint32_t raw() const noexcept { return blocks | (wraps ? kWraps : 0); }
 };
 
-// The ring's blocks become the peer's again in their order: those of a held request, and all behind them, once the
-// request is released. Used by one thread; allocates only when made.
+// The ring's blocks become the peer's again in their order. The blocks of a held request, and all behind them, do once
+// the request is released. Used by one thread; allocates only when made.
 class ReceiveLedger {
 public:
     // `receives` is the number of receive requests that the peer may use.
@@ -52,8 +52,8 @@ public:
     // With Flow::Read: what the peer may read at any time.
     [[nodiscard]] ConsumerWord word() const noexcept { return {static_cast<std::uint32_t>(retired_.block), batches_}; }
 
-    // The next batch to the peer gives it space to write to, unless it has all of it: then it can return receive
-    // requests, whatever it waits for. The peer's last receive request is for such a batch.
+    // The next batch to the peer gives it space to write to, unless it has all of it. A peer with space can return
+    // receive requests, also while it waits for something. The peer's last receive request is for such a batch.
     [[nodiscard]] bool gives_space() const noexcept { return unreturned() != 0 || returned_ == arrived_; }
 
     [[nodiscard]] RingShape ring() const noexcept { return ring_; }

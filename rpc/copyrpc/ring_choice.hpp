@@ -22,7 +22,7 @@ struct RingNeeds {
 constexpr std::uint32_t kLongestInRing = 16U << 10U;
 
 // Returns the size of a ring for EndpointConfig::ring_bytes: it takes the longest request and answer, and promises for
-// the answers to all calls. Rings are longer than that as long as those of all sessions stay in a cache.
+// the answers to all calls. Rings are longer than that as long as the rings of all sessions stay in a cache.
 // mutants: copyrpc-ring-bytes-for
 [[nodiscard]] constexpr std::uint32_t ring_bytes_for(const RingNeeds& needs) noexcept {
     constexpr std::uint64_t kCached = 4U << 20U;

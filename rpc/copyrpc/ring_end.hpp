@@ -1,6 +1,6 @@
 // One end of a connection: its own ring, and a mirror of the ring at its peer. It composes the batches that leave, and
-// reads those that came. It neither sends nor receives: somebody WRITEs the batches, with their immediates, from the
-// mirror to the same place in the peer's ring.
+// reads the batches that came. It neither sends nor receives: its user WRITEs the batches, with their immediates, from
+// the mirror to the same place in the peer's ring.
 #pragma once
 
 #include <optional>

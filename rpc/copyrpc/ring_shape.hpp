@@ -30,9 +30,9 @@ struct RingPosition {
     }
 };
 
-// The limits are such that both ends make progress whatever the sizes of their messages are. For one direction, once
-// all requests are released: at most C/8 blocks of the ring's C are not returned, twice the promise takes at most C/2,
-// empty batches have C/16, and a message needs at most twice its C/8, since the ring's end may be wasted: less than C.
+// The limits are such that both ends make progress with messages of all sizes. For one direction, once all requests are
+// released: at most C/8 blocks of the ring's C are not returned, twice the promise takes at most C/2, empty batches
+// have C/16, and a message needs at most twice its C/8, since the ring's end may be wasted: less than C.
 class RingShape {
 public:
     static constexpr std::uint32_t kLeastBlocks = 16;   // for tests: it shows all cases

@@ -24,10 +24,10 @@ enum class Room : std::uint8_t {
     TooLong,             // never
 };
 
-// The rules are those of a ring of C blocks of which F are in flight: put there and not returned by the peer. R blocks
-// are promised to the peer for answers. At any time F + 2R <= C, so that an answer always fits: it is at most as long
-// as its part of the promise, and wastes at most as much at the ring's end. A request leaves kept_for_empty() as well.
-// The peer has a receive request for each batch: the last one is kept for a batch with news. Used by one thread.
+// The rules hold for a ring of C blocks of which F are in flight: put there and not returned by the peer. R blocks are
+// promised to the peer for answers. At any time F + 2R <= C, so that an answer always fits: it is at most as long as
+// its part of the promise, and wastes at most as much at the ring's end. A request leaves kept_for_empty() as well. The
+// peer has a receive request for each batch: the last one is kept for a batch with news. Used by one thread.
 //
 // With Flow::Read nothing is promised but a number of answers, C/4: F <= C, and an answer may have to wait.
 class SendLedger {
@@ -98,8 +98,8 @@ private:
     [[nodiscard]] bool joins_open(std::uint32_t blocks) const noexcept;
     [[nodiscard]] std::uint32_t advance_of(std::uint32_t blocks) const noexcept;
     RingPosition place(std::uint32_t blocks) noexcept;
-    // A promise may come before the answers that it renews: those wait for receive requests in the next batch, and
-    // those to requests that the promise has let come wait with them.
+    // A promise may come before the answers that it renews. These answers wait for receive requests in the next batch,
+    // and answers to requests that the promise has let come wait with them.
     // mutants: copyrpc-send-ledger-most-promised
     [[nodiscard]] std::uint32_t most_promised() const noexcept { return 3 * own_ring_.promise_max(); }
 

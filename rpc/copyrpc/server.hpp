@@ -24,7 +24,8 @@ public:
     Server(Endpoint& endpoint, const EndpointConfig& config, const Types& types, verbs::Device& device,
            Sessions& sessions, rpc::MsgPool& pool, Statistics& statistics);
 
-    // Sessions came whose promises pay for so many requests, or left: fewer than none. Allocates for those that came.
+    // Sessions came whose promises pay for so many requests. A negative number: such sessions left. Allocates for
+    // sessions that came.
     void expect(std::int64_t requests) {
         expected_ = static_cast<std::size_t>(static_cast<std::int64_t>(expected_) + requests);
         requests_.reserve(expected_);

@@ -18,7 +18,7 @@ namespace cairn::copyrpc {
 class Server;
 struct Session;
 
-constexpr std::uint64_t kReadWork = 1;  // numbers of work requests, those of each kind in their order
+constexpr std::uint64_t kReadWork = 1;  // numbers of work requests; requests of one kind are done in their order
 constexpr std::uint64_t kWriteWork = 2;
 constexpr std::uint64_t kWordWork = 3;  // a READ of the peer's consumer word
 constexpr std::uint64_t kOneSidedWork = 4;
@@ -39,7 +39,7 @@ struct Writing : Transfer {
     std::uint16_t charge = 0;
 };
 
-// Those of a session, oldest first. Made when the first one comes.
+// The transfers of a session, oldest first. Made when the first one comes.
 struct SessionTransfers {
     std::deque<Fetch> fetches;
     std::deque<Writing> writings;
@@ -52,7 +52,8 @@ struct SessionTransfers {
 // True if so many bytes more are within the part of the pool that one direction may take, or are all that it takes.
 [[nodiscard]] bool has_share(const rpc::MsgPool& pool, std::uint64_t taken_bytes, std::uint64_t bytes) noexcept;
 
-// Requests wait, in order, while those before them and their answers take what memory they may: a session half of it.
+// Requests wait, in order, while requests before them and their answers take all the memory that they may take. A
+// session may take half of it.
 class Transfers {
 public:
     // All references outlive the object. `receives` of a session: READs and WRITEs take half of its send queue.

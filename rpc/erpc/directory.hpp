@@ -14,7 +14,7 @@ namespace cairn::erpc {
 
 // What a server says about its service.
 struct ServiceOffer {
-    Qpn qpn{};                  // queue pair of the first worker; those of the others count up from it
+    Qpn qpn{};                  // queue pair of the first worker; the numbers of the other workers count up from it
     Qkey qkey{};                // Q_Key of all workers
     std::uint16_t workers = 1;  // [1, 2^15]
 };

@@ -112,7 +112,7 @@ private:
     return at + sizeof(wire::RawUd);
 }
 
-// Always inlined: half of its instructions were those of the call.
+// Always inlined: the call took half of its instructions.
 [[gnu::always_inline]] inline void PacketWriter::send_small(Session& session, const port::PacketRef& buffer,
                                                             FirstWord first, SecondWord second,
                                                             std::span<const std::uint8_t> payload,

@@ -30,8 +30,8 @@ public:
     void forget(const Session& session) noexcept { std::erase(watched_, session.self); }
 
     // Calls resend(session, slot) for each slot whose request counts as lost. Requests of all sessions come in the
-    // order of their age; of requests of the same age, those of sessions with fewer requests come first. So a request
-    // that a server put off for want of memory asks again before busy sessions take that memory.
+    // order of their age; among requests of the same age, sessions with fewer requests come first. So a request that a
+    // server put off for want of memory asks again before busy sessions take that memory.
     template <class Resend>
     void scan(Instant now, Resend&& resend) noexcept {
         if (now < next_) {

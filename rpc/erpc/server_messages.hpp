@@ -181,8 +181,8 @@ private:
     Instant last_scan_{};
     Instant patient_until_{};  // gives nothing up until then: after a pause of our own, clients are heard first
     Instant scarce_until_{};   // memory is scarce until then
-    Instant hurry_until_{};    // old messages are given up early until then: memory or somebody's share was short
-    bool short_ = false;       // somebody found no memory since the last scan
+    Instant hurry_until_{};    // old messages are given up early until then: memory or a client's share was short
+    bool short_ = false;       // a request or a response found no memory since the last scan
     std::uint8_t turn_ = 0;
 };
 

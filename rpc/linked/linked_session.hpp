@@ -20,9 +20,9 @@ struct LinkedSession {
     SessionId id{};
     LinkState state = LinkState::Connecting;
     bool ours = false;     // connect() began it
-    bool listed = false;   // in the list of those that have something to do
-    bool stalled = false;  // in the list of those that will, in the next turn
-    bool written = false;  // in the list of those that are to be looked at
+    bool listed = false;   // in the list of sessions that have something to do
+    bool stalled = false;  // in the list of sessions that have something to do in the next turn
+    bool written = false;  // in the list of sessions that are to be looked at
     verbs::ConnectionId connection{};
     Qpn qpn{};                                    // by which it is found; the queue pair may end before the session
     std::unique_ptr<roce::EventSink> write_sink;  // of the queue pair, if the system wants to know what is written

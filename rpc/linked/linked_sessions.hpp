@@ -1,4 +1,4 @@
-// The sessions of an endpoint, by each of their names, and those that have something to do.
+// The sessions of an endpoint, by each of their names, and the lists of sessions that have something to do.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,7 @@ public:
         }
     }
 
-    // Puts the session into the list of those that have something to do, if it is not there.
+    // Puts the session into the list of sessions that have something to do, if it is not there.
     void list(Session& session) { listed_.add(session); }
     [[nodiscard]] bool any_listed() const noexcept { return !listed_.empty(); }
     // Puts the session into the list once relist_stalled() is called: its send queue is full, and nothing leaves before
@@ -81,20 +81,20 @@ public:
     void relist_stalled() {
         stalled_.take(*this, [this](Session& session) { list(session); });
     }
-    // Takes all of the list, in the order in which they came there. Those that run() lists come next time.
+    // Takes all sessions of the list, in the order in which they came there. Sessions that run() lists come next time.
     template <class Run>
     void take_listed(Run&& run) {
         listed_.take(*this, run);
     }
 
-    // Returns who is to be told of the peer's WRITEs by the session's queue pair: see take_written().
+    // Returns the sink that the session's queue pair tells of the peer's WRITEs: see take_written().
     [[nodiscard]] roce::EventSink* watch_writes(Session& session) {
         session.write_sink = std::make_unique<WriteSink>(*this, session);
         return session.write_sink.get();
     }
-    // Puts the session among those that are to be looked at, as if its peer had written.
+    // Puts the session among the sessions that are to be looked at, as if its peer had written.
     void note_written(Session& session) { written_.add(session); }
-    // Takes those whose peers wrote something since the last time, likewise.
+    // Takes the sessions whose peers wrote something since the last time, likewise.
     template <class Look>
     void take_written(Look&& look) {
         written_.take(*this, look);

@@ -8,7 +8,7 @@
 namespace cairn::rpc {
 
 // A reliable connection is silent while its peer owes nothing but an answer. A WRITE of no bytes makes the peer's
-// transport speak. Looks are counted, not time: whoever pauses itself looks once.
+// transport speak. Looks are counted, not time: an end that paused itself makes one look for the whole pause.
 class Probes {
 public:
     // A silent peer is lost within the timeout: one look forgets what was heard before, one probes, the others count.

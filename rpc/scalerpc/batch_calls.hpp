@@ -38,7 +38,7 @@ public:
     BatchCalls(const BatchCalls&) = delete;
     BatchCalls& operator=(const BatchCalls&) = delete;
 
-    // Posts the calls in their order, until one is refused. Returns how many were posted. Those of one session leave in
+    // Posts the calls in their order, until one is refused. Returns how many were posted. Calls of one session leave in
     // one WRITE if they are small and neighbours.
     std::size_t async_call(std::span<const BatchCall> batch, Instant now);
     // Returns a call that has ended, in the order of their ends; nothing if there is none.

@@ -50,12 +50,12 @@ struct EndpointConfig {
     // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.
     rpc::BackgroundPool* background = nullptr;
     std::uint32_t path_mtu_bytes = 1024;  // of connections that this endpoint makes
-    // Of a server: its slices and those of other servers with such a clock are at the same times, and of the same
+    // Of a server: its slices and the slices of other servers with such a clock are at the same times, and of the same
     // clients (ScaleRPC 4.2). It outlives the endpoint. There are groups then, as many as cohorts.
     SliceClock* slice_clock = nullptr;
     std::uint8_t cohort = 0;      // of a client: its group at such servers, modulo their cohorts
     bool watches_stalls = false;  // of a client of several servers: Statistics::stalled_ns is counted
-    // Measures handlers of types that have a legacy handler. Without it only those are noticed that answer later.
+    // Measures handlers of types that have a legacy handler. Without it only handlers that answer later are noticed.
     Instant (*clock)() = nullptr;
 };
 

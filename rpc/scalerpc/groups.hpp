@@ -46,13 +46,14 @@ public:
 
     // With cohorts the member joins that of its number, modulo theirs. Returns false if that has no room.
     bool add(SessionId member, std::uint32_t cohort = 0);
-    // Does nothing for somebody who is no member.
+    // Does nothing for a session that is no member.
     void remove(SessionId member);
     // A group's slice begins. It comes last from now on.
     void begin_slice(std::size_t group) noexcept { groups_[group].turn = ++turns_; }
-    // A slice is over. The priorities of those who shared it are new, and the groups may be. Skips who has left.
+    // A slice is over. Computes the priorities of the members that shared it anew, and the groups where needed. Skips
+    // members that have left.
     void end_slice(std::span<const Share> shares, Duration length);
-    // Returns the group that has waited longest among those for which has_work(group) is true, or size().
+    // Returns the group that has waited longest among the groups for which has_work(group) is true, or size().
     template <class HasWork>
     [[nodiscard]] std::size_t next(HasWork&& has_work) const {
         std::size_t found = groups_.size();

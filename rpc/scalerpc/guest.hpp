@@ -30,15 +30,15 @@ struct Berth {
     std::uint32_t slot = 0;
 };
 
-// Which slice a client's requests are READ for. The next one begins once those were READ that it waits for: its own,
-// and those of its clients that are still READ for the one that goes on.
+// Which slice a client's requests are READ for. The next slice begins once the requests that it waits for were READ:
+// its own, and the requests of its clients that are still READ for the slice that goes on.
 enum class FetchedFor : std::uint8_t { Now, NowAwaited, Next };
 
 // How many guests are in some of the states.
 struct Census {
     std::int32_t serving = 0;
     std::int32_t leaving = 0;
-    std::int32_t awaited = 0;  // those that are Fetching, and for whom the next slice waits
+    std::int32_t awaited = 0;  // guests that are Fetching and that the next slice waits for
 
     void count(GuestState state, FetchedFor what, std::int32_t by) noexcept {
         serving += state == GuestState::Serving ? by : 0;

@@ -37,7 +37,7 @@ public:
 
     // Takes the next request of a session's client from its block. Returns nothing unless the client broke a rule.
     std::optional<Breach> on_request(Session& session, const Request& request, Instant now) noexcept;
-    // Sends the answers and the control word of a session. Those that do not fit wait for another turn.
+    // Sends the answers and the control word of a session. Answers that do not fit wait for another turn.
     void flush(Session& session) noexcept;
     // Tells news by the last answer of the turn, or by the control word.
     void tell(Session& session, const News& news) noexcept;

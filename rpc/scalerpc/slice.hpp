@@ -20,7 +20,7 @@ struct Slice {
     Instant last_request{};
     std::uint32_t requests = 0;
     std::uint64_t slot = 0;               // of the common clock, if there is one
-    std::vector<Groups::Share> shares{};  // of those who have left it
+    std::vector<Groups::Share> shares{};  // of the clients that have left it
 
     // mutants: scalerpc-slice-on-request
     void on_request(Instant now) noexcept {
@@ -46,7 +46,7 @@ struct NextSlice {
     Instant ends{};          // likewise
 };
 
-// What is to be done about the slice now. Close: who is answered is told that the slice is over.
+// The next step of a slice. Close: answers tell their clients that the slice is over.
 enum class SliceStep : std::uint8_t { Go, Warm, Close, Switch };
 struct SliceView {
     Duration elapsed{};     // of the slice
@@ -73,7 +73,7 @@ public:
 
     // A client was heard so long after it had been asked.
     void on_heard(Duration after) noexcept { slowest_ = std::max(slowest_, after); }
-    // A slice has ended, in which somebody asked or nobody.
+    // A slice has ended. `used`: a client asked in it.
     // mutants: scalerpc-patience-on-slice
     void on_slice(bool used) noexcept {
         slowest_ = slowest_ * 7 / 8;
@@ -83,7 +83,7 @@ public:
             --doublings_;
         }
     }
-    // How long a slice waits for its first request. Each one in a row in which nobody asked doubles that, up to `most`:
+    // How long a slice waits for its first request. Each slice in a row without a request doubles that, up to `most`:
     // both ends may share a CPU.
     // mutants: scalerpc-patience-length
     [[nodiscard]] Duration length(Duration usual, Duration most) const noexcept {
@@ -97,7 +97,7 @@ public:
 
 private:
     Duration slowest_{};          // time after which a client was heard, of the slowest; decays
-    std::uint8_t doublings_ = 0;  // slices in which nobody asked, less those in which somebody did
+    std::uint8_t doublings_ = 0;  // slices without a request, less the slices with one
 };
 
 // How long before the end of a slice its successor is read.
@@ -105,8 +105,8 @@ private:
     return std::max(view.drain, std::min(kLead, view.length / kQuietParts));
 }
 
-// When a slice is to be looked at again, counted from its beginning, if nothing comes before: whoever sleeps is to wake
-// for what is due.
+// When a slice is to be looked at again, counted from its beginning, if nothing comes before. A worker that sleeps
+// wakes at that time.
 // mutants: scalerpc-next-look
 [[nodiscard]] inline Duration next_look(const SliceView& view) noexcept {
     const Duration next = view.elapsed + view.length / (2 * kQuietParts);
@@ -118,7 +118,7 @@ private:
 }
 
 // A slice that is quiet ends early. One whose successor is not ready goes on for as long again at most, or for as long
-// as slow clients need: whoever is always read too late would never be served.
+// as slow clients need: a client that is always read too late would never be served.
 // mutants: scalerpc-judge-slice
 [[nodiscard]] inline SliceStep judge_slice(const SliceView& view) noexcept {
     if (!view.others) {

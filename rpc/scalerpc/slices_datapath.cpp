@@ -27,7 +27,7 @@ std::uint8_t Slices::next_pool() const noexcept {
     return shared ? static_cast<std::uint8_t>(1 - slice_.pool) : slice_.pool;
 }
 
-// Who leaves may have asked for the next slice, or for the one that goes on, by the same entry.
+// A client that leaves may have asked for the next slice, or for the slice that goes on, by the same entry.
 // mutants: scalerpc-slices-look-at
 bool Slices::look_at(Session& session, Instant now, Broken& broken) {
     const Guest& guest = *session.guest;
@@ -46,7 +46,7 @@ bool Slices::look_at(Session& session, Instant now, Broken& broken) {
 
 bool Slices::on_turn(Instant now, Broken& broken) {
     looks_again_ = false;
-    // What came while this worker stood still is looked at first: nobody is late since we were.
+    // What came while this worker stood still is looked at first: no client is late because this worker was.
     if (now - last_turn_ > config_.notice_timeout / 4) {
         next_late_ = std::max(next_late_, now + config_.notice_timeout / 4);
     }
@@ -82,7 +82,7 @@ void Slices::become(Session& session, GuestState state) noexcept {
     CAIRN_ASSERT(census_.awaited >= 0);
 }
 
-// A client asks again after as long as it took its like to do so in this slice.
+// A client is expected to ask again after the mean time that clients needed for it in this slice.
 SliceView Slices::view(Instant now) const noexcept {
     const bool free = config_.slice_clock == nullptr;  // to end when nobody uses it
     SliceView view;
@@ -100,8 +100,8 @@ SliceView Slices::view(Instant now) const noexcept {
     return view;
 }
 
-// A client's requests come in the order of their sequence numbers: only the next one's block is looked at. Only those
-// of the slice's own clients are taken (I1).
+// A client's requests come in the order of their sequence numbers: only the next one's block is looked at. Only
+// requests of the slice's own clients are taken (I1).
 bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     CAIRN_ASSERT(guest.epoch == slice_.epoch && guest.berth->pool == slice_.pool);
@@ -128,8 +128,9 @@ bool Slices::take_requests(Session& session, Instant now, Broken& broken) {
     return any;
 }
 
-// Who has left gives its place back, and its key ends first. That cannot be left to its send queue: whoever does not
-// acknowledge what was sent holds that up, and would write into the place of somebody else.
+// A client that has left gives its place back, and its key ends first. The end of the key does not wait in the
+// session's send queue: a client that does not acknowledge what was sent holds that queue up, and would write into the
+// place of another client.
 // mutants: scalerpc-slices-look-whether-left
 void Slices::look_whether_left(Session& session, Instant now) {
     Guest& guest = *session.guest;
@@ -140,7 +141,7 @@ void Slices::look_whether_left(Session& session, Instant now) {
     }
 }
 
-// Who does not leave in time loses its key: what it may still write reaches nothing, and ends its connection.
+// A client that does not leave in time loses its key: what it may still write reaches nothing, and ends its connection.
 // mutants: scalerpc-slices-end-keys-of-the-late
 void Slices::end_keys_of_the_late(Instant now) {
     next_late_ = Instant::never();
@@ -216,7 +217,7 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     }
 }
 
-// Whoever is answered now need not be told by a WRITE of its own.
+// A client that is answered now need not be told by a separate WRITE.
 void Slices::close(Instant now) {
     for (Session* const session : pools_->tenants(slice_.pool)) {
         const Guest& guest = *session->guest;

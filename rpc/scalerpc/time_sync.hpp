@@ -1,5 +1,5 @@
-// Carries the questions and answers of SliceClock by calls of any RPC system. Its sessions are not those whose slices
-// are synchronised: an answer that waited for a slice would tell nothing.
+// Carries the questions and answers of SliceClock by calls of any RPC system. Its sessions are not the sessions whose
+// slices are synchronised: an answer that waited for a slice would tell nothing.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A stranger to copyrpc, who writes batches by hand.
+// A stranger to copyrpc that writes batches by hand.
 #pragma once
 
 #include "rpc/copyrpc/format.hpp"

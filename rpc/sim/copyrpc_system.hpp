@@ -62,7 +62,7 @@ private:
         LinkedNode* node = nullptr;
         copyrpc::EndpointConfig config{};
         copyrpc::Endpoint* endpoint = nullptr;
-        std::map<std::uint64_t, copyrpc::Wanted> wanted{};  // the last call that was tried in vain, by its session
+        std::map<std::uint64_t, copyrpc::Wanted> wanted{};  // the last call that found no room, by its session
     };
     [[nodiscard]] Part& part_of(const LinkedNode& node) { return parts_[node.host->index()]; }
     [[nodiscard]] const Part& part_of(const LinkedNode& node) const { return parts_[node.host->index()]; }

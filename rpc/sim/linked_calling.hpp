@@ -14,7 +14,7 @@ public:
     void act(LinkedNode& node);
     // Returns the session, or nullptr if the endpoint has no place or no memory for it.
     LinkedSession* connect(LinkedNode& node, std::size_t host, bool to_stranger);
-    // Ends a session, whoever began it.
+    // Ends a session that either end began.
     void disconnect(LinkedNode& node, SessionId id);
     // Posts a call over a session that the node has. Nothing goes wrong with it once the world is healed.
     void post_some(LinkedNode& node, const LinkedSession& session, std::uint64_t count);

@@ -64,7 +64,7 @@ public:
     void end(LinkedNode& client, LinkedCall& call, const rpc::CallResult& result);
     // Requests that are kept with their payload have it unchanged.
     void check_kept(LinkedNode& server);
-    // What time alone decides has been decided, and nobody who is honest broke a rule.
+    // What time alone decides has been decided, and no honest peer broke a rule.
     void check_bounds(const LinkedNode& node);
     void check(bool holds, std::string_view promise, const LinkedNode* node = nullptr) {
         world_.check(holds, promise, node != nullptr ? node->host : nullptr);

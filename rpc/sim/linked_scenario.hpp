@@ -1,5 +1,5 @@
-// Hosts whose endpoints call each other over reliable connections, beside strangers who break the rules, in a simulated
-// world: the network loses, doubles, damages, delays and reorders, and processes stall, die and begin anew.
+// Hosts whose endpoints call each other over reliable connections, beside strangers that break the rules, in a
+// simulated world: the network loses, doubles, damages, delays and reorders, and processes stall, die and begin anew.
 #pragma once
 
 #include <memory>

@@ -18,7 +18,7 @@ struct LinkedPlan {
     cm::Config cm{};
     Duration peer_timeout{};
     Duration longest_end{};         // in which everything of a broken connection comes to its end
-    bool has_strangers = false;     // each worker has a stranger, who breaks the rules
+    bool has_strangers = false;     // each worker has a stranger that breaks the rules
     bool alone = true;              // nothing else is on the workers
     std::size_t sessions_each = 3;  // that a node's users begin
 

@@ -1,4 +1,4 @@
-// A stranger to ScaleRPC, who writes entries, requests and answers by hand, whether it is its turn or not.
+// A stranger to ScaleRPC that writes entries, requests and answers by hand, whether it is its turn or not.
 #pragma once
 
 #include <array>

@@ -108,7 +108,7 @@ private:
         std::size_t servers = 0;
         Instant first{};
     };
-    std::vector<Seen> slots_;  // by number, of those within the measured time
+    std::vector<Seen> slots_;  // the slots within the measured time, by number
     std::vector<Duration> apart_;
     std::uint64_t first_slot_ = 0;
     bool measures_ = false;

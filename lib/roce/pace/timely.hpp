@@ -13,8 +13,8 @@ struct TimelyParameters {
     double rate_min_bytes_per_s = 15e6;   // the floor
     double rate_step_bytes_per_s = 5e6;   // additive increase per least RTT
     Duration rtt_min = microseconds(2);   // of an empty network; shorter samples count as this
-    Duration rtt_low = microseconds(50);  // below: increase, whatever the gradient
-    Duration rtt_high = milliseconds(1);  // above: decrease, whatever the gradient
+    Duration rtt_low = microseconds(50);  // below: increase, for any gradient
+    Duration rtt_high = milliseconds(1);  // above: decrease, for any gradient
     std::uint32_t hai_threshold = 5;      // falling RTTs in a row that begin the hyperactive increase
     double hai_factor = 5;                // steps at a time in it
     double ewma_alpha = 0.46;             // weight of the newest RTT difference

@@ -24,7 +24,7 @@ struct RegionRequest {
     bool sendable = false;  // the port can send from it without a copy
 };
 
-// Changes to a region. Whatever has no value stays.
+// Changes to a region. An attribute without a value stays as it is.
 struct RegionChange {
     std::optional<Pd> pd{};
     std::optional<Rights> rights{};

@@ -1,5 +1,5 @@
-// The core of every queue pair, whatever its service: its state and what the state allows, its attributes, its
-// asynchronous events, and the receive requests that are posted to itself (IBTA vol. 1, 10.2.4, 10.3.1, 11.6.3).
+// The core of the queue pairs of all services: its state and what the state allows, its attributes, its asynchronous
+// events, and the receive requests that are posted to itself (IBTA vol. 1, 10.2.4, 10.3.1, 11.6.3).
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ public:
     [[nodiscard]] std::uint32_t size() const noexcept { return tail_ - head_; }
     // The request that is taken next. The queue is not empty (asserted).
     [[nodiscard]] const ReceiveHead& front() const noexcept;
-    // Takes it, and its SGEs, or forgets those.
+    // Takes the request with its SGEs, or without them: then they are forgotten.
     void take(ReceiveWqe& into) noexcept;
     ReceiveHead take() noexcept;
     void clear() noexcept { head_ = tail_; }

@@ -95,7 +95,7 @@ struct Completion {
     bool has_invalidate = false;
     bool has_grh = false;  // of a datagram: the first kGrhBytes of the memory are its IP header
     Qpn qpn{};
-    std::uint32_t bytes = 0;  // of the message; of a send request: those that were fetched
+    std::uint32_t bytes = 0;  // of the message; of a send request: the number of bytes fetched
     std::uint32_t immediate = 0;
     Rkey invalidated{};
     Qpn source_qpn{};  // of a datagram

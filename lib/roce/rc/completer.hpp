@@ -10,15 +10,15 @@
 
 namespace cairn::roce::rc {
 
-// What the queue pair must do: anything but Ok stops its send queue. The request that failed is complete, those behind
-// it are not.
+// What the queue pair must do: anything but Ok stops its send queue. The request that failed is complete, the requests
+// behind it are not.
 enum class RequesterResult : std::uint8_t { Ok, Failed, CqOverrun };
 
 // What an answer asks of the requester, besides to notice that `unacknowledged` may have moved.
 struct AnswerEffect {
     enum class Kind : std::uint8_t {
         None,
-        DataTaken,    // the answer was a request's own: those behind it may have been acknowledged before
+        DataTaken,    // the answer was a request's own: requests behind it may have been acknowledged before
         NakSequence,  // the peer misses `psn`
         ImpliedNak,   // the peer has `psn`, and answers before it were lost
         Map,          // a selective peer misses `psn`; the payload tells which packets behind it are held

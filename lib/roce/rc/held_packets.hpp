@@ -19,7 +19,7 @@ struct PacketOffer {
 
 // The pool of all queue pairs of one worker, which bounds the number of buffers that peers can make it hold. One queue
 // pair may hold as many as are left for the others: alone it gets half of all, and a few peers can not take everything
-// from those that come later. Used by one thread; allocates only when made.
+// from peers that come later. Used by one thread; allocates only when made.
 class HeldPackets {
 public:
     // The packets of one queue pair, in the order of PSNs.
@@ -52,7 +52,7 @@ public:
 
     // Names buffers that go back to the port. Returns how many cookies were written.
     [[nodiscard]] std::size_t poll_released(std::span<void*> out) noexcept;
-    [[nodiscard]] std::uint32_t in_use() const noexcept { return in_use_; }  // without those that wait to be polled
+    [[nodiscard]] std::uint32_t in_use() const noexcept { return in_use_; }  // without buffers that wait to be polled
 
 private:
     static constexpr std::uint32_t kNone = ~std::uint32_t{0};

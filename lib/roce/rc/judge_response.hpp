@@ -8,7 +8,7 @@
 
 namespace cairn::roce::rc {
 
-// Where the PSN of an answer lies relative to those outstanding, [unacknowledged, sent).
+// Where the PSN of an answer lies relative to the outstanding PSNs, [unacknowledged, sent).
 enum class AnswerPsnVerdict : std::uint8_t { Current, Stale, Unsent };
 // mutants: rc-judge-answer-psn
 [[nodiscard]] constexpr AnswerPsnVerdict judge_answer_psn(Psn psn, Psn unacknowledged, Psn sent) noexcept {

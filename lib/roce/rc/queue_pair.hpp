@@ -42,10 +42,10 @@ public:
     ~QueuePair();
 
     // Goes to the state `to` and takes the attributes in `which` from `values`. Unless Ok, nothing changes. RESET
-    // forgets everything, completions too; those of an XRC target belong to its receive queues and stay. In ERR all
-    // requests complete as flushed, in order, and no answer leaves but the NAK of a request that was refused. An
-    // unreliable queue pair goes to SQE by itself when a send request fails: send requests are flushed until it is
-    // brought back to RTS, and it still receives.
+    // forgets everything, completions too; an XRC target's belong to its receive queues and stay. In ERR all requests
+    // complete as flushed, in order, and no answer leaves but the NAK of a request that was refused. An unreliable
+    // queue pair goes to SQE by itself when a send request fails: send requests are flushed until it is brought back to
+    // RTS, and it still receives.
     [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept;
 
     [[nodiscard]] PostVerdict post_send(const SendRequest& request) noexcept;
@@ -57,7 +57,7 @@ public:
     // until the held packets give it back.
     [[nodiscard]] bool on_packet(const wire::Packet& packet, const PacketOffer& offer, Instant now) noexcept;
     // A packet that on_packet() takes as well was marked "congestion experienced". A congestion notification tells its
-    // sender, at most once in 50 us. Marks on acknowledgements are only counted: nobody paces those.
+    // sender, at most once in 50 us. Marks on acknowledgements are only counted: no sender paces them.
     void on_marked(const wire::Packet& packet, Instant now) noexcept;
     // Runs what is due. Spurious calls are harmless.
     void on_timeout(Instant now) noexcept;
@@ -80,7 +80,7 @@ public:
     [[nodiscard]] bool owes_short_answer() const noexcept {
         return owes_notification_ || responder_.has_short_response();
     }
-    // Makes the next short answer, whatever the rate. False: there is none.
+    // Makes the next short answer, which the rate does not delay. False: there is none.
     [[nodiscard]] bool poll_short_answer(OutPacket& out) noexcept;
     // Returns when on_timeout() is due. Each input and poll_transmit() change it.
     [[nodiscard]] Instant next_deadline() const noexcept;

@@ -70,10 +70,10 @@ public:
             keep_path(path);
         }
     }
-    // Hands the queued packets to the port. Those that the port does not take stay queued, in order.
+    // Hands the queued packets to the port. Packets that the port does not take stay queued, in order.
     void flush(Instant now) noexcept;
     // Called before memory changes that packets may have as tails. Returns when none of the tails that `which` selects
-    // is read any more: tails of packets that wait here are copied, and the port settles those that a device has.
+    // is read any more: tails of packets that wait here are copied, and the port settles the tails that a device has.
     void settle_tails(const port::TailFilter& which) noexcept {
         copy_tails(which);
         port_.settle_tails();

@@ -27,7 +27,7 @@ struct RcIncastPlan {
 };
 
 // Each client has two WRITEs under way, each of 1 to 8 MB by the seed. After the measurement no more are posted, and
-// those under way complete.
+// the WRITEs under way complete.
 class RcIncastWorld {
 public:
     static constexpr std::size_t kMaxClients = Network::kMaxNodes - 1;

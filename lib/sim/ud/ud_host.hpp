@@ -87,7 +87,7 @@ struct UdUser {
     std::uint32_t receive_slots = 0;
     UdLine own;
     std::deque<UdPending> pending;  // send requests
-    bool flushing = false;          // a send request failed, so those behind it are flushed
+    bool flushing = false;          // a send request failed, so the requests behind it are flushed
     bool failed = false;            // it went to ERR by itself in this turn
     bool protection_due = false;    // a completion must say why it failed
     std::set<std::size_t> groups;

@@ -86,7 +86,7 @@ private:
     static constexpr std::uint32_t kMostBytes = verbs::kGrhBytes + 4096 + 8;  // bytes of a receive request
     static constexpr std::uint32_t kSpeakerBytes = kRequests * (kNumberBytes + kMostBytes);
 
-    // The resources of a host's queue pairs beside those for connections.
+    // The resources of a host's queue pairs of datagrams, beside the resources for connections.
     struct Booth {
         AlignedMemory memory{kSpeakers * kSpeakerBytes};
         std::unique_ptr<verbs::Mr> region;

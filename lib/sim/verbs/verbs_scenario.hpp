@@ -23,7 +23,7 @@ public:
     [[nodiscard]] const VerbsSpeech& speech() const noexcept { return speech_; }
     [[nodiscard]] const VerbsForgeries& forgeries() const noexcept { return stranger_.forgeries(); }
     [[nodiscard]] const VerbsMail& mail() const noexcept { return processes_.mail(); }
-    // For other scenarios with connections on the same workers: those of a worker's process, and who listens.
+    // For other scenarios with connections on the same workers: the home of a worker, and which workers listen.
     [[nodiscard]] connections::Home& home_of(const Node& node) const { return *hosts_[node.index()]->home; }
     [[nodiscard]] const VerbsProcesses& processes() const noexcept { return processes_; }
     [[nodiscard]] std::string text() const override;

@@ -1,7 +1,7 @@
-// A stranger that knows who is connected with whom, but no secret: not the packet numbers that a connection expects,
-// not the names that the managers of both ends drew, not the Q_Keys. It guesses these and sends in the name of a peer.
-// It also copies packets, secrets and all, and sends the copies from its own address. Neither forgeries nor copies may
-// end or alter a connection of others.
+// A stranger that knows which hosts are connected, but no secret: not the packet numbers that a connection expects, not
+// the names that the managers of both ends drew, not the Q_Keys. It guesses these and sends in the name of a peer. It
+// also copies packets, secrets and all, and sends the copies from its own address. Neither forgeries nor copies may end
+// or alter a connection of others.
 #pragma once
 
 #include <cstdint>
