@@ -67,8 +67,8 @@ Status UdRoad::open(verbs::Device& device) {
         return qp.error();
     }
     qp_ = std::move(qp).value();
-    const verbs::ModifyVerdict up = qp_->bring_up(verbs::kRdmaCmQkey);
-    CAIRN_ASSERT(up == verbs::ModifyVerdict::Ok);
+    const std::optional<verbs::ModifyRefusal> refusal = qp_->bring_up(verbs::kRdmaCmQkey);
+    CAIRN_ASSERT(!refusal);
     for (std::uint64_t slot = 0; slot < kSlots; ++slot) {
         post_receive(slot);
     }

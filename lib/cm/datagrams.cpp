@@ -25,21 +25,21 @@ Datagrams::Datagrams(const Config& config, SecretNumbers& numbers, Outbox& outbo
                      telemetry::CounterSet<Counter>& counters)
     : config_(config), numbers_(numbers), outbox_(outbox), events_(events), counters_(counters) {}
 
-CallStatus Datagrams::listen(wire::ServiceId service, const net::IpAddress& local,
-                             const std::optional<DatagramService>& standing, User* user) {
+std::optional<CallRefusal> Datagrams::listen(wire::ServiceId service, const net::IpAddress& local,
+                                             const std::optional<DatagramService>& standing, User* user) {
     Listener listener;
     listener.user = user;
     if (standing) {
         if (!fits(*standing)) {
-            return CallStatus::PrivateDataTooLong;
+            return CallRefusal::PrivateDataTooLong;
         }
         listener = {true, standing->qpn, standing->qkey, PrivateBytes::of(standing->private_data), user};
     }
-    return listeners_.try_add(service, local, listener) ? CallStatus::Ok : CallStatus::ServiceTaken;
+    return listeners_.try_add(service, local, listener) ? std::nullopt : std::optional(CallRefusal::ServiceTaken);
 }
 
-CallStatus Datagrams::unlisten(wire::ServiceId service, const net::IpAddress& local) {
-    return listeners_.remove(service, local) ? CallStatus::Ok : CallStatus::UnknownService;
+std::optional<CallRefusal> Datagrams::unlisten(wire::ServiceId service, const net::IpAddress& local) {
+    return listeners_.remove(service, local) ? std::nullopt : std::optional(CallRefusal::UnknownService);
 }
 
 DatagramId Datagrams::next_id() {
@@ -50,16 +50,15 @@ DatagramId Datagrams::next_id() {
     return id;
 }
 
-Parsed<DatagramId, CallStatus> Datagrams::resolve(const ResolveRequest& request, Instant now, User* user) {
+Parsed<DatagramId, CallRefusal> Datagrams::resolve(const ResolveRequest& request, Instant now, User* user) {
     if (request.private_data.size() > private_room(request)) {
-        return CallStatus::PrivateDataTooLong;
+        return CallRefusal::PrivateDataTooLong;
     }
-    const CallStatus judged = judge_route(request.route);
-    if (judged != CallStatus::Ok) {
-        return judged;
+    if (const std::optional<CallRefusal> refusal = judge_route(request.route)) {
+        return *refusal;
     }
     if (queries_.size() >= config_.max_datagram_requests) {
-        return CallStatus::NoRoom;
+        return CallRefusal::NoRoom;
     }
     const DatagramId id = next_id();
     Query& query = queries_[id];
@@ -73,14 +72,14 @@ Parsed<DatagramId, CallStatus> Datagrams::resolve(const ResolveRequest& request,
     return id;
 }
 
-CallStatus Datagrams::cancel(DatagramId id) {
+std::optional<CallRefusal> Datagrams::cancel(DatagramId id) {
     const auto found = queries_.find(id);
     if (found == queries_.end()) {
-        return CallStatus::UnknownConnection;
+        return CallRefusal::UnknownConnection;
     }
     query_due_.set(id, found->second.deadline, Instant::never());
     queries_.erase(found);
-    return CallStatus::Ok;
+    return std::nullopt;
 }
 
 void Datagrams::forget(const User& user) {
@@ -203,17 +202,18 @@ void Datagrams::forget(std::map<AskedKey, Asked>::iterator asked) {
     asked_.erase(asked);
 }
 
-CallStatus Datagrams::answer(DatagramId id, wire::SidrStatus status, const DatagramService& service, Instant now) {
+std::optional<CallRefusal> Datagrams::answer(DatagramId id, wire::SidrStatus status, const DatagramService& service,
+                                             Instant now) {
     const auto found = asked_by_id_.find(id);
     if (found == asked_by_id_.end()) {
-        return CallStatus::UnknownConnection;
+        return CallRefusal::UnknownConnection;
     }
     Asked& asked = asked_.at(found->second);
     if (asked.answered) {
-        return CallStatus::WrongState;
+        return CallRefusal::WrongState;
     }
     if (!fits(service)) {
-        return CallStatus::PrivateDataTooLong;
+        return CallRefusal::PrivateDataTooLong;
     }
     wire::SidrRep rep;
     rep.request_id = found->second.second;
@@ -226,7 +226,7 @@ CallStatus Datagrams::answer(DatagramId id, wire::SidrStatus status, const Datag
     asked.answered = true;
     outbox_.push(asked.route, asked.answer);
     forget_due_.set(id, asked.deadline, now + kDatagramAnswersKept);
-    return CallStatus::Ok;
+    return std::nullopt;
 }
 
 void Datagrams::on_timeout(Instant now) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "lib/base/parsed.hpp"
@@ -24,17 +25,18 @@ public:
 
     // `standing` is the answer for everybody; its private data are copied. Without it each request becomes an event.
     // `local` is one of our addresses, or unspecified for all of them.
-    [[nodiscard]] CallStatus listen(wire::ServiceId service, const net::IpAddress& local,
-                                    const std::optional<DatagramService>& standing, User* user = nullptr);
-    CallStatus unlisten(wire::ServiceId service, const net::IpAddress& local);
+    [[nodiscard]] std::optional<CallRefusal> listen(wire::ServiceId service, const net::IpAddress& local,
+                                                    const std::optional<DatagramService>& standing,
+                                                    User* user = nullptr);
+    [[nodiscard]] std::optional<CallRefusal> unlisten(wire::ServiceId service, const net::IpAddress& local);
     // Answers a DatagramRequested. `service` is used if the status is Valid.
-    [[nodiscard]] CallStatus answer(DatagramId id, wire::SidrStatus status, const DatagramService& service,
-                                    Instant now);
+    [[nodiscard]] std::optional<CallRefusal> answer(DatagramId id, wire::SidrStatus status,
+                                                    const DatagramService& service, Instant now);
 
     // Asks a question. A Resolved follows, unless the question is cancelled.
-    [[nodiscard]] Parsed<DatagramId, CallStatus> resolve(const ResolveRequest& request, Instant now,
-                                                         User* user = nullptr);
-    CallStatus cancel(DatagramId id);
+    [[nodiscard]] Parsed<DatagramId, CallRefusal> resolve(const ResolveRequest& request, Instant now,
+                                                          User* user = nullptr);
+    [[nodiscard]] std::optional<CallRefusal> cancel(DatagramId id);
     // Ends all services and questions of the user.
     void forget(const User& user);
 

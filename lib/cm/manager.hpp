@@ -2,6 +2,7 @@
 // between their queue pairs 1 (IBTA vol. 1, chapter 12; annex A11).
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "lib/base/parsed.hpp"
@@ -53,31 +54,33 @@ public:
     // place of the oldest request of the host that has most of them, if its sender has fewer or that host had time to
     // answer. Other requests are ignored: their senders ask again for a while, whereas a refusal would fail each of
     // them in a burst.
-    [[nodiscard]] CallStatus listen(wire::ServiceId service, std::uint32_t backlog, const net::IpAddress& local = {},
-                                    User* user = nullptr);
-    CallStatus unlisten(wire::ServiceId service, const net::IpAddress& local = {});
+    [[nodiscard]] std::optional<CallRefusal> listen(wire::ServiceId service, std::uint32_t backlog,
+                                                    const net::IpAddress& local = {}, User* user = nullptr);
+    [[nodiscard]] std::optional<CallRefusal> unlisten(wire::ServiceId service, const net::IpAddress& local = {});
 
-    [[nodiscard]] Parsed<ConnectionId, CallStatus> connect(const ConnectRequest& request, Instant now,
-                                                           User* user = nullptr);
+    [[nodiscard]] Parsed<ConnectionId, CallRefusal> connect(const ConnectRequest& request, Instant now,
+                                                            User* user = nullptr);
     // Called after Replied, when the queue pair is in RTS. The connection is established. `private_data` has at most
     // 224 bytes.
-    [[nodiscard]] CallStatus ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
+    [[nodiscard]] std::optional<CallRefusal> ready(ConnectionId id, std::span<const std::uint8_t> private_data,
+                                                   Instant now);
     // Called after Requested, when the queue pair is in RTR.
-    [[nodiscard]] CallStatus accept(ConnectionId id, const AcceptParameters& accepted, Instant now);
+    [[nodiscard]] std::optional<CallRefusal> accept(ConnectionId id, const AcceptParameters& accepted, Instant now);
     // Tells that a packet of the peer came on an accepted connection. The connection is established, whether the peer's
     // RTU comes or not.
-    [[nodiscard]] CallStatus established(ConnectionId id);
+    [[nodiscard]] std::optional<CallRefusal> established(ConnectionId id);
     // Refuses the connection, after Requested or Replied and before it is established.
-    [[nodiscard]] CallStatus reject(ConnectionId id, const Refusal& refusal, Instant now);
+    [[nodiscard]] std::optional<CallRefusal> reject(ConnectionId id, const Refusal& refusal, Instant now);
     // Tells the peer, after Requested or Replied, that the answer takes up to `service_timeout`. The manager does so by
     // itself, with the configured time, if the user takes long. `private_data` has at most 222 bytes.
-    [[nodiscard]] CallStatus ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
-                                          std::span<const std::uint8_t> private_data);
+    [[nodiscard]] std::optional<CallRefusal> ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
+                                                          std::span<const std::uint8_t> private_data);
     // Ends an established connection, or answers DisconnectRequested. `private_data` has at most 220 bytes, after
     // DisconnectRequested 224.
-    [[nodiscard]] CallStatus disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now);
+    [[nodiscard]] std::optional<CallRefusal> disconnect(ConnectionId id, std::span<const std::uint8_t> private_data,
+                                                        Instant now);
     // Ends the connection in the way that its state demands. No event of it comes any more.
-    CallStatus abandon(ConnectionId id, Instant now);
+    [[nodiscard]] std::optional<CallRefusal> abandon(ConnectionId id, Instant now);
 
     [[nodiscard]] Datagrams& datagrams() noexcept { return datagrams_; }
     // Returns nullptr if there is no such connection or only events of it are left.

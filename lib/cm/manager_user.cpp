@@ -26,28 +26,28 @@ bool fits(std::span<const std::uint8_t> private_data) noexcept {
 
 }  // namespace
 
-CallStatus Manager::listen(wire::ServiceId service, std::uint32_t backlog, const net::IpAddress& local, User* user) {
+std::optional<CallRefusal> Manager::listen(wire::ServiceId service, std::uint32_t backlog, const net::IpAddress& local,
+                                           User* user) {
     if (backlog == 0) {
-        return CallStatus::BadParameters;
+        return CallRefusal::BadParameters;
     }
     const bool added = listeners_.try_add(service, local, Listener{last_listener_ + 1, backlog, user});
     last_listener_ += added ? 1U : 0U;
-    return added ? CallStatus::Ok : CallStatus::ServiceTaken;
+    return added ? std::nullopt : std::optional(CallRefusal::ServiceTaken);
 }
 
-CallStatus Manager::unlisten(wire::ServiceId service, const net::IpAddress& local) {
-    return listeners_.remove(service, local) ? CallStatus::Ok : CallStatus::UnknownService;
+std::optional<CallRefusal> Manager::unlisten(wire::ServiceId service, const net::IpAddress& local) {
+    return listeners_.remove(service, local) ? std::nullopt : std::optional(CallRefusal::UnknownService);
 }
 
 // mutants: cm-manager-connect
-Parsed<ConnectionId, CallStatus> Manager::connect(const ConnectRequest& request, Instant now, User* user) {
-    const CallStatus judged = judge_connect(request);
-    if (judged != CallStatus::Ok) {
-        return judged;
+Parsed<ConnectionId, CallRefusal> Manager::connect(const ConnectRequest& request, Instant now, User* user) {
+    if (const std::optional<CallRefusal> refusal = judge_connect(request)) {
+        return *refusal;
     }
     Connection* const connection = table_.try_add();
     if (connection == nullptr) {
-        return CallStatus::NoRoom;
+        return CallRefusal::NoRoom;
     }
     connection->state = State::ReqSent;
     connection->active = true;
@@ -65,16 +65,16 @@ Parsed<ConnectionId, CallStatus> Manager::connect(const ConnectRequest& request,
 }
 
 // mutants: cm-manager-ready
-CallStatus Manager::ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
+std::optional<CallRefusal> Manager::ready(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return CallStatus::UnknownConnection;
+        return CallRefusal::UnknownConnection;
     }
     if (!is_reply_waiting(*connection)) {
-        return CallStatus::WrongState;
+        return CallRefusal::WrongState;
     }
     if (!fits<wire::Rtu>(private_data)) {
-        return CallStatus::PrivateDataTooLong;
+        return CallRefusal::PrivateDataTooLong;
     }
     wire::Rtu rtu;
     rtu.ids = {connection->id, connection->remote_id};
@@ -83,59 +83,59 @@ CallStatus Manager::ready(ConnectionId id, std::span<const std::uint8_t> private
     send(*connection, connection->transaction, rtu, Message::Rep);
     connection->retries_left = kReadyCopies;
     arm(*connection, now + connection->wait);
-    return CallStatus::Ok;
+    return std::nullopt;
 }
 
-CallStatus Manager::accept(ConnectionId id, const AcceptParameters& accepted, Instant now) {
+std::optional<CallRefusal> Manager::accept(ConnectionId id, const AcceptParameters& accepted, Instant now) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return CallStatus::UnknownConnection;
+        return CallRefusal::UnknownConnection;
     }
     if (!is_request_waiting(*connection)) {
-        return CallStatus::WrongState;
+        return CallRefusal::WrongState;
     }
     if (accepted.private_data.size() > private_room(accepted)) {
-        return CallStatus::PrivateDataTooLong;
+        return CallRefusal::PrivateDataTooLong;
     }
     connection->local_qpn = accepted.qpn;
     send(*connection, connection->transaction, make_rep(config_, *connection, accepted), Message::Req);
     connection->state = State::RepSent;
     connection->replied_at = now;
     wait_for_answer(*connection, now);
-    return CallStatus::Ok;
+    return std::nullopt;
 }
 
-CallStatus Manager::established(ConnectionId id) {
+std::optional<CallRefusal> Manager::established(ConnectionId id) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return CallStatus::UnknownConnection;
+        return CallRefusal::UnknownConnection;
     }
     if (!is_reply_sent(*connection)) {
-        return CallStatus::WrongState;
+        return CallRefusal::WrongState;
     }
     establish(*connection);
     connection->answers.reset();
-    return CallStatus::Ok;
+    return std::nullopt;
 }
 
-CallStatus Manager::reject(ConnectionId id, const Refusal& refusal, Instant now) {
+std::optional<CallRefusal> Manager::reject(ConnectionId id, const Refusal& refusal, Instant now) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return CallStatus::UnknownConnection;
+        return CallRefusal::UnknownConnection;
     }
     if (!fits<wire::Rej>(refusal.private_data) || refusal.info.size() > wire::kInfoBytes) {
-        return CallStatus::PrivateDataTooLong;
+        return CallRefusal::PrivateDataTooLong;
     }
     if (is_request_waiting(*connection) || is_reply_sent(*connection)) {
         reject_request(*connection, refusal, now);
-        return CallStatus::Ok;
+        return std::nullopt;
     }
     if (!is_reply_waiting(*connection)) {
-        return CallStatus::WrongState;
+        return CallRefusal::WrongState;
     }
     enter_time_wait(*connection, now);
     send(*connection, connection->transaction, make_rej(*connection, refusal, wire::Answered::Rep), Message::Rep);
-    return CallStatus::Ok;
+    return std::nullopt;
 }
 
 // Keeps the refusal for copies of the request, for as long as its sender may wait before it asks again.
@@ -152,45 +152,46 @@ void Manager::reject_request(Connection& connection, const Refusal& refusal, Ins
     }
 }
 
-CallStatus Manager::ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
-                                 std::span<const std::uint8_t> private_data) {
+std::optional<CallRefusal> Manager::ask_for_time(ConnectionId id, wire::CmTimeout service_timeout,
+                                                 std::span<const std::uint8_t> private_data) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return CallStatus::UnknownConnection;
+        return CallRefusal::UnknownConnection;
     }
     if (!is_request_waiting(*connection) && !is_reply_waiting(*connection)) {
-        return CallStatus::WrongState;
+        return CallRefusal::WrongState;
     }
     if (!fits<wire::Mra>(private_data)) {
-        return CallStatus::PrivateDataTooLong;
+        return CallRefusal::PrivateDataTooLong;
     }
     send_mra(*connection, service_timeout, private_data);
-    return CallStatus::Ok;
+    return std::nullopt;
 }
 
-CallStatus Manager::disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
+std::optional<CallRefusal> Manager::disconnect(ConnectionId id, std::span<const std::uint8_t> private_data,
+                                               Instant now) {
     Connection* const connection = find_live(id);
     if (connection == nullptr) {
-        return CallStatus::UnknownConnection;
+        return CallRefusal::UnknownConnection;
     }
     if (connection->state == State::Established) {
         if (!fits<wire::Dreq>(private_data)) {
-            return CallStatus::PrivateDataTooLong;
+            return CallRefusal::PrivateDataTooLong;
         }
         start_disconnect(*connection, private_data, now);
-        return CallStatus::Ok;
+        return std::nullopt;
     }
     if (connection->state == State::DreqSent) {
-        return CallStatus::Ok;  // the manager found before that the peer has forgotten the connection
+        return std::nullopt;  // the manager found before that the peer has forgotten the connection
     }
     if (connection->state != State::DreqRcvd) {
-        return CallStatus::WrongState;
+        return CallRefusal::WrongState;
     }
     if (!fits<wire::Drep>(private_data)) {
-        return CallStatus::PrivateDataTooLong;
+        return CallRefusal::PrivateDataTooLong;
     }
     answer_dreq(*connection, private_data, now);
-    return CallStatus::Ok;
+    return std::nullopt;
 }
 
 void Manager::forget(const User& user, Instant now) {
@@ -205,10 +206,10 @@ void Manager::forget(const User& user, Instant now) {
 }
 
 // mutants: cm-manager-abandon
-CallStatus Manager::abandon(ConnectionId id, Instant now) {
+std::optional<CallRefusal> Manager::abandon(ConnectionId id, Instant now) {
     Connection* const connection = table_.find(id);
     if (connection == nullptr) {
-        return CallStatus::UnknownConnection;
+        return CallRefusal::UnknownConnection;
     }
     connection->abandoned = true;
     events_.forget(id);
@@ -237,7 +238,7 @@ CallStatus Manager::abandon(ConnectionId id, Instant now) {
         case State::Count:
             CAIRN_ASSERT(false);
     }
-    return CallStatus::Ok;
+    return std::nullopt;
 }
 
 }  // namespace cairn::cm

@@ -81,17 +81,17 @@ std::size_t private_room(const ResolveRequest& request) noexcept {
 }
 
 // mutants: cm-judge-route
-CallStatus judge_route(const Route& route) noexcept {
+std::optional<CallRefusal> judge_route(const Route& route) noexcept {
     const bool same_family = route.local.is_v4() == route.remote.is_v4();
-    return route.remote.is_station() && same_family ? CallStatus::Ok : CallStatus::BadAddress;
+    return route.remote.is_station() && same_family ? std::nullopt : std::optional(CallRefusal::BadAddress);
 }
 
-CallStatus judge_connect(const ConnectRequest& request) noexcept {
+std::optional<CallRefusal> judge_connect(const ConnectRequest& request) noexcept {
     if (request.private_data.size() > private_room(request)) {
-        return CallStatus::PrivateDataTooLong;
+        return CallRefusal::PrivateDataTooLong;
     }
     const bool known_mtu = wire::bytes_of(wire::path_mtu_of(request.path_mtu_bytes)) == request.path_mtu_bytes;
-    return is_known(request.transport) && known_mtu ? judge_route(request.route) : CallStatus::BadParameters;
+    return is_known(request.transport) && known_mtu ? judge_route(request.route) : CallRefusal::BadParameters;
 }
 
 wire::Req make_req(const Config& config, const ConnectRequest& request, ConnectionId id) noexcept {

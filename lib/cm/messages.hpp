@@ -14,9 +14,9 @@ namespace cairn::cm {
 [[nodiscard]] std::size_t private_room(const AcceptParameters& accepted) noexcept;
 [[nodiscard]] std::size_t private_room(const ResolveRequest& request) noexcept;
 
-// Ok if the route's remote can be asked from its local address.
-[[nodiscard]] CallStatus judge_route(const Route& route) noexcept;
-[[nodiscard]] CallStatus judge_connect(const ConnectRequest& request) noexcept;
+// Judges whether the route's remote can be asked from its local address.
+[[nodiscard]] std::optional<CallRefusal> judge_route(const Route& route) noexcept;
+[[nodiscard]] std::optional<CallRefusal> judge_connect(const ConnectRequest& request) noexcept;
 [[nodiscard]] wire::Req make_req(const Config& config, const ConnectRequest& request, ConnectionId id) noexcept;
 [[nodiscard]] wire::Rep make_rep(const Config& config, const Connection& connection,
                                  const AcceptParameters& accepted) noexcept;

@@ -144,8 +144,7 @@ struct ResolveRequest {
 };
 
 // Why a call did nothing.
-enum class CallStatus : std::uint8_t {
-    Ok,
+enum class CallRefusal : std::uint8_t {
     UnknownConnection,  // it has ended or never existed
     WrongState,         // the call makes no sense in the connection's present state
     PrivateDataTooLong,

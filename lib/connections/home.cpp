@@ -11,21 +11,21 @@ namespace cairn::connections {
 
 namespace {
 
-struct StatusText {
-    cm::CallStatus status;
+struct RefusalText {
+    cm::CallRefusal refusal;
     std::string_view what;
     std::string_view remedy;
 };
-constexpr std::array kStatusTexts{
-    StatusText{cm::CallStatus::UnknownConnection, "the connection or question has ended", "look at its events"},
-    StatusText{cm::CallStatus::WrongState, "the connection is not in a state for this", "look at its events"},
-    StatusText{cm::CallStatus::PrivateDataTooLong, "the private data is too long", "send it as a message"},
-    StatusText{cm::CallStatus::BadParameters, "a parameter is out of range", "see ConnectTo, and give a backlog"},
-    StatusText{cm::CallStatus::BadAddress, "no host has this address, or it is of another family than the port's",
-               "give a host's address, of the port's family"},
-    StatusText{cm::CallStatus::NoRoom, "there are as many connections as there may be", "raise max_connections"},
-    StatusText{cm::CallStatus::ServiceTaken, "somebody listens there already", "choose another port"},
-    StatusText{cm::CallStatus::UnknownService, "nobody listens there", "listen first"},
+constexpr std::array kRefusalTexts{
+    RefusalText{cm::CallRefusal::UnknownConnection, "the connection or question has ended", "look at its events"},
+    RefusalText{cm::CallRefusal::WrongState, "the connection is not in a state for this", "look at its events"},
+    RefusalText{cm::CallRefusal::PrivateDataTooLong, "the private data is too long", "send it as a message"},
+    RefusalText{cm::CallRefusal::BadParameters, "a parameter is out of range", "see ConnectTo, and give a backlog"},
+    RefusalText{cm::CallRefusal::BadAddress, "no host has this address, or it is of another family than the port's",
+                "give a host's address, of the port's family"},
+    RefusalText{cm::CallRefusal::NoRoom, "there are as many connections as there may be", "raise max_connections"},
+    RefusalText{cm::CallRefusal::ServiceTaken, "somebody listens there already", "choose another port"},
+    RefusalText{cm::CallRefusal::UnknownService, "nobody listens there", "listen first"},
 };
 
 cm::Config config_for(worker::Worker& worker, const HomeConfig& config) {
@@ -37,11 +37,11 @@ cm::Config config_for(worker::Worker& worker, const HomeConfig& config) {
 
 }  // namespace
 
-Status status_of(cm::CallStatus status) {
-    const auto found = std::find_if(kStatusTexts.begin(), kStatusTexts.end(),
-                                    [status](const StatusText& text) { return text.status == status; });
-    return found == kStatusTexts.end() ? Status(Nothing{})
-                                       : Error{std::string(found->what), std::string(found->remedy)};
+Status status_of(std::optional<cm::CallRefusal> refusal) {
+    const auto found = std::find_if(kRefusalTexts.begin(), kRefusalTexts.end(),
+                                    [refusal](const RefusalText& text) { return text.refusal == refusal; });
+    return found == kRefusalTexts.end() ? Status(Nothing{})
+                                        : Error{std::string(found->what), std::string(found->remedy)};
 }
 
 Result<std::unique_ptr<Home>> Home::create(std::shared_ptr<Agent> agent, worker::Worker& worker,
@@ -113,9 +113,9 @@ Status Home::unlisten_datagrams(wire::ServiceId service) {
 
 // The manager's entry comes first, then the registry's: a message that comes between finds no listener, as before.
 // mutants: connections-home-take-service
-Status Home::take_service(const Listened& listened, Sharing sharing, cm::CallStatus added) {
-    if (added != cm::CallStatus::Ok) {
-        return status_of(added);
+Status Home::take_service(const Listened& listened, Sharing sharing, std::optional<cm::CallRefusal> refusal) {
+    if (refusal) {
+        return status_of(refusal);
     }
     Status claimed = agent_->services().claim(listened.kind, listened.service, worker_.number(), sharing);
     if (claimed.ok()) {
@@ -128,12 +128,12 @@ Status Home::take_service(const Listened& listened, Sharing sharing, cm::CallSta
     return claimed;
 }
 
-Status Home::drop_service(cm::ServiceKind kind, wire::ServiceId service, cm::CallStatus removed) {
-    if (removed == cm::CallStatus::Ok) {
+Status Home::drop_service(cm::ServiceKind kind, wire::ServiceId service, std::optional<cm::CallRefusal> refusal) {
+    if (!refusal) {
         agent_->services().release(kind, service, worker_.number());
         std::erase_if(listened_, [&](const Listened& each) { return each.kind == kind && each.service == service; });
     }
-    return status_of(removed);
+    return status_of(refusal);
 }
 
 // mutants: connections-home-leave

@@ -77,8 +77,8 @@ private:
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override { return manager_.next_deadline(); }
     void send_messages(Instant now);
-    Status take_service(const Listened& listened, Sharing sharing, cm::CallStatus added);
-    Status drop_service(cm::ServiceKind kind, wire::ServiceId service, cm::CallStatus removed);
+    Status take_service(const Listened& listened, Sharing sharing, std::optional<cm::CallRefusal> refusal);
+    Status drop_service(cm::ServiceKind kind, wire::ServiceId service, std::optional<cm::CallRefusal> refusal);
 
     const std::shared_ptr<Agent> agent_;
     worker::Worker& worker_;
@@ -93,7 +93,7 @@ private:
     worker::Tenancy tenancy_;
 };
 
-// Turns the refusal into an Error that says what to do.
-[[nodiscard]] Status status_of(cm::CallStatus status);
+// Turns a refusal into an Error that says what to do, and none into success.
+[[nodiscard]] Status status_of(std::optional<cm::CallRefusal> refusal);
 
 }  // namespace cairn::connections

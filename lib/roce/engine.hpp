@@ -80,8 +80,8 @@ public:
     void destroy_ud(UdQueuePair& qp) noexcept;
     // As rc::QueuePair::modify(). `path`, when the attribute Path is among `which`, leads to the peer. BadValue also
     // for a path MTU that the port does not carry.
-    [[nodiscard]] ModifyVerdict modify(RcQp& qp, QpState to, AttributeSet which, const QpAttributes& values,
-                                       port::Path* path = nullptr) noexcept;
+    [[nodiscard]] std::optional<ModifyRefusal> modify(RcQp& qp, QpState to, AttributeSet which,
+                                                      const QpAttributes& values, port::Path* path = nullptr) noexcept;
 
     // As the functions of the memory table, which queue pairs use. The port says whether memory is sendable. Once its
     // region is destroyed or registered anew with other memory, the memory is neither read nor attached to the port.

@@ -164,18 +164,16 @@ void Engine::destroy_ud(UdQueuePair& qp) noexcept {
 }
 
 // mutants: roce-engine-modify
-ModifyVerdict Engine::modify(RcQp& qp, QpState to, AttributeSet which, const QpAttributes& values,
-                             port::Path* path) noexcept {
+std::optional<ModifyRefusal> Engine::modify(RcQp& qp, QpState to, AttributeSet which, const QpAttributes& values,
+                                            port::Path* path) noexcept {
     const std::size_t longest = values.path_mtu_bytes + rc::kMaxHeaderBytes + port::kIcrcBytes;
     const bool wants_path = which.has(Attribute::Path);
     if ((wants_path && path == nullptr) ||
         (which.has(Attribute::PathMtu) && longest > port().limits().max_udp_payload_bytes)) {
-        const ModifyVerdict verdict = judge_modify(qp.pair.state(), to, which, values, qp.pair.kind());
-        return verdict == ModifyVerdict::Ok ? ModifyVerdict::BadValue : verdict;
+        return judge_modify(qp.pair.state(), to, which, values, qp.pair.kind()).value_or(ModifyRefusal::BadValue);
     }
-    const ModifyVerdict verdict = qp.pair.modify(to, which, values);
-    if (verdict != ModifyVerdict::Ok) {
-        return verdict;
+    if (const std::optional<ModifyRefusal> refusal = qp.pair.modify(to, which, values)) {
+        return refusal;
     }
     if (to == QpState::Reset) {
         stop(qp);
@@ -188,7 +186,7 @@ ModifyVerdict Engine::modify(RcQp& qp, QpState to, AttributeSet which, const QpA
     }
     settle_ended();
     wake(qp);
-    return verdict;
+    return std::nullopt;
 }
 
 void Engine::set_path(RcQp& qp, port::Path* path) noexcept {

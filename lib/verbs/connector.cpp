@@ -19,8 +19,8 @@ std::uint32_t features_of(const Qp& qp, std::uint32_t wished) noexcept {
     return qp.service() != Service::Uc ? wished : wished & ~wire::kFeaturesOfRc;
 }
 
-Error refused_by_qp(ModifyVerdict verdict, std::uint32_t path_mtu_bytes) {
-    if (verdict == ModifyVerdict::BadValue) {
+Error refused_by_qp(ModifyRefusal refusal, std::uint32_t path_mtu_bytes) {
+    if (refusal == ModifyRefusal::BadValue) {
         return {fmt::format("the port does not carry path MTU {}", path_mtu_bytes), "choose a smaller one"};
     }
     return {"the queue pair is not in RESET", "give a queue pair that has no connection"};
@@ -67,7 +67,7 @@ Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now
     }
     if (qp.state() != QpState::Reset || qp.in_use() || to.path_mtu_bytes > device_.limits().path_mtu_bytes) {
         return refused_by_qp(
-            qp.state() != QpState::Reset || qp.in_use() ? ModifyVerdict::NoTransition : ModifyVerdict::BadValue,
+            qp.state() != QpState::Reset || qp.in_use() ? ModifyRefusal::NoTransition : ModifyRefusal::BadValue,
             to.path_mtu_bytes);
     }
     cm::ConnectRequest request;
@@ -106,11 +106,11 @@ Result<ConnectionId> Connector::connect(Qp& qp, const ConnectTo& to, Instant now
 Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice, Instant now) {
     const auto found = links_.find(id.value);
     if (found == links_.end()) {
-        return connections::status_of(cm::CallStatus::UnknownConnection);
+        return connections::status_of(cm::CallRefusal::UnknownConnection);
     }
     Link& asked = found->second;
     if (asked.stage != Link::Stage::Asked) {
-        return connections::status_of(cm::CallStatus::WrongState);
+        return connections::status_of(cm::CallRefusal::WrongState);
     }
     if (transport_of(qp) != asked.parameters.transport) {
         return Error{"the queue pair is of another service than is asked for", "make it as parameters.transport says"};
@@ -124,10 +124,9 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
     link.choice = choice;
     link.choice.features = features_of(qp, choice.features) & asked.features;
     link.choice.private_data = {};
-    const ModifyVerdict verdict =
-        qp.in_use() ? ModifyVerdict::NoTransition : bring_up(link, asked.parameters, *asked.path);
-    if (verdict != ModifyVerdict::Ok) {
-        return refused_by_qp(verdict, asked.parameters.path_mtu_bytes);
+    if (const std::optional<ModifyRefusal> refusal =
+            qp.in_use() ? ModifyRefusal::NoTransition : bring_up(link, asked.parameters, *asked.path)) {
+        return refused_by_qp(*refusal, asked.parameters.path_mtu_bytes);
     }
     cm::AcceptParameters accepted;
     accepted.qpn = qp.qpn();
@@ -137,10 +136,9 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
     accepted.rnr_retry = wire::RetryCount{choice.rnr_retry};
     accepted.features = link.choice.features;
     accepted.private_data = choice.private_data;
-    const cm::CallStatus status = home_.manager().accept(id, accepted, now);
-    if (status != cm::CallStatus::Ok) {
+    if (const std::optional<cm::CallRefusal> refusal = home_.manager().accept(id, accepted, now)) {
         (void)qp.modify(QpState::Reset);
-        return connections::status_of(status);
+        return connections::status_of(refusal);
     }
     qp.hold();
     asked = link;
@@ -151,18 +149,19 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
 }
 
 Status Connector::reject(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
-    const cm::CallStatus status = home_.manager().reject(id, {wire::RejectReason::Consumer, {}, private_data}, now);
+    const std::optional<cm::CallRefusal> refusal =
+        home_.manager().reject(id, {wire::RejectReason::Consumer, {}, private_data}, now);
     if (const auto found = links_.find(id.value); found != links_.end() && found->second.stage == Link::Stage::Asked) {
         forget(id);
     }
     home_.settle(now);
-    return connections::status_of(status);
+    return connections::status_of(refusal);
 }
 
 Status Connector::disconnect(ConnectionId id, std::span<const std::uint8_t> private_data, Instant now) {
-    const cm::CallStatus status = home_.manager().disconnect(id, private_data, now);
+    const std::optional<cm::CallRefusal> refusal = home_.manager().disconnect(id, private_data, now);
     home_.settle(now);
-    return connections::status_of(status);
+    return connections::status_of(refusal);
 }
 
 // mutants: verbs-connector-abandon
@@ -184,16 +183,17 @@ Status Connector::unlisten_datagrams(std::uint16_t port) {
 }
 
 Status Connector::answer(DatagramId id, const cm::DatagramService& service, Instant now) {
-    const cm::CallStatus status = home_.manager().datagrams().answer(id, wire::SidrStatus::Valid, service, now);
+    const std::optional<cm::CallRefusal> refusal =
+        home_.manager().datagrams().answer(id, wire::SidrStatus::Valid, service, now);
     home_.settle(now);
-    return connections::status_of(status);
+    return connections::status_of(refusal);
 }
 
 Status Connector::refuse(DatagramId id, std::span<const std::uint8_t> private_data, Instant now) {
-    const cm::CallStatus status =
+    const std::optional<cm::CallRefusal> refusal =
         home_.manager().datagrams().answer(id, wire::SidrStatus::Rejected, {{}, {}, private_data}, now);
     home_.settle(now);
-    return connections::status_of(status);
+    return connections::status_of(refusal);
 }
 
 Result<DatagramId> Connector::resolve(const net::IpAddress& remote, std::uint16_t port,

@@ -117,7 +117,8 @@ private:
     void hear_peers();
     void let_send(ConnectionId id);
     void finish_connect(const cm::Replied& replied, Instant now);
-    [[nodiscard]] ModifyVerdict bring_up(const Link& link, const cm::QpParameters& parameters, port::Path& path);
+    [[nodiscard]] std::optional<ModifyRefusal> bring_up(const Link& link, const cm::QpParameters& parameters,
+                                                        port::Path& path);
     void stop(ConnectionId id);
     void forget(ConnectionId id);
     static void end(Link& link) noexcept;

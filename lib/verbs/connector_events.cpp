@@ -108,7 +108,7 @@ void Connector::hear_peers() {
                            (connection->state == cm::State::RepSent || connection->state == cm::State::MraRepRcvd);
         if (waits && link->second.qp->next_receive_psn() == link->second.starting_psn) {
             unheard_.push_back(id);
-        } else if (waits && home_.manager().established(id) == cm::CallStatus::Ok) {
+        } else if (waits && !home_.manager().established(id)) {
             let_send(id);
             events_.push_back(cm::Established{id, {}});
         }
@@ -131,7 +131,7 @@ void Connector::finish_connect(const cm::Replied& replied, Instant now) {
     const cm::Connection* const connection = home_.manager().find(replied.id);
     port::Path* const path = connection == nullptr ? nullptr : home_.own_path(connection->route.remote, now);
     found->second.choice.features = replied.features;
-    if (path == nullptr || bring_up(found->second, replied.qp, *path) != ModifyVerdict::Ok) {
+    if (path == nullptr || bring_up(found->second, replied.qp, *path)) {
         (void)home_.manager().reject(replied.id, {wire::RejectReason::NoResources, {}, {}}, now);
         stop(replied.id);
         forget(replied.id);
@@ -147,7 +147,8 @@ void Connector::finish_connect(const cm::Replied& replied, Instant now) {
 }
 
 // mutants: verbs-connector-bring-up
-ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& parameters, port::Path& path) {
+std::optional<ModifyRefusal> Connector::bring_up(const Link& link, const cm::QpParameters& parameters,
+                                                 port::Path& path) {
     QpAttributes values;
     values.access = link.choice.access;
     values.pkey = parameters.pkey;
@@ -169,18 +170,17 @@ ModifyVerdict Connector::bring_up(const Link& link, const cm::QpParameters& para
     values.delayed_acks = (link.choice.features & wire::kFeatureDelayedAcks) != 0;
     Qp& qp = *link.qp;
     if (qp.state() != QpState::Reset) {
-        return ModifyVerdict::NoTransition;
+        return ModifyRefusal::NoTransition;
     }
     for (const Step& step : kSteps) {
         const auto transition = roce::find_transition(step.from, step.to, qp.kind());
         const AttributeSet which = transition->required.with(transition->optional.within(kOwn));
-        const ModifyVerdict verdict = qp.modify(step.to, which, values, &path);
-        if (verdict != ModifyVerdict::Ok) {
+        if (const std::optional<ModifyRefusal> refusal = qp.modify(step.to, which, values, &path)) {
             (void)qp.modify(QpState::Reset);
-            return verdict;
+            return refusal;
         }
     }
-    return ModifyVerdict::Ok;
+    return std::nullopt;
 }
 
 // mutants: verbs-connector-stop

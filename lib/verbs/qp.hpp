@@ -47,10 +47,11 @@ public:
         return qp_.pair.post_receive(request);
     }
 
-    // Changes nothing unless it returns Ok. A change to RESET leaves no completion behind. `path` belongs to
+    // Changes nothing if it returns a refusal. A change to RESET leaves no completion behind. `path` belongs to
     // Attribute::Path.
-    [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which = {}, const QpAttributes& values = {},
-                                       port::Path* path = nullptr) noexcept {
+    [[nodiscard]] std::optional<ModifyRefusal> modify(QpState to, AttributeSet which = {},
+                                                      const QpAttributes& values = {},
+                                                      port::Path* path = nullptr) noexcept {
         return engine_.modify(qp_, to, which, values, path);
     }
     [[nodiscard]] QpState state() const noexcept { return qp_.pair.state(); }

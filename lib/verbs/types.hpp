@@ -14,7 +14,7 @@ using roce::Completion;
 using roce::CompletionOpcode;
 using roce::CompletionStatus;
 using roce::kGrhBytes;
-using roce::ModifyVerdict;
+using roce::ModifyRefusal;
 using roce::PostVerdict;
 using roce::QpAttributes;
 using roce::QpCapacity;

@@ -14,18 +14,19 @@ UdQp::~UdQp() {
     engine_.destroy_ud(qp_);
 }
 
-ModifyVerdict UdQp::bring_up(Qkey qkey, Pkey pkey) noexcept {
+std::optional<ModifyRefusal> UdQp::bring_up(Qkey qkey, Pkey pkey) noexcept {
     QpAttributes values;
     values.qkey = qkey;
     values.pkey = pkey;
     if (state() != QpState::Reset) {
-        return ModifyVerdict::NoTransition;
+        return ModifyRefusal::NoTransition;
     }
-    ModifyVerdict verdict = modify(QpState::Init, AttributeSet::of(Attribute::Qkey, Attribute::Pkey), values);
-    if (verdict == ModifyVerdict::Ok) {
-        verdict = modify(QpState::Rtr);
+    std::optional<ModifyRefusal> refusal =
+        modify(QpState::Init, AttributeSet::of(Attribute::Qkey, Attribute::Pkey), values);
+    if (!refusal) {
+        refusal = modify(QpState::Rtr);
     }
-    return verdict == ModifyVerdict::Ok ? modify(QpState::Rts, AttributeSet::of(Attribute::SendPsn), values) : verdict;
+    return refusal ? refusal : modify(QpState::Rts, AttributeSet::of(Attribute::SendPsn), values);
 }
 
 net::IpAddress source_of(std::span<const std::uint8_t> grh) noexcept {

@@ -56,13 +56,14 @@ public:
     }
     [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept { return qp_.post_receive(request); }
 
-    // Changes nothing unless it returns Ok. A change to RESET leaves no completion behind.
-    [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which = {}, const QpAttributes& values = {}) noexcept {
+    // Changes nothing if it returns a refusal. A change to RESET leaves no completion behind.
+    [[nodiscard]] std::optional<ModifyRefusal> modify(QpState to, AttributeSet which = {},
+                                                      const QpAttributes& values = {}) noexcept {
         engine_.wake(qp_);
         return qp_.modify(to, which, values);
     }
-    // Goes through INIT and RTR to RTS, as most users want. Ok unless it was not in RESET.
-    [[nodiscard]] ModifyVerdict bring_up(Qkey qkey, Pkey pkey = Pkey{0xffff}) noexcept;
+    // Goes through INIT and RTR to RTS, as most users want. Refused only if it was not in RESET.
+    [[nodiscard]] std::optional<ModifyRefusal> bring_up(Qkey qkey, Pkey pkey = Pkey{0xffff}) noexcept;
 
     // Joins a multicast group: the queue pair gets a copy of what comes to it, and of what this device sends there.
     // Errors: the address is no group's; the port cannot join the group; the queue pair is a member already.

@@ -80,7 +80,7 @@ Status Directory::ask(const net::IpAddress& host, std::uint16_t name, Instant no
     request.source_port = name;
     const auto asked = home_.manager().datagrams().resolve(request, now, this);
     if (!asked.ok()) {
-        if (asked.reason() != cm::CallStatus::BadAddress) {
+        if (asked.reason() != cm::CallRefusal::BadAddress) {
             return connections::status_of(asked.reason());
         }
         return Error{host.text() + " is no host's address, or not of the same family as ours",

@@ -128,7 +128,7 @@ TEST_F(NetRingRefused, WritesOfADestroyedRegionThatWaitLeaveWithItsOldBytes) {
         roce::Engine::RcQp& qp = *engine.create_rc(pd, {}, {completions, completions, nullptr}).value();
         for (const roce::QpState to : {roce::QpState::Init, roce::QpState::Rtr, roce::QpState::Rts}) {
             const auto step = roce::find_transition(qp.pair.state(), to, qp.pair.service());
-            ASSERT_EQ(engine.modify(qp, to, step->required, attributes(), path), roce::ModifyVerdict::Ok);
+            ASSERT_EQ(engine.modify(qp, to, step->required, attributes(), path), std::nullopt);
         }
         const std::array<roce::Sge, 1> sges{{{0x10000, kPackets * kMtuBytes, Lkey{key.value}}}};
         roce::SendRequest write;

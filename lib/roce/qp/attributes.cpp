@@ -139,19 +139,19 @@ std::optional<Transition> find_transition(QpState from, QpState to, QpKind kind)
     return Transition{from, to, change.required.within(has), change.optional.within(has)};
 }
 
-ModifyVerdict judge_modify(QpState from, QpState to, AttributeSet which, const QpAttributes& values,
-                           QpKind kind) noexcept {
+std::optional<ModifyRefusal> judge_modify(QpState from, QpState to, AttributeSet which, const QpAttributes& values,
+                                          QpKind kind) noexcept {
     const std::optional<Transition> transition = find_transition(from, to, kind);
     if (!transition) {
-        return ModifyVerdict::NoTransition;
+        return ModifyRefusal::NoTransition;
     }
     if (!which.covers(transition->required)) {
-        return ModifyVerdict::Missing;
+        return ModifyRefusal::Missing;
     }
     if (!transition->required.with(transition->optional).covers(which)) {
-        return ModifyVerdict::NotAllowed;
+        return ModifyRefusal::NotAllowed;
     }
-    return legal_values(which, values) ? ModifyVerdict::Ok : ModifyVerdict::BadValue;
+    return legal_values(which, values) ? std::nullopt : std::optional(ModifyRefusal::BadValue);
 }
 
 void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& values) noexcept {

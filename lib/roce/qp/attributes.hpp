@@ -84,7 +84,8 @@ struct QpAttributes {
     bool migrated = true;     // bit MigReq of our packets: set where paths do not migrate (17.2.8)
 };
 
-enum class ModifyVerdict : std::uint8_t { Ok, NoTransition, Missing, NotAllowed, BadValue };
+// Why a change of state, or of attributes, is not made.
+enum class ModifyRefusal : std::uint8_t { NoTransition, Missing, NotAllowed, BadValue };
 
 // A transport service; of XRC, which of the two ends: the initiator unless told otherwise.
 struct QpKind {
@@ -117,9 +118,11 @@ struct Transition {
 [[nodiscard]] std::optional<Transition> find_transition(QpState from, QpState to,
                                                         QpKind kind = wire::Service::Rc) noexcept;
 
-// Whether a queue pair in `from` may go to `to` and set the attributes in `which` to their values in `values`. Pure.
-[[nodiscard]] ModifyVerdict judge_modify(QpState from, QpState to, AttributeSet which, const QpAttributes& values,
-                                         QpKind kind = wire::Service::Rc) noexcept;
+// Judges whether a queue pair in `from` may go to `to` and set the attributes in `which` to their values in `values`.
+// Pure.
+[[nodiscard]] std::optional<ModifyRefusal> judge_modify(QpState from, QpState to, AttributeSet which,
+                                                        const QpAttributes& values,
+                                                        QpKind kind = wire::Service::Rc) noexcept;
 // Copies the attributes in `which` from `values` to `attributes`.
 void assign(QpAttributes& attributes, AttributeSet which, const QpAttributes& values) noexcept;
 

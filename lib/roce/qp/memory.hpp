@@ -42,8 +42,8 @@ struct KeyUser {
     Qpn qpn{};
 };
 
-enum class MemoryVerdict : std::uint8_t {
-    Ok,
+// Why a request does not reach memory, or does not change what a key leads to.
+enum class MemoryRefusal : std::uint8_t {
     UnknownKey,
     WrongPd,  // the key is another domain's, or another queue pair's
     NoRight,
@@ -52,8 +52,8 @@ enum class MemoryVerdict : std::uint8_t {
 };
 
 struct MemoryView {
-    MemoryVerdict verdict = MemoryVerdict::UnknownKey;
-    std::uint8_t* data = nullptr;  // the range's first byte; nullptr unless Ok
+    std::optional<MemoryRefusal> refusal = MemoryRefusal::UnknownKey;
+    std::uint8_t* data = nullptr;  // the range's first byte; nullptr with a refusal
     bool sendable = false;
 };
 
@@ -90,8 +90,8 @@ public:
     [[nodiscard]] Result<Rkey> create_window(Pd pd, WindowType type);
     // Looks at all but the low 8 bits of the key. False: no window has it.
     bool destroy_window(Rkey key) noexcept;
-    // Executes a BindWindow that was posted to the user's queue pair. Unless Ok, nothing changes (10.6.6.2).
-    [[nodiscard]] MemoryVerdict bind_window(const WindowBinding& binding, const KeyUser& user) noexcept;
+    // Executes a BindWindow that was posted to the user's queue pair. With a refusal nothing changes (10.6.6.2).
+    [[nodiscard]] std::optional<MemoryRefusal> bind_window(const WindowBinding& binding, const KeyUser& user) noexcept;
     // Windows are bound to the region.
     [[nodiscard]] bool has_windows(Rkey region) const noexcept;
     // Frees all windows that were bound through a queue pair that ends.
@@ -108,10 +108,10 @@ public:
                                                                     Rights wanted) const noexcept;
     // Judges an invalidation, by a peer or by ourselves: it frees a type 2B window, and ends a region whose rights
     // allow that (10.6.5).
-    [[nodiscard]] MemoryVerdict judge_invalidate(Rkey key, const KeyUser& user) const noexcept;
+    [[nodiscard]] std::optional<MemoryRefusal> judge_invalidate(Rkey key, const KeyUser& user) const noexcept;
     // Returns the place of the window that has the key, bound or not; nullopt if it is no window's.
     [[nodiscard]] std::optional<std::uint32_t> find_window(Rkey key) const noexcept;
-    // Executes an invalidation that was judged Ok.
+    // Executes an invalidation that was judged and not refused.
     void invalidate(Rkey key) noexcept;
     // Returns a range that covers the sendable memory of all regions that ended since the last call, and what lies
     // between them; mostly none. Called before the owner of that memory can know of the end.
@@ -146,10 +146,10 @@ private:
 
     [[nodiscard]] Rkey make_key(std::uint32_t index, std::uint32_t generation) const noexcept;
     [[nodiscard]] const Region* at(Rkey key) const noexcept;
-    [[nodiscard]] MemoryVerdict judge_user(const Region* region, const KeyUser& user) const noexcept;
+    [[nodiscard]] std::optional<MemoryRefusal> judge_user(const Region* region, const KeyUser& user) const noexcept;
     [[nodiscard]] Region* region_at(Rkey key) noexcept;
-    [[nodiscard]] MemoryVerdict judge_binding(const WindowBinding& binding, const Region& window,
-                                              const KeyUser& user) const noexcept;
+    [[nodiscard]] std::optional<MemoryRefusal> judge_binding(const WindowBinding& binding, const Region& window,
+                                                             const KeyUser& user) const noexcept;
     void unbind(Region& window) noexcept;
     [[nodiscard]] std::optional<Error> judge_region(const RegionRequest& request);
     [[nodiscard]] Result<Region*> take_slot(Pd pd);

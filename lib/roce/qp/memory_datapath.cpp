@@ -17,13 +17,13 @@ const MemoryTable::Region* MemoryTable::at(Rkey key) const noexcept {
 // mutants: qp-memory-table-region-view
 MemoryView MemoryTable::Region::view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept {
     if (!rights.cover(wanted)) {
-        return {MemoryVerdict::NoRight};
+        return {MemoryRefusal::NoRight};
     }
     // Differences only: address + count may wrap.
     if (address < base || count > bytes || address - base > bytes - count) {
-        return {MemoryVerdict::OutOfRange};
+        return {MemoryRefusal::OutOfRange};
     }
-    return {MemoryVerdict::Ok, data + (address - base), sendable};
+    return {std::nullopt, data + (address - base), sendable};
 }
 
 // mutants: qp-memory-table-find
@@ -31,33 +31,33 @@ MemoryView MemoryTable::find(Rkey key, Pd pd, Rights wanted, std::uint64_t addre
                              std::uint64_t bytes) const noexcept {
     const Region* const region = at(key);
     if (region == nullptr || region->kind != Kind::Region) {
-        return {MemoryVerdict::UnknownKey};
+        return {MemoryRefusal::UnknownKey};
     }
-    return region->pd == pd ? region->view(wanted, address, bytes) : MemoryView{MemoryVerdict::WrongPd};
+    return region->pd == pd ? region->view(wanted, address, bytes) : MemoryView{MemoryRefusal::WrongPd};
 }
 
 // mutants: qp-memory-table-judge-user
-MemoryVerdict MemoryTable::judge_user(const Region* region, const KeyUser& user) const noexcept {
+std::optional<MemoryRefusal> MemoryTable::judge_user(const Region* region, const KeyUser& user) const noexcept {
     if (region == nullptr) {
-        return MemoryVerdict::UnknownKey;
+        return MemoryRefusal::UnknownKey;
     }
     const bool foreign = region->kind == Kind::Window2B && region->qpn != user.qpn;
-    return region->pd == user.pd && !foreign ? MemoryVerdict::Ok : MemoryVerdict::WrongPd;
+    return region->pd == user.pd && !foreign ? std::nullopt : std::optional(MemoryRefusal::WrongPd);
 }
 
 MemoryView MemoryTable::find_remote(Rkey key, const KeyUser& user, Rights wanted, std::uint64_t address,
                                     std::uint64_t bytes) const noexcept {
     CAIRN_ASSERT(wanted != Rights{});
     const Region* const region = at(key);
-    const MemoryVerdict verdict = judge_user(region, user);
-    return verdict == MemoryVerdict::Ok ? region->view(wanted, address, bytes) : MemoryView{verdict};
+    const std::optional<MemoryRefusal> refusal = judge_user(region, user);
+    return refusal ? MemoryView{refusal} : region->view(wanted, address, bytes);
 }
 
 std::optional<std::span<std::uint8_t>> MemoryTable::find_whole(Rkey key, const KeyUser& user,
                                                                Rights wanted) const noexcept {
     CAIRN_ASSERT(wanted != Rights{});
     const Region* const region = at(key);
-    if (judge_user(region, user) != MemoryVerdict::Ok || !region->rights.cover(wanted)) {
+    if (judge_user(region, user) || !region->rights.cover(wanted)) {
         return std::nullopt;
     }
     return std::span(region->data, region->bytes);

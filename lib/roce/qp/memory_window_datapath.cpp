@@ -44,38 +44,39 @@ void MemoryTable::unbind(Region& window) noexcept {
 
 // Remote rights need no remote rights of the region, but those to write its right of local writing (C10-72 to C10-75).
 // mutants: qp-memory-table-judge-binding
-MemoryVerdict MemoryTable::judge_binding(const WindowBinding& binding, const Region& window,
-                                         const KeyUser& user) const noexcept {
+std::optional<MemoryRefusal> MemoryTable::judge_binding(const WindowBinding& binding, const Region& window,
+                                                        const KeyUser& user) const noexcept {
     const bool type1 = window.kind == Kind::Window1;
     if (window.pd != user.pd) {
-        return MemoryVerdict::WrongPd;
+        return MemoryRefusal::WrongPd;
     }
     if (!type1 && window.bound) {
-        return MemoryVerdict::InUse;
+        return MemoryRefusal::InUse;
     }
     if (binding.bytes == 0 || (type1 && binding.zero_based)) {
-        return type1 && !binding.zero_based ? MemoryVerdict::Ok : MemoryVerdict::NoRight;
+        return type1 && !binding.zero_based ? std::nullopt : std::optional(MemoryRefusal::NoRight);
     }
     const bool writes = binding.rights.cover(Right::RemoteWrite) || binding.rights.cover(Right::RemoteAtomic);
     const Rights needed = Rights{Right::BindWindow} | (writes ? Rights{Right::LocalWrite} : Rights{}) |
                           binding.rights.within(Rights{Right::FlushGlobal} | Right::FlushPersistent);
     if (!kOfWindows.cover(binding.rights)) {
-        return MemoryVerdict::NoRight;
+        return MemoryRefusal::NoRight;
     }
-    return find(Rkey{binding.region.value}, window.pd, needed, binding.address, binding.bytes).verdict;
+    return find(Rkey{binding.region.value}, window.pd, needed, binding.address, binding.bytes).refusal;
 }
 
-MemoryVerdict MemoryTable::bind_window(const WindowBinding& binding, const KeyUser& user) noexcept {
+std::optional<MemoryRefusal> MemoryTable::bind_window(const WindowBinding& binding, const KeyUser& user) noexcept {
     const std::optional<std::uint32_t> found = find_window(binding.window);
     Region* const window = found ? &regions_[*found] : nullptr;
-    const MemoryVerdict verdict = window == nullptr ? MemoryVerdict::UnknownKey : judge_binding(binding, *window, user);
-    if (verdict != MemoryVerdict::Ok) {
-        return verdict;
+    const std::optional<MemoryRefusal> refusal =
+        window == nullptr ? MemoryRefusal::UnknownKey : judge_binding(binding, *window, user);
+    if (refusal) {
+        return refusal;
     }
     unbind(*window);
     window->key = binding.window;
     if (binding.bytes == 0) {
-        return verdict;
+        return std::nullopt;
     }
     Region& region = regions_[binding.region.value >> index_shift_];
     ++region.windows;
@@ -87,7 +88,7 @@ MemoryVerdict MemoryTable::bind_window(const WindowBinding& binding, const KeyUs
     window->rights = binding.rights;
     window->sendable = region.sendable;
     window->qpn = window->kind == Kind::Window2B ? user.qpn : Qpn{};
-    return verdict;
+    return std::nullopt;
 }
 
 void MemoryTable::free_windows(Qpn qpn) noexcept {
@@ -98,21 +99,21 @@ void MemoryTable::free_windows(Qpn qpn) noexcept {
     }
 }
 
-MemoryVerdict MemoryTable::judge_invalidate(Rkey key, const KeyUser& user) const noexcept {
+std::optional<MemoryRefusal> MemoryTable::judge_invalidate(Rkey key, const KeyUser& user) const noexcept {
     const Region* const region = at(key);
     if (region == nullptr || (region->kind != Kind::Region && !region->bound)) {
-        return MemoryVerdict::UnknownKey;
+        return MemoryRefusal::UnknownKey;
     }
     if (region->pd != user.pd || (region->kind == Kind::Window2B && region->qpn != user.qpn)) {
-        return MemoryVerdict::WrongPd;
+        return MemoryRefusal::WrongPd;
     }
     if (region->kind != Kind::Region) {
-        return region->kind == Kind::Window2B ? MemoryVerdict::Ok : MemoryVerdict::NoRight;
+        return region->kind == Kind::Window2B ? std::nullopt : std::optional(MemoryRefusal::NoRight);
     }
     if (region->windows != 0) {
-        return MemoryVerdict::InUse;
+        return MemoryRefusal::InUse;
     }
-    return region->rights.cover(Right::RemoteInvalidate) ? MemoryVerdict::Ok : MemoryVerdict::NoRight;
+    return region->rights.cover(Right::RemoteInvalidate) ? std::nullopt : std::optional(MemoryRefusal::NoRight);
 }
 
 void MemoryTable::invalidate(Rkey key) noexcept {

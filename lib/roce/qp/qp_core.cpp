@@ -30,12 +30,12 @@ QpCore::~QpCore() {
 }
 
 // mutants: qp-core-accept
-ModifyVerdict QpCore::accept(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
-    const ModifyVerdict verdict = judge_modify(state_, to, which, values, kind_);
-    if (verdict == ModifyVerdict::Ok) {
+std::optional<ModifyRefusal> QpCore::accept(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
+    const std::optional<ModifyRefusal> refusal = judge_modify(state_, to, which, values, kind_);
+    if (!refusal) {
         assign(attributes_, which, values);
     }
-    return verdict;
+    return refusal;
 }
 
 void QpCore::enter(QpState state) noexcept {

@@ -32,9 +32,10 @@ public:
     QpCore& operator=(const QpCore&) = delete;
     ~QpCore();
 
-    // Judges a change to the state `to`. Ok: the attributes in `which` are taken, and the owner enters the state by one
-    // of the three functions below. Otherwise nothing changes.
-    [[nodiscard]] ModifyVerdict accept(QpState to, AttributeSet which, const QpAttributes& values) noexcept;
+    // Judges a change to the state `to`. Without a refusal the attributes in `which` are taken, and the owner enters
+    // the state by one of the three functions below. With one nothing changes.
+    [[nodiscard]] std::optional<ModifyRefusal> accept(QpState to, AttributeSet which,
+                                                      const QpAttributes& values) noexcept;
     void enter(QpState state) noexcept;
     // Enters RESET and forgets everything: attributes, events, receive requests, and completions that nobody has
     // polled.

@@ -56,7 +56,7 @@ bool find_pieces(const MemoryAccess& access, std::span<const Sge> sges, std::uin
         }
         const MemoryView view =
             access.memory.find(Rkey{sge.lkey.value}, access.pd, access.wanted, sge.address + offset, here);
-        if (view.verdict != MemoryVerdict::Ok) {
+        if (view.refusal) {
             return false;
         }
         out.at[out.count++] = {view.data, static_cast<std::size_t>(here)};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "lib/roce/qp/completion_queue.hpp"
 #include "lib/roce/rc/judge_response.hpp"
@@ -10,9 +11,8 @@
 
 namespace cairn::roce::rc {
 
-// What the queue pair must do: anything but Ok stops its send queue. The request that failed is complete, the requests
-// behind it are not.
-enum class RequesterResult : std::uint8_t { Ok, Failed, CqOverrun };
+// Why the queue pair must stop its send queue. The request that failed is complete, the requests behind it are not.
+enum class RequesterStop : std::uint8_t { Failed, CqOverrun };
 
 // What an answer asks of the requester, besides to notice that `unacknowledged` may have moved.
 struct AnswerEffect {
@@ -49,8 +49,8 @@ public:
     // lost.
     [[nodiscard]] bool complete_head(CompletionStatus status) noexcept;
     // Completes the oldest request, which failed.
-    [[nodiscard]] RequesterResult fail(CompletionStatus status) noexcept {
-        return complete_head(status) ? RequesterResult::Failed : RequesterResult::CqOverrun;
+    [[nodiscard]] RequesterStop fail(CompletionStatus status) noexcept {
+        return complete_head(status) ? RequesterStop::Failed : RequesterStop::CqOverrun;
     }
     // Completes all requests as flushed, in order; nothing is outstanding any more. False: a completion was lost.
     [[nodiscard]] bool flush() noexcept;
@@ -69,7 +69,7 @@ private:
     [[nodiscard]] CompletionStatus take_data(const wire::Packet& packet, const SendWqe& wqe) noexcept;
     [[nodiscard]] bool complete_one(CompletionStatus status) noexcept;
     [[nodiscard]] AnswerEffect end(CompletionStatus status) noexcept {
-        return {fail(status) == RequesterResult::Failed ? Kind::Failed : Kind::CqOverrun};
+        return {fail(status) == RequesterStop::Failed ? Kind::Failed : Kind::CqOverrun};
     }
 
     SendSide side_;

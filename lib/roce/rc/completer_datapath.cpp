@@ -137,8 +137,7 @@ CompletionStatus Completer::take_data(const wire::Packet& packet, const SendWqe&
         const std::uint32_t mtu = side_.attributes->path_mtu_bytes;
         offset = static_cast<std::uint32_t>(side_.unacknowledged.since(wqe.first)) * mtu;
         const std::uint32_t left = is_read_or_atomic(wqe.opcode) ? wqe.bytes - offset : 0;  // others bring nothing
-        const DataVerdict verdict = judge_read_response(packet.traits().place, data.size(), left, mtu);
-        if (verdict != DataVerdict::Good) {
+        if (!has_read_length(packet.traits().place, data.size(), left, mtu)) {
             side_.counters.count(RcCounter::BadResponse);
             return CompletionStatus::BadResponse;
         }

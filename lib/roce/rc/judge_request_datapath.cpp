@@ -51,7 +51,7 @@ RequestVerdict judge_reach(const MemoryTable& memory, const KeyUser& user, Right
         return Execute;
     }
     const MemoryView view = memory.find_remote(range.rkey, user, wanted, range.address, range.dma_bytes);
-    return view.verdict == MemoryVerdict::Ok ? Execute : RemoteAccess;
+    return view.refusal ? RemoteAccess : Execute;
 }
 
 // One word that stays whole: inside, aligned as the peer names it and as it lies here.
@@ -62,7 +62,7 @@ RequestVerdict judge_word(const MemoryTable& memory, const KeyUser& user, Rights
     if (address % kAtomicBytes != 0) {
         return InvalidRequest;
     }
-    if (view.verdict != MemoryVerdict::Ok) {
+    if (view.refusal) {
         return RemoteAccess;
     }
     return reinterpret_cast<std::uintptr_t>(view.data) % kAtomicBytes == 0 ? Execute : InvalidRequest;
@@ -179,7 +179,7 @@ RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& me
     }
     if (opcode.headers.has<wire::Ieth>()) {
         const Rkey ended = packet.get<wire::Ieth>().rkey;
-        return memory.judge_invalidate(ended, user) == MemoryVerdict::Ok ? Execute : RemoteAccess;
+        return memory.judge_invalidate(ended, user) ? RemoteAccess : Execute;
     }
     return Execute;
 }

@@ -20,14 +20,12 @@ enum class AnswerPsnVerdict : std::uint8_t { Current, Stale, Unsent };
 
 // The length of a READ response follows from the bytes left of the READ, and its place in the answer from whether they
 // are more than the path MTU (9.7.5).
-enum class DataVerdict : std::uint8_t { Good, BadLength };
-[[nodiscard]] constexpr DataVerdict judge_read_response(wire::Place place, std::size_t payload_bytes,
-                                                        std::uint64_t left_bytes,
-                                                        std::uint32_t path_mtu_bytes) noexcept {
+[[nodiscard]] constexpr bool has_read_length(wire::Place place, std::size_t payload_bytes, std::uint64_t left_bytes,
+                                             std::uint32_t path_mtu_bytes) noexcept {
     const bool more_follow = place == wire::Place::First || place == wire::Place::Middle;
     const bool more_wanted = left_bytes > path_mtu_bytes;
     const std::uint64_t wanted = more_wanted ? path_mtu_bytes : left_bytes;
-    return more_follow == more_wanted && payload_bytes == wanted ? DataVerdict::Good : DataVerdict::BadLength;
+    return more_follow == more_wanted && payload_bytes == wanted;
 }
 
 // The status of a request that the peer refused by this NAK. PsnSequence refuses none.

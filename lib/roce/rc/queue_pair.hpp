@@ -41,12 +41,13 @@ public:
     QueuePair& operator=(const QueuePair&) = delete;
     ~QueuePair();
 
-    // Goes to the state `to` and takes the attributes in `which` from `values`. Unless Ok, nothing changes. RESET
-    // forgets everything, completions too; an XRC target's belong to its receive queues and stay. In ERR all requests
-    // complete as flushed, in order, and no answer leaves but the NAK of a request that was refused. An unreliable
-    // queue pair goes to SQE by itself when a send request fails: send requests are flushed until it is brought back to
-    // RTS, and it still receives.
-    [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept;
+    // Goes to the state `to` and takes the attributes in `which` from `values`. With a refusal nothing changes. RESET
+    // forgets everything, completions too; an XRC target's belong to its receive queues and stay. In ERR all
+    // requests complete as flushed, in order, and no answer leaves but the NAK of a request that was refused. An
+    // unreliable queue pair goes to SQE by itself when a send request fails: send requests are flushed until it is
+    // brought back to RTS, and it still receives.
+    [[nodiscard]] std::optional<ModifyRefusal> modify(QpState to, AttributeSet which,
+                                                      const QpAttributes& values) noexcept;
 
     [[nodiscard]] PostVerdict post_send(const SendRequest& request) noexcept;
     [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept;
@@ -124,8 +125,8 @@ private:
     void write_notification(OutPacket& out) noexcept;
     void on_notification(Instant now) noexcept;
     void end_pacing() noexcept;
-    void on_result(RequesterResult result) noexcept;
-    void on_result(ResponderResult result) noexcept;
+    void on_result(std::optional<RequesterStop> stop) noexcept;
+    void on_result(std::optional<ResponderStop> stop) noexcept;
     void enter_error(QpEvent why) noexcept;
     void enter_error() noexcept;
     void enter_reset() noexcept;

@@ -32,20 +32,19 @@ QueuePair::~QueuePair() {
 }
 
 // mutants: rc-queue-pair-modify
-ModifyVerdict QueuePair::modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
+std::optional<ModifyRefusal> QueuePair::modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
     const QpState from = state();
-    const ModifyVerdict verdict = core_.accept(to, which, values);
-    if (verdict != ModifyVerdict::Ok) {
-        return verdict;
+    if (const std::optional<ModifyRefusal> refusal = core_.accept(to, which, values)) {
+        return refusal;
     }
     if (to == QpState::Reset) {
         enter_reset();
-        return verdict;
+        return std::nullopt;
     }
     if (to == QpState::Err) {
         enter_error();
         responder_.drop_answers();
-        return verdict;
+        return std::nullopt;
     }
     if (to == QpState::Rtr) {
         established_ = false;
@@ -55,7 +54,7 @@ ModifyVerdict QueuePair::modify(QpState to, AttributeSet which, const QpAttribut
     }
     core_.enter(to);
     notice_drained();
-    return verdict;
+    return std::nullopt;
 }
 
 void QueuePair::free_windows() noexcept {

@@ -132,9 +132,9 @@ bool QueuePair::poll_request(OutPacket& out, Instant now) noexcept {
     if (!sends()) {
         return false;
     }
-    RequesterResult result = RequesterResult::Ok;
-    const bool made = requester_.poll_request(out, now, state() == QpState::Sqd || attributes().sends_wait, result);
-    on_result(result);
+    std::optional<RequesterStop> stop;
+    const bool made = requester_.poll_request(out, now, state() == QpState::Sqd || attributes().sends_wait, stop);
+    on_result(stop);
     notice_drained();
     return made;
 }
@@ -151,11 +151,12 @@ bool QueuePair::poll_response(OutPacket& out) noexcept {
 }
 
 // mutants: rc-queue-pair-on-result
-void QueuePair::on_result(RequesterResult result) noexcept {
-    switch (result) {
-        case RequesterResult::Ok:
-            return;
-        case RequesterResult::Failed:
+void QueuePair::on_result(std::optional<RequesterStop> stop) noexcept {
+    if (!stop) [[likely]] {
+        return;
+    }
+    switch (*stop) {
+        case RequesterStop::Failed:
             if (service() == wire::Service::Uc) {
                 core_.enter(QpState::Sqe);
                 (void)requester_.flush();  // lost to an overrun: the queue shows it
@@ -163,29 +164,30 @@ void QueuePair::on_result(RequesterResult result) noexcept {
                 enter_error();  // a completion said why
             }
             return;
-        case RequesterResult::CqOverrun:
+        case RequesterStop::CqOverrun:
             enter_error(QpEvent::CqOverrun);
             return;
     }
 }
 
-void QueuePair::on_result(ResponderResult result) noexcept {
-    switch (result) {
-        case ResponderResult::Ok:
-            return;
-        case ResponderResult::RequestError:
+void QueuePair::on_result(std::optional<ResponderStop> stop) noexcept {
+    if (!stop) [[likely]] {
+        return;
+    }
+    switch (*stop) {
+        case ResponderStop::RequestError:
             enter_error(QpEvent::InvalidRequest);
             return;
-        case ResponderResult::AccessError:
+        case ResponderStop::AccessError:
             enter_error(QpEvent::AccessViolation);
             return;
-        case ResponderResult::LocalError:
+        case ResponderStop::LocalError:
             enter_error();
             return;
-        case ResponderResult::FlushError:
+        case ResponderStop::FlushError:
             enter_error(QpEvent::Fatal);
             return;
-        case ResponderResult::CqOverrun:
+        case ResponderStop::CqOverrun:
             enter_error(QpEvent::CqOverrun);
             return;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "lib/base/time.hpp"
 #include "lib/roce/rc/ack_requests.hpp"
@@ -36,13 +37,14 @@ public:
     void start(const QpAttributes& attributes, Pd pd) noexcept;
 
     // Makes the next request packet. False: none may be sent now; posting and every input change that. `drain`: no
-    // further request is begun (SQD, or sends wait). A request whose SGEs are not allowed sets `result`.
-    [[nodiscard]] bool poll_request(OutPacket& out, Instant now, bool drain, RequesterResult& result) noexcept;
+    // further request is begun (SQD, or sends wait). A request whose SGEs are not allowed sets `stop`.
+    [[nodiscard]] bool poll_request(OutPacket& out, Instant now, bool drain,
+                                    std::optional<RequesterStop>& stop) noexcept;
 
     // Takes an acknowledgement or response for this queue pair.
-    [[nodiscard]] RequesterResult on_answer(const wire::Packet& packet, Instant now) noexcept;
+    [[nodiscard]] std::optional<RequesterStop> on_answer(const wire::Packet& packet, Instant now) noexcept;
     // Acts on deadlines that are due. Spurious calls are harmless.
-    [[nodiscard]] RequesterResult on_timeout(Instant now) noexcept;
+    [[nodiscard]] std::optional<RequesterStop> on_timeout(Instant now) noexcept;
     // Returns when on_timeout() is due. Every input and poll_request() change it.
     [[nodiscard]] Instant next_deadline() const noexcept { return timers_.next(); }
 
@@ -86,7 +88,7 @@ private:
     [[nodiscard]] bool may_send(Instant now, bool drain) const noexcept;
     [[nodiscard]] bool may_start(const SendWqe& wqe) const noexcept;
     // False: a local request waits, or failed.
-    [[nodiscard]] bool run_local(bool drain, RequesterResult& result) noexcept;
+    [[nodiscard]] bool run_local(bool drain, std::optional<RequesterStop>& stop) noexcept;
     [[nodiscard]] bool execute_local(const SendWqe& wqe) noexcept;
     [[nodiscard]] bool find_payload(const SendWqe& wqe, std::uint32_t offset, OutPacket& out) noexcept;
     void write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) noexcept;
@@ -94,13 +96,14 @@ private:
     [[nodiscard]] bool move_on(const SendWqe& wqe, Instant now) noexcept;
 
     // Answers and silence.
-    [[nodiscard]] RequesterResult act(const AnswerEffect& effect, const wire::Packet& packet, Instant now) noexcept;
-    [[nodiscard]] RequesterResult acknowledge_executed(Instant now) noexcept;
-    [[nodiscard]] RequesterResult hold_back(wire::RnrTimer timer, Instant now) noexcept;
+    [[nodiscard]] std::optional<RequesterStop> act(const AnswerEffect& effect, const wire::Packet& packet,
+                                                   Instant now) noexcept;
+    [[nodiscard]] std::optional<RequesterStop> acknowledge_executed(Instant now) noexcept;
+    [[nodiscard]] std::optional<RequesterStop> hold_back(wire::RnrTimer timer, Instant now) noexcept;
     // The peer has `newest` and misses a packet before it.
-    [[nodiscard]] RequesterResult recover(RcCounter reason, Psn newest, Instant now) noexcept;
+    [[nodiscard]] std::optional<RequesterStop> recover(RcCounter reason, Psn newest, Instant now) noexcept;
     void patch(Psn newest, Instant now) noexcept;
-    [[nodiscard]] RequesterResult retry(Instant now) noexcept;
+    [[nodiscard]] std::optional<RequesterStop> retry(Instant now) noexcept;
     void go_back() noexcept;
     void on_progress(Instant now) noexcept;
     void arm(Instant now) noexcept;

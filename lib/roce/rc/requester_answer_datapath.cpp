@@ -3,9 +3,7 @@
 
 namespace cairn::roce::rc {
 
-using enum RequesterResult;
-
-RequesterResult Requester::on_answer(const wire::Packet& packet, Instant now) noexcept {
+std::optional<RequesterStop> Requester::on_answer(const wire::Packet& packet, Instant now) noexcept {
     const Psn before = side().unacknowledged;
     const AnswerEffect effect = completer_.on_answer(packet);
     if (side().unacknowledged != before && !effect.is_end()) {
@@ -14,11 +12,12 @@ RequesterResult Requester::on_answer(const wire::Packet& packet, Instant now) no
     return act(effect, packet, now);
 }
 
-RequesterResult Requester::act(const AnswerEffect& effect, const wire::Packet& packet, Instant now) noexcept {
+std::optional<RequesterStop> Requester::act(const AnswerEffect& effect, const wire::Packet& packet,
+                                            Instant now) noexcept {
     using Kind = AnswerEffect::Kind;
     switch (effect.kind) {
         case Kind::None:
-            return Ok;
+            return std::nullopt;
         case Kind::DataTaken:
             return acknowledge_executed(now);
         case Kind::NakSequence:
@@ -32,33 +31,33 @@ RequesterResult Requester::act(const AnswerEffect& effect, const wire::Packet& p
             if (newest.since(side().sent) < 0) {
                 patch(newest, now);
             }
-            return Ok;
+            return std::nullopt;
         }
         case Kind::NotReady:
             return hold_back(effect.timer, now);
         case Kind::Failed:
-            return Failed;
+            return RequesterStop::Failed;
         case Kind::CqOverrun:
-            return CqOverrun;
+            return RequesterStop::CqOverrun;
     }
-    return Ok;
+    return std::nullopt;
 }
 
 // What was acknowledged while the answer that came now was missing.
 // mutants: rc-requester-acknowledge-executed
-RequesterResult Requester::acknowledge_executed(Instant now) noexcept {
+std::optional<RequesterStop> Requester::acknowledge_executed(Instant now) noexcept {
     const Psn before = side().unacknowledged;
     const bool pushed = completer_.acknowledge(plan_.executed_until().plus(Psn::kMask));
     if (side().unacknowledged != before) {
         on_progress(now);
     }
-    return pushed ? Ok : CqOverrun;
+    return pushed ? std::nullopt : std::optional(RequesterStop::CqOverrun);
 }
 
 // mutants: rc-requester-hold-back
-RequesterResult Requester::hold_back(wire::RnrTimer timer, Instant now) noexcept {
+std::optional<RequesterStop> Requester::hold_back(wire::RnrTimer timer, Instant now) noexcept {
     if (is_at_oldest_psn()) {
-        return Ok;  // held back already
+        return std::nullopt;  // held back already
     }
     if (retries_.rnr_left == 0) {
         return completer_.fail(CompletionStatus::RnrRetryExceeded);
@@ -69,22 +68,22 @@ RequesterResult Requester::hold_back(wire::RnrTimer timer, Instant now) noexcept
     plan_.forget_pass();
     go_back();
     timers_.hold_back(timer, now);
-    return Ok;
+    return std::nullopt;
 }
 
 // Something was lost: a NAK says so, or an answer that lies behind a READ or atomic still waiting for its own
 // (9.7.5). If going back did not help the timeout does.
 // mutants: rc-requester-recover
-RequesterResult Requester::recover(RcCounter reason, Psn newest, Instant now) noexcept {
+std::optional<RequesterStop> Requester::recover(RcCounter reason, Psn newest, Instant now) noexcept {
     SendSide& side = this->side();
     side.counters.count(reason);
     if (side.attributes->selective && reason == RcCounter::ImpliedNak) {
         plan_.executed(newest.next());
         patch(newest, now);
-        return Ok;
+        return std::nullopt;
     }
     if (retries_.recovered || is_at_oldest_psn()) {
-        return Ok;
+        return std::nullopt;
     }
     retries_.recovered = true;
     return retry(now);
@@ -104,7 +103,7 @@ void Requester::patch(Psn newest, Instant now) noexcept {
 }
 
 // mutants: rc-requester-retry
-RequesterResult Requester::retry(Instant now) noexcept {
+std::optional<RequesterStop> Requester::retry(Instant now) noexcept {
     if (retries_.left == 0) {
         return completer_.fail(CompletionStatus::RetryExceeded);
     }
@@ -112,7 +111,7 @@ RequesterResult Requester::retry(Instant now) noexcept {
     plan_.forget_pass();
     go_back();
     arm(now);
-    return Ok;
+    return std::nullopt;
 }
 
 // mutants: rc-requester-go-back
@@ -142,25 +141,25 @@ void Requester::arm(Instant now) noexcept {
 }
 
 // mutants: rc-requester-on-timeout
-RequesterResult Requester::on_timeout(Instant now) noexcept {
+std::optional<RequesterStop> Requester::on_timeout(Instant now) noexcept {
     if (timers_.take_end_of_hold(now)) {
         arm(now);
     }
     switch (timers_.judge_silence(side().attributes->ack_timeout, is_at_oldest_psn(), now)) {
         case AnswerTimers::Silence::None:
-            return Ok;
+            return std::nullopt;
         case AnswerTimers::Silence::Early:
             side().counters.count(RcCounter::EarlyTimeout);
             retries_.recovered = false;
             plan_.forget_pass();
             go_back();
-            return Ok;
+            return std::nullopt;
         case AnswerTimers::Silence::Configured:
             side().counters.count(RcCounter::Timeout);
             retries_.recovered = false;
             return retry(now);
     }
-    return Ok;
+    return std::nullopt;
 }
 
 bool Requester::flush() noexcept {

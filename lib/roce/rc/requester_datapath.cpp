@@ -72,13 +72,13 @@ bool Requester::find_payload(const SendWqe& wqe, std::uint32_t offset, OutPacket
     return true;
 }
 
-bool Requester::poll_request(OutPacket& out, Instant now, bool drain, RequesterResult& result) noexcept {
+bool Requester::poll_request(OutPacket& out, Instant now, bool drain, std::optional<RequesterStop>& stop) noexcept {
     SendSide& side = this->side();
-    result = RequesterResult::Ok;
+    stop = std::nullopt;
     if (plan_.knows()) {
         cursor_.skip_spared(side, plan_);
     }
-    if (!run_local(drain, result) || !may_send(now, drain)) {
+    if (!run_local(drain, stop) || !may_send(now, drain)) {
         return false;
     }
     SendWqe& wqe = side.queue.at(cursor_.position());
@@ -86,7 +86,7 @@ bool Requester::poll_request(OutPacket& out, Instant now, bool drain, RequesterR
     if (!find_payload(wqe, offset, out)) {
         // Those before it complete first, so that completions stay in order.
         if (cursor_.is_at_oldest(side)) {
-            result = completer_.fail(CompletionStatus::LocalProtection);
+            stop = completer_.fail(CompletionStatus::LocalProtection);
         }
         return false;
     }
@@ -96,7 +96,7 @@ bool Requester::poll_request(OutPacket& out, Instant now, bool drain, RequesterR
     timers_.end_hold();
     write(out, wqe, offset);
     if (!move_on(wqe, now)) {
-        result = RequesterResult::CqOverrun;
+        stop = RequesterStop::CqOverrun;
     }
     return true;
 }

@@ -5,7 +5,7 @@ namespace cairn::roce::rc {
 
 // They take no PSN: `last` is the one before `first`. Going back passes over those that are done.
 // mutants: rc-requester-run-local
-bool Requester::run_local(bool drain, RequesterResult& result) noexcept {
+bool Requester::run_local(bool drain, std::optional<RequesterStop>& stop) noexcept {
     SendSide& side = this->side();
     while (!cursor_.is_at_end(side) && is_local(side.queue.at(cursor_.position()).opcode)) {
         SendWqe& wqe = side.queue.at(cursor_.position());
@@ -16,7 +16,7 @@ bool Requester::run_local(bool drain, RequesterResult& result) noexcept {
                 return false;
             }
             if (!execute_local(wqe)) {
-                result = oldest ? completer_.fail(CompletionStatus::MemoryManagement) : RequesterResult::Ok;
+                stop = oldest ? std::optional(completer_.fail(CompletionStatus::MemoryManagement)) : std::nullopt;
                 return false;
             }
             wqe.started = true;
@@ -25,7 +25,7 @@ bool Requester::run_local(bool drain, RequesterResult& result) noexcept {
         }
         cursor_.step_over_local();
         if (oldest && !completer_.complete_head(CompletionStatus::Success)) {
-            result = RequesterResult::CqOverrun;
+            stop = RequesterStop::CqOverrun;
             return false;
         }
     }
@@ -37,9 +37,9 @@ bool Requester::execute_local(const SendWqe& wqe) noexcept {
     const KeyUser user{side.pd, side.qpn};
     if (wqe.opcode == WorkOpcode::BindWindow) {
         bound_windows_ = true;
-        return side.memory.bind_window(wqe.binding(), user) == MemoryVerdict::Ok;
+        return !side.memory.bind_window(wqe.binding(), user);
     }
-    if (side.memory.judge_invalidate(wqe.invalidate, user) != MemoryVerdict::Ok) {
+    if (side.memory.judge_invalidate(wqe.invalidate, user)) {
         return false;
     }
     side.memory.invalidate(wqe.invalidate);

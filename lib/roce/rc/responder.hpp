@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "lib/roce/qp/attributes.hpp"
 #include "lib/roce/qp/event_sink.hpp"
@@ -22,14 +23,13 @@ struct FlushHook {
     void* owner = nullptr;
 };
 
-// What the queue pair must do after a packet.
-enum class ResponderResult : std::uint8_t {
-    Ok,
-    RequestError,  // stop: the peer asked what it may not (its NAK is still to be polled)
-    AccessError,   // stop: likewise, for memory
-    LocalError,    // stop: our own receive request was wrong, as its completion says
-    FlushError,    // stop: memory could not be made safe
-    CqOverrun,     // stop: a completion was lost
+// Why the queue pair must stop after a packet.
+enum class ResponderStop : std::uint8_t {
+    RequestError,  // the peer asked what it may not (its NAK is still to be polled)
+    AccessError,   // likewise, for memory
+    LocalError,    // our own receive request was wrong, as its completion says
+    FlushError,    // memory could not be made safe
+    CqOverrun,     // a completion was lost
 };
 
 // What a responder uses and may share with others. All of it outlives the responder.
@@ -57,8 +57,8 @@ public:
     // Takes a request packet for this queue pair; every output may change. Selective: a packet that comes early and is
     // offered is kept, and taken in its turn. Unreliable: a message that lacks a packet or is refused is dropped, what
     // was placed of it stays, and no answer is made (9.8.2, 9.8.3).
-    [[nodiscard]] ResponderResult on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept,
-                                             Instant now) noexcept;
+    [[nodiscard]] std::optional<ResponderStop> on_request(const wire::Packet& packet, const PacketOffer& offer,
+                                                          bool& kept, Instant now) noexcept;
     // Owes the acknowledgement that is due. Spurious calls are harmless.
     void on_timeout(Instant now) noexcept;
     // Returns when on_timeout() is due. on_request() and answers that leave change it.
@@ -126,16 +126,16 @@ private:
     [[nodiscard]] RequestVerdict judge_receive(const wire::Packet& packet) const noexcept;
     [[nodiscard]] RequestVerdict judge_depth(const wire::Packet& packet) const noexcept;
 
-    [[nodiscard]] ResponderResult on_unreliable(const wire::Packet& packet) noexcept;
+    [[nodiscard]] std::optional<ResponderStop> on_unreliable(const wire::Packet& packet) noexcept;
     void cut_short(RcCounter reason) noexcept;
     [[nodiscard]] const ReceiveHead* next_receive() const noexcept;
     void take_receive() noexcept;
 
-    [[nodiscard]] ResponderResult act(const wire::Packet& packet) noexcept;
-    [[nodiscard]] ResponderResult refuse(RequestVerdict verdict) noexcept;
+    [[nodiscard]] std::optional<ResponderStop> act(const wire::Packet& packet) noexcept;
+    [[nodiscard]] std::optional<ResponderStop> refuse(RequestVerdict verdict) noexcept;
     [[nodiscard]] bool on_gap(const wire::Packet& packet, const PacketOffer& offer) noexcept;
-    [[nodiscard]] ResponderResult take(const wire::Packet& packet) noexcept;
-    [[nodiscard]] ResponderResult take_held() noexcept;
+    [[nodiscard]] std::optional<ResponderStop> take(const wire::Packet& packet) noexcept;
+    [[nodiscard]] std::optional<ResponderStop> take_held() noexcept;
     [[nodiscard]] bool is_selective() const noexcept { return early_.can_hold() && attributes_->selective; }
     void on_duplicate(const wire::Packet& packet) noexcept;
 

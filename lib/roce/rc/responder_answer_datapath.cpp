@@ -94,7 +94,7 @@ bool Responder::emit_read(OutPacket& out, SavedAnswer& saved) noexcept {
     if (bytes != 0) {
         const MemoryView view =
             memory_.find_remote(saved.rkey, {saved.pd, qpn_}, Right::RemoteRead, saved.address + offset, bytes);
-        if (view.verdict != MemoryVerdict::Ok || !attributes_->access.cover(Right::RemoteRead)) {
+        if (view.refusal || !attributes_->access.cover(Right::RemoteRead)) {
             return false;
         }
         out.payload.at[out.payload.count++] = {view.data, bytes};

@@ -26,12 +26,12 @@ bool fits(const SavedAnswer& saved, const wire::Packet& packet, std::uint32_t pa
 }  // namespace
 
 // mutants: rc-responder-on-request
-ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept,
-                                      Instant now) noexcept {
+std::optional<ResponderStop> Responder::on_request(const wire::Packet& packet, const PacketOffer& offer, bool& kept,
+                                                   Instant now) noexcept {
     kept = false;
     if (failed()) {
         counters_.count(RcCounter::WrongState);
-        return ResponderResult::Ok;
+        return std::nullopt;
     }
     if (!reliable_) {
         return on_unreliable(packet);
@@ -39,19 +39,19 @@ ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOf
     switch (judge_psn(packet.bth().psn, expected_)) {
         case PsnVerdict::Gap:
             kept = on_gap(packet, offer);
-            return ResponderResult::Ok;
+            return std::nullopt;
         case PsnVerdict::Duplicate:
             on_duplicate(packet);
-            return ResponderResult::Ok;
+            return std::nullopt;
         case PsnVerdict::Expected:
             break;
     }
     const bool owes_nak = reply_.kind == Reply::Nak;
-    ResponderResult result = take(packet);
-    while (result == ResponderResult::Ok && !early_.empty() && early_.front_psn().since(expected_) <= 0) {
-        result = take_held();
+    std::optional<ResponderStop> stop = take(packet);
+    while (!stop && !early_.empty() && early_.front_psn().since(expected_) <= 0) {
+        stop = take_held();
     }
-    const bool lacks = early_.take_dropped(expected_) && stage_ == Stage::Running && result == ResponderResult::Ok;
+    const bool lacks = early_.take_dropped(expected_) && stage_ == Stage::Running && !stop;
     if (lacks) {
         counters_.count(RcCounter::NakSequenceSent);
         stage_ = Stage::AwaitsResend;
@@ -62,7 +62,7 @@ ResponderResult Responder::on_request(const wire::Packet& packet, const PacketOf
     if (reply_.kind == Reply::None) {
         delayed_acks_.wait(now);
     }
-    return result;
+    return stop;
 }
 
 void Responder::on_timeout(Instant now) noexcept {
@@ -71,7 +71,7 @@ void Responder::on_timeout(Instant now) noexcept {
     }
 }
 
-ResponderResult Responder::take(const wire::Packet& packet) noexcept {
+std::optional<ResponderStop> Responder::take(const wire::Packet& packet) noexcept {
     if (xrc_ && !find_receiver(packet)) [[unlikely]] {
         return refuse(RequestVerdict::InvalidRequest);
     }
@@ -148,7 +148,7 @@ void Responder::take_receive() noexcept {
 }
 
 // mutants: rc-responder-act
-ResponderResult Responder::act(const wire::Packet& packet) noexcept {
+std::optional<ResponderStop> Responder::act(const wire::Packet& packet) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
     const MessageKind kind = request_traits(opcode.operation).kind;
     stage_ = Stage::Running;
@@ -156,7 +156,7 @@ ResponderResult Responder::act(const wire::Packet& packet) noexcept {
         reply_.kind = Reply::None;  // what it asked for is here
     }
     if (kind == MessageKind::None) {
-        return execute_answered(packet) ? ResponderResult::Ok : refuse(RequestVerdict::FlushFailed);
+        return execute_answered(packet) ? std::nullopt : refuse(RequestVerdict::FlushFailed);
     }
     if (kind == MessageKind::Write) {
         execute_write(packet);
@@ -168,18 +168,18 @@ ResponderResult Responder::act(const wire::Packet& packet) noexcept {
         owe_ack();
     }
     if (!opcode.ends_message()) {
-        return ResponderResult::Ok;
+        return std::nullopt;
     }
-    return complete_message(packet) ? ResponderResult::Ok : ResponderResult::CqOverrun;
+    return complete_message(packet) ? std::nullopt : std::optional(ResponderStop::CqOverrun);
 }
 
 // mutants: rc-responder-refuse
-ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
+std::optional<ResponderStop> Responder::refuse(RequestVerdict verdict) noexcept {
     if (verdict == RequestVerdict::NotReady) {
         counters_.count(RcCounter::RnrNakSent);
         stage_ = Stage::AwaitsReceiver;
         owe_nak(attributes_->min_rnr_timer);
-        return ResponderResult::Ok;
+        return std::nullopt;
     }
     counters_.count(reliable_ ? RcCounter::NakFatalSent : RcCounter::UnreliableRefused);
     stage_ = Stage::Failed;
@@ -195,13 +195,13 @@ ResponderResult Responder::refuse(RequestVerdict verdict) noexcept {
     }
     if (verdict == RequestVerdict::FlushFailed) {
         owe_nak(wire::NakCode::RemoteOperational);
-        return ResponderResult::FlushError;
+        return ResponderStop::FlushError;
     }
     const bool access = verdict == RequestVerdict::RemoteAccess;
     owe_nak(access  ? wire::NakCode::RemoteAccess
             : local ? wire::NakCode::RemoteOperational
                     : wire::NakCode::InvalidRequest);
-    return access ? ResponderResult::AccessError : local ? ResponderResult::LocalError : ResponderResult::RequestError;
+    return access ? ResponderStop::AccessError : local ? ResponderStop::LocalError : ResponderStop::RequestError;
 }
 
 // Reported once until what is missing comes; selective also whenever there is news of what is missing, or the peer

@@ -61,7 +61,7 @@ void Responder::execute_write(const wire::Packet& packet) noexcept {
     if (!payload.empty()) {
         const MemoryView view = memory_.find_remote(message_.rkey, key_user(), Right::RemoteWrite,
                                                     message_.address + message_.done_bytes, payload.size());
-        CAIRN_ASSERT(view.verdict == MemoryVerdict::Ok);  // judged
+        CAIRN_ASSERT(!view.refusal);  // judged
         place(view.data, payload);
     }
     message_.done_bytes += payload.size();
@@ -137,7 +137,7 @@ void Responder::execute_atomic(const wire::Packet& packet) noexcept {
     const auto& atomic = packet.get<wire::AtomicEth>();
     const MemoryView view =
         memory_.find_remote(atomic.rkey, key_user(), Right::RemoteAtomic, atomic.address, kAtomicBytes);
-    CAIRN_ASSERT(view.verdict == MemoryVerdict::Ok);  // judged
+    CAIRN_ASSERT(!view.refusal);  // judged
     SavedAnswer& saved = save(packet, 1);
     saved.rkey = atomic.rkey;
     saved.address = atomic.address;
@@ -148,7 +148,7 @@ void Responder::execute_atomic(const wire::Packet& packet) noexcept {
 void Responder::execute_atomic_write(const wire::Packet& packet) noexcept {
     const auto& reth = packet.get<wire::Reth>();
     const MemoryView view = memory_.find_remote(reth.rkey, key_user(), Right::RemoteWrite, reth.address, kAtomicBytes);
-    CAIRN_ASSERT(view.verdict == MemoryVerdict::Ok);  // judged
+    CAIRN_ASSERT(!view.refusal);  // judged
     SavedAnswer& saved = save(packet, 1);
     saved.rkey = reth.rkey;
     saved.address = reth.address;

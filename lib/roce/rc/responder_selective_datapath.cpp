@@ -4,13 +4,13 @@
 namespace cairn::roce::rc {
 
 // A READ ahead of it may have taken its PSN: then the peer is broken, and the packet is dropped like any old one.
-ResponderResult Responder::take_held() noexcept {
+std::optional<ResponderStop> Responder::take_held() noexcept {
     const bool expected = early_.front_psn() == expected_;
     const wire::Parsed<wire::Packet> packet = wire::Packet::parse(early_.front());
     CAIRN_ASSERT(packet.ok());  // it was when it came
-    const ResponderResult result = expected ? take(packet.value()) : ResponderResult::Ok;
+    const std::optional<ResponderStop> stop = expected ? take(packet.value()) : std::nullopt;
     early_.release_front();
-    return result;
+    return stop;
 }
 
 void Responder::give_held_up() noexcept {

@@ -7,7 +7,7 @@ namespace cairn::roce::rc {
 // Any First or Only begins anew, whatever its PSN; a Middle or Last without the packet before it is of no use
 // (9.8.2.2).
 // mutants: rc-responder-on-unreliable
-ResponderResult Responder::on_unreliable(const wire::Packet& packet) noexcept {
+std::optional<ResponderStop> Responder::on_unreliable(const wire::Packet& packet) noexcept {
     const bool starts = packet.traits().starts_message();
     const bool under_way = message_.kind != MessageKind::None;
     if (under_way && (starts || packet.bth().psn != expected_)) {
@@ -16,11 +16,11 @@ ResponderResult Responder::on_unreliable(const wire::Packet& packet) noexcept {
     expected_ = packet.bth().psn.next();
     if (!starts && message_.kind == MessageKind::None) {
         counters_.count(RcCounter::UnreliableRest);
-        return ResponderResult::Ok;
+        return std::nullopt;
     }
     if (judge(packet) != RequestVerdict::Execute) {
         cut_short(RcCounter::UnreliableRefused);
-        return ResponderResult::Ok;
+        return std::nullopt;
     }
     expected_ = packet.bth().psn;  // act() steps on
     return act(packet);

@@ -46,7 +46,8 @@ public:
     ~UdQueuePair() override;
 
     // As rc::QueuePair::modify(). A send request that fails leads to SQE.
-    [[nodiscard]] ModifyVerdict modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept;
+    [[nodiscard]] std::optional<ModifyRefusal> modify(QpState to, AttributeSet which,
+                                                      const QpAttributes& values) noexcept;
     // TooLong: the message is longer than the path MTU. The path is pinned until the packet is made.
     [[nodiscard]] PostVerdict post_send(const UdRequest& request) noexcept;
     [[nodiscard]] PostVerdict post_receive(const ReceiveRequest& request) noexcept;

@@ -39,18 +39,17 @@ UdQueuePair::~UdQueuePair() {
     }
 }
 
-ModifyVerdict UdQueuePair::modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
-    const ModifyVerdict verdict = core_.accept(to, which, values);
-    if (verdict != ModifyVerdict::Ok) {
-        return verdict;
+std::optional<ModifyRefusal> UdQueuePair::modify(QpState to, AttributeSet which, const QpAttributes& values) noexcept {
+    if (const std::optional<ModifyRefusal> refusal = core_.accept(to, which, values)) {
+        return refusal;
     }
     if (to == QpState::Reset) {
         enter_reset();
-        return verdict;
+        return std::nullopt;
     }
     if (to == QpState::Err) {
         enter_error();
-        return verdict;
+        return std::nullopt;
     }
     qp_->set_keys(attributes().pkey, attributes().qkey);
     if (which.has(Attribute::SendPsn)) {
@@ -60,7 +59,7 @@ ModifyVerdict UdQueuePair::modify(QpState to, AttributeSet which, const QpAttrib
     if (core_.awaits_drain()) {
         core_.report_drained();  // no datagram waits for an answer
     }
-    return verdict;
+    return std::nullopt;
 }
 
 Status UdQueuePair::attach(const net::IpAddress& group) {

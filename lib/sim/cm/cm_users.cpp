@@ -79,21 +79,21 @@ void CmWorld::act(Node& node, cm::ConnectionId id, Local& local) {
     }
     if (tired) {
         end(node, local, true);
-        require(node.manager->abandon(id, now_) == cm::CallStatus::Ok, "abandon() refuses");
+        require(node.manager->abandon(id, now_) == std::nullopt, "abandon() refuses");
         forget(node, id);
         return;
     }
-    cm::CallStatus status = cm::CallStatus::Ok;
+    std::optional<cm::CallRefusal> refusal;
     if (local.phase == Phase::Requested || local.phase == Phase::Replied) {
         answer(node, id, local);
     } else if (local.phase == Phase::Up) {
-        status = node.manager->disconnect(id, bytes_of(local.cookie), now_);
+        refusal = node.manager->disconnect(id, bytes_of(local.cookie), now_);
         local.phase = Phase::Leaving;
     } else if (local.phase == Phase::LeaveAsked) {
-        status = node.manager->disconnect(id, bytes_of(local.cookie), now_);
+        refusal = node.manager->disconnect(id, bytes_of(local.cookie), now_);
         local.phase = Phase::Over;
     }
-    require(status == cm::CallStatus::Ok, "a call that makes sense is refused");
+    require(refusal == std::nullopt, "a call that makes sense is refused");
 }
 
 void CmWorld::answer(Node& node, cm::ConnectionId id, Local& local) {
@@ -101,7 +101,7 @@ void CmWorld::answer(Node& node, cm::ConnectionId id, Local& local) {
     if (!healed_ && random_.chance(120'000)) {
         deal.refused = true;
         end(node, local, true);
-        require(node.manager->reject(id, {}, now_) == cm::CallStatus::Ok, "reject() refuses");
+        require(node.manager->reject(id, {}, now_) == std::nullopt, "reject() refuses");
         if (local.active) {
             local.phase = Phase::Over;
         } else {
@@ -114,7 +114,7 @@ void CmWorld::answer(Node& node, cm::ConnectionId id, Local& local) {
         deal.ready = true;
         local.phase = Phase::Up;
         local.act_at = soon(seconds(3));
-        require(node.manager->ready(id, said, now_) == cm::CallStatus::Ok, "ready() refuses");
+        require(node.manager->ready(id, said, now_) == std::nullopt, "ready() refuses");
         return;
     }
     cm::AcceptParameters accepted;
@@ -125,7 +125,7 @@ void CmWorld::answer(Node& node, cm::ConnectionId id, Local& local) {
     deal.accepted_qpn = accepted.qpn;
     deal.accepted_psn = accepted.starting_psn;
     local.phase = Phase::Accepted;
-    require(node.manager->accept(id, accepted, now_) == cm::CallStatus::Ok, "accept() refuses");
+    require(node.manager->accept(id, accepted, now_) == std::nullopt, "accept() refuses");
 }
 
 // The connection is over for this end.
@@ -170,7 +170,7 @@ void CmWorld::poll_all(std::size_t index) {
 void CmWorld::accept_forged(Node& node, cm::ConnectionId id) {
     cm::AcceptParameters accepted;
     accepted.qpn = Qpn{0x900000};
-    require(node.manager->accept(id, accepted, now_) == cm::CallStatus::Ok, "accept() refuses");
+    require(node.manager->accept(id, accepted, now_) == std::nullopt, "accept() refuses");
     node.forged.insert(id);
 }
 
@@ -285,9 +285,9 @@ void CmWorld::on_event(Node& node, const cm::DatagramRequested& event) {
     const Qpn serving{static_cast<std::uint32_t>(0x800000 + index)};
     const Qkey key{static_cast<std::uint32_t>(0x1000 + index)};
     require(event.service == kIpService && event.ip.has_value(), "a question to another service");
-    const cm::CallStatus status =
+    const std::optional<cm::CallRefusal> refusal =
         node.manager->datagrams().answer(event.id, wire::SidrStatus::Valid, {serving, key, {}}, now_);
-    require(status == cm::CallStatus::Ok, "answer() refuses");
+    require(refusal == std::nullopt, "answer() refuses");
 }
 
 void CmWorld::on_event(Node& node, const cm::Resolved& event) {

@@ -79,8 +79,9 @@ void RcIncastWorld::bring_up(Node& node, roce::Engine::RcQp& qp, const roce::Eng
     for (const roce::QpState state : {roce::QpState::Init, roce::QpState::Rtr, roce::QpState::Rts}) {
         const roce::Transition step = roce::find_transition(qp.pair.state(), state, qp.pair.kind()).value();
         const roce::AttributeSet also = step.optional.within(roce::AttributeSet::of(roce::Attribute::Selective));
-        const roce::ModifyVerdict modified = node.engine.modify(qp, state, step.required.with(also), values, path);
-        CAIRN_ASSERT(modified == roce::ModifyVerdict::Ok);
+        const std::optional<roce::ModifyRefusal> refusal =
+            node.engine.modify(qp, state, step.required.with(also), values, path);
+        CAIRN_ASSERT(!refusal);
     }
 }
 

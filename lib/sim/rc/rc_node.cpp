@@ -52,8 +52,8 @@ void RcNode::start_life(const roce::QpAttributes& values) {
     make_queue_pair();
     for (const roce::QpState to : {roce::QpState::Init, roce::QpState::Rtr, roce::QpState::Rts}) {
         const roce::Transition step = roce::find_transition(qp->state(), to, qp->kind()).value();
-        const roce::ModifyVerdict modified = qp->modify(to, step.required.with(step.optional), values);
-        CAIRN_ASSERT(modified == roce::ModifyVerdict::Ok);
+        const std::optional<roce::ModifyRefusal> refusal = qp->modify(to, step.required.with(step.optional), values);
+        CAIRN_ASSERT(!refusal);
     }
     for (const Rkey region : to_be_invalidated) {
         (void)memory.destroy_region(region);

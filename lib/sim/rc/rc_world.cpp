@@ -291,7 +291,7 @@ void RcWorld::check_receive(RcNode& side, const roce::Completion& got) {
         return;
     }
     expect(got.invalidated == *wanted.invalidated, "another key was invalidated");
-    expect(side.memory.judge_invalidate(got.invalidated, {side.pd, RcNode::kQpn}) == roce::MemoryVerdict::UnknownKey,
+    expect(side.memory.judge_invalidate(got.invalidated, {side.pd, RcNode::kQpn}) == roce::MemoryRefusal::UnknownKey,
            "an invalidated key still lives");
     if (got.invalidated == side.window.key) {
         side.window.state = WindowOfNode::State::Free;

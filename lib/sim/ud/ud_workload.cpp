@@ -8,7 +8,7 @@ namespace cairn::sim {
 
 using verbs::Attribute;
 using verbs::AttributeSet;
-using verbs::ModifyVerdict;
+using verbs::ModifyRefusal;
 using verbs::PostVerdict;
 using verbs::QpState;
 
@@ -104,14 +104,14 @@ void UdScenario::modify(UdHost& host, UdUser& user, QpState to) {
     values.qkey = Qkey{random_.chance(800'000) ? kCommonKey : static_cast<std::uint32_t>(random_.below(1U << 31U))};
     values.send_psn = Psn{static_cast<std::uint32_t>(random_.next())};
     if (!step) {
-        expect(user.qp->modify(to) == ModifyVerdict::NoTransition, "a state change that there is not");
+        expect(user.qp->modify(to) == ModifyRefusal::NoTransition, "a state change that there is not");
         return;
     }
     AttributeSet which = step->required;
     if (step->optional.has(Attribute::Qkey) && random_.chance(100'000)) {
         which = which.with(AttributeSet::of(Attribute::Qkey));
     }
-    expect(user.qp->modify(to, which, values) == ModifyVerdict::Ok, "a state change was refused");
+    expect(user.qp->modify(to, which, values) == std::nullopt, "a state change was refused");
     if (which.has(Attribute::Qkey)) {
         user.qkey = values.qkey;
     }

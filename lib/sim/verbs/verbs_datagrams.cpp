@@ -89,7 +89,7 @@ void VerbsDatagrams::make(VerbsHost& host, std::size_t number, bool shares) {
                                  *host.queues[random_.below(host.queues.size())],
                                  made->shared ? host.shared.get() : nullptr};
     made->qp = host.device->create_datagram_qp(*host.pd, capacity, queues).value();
-    expect(made->qp->bring_up(made->qkey) == verbs::ModifyVerdict::Ok, "a queue pair can not be brought up", host);
+    expect(made->qp->bring_up(made->qkey) == std::nullopt, "a queue pair can not be brought up", host);
     known_.push_back({host.node.host(), made->qp->qpn(), made->qkey});
     if (known_.size() > kKnown) {
         known_.pop_front();
@@ -99,7 +99,7 @@ void VerbsDatagrams::make(VerbsHost& host, std::size_t number, bool shares) {
 
 // It stops, and all that it had posted completes.
 void VerbsDatagrams::end(VerbsHost& host, VerbsSpeaker& speaker) {
-    expect(speaker.qp->modify(QpState::Err) == verbs::ModifyVerdict::Ok, "ERR was refused", host);
+    expect(speaker.qp->modify(QpState::Err) == std::nullopt, "ERR was refused", host);
     drain_(host);
     const auto waits = [this](std::uint64_t number) { return all_[number].signalled; };
     expect(std::none_of(speaker.pending.begin(), speaker.pending.end(), waits), "a datagram without a completion",

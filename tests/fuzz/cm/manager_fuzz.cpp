@@ -45,8 +45,8 @@ constexpr wire::ServiceId kService{0};
 class Host {
 public:
     explicit Host(Script script) : script_(script), manager_(config()) {
-        require(manager_.listen(kService, 3) == cm::CallStatus::Ok);
-        require(manager_.datagrams().listen(kService, {}, std::nullopt) == cm::CallStatus::Ok);
+        require(manager_.listen(kService, 3) == std::nullopt);
+        require(manager_.datagrams().listen(kService, {}, std::nullopt) == std::nullopt);
     }
     void run() {
         while (!script_.ended()) {

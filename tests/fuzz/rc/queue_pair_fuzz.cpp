@@ -75,7 +75,7 @@ struct World {
         for (const QpState to : {QpState::Reset, QpState::Init, QpState::Rtr, QpState::Rts}) {
             const Transition step = find_transition(qp.state(), to, qp.kind()).value();
             const AttributeSet which = step.required.with(step.optional);
-            if (qp.modify(to, which, values) != ModifyVerdict::Ok) {
+            if (qp.modify(to, which, values) != std::nullopt) {
                 std::abort();
             }
         }

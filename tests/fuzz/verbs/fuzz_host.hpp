@@ -50,7 +50,7 @@ struct Host {
         capacity.send_slots = 4;
         capacity.receive_slots = 4;
         datagrams = device->create_datagram_qp(*pd, capacity, {*completions, *completions}).value();
-        require(datagrams->bring_up(kQkey) == ModifyVerdict::Ok);
+        require(datagrams->bring_up(kQkey) == std::nullopt);
     }
     void register_memory() {
         mr.reset();

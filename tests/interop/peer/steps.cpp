@@ -57,8 +57,8 @@ void Steps::bring_up(const net::IpAddress& remote, std::uint32_t qpn, std::uint3
     constexpr std::array kWay{QpState::Reset, QpState::Init, QpState::Rtr, QpState::Rts};
     for (std::size_t i = 1; i < kWay.size(); ++i) {
         const auto transition = roce::find_transition(kWay[i - 1], kWay[i], verbs::Service::Uc);
-        const auto verdict = unreliable_->qp().modify(kWay[i], transition->required, values, &way_->path());
-        require(verdict == verbs::ModifyVerdict::Ok, "an unreliable queue pair comes up");
+        const auto refusal = unreliable_->qp().modify(kWay[i], transition->required, values, &way_->path());
+        require(refusal == std::nullopt, "an unreliable queue pair comes up");
     }
 }
 

@@ -13,10 +13,10 @@ TEST_F(CmPair, AConnectionComesAboutAndEndsWithEveryStepTold) {
     EXPECT_EQ(state_at(server, passive), State::Established);
     EXPECT_EQ(server.manager.next_deadline(), Instant::never());
 
-    ASSERT_EQ(client.manager.disconnect(active, {}, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), std::nullopt);
     client.pass_all(server, now);
     EXPECT_EQ(server.event<DisconnectRequested>().id, passive);
-    ASSERT_EQ(server.manager.disconnect(passive, {}, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.disconnect(passive, {}, now), std::nullopt);
     server.pass_all(client, now);
     EXPECT_EQ(client.event<Disconnected>().id, active);
     EXPECT_EQ(state_at(client, active), State::TimeWait);
@@ -62,7 +62,7 @@ TEST_F(CmPair, BothEndsLearnHowToMoveTheirQueuePairs) {
     AcceptParameters accepted = acceptance();
     accepted.responder_resources = 2;
     accepted.rnr_retry = wire::RetryCount{3};
-    ASSERT_EQ(server.manager.accept(requested.id, accepted, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(requested.id, accepted, now), std::nullopt);
     server.pass_all(client, now);
     const Replied replied = client.event<Replied>();
     EXPECT_EQ(replied.id, active);
@@ -100,21 +100,21 @@ TEST_F(CmPair, EveryMessageCarriesPrivateData) {
     const Requested requested = server.event<Requested>();
     EXPECT_EQ(text_of(requested.private_data), "in REQ");
     EXPECT_EQ(requested.private_data.size, 84);
-    ASSERT_EQ(server.manager.ask_for_time(requested.id, wire::CmTimeout{20}, octets("in MRA")), CallStatus::Ok);
+    ASSERT_EQ(server.manager.ask_for_time(requested.id, wire::CmTimeout{20}, octets("in MRA")), std::nullopt);
     EXPECT_EQ(server.sent<wire::Mra>().private_data[0], 'i');
     AcceptParameters accepted = acceptance();
     const auto answered = octets("in REP");
     accepted.private_data = answered;
-    ASSERT_EQ(server.manager.accept(requested.id, accepted, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(requested.id, accepted, now), std::nullopt);
     server.pass_all(client, now);
     EXPECT_EQ(text_of(client.event<Replied>().private_data), "in REP");
-    ASSERT_EQ(client.manager.ready(active, octets("in RTU"), now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.ready(active, octets("in RTU"), now), std::nullopt);
     client.pass_all(server, now);
     EXPECT_EQ(text_of(server.event<Established>().private_data), "in RTU");
-    ASSERT_EQ(client.manager.disconnect(active, octets("in DREQ"), now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.disconnect(active, octets("in DREQ"), now), std::nullopt);
     client.pass_all(server, now);
     EXPECT_EQ(text_of(server.event<DisconnectRequested>().private_data), "in DREQ");
-    ASSERT_EQ(server.manager.disconnect(requested.id, octets("in DREP"), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.disconnect(requested.id, octets("in DREP"), now), std::nullopt);
     server.pass_all(client, now);
     EXPECT_EQ(text_of(client.event<Disconnected>().private_data), "in DREP");
 }
@@ -125,13 +125,13 @@ TEST_F(CmPair, PrivateDataThatDoesNotFitIsRefusedAtOnce) {
     const auto first = [&much](std::size_t bytes) { return std::span(much).first(bytes); };
     ConnectRequest asked = request();
     asked.private_data = first(85);
-    EXPECT_EQ(client.manager.connect(asked, now).reason(), CallStatus::PrivateDataTooLong);
+    EXPECT_EQ(client.manager.connect(asked, now).reason(), CallRefusal::PrivateDataTooLong);
     asked.features = 0;  // leaves the trailer's room
     asked.private_data = first(93);
-    EXPECT_EQ(client.manager.connect(asked, now).reason(), CallStatus::PrivateDataTooLong);
+    EXPECT_EQ(client.manager.connect(asked, now).reason(), CallRefusal::PrivateDataTooLong);
     asked.service = wire::ip_service(wire::IpProtocol::Tcp, 7);
     asked.private_data = first(57);
-    EXPECT_EQ(client.manager.connect(asked, now).reason(), CallStatus::PrivateDataTooLong);
+    EXPECT_EQ(client.manager.connect(asked, now).reason(), CallRefusal::PrivateDataTooLong);
     EXPECT_EQ(client.manager.connections(), 0U);
     asked.private_data = first(56);
     EXPECT_TRUE(client.manager.connect(asked, now).ok());
@@ -140,21 +140,21 @@ TEST_F(CmPair, PrivateDataThatDoesNotFitIsRefusedAtOnce) {
     ask();
     AcceptParameters accepted = acceptance();
     accepted.private_data = first(197);
-    EXPECT_EQ(server.manager.accept(passive, accepted, now), CallStatus::PrivateDataTooLong);
+    EXPECT_EQ(server.manager.accept(passive, accepted, now), CallRefusal::PrivateDataTooLong);
     accepted.features = wire::kFeatureSelective;
     accepted.private_data = first(189);
-    EXPECT_EQ(server.manager.accept(passive, accepted, now), CallStatus::PrivateDataTooLong);
+    EXPECT_EQ(server.manager.accept(passive, accepted, now), CallRefusal::PrivateDataTooLong);
     EXPECT_EQ(server.manager.reject(passive, {wire::RejectReason::Consumer, first(73), {}}, now),
-              CallStatus::PrivateDataTooLong);
+              CallRefusal::PrivateDataTooLong);
     EXPECT_EQ(server.manager.reject(passive, {wire::RejectReason::Consumer, {}, first(149)}, now),
-              CallStatus::PrivateDataTooLong);
-    EXPECT_EQ(server.manager.ask_for_time(passive, wire::CmTimeout{20}, first(223)), CallStatus::PrivateDataTooLong);
+              CallRefusal::PrivateDataTooLong);
+    EXPECT_EQ(server.manager.ask_for_time(passive, wire::CmTimeout{20}, first(223)), CallRefusal::PrivateDataTooLong);
     accepted.private_data = first(188);
-    ASSERT_EQ(server.manager.accept(passive, accepted, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(passive, accepted, now), std::nullopt);
     server.pass_all(client, now);
-    EXPECT_EQ(client.manager.ready(active, first(225), now), CallStatus::PrivateDataTooLong);
-    ASSERT_EQ(client.manager.ready(active, first(224), now), CallStatus::Ok);
-    EXPECT_EQ(client.manager.disconnect(active, first(221), now), CallStatus::PrivateDataTooLong);
+    EXPECT_EQ(client.manager.ready(active, first(225), now), CallRefusal::PrivateDataTooLong);
+    ASSERT_EQ(client.manager.ready(active, first(224), now), std::nullopt);
+    EXPECT_EQ(client.manager.disconnect(active, first(221), now), CallRefusal::PrivateDataTooLong);
 }
 
 TEST_F(CmPair, PeersAgreeOnFeaturesThatBothHave) {
@@ -167,7 +167,7 @@ TEST_F(CmPair, PeersAgreeOnFeaturesThatBothHave) {
     EXPECT_EQ(requested.features, wire::kFeatureSelective | 0x10U);
     AcceptParameters accepted = acceptance();
     accepted.features = wire::kFeatureSelective | 0x20U;  // the last was never offered
-    ASSERT_EQ(server.manager.accept(requested.id, accepted, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(requested.id, accepted, now), std::nullopt);
     server.pass_all(client, now);
     const Replied replied = client.event<Replied>();
     EXPECT_EQ(replied.features, wire::kFeatureSelective);
@@ -183,14 +183,14 @@ TEST_F(CmPair, APeerWithoutFeaturesSeesNoneAndKeepsAllOfItsPrivateData) {
     const Requested requested = server.event<Requested>();
     EXPECT_EQ(requested.features, 0U);
     EXPECT_EQ(requested.private_data.size, 92);
-    ASSERT_EQ(server.manager.accept(requested.id, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(requested.id, acceptance(), now), std::nullopt);
     server.pass_all(client, now);
     EXPECT_EQ(client.event<Replied>().private_data.size, 196);
 }
 
 TEST_F(CmPair, AnIpServiceIsAskedForByAddressAndPort) {
     const wire::ServiceId service = wire::ip_service(wire::IpProtocol::Tcp, 7174);
-    ASSERT_EQ(server.manager.listen(service, 8), CallStatus::Ok);
+    ASSERT_EQ(server.manager.listen(service, 8), std::nullopt);
     ConnectRequest asked = request();
     asked.service = service;
     asked.source_port = 40000;
@@ -209,10 +209,10 @@ TEST_F(CmPair, AnIpServiceIsAskedForByAddressAndPort) {
 
 TEST_F(CmPair, AListenerAtOneAddressGoesBeforeOneAtAll) {
     const net::IpAddress other = net::IpAddress::from_v4(0x0a4d00fe);
-    ASSERT_EQ(server.manager.listen(kService, 1, kServerAddress), CallStatus::Ok);
-    ASSERT_EQ(server.manager.listen(kService, 1), CallStatus::Ok);
-    EXPECT_EQ(server.manager.listen(kService, 1), CallStatus::ServiceTaken);
-    EXPECT_EQ(server.manager.listen(kService, 1, kServerAddress), CallStatus::ServiceTaken);
+    ASSERT_EQ(server.manager.listen(kService, 1, kServerAddress), std::nullopt);
+    ASSERT_EQ(server.manager.listen(kService, 1), std::nullopt);
+    EXPECT_EQ(server.manager.listen(kService, 1), CallRefusal::ServiceTaken);
+    EXPECT_EQ(server.manager.listen(kService, 1, kServerAddress), CallRefusal::ServiceTaken);
     ask();
     CmHost elsewhere(other);
     ConnectRequest asked = request();
@@ -222,8 +222,8 @@ TEST_F(CmPair, AListenerAtOneAddressGoesBeforeOneAtAll) {
     (void)client.sent<wire::Req>();
     server.manager.on_mad({other, kClientAddress}, client.last.bytes, now);  // each has a backlog of its own
     (void)server.event<Requested>();
-    EXPECT_EQ(server.manager.unlisten(kService, kServerAddress), CallStatus::Ok);
-    EXPECT_EQ(server.manager.unlisten(kService, kServerAddress), CallStatus::UnknownService);
+    EXPECT_EQ(server.manager.unlisten(kService, kServerAddress), std::nullopt);
+    EXPECT_EQ(server.manager.unlisten(kService, kServerAddress), CallRefusal::UnknownService);
     asked = request();
     asked.qpn = Qpn{0x13};
     (void)connect(asked);
@@ -247,14 +247,14 @@ TEST_F(CmPair, ManyConnectionsAtOnceGetNamesOfTheirOwn) {
         EXPECT_EQ(requested.qp.remote_qpn, Qpn{0x1000 + i});
         AcceptParameters accepted = acceptance();
         accepted.qpn = Qpn{0x9000 + i};
-        ASSERT_EQ(server.manager.accept(requested.id, accepted, now), CallStatus::Ok);
+        ASSERT_EQ(server.manager.accept(requested.id, accepted, now), std::nullopt);
         server.pass_all(client, now);
     }
     for (std::uint32_t i = 0; i < kMany; ++i) {
         const Replied replied = client.event<Replied>();
         EXPECT_EQ(replied.id, actives[i]);
         EXPECT_EQ(replied.qp.remote_qpn, Qpn{0x9000 + i});
-        ASSERT_EQ(client.manager.ready(replied.id, {}, now), CallStatus::Ok);
+        ASSERT_EQ(client.manager.ready(replied.id, {}, now), std::nullopt);
     }
     EXPECT_EQ(client.pass_all(server, now), kMany);
     for (std::uint32_t i = 0; i < kMany; ++i) {
@@ -272,16 +272,16 @@ TEST_F(CmPair, AHostConnectsToItself) {
     ASSERT_TRUE(connected.ok());
     server.pass_all(server, now);
     passive = server.event<Requested>().id;
-    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
     server.pass_all(server, now);
     EXPECT_EQ(server.event<Replied>().id, connected.value());
-    ASSERT_EQ(server.manager.ready(connected.value(), {}, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.ready(connected.value(), {}, now), std::nullopt);
     server.pass_all(server, now);
     EXPECT_EQ(server.event<Established>().id, passive);
-    ASSERT_EQ(server.manager.disconnect(passive, {}, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.disconnect(passive, {}, now), std::nullopt);
     server.pass_all(server, now);
     EXPECT_EQ(server.event<DisconnectRequested>().id, connected.value());
-    ASSERT_EQ(server.manager.disconnect(connected.value(), {}, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.disconnect(connected.value(), {}, now), std::nullopt);
     server.pass_all(server, now);
     EXPECT_EQ(server.event<Disconnected>().id, passive);
     EXPECT_EQ(server.manager.counters().total(), 0U);
@@ -289,45 +289,45 @@ TEST_F(CmPair, AHostConnectsToItself) {
 
 TEST_F(CmPair, CallsThatMakeNoSenseAreRefused) {
     listen();
-    EXPECT_EQ(client.manager.ready(ConnectionId{1}, {}, now), CallStatus::UnknownConnection);
-    EXPECT_EQ(client.manager.accept(ConnectionId{1}, {}, now), CallStatus::UnknownConnection);
-    EXPECT_EQ(client.manager.established(ConnectionId{1}), CallStatus::UnknownConnection);
-    EXPECT_EQ(client.manager.reject(ConnectionId{1}, {}, now), CallStatus::UnknownConnection);
-    EXPECT_EQ(client.manager.ask_for_time(ConnectionId{1}, {}, {}), CallStatus::UnknownConnection);
-    EXPECT_EQ(client.manager.disconnect(ConnectionId{1}, {}, now), CallStatus::UnknownConnection);
-    EXPECT_EQ(client.manager.abandon(ConnectionId{1}, now), CallStatus::UnknownConnection);
-    EXPECT_EQ(client.manager.listen(kService, 0), CallStatus::BadParameters);
+    EXPECT_EQ(client.manager.ready(ConnectionId{1}, {}, now), CallRefusal::UnknownConnection);
+    EXPECT_EQ(client.manager.accept(ConnectionId{1}, {}, now), CallRefusal::UnknownConnection);
+    EXPECT_EQ(client.manager.established(ConnectionId{1}), CallRefusal::UnknownConnection);
+    EXPECT_EQ(client.manager.reject(ConnectionId{1}, {}, now), CallRefusal::UnknownConnection);
+    EXPECT_EQ(client.manager.ask_for_time(ConnectionId{1}, {}, {}), CallRefusal::UnknownConnection);
+    EXPECT_EQ(client.manager.disconnect(ConnectionId{1}, {}, now), CallRefusal::UnknownConnection);
+    EXPECT_EQ(client.manager.abandon(ConnectionId{1}, now), CallRefusal::UnknownConnection);
+    EXPECT_EQ(client.manager.listen(kService, 0), CallRefusal::BadParameters);
     ConnectRequest asked = request();
     asked.path_mtu_bytes = 1500;
-    EXPECT_EQ(client.manager.connect(asked, now).reason(), CallStatus::BadParameters);
+    EXPECT_EQ(client.manager.connect(asked, now).reason(), CallRefusal::BadParameters);
     asked = request();
     asked.transport = wire::TransportService::Rd;
-    EXPECT_EQ(client.manager.connect(asked, now).reason(), CallStatus::BadParameters);
+    EXPECT_EQ(client.manager.connect(asked, now).reason(), CallRefusal::BadParameters);
     asked = request();
     for (const char* const nobody : {"0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "ff02::1", "2001:db8::1"}) {
         asked.route.remote = net::IpAddress::parse(nobody).value();
-        EXPECT_EQ(client.manager.connect(asked, now).reason(), CallStatus::BadAddress) << nobody;
+        EXPECT_EQ(client.manager.connect(asked, now).reason(), CallRefusal::BadAddress) << nobody;
     }
 
     ask();
-    EXPECT_EQ(client.manager.ready(active, {}, now), CallStatus::WrongState);
-    EXPECT_EQ(client.manager.accept(active, {}, now), CallStatus::WrongState);
-    EXPECT_EQ(client.manager.reject(active, {}, now), CallStatus::WrongState);
-    EXPECT_EQ(client.manager.ask_for_time(active, {}, {}), CallStatus::WrongState);
-    EXPECT_EQ(client.manager.disconnect(active, {}, now), CallStatus::WrongState);
-    EXPECT_EQ(server.manager.ready(passive, {}, now), CallStatus::WrongState);
-    EXPECT_EQ(server.manager.established(passive), CallStatus::WrongState);
-    EXPECT_EQ(server.manager.disconnect(passive, {}, now), CallStatus::WrongState);
+    EXPECT_EQ(client.manager.ready(active, {}, now), CallRefusal::WrongState);
+    EXPECT_EQ(client.manager.accept(active, {}, now), CallRefusal::WrongState);
+    EXPECT_EQ(client.manager.reject(active, {}, now), CallRefusal::WrongState);
+    EXPECT_EQ(client.manager.ask_for_time(active, {}, {}), CallRefusal::WrongState);
+    EXPECT_EQ(client.manager.disconnect(active, {}, now), CallRefusal::WrongState);
+    EXPECT_EQ(server.manager.ready(passive, {}, now), CallRefusal::WrongState);
+    EXPECT_EQ(server.manager.established(passive), CallRefusal::WrongState);
+    EXPECT_EQ(server.manager.disconnect(passive, {}, now), CallRefusal::WrongState);
     EXPECT_TRUE(client.sends_nothing() && server.sends_nothing());
-    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::Ok);
-    EXPECT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::WrongState);
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
+    EXPECT_EQ(server.manager.accept(passive, acceptance(), now), CallRefusal::WrongState);
 }
 
 TEST_F(CmPair, DataThatComesBeforeTheLastWordEstablishesTheConnection) {
     listen();
     ask_and_accept();
-    ASSERT_EQ(client.manager.ready(active, {}, now), CallStatus::Ok);
-    ASSERT_EQ(server.manager.established(passive), CallStatus::Ok);
+    ASSERT_EQ(client.manager.ready(active, {}, now), std::nullopt);
+    ASSERT_EQ(server.manager.established(passive), std::nullopt);
     EXPECT_EQ(server.manager.next_deadline(), Instant::never());
     client.pass_all(server, now);
     EXPECT_TRUE(server.has_no_event());

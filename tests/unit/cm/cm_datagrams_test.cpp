@@ -22,8 +22,8 @@ protected:
 
 TEST_F(CmDatagrams, AStandingAnswerIsGivenToEveryQuestionAndKeepsNothing) {
     const auto said = octets("version 3");
-    ASSERT_EQ(serving().listen(kService, {}, DatagramService{Qpn{0x77}, Qkey{0x1234}, said}), CallStatus::Ok);
-    EXPECT_EQ(serving().listen(kService, {}, std::nullopt), CallStatus::ServiceTaken);
+    ASSERT_EQ(serving().listen(kService, {}, DatagramService{Qpn{0x77}, Qkey{0x1234}, said}), std::nullopt);
+    EXPECT_EQ(serving().listen(kService, {}, std::nullopt), CallRefusal::ServiceTaken);
     const DatagramId id = resolve(question());
     client.pass_all(server, now);
     server.pass_all(client, now);
@@ -42,7 +42,7 @@ TEST_F(CmDatagrams, AStandingAnswerIsGivenToEveryQuestionAndKeepsNothing) {
 
 TEST_F(CmDatagrams, AQuestionIsAnsweredByItsUserOnceAndItsCopiesAlike) {
     const wire::ServiceId service = wire::ip_service(wire::IpProtocol::Udp, 7174);
-    ASSERT_EQ(serving().listen(service, kServerAddress, std::nullopt), CallStatus::Ok);
+    ASSERT_EQ(serving().listen(service, kServerAddress, std::nullopt), std::nullopt);
     ResolveRequest asked = question();
     asked.service = service;
     asked.source_port = 4000;
@@ -62,8 +62,8 @@ TEST_F(CmDatagrams, AQuestionIsAnsweredByItsUserOnceAndItsCopiesAlike) {
     EXPECT_EQ(requested.ip->source_port, 4000);
     EXPECT_EQ(text_of(requested.private_data), "who?");
     const auto told = octets("me");
-    ASSERT_EQ(serving().answer(requested.id, wire::SidrStatus::Valid, {Qpn{5}, Qkey{6}, told}, now), CallStatus::Ok);
-    EXPECT_EQ(serving().answer(requested.id, wire::SidrStatus::Valid, {}, now), CallStatus::WrongState);
+    ASSERT_EQ(serving().answer(requested.id, wire::SidrStatus::Valid, {Qpn{5}, Qkey{6}, told}, now), std::nullopt);
+    EXPECT_EQ(serving().answer(requested.id, wire::SidrStatus::Valid, {}, now), CallRefusal::WrongState);
     (void)server.sent<wire::SidrRep>();
     const wire::MadBytes answer = server.last.bytes;
     client.pass_last(server, now);  // the answer was lost
@@ -73,7 +73,7 @@ TEST_F(CmDatagrams, AQuestionIsAnsweredByItsUserOnceAndItsCopiesAlike) {
     EXPECT_EQ(text_of(client.event<Resolved>().private_data), "me");
     EXPECT_EQ(server.manager.next_deadline(), now + kDatagramAnswersKept);
     pass_time(server);
-    EXPECT_EQ(serving().answer(requested.id, wire::SidrStatus::Valid, {}, now), CallStatus::UnknownConnection);
+    EXPECT_EQ(serving().answer(requested.id, wire::SidrStatus::Valid, {}, now), CallRefusal::UnknownConnection);
 }
 
 TEST_F(CmDatagrams, UnknownServicesAndFalseEndsAreRefused) {
@@ -82,13 +82,13 @@ TEST_F(CmDatagrams, UnknownServicesAndFalseEndsAreRefused) {
     server.pass_all(client, now);
     EXPECT_EQ(client.event<Resolved>().status, wire::SidrStatus::UnsupportedService);
     const wire::ServiceId service = wire::ip_service(wire::IpProtocol::Udp, 7174);
-    ASSERT_EQ(serving().listen(service, {}, std::nullopt), CallStatus::Ok);
+    ASSERT_EQ(serving().listen(service, {}, std::nullopt), std::nullopt);
     wire::SidrReq req;
     req.service_id = service;
     server.take(client, {1, req}, now);
     EXPECT_EQ(server.sent<wire::SidrRep>().status, wire::SidrStatus::Rejected);
-    ASSERT_EQ(serving().unlisten(service, {}), CallStatus::Ok);
-    EXPECT_EQ(serving().unlisten(service, {}), CallStatus::UnknownService);
+    ASSERT_EQ(serving().unlisten(service, {}), std::nullopt);
+    EXPECT_EQ(serving().unlisten(service, {}), CallRefusal::UnknownService);
 }
 
 TEST_F(CmDatagrams, AQuestionIsAskedAgainAndGivenUp) {
@@ -128,8 +128,8 @@ TEST_F(CmDatagrams, OnlyTheAskedHostAnswersAndOnlyWhatWasAsked) {
 
 TEST_F(CmDatagrams, ACancelledQuestionHasNoAnswer) {
     const DatagramId id = resolve(question());
-    EXPECT_EQ(client.manager.datagrams().cancel(id), CallStatus::Ok);
-    EXPECT_EQ(client.manager.datagrams().cancel(id), CallStatus::UnknownConnection);
+    EXPECT_EQ(client.manager.datagrams().cancel(id), std::nullopt);
+    EXPECT_EQ(client.manager.datagrams().cancel(id), CallRefusal::UnknownConnection);
     EXPECT_EQ(client.manager.next_deadline(), Instant::never());
 }
 
@@ -138,7 +138,7 @@ TEST_F(CmDatagrams, QuestionsAreBoundedAndAnsweredOnesMakeRoom) {
     config.max_datagram_requests = 2;
     CmHost small(kServerAddress, config);
     Datagrams& few = small.manager.datagrams();
-    ASSERT_EQ(few.listen(kService, {}, std::nullopt), CallStatus::Ok);
+    ASSERT_EQ(few.listen(kService, {}, std::nullopt), std::nullopt);
     wire::SidrReq req;
     req.service_id = kService;
     const auto ask = [&](std::uint32_t id) {
@@ -152,18 +152,18 @@ TEST_F(CmDatagrams, QuestionsAreBoundedAndAnsweredOnesMakeRoom) {
     (void)small.event<DatagramRequested>();
     EXPECT_TRUE(small.has_no_event());
     EXPECT_EQ(small.count(Counter::BacklogFull), 1U);
-    ASSERT_EQ(few.answer(first, wire::SidrStatus::Rejected, {}, now), CallStatus::Ok);
+    ASSERT_EQ(few.answer(first, wire::SidrStatus::Rejected, {}, now), std::nullopt);
     ask(3);
     (void)small.event<DatagramRequested>();
-    EXPECT_EQ(few.answer(first, wire::SidrStatus::Rejected, {}, now), CallStatus::UnknownConnection);
+    EXPECT_EQ(few.answer(first, wire::SidrStatus::Rejected, {}, now), CallRefusal::UnknownConnection);
     for (int i = 0; i < 2; ++i) {
         EXPECT_TRUE(few.resolve({small.to(client), kService}, now).ok());
     }
-    EXPECT_EQ(few.resolve({small.to(client), kService}, now).reason(), CallStatus::NoRoom);
+    EXPECT_EQ(few.resolve({small.to(client), kService}, now).reason(), CallRefusal::NoRoom);
 }
 
 TEST_F(CmDatagrams, ANumberUsedAgainInAnotherLifeIsANewQuestionOnceAnswered) {
-    ASSERT_EQ(serving().listen(kService, {}, std::nullopt), CallStatus::Ok);
+    ASSERT_EQ(serving().listen(kService, {}, std::nullopt), std::nullopt);
     wire::SidrReq req;
     req.service_id = kService;
     req.request_id = wire::SidrRequestId{1};
@@ -171,7 +171,7 @@ TEST_F(CmDatagrams, ANumberUsedAgainInAnotherLifeIsANewQuestionOnceAnswered) {
     const DatagramId first = server.event<DatagramRequested>().id;
     server.take(client, {2, req}, now);
     EXPECT_TRUE(server.has_no_event());
-    ASSERT_EQ(serving().answer(first, wire::SidrStatus::Valid, {Qpn{1}, Qkey{1}, {}}, now), CallStatus::Ok);
+    ASSERT_EQ(serving().answer(first, wire::SidrStatus::Valid, {Qpn{1}, Qkey{1}, {}}, now), std::nullopt);
     server.take(client, {2, req}, now);
     EXPECT_NE(server.event<DatagramRequested>().id, first);
 }
@@ -181,25 +181,25 @@ TEST_F(CmDatagrams, WhatDoesNotFitOrMakesNoSenseIsRefusedAtOnce) {
     const auto first = [&much](std::size_t bytes) { return std::span(much).first(bytes); };
     ResolveRequest asked = question();
     asked.private_data = first(217);
-    EXPECT_EQ(client.manager.datagrams().resolve(asked, now).reason(), CallStatus::PrivateDataTooLong);
+    EXPECT_EQ(client.manager.datagrams().resolve(asked, now).reason(), CallRefusal::PrivateDataTooLong);
     asked.service = wire::ip_service(wire::IpProtocol::Udp, 1);
     asked.private_data = first(181);
-    EXPECT_EQ(client.manager.datagrams().resolve(asked, now).reason(), CallStatus::PrivateDataTooLong);
+    EXPECT_EQ(client.manager.datagrams().resolve(asked, now).reason(), CallRefusal::PrivateDataTooLong);
     asked.private_data = first(180);
     EXPECT_TRUE(client.manager.datagrams().resolve(asked, now).ok());
     for (const char* const nobody : {"0.0.0.0", "224.0.0.1", "255.255.255.255", "2001:db8::1"}) {
         asked.route.remote = net::IpAddress::parse(nobody).value();
-        EXPECT_EQ(client.manager.datagrams().resolve(asked, now).reason(), CallStatus::BadAddress) << nobody;
+        EXPECT_EQ(client.manager.datagrams().resolve(asked, now).reason(), CallRefusal::BadAddress) << nobody;
     }
     EXPECT_EQ(serving().listen(kService, {}, DatagramService{Qpn{1}, Qkey{1}, first(137)}),
-              CallStatus::PrivateDataTooLong);
-    ASSERT_EQ(serving().listen(kService, {}, std::nullopt), CallStatus::Ok);
+              CallRefusal::PrivateDataTooLong);
+    ASSERT_EQ(serving().listen(kService, {}, std::nullopt), std::nullopt);
     (void)resolve(question());
     client.pass_all(server, now);
     const DatagramId id = server.event<DatagramRequested>().id;
     EXPECT_EQ(serving().answer(id, wire::SidrStatus::Valid, {Qpn{1}, Qkey{1}, first(137)}, now),
-              CallStatus::PrivateDataTooLong);
-    EXPECT_EQ(serving().answer(id, wire::SidrStatus::Valid, {Qpn{1}, Qkey{1}, first(136)}, now), CallStatus::Ok);
+              CallRefusal::PrivateDataTooLong);
+    EXPECT_EQ(serving().answer(id, wire::SidrStatus::Valid, {Qpn{1}, Qkey{1}, first(136)}, now), std::nullopt);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ const Duration kWait = response_wait(Config{}, Config{}.response_timeout);
 TEST_F(CmPair, ADisconnectionIsAskedForAgainAndEndsWithoutAnAnswer) {
     listen();
     establish();
-    ASSERT_EQ(client.manager.disconnect(active, {}, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), std::nullopt);
     (void)client.sent<wire::Dreq>();
     for (int retry = 0; retry < Config{}.max_retries.value; ++retry) {
         EXPECT_EQ(client.manager.next_deadline(), now + kWait);
@@ -27,14 +27,14 @@ TEST_F(CmPair, ADisconnectionIsAskedForAgainAndEndsWithoutAnAnswer) {
 TEST_F(CmPair, ADisconnectionThatComesAgainIsConfirmedAgain) {
     listen();
     establish();
-    ASSERT_EQ(client.manager.disconnect(active, {}, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), std::nullopt);
     (void)client.sent<wire::Dreq>();
     client.pass_last(server, now);
     client.pass_last(server, now);
     EXPECT_TRUE(server.sends_nothing());  // its user has yet to stop
     (void)server.event<DisconnectRequested>();
     EXPECT_TRUE(server.has_no_event());
-    ASSERT_EQ(server.manager.disconnect(passive, octets("bye"), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.disconnect(passive, octets("bye"), now), std::nullopt);
     (void)server.sent<wire::Drep>();
     client.pass_last(server, now);
     EXPECT_EQ(server.sent<wire::Drep>().private_data[0], 'b');
@@ -47,8 +47,8 @@ TEST_F(CmPair, ADisconnectionThatComesAgainIsConfirmedAgain) {
 TEST_F(CmPair, BothEndsMayDisconnectAtATime) {
     listen();
     establish();
-    ASSERT_EQ(client.manager.disconnect(active, {}, now), CallStatus::Ok);
-    ASSERT_EQ(server.manager.disconnect(passive, {}, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), std::nullopt);
+    ASSERT_EQ(server.manager.disconnect(passive, {}, now), std::nullopt);
     (void)client.sent<wire::Dreq>();
     (void)server.sent<wire::Dreq>();
     client.pass_last(server, now);
@@ -117,7 +117,7 @@ TEST_F(CmPair, TheQueuePairOfAConnectionIsThatOfTheLastItsPeerMade) {
     const ConnectionId passive_later = server.event<Requested>().id;
     server.take(client, {1, rtu}, now);
     (void)server.event<Established>();
-    ASSERT_EQ(server.manager.accept(passive_later, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(passive_later, acceptance(), now), std::nullopt);
     (void)server.sent<wire::Rep>();
     server.take(client, {2, wire::Rtu{{later, passive_later}, {}}}, now);
     EXPECT_EQ(server.event<Established>().id, passive_later);
@@ -130,13 +130,13 @@ TEST_F(CmPair, AReplyFromAQueuePairThatIsAlreadyConnectedIsStale) {
     establish();
     const ConnectionId old = active;
     CmHost restarted(kServerAddress, config_of(0x5555'0000'6666'0001U));
-    ASSERT_EQ(restarted.manager.listen(kService, 1), CallStatus::Ok);
+    ASSERT_EQ(restarted.manager.listen(kService, 1), std::nullopt);
     ConnectRequest asked = request();
     asked.qpn = Qpn{0x12};
     active = connect(asked);
     client.pass_all(restarted, now);
     passive = restarted.event<Requested>().id;
-    ASSERT_EQ(restarted.manager.accept(passive, acceptance(), now), CallStatus::Ok);  // Qpn 0x22 again
+    ASSERT_EQ(restarted.manager.accept(passive, acceptance(), now), std::nullopt);  // Qpn 0x22 again
     restarted.pass_all(client, now);
     EXPECT_EQ(client.sent<wire::Rej>().reason, wire::RejectReason::StaleConnection);
     client.pass_last(restarted, now);
@@ -156,7 +156,7 @@ TEST_F(CmPair, APeerThatTookItsRequestBackMayAskAgainBeforeAnybodyLooked) {
     listen();
     active = connect(request());
     client.pass_all(server, now);
-    ASSERT_EQ(client.manager.abandon(active, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.abandon(active, now), std::nullopt);
     active = connect(request());  // with the same queue pair
     client.pass_all(server, now);
     (void)server.event<Requested>();
@@ -172,7 +172,7 @@ TEST_F(CmPair, ALateCopyOfARequestOpensNothingWhileItIsRemembered) {
     (void)client.sends_nothing();
     const ConnectRequest asked = request();
     const std::uint64_t transaction = client.manager.find(active)->transaction;
-    ASSERT_EQ(client.manager.disconnect(active, {}, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.disconnect(active, {}, now), std::nullopt);
     client.pass_all(server, now);
     (void)server.event<DisconnectRequested>();
     const wire::CmMad late{transaction, [&] {
@@ -184,7 +184,7 @@ TEST_F(CmPair, ALateCopyOfARequestOpensNothingWhileItIsRemembered) {
                            }()};
     server.take(client, late, now);
     EXPECT_TRUE(server.sends_nothing());
-    ASSERT_EQ(server.manager.disconnect(passive, {}, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.disconnect(passive, {}, now), std::nullopt);
     server.pass_all(client, now);
     server.take(client, late, now);
     EXPECT_TRUE(server.sends_nothing() && server.has_no_event());
@@ -200,7 +200,7 @@ TEST_F(CmPair, AbandoningEndsEveryStateAndNoEventFollows) {
             server.pass_all(client, now);
             while (const std::optional<Event> event = server.manager.poll_event()) {
                 if (const auto* ending = std::get_if<DisconnectRequested>(&*event)) {
-                    EXPECT_EQ(server.manager.disconnect(ending->id, {}, now), CallStatus::Ok);
+                    EXPECT_EQ(server.manager.disconnect(ending->id, {}, now), std::nullopt);
                 }
             }
             now = std::min(client.manager.next_deadline(), server.manager.next_deadline());
@@ -215,15 +215,15 @@ TEST_F(CmPair, AbandoningEndsEveryStateAndNoEventFollows) {
         now = Instant{now == Instant::never() ? 0 : now.ns};
     };
     ask_and_accept();
-    ASSERT_EQ(client.manager.abandon(active, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.abandon(active, now), std::nullopt);
     both_forget();
     establish();
-    ASSERT_EQ(client.manager.abandon(active, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.abandon(active, now), std::nullopt);
     both_forget();
     ask();
-    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
     server.pass_all(client, now);
-    ASSERT_EQ(client.manager.abandon(active, now), CallStatus::Ok);  // with Replied not yet polled
+    ASSERT_EQ(client.manager.abandon(active, now), std::nullopt);  // with Replied not yet polled
     both_forget();
 }
 

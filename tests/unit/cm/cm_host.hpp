@@ -119,7 +119,7 @@ protected:
         accepted.initiator_depth = 16;
         return accepted;
     }
-    void listen(std::uint32_t backlog = 8) { ASSERT_EQ(server.manager.listen(kService, backlog), CallStatus::Ok); }
+    void listen(std::uint32_t backlog = 8) { ASSERT_EQ(server.manager.listen(kService, backlog), std::nullopt); }
 
     // The client's name for the connection; the server's, once it has one.
     ConnectionId connect(const ConnectRequest& asked) {
@@ -136,13 +136,13 @@ protected:
     // REP came to the client, which is to be ready.
     void ask_and_accept() {
         ask();
-        EXPECT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::Ok);
+        EXPECT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
         EXPECT_EQ(server.pass_all(client, now), 1U);
         (void)client.event<Replied>();
     }
     void establish() {
         ask_and_accept();
-        EXPECT_EQ(client.manager.ready(active, {}, now), CallStatus::Ok);
+        EXPECT_EQ(client.manager.ready(active, {}, now), std::nullopt);
         EXPECT_EQ(client.pass_all(server, now), 1U);
         (void)server.event<Established>();
     }

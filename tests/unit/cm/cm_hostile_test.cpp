@@ -44,7 +44,7 @@ TEST_F(CmRefusal, RequestsThatCanNotBeGrantedAreRefusedWithTheirReason) {
 
 TEST_F(CmRefusal, AnIpServiceIsRefusedToWhoeverNamesOtherEnds) {
     const wire::ServiceId service = wire::ip_service(wire::IpProtocol::Tcp, 7);
-    ASSERT_EQ(server.manager.listen(service, 8), CallStatus::Ok);
+    ASSERT_EQ(server.manager.listen(service, 8), std::nullopt);
     const auto with_header = [&](wire::Gid source, wire::Gid destination) {
         return refusal_of([&](wire::Req& req) {
             req.service_id = service;
@@ -65,7 +65,7 @@ TEST_F(CmPair, AnAlternatePathIsDeclinedInTheReplyAndLaterOnes) {
     wire::Req req = client.sent<wire::Req>();
     req.alternate.local_lid = 1;
     server.take(client, {5, req}, now);
-    ASSERT_EQ(server.manager.accept(server.event<Requested>().id, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(server.event<Requested>().id, acceptance(), now), std::nullopt);
     EXPECT_EQ(server.sent<wire::Rep>().failover, wire::Failover::NotSupported);
     server.take(client, {6, wire::Lap{{wire::CommId{3}, wire::CommId{4}}}}, now);
     const wire::Apr apr = server.sent<wire::Apr>();
@@ -91,16 +91,16 @@ TEST_F(CmPair, AFullBacklogIsSilentAndTheNextRetryGetsIn) {
     waiting = {server.event<Requested>().id, server.event<Requested>().id};
     EXPECT_TRUE(server.has_no_event() && server.sends_nothing());
     EXPECT_EQ(server.count(Counter::BacklogFull), 1U);
-    ASSERT_EQ(server.manager.accept(waiting[0], acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(waiting[0], acceptance(), now), std::nullopt);
     server.take(client, requests[2], now);
     EXPECT_TRUE(server.has_no_event());  // accepted, but not established: it still counts
     server.pass_all(client, now);
-    ASSERT_EQ(client.manager.ready(client.event<Replied>().id, {}, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.ready(client.event<Replied>().id, {}, now), std::nullopt);
     client.pass_all(server, now);
     (void)server.event<Established>();
     server.take(client, requests[2], now);
     EXPECT_EQ(server.event<Requested>().qp.remote_qpn, Qpn{0x52});
-    ASSERT_EQ(server.manager.reject(waiting[1], {}, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.reject(waiting[1], {}, now), std::nullopt);
     ConnectRequest asked = request();
     asked.qpn = Qpn{0x53};
     (void)connect(asked);
@@ -182,7 +182,7 @@ TEST_F(CmPair, AFullTableRefusesOurOwnToo) {
     config.max_connections = 1;
     CmHost small(kClientAddress, config);
     ASSERT_TRUE(small.manager.connect(request(), now).ok());
-    EXPECT_EQ(small.manager.connect(request(), now).reason(), CallStatus::NoRoom);
+    EXPECT_EQ(small.manager.connect(request(), now).reason(), CallRefusal::NoRoom);
 }
 
 TEST_F(CmPair, NamesAreNotUsedAgainSoon) {
@@ -192,7 +192,7 @@ TEST_F(CmPair, NamesAreNotUsedAgainSoon) {
     std::vector<ConnectionId> names;
     for (int i = 0; i < 1000; ++i) {
         names.push_back(small.manager.connect(request(), now).value());
-        ASSERT_EQ(small.manager.abandon(names.back(), now), CallStatus::Ok);
+        ASSERT_EQ(small.manager.abandon(names.back(), now), std::nullopt);
     }
     std::sort(names.begin(), names.end());
     EXPECT_EQ(std::unique(names.begin(), names.end()), names.end());

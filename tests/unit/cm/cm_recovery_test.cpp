@@ -35,7 +35,7 @@ TEST_F(CmPair, ARequestIsSentAgainAtItsTimesAndGivenUpAfterTheLast) {
 TEST_F(CmPair, AServerHearsThatItsClientHasGivenUp) {
     listen();
     ask();
-    ASSERT_EQ(client.manager.abandon(active, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.abandon(active, now), std::nullopt);
     EXPECT_EQ(client.manager.connections(), 0U);
     client.pass_all(server, now);
     const Rejected rejected = server.event<Rejected>();
@@ -43,7 +43,7 @@ TEST_F(CmPair, AServerHearsThatItsClientHasGivenUp) {
     EXPECT_EQ(rejected.reason, wire::RejectReason::Timeout);
     EXPECT_TRUE(rejected.by_peer);
     EXPECT_EQ(rejected.info.size, 8);
-    EXPECT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::UnknownConnection);
+    EXPECT_EQ(server.manager.accept(passive, acceptance(), now), CallRefusal::UnknownConnection);
     EXPECT_EQ(server.event<Released>().id, passive);
     EXPECT_EQ(server.manager.connections(), 0U);
 }
@@ -52,7 +52,7 @@ TEST_F(CmPair, AReplyIsSentAgainAtItsTimesAndWhenTheRequestComesAgain) {
     listen();
     ask();
     const wire::MadBytes req = client.last.bytes;
-    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
     (void)server.sent<wire::Rep>();
     const wire::MadBytes rep = server.last.bytes;
     server.take(client, req, now);
@@ -76,11 +76,11 @@ TEST_F(CmPair, AReplyIsSentAgainAtItsTimesAndWhenTheRequestComesAgain) {
 TEST_F(CmPair, AReplyThatComesAgainIsToldAgainThatTheClientIsReady) {
     listen();
     ask();
-    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
     (void)server.sent<wire::Rep>();
     server.pass_last(client, now);
     (void)client.event<Replied>();
-    ASSERT_EQ(client.manager.ready(active, octets("ready"), now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.ready(active, octets("ready"), now), std::nullopt);
     (void)client.sent<wire::Rtu>();
     const wire::MadBytes rtu = client.last.bytes;  // lost
     server.pass_last(client, now);
@@ -96,7 +96,7 @@ TEST_F(CmPair, AReplyThatComesAgainIsToldAgainThatTheClientIsReady) {
 TEST_F(CmPair, TheClientSaysAFewTimesThatItIsReady) {
     listen();
     ask_and_accept();
-    ASSERT_EQ(client.manager.ready(active, octets("ready"), now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.ready(active, octets("ready"), now), std::nullopt);
     (void)client.sent<wire::Rtu>();
     const wire::MadBytes rtu = client.last.bytes;  // lost
     for (int copy = 0; copy < kReadyCopies; ++copy) {
@@ -136,7 +136,7 @@ TEST_F(CmPair, APeerIsAskedForTimeBeforeItSendsAgain) {
     (void)client.sent<wire::Req>();
     EXPECT_EQ(client.manager.next_deadline(), now + kWait);
     EXPECT_EQ(state_at(client, active), State::ReqSent);
-    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
     server.pass_all(client, now);
     EXPECT_EQ(client.event<Replied>().id, active);
 }
@@ -155,7 +155,7 @@ TEST_F(CmPair, AServerIsAskedForTimeWhenTheClientIsSlowToBeReady) {
     pass_time(server);
     (void)server.sent<wire::Rep>();
     EXPECT_EQ(state_at(server, passive), State::RepSent);
-    ASSERT_EQ(client.manager.ready(active, {}, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.ready(active, {}, now), std::nullopt);
     client.pass_all(server, now);
     EXPECT_EQ(server.event<Established>().id, passive);
 }
@@ -166,7 +166,7 @@ TEST_F(CmPair, ADuplicateIsAnsweredByAskingForTimeWhileTheUserThinks) {
     client.pass_last(server, now);
     EXPECT_EQ(server.sent<wire::Mra>().message, wire::Answered::Req);
     EXPECT_EQ(state_at(server, passive), State::MraReqSent);
-    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
     (void)server.sent<wire::Rep>();
     server.pass_last(client, now);
     (void)client.event<Replied>();
@@ -194,14 +194,14 @@ TEST_F(CmPair, HoursThatAPeerAsksForAreCutShort) {
     server.take(client, {9, req}, now);
     EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(kLongestResponse) / 2);
     passive = server.event<Requested>().id;
-    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
     EXPECT_EQ(server.manager.next_deadline(), now + kLongestReplyWait * 2);
-    ASSERT_EQ(server.manager.established(passive), CallStatus::Ok);
+    ASSERT_EQ(server.manager.established(passive), std::nullopt);
     wire::Dreq dreq;
     dreq.ids = {req.local_comm_id, passive};
     dreq.remote_qpn = acceptance().qpn;
     server.take(client, {10, dreq}, now);
-    ASSERT_EQ(server.manager.disconnect(passive, {}, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.disconnect(passive, {}, now), std::nullopt);
     EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(kLongestTimeWait));
 }
 
@@ -211,7 +211,7 @@ TEST_F(CmPair, ARefusalReachesTheClientAndIsRepeatedForLateRequests) {
     const wire::MadBytes req = client.last.bytes;
     const auto info = octets("info");
     const auto said = octets("no");
-    ASSERT_EQ(server.manager.reject(passive, {wire::RejectReason::NoQueuePair, info, said}, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.reject(passive, {wire::RejectReason::NoQueuePair, info, said}, now), std::nullopt);
     const wire::Rej rej = server.sent<wire::Rej>();
     EXPECT_EQ(rej.ids, (wire::CommIds{wire::CommId{}, active}));
     EXPECT_EQ(rej.message, wire::Answered::Req);
@@ -238,7 +238,7 @@ TEST_F(CmPair, ARefusalIsKeptAsLongAsTheClientMayWaitBeforeItAsksAgain) {
     const wire::MadBytes req = client.last.bytes;
     pass_time(server);
     (void)server.sent<wire::Mra>();
-    ASSERT_EQ(server.manager.reject(passive, {}, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.reject(passive, {}, now), std::nullopt);
     EXPECT_EQ(server.sent<wire::Rej>().ids.local, passive);  // which the client knows by the MRA
     EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(Config{}.service_timeout) + kWait * 2);
     now = server.manager.next_deadline() - nanoseconds(1);
@@ -252,9 +252,9 @@ TEST_F(CmPair, AReplyCanBeTakenBackWhetherItArrivedOrNot) {
     listen();
     ask();
     const wire::MadBytes req = client.last.bytes;
-    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
     (void)server.sent<wire::Rep>();  // lost
-    ASSERT_EQ(server.manager.reject(passive, {}, now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.reject(passive, {}, now), std::nullopt);
     EXPECT_EQ(server.sent<wire::Rej>().message, wire::Answered::Req);
     EXPECT_EQ(server.sent<wire::Rej>().message, wire::Answered::Other);
     server.take(client, req, now);
@@ -269,7 +269,7 @@ TEST_F(CmPair, AClientMayRefuseWhatItIsRepliedAndSaysSoAgain) {
     listen();
     ask_and_accept();
     const wire::MadBytes rep = server.last.bytes;
-    ASSERT_EQ(client.manager.reject(active, {}, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.reject(active, {}, now), std::nullopt);
     EXPECT_EQ(client.sent<wire::Rej>().message, wire::Answered::Rep);
     client.take(server, rep, now);
     EXPECT_EQ(client.sent<wire::Rej>().message, wire::Answered::Rep);

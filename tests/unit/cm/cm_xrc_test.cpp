@@ -19,7 +19,7 @@ TEST_F(CmPair, AnXrcConnectionLeadsFromAnInitiatorToATarget) {
     EXPECT_EQ(requested.qp.transport, wire::TransportService::Extended);
     EXPECT_EQ(requested.qp.remote_qpn, Qpn{0x11});
     EXPECT_EQ(requested.qp.max_dest_rd_atomic, 8);
-    ASSERT_EQ(server.manager.accept(requested.id, acceptance(), now), CallStatus::Ok);
+    ASSERT_EQ(server.manager.accept(requested.id, acceptance(), now), std::nullopt);
     const auto rep = server.sent<wire::Rep>();
     EXPECT_EQ(rep.local_qpn, Qpn{});
     EXPECT_EQ(rep.local_eecn, wire::Eecn{0x22});
@@ -29,7 +29,7 @@ TEST_F(CmPair, AnXrcConnectionLeadsFromAnInitiatorToATarget) {
     const Replied replied = client.event<Replied>();
     EXPECT_EQ(replied.qp.remote_qpn, Qpn{0x22});
     EXPECT_EQ(replied.qp.max_rd_atomic, 8);
-    ASSERT_EQ(client.manager.ready(active, {}, now), CallStatus::Ok);
+    ASSERT_EQ(client.manager.ready(active, {}, now), std::nullopt);
     client.pass_all(server, now);
     EXPECT_EQ(server.event<Established>().id, requested.id);
     // The target's number is known: a new life of the server's with the same one ends the old connection.

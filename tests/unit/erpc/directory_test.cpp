@@ -129,7 +129,7 @@ public:
         qp_ = host.worker->datagrams().create_qp(config, *this).value();
         EXPECT_EQ(manager_.datagrams().listen(wire::ip_service(wire::IpProtocol::Udp, name), {},
                                               cm::DatagramService{Qpn{5}, Qkey{6}, private_data}),
-                  cm::CallStatus::Ok);
+                  std::nullopt);
     }
     ~Foreign() override { host_.worker->datagrams().destroy_qp(qp_); }
 

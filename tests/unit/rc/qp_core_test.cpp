@@ -27,7 +27,7 @@ struct QpCoreOf : testing::Test {
         for (const QpState step : {Init, Rtr, Rts, Sqd}) {
             if (step <= state) {
                 const Transition change = find_transition(core->state(), step, core->kind()).value();
-                ASSERT_EQ(core->accept(step, change.required, values), ModifyVerdict::Ok);
+                ASSERT_EQ(core->accept(step, change.required, values), std::nullopt);
                 core->enter(step);
             }
         }
@@ -73,8 +73,8 @@ TEST_F(QpCoreOf, ARefusedChangeLeavesEverythingAsItWas) {
     bring_to(Init);
     values.dest_qpn = Qpn{99};
     values.pkey = Pkey{0x1234};
-    EXPECT_EQ(core->accept(Rts, {}, values), ModifyVerdict::NoTransition);
-    EXPECT_EQ(core->accept(Rtr, AttributeSet::of(Attribute::DestQpn, Attribute::Pkey), values), ModifyVerdict::Missing);
+    EXPECT_EQ(core->accept(Rts, {}, values), ModifyRefusal::NoTransition);
+    EXPECT_EQ(core->accept(Rtr, AttributeSet::of(Attribute::DestQpn, Attribute::Pkey), values), ModifyRefusal::Missing);
     EXPECT_EQ(core->state(), Init);
     EXPECT_EQ(core->attributes().dest_qpn, Qpn{});
     EXPECT_EQ(core->attributes().pkey, Pkey{0xffff});

@@ -10,7 +10,7 @@ struct RcDelaying : RcResponder {
     void SetUp() override { begin(true); }
 
     void begin(bool delayed_acks) {
-        ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), ModifyVerdict::Ok);
+        ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), std::nullopt);
         QpAttributes values = RcHost::usual_attributes();
         values.delayed_acks = delayed_acks;
         host.bring_to(QpState::Rtr, values);
@@ -131,7 +131,7 @@ TEST_F(RcDelaying, ThatTheQueuePairStopsEndsTheTime) {
         begin(true);
         write_one(false);
         EXPECT_EQ(host.qp->next_deadline(), now + kAckDelay);
-        ASSERT_EQ(host.qp->modify(state, {}, {}), ModifyVerdict::Ok);
+        ASSERT_EQ(host.qp->modify(state, {}, {}), std::nullopt);
         expect_idle();
         pass(kAckDelay);
         expect_idle();

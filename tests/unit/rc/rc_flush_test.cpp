@@ -144,7 +144,7 @@ TEST_F(RcFlushResponder, WhatIsNotGrantedIsRefused) {
     // And the queue pair must allow it.
     QpAttributes closed = RcHost::usual_attributes();
     start(true, kFlushes);
-    ASSERT_EQ(host.qp->modify(QpState::Rts, AttributeSet::of(Attribute::Access), closed), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Rts, AttributeSet::of(Attribute::Access), closed), std::nullopt);
     flush(0, {Feth::kGlobal, Feth::kRange});
     expect_nak(NakCode::InvalidRequest);
 }

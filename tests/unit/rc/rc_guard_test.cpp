@@ -32,7 +32,7 @@ struct RcGuard : testing::Test {
             key = host.memory.create_window(host.pd, WindowType::Type2B).value();
             EXPECT_EQ(host.memory.bind_window({key, region, kBase, bytes, kAllRemote | Right::FlushGlobal, false},
                                               {host.pd, RcHost::kQpn}),
-                      MemoryVerdict::Ok);
+                      std::nullopt);
         }
         wire::Packet packet(wire::Service::Rc, operation);
         const std::uint64_t address = kBase + static_cast<std::uint64_t>(at);

@@ -136,8 +136,8 @@ TEST_F(RcHolding, WithoutRoomItGoesBackLikeAnyOther) {
     const auto bring = [](QueuePair& qp) {
         QpAttributes values = RcHost::usual_attributes();
         values.selective = true;
-        ASSERT_EQ(qp.modify(QpState::Init, kToInit, values), ModifyVerdict::Ok);
-        ASSERT_EQ(qp.modify(QpState::Rtr, kToRtr, values), ModifyVerdict::Ok);
+        ASSERT_EQ(qp.modify(QpState::Init, kToInit, values), std::nullopt);
+        ASSERT_EQ(qp.modify(QpState::Rtr, kToRtr, values), std::nullopt);
     };
     bring(one);
     const Datagram early = datagram_of(make(Operation::SendOnly, 2));
@@ -146,7 +146,7 @@ TEST_F(RcHolding, WithoutRoomItGoesBackLikeAnyOther) {
     EXPECT_FALSE(one.on_packet(packet_of(early), {early, &one}, {}));
     EXPECT_FALSE(one.on_packet(packet_of(earlier), {earlier, &one}, {}));
     one.on_packet(packet_of(early), {});  // nothing offered
-    ASSERT_EQ(one.modify(QpState::Err, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(one.modify(QpState::Err, {}, {}), std::nullopt);
     std::array<void*, 2> cookies{};
     EXPECT_EQ(few.poll_released(cookies), 1U);
     EXPECT_EQ(cookies[0], &one);
@@ -164,7 +164,7 @@ TEST_F(RcHolding, EveryEndGivesTheBuffersBack) {
         start(one);
         one.take(make(Operation::SendOnly, 3));
         EXPECT_EQ(one.held.in_use(), 1U);
-        ASSERT_EQ(one.qp->modify(end, {}, {}), ModifyVerdict::Ok);
+        ASSERT_EQ(one.qp->modify(end, {}, {}), std::nullopt);
         EXPECT_EQ(one.held.in_use(), 0U);
     }
     write(3);

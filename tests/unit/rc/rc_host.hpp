@@ -89,7 +89,7 @@ struct RcHost {
     void bring_to(QpState state, const QpAttributes& values = usual_attributes()) {
         const auto go = [&](QpState to, AttributeSet which) {
             const Transition step = find_transition(qp->state(), to, qp->service()).value();
-            EXPECT_EQ(qp->modify(to, which.within(step.required.with(step.optional)), values), ModifyVerdict::Ok);
+            EXPECT_EQ(qp->modify(to, which.within(step.required.with(step.optional)), values), std::nullopt);
         };
         go(QpState::Init, kToInit);
         if (state >= QpState::Rtr) {

@@ -36,7 +36,7 @@ struct RcLocalWork : RcRequester {
     }
     bool bound() {
         return host->memory.find_remote(window, {host->pd, RcHost::kQpn}, Right::RemoteRead, RcHost::kBase, 64)
-                   .verdict == MemoryVerdict::Ok;
+                   .refusal == std::nullopt;
     }
 };
 
@@ -104,7 +104,7 @@ TEST_F(RcLocalWork, ARegionEndsOnceAllThatWasSentBeforeIsAcknowledged) {
     post_invalidation(other, 2);
     post(WorkOpcode::Send, 4, 3);
     const auto is_there = [this, other] {
-        return host->memory.find(other, host->pd, {}, RcHost::kBase, 1).verdict == MemoryVerdict::Ok;
+        return host->memory.find(other, host->pd, {}, RcHost::kBase, 1).refusal == std::nullopt;
     };
     EXPECT_EQ(sent(), (Packets{{Operation::SendOnly, 0}}));
     EXPECT_TRUE(is_there());
@@ -116,10 +116,10 @@ TEST_F(RcLocalWork, ARegionEndsOnceAllThatWasSentBeforeIsAcknowledged) {
 
 TEST_F(RcLocalWork, LocalWorkAloneNeedsNoPacketAndHeedsTheDrain) {
     post_local(WorkOpcode::BindWindow, 1);
-    ASSERT_EQ(host->qp->modify(QpState::Sqd, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host->qp->modify(QpState::Sqd, {}, {}), std::nullopt);
     EXPECT_TRUE(sent().empty());
     EXPECT_FALSE(bound());
-    ASSERT_EQ(host->qp->modify(QpState::Rts, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host->qp->modify(QpState::Rts, {}, {}), std::nullopt);
     post_local(WorkOpcode::LocalInvalidate, 2);
     EXPECT_TRUE(sent().empty());
     EXPECT_EQ(completions(), (Completions{{1, kGood}, {2, kGood}}));
@@ -137,7 +137,7 @@ TEST_F(RcLocalWork, ResetAndDestructionFreeTheWindows) {
     EXPECT_TRUE(sent().empty());
     EXPECT_TRUE(bound());
     EXPECT_FALSE(host->memory.destroy_region(region));
-    ASSERT_EQ(host->qp->modify(QpState::Reset, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host->qp->modify(QpState::Reset, {}, {}), std::nullopt);
     EXPECT_FALSE(bound());
     host->bring_to(QpState::Rts);
     post_local(WorkOpcode::BindWindow, 2);

@@ -28,30 +28,30 @@ using RcMemory = Fixture;
 TEST_F(RcMemory, RangesAreJudgedWithoutOverflow) {
     struct Case {
         std::uint64_t base, address, bytes;
-        MemoryVerdict verdict;
+        std::optional<MemoryRefusal> refusal;
     };
     const std::vector<Case> cases{
-        {1000, 1000, 100, MemoryVerdict::Ok},
-        {1000, 1099, 1, MemoryVerdict::Ok},
-        {1000, 1100, 0, MemoryVerdict::Ok},
-        {1000, 1101, 0, MemoryVerdict::OutOfRange},
-        {1000, 999, 1, MemoryVerdict::OutOfRange},
-        {1000, 1099, 2, MemoryVerdict::OutOfRange},
-        {1000, 1000, 101, MemoryVerdict::OutOfRange},
-        {1000, 1001, kMost, MemoryVerdict::OutOfRange},
-        {1000, kMost, 2, MemoryVerdict::OutOfRange},
-        {1000, kMost, kMost, MemoryVerdict::OutOfRange},
-        {0, 0, 100, MemoryVerdict::Ok},
-        {0, kMost, 1, MemoryVerdict::OutOfRange},
-        {kMost - 100, kMost - 1, 1, MemoryVerdict::Ok},
-        {kMost - 100, kMost - 1, 2, MemoryVerdict::OutOfRange},
-        {kMost - 100, 5, 1, MemoryVerdict::OutOfRange},
+        {1000, 1000, 100, std::nullopt},
+        {1000, 1099, 1, std::nullopt},
+        {1000, 1100, 0, std::nullopt},
+        {1000, 1101, 0, MemoryRefusal::OutOfRange},
+        {1000, 999, 1, MemoryRefusal::OutOfRange},
+        {1000, 1099, 2, MemoryRefusal::OutOfRange},
+        {1000, 1000, 101, MemoryRefusal::OutOfRange},
+        {1000, 1001, kMost, MemoryRefusal::OutOfRange},
+        {1000, kMost, 2, MemoryRefusal::OutOfRange},
+        {1000, kMost, kMost, MemoryRefusal::OutOfRange},
+        {0, 0, 100, std::nullopt},
+        {0, kMost, 1, MemoryRefusal::OutOfRange},
+        {kMost - 100, kMost - 1, 1, std::nullopt},
+        {kMost - 100, kMost - 1, 2, MemoryRefusal::OutOfRange},
+        {kMost - 100, 5, 1, MemoryRefusal::OutOfRange},
     };
     for (const Case& one : cases) {
         const Rkey key = add(one.base);
         const MemoryView view = table.find(key, pd, {}, one.address, one.bytes);
-        EXPECT_EQ(view.verdict, one.verdict) << one.base << ' ' << one.address << ' ' << one.bytes;
-        EXPECT_EQ(view.data, one.verdict == MemoryVerdict::Ok ? bytes.data() + (one.address - one.base) : nullptr);
+        EXPECT_EQ(view.refusal, one.refusal) << one.base << ' ' << one.address << ' ' << one.bytes;
+        EXPECT_EQ(view.data, one.refusal == std::nullopt ? bytes.data() + (one.address - one.base) : nullptr);
         EXPECT_TRUE(table.destroy_region(key));
     }
     EXPECT_FALSE(table.register_region({pd, bytes, kMost - 99, {}}).ok());
@@ -63,7 +63,8 @@ TEST_F(RcMemory, EveryRightIsAskedForAlone) {
         const Rkey key = add(0, Rights{granted} | Right::LocalWrite);
         for (const Right wanted : all) {
             const bool fits = wanted == granted || wanted == Right::LocalWrite;
-            EXPECT_EQ(table.find(key, pd, wanted, 0, 1).verdict, fits ? MemoryVerdict::Ok : MemoryVerdict::NoRight);
+            EXPECT_EQ(table.find(key, pd, wanted, 0, 1).refusal,
+                      fits ? std::nullopt : std::optional(MemoryRefusal::NoRight));
         }
         EXPECT_TRUE(table.destroy_region(key));
     }
@@ -77,9 +78,9 @@ TEST_F(RcMemory, AKeyDiesWithItsRegionAndIsNotSoonUsedAgain) {
     for (int i = 0; i < 8 * 256; ++i) {
         const Rkey key = add(0);
         EXPECT_TRUE(seen.insert(key.value).second) << i;
-        EXPECT_EQ(table.find(key, pd, {}, 0, 1).verdict, MemoryVerdict::Ok);
+        EXPECT_EQ(table.find(key, pd, {}, 0, 1).refusal, std::nullopt);
         EXPECT_TRUE(table.destroy_region(key));
-        EXPECT_EQ(table.find(key, pd, {}, 0, 1).verdict, MemoryVerdict::UnknownKey);
+        EXPECT_EQ(table.find(key, pd, {}, 0, 1).refusal, MemoryRefusal::UnknownKey);
         EXPECT_FALSE(table.destroy_region(key));
     }
     EXPECT_EQ(table.regions_in_use(), 0U);
@@ -106,9 +107,9 @@ TEST_F(RcMemory, KeysFollowFromTheSeedAndTellNothingWithoutIt) {
 TEST_F(RcMemory, EveryOtherKeyIsUnknown) {
     const Rkey key = add(0);
     for (unsigned bit = 0; bit < 32; ++bit) {
-        EXPECT_EQ(table.find(Rkey{key.value ^ (1U << bit)}, pd, {}, 0, 1).verdict, MemoryVerdict::UnknownKey);
+        EXPECT_EQ(table.find(Rkey{key.value ^ (1U << bit)}, pd, {}, 0, 1).refusal, MemoryRefusal::UnknownKey);
     }
-    EXPECT_EQ(table.find(key, table.create_pd(), {}, 0, 1).verdict, MemoryVerdict::WrongPd);
+    EXPECT_EQ(table.find(key, table.create_pd(), {}, 0, 1).refusal, MemoryRefusal::WrongPd);
 }
 
 TEST_F(RcMemory, ADomainLivesAsLongAsItIsUsed) {
@@ -127,11 +128,11 @@ TEST_F(RcMemory, ADomainLivesAsLongAsItIsUsed) {
 TEST_F(RcMemory, OnlyWhatAllowsItIsInvalidated) {
     const Rkey plain = add(0);
     const Rkey open = add(0, Rights{Right::RemoteInvalidate});
-    EXPECT_EQ(table.judge_invalidate(plain, {pd, {}}), MemoryVerdict::NoRight);
-    EXPECT_EQ(table.judge_invalidate(open, {Pd{9}, {}}), MemoryVerdict::WrongPd);
-    EXPECT_EQ(table.judge_invalidate(open, {pd, {}}), MemoryVerdict::Ok);
+    EXPECT_EQ(table.judge_invalidate(plain, {pd, {}}), MemoryRefusal::NoRight);
+    EXPECT_EQ(table.judge_invalidate(open, {Pd{9}, {}}), MemoryRefusal::WrongPd);
+    EXPECT_EQ(table.judge_invalidate(open, {pd, {}}), std::nullopt);
     table.invalidate(open);
-    EXPECT_EQ(table.judge_invalidate(open, {pd, {}}), MemoryVerdict::UnknownKey);
+    EXPECT_EQ(table.judge_invalidate(open, {pd, {}}), MemoryRefusal::UnknownKey);
 }
 
 TEST_F(RcMemory, PiecesAreThoseOfTheConcatenation) {

@@ -36,7 +36,7 @@ TEST(RcQueuePair, PostingAndReceivingNeedTheirStates) {
             host.bring_to(std::min(one.state, QpState::Rts));
         }
         if (one.state == QpState::Sqd || one.state == QpState::Err) {
-            ASSERT_EQ(host.qp->modify(one.state, {}, {}), ModifyVerdict::Ok);
+            ASSERT_EQ(host.qp->modify(one.state, {}, {}), std::nullopt);
         }
         ASSERT_EQ(host.qp->state(), one.state);
         EXPECT_EQ(host.post({}, RcHost::kBase, 4), one.send);
@@ -52,11 +52,11 @@ TEST(RcQueuePair, PostingAndReceivingNeedTheirStates) {
 TEST(RcQueuePair, ARefusedChangeChangesNothing) {
     RcHost host;
     QpAttributes values = RcHost::usual_attributes();
-    EXPECT_EQ(host.qp->modify(QpState::Rts, kToRts, values), ModifyVerdict::NoTransition);
-    EXPECT_EQ(host.qp->modify(QpState::Init, {}, values), ModifyVerdict::Missing);
+    EXPECT_EQ(host.qp->modify(QpState::Rts, kToRts, values), ModifyRefusal::NoTransition);
+    EXPECT_EQ(host.qp->modify(QpState::Init, {}, values), ModifyRefusal::Missing);
     host.bring_to(QpState::Init);
     values.path_mtu_bytes = 300;
-    EXPECT_EQ(host.qp->modify(QpState::Rtr, kToRtr, values), ModifyVerdict::BadValue);
+    EXPECT_EQ(host.qp->modify(QpState::Rtr, kToRtr, values), ModifyRefusal::BadValue);
     EXPECT_EQ(host.qp->state(), QpState::Init);
     EXPECT_EQ(host.qp->attributes().path_mtu_bytes, QpAttributes{}.path_mtu_bytes);
 }
@@ -83,14 +83,14 @@ TEST(RcQueuePair, DrainingFinishesWhatIsBegunAndNothingMore) {
     ASSERT_EQ(host.post({}, RcHost::kBase, 300), PostVerdict::Posted);
     ASSERT_EQ(host.post({}, RcHost::kBase, 300), PostVerdict::Posted);
     ASSERT_TRUE(host.poll().has_value());
-    ASSERT_EQ(host.qp->modify(QpState::Sqd, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Sqd, {}, {}), std::nullopt);
     EXPECT_EQ(host.poll_all().size(), 1U);  // the other packet of the first
     EXPECT_FALSE(host.qp->poll_event().has_value());
     host.qp->on_packet(packet_at(Operation::Acknowledge, Psn{0x101}), {});
     EXPECT_EQ(host.qp->poll_event(), QpEvent::SendQueueDrained);
     EXPECT_FALSE(host.qp->poll_event().has_value());
     EXPECT_TRUE(host.poll_all().empty());
-    ASSERT_EQ(host.qp->modify(QpState::Rts, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Rts, {}, {}), std::nullopt);
     EXPECT_EQ(host.poll_all().size(), 2U);
     host.qp->on_packet(packet_at(Operation::Acknowledge, Psn{0x103}), {});
     EXPECT_EQ(host.send_completions.size(), 2U);
@@ -100,16 +100,16 @@ TEST(RcQueuePair, DrainingFinishesWhatIsBegunAndNothingMore) {
 TEST(RcQueuePair, DrainedItTakesNewAttributesAndGoesOnWithThem) {
     RcHost host;
     host.bring_to(QpState::Rts);
-    ASSERT_EQ(host.qp->modify(QpState::Sqd, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Sqd, {}, {}), std::nullopt);
     QpAttributes values;
     values.ack_timeout = 3;
     values.max_rd_atomic = 1;
     values.path_mtu_bytes = 1024;
     const AttributeSet changed = AttributeSet::of(Attribute::AckTimeout, Attribute::MaxRdAtomic);
     EXPECT_EQ(host.qp->modify(QpState::Sqd, changed.with(AttributeSet::of(Attribute::PathMtu)), values),
-              ModifyVerdict::NotAllowed);
-    ASSERT_EQ(host.qp->modify(QpState::Sqd, changed, values), ModifyVerdict::Ok);
-    ASSERT_EQ(host.qp->modify(QpState::Rts, {}, {}), ModifyVerdict::Ok);
+              ModifyRefusal::NotAllowed);
+    ASSERT_EQ(host.qp->modify(QpState::Sqd, changed, values), std::nullopt);
+    ASSERT_EQ(host.qp->modify(QpState::Rts, {}, {}), std::nullopt);
     SendRequest read;
     read.opcode = WorkOpcode::RdmaRead;
     ASSERT_EQ(host.post(read, RcHost::kBase, 4), PostVerdict::Posted);
@@ -151,7 +151,7 @@ TEST(RcQueuePair, ResetLeavesNothingBehindAndBeginsAnew) {
         host.qp->on_packet(unfinished, {});
         EXPECT_EQ(host.qp->state(), QpState::Rts);
         EXPECT_EQ(host.send_completions.size(), 1U);
-        ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), ModifyVerdict::Ok);
+        ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), std::nullopt);
         EXPECT_EQ(host.send_completions.size(), 0U);
         EXPECT_EQ(host.receive_completions.size(), 0U);
         EXPECT_TRUE(host.poll_all().empty());
@@ -169,8 +169,8 @@ TEST(RcQueuePair, SharedReceivesAreTakenInTurnAndOutliveAnError) {
                   {host.memory, host.send_completions, host.receive_completions, host.counters, &shared});
     const QpAttributes values = RcHost::usual_attributes();
     for (QueuePair* qp : {&one, &two}) {
-        ASSERT_EQ(qp->modify(QpState::Init, kToInit, values), ModifyVerdict::Ok);
-        ASSERT_EQ(qp->modify(QpState::Rtr, kToRtr, values), ModifyVerdict::Ok);
+        ASSERT_EQ(qp->modify(QpState::Init, kToInit, values), std::nullopt);
+        ASSERT_EQ(qp->modify(QpState::Rtr, kToRtr, values), std::nullopt);
         EXPECT_EQ(qp->post_receive({}), PostVerdict::WrongState);
     }
     for (std::uint64_t id = 0; id < 3; ++id) {
@@ -183,7 +183,7 @@ TEST(RcQueuePair, SharedReceivesAreTakenInTurnAndOutliveAnError) {
     EXPECT_EQ(got[0].qpn, Qpn{2});
     EXPECT_EQ(got[0].wr_id, 0U);
     EXPECT_EQ(got[1].qpn, Qpn{1});
-    ASSERT_EQ(one.modify(QpState::Err, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(one.modify(QpState::Err, {}, {}), std::nullopt);
     EXPECT_EQ(one.poll_event(), QpEvent::CommunicationEstablished);
     EXPECT_EQ(one.poll_event(), QpEvent::LastWqeReached);
     EXPECT_EQ(shared.size(), 1U);
@@ -207,7 +207,7 @@ TEST(RcQueuePair, ItsFirstPacketInReadyToReceiveIsToldOfOnce) {
         EXPECT_EQ(host.qp->poll_event(), QpEvent::CommunicationEstablished);
         host.qp->on_packet(write, {});
         EXPECT_FALSE(host.qp->poll_event().has_value());
-        ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), ModifyVerdict::Ok);
+        ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), std::nullopt);
     }
 }
 

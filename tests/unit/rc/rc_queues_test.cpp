@@ -248,7 +248,7 @@ TEST(RcAttributes, EachRequiredOneIsMissedEachForeignOneRefused) {
     const QpAttributes values = RcHost::usual_attributes();
     for (const Step& step : {Step{Reset, Init, kToInit, kToInit}, Step{Init, Rtr, kRequiredOfRtr, kToRtr.with(kToInit)},
                              Step{Rts, Sqd, {}, {}}, Step{Rts, Err, {}, {}}}) {
-        EXPECT_EQ(judge_modify(step.from, step.to, step.required, values), ModifyVerdict::Ok);
+        EXPECT_EQ(judge_modify(step.from, step.to, step.required, values), std::nullopt);
         for (unsigned i = 0; i < static_cast<unsigned>(Attribute::Count); ++i) {
             const AttributeSet one = AttributeSet::of(static_cast<Attribute>(i));
             AttributeSet others;
@@ -258,9 +258,9 @@ TEST(RcAttributes, EachRequiredOneIsMissedEachForeignOneRefused) {
             }
             const bool required = step.required.covers(one);
             EXPECT_EQ(judge_modify(step.from, step.to, others, values),
-                      required ? ModifyVerdict::Missing : ModifyVerdict::Ok);
+                      required ? std::optional(ModifyRefusal::Missing) : std::nullopt);
             EXPECT_EQ(judge_modify(step.from, step.to, step.required.with(one), values),
-                      step.allowed.covers(one) ? ModifyVerdict::Ok : ModifyVerdict::NotAllowed);
+                      step.allowed.covers(one) ? std::nullopt : std::optional(ModifyRefusal::NotAllowed));
         }
     }
 }
@@ -272,15 +272,15 @@ TEST(RcAttributes, ValuesOutOfRangeAreRefused) {
         return judge_modify(from, to, which, values);
     };
     using enum QpState;
-    EXPECT_EQ(judge(Init, Rtr, kToRtr, [](QpAttributes& v) { v.path_mtu_bytes = 1500; }), ModifyVerdict::BadValue);
+    EXPECT_EQ(judge(Init, Rtr, kToRtr, [](QpAttributes& v) { v.path_mtu_bytes = 1500; }), ModifyRefusal::BadValue);
     EXPECT_EQ(judge(Init, Rtr, kToRtr, [](QpAttributes& v) { v.max_dest_rd_atomic = kMaxRdAtomic + 1; }),
-              ModifyVerdict::BadValue);
-    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes& v) { v.ack_timeout = 32; }), ModifyVerdict::BadValue);
-    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes& v) { v.retry_count = 8; }), ModifyVerdict::BadValue);
-    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes& v) { v.rnr_retry = 8; }), ModifyVerdict::BadValue);
+              ModifyRefusal::BadValue);
+    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes& v) { v.ack_timeout = 32; }), ModifyRefusal::BadValue);
+    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes& v) { v.retry_count = 8; }), ModifyRefusal::BadValue);
+    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes& v) { v.rnr_retry = 8; }), ModifyRefusal::BadValue);
     EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes& v) { v.max_rd_atomic = kMaxRdAtomic + 1; }),
-              ModifyVerdict::BadValue);
-    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes&) {}), ModifyVerdict::Ok);
+              ModifyRefusal::BadValue);
+    EXPECT_EQ(judge(Rtr, Rts, kToRts, [](QpAttributes&) {}), std::nullopt);
 }
 
 }  // namespace

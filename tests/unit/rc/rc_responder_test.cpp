@@ -241,7 +241,7 @@ TEST_F(RcResponder, AnUnfinishedSendIsFlushedWithTheRest) {
         ASSERT_EQ(host.post_receive(id, RcHost::kBase, 1000), PostVerdict::Posted);
     }
     send(make(Operation::SendFirst, psn, 256));
-    ASSERT_EQ(host.qp->modify(QpState::Err, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Err, {}, {}), std::nullopt);
     const std::vector<Completion> got = RcHost::drain(host.receive_completions);
     ASSERT_EQ(got.size(), 3U);
     for (std::size_t i = 0; i < 3; ++i) {

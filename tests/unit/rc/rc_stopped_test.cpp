@@ -5,12 +5,12 @@ namespace cairn::roce::rc {
 namespace {
 
 TEST_F(RcResponder, AReadWhoseRightIsTakenAwayIsRefusedWhereItStands) {
-    ASSERT_EQ(host.qp->modify(QpState::Rts, kToRts, RcHost::usual_attributes()), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Rts, kToRts, RcHost::usual_attributes()), std::nullopt);
     send(read(psn, RcHost::kBase, 1024));
     ASSERT_TRUE(host.poll().has_value());
     QpAttributes values;
     values.access = Right::RemoteWrite;
-    ASSERT_EQ(host.qp->modify(QpState::Rts, AttributeSet::of(Attribute::Access), values), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Rts, AttributeSet::of(Attribute::Access), values), std::nullopt);
     expect_answer(psn.plus(1), NakCode::RemoteAccess, 1);
     EXPECT_EQ(host.qp->state(), QpState::Err);
 }
@@ -19,14 +19,14 @@ TEST_F(RcResponder, StoppedByItsOwnerItAnswersNothingAnyMore) {
     send(read(psn, RcHost::kBase, 64 * 256));
     send(write(Operation::WriteOnly, psn.plus(64), RcHost::kBase, 1, 1));
     ASSERT_TRUE(host.poll().has_value());
-    ASSERT_EQ(host.qp->modify(QpState::Err, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Err, {}, {}), std::nullopt);
     EXPECT_TRUE(answers().empty());
 }
 
 TEST_F(RcResponder, ARequestThatIsRefusedIsToldOfBehindTheAnswersBeforeIt) {
     for (const bool owner_stops : {false, true}) {
         if (owner_stops) {
-            ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), ModifyVerdict::Ok);
+            ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), std::nullopt);
             host.bring_to(QpState::Rtr);
         }
         send(read(psn, RcHost::kBase, 4 * 256));
@@ -34,7 +34,7 @@ TEST_F(RcResponder, ARequestThatIsRefusedIsToldOfBehindTheAnswersBeforeIt) {
         EXPECT_EQ(host.qp->state(), QpState::Err);
         ASSERT_TRUE(host.poll().has_value());
         if (owner_stops) {
-            ASSERT_EQ(host.qp->modify(QpState::Err, {}, {}), ModifyVerdict::Ok);
+            ASSERT_EQ(host.qp->modify(QpState::Err, {}, {}), std::nullopt);
         }
         const Answers all = answers();
         ASSERT_EQ(all.size(), owner_stops ? 1U : 4U);

@@ -192,12 +192,12 @@ TEST_F(UcQueuePair, AKeptReceiveRequestIsFlushedFirstAndForgottenByReset) {
     receive(2);
     host.take(make(SendFirst, 0));
     host.take(make(SendLast, 2, 4));
-    ASSERT_EQ(host.qp->modify(QpState::Err, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Err, {}, {}), std::nullopt);
     const std::vector<Completion> got = RcHost::drain(host.receive_completions);
     ASSERT_EQ(got.size(), 2U);
     EXPECT_EQ(got[0].wr_id, 1U);
     EXPECT_EQ(got[1].status, CompletionStatus::Flushed);
-    ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), std::nullopt);
     start(host);
     host.take(make(SendOnly, 0, 4));
     EXPECT_EQ(count(RcCounter::UnreliableRefused), 1U);
@@ -223,7 +223,7 @@ TEST_F(UcQueuePair, AFailedSendRequestLeadsToSqeAndBack) {
     EXPECT_EQ(got[3].status, CompletionStatus::Flushed);
     host.take(make(SendOnly, 0, 4));
     EXPECT_EQ(received(), (Received{{1, 4}}));
-    ASSERT_EQ(host.qp->modify(QpState::Rts, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Rts, {}, {}), std::nullopt);
     ASSERT_EQ(host.post({}, RcHost::kBase, 4), PostVerdict::Posted);
     const std::vector<Datagram> next = host.poll_all();
     ASSERT_EQ(next.size(), 1U);
@@ -234,7 +234,7 @@ TEST_F(UcQueuePair, DrainingEndsWithTheLastPacketHandedOut) {
     ASSERT_EQ(host.post({}, RcHost::kBase, 300), PostVerdict::Posted);
     ASSERT_EQ(host.post({}, RcHost::kBase, 300), PostVerdict::Posted);
     ASSERT_TRUE(host.poll().has_value());
-    ASSERT_EQ(host.qp->modify(QpState::Sqd, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(host.qp->modify(QpState::Sqd, {}, {}), std::nullopt);
     EXPECT_FALSE(host.qp->poll_event().has_value());
     EXPECT_EQ(host.poll_all().size(), 1U);
     EXPECT_EQ(host.qp->poll_event(), QpEvent::SendQueueDrained);

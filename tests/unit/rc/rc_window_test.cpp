@@ -20,33 +20,33 @@ struct RcWindow : testing::Test {
     WindowBinding binding(Rkey window, Rights rights = Right::RemoteWrite) const {
         return {window, Lkey{region.value}, kBase + 10, 20, rights, false};
     }
-    MemoryVerdict find(Rkey key, const KeyUser& who, std::uint64_t address, std::uint64_t count,
-                       Rights wanted = Right::RemoteWrite) const {
-        return table.find_remote(key, who, wanted, address, count).verdict;
+    std::optional<MemoryRefusal> find(Rkey key, const KeyUser& who, std::uint64_t address, std::uint64_t count,
+                                      Rights wanted = Right::RemoteWrite) const {
+        return table.find_remote(key, who, wanted, address, count).refusal;
     }
 };
 
 TEST_F(RcWindow, AWindowReachesItsPartOfTheRegionAndNothingElse) {
     for (const WindowType type : {WindowType::Type1, WindowType::Type2B}) {
         const Rkey key = table.create_window(pd, type).value();
-        EXPECT_NE(find(key, user, 0, 0), MemoryVerdict::Ok);
-        EXPECT_NE(find(key, user, kBase + 10, 1), MemoryVerdict::Ok);
-        ASSERT_EQ(table.bind_window(binding(key), user), MemoryVerdict::Ok);
+        EXPECT_NE(find(key, user, 0, 0), std::nullopt);
+        EXPECT_NE(find(key, user, kBase + 10, 1), std::nullopt);
+        ASSERT_EQ(table.bind_window(binding(key), user), std::nullopt);
         EXPECT_EQ(table.find_remote(key, user, Right::RemoteWrite, kBase + 10, 20).data, bytes.data() + 10);
-        EXPECT_EQ(find(key, user, kBase + 29, 1), MemoryVerdict::Ok);
-        EXPECT_EQ(find(key, user, kBase + 30, 1), MemoryVerdict::OutOfRange);
-        EXPECT_EQ(find(key, user, kBase + 9, 1), MemoryVerdict::OutOfRange);
-        EXPECT_EQ(find(key, user, kBase + 10, 21), MemoryVerdict::OutOfRange);
-        EXPECT_EQ(find(key, user, kBase + 10, 1, Right::RemoteRead), MemoryVerdict::NoRight);
-        EXPECT_EQ(find(key, {Pd{9}, user.qpn}, kBase + 10, 1), MemoryVerdict::WrongPd);
+        EXPECT_EQ(find(key, user, kBase + 29, 1), std::nullopt);
+        EXPECT_EQ(find(key, user, kBase + 30, 1), MemoryRefusal::OutOfRange);
+        EXPECT_EQ(find(key, user, kBase + 9, 1), MemoryRefusal::OutOfRange);
+        EXPECT_EQ(find(key, user, kBase + 10, 21), MemoryRefusal::OutOfRange);
+        EXPECT_EQ(find(key, user, kBase + 10, 1, Right::RemoteRead), MemoryRefusal::NoRight);
+        EXPECT_EQ(find(key, {Pd{9}, user.qpn}, kBase + 10, 1), MemoryRefusal::WrongPd);
         // Another queue pair of the domain: type 1 only.
         EXPECT_EQ(find(key, {pd, Qpn{8}}, kBase + 10, 1),
-                  type == WindowType::Type1 ? MemoryVerdict::Ok : MemoryVerdict::WrongPd);
-        EXPECT_EQ(table.find(key, pd, {}, kBase + 10, 1).verdict, MemoryVerdict::UnknownKey);  // it is no lkey
-        EXPECT_EQ(find(region, user, kBase + 10, 1), MemoryVerdict::NoRight);
+                  type == WindowType::Type1 ? std::nullopt : std::optional(MemoryRefusal::WrongPd));
+        EXPECT_EQ(table.find(key, pd, {}, kBase + 10, 1).refusal, MemoryRefusal::UnknownKey);  // it is no lkey
+        EXPECT_EQ(find(region, user, kBase + 10, 1), MemoryRefusal::NoRight);
         EXPECT_TRUE(table.destroy_window(key));
         EXPECT_FALSE(table.destroy_window(key));
-        EXPECT_EQ(find(key, user, kBase + 10, 1), MemoryVerdict::UnknownKey);
+        EXPECT_EQ(find(key, user, kBase + 10, 1), MemoryRefusal::UnknownKey);
     }
     EXPECT_TRUE(table.destroy_region(region));
 }
@@ -62,7 +62,7 @@ TEST_F(RcWindow, BindingsThatAreNotAllowedDoNothing) {
         const char* what;
         WindowBinding binding;
         KeyUser user;
-        MemoryVerdict verdict;
+        std::optional<MemoryRefusal> refusal;
     };
     const auto with = [this](Rkey window, auto&& change) {
         WindowBinding all = binding(window);
@@ -70,35 +70,35 @@ TEST_F(RcWindow, BindingsThatAreNotAllowedDoNothing) {
         return all;
     };
     for (const Case& one_case : {
-             Case{"unknown window", binding(Rkey{two.value ^ 0x100U}), user, MemoryVerdict::UnknownKey},
-             Case{"a region as the window", binding(plain), user, MemoryVerdict::UnknownKey},
-             Case{"another domain", binding(two), {elsewhere, user.qpn}, MemoryVerdict::WrongPd},
-             Case{"unknown region", with(two, [](auto& b) { b.region = Lkey{5}; }), user, MemoryVerdict::UnknownKey},
+             Case{"unknown window", binding(Rkey{two.value ^ 0x100U}), user, MemoryRefusal::UnknownKey},
+             Case{"a region as the window", binding(plain), user, MemoryRefusal::UnknownKey},
+             Case{"another domain", binding(two), {elsewhere, user.qpn}, MemoryRefusal::WrongPd},
+             Case{"unknown region", with(two, [](auto& b) { b.region = Lkey{5}; }), user, MemoryRefusal::UnknownKey},
              Case{"a window as the region", with(two, [&](auto& b) { b.region = Lkey{one.value}; }), user,
-                  MemoryVerdict::UnknownKey},
+                  MemoryRefusal::UnknownKey},
              Case{"no bind right", with(two, [&](auto& b) { b.region = Lkey{plain.value}; }), user,
-                  MemoryVerdict::NoRight},
+                  MemoryRefusal::NoRight},
              Case{"writes to what is not written locally",
-                  with(two, [&](auto& b) { b.region = Lkey{read_only.value}; }), user, MemoryVerdict::NoRight},
+                  with(two, [&](auto& b) { b.region = Lkey{read_only.value}; }), user, MemoryRefusal::NoRight},
              Case{"atomics likewise",
                   with(two,
                        [&](auto& b) {
                            b.region = Lkey{read_only.value};
                            b.rights = Right::RemoteAtomic;
                        }),
-                  user, MemoryVerdict::NoRight},
+                  user, MemoryRefusal::NoRight},
              Case{"local rights", with(two, [](auto& b) { b.rights = Right::LocalWrite; }), user,
-                  MemoryVerdict::NoRight},
+                  MemoryRefusal::NoRight},
              Case{"flushes of what is not persistent", with(two, [](auto& b) { b.rights = Right::FlushPersistent; }),
-                  user, MemoryVerdict::NoRight},
-             Case{"beyond the region", with(two, [](auto& b) { b.bytes = 91; }), user, MemoryVerdict::OutOfRange},
+                  user, MemoryRefusal::NoRight},
+             Case{"beyond the region", with(two, [](auto& b) { b.bytes = 91; }), user, MemoryRefusal::OutOfRange},
              Case{"before the region", with(two, [](auto& b) { b.address = kBase - 1; }), user,
-                  MemoryVerdict::OutOfRange},
-             Case{"type 2B to nothing", with(two, [](auto& b) { b.bytes = 0; }), user, MemoryVerdict::NoRight},
-             Case{"type 1 zero-based", with(one, [](auto& b) { b.zero_based = true; }), user, MemoryVerdict::NoRight},
+                  MemoryRefusal::OutOfRange},
+             Case{"type 2B to nothing", with(two, [](auto& b) { b.bytes = 0; }), user, MemoryRefusal::NoRight},
+             Case{"type 1 zero-based", with(one, [](auto& b) { b.zero_based = true; }), user, MemoryRefusal::NoRight},
          }) {
-        EXPECT_EQ(table.bind_window(one_case.binding, one_case.user), one_case.verdict) << one_case.what;
-        EXPECT_NE(find(two, user, kBase + 10, 1), MemoryVerdict::Ok);
+        EXPECT_EQ(table.bind_window(one_case.binding, one_case.user), one_case.refusal) << one_case.what;
+        EXPECT_NE(find(two, user, kBase + 10, 1), std::nullopt);
     }
     EXPECT_FALSE(table.create_window(Pd{9}, WindowType::Type1).ok());
     ASSERT_EQ(table.bind_window(with(two,
@@ -107,22 +107,22 @@ TEST_F(RcWindow, BindingsThatAreNotAllowedDoNothing) {
                                          b.rights = Right::RemoteRead;
                                      }),
                                 user),
-              MemoryVerdict::Ok);
-    EXPECT_EQ(table.bind_window(binding(two), user), MemoryVerdict::InUse);
-    EXPECT_EQ(find(two, user, kBase + 10, 1, Right::RemoteRead), MemoryVerdict::Ok);
+              std::nullopt);
+    EXPECT_EQ(table.bind_window(binding(two), user), MemoryRefusal::InUse);
+    EXPECT_EQ(find(two, user, kBase + 10, 1, Right::RemoteRead), std::nullopt);
 }
 
 TEST_F(RcWindow, TheBindersBitsMakeANewKeyAndTheOldOneDies) {
     const Rkey first = table.create_window(pd, WindowType::Type1).value();
     const Rkey next{first.value ^ 0x5aU};
-    ASSERT_EQ(table.bind_window(binding(next), user), MemoryVerdict::Ok);
-    EXPECT_EQ(find(first, user, kBase + 10, 1), MemoryVerdict::UnknownKey);
-    EXPECT_EQ(find(next, user, kBase + 10, 1), MemoryVerdict::Ok);
+    ASSERT_EQ(table.bind_window(binding(next), user), std::nullopt);
+    EXPECT_EQ(find(first, user, kBase + 10, 1), MemoryRefusal::UnknownKey);
+    EXPECT_EQ(find(next, user, kBase + 10, 1), std::nullopt);
     WindowBinding nothing;  // type 1: bound to nothing, under a third key
     nothing.window = Rkey{first.value ^ 1U};
-    ASSERT_EQ(table.bind_window(nothing, user), MemoryVerdict::Ok);
-    EXPECT_EQ(find(next, user, kBase + 10, 1), MemoryVerdict::UnknownKey);
-    EXPECT_NE(find(nothing.window, user, kBase + 10, 1), MemoryVerdict::Ok);
+    ASSERT_EQ(table.bind_window(nothing, user), std::nullopt);
+    EXPECT_EQ(find(next, user, kBase + 10, 1), MemoryRefusal::UnknownKey);
+    EXPECT_NE(find(nothing.window, user, kBase + 10, 1), std::nullopt);
     EXPECT_TRUE(table.destroy_region(region));
 }
 
@@ -130,10 +130,10 @@ TEST_F(RcWindow, AZeroBasedWindowBeginsAtZero) {
     const Rkey key = table.create_window(pd, WindowType::Type2B).value();
     WindowBinding zero = binding(key);
     zero.zero_based = true;
-    ASSERT_EQ(table.bind_window(zero, user), MemoryVerdict::Ok);
+    ASSERT_EQ(table.bind_window(zero, user), std::nullopt);
     EXPECT_EQ(table.find_remote(key, user, Right::RemoteWrite, 0, 20).data, bytes.data() + 10);
-    EXPECT_EQ(find(key, user, 0, 21), MemoryVerdict::OutOfRange);
-    EXPECT_EQ(find(key, user, kBase + 10, 1), MemoryVerdict::OutOfRange);
+    EXPECT_EQ(find(key, user, 0, 21), MemoryRefusal::OutOfRange);
+    EXPECT_EQ(find(key, user, kBase + 10, 1), MemoryRefusal::OutOfRange);
     EXPECT_EQ(table.find_whole(key, user, Right::RemoteWrite).value().data(), bytes.data() + 10);
     EXPECT_EQ(table.find_whole(key, user, Right::RemoteWrite).value().size(), 20U);
     EXPECT_FALSE(table.find_whole(key, user, Right::RemoteRead).has_value());
@@ -145,13 +145,13 @@ TEST_F(RcWindow, ARegionStaysWhileWindowsAreBoundToIt) {
     const Rkey key = table.create_window(pd, WindowType::Type2B).value();
     WindowBinding all = binding(key);
     all.region = Lkey{open.value};
-    ASSERT_EQ(table.bind_window(all, user), MemoryVerdict::Ok);
+    ASSERT_EQ(table.bind_window(all, user), std::nullopt);
     EXPECT_FALSE(table.destroy_region(open));
-    EXPECT_EQ(table.judge_invalidate(open, user), MemoryVerdict::InUse);
+    EXPECT_EQ(table.judge_invalidate(open, user), MemoryRefusal::InUse);
     EXPECT_FALSE(table.reregister_region(open, {}).ok());
-    ASSERT_EQ(table.judge_invalidate(key, user), MemoryVerdict::Ok);
+    ASSERT_EQ(table.judge_invalidate(key, user), std::nullopt);
     table.invalidate(key);
-    EXPECT_NE(find(key, user, kBase + 10, 1), MemoryVerdict::Ok);
+    EXPECT_NE(find(key, user, kBase + 10, 1), std::nullopt);
     EXPECT_TRUE(table.destroy_region(open));
     EXPECT_TRUE(table.destroy_window(key));
     EXPECT_TRUE(table.destroy_region(region));
@@ -161,37 +161,37 @@ TEST_F(RcWindow, ARegionStaysWhileWindowsAreBoundToIt) {
 TEST_F(RcWindow, OnlyBoundTypeTwoWindowsAreInvalidatedThroughTheirQueuePair) {
     const Rkey one = table.create_window(pd, WindowType::Type1).value();
     const Rkey two = table.create_window(pd, WindowType::Type2B).value();
-    EXPECT_EQ(table.judge_invalidate(two, user), MemoryVerdict::UnknownKey);
-    ASSERT_EQ(table.bind_window(binding(one), user), MemoryVerdict::Ok);
-    ASSERT_EQ(table.bind_window(binding(two), user), MemoryVerdict::Ok);
-    EXPECT_EQ(table.judge_invalidate(one, user), MemoryVerdict::NoRight);
-    EXPECT_EQ(table.judge_invalidate(two, {pd, Qpn{8}}), MemoryVerdict::WrongPd);
-    EXPECT_EQ(table.judge_invalidate(two, kNobody), MemoryVerdict::WrongPd);
-    EXPECT_EQ(table.judge_invalidate(Rkey{two.value ^ 1U}, user), MemoryVerdict::UnknownKey);
-    EXPECT_EQ(table.judge_invalidate(two, user), MemoryVerdict::Ok);
+    EXPECT_EQ(table.judge_invalidate(two, user), MemoryRefusal::UnknownKey);
+    ASSERT_EQ(table.bind_window(binding(one), user), std::nullopt);
+    ASSERT_EQ(table.bind_window(binding(two), user), std::nullopt);
+    EXPECT_EQ(table.judge_invalidate(one, user), MemoryRefusal::NoRight);
+    EXPECT_EQ(table.judge_invalidate(two, {pd, Qpn{8}}), MemoryRefusal::WrongPd);
+    EXPECT_EQ(table.judge_invalidate(two, kNobody), MemoryRefusal::WrongPd);
+    EXPECT_EQ(table.judge_invalidate(Rkey{two.value ^ 1U}, user), MemoryRefusal::UnknownKey);
+    EXPECT_EQ(table.judge_invalidate(two, user), std::nullopt);
 }
 
 TEST_F(RcWindow, ARegionIsRegisteredAnewInParts) {
     std::vector<std::uint8_t> more(50);
     const Pd other = table.create_pd();
     EXPECT_EQ(table.reregister_region(region, {{}, Rights{Right::RemoteRead}, {}}).value(), region);
-    EXPECT_EQ(find(region, user, kBase, 1, Right::RemoteRead), MemoryVerdict::Ok);
-    EXPECT_EQ(table.find(region, pd, Right::LocalWrite, kBase, 1).verdict, MemoryVerdict::NoRight);
+    EXPECT_EQ(find(region, user, kBase, 1, Right::RemoteRead), std::nullopt);
+    EXPECT_EQ(table.find(region, pd, Right::LocalWrite, kBase, 1).refusal, MemoryRefusal::NoRight);
     EXPECT_EQ(table.reregister_region(region, {other, {}, {}}).value(), region);
-    EXPECT_EQ(table.find(region, pd, {}, kBase, 1).verdict, MemoryVerdict::WrongPd);
+    EXPECT_EQ(table.find(region, pd, {}, kBase, 1).refusal, MemoryRefusal::WrongPd);
     EXPECT_TRUE(table.destroy_pd(pd));  // nothing holds it any more
     EXPECT_FALSE(table.destroy_pd(other));
     const Rkey moved = table.reregister_region(region, {{}, {}, RegionChange::Translation{more, 7}}).value();
     EXPECT_NE(moved, region);
-    EXPECT_EQ(table.find(region, other, {}, kBase, 1).verdict, MemoryVerdict::UnknownKey);
+    EXPECT_EQ(table.find(region, other, {}, kBase, 1).refusal, MemoryRefusal::UnknownKey);
     EXPECT_EQ(table.find(moved, other, {}, 7 + 49, 1).data, more.data() + 49);
-    EXPECT_EQ(table.find(moved, other, {}, 7 + 50, 1).verdict, MemoryVerdict::OutOfRange);
+    EXPECT_EQ(table.find(moved, other, {}, 7 + 50, 1).refusal, MemoryRefusal::OutOfRange);
     // What is refused leaves the region as it is.
     EXPECT_FALSE(table.reregister_region(moved, {Pd{9}, {}, {}}).ok());
     EXPECT_FALSE(table.reregister_region(moved, {{}, Rights{Right::RemoteWrite}, {}}).ok());
     EXPECT_FALSE(table.reregister_region(moved, {{}, {}, RegionChange::Translation{more, ~std::uint64_t{0}}}).ok());
     EXPECT_FALSE(table.reregister_region(region, {}).ok());
-    EXPECT_EQ(table.find(moved, other, {}, 7, 50).verdict, MemoryVerdict::Ok);
+    EXPECT_EQ(table.find(moved, other, {}, 7, 50).refusal, std::nullopt);
     EXPECT_EQ(table.regions_in_use(), 1U);
 }
 

@@ -21,7 +21,7 @@ inline QpAttributes xrc_attributes() {
 inline void bring_up(QueuePair& qp, QpState last = QpState::Rts) {
     for (const QpState to : {QpState::Init, QpState::Rtr, QpState::Rts}) {
         const Transition step = find_transition(qp.state(), to, qp.kind()).value();
-        ASSERT_EQ(qp.modify(to, step.required.with(step.optional), xrc_attributes()), ModifyVerdict::Ok);
+        ASSERT_EQ(qp.modify(to, step.required.with(step.optional), xrc_attributes()), std::nullopt);
         if (to == last) {
             return;
         }

@@ -73,7 +73,7 @@ TEST_F(Xrc, AQueueMayEndInTheMiddleOfAMessage) {
             EXPECT_EQ(answer(packet(Operation::SendLast, 1, srqn(0), 8)),
                       wire::Aeth::Syndrome(wire::NakCode::InvalidRequest));
         } else {
-            ASSERT_EQ(target->modify(QpState::Err, {}, {}), ModifyVerdict::Ok);
+            ASSERT_EQ(target->modify(QpState::Err, {}, {}), std::nullopt);
         }
         EXPECT_TRUE(received(0).empty());
         XrcHost::Queue& queue = host.queues[0];
@@ -115,7 +115,7 @@ TEST_F(Xrc, WhatASideLacksIsRefusedWhenItIsPosted) {
     EXPECT_EQ(from.post_receive(1, RcHost::kBase, 8), PostVerdict::WrongSide);
     for (const QpState state : {QpState::Rts, QpState::Err}) {
         if (state == QpState::Err) {
-            ASSERT_EQ(target->modify(state, {}, {}), ModifyVerdict::Ok);
+            ASSERT_EQ(target->modify(state, {}, {}), std::nullopt);
         }
         EXPECT_EQ(target->post_send(request(WorkOpcode::Send, 0)), PostVerdict::WrongSide);
         EXPECT_EQ(target->post_receive({}), PostVerdict::WrongSide);

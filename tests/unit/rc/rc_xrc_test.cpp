@@ -203,7 +203,7 @@ TEST_F(Xrc, ATargetAnswersFromRtrOn) {
 }
 
 TEST_F(Xrc, AStoppedTargetTakesFromNoQueueAnyMore) {
-    ASSERT_EQ(target->modify(QpState::Err, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(target->modify(QpState::Err, {}, {}), std::nullopt);
     EXPECT_EQ(target->poll_event(), QpEvent::LastWqeReached);
     ASSERT_EQ(host.post_receive(0, 1), PostVerdict::Posted);
     target->on_packet(packet(Operation::SendOnly, 0, srqn(0)), now);

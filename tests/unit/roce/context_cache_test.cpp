@@ -111,9 +111,9 @@ TEST_F(EmulatedContexts, DatagramsHaveTheirQueuePairsContext) {
     UdQueuePair& datagrams = *a->engine.create_ud(a->pd, {}, {a->sends, a->receives}).value();
     const QpAttributes values;
     ASSERT_EQ(datagrams.modify(QpState::Init, AttributeSet::of(Attribute::Pkey, Attribute::Qkey), values),
-              ModifyVerdict::Ok);
-    ASSERT_EQ(datagrams.modify(QpState::Rtr, {}, values), ModifyVerdict::Ok);
-    ASSERT_EQ(datagrams.modify(QpState::Rts, AttributeSet::of(Attribute::SendPsn), values), ModifyVerdict::Ok);
+              std::nullopt);
+    ASSERT_EQ(datagrams.modify(QpState::Rtr, {}, values), std::nullopt);
+    ASSERT_EQ(datagrams.modify(QpState::Rts, AttributeSet::of(Attribute::SendPsn), values), std::nullopt);
     SendRequest one;
     one.opcode = Send;
     const UdAddress to{a->port.open_path({a->port.local_address(), b->port.local_address(), 0xc000, 0}, now), Qpn{0x99},

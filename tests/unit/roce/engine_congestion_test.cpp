@@ -239,7 +239,7 @@ TEST_F(EngineCongestion, AQueuePairMayEndWhileItWaits) {
         Engine::RcQp* const at_a = begin_paced(48).first;
         a->turn(now);
         ASSERT_NE(a->engine.next_deadline(), Instant::never());
-        ASSERT_EQ(a->engine.modify(*at_a, end, {}, {}), ModifyVerdict::Ok);
+        ASSERT_EQ(a->engine.modify(*at_a, end, {}, {}), std::nullopt);
         EXPECT_EQ(at_a->pair.next_deadline(), Instant::never());
         EXPECT_FALSE(at_a->pair.paced());
         const std::uint64_t sent = a->port.sent();
@@ -260,7 +260,7 @@ TEST_F(EngineCongestion, AQueuePairMayEndWhileItWaits) {
 TEST_F(EngineCongestion, AQueuePairBeginsItsNextLifeAtLinkRate) {
     const auto [at_a, at_b] = begin_paced(4);
     a->turn(now);
-    ASSERT_EQ(a->engine.modify(*at_a, QpState::Reset, {}, {}), ModifyVerdict::Ok);
+    ASSERT_EQ(a->engine.modify(*at_a, QpState::Reset, {}, {}), std::nullopt);
     bring_up(*a, *at_a, *b, *at_b);
     EXPECT_FALSE(at_a->pair.flow().has_value());
     ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 1), 0, 32 * kPacketBytes), PostVerdict::Posted);
@@ -339,8 +339,8 @@ TEST_F(EngineCongestion, PathsOfConnectionsAreEcnCapableAndKeepTheirClass) {
     port::Path* const path = classy.port.open_path({classy.port.local_address(), a->port.local_address(), 7, 0x68}, {});
     Engine::RcQp& qp = classy.make_qp();
     QpAttributes values = attributes_to(qp);
-    ASSERT_EQ(classy.engine.modify(qp, QpState::Init, rc::kToInit, values), ModifyVerdict::Ok);
-    ASSERT_EQ(classy.engine.modify(qp, QpState::Rtr, rc::kToRtr, values, path), ModifyVerdict::Ok);
+    ASSERT_EQ(classy.engine.modify(qp, QpState::Init, rc::kToInit, values), std::nullopt);
+    ASSERT_EQ(classy.engine.modify(qp, QpState::Rtr, rc::kToRtr, values, path), std::nullopt);
     EXPECT_EQ(path->key().traffic_class, 0x6a);
 }
 

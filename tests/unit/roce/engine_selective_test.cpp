@@ -94,9 +94,9 @@ TEST_F(EngineSelective, AnEngineThatEndsGivesThemBackToo) {
         QpAttributes values = attributes_to(*qps.first);
         values.selective = true;
         const AttributeSet own = AttributeSet::of(Attribute::Selective);
-        ASSERT_EQ(other.modify(qp, QpState::Init, rc::kToInit, values), ModifyVerdict::Ok);
+        ASSERT_EQ(other.modify(qp, QpState::Init, rc::kToInit, values), std::nullopt);
         port::Path* const path = b->port.open_path({b->port.local_address(), a->port.local_address(), 0xc000, 0}, now);
-        ASSERT_EQ(other.modify(qp, QpState::Rtr, rc::kToRtr.with(own), values, path), ModifyVerdict::Ok);
+        ASSERT_EQ(other.modify(qp, QpState::Rtr, rc::kToRtr.with(own), values, path), std::nullopt);
         other.on_packets(std::span(burst).first(b->port.receive_burst(burst, now)), now);
         EXPECT_GT(other.held_packets(), 4U);
     }

@@ -106,10 +106,10 @@ TEST_F(EnginePair, TakesPacketsOfThePeerFromAnyUdpPort) {
     const auto [at_a, at_b] = connect();
     port::Path* const other = a->port.open_path({a->port.local_address(), b->port.local_address(), 0xc123, 0}, {});
     QpAttributes values = attributes_to(*at_b);
-    ASSERT_EQ(a->engine.modify(*at_a, QpState::Reset, {}, {}), ModifyVerdict::Ok);
-    ASSERT_EQ(a->engine.modify(*at_a, QpState::Init, rc::kToInit, values), ModifyVerdict::Ok);
-    ASSERT_EQ(a->engine.modify(*at_a, QpState::Rtr, rc::kToRtr, values, other), ModifyVerdict::Ok);
-    ASSERT_EQ(a->engine.modify(*at_a, QpState::Rts, rc::kToRts, values), ModifyVerdict::Ok);
+    ASSERT_EQ(a->engine.modify(*at_a, QpState::Reset, {}, {}), std::nullopt);
+    ASSERT_EQ(a->engine.modify(*at_a, QpState::Init, rc::kToInit, values), std::nullopt);
+    ASSERT_EQ(a->engine.modify(*at_a, QpState::Rtr, rc::kToRtr, values, other), std::nullopt);
+    ASSERT_EQ(a->engine.modify(*at_a, QpState::Rts, rc::kToRts, values), std::nullopt);
     ASSERT_EQ(a->post(*at_a, request(RdmaWrite, 4), 0, 64), PostVerdict::Posted);
     run();
     EXPECT_EQ(done(a->sends), Ids{4});
@@ -260,16 +260,16 @@ TEST_F(EnginePair, MoreConnectionsThanAnOwnerHasNumbersForAreABug) {
 TEST_F(EnginePair, ReadyToReceiveTakesAPathAndAPathMtuThatThePortCarries) {
     Engine::RcQp& qp = a->make_qp();
     QpAttributes values = attributes_to(qp);
-    ASSERT_EQ(a->engine.modify(qp, QpState::Init, rc::kToInit, values), ModifyVerdict::Ok);
-    EXPECT_EQ(a->engine.modify(qp, QpState::Rtr, rc::kToRtr, values, nullptr), ModifyVerdict::BadValue);
-    EXPECT_EQ(a->engine.modify(qp, QpState::Rts, rc::kToRtr, values, nullptr), ModifyVerdict::NoTransition);
+    ASSERT_EQ(a->engine.modify(qp, QpState::Init, rc::kToInit, values), std::nullopt);
+    EXPECT_EQ(a->engine.modify(qp, QpState::Rtr, rc::kToRtr, values, nullptr), ModifyRefusal::BadValue);
+    EXPECT_EQ(a->engine.modify(qp, QpState::Rts, rc::kToRtr, values, nullptr), ModifyRefusal::NoTransition);
     EXPECT_EQ(qp.pair.state(), QpState::Init);
     port::Path* const path = a->port.open_path({a->port.local_address(), b->port.local_address(), 0xc000, 0}, {});
     a->port.most_bytes = 2048;  // headers included
     values.path_mtu_bytes = 2048;
-    EXPECT_EQ(a->engine.modify(qp, QpState::Rtr, rc::kToRtr, values, path), ModifyVerdict::BadValue);
+    EXPECT_EQ(a->engine.modify(qp, QpState::Rtr, rc::kToRtr, values, path), ModifyRefusal::BadValue);
     values.path_mtu_bytes = 1024;
-    EXPECT_EQ(a->engine.modify(qp, QpState::Rtr, rc::kToRtr, values, path), ModifyVerdict::Ok);
+    EXPECT_EQ(a->engine.modify(qp, QpState::Rtr, rc::kToRtr, values, path), std::nullopt);
 }
 
 TEST_F(EnginePair, AnUnreliableQueuePairLosesMessagesAndSaysNothing) {

@@ -23,10 +23,9 @@ struct EngineTurns : EnginePair {
     UdQueuePair& make_datagrams() {
         UdQueuePair& qp = *a->engine.create_ud(a->pd, kMany, {a->sends, a->receives}).value();
         QpAttributes values;
-        EXPECT_EQ(qp.modify(QpState::Init, AttributeSet::of(Attribute::Pkey, Attribute::Qkey), values),
-                  ModifyVerdict::Ok);
-        EXPECT_EQ(qp.modify(QpState::Rtr, {}, values), ModifyVerdict::Ok);
-        EXPECT_EQ(qp.modify(QpState::Rts, AttributeSet::of(Attribute::SendPsn), values), ModifyVerdict::Ok);
+        EXPECT_EQ(qp.modify(QpState::Init, AttributeSet::of(Attribute::Pkey, Attribute::Qkey), values), std::nullopt);
+        EXPECT_EQ(qp.modify(QpState::Rtr, {}, values), std::nullopt);
+        EXPECT_EQ(qp.modify(QpState::Rts, AttributeSet::of(Attribute::SendPsn), values), std::nullopt);
         return qp;
     }
     void post_datagrams(UdQueuePair& qp, std::uint32_t count, bool signalled = false) {

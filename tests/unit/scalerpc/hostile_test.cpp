@@ -195,7 +195,7 @@ TEST_F(ScalerpcStranger, AKeyEndsBeforeItsPlaceIsGivenAway) {
         }
     }
     ASSERT_NE(left, nullptr);
-    ASSERT_EQ(left->qp->modify(verbs::QpState::Sqd), verbs::ModifyVerdict::Ok);  // nothing of its queue is done
+    ASSERT_EQ(left->qp->modify(verbs::QpState::Sqd), std::nullopt);  // nothing of its queue is done
     stranger.write_entry(entry(1, 0, grant.epoch));
     run_all(microseconds(100));
     ASSERT_FALSE(left->guest->berth.has_value());

@@ -22,7 +22,7 @@ struct Datagrams : VerbsPair {
 
     static End make(VerbsHost& host, Srq* srq = nullptr) {
         End end{host, host.device.create_datagram_qp(*host.pd, {}, {*host.sends, *host.receives, srq}).value()};
-        EXPECT_EQ(end.qp->bring_up(kKey), ModifyVerdict::Ok);
+        EXPECT_EQ(end.qp->bring_up(kKey), std::nullopt);
         return end;
     }
     // For a message to kPlace times the number of those before; its number is the wr_id.

@@ -116,28 +116,28 @@ TEST_F(Datagrams, EachStateSendsAndReceivesWhatItMay) {
     QpAttributes values;
     values.qkey = kKey;
     UdQp& qp = *there.qp;
-    EXPECT_EQ(qp.modify(QpState::Reset), ModifyVerdict::Ok);
+    EXPECT_EQ(qp.modify(QpState::Reset), std::nullopt);
     EXPECT_EQ(receive(there), PostVerdict::WrongState);
-    EXPECT_EQ(qp.modify(QpState::Init), ModifyVerdict::Missing);
+    EXPECT_EQ(qp.modify(QpState::Init), ModifyRefusal::Missing);
     EXPECT_EQ(qp.modify(QpState::Init, first.with(AttributeSet::of(Attribute::DestQpn)), values),
-              ModifyVerdict::NotAllowed);
-    EXPECT_EQ(qp.modify(QpState::Init, first, values), ModifyVerdict::Ok);
+              ModifyRefusal::NotAllowed);
+    EXPECT_EQ(qp.modify(QpState::Init, first, values), std::nullopt);
     EXPECT_EQ(receive(there), PostVerdict::Posted);
     EXPECT_EQ(send(8), PostVerdict::Posted);
     run();
     EXPECT_EQ(drops(b, roce::Drop::WrongState), 1U);
-    EXPECT_EQ(qp.modify(QpState::Rtr), ModifyVerdict::Ok);
+    EXPECT_EQ(qp.modify(QpState::Rtr), std::nullopt);
     EXPECT_EQ(send(8), PostVerdict::Posted);
     run();
     EXPECT_EQ(drain(*b.receives).size(), 1U);
 
     (void)drain(*a.sends);
-    EXPECT_EQ(here.qp->modify(QpState::Sqd), ModifyVerdict::Ok);
+    EXPECT_EQ(here.qp->modify(QpState::Sqd), std::nullopt);
     EXPECT_EQ(here.qp->poll_event(), QpEvent::SendQueueDrained);
     EXPECT_EQ(send(8), PostVerdict::Posted);
     run();
     EXPECT_TRUE(drain(*a.sends).empty());
-    EXPECT_EQ(here.qp->modify(QpState::Rts), ModifyVerdict::Ok);
+    EXPECT_EQ(here.qp->modify(QpState::Rts), std::nullopt);
     run();
     EXPECT_EQ(drain(*a.sends).size(), 1U);
 }
@@ -157,7 +157,7 @@ TEST_F(Datagrams, AFailedRequestStopsSendingUntilItIsMended) {
     EXPECT_EQ(here.qp->state(), QpState::Sqe);
     ASSERT_EQ(send(8), PostVerdict::Posted);
     EXPECT_EQ(drain(*a.sends).at(0).status, CompletionStatus::Flushed);
-    EXPECT_EQ(here.qp->modify(QpState::Rts), ModifyVerdict::Ok);
+    EXPECT_EQ(here.qp->modify(QpState::Rts), std::nullopt);
     ASSERT_EQ(send(8), PostVerdict::Posted);
     run();
     EXPECT_EQ(drain(*a.sends).at(0).status, CompletionStatus::Success);
@@ -166,15 +166,15 @@ TEST_F(Datagrams, AFailedRequestStopsSendingUntilItIsMended) {
 TEST_F(Datagrams, InErrorAllIsFlushedAndAfterResetNothingIsLeft) {
     ASSERT_EQ(receive(here), PostVerdict::Posted);
     ASSERT_EQ(send(8), PostVerdict::Posted);
-    EXPECT_EQ(here.qp->modify(QpState::Err), ModifyVerdict::Ok);
+    EXPECT_EQ(here.qp->modify(QpState::Err), std::nullopt);
     EXPECT_EQ(drain(*a.sends).at(0).status, CompletionStatus::Flushed);
     EXPECT_EQ(drain(*a.receives).at(0).status, CompletionStatus::Flushed);
     ASSERT_EQ(receive(here), PostVerdict::Posted);
-    EXPECT_EQ(here.qp->modify(QpState::Reset), ModifyVerdict::Ok);
+    EXPECT_EQ(here.qp->modify(QpState::Reset), std::nullopt);
     EXPECT_TRUE(drain(*a.receives).empty());
-    EXPECT_EQ(here.qp->bring_up(kKey), ModifyVerdict::Ok);
+    EXPECT_EQ(here.qp->bring_up(kKey), std::nullopt);
     ASSERT_EQ(send(8), PostVerdict::Posted);
-    EXPECT_EQ(here.qp->modify(QpState::Reset), ModifyVerdict::Ok);
+    EXPECT_EQ(here.qp->modify(QpState::Reset), std::nullopt);
     run();
     EXPECT_TRUE(drain(*a.sends).empty());
 }
@@ -196,7 +196,7 @@ TEST_F(Datagrams, AReceiveRequestOfForeignMemoryEndsTheQueuePair) {
 TEST_F(Datagrams, AnOverrunCompletionQueueEndsTheQueuePair) {
     auto cq = a.device.create_cq(2).value();
     auto qp = a.device.create_datagram_qp(*a.pd, {}, {*cq, *a.receives}).value();
-    ASSERT_EQ(qp->bring_up(kKey), ModifyVerdict::Ok);
+    ASSERT_EQ(qp->bring_up(kKey), std::nullopt);
     for (int i = 0; i < 4; ++i) {
         ASSERT_EQ(qp->post_send(request(8)), PostVerdict::Posted);
     }
@@ -225,7 +225,7 @@ TEST_F(Datagrams, ASharedReceiveQueueFeedsThemToo) {
     EXPECT_EQ(received[0].qpn, one.qp->qpn());
     EXPECT_EQ(received[1].qpn, other.qp->qpn());
     EXPECT_TRUE(srq->take_limit_event());
-    EXPECT_EQ(one.qp->modify(QpState::Err), ModifyVerdict::Ok);
+    EXPECT_EQ(one.qp->modify(QpState::Err), std::nullopt);
     EXPECT_EQ(one.qp->poll_event(), QpEvent::LastWqeReached);
 }
 

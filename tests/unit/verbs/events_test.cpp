@@ -94,7 +94,7 @@ TEST_F(Channels, WhoWaitsForSolicitedOnesSleepsThroughOthers) {
 TEST_F(Channels, EachQueueOfAChannelIsTold) {
     b.receives->arm(Arm::Next);
     b.sends->arm(Arm::Next);
-    ASSERT_EQ(b.qps[0]->modify(QpState::Err), ModifyVerdict::Ok);  // flushes the receive requests, outside of a turn
+    ASSERT_EQ(b.qps[0]->modify(QpState::Err), std::nullopt);  // flushes the receive requests, outside of a turn
     EXPECT_FALSE(readable(channel->fd()));
     EXPECT_EQ(b.worker->next_deadline(), Instant{});
     SendRequest nothing;
@@ -165,7 +165,7 @@ TEST_F(VerbsEvents, WhoReadsTheDescriptorIsWokenForEachEvent) {
     connect();
     const int fd = a.device.async_events().descriptor().value();
     for (const auto& qp : a.qps) {
-        ASSERT_EQ(qp->modify(QpState::Sqd), ModifyVerdict::Ok);
+        ASSERT_EQ(qp->modify(QpState::Sqd), std::nullopt);
     }
     run();
     for (std::size_t i = 0; i < a.qps.size(); ++i) {
@@ -175,8 +175,8 @@ TEST_F(VerbsEvents, WhoReadsTheDescriptorIsWokenForEachEvent) {
     }
     expect_nothing_more(a);
     EXPECT_FALSE(wakes(fd));
-    ASSERT_EQ(a.qps[0]->modify(QpState::Rts), ModifyVerdict::Ok);
-    ASSERT_EQ(a.qps[0]->modify(QpState::Sqd), ModifyVerdict::Ok);
+    ASSERT_EQ(a.qps[0]->modify(QpState::Rts), std::nullopt);
+    ASSERT_EQ(a.qps[0]->modify(QpState::Sqd), std::nullopt);
     run();
     EXPECT_TRUE(wakes(fd));
     (void)expect(a, AsyncKind::SendQueueDrained);
@@ -187,7 +187,7 @@ TEST_F(VerbsEvents, WhoReadsTheDescriptorIsWokenForEachEvent) {
 
 TEST_F(VerbsEvents, WhatHappenedBeforeTheDescriptorWasMadeMakesItReadable) {
     connect();
-    ASSERT_EQ(a.qps[0]->modify(QpState::Sqd), ModifyVerdict::Ok);
+    ASSERT_EQ(a.qps[0]->modify(QpState::Sqd), std::nullopt);
     run();
     EXPECT_TRUE(readable(a.device.async_events().descriptor().value()));
     EXPECT_EQ(expect(a, AsyncKind::SendQueueDrained).source<Qp>(), a.qps[0].get());
@@ -223,14 +223,14 @@ TEST_F(VerbsEvents, ASharedReceiveQueueTellsItsLimitAndItsQueuePairsTheirLastReq
     EXPECT_EQ(srq->post(two).posted, 2U);
     srq->set_limit(2);
     auto qp = b.device.create_datagram_qp(*b.pd, {}, {*b.sends, *b.receives, srq.get()}).value();
-    ASSERT_EQ(qp->bring_up(Qkey{1}), ModifyVerdict::Ok);
+    ASSERT_EQ(qp->bring_up(Qkey{1}), std::nullopt);
     auto from = a.device.create_datagram_qp(*a.pd, {}, {*a.sends, *a.receives}).value();
-    ASSERT_EQ(from->bring_up(Qkey{1}), ModifyVerdict::Ok);
+    ASSERT_EQ(from->bring_up(Qkey{1}), std::nullopt);
     const auto way = a.device.create_ah(b.port.local_address(), 0xc000, now).value();
     ASSERT_EQ(from->post_send(DatagramRequest{{}, way.get(), qp->qpn(), Qkey{1}}), PostVerdict::Posted);
     run();
     EXPECT_EQ(expect(b, AsyncKind::SrqLimitReached).source<Srq>(), srq.get());
-    ASSERT_EQ(qp->modify(QpState::Err), ModifyVerdict::Ok);
+    ASSERT_EQ(qp->modify(QpState::Err), std::nullopt);
     EXPECT_EQ(expect(b, AsyncKind::LastWqeReached).source<UdQp>(), qp.get());
     expect_nothing_more(b);
 }
@@ -238,7 +238,7 @@ TEST_F(VerbsEvents, ASharedReceiveQueueTellsItsLimitAndItsQueuePairsTheirLastReq
 TEST_F(VerbsEvents, AQueuePairThatEndsTakesItsEventsWithIt) {
     a.qps.push_back(a.make_qp());
     connect();
-    ASSERT_EQ(a.qps[1]->modify(QpState::Sqd), ModifyVerdict::Ok);
+    ASSERT_EQ(a.qps[1]->modify(QpState::Sqd), std::nullopt);
     run();
     a.connector.reset();
     a.qps.clear();

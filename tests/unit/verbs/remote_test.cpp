@@ -116,7 +116,7 @@ TEST_F(RemotePosting, AFullQueueThatSendingEmptiesIsFilledAgainAtOnce) {
     QpCapacity small;
     small.send_slots = 2;
     auto from = a.device.create_datagram_qp(*a.pd, small, {*a.sends, *a.receives}).value();
-    ASSERT_EQ(from->bring_up(Qkey{1}), ModifyVerdict::Ok);
+    ASSERT_EQ(from->bring_up(Qkey{1}), std::nullopt);
     const auto way = a.device.create_ah(b.port.local_address(), 0xc000, now).value();
     Remote<UdQp> remote(a.device, *from, {8});
     for (std::uint64_t i = 0; i < 7; ++i) {
@@ -156,8 +156,8 @@ TEST_F(RemotePosting, WhatIsRefusedIsTheDriversToKnow) {
 TEST_F(RemotePosting, DatagramsGoTheSameWay) {
     auto from = a.device.create_datagram_qp(*a.pd, {}, {*a.sends, *a.receives}).value();
     auto to = b.device.create_datagram_qp(*b.pd, {}, {*b.sends, *b.receives}).value();
-    ASSERT_EQ(from->bring_up(Qkey{1}), ModifyVerdict::Ok);
-    ASSERT_EQ(to->bring_up(Qkey{1}), ModifyVerdict::Ok);
+    ASSERT_EQ(from->bring_up(Qkey{1}), std::nullopt);
+    ASSERT_EQ(to->bring_up(Qkey{1}), std::nullopt);
     const auto way = a.device.create_ah(b.port.local_address(), 0xc000, now).value();
     Remote<UdQp> at_a(a.device, *from, {});
     Remote<UdQp> at_b(b.device, *to, {});

@@ -61,7 +61,7 @@ TEST_F(VerbsPair, ASharedReceiveQueueFeedsItsQueuePairsAndOutlivesThem) {
 TEST_F(VerbsPair, PostingIsJudgedByStateAndRoom) {
     a.qps.push_back(a.make_qp({4, 4, 1, 0}));
     EXPECT_EQ(write(1, 8), PostVerdict::WrongState);
-    EXPECT_EQ(a.qps[0]->modify(QpState::Rts), ModifyVerdict::NoTransition);
+    EXPECT_EQ(a.qps[0]->modify(QpState::Rts), ModifyRefusal::NoTransition);
     a.qps.clear();
     connect();
     const std::array<Sge, 1> sges{a.mr->sge(0, 8)};

@@ -157,7 +157,7 @@ TEST_F(VerbsXrc, WhatIsInUseCanNotBeDestroyed) {
     run();
     EXPECT_FALSE(destroy(second).ok());
     EXPECT_TRUE(destroy(first).ok());
-    EXPECT_EQ(target->modify(QpState::Err), ModifyVerdict::Ok);
+    EXPECT_EQ(target->modify(QpState::Err), std::nullopt);
     const auto flushed = drain(*second_cq);
     ASSERT_EQ(flushed.size(), 1U);
     EXPECT_EQ(flushed[0].status, CompletionStatus::Flushed);
