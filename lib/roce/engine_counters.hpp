@@ -7,7 +7,6 @@ namespace cairn::roce {
 
 // X(enumerator, counter name, what non-zero means)
 #define CAIRN_ENGINE_COUNTERS(X)                                                                                      \
-    X(BurstsReceived, "rc_bursts_received", "bursts of packets with some of connections among them")                  \
     X(PacketsSent, "rc_packets_sent", "packets of connections handed to the port")                                    \
     X(PacketsResent, "rc_packets_resent", "request packets sent again: losses, or a timeout too short for the path")  \
     X(PayloadsInPlace, "rc_payloads_in_place", "payloads sent from where they lie")                                   \

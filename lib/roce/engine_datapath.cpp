@@ -75,7 +75,6 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
         datagrams_.on_packets(burst, now);
         return;
     }
-    counters_.count(EngineCounter::BurstsReceived);
     fetch_queue_pairs(burst);
     const bool may_keep = port().has_spare_buffers();
     std::size_t datagrams = 0;

@@ -33,12 +33,13 @@ Error wrong_side() {
 }  // namespace
 
 Connector::Connector(Device& device, connections::Home& home)
-    : device_(device), home_(home), tenancy_(device.worker().add(*this)) {
+    : device_(device), home_(home), tenancy_(device.worker().add(*this, worker::Worker::Calls::WhenDue)) {
     CAIRN_ASSERT(&device.worker() == &home.worker());
 }
 
 Connector::~Connector() {
     home_.leave(*this);
+    awaited_.clear();
     for (auto& [id, link] : links_) {
         end(link);
     }
@@ -143,7 +144,7 @@ Status Connector::accept(ConnectionId id, Qp& qp, const ConnectionChoice& choice
     qp.hold();
     asked = link;
     asked.stage = Link::Stage::Accepted;
-    unheard_.push_back(id);
+    awaited_.try_emplace(id.value, *this, id, qp);
     home_.settle(now);
     return Nothing{};
 }

@@ -9,6 +9,8 @@
 #include <unordered_map>
 
 #include "lib/connections/home.hpp"
+#include "lib/roce/qp/event_sink.hpp"
+#include "lib/roce/qp/qp_ring.hpp"
 #include "lib/verbs/device.hpp"
 
 namespace cairn::verbs {
@@ -89,6 +91,26 @@ public:
     [[nodiscard]] std::optional<cm::Event> poll_event();
 
 private:
+    // Notes the first request of a peer whose RTU has not come. Its queue pair outlives it.
+    class AwaitedPeer final : public roce::EventSink {
+    public:
+        AwaitedPeer(Connector& connector, ConnectionId id, Qp& qp) noexcept : connector_(connector), id_(id), qp_(qp) {
+            qp_.set_first_request_sink(this);
+        }
+        ~AwaitedPeer() override {
+            qp_.set_first_request_sink(nullptr);
+            connector_.heard_.remove(*this);
+        }
+        void on_event() noexcept override;
+        [[nodiscard]] ConnectionId id() const noexcept { return id_; }
+
+        roce::QpRingLink<AwaitedPeer> link{};  // in the ring of those that came
+
+    private:
+        Connector& connector_;
+        const ConnectionId id_;
+        Qp& qp_;
+    };
     // A connection, from the first event or call on.
     struct Link {
         enum class Stage : std::uint8_t {
@@ -109,12 +131,12 @@ private:
     void on_event(const cm::Event& event, Instant now) override;
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override {
-        return looks_left_ != 0 ? Instant{} : Instant::never();
+        return heard_.size() != 0 ? Instant{} : Instant::never();
     }
     [[nodiscard]] bool keep_request(const cm::Requested& requested, Instant now);
     void on_traffic_ended(ConnectionId id);
     [[nodiscard]] Status find_way(const net::IpAddress& remote, Instant now);
-    void hear_peers();
+    void hear_peer(ConnectionId id);
     void let_send(ConnectionId id);
     void finish_connect(const cm::Replied& replied, Instant now);
     [[nodiscard]] std::optional<ModifyRefusal> bring_up(const Link& link, const cm::QpParameters& parameters,
@@ -126,9 +148,8 @@ private:
     Device& device_;
     connections::Home& home_;
     std::unordered_map<std::uint32_t, Link> links_;
-    std::deque<ConnectionId> unheard_;  // accepted connections that may not be established yet
-    std::size_t looks_left_ = 0;        // connections of these to look at, since packets came
-    std::uint64_t bursts_seen_ = 0;     // of the engine's
+    std::unordered_map<std::uint32_t, AwaitedPeer> awaited_;  // of accepted connections that are not established yet
+    roce::QpRing<AwaitedPeer> heard_;                         // of those
     std::deque<cm::Event> events_;
     worker::Tenancy tenancy_;
 };

@@ -18,8 +18,6 @@ struct Step {
 constexpr std::array kSteps{Step{QpState::Reset, QpState::Init}, Step{QpState::Init, QpState::Rtr},
                             Step{QpState::Rtr, QpState::Rts}};
 
-constexpr std::size_t kLooksPerTurn = 8;
-
 constexpr AttributeSet kOwn = AttributeSet::of(Attribute::Selective, Attribute::DelayedAcks,
                                                Attribute::SendsWait);  // if the service has it
 
@@ -29,6 +27,12 @@ constexpr bool kEndsTraffic =
     std::is_same_v<Event, cm::Rejected> || std::is_same_v<Event, cm::Unreachable>;
 
 }  // namespace
+
+// mutants: verbs-connector-awaited-peer
+void Connector::AwaitedPeer::on_event() noexcept {
+    connector_.heard_.push(*this);
+    connector_.tenancy_.wake_at(Instant{});
+}
 
 // mutants: verbs-connector-on-event
 void Connector::on_event(const cm::Event& event, Instant now) {
@@ -80,43 +84,26 @@ void Connector::on_traffic_ended(ConnectionId id) {
 }
 
 bool Connector::on_turn(Instant now) noexcept {
-    if (!unheard_.empty()) [[unlikely]] {
-        if (const std::uint64_t bursts = home_.worker().engine().counters().of(roce::EngineCounter::BurstsReceived);
-            bursts != bursts_seen_) {
-            bursts_seen_ = bursts;
-            looks_left_ = unheard_.size();
-        }
-        hear_peers();
-        home_.settle(now);
+    const bool heard = heard_.size() != 0;
+    while (heard_.size() != 0) {
+        hear_peer(heard_.pop().id());
     }
-    return false;
+    home_.settle(now);
+    return heard;
 }
 
-// The peer's RTU may be lost or late; its first request says the same (12.9.7.2). Looks at a few queue pairs a turn,
-// until each has been looked at since packets came.
-// mutants: verbs-connector-hear-peers
-void Connector::hear_peers() {
-    looks_left_ = std::min(looks_left_, unheard_.size());
-    const std::size_t looks = std::min(looks_left_, kLooksPerTurn);
-    looks_left_ -= looks;
-    for (std::size_t i = 0; i < looks; ++i) {
-        const ConnectionId id = unheard_.front();
-        unheard_.pop_front();
-        const auto link = links_.find(id.value);
-        const cm::Connection* const connection = home_.manager().find(id);
-        const bool waits = link != links_.end() && connection != nullptr &&
-                           (connection->state == cm::State::RepSent || connection->state == cm::State::MraRepRcvd);
-        if (waits && link->second.qp->next_receive_psn() == link->second.starting_psn) {
-            unheard_.push_back(id);
-        } else if (waits && !home_.manager().established(id)) {
-            let_send(id);
-            events_.push_back(cm::Established{id, {}});
-        }
+// The peer's RTU may be lost or late; its first request says the same (12.9.7.2).
+// mutants: verbs-connector-hear-peer
+void Connector::hear_peer(ConnectionId id) {
+    if (!home_.manager().established(id)) {
+        let_send(id);
+        events_.push_back(cm::Established{id, {}});
     }
 }
 
 // A queue pair that is in another state by now refuses the change.
 void Connector::let_send(ConnectionId id) {
+    awaited_.erase(id.value);
     const auto found = links_.find(id.value);
     if (found != links_.end() && found->second.qp != nullptr) {
         Qp& qp = *found->second.qp;
@@ -192,6 +179,7 @@ void Connector::stop(ConnectionId id) {
 }
 
 void Connector::forget(ConnectionId id) {
+    awaited_.erase(id.value);
     const auto found = links_.find(id.value);
     if (found != links_.end()) {
         end(found->second);

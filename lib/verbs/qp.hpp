@@ -60,6 +60,8 @@ public:
     [[nodiscard]] Qpn qpn() const noexcept { return qp_.pair.qpn(); }
     [[nodiscard]] Service service() const noexcept { return qp_.pair.service(); }
     [[nodiscard]] QpKind kind() const noexcept { return qp_.pair.kind(); }  // its service, and its side of it
+    // Tells `sink` once of the peer's first request, as QueuePair::set_first_request_sink() does.
+    void set_first_request_sink(roce::EventSink* sink) noexcept { qp_.pair.set_first_request_sink(sink); }
     // The PSN of the peer's next request.
     [[nodiscard]] Psn next_receive_psn() const noexcept { return qp_.pair.responder().expected_psn(); }
     [[nodiscard]] const port::Path* path() const noexcept { return qp_.path; }

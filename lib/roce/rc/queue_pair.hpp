@@ -9,6 +9,7 @@
 #include "lib/base/timer_table.hpp"
 #include "lib/roce/pace/flow.hpp"
 #include "lib/roce/qp/qp_core.hpp"
+#include "lib/roce/rc/first_request.hpp"
 #include "lib/roce/rc/requester.hpp"
 #include "lib/roce/rc/responder.hpp"
 
@@ -89,6 +90,10 @@ public:
     [[nodiscard]] std::optional<QpEvent> poll_event() noexcept { return core_.poll_event(); }
     // `sink` is told of each event; nullptr: nobody is. It outlives the queue pair.
     void set_event_sink(EventSink* sink) noexcept { core_.set_event_sink(sink); }
+    // `sink` is told once, in whatever state, of the first request that is taken behind the change to RTR. Of a
+    // reliable connection only who knows the first PSN gets that far. nullptr: nobody is told. RESET forgets the sink,
+    // which lives until then or until another is set.
+    void set_first_request_sink(EventSink* sink) noexcept { first_request_.set_sink(sink); }
 
     [[nodiscard]] Qpn qpn() const noexcept { return core_.qpn(); }
     [[nodiscard]] wire::Service service() const noexcept { return core_.service(); }
@@ -97,7 +102,6 @@ public:
     [[nodiscard]] const QpAttributes& attributes() const noexcept { return core_.attributes(); }
     // The same, with the PSNs of the next request of ours and of the peer's.
     [[nodiscard]] QpAttributes query() const noexcept;
-    [[nodiscard]] const QpCapacity& capacity() const noexcept { return capacity_; }
     [[nodiscard]] const Requester& requester() const noexcept { return requester_; }
     [[nodiscard]] const Responder& responder() const noexcept { return responder_; }
     // Returns nullopt if no congestion was notified since the last reset.
@@ -140,8 +144,8 @@ private:
     const double link_bytes_per_s_;   // 0: no congestion control
     bool paced_ = false;              // the flow's rate is below the link's
     bool owes_notification_ = false;  // a packet of the peer's was marked
-    bool established_ = false;        // a packet came in RTR
     bool response_first_ = true;      // answers and requests take turns
+    FirstRequest first_request_;
     TimerTable<Timer> timers_;
     Psn held_behind_{};  // the PSN that requests which came early wait for
     SendQueue sends_;

@@ -46,8 +46,8 @@ std::optional<ModifyRefusal> QueuePair::modify(QpState to, AttributeSet which, c
         responder_.drop_answers();
         return std::nullopt;
     }
+    first_request_.enter(to == QpState::Rtr);
     if (to == QpState::Rtr) {
-        established_ = false;
         responder_.start(attributes(), core_.pd());
     } else if (from == QpState::Rtr) {
         requester_.start(attributes(), core_.pd());
@@ -69,6 +69,7 @@ void QueuePair::enter_reset() noexcept {
     core_.reset();
     end_pacing();
     timers_.stop(Timer::Held);
+    first_request_.reset();
     owes_notification_ = false;
     notification_point_ = DcqcnNotificationPoint{};
     flow_.reset();

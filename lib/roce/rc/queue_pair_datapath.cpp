@@ -65,12 +65,14 @@ bool QueuePair::on_packet(const wire::Packet& packet, const PacketOffer& offer, 
         notice_drained();
         return false;
     }
-    if (state() == QpState::Rtr && !established_) {
-        established_ = true;
-        core_.raise(QpEvent::CommunicationEstablished);
-    }
     bool kept = false;
     on_result(responder_.on_request(packet, offer, kept, now));
+    if (first_request_.is_awaited()) [[unlikely]] {
+        const bool taken = responder_.expected_psn() != attributes().receive_psn;
+        if (first_request_.on_packet(taken)) {
+            core_.raise(QpEvent::CommunicationEstablished);
+        }
+    }
     if (kept || timers_.is_armed(Timer::Held)) [[unlikely]] {
         watch_held(now);
     }

@@ -130,7 +130,6 @@ TEST(RcQueuePair, AQueryTellsTheNumbersThatAreNext) {
     host.qp->on_packet(packet_at(Operation::SendOnly, kFirst), {});
     EXPECT_EQ(host.qp->query().send_psn, Psn{0x102});
     EXPECT_EQ(host.qp->query().receive_psn, kFirst.next());
-    EXPECT_EQ(host.qp->capacity().max_sges, QpCapacity{}.max_sges);
 }
 
 TEST(RcQueuePair, ResetLeavesNothingBehindAndBeginsAnew) {
@@ -209,6 +208,30 @@ TEST(RcQueuePair, ItsFirstPacketInReadyToReceiveIsToldOfOnce) {
         EXPECT_FALSE(host.qp->poll_event().has_value());
         ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), std::nullopt);
     }
+}
+
+TEST(RcQueuePair, ThePeersFirstRequestIsToldOfOnceAndNoStrayPacketIs) {
+    RcHost host;
+    RcHost::CountedEvents told;
+    const auto write = [&host](Psn psn) {
+        wire::Packet packet = packet_at(Operation::WriteOnly, psn);
+        packet.set(wire::Reth{RcHost::kBase, host.key, 0});
+        host.qp->on_packet(packet, {});
+    };
+    host.bring_to(QpState::Rts);
+    host.qp->set_first_request_sink(&told);
+    write(kFirst.plus(1));
+    write(kFirst.plus(Psn::kMask));
+    EXPECT_EQ(told.count, 0) << "one comes early, one is old";
+    write(kFirst);
+    EXPECT_EQ(told.count, 1);
+    write(kFirst.plus(1));
+    EXPECT_EQ(told.count, 1);
+    host.qp->set_first_request_sink(&told);
+    ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), std::nullopt);
+    host.bring_to(QpState::Rts);
+    write(kFirst);
+    EXPECT_EQ(told.count, 1) << "RESET forgets whom to tell";
 }
 
 // What it would have answered to a peer that it gave up.
