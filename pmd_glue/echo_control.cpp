@@ -16,7 +16,9 @@ Echo::~Echo() = default;
 
 std::string Echo::reasons_text(std::size_t port) const {
     const Lane& lane = lanes_[port];
-    return lane.port->counters_text() + telemetry::text_of(lane.drops.snapshot());
+    telemetry::CounterList list;
+    lane.port->list_counters(list);
+    return list.add(lane.drops).text();
 }
 
 }  // namespace cairn::pmd

@@ -76,7 +76,7 @@ public:
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return config_.local; }
     [[nodiscard]] port::PortLimits limits() const noexcept override;
     [[nodiscard]] std::string describe() const override;
-    [[nodiscard]] std::string counters_text() const override;
+    void list_counters(telemetry::CounterList& list) const override;
 
     // For packet generators: sends up to `count` frames. `make(index, out)` writes each frame whole, Ethernet header
     // first, and returns its size; nothing checks it. Returns how many frames the device took.

@@ -73,9 +73,8 @@ std::string EthdevPort::describe() const {
                        queue_ == kNoQueue ? "no queue of its own" : fmt::format("queue {}", queue_), config_.burst);
 }
 
-std::string EthdevPort::counters_text() const {
-    return telemetry::text_of(counters_.snapshot()) + telemetry::text_of(verdicts_.snapshot()) +
-           telemetry::text_of(host_.drops().snapshot());
+void EthdevPort::list_counters(telemetry::CounterList& list) const {
+    list.add(counters_).add(verdicts_).add(host_.drops());
 }
 
 bool EthdevPort::can_send_from(std::span<const std::uint8_t> range) const noexcept {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "apps/common/app.hpp"
@@ -115,7 +116,7 @@ int report(const perf::Options& options, const Workers& workers,
     fmt::print(stderr, "{} bytes per idle connection beside its queues:\n", verbs::kIdleQpBytes);
     bool failed = false;
     for (const auto& worker : workers) {
-        fmt::print(stderr, "{}", worker->counters_text());
+        fmt::print(stderr, "{}", std::as_const(*worker).worker().counters().text());
         failed = failed || worker->failed();
         if (worker != workers.front()) {
             workers.front()->absorb(*worker);

@@ -44,7 +44,6 @@ public:
     [[nodiscard]] const telemetry::CounterSet<PerfCounter>& progress() const noexcept { return progress_; }
     // Valid after the worker has stopped:
     [[nodiscard]] bool failed() const noexcept { return failed_; }
-    [[nodiscard]] std::string counters_text() const { return worker().counters_text() + home_->counters_text(); }
     // Adds another worker's result to this one's, if there may be several.
     virtual void absorb(const PerfWorker& other) { static_cast<void>(other); }
     // The result of all workers: as one JSON object, or as lines for people.

@@ -41,7 +41,9 @@ Status check_for_socket(const pktgen::Stream& stream, const net::IpAddress& loca
 
 void report(const port::Port& port, const pmd::Generator& generator, bool json) {
     const auto counts = generator.counters().snapshot();
-    fmt::print(stderr, "{}{}", telemetry::text_of(counts), port.counters_text());
+    telemetry::CounterList list;
+    port.list_counters(list.add(generator.counters()));
+    fmt::print(stderr, "{}", list.text());
     const double seconds = generator.seconds_sending();
     const double sent = static_cast<double>(counts.of(pmd::GeneratorCounter::Sent));
     const double rate_pps = seconds > 0 ? (sent - 1) / seconds : 0.0;

@@ -27,9 +27,6 @@ public:
             this->sessions_.push_back(session.value());
         }
     }
-    [[nodiscard]] std::string counters_text() const override {
-        return home_->counters_text() + telemetry::text_of(this->endpoint().statistics().breaches.snapshot());
-    }
 
 protected:
     explicit ConnectedSystem(const Stage& stage) : SystemOf<Endpoint>(stage.options), stage_(stage) {}

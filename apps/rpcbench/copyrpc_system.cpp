@@ -57,19 +57,4 @@ SystemFigures CopyrpcSystem::figures() const {
     return figures;
 }
 
-// With a line for each size of the batches that were sent.
-std::string CopyrpcSystem::counters_text() const {
-    std::string text = ConnectedSystem::counters_text();
-    const auto& batches = endpoint().statistics().batch_sizes.batches;
-    for (std::size_t i = 0; i < batches.size(); ++i) {
-        if (batches[i] != 0) {
-            const std::uint32_t least = copyrpc::BatchSizes::least(i);
-            text += fmt::format("  batches_of_{}  {}  batches of {} messages {}\n", least,
-                                static_cast<std::uint64_t>(batches[i]), least,
-                                i < 2 ? "were sent" : "or more, and less than twice as many, were sent");
-        }
-    }
-    return text;
-}
-
 }  // namespace cairn::rpcbench

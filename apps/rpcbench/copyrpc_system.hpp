@@ -14,7 +14,6 @@ public:
     // The endpoint's part of it.
     [[nodiscard]] static copyrpc::EndpointConfig config_of(const Options& options);
     [[nodiscard]] SystemFigures figures() const override;
-    [[nodiscard]] std::string counters_text() const override;
 
 private:
     explicit CopyrpcSystem(const Stage& stage) : ConnectedSystem(stage) {}

@@ -12,9 +12,6 @@ namespace {
 
 constexpr std::uint32_t kHeaderRoom = 64;  // of a packet, more than its headers take
 
-constexpr telemetry::CounterText kNotified{
-    "erpc_congestion_notified", "times a flow was cut because switches marked its packets: the network is crowded"};
-
 erpc::EndpointConfig config_of(const Stage& stage) {
     const Options& options = stage.options;
     erpc::EndpointConfig config;
@@ -138,12 +135,6 @@ SystemFigures ErpcSystem::figures() const {
                                counted.responses_resent + counted.controls_sent;  // a message is a packet
     }
     return figures;
-}
-
-std::string ErpcSystem::counters_text() const {
-    const std::uint64_t notified = endpoint().statistics().congestion_notified;
-    return telemetry::text_of(endpoint().statistics().drops.snapshot()) +
-           telemetry::text_of({&kNotified, 1}, {&notified, 1});
 }
 
 }  // namespace cairn::rpcbench

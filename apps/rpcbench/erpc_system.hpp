@@ -15,7 +15,6 @@ public:
 
     void look(Instant now) override;
     [[nodiscard]] SystemFigures figures() const override;
-    [[nodiscard]] std::string counters_text() const override;
 
 private:
     explicit ErpcSystem(const Stage& stage) : SystemOf(stage.options), stage_(stage) {}

@@ -106,9 +106,8 @@ void ProgressPrinter::run() {
 void print_counters(Workers workers) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
         const BenchWorker& worker = *workers[i];
-        const System& system = worker.system();
-        fmt::print(stderr, "worker {}, {} bytes per idle session:\n{}{}", i, system.figures().bytes_of_session,
-                   worker.worker().counters_text(), system.counters_text());
+        fmt::print(stderr, "worker {}, {} bytes per idle session:\n{}", i, worker.system().figures().bytes_of_session,
+                   worker.worker().counters().text());
     }
 }
 

@@ -5,14 +5,6 @@
 
 namespace cairn::rpcbench {
 
-namespace {
-
-telemetry::CounterText text_of(const char* name, const char* meaning) {
-    return {name, meaning};
-}
-
-}  // namespace
-
 scalerpc::EndpointConfig ScalerpcSystem::config_of(const Options& options) {
     const ScalerpcOptions& own = options.scalerpc;
     const std::uint32_t both = options.server && !options.peer.empty() ? 2 : 1;  // ours, and the peer's
@@ -49,19 +41,6 @@ SystemFigures ScalerpcSystem::figures() const {
     figures.slices = counted.switches;
     figures.bytes_of_session = rpc::MsgPool::bytes_for(scalerpc::memory_of_caller(config_of(options_)));
     return figures;
-}
-
-std::string ScalerpcSystem::counters_text() const {
-    const scalerpc::Statistics& counted = endpoint().statistics();
-    const std::array texts{text_of("scalerpc_switches", "groups whose slice began"),
-                           text_of("scalerpc_notices_alone", "ends of slices that no answer told"),
-                           text_of("scalerpc_keys_ended", "clients that did not leave their slice in time"),
-                           text_of("scalerpc_fetches", "READs of waiting requests"),
-                           text_of("scalerpc_requests_fetched", "requests that they brought"),
-                           text_of("scalerpc_polls", "blocks that were looked at")};
-    const std::array<std::uint64_t, texts.size()> values{counted.switches, counted.notices_alone,    counted.keys_ended,
-                                                         counted.fetches,  counted.requests_fetched, counted.polls};
-    return ConnectedSystem::counters_text() + telemetry::text_of(texts, values);
 }
 
 }  // namespace cairn::rpcbench

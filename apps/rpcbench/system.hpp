@@ -78,8 +78,6 @@ public:
     [[nodiscard]] virtual std::size_t sessions_open() const = 0;
     [[nodiscard]] virtual std::uint32_t calls_pending() const = 0;
     [[nodiscard]] virtual SystemFigures figures() const = 0;
-    // Returns a line for each of the system's own counters that is not zero.
-    [[nodiscard]] virtual std::string counters_text() const = 0;
 
     [[nodiscard]] Load& load() noexcept { return *load_; }
     [[nodiscard]] const Load& load() const noexcept { return *load_; }

@@ -11,7 +11,8 @@ UdEndpoint::UdEndpoint(const UdConfig& config, verbs::Device& device, connection
       sessions_(config_, device, home, *road_, statistics_),
       calls_(config.calls_max, statistics_.calls_failed),
       posted_(config.calls_max, Instant::never()),
-      tenancy_(device.worker().add(*this)) {}
+      tenancy_(device.worker().add(*this)),
+      registration_(device.worker().counters().add(statistics_.list_counters())) {}
 
 Result<std::unique_ptr<UdEndpoint>> UdEndpoint::create(const UdConfig& config, verbs::Device& device,
                                                        connections::Home& home, rpc::MsgPool& pool) {

@@ -76,6 +76,7 @@ private:
     bool waits_ = false;           // messages lie unread for want of room for answers
     Instant next_look_{};
     worker::Tenancy tenancy_;
+    const telemetry::Registration registration_;
 };
 
 }  // namespace cairn::rpcbench

@@ -1,7 +1,7 @@
 // The counters of --system ud.
 #pragma once
 
-#include "lib/telemetry/counters.hpp"
+#include "lib/telemetry/counter_list.hpp"
 
 namespace cairn::rpcbench {
 
@@ -21,6 +21,16 @@ struct UdStatistics {
     telemetry::Counter datagrams_sent;
     telemetry::Counter calls_failed;
     telemetry::Counter peers_lost;
+
+    [[nodiscard]] telemetry::CounterList list_counters() const {
+        telemetry::CounterList list;
+        list.add(breaches)
+            .add({"ud_requests_handled", "requests whose handlers ran"}, requests_handled)
+            .add({"ud_datagrams_sent", "requests and answers that were sent"}, datagrams_sent)
+            .add({"ud_calls_failed", "calls that ended without an answer"}, calls_failed)
+            .add({"ud_peers_lost", "peers that fell silent"}, peers_lost);
+        return list;
+    }
 };
 
 }  // namespace cairn::rpcbench

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "lib/connections/home.hpp"
@@ -121,7 +122,7 @@ void Agent::deliver(worker::Worker& from, WorkerNumber to, const ArrivedMad& mad
         if (Home* const own = home_of(from)) {
             own->on_mad(mad, now);
         } else {
-            count(AgentCounter::NoHome);
+            counters_.count_shared(AgentCounter::NoHome);
         }
         return;
     }
@@ -137,20 +138,20 @@ void Agent::deliver(worker::Worker& from, WorkerNumber to, const ArrivedMad& mad
         }
     }
     if (to == from.number()) {  // the name is of an earlier life or invented: it is answered as unknown
-        count(AgentCounter::NoHome);
+        counters_.count_shared(AgentCounter::NoHome);
         deliver(from, to, mad, now);
         return;
     }
     if (letter == nullptr) {
-        count(AgentCounter::MailFull);
+        counters_.count_shared(AgentCounter::MailFull);
         return;
     }
     letter->write(mad, to, shared_from_this());
     if (address.send(*letter).ok()) {
-        count(AgentCounter::HandedOver);
+        counters_.count_shared(AgentCounter::HandedOver);
     } else {
         letter->discard();
-        count(AgentCounter::NoHome);
+        counters_.count_shared(AgentCounter::NoHome);
     }
 }
 
@@ -158,7 +159,7 @@ void Agent::open(worker::Worker& worker, const Letter& letter, Instant now) {
     if (Home* const home = home_of(worker)) {
         home->on_mad(letter.mad(), now);
     } else {
-        count(AgentCounter::NoHome);
+        counters_.count_shared(AgentCounter::NoHome);
     }
 }
 
@@ -177,18 +178,6 @@ void Agent::take_back(Letter& letter) noexcept {
     const std::lock_guard hold(lock_);
     --places_[letter.to()].letters;
     free_.push_back(&letter);
-}
-
-void Agent::count(AgentCounter which) noexcept {
-    counters_[static_cast<std::size_t>(which)].fetch_add(1, std::memory_order_relaxed);
-}
-
-telemetry::CounterSnapshot<AgentCounter> Agent::counters() const noexcept {
-    telemetry::CounterSnapshot<AgentCounter> taken;
-    for (std::size_t i = 0; i < counters_.size(); ++i) {
-        taken.values[i] = counters_[i].load(std::memory_order_relaxed);
-    }
-    return taken;
 }
 
 }  // namespace cairn::connections

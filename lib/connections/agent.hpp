@@ -1,8 +1,6 @@
 // The agent of a host address. It decides which worker a message to queue pair 1 is for, and takes it there.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,8 +55,7 @@ public:
     void on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now);
 
     [[nodiscard]] Registry& services() noexcept { return services_; }
-    [[nodiscard]] telemetry::CounterSnapshot<AgentCounter> counters() const noexcept;
-    [[nodiscard]] std::string counters_text() const { return telemetry::text_of(counters()); }
+    [[nodiscard]] const telemetry::CounterSet<AgentCounter>& counters() const noexcept { return counters_; }
 
     // Called by homes. Errors: the worker has a home already; another home has other owner bits.
     Status add(Home& home, worker::Worker& worker);
@@ -80,7 +77,6 @@ private:
     void take_back(Letter& letter) noexcept;
     // The caller holds the lock.
     [[nodiscard]] Letter* take_letter(WorkerNumber to) noexcept;
-    void count(AgentCounter which) noexcept;
 
     Registry services_;
     mutable std::mutex lock_;    // guards the members below
@@ -88,7 +84,7 @@ private:
     cm::NameShare names_{};
     std::vector<std::unique_ptr<Letter>> letters_;
     std::vector<Letter*> free_;
-    std::array<std::atomic<std::uint64_t>, telemetry::kCounters<AgentCounter>> counters_{};
+    telemetry::CounterSet<AgentCounter> counters_;  // of all workers' threads
 };
 
 }  // namespace cairn::connections

@@ -58,6 +58,7 @@ Result<std::unique_ptr<Home>> Home::create(std::shared_ptr<Agent> agent, worker:
         return ready.error();
     }
     made->tenancy_ = worker.add(*made, worker::Worker::Calls::WhenDue);
+    made->registration_ = worker.counters().add(made->list_counters());
     return made;
 }
 
@@ -208,9 +209,14 @@ void Home::send_messages(Instant now) {
     }
 }
 
-std::string Home::counters_text() const {
-    return telemetry::text_of(manager_.counters().snapshot()) + telemetry::text_of(manager_.mad_drops().snapshot()) +
-           (worker_.number() == 0 ? agent_->counters_text() : std::string());
+// mutants: connections-home-list-counters
+telemetry::CounterList Home::list_counters() const {
+    telemetry::CounterList list;
+    list.add(manager_.counters()).add(manager_.mad_drops());
+    if (worker_.number() == 0) {
+        list.add(agent_->counters());
+    }
+    return list;
 }
 
 }  // namespace cairn::connections

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -23,8 +22,9 @@ struct HomeConfig {
         port::kFirstUdpSourcePort;  // the port of messages that are no answers; their answers come to it
 };
 
-// A tenant of its worker. The home of worker 0 owns queue pair 1, unless a broker owns it. The owner hands other
-// workers their messages. Messages, deadlines and calls of users become events. Each event goes to its user.
+// A tenant of its worker, among whose counters are the home's, and at worker 0 the agent's. The home of worker 0 owns
+// queue pair 1, unless a broker owns it. The owner hands other workers their messages. Messages, deadlines and calls of
+// users become events. Each event goes to its user.
 class Home final : private roce::UdReceiver, private worker::Tenant {
 public:
     // `road`: nullptr sends by the worker's sender. With a road a broker owns queue pair 1 and calls Agent::on_mad().
@@ -59,7 +59,6 @@ public:
     // own_path().
     [[nodiscard]] port::Path* path_to(const net::IpAddress& remote, Instant now);
     [[nodiscard]] worker::Worker& worker() noexcept { return worker_; }
-    [[nodiscard]] std::string counters_text() const;
 
     // Called by the agent with a message for this worker.
     void on_mad(const ArrivedMad& mad, Instant now);
@@ -73,6 +72,7 @@ private:
 
     Home(std::shared_ptr<Agent> agent, worker::Worker& worker, const HomeConfig& config, std::unique_ptr<MadRoad> road);
     Status open_queue_pair_1();
+    [[nodiscard]] telemetry::CounterList list_counters() const;
     void on_datagrams(std::span<const roce::UdDatagram> datagrams, Instant now) noexcept override;
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override { return manager_.next_deadline(); }
@@ -91,6 +91,7 @@ private:
     bool settling_ = false;
     bool registered_ = false;
     worker::Tenancy tenancy_;
+    telemetry::Registration registration_;
 };
 
 // Turns a refusal into an Error that says what to do, and none into success.

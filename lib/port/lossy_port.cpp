@@ -26,8 +26,10 @@ std::string LossyPort::describe() const {
                        drop_per_million_);
 }
 
-std::string LossyPort::counters_text() const {
-    return inner_->counters_text() + telemetry::text_of(counters_.snapshot());
+// mutants: port-lossy-list-counters
+void LossyPort::list_counters(telemetry::CounterList& list) const {
+    inner_->list_counters(list);
+    list.add(counters_);
 }
 
 }  // namespace cairn::port

@@ -57,7 +57,8 @@ public:
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return inner_->local_address(); }
     [[nodiscard]] PortLimits limits() const noexcept override { return inner_->limits(); }
     [[nodiscard]] std::string describe() const override;
-    [[nodiscard]] std::string counters_text() const override;
+    // Those of the inner port come first.
+    void list_counters(telemetry::CounterList& list) const override;
 
     [[nodiscard]] const telemetry::CounterSet<LossyCounter>& counters() const noexcept { return counters_; }
 

@@ -11,6 +11,7 @@
 #include "lib/base/result.hpp"
 #include "lib/base/time.hpp"
 #include "lib/port/path.hpp"
+#include "lib/telemetry/counter_list.hpp"
 
 namespace cairn::port {
 
@@ -147,8 +148,8 @@ public:
     [[nodiscard]] virtual PortLimits limits() const noexcept = 0;
     // Returns a line for the operator: driver, offloads in use, and work done in software instead.
     [[nodiscard]] virtual std::string describe() const = 0;
-    // Returns a line for each counter that is not zero.
-    [[nodiscard]] virtual std::string counters_text() const { return {}; }
+    // Appends the port's counters to the list. They end with the port. Any thread may read them.
+    virtual void list_counters(telemetry::CounterList& list) const { static_cast<void>(list); }
 };
 
 inline Status Port::join(const net::IpAddress& group) {

@@ -185,8 +185,4 @@ std::string UringPort::describe() const {
     return text;
 }
 
-std::string UringPort::counters_text() const {
-    return telemetry::text_of(counters_.snapshot());
-}
-
 }  // namespace cairn::port

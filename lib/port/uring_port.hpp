@@ -73,7 +73,7 @@ public:
     [[nodiscard]] net::IpAddress local_address() const noexcept override { return config_.local; }
     [[nodiscard]] PortLimits limits() const noexcept override;
     [[nodiscard]] std::string describe() const override;
-    [[nodiscard]] std::string counters_text() const override;
+    void list_counters(telemetry::CounterList& list) const override { list.add(counters_); }
 
     // For packet generators: like transmit_burst(), but each datagram leaves alone and unchanged, broken or not. Its
     // buffer holds all of it, with an ICRC for ID 0. It may be shorter than a BTH and an ICRC.

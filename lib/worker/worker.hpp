@@ -10,6 +10,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/roce/engine.hpp"
+#include "lib/telemetry/registry.hpp"
 #include "lib/worker/baton.hpp"
 #include "lib/worker/mail.hpp"
 #include "lib/worker/tenant.hpp"
@@ -47,7 +48,8 @@ public:
     static Result<std::unique_ptr<Worker>> create(port::Port& port, const roce::EngineConfig& config, Instant now);
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
-    // All tenants have left (asserted). Letters that were not opened are discarded.
+    // All tenants have left, and all counters but the worker's own (asserted). Letters that were not opened are
+    // discarded.
     ~Worker();
 
     // Adds a tenant. It takes part in every turn from now on, after the earlier tenants. It may leave in any turn, its
@@ -104,13 +106,12 @@ public:
 
     [[nodiscard]] port::Port& port() noexcept { return port_; }
     [[nodiscard]] roce::UdMux& datagrams() noexcept { return datagrams_; }
-    [[nodiscard]] const roce::UdMux& datagrams() const noexcept { return datagrams_; }
     [[nodiscard]] roce::Sender& sender() noexcept { return sender_; }
-    [[nodiscard]] const roce::Sender& sender() const noexcept { return sender_; }
     [[nodiscard]] roce::Engine& engine() noexcept { return engine_; }
     [[nodiscard]] const roce::Engine& engine() const noexcept { return engine_; }
-    // Returns the counters of port, engine, datagrams and sender that are not zero, one per line.
-    [[nodiscard]] std::string counters_text() const;
+    // Returns the counters of port, engine, datagrams and sender, and of what registers its own here.
+    [[nodiscard]] telemetry::Registry& counters() noexcept { return counters_; }
+    [[nodiscard]] const telemetry::Registry& counters() const noexcept { return counters_; }
 
 private:
     friend class Tenancy;
@@ -133,6 +134,8 @@ private:
     roce::UdMux datagrams_;
     roce::Sender sender_;
     roce::Engine engine_;
+    telemetry::Registry counters_;
+    const telemetry::Registration registration_;
     Baton baton_;
     std::vector<Tenant*> tenants_;  // nullptr: the tenant left in this turn
     std::vector<Tenant*> senders_;  // the tenants whose on_sent() is called; nullptr likewise

@@ -15,6 +15,20 @@
 
 namespace cairn::worker {
 
+namespace {
+
+// mutants: worker-list-counters
+telemetry::CounterList list_counters(const port::Port& port, const roce::Engine& engine, const roce::UdMux& datagrams,
+                                     const roce::Sender& sender) {
+    telemetry::CounterList list;
+    port.list_counters(list);
+    list.add(engine.counters()).add(engine.rc_counters()).add(engine.drops()).add(engine.wire_drops());
+    list.add(datagrams.drops()).add(sender.drops());
+    return list;
+}
+
+}  // namespace
+
 Tenancy::Tenancy(Tenancy&& other) noexcept
     : worker_(std::exchange(other.worker_, nullptr)), tenant_(std::exchange(other.tenant_, nullptr)) {}
 
@@ -51,7 +65,8 @@ Worker::Worker(port::Port& port, const roce::EngineConfig& config, std::unique_p
       can_wait_(!port.limits().poll_only),
       datagrams_(port),
       sender_(port),
-      engine_(datagrams_, sender_, config, now) {
+      engine_(datagrams_, sender_, config, now),
+      registration_(counters_.add(list_counters(port, engine_, datagrams_, sender_))) {
     address_.office_ = std::make_shared<Address::Office>();
     office_ = address_.office_.get();
     office_->worker = fmt::format("worker {} of {}", config.owner, port.local_address().text());
@@ -152,14 +167,6 @@ Result<int> Worker::descriptor() {
     }
     epoll_fd_ = epoll_fd;
     return epoll_fd_;
-}
-
-// mutants: worker-counters-text
-std::string Worker::counters_text() const {
-    return port_.counters_text() + telemetry::text_of(engine_.counters().snapshot()) +
-           telemetry::text_of(engine_.rc_counters().snapshot()) + telemetry::text_of(engine_.drops().snapshot()) +
-           telemetry::text_of(engine_.wire_drops().snapshot()) + telemetry::text_of(datagrams_.drops().snapshot()) +
-           telemetry::text_of(sender_.drops().snapshot());
 }
 
 }  // namespace cairn::worker

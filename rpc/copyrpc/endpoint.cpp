@@ -80,7 +80,8 @@ Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::Msg
       server_(*this, config_, handlers(), device, sessions_, pool, statistics_),
       one_sided_(device, sessions_, config.receives, statistics_),
       peers_(config_, device, queues_, pool, sessions_, client_, server_, one_sided_),
-      probes_(config.peer_timeout) {}
+      probes_(config.peer_timeout),
+      registration_(device.worker().counters().add(statistics_.list_counters())) {}
 
 Status Endpoint::open(connections::Home& home) {
     auto queues = Queues::create(config_, device_);

@@ -19,8 +19,8 @@ using Handler = rpc::Handler<Endpoint>;
 using Request = rpc::Request<Endpoint>;
 using SessionEvent = rpc::LinkEvent;
 
-// A tenant of the device's worker. Calls and answers leave at the end of the worker's turn. Each session sends its own
-// in one batch.
+// A tenant of the device's worker, among whose counters are the endpoint's. Calls and answers leave at the end of the
+// worker's turn, those of a session in one batch.
 class Endpoint final : public rpc::RequestTypes<Endpoint>, private worker::Tenant {
 public:
     // Device, home and pool outlive the endpoint. Errors: limits out of range; the device has no room.
@@ -110,6 +110,7 @@ private:
     std::optional<Exchange> exchange_;
     Instant next_poll_{};  // of jobs, if nothing wakes the worker
     worker::Tenancy tenancy_;
+    const telemetry::Registration registration_;
 };
 
 }  // namespace cairn::copyrpc

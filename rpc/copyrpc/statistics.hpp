@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "lib/telemetry/counters.hpp"
+#include "lib/telemetry/counter_list.hpp"
 #include "rpc/copyrpc/breaches.hpp"
 #include "rpc/linked/links.hpp"
 
@@ -51,6 +51,8 @@ struct Statistics {
     telemetry::Counter batches_sent;
     BatchSizes batch_sizes{};
     telemetry::Counter batches_empty;  // of these: batches that carried credit alone
+
+    [[nodiscard]] telemetry::CounterList list_counters() const;
 };
 
 }  // namespace cairn::copyrpc

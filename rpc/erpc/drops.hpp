@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "lib/telemetry/counters.hpp"
+#include "lib/telemetry/counter_list.hpp"
 
 namespace cairn::erpc {
 
@@ -45,6 +45,7 @@ struct Statistics {
 
     void count(Drop reason) noexcept { drops.count(reason); }
     [[nodiscard]] std::uint64_t of(Drop reason) const noexcept { return drops.of(reason); }
+    [[nodiscard]] telemetry::CounterList list_counters() const;
 };
 
 }  // namespace cairn::erpc

@@ -58,7 +58,8 @@ Endpoint::Endpoint(const EndpointConfig& config, worker::Worker& worker, rpc::Ms
       client_(config_, writer_, sessions_, messages_, pool, statistics_),
       server_(*this, handlers(), config_, writer_, sessions_, messages_, pool, statistics_),
       control_(config_, writer_, sessions_, messages_, client_, server_, statistics_),
-      pauses_(config.peer_timeout) {}
+      pauses_(config.peer_timeout),
+      registration_(worker.counters().add(statistics_.list_counters())) {}
 
 // mutants: erpc-endpoint-destruct
 Endpoint::~Endpoint() {

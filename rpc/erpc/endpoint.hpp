@@ -25,6 +25,7 @@ class Endpoint;
 using Handler = rpc::Handler<Endpoint>;
 using Request = rpc::Request<Endpoint>;
 
+// A tenant of its worker, among whose counters are the endpoint's.
 class Endpoint final : public roce::UdReceiver, public rpc::RequestTypes<Endpoint>, private worker::Tenant {
 public:
     // The worker and the pool outlive the endpoint. Errors: those of UdMux::create_qp; limits out of range.
@@ -113,6 +114,7 @@ private:
     Instant next_scan_{};
     OwnPauses pauses_;
     std::size_t messages_place_ = 0;  // the open session whose old messages were looked for last
+    const telemetry::Registration registration_;
 };
 
 }  // namespace cairn::erpc

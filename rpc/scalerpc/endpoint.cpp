@@ -74,7 +74,8 @@ Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::Msg
       server_(config_, *this, handlers(), sessions_, pool, statistics_),
       slices_(config_, sessions_, server_, statistics_),
       peers_(config_, device, pool, sessions_, client_, server_, slices_),
-      probes_(config.peer_timeout) {}
+      probes_(config.peer_timeout),
+      registration_(device.worker().counters().add(statistics_.list_counters())) {}
 
 Status Endpoint::open(connections::Home& home) {
     Status opened = peers_.open();

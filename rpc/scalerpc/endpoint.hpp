@@ -19,7 +19,8 @@ using Handler = rpc::Handler<Endpoint>;
 using RequestOf = rpc::Request<Endpoint>;
 using SessionEvent = rpc::LinkEvent;
 
-// A tenant of the device's worker. What a session has to say leaves at the end of the worker's turn.
+// A tenant of the device's worker, among whose counters are the endpoint's. What a session has to say leaves at the end
+// of the worker's turn.
 class Endpoint final : public rpc::RequestTypes<Endpoint>, private worker::Tenant {
 public:
     // Device, home and pool outlive the endpoint. Errors: limits out of range; no memory; the device has no room.
@@ -108,6 +109,7 @@ private:
     Slices::Broken broken_;  // sessions whose peers broke a rule in this turn
     Instant next_poll_{};    // of jobs, if nothing wakes the worker
     worker::Tenancy tenancy_;
+    const telemetry::Registration registration_;
 };
 
 }  // namespace cairn::scalerpc

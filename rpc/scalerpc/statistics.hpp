@@ -1,7 +1,7 @@
 // The counters of an endpoint, and why it closes connections.
 #pragma once
 
-#include "lib/telemetry/counters.hpp"
+#include "lib/telemetry/counter_list.hpp"
 #include "rpc/linked/links.hpp"
 
 namespace cairn::scalerpc {
@@ -40,6 +40,8 @@ struct Statistics {
     // answers of servers only where it has none. Counted with EndpointConfig::watches_stalls.
     telemetry::Counter in_slice_ns;
     telemetry::Counter stalled_ns;
+
+    [[nodiscard]] telemetry::CounterList list_counters() const;
 };
 
 }  // namespace cairn::scalerpc

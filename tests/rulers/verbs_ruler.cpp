@@ -249,7 +249,7 @@ Result<int> measure(Asking& asking, std::span<worker::Task* const> tasks, const 
         return Error{"no answers came", "start an echo at the other end of the link first"};
     }
     fmt::print(stderr, "{} round trips\n{}", asking.round_trips_us.size(),
-               std::as_const(asking).worker().counters_text());
+               std::as_const(asking).worker().counters().text());
     print_round_trips(asking.round_trips_us);
     return 0;
 }

@@ -54,7 +54,7 @@ Result<int> run_test(const Test& test, interop::Options options) {
     interop::Peer peer(*port.value());
     test.run(peer, options);
     peer.linger(seconds(options.linger_s));
-    std::fprintf(stderr, "%s%s", peer.device().worker().counters_text().c_str(), peer.home().counters_text().c_str());
+    std::fprintf(stderr, "%s", peer.device().worker().counters().text().c_str());
     return 0;
 }
 

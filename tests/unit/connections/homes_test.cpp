@@ -289,9 +289,11 @@ TEST_F(HomesTest, AFloodForAWorkerThatDoesNotTurnIsCountedAndCostsNoMemory) {
         client[0].worker->turn(now);
         server[0].worker->turn(now);
     }
-    const std::string counted = server[0].home->counters_text();
+    const std::string counted = server[0].worker->counters().text();
     EXPECT_NE(counted.find("cm_handed_over"), std::string::npos) << counted;
     EXPECT_NE(counted.find("cm_mail_full"), std::string::npos) << counted;
+    // All workers share them, and one shows them.
+    EXPECT_EQ(server[1].worker->counters().text().find("cm_handed_over"), std::string::npos);
     server[2].worker->turn(now);
     run();
     while (server[2].connector->poll_event()) {

@@ -1,4 +1,5 @@
 // What calls and batches tell of themselves.
+#include <string>
 #include <vector>
 
 #include "tests/unit/copyrpc/two_hosts.hpp"
@@ -49,6 +50,26 @@ TEST_F(CopyrpcTraces, BatchesAreCountedByTheirMessages) {
     EXPECT_EQ(BatchSizes::least(0), 0U);
     EXPECT_EQ(BatchSizes::least(1), 1U);
     EXPECT_EQ(BatchSizes::least(3), 4U);
+}
+
+// Among the worker's counters, a class of sizes has the name of its least one.
+TEST_F(CopyrpcTraces, BatchesAreListedByTheirMessages) {
+    Statistics counted;
+    for (std::size_t i = 0; i < BatchSizes::kClasses; ++i) {
+        counted.batch_sizes.batches[i] += BatchSizes::least(i) + 1;
+    }
+    const telemetry::CounterReading listed = counted.list_counters().read();
+    std::size_t classes = 0;
+    for (std::size_t i = 0; i < listed.texts.size(); ++i) {
+        if (listed.values[i] != 0) {
+            EXPECT_EQ(listed.texts[i].name, "batches_of_" + std::to_string(listed.values[i] - 1));
+            ++classes;
+        }
+    }
+    EXPECT_EQ(classes, BatchSizes::kClasses);
+    EXPECT_NE(client.worker->counters().json().find("\"batches_of_0\":0"), std::string::npos);
+    client.endpoint.reset();
+    EXPECT_EQ(client.worker->counters().json().find("batches_of_"), std::string::npos);
 }
 
 }  // namespace

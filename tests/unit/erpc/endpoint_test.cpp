@@ -30,6 +30,21 @@ TEST_F(EndpointTest, CallsPostedBeforeAndBeyondSlotsAndCreditsAllComplete) {
     EXPECT_EQ(client.endpoint->statistics().retransmits, 0U);
 }
 
+TEST_F(EndpointTest, ItsCountersAreAmongTheWorkersAsLongAsItExists) {
+    const SessionId session = connect();
+    for (std::uint64_t tag = 0; tag < 3; ++tag) {
+        post(session, tag);
+    }
+    run(milliseconds(5));
+    const telemetry::Registry& counters = client.worker->counters();
+    EXPECT_NE(counters.json().find(R"("erpc_requests_sent":3,"erpc_responses_received":3,)"), std::string::npos)
+        << counters.json();
+    EXPECT_NE(counters.json().find(R"("erpc_malformed":0,)"), std::string::npos) << counters.json();
+    client.endpoint.reset();
+    EXPECT_EQ(counters.json().find("erpc_"), std::string::npos) << counters.json();
+    EXPECT_NE(counters.json().find("roce_"), std::string::npos) << counters.json();
+}
+
 TEST_F(EndpointTest, LossAndDoublingNeverExecuteTwiceNorLoseACall) {
     client.port.fate = [](std::uint64_t number) { return number % 5 == 2 ? 0 : number % 7 == 3 ? 2 : 1; };
     server.port.fate = [](std::uint64_t number) { return number % 4 == 1 ? 0 : number % 6 == 5 ? 2 : 1; };

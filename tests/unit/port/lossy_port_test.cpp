@@ -56,7 +56,10 @@ TEST_F(LossyPortTest, LosesAsManyAsItIsToldAndCountsThem) {
     EXPECT_GT(lost, kSent / 10 - kSent / 100);
     EXPECT_LT(lost, kSent / 10 + kSent / 100);
     EXPECT_TRUE(std::is_sorted(arrived.begin(), arrived.end()));
-    EXPECT_NE(lossy.counters_text().find("port_injected"), std::string::npos);
+    telemetry::CounterList list;
+    lossy.list_counters(list);
+    EXPECT_EQ(list.read().values, std::vector<std::uint64_t>{lost});
+    EXPECT_NE(list.text().find("port_injected"), std::string::npos);
     // Every buffer is free again.
     std::array<PacketRef, kBuffers> all;
     EXPECT_EQ(lossy.allocate_burst(all), kBuffers);
@@ -71,6 +74,14 @@ TEST_F(LossyPortTest, LosesAllOrNothing) {
     LossyPort none(std::move(other), 0, {1, 2});
     EXPECT_EQ(run(none).size(), kSent);
     EXPECT_EQ(none.counters().total(), 0U);
+}
+
+TEST_F(LossyPortTest, ListsItsCountersAndThoseOfThePortWithin) {
+    LossyPort lossy(std::make_unique<LossyPort>(std::move(owned_), 1'000'000, SipKey{1, 2}), 0, {3, 4});
+    EXPECT_TRUE(run(lossy).empty());
+    telemetry::CounterList list;
+    lossy.list_counters(list);
+    EXPECT_EQ(list.read().values, std::vector<std::uint64_t>{kSent});
 }
 
 // Of a burst, those behind a lost one move up in their order.

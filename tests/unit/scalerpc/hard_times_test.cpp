@@ -1,6 +1,9 @@
 // Losses, pauses, lazy and dead peers.
+#include <fmt/format.h>
+
 #include <optional>
 #include <random>
+#include <string>
 
 #include "tests/unit/scalerpc/many_clients.hpp"
 
@@ -36,6 +39,10 @@ TEST_F(ScalerpcHardTimes, LossesAndCopiesCostTimeOnly) {
     EXPECT_EQ(count(CallStatus::Ok), results.size());
     EXPECT_GT(results.size(), 1000U);
     EXPECT_GT(counted().switches, 50U);
+    const std::string listed = server->worker->counters().json();
+    EXPECT_NE(listed.find(fmt::format(R"("scalerpc_switches":{},)", std::uint64_t{counted().switches})),
+              std::string::npos)
+        << listed;
     check();
 }
 

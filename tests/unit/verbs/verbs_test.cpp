@@ -103,10 +103,10 @@ TEST_F(VerbsPair, WhatFoundTheSenderFullIsAmongTheCounters) {
     a.port.most_per_turn = 0;
     port::Path* const path = a.port.open_path({a.port.local_address(), b.port.local_address(), 0xc000, 0}, Instant{});
     for (std::size_t i = 0; i <= roce::Sender::kQueuePackets; ++i) {
-        EXPECT_EQ(a.worker->counters_text().find("roce_tx_queue_full"), std::string::npos);
+        EXPECT_EQ(a.worker->counters().text().find("roce_tx_queue_full"), std::string::npos);
         a.worker->sender().send(a.worker->sender().take(), path, 32, {}, Instant{});
     }
-    EXPECT_NE(a.worker->counters_text().find("roce_tx_queue_full"), std::string::npos);
+    EXPECT_NE(a.worker->counters().text().find("roce_tx_queue_full"), std::string::npos);
 }
 
 TEST_F(VerbsPair, AnIdleConnectionCostsLittle) {
