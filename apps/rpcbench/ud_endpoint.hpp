@@ -16,7 +16,7 @@
 namespace cairn::rpcbench {
 
 // A tenant of the device's worker.
-class UdEndpoint final : public rpc::RequestTypes<UdEndpoint>, private worker::Tenant {
+class UdEndpoint final : public rpc::RequestTypes<UdEndpoint>, private rpc::RequestKeeper, private worker::Tenant {
 public:
     // Device, home and pool outlive the endpoint. Errors: no datagram carries so long a message; no memory.
     static Result<std::unique_ptr<UdEndpoint>> create(const UdConfig& config, verbs::Device& device,
@@ -51,6 +51,9 @@ public:
 
 private:
     UdEndpoint(const UdConfig& config, verbs::Device& device, connections::Home& home, std::unique_ptr<UdRoad> road);
+    // A request is answered by its handler, or refused when that returns.
+    void keep(const rpc::RequestHandle&) noexcept override {}
+    bool drop(const rpc::RequestHandle&) noexcept override { return false; }
     bool on_turn(Instant now) noexcept override;
     [[nodiscard]] Instant next_deadline() const noexcept override { return waits_ ? Instant{} : next_look_; }
     void look(Instant now) noexcept;

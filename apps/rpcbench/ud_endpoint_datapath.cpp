@@ -52,7 +52,7 @@ void UdEndpoint::on_request(const UdArrival& arrival, Instant now) noexcept {
     handled_ = handle;
     if (handler.function != nullptr) [[likely]] {
         ++statistics_.requests_handled;
-        handler.function(handler.context, {*this, handle, arrival.head.type, arrival.payload, now});
+        handler.function(handler.context, {*this, *this, handle, arrival.head.type, arrival.payload, now});
     }
     if (std::exchange(handled_, std::nullopt)) [[unlikely]] {  // it has no answer
         road_->send(session->way(), session->head(UdKind::Refusal, handle.request_number), 0);

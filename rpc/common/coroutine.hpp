@@ -164,11 +164,21 @@ template <Caller Endpoint>
     return {endpoint, session, what, now, id};
 }
 
+// Refuses the request if `handling` ends without an answer.
+inline Task<> answered_or_dropped(Task<> handling, KeptRequest /*request*/) {
+    co_await std::move(handling);
+}
+
 // A Handler made of `Task<> Function(void* context, Request<Endpoint> request)`. The request's payload and `now` are
-// valid until Function first waits. Its handle stays valid until the session ends; then reserve() gives no room.
+// valid until Function first waits. Its handle stays valid until the session ends; then reserve() gives no room. A
+// request that Function has not answered at its end is refused.
+// mutants: rpc-coroutine-handler
 template <auto Function, class Endpoint>
 void coroutine_handler(void* context, const Request<Endpoint>& request) noexcept {
-    start(Function(context, request));
+    RequestKeeper& keeper = request.keeper;
+    const RequestHandle handle = request.handle;
+    start(answered_or_dropped(Function(context, request), KeptRequest(keeper, handle)));
+    keeper.keep(handle);  // it may wait now
 }
 
 }  // namespace cairn::rpc

@@ -6,28 +6,31 @@
 
 #include "lib/base/time.hpp"
 #include "lib/base/types.hpp"
+#include "rpc/common/kept_request.hpp"
 
 namespace cairn::rpc {
-
-// Names a request to answer later. The handle is stale once the session has ended. A stale handle is harmless.
-struct RequestHandle {
-    SessionId session{};
-    std::uint64_t request_number = 0;
-};
 
 // A request as its handler sees it. The payload is valid until the handler returns or answers, whichever comes first.
 // `Endpoint` is the RPC system's endpoint, which has reserve(), respond(), answer() and refuse().
 template <class Endpoint>
 struct Request {
     Endpoint& endpoint;
+    RequestKeeper& keeper;
     RequestHandle handle;
     std::uint8_t type;
     std::span<const std::uint8_t> payload;
     Instant now;
     std::uint64_t trace = 0;  // of the caller's call; 0: none, or the RPC system does not carry it
+
+    // Called by a handler that answers later.
+    [[nodiscard]] KeptRequest keep() const noexcept {
+        keeper.keep(handle);
+        return {keeper, handle};
+    }
 };
 
-// A handler answers at once (by answer(), or by reserve() and respond()), or keeps `handle` and answers later.
+// A handler answers at once (by answer(), or by reserve() and respond()), refuses, or keeps the request by keep() and
+// answers later. If it returns without any of these, the endpoint refuses the request: its call ends with AnswerLost.
 template <class Endpoint>
 using Handler = void (*)(void* context, const Request<Endpoint>& request);
 

@@ -67,10 +67,10 @@ public:
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant) noexcept {
         return server_.answer(handle, message);
     }
-    bool refuse(const RequestHandle& handle, Instant) noexcept { return server_.refuse(handle); }
-    // Called by a handler that answers later: the payload of its request stays valid until the answer, in the ring and
+    bool refuse(const RequestHandle& handle, Instant) noexcept { return server_.drop(handle); }
+    // Called by a handler for a request that it has kept: the payload stays valid until the answer, in the ring and
     // without a copy. Meanwhile the session's caller cannot write to that place, nor to places behind it: it stops once
-    // its ring is used up. Returns false if the handle is stale.
+    // its ring is used up. Returns false if the request was not kept, or the handle is stale.
     bool retain(const RequestHandle& handle) noexcept { return server_.retain(handle); }
 
     // READs and WRITEs of memory that the ends of a session open to each other.

@@ -17,7 +17,7 @@ class Endpoint;
 
 // A request lies in the ring until its handler returns, or longer if the handler wants that. Its handle names it until
 // it is answered. An answer always has room.
-class Server {
+class Server final : public rpc::RequestKeeper {
 public:
     using Types = std::array<rpc::RequestTypes<Endpoint>::Entry, rpc::kRequestTypes>;
 
@@ -41,8 +41,10 @@ public:
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool respond(const RequestHandle& handle) noexcept;
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message) noexcept;
-    bool refuse(const RequestHandle& handle) noexcept;
     bool retain(const RequestHandle& handle) noexcept;
+    void keep(const RequestHandle& request) noexcept override;
+    // As Endpoint::refuse().
+    bool drop(const RequestHandle& request) noexcept override;
     // Nobody needs the request's bytes any more. Its blocks are the peer's again; its answer is still owed. Does
     // nothing if the request was answered.
     void has_read(const RequestHandle& handle) noexcept;
@@ -67,13 +69,19 @@ public:
     [[nodiscard]] std::size_t requests_kept() const noexcept { return requests_.size() - free_.size(); }
 
 private:
+    // What becomes of a request once its handler has returned without an answer.
+    enum class Fate : std::uint8_t {
+        Dropped,   // it is refused
+        Kept,      // it is answered later; its blocks are the peer's again
+        Retained,  // it is answered later, and its bytes stay where they are
+    };
     struct Kept {
         std::uint32_t generation = 0;
         std::uint32_t call = 0;
         std::uint16_t session = 0;
         std::uint16_t charge = 0;  // 0: the place is free
         Held held{};               // no blocks: has_read()
-        bool retained = false;     // by retain()
+        Fate fate = Fate::Dropped;
         rpc::MsgBuffer answer{};   // of reserve()
         rpc::MsgBuffer fetched{};  // the request, if it lay at its caller
         Place room{};              // at the caller, for a long answer; no bytes: none
@@ -84,7 +92,6 @@ private:
     void give_long(Kept& request, std::span<const std::uint8_t> message) noexcept;
     void end(Kept& request, Outcome outcome, std::span<const std::uint8_t> message) noexcept;
     void put(Session& session, const Message& answer, std::uint16_t charge) noexcept;
-    void put_off(Session& session, const Message& answer, std::uint16_t charge) noexcept;
     void free(Kept& request) noexcept;
 
     Endpoint& endpoint_;

@@ -42,7 +42,7 @@ std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken&
     kept.session = session.id.value;
     kept.charge = message.charge;
     kept.held = taken.held;
-    kept.retained = false;
+    kept.fate = Fate::Dropped;
     kept.room = message.room.value_or(Place{});
     if (!types_[message.type].registered()) {
         ++statistics_.requests_without_handler;
@@ -90,18 +90,30 @@ void Server::execute(const rpc::JobRequest& work, Instant now) noexcept {
         jobs_.add(work);
         return;
     }
-    type.function(type.context, {endpoint_, handle, work.type, work.payload, now, work.trace});
-    if (Kept* const unanswered = find(handle); unanswered != nullptr && !unanswered->retained) {
+    type.function(type.context, {endpoint_, *this, handle, work.type, work.payload, now, work.trace});
+    const Kept* const unanswered = find(handle);
+    if (unanswered == nullptr || unanswered->fate == Fate::Retained) {
+        return;
+    }
+    if (unanswered->fate == Fate::Dropped) [[unlikely]] {
+        (void)drop(handle);
+    } else {
         has_read(handle);
+    }
+}
+
+void Server::keep(const RequestHandle& request) noexcept {
+    if (Kept* const kept = find(request); kept != nullptr && kept->fate == Fate::Dropped) {
+        kept->fate = Fate::Kept;
     }
 }
 
 bool Server::retain(const RequestHandle& handle) noexcept {
     Kept* const kept = find(handle);
-    if (kept == nullptr) {
+    if (kept == nullptr || kept->fate == Fate::Dropped) {
         return false;
     }
-    kept->retained = true;
+    kept->fate = Fate::Retained;
     return true;
 }
 
@@ -193,8 +205,8 @@ void Server::give_long(Kept& request, std::span<const std::uint8_t> message) noe
     free(request);
 }
 
-bool Server::refuse(const RequestHandle& handle) noexcept {
-    Kept* const kept = find(handle);
+bool Server::drop(const RequestHandle& request) noexcept {
+    Kept* const kept = find(request);
     if (kept == nullptr) {
         return false;
     }
@@ -234,30 +246,35 @@ void Server::tell_written(Session& session, const Writing& writing) noexcept {
     put(session, answer, writing.charge);
 }
 
+namespace {
+
+// Nothing that was accepted is lost: what has no room in the ring waits in memory, in order.
+// mutants: copyrpc-server-put-off
+void put_off(Session& session, const Message& answer, std::uint16_t charge, rpc::MsgPool& pool,
+             Statistics& statistics) noexcept {
+    LateAnswer late{{}, answer.call, answer.written, charge, answer.outcome};
+    if (!answer.payload.empty()) {
+        late.payload = pool.allocate(static_cast<std::uint32_t>(answer.payload.size()));
+        if (late.payload.valid()) {
+            std::memcpy(late.payload.data, answer.payload.data(), answer.payload.size());
+        } else {
+            late.outcome = Outcome::Refused;
+            ++statistics.answers_given_up;
+        }
+    }
+    session.late->push_back(late);
+    ++statistics.answers_put_off;
+}
+
+}  // namespace
+
 // mutants: copyrpc-server-put
 void Server::put(Session& session, const Message& answer, std::uint16_t charge) noexcept {
     if (!session.has_late() && session.rings->fits_answer(answer)) [[likely]] {
         session.rings->put_answer(answer, charge);
     } else {
-        put_off(session, answer, charge);
+        put_off(session, answer, charge, pool_, statistics_);
     }
-}
-
-// Nothing that was accepted is lost: what has no room in the ring waits in memory, in order.
-// mutants: copyrpc-server-put-off
-void Server::put_off(Session& session, const Message& answer, std::uint16_t charge) noexcept {
-    LateAnswer late{{}, answer.call, answer.written, charge, answer.outcome};
-    if (!answer.payload.empty()) {
-        late.payload = pool_.allocate(static_cast<std::uint32_t>(answer.payload.size()));
-        if (late.payload.valid()) {
-            std::memcpy(late.payload.data, answer.payload.data(), answer.payload.size());
-        } else {
-            late.outcome = Outcome::Refused;
-            ++statistics_.answers_given_up;
-        }
-    }
-    session.late->push_back(late);
-    ++statistics_.answers_put_off;
 }
 
 // mutants: copyrpc-server-serve-late

@@ -56,7 +56,7 @@ Endpoint::Endpoint(const EndpointConfig& config, worker::Worker& worker, rpc::Ms
                 config.transfers_max, {.answer = config.peer_timeout * 2},
                 derive_key(config.seed, Purpose::MemoryShares)),
       client_(config_, writer_, sessions_, messages_, pool, statistics_),
-      server_(*this, handlers(), config_, writer_, sessions_, messages_, pool, statistics_),
+      server_(*this, handlers(), config_, writer_, sessions_, messages_, pool, pauses_, statistics_),
       control_(config_, writer_, sessions_, messages_, client_, server_, statistics_),
       pauses_(config.peer_timeout),
       registration_(worker.counters().add(statistics_.list_counters())) {}

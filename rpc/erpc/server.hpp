@@ -18,11 +18,12 @@ namespace cairn::erpc {
 class Endpoint;
 using HandlerTable = std::array<rpc::RequestTypes<Endpoint>::Entry, rpc::kRequestTypes>;
 
-class Server {
+class Server final : public rpc::RequestKeeper {
 public:
     // The arguments outlive the server. `endpoint`: passed to handlers.
     Server(Endpoint& endpoint, const HandlerTable& handlers, const EndpointConfig& config, PacketWriter& writer,
-           SessionTable& sessions, ServerMessages& messages, rpc::MsgPool& pool, Statistics& statistics);
+           SessionTable& sessions, ServerMessages& messages, rpc::MsgPool& pool, const OwnPauses& pauses,
+           Statistics& statistics);
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
@@ -39,6 +40,9 @@ public:
     bool respond(const RequestHandle& handle, Instant now) noexcept;
     bool refuse(const RequestHandle& handle, Instant now) noexcept;
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant now) noexcept;
+
+    void keep(const RequestHandle& request) noexcept override;
+    bool drop(const RequestHandle& request) noexcept override;
 
     // Releases the session's memory. A handler of this session may be running.
     void end_session(Session& session) noexcept;
@@ -79,6 +83,7 @@ private:
     SessionTable& sessions_;
     ServerMessages& messages_;
     rpc::MsgPool& pool_;
+    const OwnPauses& pauses_;
     Statistics& statistics_;
     port::PacketRef* reply_buffer_ = nullptr;  // packet of the request whose handler runs
     ServerSlot* reply_slot_ = nullptr;         // nullptr: no handler runs, or it has answered

@@ -10,7 +10,8 @@
 namespace cairn::erpc {
 
 Server::Server(Endpoint& endpoint, const HandlerTable& handlers, const EndpointConfig& config, PacketWriter& writer,
-               SessionTable& sessions, ServerMessages& messages, rpc::MsgPool& pool, Statistics& statistics)
+               SessionTable& sessions, ServerMessages& messages, rpc::MsgPool& pool, const OwnPauses& pauses,
+               Statistics& statistics)
     : endpoint_(endpoint),
       handlers_(handlers),
       max_message_bytes_(config.max_message_bytes),
@@ -18,6 +19,7 @@ Server::Server(Endpoint& endpoint, const HandlerTable& handlers, const EndpointC
       sessions_(sessions),
       messages_(messages),
       pool_(pool),
+      pauses_(pauses),
       statistics_(statistics),
       jobs_(*this, config.background),
       transfers_(*this, config.transfers_max) {}
@@ -117,6 +119,7 @@ void Server::execute(const Arrival& arrival, ServerSlot& slot) noexcept {
     run_handler(arrival.session, slot, &arrival.packet(), arrival.payload(), arrival.now);
 }
 
+// mutants: erpc-server-run-handler
 void Server::run_handler(Session& session, ServerSlot& slot, port::PacketRef* packet,
                          std::span<const std::uint8_t> payload, Instant now) noexcept {
     const auto& handler = handlers_[slot.request_type];
@@ -126,8 +129,21 @@ void Server::run_handler(Session& session, ServerSlot& slot, port::PacketRef* pa
     reply_slot_ = &slot;
     reply_session_ = &session;
     handler.function(handler.context,
-                     {endpoint_, {session.self, slot.request_number}, slot.request_type, payload, now});
-    reply_slot_ = nullptr;
+                     {endpoint_, *this, {session.self, slot.request_number}, slot.request_type, payload, now});
+    if (reply_slot_ != nullptr) [[unlikely]] {  // the handler has neither answered nor kept it
+        (void)refuse({reply_session_->self, reply_slot_->request_number}, now);
+    }
+}
+
+void Server::keep(const RequestHandle& request) noexcept {
+    if (is_running(request)) {
+        reply_slot_ = nullptr;  // it is one of the earlier requests now
+    }
+}
+
+// mutants: erpc-server-drop
+bool Server::drop(const RequestHandle& request) noexcept {
+    return refuse(request, pauses_.last_scan());
 }
 
 // Returns the slot of a request that has no answer yet, or nullptr if the handle is stale.

@@ -69,7 +69,7 @@ public:
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message, Instant) noexcept {
         return server_.answer(handle, message);
     }
-    bool refuse(const RequestHandle& handle, Instant) noexcept { return server_.refuse(handle); }
+    bool refuse(const RequestHandle& handle, Instant) noexcept { return server_.drop(handle); }
 
     // Allocates a histogram. It takes the latencies (ns) of calls of this type that succeed from now on.
     void keep_latency(std::uint8_t type) { client_.calls().keep_latency(type); }

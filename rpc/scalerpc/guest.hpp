@@ -77,8 +77,13 @@ private:
 
 struct Guest {
     // A request that was taken, until its answer is given.
+    enum class Taken : std::uint8_t {
+        None,
+        Handled,  // its handler runs, or a thread has it
+        Later,    // its handler has kept it
+    };
     struct Kept {
-        bool open = false;
+        Taken state = Taken::None;
         std::uint32_t sequence = 0;
         std::uint8_t type = 0;
         Instant taken{};

@@ -23,7 +23,7 @@ enum class Work : std::uint8_t { LongAnswer = 1, Fetch = 2 };
     return std::uint64_t{static_cast<std::uint8_t>(kind)} << 56U | number;
 }
 
-class Server {
+class Server final : public rpc::RequestKeeper {
 public:
     using Types = std::array<rpc::RequestTypes<Endpoint>::Entry, rpc::kRequestTypes>;
     using Jobs = rpc::RequestJobs<Server>;
@@ -50,7 +50,9 @@ public:
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool respond(const RequestHandle& handle) noexcept;
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message) noexcept;
-    bool refuse(const RequestHandle& handle) noexcept;
+    void keep(const RequestHandle& request) noexcept override;
+    // As Endpoint::refuse().
+    bool drop(const RequestHandle& request) noexcept override;
 
     [[nodiscard]] Legacy<Types::value_type>& legacy() noexcept { return legacy_; }
     void keep_time(Instant now) noexcept { now_ = now; }

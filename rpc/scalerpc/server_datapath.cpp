@@ -23,11 +23,11 @@ Server::Server(const EndpointConfig& config, Endpoint& endpoint, const Types& ty
 std::optional<Breach> Server::on_request(Session& session, const Request& request, Instant now) noexcept {
     Guest& guest = *session.guest;
     Guest::Kept& kept = guest.kept[config_.shape.index_of(request.sequence)];
-    if (kept.open) {
+    if (kept.state != Guest::Taken::None) {
         return Breach::Overdrawn;
     }
     ++open_;
-    kept.open = true;
+    kept.state = Guest::Taken::Handled;
     kept.sequence = request.sequence;
     kept.type = request.type;
     kept.taken = now;
@@ -52,9 +52,19 @@ std::optional<Breach> Server::on_request(Session& session, const Request& reques
         const Instant deadline = request.left_us != 0 ? now + microseconds(request.left_us) : Instant::never();
         jobs_.add({handle, request.type, request.payload, deadline});
     } else {
-        execute(type, {endpoint_, handle, request.type, request.payload, now});
+        execute(type, {endpoint_, *this, handle, request.type, request.payload, now});
+        const Found unanswered = find(handle);
+        if (unanswered.kept != nullptr && unanswered.kept->state == Guest::Taken::Handled) [[unlikely]] {
+            (void)drop(handle);
+        }
     }
     return std::nullopt;
+}
+
+void Server::keep(const RequestHandle& request) noexcept {
+    if (const Found found = find(request); found.kept != nullptr) {
+        found.kept->state = Guest::Taken::Later;
+    }
 }
 
 // mutants: scalerpc-server-execute
@@ -98,7 +108,7 @@ Server::Found Server::find(const RequestHandle& handle) noexcept {
     }
     const auto sequence = static_cast<std::uint32_t>(handle.request_number);
     Guest::Kept& kept = session->guest->kept[config_.shape.index_of(sequence)];
-    return kept.open && kept.sequence == sequence ? Found{session, &kept} : Found{};
+    return kept.state != Guest::Taken::None && kept.sequence == sequence ? Found{session, &kept} : Found{};
 }
 
 std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
@@ -133,8 +143,8 @@ bool Server::answer(const RequestHandle& handle, std::span<const std::uint8_t> m
     return true;
 }
 
-bool Server::refuse(const RequestHandle& handle) noexcept {
-    const Found found = find(handle);
+bool Server::drop(const RequestHandle& request) noexcept {
+    const Found found = find(request);
     if (found.kept == nullptr) {
         return false;
     }
@@ -164,7 +174,7 @@ void Server::end(const Found& request, Outcome outcome, std::span<const std::uin
     }
     pool_.release(request.kept->answer);
     pool_.release(request.kept->request);
-    request.kept->open = false;
+    request.kept->state = Guest::Taken::None;
     --open_;
     sessions_.list(*request.session);
 }
@@ -288,10 +298,10 @@ bool Server::send_control(Session& session, std::optional<Control>& control) noe
 // mutants: scalerpc-server-forget
 void Server::forget(Session& session) noexcept {
     for (Guest::Kept& kept : session.guest->kept) {
-        if (kept.open) {
+        if (kept.state != Guest::Taken::None) {
             pool_.release(kept.answer);
             pool_.release(kept.request);
-            kept.open = false;
+            kept.state = Guest::Taken::None;
             --open_;
         }
     }

@@ -40,6 +40,7 @@ struct LateAnswer {
     erpc::RequestHandle handle{};
     CallTag tag{};
     std::uint32_t attempts = 0;  // answers that failed for want of a buffer
+    rpc::KeptRequest kept{};     // once the handler has returned
 };
 
 // A session that the client believes to be alive.

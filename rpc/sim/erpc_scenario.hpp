@@ -105,7 +105,7 @@ private:
     void execute(ErpcNode& node, const erpc::Request& request);
     [[nodiscard]] const ClientSession* session_for_handlers(ErpcNode& node);
     bool call_another(ErpcNode& node, const erpc::Request& request, const CallTag& tag);
-    void answer(ErpcNode& node, erpc::Endpoint& endpoint, const LateAnswer& answer);
+    bool answer(ErpcNode& node, erpc::Endpoint& endpoint, LateAnswer& answer);
     void answer_late(ErpcNode& node);
     void session_changed(ErpcNode& node, SessionId session, erpc::SessionEvent event);
 

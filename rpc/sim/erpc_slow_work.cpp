@@ -113,7 +113,8 @@ erpc::Task<> ErpcScenario::relay(void* context, erpc::Request request) {
             result.response.size() == inner.response_bytes && holds(result.response, 0, inner, Part::Response),
             "an inner response is its request's", &node);
     }
-    scenario.answer(node, request.endpoint, {scenario.world_.now(), request.handle, tag});
+    LateAnswer last{scenario.world_.now(), request.handle, tag};
+    (void)scenario.answer(node, request.endpoint, last);  // without a buffer it is refused
 }
 
 }  // namespace cairn::sim

@@ -177,10 +177,13 @@ void ErpcScenario::execute(ErpcNode& node, const erpc::Request& request) {
     check_order(node, request.handle.session, tag);
     if (request.type == kLater) {
         const bool much = !world_.healed() && random_.chance(50'000);
-        node.late.push_back(
-            {world_.now() + random_.between(Duration{}, milliseconds(much ? 150 : 2)), request.handle, tag});
+        node.late.push_back({world_.now() + random_.between(Duration{}, milliseconds(much ? 150 : 2)), request.handle,
+                             tag, 0, request.keep()});
     } else if (request.type != kNested || !call_another(node, request, tag)) {
-        answer(node, request.endpoint, {world_.now(), request.handle, tag});
+        if (LateAnswer late{world_.now(), request.handle, tag}; !answer(node, request.endpoint, late)) {
+            late.kept = request.keep();
+            node.late.push_back(std::move(late));
+        }
     }
 }
 
@@ -210,7 +213,7 @@ bool ErpcScenario::call_another(ErpcNode& node, const erpc::Request& request, co
         const auto found = self.nested.find(result.tag);
         self.scenario->check(found != self.nested.end(), "a nested call completes once", &self);
         if (found != self.nested.end()) {  // however it ended, the outer one gets its answer
-            self.late.push_back(found->second);
+            self.late.push_back(std::move(found->second));
             self.nested.erase(found);
         }
     };
@@ -218,38 +221,43 @@ bool ErpcScenario::call_another(ErpcNode& node, const erpc::Request& request, co
         return false;
     }
     ++counters_.nested;
-    node.nested[call.tag] = {world_.now(), request.handle, tag};
+    node.nested[call.tag] = {world_.now(), request.handle, tag, 0, request.keep()};
     return true;
 }
 
-// Without a buffer it is tried again for a while, then refused: the handle may also have gone stale.
-void ErpcScenario::answer(ErpcNode& node, erpc::Endpoint& endpoint, const LateAnswer& answer) {
+// Without a buffer it is tried again for a while, then refused: the handle may also have gone stale. Returns false if
+// it is to be tried again.
+bool ErpcScenario::answer(ErpcNode& node, erpc::Endpoint& endpoint, LateAnswer& answer) {
     const std::span<std::uint8_t> room = endpoint.reserve(answer.handle, answer.tag.response_bytes);
     if (room.data() == nullptr) {
         if (world_.healed() || answer.attempts < kAttempts) {
-            node.late.push_back({world_.now() + milliseconds(1), answer.handle, answer.tag, answer.attempts + 1});
-        } else {
-            endpoint.refuse(answer.handle, node.now());
+            answer.due = world_.now() + milliseconds(1);
+            ++answer.attempts;
+            return false;
         }
-        return;
+        endpoint.refuse(answer.handle, node.now());
+        return true;
     }
     check(room.size() == answer.tag.response_bytes, "a handler gets the room it asks for", &node);
     fill_response(room, answer.tag);
     endpoint.respond(answer.handle, node.now());
+    return true;
 }
 
 void ErpcScenario::answer_late(ErpcNode& node) {
     std::vector<LateAnswer> due;
     for (std::size_t i = 0; i < node.late.size();) {
         if (node.late[i].due <= world_.now()) {
-            due.push_back(node.late[i]);
+            due.push_back(std::move(node.late[i]));
             node.late.erase(node.late.begin() + static_cast<std::ptrdiff_t>(i));
         } else {
             ++i;
         }
     }
-    for (const LateAnswer& each : due) {
-        answer(node, *node.endpoint, each);
+    for (LateAnswer& each : due) {
+        if (!answer(node, *node.endpoint, each)) {
+            node.late.push_back(std::move(each));
+        }
     }
 }
 

@@ -175,7 +175,7 @@ void LinkedCalling::complete(LinkedNode& node, const rpc::CallResult& result) {
     const bool answered = result.status == rpc::CallStatus::Ok && !call.odd && !call.echoed;
     oracle_.end(node, call, result);
     if (const auto inner = node.nested.find(call.tag.serial); inner != node.nested.end()) {
-        node.kept.push_back(inner->second);  // however the inner call ended, the outer one gets its answer
+        node.kept.push_back(std::move(inner->second));  // however the inner call ended, the outer one gets its answer
         node.nested.erase(inner);
     }
     if (!calm_ && node.endpoint != nullptr && random_.chance(kMillion / 32)) {

@@ -14,9 +14,15 @@
 namespace cairn::sim {
 
 struct LinkedRequest {
+    rpc::RequestKeeper& keeper;
     rpc::RequestHandle handle{};
     std::uint8_t type = 0;
     std::span<const std::uint8_t> payload{};
+
+    [[nodiscard]] rpc::KeptRequest keep() const noexcept {
+        keeper.keep(handle);
+        return {keeper, handle};
+    }
 };
 using LinkedHandler = void (*)(void* context, const LinkedRequest& request);
 
@@ -72,7 +78,7 @@ public:
             type,
             [](void* self, const rpc::Request<Endpoint>& request) {
                 const auto& adapter = *static_cast<LinkedEndpointOf*>(self);
-                adapter.handler_(adapter.context_, {request.handle, request.type, request.payload});
+                adapter.handler_(adapter.context_, {request.keeper, request.handle, request.type, request.payload});
             },
             this);
     }

@@ -62,6 +62,8 @@ struct KeptRequest {
     rpc::RequestHandle handle{};
     std::uint32_t serial = 0;
     std::span<const std::uint8_t> payload{};
+    rpc::KeptRequest kept{};
+    bool forgotten = false;  // it gets no answer
 };
 
 // A session that its client believes to be alive.

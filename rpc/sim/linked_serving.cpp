@@ -1,6 +1,7 @@
 #include "rpc/sim/linked_serving.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace cairn::sim {
@@ -43,12 +44,13 @@ void LinkedServing::execute(LinkedNode& node, const LinkedRequest& request) {
             break;
         case Handling::Retained:
             ++oracle_.counters().retained;
-            oracle_.check(node.endpoint->retain(request.handle), "a request in its handler can be retained", &node);
+            oracle_.check(!node.endpoint->retain(request.handle), "only a kept request is retained", &node);
             keep(node, request, *call, true);
+            oracle_.check(node.endpoint->retain(request.handle), "a kept request can be retained", &node);
             break;
         case Handling::Refused:
             call->refused = true;
-            oracle_.check(node.endpoint->refuse(request.handle, node.now()), "a request can be refused", &node);
+            refuse(node, request);
             break;
         case Handling::Nested:
             if (call_another(node, request, *call)) {
@@ -58,11 +60,21 @@ void LinkedServing::execute(LinkedNode& node, const LinkedRequest& request) {
         case Handling::AtOnce:
         case Handling::Background:
         case Handling::Nobody:
-            oracle_.check(answer(node, {world_.now(), request.handle, call->tag.serial, request.payload}),
+            oracle_.check(answer(node, {world_.now(), request.handle, call->tag.serial, request.payload, {}}),
                           "a request in its handler can be answered", &node);
     }
     if (!calm_ && random_.chance(kMillion / 300)) {
         calling_.disconnect(node, request.handle.session);  // while its batch is read
+    }
+}
+
+// In words, or by forgetting it at once or later.
+void LinkedServing::refuse(LinkedNode& node, const LinkedRequest& request) {
+    const std::uint64_t choice = random_.below(3);
+    if (choice == 0) {
+        oracle_.check(node.endpoint->refuse(request.handle, node.now()), "a request can be refused", &node);
+    } else if (choice == 1) {
+        node.kept.push_back({world_.now() + kUsuallyWithin, request.handle, 0, {}, request.keep(), true});
     }
 }
 
@@ -74,6 +86,7 @@ void LinkedServing::execute_strange(LinkedNode& node, const LinkedRequest& reque
     } else if (choice == 1) {
         (void)node.endpoint->refuse(request.handle, node.now());
     } else if (choice == 2) {
+        const rpc::KeptRequest forgotten = request.keep();
         (void)node.endpoint->retain(request.handle);
     }
 }
@@ -82,7 +95,7 @@ void LinkedServing::keep(LinkedNode& node, const LinkedRequest& request, const L
     const bool much = !world_.healed() && random_.chance(kMillion / 20);
     const Duration after = random_.between(Duration{}, much ? kSometimesWithin : kUsuallyWithin);
     node.kept.push_back({world_.now() + after, request.handle, call.tag.serial,
-                         with_payload ? request.payload : std::span<const std::uint8_t>{}});
+                         with_payload ? request.payload : std::span<const std::uint8_t>{}, request.keep()});
 }
 
 // Over a session of its own, or over the one by which the request came. False: there is none that takes a call.
@@ -97,17 +110,17 @@ bool LinkedServing::call_another(LinkedNode& node, const LinkedRequest& request,
         return false;
     }
     ++oracle_.counters().nested;
-    node.nested[inner->tag.serial] = {world_.now(), request.handle, call.tag.serial, {}};
+    node.nested[inner->tag.serial] = {world_.now(), request.handle, call.tag.serial, {}, request.keep()};
     return true;
 }
 
 void LinkedServing::answer_kept(LinkedNode& node) {
     const auto due = std::stable_partition(node.kept.begin(), node.kept.end(),
                                            [this](const KeptRequest& each) { return each.due > world_.now(); });
-    const std::vector<KeptRequest> answered(due, node.kept.end());
+    const std::vector<KeptRequest> answered(std::make_move_iterator(due), std::make_move_iterator(node.kept.end()));
     node.kept.erase(due, node.kept.end());
     for (const KeptRequest& each : answered) {
-        if (!answer(node, each)) {
+        if (!each.forgotten && !answer(node, each)) {
             ++oracle_.counters().stale;
         }
     }

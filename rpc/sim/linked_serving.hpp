@@ -21,6 +21,7 @@ public:
 private:
     void execute(LinkedNode& node, const LinkedRequest& request);
     void execute_strange(LinkedNode& node, const LinkedRequest& request);
+    void refuse(LinkedNode& node, const LinkedRequest& request);
     bool call_another(LinkedNode& node, const LinkedRequest& request, const LinkedCall& call);
     void keep(LinkedNode& node, const LinkedRequest& request, const LinkedCall& call, bool with_payload);
     // Returns false if the handle is stale.

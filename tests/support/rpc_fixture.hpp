@@ -53,7 +53,7 @@ protected:
         server().set_handler(
             kKeep,
             [](void* context, const Request<Endpoint>& request) {
-                static_cast<RpcPromises*>(context)->kept.push_back(request.handle);
+                static_cast<RpcPromises*>(context)->kept.push_back(request.keep());
             },
             this);
         serve<kColorOf, &Picture::color_of>(server(), picture);
@@ -78,7 +78,7 @@ protected:
     Pair pair;
     Picture picture;
     Call call;  // what post() adds to
-    std::vector<RequestHandle> kept;
+    std::vector<KeptRequest> kept;
     std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
     std::map<std::uint64_t, std::vector<std::uint8_t>> responses;
     std::map<std::uint64_t, CallStatus> results;

@@ -57,7 +57,7 @@ TEST_F(CopyrpcStranger, ARequestIsForgottenWithTheConnectionOfItsCaller) {
     (void)post(connect(), 1, 32, kKeep);
     run_all(milliseconds(1));
     ASSERT_EQ(kept.size(), 1U);
-    const RequestHandle of_client = kept[0];
+    const rpc::KeptRequest of_client = std::move(kept[0]);
     kept.clear();
     ask(hello());
     ASSERT_TRUE(stranger.peer.has_value());

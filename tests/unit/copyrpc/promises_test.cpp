@@ -1,4 +1,5 @@
 // The promises of all RPC systems, kept by copyrpc.
+#include "tests/support/rpc_kept_requests.hpp"
 #include "tests/support/rpc_promises.hpp"
 
 #include "tests/unit/copyrpc/host.hpp"
@@ -48,7 +49,9 @@ private:
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcPromises, CopyrpcPair<copyrpc::Flow::Credit>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Copyrpc, RpcKeptRequests, CopyrpcPair<copyrpc::Flow::Credit>);
 INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcPromises, CopyrpcPair<copyrpc::Flow::Read>);
+INSTANTIATE_TYPED_TEST_SUITE_P(CopyrpcReads, RpcKeptRequests, CopyrpcPair<copyrpc::Flow::Read>);
 
 }  // namespace
 }  // namespace cairn::rpc::test

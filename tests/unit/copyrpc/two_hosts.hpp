@@ -31,8 +31,8 @@ protected:
             kKeep,
             [](void* context, const Request& request) {
                 auto& self = *static_cast<TwoHosts*>(context);
+                self.kept.push_back(request.keep());
                 EXPECT_TRUE(!self.retains || request.endpoint.retain(request.handle));
-                self.kept.push_back(request.handle);
                 self.payloads.emplace_back(request.payload);
             },
             this);
@@ -86,7 +86,7 @@ protected:
     bool retains = false;  // what kKeep keeps is to stay as it is
     std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
     std::map<std::uint64_t, CallStatus> results;
-    std::vector<RequestHandle> kept;
+    std::vector<rpc::KeptRequest> kept;
     std::vector<std::span<const std::uint8_t>> payloads;  // of those; to be read if they are retained
 };
 

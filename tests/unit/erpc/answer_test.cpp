@@ -83,11 +83,11 @@ TEST_F(Answer, AfterARefusalIsNone) {
 }
 
 TEST_F(Answer, MayComeLater) {
-    RequestHandle kept{};
-    handler = [&kept](const Request& asked) { kept = asked.handle; };
+    rpc::KeptRequest kept;
+    handler = [&kept](const Request& asked) { kept = asked.keep(); };
     const std::vector<std::uint8_t> late(40, 0x11);
     for (int i = 0; i < 20; ++i) {
-        kept = {};
+        kept = rpc::KeptRequest{};
         Call what;
         what.type = kEcho;
         what.request = late;

@@ -1,4 +1,5 @@
 // The promises of all RPC systems, kept by eRPC.
+#include "tests/support/rpc_kept_requests.hpp"
 #include "tests/support/rpc_promises.hpp"
 
 #include "tests/unit/erpc/host.hpp"
@@ -35,6 +36,7 @@ private:
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcPromises, ErpcPair);
+INSTANTIATE_TYPED_TEST_SUITE_P(Erpc, RpcKeptRequests, ErpcPair);
 
 }  // namespace
 }  // namespace cairn::rpc::test

@@ -62,6 +62,8 @@ protected:
                 static_cast<void>(asked.endpoint.reserve(asked.handle, 8));
                 if (self.answers) {
                     asked.endpoint.respond(asked.handle, asked.now);
+                } else {
+                    self.kept.push_back(asked.keep());
                 }
             },
             this);
@@ -101,6 +103,7 @@ protected:
     RawPeer liar{"10.0.0.8"};
     Instant now{1'000'000'000};
     bool answers = true;
+    std::vector<rpc::KeptRequest> kept;
     int ok = 0;
     std::vector<std::uint8_t> request = std::vector<std::uint8_t>(8);
     std::vector<SessionEvent> events;

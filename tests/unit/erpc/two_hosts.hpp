@@ -50,7 +50,7 @@ protected:
         std::uint64_t tag = 0;
         std::memcpy(&tag, request.payload.data(), sizeof(tag));
         ++self.executed[tag];
-        self.held.emplace_back(request.handle,
+        self.held.emplace_back(request.keep(),
                                std::vector<std::uint8_t>(request.payload.begin(), request.payload.end()));
         if (!self.hold) {
             self.answer_held(request.now);
@@ -101,7 +101,7 @@ protected:
     std::map<std::uint64_t, std::vector<std::uint8_t>> requests;
     std::map<std::uint64_t, CallStatus> results;
     std::map<std::uint64_t, int> executed;
-    std::vector<std::pair<RequestHandle, std::vector<std::uint8_t>>> held;
+    std::vector<std::pair<rpc::KeptRequest, std::vector<std::uint8_t>>> held;
     std::vector<SessionEvent> events;
     RequestHandle last{};  // of the request that was executed last
 };

@@ -82,7 +82,7 @@ TEST_F(ScalerpcBackground, ATypeThatIsAnsweredAfterItsSliceGoesToAThread) {
     server->endpoint->set_handler(
         kSlow,
         [](void* context, const RequestOf& request) {
-            static_cast<std::vector<RequestHandle>*>(context)->push_back(request.handle);
+            static_cast<std::vector<rpc::KeptRequest>*>(context)->push_back(request.keep());
         },
         &kept);
     server->endpoint->set_legacy_handler(kSlow, echo, &in_background, 256);

@@ -37,7 +37,7 @@ protected:
         server->endpoint->set_handler(
             kKeep,
             [](void* context, const RequestOf& request) {
-                static_cast<ManyClients*>(context)->kept.push_back(request.handle);
+                static_cast<ManyClients*>(context)->kept.push_back(request.keep());
             },
             this);
         for (std::uint32_t i = 0; i < clients; ++i) {
@@ -120,7 +120,7 @@ protected:
     std::map<std::uint64_t, CallStatus> results;
     std::map<std::uint64_t, int> executed;
     std::map<std::size_t, std::uint64_t> done;
-    std::vector<RequestHandle> kept;
+    std::vector<rpc::KeptRequest> kept;
     // Last, so that they end first: calls that are left complete then.
     std::unique_ptr<Host> client;
     std::unique_ptr<Host> server;

@@ -1,4 +1,5 @@
 // The promises of all RPC systems, kept by ScaleRPC, and by RawWrite.
+#include "tests/support/rpc_kept_requests.hpp"
 #include "tests/support/rpc_promises.hpp"
 
 #include "tests/unit/scalerpc/host.hpp"
@@ -49,7 +50,9 @@ private:
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Scalerpc, RpcPromises, ScalerpcPair<true>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Scalerpc, RpcKeptRequests, ScalerpcPair<true>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RawWrite, RpcPromises, ScalerpcPair<false>);
+INSTANTIATE_TYPED_TEST_SUITE_P(RawWrite, RpcKeptRequests, ScalerpcPair<false>);
 
 }  // namespace
 }  // namespace cairn::rpc::test
