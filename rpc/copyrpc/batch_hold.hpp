@@ -28,7 +28,7 @@ public:
             since_ = now;
         }
         const Duration mean = std::max(mean_, mean_after(now - last_));
-        if (messages >= config.messages || mean * (config.messages - messages) > config.most) {
+        if (hurries_ || messages >= config.messages || mean * (config.messages - messages) > config.most) {
             return now;
         }
         return since_ + config.most;
@@ -38,8 +38,10 @@ public:
     void on_batch(std::uint32_t messages, Instant now) noexcept {
         mean_ = mean_after(Duration{std::min((now - last_).ns, kLongest.ns) / messages});
         last_ = now;
-        holds_ = false;
+        holds_ = hurries_ = false;
     }
+    // The batch gets a message whose caller has a deadline. It is not held: the time that it has left is in it already.
+    void hurry() noexcept { hurries_ = true; }
 
 private:
     static constexpr Duration kLongest = milliseconds(1);
@@ -52,6 +54,7 @@ private:
     Instant last_{};            // batch
     Instant since_{};           // messages have waited
     bool holds_ = false;
+    bool hurries_ = false;
 };
 
 }  // namespace cairn::copyrpc

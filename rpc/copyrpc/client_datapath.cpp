@@ -206,6 +206,9 @@ void Client::put(Session& session, std::uint32_t call, const Plan& plan, Instant
     }
     if (has_deadline(posted) || traces_[call] != 0) [[unlikely]] {
         request.extension = Extension{traces_[call], has_deadline(posted) ? left_us(posted, now) : 0};
+        if (has_deadline(posted)) {
+            session.hold.hurry();
+        }
     }
     session.rings->put_request(request, room);
     sessions_.list(session);

@@ -87,11 +87,25 @@ struct Guest {
         std::uint32_t sequence = 0;
         std::uint8_t type = 0;
         Instant taken{};
-        rpc::MsgBuffer answer{};   // of reserve()
-        rpc::MsgBuffer request{};  // a copy, if it waits for a thread: its block is others' in the next slice
+        Instant asked = Instant::never();  // when an entry told of the next request with this index; never(): none did
+        rpc::MsgBuffer answer{};           // of reserve()
+        rpc::MsgBuffer request{};          // a copy, if it waits for a thread: its block is others' in the next slice
     };
 
     Guest(const BlockShape& shape, std::uint32_t number) : outbox(shape), kept(shape.blocks), generation(number) {}
+
+    // Notes which requests an entry tells of for the first time. Their deadlines run from now on at the latest, wherever
+    // they wait. An entry that is not sound tells of none.
+    // mutants: scalerpc-guest-note-asked
+    void note_asked(const Entry& entry, const BlockShape& shape, Instant now) noexcept {
+        if (entry.first != next || entry.count > shape.blocks) {
+            return;
+        }
+        for (std::uint32_t i = 0; i < entry.count; ++i) {
+            Instant& asked = kept[shape.index_of(next + i)].asked;
+            asked = std::min(asked, now);
+        }
+    }
 
     GuestState state = GuestState::Idle;
     std::optional<Berth> berth{};

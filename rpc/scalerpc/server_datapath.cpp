@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "rpc/scalerpc/endpoint.hpp"
 
@@ -37,7 +38,9 @@ std::optional<Breach> Server::on_request(Session& session, const Request& reques
     session.heard = true;
     const RequestHandle handle{session.id, std::uint64_t{guest.generation} << 32U | request.sequence};
     const auto& type = type_of(request.type);
-    if (request.given_up) {
+    const Instant asked = std::min(std::exchange(kept.asked, Instant::never()), now);
+    const Instant deadline = request.left_us != 0 ? asked + microseconds(request.left_us) : Instant::never();
+    if (request.given_up || now >= deadline) [[unlikely]] {
         ++statistics_.requests_expired;
         end({&session, &kept}, Outcome::Expired, {});
         return std::nullopt;
@@ -49,7 +52,6 @@ std::optional<Breach> Server::on_request(Session& session, const Request& reques
     }
     ++statistics_.requests_handled;
     if (type.background != nullptr) {
-        const Instant deadline = request.left_us != 0 ? now + microseconds(request.left_us) : Instant::never();
         jobs_.add({handle, request.type, request.payload, deadline});
     } else {
         execute(type, {endpoint_, *this, handle, request.type, request.payload, now});

@@ -30,8 +30,11 @@ std::uint8_t Slices::next_pool() const noexcept {
 // A client that leaves may have asked for the next slice, or for the slice that goes on, by the same entry.
 // mutants: scalerpc-slices-look-at
 bool Slices::look_at(Session& session, Instant now, Broken& broken) {
-    const Guest& guest = *session.guest;
+    Guest& guest = *session.guest;
     bool any = guest.state == GuestState::Serving && take_requests(session, now, broken);
+    if (guest.state != GuestState::Serving) {
+        guest.note_asked(entries_[session], config_.shape, now);
+    }
     if (guest.state == GuestState::Leaving) {
         look_whether_left(session, now);
     }
