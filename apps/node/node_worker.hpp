@@ -91,8 +91,8 @@ public:
                                                         std::span<const std::uint8_t> request,
                                                         Instant deadline = Instant::never()) noexcept;
     // co_await yields the typed result.
-    template <rpc::PlainValue In, rpc::PlainValue Out>
-    [[nodiscard]] auto invoke(SessionId session, const rpc::Method<In, Out>& method, const In& request) noexcept {
+    template <class In, class Out>
+    [[nodiscard]] auto invoke(SessionId session, const rpc::Method<In, Out>& method, const In& request) {
         return rpc::invoke(*caller_, session, method, request, now_);
     }
 

@@ -1,118 +1,113 @@
-// Typed methods: request types whose requests and responses are plain values instead of bytes.
+// Typed methods: request types whose requests and responses are values instead of bytes.
 //
-//     constexpr rpc::Method<Key, Value> kGet{7};
-//     rpc::serve<kGet, &Store::get>(endpoint, store);                        // Value Store::get(const Key&)
-//     rpc::Typed<Value> got = co_await rpc::invoke(endpoint, session, kGet, key, now);
+//     constexpr rpc::Method<Key, std::string> kGet{7};
+//     rpc::serve<kGet, &Store::get>(endpoint, store);                        // std::string Store::get(const Key&)
+//     rpc::Typed<std::string> got = co_await rpc::invoke(endpoint, session, kGet, key, now);
 //
-// A value is sent as it lies in memory. Both ends must agree on its layout and byte order.
+// Any type that has a Codec is such a value.
 #pragma once
 
-#include <cstring>
 #include <optional>
-#include <type_traits>
 
+#include "rpc/common/codec.hpp"
 #include "rpc/common/coroutine.hpp"
 
 namespace cairn::rpc {
 
-template <class T>
-concept PlainValue = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && !std::is_pointer_v<T>;
-
-template <PlainValue RequestValue, PlainValue ResponseValue>
+template <Serialisable RequestValue, Serialisable ResponseValue>
 struct Method {
     using In = RequestValue;
     using Out = ResponseValue;
     std::uint8_t type;
+    // Room that an endpoint keeps for a response before it executes a request (see RequestTypes::set_handler).
+    std::uint32_t response_bytes_max = kMostBytesOf<ResponseValue>;
 };
 
-// Returns nothing if `bytes` has another size than the value.
-template <PlainValue T>
-[[nodiscard]] std::optional<T> value_of(std::span<const std::uint8_t> bytes) noexcept {
-    if (bytes.size() != sizeof(T)) {
-        return std::nullopt;
-    }
-    T value{};
-    std::memcpy(&value, bytes.data(), sizeof(T));
-    return value;
-}
-
-// How a typed call ended. It has a `value` if `status` is Ok. BadResponse: the response has another size.
-template <PlainValue T>
+// How a typed call ended. It has a `value` if `status` is Ok. BadResponse: the response is no such value.
+template <class T>
 struct Typed {
     CallStatus status = CallStatus::Ok;
     std::optional<T> value{};
     Duration latency{};
 };
-template <PlainValue T>
-[[nodiscard]] Typed<T> typed(const CallResult& result) noexcept {
+template <Serialisable T>
+[[nodiscard]] Typed<T> typed(const CallResult& result) {
     if (result.status != CallStatus::Ok) {
         return {result.status, std::nullopt, result.latency};
     }
-    const std::optional<T> value = value_of<T>(result.response);
-    return {value ? CallStatus::Ok : CallStatus::BadResponse, value, result.latency};
+    std::optional<T> value = Codec<T>::get(result.response);
+    const CallStatus status = value ? CallStatus::Ok : CallStatus::BadResponse;
+    return {status, std::move(value), result.latency};
 }
 
 // Returns a call of the method without a completion. The caller adds one, which reads the result by typed<Out>().
 // `request` must live until the completion runs.
-template <PlainValue In, PlainValue Out>
-[[nodiscard]] Call call_of(const Method<In, Out>& method, const In& request) noexcept {
+template <class In, class Out>
+[[nodiscard]] Call call_of(const Method<In, Out>& method, const Encoded<In>& request) noexcept {
     Call call;
     call.type = method.type;
-    call.request = {reinterpret_cast<const std::uint8_t*>(&request), sizeof(In)};
+    call.request = request.bytes();
     return call;
 }
 
-// The awaiter of co_await invoke(). It posts the call and yields Typed<Out>. It keeps a copy of `request`.
-template <Caller Endpoint, PlainValue In, PlainValue Out>
+// The awaiter of co_await invoke(). It posts the call and yields Typed<Out>. It keeps the bytes of `request`.
+template <Caller Endpoint, class In, class Out>
 class TypedAwaiter {
 public:
     TypedAwaiter(Endpoint& endpoint, SessionId session, const Method<In, Out>& method, const In& request,
-                 const Instant& now, Instant deadline) noexcept
+                 const Instant& now, Instant deadline)
         : request_(request), inner_(endpoint, session, with(call_of(method, request_), deadline), now, nullptr) {}
+    TypedAwaiter(const TypedAwaiter&) = delete;
+    TypedAwaiter& operator=(const TypedAwaiter&) = delete;
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiting) noexcept { return inner_.await_suspend(waiting); }
-    [[nodiscard]] Typed<Out> await_resume() const noexcept { return typed<Out>(inner_.await_resume()); }
+    [[nodiscard]] Typed<Out> await_resume() const { return typed<Out>(inner_.await_resume()); }
 
 private:
     [[nodiscard]] static Call with(Call call, Instant deadline) noexcept {
         call.deadline = deadline;
         return call;
     }
-    In request_;
+    const Encoded<In> request_;
     CallAwaiter<Endpoint> inner_;
 };
-template <Caller Endpoint, PlainValue In, PlainValue Out>
+template <Caller Endpoint, class In, class Out>
 [[nodiscard]] TypedAwaiter<Endpoint, In, Out> invoke(Endpoint& endpoint, SessionId session,
                                                      const Method<In, Out>& method, const In& request,
-                                                     const Instant& now, Instant deadline = Instant::never()) noexcept {
+                                                     const Instant& now, Instant deadline = Instant::never()) {
     return {endpoint, session, method, request, now, deadline};
 }
 
 // Answers a request with a value. Returns false if the session has ended or there is no room.
-template <class Endpoint, PlainValue Out>
-bool answer(const Request<Endpoint>& request, const Out& value) noexcept {
-    const std::span<const std::uint8_t> message{reinterpret_cast<const std::uint8_t*>(&value), sizeof(Out)};
-    return request.endpoint.answer(request.handle, message, request.now);
+// mutants: rpc-method-answer
+template <class Endpoint, Serialisable Out>
+bool answer(const Request<Endpoint>& request, const Out& value) {
+    const std::size_t bytes = Codec<Out>::bytes_of(value);
+    if (bytes > kMaxMessageBytes) {
+        return false;
+    }
+    const std::span<std::uint8_t> room = request.endpoint.reserve(request.handle, static_cast<std::uint32_t>(bytes));
+    if (room.size() != bytes) {
+        return false;
+    }
+    Codec<Out>::put(value, room);
+    return request.endpoint.respond(request.handle, request.now);
 }
 
-// Registers `Out (Owner::*kFunction)(const In&)` as the method's handler. A request of another size is refused, and its
-// call ends with AnswerLost. `owner` outlives the endpoint.
+// Registers `Out (Owner::*kFunction)(const In&)` as the method's handler. A request that is no such value is refused,
+// as is one whose answer has no room: its call ends with AnswerLost. `owner` outlives the endpoint.
 template <auto kMethod, auto kFunction, class Endpoint, class Owner>
 void serve(Endpoint& endpoint, Owner& owner) noexcept {
     using In = typename decltype(kMethod)::In;
-    using Out = typename decltype(kMethod)::Out;
     endpoint.set_handler(
         kMethod.type,
         [](void* context, const Request<Endpoint>& request) {
-            const std::optional<In> value = value_of<In>(request.payload);
-            if (!value) {
-                request.endpoint.refuse(request.handle, request.now);
-                return;
+            const std::optional<In> value = Codec<In>::get(request.payload);
+            if (!value || !answer(request, (static_cast<Owner*>(context)->*kFunction)(*value))) {
+                (void)request.endpoint.refuse(request.handle, request.now);
             }
-            const Out out = (static_cast<Owner*>(context)->*kFunction)(*value);
-            answer(request, out);
         },
-        &owner, sizeof(Out));
+        &owner, kMethod.response_bytes_max);
 }
 
 }  // namespace cairn::rpc

@@ -94,8 +94,8 @@ struct Guest {
 
     Guest(const BlockShape& shape, std::uint32_t number) : outbox(shape), kept(shape.blocks), generation(number) {}
 
-    // Notes which requests an entry tells of for the first time. Their deadlines run from now on at the latest, wherever
-    // they wait. An entry that is not sound tells of none.
+    // Notes which requests an entry tells of for the first time. Their deadlines run from now on at the latest,
+    // wherever they wait.
     // mutants: scalerpc-guest-note-asked
     void note_asked(const Entry& entry, const BlockShape& shape, Instant now) noexcept {
         if (entry.first != next || entry.count > shape.blocks) {

@@ -6,9 +6,32 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "rpc/common/method.hpp"
+
+namespace cairn::rpc::test {
+
+// A type with a codec of its own.
+struct Shouted {
+    std::string text;
+};
+
+}  // namespace cairn::rpc::test
+
+// Its bytes are the text, which ends with a call mark.
+template <>
+struct cairn::rpc::Codec<cairn::rpc::test::Shouted> {
+    [[nodiscard]] static std::size_t bytes_of(const test::Shouted& shouted) noexcept { return shouted.text.size(); }
+    static void put(const test::Shouted& shouted, std::span<std::uint8_t> room) noexcept {
+        std::copy(shouted.text.begin(), shouted.text.end(), room.begin());
+    }
+    [[nodiscard]] static std::optional<test::Shouted> get(std::span<const std::uint8_t> bytes) {
+        return !bytes.empty() && bytes.back() == '!' ? std::optional(test::Shouted{{bytes.begin(), bytes.end()}})
+                                                     : std::nullopt;
+    }
+};
 
 namespace cairn::rpc::test {
 
@@ -25,7 +48,11 @@ struct Color {
 };
 constexpr Method<Pixel, Color> kColorOf{11};
 
+constexpr Method<std::string, Shouted> kShout{12};
+
 struct Picture {
+    [[nodiscard]] Shouted shout(const std::string& text) const { return {shouts_badly ? text : text + "!"}; }
+    bool shouts_badly = false;
     [[nodiscard]] Color color_of(const Pixel& pixel) {
         ++asked;
         return {pixel.x * 1000ULL + pixel.y};
@@ -57,6 +84,7 @@ protected:
             },
             this);
         serve<kColorOf, &Picture::color_of>(server(), picture);
+        serve<kShout, &Picture::shout>(server(), picture);
     }
     Endpoint& client() { return pair.client(); }
     Endpoint& server() { return pair.server(); }

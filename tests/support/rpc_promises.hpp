@@ -138,9 +138,28 @@ TYPED_TEST_P(RpcPromises, AMethodCarriesValues) {
     EXPECT_EQ(this->picture.asked, 1);
 }
 
+TYPED_TEST_P(RpcPromises, AMethodCarriesWhatHasACodec) {
+    const SessionId session = this->pair.connect();
+    std::vector<Typed<Shouted>> got;
+    const auto ask = [](TypeParam& hosts, SessionId over, std::string what,
+                        std::vector<Typed<Shouted>>& into) -> Task<> {
+        into.push_back(co_await invoke(hosts.client(), over, kShout, what, hosts.now));
+    };
+    for (const std::string& what : {std::string("aloud"), std::string(), std::string(700, 'x')}) {
+        start(ask(this->pair, session, what, got));
+        this->pair.run(milliseconds(2));
+        ASSERT_EQ(got.back().status, CallStatus::Ok) << what.size();
+        EXPECT_EQ(got.back().value->text, what + "!");
+    }
+    this->picture.shouts_badly = true;
+    start(ask(this->pair, session, "x", got));
+    this->pair.run(milliseconds(2));
+    EXPECT_EQ(got.back().status, CallStatus::BadResponse);
+}
+
 TYPED_TEST_P(RpcPromises, AValueOfAnotherSizeIsNoValueOfTheMethod) {
     const SessionId session = this->pair.connect();
-    EXPECT_FALSE(value_of<Color>(std::array<std::uint8_t, sizeof(Color) - 1>{}).has_value());
+    EXPECT_FALSE(Codec<Color>::get(std::array<std::uint8_t, sizeof(Color) - 1>{}).has_value());
     this->post(session, 1, kColorOf.type, sizeof(Pixel) - 1);
     this->pair.run(milliseconds(1));
     EXPECT_EQ(this->results.at(1), CallStatus::AnswerLost);
@@ -167,6 +186,7 @@ REGISTER_TYPED_TEST_SUITE_P(RpcPromises, EachCallCompletesOnceWithItsOwnResponse
                             ACallEndsAtItsDeadlineAndItsAnswerComesToNobody, ACancelledCallEndsAtOnceAndOnlyOnce,
                             AHandleIsAnsweredLaterAndOnce, WhatNobodyAnswersSaysSo, ACallOverASessionThatEndsFails,
                             AResponseLiesInTheCallersBufferIfItFits, LatenciesAreKeptByTypeFromWhenOnTheyAreAskedFor,
-                            AMethodCarriesValues, AValueOfAnotherSizeIsNoValueOfTheMethod, AFullTableIsAValue);
+                            AMethodCarriesValues, AMethodCarriesWhatHasACodec, AValueOfAnotherSizeIsNoValueOfTheMethod,
+                            AFullTableIsAValue);
 
 }  // namespace cairn::rpc::test
