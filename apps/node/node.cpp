@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "apps/common/app.hpp"
-#include "apps/common/carrier.hpp"
 #include "apps/common/command_line.hpp"
+#include "apps/common/ports.hpp"
 #include "pmd_glue/lcores.hpp"
 
 namespace cairn::node {
@@ -22,15 +22,15 @@ constexpr std::size_t kMessageBytes = std::size_t{32} << 20U;  // of each worker
 
 struct Node::Arguments {
     explicit Arguments(const std::string& text) : app(text + "; EAL arguments first, then --") {
-        carrier.private_ip = app::kPrivateIp;
-        app::add_carrier(app, carrier);
-        app::add_path_mtu(app, carrier.path_mtu_bytes, "path MTU; both ends use the same")->capture_default_str();
+        ports.private_ip = app::kPrivateIp;
+        app::add_ports(app, ports);
+        app::add_path_mtu(app, ports.path_mtu_bytes, "path MTU; both ends use the same")->capture_default_str();
         app::add_polling(app, spin);
-        app::add_pcap(app, carrier.pcap);
+        app::add_pcap(app, ports.pcap);
     }
 
     CLI::App app;
-    app::CarrierOptions carrier;
+    app::PortOptions ports;
     bool spin = false;
     std::optional<pmd::Clock> clock;  // once EAL has started
 };
@@ -44,7 +44,7 @@ public:
     ~End() {
         node_.shared_.stopping.store(true);
         node_.workers_.clear();
-        node_.carrier_.reset();
+        node_.ports_.reset();
     }
 
 private:
@@ -94,15 +94,15 @@ Result<int> Node::start(int argc, char** argv, int first, const SetUp& set_up, c
         return parsed.error();
     }
     arguments_->clock.emplace();
-    app::CarrierOptions& options = arguments_->carrier;
+    app::PortOptions& options = arguments_->ports;
     app::note_given(arguments_->app, options);
     options.workers = pmd::worker_count();
-    Result<app::Carrier> opened = app::Carrier::open(options);
+    Result<app::Ports> opened = app::Ports::open(options);
     if (!opened.ok()) {
         return opened.error();
     }
-    carrier_ = std::make_unique<app::Carrier>(std::move(opened).value());
-    Status done = make_workers(*carrier_);
+    ports_ = std::make_unique<app::Ports>(std::move(opened).value());
+    Status done = make_workers(*ports_);
     for (std::size_t i = 0; i < workers_.size() && done.ok(); ++i) {
         done = set_up(*workers_[i]);
     }
@@ -110,26 +110,26 @@ Result<int> Node::start(int argc, char** argv, int first, const SetUp& set_up, c
         done = announce_services();
     }
     if (done.ok()) {
-        done = carrier_->start_capture();
+        done = ports_->start_capture();
     }
     if (done.ok()) {
         done = loop(*this);
     }
-    carrier_->stop_capture();
+    ports_->stop_capture();
     return done.ok() ? Result<int>(shared_.exit_status.load()) : done.error();
 }
 
-Status Node::make_workers(app::Carrier& carrier) {
+Status Node::make_workers(app::Ports& ports) {
     for (std::uint16_t i = 0; i < pmd::worker_count(); ++i) {
         Result<pmd::HeapBlock> memory = pmd::HeapBlock::allocate(kMessageBytes, "messages");
         if (!memory.ok()) {
             return memory.error();
         }
-        auto port = carrier.make_port(i);
+        auto port = ports.make_port(i);
         if (!port.ok()) {
             return port.error();
         }
-        const NodeWorkerConfig config{i, pmd::worker_count(), arguments_->carrier.path_mtu_bytes};
+        const NodeWorkerConfig config{i, pmd::worker_count(), arguments_->ports.path_mtu_bytes};
         workers_.push_back(
             std::make_unique<NodeWorker>(config, std::move(port).value(), std::move(memory).value(), shared_));
         const Status opened = workers_.back()->open(now());

@@ -18,7 +18,7 @@
 #include "apps/node/node_worker.hpp"
 
 namespace cairn::app {
-class Carrier;
+class Ports;
 }
 
 namespace cairn::node {
@@ -60,13 +60,13 @@ private:
     class End;
 
     Result<int> start(int argc, char** argv, int first, const SetUp& set_up, const Loop& loop);
-    Status make_workers(app::Carrier& carrier);
+    Status make_workers(app::Ports& ports);
     Status announce_services();
     Status run_on_lcores();
 
     std::unique_ptr<Arguments> arguments_;
     Shared shared_;
-    std::unique_ptr<app::Carrier> carrier_;
+    std::unique_ptr<app::Ports> ports_;
     std::vector<std::unique_ptr<NodeWorker>> workers_;
 };
 

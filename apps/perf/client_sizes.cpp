@@ -111,7 +111,7 @@ void Client::on_smaller_path_mtu(std::uint32_t path_mtu_bytes) {
     }
     const bool is_one =
         std::has_single_bit(path_mtu_bytes) && path_mtu_bytes >= 256 && path_mtu_bytes < path_mtu_bytes_;
-    if (options().carrier.path_mtu_bytes != 0 || !is_one) {
+    if (options().ports.path_mtu_bytes != 0 || !is_one) {
         fail(fmt::format("the server carries path MTU {} at the most; give --path-mtu {}, or leave it out",
                          path_mtu_bytes, path_mtu_bytes));
         return;

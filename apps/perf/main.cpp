@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/common/app.hpp"
-#include "apps/common/carrier.hpp"
+#include "apps/common/ports.hpp"
 #include "apps/perf/client.hpp"
 #include "apps/perf/report.hpp"
 #include "apps/perf/rping.hpp"
@@ -47,13 +47,13 @@ Result<std::unique_ptr<perf::PerfWorker>> make_client(const perf::Options& optio
 }
 
 Result<std::unique_ptr<perf::PerfWorker>> make_worker(const perf::Options& options, const perf::Seat& seat,
-                                                      const app::Carrier& carrier, std::unique_ptr<port::Port> port,
+                                                      const app::Ports& ports, std::unique_ptr<port::Port> port,
                                                       Instant now) {
     if (options.server) {
         return options.rping ? make_server<perf::RpingServer>(options, seat, std::move(port), now)
                              : make_server<perf::Server>(options, seat, std::move(port), now);
     }
-    const Result<net::IpAddress> peer = carrier.peer(options.peer);
+    const Result<net::IpAddress> peer = ports.peer(options.peer);
     if (!peer.ok()) {
         return peer.error();
     }
@@ -93,15 +93,15 @@ perf::Options part_of(const perf::Options& options, const perf::Seat& seat) {
     return part;
 }
 
-Result<Workers> make_workers(const perf::Options& options, app::Carrier& carrier, perf::Crew& crew, Instant now) {
+Result<Workers> make_workers(const perf::Options& options, app::Ports& ports, perf::Crew& crew, Instant now) {
     Workers workers;
     for (std::uint32_t i = 0; i < crew.workers; ++i) {
         const perf::Seat seat{crew, i};
-        auto port = carrier.make_port(static_cast<std::uint16_t>(i));
+        auto port = ports.make_port(static_cast<std::uint16_t>(i));
         if (!port.ok()) {
             return port.error();
         }
-        auto made = make_worker(part_of(options, seat), seat, carrier, std::move(port).value(), now);
+        auto made = make_worker(part_of(options, seat), seat, ports, std::move(port).value(), now);
         if (!made.ok()) {
             return made.error();
         }
@@ -128,24 +128,24 @@ int report(const perf::Options& options, const Workers& workers,
 }
 
 Result<int> run_perf(perf::Options options) {
-    options.carrier.workers = pmd::worker_count();
+    options.ports.workers = pmd::worker_count();
     const Status judged = judge_lcores(options, pmd::worker_count());
     if (!judged.ok()) {
         return judged.error();
     }
-    auto opened = app::Carrier::open(options.carrier);
+    auto opened = app::Ports::open(options.ports);
     if (!opened.ok()) {
         return opened.error();
     }
-    app::Carrier& carrier = opened.value();
+    app::Ports& ports = opened.value();
     const pmd::Clock clock;
     perf::Crew crew(pmd::worker_count(), draw_secret());
-    const auto made = make_workers(options, carrier, crew, clock.now());
+    const auto made = make_workers(options, ports, crew, clock.now());
     if (!made.ok()) {
         return made.error();
     }
     const Workers& workers = made.value();
-    const Status captured = carrier.start_capture();
+    const Status captured = ports.start_capture();
     if (!captured.ok()) {
         return captured.error();
     }
@@ -158,7 +158,7 @@ Result<int> run_perf(perf::Options options) {
         const perf::ProgressPrinter printer(workers);
         clocks = pmd::run_workers(tasks, clock, options.spin ? worker::Polling::Spin : worker::Polling::Adaptive);
     }
-    carrier.stop_capture();
+    ports.stop_capture();
     return report(options, workers, clocks);
 }
 

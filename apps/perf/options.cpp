@@ -24,10 +24,10 @@ void declare(CLI::App& app, Options& options) {
     app.add_flag("--once", options.once, "end with the first client");
     app.add_option("--peer", options.peer, "the server's IP address: be a client");
     app::add_service(app, options.service_port);
-    app::add_carrier(app, options.carrier);
-    app::add_faults(app, options.carrier);
+    app::add_ports(app, options.ports);
+    app::add_faults(app, options.ports);
     app::add_context_cache(app, options.context_cache);
-    app::add_path_mtu(app, options.carrier.path_mtu_bytes,
+    app::add_path_mtu(app, options.ports.path_mtu_bytes,
                       "path MTU of the connections; without it the largest that both ends carry");
     app.add_flag("--go-back-n", options.go_back_n, "send all again behind a loss, as with peers that are not Cairn");
     app::add_choice(app, "--cc,--congestion-control", options.congestion,
@@ -41,7 +41,7 @@ void declare(CLI::App& app, Options& options) {
         ->check(CLI::Range(2U, 65536U))
         ->capture_default_str();
     app::add_polling(app, options.spin);
-    app::add_output(app, options.carrier.pcap, options.json);
+    app::add_output(app, options.ports.pcap, options.json);
 }
 
 // Declares what is measured.
@@ -105,7 +105,7 @@ Status judge(const Options& options) {
         return Error{fmt::format("--transport {} has no {}", name_of(options.transport), name_of(options.operation)),
                      "give --op send, or write with uc"};
     }
-    const std::uint32_t most = options.carrier.path_mtu_bytes;
+    const std::uint32_t most = options.ports.path_mtu_bytes;
     if (options.transport == Transport::Ud && options.size_given && most != 0 && options.message_bytes > most) {
         return Error{fmt::format("a datagram of {} bytes is more than a packet", options.message_bytes),
                      fmt::format("give --size {} or less, or a larger --path-mtu", most)};
@@ -147,16 +147,16 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     CLI::App app(
         "cairn-perf: bandwidth and latency of RDMA operations between two processes; EAL arguments first, then --");
     Options options;
-    options.carrier.private_ip = app::kPrivateIp;
-    options.carrier.burst = 32;
-    options.carrier.path_mtu_bytes = 0;
+    options.ports.private_ip = app::kPrivateIp;
+    options.ports.burst = 32;
+    options.ports.path_mtu_bytes = 0;
     declare(app, options);
     declare_test(app, options);
     const Status parsed = app::parse_arguments(app, argc, argv, first);
     if (!parsed.ok()) {
         return parsed.error();
     }
-    app::note_given(app, options.carrier);
+    app::note_given(app, options.ports);
     options.size_given = app.count("--size") != 0;
     if (!options.size_given && options.test == Test::Latency) {
         options.message_bytes = kLatencyBytes;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "apps/common/carrier_options.hpp"
+#include "apps/common/port_options.hpp"
 #include "lib/base/result.hpp"
 #include "lib/roce/engine_config.hpp"
 
@@ -22,7 +22,7 @@ enum class Transport : std::uint8_t { Rc, Uc, Ud, Count };
 }
 
 struct Options {
-    app::CarrierOptions carrier{};  // a path MTU of 0, the default, means the largest that both ends carry
+    app::PortOptions ports{};  // a path MTU of 0, the default, means the largest that both ends carry
     bool server = false;
     bool once = false;  // the server ends with its first client
     std::string peer;

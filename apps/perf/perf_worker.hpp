@@ -72,8 +72,7 @@ protected:
     [[nodiscard]] bool is_over() const noexcept { return failed_ || crew().failed.load(std::memory_order_relaxed); }
     // The largest path MTU that this end accepts.
     [[nodiscard]] std::uint32_t own_path_mtu() const noexcept {
-        return options_.carrier.path_mtu_bytes != 0 ? options_.carrier.path_mtu_bytes
-                                                    : device_->limits().path_mtu_bytes;
+        return options_.ports.path_mtu_bytes != 0 ? options_.ports.path_mtu_bytes : device_->limits().path_mtu_bytes;
     }
     // To be done by a derived destructor before its queue pairs end.
     void close_connections() noexcept { connector_.reset(); }

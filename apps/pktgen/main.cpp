@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "apps/common/app.hpp"
-#include "apps/common/carrier.hpp"
+#include "apps/common/ports.hpp"
 #include "apps/pktgen/emitters.hpp"
 #include "apps/pktgen/options.hpp"
 #include "pmd_glue/lcores.hpp"
@@ -15,13 +15,13 @@ namespace {
 
 using namespace cairn;
 
-app::CarrierOptions carrier_options(const pktgen::Options& options, const pktgen::Stream& stream) {
-    app::CarrierOptions carrier = options.carrier;
-    carrier.ip = stream.source ? stream.source->text() : "";
-    carrier.ip_remedy = "name it in the script: source = \"ADDRESS\"";
-    carrier.path_mtu_bytes = stream.payload_bytes > 1024 ? 4096 : 1024;
-    carrier.burst = 32;
-    return carrier;
+app::PortOptions port_options(const pktgen::Options& options, const pktgen::Stream& stream) {
+    app::PortOptions ports = options.ports;
+    ports.ip = stream.source ? stream.source->text() : "";
+    ports.ip_remedy = "name it in the script: source = \"ADDRESS\"";
+    ports.path_mtu_bytes = stream.payload_bytes > 1024 ? 4096 : 1024;
+    ports.burst = 32;
+    return ports;
 }
 
 // Refuses what a socket cannot do.
@@ -58,9 +58,9 @@ void report(const port::Port& port, const pmd::Generator& generator, bool json) 
     }
 }
 
-Result<int> generate(const pktgen::Options& options, const pktgen::Stream& stream, app::Carrier& carrier,
-                     port::Port& port, pmd::Emitter& emitter) {
-    const net::IpAddress local = carrier.local();
+Result<int> generate(const pktgen::Options& options, const pktgen::Stream& stream, app::Ports& ports, port::Port& port,
+                     pmd::Emitter& emitter) {
+    const net::IpAddress local = ports.local();
     if (local.is_v4() != stream.destination.is_v4()) {
         return Error{fmt::format("our address {} and the script's destination {} are of two families", local.text(),
                                  stream.destination.text()),
@@ -70,7 +70,7 @@ Result<int> generate(const pktgen::Options& options, const pktgen::Stream& strea
         return Error{fmt::format("payload_bytes = {} does not fit a packet of this port", stream.payload_bytes),
                      "send less, or raise the link's MTU"};
     }
-    const Status captured = carrier.start_capture();
+    const Status captured = ports.start_capture();
     if (!captured.ok()) {
         return captured.error();
     }
@@ -83,7 +83,7 @@ Result<int> generate(const pktgen::Options& options, const pktgen::Stream& strea
     const pmd::Clock clock;
     const auto clocks =
         pmd::run_workers({&task, 1}, clock, options.spin ? worker::Polling::Spin : worker::Polling::Adaptive);
-    carrier.stop_capture();
+    ports.stop_capture();
     report(port, generator, options.json);
     fmt::print(stderr, "{}", telemetry::text_of(clocks));
     if (!generator.neighbour_answered()) {
@@ -94,29 +94,29 @@ Result<int> generate(const pktgen::Options& options, const pktgen::Stream& strea
 }
 
 Result<int> run_on(const pktgen::Options& options, const pktgen::Stream& stream) {
-    auto opened = app::Carrier::open(carrier_options(options, stream));
+    auto opened = app::Ports::open(port_options(options, stream));
     if (!opened.ok()) {
         return opened.error();
     }
-    app::Carrier& carrier = opened.value();
-    if (!carrier.is_socket()) {
-        const auto port = carrier.make_ethdev_port(0);
+    app::Ports& ports = opened.value();
+    if (!ports.is_socket()) {
+        const auto port = ports.make_ethdev_port(0);
         if (!port.ok()) {
             return port.error();
         }
         pktgen::FrameEmitter emitter(stream, *port.value());
-        return generate(options, stream, carrier, *port.value(), emitter);
+        return generate(options, stream, ports, *port.value(), emitter);
     }
-    const Status possible = check_for_socket(stream, carrier.local());
+    const Status possible = check_for_socket(stream, ports.local());
     if (!possible.ok()) {
         return possible.error();
     }
-    const auto port = carrier.make_socket_port(0);
+    const auto port = ports.make_socket_port(0);
     if (!port.ok()) {
         return port.error();
     }
     pktgen::DatagramEmitter emitter(stream, *port.value());
-    return generate(options, stream, carrier, *port.value(), emitter);
+    return generate(options, stream, ports, *port.value(), emitter);
 }
 
 Result<int> run(int argc, char** argv, int first) {

@@ -25,14 +25,14 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     CLI::App app("cairn-pktgen: sends a stream of packets; EAL arguments first, then --\nFaults:" + faults_text());
     Options options;
     app.add_option("--script", options.script, "the stream, in TOML; see config/")->required();
-    app::add_port(app, options.carrier);
+    app::add_port(app, options.ports);
     app::add_polling(app, options.spin);
-    app::add_output(app, options.carrier.pcap, options.json);
+    app::add_output(app, options.ports.pcap, options.json);
     const Status parsed = app::parse_arguments(app, argc, argv, first);
     if (!parsed.ok()) {
         return parsed.error();
     }
-    app::note_given(app, options.carrier);
+    app::note_given(app, options.ports);
     return options;
 }
 

@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "apps/common/carrier_options.hpp"
+#include "apps/common/port_options.hpp"
 #include "lib/base/result.hpp"
 
 namespace cairn::pktgen {
 
 struct Options {
     std::string script;
-    app::CarrierOptions carrier{};
+    app::PortOptions ports{};
     bool spin = false;
     bool json = false;
 };

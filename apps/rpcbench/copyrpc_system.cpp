@@ -36,7 +36,7 @@ copyrpc::EndpointConfig CopyrpcSystem::config_of(const Options& options) {
     config.calls_max = std::max(config.calls_max, options.window);
     config.answer_bytes = options.response_bytes;
     config.peer_timeout = milliseconds(options.peer_timeout_ms);
-    config.path_mtu_bytes = options.carrier.path_mtu_bytes;
+    config.path_mtu_bytes = options.ports.path_mtu_bytes;
     return config;
 }
 

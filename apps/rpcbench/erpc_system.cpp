@@ -17,7 +17,7 @@ erpc::EndpointConfig config_of(const Stage& stage) {
     erpc::EndpointConfig config;
     config.qp.qpn = Qpn{options.erpc.qpn + stage.number};
     config.qp.qkey = Qkey{options.erpc.qkey};
-    config.qp.path_mtu_bytes = options.carrier.path_mtu_bytes;
+    config.qp.path_mtu_bytes = options.ports.path_mtu_bytes;
     config.sessions_max = kSessionsMax;
     config.calls_max = std::max(config.calls_max, options.window);
     config.credits = static_cast<std::uint16_t>(options.erpc.credits);
@@ -130,7 +130,7 @@ SystemFigures ErpcSystem::figures() const {
     figures.notified = counted.congestion_notified;
     figures.sessions_lost = counted.peers_lost;
     figures.bytes_of_session = erpc::kIdleSessionBytes;
-    if (std::max(options_.request_bytes, options_.response_bytes) + kHeaderRoom <= options_.carrier.path_mtu_bytes) {
+    if (std::max(options_.request_bytes, options_.response_bytes) + kHeaderRoom <= options_.ports.path_mtu_bytes) {
         figures.packets_sent = counted.requests_sent + counted.requests_handled + counted.retransmits +
                                counted.responses_resent + counted.controls_sent;  // a message is a packet
     }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/common/app.hpp"
-#include "apps/common/carrier.hpp"
+#include "apps/common/ports.hpp"
 #include "apps/rpcbench/bench_worker.hpp"
 #include "apps/rpcbench/report.hpp"
 #include "lib/base/secret.hpp"
@@ -38,11 +38,11 @@ Result<pmd::HeapBlock> allocate_memory(const rpcbench::Options& options) {
 
 using Benches = std::vector<std::unique_ptr<rpcbench::BenchWorker>>;
 
-Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& carrier, const pmd::Clock& clock,
+Result<Benches> make_benches(const rpcbench::Options& options, app::Ports& ports, const pmd::Clock& clock,
                              rpcbench::Crew& crew) {
     std::optional<net::IpAddress> peer;
     if (!options.peer.empty()) {
-        const Result<net::IpAddress> parsed = carrier.peer(options.peer);
+        const Result<net::IpAddress> parsed = ports.peer(options.peer);
         if (!parsed.ok()) {
             return parsed.error();
         }
@@ -54,7 +54,7 @@ Result<Benches> make_benches(const rpcbench::Options& options, app::Carrier& car
         if (!memory.ok()) {
             return memory.error();
         }
-        auto port = carrier.make_port(i);
+        auto port = ports.make_port(i);
         if (!port.ok()) {
             return port.error();
         }
@@ -84,16 +84,16 @@ Result<int> run_bench(const rpcbench::Options& options) {
     if (!number.ok()) {
         return number.error();
     }
-    app::CarrierOptions wanted = options.carrier;
+    app::PortOptions wanted = options.ports;
     wanted.workers = pmd::worker_count();
-    auto opened = app::Carrier::open(wanted);
+    auto opened = app::Ports::open(wanted);
     if (!opened.ok()) {
         return opened.error();
     }
-    app::Carrier& carrier = opened.value();
+    app::Ports& ports = opened.value();
     const pmd::Clock clock;
     rpcbench::Crew crew;
-    const auto made = make_benches(options, carrier, clock, crew);
+    const auto made = make_benches(options, ports, clock, crew);
     if (!made.ok()) {
         return made.error();
     }
@@ -102,7 +102,7 @@ Result<int> run_bench(const rpcbench::Options& options) {
     for (const auto& bench : benches) {
         tasks.push_back(bench.get());
     }
-    const Status captured = carrier.start_capture();
+    const Status captured = ports.start_capture();
     if (!captured.ok()) {
         return captured.error();
     }
@@ -111,7 +111,7 @@ Result<int> run_bench(const rpcbench::Options& options) {
         const rpcbench::ProgressPrinter printer(benches);
         clocks = pmd::run_workers(tasks, clock, options.spin ? worker::Polling::Spin : worker::Polling::Adaptive);
     }
-    carrier.stop_capture();
+    ports.stop_capture();
     rpcbench::print_counters(benches);
     fmt::print(stderr, "{}", telemetry::text_of(clocks));
     (options.json ? rpcbench::print_json : rpcbench::print_table)(options, benches);

@@ -79,10 +79,10 @@ void declare(CLI::App& app, Options& options) {
     app.add_flag("--server", options.server, "serve; also with --peer, then both call and serve");
     app.add_option("--peer", options.peer, "the server's IP address: be a client");
     app::add_service(app, options.service);
-    app::add_carrier(app, options.carrier);
-    app::add_faults(app, options.carrier);
+    app::add_ports(app, options.ports);
+    app::add_faults(app, options.ports);
     app::add_context_cache(app, options.context_cache);
-    app::add_path_mtu(app, options.carrier.path_mtu_bytes, "path MTU; both ends use the same")->capture_default_str();
+    app::add_path_mtu(app, options.ports.path_mtu_bytes, "path MTU; both ends use the same")->capture_default_str();
     app.add_option("-D,--duration", options.duration_s,
                    "seconds to measure; a server without --peer runs until a signal")
         ->check(CLI::PositiveNumber)
@@ -100,7 +100,7 @@ void declare(CLI::App& app, Options& options) {
     app.add_flag("--stages", options.stages,
                  "tell what receiving, handling and sending take per call; it costs each turn some 60 ns");
     app::add_polling(app, options.spin);
-    app::add_output(app, options.carrier.pcap, options.json);
+    app::add_output(app, options.ports.pcap, options.json);
 }
 
 // What an RPC system needs for its sessions.
@@ -241,8 +241,8 @@ Status judge_clients(const CLI::App& app) {
 }
 
 Status judge(const Options& options) {
-    if (!options.carrier.gateway.empty()) {
-        const Result<net::IpAddress> gateway = net::IpAddress::parse(options.carrier.gateway);
+    if (!options.ports.gateway.empty()) {
+        const Result<net::IpAddress> gateway = net::IpAddress::parse(options.ports.gateway);
         if (!gateway.ok()) {
             return gateway.error();
         }
@@ -269,7 +269,7 @@ const char* name_of(SystemKind system) noexcept {
 Result<Options> parse_options(int argc, char** argv, int first) {
     CLI::App app("cairn-rpcbench: RPC rate and latency between two processes; EAL arguments first, then --");
     Options options;
-    options.carrier.private_ip = app::kPrivateIp;
+    options.ports.private_ip = app::kPrivateIp;
     declare(app, options);
     declare_load(app, options);
     declare_systems(app, options);
@@ -278,10 +278,10 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     if (!parsed.ok()) {
         return parsed.error();
     }
-    app::note_given(app, options.carrier);
+    app::note_given(app, options.ports);
     options.erpc.congestion.link_bits_per_s = options.erpc.link_gbit * 1e9;
     if (app.count("--traffic-class") == 0 && options.erpc.congestion.algorithm == CongestionAlgorithm::Dcqcn) {
-        options.carrier.traffic_class = port::kEct0;
+        options.ports.traffic_class = port::kEct0;
     }
     if (options.system != SystemKind::Erpc && options.peer.empty() && app.count("--sessions") == 0) {
         options.sessions = kServerSessions;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "apps/common/carrier_options.hpp"
+#include "apps/common/port_options.hpp"
 #include "lib/base/result.hpp"
 #include "lib/roce/engine_config.hpp"
 #include "rpc/copyrpc/flow.hpp"
@@ -52,7 +52,7 @@ struct ScalerpcOptions {
 };
 
 struct Options {
-    app::CarrierOptions carrier{};
+    app::PortOptions ports{};
     SystemKind system = SystemKind::Erpc;
     bool server = false;
     std::string peer;

@@ -22,7 +22,7 @@ scalerpc::EndpointConfig ScalerpcSystem::config_of(const Options& options) {
     config.sessions_max = static_cast<std::uint16_t>(both * options.sessions);
     config.calls_max = std::max(config.calls_max, options.window);
     config.peer_timeout = milliseconds(options.peer_timeout_ms);
-    config.path_mtu_bytes = options.carrier.path_mtu_bytes;
+    config.path_mtu_bytes = options.ports.path_mtu_bytes;
     return config;
 }
 

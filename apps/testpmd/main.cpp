@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "apps/common/app.hpp"
-#include "apps/common/carrier.hpp"
+#include "apps/common/ports.hpp"
 #include "apps/testpmd/options.hpp"
 #include "apps/testpmd/watch.hpp"
 #include "pmd_glue/echo.hpp"
@@ -25,7 +25,7 @@ using namespace cairn;
 // The ports and their workers in any mode. The workers end first.
 struct Bench {
     std::vector<std::unique_ptr<pmd::Device>> devices;  // for modes that work on frames
-    std::vector<app::Carrier> carriers;                 // for modes that need a Port
+    std::vector<app::Ports> opened;                     // for modes that need a Port
     std::unique_ptr<pmd::Capture> capture;
     std::vector<std::string> names;
     testpmd::Tasks tasks;
@@ -69,8 +69,8 @@ Result<Bench> open_forwarders(const testpmd::Options& options, const pmd::Forwar
     Bench bench;
     pmd::DeviceConfig config;
     config.wish.workers = pmd::worker_count();
-    config.wish.path_mtu_bytes = options.carrier.path_mtu_bytes;
-    config.buffers = options.carrier.buffers;
+    config.wish.path_mtu_bytes = options.each_port.path_mtu_bytes;
+    config.buffers = options.each_port.buffers;
     std::vector<std::uint16_t> ports;
     std::vector<pmd::DeviceFacts> facts;
     for (const std::string& name : port_names(options)) {
@@ -104,8 +104,8 @@ Result<Bench> open_forwarders(const testpmd::Options& options, const pmd::Forwar
     for (std::uint16_t worker = 0; worker < config.wish.workers; ++worker) {
         bench.tasks.push_back(std::make_unique<pmd::Forwarder>(forwarding, bench.devices, worker));
     }
-    if (!options.carrier.pcap.empty()) {
-        auto capture = pmd::Capture::start(*bench.devices.front(), options.carrier.pcap);
+    if (!options.each_port.pcap.empty()) {
+        auto capture = pmd::Capture::start(*bench.devices.front(), options.each_port.pcap);
         if (!capture.ok()) {
             return capture.error();
         }
@@ -117,31 +117,30 @@ Result<Bench> open_forwarders(const testpmd::Options& options, const pmd::Forwar
 Result<Bench> open_echoes(const testpmd::Options& options, const pmd::ForwardConfig& forwarding) {
     Bench bench;
     for (const std::string& name : port_names(options)) {
-        app::CarrierOptions config = options.carrier;
+        app::PortOptions config = options.each_port;
         config.port = name;
-        (options.ip.empty() ? config.private_ip : config.ip) =
-            counted_up(forwarding.local, bench.carriers.size()).text();
+        (options.ip.empty() ? config.private_ip : config.ip) = counted_up(forwarding.local, bench.opened.size()).text();
         config.workers = pmd::worker_count();
-        config.pcap = bench.carriers.empty() ? options.carrier.pcap : "";
-        auto carrier = app::Carrier::open(config);
-        if (!carrier.ok()) {
-            return carrier.error();
+        config.pcap = bench.opened.empty() ? options.each_port.pcap : "";
+        auto ports = app::Ports::open(config);
+        if (!ports.ok()) {
+            return ports.error();
         }
-        bench.names.push_back(carrier.value().name());
-        bench.carriers.push_back(std::move(carrier).value());
+        bench.names.push_back(ports.value().name());
+        bench.opened.push_back(std::move(ports).value());
     }
     for (std::uint16_t worker = 0; worker < pmd::worker_count(); ++worker) {
         std::vector<std::unique_ptr<port::Port>> ports;
-        for (app::Carrier& carrier : bench.carriers) {
-            auto port = carrier.make_port(worker);
+        for (app::Ports& each : bench.opened) {
+            auto port = each.make_port(worker);
             if (!port.ok()) {
                 return port.error();
             }
             ports.push_back(std::move(port).value());
         }
-        bench.tasks.push_back(std::make_unique<pmd::Echo>(forwarding.mode, options.carrier.burst, std::move(ports)));
+        bench.tasks.push_back(std::make_unique<pmd::Echo>(forwarding.mode, options.each_port.burst, std::move(ports)));
     }
-    const Status captured = bench.carriers.front().start_capture();
+    const Status captured = bench.opened.front().start_capture();
     if (!captured.ok()) {
         return captured.error();
     }
@@ -199,8 +198,8 @@ Result<int> run(int argc, char** argv, int first) {
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     bench.capture.reset();
-    for (app::Carrier& carrier : bench.carriers) {
-        carrier.stop_capture();
+    for (app::Ports& each : bench.opened) {
+        each.stop_capture();
     }
     report(options, bench, seconds);
     fmt::print(stderr, "{}", telemetry::text_of(clocks));

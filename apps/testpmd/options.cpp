@@ -25,7 +25,7 @@ void declare(CLI::App& app, Options& options) {
     app.add_option("--forward-mode", options.mode, "what to do with frames")->capture_default_str();
     app.add_option("--port", options.ports,
                    "port: eth:N or (roce-echo) uring:ADDRESS, several times; without it all of EAL's, else a socket");
-    app::add_socket_mode(app, options.carrier.socket_mode);
+    app::add_socket_mode(app, options.each_port.socket_mode);
     app.add_option("--ip", options.ip,
                    std::string("address of the first ethernet port; the others count up; without it ") +
                        app::kPrivateIp + " where they reach only this machine's processes, or send only");
@@ -34,8 +34,9 @@ void declare(CLI::App& app, Options& options) {
     app.add_option("--frame-bytes", options.frame_bytes, "txonly: bytes of a frame, without FCS")
         ->check(CLI::Range(60, 9000))
         ->capture_default_str();
-    app::add_buffers(app, options.carrier);
-    app::add_path_mtu(app, options.carrier.path_mtu_bytes, "largest path MTU to make room for")->capture_default_str();
+    app::add_buffers(app, options.each_port);
+    app::add_path_mtu(app, options.each_port.path_mtu_bytes, "largest path MTU to make room for")
+        ->capture_default_str();
     app.add_option("--stats-period", options.period_s, "seconds between statistics lines; 0: none")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
@@ -43,7 +44,7 @@ void declare(CLI::App& app, Options& options) {
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     app::add_polling(app, options.spin);
-    app::add_output(app, options.carrier.pcap, options.json);
+    app::add_output(app, options.each_port.pcap, options.json);
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ void declare(CLI::App& app, Options& options) {
 Result<Options> parse_options(int argc, char** argv, int first) {
     CLI::App app("cairn-testpmd: forwards frames; EAL arguments first, then --\nForward modes:" + modes_text());
     Options options;
-    options.carrier.burst = 32;
+    options.each_port.burst = 32;
     declare(app, options);
     const Status parsed = app::parse_arguments(app, argc, argv, first);
     if (!parsed.ok()) {
@@ -63,7 +64,7 @@ Result<Options> parse_options(int argc, char** argv, int first) {
         }
     }
     constexpr std::array<const char*, 3> kNotOfSockets{"--ip", "--buffers", "--path-mtu"};
-    app::note_given(app, options.carrier, kNotOfSockets);
+    app::note_given(app, options.each_port, kNotOfSockets);
     return options;
 }
 
@@ -89,7 +90,7 @@ Result<pmd::ForwardConfig> forward_config(const Options& options) {
         return Error{"--ip and --peer are of two families", "give both as IPv4 or both as IPv6"};
     }
     config.mode = *mode;
-    config.burst = options.carrier.burst;
+    config.burst = options.each_port.burst;
     config.frame_bytes = options.frame_bytes;
     config.local = local.value();
     config.peer = peer.value();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/carrier_options.hpp"
+#include "apps/common/port_options.hpp"
 #include "lib/base/result.hpp"
 #include "pmd_glue/forwarder.hpp"
 
@@ -14,7 +14,7 @@ namespace cairn::testpmd {
 struct Options {
     std::string mode = "io";
     std::vector<std::string> ports;  // eth:N or uring:ADDRESS; empty: all of EAL's, else a socket
-    app::CarrierOptions carrier{};   // for each port; `port` and addresses are filled in later
+    app::PortOptions each_port{};    // for each port; `port` and addresses are filled in later
     std::string ip;                  // of the first ethernet port; empty: kPrivateIp, if it is enough
     std::string peer = "10.77.0.2";
     std::string peer_mac = "ff:ff:ff:ff:ff:ff";

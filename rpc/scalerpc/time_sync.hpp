@@ -13,11 +13,11 @@
 namespace cairn::scalerpc {
 
 // Answers the questions of followers, which come by calls of this type. The clock outlives the endpoint.
-template <class Carrier>
-void serve_time(Carrier& carrier, std::uint8_t type, SliceClock& clock) {
-    carrier.set_handler(
+template <class TimeEndpoint>
+void serve_time(TimeEndpoint& time_endpoint, std::uint8_t type, SliceClock& clock) {
+    time_endpoint.set_handler(
         type,
-        [](void* context, const rpc::Request<Carrier>& request) {
+        [](void* context, const rpc::Request<TimeEndpoint>& request) {
             const RawTimeAnswer raw = static_cast<SliceClock*>(context)->answer(request.now, request.now).raw();
             (void)request.endpoint.answer(request.handle, {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)},
                                           request.now);
@@ -25,15 +25,16 @@ void serve_time(Carrier& carrier, std::uint8_t type, SliceClock& clock) {
         &clock, sizeof(RawTimeAnswer));
 }
 
-// Asks a time server once a period, over a session of the carrier. A tenant of the carrier's worker.
-template <class Carrier>
+// Asks a time server once a period, over a session of the time_endpoint. A tenant of the time_endpoint's worker.
+template <class TimeEndpoint>
 class TimeFollower final : private worker::Tenant {
 public:
-    // All references outlive the object, which outlives the carrier's calls: it ends behind the carrier, or after
-    // stop().
-    TimeFollower(worker::Worker& worker, Carrier& carrier, SessionId session, std::uint8_t type, SliceClock& clock)
+    // All references outlive the object, which outlives the time_endpoint's calls: it ends behind the time_endpoint, or
+    // after stop().
+    TimeFollower(worker::Worker& worker, TimeEndpoint& time_endpoint, SessionId session, std::uint8_t type,
+                 SliceClock& clock)
         : worker_(worker),
-          carrier_(carrier),
+          endpoint_(time_endpoint),
           session_(session),
           type_(type),
           clock_(clock),
@@ -57,7 +58,7 @@ private:
             static_cast<TimeFollower*>(context)->on_answer(result);
         };
         next_ = now + clock_.config().period;
-        under_way_ = carrier_.post(session_, call, now).verdict == rpc::PostVerdict::Posted;
+        under_way_ = endpoint_.post(session_, call, now).verdict == rpc::PostVerdict::Posted;
         failed_ += under_way_ ? 0U : 1U;
         return under_way_;
     }
@@ -75,7 +76,7 @@ private:
     }
 
     worker::Worker& worker_;
-    Carrier& carrier_;
+    TimeEndpoint& endpoint_;
     SessionId session_;
     std::uint8_t type_;
     SliceClock& clock_;

@@ -76,7 +76,7 @@ SyncWorld::~SyncWorld() {
     for (const auto& node : nodes_) {
         node->calls.reset();
         node->endpoint.reset();
-        node->carrier.reset();
+        node->time_endpoint.reset();
     }
 }
 
@@ -122,15 +122,15 @@ void SyncWorld::start(Node& node) {
             (void)request.endpoint.answer(request.handle, request.payload, request.now);
         },
         nullptr);
-    scalerpc::EndpointConfig carrier;
-    carrier.features = {false, false, false, false, false, false};
-    carrier.shape = {256, 4};
-    carrier.sessions_max = static_cast<std::uint16_t>(plan_.servers);
-    node.carrier = scalerpc::Endpoint::create(carrier, *node.device, *node.home, *node.pool).value();
+    scalerpc::EndpointConfig time_endpoint;
+    time_endpoint.features = {false, false, false, false, false, false};
+    time_endpoint.shape = {256, 4};
+    time_endpoint.sessions_max = static_cast<std::uint16_t>(plan_.servers);
+    node.time_endpoint = scalerpc::Endpoint::create(time_endpoint, *node.device, *node.home, *node.pool).value();
     if (node.clock) {
-        scalerpc::serve_time(*node.carrier, kAsk, *node.clock);
+        scalerpc::serve_time(*node.time_endpoint, kAsk, *node.clock);
     }
-    const bool listening = node.endpoint->listen(kService).ok() && node.carrier->listen(kTime).ok();
+    const bool listening = node.endpoint->listen(kService).ok() && node.time_endpoint->listen(kTime).ok();
     CAIRN_ASSERT(listening);
 }
 
@@ -145,8 +145,9 @@ void SyncWorld::connect(Node& client) {
 }
 
 void SyncWorld::follow(Node& server) {
-    const auto session = server.carrier->connect(network_.address_of(0), kTime, server.time.local(now_));
-    server.follower = std::make_unique<Follower>(*server.worker, *server.carrier, session.value(), kAsk, *server.clock);
+    const auto session = server.time_endpoint->connect(network_.address_of(0), kTime, server.time.local(now_));
+    server.follower =
+        std::make_unique<Follower>(*server.worker, *server.time_endpoint, session.value(), kAsk, *server.clock);
 }
 
 void SyncWorld::post_batch(Node& client, Instant now) {

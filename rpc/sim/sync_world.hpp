@@ -76,8 +76,8 @@ private:
         std::unique_ptr<worker::Worker> worker;
         std::unique_ptr<connections::Home> home;
         std::unique_ptr<verbs::Device> device;
-        std::optional<scalerpc::SliceClock> clock;    // of a server
-        std::unique_ptr<scalerpc::Endpoint> carrier;  // of the time; no slices
+        std::optional<scalerpc::SliceClock> clock;          // of a server
+        std::unique_ptr<scalerpc::Endpoint> time_endpoint;  // of the time; no slices
         std::unique_ptr<scalerpc::Endpoint> endpoint;
         std::unique_ptr<Follower> follower;
         std::uint32_t epoch = 0;  // of the server's slice

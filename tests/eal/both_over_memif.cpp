@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "apps/common/app.hpp"
-#include "apps/common/carrier.hpp"
 #include "apps/common/command_line.hpp"
+#include "apps/common/ports.hpp"
 #include "lib/base/secret.hpp"
 #include "tests/eal/both_client.hpp"
 
@@ -28,7 +28,7 @@ using both::Side;
 using Sides = std::vector<std::unique_ptr<Side>>;
 
 struct Options {
-    app::CarrierOptions carrier{};
+    app::PortOptions ports{};
     std::string peer;  // empty: serve
     std::uint16_t service = 7471;
 };
@@ -84,18 +84,18 @@ private:
 Result<Options> parse_options(int argc, char** argv, int first) {
     CLI::App app("memif-both: eRPC and RDMA side by side; EAL arguments first, then --");
     Options options;
-    app.add_option("--ip", options.carrier.ip, "the ethernet port's IP address");
+    app.add_option("--ip", options.ports.ip, "the ethernet port's IP address");
     app.add_option("--peer", options.peer, "the server's IP address: be the client");
     app.add_option("--service", options.service, "the number of worker 0's service and port");
     const Status parsed = app::parse_arguments(app, argc, argv, first);
     return parsed.ok() ? Result<Options>(options) : parsed.error();
 }
 
-Result<Sides> make_sides(const Options& options, app::Carrier& carrier, const pmd::Clock& clock) {
+Result<Sides> make_sides(const Options& options, app::Ports& ports, const pmd::Clock& clock) {
     const std::shared_ptr<connections::Agent> agent = connections::Agent::create();
     Sides sides;
     for (std::uint16_t i = 0; i < pmd::worker_count(); ++i) {
-        auto port = carrier.make_port(i);
+        auto port = ports.make_port(i);
         if (!port.ok()) {
             return port.error();
         }
@@ -107,7 +107,7 @@ Result<Sides> make_sides(const Options& options, app::Carrier& carrier, const pm
             ready = server->prepare(service);
             sides.push_back(std::move(server));
         } else {
-            const Result<net::IpAddress> peer = carrier.peer(options.peer);
+            const Result<net::IpAddress> peer = ports.peer(options.peer);
             auto client = std::make_unique<Client>(std::move(port).value(), agent, i, seed);
             ready = peer.ok() ? client->begin(peer.value(), service, clock.now()) : Status(peer.error());
             sides.push_back(std::move(client));
@@ -124,13 +124,13 @@ Result<int> run(int argc, char** argv, int first) {
     if (!options.ok()) {
         return options.error();
     }
-    options.value().carrier.workers = pmd::worker_count();
-    auto carrier = app::Carrier::open(options.value().carrier);
-    if (!carrier.ok()) {
-        return carrier.error();
+    options.value().ports.workers = pmd::worker_count();
+    auto ports = app::Ports::open(options.value().ports);
+    if (!ports.ok()) {
+        return ports.error();
     }
     const pmd::Clock clock;
-    const Result<Sides> sides = make_sides(options.value(), carrier.value(), clock);
+    const Result<Sides> sides = make_sides(options.value(), ports.value(), clock);
     if (!sides.ok()) {
         return sides.error();
     }

@@ -65,13 +65,13 @@ def stop(server):
     return json.loads(out.strip().splitlines()[-1]), err
 
 
-def operations(carrier):
+def operations(ports):
     """Every operation in both tests, all data verified."""
-    server = carrier.server()
+    server = ports.server()
     for operation in OPERATIONS:
         for test in ('bw', 'lat'):
             for size in ('8', '10001'):
-                result = result_of(carrier.client('--op', operation, '--test', test, '--size', size, '--check',
+                result = result_of(ports.client('--op', operation, '--test', test, '--size', size, '--check',
                                                   '-n', '300'))
                 expect(result['operations'] == 300 and result['checked'] > 10, f'{operation} {test} {size}: {result}')
                 expect(result['p50_us'] > 0 and result['p99_us'] >= result['p50_us'], f'{result}')
@@ -80,13 +80,13 @@ def operations(carrier):
     expect('bytes per idle connection' in said, f'no size of a connection: {said}')
 
 
-def unreliable(carrier):
+def unreliable(ports):
     """Unreliable connections: what arrives is whole and right, and is counted."""
-    server = carrier.server('--path-mtu', '4096')
+    server = ports.server('--path-mtu', '4096')
     for own in (['--op', 'send', '--check'], ['--op', 'write'], ['--op', 'send', '--test', 'lat', '--check'],
                 ['--op', 'write', '--test', 'lat', '--check']):
         for size in ('8', '10001'):
-            result = result_of(carrier.client('--transport', 'uc', '--path-mtu', '4096', '--size', size, '--depth', '4',
+            result = result_of(ports.client('--transport', 'uc', '--path-mtu', '4096', '--size', size, '--depth', '4',
                                               '-n', '500', *own))
             expect(result['transport'] == 'uc' and result['operations'] == 500, f'{own} {size}: {result}')
             expect(0 < result['arrived'] <= result['sent'], f'{own} {size}: {result}')
@@ -96,11 +96,11 @@ def unreliable(carrier):
     expect(counted['bad'] == 0 and counted['connections'] == 8 and counted['lost'] == 0, f'{counted}')
 
 
-def datagrams(carrier):
+def datagrams(ports):
     """Unreliable datagrams both ways, found by SIDR."""
-    server = carrier.server('--path-mtu', '4096', '--once')
+    server = ports.server('--path-mtu', '4096', '--once')
     for own in (['--depth', '16'], ['--test', 'lat'], ['--qps', '8', '--depth', '64', '--size', '64']):
-        result = result_of(carrier.client('--transport', 'ud', '--check', '--path-mtu', '4096', '-n', '500',
+        result = result_of(ports.client('--transport', 'ud', '--check', '--path-mtu', '4096', '-n', '500',
                                           *own))
         expect(result['transport'] == 'ud' and result['op'] == 'send', f'{own}: {result}')
         expect(result['operations'] == 500, f'{own}: {result}')
@@ -110,50 +110,50 @@ def datagrams(carrier):
         expect(result['size_bytes'] == expected, f'{own}: {result}')
         if '--qps' not in own:
             expect(server.wait(timeout=20) == 0, 'the server of one client did not end')
-            server = carrier.server('--path-mtu', '4096', *(['--once'] if own[0] == '--depth' else []))
+            server = ports.server('--path-mtu', '4096', *(['--once'] if own[0] == '--depth' else []))
     counted, _ = stop(server)
     expect(counted['bad'] == 0 and counted['connections'] == 8 and counted['lost'] == 0, f'{counted}')
 
 
-def unreliable_losses(carrier):
+def unreliable_losses(ports):
     """Messages are lost with their packets; none arrives in part, and both tests go on."""
-    server = carrier.server('--drop-per-million', '5000')
+    server = ports.server('--drop-per-million', '5000')
     for own in (['uc', '--op', 'send', '--check'], ['uc', '--op', 'send', '--test', 'lat', '--check'],
                 ['uc', '--op', 'write', '--test', 'lat', '--check']):
-        result = result_of(carrier.client('--size', '4000', '--depth', '4', '--duration', '1',
+        result = result_of(ports.client('--size', '4000', '--depth', '4', '--duration', '1',
                                           '--drop-per-million', '5000', '--transport', *own))
         expect(result['operations'] > 0 and 0 < result['arrived'] < result['sent'], f'{own}: {result}')
     counted, said = stop(server)
     expect(counted['bad'] == 0 and 'port_injected' in said, f'{counted} {said}')
 
 
-def sweep(carrier):
-    server = carrier.server('--path-mtu', '4096')
-    result = result_of(carrier.client('-a', '--path-mtu', '4096', '-n', '100', '--check', '--depth', '2'))
+def sweep(ports):
+    server = ports.server('--path-mtu', '4096')
+    result = result_of(ports.client('-a', '--path-mtu', '4096', '-n', '100', '--check', '--depth', '2'))
     stop(server)
     sizes = [each['size_bytes'] for each in result['sweep']]
     expect(sizes == [1 << i for i in range(1, 24)], f'{sizes}')
     expect(all(each['checked'] > 0 for each in result['sweep']), f'{result}')
 
 
-def losses(carrier):
+def losses(ports):
     """Packets lost on purpose at both ends: all data arrives all the same."""
-    server = carrier.server('--drop-per-million', '2000')
+    server = ports.server('--drop-per-million', '2000')
     for operation in OPERATIONS:
-        result = result_of(carrier.client('--op', operation, '--size', '20000', '--check', '--duration', '1',
+        result = result_of(ports.client('--op', operation, '--size', '20000', '--check', '--duration', '1',
                                           '--drop-per-million', '2000'))
         expect(result['operations'] > 0 and result['retransmits'] > 0, f'{operation}: {result}')
     counted, said = stop(server)
     expect(counted['bad'] == 0 and 'port_injected' in said and 'rc_held' in said, f'{counted} {said}')
 
 
-def marks(carrier):
+def marks(ports):
     """Of packets that a switch marked on their way the receiver tells their sender, which slows down; unless neither
     end wants that. The link is slow enough that it alone, not the CPU, limits what is not marked."""
     rates = []
     for control, traffic_class in (('dcqcn', '0'), ('dcqcn', '3'), ('none', '3')):
-        server = carrier.server('--congestion-control', control)
-        result = result_of(carrier.client('--size', '65536', '--check', '--duration', '1', '--traffic-class',
+        server = ports.server('--congestion-control', control)
+        result = result_of(ports.client('--size', '65536', '--check', '--duration', '1', '--traffic-class',
                                           traffic_class, '--congestion-control', control,
                                           *(['--link-gbit', '1'] if control == 'dcqcn' else [])))
         counted, said = stop(server)
@@ -164,27 +164,27 @@ def marks(carrier):
     expect(rates[1] < 0.7 * rates[0], f'not held back: {rates}')
 
 
-def go_back_n(carrier):
+def go_back_n(ports):
     """Either end may want it: then nothing is held, and much more is sent again."""
     rates = []
     for at_server, at_client in (([], []), (['--go-back-n'], []), ([], ['--go-back-n'])):
-        server = carrier.server('--drop-per-million', '2000', '--path-mtu', '4096', *at_server)
-        result = result_of(carrier.client('--size', '65536', '--path-mtu', '4096', '--duration', '1', *at_client))
+        server = ports.server('--drop-per-million', '2000', '--path-mtu', '4096', *at_server)
+        result = result_of(ports.client('--size', '65536', '--path-mtu', '4096', '--duration', '1', *at_client))
         _, said = stop(server)
         expect(('rc_held' in said) != bool(at_server or at_client), f'{said}')
         rates.append(result['retransmits'] / result['operations'])
     expect(rates[0] < 0.25 * min(rates[1:]), f'sent again per operation: {rates}')
 
 
-def several_lcores(carrier):
+def several_lcores(ports):
     """Workers of both ends share one address: connections of each client worker go to any of the server's, datagrams
     to the first; what they measured at the same time is one result."""
-    server = carrier.server('--path-mtu', '4096', '--once', lcores='0,1')
+    server = ports.server('--path-mtu', '4096', '--once', lcores='0,1')
     for own in (['--op', 'write', '--size', '20000', '--qps', '8'], ['--op', 'send', '--size', '64', '--qps', '6'],
                 ['--op', 'read', '--size', '65536'], ['--op', 'fadd', '-n', '501'], ['--transport', 'ud', '--qps', '4'],
                 ['--bidirectional', '--size', '4096', '--qps', '24']):
         last = '--bidirectional' in own
-        result = result_of(carrier.client('--path-mtu', '4096', *([] if '-n' in own else ['--duration', '0.5']), *own,
+        result = result_of(ports.client('--path-mtu', '4096', *([] if '-n' in own else ['--duration', '0.5']), *own,
                                           *([] if last else ['--check']), lcores='0,1'))
         expect(result['operations'] > 10, f'{own}: {result}')
         expect(last or result['checked'] > 0, f'{own}: {result}')
@@ -192,39 +192,39 @@ def several_lcores(carrier):
         expect('-n' not in own or result['operations'] == 501, f'{own}: {result}')
         if not last:
             expect(server.wait(timeout=20) == 0, 'the server of one client did not end')
-            server = carrier.server('--path-mtu', '4096', '--once', lcores='0,1')
+            server = ports.server('--path-mtu', '4096', '--once', lcores='0,1')
     counted, said = stop(server)
     expect(counted['bad'] == 0 and counted['connections'] == 24 and counted['lost'] == 0, f'{counted}')
     expect('cm_handed_over' in said, said)  # a hash chooses the worker of each connection: never all 24 the first
-    expect_refused(carrier.client('--test', 'lat', lcores='0,1'), 'cairn-perf', '-l 0')
-    expect_refused(carrier.client('--qps', '1', lcores='0,1'), 'cairn-perf', '--qps 2')
+    expect_refused(ports.client('--test', 'lat', lcores='0,1'), 'cairn-perf', '-l 0')
+    expect_refused(ports.client('--qps', '1', lcores='0,1'), 'cairn-perf', '--qps 2')
 
 
-def many_queue_pairs(carrier):
-    server = carrier.server()
+def many_queue_pairs(ports):
+    server = ports.server()
     own = ['--qps', '1500', '--depth', '1500', '--size', '64']
-    result = result_of(carrier.client(*own, '--check', '-n', '3000'))
+    result = result_of(ports.client(*own, '--check', '-n', '3000'))
     expect(result['operations'] == 3000 and result['qps'] == 1500, f'{result}')
     counted, _ = stop(server)
     expect(counted['connections'] == 1500, f'{counted}')
 
 
-def once(carrier):
+def once(ports):
     """A server for one client ends by itself, though that connects anew for each size."""
-    server = carrier.server('--once')
-    result_of(carrier.client('--op', 'send', '-a', '--duration', '0.02', '--depth', '2'))
+    server = ports.server('--once')
+    result_of(ports.client('--op', 'send', '-a', '--duration', '0.02', '--depth', '2'))
     out, err = server.communicate(timeout=20)
     expect(server.returncode == 0 and json.loads(out)['received'] > 0, f'exit code {server.returncode}: {err}')
 
 
-def tables(carrier):
+def tables(ports):
     """What people read, with perftest's short options: as many operations as were asked for."""
-    server = carrier.server()
+    server = ports.server()
     for own, columns in ((['-s', '64', '-n', '1000', '-q', '2', '-t', '16'], ['64', '1000']),
                          (['--test', 'lat', '-n', '300'], ['2', '300']),
                          (['--transport', 'ud', '--test', 'lat', '-n', '100', '--check'], ['2', '100']),
                          (['-c', 'rc', '--op', 'send', '-s', '100', '-D', '0.1', '--check'], ['100'])):
-        out, err = (client := carrier.client(*own, result=())).communicate(timeout=40)
+        out, err = (client := ports.client(*own, result=())).communicate(timeout=40)
         expect(client.returncode == 0, f'{own}: exit code {client.returncode}: {err}')
         header, row = [line.split() for line in out.splitlines()[1:3]]
         expect(header[:2] == ['#bytes', '#iterations'], out)
@@ -233,44 +233,44 @@ def tables(carrier):
         expect(all(word in header for word in wanted), out)
         expect('--check' not in own or 'verified' in out, out)
     stop(server)
-    server = carrier.server('--once')
-    result = result_of(carrier.client('--op', 'read', '-n', '50', '-t', '8', '--check'))
+    server = ports.server('--once')
+    result = result_of(ports.client('--op', 'read', '-n', '50', '-t', '8', '--check'))
     expect(result['operations'] == result['checked'] == 50 and result['unfinished'] == 0, f'{result}')
     out, _ = server.communicate(timeout=20)
     expect(json.loads(out)['connections'] == 1, out)
 
 
-def both_ways(carrier):
+def both_ways(ports):
     """The server does to its client what that does to it."""
-    server = carrier.server()
+    server = ports.server()
     for own in (['--op', 'write'], ['--op', 'read', '--qps', '3'], ['--op', 'send', '--qps', '3', '--size', '5000']):
-        result = result_of(carrier.client('-b', '-D', '0.3', '--depth', '12', *own))
+        result = result_of(ports.client('-b', '-D', '0.3', '--depth', '12', *own))
         expect(result['gbit_s'] > 0 and result['gbit_s_back'] > 0 and result['rate_mops_back'] > 0, f'{own}: {result}')
-    out, err = (client := carrier.client('-b', '-n', '1000', result=())).communicate(timeout=20)
+    out, err = (client := ports.client('-b', '-n', '1000', result=())).communicate(timeout=20)
     expect(client.returncode == 0 and 'back: BW' in out, f'{client.returncode}: {out}{err}')
     counted, _ = stop(server)
     expect(counted['bad'] == counted['lost'] == 0 and counted['connections'] == 8, f'{counted}')
 
 
-def path_mtu(carrier):
+def path_mtu(ports):
     """The largest that both ends carry, unless one is asked for; then it is said which would do."""
     for at_server, agreed in (([], 4096), (['--path-mtu', '1024'], 1024)):
-        server = carrier.server(*at_server)
-        result = result_of(carrier.client('-n', '100', '--check'))
+        server = ports.server(*at_server)
+        result = result_of(ports.client('-n', '100', '--check'))
         expect(result['path_mtu_bytes'] == agreed and result['checked'] == 100, f'{agreed}: {result}')
-        result = result_of(carrier.client('--transport', 'ud', '-n', '10', '-t', '1'))
+        result = result_of(ports.client('--transport', 'ud', '-n', '10', '-t', '1'))
         expect(result['path_mtu_bytes'] == result['size_bytes'] == agreed, f'{agreed}: {result}')
         if at_server:
-            _, err = (client := carrier.client('--path-mtu', '4096')).communicate(timeout=20)
+            _, err = (client := ports.client('--path-mtu', '4096')).communicate(timeout=20)
             expect(client.returncode == 1 and 'give --path-mtu 1024' in err, f'{client.returncode}: {err}')
         stop(server)
 
 
-def server_killed(carrier):
+def server_killed(ports):
     """The client ends with a clear error."""
     for own in (['--op', 'write'], ['--op', 'send', '--test', 'lat', '--size', '8']):
-        server = carrier.server()
-        client = carrier.client('--duration', '30', *own)
+        server = ports.server()
+        client = ports.client('--duration', '30', *own)
         time.sleep(2.5)
         server.kill()
         server.communicate()
@@ -281,27 +281,27 @@ def server_killed(carrier):
                f'exit code {client.returncode}: {err}')
 
 
-def client_killed(carrier):
+def client_killed(ports):
     """The server notices, forgets the connection and serves the next client."""
-    server = carrier.server()
-    client = carrier.client('--duration', '30', '--qps', '3')
+    server = ports.server()
+    client = ports.client('--duration', '30', '--qps', '3')
     time.sleep(2.5)
     client.kill()
     client.communicate()
     expect(server.poll() is None, 'the server ended with its client')
     time.sleep(8)
-    result = result_of(carrier.client('--duration', '0.5', '--check'))
+    result = result_of(ports.client('--duration', '0.5', '--check'))
     expect(result['checked'] > 0, f'{result}')
     counted, _ = stop(server)
     expect(counted['lost'] == 3, f'{counted}')
 
 
-def client_waits(carrier):
+def client_waits(ports):
     """A link that is still another's: the next client asks for it again until that one has ended."""
-    server = carrier.server()
-    first = carrier.client('--duration', '30')
+    server = ports.server()
+    first = ports.client('--duration', '30')
     time.sleep(1.5)
-    second = carrier.client('-n', '100', '--check')
+    second = ports.client('-n', '100', '--check')
     time.sleep(1)
     first.kill()
     first.communicate()
@@ -310,44 +310,44 @@ def client_waits(carrier):
     stop(server)
 
 
-def nobody(carrier):
+def nobody(ports):
     """No server at all, and one that listens elsewhere: said within seconds."""
-    server = carrier.server('--service-port', '7000')
+    server = ports.server('--service-port', '7000')
     for own in ([], ['--transport', 'ud']):
-        _, err = (client := carrier.client(*own)).communicate(timeout=30)
+        _, err = (client := ports.client(*own)).communicate(timeout=30)
         expect(client.returncode == 1 and 'start the server first' in err, f'exit code {client.returncode}: {err}')
-    _, err = (client := carrier.client(peer=carrier.nobody)).communicate(timeout=30)
+    _, err = (client := ports.client(peer=ports.nobody)).communicate(timeout=30)
     expect(client.returncode == 1 and 'does not answer' in err, f'exit code {client.returncode}: {err}')
     stop(server)
 
 
-def deep_queues(carrier):
+def deep_queues(ports):
     """A client that ends with tens of thousands of receive requests for it posted takes nothing from the others."""
-    server = carrier.server('--path-mtu', '4096')
-    other = carrier.start(machine.loopback(3), '--peer', SERVER, '--json', '--op', 'send', '--qps', '16', '--depth',
+    server = ports.server('--path-mtu', '4096')
+    other = ports.start(machine.loopback(3), '--peer', SERVER, '--json', '--op', 'send', '--qps', '16', '--depth',
                           '4096', '--size', '8', '-D', '5', lcores='1')
     for _ in range(3):
-        result = result_of(carrier.client('--op', 'send', '--depth', '16384', '--size', '64', '-n', '20000'))
+        result = result_of(ports.client('--op', 'send', '--depth', '16384', '--size', '64', '-n', '20000'))
         expect(result['operations'] == 20000, f'{result}')
     result = result_of(other)
     expect(result['operations'] > 0, f'{result}')
-    result = result_of(carrier.client('--op', 'send', '-b', '--depth', '16384', '-n', '20000'))
+    result = result_of(ports.client('--op', 'send', '-b', '--depth', '16384', '-n', '20000'))
     expect(result['operations'] == 20000, f'{result}')
     counted, _ = stop(server)
     expect(counted['bad'] == counted['lost'] == 0 and counted['connections'] == 20, f'{counted}')
 
 
-def more_than_eal(carrier):
+def more_than_eal(ports):
     """Over sockets, clients get memory that EAL does not have: 64 MB for messages where it was given 32."""
-    server = carrier.server('--path-mtu', '4096', eal=['-m', '32'])
-    result = result_of(carrier.client('--op', 'write', '--path-mtu', '4096', '--depth', '128', '--size', '524288',
+    server = ports.server('--path-mtu', '4096', eal=['-m', '32'])
+    result = result_of(ports.client('--op', 'write', '--path-mtu', '4096', '--depth', '128', '--size', '524288',
                                       '--check', '-n', '16'))
     expect(result['operations'] == 16, f'{result}')
     counted, _ = stop(server)
     expect(counted['bad'] == counted['lost'] == 0, f'{counted}')
 
 
-def bad_input(carrier):
+def bad_input(ports):
     for own, named in ((['--server', '--nonsense'], '--nonsense'), ([], '--server'),
                        (['--server', '--peer', '10.0.0.1'], 'choose one'), (['--peer', 'nowhere'], 'nowhere'),
                        (['--peer', 'fd00::1'], 'famil'), (['--server', '--path-mtu', '1000'], '1000'),
@@ -368,21 +368,21 @@ def bad_input(carrier):
                        (['--server', '--emulate-context-cache', '8'], '--emulate-context-cache'),
                        (['--server', '--emulate-context-cache', '8,2000000'], '2000000'),
                        (['--peer', '10.0.0.1', '--once'], '--once')):
-        expect_refused(carrier.refused(*own), 'cairn-perf', named)
+        expect_refused(ports.refused(*own), 'cairn-perf', named)
 
 
 CASES = {function.__name__: function for function in (
     operations, unreliable, datagrams, unreliable_losses, sweep, losses, marks, go_back_n, several_lcores,
     many_queue_pairs, once, tables, both_ways, path_mtu, server_killed, client_killed, client_waits, nobody,
     deep_queues, more_than_eal, bad_input)}
-CARRIERS = {'memif': Memif, 'socket': Sockets}
+PORTS = {'memif': Memif, 'socket': Sockets}
 
 
 def main():
     session = Session(sys.argv[3])
     session.program = os.path.join(session.folder, 'cairn-perf')
     try:
-        CASES[sys.argv[2]](CARRIERS[sys.argv[1]](session))
+        CASES[sys.argv[2]](PORTS[sys.argv[1]](session))
     finally:
         session.close()
 

@@ -111,10 +111,10 @@ def calls_sockets(session):
     calls(listen(session, *SERVED), lambda *own: client(session, *own))
 
 
-def operations(session, carrier):
+def operations(session, ports):
     session.program = os.path.join(session.folder, 'cairn-perf')
-    server = carrier.server('--path-mtu', '4096', *LOSSES)
-    under_load(server, OPERATIONS, lambda *own: carrier.client('--check', '--path-mtu', '4096', *own, *LOSSES),
+    server = ports.server('--path-mtu', '4096', *LOSSES)
+    under_load(server, OPERATIONS, lambda *own: ports.client('--check', '--path-mtu', '4096', *own, *LOSSES),
                lambda result: result['operations'] > 0)
     counted, _ = stop(server)
     expect(counted['bad'] == 0 and counted['lost'] == 0, f'{counted}')

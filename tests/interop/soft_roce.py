@@ -55,8 +55,8 @@ class AfPacket:
 class Host:
     """Our side."""
 
-    def __init__(self, carrier):
-        self.carrier = carrier
+    def __init__(self, ports):
+        self.ports = ports
 
     def start(self, address, *own):
         """cairn-perf."""
@@ -70,7 +70,7 @@ class Host:
         return process
 
     def start_program(self, program, address, *own):
-        command = [os.path.join(BUILD, program), *self.carrier.arguments(address), *own]
+        command = [os.path.join(BUILD, program), *self.ports.arguments(address), *own]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     @staticmethod
@@ -119,7 +119,7 @@ def rping_of_ours(host, machine, ours, theirs, size=64):
 
 def operations(host, machine):
     """Every operation of cairn-perf, asked for by either end; atomics have 8 bytes."""
-    for ours, theirs in host.carrier.families:
+    for ours, theirs in host.ports.families:
         for kind in ('send', 'write', 'read', 'cas', 'fadd'):
             size = 8 if kind in ('cas', 'fadd') else 10000
             server = host.start(ours, '--server', '--once')
@@ -139,7 +139,7 @@ def operations(host, machine):
 
 
 def exchange(host, machine):
-    for ours, theirs in host.carrier.families:
+    for ours, theirs in host.ports.families:
         for size in (64, 20000):
             print(rping_of_theirs(host, machine, ours, theirs, size))
             print(rping_of_ours(host, machine, ours, theirs, size))
@@ -149,10 +149,10 @@ def losses(host, machine):
     """One packet of a kind is lost, whoever sends it: recovered from, by the peer's timeout or sooner."""
     opcodes = {'SEND Only': 4, 'ACK': 0x11, 'READ': 0xc, 'READ response First': 0xd, 'READ response Middle': 0xe,
                'WRITE Middle': 7, 'WRITE Only': 0xa}
-    ours, theirs = host.carrier.families[0]
+    ours, theirs = host.ports.families[0]
     for name, opcode in opcodes.items():
         for test in (rping_of_theirs, rping_of_ours):
-            writes_only = test is rping_of_theirs and 'WRITE Middle' in host.carrier.never_sent
+            writes_only = test is rping_of_theirs and 'WRITE Middle' in host.ports.never_sent
             if name == ('WRITE Middle' if writes_only else 'WRITE Only'):
                 continue  # a server's WRITEs of 20000 bytes have the other
             guest.lose(opcode, skip=2)
@@ -189,7 +189,7 @@ def steps_of_ours(host, machine, ours, theirs, steps, unreliable=False):
 
 def verbs(host, machine):
     """Work requests of every kind, posted by either end."""
-    for ours, theirs in host.carrier.families:
+    for ours, theirs in host.ports.families:
         for steps, unreliable in ((reliable_steps('send_inv:5'), False), (reliable_steps('local_inv'), False),
                                   (UNRELIABLE_STEPS, True)):
             steps_of_theirs(host, machine, ours, steps, unreliable)
@@ -209,10 +209,10 @@ LOSING_STEPS = ['send_imm:10001', 'send_imm:1', 'bind', 'send_inv:10001:s', 'bin
 
 def verbs_losses(host, machine):
     """One packet of each kind is lost: the requests are carried out once, all the same."""
-    ours, theirs = host.carrier.families[0]
+    ours, theirs = host.ports.families[0]
     for test, never_sent in ((lambda: steps_of_theirs(host, machine, ours, LOSING_STEPS), ()),
                              (lambda: steps_of_ours(host, machine, ours, theirs, LOSING_STEPS),
-                              host.carrier.never_sent)):
+                              host.ports.never_sent)):
         opcodes = {name: opcode for name, opcode in LOST_OPCODES.items() if name not in never_sent}
         guest.lose(*opcodes.values())
         test()
@@ -246,7 +246,7 @@ def arguments_of(example, options, linger):
 
 
 def examples(host, machine, example, sizes):
-    for ours, theirs in host.carrier.families:
+    for ours, theirs in host.ports.families:
         for options in zip((1, 5), (10, 10), sizes):
             example_of_theirs(host, machine, ours, example, options)
             example_of_ours(host, machine, ours, theirs, example, options)
@@ -263,7 +263,7 @@ def udaddy(host, machine):
 
 def connection_losses(host, machine):
     """A message of the connection manager is lost, whoever sends it."""
-    ours, theirs = host.carrier.families[1]
+    ours, theirs = host.ports.families[1]
     options, linger = (1, 2, 100), 15  # the guest asks again after 7 s
     for name, attribute, example in (('REQ', 0x10, 'cmatose'), ('REP', 0x13, 'cmatose'), ('RTU', 0x14, 'cmatose'),
                                      ('DREQ', 0x15, 'cmatose'), ('DREP', 0x16, 'cmatose'),
@@ -281,7 +281,7 @@ def connection_losses(host, machine):
 
 TESTS = {'': exchange, '_losses': losses, '_operations': operations, '_verbs': verbs, '_verbs_losses': verbs_losses,
          '_cmatose': cmatose, '_udaddy': udaddy, '_connection_losses': connection_losses}
-CASES = {name + case: (carrier, test) for name, carrier in (('sockets', Sockets), ('af_packet', AfPacket))
+CASES = {name + case: (ports, test) for name, ports in (('sockets', Sockets), ('af_packet', AfPacket))
          for case, test in TESTS.items()}
 
 
@@ -295,13 +295,13 @@ def main():
         print(f'skipped: {missing}')
         sys.exit(SKIPPED)
     guest.enter()
-    carrier, function = CASES[sys.argv[1]]
+    ports, function = CASES[sys.argv[1]]
     work = tempfile.mkdtemp(prefix='cairn-interop-')
     try:
-        guest.make_network(carrier.kernel_addresses)
+        guest.make_network(ports.kernel_addresses)
         machine = guest.Guest(kernel, initramfs, work)
         machine.await_ready()
-        function(Host(carrier), machine)
+        function(Host(ports), machine)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

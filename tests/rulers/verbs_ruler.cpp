@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "apps/common/app.hpp"
-#include "apps/common/carrier.hpp"
+#include "apps/common/ports.hpp"
 #include "apps/common/worker_program.hpp"
 #include "lib/base/secret.hpp"
 #include "lib/verbs/connector.hpp"
@@ -261,9 +261,9 @@ Result<int> run(int argc, char** argv, int first) {
     if (!echoes && ((mode != "write_imm" && mode != "send") || seconds_given <= 0)) {
         return Error{"its arguments are not understood", "give EAL... -- echo, or -- write_imm|send SECONDS"};
     }
-    app::CarrierOptions wanted;
+    app::PortOptions wanted;
     wanted.ip = echoes ? kEchoAddress : kAskingAddress;
-    auto opened = app::Carrier::open(wanted);
+    auto opened = app::Ports::open(wanted);
     if (!opened.ok()) {
         return opened.error();
     }

@@ -136,7 +136,7 @@ void Cmatose::ask(const net::IpAddress& remote) {
     verbs::ConnectTo to;
     to.remote = remote;
     to.port = options_.service_port;
-    to.path_mtu_bytes = options_.carrier.path_mtu_bytes;
+    to.path_mtu_bytes = options_.ports.path_mtu_bytes;
     for (std::uint32_t i = 0; i < options_.connections; ++i) {
         auto end = make_end();
         const verbs::ConnectionId id = take(peer_.connector().connect(end->qp(), to, peer_.now()));

@@ -20,11 +20,11 @@ constexpr std::array kTests{Test{"steps", 18516, interop::run_steps}, Test{"cmat
 Result<interop::Options> parse_options(int argc, char** argv, int first) {
     CLI::App app("verbs-peer: one end of a test against librdmacm elsewhere; EAL arguments first, then --");
     interop::Options options;
-    options.carrier.path_mtu_bytes = 4096;
-    app.add_option("--port", options.carrier.port, "port: eth:N or uring:ADDRESS");
-    app.add_option("--ip", options.carrier.ip, "the ethernet port's IP address");
-    app.add_option("--data-room", options.carrier.data_room_bytes, "bytes of a packet buffer");
-    app.add_option("--pcap", options.carrier.pcap, "record the frames in this file");
+    options.ports.path_mtu_bytes = 4096;
+    app.add_option("--port", options.ports.port, "port: eth:N or uring:ADDRESS");
+    app.add_option("--ip", options.ports.ip, "the ethernet port's IP address");
+    app.add_option("--data-room", options.ports.data_room_bytes, "bytes of a packet buffer");
+    app.add_option("--pcap", options.ports.pcap, "record the frames in this file");
     app.add_option("--ask", options.ask, "the server's IP address: be the client");
     app.add_option("--linger", options.linger_s, "seconds to stay when all is done, for messages that were lost");
     app.add_option("--test", options.test, "steps, cmatose, udaddy");
@@ -39,15 +39,15 @@ Result<interop::Options> parse_options(int argc, char** argv, int first) {
 
 Result<int> run_test(const Test& test, interop::Options options) {
     options.service_port = test.service_port;
-    auto carrier = app::Carrier::open(options.carrier);
-    if (!carrier.ok()) {
-        return carrier.error();
+    auto ports = app::Ports::open(options.ports);
+    if (!ports.ok()) {
+        return ports.error();
     }
-    auto port = carrier.value().make_port(0);
+    auto port = ports.value().make_port(0);
     if (!port.ok()) {
         return port.error();
     }
-    const Status captured = carrier.value().start_capture();
+    const Status captured = ports.value().start_capture();
     if (!captured.ok()) {
         return captured.error();
     }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <variant>
 
-#include "apps/common/carrier.hpp"
+#include "apps/common/ports.hpp"
 #include "lib/verbs/connector.hpp"
 #include "pmd_glue/eal.hpp"
 #include "pmd_glue/heap_block.hpp"
@@ -17,7 +17,7 @@
 namespace cairn::interop {
 
 struct Options {
-    app::CarrierOptions carrier{};
+    app::PortOptions ports{};
     std::string ask;  // the server's address; empty: serve
     std::string test = "steps";
     std::uint16_t service_port = 0;

@@ -19,9 +19,9 @@ struct TimedHost : Host {
         plain.shape = {256, 4};
         plain.sessions_max = 4;
         plain.features = {false, false, false, false, false, false};
-        carrier = Endpoint::create(plain, *device, *home, pool).value();
+        time_endpoint = Endpoint::create(plain, *device, *home, pool).value();
     }
-    std::unique_ptr<Endpoint> carrier;
+    std::unique_ptr<Endpoint> time_endpoint;
 };
 
 class ScalerpcSync : public testing::Test {
@@ -44,14 +44,14 @@ protected:
             served.slice_clock = &clocks[i];
             servers.push_back(std::make_unique<TimedHost>(i == 0 ? "10.0.0.1" : "10.0.0.2", 10 + i, served));
             ASSERT_TRUE(servers[i]->endpoint->listen(kService).ok());
-            ASSERT_TRUE(servers[i]->carrier->listen(kTime).ok());
+            ASSERT_TRUE(servers[i]->time_endpoint->listen(kTime).ok());
             servers[i]->endpoint->set_handler(
                 kAsk,
                 [](void*, const RequestOf& asked) {
                     (void)asked.endpoint.answer(asked.handle, asked.payload, asked.now);
                 },
                 nullptr);
-            serve_time(*servers[i]->carrier, kAsk, clocks[i]);
+            serve_time(*servers[i]->time_endpoint, kAsk, clocks[i]);
         }
         for (std::size_t i = 0; i < 4; ++i) {
             EndpointConfig one = config();
@@ -76,9 +76,9 @@ protected:
     }
     void follow() {
         const auto session =
-            servers[1]->carrier->connect(net::IpAddress::parse("10.0.0.1").value(), kTime, theirs(now));
-        follower = std::make_unique<TimeFollower<Endpoint>>(*servers[1]->worker, *servers[1]->carrier, session.value(),
-                                                            kAsk, clocks[1]);
+            servers[1]->time_endpoint->connect(net::IpAddress::parse("10.0.0.1").value(), kTime, theirs(now));
+        follower = std::make_unique<TimeFollower<Endpoint>>(*servers[1]->worker, *servers[1]->time_endpoint,
+                                                            session.value(), kAsk, clocks[1]);
     }
     void run(Duration span) {
         for (const Instant end = now + span; now < end; now = now + microseconds(5)) {
@@ -180,7 +180,7 @@ protected:
         goes_on = false;
         clients.clear();
         for (const auto& server : servers) {
-            server->carrier.reset();
+            server->time_endpoint.reset();
         }
         follower.reset();
     }

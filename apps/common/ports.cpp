@@ -1,4 +1,4 @@
-#include "apps/common/carrier.hpp"
+#include "apps/common/ports.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace cairn::app {
 
 namespace {
 
-Status judge_given(const CarrierOptions& options, const std::string& port, bool is_socket) {
+Status judge_given(const PortOptions& options, const std::string& port, bool is_socket) {
     const std::string& ignored = is_socket ? options.for_ethernet : options.for_sockets;
     if (ignored.empty()) {
         return Nothing{};
@@ -26,7 +26,7 @@ Status judge_given(const CarrierOptions& options, const std::string& port, bool 
 }
 
 // Returns the address of an ethernet port.
-Result<net::IpAddress> own_address(const CarrierOptions& options, std::uint16_t port_id) {
+Result<net::IpAddress> own_address(const PortOptions& options, std::uint16_t port_id) {
     if (!options.ip.empty()) {
         return net::IpAddress::parse(options.ip);
     }
@@ -38,15 +38,15 @@ Result<net::IpAddress> own_address(const CarrierOptions& options, std::uint16_t 
 
 }  // namespace
 
-Result<Carrier> Carrier::open(const CarrierOptions& options) {
+Result<Ports> Ports::open(const PortOptions& options) {
     const Result<pmd::PortChoice> choice = pmd::choose_port(options.port);
     if (!choice.ok()) {
         return choice.error();
     }
-    Carrier carrier(options);
+    Ports ports(options);
     if (const auto* socket = std::get_if<pmd::SocketChoice>(&choice.value()); socket != nullptr) {
-        carrier.local_ = socket->local;
-        const Status heeded = judge_given(options, carrier.name(), true);
+        ports.local_ = socket->local;
+        const Status heeded = judge_given(options, ports.name(), true);
         if (!heeded.ok()) {
             return heeded.error();
         }
@@ -58,8 +58,8 @@ Result<Carrier> Carrier::open(const CarrierOptions& options) {
         if (!sockets.ok()) {
             return sockets.error();
         }
-        carrier.sockets_ = std::move(sockets).value();
-        return carrier;
+        ports.sockets_ = std::move(sockets).value();
+        return ports;
     }
     pmd::DeviceConfig config;
     config.port_id = std::get<pmd::EthdevChoice>(choice.value()).port_id;
@@ -68,7 +68,7 @@ Result<Carrier> Carrier::open(const CarrierOptions& options) {
     if (!heeded.ok() || !local.ok()) {
         return heeded.ok() ? local.error() : heeded.error();
     }
-    carrier.local_ = local.value();
+    ports.local_ = local.value();
     config.wish.workers = options.workers;
     config.wish.path_mtu_bytes = options.path_mtu_bytes;
     config.wish.data_room_bytes = options.data_room_bytes;
@@ -77,12 +77,12 @@ Result<Carrier> Carrier::open(const CarrierOptions& options) {
     if (!device.ok()) {
         return device.error();
     }
-    carrier.device_ = std::move(device).value();
-    fmt::print(stderr, "{}\n", carrier.device_->describe());
-    return carrier;
+    ports.device_ = std::move(device).value();
+    fmt::print(stderr, "{}\n", ports.device_->describe());
+    return ports;
 }
 
-Result<std::unique_ptr<port::UringPort>> Carrier::make_socket_port(std::uint16_t worker) {
+Result<std::unique_ptr<port::UringPort>> Ports::make_socket_port(std::uint16_t worker) {
     port::UringPortConfig config;
     config.mode = options_.socket_mode;
     config.traffic_class = static_cast<std::uint8_t>(options_.traffic_class);
@@ -93,7 +93,7 @@ Result<std::unique_ptr<port::UringPort>> Carrier::make_socket_port(std::uint16_t
     return opened;
 }
 
-Result<std::unique_ptr<pmd::EthdevPort>> Carrier::make_ethdev_port(std::uint16_t worker) {
+Result<std::unique_ptr<pmd::EthdevPort>> Ports::make_ethdev_port(std::uint16_t worker) {
     pmd::EthdevPortConfig config;
     config.worker = worker;
     config.local = local_;
@@ -112,7 +112,7 @@ Result<std::unique_ptr<pmd::EthdevPort>> Carrier::make_ethdev_port(std::uint16_t
     return made;
 }
 
-Result<std::unique_ptr<port::Port>> Carrier::make_port(std::uint16_t worker) {
+Result<std::unique_ptr<port::Port>> Ports::make_port(std::uint16_t worker) {
     const auto any = [](auto made) -> Result<std::unique_ptr<port::Port>> {
         if (!made.ok()) {
             return made.error();
@@ -128,7 +128,7 @@ Result<std::unique_ptr<port::Port>> Carrier::make_port(std::uint16_t worker) {
         std::make_unique<port::LossyPort>(std::move(made).value(), options_.drop_per_million, draw_secret()));
 }
 
-Result<net::IpAddress> Carrier::peer(const std::string& text) const {
+Result<net::IpAddress> Ports::peer(const std::string& text) const {
     const Result<net::IpAddress> parsed = net::IpAddress::parse(text);
     if (!parsed.ok()) {
         return parsed.error();
@@ -149,11 +149,11 @@ Result<net::IpAddress> Carrier::peer(const std::string& text) const {
     return peer;
 }
 
-std::string Carrier::name() const {
+std::string Ports::name() const {
     return is_socket() ? "uring:" + local_.text() : device_->name();
 }
 
-Status Carrier::start_capture() {
+Status Ports::start_capture() {
     if (options_.pcap.empty() || is_socket()) {
         return Nothing{};
     }

@@ -1,4 +1,4 @@
-// Carrier: what the workers of a program send through, by its --port argument: queues of one DPDK device, or UDP
+// The ports of a program's workers, by its --port argument: queues of one DPDK device, or UDP
 // sockets of one address.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "apps/common/carrier_options.hpp"
+#include "apps/common/port_options.hpp"
 #include "lib/net/address.hpp"
 #include "lib/port/port.hpp"
 #include "pmd_glue/capture.hpp"
@@ -22,18 +22,18 @@ class EthdevPort;
 
 namespace cairn::app {
 
-class Carrier {
+class Ports {
 public:
     // Opens the device, or the sockets of all workers. Errors name the argument and the remedy; arguments that the port
     // would ignore are among them.
-    static Result<Carrier> open(const CarrierOptions& options);
+    static Result<Ports> open(const PortOptions& options);
 
-    // Makes the port of one worker. The carrier outlives it.
+    // Makes the port of one worker. The object outlives it.
     Result<std::unique_ptr<port::Port>> make_port(std::uint16_t worker);
     // The same where its kind matters: whichever is_socket() says.
     Result<std::unique_ptr<port::UringPort>> make_socket_port(std::uint16_t worker);
     Result<std::unique_ptr<pmd::EthdevPort>> make_ethdev_port(std::uint16_t worker);
-    // Called when all ports exist. The capture ends with the carrier or by stop_capture().
+    // Called when all ports exist. The capture ends with the object or by stop_capture().
     Status start_capture();
     void stop_capture() noexcept { capture_.reset(); }
 
@@ -45,9 +45,9 @@ public:
     [[nodiscard]] std::string name() const;
 
 private:
-    explicit Carrier(const CarrierOptions& options) : options_(options) {}
+    explicit Ports(const PortOptions& options) : options_(options) {}
 
-    CarrierOptions options_;
+    PortOptions options_;
     net::IpAddress local_{};
     std::unique_ptr<pmd::Device> device_;
     std::shared_ptr<port::SocketQueues> sockets_;

@@ -1,4 +1,4 @@
-#include "apps/common/carrier_options.hpp"
+#include "apps/common/port_options.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -8,12 +8,12 @@
 
 namespace cairn::app {
 
-void add_port(CLI::App& app, CarrierOptions& options) {
+void add_port(CLI::App& app, PortOptions& options) {
     app.add_option("--port", options.port, "port: eth:N or uring:ADDRESS; without it the first there is");
     add_socket_mode(app, options.socket_mode);
 }
 
-void add_buffers(CLI::App& app, CarrierOptions& options) {
+void add_buffers(CLI::App& app, PortOptions& options) {
     app.add_option("--burst", options.burst, "packets per burst of an ethernet port")
         ->check(CLI::Range(1, 64))
         ->capture_default_str();
@@ -22,7 +22,7 @@ void add_buffers(CLI::App& app, CarrierOptions& options) {
         ->capture_default_str();
 }
 
-void add_carrier(CLI::App& app, CarrierOptions& options) {
+void add_ports(CLI::App& app, PortOptions& options) {
     add_port(app, options);
     app.add_option("--ip", options.ip,
                    std::string("the ethernet port's IP address; without it ") + kPrivateIp +
@@ -39,12 +39,12 @@ void add_carrier(CLI::App& app, CarrierOptions& options) {
     app.add_flag("--pcap-all", options.pcap_all, "record all other frames too: ARP, neighbour discovery, strangers");
 }
 
-void add_faults(CLI::App& app, CarrierOptions& options) {
+void add_faults(CLI::App& app, PortOptions& options) {
     app.add_option("--drop-per-million", options.drop_per_million, "fault injection: received packets to lose")
         ->check(CLI::Range(0U, 1'000'000U));
 }
 
-void note_given(const CLI::App& app, CarrierOptions& options, std::span<const char* const> for_ethernet) {
+void note_given(const CLI::App& app, PortOptions& options, std::span<const char* const> for_ethernet) {
     const auto given = [&app](const char* name) {
         const CLI::Option* const option = app.get_option_no_throw(name);
         return option != nullptr && option->count() != 0;

@@ -14,7 +14,7 @@ class App;
 
 namespace cairn::app {
 
-struct CarrierOptions {
+struct PortOptions {
     std::string port;  // as choose_port() takes it
     std::string ip;    // address of an ethernet port, which needs one; a socket has its own
     // The address that a device without `ip` gets if it reaches only processes of this machine. If it is empty, `ip` is
@@ -42,17 +42,17 @@ struct CarrierOptions {
 constexpr const char* kPrivateIp = "10.77.0.1";
 
 // --port, --uring.
-void add_port(CLI::App& app, CarrierOptions& options);
+void add_port(CLI::App& app, PortOptions& options);
 // --burst, --buffers.
-void add_buffers(CLI::App& app, CarrierOptions& options);
+void add_buffers(CLI::App& app, PortOptions& options);
 // The arguments of both, and --ip, --prefix, --gateway, --traffic-class, --data-room, --pcap, --pcap-all.
-void add_carrier(CLI::App& app, CarrierOptions& options);
+void add_ports(CLI::App& app, PortOptions& options);
 // --drop-per-million, which make_port() uses.
-void add_faults(CLI::App& app, CarrierOptions& options);
+void add_faults(CLI::App& app, PortOptions& options);
 // The arguments that sockets do not use.
 constexpr std::array<const char*, 7> kForEthernet{"--ip",      "--prefix",    "--gateway", "--burst",
                                                   "--buffers", "--data-room", "--pcap-all"};
 // Called after parsing. Notes which of the given arguments not every port uses.
-void note_given(const CLI::App& app, CarrierOptions& options, std::span<const char* const> for_ethernet = kForEthernet);
+void note_given(const CLI::App& app, PortOptions& options, std::span<const char* const> for_ethernet = kForEthernet);
 
 }  // namespace cairn::app
