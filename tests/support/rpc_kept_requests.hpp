@@ -11,13 +11,22 @@ namespace cairn::rpc::test {
 template <class Pair>
 class RpcKeptRequests : public RpcPromises<Pair> {};
 
+// Answers requests of an even size alone.
+template <class Endpoint>
+Task<> answer_even(void*, Request<Endpoint> request) {
+    if (request.payload.size() % 2 == 0) {
+        (void)request.endpoint.respond(request.handle, request.now);
+    }
+    co_return;
+}
+
 TYPED_TEST_SUITE_P(RpcKeptRequests);
 
 TYPED_TEST_P(RpcKeptRequests, AHandlerThatForgetsItsRequestEndsTheCall) {
     const SessionId session = this->pair.connect();
-    using Endpoint = typename TypeParam::Endpoint;
+    using Server = typename TypeParam::Endpoint;
     this->server().set_handler(
-        kEcho, [](void*, const Request<Endpoint>& request) { (void)request.endpoint.reserve(request.handle, 3); },
+        kEcho, [](void*, const Request<Server>& request) { (void)request.endpoint.reserve(request.handle, 3); },
         nullptr);
     for (std::uint64_t tag = 1; tag <= 40; ++tag) {
         this->post(session, tag);
@@ -53,16 +62,8 @@ TYPED_TEST_P(RpcKeptRequests, AKeptRequestThatIsDroppedEndsItsCall) {
 
 TYPED_TEST_P(RpcKeptRequests, ACoroutineThatEndsWithoutAnAnswerEndsTheCall) {
     const SessionId session = this->pair.connect();
-    using Endpoint = typename TypeParam::Endpoint;
-    struct Handlers {
-        static Task<> handle(void*, Request<Endpoint> request) {
-            if (request.payload.size() % 2 == 0) {
-                (void)request.endpoint.respond(request.handle, request.now);
-            }
-            co_return;
-        }
-    };
-    this->server().set_handler(kEcho, coroutine_handler<&Handlers::handle, Endpoint>, nullptr);
+    using Server = typename TypeParam::Endpoint;
+    this->server().set_handler(kEcho, coroutine_handler<&answer_even<Server>, Server>, nullptr);
     this->post(session, 1, kEcho, 10);
     this->post(session, 2, kEcho, 11);
     this->pair.run(milliseconds(20));

@@ -29,6 +29,14 @@ TEST_F(CopyrpcBatchHold, NothingIsHeldUntilMessagesAreKnownToComeOften) {
     EXPECT_EQ(hold.until(kFour, 1, now), now) << "after silence";
 }
 
+TEST_F(CopyrpcBatchHold, ABatchWithADeadlineLeavesAtOnce) {
+    leave(100, microseconds(1));
+    hold.hurry();
+    EXPECT_EQ(hold.until(kFour, 1, now), now);
+    hold.on_batch(1, now = now + microseconds(1));
+    EXPECT_GT(hold.until(kFour, 1, now), now) << "the next one has none";
+}
+
 TEST_F(CopyrpcBatchHold, WhatIsLikelyToComeTooLateIsNotAwaited) {
     leave(200, microseconds(4));  // 3 more take 12 us
     EXPECT_EQ(hold.until(kFour, 1, now), now);
