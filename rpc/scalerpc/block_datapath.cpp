@@ -32,8 +32,8 @@ std::uint32_t put_request(const Request& request, std::uint32_t epoch, std::span
     const std::uint32_t tail = bytes + static_cast<std::uint32_t>(sizeof(RawTrailer));
     CAIRN_ASSERT(tail <= block.size());
     copy_bytes(block.data() + block.size() - tail, request.payload.data(), bytes);
-    store({Be32{request.sequence}, request.type, 0, Be16{0}, Be32{request.left_us}, Be32{epoch}, Be32{bytes},
-           Be32{valid_word(epoch, request.sequence)}},
+    store({Be32{request.sequence}, request.type, request.given_up ? kGivenUp : std::uint8_t{0}, Be16{0},
+           Be32{request.left_us}, Be32{epoch}, Be32{bytes}, Be32{valid_word(epoch, request.sequence)}},
           block);
     return tail;
 }

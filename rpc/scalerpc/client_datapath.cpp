@@ -41,13 +41,15 @@ Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     return {PostVerdict::Posted, id};
 }
 
+// mutants: scalerpc-client-serve-backlog
 void Client::serve_backlog(Session& session, Instant now) noexcept {
     Caller& caller = *session.caller;
     while (!session.backlog.empty() && caller.has_room()) {
         const std::uint32_t index = session.backlog.oldest;
         calls_.leave(session.backlog, index);
         const Call& call = calls_[index];
-        const Caller::Slot& slot = caller.stage({0, call.type, left_us(call, now), call.request}, index, now);
+        const bool is_over = call.deadline <= now;  // it ends with the wheel's next slot
+        const Caller::Slot& slot = caller.stage({0, call.type, left_us(call, now), call.request, is_over}, index, now);
         calls_.put_into_slot(index, static_cast<std::uint32_t>(&slot - caller.slots().data()));
         sessions_.list(session);
         ++statistics_.requests_sent;

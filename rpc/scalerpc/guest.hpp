@@ -98,11 +98,12 @@ struct Guest {
     // wherever they wait.
     // mutants: scalerpc-guest-note-asked
     void note_asked(const Entry& entry, const BlockShape& shape, Instant now) noexcept {
-        if (entry.first != next || entry.count > shape.blocks) {
+        const std::uint32_t taken = next - entry.first;  // of these
+        if (taken >= entry.count || entry.count > shape.blocks) {
             return;
         }
-        for (std::uint32_t i = 0; i < entry.count; ++i) {
-            Instant& asked = kept[shape.index_of(next + i)].asked;
+        for (std::uint32_t i = taken; i < entry.count; ++i) {
+            Instant& asked = kept[shape.index_of(entry.first + i)].asked;
             asked = std::min(asked, now);
         }
     }

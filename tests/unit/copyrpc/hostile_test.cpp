@@ -27,7 +27,11 @@ TEST_F(CopyrpcStranger, AnAnswerToACallOfSomebodyElseIsABreach) {
     Call call;  // the server calls the client, which keeps silent
     call.type = kKeep + 1;
     client.endpoint->set_handler(
-        kKeep + 1, [](void*, const Request&) {}, nullptr);
+        kKeep + 1,
+        [](void* context, const Request& request) {
+            static_cast<std::vector<rpc::KeptRequest>*>(context)->push_back(request.keep());
+        },
+        &kept);
     call.context = &ended;
     call.completion = [](void* context, const rpc::CallResult&) { ++*static_cast<int*>(context); };
     EXPECT_EQ(server.endpoint->post(SessionId{0}, call, now).verdict, PostVerdict::Posted);
