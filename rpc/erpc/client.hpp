@@ -56,7 +56,7 @@ public:
     void scan(bool losses_count, Instant now) noexcept;
     // Returns when scan() has to look for losses or deadlines next.
     [[nodiscard]] Instant next_deadline() const noexcept { return std::min(watch_.next(), calls_.next_deadline()); }
-    [[nodiscard]] bool any_to_serve() const noexcept { return !stalled_.empty(); }
+    [[nodiscard]] const StallQueue& stalled() const noexcept { return stalled_; }
 
 private:
     friend class ClientTransfers;

@@ -49,7 +49,7 @@ void Client::make_client_session(Session& session, Instant now) {
 void Client::end_session(Session& session, CallStatus status, Instant now) noexcept {
     fail_calls(session, status, now);
     if (session.client != nullptr) {
-        stalled_.forget(session.self);
+        stalled_.forget(session);
         watch_.forget(session);
     }
 }

@@ -74,7 +74,7 @@ Endpoint::~Endpoint() {
 
 bool Endpoint::on_turn(Instant now) noexcept {
     on_timeout(now);
-    if (client_.any_to_serve()) [[unlikely]] {
+    if (!client_.stalled().empty()) [[unlikely]] {
         client_.serve_stall_queue(now);  // the credits of this turn's packets are there
     }
     messages_.on_turn();
@@ -99,7 +99,9 @@ Instant Endpoint::next_deadline() const noexcept {
     if (paced != Instant::never()) {
         return std::min(next_scan_, paced);
     }
-    if (server_.jobs().wants_polling() || client_.any_to_serve()) {
+    // Round trips of what has used all credits up are measured: a worker that slept longer would take its sleep for a
+    // pause, and ignore them.
+    if (server_.jobs().wants_polling() || client_.stalled().any_waits()) {
         return next_scan_;
     }
     const Instant due = std::min(client_.next_deadline(), control_.next_scan());

@@ -15,6 +15,7 @@ public:
 
     // A slot of the session waits for a credit.
     void join(Session& session) noexcept {
+        waiting_ += session.client->stall == Stall::None ? 1U : 0U;
         if (session.client->credits != 0) {
             list(session);
         } else if (session.client->stall == Stall::None) {
@@ -27,8 +28,14 @@ public:
             list(session);
         }
     }
-    void forget(SessionId session) noexcept { std::erase(queue_, session); }
+    void forget(Session& session) noexcept {
+        waiting_ -= session.client->stall != Stall::None ? 1U : 0U;
+        session.client->stall = Stall::None;
+        std::erase(queue_, session.self);
+    }
     [[nodiscard]] bool empty() const noexcept { return queue_.empty(); }
+    // True if slots of any session may wait.
+    [[nodiscard]] bool any_waits() const noexcept { return waiting_ != 0; }
 
     // Calls `serve` with each session, oldest first. Afterwards sessions stay which still have credits and slots that
     // wait.
@@ -39,10 +46,11 @@ public:
         for (std::size_t i = 0; i < waiting; ++i) {
             serve(sessions[queue_[i]]);
         }
-        std::erase_if(queue_, [&sessions](SessionId id) {
+        std::erase_if(queue_, [this, &sessions](SessionId id) {
             ClientSession& client = *sessions[id].client;
             const Stall still = client.credits != 0 ? Stall::Listed : Stall::Waits;
             client.stall = client.stalled() != 0 ? still : Stall::None;
+            waiting_ -= client.stall == Stall::None ? 1U : 0U;
             return client.stall != Stall::Listed;
         });
     }
@@ -57,6 +65,7 @@ private:
     }
 
     std::vector<SessionId> queue_;  // sessions that are Stall::Listed
+    std::size_t waiting_ = 0;       // sessions that are not Stall::None
 };
 
 }  // namespace cairn::erpc

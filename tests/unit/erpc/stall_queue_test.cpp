@@ -52,6 +52,7 @@ TEST_F(StallQueueTest, SessionsWithoutCreditsAreNotLookedAt) {
     stall(open(0));
     stall(open(0));
     EXPECT_TRUE(queue.empty());
+    EXPECT_TRUE(queue.any_waits());
     EXPECT_TRUE(served().empty());
 }
 
@@ -65,6 +66,7 @@ TEST_F(StallQueueTest, CreditsBringSessionsInTheirOrderAndOnce) {
     give_credit(first);
     EXPECT_EQ(served(), (std::vector{second.self, first.self}));
     EXPECT_EQ(first.client->stall, Stall::None);
+    EXPECT_FALSE(queue.any_waits());
     EXPECT_TRUE(served().empty());
 }
 
@@ -92,7 +94,8 @@ TEST_F(StallQueueTest, ASessionStaysWhileItHasCreditsAndSlotsThatWait) {
 TEST_F(StallQueueTest, AForgottenSessionIsServedNoMore) {
     Session& session = open(1);
     stall(session);
-    queue.forget(session.self);
+    queue.forget(session);
+    EXPECT_FALSE(queue.any_waits());
     EXPECT_TRUE(served().empty());
 }
 
