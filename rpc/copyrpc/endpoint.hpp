@@ -68,10 +68,10 @@ public:
         return server_.answer(handle, message);
     }
     bool refuse(const RequestHandle& handle, Instant) noexcept { return server_.drop(handle); }
-    // Called by a handler for a request that it has kept: the payload stays valid until the answer, in the ring and
+    // Called by a handler that keeps its request: the payload stays valid until the answer, in the ring and
     // without a copy. Meanwhile the session's caller cannot write to that place, nor to places behind it: it stops once
-    // its ring is used up. Returns false if the request was not kept, or the handle is stale.
-    bool retain(const RequestHandle& handle) noexcept { return server_.retain(handle); }
+    // its ring is used up. Returns false if the handle is stale.
+    [[nodiscard]] bool retain(const RequestHandle& handle) noexcept { return server_.retain(handle); }
 
     // READs and WRITEs of memory that the ends of a session open to each other.
     [[nodiscard]] OneSided& one_sided() noexcept { return one_sided_; }

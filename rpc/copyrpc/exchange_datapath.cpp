@@ -20,9 +20,7 @@ bool Exchange::take(Instant now) noexcept {
             take(completion, now);
         }
     }
-    if (any) {
-        queues_.refill();
-    }
+    queues_.refill();  // also without a completion: sessions that ended took receive requests with them
     take_failures(now);
     return any;
 }

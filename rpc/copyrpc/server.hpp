@@ -41,7 +41,7 @@ public:
     [[nodiscard]] std::span<std::uint8_t> reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept;
     bool respond(const RequestHandle& handle) noexcept;
     bool answer(const RequestHandle& handle, std::span<const std::uint8_t> message) noexcept;
-    bool retain(const RequestHandle& handle) noexcept;
+    [[nodiscard]] bool retain(const RequestHandle& handle) noexcept;
     void keep(const RequestHandle& request) noexcept override;
     // As Endpoint::refuse().
     bool drop(const RequestHandle& request) noexcept override;
@@ -69,19 +69,14 @@ public:
     [[nodiscard]] std::size_t requests_kept() const noexcept { return requests_.size() - free_.size(); }
 
 private:
-    // What becomes of a request once its handler has returned without an answer.
-    enum class Fate : std::uint8_t {
-        Dropped,   // it is refused
-        Kept,      // it is answered later; its blocks are the peer's again
-        Retained,  // it is answered later, and its bytes stay where they are
-    };
     struct Kept {
         std::uint32_t generation = 0;
         std::uint32_t call = 0;
         std::uint16_t session = 0;
         std::uint16_t charge = 0;  // 0: the place is free
         Held held{};               // no blocks: has_read()
-        Fate fate = Fate::Dropped;
+        bool kept = false;         // it is answered after its handler has returned; else it is refused then
+        bool retained = false;     // its bytes stay where they are until then
         rpc::MsgBuffer answer{};   // of reserve()
         rpc::MsgBuffer fetched{};  // the request, if it lay at its caller
         Place room{};              // at the caller, for a long answer; no bytes: none

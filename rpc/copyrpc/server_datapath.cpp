@@ -42,7 +42,7 @@ std::optional<Breach> Server::on_request(Session& session, const RingEnd::Taken&
     kept.session = session.id.value;
     kept.charge = message.charge;
     kept.held = taken.held;
-    kept.fate = Fate::Dropped;
+    kept.kept = kept.retained = false;
     kept.room = message.room.value_or(Place{});
     if (!types_[message.type].registered()) {
         ++statistics_.requests_without_handler;
@@ -92,28 +92,28 @@ void Server::execute(const rpc::JobRequest& work, Instant now) noexcept {
     }
     type.function(type.context, {endpoint_, *this, handle, work.type, work.payload, now, work.trace});
     const Kept* const unanswered = find(handle);
-    if (unanswered == nullptr || unanswered->fate == Fate::Retained) {
+    if (unanswered == nullptr) [[likely]] {
         return;
     }
-    if (unanswered->fate == Fate::Dropped) [[unlikely]] {
+    if (!unanswered->kept) {
         (void)drop(handle);
-    } else {
+    } else if (!unanswered->retained) {
         has_read(handle);
     }
 }
 
 void Server::keep(const RequestHandle& request) noexcept {
-    if (Kept* const kept = find(request); kept != nullptr && kept->fate == Fate::Dropped) {
-        kept->fate = Fate::Kept;
+    if (Kept* const kept = find(request); kept != nullptr) {
+        kept->kept = true;
     }
 }
 
 bool Server::retain(const RequestHandle& handle) noexcept {
     Kept* const kept = find(handle);
-    if (kept == nullptr || kept->fate == Fate::Dropped) {
+    if (kept == nullptr) {
         return false;
     }
-    kept->fate = Fate::Retained;
+    kept->retained = true;
     return true;
 }
 

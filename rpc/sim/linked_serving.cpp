@@ -44,9 +44,8 @@ void LinkedServing::execute(LinkedNode& node, const LinkedRequest& request) {
             break;
         case Handling::Retained:
             ++oracle_.counters().retained;
-            oracle_.check(!node.endpoint->retain(request.handle), "only a kept request is retained", &node);
+            oracle_.check(node.endpoint->retain(request.handle), "a request in its handler can be retained", &node);
             keep(node, request, *call, true);
-            oracle_.check(node.endpoint->retain(request.handle), "a kept request can be retained", &node);
             break;
         case Handling::Refused:
             call->refused = true;
