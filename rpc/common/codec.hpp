@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -24,7 +25,8 @@
 namespace cairn::rpc {
 
 template <class T>
-concept PlainValue = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && !std::is_pointer_v<T>;
+concept PlainValue = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && !std::is_pointer_v<T> &&
+                     !std::ranges::view<T> && !std::same_as<T, bool>;
 
 template <class T>
 struct Codec;
@@ -37,15 +39,10 @@ concept Serialisable = requires(const T& value, std::span<std::uint8_t> room, st
     { Codec<T>::get(bytes) } -> std::same_as<std::optional<T>>;
 };
 
-// The most bytes of any T; 0 if there is no such number.
-template <class T>
-constexpr std::uint32_t kMostBytesOf = 0;
-template <PlainValue T>
-constexpr std::uint32_t kMostBytesOf<T> = sizeof(T);
-
 // A value as it lies in memory. Both ends must agree on its layout and byte order.
 template <PlainValue T>
 struct Codec<T> {
+    static constexpr std::uint32_t kBytes = sizeof(T);  // of each value
     [[nodiscard]] static constexpr std::size_t bytes_of(const T&) noexcept { return sizeof(T); }
     static void put(const T& value, std::span<std::uint8_t> room) noexcept {
         std::memcpy(room.data(), &value, sizeof(T));
@@ -86,15 +83,26 @@ struct ListCodec {
 template <>
 struct Codec<std::string> : ListCodec<std::string> {};
 template <PlainValue T>
-requires(!std::same_as<T, bool>) struct Codec<std::vector<T>> : ListCodec<std::vector<T>> {
-};
+struct Codec<std::vector<T>> : ListCodec<std::vector<T>> {};
 
-// The bytes of a value. Plain values need no memory of the heap.
+// All values of T have as many bytes: Codec<T>::kBytes.
+template <class T>
+concept OfOneSize = requires {
+    requires Codec<T>::kBytes >
+    0;
+};
+// The bytes of any T; 0 if there is no such number.
+template <class T>
+constexpr std::uint32_t kMostBytesOf = 0;
+template <OfOneSize T>
+constexpr std::uint32_t kMostBytesOf<T> = Codec<T>::kBytes;
+
+// The bytes of a value. Values of one size need no memory of the heap.
 template <Serialisable T>
 class Encoded {
 public:
     explicit Encoded(const T& value) {
-        if constexpr (!PlainValue<T>) {
+        if constexpr (!OfOneSize<T>) {
             bytes_.resize(Codec<T>::bytes_of(value));
         }
         Codec<T>::put(value, bytes_);
@@ -102,7 +110,7 @@ public:
     [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept { return bytes_; }
 
 private:
-    std::conditional_t<PlainValue<T>, std::array<std::uint8_t, kMostBytesOf<T>>, std::vector<std::uint8_t>> bytes_;
+    std::conditional_t<OfOneSize<T>, std::array<std::uint8_t, kMostBytesOf<T>>, std::vector<std::uint8_t>> bytes_;
 };
 
 }  // namespace cairn::rpc

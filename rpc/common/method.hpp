@@ -50,6 +50,9 @@ template <class In, class Out>
     return call;
 }
 
+template <class In, class Out>
+Call call_of(const Method<In, Out>& method, Encoded<In>&& request) = delete;  // it would not live
+
 // The awaiter of co_await invoke(). It posts the call and yields Typed<Out>. It keeps the bytes of `request`.
 template <Caller Endpoint, class In, class Out>
 class TypedAwaiter {

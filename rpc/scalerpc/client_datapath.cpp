@@ -16,7 +16,7 @@ std::uint32_t left_us(const Call& call, Instant now) noexcept {
     if (call.deadline == Instant::never()) {
         return 0;
     }
-    return static_cast<std::uint32_t>(std::clamp<std::int64_t>((call.deadline - now).ns / 1000, 1, 0xffffffff));
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(((call.deadline - now).ns + 999) / 1000, 1, 0xffffffff));
 }
 
 constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{

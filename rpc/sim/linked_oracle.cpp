@@ -61,8 +61,8 @@ void LinkedOracle::end(LinkedNode& client, LinkedCall& call, const rpc::CallResu
 
 // A server whose clock leapt takes a request that waits for a thread for expired.
 bool LinkedOracle::may_expire_early(const LinkedCall& call) const {
-    const bool waits =
-        call.handling == Handling::Background || call.handling == Handling::Legacy || !system_.keeps_order(call);
+    const bool waits = system_.stages_requests() || call.handling == Handling::Background ||
+                       call.handling == Handling::Legacy || !system_.keeps_order(call);
     return waits && call.executions == 0 && call.deadline < Instant::never() &&
            world_.mix().node.clock_jump_every.ns != 0;
 }

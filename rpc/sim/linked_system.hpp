@@ -53,6 +53,8 @@ public:
     [[nodiscard]] virtual bool must_be_too_long(const LinkedNode& client, const LinkedCall& call) const = 0;
     // True if a server may have given an answer up, for want of memory.
     [[nodiscard]] virtual bool may_give_up() const = 0;
+    // True if requests wait at their callers for the server, which counts the time of their deadlines meanwhile.
+    [[nodiscard]] virtual bool stages_requests() const { return false; }
     // True if the call is executed behind all such calls of its session that were posted before it.
     [[nodiscard]] virtual bool keeps_order(const LinkedCall& call) const = 0;
     // True if a server may call over the sessions of its clients.

@@ -52,6 +52,7 @@ public:
     }
     bool may_give_up() const override { return true; }
     bool keeps_order(const LinkedCall&) const override { return true; }
+    bool stages_requests() const override { return true; }
     bool calls_back() const override { return false; }
     bool act(LinkedNode&, const LinkedSession&) override { return false; }
     void on_turn(LinkedNode& node) override;

@@ -8,6 +8,35 @@
 namespace cairn::rpc {
 namespace {
 
+// A plain value whose codec is its own.
+struct Key {
+    std::uint32_t a;
+    std::uint8_t b;
+};
+
+}  // namespace
+
+template <>
+struct Codec<Key> {
+    [[nodiscard]] static std::size_t bytes_of(const Key&) noexcept { return 5; }
+    static void put(const Key& key, std::span<std::uint8_t> room) noexcept {
+        std::memcpy(room.data(), &key.a, 4);
+        room[4] = key.b;
+    }
+    [[nodiscard]] static std::optional<Key> get(std::span<const std::uint8_t> bytes) noexcept {
+        if (bytes.size() != 5) {
+            return std::nullopt;
+        }
+        Key key{0, bytes[4]};
+        std::memcpy(&key.a, bytes.data(), 4);
+        return key;
+    }
+};
+
+namespace {
+
+static_assert(!Serialisable<std::string_view> && !Serialisable<bool> && !Serialisable<std::span<std::uint8_t>>);
+
 struct Point {
     std::int16_t x;
     std::int16_t y;
@@ -20,6 +49,12 @@ TEST(Codec, WhatIsPutIsGot) {
     EXPECT_EQ(Codec<std::vector<std::uint32_t>>::get(Encoded(list).bytes()), list);
     EXPECT_EQ(Codec<std::string>::get(Encoded(std::string("text")).bytes()), "text");
     EXPECT_EQ(Codec<std::string>::get({}), "");
+}
+
+TEST(Codec, APlainValueMayHaveACodecOfItsOwn) {
+    const Encoded<Key> key{Key{7, 9}};
+    ASSERT_EQ(key.bytes().size(), 5U);
+    EXPECT_EQ(Codec<Key>::get(key.bytes())->b, 9);
 }
 
 TEST(Codec, BytesOfAnotherSizeAreNoValue) {
