@@ -88,8 +88,7 @@ struct Codec<std::vector<T>> : ListCodec<std::vector<T>> {};
 // All values of T have as many bytes: Codec<T>::kBytes.
 template <class T>
 concept OfOneSize = requires {
-    requires Codec<T>::kBytes >
-    0;
+    Codec<T>::kBytes;
 };
 // The bytes of any T; 0 if there is no such number.
 template <class T>

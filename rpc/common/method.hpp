@@ -106,9 +106,9 @@ void serve(Endpoint& endpoint, Owner& owner) noexcept {
         kMethod.type,
         [](void* context, const Request<Endpoint>& request) {
             const std::optional<In> value = Codec<In>::get(request.payload);
-            if (!value || !answer(request, (static_cast<Owner*>(context)->*kFunction)(*value))) {
-                (void)request.endpoint.refuse(request.handle, request.now);
-            }
+            if (value) {
+                (void)answer(request, (static_cast<Owner*>(context)->*kFunction)(*value));
+            }  // the endpoint refuses what has no answer
         },
         &owner, kMethod.response_bytes_max);
 }

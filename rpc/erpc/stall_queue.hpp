@@ -15,11 +15,12 @@ public:
 
     // A slot of the session waits for a credit.
     void join(Session& session) noexcept {
-        waiting_ += session.client->stall == Stall::None ? 1U : 0U;
+        if (session.client->stall == Stall::None) {
+            session.client->stall = Stall::Waits;
+            ++waiting_;
+        }
         if (session.client->credits != 0) {
             list(session);
-        } else if (session.client->stall == Stall::None) {
-            session.client->stall = Stall::Waits;
         }
     }
     // The session got credits back.
