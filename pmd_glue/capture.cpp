@@ -20,7 +20,7 @@ namespace cairn::pmd {
 
 namespace {
 
-constexpr unsigned kRingFrames = 8192;
+constexpr unsigned kCaptureFrames = 8192;
 constexpr unsigned kCopies = 8191;
 
 std::int64_t unix_ns() noexcept {
@@ -89,7 +89,7 @@ Status Capture::attach(std::uint16_t queues, std::uint16_t data_room_bytes) {
     const auto socket = static_cast<int>(rte_socket_id());
     pool_ = rte_pktmbuf_pool_create(name.c_str(), kCopies, 0, 0,
                                     static_cast<std::uint16_t>(data_room_bytes + RTE_PKTMBUF_HEADROOM), socket);
-    ring_ = rte_ring_create(name.c_str(), kRingFrames, socket, RING_F_SC_DEQ);
+    ring_ = rte_ring_create(name.c_str(), kCaptureFrames, socket, RING_F_SC_DEQ);
     if (pool_ == nullptr || ring_ == nullptr) {
         return Error{fmt::format("no memory for the capture {}", file_name_), "raise -m"};
     }

@@ -14,7 +14,7 @@ namespace cairn::pmd {
 
 namespace {
 
-constexpr std::uint32_t kEthernetBytes = 14;
+constexpr std::uint32_t kEthernetHeader = 14;
 constexpr std::uint32_t kDefaultRoom = 2048;
 constexpr std::uint32_t kMemifSlotBytes = 2048;  // net_memif's default bsize
 constexpr std::uint32_t kAfPacketFrame = 2048;   // net_af_packet's default framesz
@@ -70,7 +70,7 @@ std::uint32_t rounded_up(std::uint32_t bytes) noexcept {
 
 // A buffer holds a whole frame of the largest path MTU, or has the size that the driver dictates.
 Result<std::uint32_t> choose_room(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish) {
-    const std::uint32_t frame = kEthernetBytes + ip_bytes_for(wish.path_mtu_bytes);
+    const std::uint32_t frame = kEthernetHeader + ip_bytes_for(wish.path_mtu_bytes);
     std::uint32_t room = wish.data_room_bytes != 0 ? wish.data_room_bytes : std::max(kDefaultRoom, rounded_up(frame));
     if (quirk.room_argument.empty()) {
         return room;
@@ -96,13 +96,13 @@ Result<std::uint32_t> choose_room(const Quirk& quirk, const DeviceFacts& facts, 
 
 Status choose_mtu(const Quirk& quirk, const DeviceFacts& facts, const DeviceWish& wish, DevicePlan& plan) {
     const std::uint16_t needed = ip_bytes_for(wish.path_mtu_bytes);
-    if (quirk.frame_limit_bytes != 0 && needed + kEthernetBytes > quirk.frame_limit_bytes) {
+    if (quirk.frame_limit_bytes != 0 && needed + kEthernetHeader > quirk.frame_limit_bytes) {
         return Error{fmt::format("{}: path MTU {} does not fit its frames of {} bytes", facts.name, wish.path_mtu_bytes,
                                  quirk.frame_limit_bytes),
                      "choose --path-mtu 2048 or less"};
     }
     plan.link_mtu_bytes =
-        quirk.no_mtu ? static_cast<std::uint16_t>(plan.data_room_bytes - kEthernetBytes) : facts.mtu_bytes;
+        quirk.no_mtu ? static_cast<std::uint16_t>(plan.data_room_bytes - kEthernetHeader) : facts.mtu_bytes;
     if (plan.link_mtu_bytes >= needed) {
         return Nothing{};
     }

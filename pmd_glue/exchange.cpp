@@ -12,12 +12,12 @@ namespace cairn::pmd {
 
 namespace {
 
-constexpr unsigned kRingFrames = 1024;
+constexpr unsigned kLaneFrames = 1024;
 
 // Returns nullptr if there is no memory.
 rte_ring* make_ring(std::uint16_t port_id, int lane, std::uint16_t from, std::uint16_t to) {
     const auto name = fmt::format("cairn_{}_{}_{}_{}", port_id, lane, from, to);
-    return rte_ring_create(name.c_str(), kRingFrames, static_cast<int>(rte_socket_id()), RING_F_SP_ENQ | RING_F_SC_DEQ);
+    return rte_ring_create(name.c_str(), kLaneFrames, static_cast<int>(rte_socket_id()), RING_F_SP_ENQ | RING_F_SC_DEQ);
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ bool Exchange::pass(Lane lane, std::uint16_t from, std::uint16_t to, rte_mbuf* f
 
 // mutants: pmd-exchange-pass-copy
 bool Exchange::pass_copy(std::uint16_t from, std::uint16_t to, rte_mbuf* frame) noexcept {
-    const bool has_room = rte_ring_free_count(ring(Lane::Received, from, to)) > kRingFrames / 2;
+    const bool has_room = rte_ring_free_count(ring(Lane::Received, from, to)) > kLaneFrames / 2;
     return has_room && pass(Lane::Received, from, to, frame);
 }
 

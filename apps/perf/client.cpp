@@ -12,8 +12,6 @@ namespace cairn::perf {
 namespace {
 
 constexpr std::uint32_t kAtATime = 64;  // connections in the making, or ending, at the same time
-constexpr Duration kNeighbour = milliseconds(20);
-constexpr Duration kSilence = seconds(10);
 
 constexpr Duration of_seconds(double count) noexcept {
     return {static_cast<std::int64_t>(count * 1e9)};

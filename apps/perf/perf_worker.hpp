@@ -11,10 +11,19 @@
 #include "apps/perf/message_area.hpp"
 #include "apps/perf/protocol.hpp"
 #include "lib/telemetry/counters.hpp"
+#include "lib/telemetry/histogram.hpp"
 #include "lib/verbs/connector.hpp"
 #include "pmd_glue/heap_block.hpp"
 
 namespace cairn::perf {
+
+constexpr Duration kNeighbour = milliseconds(20);  // in which a neighbour usually answers who it is
+constexpr Duration kSilence = seconds(10);         // after which a client takes its server for gone
+
+// Returns a quantile of a histogram of nanoseconds, in microseconds.
+[[nodiscard]] inline double us(const telemetry::Histogram& of_ns, double quantile) {
+    return static_cast<double>(of_ns.percentile(quantile)) / 1e3;
+}
 
 // X(enumerator, counter name, what non-zero means): what the progress line reads from another thread.
 #define CAIRN_PERF_COUNTERS(X)                                     \

@@ -12,10 +12,6 @@ namespace cairn::perf {
 
 namespace {
 
-double us(const telemetry::Histogram& latency_ns, double quantile) {
-    return static_cast<double>(latency_ns.percentile(quantile)) / 1e3;
-}
-
 // For an unreliable service, the rate of the messages that arrived.
 double rate_mops(const SizeResult& result, bool unreliable) {
     const double arrived =

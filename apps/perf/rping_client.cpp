@@ -14,8 +14,6 @@ namespace {
 
 constexpr unsigned kSource = 0;
 constexpr unsigned kSink = 1;
-constexpr Duration kNeighbour = milliseconds(20);
-constexpr Duration kSilence = seconds(10);
 
 // Writes what rping writes: "rdma-ping-N: " and letters, beginning with another letter each time, up to a final zero.
 void write_text(std::span<std::uint8_t> text, std::uint64_t number) {
@@ -142,14 +140,6 @@ void RpingClient::look(Instant now) {
                                          : "the server was silent for 10 s; is it still running?");
     }
 }
-
-namespace {
-
-double us(const telemetry::Histogram& round_trip_ns, double quantile) {
-    return static_cast<double>(round_trip_ns.percentile(quantile)) / 1e3;
-}
-
-}  // namespace
 
 std::string RpingClient::json() const {
     return fmt::format(

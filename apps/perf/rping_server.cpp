@@ -11,7 +11,7 @@ namespace cairn::perf {
 
 namespace {
 
-constexpr std::uint32_t kBacklog = 16;
+constexpr std::uint32_t kPingBacklog = 16;
 constexpr std::uint32_t kCompletionSlots = 4096;
 
 }  // namespace
@@ -26,7 +26,7 @@ Status RpingServer::prepare() {
         return made.error();
     }
     completions_ = std::move(made).value();
-    return connector().listen(options().service_port, kBacklog);
+    return connector().listen(options().service_port, kPingBacklog);
 }
 
 bool RpingServer::finished(Instant) const noexcept {

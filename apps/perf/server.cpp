@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kBacklog = 256;
 constexpr Duration kProbePeriod = seconds(2);
-constexpr Duration kSilence = seconds(30);
+constexpr Duration kClientSilence = seconds(30);
 constexpr Duration kLinger = milliseconds(250);
 constexpr std::uint32_t kFirstSlots = 4096;  // initial size of a completion queue
 constexpr std::size_t kLongestText = 136;    // fits any refusal
@@ -205,7 +205,7 @@ void Server::probe(Guest& guest, Instant now) {
     } else if (guest.received != guest.heard) {
         guest.heard = guest.received;
         guest.heard_at = now;
-    } else if (now - guest.heard_at > kSilence) {
+    } else if (now - guest.heard_at > kClientSilence) {
         ++lost_;
         remove(guest.index, now);
     }

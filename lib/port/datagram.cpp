@@ -14,8 +14,6 @@ namespace cairn::port {
 
 namespace {
 
-constexpr std::size_t kIcrc = 4;
-
 FrameVerdict verdict_of(net::Drop reason) noexcept {
     switch (reason) {
         case net::Drop::Truncated:
@@ -164,18 +162,18 @@ ParsedFrame parse_frame_for_groups(std::span<const net::IpAddress> groups,
 }
 
 bool has_room_for_icrc(const Datagram& datagram) noexcept {
-    return datagram.udp_payload.size() >= wire::Bth::kBytes + kIcrc;
+    return datagram.udp_payload.size() >= wire::Bth::kBytes + wire::kIcrcBytes;
 }
 
 std::uint32_t icrc_of_frame(const Datagram& datagram) noexcept {
     CAIRN_ASSERT(has_room_for_icrc(datagram));
     return wire::icrc_finish(wire::icrc_lower_state(datagram.ip_and_udp), datagram.udp_payload.data(),
-                             datagram.udp_payload.size() - kIcrc);
+                             datagram.udp_payload.size() - wire::kIcrcBytes);
 }
 
 std::uint32_t carried_icrc(const Datagram& datagram) noexcept {
     CAIRN_ASSERT(has_room_for_icrc(datagram));
-    const std::uint8_t* at = datagram.udp_payload.data() + datagram.udp_payload.size() - kIcrc;
+    const std::uint8_t* at = datagram.udp_payload.data() + datagram.udp_payload.size() - wire::kIcrcBytes;
     return std::uint32_t{at[0]} | (std::uint32_t{at[1]} << 8U) | (std::uint32_t{at[2]} << 16U) |
            (std::uint32_t{at[3]} << 24U);
 }

@@ -11,9 +11,8 @@ namespace {
 constexpr std::uint16_t kRocePort = 4791;
 constexpr std::uint8_t kTtl = 64;
 constexpr std::uint8_t kUdp = 17;
-constexpr std::size_t kIp = Path::kEthernetBytes;
 
-void put16(std::uint8_t* at, std::uint16_t value) noexcept {
+void write16(std::uint8_t* at, std::uint16_t value) noexcept {
     at[0] = static_cast<std::uint8_t>(value >> 8U);
     at[1] = static_cast<std::uint8_t>(value);
 }
@@ -22,11 +21,11 @@ void put16(std::uint8_t* at, std::uint16_t value) noexcept {
 void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddress& destination,
           std::uint16_t udp_source_port) noexcept {
     const bool v4 = source.is_v4();
-    std::uint8_t* ip = header + kIp;
-    put16(header + 12, v4 ? 0x0800 : 0x86dd);
+    std::uint8_t* ip = header + Path::kEthernetBytes;
+    write16(header + 12, v4 ? 0x0800 : 0x86dd);
     if (v4) {
         ip[0] = 0x45;
-        put16(ip + 6, 0x4000);  // don't fragment; ID 0 counts in the ICRC
+        write16(ip + 6, 0x4000);  // don't fragment; ID 0 counts in the ICRC
         ip[8] = kTtl;
         ip[9] = kUdp;
         std::memcpy(ip + 12, source.octets().data() + 12, 4);
@@ -39,8 +38,8 @@ void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddre
         std::memcpy(ip + 24, destination.octets().data(), 16);
     }
     std::uint8_t* udp = ip + (v4 ? 20 : 40);
-    put16(udp, udp_source_port);
-    put16(udp + 2, kRocePort);
+    write16(udp, udp_source_port);
+    write16(udp + 2, kRocePort);
 }
 
 }  // namespace
@@ -55,7 +54,7 @@ Path::Path(const PathKey& key, std::uint16_t own_source_port) noexcept : key_(ke
 
 // mutants: port-path-set-traffic-class
 void Path::set_traffic_class(std::uint8_t traffic_class) noexcept {
-    std::uint8_t* const ip = transmit_header_.data() + kIp;
+    std::uint8_t* const ip = transmit_header_.data() + Path::kEthernetBytes;
     ip[0] = is_v4_ ? ip[0] : static_cast<std::uint8_t>(0x60U | (traffic_class >> 4U));
     ip[1] = is_v4_ ? traffic_class : static_cast<std::uint8_t>(traffic_class << 4U);
     key_.traffic_class = traffic_class;

@@ -43,7 +43,7 @@ std::uint64_t get_word(const std::uint8_t* at) noexcept {
 }
 
 // Sixteen or 32 bytes at a time, loaded straight from where they lie.
-using Block = std::uint64_t __attribute__((vector_size(16)));
+using NarrowBlock = std::uint64_t __attribute__((vector_size(16)));
 using WideBlock = std::uint64_t __attribute__((vector_size(32)));
 using LooseBlock = std::uint64_t __attribute__((vector_size(16), aligned(1), may_alias));
 using LooseWideBlock = std::uint64_t __attribute__((vector_size(32), aligned(1), may_alias));
@@ -56,7 +56,7 @@ inline const LooseWideBlock& wide_block_at(const std::uint8_t* at) noexcept {
     return *reinterpret_cast<const LooseWideBlock*>(at);
 }
 
-inline bool none_of(Block bits, Block mask) noexcept {
+inline bool none_of(NarrowBlock bits, NarrowBlock mask) noexcept {
 #ifdef __SSE4_1__
     return _mm_testz_si128(reinterpret_cast<__m128i>(bits), reinterpret_cast<__m128i>(mask)) != 0;
 #else
@@ -121,8 +121,8 @@ struct V6 {
 
 template <std::size_t kBytes>
 inline bool agree(const std::uint8_t* frame, const std::uint8_t* expected, const Mask<kBytes>& mask) noexcept {
-    Block difference{};
-    for (std::size_t at = 0; at < kBytes; at += sizeof(Block)) {
+    NarrowBlock difference{};
+    for (std::size_t at = 0; at < kBytes; at += sizeof(NarrowBlock)) {
         difference |= (block_at(frame + at) ^ block_at(expected + at)) & block_at(mask.data() + at);
     }
     return none_of(difference, difference);
@@ -136,7 +136,7 @@ inline bool has_headers(const std::uint8_t* frame, const std::uint8_t* expected)
     for (const std::size_t at : Family::kWide) {
         difference |= wide_block_at(frame + at) ^ wide_block_at(expected + at);
     }
-    const Block ethernet = block_at(frame) ^ block_at(expected);
+    const NarrowBlock ethernet = block_at(frame) ^ block_at(expected);
     return none_of(ethernet, ethernet) && is_zero(difference);
 }
 

@@ -15,6 +15,9 @@
 
 namespace cairn::sim {
 
+constexpr std::int64_t kPicosecondsPerNanosecond = 1000;
+constexpr std::uint64_t kBitPicoseconds = 8'000'000'000'000;  // 8 bits in units of 1e-12 s
+
 struct LinkCounters {
     std::uint64_t offered = 0;
     std::uint64_t tail_dropped = 0;  // the queue in front of the bottleneck was full

@@ -7,9 +7,6 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr std::int64_t kPicosecondsPerNanosecond = 1000;
-constexpr std::uint64_t kBitPicoseconds = 8'000'000'000'000;  // 8 bits in units of 1e-12 s
-
 Instant at_or_after(std::int64_t ps) noexcept {
     return {(ps + kPicosecondsPerNanosecond - 1) / kPicosecondsPerNanosecond};
 }

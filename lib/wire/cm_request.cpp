@@ -8,7 +8,7 @@ using FirstFive = Bits<0, 5>;
 using FirstFour = Bits<0, 4>;
 using FifthBit = Bits<4, 1>;
 using LastThree = Bits<5, 3>;
-using Service = Bits<5, 2>;
+using ServiceType = Bits<5, 2>;
 using FlowControl = Bits<7, 1>;
 using Rate = Bits<2, 6>;
 
@@ -60,7 +60,7 @@ ParsedMad<Req> Req::parse(const Raw& raw) noexcept {
     req.local_eecn = Eecn{raw.local_eecn.get()};
     req.remote_eecn = Eecn{raw.remote_eecn.get()};
     req.remote_response_timeout = CmTimeout{FirstFive::get(raw.remote_timeout)};
-    req.service = static_cast<TransportService>(Service::get(raw.remote_timeout));
+    req.service = static_cast<TransportService>(ServiceType::get(raw.remote_timeout));
     req.flow_control = FlowControl::get(raw.remote_timeout) != 0;
     req.starting_psn = Psn{raw.starting_psn.get()};
     req.local_response_timeout = CmTimeout{FirstFive::get(raw.local_timeout)};
@@ -91,7 +91,7 @@ void Req::emit(Raw& raw) const noexcept {
     raw.initiator_depth = initiator_depth;
     raw.remote_eecn.set(remote_eecn.value);
     raw.remote_timeout =
-        joined(FirstFive::put(remote_response_timeout.value), Service::put(static_cast<std::uint8_t>(service)),
+        joined(FirstFive::put(remote_response_timeout.value), ServiceType::put(static_cast<std::uint8_t>(service)),
                FlowControl::put(flow_control ? 1 : 0));
     raw.starting_psn.set(starting_psn.value());
     raw.local_timeout = joined(FirstFive::put(local_response_timeout.value), LastThree::put(retry_count.value));

@@ -10,7 +10,7 @@ namespace cairn::copyrpc {
 
 namespace {
 
-SessionOneSided& of(Session& session) {
+SessionOneSided& one_sided_of(Session& session) {
     if (session.one_sided == nullptr) {
         session.one_sided = std::make_unique<SessionOneSided>();
     }
@@ -37,7 +37,7 @@ Result<Place> OneSided::open(SessionId id, std::span<std::uint8_t> memory, verbs
     if (!made.ok()) {
         return made.error();
     }
-    const verbs::Mr& key = *of(*session).opened.emplace_back(std::move(made).value());
+    const verbs::Mr& key = *one_sided_of(*session).opened.emplace_back(std::move(made).value());
     return Place{key.address(), key.rkey(), static_cast<std::uint32_t>(memory.size())};
 }
 
@@ -57,7 +57,7 @@ rpc::PostVerdict OneSided::post(SessionId id, const OneSidedWork& work, verbs::W
     if (work.memory.empty() || work.memory.size() > work.place.bytes) {
         return rpc::PostVerdict::TooLong;
     }
-    SessionOneSided& own = of(*session);
+    SessionOneSided& own = one_sided_of(*session);
     if (own.pending.size() == kMostPending) {
         return rpc::PostVerdict::Full;
     }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kSharesOfPool = 4;  // a direction has one of them
 constexpr std::size_t kFetchesMost = 4;     // of a session that have memory
 
-SessionTransfers& of(Session& session) {
+SessionTransfers& transfers_of(Session& session) {
     if (session.transfers == nullptr) {
         session.transfers = std::make_unique<SessionTransfers>();
     }
@@ -32,7 +32,7 @@ bool Transfers::has_room(const SessionTransfers& own, std::uint64_t bytes) const
 }
 
 void Transfers::fetch(Session& session, Fetch fetch) {
-    of(session).fetches.push_back(std::move(fetch));
+    transfers_of(session).fetches.push_back(std::move(fetch));
 }
 
 // mutants: copyrpc-transfers-puts-off
@@ -42,7 +42,7 @@ bool Transfers::puts_off(const Session& session) const noexcept {
 }
 
 void Transfers::write(Session& session, Writing writing) {
-    SessionTransfers& own = of(session);
+    SessionTransfers& own = transfers_of(session);
     writing.bytes = writing.memory.bytes;
     taken_bytes_ += writing.memory.bytes;
     own.taken_bytes += writing.memory.bytes;

@@ -7,6 +7,7 @@
 
 #include "rpc/common/request_types.hpp"
 #include "rpc/erpc/arrival.hpp"
+#include "rpc/erpc/own_pauses.hpp"
 #include "rpc/erpc/packet_writer.hpp"
 #include "rpc/erpc/server_jobs.hpp"
 #include "rpc/erpc/server_messages.hpp"

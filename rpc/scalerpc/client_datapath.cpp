@@ -9,7 +9,7 @@ namespace cairn::scalerpc {
 
 namespace {
 
-constexpr std::uint32_t kPackedMost = 1024;  // bytes that one WRITE of several small requests takes
+constexpr std::uint32_t kWriteMost = 1024;  // bytes that one WRITE of several small requests takes
 
 // What the server is told of a deadline: there is no common clock. A call whose time is over has a last microsecond.
 std::uint32_t left_us(const Call& call, Instant now) noexcept {
@@ -202,7 +202,7 @@ std::uint32_t Client::run_end(const Caller& caller, Caller::Span staged) const n
     std::uint32_t to = staged.from + 1;
     if (config_.features.packing) {
         while (to != staged.to && shape.index_of(to) != 0 &&
-               (to - staged.from) * shape.bytes + caller.tail_of(staged.from) <= kPackedMost) {
+               (to - staged.from) * shape.bytes + caller.tail_of(staged.from) <= kWriteMost) {
             ++to;
         }
     }

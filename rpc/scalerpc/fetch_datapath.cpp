@@ -8,7 +8,7 @@ namespace cairn::scalerpc {
 
 namespace {
 
-constexpr std::uint32_t kPackedMost = 2048;  // bytes that one READ of several small requests takes
+constexpr std::uint32_t kReadMost = 2048;  // bytes that one READ of several small requests takes
 
 }  // namespace
 
@@ -24,7 +24,7 @@ std::uint32_t fetch(const EndpointConfig& config, const Pools& pools, Session& s
     while (from != last) {
         std::uint32_t to = from + 1;
         while (config.features.packing && to != last && shape.index_of(to) != 0 &&
-               (to - from) * shape.bytes + entry.longest <= kPackedMost) {
+               (to - from) * shape.bytes + entry.longest <= kReadMost) {
             ++to;
         }
         const std::uint32_t bytes = (to - from - 1) * shape.bytes + entry.longest;

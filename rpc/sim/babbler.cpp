@@ -10,7 +10,6 @@ namespace cairn::sim {
 namespace {
 
 constexpr std::uint32_t kHalf = kMillion / 2;
-constexpr std::uint32_t kQkey = 0x205;
 constexpr std::uint16_t kUdpSourcePort = 0xc0b0;
 
 }  // namespace
@@ -219,7 +218,7 @@ void Babbler::send(Draft& draft, std::size_t to, Instant now) {
     bth.dest_qpn = qpn_;
     bth.pad_count = static_cast<std::uint8_t>(pad);
     bth.emit(draft.ud().bth);
-    draft.ud().deth.qkey.set(kQkey);
+    draft.ud().deth.qkey.set(kServersQkey);
     draft.ud().deth.reserved = 0;
     draft.ud().deth.source_qpn.set(qpn_.value);
     draft.len = payload_end + pad + port::kIcrcBytes;

@@ -12,6 +12,8 @@
 
 namespace cairn::sim {
 
+constexpr std::uint32_t kServersQkey = 0x205;
+
 class Babbler {
 public:
     // The types of the babbler's requests. Nobody else uses them. The first runs on the worker, the second in the

@@ -13,10 +13,9 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr std::uint16_t kSessionsMost = 6;
+constexpr std::uint16_t kRingsMost = 6;
 constexpr std::size_t kLongMessages = 8;  // of memory for them, where it is scarce
-constexpr std::size_t kMostPoolBytes = std::size_t{kSessionsMost} * 4 * 65536 + (1U << 20U);
-constexpr std::uint32_t kBriefMost = 100;
+constexpr std::size_t kRingsPoolBytes = std::size_t{kRingsMost} * 4 * 65536 + (1U << 20U);
 constexpr std::uint64_t kTriesMost = 60;
 constexpr std::uint32_t kExtrasMost = 1;  // of a request: a deadline
 
@@ -26,7 +25,7 @@ using copyrpc::Message;
 }  // namespace
 
 std::size_t CopyrpcSystem::memory_most() const {
-    return kMostPoolBytes;
+    return kRingsPoolBytes;
 }
 
 void CopyrpcSystem::start(LinkedNode& node, connections::Home& home) {
@@ -36,7 +35,7 @@ void CopyrpcSystem::start(LinkedNode& node, connections::Home& home) {
     config.ring_bytes = large ? plan_.most_ring_bytes : plan_.least_ring_bytes;
     config.peer_ring_bytes_max = plan_.most_ring_bytes;
     config.receives = static_cast<std::uint16_t>(4U << random_.below(4));
-    config.sessions_max = node.limits.sessions_max = static_cast<std::uint16_t>(random_.between(1, kSessionsMost));
+    config.sessions_max = node.limits.sessions_max = static_cast<std::uint16_t>(random_.between(1, kRingsMost));
     config.calls_max = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.between(1, 16) : 256);
     node.limits.calls_max = config.calls_max;
     config.message_bytes_max = plan_.longest_bytes;
@@ -46,7 +45,7 @@ void CopyrpcSystem::start(LinkedNode& node, connections::Home& home) {
     config.peer_timeout = plan_.users.peer_timeout;
     config.path_mtu_bytes = plan_.users.path_mtu_bytes;
     // Where memory is scarce, it has room for few sessions, but always for one, and for some long messages besides.
-    std::size_t bytes = kMostPoolBytes;
+    std::size_t bytes = kRingsPoolBytes;
     if (world_.mix().node.scarce_memory) {
         const std::size_t session =
             rpc::MsgPool::bytes_for(config.ring_bytes) + rpc::MsgPool::bytes_for(plan_.most_ring_bytes);

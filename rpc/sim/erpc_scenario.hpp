@@ -82,7 +82,6 @@ private:
     static constexpr std::uint8_t kRelayed = 4;     // by a coroutine, after calls of its own
     static constexpr std::uint8_t kBackground = 5;  // by a thread
     static constexpr std::uint8_t kBrief = 6;       // by a thread, with short answers
-    static constexpr std::uint32_t kBriefMost = 100;
 
     [[nodiscard]] bool is_own(const Frame& frame) const;
     void run_ahead(ErpcNode& node, std::size_t peer);

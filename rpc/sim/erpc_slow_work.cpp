@@ -6,8 +6,6 @@
 
 namespace cairn::sim {
 
-namespace {
-
 // Lives in a coroutine's frame.
 class CountedFrame {
 public:
@@ -20,7 +18,7 @@ private:
     int& frames_;
 };
 
-}  // namespace
+namespace {}  // namespace
 
 Duration ErpcScenario::job_time() {
     const bool long_one = !world_.healed() && random_.chance(50'000);

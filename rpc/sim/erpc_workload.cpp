@@ -10,7 +10,6 @@ namespace cairn::sim {
 namespace {
 
 constexpr std::size_t kSessionsPerClient = 4;
-constexpr std::uint8_t kOverwritten = 0xdd;
 constexpr std::uint32_t kAttempts = 50;
 
 void begin_conversation(erpc::Task<> task) {

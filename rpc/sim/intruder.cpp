@@ -6,12 +6,6 @@
 
 namespace cairn::sim {
 
-namespace {
-
-constexpr std::uint32_t kQkey = 0x205;
-
-}  // namespace
-
 void Intruder::overhear(const Frame& frame) {
     if (frame.damaged) {
         return;  // nobody would take it a second time
@@ -133,7 +127,7 @@ std::size_t Intruder::send(Draft& draft, std::size_t from, std::size_t to, std::
     bth.opcode = wire::kUdSendOnly;
     bth.dest_qpn = qpn_;
     bth.emit(draft.ud().bth);
-    draft.ud().deth.qkey.set(kQkey);
+    draft.ud().deth.qkey.set(kServersQkey);
     draft.ud().deth.reserved = 0;
     draft.ud().deth.source_qpn.set(qpn_.value);
     draft.len += port::kIcrcBytes;

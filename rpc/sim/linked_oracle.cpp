@@ -6,11 +6,7 @@
 
 namespace cairn::sim {
 
-namespace {
-
-constexpr std::uint8_t kOverwritten = 0xdd;
-
-}  // namespace
+namespace {}  // namespace
 
 LinkedCall& LinkedOracle::add(const LinkedNode& client) {
     LinkedCall& call = calls_.emplace_back();

@@ -22,6 +22,8 @@ struct CallTag {
 };
 
 constexpr std::uint32_t kInnerCall = 0xffffffffU;
+constexpr std::uint32_t kBriefMost = 100;    // bytes of a short message
+constexpr std::uint8_t kOverwritten = 0xdd;  // each byte of a buffer that is its owner's again
 
 enum class Part : std::uint8_t { Request = 0x11, Response = 0xc3 };
 

@@ -12,10 +12,9 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr std::uint16_t kSessionsLeast = 2;
-constexpr std::uint16_t kSessionsMost = 14;
-constexpr std::size_t kMostPoolBytes = 8U << 20U;
-constexpr std::uint32_t kBriefMost = 100;
+constexpr std::uint16_t kGuestsLeast = 2;
+constexpr std::uint16_t kGuestsMost = 14;
+constexpr std::size_t kGuestsPoolBytes = 8U << 20U;
 constexpr std::uint32_t kBeyond = 100;  // that an answer may be longer than its room
 
 constexpr std::array<Handling, 6> kUsual{Handling::AtOnce, Handling::AtOnce,     Handling::Later,
@@ -24,7 +23,7 @@ constexpr std::array<Handling, 6> kUsual{Handling::AtOnce, Handling::AtOnce,    
 }  // namespace
 
 std::size_t ScalerpcSystem::memory_most() const {
-    return kMostPoolBytes;
+    return kGuestsPoolBytes;
 }
 
 void ScalerpcSystem::make_config(LinkedNode& node) {
@@ -39,7 +38,7 @@ void ScalerpcSystem::make_config(LinkedNode& node) {
     config.features = plan_.features;
     config.groups = plan_.groups;
     config.notice_timeout = plan_.notice_timeout;
-    config.sessions_max = static_cast<std::uint16_t>(random_.between(kSessionsLeast, kSessionsMost));
+    config.sessions_max = static_cast<std::uint16_t>(random_.between(kGuestsLeast, kGuestsMost));
     config.calls_max = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.between(1, 16) : 256);
     config.long_answers = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.below(3) : 32);
     config.peer_timeout = plan_.users.peer_timeout;
@@ -52,12 +51,12 @@ void ScalerpcSystem::make_config(LinkedNode& node) {
 // Where memory is scarce, it has room for the endpoint and few sessions.
 void ScalerpcSystem::make_pool(LinkedNode& node) {
     const scalerpc::EndpointConfig& config = part_of(node).config;
-    std::size_t bytes = kMostPoolBytes;
+    std::size_t bytes = kGuestsPoolBytes;
     if (world_.mix().node.scarce_memory) {
         const std::size_t session = rpc::MsgPool::bytes_for(scalerpc::memory_of_caller(config));
         bytes = std::bit_ceil(scalerpc::Endpoint::memory_for(config)) * 2 + session * random_.between(2, 5);
     }
-    CAIRN_ASSERT(bytes <= kMostPoolBytes);
+    CAIRN_ASSERT(bytes <= kGuestsPoolBytes);
     node.pool.emplace(node.memory.span().first(bytes));
 }
 

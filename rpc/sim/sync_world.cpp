@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint16_t kService = 7474;
 constexpr std::uint16_t kTime = 7475;
 constexpr std::uint8_t kAsk = 1;
-constexpr std::size_t kBuffers = 2048;
+constexpr std::size_t kBuffersOfNode = 2048;
 constexpr std::size_t kPoolBytes = 8U << 20U;
 constexpr std::uint32_t kRequestBytes = 32;
 
@@ -96,7 +96,7 @@ scalerpc::EndpointConfig SyncWorld::config_of(const Node& node) const {
 
 void SyncWorld::start(Node& node) {
     const Instant local = node.time.local(now_);
-    node.port = std::make_unique<SimPort>(network_, node.index, kBuffers, plan_.seed + node.index);
+    node.port = std::make_unique<SimPort>(network_, node.index, kBuffersOfNode, plan_.seed + node.index);
     node.memory = AlignedMemory(kPoolBytes);
     node.pool.emplace(node.memory.span());
     roce::EngineConfig engine;

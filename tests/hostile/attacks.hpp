@@ -7,6 +7,8 @@
 
 namespace cairn::hostile {
 
+constexpr unsigned kHosts = 16;  // in whose names attacks on servers come
+
 struct Attack {
     const char* name;
     void (*run)(Attacker&);

@@ -9,7 +9,6 @@ namespace cairn::hostile {
 
 namespace {
 
-constexpr unsigned kHosts = 16;
 constexpr unsigned kManyHosts = 100;
 constexpr std::uint32_t kLargeBytes = 4U << 20U;
 
@@ -184,7 +183,7 @@ void guessed_ids(Attacker& attacker) {
     }
 }
 
-constexpr std::array kAttacks{
+constexpr std::array kConnectionAttacks{
     Attack{"req-bystanders", req_bystanders, "REQs in the names of others"},
     Attack{"req-large", req_large, "REQs of others that ask for 4 MB each"},
     Attack{"req-many-hosts", req_many_hosts, "REQs in the names of ever other hosts"},
@@ -197,7 +196,7 @@ constexpr std::array kAttacks{
 }  // namespace
 
 std::span<const Attack> attacks_on_connections() {
-    return kAttacks;
+    return kConnectionAttacks;
 }
 
 }  // namespace cairn::hostile

@@ -10,14 +10,14 @@ namespace cairn::hostile {
 namespace {
 
 constexpr std::size_t kJunkBytes = 1500;
-constexpr unsigned kHosts = 8;
+constexpr unsigned kSenders = 8;
 
 // Bytes that are no RoCEv2 at all, of every length.
 void junk(Attacker& attacker) {
     for (unsigned i = 0;; ++i) {
         Bytes bytes(1 + attacker.random_below(kJunkBytes));
         std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::uint8_t>(attacker.random()); });
-        if (!attacker.send_as_it_is(attacker.stranger(i % kHosts), bytes)) {
+        if (!attacker.send_as_it_is(attacker.stranger(i % kSenders), bytes)) {
             return;
         }
     }
@@ -35,7 +35,7 @@ void reserved(Attacker& attacker) {
         if (i % 4 == 0) {
             bytes[1] = static_cast<std::uint8_t>(bytes[1] & 0xf0U);  // the version that there is
         }
-        if (!attacker.send(attacker.bystander(i % kHosts), std::move(bytes))) {
+        if (!attacker.send(attacker.bystander(i % kSenders), std::move(bytes))) {
             return;
         }
     }
@@ -55,7 +55,7 @@ void guesses(Attacker& attacker) {
         if (i % 2 == 0) {
             packet.set_payload(payload);
         }
-        if (!attacker.send(attacker.bystander(i % kHosts), bytes_of(packet))) {
+        if (!attacker.send(attacker.bystander(i % kSenders), bytes_of(packet))) {
             return;
         }
     }
@@ -77,7 +77,7 @@ void ports(Attacker& attacker) {
     }
 }
 
-constexpr std::array kAttacks{
+constexpr std::array kPacketAttacks{
     Attack{"junk", junk, "bytes that are no packets"},
     Attack{"reserved", reserved, "right ICRCs over reserved numbers"},
     Attack{"guesses", guesses, "WRITEs and READs of connections of others"},
@@ -87,7 +87,7 @@ constexpr std::array kAttacks{
 }  // namespace
 
 std::span<const Attack> attacks_on_packets() {
-    return kAttacks;
+    return kPacketAttacks;
 }
 
 }  // namespace cairn::hostile

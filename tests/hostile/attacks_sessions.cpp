@@ -13,7 +13,6 @@ namespace cairn::hostile {
 
 namespace {
 
-constexpr unsigned kHosts = 16;
 constexpr std::array<std::uint8_t, kPacketBytes> kFull{};
 
 struct Opened {
@@ -217,7 +216,7 @@ void replay(Attacker& attacker) {
     }
 }
 
-constexpr std::array kAttacks{
+constexpr std::array kSessionAttacks{
     Attack{"connect-bystanders", connect_bystanders, "sessions and blind requests in the names of others"},
     Attack{"hoard", hoard, "all sessions that one address can get"},
     Attack{"announce", announce, "requests of 16 MB that never come"},
@@ -233,7 +232,7 @@ constexpr std::array kAttacks{
 }  // namespace
 
 std::span<const Attack> attacks_on_sessions() {
-    return kAttacks;
+    return kSessionAttacks;
 }
 
 }  // namespace cairn::hostile

@@ -11,12 +11,12 @@ namespace {
 using roce::ConnectionControl;
 using roce::rc::RcCounter;
 
-struct IncastCase {
+struct RcIncastCase {
     std::size_t clients;
     std::uint16_t path_mtu_bytes;
 };
 
-RcIncastPlan plan_of(const IncastCase& each, ConnectionControl control) {
+RcIncastPlan plan_of(const RcIncastCase& each, ConnectionControl control) {
     RcIncastPlan plan;
     plan.clients = each.clients;
     plan.path_mtu_bytes = each.path_mtu_bytes;
@@ -26,7 +26,7 @@ RcIncastPlan plan_of(const IncastCase& each, ConnectionControl control) {
     return plan;
 }
 
-class RcIncast : public testing::TestWithParam<IncastCase> {};
+class RcIncast : public testing::TestWithParam<RcIncastCase> {};
 
 TEST_P(RcIncast, ControlKeepsTheQueueShortAndTheLinkBusyAndAllEnd) {
     RcIncastWorld free(plan_of(GetParam(), ConnectionControl::None));
@@ -47,8 +47,8 @@ TEST_P(RcIncast, ControlKeepsTheQueueShortAndTheLinkBusyAndAllEnd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, RcIncast,
-                         testing::Values(IncastCase{20, 1024}, IncastCase{20, 4096}, IncastCase{50, 4096}),
-                         [](const testing::TestParamInfo<IncastCase>& each) {
+                         testing::Values(RcIncastCase{20, 1024}, RcIncastCase{20, 4096}, RcIncastCase{50, 4096}),
+                         [](const testing::TestParamInfo<RcIncastCase>& each) {
                              return std::to_string(each.param.clients) + "Way" +
                                     std::to_string(each.param.path_mtu_bytes);
                          });

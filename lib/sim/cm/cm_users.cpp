@@ -5,9 +5,6 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr wire::ServiceId kService{0xca12};
-const wire::ServiceId kIpService = wire::ip_service(wire::IpProtocol::Tcp, 7174);
-
 using Cookie = std::array<std::uint8_t, 8>;
 
 Cookie bytes_of(std::uint64_t cookie) {
@@ -29,7 +26,7 @@ void CmWorld::connect(std::size_t from, std::size_t to) {
     const Cookie said = bytes_of(cookie);
     cm::ConnectRequest request;
     request.route = {node.address, nodes_[to].address};
-    request.service = random_.below(2) == 0 ? kService : kIpService;
+    request.service = random_.below(2) == 0 ? kCmService : kCmIpService;
     request.qpn = Qpn{node.next_qpn++};
     request.starting_psn = Psn{static_cast<std::uint32_t>(random_.next())};
     request.features = random_.below(2) == 0 ? 0 : wire::kFeatureSelective;
@@ -57,7 +54,7 @@ void CmWorld::resolve(std::size_t from, std::size_t to) {
     Node& node = nodes_[from];
     cm::ResolveRequest request;
     request.route = {node.address, nodes_[to].address};
-    request.service = random_.below(2) == 0 ? kService : kIpService;
+    request.service = random_.below(2) == 0 ? kCmService : kCmIpService;
     const auto resolving = node.manager->datagrams().resolve(request, now_);
     require(resolving.ok(), "resolve() refuses");
     if (resolving.ok()) {
@@ -183,7 +180,7 @@ void CmWorld::on_event(Node& node, const cm::Requested& event) {
     const auto found = deals_.find(cookie);
     require(found != deals_.end(), "a request that nobody made");
     require(node.locals.count(event.id) == 0 && node.gone.count(event.id) == 0, "a name given twice");
-    require(event.ip.has_value() == (event.service == kIpService), "the wrong ends by IP");
+    require(event.ip.has_value() == (event.service == kCmIpService), "the wrong ends by IP");
     if (broken_) {
         return;
     }
@@ -284,7 +281,7 @@ void CmWorld::on_event(Node& node, const cm::DatagramRequested& event) {
     const auto index = static_cast<std::size_t>(&node - nodes_.data());
     const Qpn serving{static_cast<std::uint32_t>(0x800000 + index)};
     const Qkey key{static_cast<std::uint32_t>(0x1000 + index)};
-    require(event.service == kIpService && event.ip.has_value(), "a question to another service");
+    require(event.service == kCmIpService && event.ip.has_value(), "a question to another service");
     const std::optional<cm::CallRefusal> refusal =
         node.manager->datagrams().answer(event.id, wire::SidrStatus::Valid, {serving, key, {}}, now_);
     require(refusal == std::nullopt, "answer() refuses");

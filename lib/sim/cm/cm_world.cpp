@@ -13,8 +13,6 @@ namespace cairn::sim {
 
 namespace {
 
-constexpr wire::ServiceId kService{0xca12};
-const wire::ServiceId kIpService = wire::ip_service(wire::IpProtocol::Tcp, 7174);
 constexpr Duration kTurn = milliseconds(20);       // between two turns of a host
 constexpr Duration kLateCopy = milliseconds(100);  // less than TIMEWAIT: later ones are new to anybody
 constexpr Duration kPatience = seconds(200);       // all retries and service timeouts of what is under way
@@ -81,11 +79,11 @@ void CmWorld::start_life(Node& node) {
     const std::uint64_t others = faults_.flood_per_turn != 0 ? kBesideFlood : 0;
     const auto backlog = static_cast<std::uint32_t>(random_.between(others + 1, others + 8));
     const Qpn serving{static_cast<std::uint32_t>(0x800000 + (&node - nodes_.data()))};
-    (void)node.manager->listen(kService, backlog);
-    (void)node.manager->listen(kIpService, backlog, node.address);
+    (void)node.manager->listen(kCmService, backlog);
+    (void)node.manager->listen(kCmIpService, backlog, node.address);
     const Qkey key = qkey_of(static_cast<std::size_t>(&node - nodes_.data()));
-    (void)node.manager->datagrams().listen(kService, {}, cm::DatagramService{serving, key, {}});
-    (void)node.manager->datagrams().listen(kIpService, {}, std::nullopt);
+    (void)node.manager->datagrams().listen(kCmService, {}, cm::DatagramService{serving, key, {}});
+    (void)node.manager->datagrams().listen(kCmIpService, {}, std::nullopt);
 }
 
 void CmWorld::require(bool holds, const std::string& what) {
@@ -287,7 +285,7 @@ void CmWorld::forge_request() {
     wire::Req req;
     req.local_comm_id = wire::CommId{static_cast<std::uint32_t>(random_.next())};
     req.local_qpn = Qpn{static_cast<std::uint32_t>(other.next_qpn + random_.below(4))};
-    req.service_id = kService;
+    req.service_id = kCmService;
     req.path_mtu = wire::path_mtu_of(1024);
     req.primary.local_gid = source.octets();
     req.primary.remote_gid = nodes_[to].address.octets();

@@ -15,6 +15,10 @@
 
 namespace cairn::sim {
 
+// The services of each host: one by its number, one by IP.
+constexpr wire::ServiceId kCmService{0xca12};
+const wire::ServiceId kCmIpService = wire::ip_service(wire::IpProtocol::Tcp, 7174);
+
 constexpr std::uint8_t kForged = 0xf0;  // each byte of the private data of forged requests
 
 struct CmFaults {

@@ -12,12 +12,6 @@ using verbs::WorkOpcode;
 
 namespace {
 
-constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63U;
-
-bool is_write(WorkOpcode opcode) {
-    return opcode == WorkOpcode::RdmaWrite || opcode == WorkOpcode::RdmaWriteWithImmediate;
-}
-
 verbs::CompletionOpcode completion_of(WorkOpcode opcode) {
     return opcode == WorkOpcode::RdmaRead      ? verbs::CompletionOpcode::RdmaRead
            : opcode == WorkOpcode::FetchAdd    ? verbs::CompletionOpcode::FetchAdd

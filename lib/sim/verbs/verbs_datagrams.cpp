@@ -15,7 +15,6 @@ using verbs::QpState;
 
 namespace {
 
-constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63U;
 constexpr std::uint32_t kOwnKey = 0x80000000U;  // no other scenario's queue pairs have such keys
 constexpr std::size_t kKnown = 24;
 

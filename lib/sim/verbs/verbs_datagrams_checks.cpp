@@ -8,11 +8,7 @@ namespace cairn::sim {
 
 using verbs::CompletionStatus;
 
-namespace {
-
-constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63U;
-
-}  // namespace
+namespace {}  // namespace
 
 bool VerbsDatagrams::take(VerbsHost& host, const verbs::Completion& got) {
     const auto& speakers = booth_of(host).speakers;

@@ -12,6 +12,13 @@
 
 namespace cairn::sim {
 
+// Bit of a work request number that is a receive request's.
+constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63U;
+
+constexpr bool is_write(verbs::WorkOpcode opcode) noexcept {
+    return opcode == verbs::WorkOpcode::RdmaWrite || opcode == verbs::WorkOpcode::RdmaWriteWithImmediate;
+}
+
 // What each end tells the other in the private data of their connection.
 struct VerbsHello {
     std::uint64_t serial = 0;  // serial of the end that says it

@@ -12,7 +12,6 @@ using verbs::WorkOpcode;
 
 namespace {
 
-constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63U;
 constexpr std::uint32_t kInlineBytes = 64;
 
 // As often as each stands here.
@@ -20,9 +19,6 @@ constexpr std::array kOpcodes{WorkOpcode::Send,      WorkOpcode::Send,      Work
                               WorkOpcode::RdmaWrite, WorkOpcode::RdmaWrite, WorkOpcode::RdmaWriteWithImmediate,
                               WorkOpcode::RdmaRead,  WorkOpcode::FetchAdd,  WorkOpcode::CompareSwap};
 
-bool is_write(WorkOpcode opcode) {
-    return opcode == WorkOpcode::RdmaWrite || opcode == WorkOpcode::RdmaWriteWithImmediate;
-}
 bool is_told(WorkOpcode opcode) {
     return opcode == WorkOpcode::Send || opcode == WorkOpcode::SendWithImmediate ||
            opcode == WorkOpcode::RdmaWriteWithImmediate;

@@ -4,15 +4,15 @@
 namespace cairn::cm {
 namespace {
 
-const Duration kWait = response_wait(Config{}, Config{}.response_timeout);
+const Duration kAnswerWait = response_wait(Config{}, Config{}.response_timeout);
 
 TEST_F(CmPair, ARequestIsSentAgainAtItsTimesAndGivenUpAfterTheLast) {
     active = connect(request());
     (void)client.sent<wire::Req>();
     const wire::MadBytes first = client.last.bytes;
     for (int retry = 0; retry < Config{}.max_retries.value; ++retry) {
-        EXPECT_EQ(client.manager.next_deadline(), now + kWait);
-        client.manager.on_timeout(now + kWait - nanoseconds(1));
+        EXPECT_EQ(client.manager.next_deadline(), now + kAnswerWait);
+        client.manager.on_timeout(now + kAnswerWait - nanoseconds(1));
         EXPECT_TRUE(client.sends_nothing());
         pass_time(client);
         (void)client.sent<wire::Req>();
@@ -60,7 +60,7 @@ TEST_F(CmPair, AReplyIsSentAgainAtItsTimesAndWhenTheRequestComesAgain) {
     EXPECT_EQ(server.last.bytes, rep);
     EXPECT_EQ(server.count(Counter::Duplicate), 1U);
     for (int copy = 0; copy < kMostReplyCopies; ++copy) {
-        EXPECT_EQ(server.manager.next_deadline(), now + kWait);
+        EXPECT_EQ(server.manager.next_deadline(), now + kAnswerWait);
         pass_time(server);
         (void)server.sent<wire::Rep>();
         EXPECT_EQ(server.last.bytes, rep);
@@ -100,7 +100,7 @@ TEST_F(CmPair, TheClientSaysAFewTimesThatItIsReady) {
     (void)client.sent<wire::Rtu>();
     const wire::MadBytes rtu = client.last.bytes;  // lost
     for (int copy = 0; copy < kReadyCopies; ++copy) {
-        EXPECT_EQ(client.manager.next_deadline(), now + kWait);
+        EXPECT_EQ(client.manager.next_deadline(), now + kAnswerWait);
         pass_time(client);
         (void)client.sent<wire::Rtu>();
         EXPECT_EQ(client.last.bytes, rtu);
@@ -118,7 +118,7 @@ TEST_F(CmPair, APeerIsAskedForTimeBeforeItSendsAgain) {
     const Instant asked_at = now;
     const wire::MadBytes req = client.last.bytes;
     pass_time(server);
-    EXPECT_LT(now, asked_at + kWait);
+    EXPECT_LT(now, asked_at + kAnswerWait);
     const wire::Mra mra = server.sent<wire::Mra>();
     EXPECT_EQ(mra.ids, (wire::CommIds{passive, active}));
     EXPECT_EQ(mra.message, wire::Answered::Req);
@@ -126,7 +126,7 @@ TEST_F(CmPair, APeerIsAskedForTimeBeforeItSendsAgain) {
     EXPECT_EQ(server.manager.next_deadline(), Instant::never());
     server.pass_last(client, now);
     EXPECT_EQ(state_at(client, active), State::MraReqRcvd);
-    EXPECT_EQ(client.manager.next_deadline(), now + wire::duration_of(Config{}.service_timeout) + kWait);
+    EXPECT_EQ(client.manager.next_deadline(), now + wire::duration_of(Config{}.service_timeout) + kAnswerWait);
     const Instant extended = client.manager.next_deadline();
     server.pass_last(client, now + seconds(1));  // a late copy does not extend it
     EXPECT_EQ(client.manager.next_deadline(), extended);
@@ -134,7 +134,7 @@ TEST_F(CmPair, APeerIsAskedForTimeBeforeItSendsAgain) {
     (void)server.sent<wire::Mra>();  // again, when the request comes again
     pass_time(client);
     (void)client.sent<wire::Req>();
-    EXPECT_EQ(client.manager.next_deadline(), now + kWait);
+    EXPECT_EQ(client.manager.next_deadline(), now + kAnswerWait);
     EXPECT_EQ(state_at(client, active), State::ReqSent);
     ASSERT_EQ(server.manager.accept(passive, acceptance(), now), std::nullopt);
     server.pass_all(client, now);
@@ -149,7 +149,7 @@ TEST_F(CmPair, AServerIsAskedForTimeWhenTheClientIsSlowToBeReady) {
     EXPECT_EQ(client.sent<wire::Mra>().message, wire::Answered::Rep);
     client.pass_last(server, now);
     EXPECT_EQ(state_at(server, passive), State::MraRepRcvd);
-    EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(Config{}.service_timeout) + kWait);
+    EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(Config{}.service_timeout) + kAnswerWait);
     client.take(server, rep, now);
     EXPECT_EQ(client.sent<wire::Mra>().message, wire::Answered::Rep);
     pass_time(server);
@@ -181,7 +181,7 @@ TEST_F(CmPair, HoursThatAPeerAsksForAreCutShort) {
     mra.ids = {wire::CommId{77}, active};
     mra.service_timeout = wire::CmTimeout{31};
     client.take(server, {0, mra}, now);
-    EXPECT_EQ(client.manager.next_deadline(), now + wire::duration_of(kLongestService) + kWait);
+    EXPECT_EQ(client.manager.next_deadline(), now + wire::duration_of(kLongestService) + kAnswerWait);
     wire::Req req;
     req.primary.local_gid = kClientAddress.octets();
     req.primary.remote_gid = kServerAddress.octets();
@@ -240,11 +240,11 @@ TEST_F(CmPair, ARefusalIsKeptAsLongAsTheClientMayWaitBeforeItAsksAgain) {
     (void)server.sent<wire::Mra>();
     ASSERT_EQ(server.manager.reject(passive, {}, now), std::nullopt);
     EXPECT_EQ(server.sent<wire::Rej>().ids.local, passive);  // which the client knows by the MRA
-    EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(Config{}.service_timeout) + kWait * 2);
+    EXPECT_EQ(server.manager.next_deadline(), now + wire::duration_of(Config{}.service_timeout) + kAnswerWait * 2);
     now = server.manager.next_deadline() - nanoseconds(1);
     server.take(client, req, now);
     EXPECT_EQ(server.sent<wire::Rej>().message, wire::Answered::Req);
-    EXPECT_EQ(server.manager.next_deadline(), now + kWait * 2);
+    EXPECT_EQ(server.manager.next_deadline(), now + kAnswerWait * 2);
     EXPECT_TRUE(server.has_no_event());
 }
 

@@ -11,35 +11,35 @@ namespace {
 
 using cm::ServiceKind;
 
-const wire::ServiceId kPort = wire::ip_service(wire::IpProtocol::Tcp, 7471);
+const wire::ServiceId kService = wire::ip_service(wire::IpProtocol::Tcp, 7471);
 const net::IpAddress kPeer = net::IpAddress::parse("10.0.0.9").value();
 
 std::optional<WorkerNumber> find(const Registry& registry, std::uint32_t name,
                                  ServiceKind kind = ServiceKind::Connections) {
-    return registry.find({kind, kPort, name}, kPeer);
+    return registry.find({kind, kService, name}, kPeer);
 }
 
 TEST(Registry, AServiceThatIsTakenNamesItselfAndWhoHasIt) {
     Registry registry;
     EXPECT_EQ(find(registry, 1), std::nullopt);
-    ASSERT_TRUE(registry.claim(ServiceKind::Connections, kPort, 2, Sharing::Alone).ok());
+    ASSERT_TRUE(registry.claim(ServiceKind::Connections, kService, 2, Sharing::Alone).ok());
     EXPECT_EQ(find(registry, 1), 2U);
     for (const Sharing sharing : {Sharing::Alone, Sharing::Shared}) {
-        const Status taken = registry.claim(ServiceKind::Connections, kPort, 3, sharing);
+        const Status taken = registry.claim(ServiceKind::Connections, kService, 3, sharing);
         ASSERT_FALSE(taken.ok());
         EXPECT_NE(taken.error().text().find("7471"), std::string::npos) << taken.error().text();
         EXPECT_NE(taken.error().text().find("worker 2"), std::string::npos);
         EXPECT_NE(taken.error().text().find("another"), std::string::npos);
     }
-    registry.release(ServiceKind::Connections, kPort, 2);
+    registry.release(ServiceKind::Connections, kService, 2);
     EXPECT_EQ(find(registry, 1), std::nullopt);
-    EXPECT_TRUE(registry.claim(ServiceKind::Connections, kPort, 3, Sharing::Alone).ok());
+    EXPECT_TRUE(registry.claim(ServiceKind::Connections, kService, 3, Sharing::Alone).ok());
 }
 
 TEST(Registry, ConnectionsAndDatagramsOfOneNumberAreTwoServices) {
     Registry registry;
-    ASSERT_TRUE(registry.claim(ServiceKind::Connections, kPort, 0, Sharing::Alone).ok());
-    ASSERT_TRUE(registry.claim(ServiceKind::Datagrams, kPort, 1, Sharing::Alone).ok());
+    ASSERT_TRUE(registry.claim(ServiceKind::Connections, kService, 0, Sharing::Alone).ok());
+    ASSERT_TRUE(registry.claim(ServiceKind::Datagrams, kService, 1, Sharing::Alone).ok());
     EXPECT_EQ(find(registry, 1), 0U);
     EXPECT_EQ(find(registry, 1, ServiceKind::Datagrams), 1U);
 }
@@ -47,10 +47,10 @@ TEST(Registry, ConnectionsAndDatagramsOfOneNumberAreTwoServices) {
 TEST(Registry, WorkersThatShareAServiceAllGetSomeAndCopiesOfARequestGoToTheSame) {
     Registry registry;
     for (const WorkerNumber worker : {2U, 0U, 5U}) {
-        ASSERT_TRUE(registry.claim(ServiceKind::Connections, kPort, worker, Sharing::Shared).ok());
+        ASSERT_TRUE(registry.claim(ServiceKind::Connections, kService, worker, Sharing::Shared).ok());
     }
-    EXPECT_FALSE(registry.claim(ServiceKind::Connections, kPort, 5, Sharing::Shared).ok());
-    EXPECT_FALSE(registry.claim(ServiceKind::Connections, kPort, 1, Sharing::Alone).ok());
+    EXPECT_FALSE(registry.claim(ServiceKind::Connections, kService, 5, Sharing::Shared).ok());
+    EXPECT_FALSE(registry.claim(ServiceKind::Connections, kService, 1, Sharing::Alone).ok());
     std::set<WorkerNumber> seen;
     for (std::uint32_t name = 0; name < 64; ++name) {
         const auto worker = find(registry, name);
@@ -59,7 +59,7 @@ TEST(Registry, WorkersThatShareAServiceAllGetSomeAndCopiesOfARequestGoToTheSame)
         seen.insert(*worker);
     }
     EXPECT_EQ(seen, (std::set<WorkerNumber>{0, 2, 5}));
-    registry.release(ServiceKind::Connections, kPort, 2);
+    registry.release(ServiceKind::Connections, kService, 2);
     for (std::uint32_t name = 0; name < 64; ++name) {
         EXPECT_NE(find(registry, name), 2U);
     }

@@ -1,4 +1,4 @@
-// An endpoint where things go wrong: losses, small rings, full queues, silent and dead peers, refusals.
+// An endpoint where things go wrong: losses, small_endpoint rings, full queues, silent and dead peers, refusals.
 #include "rpc/copyrpc/endpoint.hpp"
 
 #include <random>
@@ -8,7 +8,7 @@
 namespace cairn::copyrpc {
 namespace {
 
-EndpointConfig small() {
+EndpointConfig small_endpoint() {
     EndpointConfig config = small_config(400);
     config.peer_timeout = milliseconds(200);
     return config;
@@ -16,7 +16,7 @@ EndpointConfig small() {
 
 class CopyrpcEndpoint : public TwoHosts {
 protected:
-    CopyrpcEndpoint() : TwoHosts(small()) {}
+    CopyrpcEndpoint() : TwoHosts(small_endpoint()) {}
 };
 
 TEST_F(CopyrpcEndpoint, SmallRingsCarryManyCallsOfAnySize) {
@@ -221,7 +221,7 @@ TEST_F(CopyrpcEndpoint, BothEndsCallEachOtherOverOneSession) {
 }
 
 TEST_F(CopyrpcEndpoint, AServerWithoutHandlersOrMemoryTakesNoSessions) {
-    Host idle("10.0.0.3", 33, small());
+    Host idle("10.0.0.3", 33, small_endpoint());
     idle.port.join(client.port);
     client.port.join(idle.port);
     ASSERT_TRUE(idle.endpoint->listen(kService).ok());
@@ -285,7 +285,7 @@ class CopyrpcFewCalls : public TwoHosts {
 protected:
     CopyrpcFewCalls() : TwoHosts(config()) {}
     static EndpointConfig config() {
-        EndpointConfig config = small();
+        EndpointConfig config = small_endpoint();
         config.calls_max = 4;
         config.answer_bytes = 20;
         return config;
@@ -326,7 +326,7 @@ TEST_F(CopyrpcFewCalls, CallsThatWaitForANumberGoOnWhenAnotherSessionFreesOne) {
 
 TEST_F(CopyrpcEndpoint, ConfigurationsOutOfRangeNameThemselves) {
     const auto refusal = [this](auto&& change) {
-        EndpointConfig config = small();
+        EndpointConfig config = small_endpoint();
         change(config);
         auto made = Endpoint::create(config, *client.device, *client.home, client.pool);
         EXPECT_FALSE(made.ok());

@@ -24,11 +24,11 @@ std::vector<std::uint8_t> pattern(std::uint32_t of, std::uint32_t bytes) {
 }
 
 // An end with its memory. What it sends is copied at once, and told in order.
-struct Host {
-    Host(std::uint32_t own_bytes, std::uint32_t mirror_bytes)
+struct End {
+    End(std::uint32_t own_bytes, std::uint32_t mirror_bytes)
         : own(own_bytes), mirror(mirror_bytes), end(own, mirror, kReceives, kReceives) {}
 
-    void send_to(Host& peer) {
+    void send_to(End& peer) {
         while (const std::optional<RingWrite> write = end.next_write()) {
             std::copy_n(mirror.begin() + write->offset, write->bytes, peer.own.begin() + write->offset);
             peer.came.push_back(write->immediate);
@@ -113,8 +113,8 @@ protected:
         return true;
     }
 
-    Host client{4096, 8192};
-    Host server{8192, 4096};
+    End client{4096, 8192};
+    End server{8192, 4096};
     std::vector<Kept> kept;
     std::map<std::uint32_t, std::uint32_t> charges;
     std::uint32_t calls = 0;
@@ -210,8 +210,8 @@ TEST_F(RingEnds, TheExtensionAndTheOutcomeArrive) {
 // A batch of two requests of 32 bytes; `spoil` changes what stands in the server's ring.
 template <class Spoil>
 std::optional<Breach> breach_of(Spoil&& spoil) {
-    Host client{4096, 4096};
-    Host server{4096, 4096};
+    End client{4096, 4096};
+    End server{4096, 4096};
     EXPECT_TRUE(client.call(1, 32, 32) && client.call(2, 32, 32));
     client.send_to(server);
     spoil(server.own);

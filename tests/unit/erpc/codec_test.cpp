@@ -74,14 +74,14 @@ struct Endpoint {
     std::array<std::uint8_t, 8> room{};
     int answers = 0;
 };
-struct Keeper final : RequestKeeper {
+struct Answerer final : RequestKeeper {
     void keep(const RequestHandle&) noexcept override {}
     bool drop(const RequestHandle&) noexcept override { return true; }
 };
 
 TEST(Codec, AnAnswerWithoutRoomIsNotGiven) {
     Endpoint endpoint;
-    Keeper keeper;
+    Answerer keeper;
     const Request<Endpoint> request{endpoint, keeper, {}, 0, {}, {}};
     EXPECT_TRUE(answer(request, std::string(8, 'a')));
     EXPECT_EQ(endpoint.room.back(), 'a');

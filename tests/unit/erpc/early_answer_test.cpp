@@ -5,7 +5,7 @@
 namespace cairn::erpc {
 namespace {
 
-constexpr std::uint8_t kType = 3;
+constexpr std::uint8_t kEarlyType = 3;
 
 struct EarlyAnswer : testing::Test {
     void SetUp() override {
@@ -13,7 +13,7 @@ struct EarlyAnswer : testing::Test {
         server.port.join(client.port);
         client.port.sends_in_place = true;
         server.endpoint->set_handler(
-            kType,
+            kEarlyType,
             [](void* context, const Request& asked) {
                 auto& self = *static_cast<EarlyAnswer*>(context);
                 self.seen.assign(asked.payload.begin(), asked.payload.end());
@@ -33,7 +33,7 @@ struct EarlyAnswer : testing::Test {
     }
     void post() {
         Call call;
-        call.type = kType;
+        call.type = kEarlyType;
         call.request = request;
         call.completion = [](void* context, const CallResult& result) {
             EXPECT_EQ(result.status, CallStatus::Ok);

@@ -11,8 +11,8 @@ constexpr int kBurst = 16;  // what a turn of a host takes
 constexpr std::uint16_t kCredits = 2 * kBurst;
 constexpr std::size_t kBytes = 900'000;
 
-struct HeldTime : TwoHosts {
-    HeldTime() {
+struct HeldTimes : TwoHosts {
+    HeldTimes() {
         for (Host* const host : {&client, &server}) {
             host->config.credits = kCredits;
             host->config.congestion.algorithm = CongestionAlgorithm::Timely;
@@ -57,16 +57,16 @@ struct HeldTime : TwoHosts {
 // Request and response, a window in each round trip.
 constexpr int kAtFullWindow = static_cast<int>(2 * kBytes / (1024 - sizeof(RawHeader)) / kCredits);
 
-TEST_F(HeldTime, OfAServerIsNoReasonToPace) {
+TEST_F(HeldTimes, OfAServerIsNoReasonToPace) {
     server.port.waited = kHeld;
     EXPECT_LT(round_trips_of_a_call([this] { round_trip(); }), kAtFullWindow * 3 / 2);
 }
 
-TEST_F(HeldTime, ButTheNetworksIs) {
+TEST_F(HeldTimes, ButTheNetworksIs) {
     EXPECT_GT(round_trips_of_a_call([this] { round_trip(); }), kAtFullWindow * 3 / 2);
 }
 
-TEST_F(HeldTime, NorIsAPauseOfOurOwn) {
+TEST_F(HeldTimes, NorIsAPauseOfOurOwn) {
     EXPECT_LT(round_trips_of_a_call([this] { absence(); }), kAtFullWindow * 3 / 2);
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 using enum ControlVerdict;
 
-struct Row {
+struct StateRow {
     ControlType type;
     std::array<ControlVerdict, 3> by_state;  // Connecting, Connected, Disconnecting
 };
@@ -16,14 +16,15 @@ struct Row {
 TEST(JudgeControl, EveryMessageInEveryStateHasItsVerdict) {
     constexpr std::array<SessionState, 3> kStates{SessionState::Connecting, SessionState::Connected,
                                                   SessionState::Disconnecting};
-    for (const Row& row :
-         {Row{ControlType::Connect, {Ignore, Ignore, Ignore}}, Row{ControlType::Accepted, {Establish, Ignore, Ignore}},
-          Row{ControlType::Refused, {EndRefused, Ignore, Ignore}},
-          Row{ControlType::Disconnect, {Ignore, Ignore, Ignore}},
-          Row{ControlType::Disconnected, {EndLost, EndLost, EndDisconnected}},
-          Row{ControlType::Ping, {Ignore, Ignore, Ignore}}, Row{ControlType::Pong, {HearPong, HearPong, HearPong}},
-          Row{ControlType::Challenge, {TakeChallenge, Ignore, Ignore}},
-          Row{ControlType::RequestRefused, {EndRequest, EndRequest, EndRequest}}}) {
+    for (const StateRow& row : {StateRow{ControlType::Connect, {Ignore, Ignore, Ignore}},
+                                StateRow{ControlType::Accepted, {Establish, Ignore, Ignore}},
+                                StateRow{ControlType::Refused, {EndRefused, Ignore, Ignore}},
+                                StateRow{ControlType::Disconnect, {Ignore, Ignore, Ignore}},
+                                StateRow{ControlType::Disconnected, {EndLost, EndLost, EndDisconnected}},
+                                StateRow{ControlType::Ping, {Ignore, Ignore, Ignore}},
+                                StateRow{ControlType::Pong, {HearPong, HearPong, HearPong}},
+                                StateRow{ControlType::Challenge, {TakeChallenge, Ignore, Ignore}},
+                                StateRow{ControlType::RequestRefused, {EndRequest, EndRequest, EndRequest}}}) {
         for (std::size_t i = 0; i < kStates.size(); ++i) {
             EXPECT_EQ(judge_control(kStates[i], row.type, true), row.by_state[i])
                 << static_cast<int>(row.type) << " in state " << i;

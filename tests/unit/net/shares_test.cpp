@@ -11,7 +11,7 @@ namespace {
 
 const IpAddress kGreedy = IpAddress::from_v4(0x0a000001);
 const IpAddress kModest = IpAddress::from_v4(0x0a000002);
-const IpAddress kOther = IpAddress::from_v4(0x0a000003);
+const IpAddress kOtherHost = IpAddress::from_v4(0x0a000003);
 
 class SharesTest : public testing::Test {
 protected:
@@ -29,7 +29,7 @@ TEST_F(SharesTest, WhoHoldsMostGivesItsOldestToWhoHoldsLess) {
     add(kModest, 4);
     EXPECT_EQ(shares.size(), 4U);
     EXPECT_EQ(shares.who_gives_way_to(kModest), 1);
-    EXPECT_EQ(shares.who_gives_way_to(kOther), 1);
+    EXPECT_EQ(shares.who_gives_way_to(kOtherHost), 1);
     EXPECT_EQ(shares.who_gives_way_to(kGreedy), std::nullopt);
     remove(1);
     EXPECT_EQ(shares.first_to_go(), 2);
@@ -80,7 +80,7 @@ TEST_F(SharesTest, NeighboursOnALinkAreHostsOfTheirOwn) {
 TEST_F(SharesTest, AHostsOldestAreNamedInTheirOrder) {
     for (const int id : {5, 6, 7}) {
         add(kModest, id);
-        add(kOther, 10 + id);
+        add(kOtherHost, 10 + id);
     }
     remove(5);
     std::array<int, 2> oldest{};

@@ -14,8 +14,8 @@
 namespace cairn::port {
 namespace {
 
-constexpr net::MacAddress kMacA{{2, 0, 0, 0, 0, 1}};
-constexpr net::MacAddress kMacB{{2, 0, 0, 0, 0, 2}};
+constexpr net::MacAddress kMacOfA{{2, 0, 0, 0, 0, 1}};
+constexpr net::MacAddress kMacOfB{{2, 0, 0, 0, 0, 2}};
 
 PathKey key_of(const char* local, const char* remote) {
     return {net::IpAddress::parse(local).value(), net::IpAddress::parse(remote).value(), 0xc123, 0x68};
@@ -29,8 +29,8 @@ struct Pair {
 Pair make_pair(bool v4) {
     Pair pair{Path(v4 ? key_of("10.1.0.1", "10.1.0.2") : key_of("fd00::1", "fd00::2")),
               Path(v4 ? key_of("10.1.0.2", "10.1.0.1") : key_of("fd00::2", "fd00::1"))};
-    pair.a.resolve(kMacA, kMacB);
-    pair.b.resolve(kMacB, kMacA);
+    pair.a.resolve(kMacOfA, kMacOfB);
+    pair.b.resolve(kMacOfB, kMacOfA);
     return pair;
 }
 

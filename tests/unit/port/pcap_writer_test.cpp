@@ -28,7 +28,7 @@ struct TemporaryPath {
     std::string path;
 };
 
-Frame make_frame(std::size_t bytes) {
+Frame frame_of(std::size_t bytes) {
     Frame frame(bytes);
     for (std::size_t i = 0; i < bytes; ++i) {
         frame[i] = static_cast<std::uint8_t>(i * 7 + bytes);
@@ -56,7 +56,7 @@ TEST(PcapWriter, WhatIsWrittenIsReadBackWhateverItsSizeAndSegments) {
     std::vector<Frame> frames;
     auto writer = PcapWriter::open(file.path, {}).value();
     for (std::size_t bytes = 0; bytes < 600; ++bytes) {
-        frames.push_back(make_frame(bytes * 7));
+        frames.push_back(frame_of(bytes * 7));
         const std::span<const std::uint8_t> frame = frames.back();
         const std::size_t cut = frame.size() / 3;
         const std::array<std::span<const std::uint8_t>, 4> segments{frame.first(cut), frame.subspan(cut, 0),
@@ -85,9 +85,9 @@ TEST(PcapWriter, TimesOutsideTheFormatAreTheNearestThereIs) {
 TEST(PcapWriter, AFrameLargerThanTheFormatAllowsIsCountedAndTheOthersStay) {
     const TemporaryPath file;
     auto writer = PcapWriter::open(file.path, {}).value();
-    const Frame largest = make_frame(PcapWriter::kFrameBytesMax);
+    const Frame largest = frame_of(PcapWriter::kFrameBytesMax);
     writer->add(largest, Instant{1});
-    writer->add(make_frame(PcapWriter::kFrameBytesMax + 1), Instant{2});
+    writer->add(frame_of(PcapWriter::kFrameBytesMax + 1), Instant{2});
     writer->add(largest, Instant{3});
     EXPECT_TRUE(writer->flush());
     EXPECT_EQ(test::read_pcap(file.path), (std::vector<Frame>{largest, largest}));
@@ -97,8 +97,8 @@ TEST(PcapWriter, AFrameLargerThanTheFormatAllowsIsCountedAndTheOthersStay) {
 TEST(PcapWriter, AnExistingFileIsEmptiedFirst) {
     const TemporaryPath file;
     std::ofstream(file.path) << std::string(1000, 'x');
-    PcapWriter::open(file.path, {}).value()->add(make_frame(10), Instant{1});
-    EXPECT_EQ(test::read_pcap(file.path), (std::vector<Frame>{make_frame(10)}));
+    PcapWriter::open(file.path, {}).value()->add(frame_of(10), Instant{1});
+    EXPECT_EQ(test::read_pcap(file.path), (std::vector<Frame>{frame_of(10)}));
 }
 
 TEST(PcapWriter, APlaceThatCannotBeWrittenIsNamedWithARemedy) {
@@ -133,7 +133,7 @@ private:
 TEST(PcapWriter, AFullDiskCostsFramesAndTheFileStaysWhole) {
     const TemporaryPath file;
     auto writer = PcapWriter::open(file.path, {}).value();
-    const Frame frame = make_frame(1000);
+    const Frame frame = frame_of(1000);
     constexpr std::uint64_t kFrames = 1000;  // four times what the buffer holds
     std::uint64_t written = 0;
     {
@@ -172,7 +172,7 @@ TEST(PcapWriter, APipeThatNoOneReadsCostsFramesNotTimeAndGoesOnWhereItStopped) {
     };
     auto writer = PcapWriter::open(pipe.path, {}).value();
     for (int i = 0; i < 1000; ++i) {
-        writer->add(make_frame(1000), Instant{1});
+        writer->add(frame_of(1000), Instant{1});
     }
     EXPECT_GT(writer->frames_lost(), 0U);
     do {
@@ -184,7 +184,7 @@ TEST(PcapWriter, APipeThatNoOneReadsCostsFramesNotTimeAndGoesOnWhereItStopped) {
     const TemporaryPath copy("_copy");
     std::ofstream(copy.path, std::ios::binary)
         .write(reinterpret_cast<const char*>(read.data()), static_cast<std::streamsize>(read.size()));
-    EXPECT_EQ(test::read_pcap(copy.path), std::vector<Frame>(writer->frames_taken(), make_frame(1000)));
+    EXPECT_EQ(test::read_pcap(copy.path), std::vector<Frame>(writer->frames_taken(), frame_of(1000)));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ wire::Packet packet_at(Operation operation, Psn psn, Pkey pkey = Pkey{0xffff}) {
     packet.set_bth(bth);
     return packet;
 }
-const Psn kFirst = RcHost::usual_attributes().receive_psn;
+const Psn kFirstPsn = RcHost::usual_attributes().receive_psn;
 
 TEST(RcQueuePair, PostingAndReceivingNeedTheirStates) {
     struct Case {
@@ -42,7 +42,7 @@ TEST(RcQueuePair, PostingAndReceivingNeedTheirStates) {
         EXPECT_EQ(host.post({}, RcHost::kBase, 4), one.send);
         EXPECT_EQ(host.post_receive(1, RcHost::kBase, 100), one.receive);
         EXPECT_EQ(host.post_receive(2, RcHost::kBase, 100), one.receive);
-        host.qp->on_packet(packet_at(Operation::SendOnly, kFirst), {});
+        host.qp->on_packet(packet_at(Operation::SendOnly, kFirstPsn), {});
         const bool flushed = one.state == QpState::Err;
         EXPECT_EQ(host.receive_completions.size(), flushed ? 2U : one.takes_requests ? 1U : 0U);
         EXPECT_EQ(host.counters.of(RcCounter::WrongState), one.takes_requests ? 0U : 1U);
@@ -64,14 +64,14 @@ TEST(RcQueuePair, ARefusedChangeChangesNothing) {
 TEST(RcQueuePair, OtherPartitionsAndServicesAreDropped) {
     RcHost host;
     host.bring_to(QpState::Rtr);
-    host.qp->on_packet(packet_at(Operation::SendOnly, kFirst, Pkey{0xfffe}), {});
+    host.qp->on_packet(packet_at(Operation::SendOnly, kFirstPsn, Pkey{0xfffe}), {});
     host.qp->on_packet(wire::Packet(wire::Service::Ud, Operation::SendOnly), {});
-    host.qp->on_packet(packet_at(Operation::Acknowledge, kFirst), {});  // RTR sends nothing
+    host.qp->on_packet(packet_at(Operation::Acknowledge, kFirstPsn), {});  // RTR sends nothing
     EXPECT_EQ(host.counters.of(RcCounter::BadPkey), 1U);
     EXPECT_EQ(host.counters.of(RcCounter::WrongService), 1U);
     EXPECT_EQ(host.counters.of(RcCounter::WrongState), 1U);
     EXPECT_TRUE(host.poll_all().empty());
-    host.qp->on_packet(packet_at(Operation::SendOnly, kFirst, Pkey{0x7fff}), {});  // a limited member
+    host.qp->on_packet(packet_at(Operation::SendOnly, kFirstPsn, Pkey{0x7fff}), {});  // a limited member
     EXPECT_EQ(host.poll_all().size(), 1U);
     EXPECT_EQ(host.qp->poll_event(), QpEvent::CommunicationEstablished);
     EXPECT_FALSE(host.qp->poll_event().has_value());
@@ -123,13 +123,13 @@ TEST(RcQueuePair, AQueryTellsTheNumbersThatAreNext) {
     host.bring_to(QpState::Rts);
     const QpAttributes before = host.qp->query();
     EXPECT_EQ(before.send_psn, Psn{0x100});
-    EXPECT_EQ(before.receive_psn, kFirst);
+    EXPECT_EQ(before.receive_psn, kFirstPsn);
     ASSERT_EQ(host.post({}, RcHost::kBase, 300), PostVerdict::Posted);
     EXPECT_EQ(host.poll_all().size(), 2U);
     ASSERT_EQ(host.post_receive(1, RcHost::kBase, 100), PostVerdict::Posted);
-    host.qp->on_packet(packet_at(Operation::SendOnly, kFirst), {});
+    host.qp->on_packet(packet_at(Operation::SendOnly, kFirstPsn), {});
     EXPECT_EQ(host.qp->query().send_psn, Psn{0x102});
-    EXPECT_EQ(host.qp->query().receive_psn, kFirst.next());
+    EXPECT_EQ(host.qp->query().receive_psn, kFirstPsn.next());
 }
 
 TEST(RcQueuePair, ResetLeavesNothingBehindAndBeginsAnew) {
@@ -144,8 +144,8 @@ TEST(RcQueuePair, ResetLeavesNothingBehindAndBeginsAnew) {
         ASSERT_EQ(burst.size(), 6U);
         EXPECT_EQ(packet_of(burst[0]).bth().psn, Psn{0x100});
         host.qp->on_packet(packet_at(Operation::Acknowledge, Psn{0x101}), {});
-        host.qp->on_packet(packet_at(Operation::SendOnly, kFirst), {});
-        wire::Packet unfinished = packet_at(Operation::SendFirst, kFirst.next());
+        host.qp->on_packet(packet_at(Operation::SendOnly, kFirstPsn), {});
+        wire::Packet unfinished = packet_at(Operation::SendFirst, kFirstPsn.next());
         unfinished.set_payload(host.span().first(256));
         host.qp->on_packet(unfinished, {});
         EXPECT_EQ(host.qp->state(), QpState::Rts);
@@ -175,8 +175,8 @@ TEST(RcQueuePair, SharedReceivesAreTakenInTurnAndOutliveAnError) {
     for (std::uint64_t id = 0; id < 3; ++id) {
         ASSERT_EQ(shared.post({id, {}}), PostVerdict::Posted);
     }
-    two.on_packet(packet_at(Operation::SendOnly, kFirst), {});
-    one.on_packet(packet_at(Operation::SendOnly, kFirst), {});
+    two.on_packet(packet_at(Operation::SendOnly, kFirstPsn), {});
+    one.on_packet(packet_at(Operation::SendOnly, kFirstPsn), {});
     const std::vector<Completion> got = RcHost::drain(host.receive_completions);
     ASSERT_EQ(got.size(), 2U);
     EXPECT_EQ(got[0].qpn, Qpn{2});
@@ -200,7 +200,7 @@ TEST(RcQueuePair, ItsFirstPacketInReadyToReceiveIsToldOfOnce) {
     RcHost host;
     for (int time = 0; time < 2; ++time) {
         host.bring_to(QpState::Rtr);
-        wire::Packet write = packet_at(Operation::WriteOnly, kFirst);
+        wire::Packet write = packet_at(Operation::WriteOnly, kFirstPsn);
         write.set(wire::Reth{RcHost::kBase, host.key, 0});
         host.qp->on_packet(write, {});
         EXPECT_EQ(host.qp->poll_event(), QpEvent::CommunicationEstablished);
@@ -220,17 +220,17 @@ TEST(RcQueuePair, ThePeersFirstRequestIsToldOfOnceAndNoStrayPacketIs) {
     };
     host.bring_to(QpState::Rts);
     host.qp->set_first_request_sink(&told);
-    write(kFirst.plus(1));
-    write(kFirst.plus(Psn::kMask));
+    write(kFirstPsn.plus(1));
+    write(kFirstPsn.plus(Psn::kMask));
     EXPECT_EQ(told.count, 0) << "one comes early, one is old";
-    write(kFirst);
+    write(kFirstPsn);
     EXPECT_EQ(told.count, 1);
-    write(kFirst.plus(1));
+    write(kFirstPsn.plus(1));
     EXPECT_EQ(told.count, 1);
     host.qp->set_first_request_sink(&told);
     ASSERT_EQ(host.qp->modify(QpState::Reset, {}, {}), std::nullopt);
     host.bring_to(QpState::Rts);
-    write(kFirst);
+    write(kFirstPsn);
     EXPECT_EQ(told.count, 1) << "RESET forgets whom to tell";
 }
 
@@ -238,7 +238,7 @@ TEST(RcQueuePair, ThePeersFirstRequestIsToldOfOnceAndNoStrayPacketIs) {
 TEST(RcQueuePair, ItAnswersNothingOnceARequestOfItsOwnFailed) {
     RcHost host;
     host.bring_to(QpState::Rts);
-    wire::Packet read = packet_at(Operation::ReadRequest, kFirst);
+    wire::Packet read = packet_at(Operation::ReadRequest, kFirstPsn);
     read.set(wire::Reth{RcHost::kBase, host.key, 256 * 20});
     host.qp->on_packet(read, {});
     SendRequest bad;
@@ -253,7 +253,7 @@ TEST(RcQueuePair, AnswersAndRequestsTakeTurns) {
     RcHost host;
     host.bring_to(QpState::Rts);
     ASSERT_EQ(host.post({}, RcHost::kBase, 256 * 20), PostVerdict::Posted);
-    wire::Packet read = packet_at(Operation::ReadRequest, kFirst);
+    wire::Packet read = packet_at(Operation::ReadRequest, kFirstPsn);
     read.set(wire::Reth{RcHost::kBase, host.key, 256 * 20});
     host.qp->on_packet(read, {});
     int requests = 0;

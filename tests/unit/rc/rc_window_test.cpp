@@ -7,7 +7,7 @@ namespace cairn::roce::rc {
 namespace {
 
 constexpr KeyUser kNobody{};
-constexpr std::uint64_t kBase = 0x1000;
+constexpr std::uint64_t kWindowBase = 0x1000;
 
 struct RcWindow : testing::Test {
     MemoryTable table{8, {3, 4}};
@@ -16,9 +16,9 @@ struct RcWindow : testing::Test {
     Rkey region = add(Rights{Right::BindWindow} | Right::LocalWrite);
     KeyUser user{pd, Qpn{7}};
 
-    Rkey add(Rights rights) { return table.register_region({pd, bytes, kBase, rights}).value(); }
+    Rkey add(Rights rights) { return table.register_region({pd, bytes, kWindowBase, rights}).value(); }
     WindowBinding binding(Rkey window, Rights rights = Right::RemoteWrite) const {
-        return {window, Lkey{region.value}, kBase + 10, 20, rights, false};
+        return {window, Lkey{region.value}, kWindowBase + 10, 20, rights, false};
     }
     std::optional<MemoryRefusal> find(Rkey key, const KeyUser& who, std::uint64_t address, std::uint64_t count,
                                       Rights wanted = Right::RemoteWrite) const {
@@ -30,23 +30,23 @@ TEST_F(RcWindow, AWindowReachesItsPartOfTheRegionAndNothingElse) {
     for (const WindowType type : {WindowType::Type1, WindowType::Type2B}) {
         const Rkey key = table.create_window(pd, type).value();
         EXPECT_NE(find(key, user, 0, 0), std::nullopt);
-        EXPECT_NE(find(key, user, kBase + 10, 1), std::nullopt);
+        EXPECT_NE(find(key, user, kWindowBase + 10, 1), std::nullopt);
         ASSERT_EQ(table.bind_window(binding(key), user), std::nullopt);
-        EXPECT_EQ(table.find_remote(key, user, Right::RemoteWrite, kBase + 10, 20).data, bytes.data() + 10);
-        EXPECT_EQ(find(key, user, kBase + 29, 1), std::nullopt);
-        EXPECT_EQ(find(key, user, kBase + 30, 1), MemoryRefusal::OutOfRange);
-        EXPECT_EQ(find(key, user, kBase + 9, 1), MemoryRefusal::OutOfRange);
-        EXPECT_EQ(find(key, user, kBase + 10, 21), MemoryRefusal::OutOfRange);
-        EXPECT_EQ(find(key, user, kBase + 10, 1, Right::RemoteRead), MemoryRefusal::NoRight);
-        EXPECT_EQ(find(key, {Pd{9}, user.qpn}, kBase + 10, 1), MemoryRefusal::WrongPd);
+        EXPECT_EQ(table.find_remote(key, user, Right::RemoteWrite, kWindowBase + 10, 20).data, bytes.data() + 10);
+        EXPECT_EQ(find(key, user, kWindowBase + 29, 1), std::nullopt);
+        EXPECT_EQ(find(key, user, kWindowBase + 30, 1), MemoryRefusal::OutOfRange);
+        EXPECT_EQ(find(key, user, kWindowBase + 9, 1), MemoryRefusal::OutOfRange);
+        EXPECT_EQ(find(key, user, kWindowBase + 10, 21), MemoryRefusal::OutOfRange);
+        EXPECT_EQ(find(key, user, kWindowBase + 10, 1, Right::RemoteRead), MemoryRefusal::NoRight);
+        EXPECT_EQ(find(key, {Pd{9}, user.qpn}, kWindowBase + 10, 1), MemoryRefusal::WrongPd);
         // Another queue pair of the domain: type 1 only.
-        EXPECT_EQ(find(key, {pd, Qpn{8}}, kBase + 10, 1),
+        EXPECT_EQ(find(key, {pd, Qpn{8}}, kWindowBase + 10, 1),
                   type == WindowType::Type1 ? std::nullopt : std::optional(MemoryRefusal::WrongPd));
-        EXPECT_EQ(table.find(key, pd, {}, kBase + 10, 1).refusal, MemoryRefusal::UnknownKey);  // it is no lkey
-        EXPECT_EQ(find(region, user, kBase + 10, 1), MemoryRefusal::NoRight);
+        EXPECT_EQ(table.find(key, pd, {}, kWindowBase + 10, 1).refusal, MemoryRefusal::UnknownKey);  // it is no lkey
+        EXPECT_EQ(find(region, user, kWindowBase + 10, 1), MemoryRefusal::NoRight);
         EXPECT_TRUE(table.destroy_window(key));
         EXPECT_FALSE(table.destroy_window(key));
-        EXPECT_EQ(find(key, user, kBase + 10, 1), MemoryRefusal::UnknownKey);
+        EXPECT_EQ(find(key, user, kWindowBase + 10, 1), MemoryRefusal::UnknownKey);
     }
     EXPECT_TRUE(table.destroy_region(region));
 }
@@ -92,13 +92,13 @@ TEST_F(RcWindow, BindingsThatAreNotAllowedDoNothing) {
              Case{"flushes of what is not persistent", with(two, [](auto& b) { b.rights = Right::FlushPersistent; }),
                   user, MemoryRefusal::NoRight},
              Case{"beyond the region", with(two, [](auto& b) { b.bytes = 91; }), user, MemoryRefusal::OutOfRange},
-             Case{"before the region", with(two, [](auto& b) { b.address = kBase - 1; }), user,
+             Case{"before the region", with(two, [](auto& b) { b.address = kWindowBase - 1; }), user,
                   MemoryRefusal::OutOfRange},
              Case{"type 2B to nothing", with(two, [](auto& b) { b.bytes = 0; }), user, MemoryRefusal::NoRight},
              Case{"type 1 zero-based", with(one, [](auto& b) { b.zero_based = true; }), user, MemoryRefusal::NoRight},
          }) {
         EXPECT_EQ(table.bind_window(one_case.binding, one_case.user), one_case.refusal) << one_case.what;
-        EXPECT_NE(find(two, user, kBase + 10, 1), std::nullopt);
+        EXPECT_NE(find(two, user, kWindowBase + 10, 1), std::nullopt);
     }
     EXPECT_FALSE(table.create_window(Pd{9}, WindowType::Type1).ok());
     ASSERT_EQ(table.bind_window(with(two,
@@ -109,20 +109,20 @@ TEST_F(RcWindow, BindingsThatAreNotAllowedDoNothing) {
                                 user),
               std::nullopt);
     EXPECT_EQ(table.bind_window(binding(two), user), MemoryRefusal::InUse);
-    EXPECT_EQ(find(two, user, kBase + 10, 1, Right::RemoteRead), std::nullopt);
+    EXPECT_EQ(find(two, user, kWindowBase + 10, 1, Right::RemoteRead), std::nullopt);
 }
 
 TEST_F(RcWindow, TheBindersBitsMakeANewKeyAndTheOldOneDies) {
     const Rkey first = table.create_window(pd, WindowType::Type1).value();
     const Rkey next{first.value ^ 0x5aU};
     ASSERT_EQ(table.bind_window(binding(next), user), std::nullopt);
-    EXPECT_EQ(find(first, user, kBase + 10, 1), MemoryRefusal::UnknownKey);
-    EXPECT_EQ(find(next, user, kBase + 10, 1), std::nullopt);
+    EXPECT_EQ(find(first, user, kWindowBase + 10, 1), MemoryRefusal::UnknownKey);
+    EXPECT_EQ(find(next, user, kWindowBase + 10, 1), std::nullopt);
     WindowBinding nothing;  // type 1: bound to nothing, under a third key
     nothing.window = Rkey{first.value ^ 1U};
     ASSERT_EQ(table.bind_window(nothing, user), std::nullopt);
-    EXPECT_EQ(find(next, user, kBase + 10, 1), MemoryRefusal::UnknownKey);
-    EXPECT_NE(find(nothing.window, user, kBase + 10, 1), std::nullopt);
+    EXPECT_EQ(find(next, user, kWindowBase + 10, 1), MemoryRefusal::UnknownKey);
+    EXPECT_NE(find(nothing.window, user, kWindowBase + 10, 1), std::nullopt);
     EXPECT_TRUE(table.destroy_region(region));
 }
 
@@ -133,7 +133,7 @@ TEST_F(RcWindow, AZeroBasedWindowBeginsAtZero) {
     ASSERT_EQ(table.bind_window(zero, user), std::nullopt);
     EXPECT_EQ(table.find_remote(key, user, Right::RemoteWrite, 0, 20).data, bytes.data() + 10);
     EXPECT_EQ(find(key, user, 0, 21), MemoryRefusal::OutOfRange);
-    EXPECT_EQ(find(key, user, kBase + 10, 1), MemoryRefusal::OutOfRange);
+    EXPECT_EQ(find(key, user, kWindowBase + 10, 1), MemoryRefusal::OutOfRange);
     EXPECT_EQ(table.find_whole(key, user, Right::RemoteWrite).value().data(), bytes.data() + 10);
     EXPECT_EQ(table.find_whole(key, user, Right::RemoteWrite).value().size(), 20U);
     EXPECT_FALSE(table.find_whole(key, user, Right::RemoteRead).has_value());
@@ -151,7 +151,7 @@ TEST_F(RcWindow, ARegionStaysWhileWindowsAreBoundToIt) {
     EXPECT_FALSE(table.reregister_region(open, {}).ok());
     ASSERT_EQ(table.judge_invalidate(key, user), std::nullopt);
     table.invalidate(key);
-    EXPECT_NE(find(key, user, kBase + 10, 1), std::nullopt);
+    EXPECT_NE(find(key, user, kWindowBase + 10, 1), std::nullopt);
     EXPECT_TRUE(table.destroy_region(open));
     EXPECT_TRUE(table.destroy_window(key));
     EXPECT_TRUE(table.destroy_region(region));
@@ -175,15 +175,15 @@ TEST_F(RcWindow, ARegionIsRegisteredAnewInParts) {
     std::vector<std::uint8_t> more(50);
     const Pd other = table.create_pd();
     EXPECT_EQ(table.reregister_region(region, {{}, Rights{Right::RemoteRead}, {}}).value(), region);
-    EXPECT_EQ(find(region, user, kBase, 1, Right::RemoteRead), std::nullopt);
-    EXPECT_EQ(table.find(region, pd, Right::LocalWrite, kBase, 1).refusal, MemoryRefusal::NoRight);
+    EXPECT_EQ(find(region, user, kWindowBase, 1, Right::RemoteRead), std::nullopt);
+    EXPECT_EQ(table.find(region, pd, Right::LocalWrite, kWindowBase, 1).refusal, MemoryRefusal::NoRight);
     EXPECT_EQ(table.reregister_region(region, {other, {}, {}}).value(), region);
-    EXPECT_EQ(table.find(region, pd, {}, kBase, 1).refusal, MemoryRefusal::WrongPd);
+    EXPECT_EQ(table.find(region, pd, {}, kWindowBase, 1).refusal, MemoryRefusal::WrongPd);
     EXPECT_TRUE(table.destroy_pd(pd));  // nothing holds it any more
     EXPECT_FALSE(table.destroy_pd(other));
     const Rkey moved = table.reregister_region(region, {{}, {}, RegionChange::Translation{more, 7}}).value();
     EXPECT_NE(moved, region);
-    EXPECT_EQ(table.find(region, other, {}, kBase, 1).refusal, MemoryRefusal::UnknownKey);
+    EXPECT_EQ(table.find(region, other, {}, kWindowBase, 1).refusal, MemoryRefusal::UnknownKey);
     EXPECT_EQ(table.find(moved, other, {}, 7 + 49, 1).data, more.data() + 49);
     EXPECT_EQ(table.find(moved, other, {}, 7 + 50, 1).refusal, MemoryRefusal::OutOfRange);
     // What is refused leaves the region as it is.

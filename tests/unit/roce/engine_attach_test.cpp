@@ -141,7 +141,7 @@ TEST_F(EngineAttach, WithoutAttachingPayloadsAreCopied) {
 }
 
 TEST(EngineAttachEnd, WhatIsLeftIsDetachedWithTheEngine) {
-    test::WirePort port("10.0.0.1", 64);
+    cairn::test::WirePort port("10.0.0.1", 64);
     port.sends_in_place = true;
     Memory memory(4096);
     Memory other(4096);
@@ -161,7 +161,7 @@ TEST(EngineAttachEnd, WhatIsLeftIsDetachedWithTheEngine) {
 
 // As when a region was invalidated, nobody destroyed it, and another has come to its key.
 TEST(AttachedRegionsOfAPort, AKeyThatComesAgainEndsTheOneBefore) {
-    test::WirePort port("10.0.0.1", 64);
+    cairn::test::WirePort port("10.0.0.1", 64);
     port.sends_in_place = true;
     const Memory memory(4096);
     const Memory other(100);

@@ -11,8 +11,8 @@
 namespace cairn::roce {
 namespace {
 
-constexpr double kLink = 12.5e9;  // 100 Gbit/s
-constexpr Instant kStart{1'000'000'000};
+constexpr double kHundredGbit = 12.5e9;  // 100 Gbit/s
+constexpr Instant kBegin{1'000'000'000};
 
 AckSample rtt_us(std::int64_t us) {
     return {microseconds(us), 1024};
@@ -34,23 +34,23 @@ protected:
     // At half the link rate with a flat history of `rtt`.
     void congest(Duration rtt) {
         ack(microseconds(60), microseconds(2));
-        ASSERT_DOUBLE_EQ(timely.rate_bytes_per_s(), kLink / 2);
+        ASSERT_DOUBLE_EQ(timely.rate_bytes_per_s(), kHundredGbit / 2);
         settle(rtt);
-        ASSERT_DOUBLE_EQ(timely.rate_bytes_per_s(), kLink / 2);
+        ASSERT_DOUBLE_EQ(timely.rate_bytes_per_s(), kHundredGbit / 2);
     }
-    Timely timely{kLink, kStart};
-    Instant now = kStart;
+    Timely timely{kHundredGbit, kBegin};
+    Instant now = kBegin;
 };
 
 TEST_F(TimelyTest, BeginsUncongestedAtLinkRate) {
     EXPECT_TRUE(timely.is_uncongested());
-    EXPECT_EQ(timely.rate_bytes_per_s(), kLink);
+    EXPECT_EQ(timely.rate_bytes_per_s(), kHundredGbit);
     EXPECT_EQ(timely.gap(12'500), microseconds(1));
     EXPECT_EQ(timely.next_deadline(), Instant::never());
 }
 
 TEST_F(TimelyTest, TheBypassLeavesNoTrace) {
-    Timely spared(kLink, kStart);
+    Timely spared(kHundredGbit, kBegin);
     for (int i = 0; i < 1000; ++i) {
         ack(microseconds(i % 50), microseconds(1));
     }
@@ -68,13 +68,13 @@ TEST_F(TimelyTest, TheBypassEndsAtTheLowThreshold) {
     EXPECT_TRUE(timely.is_uncongested());
     ack(nanoseconds(50'000), microseconds(2));
     EXPECT_FALSE(timely.is_uncongested());
-    EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kLink / 2);
+    EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kHundredGbit / 2);
     EXPECT_EQ(timely.gap(12'500), microseconds(2));
 }
 
 TEST_F(TimelyTest, BelowTheLowThresholdTheRateRisesByStepsScaledByTime) {
     congest(microseconds(60));
-    double rate = kLink / 2;
+    double rate = kHundredGbit / 2;
     for (const auto& [later_ns, share] :
          std::vector<std::pair<int, double>>{{2000, 1}, {1000, 0.5}, {500, 0.25}, {0, 0}, {1'000'000, 1}}) {
         ack(microseconds(10), nanoseconds(later_ns));
@@ -90,7 +90,7 @@ TEST_F(TimelyTest, ARisingRttCutsByTheGradient) {
     congest(microseconds(60));
     ack(nanoseconds(60'500), microseconds(2));
     const double gradient = 0.46 * 500 / 2000;
-    EXPECT_NEAR(timely.rate_bytes_per_s(), kLink / 2 * (1 - 0.26 * gradient), 1);
+    EXPECT_NEAR(timely.rate_bytes_per_s(), kHundredGbit / 2 * (1 - 0.26 * gradient), 1);
     const double rate = timely.rate_bytes_per_s();
     ack(nanoseconds(60'500), microseconds(1));  // the mean fades; half the weight
     EXPECT_NEAR(timely.rate_bytes_per_s(), rate * (1 - 0.5 * 0.26 * gradient * 0.54), 1);
@@ -98,7 +98,7 @@ TEST_F(TimelyTest, ARisingRttCutsByTheGradient) {
 
 TEST_F(TimelyTest, FiveFallingRttsBeginTheHyperactiveIncrease) {
     congest(microseconds(60));
-    double rate = kLink / 2;
+    double rate = kHundredGbit / 2;
     for (int falling = 1; falling <= 8; ++falling) {
         ack(nanoseconds(60'000 - falling * 100), microseconds(2));
         rate += falling >= 5 ? 25e6 : 5e6;
@@ -111,14 +111,14 @@ TEST_F(TimelyTest, FiveFallingRttsBeginTheHyperactiveIncrease) {
 TEST_F(TimelyTest, AboveTheHighThresholdTheRateFallsWhateverTheGradient) {
     congest(microseconds(4000));
     ack(microseconds(2000), microseconds(2));
-    EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kLink / 2 * (1 - 0.26 * 0.5));
+    EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kHundredGbit / 2 * (1 - 0.26 * 0.5));
     const double rate = timely.rate_bytes_per_s();
     ack(microseconds(1000), microseconds(2));  // at it, the gradient counts
     EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), rate + 5e6);
 }
 
 TEST_F(TimelyTest, NoUpdateCutsBelowHalfAndNoneBelowTheFloor) {
-    double rate = kLink;
+    double rate = kHundredGbit;
     for (int update = 0; update < 40; ++update) {
         ack(microseconds(60 + 60 * update), microseconds(2));
         EXPECT_GE(timely.rate_bytes_per_s(), rate / 2);
@@ -136,11 +136,11 @@ TEST_F(TimelyTest, NoUpdateRaisesAboveLinkRate) {
     }
     ack(microseconds(10), microseconds(2));
     EXPECT_TRUE(timely.is_uncongested());
-    EXPECT_EQ(timely.rate_bytes_per_s(), kLink);
+    EXPECT_EQ(timely.rate_bytes_per_s(), kHundredGbit);
 }
 
 TEST_F(TimelyTest, SamplesShorterThanTheLeastRttCountAsThat) {
-    Timely other(kLink, kStart);
+    Timely other(kHundredGbit, kBegin);
     for (const int us : {60, 0, 55}) {
         ack(microseconds(us - (us == 0 ? 5 : 0)), microseconds(1));
         other.on_ack(rtt_us(us == 0 ? 2 : us), now);
@@ -149,7 +149,7 @@ TEST_F(TimelyTest, SamplesShorterThanTheLeastRttCountAsThat) {
 }
 
 TEST_F(TimelyTest, SamplesAcrossAPauseAreIgnored) {
-    Timely other(kLink, kStart);
+    Timely other(kHundredGbit, kBegin);
     for (const int us : {5000, 60, 9000, 62, 70}) {
         now = now + microseconds(1);
         const bool across_stall = us >= 5000;
@@ -166,16 +166,16 @@ TEST_F(TimelyTest, NotificationsTimersAndPacketsChangeNothing) {
     timely.on_cnp(now);
     timely.on_timeout(now + seconds(1));
     timely.on_sent(4096, now);
-    EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kLink / 2);
+    EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kHundredGbit / 2);
     EXPECT_EQ(timely.next_deadline(), Instant::never());
 }
 
 TEST_F(TimelyTest, TimeThatGoesBackIsNoTime) {
     congest(microseconds(60));
     ack(microseconds(10), microseconds(-500));
-    EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kLink / 2);
+    EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kHundredGbit / 2);
     ack(microseconds(10), microseconds(501));  // 1 us after the latest time seen
-    EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kLink / 2 + 2.5e6);
+    EXPECT_DOUBLE_EQ(timely.rate_bytes_per_s(), kHundredGbit / 2 + 2.5e6);
 }
 
 TEST_F(TimelyTest, GapsAreRoundedUp) {
@@ -188,15 +188,15 @@ TEST_F(TimelyTest, GapsAreRoundedUp) {
 
 TEST(StallWatch, SpoilsWhatWasSentBeforeAPauseEnded) {
     StallWatch watch(microseconds(20));
-    watch.on_turn(kStart);
+    watch.on_turn(kBegin);
     EXPECT_FALSE(watch.spoils(Instant{}));
-    watch.on_turn(kStart + microseconds(20));
-    EXPECT_FALSE(watch.spoils(kStart));
-    watch.on_turn(kStart + nanoseconds(40'001));
-    EXPECT_TRUE(watch.spoils(kStart + microseconds(40)));
-    EXPECT_FALSE(watch.spoils(kStart + nanoseconds(40'001)));
-    watch.on_turn(kStart);  // backwards is no pause
-    EXPECT_FALSE(watch.spoils(kStart + nanoseconds(40'001)));
+    watch.on_turn(kBegin + microseconds(20));
+    EXPECT_FALSE(watch.spoils(kBegin));
+    watch.on_turn(kBegin + nanoseconds(40'001));
+    EXPECT_TRUE(watch.spoils(kBegin + microseconds(40)));
+    EXPECT_FALSE(watch.spoils(kBegin + nanoseconds(40'001)));
+    watch.on_turn(kBegin);  // backwards is no pause
+    EXPECT_FALSE(watch.spoils(kBegin + nanoseconds(40'001)));
 }
 
 class TimelyPerRoundTrip : public testing::Test {
@@ -211,15 +211,15 @@ protected:
             ack(rtt);
         }
     }
-    Timely timely{kLink, kStart, timely_per_round_trip(kLink, kWindow)};
-    Instant now = kStart;
+    Timely timely{kHundredGbit, kBegin, timely_per_round_trip(kHundredGbit, kWindow)};
+    Instant now = kBegin;
 };
 
 TEST_F(TimelyPerRoundTrip, TheThresholdFollowsTheWindowAndTheLink) {
-    EXPECT_EQ(timely_per_round_trip(kLink, kWindow).rtt_low, microseconds(40));
-    EXPECT_EQ(timely_per_round_trip(kLink, 400'000).rtt_low, microseconds(64));
-    EXPECT_EQ(timely_per_round_trip(kLink / 4, 400'000).rtt_low, microseconds(256));
-    EXPECT_EQ(timely_per_round_trip(kLink, 400'000).gradient_unit, microseconds(16));
+    EXPECT_EQ(timely_per_round_trip(kHundredGbit, kWindow).rtt_low, microseconds(40));
+    EXPECT_EQ(timely_per_round_trip(kHundredGbit, 400'000).rtt_low, microseconds(64));
+    EXPECT_EQ(timely_per_round_trip(kHundredGbit / 4, 400'000).rtt_low, microseconds(256));
+    EXPECT_EQ(timely_per_round_trip(kHundredGbit, 400'000).gradient_unit, microseconds(16));
 }
 
 TEST_F(TimelyPerRoundTrip, LongSamplesAmongShortOnesArePausesOfAHost) {
@@ -236,8 +236,8 @@ TEST_F(TimelyPerRoundTrip, ARoundTripOfLongSamplesCutsOnce) {
     EXPECT_TRUE(timely.is_uncongested()) << "95 us after the first";
     ack(microseconds(100));
     const double cut = timely.rate_bytes_per_s();
-    EXPECT_LT(cut, kLink * 0.95);
-    EXPECT_GT(cut, kLink * 0.5);
+    EXPECT_LT(cut, kHundredGbit * 0.95);
+    EXPECT_GT(cut, kHundredGbit * 0.5);
     acks(microseconds(100), 19);
     EXPECT_EQ(timely.rate_bytes_per_s(), cut);
     ack(microseconds(100));

@@ -12,10 +12,10 @@
 namespace cairn::roce {
 namespace {
 
-constexpr Instant kStart{1'000'000};  // a slot begins here
+constexpr Instant kFirstTick{1'000'000};  // a slot begins here
 
 Instant at(std::int64_t ns_after_start) {
-    return kStart + nanoseconds(ns_after_start);
+    return kFirstTick + nanoseconds(ns_after_start);
 }
 
 class TimingWheelTest : public testing::Test {
@@ -28,7 +28,7 @@ protected:
         wheel.check_invariants();
         return taken;
     }
-    TimingWheel<int> wheel{microseconds(100), 8, kStart};  // 256 slots, 128 us
+    TimingWheel<int> wheel{microseconds(100), 8, kFirstTick};  // 256 slots, 128 us
 };
 
 using Ints = std::vector<int>;
@@ -39,7 +39,7 @@ TEST_F(TimingWheelTest, AnEntryIsDueInTheFirstSlotThatDoesNotBeginBeforeItsTime)
         std::int64_t due_ns;
     };
     for (const Row& row : std::vector<Row>{{1, 500}, {499, 500}, {500, 500}, {501, 1000}, {99'999, 100'000}}) {
-        TimingWheel<int> fresh(microseconds(100), 8, kStart);
+        TimingWheel<int> fresh(microseconds(100), 8, kFirstTick);
         ASSERT_TRUE(fresh.insert(7, at(row.when_ns)));
         EXPECT_EQ(fresh.next_due(), at(row.due_ns));
         EXPECT_EQ(fresh.advance(at(row.due_ns - 1), [](int) { FAIL() << "early"; }), 0U);
@@ -89,10 +89,10 @@ TEST_F(TimingWheelTest, AfterALongPauseEverythingComesInOrder) {
     for (int entry = 7; entry >= 0; --entry) {
         ASSERT_TRUE(wheel.insert(entry, at(std::int64_t{15'000} * entry)));
     }
-    EXPECT_EQ(take(kStart + seconds(3600)), (Ints{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(take(kFirstTick + seconds(3600)), (Ints{0, 1, 2, 3, 4, 5, 6, 7}));
     // And the wheel goes on from there, around its whole circle.
     for (std::int64_t us = 0; us < 300; ++us) {
-        const Instant now = kStart + seconds(3600) + microseconds(us);
+        const Instant now = kFirstTick + seconds(3600) + microseconds(us);
         ASSERT_TRUE(wheel.insert(static_cast<int>(us), now + nanoseconds(400)));
         EXPECT_EQ(take(now + nanoseconds(500)), Ints{static_cast<int>(us)});
     }

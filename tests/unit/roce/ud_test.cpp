@@ -59,7 +59,7 @@ protected:
         EXPECT_EQ(port.buffers_in_use(), 0U);
     }
 
-    test::WirePort port{"10.0.0.1", 64};
+    cairn::test::WirePort port{"10.0.0.1", 64};
     UdMux service{port};
     Collector collector;
     UdEntry* qp = nullptr;

@@ -6,9 +6,9 @@
 namespace cairn::scalerpc {
 namespace {
 
-class Slices : public ManyClients {};
+class SlicesOfServer : public ManyClients {};
 
-TEST_F(Slices, OneGroupIsNeverSwitched) {
+TEST_F(SlicesOfServer, OneGroupIsNeverSwitched) {
     begin(small(16), 6);
     again = true;
     for (std::size_t i = 0; i < sessions.size(); ++i) {
@@ -27,7 +27,7 @@ TEST_F(Slices, OneGroupIsNeverSwitched) {
     check();
 }
 
-TEST_F(Slices, GroupsTakeTurnsAndEverybodyIsServed) {
+TEST_F(SlicesOfServer, GroupsTakeTurnsAndEverybodyIsServed) {
     begin(small(64), 40);
     EXPECT_GT(server->endpoint->slices().groups().size(), 2U);
     again = true;
@@ -53,7 +53,7 @@ TEST_F(Slices, GroupsTakeTurnsAndEverybodyIsServed) {
     check();
 }
 
-TEST_F(Slices, AnIdleServerSwitchesNothing) {
+TEST_F(SlicesOfServer, AnIdleServerSwitchesNothing) {
     begin(small(64), 40);
     run(milliseconds(20));
     const std::uint64_t before = counted().switches;
@@ -65,7 +65,7 @@ TEST_F(Slices, AnIdleServerSwitchesNothing) {
     check();
 }
 
-TEST_F(Slices, ARequestThatIsAnsweredInALaterSliceIsAnswered) {
+TEST_F(SlicesOfServer, ARequestThatIsAnsweredInALaterSliceIsAnswered) {
     begin(small(64), 40);
     for (std::size_t i = 0; i < sessions.size(); ++i) {
         post(i, 32, kKeep);
@@ -87,7 +87,7 @@ TEST_F(Slices, ARequestThatIsAnsweredInALaterSliceIsAnswered) {
     check();
 }
 
-TEST_F(Slices, ClientsComeAndGo) {
+TEST_F(SlicesOfServer, ClientsComeAndGo) {
     begin(small(64), 40);
     again = true;
     for (std::size_t i = 0; i < sessions.size(); ++i) {
@@ -110,7 +110,7 @@ TEST_F(Slices, ClientsComeAndGo) {
     check();
 }
 
-TEST_F(Slices, RawWriteServesAllAtAnyTime) {
+TEST_F(SlicesOfServer, RawWriteServesAllAtAnyTime) {
     EndpointConfig config = small(64);
     config.features = {false, false, false, false, false, false};
     begin(config, 40);
@@ -131,7 +131,7 @@ TEST_F(Slices, RawWriteServesAllAtAnyTime) {
 }
 
 // Each optimisation can be off by itself.
-TEST_F(Slices, EveryChoiceOfFeaturesServesEverybody) {
+TEST_F(SlicesOfServer, EveryChoiceOfFeaturesServesEverybody) {
     for (std::uint32_t bits = 0; bits < 32; ++bits) {
         sessions.clear();
         done.clear();

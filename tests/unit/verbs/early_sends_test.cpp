@@ -6,7 +6,7 @@
 namespace cairn::verbs {
 namespace {
 
-constexpr std::array<std::uint8_t, 4> kHello{1, 2, 3, 4};
+constexpr std::array<std::uint8_t, 4> kFirstWords{1, 2, 3, 4};
 
 // b accepts what a asks for, and posts a message at once.
 struct EarlySends : VerbsPair {
@@ -21,7 +21,7 @@ struct EarlySends : VerbsPair {
         ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps[0], choice(), now).ok());
         SendRequest request;
         request.is_inline = true;
-        request.inline_bytes = kHello;
+        request.inline_bytes = kFirstWords;
         ASSERT_EQ(b.qps[0]->post_send(request), PostVerdict::Posted);
         run();
     }

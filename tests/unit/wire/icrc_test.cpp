@@ -11,7 +11,7 @@
 namespace cairn::wire {
 namespace {
 
-struct Golden {
+struct GoldenIcrc {
     std::vector<std::uint8_t> ip_packet;  // IP header ... ICRC
     std::size_t bth_at = 0;
     std::vector<std::size_t> masked;  // bytes that do not count at all
@@ -30,14 +30,14 @@ struct Golden {
 };
 
 // Two RC acknowledgements.
-const Golden kV4{
+const GoldenIcrc kV4{
     {0x45, 0x00, 0x00, 0x30, 0x0d, 0xfa, 0x40, 0x00, 0x40, 0x11, 0x18, 0x15, 0x0a, 0x4d, 0x00, 0x0a,
      0x0a, 0x4d, 0x00, 0x0b, 0xf5, 0x79, 0x12, 0xb7, 0x00, 0x1c, 0x00, 0x00, 0x11, 0x00, 0xff, 0xff,
      0x00, 0x00, 0x00, 0x75, 0x00, 0x00, 0x01, 0x00, 0x1f, 0x00, 0x00, 0x01, 0xad, 0xf9, 0xd9, 0xf3},
     28,
     {1, 8, 10, 11, 20 + 6, 20 + 7, 28 + 4},
 };
-const Golden kV6{
+const GoldenIcrc kV6{
     {0x60, 0x00, 0x00, 0x00, 0x00, 0x1c, 0x11, 0x40, 0xfd, 0x77, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
      0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0xfd, 0x77, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
      0x00, 0x00, 0x00, 0x00, 0x00, 0x11, 0xfb, 0xc5, 0x12, 0xb7, 0x00, 0x1c, 0x00, 0x00, 0x11, 0x00, 0xff,
@@ -47,17 +47,17 @@ const Golden kV6{
 };
 
 TEST(Icrc, IsTheOneThatALinuxPeerSends) {
-    for (const Golden* golden : {&kV4, &kV6}) {
+    for (const GoldenIcrc* golden : {&kV4, &kV6}) {
         EXPECT_EQ(golden->reference(), golden->carried());
         EXPECT_EQ(golden->fast(), golden->carried());
     }
 }
 
 TEST(Icrc, CountsEveryBitButThoseThatRoutersChange) {
-    for (const Golden* golden : {&kV4, &kV6}) {
+    for (const GoldenIcrc* golden : {&kV4, &kV6}) {
         const bool v6 = golden == &kV6;
         for (std::size_t bit = 8; bit < golden->ip_packet.size() * 8; ++bit) {  // the first byte is apart
-            Golden changed = *golden;
+            GoldenIcrc changed = *golden;
             changed.ip_packet[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
             const bool masked =
                 std::find(golden->masked.begin(), golden->masked.end(), bit / 8) != golden->masked.end();
@@ -69,7 +69,7 @@ TEST(Icrc, CountsEveryBitButThoseThatRoutersChange) {
 
 TEST(Icrc, IgnoresTheTrafficClassBitsInTheFirstByteOfIpv6) {
     for (std::uint8_t bits = 1; bits < 16; ++bits) {
-        Golden changed = kV6;
+        GoldenIcrc changed = kV6;
         changed.ip_packet[0] |= bits;
         EXPECT_EQ(changed.reference(), changed.carried());
         EXPECT_EQ(changed.fast(), changed.carried());
