@@ -42,7 +42,7 @@ struct EndpointConfig {
     BlockShape shape{};  // both ends have the same
     Features features{};
     GroupConfig groups{};
-    Duration notice_timeout = milliseconds(100);  // a client that has not left its slice by then loses its key
+    Duration notice_timeout = milliseconds(500);  // a client that has not left its slice by then loses its key
     std::uint16_t sessions_max = 64;              // 1 to 4096
     std::uint32_t calls_max = 4096;               // calls that wait or are under way, of all sessions
     std::uint32_t long_answers = 64;              // answers beyond kShortAnswer on their way at a time

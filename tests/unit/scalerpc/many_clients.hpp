@@ -19,6 +19,7 @@ protected:
         config.shape = {256, 4};
         config.groups.size = 8;
         config.sessions_max = sessions;
+        config.notice_timeout = milliseconds(100);
         return config;
     }
     void begin(const EndpointConfig& config, std::uint32_t clients) {
