@@ -8,6 +8,7 @@ Each case is a test of its own: exit 0 passed, 77 skipped with the reason on std
 import os
 import signal
 import socket
+import stat
 import subprocess
 import time
 
@@ -80,7 +81,8 @@ def memif_zero_copy(session):
     """A client that shares EAL's memory with its peer: buffers lie there, payloads are copied there."""
     large = ['--path-mtu', '4096', '--req', '100000', '--resp', '4080']
     server = session.server(*large, extra=',bsize=4352')
-    time.sleep(1)  # net_memif turns a client away for good that comes before the server has its buffers
+    # A client that comes before the server has its buffers is turned away by net_memif for good, or crashes in it.
+    expect(any(line.startswith('worker 0 as ') for line in server.stderr), 'the server did not start')
     client = session.client(*large, '--duration', '1', extra=',bsize=4352,zero-copy=yes',
                             eal=[*EAL, '--single-file-segments'])
     result = result_of(client)
@@ -183,7 +185,12 @@ def worker_stopped(session):
 def stopped_twice(session):
     """A program that hangs while it stops ends at once when it is asked again, and its socket file goes with it."""
     server = session.server()
-    stderr = os.open(f'/proc/{server.pid}/fd/2', os.O_WRONLY | os.O_NONBLOCK)
+    while True:  # while it starts, its words go to memory, which never fills
+        stderr = os.open(f'/proc/{server.pid}/fd/2', os.O_WRONLY | os.O_NONBLOCK)
+        if stat.S_ISFIFO(os.fstat(stderr).st_mode):
+            break
+        os.close(stderr)
+        time.sleep(0.01)
     try:
         for size in (4096, 1):
             try:
