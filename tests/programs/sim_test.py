@@ -40,19 +40,19 @@ class Sim(unittest.TestCase):
         return program.returncode, out, err
 
     def test_histories_hold_and_are_counted(self):
-        status, out, _ = self.run_to_end('--seeds', '20', '--json')
+        status, out, _ = self.run_to_end('--seeds', '8', '--json')
         self.assertEqual(status, 0)
         result = json.loads(out)
-        self.assertEqual((result['histories'], result['failures']), (20, []))
-        self.assertGreater(result['calls'], 20 * 100)
+        self.assertEqual((result['histories'], result['failures']), (8, []))
+        self.assertGreater(result['calls'], 8 * 100)
         self.assertGreater(result['frames'], result['calls'])
-        self.assertGreater(result['virtual_s'], 20)
+        self.assertGreater(result['virtual_s'], 8)
         self.assertGreater(result['histories_per_s_per_core'], 0)
 
     def test_small_histories_hold(self):
-        status, out, _ = self.run_to_end('--small', '--seeds', '200', '--first', '1000', '--json')
+        status, out, _ = self.run_to_end('--small', '--seeds', '100', '--first', '1000', '--json')
         self.assertEqual(status, 0)
-        self.assertEqual(json.loads(out)['histories'], 200)
+        self.assertEqual(json.loads(out)['histories'], 100)
 
     def test_threads_share_no_history(self):
         def counts(jobs):
@@ -97,11 +97,11 @@ class Sim(unittest.TestCase):
                                      ('scalerpc', 'calls', ('CM REQ', 'RC RDMA READ Request')),
                                      ('mixed', 'messages', ('UD SEND Only', 'to 0xffffff'))):
             with self.subTest(world):
-                status, out, _ = self.run_to_end('--world', world, '--seeds', '30', '--json')
+                status, out, _ = self.run_to_end('--world', world, '--seeds', '6', '--json')
                 self.assertEqual(status, 0)
                 result = json.loads(out)
-                self.assertEqual((result['histories'], result['failures']), (30, []))
-                self.assertGreater(result[acts], 30 * 5)
+                self.assertEqual((result['histories'], result['failures']), (6, []))
+                self.assertGreater(result[acts], 6 * 5)
                 arguments = ('--world', world, '--seed', '3', '--trace', '--pcap', 'frames.pcap')
                 status, out, err = self.run_to_end(*arguments)
                 self.assertEqual(status, 0)

@@ -1,4 +1,4 @@
-// Endpoints of copyrpc under a swarm of faults: SIM_RUNS histories (160), each from one seed, beginning with SIM_SEED
+// Endpoints of copyrpc under a swarm of faults: SIM_RUNS histories (80), each from one seed, beginning with SIM_SEED
 // (1). With SIM_TEXT each tells what happened in it.
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 TEST(CopyrpcSwarm, HoldsItsPromises) {
     const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t runs = test::number_from("SIM_RUNS", 160);
+    const std::uint64_t runs = test::histories(80, 160);
     for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
         CopyrpcWorld world(seed);
         const std::optional<std::string> broken = world.run();

@@ -1,4 +1,4 @@
-// eRPC under a swarm of faults: SIM_RUNS histories (300), each from one seed, beginning with SIM_SEED (1). With
+// eRPC under a swarm of faults: SIM_RUNS histories (120), each from one seed, beginning with SIM_SEED (1). With
 // SIM_TEXT each tells what happened in it.
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ void live_through(std::uint64_t seed) {
 
 TEST(ErpcSwarm, KeepsItsPromisesUnderEverySeed) {
     const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t runs = test::number_from("SIM_RUNS", 300);
+    const std::uint64_t runs = test::histories(120, 300);
     for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
         live_through(seed);
     }
@@ -85,7 +85,7 @@ TEST(ErpcSwarm, OneSeedIsOneHistory) {
 // Seeds with empty pools are left out: their dice fall as often as a path asks for buffers.
 TEST(ErpcSwarm, TheShortPathChangesNoHistory) {
     const std::uint64_t first = test::number_from("SIM_SEED", 1);
-    const std::uint64_t runs = test::number_from("SIM_RUNS", 300) / 3;
+    const std::uint64_t runs = test::histories(120, 300) / 3;
     std::uint64_t compared = 0;
     for (std::uint64_t seed = first; seed < first + runs && !testing::Test::HasFailure(); ++seed) {
         WorldPlan plan = seed % 20 == 0 ? WorldPlan::of_seed(seed) : WorldPlan::small_of_seed(seed);

@@ -12,4 +12,10 @@ inline std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
     return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
+// How many histories a swarm lives through: `usual` ones, all of `thorough` where SIM_THOROUGH is set (faults are
+// planted).
+inline std::uint64_t histories(std::uint64_t usual, std::uint64_t thorough) {
+    return number_from("SIM_RUNS", std::getenv("SIM_THOROUGH") != nullptr ? thorough : usual);
+}
+
 }  // namespace cairn::test
