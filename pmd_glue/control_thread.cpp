@@ -1,4 +1,3 @@
-#define ALLOW_EXPERIMENTAL_API  // experimental in this release: interrupt sources of one's own
 #include "pmd_glue/control_thread.hpp"
 
 #include <rte_alarm.h>

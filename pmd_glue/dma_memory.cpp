@@ -1,4 +1,3 @@
-#define ALLOW_EXPERIMENTAL_API  // rte_dev_dma_map(); part of the stable interface in later releases
 #include "pmd_glue/dma_memory.hpp"
 
 #include <rte_dev.h>
