@@ -74,7 +74,6 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
 Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::MsgPool& pool)
     : config_(config),
       device_(device),
-      pool_(pool),
       sessions_(config.sessions_max),
       client_(config_, device, sessions_, pool, statistics_),
       server_(*this, config_, handlers(), device, sessions_, pool, statistics_),

@@ -97,7 +97,6 @@ private:
 
     EndpointConfig config_;
     verbs::Device& device_;
-    rpc::MsgPool& pool_;
     Statistics statistics_;
     Sessions sessions_;
     Client client_;
