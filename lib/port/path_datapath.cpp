@@ -45,15 +45,15 @@ std::uint64_t get_word(const std::uint8_t* at) noexcept {
 // Sixteen or 32 bytes at a time, loaded straight from where they lie.
 using NarrowBlock = std::uint64_t __attribute__((vector_size(16)));
 using WideBlock = std::uint64_t __attribute__((vector_size(32)));
-using LooseBlock = std::uint64_t __attribute__((vector_size(16), aligned(1), may_alias));
-using LooseWideBlock = std::uint64_t __attribute__((vector_size(32), aligned(1), may_alias));
+// A member of a packed struct, since clang takes a reference to a block for one that is aligned.
+template <class Kind>
+struct [[gnu::packed, gnu::may_alias]] Lying {
+    Kind block;
+};
 
-inline const LooseBlock& block_at(const std::uint8_t* at) noexcept {
-    return *reinterpret_cast<const LooseBlock*>(at);
-}
-
-inline const LooseWideBlock& wide_block_at(const std::uint8_t* at) noexcept {
-    return *reinterpret_cast<const LooseWideBlock*>(at);
+template <class Kind>
+inline const Lying<Kind>& at_place(const std::uint8_t* at) noexcept {
+    return *reinterpret_cast<const Lying<Kind>*>(at);
 }
 
 inline bool none_of(NarrowBlock bits, NarrowBlock mask) noexcept {
@@ -121,9 +121,10 @@ struct V6 {
 
 template <std::size_t kBytes>
 inline bool agree(const std::uint8_t* frame, const std::uint8_t* expected, const Mask<kBytes>& mask) noexcept {
+    constexpr auto narrow = at_place<NarrowBlock>;
     NarrowBlock difference{};
     for (std::size_t at = 0; at < kBytes; at += sizeof(NarrowBlock)) {
-        difference |= (block_at(frame + at) ^ block_at(expected + at)) & block_at(mask.data() + at);
+        difference |= (narrow(frame + at).block ^ narrow(expected + at).block) & narrow(mask.data() + at).block;
     }
     return none_of(difference, difference);
 }
@@ -134,9 +135,9 @@ template <class Family>
 inline bool has_headers(const std::uint8_t* frame, const std::uint8_t* expected) noexcept {
     WideBlock difference{};
     for (const std::size_t at : Family::kWide) {
-        difference |= wide_block_at(frame + at) ^ wide_block_at(expected + at);
+        difference |= at_place<WideBlock>(frame + at).block ^ at_place<WideBlock>(expected + at).block;
     }
-    const NarrowBlock ethernet = block_at(frame) ^ block_at(expected);
+    const NarrowBlock ethernet = at_place<NarrowBlock>(frame).block ^ at_place<NarrowBlock>(expected).block;
     return none_of(ethernet, ethernet) && is_zero(difference);
 }
 
