@@ -160,7 +160,9 @@ class Test(Scripts):
             self.assertEqual((status, out[-1]), (0, '1 passed, 0 failed, 0 skipped'))
             with open(os.path.join(self.folder, 'meson'), encoding='utf-8') as file:
                 words, environment = json.load(file)
-            self.assertEqual(' '.join(words), f'test -C build --print-errorlogs --no-rebuild {asked}'.strip())
+            at_a_time = f'--num-processes {len(os.sched_getaffinity(0)) + 1}'
+            self.assertEqual(' '.join(words),
+                             f'test -C build --print-errorlogs --no-rebuild {at_a_time} {asked}'.strip())
             self.assertEqual({name: environment.get(name) for name in told}, told)
 
 

@@ -12,6 +12,10 @@ namespace {
 
 class ScalerpcHardTimes : public ManyClients {
 protected:
+    ~ScalerpcHardTimes() override {  // while there is a die for their last frames
+        client.reset();
+        server.reset();
+    }
     void post_all() {
         for (std::size_t i = 0; i < sessions.size(); ++i) {
             post(i);
