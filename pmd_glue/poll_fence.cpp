@@ -63,18 +63,10 @@ std::uint64_t PollFence::waits() noexcept {
 
 }  // namespace cairn::pmd
 
-// Sanitizers have a munmap() of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CAIRN_SANITIZED 1
-#endif
-#endif
-#ifndef CAIRN_SANITIZED
+#if CAIRN_FENCES_MUNMAP
 // Comes before libc's munmap() in the search order of the drivers' libraries.
 extern "C" __attribute__((visibility("default"))) int munmap(void* address, std::size_t bytes) noexcept {
     cairn::pmd::wait_for_workers();
     return static_cast<int>(syscall(SYS_munmap, address, bytes));
 }
-#endif
 #endif
