@@ -1,5 +1,7 @@
 // A server that answers a request before it can have seen it: the request's memory is its owner's again, and what waits
 // to be sent does not change with it.
+#include <gtest/gtest.h>
+
 #include "tests/unit/erpc/host.hpp"
 
 namespace cairn::erpc {
