@@ -3,18 +3,18 @@
 #include <cstring>
 
 #include "lib/base/assert.hpp"
+#include "lib/base/endian.hpp"
+#include "lib/net/udp.hpp"
 
 namespace cairn::port {
 
 namespace {
 
-constexpr std::uint16_t kRocePort = 4791;
 constexpr std::uint8_t kTtl = 64;
 constexpr std::uint8_t kUdp = 17;
 
-void write16(std::uint8_t* at, std::uint16_t value) noexcept {
-    at[0] = static_cast<std::uint8_t>(value >> 8U);
-    at[1] = static_cast<std::uint8_t>(value);
+Be16& field_at(std::uint8_t* at) noexcept {
+    return *reinterpret_cast<Be16*>(at);
 }
 
 // Everything but MAC addresses, traffic class, lengths and the IPv4 checksum.
@@ -22,10 +22,10 @@ void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddre
           std::uint16_t udp_source_port) noexcept {
     const bool v4 = source.is_v4();
     std::uint8_t* ip = header + Path::kEthernetBytes;
-    write16(header + 12, v4 ? 0x0800 : 0x86dd);
+    field_at(header + 12).set(v4 ? 0x0800 : 0x86dd);
     if (v4) {
         ip[0] = 0x45;
-        write16(ip + 6, 0x4000);  // don't fragment; ID 0 counts in the ICRC
+        field_at(ip + 6).set(0x4000);  // don't fragment; ID 0 counts in the ICRC
         ip[8] = kTtl;
         ip[9] = kUdp;
         std::memcpy(ip + 12, source.octets().data() + 12, 4);
@@ -38,8 +38,8 @@ void fill(std::uint8_t* header, const net::IpAddress& source, const net::IpAddre
         std::memcpy(ip + 24, destination.octets().data(), 16);
     }
     std::uint8_t* udp = ip + (v4 ? 20 : 40);
-    write16(udp, udp_source_port);
-    write16(udp + 2, kRocePort);
+    field_at(udp).set(udp_source_port);
+    field_at(udp + 2).set(net::kRoceUdpPort);
 }
 
 }  // namespace

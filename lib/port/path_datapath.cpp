@@ -45,15 +45,15 @@ std::uint64_t get_word(const std::uint8_t* at) noexcept {
 // Sixteen or 32 bytes at a time, loaded straight from where they lie.
 using NarrowBlock = std::uint64_t __attribute__((vector_size(16)));
 using WideBlock = std::uint64_t __attribute__((vector_size(32)));
-// A member of a packed struct, since clang takes a reference to a block for one that is aligned.
-template <class Kind>
-struct [[gnu::packed, gnu::may_alias]] Lying {
-    Kind block;
+// Clang takes a reference to a block for one that is aligned; the member of a packed struct lies anywhere.
+template <class Vector>
+struct [[gnu::packed, gnu::may_alias]] Loose {
+    Vector block;
 };
 
-template <class Kind>
-inline const Lying<Kind>& at_place(const std::uint8_t* at) noexcept {
-    return *reinterpret_cast<const Lying<Kind>*>(at);
+template <class Vector>
+inline const Loose<Vector>& loose(const std::uint8_t* at) noexcept {
+    return *reinterpret_cast<const Loose<Vector>*>(at);
 }
 
 inline bool none_of(NarrowBlock bits, NarrowBlock mask) noexcept {
@@ -121,10 +121,10 @@ struct V6 {
 
 template <std::size_t kBytes>
 inline bool agree(const std::uint8_t* frame, const std::uint8_t* expected, const Mask<kBytes>& mask) noexcept {
-    constexpr auto narrow = at_place<NarrowBlock>;
     NarrowBlock difference{};
     for (std::size_t at = 0; at < kBytes; at += sizeof(NarrowBlock)) {
-        difference |= (narrow(frame + at).block ^ narrow(expected + at).block) & narrow(mask.data() + at).block;
+        difference |= (loose<NarrowBlock>(frame + at).block ^ loose<NarrowBlock>(expected + at).block) &
+                      loose<NarrowBlock>(mask.data() + at).block;
     }
     return none_of(difference, difference);
 }
@@ -135,9 +135,9 @@ template <class Family>
 inline bool has_headers(const std::uint8_t* frame, const std::uint8_t* expected) noexcept {
     WideBlock difference{};
     for (const std::size_t at : Family::kWide) {
-        difference |= at_place<WideBlock>(frame + at).block ^ at_place<WideBlock>(expected + at).block;
+        difference |= loose<WideBlock>(frame + at).block ^ loose<WideBlock>(expected + at).block;
     }
-    const NarrowBlock ethernet = at_place<NarrowBlock>(frame).block ^ at_place<NarrowBlock>(expected).block;
+    const NarrowBlock ethernet = loose<NarrowBlock>(frame).block ^ loose<NarrowBlock>(expected).block;
     return none_of(ethernet, ethernet) && is_zero(difference);
 }
 
