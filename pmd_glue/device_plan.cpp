@@ -8,13 +8,14 @@
 #include <optional>
 #include <string_view>
 
+#include "lib/port/path.hpp"
 #include "pmd_glue/eal_arguments.hpp"
 
 namespace cairn::pmd {
 
 namespace {
 
-constexpr std::uint32_t kEthernetHeader = 14;
+constexpr std::uint32_t kEthernetHeader = port::Path::kEthernetBytes;
 constexpr std::uint32_t kDefaultRoom = 2048;
 constexpr std::uint32_t kMemifSlotBytes = 2048;  // net_memif's default bsize
 constexpr std::uint32_t kAfPacketFrame = 2048;   // net_af_packet's default framesz

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/mem/region.hpp"
 #include "pmd_glue/device.hpp"
 
 namespace cairn::pmd {
@@ -15,8 +16,6 @@ namespace cairn::pmd {
 namespace {
 
 using Range = mem::CountedRanges::Range;
-
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20U;
 
 void* address_of(Range piece) noexcept {
     return const_cast<std::uint8_t*>(piece.data());
@@ -42,8 +41,8 @@ public:
             return false;
         }
         const auto start = reinterpret_cast<rte_iova_t>(piece.data());
-        const bool is_huge = start % kHugePageBytes == 0 && piece.size() % kHugePageBytes == 0;
-        const std::size_t page_bytes = is_huge ? kHugePageBytes : mem::CountedRanges::kPageBytes;
+        const bool is_huge = start % mem::kHugePageBytes == 0 && piece.size() % mem::kHugePageBytes == 0;
+        const std::size_t page_bytes = is_huge ? mem::kHugePageBytes : mem::CountedRanges::kPageBytes;
         std::vector<rte_iova_t> addresses(piece.size() / page_bytes);
         rte_iova_t next = start;
         for (rte_iova_t& address : addresses) {

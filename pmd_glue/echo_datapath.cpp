@@ -8,8 +8,6 @@ namespace cairn::pmd {
 
 namespace {
 
-constexpr Duration kLook = milliseconds(10);  // a request to stop wakes nobody
-
 // True if no receiving queue pair would refuse the datagram before it looks at QPN and keys.
 bool is_sound_send(const port::PacketRef& packet) noexcept {
     wire::UdParts parts;
@@ -80,7 +78,7 @@ bool Echo::can_wait() const noexcept {
 void Echo::wait(Instant now) noexcept {
     if (can_wait()) {
         port::Port& only = *lanes_.front().port;
-        only.wait(std::min(only.next_deadline() - now, kLook), -1);
+        only.wait(std::min(only.next_deadline() - now, kLongestWait), -1);
     } else {
         worker::Task::wait(now);
     }

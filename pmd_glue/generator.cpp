@@ -72,7 +72,6 @@ void Generator::wait(Instant now) noexcept {
         worker::Task::wait(now);
         return;
     }
-    constexpr Duration kLongestWait = milliseconds(10);  // a request to stop wakes nobody
     const Duration next{static_cast<std::int64_t>(static_cast<double>(serial_) * 1e9 / config_.rate_pps)};
     port_.wait(all_sent() || !neighbour_answered() ? kLongestWait : std::min(first_sent_ + next - now, kLongestWait),
                -1);

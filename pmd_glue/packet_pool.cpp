@@ -89,8 +89,7 @@ Result<PacketPool> PacketPool::make(const Shape& shape) {
 
 // mutants: pmd-packet-pool-remark-on
 std::string PacketPool::remark_on(mem::PageKind kind, std::size_t bytes) {
-    constexpr std::size_t kLargePageBytes = std::size_t{2} << 20U;
-    return kind == mem::PageKind::Plain && bytes >= kLargePageBytes
+    return kind == mem::PageKind::Plain && bytes >= mem::kHugePageBytes
                ? " on small pages (echo madvise > /sys/kernel/mm/transparent_hugepage/enabled for large ones)"
                : "";
 }

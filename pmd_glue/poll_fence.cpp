@@ -11,6 +11,17 @@
 
 #include "lib/base/assert.hpp"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CAIRN_FENCES_MUNMAP 0
+#elif defined(__clang__)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CAIRN_FENCES_MUNMAP 0
+#endif
+#endif
+#ifndef CAIRN_FENCES_MUNMAP
+#define CAIRN_FENCES_MUNMAP 1
+#endif
+
 namespace cairn::pmd {
 
 namespace {
@@ -59,6 +70,10 @@ void PollFence::pass() noexcept {
 
 std::uint64_t PollFence::waits() noexcept {
     return grace_periods.load(std::memory_order_relaxed);
+}
+
+bool PollFence::fences_munmap() noexcept {
+    return CAIRN_FENCES_MUNMAP != 0;
 }
 
 }  // namespace cairn::pmd

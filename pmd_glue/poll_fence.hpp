@@ -9,18 +9,6 @@
 
 #include <cstdint>
 
-// 0 where munmap() does not wait, since it is a sanitizer's own.
-#define CAIRN_FENCES_MUNMAP 1
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#undef CAIRN_FENCES_MUNMAP
-#define CAIRN_FENCES_MUNMAP 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#undef CAIRN_FENCES_MUNMAP
-#define CAIRN_FENCES_MUNMAP 0
-#endif
-#endif
-
 struct rte_rcu_qsbr;
 
 namespace cairn::pmd {
@@ -40,6 +28,8 @@ public:
 
     // The number of grace periods that threads have waited for so far.
     [[nodiscard]] static std::uint64_t waits() noexcept;
+    // False under AddressSanitizer and ThreadSanitizer, which have a munmap() of their own.
+    [[nodiscard]] static bool fences_munmap() noexcept;
 
 private:
     unsigned worker_;

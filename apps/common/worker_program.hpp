@@ -13,8 +13,7 @@ class WorkerProgram : public worker::Task, protected worker::Tenant {
 public:
     [[nodiscard]] bool run_turn(Instant now) noexcept override { return worker_->turn(now); }
     [[nodiscard]] bool can_wait() const noexcept final { return worker_->can_wait(); }
-    // Long enough to be cheap, short enough to notice a request to stop.
-    void wait(Instant now) noexcept final { worker_->wait(now, now + milliseconds(10)); }
+    void wait(Instant now) noexcept final { worker_->wait(now, now + kLongestWait); }
 
     [[nodiscard]] const worker::Worker& worker() const noexcept { return *worker_; }
     [[nodiscard]] const port::Port& port() const noexcept { return *port_; }

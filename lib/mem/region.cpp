@@ -14,8 +14,6 @@ namespace cairn::mem {
 
 namespace {
 
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20U;
-
 // Linux 5.14; older kernels refuse it with EINVAL and pages come on first use.
 constexpr int kAdvisePopulateWrite = 23;
 

@@ -11,6 +11,8 @@
 
 namespace cairn::mem {
 
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20U;
+
 enum class PageKind : std::uint8_t {
     Huge,         // reserved huge pages (vm.nr_hugepages): never split, never swapped
     Transparent,  // ordinary memory, aligned and advised; the kernel backs it with huge pages where it can

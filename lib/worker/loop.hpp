@@ -16,6 +16,8 @@ namespace cairn::worker {
 // it after the task is finished, until all tasks are: packets of other workers may pass through its port.
 class Task {
 public:
+    static constexpr Duration kLongestWait = milliseconds(10);  // a request to stop wakes nobody
+
     Task() = default;
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;

@@ -81,7 +81,7 @@ TEST(WorkersTest, TheControlThreadUnmapsNothingBeforeAllPollersPassed) {
             (void)munmap(memory, 4096);
         },
         nullptr);
-    EXPECT_EQ(PollFence::waits() > before, CAIRN_FENCES_MUNMAP != 0);
+    EXPECT_EQ(PollFence::waits() > before, PollFence::fences_munmap());
     over = true;
     poller.join();
 }
