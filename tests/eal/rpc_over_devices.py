@@ -8,11 +8,11 @@ Each case is a test of its own: exit 0 passed, 77 skipped with the reason on std
 import os
 import signal
 import socket
-import stat
 import subprocess
 import time
 
-from session import await_calls, EAL, end, expect, expect_refused, machine, on_cpus, result_of, run_case, skip
+from session import (await_calls, await_start, EAL, end, expect, expect_refused, machine, on_cpus, result_of, run_case,
+                     skip)
 
 
 def memif_calls(session):
@@ -82,7 +82,7 @@ def memif_zero_copy(session):
     large = ['--path-mtu', '4096', '--req', '100000', '--resp', '4080']
     server = session.server(*large, extra=',bsize=4352')
     # A client that comes before the server has its buffers is turned away by net_memif for good, or crashes in it.
-    expect(any(line.startswith('worker 0 as ') for line in server.stderr), 'the server did not start')
+    await_start(server)
     client = session.client(*large, '--duration', '1', extra=',bsize=4352,zero-copy=yes',
                             eal=[*EAL, '--single-file-segments'])
     result = result_of(client)
@@ -185,12 +185,8 @@ def worker_stopped(session):
 def stopped_twice(session):
     """A program that hangs while it stops ends at once when it is asked again, and its socket file goes with it."""
     server = session.server()
-    while True:  # while it starts, its words go to memory, which never fills
-        stderr = os.open(f'/proc/{server.pid}/fd/2', os.O_WRONLY | os.O_NONBLOCK)
-        if stat.S_ISFIFO(os.fstat(stderr).st_mode):
-            break
-        os.close(stderr)
-        time.sleep(0.01)
+    await_start(server)  # until then its stderr is memory, which never fills
+    stderr = os.open(f'/proc/{server.pid}/fd/2', os.O_WRONLY | os.O_NONBLOCK)
     try:
         for size in (4096, 1):
             try:

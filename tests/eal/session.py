@@ -129,6 +129,12 @@ def result_of(process, timeout=40):
     return json.loads(out.strip().splitlines()[-1])
 
 
+def await_start(process):
+    """Returns when a program has told of its worker: its port has its buffers, and its stderr is the pipe again and not
+    the memory that holds EAL's words."""
+    expect(any(line.startswith('worker 0 as ') for line in process.stderr), 'the program did not start')
+
+
 def await_calls(process):
     """Returns when a client of cairn-rpcbench has told of a second with calls."""
     for line in process.stderr:
