@@ -218,7 +218,7 @@ void Babbler::send(Draft& draft, std::size_t to, Instant now) {
     bth.dest_qpn = qpn_;
     bth.pad_count = static_cast<std::uint8_t>(pad);
     bth.emit(draft.ud().bth);
-    draft.ud().deth.qkey.set(kServersQkey);
+    draft.ud().deth.qkey.set(kErpcQkey.value);
     draft.ud().deth.reserved = 0;
     draft.ud().deth.source_qpn.set(qpn_.value);
     draft.len = payload_end + pad + port::kIcrcBytes;

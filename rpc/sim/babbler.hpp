@@ -12,7 +12,7 @@
 
 namespace cairn::sim {
 
-constexpr std::uint32_t kServersQkey = 0x205;
+constexpr Qkey kErpcQkey{0x205};  // of each endpoint
 
 class Babbler {
 public:

@@ -15,7 +15,7 @@ void ErpcScenario::start(Node& host) {
     node.credits = static_cast<std::uint16_t>(random_.between(1, 16));
     erpc::EndpointConfig config;
     config.qp.qpn = plan_.qpn;
-    config.qp.qkey = kQkey;
+    config.qp.qkey = kErpcQkey;
     config.qp.path_mtu_bytes = plan_.path_mtu_bytes;
     config.max_message_bytes = plan_.message_bytes_max;
     config.selective = random_.chance(kMillion * 7 / 10);

@@ -75,7 +75,6 @@ public:
     void check_end() override;
 
 private:
-    static constexpr Qkey kQkey{0x205};
     static constexpr std::uint8_t kAtOnce = 1;
     static constexpr std::uint8_t kLater = 2;
     static constexpr std::uint8_t kNested = 3;

@@ -18,8 +18,6 @@ private:
     int& frames_;
 };
 
-namespace {}  // namespace
-
 Duration ErpcScenario::job_time() {
     const bool long_one = !world_.healed() && random_.chance(50'000);
     return random_.between(Duration{}, long_one          ? milliseconds(20)

@@ -21,7 +21,7 @@ void begin_conversation(erpc::Task<> task) {
 void ErpcScenario::connect(ErpcNode& node, std::size_t server, std::vector<ClientSession>& sessions) {
     const port::PathKey key{world_.network().address_of(node.index), world_.network().address_of(server),
                             port::kFirstUdpSourcePort, 0};
-    const roce::UdAddress peer{node.host->port().open_path(key, node.now()), plan_.qpn, kQkey};
+    const roce::UdAddress peer{node.host->port().open_path(key, node.now()), plan_.qpn, kErpcQkey};
     if (const auto session = node.endpoint->connect(peer, node.now()); session.ok()) {
         sessions.push_back({session.value(), server, node.now()});
     }

@@ -11,7 +11,7 @@ namespace cairn::sim {
 namespace {
 
 constexpr Qpn kQpn{0x20};
-constexpr Qkey kIncastQkey{0x1234};
+constexpr Qkey kQkey{0x1234};
 constexpr std::uint8_t kType = 1;
 constexpr std::uint32_t kResponseBytes = 32;
 constexpr std::size_t kBuffers = 8192;
@@ -69,7 +69,7 @@ void IncastWorld::start(Node& node, std::size_t pool_bytes) {
     node.worker = worker::Worker::create(*node.port, roce::kDatagramsOnly, {}).value();
     erpc::EndpointConfig config;
     config.qp.qpn = kQpn;
-    config.qp.qkey = kIncastQkey;
+    config.qp.qkey = kQkey;
     config.qp.path_mtu_bytes = plan_.path_mtu_bytes;
     config.sessions_max = static_cast<std::uint16_t>(client ? 1 : plan_.clients);
     config.max_message_bytes = plan_.request_bytes;
@@ -86,7 +86,7 @@ void IncastWorld::start(Node& node, std::size_t pool_bytes) {
 void IncastWorld::connect(Node& client) {
     const port::PathKey key{network_.address_of(client.index), network_.address_of(plan_.clients),
                             port::kFirstUdpSourcePort, 0};
-    const roce::UdAddress server{client.port->open_path(key, now_), kQpn, kIncastQkey};
+    const roce::UdAddress server{client.port->open_path(key, now_), kQpn, kQkey};
     client.session = client.endpoint->connect(server, now_).value();
     post(client);
 }

@@ -127,7 +127,7 @@ std::size_t Intruder::send(Draft& draft, std::size_t from, std::size_t to, std::
     bth.opcode = wire::kUdSendOnly;
     bth.dest_qpn = qpn_;
     bth.emit(draft.ud().bth);
-    draft.ud().deth.qkey.set(kServersQkey);
+    draft.ud().deth.qkey.set(kErpcQkey.value);
     draft.ud().deth.reserved = 0;
     draft.ud().deth.source_qpn.set(qpn_.value);
     draft.len += port::kIcrcBytes;

@@ -6,8 +6,6 @@
 
 namespace cairn::sim {
 
-namespace {}  // namespace
-
 LinkedCall& LinkedOracle::add(const LinkedNode& client) {
     LinkedCall& call = calls_.emplace_back();
     call.tag.client = static_cast<std::uint32_t>(client.host->index());

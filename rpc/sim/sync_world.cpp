@@ -211,7 +211,7 @@ void SyncWorld::turn(Node& node) {
 }
 
 void SyncWorld::run_until(Instant end) {
-    constexpr Duration kPaceOfClocks = nanoseconds(100);
+    constexpr Duration kLeastStep = nanoseconds(100);
     while (now_ < end) {
         network_.advance(now_);
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -220,7 +220,7 @@ void SyncWorld::run_until(Instant end) {
             }
         }
         const Instant wake = *std::min_element(wakes_.begin(), wakes_.end());
-        now_ = std::min(end, std::max(std::min(wake, network_.next_arrival()), now_ + kPaceOfClocks));
+        now_ = std::min(end, std::max(std::min(wake, network_.next_arrival()), now_ + kLeastStep));
     }
 }
 

@@ -8,8 +8,6 @@ namespace cairn::sim {
 
 using verbs::CompletionStatus;
 
-namespace {}  // namespace
-
 bool VerbsDatagrams::take(VerbsHost& host, const verbs::Completion& got) {
     const auto& speakers = booth_of(host).speakers;
     const auto found =
