@@ -6,6 +6,13 @@
 
 namespace cairn::worker {
 
+namespace {
+
+// A burst of fewer packets is no sign of load: what it asked for is sent before tenants take their turn.
+constexpr std::size_t kFewPackets = 4;
+
+}  // namespace
+
 void Worker::wake_at(const Tenant& tenant, Instant due) noexcept {
     next_timed_ = Instant::never();
     for (Timed& each : timed_) {
@@ -31,6 +38,8 @@ bool Worker::call_due(Instant now) noexcept {
     return worked;
 }
 
+// A socket is given all that a turn sends together: each batch is a system call.
+// mutants: worker-turn
 bool Worker::turn(Instant now) noexcept {
     now_ = now;
     if (slept_) [[unlikely]] {
@@ -42,6 +51,9 @@ bool Worker::turn(Instant now) noexcept {
     if (received != 0) {
         engine_.on_packets(std::span(burst_).first(received), now);
         worked = true;
+        if (received < kFewPackets && !can_wait_) {
+            sender_.flush(now);
+        }
     }
     engine_.on_timeout(now);
     if (next_timed_ <= now) [[unlikely]] {

@@ -82,6 +82,40 @@ TEST_F(Answer, AfterARefusalIsNone) {
     }
 }
 
+// Looks, in its turn, whether the worker has sent anything.
+struct Onlooker final : worker::Tenant {
+    explicit Onlooker(Host& watched) : host(watched), tenancy(host.worker->add(*this)) {}
+    bool on_turn(Instant) noexcept override {
+        sent = host.port.sent();
+        return false;
+    }
+    [[nodiscard]] Instant next_deadline() const noexcept override { return Instant::never(); }
+
+    Host& host;
+    std::uint64_t sent = 0;
+    worker::Tenancy tenancy;
+};
+
+TEST_F(Answer, ToFewRequestsLeavesBeforeTenantsTakeTheirTurn) {
+    handler = [](const Request& asked) { asked.endpoint.answer(asked.handle, asked.payload, asked.now); };
+    Onlooker onlooker(server);
+    Call what;
+    what.type = kEcho;
+    what.context = this;
+    what.completion = &Answer::completed;
+    for (const std::uint64_t count : {1U, 3U, 4U}) {
+        for (std::uint64_t i = 0; i != count; ++i) {
+            static_cast<void>(client.endpoint->post(session, what, now));
+        }
+        client.turn(now);
+        const std::uint64_t before = server.port.sent();
+        server.turn(now);
+        EXPECT_EQ(onlooker.sent - before, count < 4 ? count : 0) << count;
+        EXPECT_EQ(server.port.sent() - before, count);
+        run();
+    }
+}
+
 TEST_F(Answer, MayComeLater) {
     rpc::KeptRequest kept;
     handler = [&kept](const Request& asked) { kept = asked.keep(); };
