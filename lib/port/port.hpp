@@ -64,6 +64,10 @@ struct PortLimits {
     bool batches_equals = false;              // a batch of equal datagrams to one peer costs little more than one
 };
 
+// A sleep of a socket's port that is shorter than this needs a timer of its own, which costs more than the sleep. A
+// longer one ends with a tick of the kernel.
+constexpr Duration kCoarseSleep = milliseconds(2);
+
 class Port {
 public:
     Port() = default;

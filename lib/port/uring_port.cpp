@@ -15,7 +15,6 @@ namespace cairn::port {
 
 namespace {
 
-constexpr Duration kCoarse = milliseconds(2);  // sleeps from here on end with a tick of the kernel
 constexpr std::uint32_t kPathsMax = 4096;
 constexpr std::uint16_t kBurst = 128;  // segments that one GSO send takes at most
 
@@ -117,7 +116,7 @@ void UringPort::wait(Duration most, int also) noexcept {
         return;
     }
     slept_ = true;
-    if (most >= kCoarse && !backlog_ && groups_.empty() && also < 0 && queue_.is_alone() && arm_receive()) {
+    if (most >= kCoarseSleep && !backlog_ && groups_.empty() && also < 0 && queue_.is_alone() && arm_receive()) {
         queue_.socket().set_receive_timeout(most);
         const ssize_t got = recvmsg(queue_.socket().fd(), &receive_.header, 0);
         receive_.result = static_cast<std::int32_t>(got < 0 ? -errno : got);

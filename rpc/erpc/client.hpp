@@ -54,8 +54,8 @@ public:
     // Called every kScanInterval. Serves the same slots and ends calls whose deadline has passed. If `losses_count`, it
     // also sends lost requests again.
     void scan(bool losses_count, Instant now) noexcept;
-    // Returns when scan() has to look for losses or deadlines next.
-    [[nodiscard]] Instant next_deadline() const noexcept { return std::min(watch_.next(), calls_.next_deadline()); }
+    // Returns the time before which nothing counts as lost.
+    [[nodiscard]] Instant next_loss() const noexcept { return watch_.next(); }
     [[nodiscard]] const StallQueue& stalled() const noexcept { return stalled_; }
 
 private:

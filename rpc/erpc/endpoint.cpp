@@ -94,6 +94,7 @@ void Endpoint::on_timeout(Instant now) noexcept {
     control_.scan(pauses_.listening_from(), now);
 }
 
+// mutants: erpc-endpoint-next-deadline
 Instant Endpoint::next_deadline() const noexcept {
     const Instant paced = client_.transfers().next_deadline();
     if (paced != Instant::never()) {
@@ -104,8 +105,10 @@ Instant Endpoint::next_deadline() const noexcept {
     if (server_.jobs().wants_polling() || client_.stalled().any_waits()) {
         return next_scan_;
     }
-    const Instant due = std::min(client_.next_deadline(), control_.next_scan());
-    return due == Instant::never() ? due : std::max(due, next_scan_);
+    // Losses and silent peers are found a little later by a worker that sleeps, which then needs no timer for that.
+    const Instant inexact = std::min(client_.next_loss(), control_.next_scan());
+    return std::min(std::max(client_.calls().next_deadline(), next_scan_),
+                    std::max(inexact, next_scan_ + port::kCoarseSleep));
 }
 
 // Some sessions each time, so that all are looked at within seconds, and soon when memory is wanted.

@@ -34,6 +34,22 @@ TEST_F(Recovery, AnAnswerThatWaitedForItsClientIsNoLoss) {
     EXPECT_EQ(client.endpoint->statistics().retransmits, 0U);
 }
 
+TEST_F(Recovery, AWorkerThatSleepsNeedsATimerForDeadlinesOnly) {
+    const SessionId session = connect();
+    run(milliseconds(5));
+    hold = true;
+    post(session, 1);
+    for (const Instant end = now + milliseconds(30); now < end; now = now + microseconds(50)) {
+        client.turn(now);
+        server.turn(now);
+        EXPECT_GE(client.endpoint->next_deadline() - now, port::kCoarseSleep);
+    }
+    const Instant deadline = now + milliseconds(1);
+    post(session, 2, deadline);
+    client.turn(now);
+    EXPECT_LE(client.endpoint->next_deadline(), deadline + Deadlines::kSlot);
+}
+
 TEST_F(Recovery, CallsThatNeverLeftUseUpNoNumbers) {
     const SessionId session = connect();
     run(milliseconds(5));
