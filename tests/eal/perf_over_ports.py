@@ -241,7 +241,7 @@ def tables(ports):
 
 
 def both_ways(ports):
-    """The server does to its client what that does to it. Counted, since a machine that stood still has a rate of 0.0."""
+    """The server does to its client what that does to it. A machine that stood still has a rate of 0.0: it counts."""
     server = ports.server()
     for own in (['--op', 'write'], ['--op', 'read', '--qps', '3'], ['--op', 'send', '--qps', '3', '--size', '5000']):
         result = result_of(ports.client('-b', '-n', '2000', '--depth', '12', *own))
