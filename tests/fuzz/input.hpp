@@ -3,11 +3,21 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <vector>
 
 namespace cairn::test {
+
+// What must hold whatever the input is.
+inline void require(bool holds, int line = __builtin_LINE()) {
+    if (!holds) {
+        std::fprintf(stderr, "line %d of the target does not hold\n", line);
+        std::abort();
+    }
+}
 
 class Input {
 public:

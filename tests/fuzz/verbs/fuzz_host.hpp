@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,11 +21,7 @@ constexpr Qkey kQkey{7};
 constexpr const char* kGroup = "224.0.0.77";
 constexpr std::size_t kBuffers = 512;
 
-inline void require(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
+using test::require;
 
 struct Host {
     Host(const char* address, std::uint64_t seed) : port(address, kBuffers), address_text(address) {
