@@ -41,7 +41,8 @@ public:
     RingPosition take_request(std::uint32_t blocks, std::uint32_t charge) noexcept;
     // The answer to a request with this charge came.
     void on_answer(std::uint32_t charge) noexcept;
-    // A request of the peer came. Returns false if its charge is beyond the promise: the peer breaks the rules.
+    // A request of the peer came. Returns false if its charge is beyond the promise, or beyond what the peer's ring has
+    // room for: the peer breaks the rules.
     [[nodiscard]] bool on_request(std::uint32_t charge) noexcept;
     // Returns the place of the answer to a request with this charge, which has room for it (asserted).
     RingPosition take_answer(std::uint32_t blocks, std::uint32_t charge) noexcept;

@@ -60,9 +60,13 @@ RingPosition SendLedger::take_request(std::uint32_t blocks, std::uint32_t charge
     return place(blocks);
 }
 
+// With Flow::Read a promise counts answers, however long they are. One that no ring has room for would wait for ever.
 // mutants: copyrpc-send-ledger-on-request
 bool SendLedger::on_request(std::uint32_t charge) noexcept {
     if (charge < 2 || cost_of(flow_, charge) > promised_ - asked_) {
+        return false;
+    }
+    if (flow_ == Flow::Read && charge > ring_.charge_max()) {
         return false;
     }
     asked_ += cost_of(flow_, charge);

@@ -84,6 +84,19 @@ TEST(LedgerRules, SayWhenAPeerAsksForMoreThanItWasPromised) {
     EXPECT_TRUE(send.on_request(2));
 }
 
+// No promise bounds an answer with Flow::Read. One that is longer than any ring would wait for room for ever.
+TEST(LedgerRules, SayWhenAPeerAsksForAnAnswerThatNeverFits) {
+    SendLedger send(RingShape(128), RingShape(128), 4, Flow::Read);
+    EXPECT_FALSE(send.on_request(1));
+    EXPECT_TRUE(send.on_request(24));
+    EXPECT_FALSE(send.on_request(25));
+    EXPECT_FALSE(send.on_request(0xffffU));
+    for (int i = 1; i < 32; ++i) {
+        EXPECT_TRUE(send.on_request(2));
+    }
+    EXPECT_FALSE(send.on_request(2)) << "more answers than were promised";
+}
+
 TEST(LedgerRules, RefuseWhatNeverFits) {
     const RingShape ring(128);
     const SendLedger send(ring, ring, 4);
