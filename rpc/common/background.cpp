@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <system_error>
+#include <utility>
 
 namespace cairn::rpc {
 
@@ -144,14 +145,19 @@ void BackgroundPool::submit(BackgroundJob& job) noexcept {
     (first_waiting_ == nullptr ? first_waiting_ : last_waiting_->next) = &job;
     last_waiting_ = &job;
     ++out_;
-    dispatch();
+    dispatch(Instant{});
 }
 
-// Each to the thread that has the fewest.
+// Each to the thread that has the fewest. What waits waits for a thread: when a job is submitted none of them is late.
 // mutants: rpc-background-pool-dispatch
-void BackgroundPool::dispatch() noexcept {
+void BackgroundPool::dispatch(Instant now) noexcept {
     const auto fewer = [](const auto& one, const auto& other) { return one->jobs < other->jobs; };
     while (first_waiting_ != nullptr) {
+        if (now >= first_waiting_->deadline) {
+            BackgroundJob* const late = std::exchange(first_waiting_, first_waiting_->next);
+            late->next = std::exchange(overdue_, late);
+            continue;
+        }
         Lane& lane = **std::min_element(lanes_.begin(), lanes_.end(), fewer);
         if (lane.jobs >= config_.jobs_per_thread) {
             return;
@@ -165,18 +171,27 @@ void BackgroundPool::dispatch() noexcept {
 }
 
 // mutants: rpc-background-pool-poll-finished
-BackgroundJob* BackgroundPool::poll_finished() noexcept {
+BackgroundJob* BackgroundPool::poll_finished(Instant now) noexcept {
     for (const std::unique_ptr<Lane>& lane : lanes_) {
         if (lane->finished.load(std::memory_order_acquire) != lane->taken) {  // pairs with the release in run_next()
             BackgroundJob* const job = lane->done[lane->taken++ & lane->mask];
             --lane->jobs;
             ++taken_;
             --out_;
-            dispatch();
+            dispatch(now);
             return job;
         }
     }
     return nullptr;
+}
+
+BackgroundJob* BackgroundPool::take_overdue() noexcept {
+    BackgroundJob* const late = overdue_;
+    if (late != nullptr) {
+        overdue_ = late->next;
+        --out_;
+    }
+    return late;
 }
 
 // mutants: rpc-background-pool-drain
@@ -187,9 +202,12 @@ BackgroundJob* BackgroundPool::drain() noexcept {
         --out_;
         return job;
     }
+    if (BackgroundJob* const late = take_overdue(); late != nullptr) {
+        return late;
+    }
     while (out_ != 0) {
         const std::uint32_t seen = finished_.load(std::memory_order_acquire);
-        if (BackgroundJob* const job = poll_finished(); job != nullptr) {
+        if (BackgroundJob* const job = poll_finished(Instant{}); job != nullptr) {
             return job;
         }
         if (!config_.stepped) {

@@ -25,8 +25,9 @@ struct BackgroundJob {
     MsgBuffer request{};   // a copy, or the buffer in which a large request was put together
     MsgBuffer response{};  // `bytes` is the size of the answer
     std::uint32_t response_bytes_max = 0;
-    std::uint64_t trace = 0;        // as in Request
-    BackgroundJob* next = nullptr;  // the next job that waits for a thread
+    std::uint64_t trace = 0;              // as in Request
+    Instant deadline = Instant::never();  // of the caller: later no thread gets the job
+    BackgroundJob* next = nullptr;        // the next job that waits for a thread
     std::uint8_t type = 0;
 };
 
@@ -90,8 +91,11 @@ public:
     void submit(BackgroundJob& job) noexcept;
     // True if a finished job waits. It costs one atomic load.
     [[nodiscard]] bool any_finished() const noexcept { return finished_.load(std::memory_order_acquire) != taken_; }
-    // Returns a finished job, or nullptr. The caller gives it back by give_back().
-    [[nodiscard]] BackgroundJob* poll_finished() noexcept;
+    // Returns a finished job, or nullptr. The caller gives it back by give_back(). The next one that waits goes to its
+    // thread.
+    [[nodiscard]] BackgroundJob* poll_finished(Instant now) noexcept;
+    // Returns a job that no thread got before its deadline, or nullptr. Likewise to be given back.
+    [[nodiscard]] BackgroundJob* take_overdue() noexcept;
     // True if jobs are out and the worker must look for finished ones from time to time, since nothing wakes it.
     // mutants: rpc-background-pool-wants-polling
     [[nodiscard]] bool wants_polling() const noexcept { return config_.wake == nullptr && out_ != 0; }
@@ -105,7 +109,7 @@ private:
 
     explicit BackgroundPool(const BackgroundConfig& config);
     Status start_threads();
-    void dispatch() noexcept;
+    void dispatch(Instant now) noexcept;
     void serve(Lane& lane) noexcept;
     bool run_next(Lane& lane) noexcept;
     [[nodiscard]] static bool has_next(const Lane& lane) noexcept;
@@ -116,6 +120,7 @@ private:
     bool attached_ = false;
     BackgroundJob* first_waiting_ = nullptr;
     BackgroundJob* last_waiting_ = nullptr;
+    BackgroundJob* overdue_ = nullptr;
     std::uint32_t out_ = 0;    // jobs submitted and not polled yet
     std::uint32_t taken_ = 0;  // finished jobs that were polled; wraps
     std::atomic<bool> closing_{false};

@@ -64,12 +64,16 @@ public:
             return;
         }
         while (pool_->any_finished()) {
-            BackgroundJob* const job = pool_->poll_finished();
+            BackgroundJob* const job = pool_->poll_finished(now);
             if (job == nullptr) {
                 break;
             }
             (void)server_.answer(job->handle, job->response.span());
             give_back(*job);
+        }
+        while (BackgroundJob* const late = pool_->take_overdue()) {
+            (void)(server_.keeps(late->handle) && server_.expire(late->handle));
+            give_back(*late);
         }
         while (!waiting_.empty() && (is_over(waiting_.front(), now) || start(waiting_.front()))) {
             waiting_.pop_front();
@@ -94,6 +98,7 @@ private:
         job->context = type.context;
         job->type = request.type;
         job->trace = request.trace;
+        job->deadline = request.deadline;
         job->response_bytes_max = type.response_bytes_max;
         job->request = memory_.allocate(bytes);
         job->response = memory_.allocate(job->response_bytes_max);

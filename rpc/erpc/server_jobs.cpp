@@ -78,7 +78,7 @@ void ServerJobs::submit(Session& session, ServerSlot& slot, rpc::BackgroundJob& 
 
 // mutants: erpc-server-jobs-answer-finished
 void ServerJobs::answer_finished(Instant now) noexcept {
-    while (rpc::BackgroundJob* const job = pool_->poll_finished()) {
+    while (rpc::BackgroundJob* const job = pool_->poll_finished(now)) {
         server_.pool_.release(job->request);
         if (ServerSlot* const slot = server_.slot_of_earlier(job->handle); slot != nullptr) {
             slot->response = job->response;
