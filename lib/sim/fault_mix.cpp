@@ -115,6 +115,27 @@ FaultMix FaultMix::healed() const {
     return mix;
 }
 
+FaultMix FaultMix::prompt() const {
+    FaultMix mix = *this;
+    mix.shape = {};
+    mix.shape.delay = shape.delay;
+    mix.link.loss_per_million = mix.link.burst_enter_per_million = mix.link.corrupt_per_million = 0;
+    mix.link.jitter = {};
+    mix.port = {};
+    mix.node = {};
+    mix.node.restart_every = node.restart_every;
+    mix.node.scarce_memory = node.scarce_memory;
+    mix.node.runs_ahead = node.runs_ahead;
+    return mix;
+}
+
+bool FaultMix::is_prompt() const noexcept {
+    const std::uint64_t lost = std::uint64_t{link.loss_per_million} + link.burst_enter_per_million +
+                               link.corrupt_per_million + port.tx_full_per_million + port.pool_empty_per_million;
+    const Duration late = link.jitter + node.stall_every + node.partition_every + node.clock_jump_every + node.turn_max;
+    return lost == 0 && late == Duration{} && shape.bits_per_second == 0;
+}
+
 std::string FaultMix::text() const {
     std::string line = fmt::format("delay {} ns", shape.delay.ns);
     const auto add = [&line](const char* name, auto value) {

@@ -77,6 +77,9 @@ struct FaultMix {
     [[nodiscard]] FaultMix within(const FaultLimits& limits) const;
     // Returns a perfect network with the same delay. Strangers are no fault of the network, so they stay.
     [[nodiscard]] FaultMix healed() const;
+    // Returns the same faults without those that keep a packet or a node back. is_prompt(): there is none of them.
+    [[nodiscard]] FaultMix prompt() const;
+    [[nodiscard]] bool is_prompt() const noexcept;
     // Returns one line that names the faults that are on.
     [[nodiscard]] std::string text() const;
 };

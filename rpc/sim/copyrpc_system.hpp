@@ -47,6 +47,7 @@ public:
     bool may_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
     bool must_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
     bool may_give_up() const override { return plan_.longest_bytes != 0 || plan_.flow == copyrpc::Flow::Read; }
+    std::int64_t ways_of_request() const override { return 1; }
     bool keeps_order(const LinkedCall& call) const override;
     bool calls_back() const override { return true; }
     bool act(LinkedNode& node, const LinkedSession& session) override;

@@ -119,6 +119,7 @@ rpc::Call LinkedCalling::call_of(LinkedNode& node, LinkedCall& call) {
 void LinkedCalling::begin(LinkedNode& node, LinkedCall& call) {
     node.pending.insert(call.tag.serial);
     if (call.deadline < Instant::never()) {
+        call.over = node.oracle->now() + (call.deadline - node.now());
         node.deadlines.emplace(call.deadline, call.tag.serial);
     }
 }

@@ -46,6 +46,7 @@ struct LinkedCall {
     std::uint64_t session = 0;      // serial of the session; 0: its calls are not told apart
     rpc::CallId id = 0;
     Instant deadline = Instant::never();  // by its client's clock
+    Instant over = Instant::never();      // the same by the world's
     bool ends_with_endpoint = false;
     bool odd = false;        // the call goes to a stranger
     bool abandoned = false;  // the call was never posted, or its client was restarted

@@ -14,7 +14,15 @@ LinkedCall& LinkedOracle::add(const LinkedNode& client) {
     return call;
 }
 
-LinkedCall* LinkedOracle::begin(LinkedNode& server, std::span<const std::uint8_t> payload) {
+namespace {
+
+// A call whose time is over stays until its endpoint looks at deadlines, and may leave by then. What time is left is
+// rounded.
+constexpr Duration kLateAtClient = rpc::Deadlines::kSlot + microseconds(1);
+
+}  // namespace
+
+LinkedCall* LinkedOracle::begin(LinkedNode& server, std::span<const std::uint8_t> payload, Instant began) {
     const CallTag tag = payload.size() >= sizeof(CallTag) ? CallTag::read(payload) : CallTag{};
     const bool known = payload.size() >= sizeof(CallTag) && tag.serial < calls_.size() &&
                        payload.size() == calls_[tag.serial].request.size() &&
@@ -30,6 +38,7 @@ LinkedCall* LinkedOracle::begin(LinkedNode& server, std::span<const std::uint8_t
     ++call.executions;
     check(call.executions == 1, "a request is executed at most once, by whatever process", &server);
     check(!call.odd, "a request is executed by the peer that it was sent to", &server);
+    check_in_time(server, call, began);
     if (call.session != 0 && call.handling != Handling::Background && call.handling != Handling::Legacy &&
         system_.keeps_order(call)) {
         const auto [last, first] = server.last_executed.try_emplace(call.session, tag.serial);
@@ -38,6 +47,16 @@ LinkedCall* LinkedOracle::begin(LinkedNode& server, std::span<const std::uint8_t
         last->second = tag.serial;
     }
     return world_.broken() ? nullptr : &call;
+}
+
+// Where something may keep a request back on its way, nobody knows how late it is.
+void LinkedOracle::check_in_time(const LinkedNode& server, const LinkedCall& call, Instant began) {
+    if (call.over == Instant::never() || !world_.mix().is_prompt()) {
+        return;
+    }
+    ++counters_.executed_in_time;
+    const Duration late_most = world_.mix().shape.delay * system_.ways_of_request() + kLateAtClient;
+    check(began <= call.over + late_most, "nothing is executed behind its deadline", &server);
 }
 
 void LinkedOracle::end(LinkedNode& client, LinkedCall& call, const rpc::CallResult& result) {

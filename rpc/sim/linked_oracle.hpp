@@ -26,6 +26,7 @@ struct LinkedCounters {
     std::uint64_t calls_ok = 0;
     std::uint64_t too_long = 0;  // calls that no session takes, and answers that their callers have no room for
     std::uint64_t deadlines_passed = 0;
+    std::uint64_t executed_in_time = 0;  // requests with deadlines, where none comes late
     std::uint64_t cancelled = 0;
     std::uint64_t disconnected = 0;
     std::uint64_t calls_lost = 0;  // with their peer
@@ -54,12 +55,13 @@ public:
     [[nodiscard]] LinkedCall& add(const LinkedNode& client);
     [[nodiscard]] LinkedCall& call(std::uint32_t serial) { return calls_[serial]; }
     [[nodiscard]] std::size_t calls() const noexcept { return calls_.size(); }
+    [[nodiscard]] Instant now() const noexcept { return world_.now(); }
     [[nodiscard]] LinkedCounters& counters() noexcept { return counters_; }
     [[nodiscard]] const LinkedCounters& counters() const noexcept { return counters_; }
 
-    // A handler begins. Checks that the request is whole, new and as it was sent. Returns nullptr if the request is a
-    // stranger's, or a promise was broken.
-    [[nodiscard]] LinkedCall* begin(LinkedNode& server, std::span<const std::uint8_t> payload);
+    // A handler has begun. Checks that the request is whole, new, as it was sent, and not over. Returns nullptr if the
+    // request is a stranger's, or a promise was broken.
+    [[nodiscard]] LinkedCall* begin(LinkedNode& server, std::span<const std::uint8_t> payload, Instant began);
     // A call completes.
     void end(LinkedNode& client, LinkedCall& call, const rpc::CallResult& result);
     // Requests that are kept with their payload have it unchanged.
@@ -71,6 +73,7 @@ public:
     }
 
 private:
+    void check_in_time(const LinkedNode& server, const LinkedCall& call, Instant began);
     void check_answer(LinkedNode& client, const LinkedCall& call, std::span<const std::uint8_t> answer);
     [[nodiscard]] bool may_expire_early(const LinkedCall& call) const;
     void check_result(LinkedNode& client, const LinkedCall& call, const rpc::CallResult& result);

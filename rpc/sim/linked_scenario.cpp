@@ -11,6 +11,8 @@ namespace {
 
 constexpr Duration kActsEvery = microseconds(300);
 constexpr std::uint64_t kSkipped = 4096;
+constexpr std::uint64_t kPromptEach = 8;  // of so many worlds one is prompt
+
 }  // namespace
 
 LinkedPlan LinkedPlan::from_seed(std::uint64_t seed) {
@@ -40,10 +42,12 @@ WorldShape LinkedPlan::shape_of_world(std::uint64_t seed) const {
     return shape;
 }
 
-// What is late comes within the packet lifetime that connections reckon with.
+// What is late comes within the packet lifetime that connections reckon with. In some worlds nothing is: there it is
+// known which requests come too late.
 FaultMix LinkedPlan::mix_of_world(std::uint64_t seed) {
-    return FaultMix::from_seed(seed).within(
+    const FaultMix mix = FaultMix::from_seed(seed).within(
         {.late_copy_most = milliseconds(4), .stall_max = milliseconds(3), .restart_every = milliseconds(30)});
+    return seed % kPromptEach == kPromptEach - 1 ? mix.prompt() : mix;
 }
 
 LinkedScenario::LinkedScenario(World& world, const LinkedPlan& plan, LinkedSystem& system, VerbsScenario* others)

@@ -31,7 +31,7 @@ void LinkedServing::start(LinkedNode& node) {
 }
 
 void LinkedServing::execute(LinkedNode& node, const LinkedRequest& request) {
-    LinkedCall* const call = oracle_.begin(node, request.payload);
+    LinkedCall* const call = oracle_.begin(node, request.payload, world_.now());
     if (call == nullptr) {
         execute_strange(node, request);
         return;

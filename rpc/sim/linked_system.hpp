@@ -55,6 +55,9 @@ public:
     [[nodiscard]] virtual bool may_give_up() const = 0;
     // True if requests wait at their callers for the server, which counts the time of their deadlines meanwhile.
     [[nodiscard]] virtual bool stages_requests() const { return false; }
+    // How often a request is on its way, at most, before a server begins to count what time it has left: there is no
+    // common clock.
+    [[nodiscard]] virtual std::int64_t ways_of_request() const = 0;
     // True if the call is executed behind all such calls of its session that were posted before it.
     [[nodiscard]] virtual bool keeps_order(const LinkedCall& call) const = 0;
     // True if a server may call over the sessions of its clients.

@@ -66,10 +66,11 @@ void ScalerpcSystem::start(LinkedNode& node, connections::Home& home) {
     Part& part = part_of(node);
     auto endpoint = std::make_unique<LinkedEndpointOf<scalerpc::Endpoint>>(
         scalerpc::Endpoint::create(part.config, *node.device, home, *node.pool).value());
+    part.node = &node;
     part.endpoint = &endpoint->own();
     const std::uint32_t room = plan_.shape.message_max() + kBeyond;
-    part.endpoint->set_background_handler(static_cast<std::uint8_t>(Handling::Background), work, &node, room);
-    part.endpoint->set_legacy_handler(static_cast<std::uint8_t>(Handling::Legacy), work, &node, room);
+    part.endpoint->set_background_handler(static_cast<std::uint8_t>(Handling::Background), work, &part, room);
+    part.endpoint->set_legacy_handler(static_cast<std::uint8_t>(Handling::Legacy), work, &part, room);
     node.endpoint = std::move(endpoint);
 }
 
@@ -140,9 +141,11 @@ void ScalerpcSystem::on_turn(LinkedNode& node) {
         Instant& ends = part.job_ends[thread];
         if (ends <= world_.now()) {
             ends = Instant::never();
+            part.runs_since = part.job_begins[thread];
             node.oracle->check(part.threads->run_one(thread), "a thread keeps its job", &node);
         }
         if (ends == Instant::never() && part.threads->has_job(thread)) {
+            part.job_begins[thread] = world_.now();
             ends = world_.now() + job_time();
         }
     }
@@ -155,8 +158,9 @@ Instant ScalerpcSystem::next_turn(const LinkedNode& node) const {
 }
 
 void ScalerpcSystem::work(void* context, rpc::BackgroundRequest& request) {
-    auto& node = *static_cast<LinkedNode*>(context);
-    const LinkedCall* const call = node.oracle->begin(node, request.payload());
+    auto& part = *static_cast<Part*>(context);
+    LinkedNode& node = *part.node;
+    const LinkedCall* const call = node.oracle->begin(node, request.payload(), part.runs_since);
     ++node.oracle->counters().in_background;
     if (call == nullptr) {
         return;  // a stranger's

@@ -51,6 +51,8 @@ public:
         return may_be_too_long(client, call);
     }
     bool may_give_up() const override { return true; }
+    // Written, not taken since the slice was over, told so by a notice, and told of anew.
+    std::int64_t ways_of_request() const override { return 4; }
     bool keeps_order(const LinkedCall&) const override { return true; }
     bool stages_requests() const override { return true; }
     bool calls_back() const override { return false; }
@@ -66,7 +68,10 @@ private:
     struct Part {
         scalerpc::EndpointConfig config{};
         std::unique_ptr<rpc::BackgroundPool> threads;
+        LinkedNode* node = nullptr;
+        std::array<Instant, kThreads> job_begins{};
         std::array<Instant, kThreads> job_ends{Instant::never(), Instant::never()};
+        Instant runs_since{};  // the job that runs
         scalerpc::Endpoint* endpoint = nullptr;
     };
     [[nodiscard]] Part& part_of(const LinkedNode& node) { return parts_[node.host->index()]; }

@@ -45,6 +45,7 @@ void count_users(std::map<std::string, std::uint64_t>& counts, const ScalerpcUse
     counts["calls answered"] += each.calls_ok;
     counts["too long"] += each.too_long;
     counts["deadlines passed"] += each.deadlines_passed;
+    counts["executed in time"] += each.executed_in_time;
     counts["cancelled"] += each.cancelled;
     counts["disconnected"] += each.disconnected;
     counts["lost with their peer"] += each.calls_lost;
