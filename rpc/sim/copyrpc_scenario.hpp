@@ -15,6 +15,7 @@ public:
     [[nodiscard]] LinkedScenario& scenario() noexcept { return scenario_; }
     [[nodiscard]] const LinkedCounters& counters() const noexcept { return scenario_.counters(); }
     [[nodiscard]] const CopyrpcCounters& own_counters() const noexcept { return system_.counters(); }
+    [[nodiscard]] const OneSidedCounters& one_sided_counters() const noexcept { return system_.one_sided_counters(); }
 
 private:
     CopyrpcSystem system_;

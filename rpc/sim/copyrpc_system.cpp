@@ -62,6 +62,7 @@ void CopyrpcSystem::start(LinkedNode& node, connections::Home& home) {
     part.system = this;
     part.node = &node;
     part.endpoint = &endpoint->own();
+    one_sided_.start(node, *part.endpoint);
     part.endpoint->set_room_callback(
         [](void* context, SessionId id) {
             const Part& self = *static_cast<Part*>(context);
@@ -72,6 +73,7 @@ void CopyrpcSystem::start(LinkedNode& node, connections::Home& home) {
 }
 
 void CopyrpcSystem::stop(LinkedNode& node) {
+    one_sided_.stop(node);
     part_of(node) = {};
 }
 
@@ -176,8 +178,11 @@ Attempt CopyrpcSystem::try_one(LinkedNode& node, SessionId id, LinkedCall& call)
     return tried.attempt;
 }
 
-// Tries calls until there is no room.
+// READs and WRITEs, or tries calls until there is no room.
 bool CopyrpcSystem::act(LinkedNode& node, const LinkedSession& tried) {
+    if (one_sided_.act(node, tried)) {
+        return true;
+    }
     for (std::uint64_t left = random_.between(1, kTriesMost); left > 0; --left) {
         const LinkedSession* const session = node.find(tried.id);
         if (session == nullptr) {
@@ -225,6 +230,7 @@ void CopyrpcSystem::on_room(LinkedNode& node, SessionId id) {
 }
 
 void CopyrpcSystem::check_quiet(LinkedNode& node) {
+    one_sided_.check_quiet(node);
     for (const LinkedSession& session : node.sessions) {
         node.oracle->check(!part_of(node).wanted.contains(session.serial), "who waits for room is told of it", &node);
     }

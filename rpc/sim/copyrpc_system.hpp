@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rpc/copyrpc/endpoint.hpp"
+#include "rpc/sim/copyrpc_one_sided.hpp"
 #include "rpc/sim/copyrpc_plan.hpp"
 #include "rpc/sim/linked_calling.hpp"
 
@@ -31,9 +32,10 @@ struct CopyrpcCounters {
 class CopyrpcSystem final : public LinkedSystem {
 public:
     CopyrpcSystem(World& world, const CopyrpcPlan& plan)
-        : world_(world), random_(world.random()), plan_(plan), parts_(world.nodes()) {}
+        : world_(world), random_(world.random()), plan_(plan), parts_(world.nodes()), one_sided_(world) {}
 
     [[nodiscard]] const CopyrpcCounters& counters() const noexcept { return counters_; }
+    [[nodiscard]] const OneSidedCounters& one_sided_counters() const noexcept { return one_sided_.counters(); }
 
     std::size_t memory_most() const override;
     std::string text() const override;
@@ -51,6 +53,9 @@ public:
     bool keeps_order(const LinkedCall& call) const override;
     bool calls_back() const override { return true; }
     bool act(LinkedNode& node, const LinkedSession& session) override;
+    void on_request(LinkedNode& node, const LinkedRequest& request, const LinkedCall& call) override {
+        one_sided_.on_request(node, request.handle.session, call);
+    }
     void on_turn(LinkedNode&) override {}
     Instant next_turn(const LinkedNode&) const override { return Instant::never(); }
     void check_quiet(LinkedNode& node) override;
@@ -76,6 +81,7 @@ private:
     const CopyrpcPlan plan_;
     std::vector<Part> parts_;  // by node
     CopyrpcCounters counters_;
+    CopyrpcOneSided one_sided_;
 };
 
 }  // namespace cairn::sim

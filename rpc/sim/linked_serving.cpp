@@ -37,6 +37,7 @@ void LinkedServing::execute(LinkedNode& node, const LinkedRequest& request) {
         return;
     }
     oracle_.check(call->handling == static_cast<Handling>(request.type), "a request has its type", &node);
+    system_.on_request(node, request, *call);
     switch (call->handling) {
         case Handling::Later:
         case Handling::Legacy:

@@ -8,7 +8,7 @@ namespace cairn::sim {
 
 class LinkedServing {
 public:
-    LinkedServing(World& world, const LinkedSystem& system, LinkedOracle& oracle, LinkedCalling& calling)
+    LinkedServing(World& world, LinkedSystem& system, LinkedOracle& oracle, LinkedCalling& calling)
         : world_(world), random_(world.random()), system_(system), oracle_(oracle), calling_(calling) {}
 
     // Sets the handlers of a new process.
@@ -30,7 +30,7 @@ private:
 
     World& world_;
     Random& random_;
-    const LinkedSystem& system_;
+    LinkedSystem& system_;
     LinkedOracle& oracle_;
     LinkedCalling& calling_;
     bool calm_ = false;

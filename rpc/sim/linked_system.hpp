@@ -65,6 +65,8 @@ public:
 
     // The users of a session do something of the system's own. False: there is nothing of the kind.
     virtual bool act(LinkedNode& node, const LinkedSession& session) = 0;
+    // A handler runs for a call.
+    virtual void on_request(LinkedNode&, const LinkedRequest&, const LinkedCall&) {}
     // In each turn of a node; and when that is due though nothing arrives.
     virtual void on_turn(LinkedNode& node) = 0;
     [[nodiscard]] virtual Instant next_turn(const LinkedNode& node) const = 0;

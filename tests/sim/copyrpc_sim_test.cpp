@@ -36,6 +36,7 @@ TEST(CopyrpcSwarm, OneSeedIsOneHistory) {
         EXPECT_EQ(once.text(), twice.text());
         EXPECT_EQ(once.users().counters(), twice.users().counters());
         EXPECT_EQ(once.users().own_counters(), twice.users().own_counters());
+        EXPECT_EQ(once.users().one_sided_counters(), twice.users().one_sided_counters());
         EXPECT_EQ(once.node_totals(), twice.node_totals());
     }
 }
@@ -72,6 +73,11 @@ TEST(CopyrpcSwarm, EverythingReallyHappens) {
         counts["long answers"] += own.written;
         counts["consumer words"] += own.words;
         counts["breaches"] += each.ends.breaches;
+        const OneSidedCounters& one_sided = world.users().one_sided_counters();
+        counts["places opened"] += one_sided.opened;
+        counts["READs of places"] += one_sided.reads;
+        counts["WRITEs to places"] += one_sided.writes;
+        counts["READs and WRITEs that ended with their session"] += one_sided.ended;
         counts["connections of strangers"] += each.ends.strangers_connected;
         counts["batches of strangers"] += each.ends.strangers_writes;
         counts["restarts"] += world.node_totals().restarts;

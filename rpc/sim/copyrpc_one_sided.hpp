@@ -1,0 +1,84 @@
+// READs and WRITEs of copyrpc in a simulated world: handlers open memory to the sessions by which requests come, and
+// the users of these sessions READ and WRITE there. What is READ is what was WRITTEN before, in the order of the posts.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "rpc/copyrpc/endpoint.hpp"
+#include "rpc/sim/linked_oracle.hpp"
+
+namespace cairn::sim {
+
+struct OneSidedCounters {
+    std::uint64_t opened = 0;
+    std::uint64_t reads = 0;  // that were done
+    std::uint64_t writes = 0;
+    std::uint64_t ended = 0;  // with their session
+
+    friend bool operator==(const OneSidedCounters&, const OneSidedCounters&) = default;
+};
+
+class CopyrpcOneSided {
+public:
+    explicit CopyrpcOneSided(World& world) : world_(world), random_(world.random()), parts_(world.nodes()) {}
+
+    [[nodiscard]] const OneSidedCounters& counters() const noexcept { return counters_; }
+    void start(LinkedNode& node, copyrpc::Endpoint& endpoint);
+    // The node's endpoint has ended.
+    void stop(LinkedNode& node);
+    // A handler of the node runs for a call. It may open memory to the call's session.
+    void on_request(LinkedNode& node, SessionId by, const LinkedCall& call);
+    // The session's users may post some operations, if memory is open to them. Returns true if they did.
+    bool act(LinkedNode& node, const LinkedSession& session);
+    // No operation is pending.
+    void check_quiet(const LinkedNode& node);
+
+private:
+    static constexpr std::uint32_t kPlaces = 3;  // of a process
+    static constexpr std::uint32_t kPlaceBytes = 8192;
+
+    // Memory that a process has opened to a session of another.
+    struct Opened {
+        std::uint64_t session = 0;  // serial of the client's
+        std::size_t server = 0;     // node
+        copyrpc::Place place{};
+        std::span<std::uint8_t> memory{};
+        std::vector<std::uint8_t> expected;  // once all that was posted is done
+        std::uint64_t writes = 0;            // that were posted
+        bool alive = true;                   // the server's process is
+    };
+    struct Work {
+        CopyrpcOneSided* all = nullptr;
+        LinkedNode* node = nullptr;
+        Opened* opened = nullptr;
+        std::vector<std::uint8_t> memory;
+        std::vector<std::uint8_t> expected;  // of a READ
+        std::uint64_t writes = 0;            // posted up to this one
+        bool reads = false;
+        bool ends_with_endpoint = false;
+        std::uint32_t completions = 0;
+        bool forgotten = false;
+    };
+    // A node's part of a process.
+    struct Part {
+        copyrpc::Endpoint* endpoint = nullptr;
+        std::vector<std::uint8_t> memory;
+        std::uint32_t places = 0;
+        std::vector<Work*> pending;
+    };
+    [[nodiscard]] Part& part_of(const LinkedNode& node) { return parts_[node.host->index()]; }
+    [[nodiscard]] Opened* find(std::uint64_t session);
+    void post(LinkedNode& node, const LinkedSession& session, Opened& opened);
+    void complete(Work& work, const rpc::CallResult& result);
+
+    World& world_;
+    Random& random_;
+    std::vector<Part> parts_;    // by node
+    std::deque<Opened> opened_;  // nothing moves these
+    std::deque<Work> works_;
+    OneSidedCounters counters_;
+};
+
+}  // namespace cairn::sim
