@@ -30,6 +30,8 @@ public:
     [[nodiscard]] static rpc::Call call_of(LinkedNode& node, LinkedCall& call);
     static void begin(LinkedNode& node, LinkedCall& call);
     static void abandon(LinkedNode& node, LinkedCall& call);
+    // A call has ended. Others may be posted.
+    void complete(LinkedNode& node, const rpc::CallResult& result);
     [[nodiscard]] bool is_calm() const noexcept { return calm_; }
 
     // Nobody disconnects, cancels or calls out of a completion any more.
@@ -40,7 +42,6 @@ public:
 private:
     bool post(LinkedNode& node, SessionId session, LinkedCall& call);
     void cancel_some(LinkedNode& node);
-    void complete(LinkedNode& node, const rpc::CallResult& result);
 
     World& world_;
     Random& random_;

@@ -150,8 +150,8 @@ void LinkedOracle::check_kept(LinkedNode& server) {
 void LinkedOracle::check_bounds(const LinkedNode& node) {
     check(node.deadlines.empty() || node.deadlines.begin()->first + rpc::Deadlines::kSlot > node.now(),
           "a call ends by its deadline", &node);
-    check(node.pending.size() == node.endpoint->calls_pending(), "an endpoint has the calls that have not ended",
-          &node);
+    check(node.pending.size() == node.endpoint->calls_pending() + system_.uncollected(node),
+          "an endpoint has the calls that have not ended", &node);
     check(plan_.has_strangers || node.endpoint->breaches() == 0, "no honest end breaks a rule", &node);
     check(node.endpoint->sessions_open() <= node.limits.sessions_max, "an endpoint has no more sessions than it may",
           &node);

@@ -139,10 +139,10 @@ void LinkedScenario::count(LinkedNode& node) {
 
 void LinkedScenario::act(Node& host) {
     LinkedNode& node = at(host);
+    system_.on_turn(node);
     oracle_.check_bounds(node);
     oracle_.check_kept(node);
     serving_.answer_kept(node);
-    system_.on_turn(node);
     if (node.stranger != nullptr) {
         node.stranger->look();
     }

@@ -70,6 +70,8 @@ public:
     // In each turn of a node; and when that is due though nothing arrives.
     virtual void on_turn(LinkedNode& node) = 0;
     [[nodiscard]] virtual Instant next_turn(const LinkedNode& node) const = 0;
+    // Calls that have ended, and whose ends are still to be collected.
+    [[nodiscard]] virtual std::size_t uncollected(const LinkedNode&) const { return 0; }
     // What must be so once no call is pending.
     virtual void check_quiet(LinkedNode& node) = 0;
     virtual void on_heal() = 0;

@@ -15,10 +15,26 @@ namespace {
 constexpr std::uint16_t kGuestsLeast = 2;
 constexpr std::uint16_t kGuestsMost = 14;
 constexpr std::size_t kGuestsPoolBytes = 8U << 20U;
+constexpr std::uint64_t kBatchMost = 12;
 constexpr std::uint32_t kBeyond = 100;  // that an answer may be longer than its room
 
 constexpr std::array<Handling, 6> kUsual{Handling::AtOnce, Handling::AtOnce,     Handling::Later,
                                          Handling::Nested, Handling::Background, Handling::Legacy};
+
+// A call whose answer is kept for who collects it; nullptr if there is no memory for that.
+LinkedCall* plan_batched(LinkedNode& node, const LinkedSession& session) {
+    LinkedCall& call = node.calling->plan_call(node, session);
+    call.ends_with_endpoint = false;
+    if (!call.response.valid()) {
+        call.response = node.pool->allocate(call.answer_room);
+    }
+    LinkedCalling::begin(node, call);
+    if (!call.response.valid()) {
+        LinkedCalling::abandon(node, call);
+        return nullptr;
+    }
+    return &call;
+}
 
 }  // namespace
 
@@ -68,6 +84,7 @@ void ScalerpcSystem::start(LinkedNode& node, connections::Home& home) {
         scalerpc::Endpoint::create(part.config, *node.device, home, *node.pool).value());
     part.node = &node;
     part.endpoint = &endpoint->own();
+    part.batches = std::make_unique<scalerpc::BatchCalls>(*part.endpoint, node.host->worker());
     const std::uint32_t room = plan_.shape.message_max() + kBeyond;
     part.endpoint->set_background_handler(static_cast<std::uint8_t>(Handling::Background), work, &part, room);
     part.endpoint->set_legacy_handler(static_cast<std::uint8_t>(Handling::Legacy), work, &part, room);
@@ -83,6 +100,7 @@ std::unique_ptr<LinkedStranger> ScalerpcSystem::make_stranger(LinkedNode& node, 
 }
 
 void ScalerpcSystem::count(LinkedNode& node) {
+    part_of(node).batches.reset();  // nobody is told of calls that have not ended
     const scalerpc::Endpoint& endpoint = *part_of(node).endpoint;
     const scalerpc::Statistics& said = endpoint.statistics();
     counters_.switches += said.switches;
@@ -129,6 +147,51 @@ bool ScalerpcSystem::may_be_too_long(const LinkedNode&, const LinkedCall& call) 
     return call.request.size() > plan_.shape.message_max();
 }
 
+// A batch of calls to any sessions of the node, collected one by one.
+bool ScalerpcSystem::act(LinkedNode& node, const LinkedSession&) {
+    Part& part = part_of(node);
+    std::vector<LinkedCall*> calls;
+    std::vector<scalerpc::BatchCall> batch;
+    for (std::uint64_t left = random_.between(1, kBatchMost); left > 0; --left) {
+        const LinkedSession& session = node.sessions[random_.below(node.sessions.size())];
+        LinkedCall* const call = plan_batched(node, session);
+        if (call == nullptr) {
+            break;
+        }
+        calls.push_back(call);
+        batch.push_back({session.id, LinkedCalling::call_of(node, *call)});
+        batch.back().call.completion = nullptr;
+        batch.back().call.context = nullptr;
+    }
+    const std::size_t posted = part.batches->async_call(batch, node.now());
+    part.batched += posted;
+    for (std::size_t i = posted; i < calls.size(); ++i) {
+        LinkedCalling::abandon(node, *calls[i]);
+    }
+    node.oracle->check(posted == calls.size() || node.ending != 0 || may_be_too_long(node, *calls[posted]) ||
+                           part.endpoint->calls_pending() == node.limits.calls_max,
+                       "a batch is posted until a call is too long or the table is full", &node);
+    return true;
+}
+
+void ScalerpcSystem::collect(LinkedNode& node) {
+    Part& part = part_of(node);
+    while (const std::optional<scalerpc::Completed> ended = part.batches->poll_completion()) {
+        --part.batched;
+        ++counters_.collected;
+        const bool answered = ended->status == rpc::CallStatus::Ok;
+        node.calling->complete(
+            node, {ended->status, answered ? ended->response->span() : std::span<const std::uint8_t>{}, ended->latency,
+                   ended->tag});
+    }
+    node.oracle->check(part.batched == part.batches->under_way(), "a batch has the calls that have not ended", &node);
+}
+
+std::size_t ScalerpcSystem::uncollected(const LinkedNode& node) const {
+    const Part& part = parts_[node.host->index()];
+    return part.batched - part.batches->under_way();
+}
+
 Duration ScalerpcSystem::job_time() {
     const bool much = !world_.healed() && random_.chance(kMillion / 20);
     return random_.between(Duration{}, much ? milliseconds(12) : microseconds(500));
@@ -137,6 +200,7 @@ Duration ScalerpcSystem::job_time() {
 // A job is run at the end of its time: all that its worker did meanwhile must have left the job alone.
 void ScalerpcSystem::on_turn(LinkedNode& node) {
     Part& part = part_of(node);
+    collect(node);
     for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
         Instant& ends = part.job_ends[thread];
         if (ends <= world_.now()) {

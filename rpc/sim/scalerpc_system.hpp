@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rpc/common/background.hpp"
-#include "rpc/scalerpc/endpoint.hpp"
+#include "rpc/scalerpc/batch_calls.hpp"
 #include "rpc/sim/linked_calling.hpp"
 #include "rpc/sim/scalerpc_plan.hpp"
 
@@ -26,6 +26,7 @@ struct ScalerpcCounters {
     std::uint64_t splits = 0;
     std::uint64_t merges = 0;
     std::uint64_t regroupings = 0;
+    std::uint64_t collected = 0;  // calls of batches
 
     friend bool operator==(const ScalerpcCounters&, const ScalerpcCounters&) = default;
 };
@@ -56,7 +57,8 @@ public:
     bool keeps_order(const LinkedCall&) const override { return true; }
     bool stages_requests() const override { return true; }
     bool calls_back() const override { return false; }
-    bool act(LinkedNode&, const LinkedSession&) override { return false; }
+    bool act(LinkedNode& node, const LinkedSession& session) override;
+    std::size_t uncollected(const LinkedNode& node) const override;
     void on_turn(LinkedNode& node) override;
     Instant next_turn(const LinkedNode& node) const override;
     void check_quiet(LinkedNode&) override {}
@@ -73,10 +75,13 @@ private:
         std::array<Instant, kThreads> job_ends{Instant::never(), Instant::never()};
         Instant runs_since{};  // the job that runs
         scalerpc::Endpoint* endpoint = nullptr;
+        std::unique_ptr<scalerpc::BatchCalls> batches;
+        std::size_t batched = 0;  // calls of batches that were not collected
     };
     [[nodiscard]] Part& part_of(const LinkedNode& node) { return parts_[node.host->index()]; }
     void make_config(LinkedNode& node);
     void make_pool(LinkedNode& node);
+    void collect(LinkedNode& node);
     [[nodiscard]] Duration job_time();
     static void work(void* context, rpc::BackgroundRequest& request);
 

@@ -71,6 +71,7 @@ void count_users(std::map<std::string, std::uint64_t>& counts, const ScalerpcUse
     counts["splits"] += own.splits;
     counts["merges"] += own.merges;
     counts["regroupings"] += own.regroupings;
+    counts["calls of batches collected"] += own.collected;
 }
 
 TEST(ScalerpcSwarm, EverythingReallyHappens) {
