@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "apps/rpcbench/ud_endpoint.hpp"
@@ -12,11 +13,11 @@
 namespace cairn::rpcbench {
 
 template <class Endpoint>
-void ClientsOf<Endpoint>::Thought::await_suspend(std::coroutine_handle<> waiting) const noexcept {
+void ClientsOf<Endpoint>::Until::await_suspend(std::coroutine_handle<> waiting) const noexcept {
     client.waiting = waiting;
-    const Instant until = self.figures_.now() + microseconds(self.options_.clients.think_us);
-    self.thinking_.push_back({until, &client});
-    self.next_due_ = std::min(self.next_due_, until);
+    self.waiting_.push_back({until, &client});
+    std::push_heap(self.waiting_.begin(), self.waiting_.end(), std::mem_fn(&Waiting::is_after));
+    self.next_due_ = self.waiting_.front().until;
 }
 
 template <class Endpoint>
@@ -24,21 +25,43 @@ void ClientsOf<Endpoint>::begin() {
     const auto active = static_cast<std::size_t>(
         std::ceil(static_cast<double>(sessions_.size()) * options_.clients.active_percent / 100));
     clients_.resize(std::min(std::max<std::size_t>(active, 1), sessions_.size()));
+    waiting_.reserve(clients_.size());
     for (std::uint32_t i = 0; i < clients_.size(); ++i) {
         clients_[i].number = i;
+        if (is_open_loop()) {
+            const double mean_ns = static_cast<double>(clients_.size()) * options_.clients.batch / rate_per_ns();
+            clients_[i].arrivals = Arrivals({worker_, i}, mean_ns, started());
+        }
         rpc::start(live(clients_[i]));
     }
 }
 
 template <class Endpoint>
 rpc::Task<> ClientsOf<Endpoint>::live(Client& client) {
+    co_await Until{*this, client, is_open_loop() ? next_batch(client) : figures_.now()};
     while (phase_ == Phase::Calling && figures_.failure().empty()) {
-        client.pending = options_.clients.batch;
-        for (std::uint32_t i = 0; i < options_.clients.batch; ++i) {
-            call(client, client.number * options_.clients.batch + i);
-        }
+        begin_batch(client);
         co_await BatchEnd{client};
-        co_await Thought{*this, client};
+        co_await Until{*this, client, next_batch(client)};
+    }
+}
+
+template <class Endpoint>
+Instant ClientsOf<Endpoint>::next_batch(const Client& client) const noexcept {
+    return is_open_loop() ? client.arrivals.due() : figures_.now() + microseconds(options_.clients.think_us);
+}
+
+template <class Endpoint>
+void ClientsOf<Endpoint>::begin_batch(Client& client) noexcept {
+    const Instant due = client.arrivals.due();
+    if (is_open_loop()) {
+        client.arrivals.advance();
+    }
+    client.pending = options_.clients.batch;
+    for (std::uint32_t i = 0; i < options_.clients.batch; ++i) {
+        const std::uint32_t slot = client.number * options_.clients.batch + i;
+        slots_[slot].due = due;
+        call(client, slot);
     }
 }
 
@@ -53,12 +76,14 @@ void ClientsOf<Endpoint>::call(Client& client, std::uint32_t slot) noexcept {
     }
 }
 
+// mutants: rpcbench-clients-on-completed
 template <class Endpoint>
 void ClientsOf<Endpoint>::on_completed(void* context, const rpc::CallResult& result) {
     auto& self = *static_cast<ClientsOf*>(context);
     Client& client = self.clients_[result.tag / self.options_.clients.batch];
     if (self.is_sound(result)) {
-        (void)self.take(result, result.latency);
+        const Instant due = self.slots_[result.tag].due;
+        (void)self.take(result, self.is_open_loop() ? self.figures_.now() - due : result.latency);
     }
     if (--client.pending == 0) {
         std::exchange(client.waiting, {}).resume();
@@ -66,27 +91,41 @@ void ClientsOf<Endpoint>::on_completed(void* context, const rpc::CallResult& res
 }
 
 template <class Endpoint>
+void ClientsOf<Endpoint>::resume_first() noexcept {
+    std::pop_heap(waiting_.begin(), waiting_.end(), std::mem_fn(&Waiting::is_after));
+    Client& client = *waiting_.back().client;
+    waiting_.pop_back();
+    std::exchange(client.waiting, {}).resume();
+}
+
+template <class Endpoint>
 bool ClientsOf<Endpoint>::begin_due() noexcept {
     bool any = false;
-    while (!thinking_.empty() && thinking_.front().until <= figures_.now()) {
-        Client& client = *thinking_.front().client;
-        thinking_.pop_front();
-        std::exchange(client.waiting, {}).resume();
+    while (!waiting_.empty() && waiting_.front().until <= figures_.now()) {
+        resume_first();
         any = true;
     }
-    next_due_ = thinking_.empty() ? Instant::never() : thinking_.front().until;
+    next_due_ = waiting_.empty() ? Instant::never() : waiting_.front().until;
     return any;
 }
 
-// Whoever thinks ends at once.
+// Whoever waits ends at once.
 template <class Endpoint>
 void ClientsOf<Endpoint>::end() {
-    while (!thinking_.empty()) {
-        Client& client = *thinking_.front().client;
-        thinking_.pop_front();
-        std::exchange(client.waiting, {}).resume();
+    while (!waiting_.empty()) {
+        resume_first();
     }
     next_due_ = Instant::never();
+}
+
+// mutants: rpcbench-clients-not-begun
+template <class Endpoint>
+std::uint64_t ClientsOf<Endpoint>::not_begun(Instant now) const noexcept {
+    std::uint64_t batches = 0;
+    for (const Client& client : clients_) {
+        batches += client.arrivals.expected_by(now);
+    }
+    return batches * options_.clients.batch;
 }
 
 template class ClientsOf<erpc::Endpoint>;

@@ -1,33 +1,39 @@
 // Many clients in one worker of cairn-rpcbench: each is a coroutine with a session of its own, which begins a batch of
-// calls, waits for all of them, thinks, and goes on.
+// calls, waits for all of them, and goes on: after it has thought or, with --rate, when its next batch is due.
 #pragma once
 
 #include <coroutine>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
+#include "apps/rpcbench/arrivals.hpp"
 #include "apps/rpcbench/load.hpp"
 #include "rpc/common/coroutine.hpp"
 
 namespace cairn::rpcbench {
 
+// With --rate a batch that is due while the client's last one is under way begins when that ends. The latencies of its
+// calls count from when it was due.
 template <class Endpoint>
 class ClientsOf final : public Load {
 public:
-    // All references outlive the object.
-    ClientsOf(const Options& options, Endpoint& endpoint, rpc::MsgPool& pool)
-        : Load(options, pool, 0), endpoint_(endpoint) {}
+    // All references outlive the object. `share` is this worker's part of the rate, `worker` its number.
+    ClientsOf(const Options& options, Endpoint& endpoint, rpc::MsgPool& pool, double share, std::uint16_t worker)
+        : Load(options, pool, share), endpoint_(endpoint), worker_(worker) {}
 
 private:
     struct Client {
         std::uint32_t number = 0;
         std::uint32_t pending = 0;  // calls of its batch
+        Arrivals arrivals{};        // with --rate: of batches that have not begun
         std::coroutine_handle<> waiting{};
     };
-    struct Thinking {
+    struct Waiting {
         Instant until{};
         Client* client = nullptr;
+        [[nodiscard]] bool is_after(const Waiting& other) const noexcept {
+            return until != other.until ? until > other.until : client > other.client;
+        }
     };
     // co_await: until the last call of the client's batch has ended.
     struct BatchEnd {
@@ -36,11 +42,14 @@ private:
         void await_suspend(std::coroutine_handle<> waiting) const noexcept { client.waiting = waiting; }
         void await_resume() const noexcept {}
     };
-    // co_await: until the client has thought for the time that the options say.
-    struct Thought {
+    // co_await: until that time, or the end of the load.
+    struct Until {
         ClientsOf& self;
         Client& client;
-        [[nodiscard]] bool await_ready() const noexcept { return self.options_.clients.think_us == 0; }
+        Instant until;
+        [[nodiscard]] bool await_ready() const noexcept {
+            return until <= self.figures_.now() || self.phase_ != Phase::Calling;
+        }
         void await_suspend(std::coroutine_handle<> waiting) const noexcept;
         void await_resume() const noexcept {}
     };
@@ -48,13 +57,18 @@ private:
     void begin() override;
     [[nodiscard]] bool begin_due() noexcept override;
     void end() override;
+    [[nodiscard]] std::uint64_t not_begun(Instant now) const noexcept override;
     rpc::Task<> live(Client& client);
+    [[nodiscard]] Instant next_batch(const Client& client) const noexcept;
+    void begin_batch(Client& client) noexcept;
     void call(Client& client, std::uint32_t slot) noexcept;
+    void resume_first() noexcept;
     static void on_completed(void* context, const rpc::CallResult& result);
 
     Endpoint& endpoint_;
+    std::uint16_t worker_;
     std::vector<Client> clients_;
-    std::deque<Thinking> thinking_;  // all think equally long: by their times
+    std::vector<Waiting> waiting_;  // a heap: the first is the one that waits until the earliest time
 };
 
 }  // namespace cairn::rpcbench

@@ -56,12 +56,7 @@ void Load::start(std::span<const SessionId> sessions, Instant measured_from, Ins
 
 void Load::stop(Instant now) {
     phase_ = Phase::Stopped;
-    std::uint64_t not_begun = 0;
-    if (is_open_loop()) {
-        const auto due = static_cast<std::uint64_t>(static_cast<double>((now - started_).ns) * rate_per_ns_);
-        not_begun = due > begun_ ? due - begun_ : 0;
-    }
-    figures_.end(now, not_begun);
+    figures_.end(now, is_open_loop() ? not_begun(now) : 0);
     end();
 }
 
@@ -148,6 +143,12 @@ void LoadOf<Endpoint>::begin() {
     for (std::uint32_t i = 0; i < options_.window; ++i) {
         by_slots_ ? call_in(i, figures_.now()) : call(static_cast<std::uint32_t>(i % sessions_.size()));
     }
+}
+
+template <class Endpoint>
+std::uint64_t LoadOf<Endpoint>::not_begun(Instant now) const noexcept {
+    const auto due = static_cast<std::uint64_t>(static_cast<double>((now - started()).ns) * rate_per_ns());
+    return due > begun_ ? due - begun_ : 0;
 }
 
 template <class Endpoint>

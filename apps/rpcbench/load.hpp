@@ -59,8 +59,12 @@ protected:
     [[nodiscard]] virtual bool begin_due() noexcept = 0;
     // Nothing begins any more.
     virtual void end() = 0;
+    // With --rate: calls that were due by now and have not begun.
+    [[nodiscard]] virtual std::uint64_t not_begun(Instant now) const noexcept = 0;
 
     [[nodiscard]] bool is_open_loop() const noexcept { return rate_per_ns_ > 0; }
+    [[nodiscard]] double rate_per_ns() const noexcept { return rate_per_ns_; }
+    [[nodiscard]] Instant started() const noexcept { return started_; }
     [[nodiscard]] Instant due_of(std::uint64_t call) const noexcept {
         return started_ + Duration{static_cast<std::int64_t>(static_cast<double>(call) / rate_per_ns_)};
     }
@@ -105,6 +109,7 @@ private:
     void begin() override;
     [[nodiscard]] bool begin_due() noexcept override;
     void end() override { next_due_ = Instant::never(); }
+    [[nodiscard]] std::uint64_t not_begun(Instant now) const noexcept override;
     void post(rpc::Call& call, std::uint32_t session) noexcept;
     void call(std::uint32_t session) noexcept;
     void call_in(std::uint32_t slot, Instant due) noexcept;

@@ -186,7 +186,8 @@ void declare_load(CLI::App& app, Options& options) {
         ->capture_default_str();
     app.add_option("--clients", options.clients.count,
                    "clients of an lcore, each with a session of its own: it begins --batch calls, waits for all of "
-                   "them, thinks, and goes on. Instead of --window and --sessions")
+                   "them, thinks, and goes on; with --rate, when its next ones are due. Instead of --window and "
+                   "--sessions")
         ->check(CLI::Range(1U, 24575U));
     app.add_option("--batch", options.clients.batch, "calls that each of --clients begins at once")
         ->check(CLI::Range(1U, 1024U))
@@ -200,7 +201,8 @@ void declare_load(CLI::App& app, Options& options) {
         ->capture_default_str();
     app.add_option("--rate", options.rate_per_s,
                    "calls per second to begin, whether or not answers come; latency counts from when a call was due. "
-                   "Without it as many as --window allows")
+                   "Active --clients have a share each, at times of a Poisson process. Without it as many as --window "
+                   "allows")
         ->check(CLI::PositiveNumber);
     app.add_flag("--check", options.check, "verify every byte of requests and answers");
     app.add_option("--sessions", options.sessions,
@@ -226,16 +228,26 @@ Status judge_system(const CLI::App& app, const Options& options) {
     return Nothing{};
 }
 
-// Arguments of the two kinds of load exclude each other.
+// Arguments of the two kinds of load exclude each other, and a client that thinks has no calls that are due.
 Status judge_clients(const CLI::App& app) {
-    const bool clients = app.count("--clients") != 0;
-    for (const char* other :
-         clients ? std::array{"--window", "--sessions", "--rate"} : std::array{"--batch", "--think", "--active"}) {
-        if (app.count(other) != 0) {
-            return clients ? Error{fmt::format("{} and --clients exclude each other", other), "leave one of them out"}
-                           : Error{fmt::format("{} is an argument of --clients, which is not given", other),
-                                   "give --clients, too"};
+    const auto given = [&app](const char* argument) { return app.count(argument) != 0; };
+    if (!given("--clients")) {
+        for (const char* own : {"--batch", "--think", "--active"}) {
+            if (given(own)) {
+                return Error{fmt::format("{} is an argument of --clients, which is not given", own),
+                             "give --clients, too"};
+            }
         }
+        return Nothing{};
+    }
+    for (const char* other : {"--window", "--sessions"}) {
+        if (given(other)) {
+            return Error{fmt::format("{} and --clients exclude each other", other), "leave one of them out"};
+        }
+    }
+    if (given("--rate") && given("--think")) {
+        return Error{"--think and --rate exclude each other: with a rate each client's calls have their times",
+                     "leave one of them out"};
     }
     return Nothing{};
 }

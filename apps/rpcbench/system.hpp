@@ -128,10 +128,11 @@ protected:
         if (options_.server) {
             service_.open(*endpoint_);
         }
+        const double share = 1.0 / stage.workers;
         if (options_.clients.count != 0) {
-            load_ = std::make_unique<ClientsOf<Endpoint>>(options_, *endpoint_, stage.pool);
+            load_ = std::make_unique<ClientsOf<Endpoint>>(options_, *endpoint_, stage.pool, share, stage.number);
         } else {
-            load_ = std::make_unique<LoadOf<Endpoint>>(options_, *endpoint_, stage.pool, 1.0 / stage.workers);
+            load_ = std::make_unique<LoadOf<Endpoint>>(options_, *endpoint_, stage.pool, share);
         }
         return load_->prepare();
     }

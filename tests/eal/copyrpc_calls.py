@@ -36,7 +36,8 @@ def memif_calls(session):
 
 
 def memif_clients(session):
-    """Clients with batches over all systems: all call, or a tenth of them does; they think between batches."""
+    """Clients with batches over all systems: all call, or a tenth of them does; they think between batches, or begin
+    them at a rate."""
     for system in COPYRPC, SCALERPC, RAWWRITE, UD, []:
         server = session.server(*system, '--sessions', '100')
         clients = [*system, '--duration', '1', '--clients', '100', '--batch', '4', '--check']
@@ -45,6 +46,10 @@ def memif_clients(session):
         few = result_of(session.client(*clients, '--active', '10', '--think', '10000'))
         # 10 clients with 4 calls in a little more than 10 ms each.
         expect(few['failed'] == 0 and 0.0005 < few['rate_mops'] <= 0.0042, f'{few}')
+        due = result_of(session.client(*clients, '--active', '50', '--rate', '20000'))
+        expect(due['failed'] == 0 and due['offered_mops'] == 0.02, f'{due}')
+        # 5000 batches in a second, a Poisson process; and what is late is made.
+        expect(0.018 < due['rate_mops'] < 0.022 and due['calls_not_begun'] < 2000, f'{due}')
         end(server)
 
 
@@ -196,7 +201,8 @@ def bad_input(session):
             ([*SCALERPC, '--without', 'nonsense'], 'nonsense'),
             ([*SCALERPC, '--blocks', '12'], '12 blocks'),
             ([*SCALERPC, '--block', '100'], '100 bytes'),
-            (['--clients', '4', '--rate', '100'], '--rate'),
+            (['--clients', '4', '--rate', '100', '--think', '5'], '--think'),
+            (['--clients', '4', '--window', '100'], '--window'),
             ([*COPYRPC, '--sessions', '5000'], '5000 sessions'),
             ([*COPYRPC, '--resp', '100000000'], '100000000')):
         expect_refused(session.start([session.memif('server')], ['--server', *own]), 'cairn-rpcbench', named)

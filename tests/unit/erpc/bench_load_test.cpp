@@ -1,23 +1,20 @@
 // What cairn-rpcbench measures, over a wire in memory and in virtual time.
-#include "apps/rpcbench/load.hpp"
+#include "tests/unit/erpc/bench_hosts.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "apps/common/pattern.hpp"
-#include "tests/unit/erpc/host.hpp"
 
 namespace cairn::rpcbench {
 namespace {
 
 constexpr std::uint32_t kNowhere = 0xffffffffU;
 
-class BenchLoadTest : public testing::Test {
+class BenchLoadTest : public BenchHosts {
 protected:
     void SetUp() override {
-        client.port.join(server.port);
-        server.port.join(client.port);
         server.endpoint->set_handler(kEcho, &BenchLoadTest::serve, this);
         server.endpoint->set_handler(kChecked, &BenchLoadTest::serve, this);
         sessions.push_back(client.connect(server, now));
@@ -27,25 +24,7 @@ protected:
         run(milliseconds(5));
     }
     void begin() {
-        load = std::make_unique<LoadOf<erpc::Endpoint>>(options, *client.endpoint, *client.pool, 1.0);
-        ASSERT_TRUE(load->prepare().ok());
-        load->start(sessions, now, now);
-    }
-    void run(Duration span) {
-        for (const Instant end = now + span; now < end; now = now + microseconds(50)) {
-            if (load != nullptr) {
-                (void)load->on_turn(now);
-            }
-            client.turn(now);
-            if (!halted) {
-                server.turn(now);
-            }
-        }
-    }
-    void finish() {
-        load->stop(now);
-        run(milliseconds(50));
-        load->give_up(client.endpoint->calls_pending());
+        BenchHosts::begin(std::make_unique<LoadOf<erpc::Endpoint>>(options, *client.endpoint, *client.pool, 1.0));
     }
     // As the program's, but for a byte of the request or the answer that changes on its way.
     static void serve(void* context, const erpc::Request& request) {
@@ -62,16 +41,9 @@ protected:
         request.endpoint.respond(request.handle, request.now);
     }
 
-    erpc::Host client{"10.0.0.1", 11};
-    erpc::Host server{"10.0.0.2", 22};
-    Instant now{1'000'000'000};
-    Options options;
-    std::vector<SessionId> sessions;
-    std::unique_ptr<Load> load;
     std::uint32_t answer_bytes = 100;
     std::uint32_t changed_request = kNowhere;
     std::uint32_t changed_answer = kNowhere;
-    bool halted = false;
 };
 
 TEST_F(BenchLoadTest, AClosedLoopKeepsItsWindowOutstandingAndEndsItAll) {
