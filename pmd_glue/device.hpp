@@ -44,6 +44,7 @@ public:
     [[nodiscard]] const std::string& name() const noexcept { return facts_.name; }
     [[nodiscard]] const net::MacAddress& mac() const noexcept { return mac_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_->get(); }
+    [[nodiscard]] mem::PageKind buffer_pages() const noexcept { return pool_->page_kind(); }
     [[nodiscard]] DmaMemory& dma_memory() noexcept { return *dma_memory_; }
     // Between the workers; nullptr when there is one.
     [[nodiscard]] Exchange* exchange() const noexcept { return exchange_.get(); }

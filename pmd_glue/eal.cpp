@@ -93,6 +93,10 @@ Eal::~Eal() {
     }
 }
 
+mem::PageKind eal_pages() noexcept {
+    return rte_eal_has_hugepages() != 0 ? mem::PageKind::Huge : mem::PageKind::Plain;
+}
+
 Clock::Clock() noexcept
     : ns_per_tick_32_(static_cast<std::int64_t>((static_cast<Wide>(1'000'000'000) << 32) / rte_get_tsc_hz())),
       start_(rte_rdtsc()) {}

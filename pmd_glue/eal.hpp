@@ -3,6 +3,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/base/time.hpp"
+#include "lib/mem/region.hpp"
 
 namespace cairn::pmd {
 
@@ -21,6 +22,9 @@ private:
     explicit Eal(int consumed) noexcept : consumed_(consumed) {}
     int consumed_;
 };
+
+// The pages under EAL's own memory.
+[[nodiscard]] mem::PageKind eal_pages() noexcept;
 
 // The TSC as an Instant, by one multiplication. Any thread may call it.
 class Clock {

@@ -65,6 +65,7 @@ port::PortLimits EthdevPort::limits() const noexcept {
         static_cast<std::uint16_t>(std::min<std::uint32_t>(device_.plan().link_mtu_bytes, frame_room) - lower);
     limits.burst = config_.burst;
     limits.poll_only = true;
+    limits.buffer_pages = device_.buffer_pages();
     return limits;
 }
 

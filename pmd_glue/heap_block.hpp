@@ -10,6 +10,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/mem/region.hpp"
+#include "pmd_glue/eal.hpp"
 
 namespace cairn::pmd {
 
@@ -28,6 +29,7 @@ public:
     // The system has the memory back when the block ends. Else EAL has it, which clears it: all of its memory is there
     // from the start, and costs nothing until it is written to or given back.
     [[nodiscard]] bool is_given_back() const noexcept;
+    [[nodiscard]] mem::PageKind page_kind() const noexcept { return pages_ ? pages_->kind() : eal_pages(); }
     [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return memory_; }
 
 private:

@@ -9,6 +9,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/mem/region.hpp"
+#include "pmd_glue/eal.hpp"
 
 struct rte_mempool;
 
@@ -38,6 +39,7 @@ public:
     // What the operator may want to know of the memory, to stand behind a number of buffers; mostly nothing.
     [[nodiscard]] std::string remark() const { return pages_ ? remark_on(pages_->kind(), pages_->bytes().size()) : ""; }
     [[nodiscard]] static std::string remark_on(mem::PageKind kind, std::size_t bytes);
+    [[nodiscard]] mem::PageKind page_kind() const noexcept { return pages_ ? pages_->kind() : eal_pages(); }
     // The pages of the buffers; nullptr: EAL's.
     [[nodiscard]] const mem::Region* pages() const noexcept { return pages_ ? &*pages_ : nullptr; }
 

@@ -41,6 +41,7 @@ public:
     [[nodiscard]] bool failed() const noexcept { return failed_; }
     // The most bytes of messages, rings, blocks and datagrams that were in use at a time.
     [[nodiscard]] std::uint64_t memory_bytes() const noexcept { return memory_bytes_; }
+    [[nodiscard]] mem::PageKind message_pages() const noexcept { return memory_.page_kind(); }
     [[nodiscard]] StageTimes stages() const noexcept { return stages_ ? stages_->times() : StageTimes{}; }
 
 private:

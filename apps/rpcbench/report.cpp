@@ -125,12 +125,28 @@ void print_stages(const StageTimes& times) {
 }
 
 void print_batches(const Totals& sum) {
-    fmt::print(",\"batches_per_call\":{:.3f},\"slices\":{},\"batches_by_size\":[",
-               per_call(sum, sum.system.batches_sent), sum.system.slices);
+    fmt::print(",\"batches_per_call\":{:.3f},\"batches_by_size\":[", per_call(sum, sum.system.batches_sent));
     for (std::size_t i = 0; i < kBatchSizes; ++i) {
         fmt::print("{}{}", i == 0 ? "" : ",", sum.system.batches_by_size[i]);
     }
     fmt::print("]");
+}
+
+void print_slices(const SliceFigures& slices) {
+    fmt::print(",\"slices\":{},\"notices_alone\":{},\"keys_ended\":{},\"fetches\":{},\"polls\":{}", slices.begun,
+               slices.notices_alone, slices.keys_ended, slices.fetches, slices.polls);
+}
+
+// Of several workers, the smallest.
+void print_pages(Workers workers) {
+    mem::PageKind buffers = mem::PageKind::Huge;
+    mem::PageKind messages = mem::PageKind::Huge;
+    for (const auto& worker : workers) {
+        const BenchWorker& one = *worker;
+        buffers = std::max(buffers, one.port().limits().buffer_pages);
+        messages = std::max(messages, one.message_pages());
+    }
+    fmt::print(",\"buffer_pages\":\"{}\",\"message_pages\":\"{}\"", mem::name_of(buffers), mem::name_of(messages));
 }
 
 // Of the emulated cache.
@@ -166,9 +182,13 @@ void print_json(const Options& options, Workers workers) {
     if (system.packets_sent != 0) {
         fmt::print(",\"packets_per_call\":{:.3f}", per_call(sum, system.packets_sent));
     }
-    if (options.system != SystemKind::Erpc && options.system != SystemKind::Ud) {
+    if (options.system == SystemKind::Copyrpc) {
         print_batches(sum);
     }
+    if (options.system == SystemKind::Scalerpc || options.system == SystemKind::Rawwrite) {
+        print_slices(system.slices);
+    }
+    print_pages(workers);
     if (options.stages) {
         print_stages(sum.stages);
     }

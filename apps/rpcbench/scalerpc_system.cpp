@@ -38,7 +38,7 @@ SystemFigures ScalerpcSystem::figures() const {
     count_packets(figures);
     figures.handled = counted.requests_handled;
     figures.sessions_lost = counted.links.peers_lost;
-    figures.slices = counted.switches;
+    figures.slices = {counted.switches, counted.notices_alone, counted.keys_ended, counted.fetches, counted.polls};
     figures.bytes_of_session = rpc::MsgPool::bytes_for(scalerpc::memory_of_caller(config_of(options_)));
     return figures;
 }

@@ -35,6 +35,24 @@ struct Stage {
 
 constexpr std::size_t kBatchSizes = copyrpc::BatchSizes::kClasses;
 
+// Of groups that take turns.
+struct SliceFigures {
+    std::uint64_t begun = 0;
+    std::uint64_t notices_alone = 0;  // ends of slices that no answer told
+    std::uint64_t keys_ended = 0;     // of clients that did not leave in time
+    std::uint64_t fetches = 0;        // READs of waiting requests
+    std::uint64_t polls = 0;          // blocks looked at
+
+    SliceFigures& operator+=(const SliceFigures& other) noexcept {
+        for (std::uint64_t SliceFigures::*const each :
+             {&SliceFigures::begun, &SliceFigures::notices_alone, &SliceFigures::keys_ended, &SliceFigures::fetches,
+              &SliceFigures::polls}) {
+            this->*each += other.*each;
+        }
+        return *this;
+    }
+};
+
 struct SystemFigures {
     std::uint64_t handled = 0;           // requests, as a server
     std::uint64_t resent = 0;            // packets
@@ -44,8 +62,8 @@ struct SystemFigures {
     std::uint64_t batches_sent = 0;  // of messages; 0 without batches
     // Of these: batches of no message, of one, of 2 and more, of 4 and more, and so on.
     std::array<std::uint64_t, kBatchSizes> batches_by_size{};
-    std::uint64_t packets_sent = 0;      // 0: not known
-    std::uint64_t slices = 0;            // that began, of groups that take turns
+    std::uint64_t packets_sent = 0;  // 0: not known
+    SliceFigures slices{};
     std::uint64_t bytes_of_session = 0;  // memory of an idle one
 
     SystemFigures& operator+=(const SystemFigures& other) noexcept {

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -72,7 +74,12 @@ Mapping map_aligned(std::size_t bytes) noexcept {
     return mapping;
 }
 
+// madvise() says nothing of a process whose parent took them away.
+// mutants: mem-region-transparent-pages-offered
 bool transparent_pages_offered() {
+    if (::prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1) {
+        return false;
+    }
     std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
     const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     return offers_transparent_pages(text);
@@ -83,6 +90,11 @@ Error refused(std::size_t bytes, std::string_view pages, int reason, std::string
 }
 
 }  // namespace
+
+std::string_view name_of(PageKind kind) noexcept {
+    constexpr std::array<std::string_view, 3> kNames{"huge", "transparent", "small"};
+    return kNames[static_cast<std::size_t>(kind)];
+}
 
 bool offers_transparent_pages(std::string_view enabled_file) noexcept {
     return enabled_file.find("[always]") != std::string_view::npos ||

@@ -19,6 +19,9 @@ enum class PageKind : std::uint8_t {
     Plain,
 };
 
+// "huge", "transparent" or "small".
+[[nodiscard]] std::string_view name_of(PageKind kind) noexcept;
+
 enum class PageWish : std::uint8_t {
     Best,      // huge pages, else transparent ones, else plain ones
     NoHuge,    // transparent pages, else plain ones: reserved pages are left to others

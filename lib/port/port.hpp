@@ -10,6 +10,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/base/time.hpp"
+#include "lib/mem/region.hpp"
 #include "lib/port/path.hpp"
 #include "lib/telemetry/counter_list.hpp"
 
@@ -62,6 +63,7 @@ struct PortLimits {
     std::uint16_t burst = 32;                 // packets per receive or transmit that suit the port best
     bool poll_only = true;                    // no descriptor to sleep on
     bool batches_equals = false;              // a batch of equal datagrams to one peer costs little more than one
+    mem::PageKind buffer_pages = mem::PageKind::Plain;  // under its buffers
 };
 
 // A sleep of a socket's port that is shorter than this needs a timer of its own, which costs more than the sleep. A

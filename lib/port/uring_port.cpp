@@ -169,7 +169,8 @@ std::size_t UringPort::buffers_in_use() const noexcept {
 PortLimits UringPort::limits() const noexcept {
     const std::uint32_t below = config_.local.is_v4() ? 28 : 48;
     const std::uint32_t link = std::max(queue_.socket().link_mtu_bytes(), below) - below;
-    return {static_cast<std::uint16_t>(std::min<std::uint32_t>(link, kMaxUdpPayloadBytes)), kBurst, false, gso_};
+    return {static_cast<std::uint16_t>(std::min<std::uint32_t>(link, kMaxUdpPayloadBytes)), kBurst, false, gso_,
+            memory_.kind()};
 }
 
 std::string UringPort::describe() const {

@@ -6,6 +6,8 @@
 Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed.
 """
 import json
+import re
+import sys
 import time
 
 from session import await_calls, end, expect, expect_refused, result_of, run_case
@@ -102,16 +104,47 @@ def memif_ud(session):
     expect('ud_no_session' in err, f'all sessions were had: {err}')
 
 
+def said_by(server):
+    """Ends the server. Returns its JSON, and {name: value} of the counters that it printed."""
+    server.terminate()
+    out, err = server.communicate(timeout=30)
+    expect(server.returncode == 0, f'exit code {server.returncode}: {err}')
+    counters = {name: int(value) for name, value in re.findall(r'^ *(\w+) +(\d+) ', err, re.M)}
+    return json.loads(out.strip().splitlines()[-1]), counters
+
+
+def memif_slices(session):
+    """What a server of clients that take turns says of its slices is what it counted."""
+    server = session.server(*SCALERPC, '--sessions', '40', '--group', '8', '--json')
+    result_of(session.client(*SCALERPC, '--clients', '40', '--batch', '2', '--duration', '0.5'))
+    said, counters = said_by(server)
+    for name, counter in (('slices', 'switches'), ('notices_alone', 'notices_alone'), ('keys_ended', 'keys_ended'),
+                          ('fetches', 'fetches'), ('polls', 'polls')):
+        expect(said[name] == counters.get(f'scalerpc_{counter}', 0), f'{name}: {said}, {counters}')
+    expect(min(said['slices'], said['fetches'], said['polls']) > 10, f'nobody took turns: {said}')
+
+
+def memif_page_kinds(session):
+    """The pages under buffers and messages: large ones where the kernel has them, small ones where it may not."""
+    none = [sys.executable, '-c', 'import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); '
+            'os.execv(sys.argv[1], sys.argv[1:])']  # PR_SET_THP_DISABLE
+    with open('/sys/kernel/mm/transparent_hugepage/enabled', encoding='ascii') as file:
+        usual = 'small' if '[never]' in file.read() else 'transparent'
+    for wrap, pages in ((), usual), (none, 'small'):
+        server = session.server(*COPYRPC, '--json', wrap=wrap)
+        asking = result_of(session.client(*COPYRPC, '--duration', '0.2'))
+        said, _ = said_by(server)
+        expect((said['buffer_pages'], said['message_pages']) == (pages, pages), f'{pages} pages: {said}')
+        expect(asking['message_pages'] == usual, f'{asking}')
+
+
 def memif_measured(session):
     """What a server says of its calls: where its time goes, its memory, the emulated adapter."""
     for system in SCALERPC, COPYRPC, UD:
         # Clients with two queue pairs more than the adapter has contexts of; datagrams have one for all of them.
         server = session.server(*system, '--sessions', '10', '--stages', '--emulate-context-cache', '8,2000', '--json')
         result = result_of(session.client(*system, '--clients', '10', '--duration', '0.5'))
-        server.terminate()
-        out, err = server.communicate(timeout=30)
-        expect(server.returncode == 0, f'exit code {server.returncode}: {err}')
-        said = json.loads(out.strip().splitlines()[-1])
+        said, _ = said_by(server)
         times = [said[f'{stage}_ns'] for stage in ('receive', 'handle', 'send', 'idle')]
         expect(min(times[:3]) > 0, f'{system}: {said}')
         # The worker is in one of the stages all the time, unless it rests.
@@ -208,5 +241,5 @@ def bad_input(session):
         expect_refused(session.start([session.memif('server')], ['--server', *own]), 'cairn-rpcbench', named)
 
 
-run_case(memif_calls, memif_clients, memif_scalerpc, memif_zones, memif_ud, memif_measured, memif_refused,
-         memif_workers, memif_symmetric, memif_killed, socket_calls, bad_input)
+run_case(memif_calls, memif_clients, memif_scalerpc, memif_zones, memif_ud, memif_slices, memif_page_kinds,
+         memif_measured, memif_refused, memif_workers, memif_symmetric, memif_killed, socket_calls, bad_input)

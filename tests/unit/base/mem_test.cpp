@@ -1,6 +1,7 @@
 // lib/mem: slab, arena, regions.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -179,6 +180,22 @@ TEST(Region, SaysWhichPagesItStandsOn) {
     ASSERT_TRUE(small.ok());
     EXPECT_EQ(small.value().kind(), PageKind::Plain);  // less than one large page
     EXPECT_EQ(small.value().describe(), "4 KiB on plain pages (no huge ones to be had)");
+}
+
+TEST(Region, CountsOnNoTransparentPagesOfAProcessThatMayHaveNone) {
+    constexpr std::size_t kBytes = std::size_t{4} << 20U;
+    const auto kind = [] { return Region::map(kBytes, PageWish::NoHuge).value().kind(); };
+    const PageKind usual = kind();
+    ASSERT_EQ(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
+    EXPECT_EQ(kind(), PageKind::Plain);
+    ASSERT_EQ(::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), 0);
+    EXPECT_EQ(kind(), usual);
+}
+
+TEST(Region, NamesEachKindOfPages) {
+    EXPECT_EQ(name_of(PageKind::Huge), "huge");
+    EXPECT_EQ(name_of(PageKind::Transparent), "transparent");
+    EXPECT_EQ(name_of(PageKind::Plain), "small");
 }
 
 TEST(Region, GivesReservedHugePagesOrSaysHowToReserveThem) {
