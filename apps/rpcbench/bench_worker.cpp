@@ -42,7 +42,9 @@ Status BenchWorker::prepare(const std::optional<net::IpAddress>& peer, const Sip
     if (options_.stages) {
         stages_.emplace(worker());  // before the system's tenants
     }
-    auto made = make_system({options_, number_, pmd::worker_count(), crew_, worker(), pool_, peer, seed}, now);
+    auto made = make_system(
+        {options_, number_, pmd::worker_count(), crew_, worker(), pool_, peer, seed, stages_ ? &*stages_ : nullptr},
+        now);
     if (!made.ok()) {
         return made.error();
     }

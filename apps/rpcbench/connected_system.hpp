@@ -29,7 +29,7 @@ public:
     }
 
 protected:
-    explicit ConnectedSystem(const Stage& stage) : SystemOf<Endpoint>(stage.options), stage_(stage) {}
+    explicit ConnectedSystem(const Stage& stage) : SystemOf<Endpoint>(stage), stage_(stage) {}
     ~ConnectedSystem() override { this->drop_endpoint(); }  // before its device
 
     // Makes the endpoint, and listens if the options say so. Errors: those of the endpoint; the service is taken.

@@ -42,7 +42,9 @@ copyrpc::EndpointConfig CopyrpcSystem::config_of(const Options& options) {
 
 Result<std::unique_ptr<System>> CopyrpcSystem::create(const Stage& stage) {
     std::unique_ptr<CopyrpcSystem> system(new CopyrpcSystem(stage));
-    const Status opened = system->open(config_of(stage.options));
+    copyrpc::EndpointConfig config = config_of(stage.options);
+    config.watch = stage.watch;
+    const Status opened = system->open(config);
     return opened.ok() ? Result<std::unique_ptr<System>>(std::move(system)) : opened.error();
 }
 

@@ -17,7 +17,7 @@ public:
     [[nodiscard]] SystemFigures figures() const override;
 
 private:
-    explicit ErpcSystem(const Stage& stage) : SystemOf(stage.options), stage_(stage) {}
+    explicit ErpcSystem(const Stage& stage) : SystemOf(stage), stage_(stage) {}
     Status open(Instant now);
     Status make_directory(Instant now);
     void take_answer();

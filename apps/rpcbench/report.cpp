@@ -118,10 +118,16 @@ double stage_ns(const StageTimes& times, Duration stage) {
     return times.calls != 0 ? static_cast<double>(stage.ns) / static_cast<double>(times.calls) : 0;
 }
 
+// The parts of a system's own turn are there if the system tells of them.
 void print_stages(const StageTimes& times) {
-    fmt::print(",\"receive_ns\":{:.1f},\"handle_ns\":{:.1f},\"send_ns\":{:.1f},\"idle_ns\":{:.1f}",
-               stage_ns(times, times.receive), stage_ns(times, times.handle), stage_ns(times, times.send),
-               stage_ns(times, times.idle));
+    fmt::print(
+        ",\"receive_ns\":{:.1f},\"handle_ns\":{:.1f},\"send_ns\":{:.1f},\"idle_ns\":{:.1f},\"handler_ns\":{:.1f}",
+        stage_ns(times, times.receive), stage_ns(times, times.handle), stage_ns(times, times.send),
+        stage_ns(times, times.idle), stage_ns(times, times.handler));
+    if (times.compose.ns != 0) {
+        fmt::print(",\"judge_ns\":{:.1f},\"compose_ns\":{:.1f}", stage_ns(times, times.judge),
+                   stage_ns(times, times.compose));
+    }
 }
 
 void print_batches(const Totals& sum) {
@@ -235,9 +241,9 @@ void print_table(const Options& options, Workers workers) {
     }
     if (options.stages) {
         const StageTimes& times = sum.stages;
-        fmt::print("  {:<22}receive {:.1f}, handle {:.1f}, send {:.1f}, idle {:.1f} ns\n", "time per call",
-                   stage_ns(times, times.receive), stage_ns(times, times.handle), stage_ns(times, times.send),
-                   stage_ns(times, times.idle));
+        fmt::print("  {:<22}receive {:.1f}, handle {:.1f}, send {:.1f}, idle {:.1f} ns; handlers {:.1f} of them\n",
+                   "time per call", stage_ns(times, times.receive), stage_ns(times, times.handle),
+                   stage_ns(times, times.send), stage_ns(times, times.idle), stage_ns(times, times.handler));
     }
     fmt::print("  {:<22}{} bytes of messages, rings and blocks; {} per idle session\n", "memory", sum.memory_bytes,
                system.bytes_of_session / workers.size());

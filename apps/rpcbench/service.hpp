@@ -8,6 +8,7 @@
 
 #include "apps/common/pattern.hpp"
 #include "apps/rpcbench/load.hpp"
+#include "apps/rpcbench/stage_watch.hpp"
 #include "rpc/common/request.hpp"
 
 namespace cairn::rpcbench {
@@ -15,14 +16,24 @@ namespace cairn::rpcbench {
 template <class Endpoint>
 class Service {
 public:
-    explicit Service(const Options& options) noexcept : response_bytes_(options.response_bytes) {}
+    // `watch` is told of handlers, if there is one.
+    explicit Service(const Options& options, HandlerWatch* watch = nullptr) noexcept
+        : response_bytes_(options.response_bytes), watch_(watch) {}
     // The service outlives the endpoint.
     void open(Endpoint& endpoint) {
-        endpoint.set_handler(kEcho, echo, this, response_bytes_);
-        endpoint.set_handler(kChecked, answer_checked, this, response_bytes_);
+        const bool watched = watch_ != nullptr;
+        endpoint.set_handler(kEcho, watched ? in_view<echo> : echo, this, response_bytes_);
+        endpoint.set_handler(kChecked, watched ? in_view<answer_checked> : answer_checked, this, response_bytes_);
     }
 
 private:
+    template <rpc::Handler<Endpoint> kHandler>
+    static void in_view(void* context, const rpc::Request<Endpoint>& request) {
+        HandlerWatch& watch = *static_cast<Service*>(context)->watch_;
+        watch.begin_handler();
+        kHandler(context, request);
+        watch.end_handler();
+    }
     static void echo(void* context, const rpc::Request<Endpoint>& request) {
         const std::uint32_t bytes = static_cast<Service*>(context)->response_bytes_;
         if (bytes <= request.payload.size()) [[likely]] {
@@ -48,6 +59,7 @@ private:
     }
 
     std::uint32_t response_bytes_;
+    HandlerWatch* watch_;
 };
 
 }  // namespace cairn::rpcbench

@@ -1,11 +1,13 @@
-// Where a worker's time goes (--stages): receiving, handling, sending, idle turns. Each turn reads the CPU's counter
-// four times, some 60 ns; without the argument nothing is read.
+// Where a worker's time goes (--stages): receiving, handling, sending, idle turns; and what of it handlers take. Each
+// turn reads the CPU's counter four times, some 60 ns, and each handler twice; without the argument nothing is read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "lib/base/time.hpp"
 #include "lib/worker/worker.hpp"
+#include "rpc/common/turn_watch.hpp"
 
 namespace cairn::rpcbench {
 
@@ -15,36 +17,63 @@ struct StageTimes {
     Duration handle{};   // the system's own part of a turn; the handlers of the others run here
     Duration send{};     // engine, port
     Duration idle{};     // whole turns in which nothing came and nothing was done
+    Duration handler{};  // part of the stage in which handlers run: the service itself, and its answers
+    // Parts of `handle`, of a system that tells of them (rpc::TurnWatch):
+    Duration judge{};    // what came is read and judged, less the handlers
+    Duration compose{};  // what is to leave is composed and posted
     std::uint64_t calls = 0;
 
     StageTimes& operator+=(const StageTimes& other) noexcept {
-        receive = receive + other.receive;
-        handle = handle + other.handle;
-        send = send + other.send;
-        idle = idle + other.idle;
+        for (Duration StageTimes::*const part :
+             {&StageTimes::receive, &StageTimes::handle, &StageTimes::send, &StageTimes::idle, &StageTimes::handler,
+              &StageTimes::judge, &StageTimes::compose}) {
+            this->*part = this->*part + other.*part;
+        }
         calls += other.calls;
         return *this;
     }
 };
 
+// What the service tells of its handlers.
+class HandlerWatch : public rpc::TurnWatch {
+public:
+    virtual void begin_handler() noexcept = 0;
+    virtual void end_handler() noexcept = 0;
+
+protected:
+    ~HandlerWatch() = default;
+};
+
 // A tenant that comes before the tenants of the system: its turn is where receiving ends. Times count between looks
 // during which calls ended, so that a server counts the times of its clients' runs alone.
 template <class Clock>
-class StageWatch final : private worker::Tenant {
+class StageWatch final : public HandlerWatch, private worker::Tenant {
 public:
     explicit StageWatch(worker::Worker& worker) : tenancy_(worker.add(*this)) {}
 
-    void begin_turn() noexcept { began_ = clock_.now(); }
+    void begin_turn() noexcept {
+        began_ = clock_.now();
+        handlers_ = {};
+    }
+    void begin_handler() noexcept override { handler_began_ = clock_.now(); }
+    void end_handler() noexcept override { handlers_ = handlers_ + (clock_.now() - handler_began_); }
+    void on_taken() noexcept override { taken_ = clock_.now(); }
     // The system has had its turn.
     void end_handling() noexcept { handled_ = clock_.now(); }
+    // mutants: rpcbench-stage-watch-end-turn
     void end_turn(bool worked) noexcept {
         const Instant now = clock_.now();
-        if (worked) {
-            recent_.receive = recent_.receive + (received_ - began_);
-            recent_.handle = recent_.handle + (handled_ - received_);
-            recent_.send = recent_.send + (now - handled_);
-        } else {
+        if (!worked) {
             recent_.idle = recent_.idle + (now - began_);
+            return;
+        }
+        recent_.receive = recent_.receive + (received_ - began_);
+        recent_.handle = recent_.handle + (handled_ - received_);
+        recent_.send = recent_.send + (now - handled_);
+        recent_.handler = recent_.handler + handlers_;
+        if (taken_ >= received_) {
+            recent_.judge = recent_.judge + (taken_ - received_ - handlers_);
+            recent_.compose = recent_.compose + (handled_ - taken_);
         }
     }
     // `calls` that ended since the program began.
@@ -68,7 +97,10 @@ private:
     const Clock clock_{};
     Instant began_{};
     Instant received_{};
+    Instant taken_ = Instant{} - seconds(1);  // before `received_`: the system does not tell
     Instant handled_{};
+    Instant handler_began_{};
+    Duration handlers_{};  // of the turn
     StageTimes recent_{};  // since the last look
     StageTimes times_{};
     std::uint64_t calls_ = 0;

@@ -31,6 +31,7 @@ struct Stage {
     rpc::MsgPool& pool;
     std::optional<net::IpAddress> peer{};
     SipKey seed{};  // hard to guess
+    HandlerWatch* watch = nullptr;
 };
 
 constexpr std::size_t kBatchSizes = copyrpc::BatchSizes::kClasses;
@@ -139,7 +140,7 @@ public:
 
 protected:
     ~SystemOf() override = default;
-    explicit SystemOf(const Options& options) noexcept : System(options), service_(options) {}
+    explicit SystemOf(const Stage& stage) noexcept : System(stage.options), service_(stage.options, stage.watch) {}
     // Takes the endpoint, serves if the options say so, and makes the load. Errors: those of Load::prepare().
     Status take(std::unique_ptr<Endpoint> endpoint, const Stage& stage) {
         endpoint_ = std::move(endpoint);

@@ -6,6 +6,7 @@
 #include "lib/base/time.hpp"
 #include "rpc/common/call.hpp"
 #include "rpc/common/request.hpp"
+#include "rpc/common/turn_watch.hpp"
 #include "rpc/copyrpc/batch_hold.hpp"
 #include "rpc/copyrpc/flow.hpp"
 
@@ -41,6 +42,7 @@ struct EndpointConfig {
     // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.
     rpc::BackgroundPool* background = nullptr;
     std::uint32_t path_mtu_bytes = 1024;  // of connections that this endpoint makes
+    rpc::TurnWatch* watch = nullptr;      // of its turns; it outlives the endpoint
 };
 
 // How Endpoint::try_post() ends. RingFull: the peer has not read enough of what was sent. InsufficientCredit: it has

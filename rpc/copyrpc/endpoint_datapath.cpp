@@ -11,6 +11,7 @@ constexpr Duration kPollInterval = microseconds(50);
 
 }  // namespace
 
+// mutants: copyrpc-endpoint-on-turn
 bool Endpoint::on_turn(Instant now) noexcept {
     bool worked = links_->poll_events(serves(), now);
     worked = exchange_->take(now) || worked;
@@ -18,6 +19,9 @@ bool Endpoint::on_turn(Instant now) noexcept {
     next_poll_ = now + kPollInterval;
     client_.end_overdue(now);
     look_for_silent(now);
+    if (config_.watch != nullptr) [[unlikely]] {
+        config_.watch->on_taken();
+    }
     return exchange_->flush(now) || worked;
 }
 
