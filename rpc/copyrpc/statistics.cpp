@@ -25,11 +25,7 @@ static_assert(BatchSizes::least(BatchSizes::kClasses - 1) == 1024);
 
 telemetry::CounterList Statistics::list_counters() const {
     telemetry::CounterList list;
-    list.add(breaches)
-        .add({"copyrpc_peers_lost", "sessions that ended since their peer fell silent or broke a rule"},
-             links.peers_lost)
-        .add({"copyrpc_displaced", "peers that had asked but not answered, and gave way to others"}, links.displaced)
-        .add({"copyrpc_refused", "connections refused: no handler, session, memory, or greeting"}, links.refused)
+    list.add(breaches) CAIRN_LINK_COUNTERS(CAIRN_ADD_LINK_COUNTER, "copyrpc")
         .add({"copyrpc_requests_sent", "requests of ours that left"}, requests_sent)
         .add({"copyrpc_responses_received", "answers that came"}, responses_received)
         .add({"copyrpc_requests_handled", "requests whose handlers ran"}, requests_handled)

@@ -75,14 +75,14 @@ bool Links::poll_events(bool serves, Instant now) {
         } else if (const auto* established = std::get_if<cm::Established>(&*event)) {
             on_established(*established, now);
         } else if (const auto* leaving = std::get_if<cm::DisconnectRequested>(&*event)) {
-            on_ended(leaving->id, LinkEvent::Disconnected);
+            on_ended(leaving->id, LinkEvent::Disconnected, counters_.ended_there);
             (void)connector_.disconnect(leaving->id, {}, now);
         } else if (const auto* gone = std::get_if<cm::Disconnected>(&*event)) {
-            on_ended(gone->id, LinkEvent::Disconnected);
+            on_ended(gone->id, LinkEvent::Disconnected, counters_.ended_there);
         } else if (const auto* rejected = std::get_if<cm::Rejected>(&*event)) {
-            on_ended(rejected->id, LinkEvent::Refused);
+            on_ended(rejected->id, LinkEvent::Refused, counters_.rejected);
         } else if (const auto* silent = std::get_if<cm::Unreachable>(&*event)) {
-            on_ended(silent->id, LinkEvent::PeerLost);
+            on_ended(silent->id, LinkEvent::PeerLost, counters_.unanswered);
         } else if (const auto* released = std::get_if<cm::Released>(&*event)) {
             if (LinkedSession* const session = owner_.of_connection(released->id); session != nullptr) {
                 owner_.remove(*session);
@@ -155,11 +155,12 @@ void Links::on_established(const cm::Established& established, Instant now) {
     }
     const bool greeted = !session->ours || owner_.greet(*session, established.private_data);
     if (!greeted || !owner_.open(*session, now)) {
-        on_ended(established.id, LinkEvent::Refused);
+        on_ended(established.id, LinkEvent::Refused, counters_.rejected);
         (void)connector_.disconnect(established.id, {}, now);
         return;
     }
     session->state = LinkState::Open;
+    ++counters_.opened;
     owner_.list(*session);
     tell(*session, LinkEvent::Connected);
 }
@@ -184,19 +185,22 @@ void Links::remove_left() {
 
 // Its last event is still to come.
 // mutants: linked-links-on-ended
-void Links::on_ended(verbs::ConnectionId id, LinkEvent event) {
+void Links::on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter& reason) {
     LinkedSession* const session = owner_.of_connection(id);
     if (session == nullptr || session->state == LinkState::Ending) {
         return;
     }
     session->state = LinkState::Ending;
+    ++reason;
     owner_.stop(*session, event == LinkEvent::PeerLost ? CallStatus::PeerLost : CallStatus::Disconnected);
     tell(*session, event);
 }
 
+// mutants: linked-links-end
 void Links::end(LinkedSession& session, Instant now) {
     if (session.state != LinkState::Ending) {
         session.state = LinkState::Ending;
+        ++counters_.ended_here;
         owner_.stop(session, CallStatus::Disconnected);
         hang_up(session, now);
     }
@@ -206,9 +210,8 @@ void Links::lose(LinkedSession& session, Instant now) {
     if (session.state == LinkState::Ending) {
         return;
     }
-    ++counters_.peers_lost;
     (void)session.qp->modify(verbs::QpState::Err);  // nothing of the peer is taken any more
-    on_ended(session.connection, LinkEvent::PeerLost);
+    on_ended(session.connection, LinkEvent::PeerLost, counters_.peers_lost);
     hang_up(session, now);
 }
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
-#include "lib/telemetry/counters.hpp"
 #include "lib/verbs/connector.hpp"
 #include "rpc/common/call.hpp"
+#include "rpc/linked/link_counters.hpp"
 #include "rpc/linked/linked_session.hpp"
 
 namespace cairn::rpc {
@@ -47,12 +47,6 @@ public:
 
 protected:
     ~LinkOwner() = default;
-};
-
-struct LinkCounters {
-    telemetry::Counter peers_lost;
-    telemetry::Counter displaced;  // connections of peers that had not answered, for the sake of others
-    telemetry::Counter refused;    // of peers: no handler, no session, no memory, or no greeting
 };
 
 struct LinkConfig {
@@ -92,7 +86,7 @@ private:
     bool admit(const cm::Requested& requested, Instant now);
     void on_requested(const cm::Requested& requested, bool serves, Instant now);
     void on_established(const cm::Established& established, Instant now);
-    void on_ended(verbs::ConnectionId id, LinkEvent event);
+    void on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter& reason);
     void hang_up(LinkedSession& session, Instant now);
     void remove_left();
     [[nodiscard]] verbs::ConnectionChoice choice_of(const LinkedSession& session);

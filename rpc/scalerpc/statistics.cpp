@@ -4,11 +4,7 @@ namespace cairn::scalerpc {
 
 telemetry::CounterList Statistics::list_counters() const {
     telemetry::CounterList list;
-    list.add(breaches)
-        .add({"scalerpc_peers_lost", "sessions that ended since their peer fell silent or broke a rule"},
-             links.peers_lost)
-        .add({"scalerpc_displaced", "peers that had asked but not answered, and gave way to others"}, links.displaced)
-        .add({"scalerpc_refused", "connections refused: no handler, session, memory, or greeting"}, links.refused)
+    list.add(breaches) CAIRN_LINK_COUNTERS(CAIRN_ADD_LINK_COUNTER, "scalerpc")
         .add({"scalerpc_requests_sent", "requests of ours that left"}, requests_sent)
         .add({"scalerpc_responses_received", "answers that came"}, responses_received)
         .add({"scalerpc_requests_handled", "requests whose handlers ran"}, requests_handled)
