@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 
@@ -130,6 +131,16 @@ void print_stages(const StageTimes& times) {
     }
 }
 
+// [[percent, us], ...]
+void print_latencies(const telemetry::Histogram& latency_ns) {
+    constexpr std::array kPercents{1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9};
+    fmt::print(",\"latency_us\":[");
+    for (std::size_t i = 0; i < kPercents.size(); ++i) {
+        fmt::print("{}[{},{:.3f}]", i == 0 ? "" : ",", kPercents[i], us(latency_ns, kPercents[i] / 100));
+    }
+    fmt::print("]");
+}
+
 void print_batches(const Totals& sum) {
     fmt::print(",\"batches_per_call\":{:.3f},\"batches_by_size\":[", per_call(sum, sum.system.batches_sent));
     for (std::size_t i = 0; i < kBatchSizes; ++i) {
@@ -182,6 +193,9 @@ void print_json(const Options& options, Workers workers) {
         us(sum.latency_ns, 0.999), us(sum.latency_ns, 1), system.resent, sum.failed, sum.unfinished, sum.checked,
         system.notified, system.handled, system.responses_resent, system.sessions_lost, workers.size(),
         system.bytes_of_session / workers.size(), sum.memory_bytes);
+    if (!options.peer.empty()) {
+        print_latencies(sum.latency_ns);
+    }
     if (options.rate_per_s > 0) {
         fmt::print(",\"offered_mops\":{:.6f},\"calls_not_begun\":{}", options.rate_per_s / 1e6, sum.not_begun);
     }
