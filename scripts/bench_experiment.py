@@ -3,8 +3,9 @@ import os
 
 from bench_plots import chart
 from bench_report import ROOT, origin, short, verdict, with_section
-from bench_scalerpc import (ACTIVE, BATCHES, CONTEXTS, COUNTS, GROUPS_OF, MISS_NS, QUEUE_PAIRS, SLICES_US, STAGES,
-                            SYSTEMS)
+from bench_scalerpc import (ACTIVE, BATCHES, CONTEXTS, COUNTED, COUNTS, FEATURES, GROUPS_OF, LONGER, MEMORY_COUNTS,
+                            MISS_NS, NEVER_FULL, OTHERS, PARTS, PERCENTS, QUEUE_PAIRS, SLICES_US, STAGES, SYSTEMS,
+                            expected_ns)
 
 PAGE = os.path.join(ROOT, 'rpc/scalerpc/EXPERIMENT.md')
 CHARTS = os.path.join(ROOT, 'rpc/scalerpc/charts')
@@ -19,6 +20,7 @@ PAPERS_LATENCY = {1: {'scalerpc': (4, 217), 'rawwrite': (19, 25), 'ud': (11, 19)
                   8: {'scalerpc': (15, 230), 'rawwrite': (44, 57), 'ud': (42, 367)}}  # median, maximum; figure 9
 
 
+SPARSE = 'scalerpc', 'static', 'rawwrite', 'copyrpc'
 SYNC = (('none', 'switch as they like'), ('apart', 'have slices of one length, which begin apart'),
         ('full', 'follow a time server'))
 
@@ -32,9 +34,30 @@ def over_clients(values, batch, systems, suffix=''):
     return {name: line(values, {count: f'{name}.n{count}.b{batch}{suffix}' for count in COUNTS}) for name in systems}
 
 
+def against_expected(values):
+    """Of each number of clients and batch, what a call takes with the adapter over what was to be expected, in us."""
+    lines = {name: [(both[1] / 1e3, both[0] / 1e3) for count in COUNTS for batch in BATCHES
+                    if (both := expected_ns(values, name, count, batch)) is not None]
+             for name in ('scalerpc', 'rawwrite')}
+    longest = max((point[0] for points in lines.values() for point in points), default=0)
+    return {**lines, 'as expected': [(0, 0), (longest, longest)] if longest else []}
+
+
 def charts(values):
     """{file: picture}"""
-    wanted = {}
+    wanted = {'expected': ('A call with the emulated adapter', 'us without it, and its misses', 'us',
+                           against_expected(values))}
+    for batch in (1, 8):
+        wanted[f'latency-b{batch}'] = (
+            f'Latency of 120 clients, {batch} at a time', 'us', 'percent of the calls',
+            {name: [(values[label], percent) for percent in PERCENTS[:-1]
+                    if (label := f'{name}.n120.b{batch}.at{percent:g}') in values] for name in SYSTEMS})
+    wanted['memory'] = ('Messages, rings and blocks of a server', 'clients', 'MB',
+                        {name: line(values, {count: f'{name}.n{count}.memory' for count in MEMORY_COUNTS})
+                         for name in SYSTEMS})
+    wanted['open'] = ('800 clients, of which a part calls at half of its rate', 'percent that call', 'us, p99',
+                      {name: line(values, {active: f'{name}.sparse.a{active}.open.p99' for active in ACTIVE})
+                       for name in SPARSE})
     for batch in BATCHES:
         turns = over_clients(values, batch, ('scalerpc',), '.scaled.emulated')['scalerpc']
         wanted[f'native-b{batch}'] = ('As it is, ' + f'{batch} at a time', 'clients', 'Mops',
@@ -48,7 +71,7 @@ def charts(values):
          'emulated': line(values, {count: f'calibration.q{count}.emulated' for count in QUEUE_PAIRS})})
     wanted['active'] = ('800 clients, of which a part calls', 'percent that call', 'Mops',
                         {name: line(values, {active: f'{name}.sparse.a{active}' for active in ACTIVE})
-                         for name in ('scalerpc', 'static', 'rawwrite', 'copyrpc')})
+                         for name in SPARSE})
     wanted['slice'] = ('ScaleRPC, 80 clients', 'us of a slice', 'Mops',
                        {'': line(values, {us: f'scalerpc.slice{us}' for us in SLICES_US})})
     wanted['group'] = ('ScaleRPC, two groups', 'clients of a group', 'Mops',
@@ -86,6 +109,44 @@ def latency(values):
     yield from table(['', 'p50, us', 'p99', 'maximum', "the paper's median", 'maximum'], rows)
 
 
+def cells(values, *names):
+    return [values.get(name, '') for name in names]
+
+
+def adapters(values):
+    """Arm B: other contexts and other times of a miss."""
+    rows = [('none emulated', ''), (f'{CONTEXTS}, {MISS_NS} ns', '.emulated')]
+    rows += [(f'{contexts}, {miss_ns} ns', f'.k{contexts}.m{miss_ns}')
+             for contexts, miss_ns in (*OTHERS, (NEVER_FULL, MISS_NS))]
+    yield from table(['contexts, time of a miss', 'scalerpc', 'rawwrite'],
+                     [[text, *cells(values, f'scalerpc.n400.b1{end}', f'rawwrite.n400.b1{end}')] for text, end in rows])
+
+
+def sparse(values):
+    """Arm C."""
+    keys = ('', '.open.offered', '.open', '.open.p50', '.open.p99', '.open.polls')
+    yield from table(['', 'closed loop, Mops', 'open loop, offered', 'reached', 'p50, us', 'p99', 'polls per call'],
+                     [[f'{name}, {active} %', *cells(values, *(f'{name}.sparse.a{active}{key}' for key in keys))]
+                      for name in SPARSE for active in ACTIVE])
+
+
+def features(values):
+    """Arm D."""
+    rows = [('nothing', 'upto_nothing'), *((f'and {name}', f'upto_{name}') for name in FEATURES),
+            ('all but warm-up', 'but_warmup')]
+    yield from table(['', '800 clients', '400, emulated'],
+                     [[text, *cells(values, f'scalerpc.n800.b1.{name}', f'scalerpc.n400.b1.{name}.emulated')]
+                      for text, name in rows])
+
+
+def counted(values):
+    """What servers do beside calls, per call."""
+    keys = COUNTED['scalerpc']
+    yield from table(['', *(key.replace('_', ' ') for key in keys)],
+                     [[f'{name}, {count} clients', *cells(values, *(f'{name}.n{count}.b1.{key}' for key in keys))]
+                      for name in COUNTED for count in (40, 400, 800)])
+
+
 def section(content):
     """What stands on the page between the two marks."""
     values = {entry['name']: entry['value'] for entry in content['results']}
@@ -101,20 +162,38 @@ def section(content):
                                                for count in COUNTS])
     yield ''.join(f'* {text}{"" if holds is None else ": holds" if holds else ": does not hold"}\n'
                   for text, holds in content.get('checks', [])) + '\n'
+    yield '### Arm B: other adapters, 400 clients, one call at a time (Mops)\n\n'
+    yield from adapters(values)
     yield '### The paper, figure 8 (Mops)\n\n'
     yield from papers()
-    yield '### Latency of 120 clients\n\n'
+    yield '### Arm C: 800 clients of which a part calls, and the same at half of that rate by a Poisson process\n\n'
+    yield from sparse(values)
+    yield '### Arm D: RawWrite and one feature more at a time (Mops)\n\n'
+    yield from features(values)
+    yield '### Longer messages, 400 clients (Mops)\n\n'
+    yield from table(['', *SYSTEMS], [[label, *cells(values, *(f'{name}.n400.b1.{label}' for name in SYSTEMS))]
+                                      for label in LONGER])
+    yield '### Arm E: latency of 120 clients\n\n'
     yield from latency(values)
     yield "### The server's time per call (ns), with --stages\n\n"
-    yield from table(['', *STAGES], [[f'{name}, {count} clients', *(values.get(f'{name}.n{count}.stages.{stage}', '')
-                                                                   for stage in STAGES)]
+    stages = (*STAGES, *PARTS['copyrpc'])
+    yield from table(['', *stages], [[f'{name}, {count} clients', *cells(values, *(f'{name}.n{count}.stages.{stage}'
+                                                                                  for stage in stages))]
                                      for name in SYSTEMS for count in (40, 400)])
+    yield 'Handling consists of judging, handlers and composing.\n\n'
+    yield '### What servers do beside (per call)\n\n'
+    yield from counted(values)
     yield '### Clients of three servers at once: how much of the time in a slice they stall (virtual time)\n\n'
     yield from table(['servers', 'stalled'], [[text, f"{values[f'scalerpc.sync.{how}']:.1%}"] for how, text in SYNC
                                               if f'scalerpc.sync.{how}' in values])
-    yield '### Memory of messages, rings and blocks at the server (MB)\n\n'
-    yield from table(['clients', *SYSTEMS], [[str(count), *(values.get(f'{name}.n{count}.memory', '')
-                                                            for name in SYSTEMS)] for count in (40, 400, 800)])
+    yield '### Arm F: memory of messages, rings and blocks at the server (MB)\n\n'
+    yield from table(['clients', *SYSTEMS], [[str(count), *cells(values, *(f'{name}.n{count}.memory'
+                                                                           for name in SYSTEMS))]
+                                             for count in MEMORY_COUNTS])
+    yield '### Arm F: blocks of 4 KB on large and on small pages, 800 clients (Mops)\n\n'
+    yield from table(['', 'large', 'small'], [[name, *cells(values, f'{name}.n800.blocks4k',
+                                                            f'{name}.n800.blocks4k.pages4k')]
+                                              for name in ('scalerpc', 'rawwrite')])
     yield '### Charts\n\n' + ''.join(f'![{name}](charts/{name}.svg)\n' for name in charts(values)) + '\n'
 
 

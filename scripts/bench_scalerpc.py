@@ -1,10 +1,10 @@
 """What scripts/bench scalerpc measures: many clients of one server, who take turns (ScaleRPC), write whenever they like
 (RawWrite), share a ring per connection (copyrpc), or send datagrams (ud). The arms of the experiment:
 
-    A       as it is                          scalerpc.n400.b1, rawwrite..., ud..., copyrpc...
+    A       as it is                          scalerpc.n400.b1, rawwrite..., ud..., copyrpc...; longer messages: .512B
     B       an emulated adapter at the server ....emulated; what fixes it: calibration....
-    C       of 800 clients a part calls       ....sparse.a5 (percent)
-    D       slice, group, warm-up             scalerpc.slice30, scalerpc.group10, ....cold
+    C       of 800 clients a part calls       ....sparse.a5 (percent); at half of that rate, Poisson: ....sparse.a5.open
+    D       slice, group, each feature        scalerpc.slice30, scalerpc.group10, ....upto_sharing
     E       latency of 120 clients, and where a call's time goes  ....n120.b1.p50, ....stages
     F       memory, and the pages it lies on  ....n800.memory, ....blocks4k, ....pages4k
 
@@ -23,7 +23,7 @@ FRAME_BYTES = 174
 PERF = os.path.join(ROOT, 'build/apps/cairn-perf')
 SIM = os.path.join(ROOT, 'build/apps/cairn-sim')
 PROGRAMS = ['apps/cairn-perf', 'apps/cairn-sim']
-RUNS = 1  # takes ten minutes
+RUNS = 1  # of some thirteen minutes on idle CPUs
 COUNTS, BATCHES = (40, 80, 120, 160, 240, 320, 400, 600, 800), (1, 4, 8)
 ENDS = 40, 400  # that are compared
 SESSIONS = max(COUNTS)  # of every server, so that rows differ by their clients alone
@@ -33,6 +33,8 @@ ALONE = ['--without', 'grouping,sharing,warmup,priority']
 SYSTEMS = {'scalerpc': ['--system', 'scalerpc'], 'rawwrite': ['--system', 'scalerpc', *ALONE],
            'ud': ['--system', 'ud'], 'copyrpc': ['--system', 'copyrpc', *RINGS]}
 STATIC = ['--system', 'scalerpc', '--without', 'priority']
+# From RawWrite, with its clients' blocks in the same sets of the caches, to ScaleRPC, a feature at a time.
+FEATURES = ('colouring', 'grouping', 'sharing', 'warmup', 'priority')
 
 # The emulated adapter. Raw WRITEs over 10 to 800 queue pairs fixed both numbers (tests/data/figures/calibration.json)
 # before any call was measured with them: the paper's rate holds at 80 connections and is a tenth beyond 200 (figure
@@ -45,6 +47,13 @@ PAPERS_FALLS = {1: 8.0, 4: 5.0, 8: 2.4}  # of RawWrite from 80 clients to 400, b
 
 SLICES_US, GROUPS_OF = (30, 50, 100, 150, 200, 250, 400, 800), (10, 20, 30, 40, 50, 60, 70)
 ACTIVE = (1, 5, 25, 100)
+OPEN_LOAD = 0.5  # of the rate that the same clients reach in a closed loop
+LONGER = {'512B': 512, '4KB': 4000}  # a block of 4096 bytes takes it with what belongs to it
+FEW_BLOCKS = ['--blocks', '4']  # of a session: large ones of 800 clients fit the longest buffer, as RawWrite needs
+MEMORY_COUNTS = (40, 400, 800)
+# Of latencies, in percent; what cairn-rpcbench tells.
+PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
+LARGE_BLOCKS = ['--block', '4096', *FEW_BLOCKS]
 SCALED = ['--slice', '300']  # as many calls in a slice as the paper has in 100 us
 
 
@@ -63,7 +72,7 @@ class Bench(bench_erpc.Bench):
         server of its own, whose counters are those of its clients."""
         return {batch: self.once(system, count, batch, server_own, client_own, **options) for batch in batches}
 
-    def once(self, system, count, batch, server_own=(), client_own=(), pages=None):
+    def once(self, system, count, batch, server_own=(), client_own=(), pages=None, sessions=SESSIONS):
         seconds = min(self.seconds, SWEEP_SECONDS)
         more = {'preexec_fn': pages} if pages else {}
 
@@ -71,7 +80,7 @@ class Bench(bench_erpc.Bench):
             return start([BENCH, '--lcores', f'0@{cpu}', self.prefix(), *LARGE_EAL, vdev, '--', '--poll', 'spin',
                           '--ip', address, '--duration', str(seconds), '--json', *system, *own], **more)
 
-        with self.joined(lambda *where: end(*where, '10.77.0.1', '--server', '--sessions', str(SESSIONS),
+        with self.joined(lambda *where: end(*where, '10.77.0.1', '--server', '--sessions', str(sessions),
                                             *server_own)) as (server, where):
             client = end(*where, '10.77.0.2', '--peer', '10.77.0.1', '--clients', str(count), '--batch', str(batch),
                          '--warm-up', '200', *client_own)
@@ -80,6 +89,23 @@ class Bench(bench_erpc.Bench):
         if not out.strip():
             raise Failed('the server said nothing at its end')
         return result | {'server': json.loads(out.strip().splitlines()[-1])}
+
+    # mutants: bench-scalerpc-on-pages
+    def on_pages(self, system, count, small):
+        """Of a server whose buffers and messages lie on small pages, or on larger ones."""
+        result = self.once(system, count, 1, pages=small_pages if small else None)
+        found = {result['server'][f'{what}_pages'] for what in ('buffer', 'message')}
+        if found != {'small'} if small else 'small' in found:
+            raise Failed(f'its memory lies on {" and ".join(sorted(found))} pages')
+        return result
+
+    # mutants: bench-scalerpc-sparse
+    def sparse(self, system, active):
+        """{'closed': clients of which a part calls, as fast as answers come; 'open': the same at half of that rate}."""
+        own = ['--active', str(active)]
+        closed = self.once(system, SESSIONS, 1, client_own=own)
+        rate = closed['rate_mops'] * 1e6 * OPEN_LOAD
+        return {'closed': closed, 'open': self.once(system, SESSIONS, 1, client_own=[*own, '--rate', f'{rate:.0f}'])}
 
     @staticmethod
     def sync():
@@ -106,19 +132,38 @@ def misses(result):
     return server['emulated_context_misses'] / max(1, server['requests_handled'])
 
 
+def per_call(key):
+    """Reads what the server counted, per call."""
+    return lambda result: result['server'][key] / max(1, result['server']['requests_handled'])
+
+
+def hits(result):
+    """Of the requests that the emulated adapter sent, the part whose context it had."""
+    found, missed = (result['server'][f'emulated_context_{each}'] for each in ('hits', 'misses'))
+    return found / max(1, found + missed)
+
+
+def at_percent(percent):
+    """Reads a latency, in us, of a client's distribution."""
+    return lambda result: dict(result['latency_us'])[percent]
+
+
 def rate(batch, suffix=''):
     return (f'.b{batch}{suffix}', 'Mops', lambda results: mops(results[batch]))
 
 
 def sweep(name, count):
-    """Arm A, with the latencies of arm E and the memory of arm F."""
+    """Arm A, with the latencies of arm E and what the server counted on its way."""
     readings = [rate(batch) for batch in BATCHES]
     if count == 120:
         for batch in (1, 8):
             readings += [(f'.b{batch}.{key}', 'us', lambda results, batch=batch, key=key: results[batch][f'{key}_us'])
                          for key in ('p50', 'p99', 'max')]
-    if count in (40, 400, 800):
-        readings.append(('.memory', 'MB of the server', lambda results: results[1]['server']['memory_bytes'] / 1e6))
+            readings += [(f'.b{batch}.at{percent:g}', 'us', lambda results, batch=batch, read=at_percent(percent):
+                          read(results[batch])) for percent in PERCENTS]
+    if count in (*ENDS, SESSIONS) and name in COUNTED:
+        readings += [(f'.b1.{key}', 'per call', lambda results, read=per_call(key): read(results[1]))
+                     for key in COUNTED[name]]
     return (f'{name}.n{count}', lambda bench: bench.many(SYSTEMS[name], count, BATCHES), readings)
 
 
@@ -126,22 +171,61 @@ def with_adapter(name, count, batches, contexts=CONTEXTS, miss_ns=MISS_NS, label
     """Arm B: the rates, and what the adapter missed per call."""
     return [(f'{name}.n{count}.b{batch}.{label}',
              lambda bench, batch=batch: bench.once(SYSTEMS[name], count, batch, [*emulated(contexts, miss_ns), *own]),
-             [('', 'Mops', mops), ('.misses', 'per call', misses)]) for batch in batches]
+             [('', 'Mops', mops), ('.misses', 'per call', misses), ('.hits', 'of the requests sent', hits)])
+            for batch in batches]
 
 
-def single(label, system, count, server_own=(), client_own=(), pages=None):
+def single(label, system, count, server_own=()):
     """One rate, of one call per client at a time."""
-    return (label, lambda bench: bench.once(system, count, 1, server_own, client_own, pages=pages),
-            [('', 'Mops', mops)])
+    return (label, lambda bench: bench.once(system, count, 1, server_own), [('', 'Mops', mops)])
 
 
 STAGES = ('receive', 'handle', 'send', 'idle')
+PARTS = {'copyrpc': ('judge', 'handler', 'compose')}  # of a stage; handlers of all systems are in one
+# What servers look at and send beside calls.
+COUNTED = {'scalerpc': ('polls', 'fetches', 'slices', 'notices_alone', 'keys_ended'), 'rawwrite': ('polls',)}
 
 
 def stages(name, count):
     return (f'{name}.n{count}.stages', lambda bench: bench.once(SYSTEMS[name], count, 1, ['--stages']),
             [(f'.{stage}', 'ns per call, of the server',
-              lambda result, stage=stage: result['server'][f'{stage}_ns']) for stage in STAGES])
+              lambda result, stage=stage: result['server'][f'{stage}_ns'])
+             for stage in (*STAGES, *PARTS.get(name, ('handler',)))])
+
+
+def sparse(name, system, active):
+    """Arm C: the rate of a closed loop; of an open one at half of it what was reached, latencies, and polls."""
+    label = f'{name}.sparse.a{active}'
+    readings = [('', 'Mops', lambda results: mops(results['closed'])),
+                ('.open', 'Mops', lambda results: mops(results['open'])),
+                ('.open.offered', 'Mops', lambda results: results['open']['offered_mops'])]
+    readings += [(f'.open.{key}', 'us', lambda results, key=key: results['open'][f'{key}_us'])
+                 for key in ('p50', 'p99')]
+    if name != 'copyrpc':
+        readings.append(('.open.polls', 'per call', lambda results: per_call('polls')(results['open'])))
+    return (label, lambda bench: bench.sparse(system, active), readings)
+
+
+def longer(name, label):
+    """Requests and answers of more than 32 bytes; copyrpc has rings of which they take an eighth at most."""
+    bytes_each = LONGER[label]
+    own = {'copyrpc': ['--system', 'copyrpc', '--ring', str(1 << (8 * bytes_each).bit_length())], 'ud': SYSTEMS['ud']}
+    return single(f'{name}.n400.b1.{label}', [*own.get(name, [*SYSTEMS[name], *FEW_BLOCKS]), '--req', str(bytes_each),
+                                              '--resp', str(bytes_each)], 400)
+
+
+def steps(count, suffix='', server_own=()):
+    """Arm D: without all features, with one more at a time, and with all but warm-up."""
+    arms = {f'upto_{name}': FEATURES[has:] for has, name in enumerate(('nothing', *FEATURES))}
+    for name, lacks in {**arms, 'but_warmup': ('warmup',)}.items():
+        own = ['--without', ','.join(lacks)] if lacks else []
+        yield single(f'scalerpc.n{count}.b1.{name}{suffix}', ['--system', 'scalerpc', *own], count, server_own)
+
+
+def memory(name, count):
+    """Arm F: a server of so many clients, and no more."""
+    return (f'{name}.n{count}.memory', lambda bench: bench.once(SYSTEMS[name], count, 1, sessions=count),
+            [('', 'MB of the server', lambda result: result['server']['memory_bytes'] / 1e6)])
 
 
 def calibration(queue_pairs):
@@ -163,17 +247,21 @@ GROUPS = [
     *([each for contexts, miss_ns in (*OTHERS, (NEVER_FULL, MISS_NS))
        for each in with_adapter(name, 400, (1,), contexts, miss_ns, f'k{contexts}.m{miss_ns}')]
       for name in ('scalerpc', 'rawwrite')),
-    *([single(f'{name}.sparse.a{active}', system, 800, client_own=['--active', str(active)])
-       for name, system in ({**SYSTEMS, 'static': STATIC}).items() if name != 'ud'] for active in ACTIVE),
+    *([sparse(name, system, active) for name, system in ({**SYSTEMS, 'static': STATIC}).items() if name != 'ud']
+      for active in ACTIVE),
     [single(f'scalerpc.slice{us}', SYSTEMS['scalerpc'], 80, ['--slice', str(us)]) for us in SLICES_US],
     [single(f'scalerpc.group{size}', SYSTEMS['scalerpc'], 2 * size, ['--group', str(size)]) for size in GROUPS_OF],
     [('scalerpc.sync', lambda bench: bench.sync(),
       [(f'.{how}', 'of the time in a slice', lambda results, how=how: results[how]['stall_fraction'])
        for how in ('none', 'apart', 'full')])],
-    [single('scalerpc.n400.b1.cold', ['--system', 'scalerpc', '--without', 'warmup'], 400)],
+    [*steps(SESSIONS)],
+    [*steps(400, '.emulated', emulated())],
     *([stages(name, count) for name in SYSTEMS] for count in (40, 400)),
-    *([single(f'{name}.n800.blocks4k', [*SYSTEMS[name], '--block', '4096'], 800),
-       single(f'{name}.n800.blocks4k.pages4k', [*SYSTEMS[name], '--block', '4096'], 800, pages=small_pages)]
+    *([longer(name, label) for name in SYSTEMS if name != 'ud' or LONGER[label] < 1000] for label in LONGER),
+    [memory(name, count) for name in SYSTEMS for count in MEMORY_COUNTS],
+    *([(f'{name}.n800.blocks4k{suffix}',
+        lambda bench, name=name, small=small: bench.on_pages([*SYSTEMS[name], *LARGE_BLOCKS], SESSIONS, small),
+        [('', 'Mops', mops)]) for suffix, small in (('', False), ('.pages4k', True))]
       for name in ('scalerpc', 'rawwrite')),
 ]
 
@@ -202,6 +290,14 @@ ABOUT = {
 }
 
 
+def expected_ns(values, name, count, batch):
+    """What a call takes with the emulated adapter, and what it takes without it together with its misses; or None."""
+    bare, slow = f'{name}.n{count}.b{batch}', f'{name}.n{count}.b{batch}.emulated'
+    if not {bare, slow, f'{slow}.misses'} <= values.keys():
+        return None
+    return 1e3 / values[slow], 1e3 / values[bare] + values[f'{slow}.misses'] * MISS_NS
+
+
 def apart(one, other):
     return abs(one / other - 1)
 
@@ -223,12 +319,11 @@ def checks(values):
     for name in ('scalerpc', 'rawwrite'):
         for count in COUNTS:
             for batch in BATCHES:
-                bare, slow = f'{name}.n{count}.b{batch}', f'{name}.n{count}.b{batch}.emulated'
-                if has(bare, slow, f'{slow}.misses'):
-                    expected = 1e3 / values[bare] + values[f'{slow}.misses'] * MISS_NS
-                    off = 1e3 / values[slow] / expected - 1
-                    found.append((f'{slow}: {1e3 / values[slow]:.0f} ns a call; without the adapter and with '
-                                  f'{values[f"{slow}.misses"]:.2f} misses {expected:.0f} ns ({off:+.0%})',
+                slow = f'{name}.n{count}.b{batch}.emulated'
+                if (both := expected_ns(values, name, count, batch)) is not None:
+                    off = both[0] / both[1] - 1
+                    found.append((f'{slow}: {both[0]:.0f} ns a call; without the adapter and with '
+                                  f'{values[f"{slow}.misses"]:.2f} misses {both[1]:.0f} ns ({off:+.0%})',
                                   abs(off) <= 0.15))
         bare, never = f'{name}.n400.b1', f'{name}.n400.b1.k{NEVER_FULL}.m{MISS_NS}'
         if has(bare, never):

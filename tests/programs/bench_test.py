@@ -183,6 +183,68 @@ class Suites(unittest.TestCase):
         self.assertEqual(systems['rawwrite'][:2], systems['scalerpc'])
         self.assertEqual(systems['rawwrite'][2:], ['--without', 'grouping,sharing,warmup,priority'])
 
+    def test_every_arm_has_its_rows(self):
+        names = {name for group in bench_scalerpc.GROUPS for name in bench_runs.names_of(group)}
+        wanted = ['calibration.q800.emulated', 'scalerpc.n400.b1.emulated.hits', 'rawwrite.n400.b1.k64.m3400',
+                  'rawwrite.n400.b1.k256.m3400', 'rawwrite.n400.b1.k128.m1700', 'rawwrite.n400.b1.k128.m6800',
+                  'rawwrite.n400.b1.k1024.m3400', 'static.sparse.a5', 'copyrpc.sparse.a1.open.p99',
+                  'scalerpc.sparse.a100.open.polls', 'scalerpc.slice30', 'scalerpc.slice800', 'scalerpc.group70',
+                  'scalerpc.n800.b1.upto_nothing', 'scalerpc.n400.b1.upto_grouping.emulated',
+                  'scalerpc.n800.b1.but_warmup', 'scalerpc.n120.b1.p50', 'scalerpc.n120.b1.max',
+                  'rawwrite.n120.b8.at99.9', 'copyrpc.n40.stages.judge', 'copyrpc.n400.stages.compose',
+                  'ud.n40.stages.handler', 'scalerpc.n400.b1.notices_alone', 'rawwrite.n800.b1.polls',
+                  'ud.n400.b1.512B', 'copyrpc.n400.b1.4KB', 'rawwrite.n40.memory', 'scalerpc.n800.blocks4k.pages4k',
+                  'scalerpc.sync.full']
+        self.assertEqual([name for name in wanted if name not in names], [])
+
+    def test_each_step_has_one_feature_more(self):
+        seen = []
+        bench = mock.Mock(once=lambda system, count, batch, own: seen.append(system))
+        for _, run, _ in list(bench_scalerpc.steps(400))[:-1]:
+            run(bench)
+        lacks = [set(system[3].split(',')) if len(system) > 2 else set() for system in seen]
+        self.assertEqual([len(each) for each in lacks], [5, 4, 3, 2, 1, 0])
+        self.assertTrue(all(later < earlier for earlier, later in zip(lacks, lacks[1:])))
+        self.assertEqual(seen[1], bench_scalerpc.SYSTEMS['rawwrite'])
+
+    def test_longer_messages_are_the_one_difference_of_their_arms(self):
+        seen = {}
+        for name in bench_scalerpc.SYSTEMS:
+            _, run, _ = bench_scalerpc.longer(name, '4KB')
+            run(mock.Mock(once=lambda system, *_, name=name: seen.update({name: system})))
+        self.assertTrue(all(system[-4:] == ['--req', '4000', '--resp', '4000'] for system in seen.values()))
+        self.assertEqual(seen['ud'][:-4], bench_scalerpc.SYSTEMS['ud'])
+        self.assertEqual(seen['copyrpc'][:-4], ['--system', 'copyrpc', '--ring', '32768'])
+        for name in 'scalerpc', 'rawwrite':
+            self.assertEqual(seen[name][:-4], [*bench_scalerpc.SYSTEMS[name], *bench_scalerpc.FEW_BLOCKS])
+
+    def test_an_open_loop_has_half_of_the_rate_of_the_closed_one(self):
+        bench = bench_scalerpc.Bench(1, ['0', '1'], '')
+        with mock.patch.object(bench, 'once', side_effect=[{'rate_mops': 1.5}, {'rate_mops': 0.7}]) as once:
+            found = bench.sparse(['--system', 'scalerpc'], 5)
+        self.assertEqual([call.kwargs['client_own'] for call in once.call_args_list],
+                         [['--active', '5'], ['--active', '5', '--rate', '750000']])
+        self.assertEqual((found['closed']['rate_mops'], found['open']['rate_mops']), (1.5, 0.7))
+
+    def test_an_arm_of_pages_has_the_pages_that_it_names(self):
+        bench = bench_scalerpc.Bench(1, ['0', '1'], '')
+        for buffers, messages, small, fits in (('small', 'small', True, True), ('small', 'transparent', True, False),
+                                               ('transparent', 'huge', False, True),
+                                               ('small', 'transparent', False, False)):
+            result = {'server': {'buffer_pages': buffers, 'message_pages': messages}}
+            with mock.patch.object(bench, 'once', return_value=result):
+                if fits:
+                    self.assertIs(bench.on_pages([], 800, small), result)
+                else:
+                    with self.assertRaises(bench_runs.Failed):
+                        bench.on_pages([], 800, small)
+
+    def test_what_the_server_counted_is_per_call(self):
+        server = {'polls': 30, 'requests_handled': 20, 'emulated_context_hits': 3, 'emulated_context_misses': 1}
+        self.assertEqual(bench_scalerpc.per_call('polls')({'server': server}), 1.5)
+        self.assertEqual(bench_scalerpc.hits({'server': server}), 0.75)
+        self.assertEqual(bench_scalerpc.at_percent(99.9)({'latency_us': [[50, 3.5], [99.9, 8]]}), 8)
+
     def test_what_the_emulation_shows_is_judged(self):
         def holds(**values):
             named = {name.replace('_', '.'): value for name, value in values.items()}
@@ -351,6 +413,16 @@ class Experiment(unittest.TestCase):
     def test_what_was_not_measured_is_left_out(self):
         self.assertEqual(bench_experiment.charts({}), {})
         self.assertEqual(set(bench_experiment.charts({'scalerpc.n40.b1': 2.0})), {'native-b1'})
+
+    def test_calls_stand_beside_what_was_to_be_expected(self):
+        values = {'rawwrite.n400.b1': 2.0, 'rawwrite.n400.b1.emulated': 0.25, 'rawwrite.n400.b1.emulated.misses': 1.0}
+        self.assertEqual(bench_experiment.against_expected(values),
+                         {'scalerpc': [], 'rawwrite': [(3.9, 4.0)], 'as expected': [(0, 0), (3.9, 3.9)]})
+        self.assertIn('expected', bench_experiment.charts(values))
+
+    def test_the_distribution_of_latencies_is_a_chart(self):
+        values = {f'scalerpc.n120.b1.at{percent:g}': float(percent) for percent in bench_scalerpc.PERCENTS}
+        self.assertEqual(set(bench_experiment.charts(values)), {'latency-b1'})
 
 
 class Charts(unittest.TestCase):
