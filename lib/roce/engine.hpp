@@ -47,7 +47,6 @@ public:
         RcQp(Qpn qpn, Pd pd, const QpCapacity& capacity, const rc::QpContext& context, const XrcTarget& target)
             : Turn(Kind::Connection), pair(qpn, pd, capacity, context, target) {}
 
-        rc::QueuePair pair;
         port::Path* path = nullptr;  // to its peer, pinned; nullptr until modify() gave one
         Instant timer_at = Instant::never();
         TimingWheelHandle timer{};
@@ -55,6 +54,7 @@ public:
         bool stopped = false;        // in ERR, and nothing of it waits in the sender
         bool put_off = false;        // its acknowledgement, to the next turn
         bool sent_in_place = false;  // some packets, ever
+        rc::QueuePair pair;          // last: each packet needs what lies in front of it
     };
     // All of them outlive the queue pair. No shared receive queue: it has its own. `writes` is told of a peer's WRITEs.
     struct RcQueues {
@@ -108,7 +108,7 @@ public:
         }
     }
     // Posts go to the queue pairs themselves; says that `qp` may now have something to send.
-    void wake(RcQp& qp) noexcept { waiting_.push(qp); }
+    void wake(RcQp& qp) noexcept;
     void wake(UdQueuePair& qp) noexcept { waiting_.push(qp); }
 
     // Gives the sender what queue pairs have, a few packets of each in turn, connections and datagrams alike. Some may

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "lib/base/copy.hpp"
+#include "lib/base/fetch.hpp"
 #include "lib/port/ecn.hpp"
 
 namespace cairn::roce {
@@ -20,9 +21,20 @@ constexpr std::size_t kRoomForAnswers = 32;
 // Shorter payloads are copied: attaching them costs more.
 constexpr std::uint32_t kLeastTailBytes = 1024;
 
-// What packets look at of a queue pair: not the answers that it keeps for its peer.
-constexpr std::size_t kFetchedBytes = 640;
-constexpr std::size_t kCacheLineBytes = 64;
+// What requests look at of a responder: not the answers that it keeps for its peer.
+constexpr std::size_t kFetchedOfResponder = 320;
+
+// What a packet with this opcode looks at of its queue pair.
+void fetch(const Engine::RcQp& qp, std::uint8_t opcode) noexcept {
+    const rc::Requester& requester = qp.pair.requester();
+    const auto* const begin = reinterpret_cast<const std::uint8_t*>(&qp);
+    fetch_lines(begin, static_cast<std::size_t>(reinterpret_cast<const std::uint8_t*>(&requester) - begin));
+    if (wire::is_answer(opcode)) {
+        fetch_lines(&requester, sizeof(requester));
+    } else {
+        fetch_lines(&qp.pair.responder(), kFetchedOfResponder);
+    }
+}
 
 // The payload need not be copied.
 // mutants: roce-engine-can-stay
@@ -36,6 +48,14 @@ bool is_datagram(const port::PacketRef& packet) noexcept {
 }
 
 }  // namespace
+
+// What was posted is sent at the end of the turn.
+void Engine::wake(RcQp& qp) noexcept {
+    if (!qp.link.listed) {
+        fetch_lines(&qp.pair.requester(), sizeof(rc::Requester));
+    }
+    waiting_.push(qp);
+}
 
 // mutants: roce-engine-on-packets
 void Engine::on_packets(std::span<port::PacketRef> burst, Instant now) noexcept {
@@ -61,8 +81,8 @@ void Engine::fetch_queue_pairs(std::span<const port::PacketRef> burst) const noe
         }
         const auto& bth = *reinterpret_cast<const wire::RawBth*>(packet.data);
         const RcQp* const qp = table_[place_of(Qpn{bth.dest_qpn.get()})].get();
-        for (std::size_t at = 0; qp != nullptr && qp != recent && at < kFetchedBytes; at += kCacheLineBytes) {
-            __builtin_prefetch(reinterpret_cast<const std::uint8_t*>(qp) + at);
+        if (qp != nullptr && qp != recent) {
+            fetch(*qp, bth.opcode);
         }
         recent = qp;
     }

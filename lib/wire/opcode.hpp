@@ -116,6 +116,12 @@ struct OpcodeTraits {
 
 // Returns nullptr for an opcode that no service here has.
 [[nodiscard]] const OpcodeTraits* find_opcode(std::uint8_t opcode) noexcept;
+// True for a response or an acknowledgement of a connection, of an opcode that may not exist. Costs no table.
+[[nodiscard]] constexpr bool is_answer(std::uint8_t opcode) noexcept {
+    const auto operation = static_cast<unsigned>(opcode) & 0x1fU;
+    return operation >= static_cast<unsigned>(Operation::ReadResponseFirst) &&
+           operation <= static_cast<unsigned>(Operation::AtomicAcknowledge);
+}
 // Returns "RC", "UC", "UD", "CNP" or "XRC".
 [[nodiscard]] std::string_view name_of(Service service) noexcept;
 

@@ -111,6 +111,7 @@ QpAttributes QueuePair::query() const noexcept {
 void QueuePair::check_invariants() const noexcept {
     if (sends()) {
         requester_.check_invariants();
+        CAIRN_ASSERT(!sends_.empty() || requester_.next_deadline() == Instant::never());
     }
     if (receives()) {
         responder_.check_invariants();

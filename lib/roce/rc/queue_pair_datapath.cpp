@@ -109,7 +109,7 @@ void QueuePair::on_timeout(Instant now) noexcept {
 // mutants: rc-queue-pair-next-deadline
 Instant QueuePair::next_deadline() const noexcept {
     const Instant own = std::min(timers_.next(), responder_.next_deadline());
-    return sends() ? std::min(own, requester_.next_deadline()) : own;
+    return sends() && !sends_.empty() ? std::min(own, requester_.next_deadline()) : own;
 }
 
 std::size_t QueuePair::poll_transmit(std::span<OutPacket> out, Instant now) noexcept {
@@ -135,7 +135,9 @@ bool QueuePair::poll_request(OutPacket& out, Instant now) noexcept {
         return false;
     }
     std::optional<RequesterStop> stop;
-    const bool made = requester_.poll_request(out, now, state() == QpState::Sqd || attributes().sends_wait, stop);
+    // Without requests the requester is not looked at: of many queue pairs it may lie in no cache.
+    const bool made =
+        !sends_.empty() && requester_.poll_request(out, now, state() == QpState::Sqd || attributes().sends_wait, stop);
     on_result(stop);
     notice_drained();
     return made;

@@ -174,13 +174,13 @@ private:
     Psn expected_{};
     Msn msn_{};  // messages completed
     InboundMessage message_{};
-    TakenReceive receive_{};
     Stage stage_ = Stage::Running;
     Reply reply_{};
     DelayedAcks delayed_acks_;
     std::uint32_t copied_answers_ = 0;  // packets of answers that are not sent from where they lie
     EarlyRequests early_;
     SavedAnswers answers_;
+    TakenReceive receive_{};  // the last members: packets seldom need all of them
 };
 
 }  // namespace cairn::roce::rc

@@ -92,6 +92,13 @@ void Sender::keep_path(port::Path* path) noexcept {
 
 // The first `sent` packets leave the queue. The run that the first of the others is in keeps its pin.
 void Sender::let_paths_go(std::size_t sent) noexcept {
+    if (sent == queued()) [[likely]] {
+        for (; pinned_count_ != 0; --pinned_count_) {
+            pinned_[pinned_count_ - 1]->unpin();
+        }
+        last_path_ = nullptr;
+        return;
+    }
     std::size_t runs_left = 0;
     const port::Path* run = nullptr;
     for (const port::TxPacket& left : std::span(queue_).first(queued()).subspan(sent)) {

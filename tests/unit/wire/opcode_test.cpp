@@ -89,6 +89,16 @@ TEST(Opcode, AllValuesHaveTheTraitsOfTheSpecificationOrNoEntry) {
     }
 }
 
+TEST(Opcode, AnswersAreToldFromRequestsWithoutTheTable) {
+    for (unsigned opcode = 0; opcode < 256; ++opcode) {
+        const OpcodeTraits* const traits = find_opcode(static_cast<std::uint8_t>(opcode));
+        if (traits != nullptr && traits->service != Service::Cnp) {
+            const bool answers = traits->role == Role::Response || traits->role == Role::Acknowledge;
+            EXPECT_EQ(is_answer(static_cast<std::uint8_t>(opcode)), answers) << opcode;
+        }
+    }
+}
+
 TEST(Opcode, IsComposedOfServiceAndOperation) {
     EXPECT_EQ(opcode_of(Service::Ud, Operation::SendOnly), 0x64);
     EXPECT_EQ(opcode_of(Service::Uc, Operation::WriteOnlyImmediate), 0x2b);
