@@ -2,17 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/fetch.hpp"
 #include "lib/verbs/connector.hpp"
 
 namespace cairn::rpcbench {
 
 namespace {
 
-constexpr std::uint32_t kCacheLine = 64;
-
 std::uint32_t slot_bytes_for(std::uint32_t message_bytes) {
     const std::uint32_t whole = verbs::kGrhBytes + std::uint32_t{sizeof(RawUdMessage)} + message_bytes;
-    return (whole + kCacheLine - 1) / kCacheLine * kCacheLine;
+    constexpr auto kLine = static_cast<std::uint32_t>(kCacheLineBytes);
+    return (whole + kLine - 1) / kLine * kLine;
 }
 
 }  // namespace

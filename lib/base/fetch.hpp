@@ -1,4 +1,4 @@
-// Memory that will be looked at soon.
+// Cache lines, and memory that will be looked at soon.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,10 @@
 
 namespace cairn {
 
+constexpr std::size_t kCacheLineBytes = 64;
+
 // Asks for the cache lines of `bytes` bytes and does not wait for them.
 inline void fetch_lines(const void* from, std::size_t bytes) noexcept {
-    constexpr std::size_t kCacheLineBytes = 64;
     for (std::size_t at = 0; at < bytes; at += kCacheLineBytes) {
         __builtin_prefetch(static_cast<const std::uint8_t*>(from) + at);
     }

@@ -6,10 +6,9 @@
 #include <span>
 
 #include "lib/base/assert.hpp"
+#include "lib/base/fetch.hpp"
 
 namespace cairn::mem {
-
-constexpr std::size_t kCacheLineBytes = 64;
 
 // Divides memory at start, for rings, pools and tables. The memory outlives the arena. Belongs to one thread.
 class Arena {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "lib/base/fetch.hpp"
 #include "lib/base/time.hpp"
 #include "rpc/common/call.hpp"
 #include "rpc/common/request.hpp"
@@ -36,7 +37,7 @@ struct Features {
     bool packing = true;    // neighbouring small messages are one WRITE or READ
     bool colouring = true;  // blocks of different sessions lie in different sets of the caches
 };
-constexpr std::uint32_t kLineBytes = 64;  // of a cache
+constexpr std::uint32_t kLineBytes = kCacheLineBytes;
 
 struct EndpointConfig {
     BlockShape shape{};  // both ends have the same

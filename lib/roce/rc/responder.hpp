@@ -180,7 +180,7 @@ private:
     std::uint32_t copied_answers_ = 0;  // packets of answers that are not sent from where they lie
     EarlyRequests early_;
     SavedAnswers answers_;
-    TakenReceive receive_{};  // the last members: packets seldom need all of them
+    TakenReceive receive_{};  // last, as the answers before it: packets seldom need them
 };
 
 }  // namespace cairn::roce::rc
