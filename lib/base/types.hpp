@@ -40,9 +40,7 @@ public:
 
     // Returns the number of packets from `base` to this one, in [-2^23, 2^23). It is negative if this one is older.
     [[nodiscard]] constexpr std::int32_t since(Psn base) const noexcept {
-        const std::uint32_t distance = (value_ - base.value_) & kMask;
-        return distance < 0x800000U ? static_cast<std::int32_t>(distance)
-                                    : static_cast<std::int32_t>(distance) - 0x1000000;
+        return static_cast<std::int32_t>((value_ - base.value_) << 8U) >> 8;  // the sign is bit 23's
     }
 
     friend constexpr bool operator==(const Psn&, const Psn&) noexcept = default;

@@ -15,8 +15,16 @@ Packet::Packet(Service service, Operation operation) noexcept : traits_(find_opc
     bth_.opcode = traits_->opcode();
 }
 
-// mutants: wire-packet-parse
 Parsed<Packet> Packet::parse(std::span<const std::uint8_t> udp_payload) noexcept {
+    Packet packet;
+    if (const std::optional<Drop> reason = packet.read(udp_payload)) {
+        return *reason;
+    }
+    return packet;
+}
+
+// mutants: wire-packet-read
+std::optional<Drop> Packet::read(std::span<const std::uint8_t> udp_payload) noexcept {
     if (udp_payload.size() < Bth::kBytes + kIcrcBytes) {
         return Drop::Truncated;
     }
@@ -28,11 +36,13 @@ Parsed<Packet> Packet::parse(std::span<const std::uint8_t> udp_payload) noexcept
     if (traits == nullptr) {
         return Drop::UnknownOpcode;
     }
-    Packet packet(*traits);
-    packet.bth_ = Bth::parse(raw);
+    traits_ = traits;
+    bth_.load(raw);
     std::span<const std::uint8_t> rest = udp_payload.first(udp_payload.size() - kIcrcBytes).subspan(Bth::kBytes);
-    if (const std::optional<Drop> reason = packet.take_headers(rest)) {
-        return *reason;
+    if (traits->header_bytes != Bth::kBytes) {
+        if (const std::optional<Drop> reason = take_headers(rest)) {
+            return reason;
+        }
     }
     if (traits->payload == Payload::None && !rest.empty()) {
         return Drop::UnexpectedPayload;
@@ -40,11 +50,11 @@ Parsed<Packet> Packet::parse(std::span<const std::uint8_t> udp_payload) noexcept
     if (rest.size() % kWordBytes != 0) {
         return Drop::BadLength;
     }
-    if (packet.pad_bytes() > rest.size()) {
+    if (pad_bytes() > rest.size()) {
         return Drop::BadPad;
     }
-    packet.payload_ = rest.first(rest.size() - packet.pad_bytes());
-    return packet;
+    payload_ = rest.first(rest.size() - pad_bytes());
+    return std::nullopt;
 }
 
 std::optional<Drop> Packet::take_headers(std::span<const std::uint8_t>& rest) noexcept {
@@ -88,7 +98,11 @@ void Packet::set_payload(std::span<const std::uint8_t> payload) noexcept {
 }
 
 bool operator==(const Packet& one, const Packet& other) noexcept {
-    return one.bth_ == other.bth_ && one.headers_ == other.headers_ &&
+    const auto same = [&]<class Header>(const Header& header) noexcept {
+        return !one.traits_->headers.has<Header>() || header == std::get<Header>(other.headers_);
+    };
+    return one.bth_ == other.bth_ &&
+           std::apply([&](const auto&... header) noexcept { return (same(header) && ...); }, one.headers_) &&
            std::equal(one.payload_.begin(), one.payload_.end(), other.payload_.begin(), other.payload_.end());
 }
 

@@ -25,6 +25,8 @@ public:
 
     // `udp_payload` is BTH ... ICRC. Reserved bits and the contents of the pad are ignored.
     [[nodiscard]] static Parsed<Packet> parse(std::span<const std::uint8_t> udp_payload) noexcept;
+    // The same into a packet that there is. If it returns a reason, the packet is to be read again before it is used.
+    [[nodiscard]] std::optional<Drop> read(std::span<const std::uint8_t> udp_payload) noexcept;
 
     // Writes every bit of BTH and extension headers to the front of `out`, which must hold them. Returns their size.
     // The caller adds the payload, pad_bytes() of zeros and the ICRC.
@@ -61,14 +63,13 @@ public:
     friend bool operator==(const Packet& one, const Packet& other) noexcept;
 
 private:
-    explicit Packet(const OpcodeTraits& traits) noexcept : traits_(&traits) { bth_.opcode = traits.opcode(); }
     // Reads the opcode's extension headers from the front of `rest`, and leaves the bytes behind them there. Returns a
     // reason if it cannot.
     [[nodiscard]] std::optional<Drop> take_headers(std::span<const std::uint8_t>& rest) noexcept;
 
     const OpcodeTraits* traits_;
     Bth bth_{};
-    HeaderSet::Values headers_{};  // headers that the opcode lacks keep their initial value
+    HeaderSet::Values headers_{};  // those that the opcode lacks have any value
     std::span<const std::uint8_t> payload_{};
 };
 
