@@ -49,8 +49,7 @@ Device::Device(worker::Worker& worker)
     : worker_(worker),
       engine_(worker.engine()),
       address_(worker.quiet_address()),
-      notice_(std::make_unique<PostNotice>(*this)),
-      tenancy_(worker.add(*this, worker::Worker::Calls::OnTurnAndSent)) {
+      notice_(std::make_unique<PostNotice>(*this)) {
     limits_.queue_pairs = worker.config().max_queue_pairs;
     limits_.regions = worker.config().max_regions;
     limits_.queue_slots = roce::kMaxQueueSlots;
@@ -60,6 +59,24 @@ Device::Device(worker::Worker& worker)
     limits_.message_bytes = roce::kMaxMessageBytes;
     limits_.rd_atomic = roce::kMaxRdAtomic;
     limits_.path_mtu_bytes = roce::largest_path_mtu(worker.port());
+}
+
+void Device::take_part() {
+    if (!takes_part_) {
+        tenancy_ = worker_.add(*this, worker::Worker::Calls::OnTurnAndSent);
+        takes_part_ = true;
+    }
+}
+
+AsyncEvents& Device::async_events() {
+    take_part();
+    return events_;
+}
+
+void Device::add(RemotePosts& posts) {
+    take_part();
+    address_.expect_mail();
+    remotes_.push_back(&posts);
 }
 
 Limits Device::limits() const noexcept {
@@ -92,6 +109,7 @@ Result<std::unique_ptr<CompletionChannel>> Device::create_channel() {
     if (!descriptor.ok()) {
         return descriptor.error();
     }
+    take_part();
     return std::make_unique<CompletionChannel>(channels_, std::move(descriptor).value());
 }
 

@@ -96,13 +96,10 @@ public:
     Result<std::unique_ptr<Ah>> create_ah(const net::IpAddress& remote, std::uint16_t udp_source_port, Instant now);
 
     // The events of queue pairs, completion queues and shared receive queues that are no completions.
-    [[nodiscard]] AsyncEvents& async_events() noexcept { return events_; }
+    [[nodiscard]] AsyncEvents& async_events();
 
     // Adds posts that are drained until they are removed: once a turn, before the packets, if there is something new.
-    void add(RemotePosts& posts) {
-        address_.expect_mail();
-        remotes_.push_back(&posts);
-    }
+    void add(RemotePosts& posts);
     void remove(RemotePosts& posts) noexcept { std::erase(remotes_, &posts); }
 
     // Tells that remote posts have something new. Any thread may call it.
@@ -114,6 +111,8 @@ public:
 
 private:
     friend class PostNotice;
+    // Takes part in turns from now on: most devices have neither posts of other threads nor descriptors.
+    void take_part();
     bool drain_posts() noexcept;
     // Takes the posts of other threads.
     bool on_turn(Instant now) noexcept override;
@@ -129,6 +128,7 @@ private:
     AsyncEvents events_;
     CompletionChannel::All channels_;
     std::vector<RemotePosts*> remotes_;
+    bool takes_part_ = false;      // in turns
     bool posts_left_ = false;      // other threads' posts that did not fit this turn
     bool drained_ = false;         // the posts were drained in this turn
     bool waits_for_room_ = false;  // some of them found their queue full

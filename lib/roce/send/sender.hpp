@@ -71,7 +71,13 @@ public:
         }
     }
     // Hands the queued packets to the port. Packets that the port does not take stay queued, in order.
-    void flush(Instant now) noexcept;
+    void flush(Instant now) noexcept {
+        if (end_ == queue_.data()) {
+            refused_ = false;
+            return;
+        }
+        flush_queued(now);
+    }
     // Called before memory changes that packets may have as tails. Returns when none of the tails that `which` selects
     // is read any more: tails of packets that wait here are copied, and the port settles the tails that a device has.
     void settle_tails(const port::TailFilter& which) noexcept {
@@ -98,6 +104,7 @@ private:
     void give_back_slowly(std::uint8_t* data, void* cookie, std::uint16_t room) noexcept;
     void drop(std::uint8_t* data, void* cookie, std::uint16_t room) noexcept;
     bool make_room(Instant now) noexcept;
+    void flush_queued(Instant now) noexcept;
     void set_end(std::size_t queued) noexcept;
     void keep_path(port::Path* path) noexcept;
     void let_paths_go(std::size_t sent) noexcept;

@@ -62,12 +62,8 @@ bool Sender::make_room(Instant now) noexcept {
     return queued() < kQueuePackets;
 }
 
-void Sender::flush(Instant now) noexcept {
+void Sender::flush_queued(Instant now) noexcept {
     const std::size_t queued_before = queued();
-    if (queued_before == 0) {
-        refused_ = false;
-        return;
-    }
     std::size_t sent = 0;
     while (sent < queued_before) {
         const std::size_t offered = std::min(burst_, queued_before - sent);
