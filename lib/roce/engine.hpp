@@ -147,7 +147,7 @@ private:
                                        const XrcTarget& target = {});
     void fetch_queue_pairs(std::span<const port::PacketRef> burst) const noexcept;
     void take_burst(std::span<port::PacketRef> burst, Instant now) noexcept;
-    [[nodiscard]] RcQp* judge(const port::PacketRef& packet, const wire::Parsed<wire::Packet>& parsed) noexcept;
+    [[nodiscard]] RcQp* judge(const port::PacketRef& packet, wire::Packet& parsed) noexcept;
     void drop(Drop reason) noexcept { drops_.count(reason); }
     void after_input(RcQp& qp, Instant now) noexcept;
     void return_held() noexcept;

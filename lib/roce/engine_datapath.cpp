@@ -1,10 +1,8 @@
-// From packet to queue pair, and from queue pair to packet.
+// From packet to queue pair, and what is due.
 #include "lib/roce/engine.hpp"
 
 #include <algorithm>
-#include <cstring>
 
-#include "lib/base/copy.hpp"
 #include "lib/base/fetch.hpp"
 #include "lib/port/ecn.hpp"
 
@@ -12,15 +10,8 @@ namespace cairn::roce {
 
 namespace {
 
-// A queue pair sends so many packets, then others take their turn.
-constexpr std::size_t kPacketsPerTurn = 32;
-// Then the acknowledgement that was put off may follow.
-constexpr std::size_t kMostPerTurn = kPacketsPerTurn + 1;
-// Of the sender's queue, for what peers wait for.
-constexpr std::size_t kRoomForAnswers = 32;
-// Shorter payloads are copied: attaching them costs more.
-constexpr std::uint32_t kLeastTailBytes = 1024;
-
+// The state of so few queue pairs is in a cache: to ask for it would cost more.
+constexpr std::uint32_t kFewQueuePairs = 16;
 // What requests look at of a responder: not the answers that it keeps for its peer.
 constexpr std::size_t kFetchedOfResponder = 320;
 
@@ -36,13 +27,6 @@ void fetch(const Engine::RcQp& qp, std::uint8_t opcode) noexcept {
     }
 }
 
-// The payload need not be copied.
-// mutants: roce-engine-can-stay
-bool can_stay(const rc::OutPacket& packet) noexcept {
-    return packet.payload_bytes > kLeastTailBytes && packet.payload.count == 1 && packet.payload.sendable &&
-           packet.pad_bytes == 0 && !packet.again;
-}
-
 bool is_datagram(const port::PacketRef& packet) noexcept {
     return packet.len != 0 && (packet.data[0] & 0xe0U) == static_cast<unsigned>(wire::Service::Ud);
 }
@@ -51,7 +35,7 @@ bool is_datagram(const port::PacketRef& packet) noexcept {
 
 // What was posted is sent at the end of the turn.
 void Engine::wake(RcQp& qp) noexcept {
-    if (!qp.link.listed) {
+    if (count_ > kFewQueuePairs && !qp.link.listed) {
         fetch_lines(&qp.pair.requester(), sizeof(rc::Requester));
     }
     waiting_.push(qp);
@@ -95,9 +79,12 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
         datagrams_.on_packets(burst, now);
         return;
     }
-    fetch_queue_pairs(burst);
+    if (count_ > kFewQueuePairs) {
+        fetch_queue_pairs(burst);
+    }
     const bool may_keep = port().has_spare_buffers();
     std::size_t datagrams = 0;
+    wire::Packet parsed;
     RcQp* recent = nullptr;  // what follows from its packets is seen to once for a run of them
     for (port::PacketRef& packet : burst) {
         if (is_datagram(packet)) {
@@ -105,7 +92,6 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
             packet.cookie = nullptr;
             continue;
         }
-        const wire::Parsed<wire::Packet> parsed = wire::Packet::parse({packet.data, packet.len});
         RcQp* const qp = judge(packet, parsed);
         if (qp == nullptr) {
             continue;
@@ -115,10 +101,10 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
         }
         recent = qp;
         if (packet.ecn == port::kCongestionExperienced) [[unlikely]] {
-            qp->pair.on_marked(parsed.value(), now);
+            qp->pair.on_marked(parsed, now);
         }
         const rc::PacketOffer offer{{packet.data, may_keep ? packet.len : std::size_t{0}}, packet.cookie};
-        if (qp->pair.on_packet(parsed.value(), offer, now)) [[unlikely]] {
+        if (qp->pair.on_packet(parsed, offer, now)) [[unlikely]] {
             packet.cookie = nullptr;  // kept: it came before others
         }
     }
@@ -126,21 +112,23 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
         after_input(*recent, now);
     }
     port().release_burst(burst);
-    datagrams_.on_packets(std::span(datagram_packets_).first(datagrams), now);
+    if (datagrams != 0) {
+        datagrams_.on_packets(std::span(datagram_packets_).first(datagrams), now);
+    }
 }
 
-// Whose packet it is; nullptr: dropped.
+// Reads the packet. Whose it is; nullptr: dropped.
 // mutants: roce-engine-judge
-Engine::RcQp* Engine::judge(const port::PacketRef& packet, const wire::Parsed<wire::Packet>& parsed) noexcept {
+Engine::RcQp* Engine::judge(const port::PacketRef& packet, wire::Packet& parsed) noexcept {
     if (!packet.icrc_ok) [[unlikely]] {
         drop(Drop::BadIcrc);
         return nullptr;
     }
-    if (!parsed.ok()) [[unlikely]] {
-        wire_drops_.count(parsed.reason());
+    if (const std::optional<wire::Drop> flaw = parsed.read({packet.data, packet.len})) [[unlikely]] {
+        wire_drops_.count(*flaw);
         return nullptr;
     }
-    RcQp* const qp = find(parsed.value().bth().dest_qpn);
+    RcQp* const qp = find(parsed.bth().dest_qpn);
     if (qp == nullptr) [[unlikely]] {
         drop(Drop::UnknownQpn);
         return nullptr;
@@ -176,11 +164,14 @@ void Engine::after_input(RcQp& qp, Instant now) noexcept {
     if (holds_back_ && qp.sent_in_place) [[unlikely]] {
         copy_acknowledged(qp);
     }
-    waiting_.push(qp);
+    if (!qp.pair.may_transmit()) {
+        keep_deadline(qp, now);
+        return;
+    }
+    waiting_.push(qp);  // its turn keeps the deadline
     if (qp.pair.owes_short_answer()) {
         answering_.push(qp);
     }
-    keep_deadline(qp, now);
 }
 
 // A hostile peer acknowledges what it can not have seen. The user that sees the completion may then write to memory
@@ -210,153 +201,20 @@ void Engine::keep_deadline(RcQp& qp, Instant now) noexcept {
 // mutants: roce-engine-ring-timers
 void Engine::ring_timers(Instant now) noexcept {
     turns_.on_turn(now);
-    (void)timers_.advance(now, [this, now](RcQp* qp) noexcept {
+    const std::size_t rung = timers_.advance(now, [this, now](RcQp* qp) noexcept {
         qp->timer = {};
         qp->timer_at = Instant::never();
         qp->pair.on_timeout(now);
         after_input(*qp, now);
     });
-    settle_ended();
+    if (rung != 0) {
+        settle_ended();
+    }
 }
 
 // mutants: roce-engine-next-deadline
 Instant Engine::next_deadline() const noexcept {
     return waiting_.size() != 0 ? Instant{} : timers_.next_due();
-}
-
-// mutants: roce-engine-transmit-some
-void Engine::transmit_some(Instant now) noexcept {
-    return_held();
-    give_turns(now);
-    settle_ended();
-    is_used_ = count_ != 0 || !datagram_pairs_.empty();
-}
-
-// mutants: roce-engine-give-turns
-void Engine::give_turns(Instant now) noexcept {
-    for (std::uint32_t turns = waiting_.size(); turns > 0; --turns) {
-        if (sender_.queued() + kMostPerTurn + kRoomForAnswers > Sender::kQueuePackets) [[unlikely]] {
-            counters_.count(EngineCounter::NoBuffer);
-            answer_peers(now);
-            return;
-        }
-        Turn& turn = waiting_.pop();
-        if (turn.kind == Turn::Kind::Connection) [[likely]] {
-            take_turn(static_cast<RcQp&>(turn), now);
-            continue;
-        }
-        contexts_.use(turn);
-        if (static_cast<UdQueuePair&>(turn).transmit(kPacketsPerTurn, now)) {
-            waiting_.push(turn);
-        }
-    }
-}
-
-// mutants: roce-engine-take-turn
-void Engine::take_turn(RcQp& qp, Instant now) noexcept {
-    if (send_some(qp, now)) {
-        waiting_.push(qp);
-    }
-    if (!qp.pair.owes_short_answer()) {
-        answering_.remove(qp);
-    }
-    if (qp.pair.state() == QpState::Err && !qp.stopped) [[unlikely]] {
-        stop(qp);
-    }
-    keep_deadline(qp, now);
-}
-
-// The port takes less than there is, and turns come seldom. A queue pair that sends much does not hold up answers that
-// peers of other queue pairs wait for.
-void Engine::answer_peers(Instant now) noexcept {
-    for (std::uint32_t left = answering_.size(); left > 0 && sender_.queued() < Sender::kQueuePackets; --left) {
-        const port::PacketRef buffer = sender_.take();
-        if (buffer.cookie == nullptr) {
-            return;
-        }
-        RcQp& qp = answering_.pop();
-        out_.elsewhere = buffer.data;
-        if (qp.pair.poll_short_answer(out_)) {
-            qp.put_off = false;
-            send(buffer, qp, now);
-        } else {
-            sender_.give_back(buffer);  // it left in its turn, or waits behind data
-        }
-        if (qp.pair.owes_short_answer()) {
-            answering_.push(qp);
-        }
-    }
-}
-
-// True: it may have more.
-bool Engine::send_some(RcQp& qp, Instant now) noexcept {
-    const bool acknowledges = qp.pair.owes_only_acknowledgement();
-    std::size_t sent = 0;
-    bool more = true;
-    while (more && sent < kPacketsPerTurn) {
-        const port::PacketRef buffer = sender_.take();
-        if (buffer.cookie == nullptr) [[unlikely]] {
-            counters_.count(EngineCounter::NoBuffer);
-            return true;
-        }
-        out_.elsewhere = buffer.data;
-        more = acknowledges ? qp.pair.poll_request(out_, now) : qp.pair.poll_transmit({&out_, 1}, now) != 0;
-        if (more) {
-            send(buffer, qp, now);
-            ++sent;
-        } else {
-            sender_.give_back(buffer);
-        }
-    }
-    return (acknowledges && acknowledge(qp, sent != 0, now)) || more;
-}
-
-// True: put off. An acknowledgement is less urgent than a request. Over a socket it leaves behind the requests of its
-// turn, in one send with them; a short packet between them would part them into two sends. Elsewhere it leaves by
-// itself in the next turn, so that neither end has to deal with it before the request.
-// mutants: roce-engine-acknowledge
-bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
-    qp.put_off = sent_requests && !batches_ && !qp.put_off;
-    if (qp.put_off) {
-        return true;
-    }
-    const port::PacketRef buffer = sender_.take();
-    if (buffer.cookie == nullptr) [[unlikely]] {
-        counters_.count(EngineCounter::NoBuffer);
-        return true;
-    }
-    out_.elsewhere = buffer.data;
-    if (qp.pair.poll_response(out_)) {
-        send(buffer, qp, now);
-    } else {
-        sender_.give_back(buffer);  // it failed by its requests
-    }
-    return false;
-}
-
-// The one point where packets of connections leave. The headers are in the buffer.
-// mutants: roce-engine-send
-void Engine::send(const port::PacketRef& buffer, RcQp& qp, Instant now) noexcept {
-    const rc::OutPacket& packet = out_;
-    contexts_.use_for(packet.headers()[0], qp);
-    counters_.count(EngineCounter::PacketsSent);
-    if (packet.again) [[unlikely]] {
-        counters_.count(EngineCounter::PacketsResent);
-    }
-    const std::size_t header_bytes = packet.header_bytes;
-    if (qp.pair.service() != wire::Service::Uc && can_stay(packet)) {
-        counters_.count(EngineCounter::PayloadsInPlace);
-        qp.sent_in_place = true;
-        sender_.send(buffer, qp.path, header_bytes + port::kIcrcBytes, packet.payload.at[0], now);
-        return;
-    }
-    std::uint8_t* at = buffer.data + header_bytes;
-    for (const std::span<std::uint8_t> piece : packet.payload.all()) {
-        copy_bytes(at, piece.data(), piece.size());
-        at += piece.size();
-    }
-    std::memset(at, 0, port::kIcrcBytes);  // the pad
-    sender_.send(buffer, qp.path, packet.bytes(), {}, now);
 }
 
 }  // namespace cairn::roce

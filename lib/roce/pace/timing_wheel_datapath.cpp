@@ -1,4 +1,4 @@
-#include "lib/roce/pace/timing_wheel.hpp"
+#include "lib/roce/pace/timing_wheel_slots.hpp"
 
 #include <bit>
 

@@ -121,7 +121,7 @@ public:
 
 private:
     enum class Kind : std::uint8_t { Region, Window1, Window2B };
-    struct Region {
+    struct alignas(64) Region {  // a cache line
         Rkey key{};
         Pd pd{};
         std::uint64_t base = 0;

@@ -50,6 +50,7 @@ public:
     [[nodiscard]] std::size_t map(const Chain& chain, Psn missing,
                                   std::span<std::uint8_t, kHeldMapBytes> out) const noexcept;
 
+    [[nodiscard]] bool any_released() const noexcept { return released_ != kNone; }
     // Names buffers that go back to the port. Returns how many cookies were written.
     [[nodiscard]] std::size_t poll_released(std::span<void*> out) noexcept;
     [[nodiscard]] std::uint32_t in_use() const noexcept { return in_use_; }  // without buffers that wait to be polled

@@ -69,8 +69,10 @@ struct RequestTraits {
 
 // The packet may touch the remote memory that it names: a First packet all of its message's, a later one its own part,
 // one without bytes none (9.7.4, C9-88). An atomic that is not aligned to 8 bytes is invalid. A key to be invalidated
-// allows that. A FLUSH that its region does not grant is an access error, as in Linux rxe.
+// allows that. A FLUSH that its region does not grant is an access error, as in Linux rxe. `place` becomes where the
+// payload of a WRITE goes, if it has any.
 [[nodiscard]] RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& message,
-                                          const MemoryTable& memory, const KeyUser& user) noexcept;
+                                          const MemoryTable& memory, const KeyUser& user,
+                                          std::uint8_t*& place) noexcept;
 
 }  // namespace cairn::roce::rc

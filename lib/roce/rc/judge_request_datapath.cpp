@@ -45,12 +45,13 @@ constexpr auto kByOperation = [] {
     return table;
 }();
 
-RequestVerdict judge_reach(const MemoryTable& memory, const KeyUser& user, Rights wanted,
-                           const wire::Reth& range) noexcept {
+RequestVerdict judge_reach(const MemoryTable& memory, const KeyUser& user, Rights wanted, const wire::Reth& range,
+                           std::uint8_t*& place) noexcept {
     if (range.dma_bytes == 0) {
         return Execute;
     }
     const MemoryView view = memory.find_remote(range.rkey, user, wanted, range.address, range.dma_bytes);
+    place = view.data;
     return view.refusal ? RemoteAccess : Execute;
 }
 
@@ -70,11 +71,12 @@ RequestVerdict judge_word(const MemoryTable& memory, const KeyUser& user, Rights
 
 // Placement and selectivity are among those defined (judged with the length).
 // mutants: rc-judge-request-flush
-RequestVerdict judge_flush(const MemoryTable& memory, const KeyUser& user, const wire::Packet& packet) noexcept {
+RequestVerdict judge_flush(const MemoryTable& memory, const KeyUser& user, const wire::Packet& packet,
+                           std::uint8_t*& place) noexcept {
     const auto& reth = packet.get<wire::Reth>();
     const Rights wanted = rights_wanted(packet);
     if (packet.get<wire::Feth>().selectivity == wire::Feth::kRange) {
-        return judge_reach(memory, user, wanted, reth);
+        return judge_reach(memory, user, wanted, reth, place);
     }
     return memory.find_whole(reth.rkey, user, wanted) ? Execute : RemoteAccess;
 }
@@ -155,7 +157,7 @@ RequestVerdict judge_room(const wire::Packet& packet, const InboundMessage& mess
 
 // mutants: rc-judge-request-memory
 RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& message, const MemoryTable& memory,
-                            const KeyUser& user) noexcept {
+                            const KeyUser& user, std::uint8_t*& place) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
     const RequestTraits& traits = request_traits(opcode.operation);
     if (opcode.headers.has<wire::AtomicEth>()) {
@@ -167,15 +169,16 @@ RequestVerdict judge_memory(const wire::Packet& packet, const InboundMessage& me
         return judge_word(memory, user, traits.rights, reth.rkey, reth.address);
     }
     if (opcode.headers.has<wire::Feth>()) {
-        return judge_flush(memory, user, packet);
+        return judge_flush(memory, user, packet, place);
     }
     if (opcode.headers.has<wire::Reth>()) {
-        return judge_reach(memory, user, traits.rights, packet.get<wire::Reth>());
+        return judge_reach(memory, user, traits.rights, packet.get<wire::Reth>(), place);
     }
     if (traits.kind == MessageKind::Write) {
         return judge_reach(
             memory, user, traits.rights,
-            {message.address + message.done_bytes, message.rkey, static_cast<std::uint32_t>(packet.payload().size())});
+            {message.address + message.done_bytes, message.rkey, static_cast<std::uint32_t>(packet.payload().size())},
+            place);
     }
     if (opcode.headers.has<wire::Ieth>()) {
         const Rkey ended = packet.get<wire::Ieth>().rkey;

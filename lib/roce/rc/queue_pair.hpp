@@ -69,6 +69,14 @@ public:
     // connection whose peer notified congestion keeps to its flow's rate, acknowledgements excepted: it may have more
     // at next_deadline().
     [[nodiscard]] std::size_t poll_transmit(std::span<OutPacket> out, Instant now) noexcept;
+    // False: poll_transmit() makes no packet until the next input.
+    // mutants: rc-queue-pair-may-transmit
+    [[nodiscard]] bool may_transmit() const noexcept {
+        return responder_.has_response() || owes_notification_ || has_unsent_requests();
+    }
+    // The same for poll_request(). Without requests the requester is not looked at: of many queue pairs it may lie in
+    // no cache.
+    [[nodiscard]] bool has_unsent_requests() const noexcept { return !sends_.empty() && requester_.has_unsent(); }
     // Makes one packet of a request, or of an answer. False: there is none.
     [[nodiscard]] bool poll_request(OutPacket& out, Instant now) noexcept;
     [[nodiscard]] bool poll_response(OutPacket& out) noexcept;
@@ -120,13 +128,11 @@ private:
     [[nodiscard]] bool sends() const noexcept { return core_.may().send; }
     [[nodiscard]] bool receives() const noexcept { return core_.may().receive; }
     [[nodiscard]] bool is_connected() const noexcept { return sends() || receives(); }
-    [[nodiscard]] PostVerdict judge_service(const SendRequest& request) const noexcept;
     [[nodiscard]] std::optional<RcCounter> judge_packet(const wire::Packet& packet) const noexcept;
     [[nodiscard]] bool poll_one(OutPacket& out, Instant now) noexcept;
     [[nodiscard]] bool poll_heedful(OutPacket& out, Instant now) noexcept;
     [[nodiscard]] bool poll_paced(OutPacket& out, Instant now) noexcept;
     [[nodiscard]] bool waits_for_rate(Instant now) noexcept;
-    void write_notification(OutPacket& out) noexcept;
     void on_notification(Instant now) noexcept;
     void end_pacing() noexcept;
     void on_result(std::optional<RequesterStop> stop) noexcept;

@@ -4,13 +4,27 @@
 
 namespace cairn::roce::rc {
 
+namespace {
+
+// Work that sends nothing names no queue of the peer's.
+PostVerdict judge_service(wire::Service service, const SendRequest& request) noexcept {
+    if (!has_work(service, request.opcode)) {
+        return PostVerdict::BadOpcode;
+    }
+    const bool lacks_queue =
+        service == wire::Service::Xrc && request.remote_srqn.value == 0 && !is_local(request.opcode);
+    return lacks_queue ? PostVerdict::BadSrqn : PostVerdict::Posted;
+}
+
+}  // namespace
+
 PostVerdict QueuePair::post_send(const SendRequest& request) noexcept {
     const bool flushes = core_.may().flush;
     if (!sends() && !flushes) {
         return kind().is_target ? PostVerdict::WrongSide : PostVerdict::WrongState;
     }
     if (service() != wire::Service::Rc) {
-        const PostVerdict verdict = judge_service(request);
+        const PostVerdict verdict = judge_service(service(), request);
         if (verdict != PostVerdict::Posted) {
             return verdict;
         }
@@ -20,16 +34,6 @@ PostVerdict QueuePair::post_send(const SendRequest& request) noexcept {
         (void)requester_.flush();
     }
     return verdict;
-}
-
-// Work that sends nothing names no queue of the peer's.
-PostVerdict QueuePair::judge_service(const SendRequest& request) const noexcept {
-    if (!has_work(service(), request.opcode)) {
-        return PostVerdict::BadOpcode;
-    }
-    const bool lacks_queue =
-        service() == wire::Service::Xrc && request.remote_srqn.value == 0 && !is_local(request.opcode);
-    return lacks_queue ? PostVerdict::BadSrqn : PostVerdict::Posted;
 }
 
 PostVerdict QueuePair::post_receive(const ReceiveRequest& request) noexcept {
@@ -135,9 +139,8 @@ bool QueuePair::poll_request(OutPacket& out, Instant now) noexcept {
         return false;
     }
     std::optional<RequesterStop> stop;
-    // Without requests the requester is not looked at: of many queue pairs it may lie in no cache.
-    const bool made =
-        !sends_.empty() && requester_.poll_request(out, now, state() == QpState::Sqd || attributes().sends_wait, stop);
+    const bool made = has_unsent_requests() &&
+                      requester_.poll_request(out, now, state() == QpState::Sqd || attributes().sends_wait, stop);
     on_result(stop);
     notice_drained();
     return made;

@@ -10,6 +10,20 @@ namespace {
 // A peer answers what asks for it. A paced window takes long, and would look like the peer's silence.
 constexpr Duration kAckInterval = microseconds(50);
 
+// As on the wire of others: not migrated, PSN 0 (annex A17.9.3).
+void write_notification(OutPacket& out, const QpAttributes& attributes) noexcept {
+    wire::Bth bth;
+    bth.migration = false;
+    bth.pkey = attributes.pkey;
+    bth.becn = true;
+    bth.dest_qpn = attributes.dest_qpn;
+    out.again = false;
+    out.payload.count = 0;
+    out.payload_bytes = 0;
+    write_headers(out, std::move(bth), wire::Service::Cnp, wire::Operation::CongestionNotification,
+                  wire::CnpReserved{});
+}
+
 }  // namespace
 
 // mutants: rc-queue-pair-on-marked
@@ -48,7 +62,8 @@ void QueuePair::end_pacing() noexcept {
 bool QueuePair::poll_short_answer(OutPacket& out) noexcept {
     if (owes_notification_) {
         owes_notification_ = false;
-        write_notification(out);
+        write_notification(out, attributes());
+        counters_.count(RcCounter::CnpSent);
         return true;
     }
     return responder_.has_short_response() && poll_response(out);
@@ -66,21 +81,6 @@ bool QueuePair::poll_heedful(OutPacket& out, Instant now) noexcept {
         return poll_short_answer(out);
     }
     return poll_paced(out, now);
-}
-
-// As on the wire of others: not migrated, PSN 0 (annex A17.9.3).
-void QueuePair::write_notification(OutPacket& out) noexcept {
-    wire::Bth bth;
-    bth.migration = false;
-    bth.pkey = attributes().pkey;
-    bth.becn = true;
-    bth.dest_qpn = attributes().dest_qpn;
-    out.again = false;
-    out.payload.count = 0;
-    out.payload_bytes = 0;
-    write_headers(out, std::move(bth), wire::Service::Cnp, wire::Operation::CongestionNotification,
-                  wire::CnpReserved{});
-    counters_.count(RcCounter::CnpSent);
 }
 
 // A queue pair that has waited sends a batch before it waits again.

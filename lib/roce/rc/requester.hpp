@@ -48,6 +48,10 @@ public:
     // Returns when on_timeout() is due. Every input and poll_request() change it.
     [[nodiscard]] Instant next_deadline() const noexcept { return timers_.next(); }
 
+    // False: poll_request() does nothing until the next post or answer. It also ends a pass of the plan.
+    // mutants: rc-requester-has-unsent
+    [[nodiscard]] bool has_unsent() const noexcept { return !cursor_.is_at_end(side()) || plan_.passing(); }
+
     // Asks the peer to acknowledge every `packets` packets at least, within [1, half a window]: a paced flow asks more
     // often.
     void set_ack_interval(std::uint32_t packets) noexcept { ack_requests_.set_interval(packets); }
@@ -80,6 +84,14 @@ private:
         bool recovered = false;
     };
 
+    // The packet that the cursor is at.
+    struct Leaving {
+        Psn psn;
+        Psn behind;  // the PSN behind it and, of a READ, its answer
+        bool last;   // of its request
+        bool whole;  // its request has an answer of its own, and no other packet
+    };
+
     [[nodiscard]] SendSide& side() noexcept { return completer_.side(); }
     [[nodiscard]] const SendSide& side() const noexcept { return completer_.side(); }
     [[nodiscard]] bool is_at_oldest_psn() const noexcept { return cursor_.psn(side()) == side().unacknowledged; }
@@ -90,10 +102,10 @@ private:
     // False: a local request waits, or failed.
     [[nodiscard]] bool run_local(bool drain, std::optional<RequesterStop>& stop) noexcept;
     [[nodiscard]] bool execute_local(const SendWqe& wqe) noexcept;
-    [[nodiscard]] bool find_payload(const SendWqe& wqe, std::uint32_t offset, OutPacket& out) noexcept;
-    void write(OutPacket& out, const SendWqe& wqe, std::uint32_t offset) noexcept;
+    void write(OutPacket& out, const SendWqe& wqe, const WorkPackets& operations, const Leaving& packet,
+               std::uint32_t offset) noexcept;
     // False: a completion was lost.
-    [[nodiscard]] bool move_on(const SendWqe& wqe, Instant now) noexcept;
+    [[nodiscard]] bool move_on(const Leaving& packet, Instant now) noexcept;
 
     // Answers and silence.
     [[nodiscard]] std::optional<RequesterStop> act(const AnswerEffect& effect, const wire::Packet& packet,

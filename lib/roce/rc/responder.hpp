@@ -122,7 +122,7 @@ private:
     [[nodiscard]] Completion receive_completion(std::uint64_t wr_id, CompletionStatus status) const noexcept;
 
     [[nodiscard]] bool find_receiver(const wire::Packet& packet) noexcept;
-    [[nodiscard]] RequestVerdict judge(const wire::Packet& packet) const noexcept;
+    [[nodiscard]] RequestVerdict judge(const wire::Packet& packet, std::uint8_t*& place) const noexcept;
     [[nodiscard]] RequestVerdict judge_receive(const wire::Packet& packet) const noexcept;
     [[nodiscard]] RequestVerdict judge_depth(const wire::Packet& packet) const noexcept;
 
@@ -131,7 +131,7 @@ private:
     [[nodiscard]] const ReceiveHead* next_receive() const noexcept;
     void take_receive() noexcept;
 
-    [[nodiscard]] std::optional<ResponderStop> act(const wire::Packet& packet) noexcept;
+    [[nodiscard]] std::optional<ResponderStop> act(const wire::Packet& packet, std::uint8_t* place) noexcept;
     [[nodiscard]] std::optional<ResponderStop> refuse(RequestVerdict verdict) noexcept;
     [[nodiscard]] bool on_gap(const wire::Packet& packet, const PacketOffer& offer) noexcept;
     [[nodiscard]] std::optional<ResponderStop> take(const wire::Packet& packet) noexcept;
@@ -141,7 +141,7 @@ private:
 
     [[nodiscard]] bool place_payload(const wire::Packet& packet) noexcept;
     [[nodiscard]] bool execute_send(const wire::Packet& packet) noexcept;
-    void execute_write(const wire::Packet& packet) noexcept;
+    void execute_write(const wire::Packet& packet, std::uint8_t* place) noexcept;
     void execute_read(const wire::Packet& packet) noexcept;
     void execute_atomic(const wire::Packet& packet) noexcept;
     void execute_atomic_write(const wire::Packet& packet) noexcept;

@@ -75,8 +75,9 @@ std::optional<ResponderStop> Responder::take(const wire::Packet& packet) noexcep
     if (xrc_ && !find_receiver(packet)) [[unlikely]] {
         return refuse(RequestVerdict::InvalidRequest);
     }
-    const RequestVerdict verdict = judge(packet);
-    return verdict == RequestVerdict::Execute ? act(packet) : refuse(verdict);
+    std::uint8_t* place = nullptr;
+    const RequestVerdict verdict = judge(packet, place);
+    return verdict == RequestVerdict::Execute ? act(packet, place) : refuse(verdict);
 }
 
 // All packets of a message name the same queue, in the target's domain: anything else is an invalid request (A14).
@@ -91,7 +92,7 @@ bool Responder::find_receiver(const wire::Packet& packet) noexcept {
     return true;
 }
 
-RequestVerdict Responder::judge(const wire::Packet& packet) const noexcept {
+RequestVerdict Responder::judge(const wire::Packet& packet, std::uint8_t*& place) const noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
     RequestVerdict verdict = judge_sequence(opcode, message_.kind);
     const auto ask = [&verdict](auto&& judge_next) noexcept {
@@ -103,7 +104,7 @@ RequestVerdict Responder::judge(const wire::Packet& packet) const noexcept {
     ask([&]() noexcept { return judge_depth(packet); });
     ask([&]() noexcept { return judge_length(packet, message_, attributes_->path_mtu_bytes); });
     ask([&]() noexcept { return judge_receive(packet); });
-    ask([&]() noexcept { return judge_memory(packet, message_, memory_, key_user()); });
+    ask([&]() noexcept { return judge_memory(packet, message_, memory_, key_user(), place); });
     return verdict;
 }
 
@@ -148,7 +149,7 @@ void Responder::take_receive() noexcept {
 }
 
 // mutants: rc-responder-act
-std::optional<ResponderStop> Responder::act(const wire::Packet& packet) noexcept {
+std::optional<ResponderStop> Responder::act(const wire::Packet& packet, std::uint8_t* place) noexcept {
     const wire::OpcodeTraits& opcode = packet.traits();
     const MessageKind kind = request_traits(opcode.operation).kind;
     stage_ = Stage::Running;
@@ -159,7 +160,7 @@ std::optional<ResponderStop> Responder::act(const wire::Packet& packet) noexcept
         return execute_answered(packet) ? std::nullopt : refuse(RequestVerdict::FlushFailed);
     }
     if (kind == MessageKind::Write) {
-        execute_write(packet);
+        execute_write(packet, place);
     } else if (!execute_send(packet)) {
         return refuse(RequestVerdict::RemoteOperational);
     }

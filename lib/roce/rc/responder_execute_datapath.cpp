@@ -47,7 +47,8 @@ bool Responder::execute_send(const wire::Packet& packet) noexcept {
     return true;
 }
 
-void Responder::execute_write(const wire::Packet& packet) noexcept {
+// `to` was judged.
+void Responder::execute_write(const wire::Packet& packet, std::uint8_t* to) noexcept {
     if (packet.traits().starts_message()) {
         const auto& reth = packet.get<wire::Reth>();
         // Field by field: looked at again at once, and a whole written piece by piece would not be forwarded.
@@ -59,10 +60,8 @@ void Responder::execute_write(const wire::Packet& packet) noexcept {
     }
     const std::span<const std::uint8_t> payload = packet.payload();
     if (!payload.empty()) {
-        const MemoryView view = memory_.find_remote(message_.rkey, key_user(), Right::RemoteWrite,
-                                                    message_.address + message_.done_bytes, payload.size());
-        CAIRN_ASSERT(!view.refusal);  // judged
-        place(view.data, payload);
+        CAIRN_ASSERT(to != nullptr);
+        place(to, payload);
     }
     message_.done_bytes += payload.size();
 }

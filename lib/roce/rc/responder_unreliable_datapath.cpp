@@ -18,12 +18,13 @@ std::optional<ResponderStop> Responder::on_unreliable(const wire::Packet& packet
         counters_.count(RcCounter::UnreliableRest);
         return std::nullopt;
     }
-    if (judge(packet) != RequestVerdict::Execute) {
+    std::uint8_t* place = nullptr;
+    if (judge(packet, place) != RequestVerdict::Execute) {
         cut_short(RcCounter::UnreliableRefused);
         return std::nullopt;
     }
     expected_ = packet.bth().psn;  // act() steps on
-    return act(packet);
+    return act(packet, place);
 }
 
 // Departs: with a shared receive queue the specification has the request of such a SEND complete in error. It is kept

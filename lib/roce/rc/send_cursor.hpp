@@ -34,9 +34,10 @@ public:
     // To the next packet, perhaps the next request's.
     void step(const SendSide& side) noexcept {
         const SendWqe& wqe = side.queue.at(at_.position);
-        const bool last = has_own_answer(wqe.opcode) || wqe.first.plus(at_.packet) == wqe.last;
-        at_ = last ? Place{at_.position + 1, 0} : Place{at_.position, at_.packet + 1};
+        step(has_own_answer(wqe.opcode) || wqe.first.plus(at_.packet) == wqe.last);
     }
+    // The same; `last`: of its request.
+    void step(bool last) noexcept { at_ = last ? Place{at_.position + 1, 0} : Place{at_.position, at_.packet + 1}; }
     void step_over_local() noexcept { ++at_.position; }
     // To the oldest PSN without an answer.
     void go_back(const SendSide& side) noexcept {

@@ -38,7 +38,8 @@ struct SendSide {
     // How many PSNs the request takes: packets of its own, or of a READ's answer.
     [[nodiscard]] std::uint32_t psns_of(const SendWqe& wqe) const noexcept {
         const std::uint32_t mtu = attributes->path_mtu_bytes;
-        return work_traits(wqe.opcode).is_segmented() ? std::max(1U, (wqe.bytes + mtu - 1) / mtu) : 1;
+        const bool several = wqe.bytes > mtu && work_traits(wqe.opcode).is_segmented();
+        return several ? (wqe.bytes + mtu - 1) / mtu : 1;
     }
     // The request gets the next PSNs.
     void begin(SendWqe& wqe) noexcept {

@@ -181,6 +181,12 @@ struct Memory {
             .value();
 };
 
+RequestVerdict memory_verdict(const wire::Packet& packet, const InboundMessage& message, const MemoryTable& memory,
+                              const KeyUser& user) {
+    std::uint8_t* place = nullptr;
+    return judge_memory(packet, message, memory, user, place);
+}
+
 TEST(RcJudge, AtomicsAreAlignedAndInside) {
     Memory memory;
     struct Case {
@@ -195,7 +201,7 @@ TEST(RcJudge, AtomicsAreAlignedAndInside) {
               Case{0x1000, false, RemoteAccess}, Case{0xfffffffffffffff8U, true, RemoteAccess}}) {
             wire::Packet packet = request(operation);
             packet.set(wire::AtomicEth{one.address, Rkey{memory.key.value ^ (one.own_key ? 0U : 0x100U)}, 0, 0});
-            EXPECT_EQ(judge_memory(packet, {}, memory.table, {memory.pd, {}}), one.verdict) << one.address;
+            EXPECT_EQ(memory_verdict(packet, {}, memory.table, {memory.pd, {}}), one.verdict) << one.address;
         }
     }
     // Addresses may be aligned where memory is not.
@@ -207,7 +213,7 @@ TEST(RcJudge, AtomicsAreAlignedAndInside) {
                          .value();
     wire::Packet packet = request(Operation::FetchAdd);
     packet.set(wire::AtomicEth{8, odd, 0, 0});
-    EXPECT_EQ(judge_memory(packet, {}, memory.table, {memory.pd, {}}), InvalidRequest);
+    EXPECT_EQ(memory_verdict(packet, {}, memory.table, {memory.pd, {}}), InvalidRequest);
     // And the other way round.
     const Rkey shifted = memory.table
                              .register_region({memory.pd,
@@ -216,7 +222,7 @@ TEST(RcJudge, AtomicsAreAlignedAndInside) {
                                                Rights{Right::LocalWrite} | Right::RemoteAtomic})
                              .value();
     packet.set(wire::AtomicEth{0x2001, shifted, 0, 0});
-    EXPECT_EQ(judge_memory(packet, {}, memory.table, {memory.pd, {}}), InvalidRequest);
+    EXPECT_EQ(memory_verdict(packet, {}, memory.table, {memory.pd, {}}), InvalidRequest);
 }
 
 TEST(RcJudge, RemoteRangesAreInsideOrEmpty) {
@@ -234,21 +240,34 @@ TEST(RcJudge, RemoteRangesAreInsideOrEmpty) {
               Case{0x1001, 0xffffffffU, RemoteAccess}}) {
             wire::Packet packet = request(operation);
             packet.set(wire::Reth{one.address, memory.key, one.bytes});
-            EXPECT_EQ(judge_memory(packet, {}, memory.table, {memory.pd, {}}), one.verdict)
+            EXPECT_EQ(memory_verdict(packet, {}, memory.table, {memory.pd, {}}), one.verdict)
                 << one.address << ' ' << one.bytes;
             packet.set(wire::Reth{one.address, memory.key, one.bytes});
             const RequestVerdict elsewhere = one.bytes == 0 ? Execute : RemoteAccess;
-            EXPECT_EQ(judge_memory(packet, {}, memory.table, {Pd{77}, {}}), elsewhere);
+            EXPECT_EQ(memory_verdict(packet, {}, memory.table, {Pd{77}, {}}), elsewhere);
         }
     }
+}
+
+TEST(RcJudge, APartOfAWriteHasItsPlace) {
+    Memory memory;
+    auto* const begin = reinterpret_cast<std::uint8_t*>(memory.words.data());
+    std::uint8_t* place = nullptr;
+    wire::Packet first = request(Operation::WriteFirst, 64);
+    first.set(wire::Reth{0x1010, memory.key, 100});
+    EXPECT_EQ(judge_memory(first, {}, memory.table, {memory.pd, {}}, place), Execute);
+    EXPECT_EQ(place, begin + 0x10);
+    const InboundMessage message{MessageKind::Write, 64, 100, 0x1010, memory.key};
+    EXPECT_EQ(judge_memory(request(Operation::WriteLast, 36), message, memory.table, {memory.pd, {}}, place), Execute);
+    EXPECT_EQ(place, begin + 0x10 + 64);
 }
 
 TEST(RcJudge, ARegionThatEndsInTheMidstOfAWriteIsNotWrittenAnyMore) {
     Memory memory;
     const InboundMessage message{MessageKind::Write, 64, 128, 0x1000, memory.key};
-    EXPECT_EQ(judge_memory(request(Operation::WriteLast, 64), message, memory.table, {memory.pd, {}}), Execute);
+    EXPECT_EQ(memory_verdict(request(Operation::WriteLast, 64), message, memory.table, {memory.pd, {}}), Execute);
     memory.table.destroy_region(memory.key);
-    EXPECT_EQ(judge_memory(request(Operation::WriteLast, 64), message, memory.table, {memory.pd, {}}), RemoteAccess);
+    EXPECT_EQ(memory_verdict(request(Operation::WriteLast, 64), message, memory.table, {memory.pd, {}}), RemoteAccess);
 }
 
 TEST(RcJudge, OnlyKeysThatMayBeAreInvalidated) {
@@ -256,11 +275,11 @@ TEST(RcJudge, OnlyKeysThatMayBeAreInvalidated) {
     const Rkey open = memory.table.register_region({memory.pd, {}, 0, Right::RemoteInvalidate}).value();
     wire::Packet packet = request(Operation::SendOnlyInvalidate);
     packet.set(wire::Ieth{open});
-    EXPECT_EQ(judge_memory(packet, {}, memory.table, {memory.pd, {}}), Execute);
+    EXPECT_EQ(memory_verdict(packet, {}, memory.table, {memory.pd, {}}), Execute);
     packet.set(wire::Ieth{memory.key});
-    EXPECT_EQ(judge_memory(packet, {}, memory.table, {memory.pd, {}}), RemoteAccess);
+    EXPECT_EQ(memory_verdict(packet, {}, memory.table, {memory.pd, {}}), RemoteAccess);
     packet.set(wire::Ieth{Rkey{1}});
-    EXPECT_EQ(judge_memory(packet, {}, memory.table, {memory.pd, {}}), RemoteAccess);
+    EXPECT_EQ(memory_verdict(packet, {}, memory.table, {memory.pd, {}}), RemoteAccess);
 }
 
 TEST(RcJudge, AnswersAreCurrentBetweenTheOldestAndTheNewest) {

@@ -1,0 +1,171 @@
+// From queue pair to packet.
+#include <array>
+#include <cstring>
+
+#include "lib/base/copy.hpp"
+#include "lib/roce/engine.hpp"
+
+namespace cairn::roce {
+
+namespace {
+
+// A queue pair sends so many packets, then others take their turn.
+constexpr std::size_t kPacketsPerTurn = 32;
+// Then the acknowledgement that was put off may follow.
+constexpr std::size_t kMostPerTurn = kPacketsPerTurn + 1;
+// Of the sender's queue, for what peers wait for.
+constexpr std::size_t kRoomForAnswers = 32;
+// Shorter payloads are copied: attaching them costs more.
+constexpr std::uint32_t kLeastTailBytes = 1024;
+
+// The payload need not be copied.
+// mutants: roce-engine-can-stay
+bool can_stay(const rc::OutPacket& packet) noexcept {
+    return packet.payload_bytes > kLeastTailBytes && packet.payload.count == 1 && packet.payload.sendable &&
+           packet.pad_bytes == 0 && !packet.again;
+}
+
+}  // namespace
+
+// mutants: roce-engine-transmit-some
+void Engine::transmit_some(Instant now) noexcept {
+    if (held_.any_released()) {
+        return_held();
+    }
+    if (waiting_.size() != 0) {
+        give_turns(now);
+        settle_ended();
+    }
+    is_used_ = count_ != 0 || !datagram_pairs_.empty();
+}
+
+// mutants: roce-engine-give-turns
+void Engine::give_turns(Instant now) noexcept {
+    for (std::uint32_t turns = waiting_.size(); turns > 0; --turns) {
+        if (sender_.queued() + kMostPerTurn + kRoomForAnswers > Sender::kQueuePackets) [[unlikely]] {
+            counters_.count(EngineCounter::NoBuffer);
+            answer_peers(now);
+            return;
+        }
+        Turn& turn = waiting_.pop();
+        if (turn.kind == Turn::Kind::Connection) [[likely]] {
+            take_turn(static_cast<RcQp&>(turn), now);
+            continue;
+        }
+        contexts_.use(turn);
+        if (static_cast<UdQueuePair&>(turn).transmit(kPacketsPerTurn, now)) {
+            waiting_.push(turn);
+        }
+    }
+}
+
+// mutants: roce-engine-take-turn
+void Engine::take_turn(RcQp& qp, Instant now) noexcept {
+    if (send_some(qp, now)) {
+        waiting_.push(qp);
+    }
+    if (!qp.pair.owes_short_answer()) {
+        answering_.remove(qp);
+    }
+    if (qp.pair.state() == QpState::Err && !qp.stopped) [[unlikely]] {
+        stop(qp);
+    }
+    keep_deadline(qp, now);
+}
+
+// The port takes less than there is, and turns come seldom. A queue pair that sends much does not hold up answers that
+// peers of other queue pairs wait for.
+void Engine::answer_peers(Instant now) noexcept {
+    for (std::uint32_t left = answering_.size(); left > 0 && sender_.queued() < Sender::kQueuePackets; --left) {
+        const port::PacketRef buffer = sender_.take();
+        if (buffer.cookie == nullptr) {
+            return;
+        }
+        RcQp& qp = answering_.pop();
+        out_.elsewhere = buffer.data;
+        if (qp.pair.poll_short_answer(out_)) {
+            qp.put_off = false;
+            send(buffer, qp, now);
+        } else {
+            sender_.give_back(buffer);  // it left in its turn, or waits behind data
+        }
+        if (qp.pair.owes_short_answer()) {
+            answering_.push(qp);
+        }
+    }
+}
+
+// True: it may have more.
+bool Engine::send_some(RcQp& qp, Instant now) noexcept {
+    const bool acknowledges = qp.pair.owes_only_acknowledgement();
+    std::size_t sent = 0;
+    while (acknowledges ? qp.pair.has_unsent_requests() : qp.pair.may_transmit()) {
+        if (sent == kPacketsPerTurn) {
+            (void)(acknowledges && acknowledge(qp, true, now));
+            return true;
+        }
+        const port::PacketRef buffer = sender_.take();
+        if (buffer.cookie == nullptr) [[unlikely]] {
+            counters_.count(EngineCounter::NoBuffer);
+            return true;
+        }
+        out_.elsewhere = buffer.data;
+        if (!(acknowledges ? qp.pair.poll_request(out_, now) : qp.pair.poll_transmit({&out_, 1}, now) != 0)) {
+            sender_.give_back(buffer);
+            break;
+        }
+        send(buffer, qp, now);
+        ++sent;
+    }
+    return acknowledges && acknowledge(qp, sent != 0, now);
+}
+
+// True: put off. An acknowledgement is less urgent than a request. Over a socket it leaves behind the requests of its
+// turn, in one send with them; a short packet between them would part them into two sends. Elsewhere it leaves by
+// itself in the next turn, so that neither end has to deal with it before the request.
+// mutants: roce-engine-acknowledge
+bool Engine::acknowledge(RcQp& qp, bool sent_requests, Instant now) noexcept {
+    qp.put_off = sent_requests && !batches_ && !qp.put_off;
+    if (qp.put_off) {
+        return true;
+    }
+    const port::PacketRef buffer = sender_.take();
+    if (buffer.cookie == nullptr) [[unlikely]] {
+        counters_.count(EngineCounter::NoBuffer);
+        return true;
+    }
+    out_.elsewhere = buffer.data;
+    if (qp.pair.poll_response(out_)) {
+        send(buffer, qp, now);
+    } else {
+        sender_.give_back(buffer);  // it failed by its requests
+    }
+    return false;
+}
+
+// The one point where packets of connections leave. The headers are in the buffer.
+// mutants: roce-engine-send
+void Engine::send(const port::PacketRef& buffer, RcQp& qp, Instant now) noexcept {
+    const rc::OutPacket& packet = out_;
+    contexts_.use_for(packet.headers()[0], qp);
+    counters_.count(EngineCounter::PacketsSent);
+    if (packet.again) [[unlikely]] {
+        counters_.count(EngineCounter::PacketsResent);
+    }
+    const std::size_t header_bytes = packet.header_bytes;
+    if (qp.pair.service() != wire::Service::Uc && can_stay(packet)) {
+        counters_.count(EngineCounter::PayloadsInPlace);
+        qp.sent_in_place = true;
+        sender_.send(buffer, qp.path, header_bytes + port::kIcrcBytes, packet.payload.at[0], now);
+        return;
+    }
+    std::uint8_t* at = buffer.data + header_bytes;
+    for (const std::span<std::uint8_t> piece : packet.payload.all()) {
+        copy_bytes(at, piece.data(), piece.size());
+        at += piece.size();
+    }
+    std::memset(at, 0, port::kIcrcBytes);  // the pad
+    sender_.send(buffer, qp.path, packet.bytes(), {}, now);
+}
+
+}  // namespace cairn::roce
