@@ -110,6 +110,27 @@ def bad_input(session):
         expect(name in said and said.count('cairn-hello-await: ') == 1, f'{own}: {said}')
 
 
+def counters(session, system, address, *own):
+    return over_sockets(session, 'cairn-counters', address, '--system', system, *own)
+
+
+def systems(session):
+    """One service and its client, whose source is the same on every RPC system; clients find what others counted."""
+    for system in ('erpc', 'copyrpc', 'scalerpc'):
+        server = await_socket(counters(session, system, SERVER), SERVER)
+        for low, high in ((1, 2), (5, 8)):
+            said = answer_of(counters(session, system, CLIENT, '--peer', SERVER))
+            expect(said.splitlines() == [f'counter 14: {low}', f'counter 15: {high}', f'counter 14: {low + 3}',
+                                         f'counter 15: {high + 4}', f'totals: {low + 3} {high + 4}'],
+                   f'{system}: {said}')
+        leave(server)
+    server = await_socket(counters(session, 'copyrpc', SERVER), SERVER)
+    for system in ('erpc', 'scalerpc'):
+        said = answer_of(counters(session, system, CLIENT, '--peer', SERVER), status=1)
+        expect(said.count('cairn-counters: ') == 1 and '--system' in said, f'{system}: {said}')
+    leave(server)
+
+
 def readme(_):
     """The README shows all files of apps/hello as they are, none of which is longer than 40 lines."""
     shown = read('README.md')
@@ -142,4 +163,4 @@ def server_killed(session):
 
 
 if __name__ == '__main__':
-    run_case(sockets, memif, services, silent_host, event_loop, bad_input, readme, server_killed)
+    run_case(sockets, memif, services, silent_host, event_loop, bad_input, readme, server_killed, systems)
