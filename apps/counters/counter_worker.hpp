@@ -64,8 +64,8 @@ private:
     static constexpr Duration kFarewell = milliseconds(200);  // for the session's end to reach the server
 
     Status serve() {
-        counters_.serve(host_->endpoint());
-        return host_->listen(plan_.service);
+        const Status served = counters_.serve(host_->endpoint());
+        return served.ok() ? host_->listen(plan_.service) : served;
     }
     bool on_turn(Instant now) noexcept override {
         now_ = now;

@@ -24,11 +24,11 @@ constexpr rpc::Method<std::uint32_t, std::vector<std::uint64_t>> kTotals{2, kCou
 
 class Counters {
 public:
-    // The counters outlive the endpoint.
+    // The counters outlive the endpoint. Errors: those of rpc::serve().
     template <class Endpoint>
-    void serve(Endpoint& endpoint) noexcept {
-        rpc::serve<kAdd, &Counters::add>(endpoint, *this);
-        rpc::serve<kTotals, &Counters::totals>(endpoint, *this);
+    Status serve(Endpoint& endpoint) {
+        const Status served = rpc::serve<kAdd, &Counters::add>(endpoint, *this);
+        return served.ok() ? rpc::serve<kTotals, &Counters::totals>(endpoint, *this) : served;
     }
 
     // Numbers of peers are taken modulo kCounters.

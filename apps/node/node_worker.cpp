@@ -121,7 +121,10 @@ Status NodeWorker::serve(std::uint32_t service, std::initializer_list<Serving> h
         return opened.error();
     }
     for (const Serving& each : handlers) {
-        opened.value()->set_handler(each.type, each.handler, each.context, each.response_bytes_max);
+        const Status set = opened.value()->set_handler(each.type, each.handler, each.context, each.response_bytes_max);
+        if (!set.ok()) {
+            return set;
+        }
     }
     return Nothing{};
 }

@@ -73,7 +73,7 @@ public:
     // service. Errors: the number is taken or not in [1, 65535]; the worker has kServicesMost services; those of
     // Endpoint::create().
     Result<erpc::Endpoint*> open_service(std::uint32_t service);
-    // Opens a service and sets its handlers.
+    // Opens a service and sets its handlers. Errors: those of both.
     Status serve(std::uint32_t service, std::initializer_list<Serving> handlers);
 
     // Finds the service on the host and opens a session to it. The callback runs on this worker after connect() has

@@ -9,7 +9,7 @@
 #include "apps/common/pattern.hpp"
 #include "apps/rpcbench/load.hpp"
 #include "apps/rpcbench/stage_watch.hpp"
-#include "rpc/common/request.hpp"
+#include "rpc/common/request_types.hpp"
 
 namespace cairn::rpcbench {
 
@@ -19,11 +19,13 @@ public:
     // `watch` is told of handlers, if there is one.
     explicit Service(const Options& options, HandlerWatch* watch = nullptr) noexcept
         : response_bytes_(options.response_bytes), watch_(watch) {}
-    // The service outlives the endpoint.
-    void open(Endpoint& endpoint) {
+    // The service outlives the endpoint. Errors: the endpoint sends no answers of that length.
+    Status open(Endpoint& endpoint) {
         const bool watched = watch_ != nullptr;
-        endpoint.set_handler(kEcho, watched ? in_view<echo> : echo, this, response_bytes_);
-        endpoint.set_handler(kChecked, watched ? in_view<answer_checked> : answer_checked, this, response_bytes_);
+        const Status fits = endpoint.set_handler(kEcho, watched ? in_view<echo> : echo, this, response_bytes_);
+        return fits.ok() ? endpoint.set_handler(kChecked, watched ? in_view<answer_checked> : answer_checked, this,
+                                                response_bytes_)
+                         : fits;
     }
 
 private:

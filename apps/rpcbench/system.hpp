@@ -141,11 +141,13 @@ public:
 protected:
     ~SystemOf() override = default;
     explicit SystemOf(const Stage& stage) noexcept : System(stage.options), service_(stage.options, stage.watch) {}
-    // Takes the endpoint, serves if the options say so, and makes the load. Errors: those of Load::prepare().
+    // Takes the endpoint, serves if the options say so, and makes the load. Errors: those of Service::open()
+    // and Load::prepare().
     Status take(std::unique_ptr<Endpoint> endpoint, const Stage& stage) {
         endpoint_ = std::move(endpoint);
-        if (options_.server) {
-            service_.open(*endpoint_);
+        const Status opened = options_.server ? service_.open(*endpoint_) : Nothing{};
+        if (!opened.ok()) {
+            return opened;
         }
         const double share = 1.0 / stage.workers;
         if (options_.clients.count != 0) {

@@ -6,7 +6,8 @@ namespace cairn::rpcbench {
 
 UdEndpoint::UdEndpoint(const UdConfig& config, verbs::Device& device, connections::Home& home,
                        std::unique_ptr<UdRoad> road)
-    : config_(config),
+    : RequestTypes({config.message_bytes, "let messages be longer"}),
+      config_(config),
       road_(std::move(road)),
       sessions_(config_, device, home, *road_, statistics_),
       calls_(config.calls_max, statistics_.calls_failed),

@@ -98,11 +98,12 @@ bool answer(const Request<Endpoint>& request, const Out& value) {
 }
 
 // Registers `Out (Owner::*kFunction)(const In&)` as the method's handler. A request that is no such value is refused,
-// as is one whose answer has no room: its call ends with AnswerLost. `owner` outlives the endpoint.
+// as is one whose answer has no room: its call ends with AnswerLost. `owner` outlives the endpoint. Errors: those of
+// RequestTypes::set_handler().
 template <auto kMethod, auto kFunction, class Endpoint, class Owner>
-void serve(Endpoint& endpoint, Owner& owner) noexcept {
+Status serve(Endpoint& endpoint, Owner& owner) {
     using In = typename decltype(kMethod)::In;
-    endpoint.set_handler(
+    return endpoint.set_handler(
         kMethod.type,
         [](void* context, const Request<Endpoint>& request) {
             const std::optional<In> value = Codec<In>::get(request.payload);

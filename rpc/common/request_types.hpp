@@ -4,11 +4,21 @@
 #include <array>
 #include <cstdint>
 
+#include "lib/base/result.hpp"
 #include "rpc/common/request.hpp"
 
 namespace cairn::rpc {
 
 constexpr std::uint32_t kRequestTypes = 256;
+
+// The longest answer that an endpoint can send, and how it is made to send longer ones.
+struct AnswerLimit {
+    std::uint32_t bytes = 0;
+    const char* remedy = "";
+
+    // Errors: the type's answers may be longer.
+    [[nodiscard]] Status judge(std::uint8_t type, std::uint32_t response_bytes_max) const;
+};
 
 // The part of an endpoint that the application fills in. Only the worker's thread may call it.
 template <class Endpoint>
@@ -23,33 +33,49 @@ public:
         [[nodiscard]] bool registered() const noexcept { return function != nullptr || background != nullptr; }
     };
 
-    // Sets the handler of a type, and replaces an earlier one of either kind. The endpoint takes room for a response of
-    // `response_bytes_max` before it executes a request of the type, so reserve() does not fail for so many bytes.
-    // Without room the request is put off until its client asks again.
-    void set_handler(std::uint8_t type, Handler<Endpoint> handler, void* context,
-                     std::uint32_t response_bytes_max = 0) noexcept {
-        serves_ = serves_ || handler != nullptr;
-        entries_[type] = {handler, nullptr, context, response_bytes_max};
+    // Sets the handler of a type, and replaces an earlier one of either kind.
+    void set_handler(std::uint8_t type, Handler<Endpoint> handler, void* context) noexcept {
+        set(type, {handler, nullptr, context, 0}, handler != nullptr);
+    }
+    // Sets the handler of a type whose longest answer is known. eRPC takes room for it before it executes a request of
+    // the type, so reserve() does not fail for so many bytes; without room the request is put off until its client asks
+    // again. Errors: the endpoint sends no answers of that length. The type's handler stays what it was.
+    Status set_handler(std::uint8_t type, Handler<Endpoint> handler, void* context, std::uint32_t response_bytes_max) {
+        return judged(type, {handler, nullptr, context, response_bytes_max}, handler != nullptr);
     }
     // Sets a handler that runs on the endpoint's BackgroundPool. The endpoint must have a pool. It takes room for a
-    // response of `response_bytes_max` before it hands a request over. Without room or a free job the request is put
-    // off until its client asks again.
-    void set_background_handler(std::uint8_t type, BackgroundHandler handler, void* context,
-                                std::uint32_t response_bytes_max) noexcept {
-        serves_ = serves_ || handler != nullptr;
-        entries_[type] = {nullptr, handler, context, response_bytes_max};
+    // response of `response_bytes_max` before it hands a request over. Without room or a free job the request waits, or
+    // is put off until its client asks again. Errors: as above.
+    Status set_background_handler(std::uint8_t type, BackgroundHandler handler, void* context,
+                                  std::uint32_t response_bytes_max) {
+        return judged(type, {nullptr, handler, context, response_bytes_max}, handler != nullptr);
     }
 
 protected:
-    RequestTypes() = default;
+    explicit RequestTypes(const AnswerLimit& limit) noexcept : limit_(limit) {}
     ~RequestTypes() = default;
 
     // True if a handler was ever registered. An endpoint without handlers takes no sessions.
     // mutants: rpc-request-types-serves
     [[nodiscard]] bool serves() const noexcept { return serves_; }
     [[nodiscard]] const std::array<Entry, kRequestTypes>& handlers() const noexcept { return entries_; }
+    [[nodiscard]] const AnswerLimit& answer_limit() const noexcept { return limit_; }
 
 private:
+    void set(std::uint8_t type, const Entry& entry, bool serves) noexcept {
+        serves_ = serves_ || serves;
+        entries_[type] = entry;
+    }
+    // mutants: rpc-request-types-judged
+    Status judged(std::uint8_t type, const Entry& entry, bool serves) {
+        const Status fits = limit_.judge(type, entry.response_bytes_max);
+        if (fits.ok()) {
+            set(type, entry, serves);
+        }
+        return fits;
+    }
+
+    AnswerLimit limit_;
     std::array<Entry, kRequestTypes> entries_{};
     bool serves_ = false;
 };

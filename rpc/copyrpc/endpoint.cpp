@@ -57,6 +57,15 @@ Status judge(const EndpointConfig& config) {
     return Nothing{};
 }
 
+// Answers lie in the largest ring that a caller may have, or are WRITTEN by themselves. A thread's answer waits in the
+// pool.
+rpc::AnswerLimit answer_limit_of(const EndpointConfig& config, const rpc::MsgPool& pool) noexcept {
+    const std::uint32_t ring_bytes = std::max(config.ring_bytes, config.peer_ring_bytes_max);
+    const std::uint32_t in_ring = Message::answer_max(RingShape(ring_bytes / kBlockBytes).charge_max());
+    return {std::min(std::max(in_ring, config.message_bytes_max), pool.longest_message()),
+            "raise message_bytes_max, and give the pool as much memory"};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config, verbs::Device& device,
@@ -72,7 +81,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
 }
 
 Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::MsgPool& pool)
-    : config_(config),
+    : RequestTypes(answer_limit_of(config, pool)),
+      config_(config),
       device_(device),
       sessions_(config.sessions_max),
       client_(config_, device, sessions_, pool, statistics_),

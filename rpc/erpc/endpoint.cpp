@@ -48,7 +48,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
 }
 
 Endpoint::Endpoint(const EndpointConfig& config, worker::Worker& worker, rpc::MsgPool& pool)
-    : config_(config),
+    : RequestTypes({config.max_message_bytes, "raise max_message_bytes"}),
+      config_(config),
       worker_(worker),
       writer_(worker.sender(), config_, statistics_),
       sessions_(config.sessions_max),

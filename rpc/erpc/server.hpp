@@ -66,7 +66,7 @@ private:
     // True if the slot of the running request has memory for `bytes`.
     // mutants: erpc-server-has-room-for
     [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept {
-        return bytes != 0 && bytes <= reply_slot_->response.capacity && bytes <= max_message_bytes_;
+        return bytes != 0 && bytes <= reply_slot_->response.capacity;
     }
     void respond_running(Session& session, ServerSlot& slot, std::span<const std::uint8_t> message,
                          Instant now) noexcept;

@@ -38,7 +38,7 @@ rpc::BackgroundJob* ServerJobs::prepare(std::uint8_t type, const ServerSlot& slo
     job->function = entry.background;
     job->context = entry.context;
     job->type = type;
-    job->response_bytes_max = std::min(entry.response_bytes_max, server_.max_message_bytes_);
+    job->response_bytes_max = entry.response_bytes_max;
     if (!copied.empty()) {
         job->request = server_.pool_.allocate(static_cast<std::uint32_t>(copied.size()));
     }

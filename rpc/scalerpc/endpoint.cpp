@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace cairn::scalerpc {
@@ -66,7 +67,8 @@ std::size_t Endpoint::memory_for(const EndpointConfig& config) noexcept {
 }
 
 Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::MsgPool& pool)
-    : config_(config),
+    : RequestTypes({std::min(config.shape.message_max(), pool.longest_message()), "give both ends larger blocks"}),
+      config_(config),
       device_(device),
       pool_(pool),
       sessions_(config.sessions_max),

@@ -39,9 +39,14 @@ public:
     }
     // Sets the handler that executes a type's requests on the endpoint's BackgroundPool once one of them has taken
     // longer than a slice. The type has another handler by set_handler(). The endpoint must have a pool.
-    void set_legacy_handler(std::uint8_t type, rpc::BackgroundHandler handler, void* context,
-                            std::uint32_t response_bytes_max) noexcept {
-        server_.legacy().set(type, handler, context, response_bytes_max);
+    // Errors: as of set_background_handler().
+    Status set_legacy_handler(std::uint8_t type, rpc::BackgroundHandler handler, void* context,
+                              std::uint32_t response_bytes_max) {
+        const Status fits = answer_limit().judge(type, response_bytes_max);
+        if (fits.ok()) {
+            server_.legacy().set(type, handler, context, response_bytes_max);
+        }
+        return fits;
     }
     // Starts a session. The callback tells the outcome. Calls may be posted at once; they wait for the session. Errors:
     // all sessions are in use; no memory; the peer has no path.

@@ -12,10 +12,11 @@
 
 namespace cairn::scalerpc {
 
-// Answers the questions of followers, which come by calls of this type. The clock outlives the endpoint.
+// Answers the questions of followers, which come by calls of this type. The clock outlives the endpoint. Errors: those
+// of set_handler().
 template <class TimeEndpoint>
-void serve_time(TimeEndpoint& time_endpoint, std::uint8_t type, SliceClock& clock) {
-    time_endpoint.set_handler(
+Status serve_time(TimeEndpoint& time_endpoint, std::uint8_t type, SliceClock& clock) {
+    return time_endpoint.set_handler(
         type,
         [](void* context, const rpc::Request<TimeEndpoint>& request) {
             const RawTimeAnswer raw = static_cast<SliceClock*>(context)->answer(request.now, request.now).raw();

@@ -56,23 +56,25 @@ void ErpcScenario::start_threads(ErpcNode& node) {
 void ErpcScenario::set_handlers(ErpcNode& node) {
     for (const std::uint8_t type : {kAtOnce, kLater, kNested}) {  // the others ask for room when they answer
         const std::uint32_t room = type == kAtOnce ? plan_.message_bytes_max : 0;
-        node.endpoint->set_handler(
+        const Status set = node.endpoint->set_handler(
             type,
             [](void* context, const erpc::Request& request) {
                 auto& self = *static_cast<ErpcNode*>(context);
                 self.scenario->execute(self, request);
             },
             &node, room);
+        CAIRN_ASSERT(set.ok());
     }
     node.endpoint->set_handler(kRelayed, erpc::coroutine_handler<&ErpcScenario::relay>, &node);
     for (const std::uint8_t type : {kBackground, kBrief}) {
-        node.endpoint->set_background_handler(
+        const Status set = node.endpoint->set_background_handler(
             type,
             [](void* context, erpc::BackgroundRequest& request) {
                 auto& self = *static_cast<ErpcNode*>(context);
                 self.scenario->work(self, request);
             },
             &node, type == kBrief ? kBriefMost : plan_.message_bytes_max);
+        CAIRN_ASSERT(set.ok());
     }
     node.endpoint->set_handler(
         Babbler::kType,
@@ -81,7 +83,7 @@ void ErpcScenario::set_handlers(ErpcNode& node) {
             self.scenario->answer_babble(self, request);
         },
         &node);
-    node.endpoint->set_background_handler(
+    const Status set = node.endpoint->set_background_handler(
         Babbler::kBackgroundType,
         [](void*, erpc::BackgroundRequest& request) {
             const std::size_t bytes = std::min<std::size_t>(request.payload().size(), kBriefMost);
@@ -89,6 +91,7 @@ void ErpcScenario::set_handlers(ErpcNode& node) {
                         request.reserve(static_cast<std::uint32_t>(bytes)).begin());
         },
         nullptr, kBriefMost);
+    CAIRN_ASSERT(set.ok());
 }
 
 // What it had under way is forgotten, and every buffer comes back.

@@ -92,6 +92,9 @@ LinkedCall& LinkedCalling::plan_call(LinkedNode& node, const LinkedSession& sess
     system_.plan_sizes(node, call);
     const std::uint32_t beyond = random_.chance(kMillion / 20) ? 100 : 1;
     call.tag.response_bytes = static_cast<std::uint32_t>(random_.below(call.answer_room + beyond));
+    if (call.handling == Handling::Background || call.handling == Handling::Legacy) {
+        call.tag.response_bytes = std::min(call.tag.response_bytes, node.limits.job_answer_bytes);
+    }
     fill_request(call.request, call.tag);
     if (!world_.healed() && random_.chance(kMillion / 8)) {
         call.deadline = node.now() + random_.between(microseconds(10), milliseconds(10));

@@ -79,6 +79,7 @@ struct LinkedSession {
 struct LinkedLimits {
     std::uint16_t sessions_max = 0;
     std::uint32_t calls_max = 0;
+    std::uint32_t job_answer_bytes = 0;  // the longest answer of a thread; all nodes have the same
 };
 
 struct LinkedNode {

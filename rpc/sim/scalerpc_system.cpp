@@ -16,7 +16,6 @@ constexpr std::uint16_t kGuestsLeast = 2;
 constexpr std::uint16_t kGuestsMost = 14;
 constexpr std::size_t kGuestsPoolBytes = 8U << 20U;
 constexpr std::uint64_t kBatchMost = 12;
-constexpr std::uint32_t kBeyond = 100;  // that an answer may be longer than its room
 
 constexpr std::array<Handling, 6> kUsual{Handling::AtOnce, Handling::AtOnce,     Handling::Later,
                                          Handling::Nested, Handling::Background, Handling::Legacy};
@@ -62,6 +61,7 @@ void ScalerpcSystem::make_config(LinkedNode& node) {
     config.background = part.threads.get();
     node.limits.sessions_max = config.sessions_max;
     node.limits.calls_max = config.calls_max;
+    node.limits.job_answer_bytes = plan_.shape.message_max();
 }
 
 // Where memory is scarce, it has room for the endpoint and few sessions.
@@ -85,9 +85,12 @@ void ScalerpcSystem::start(LinkedNode& node, connections::Home& home) {
     part.node = &node;
     part.endpoint = &endpoint->own();
     part.batches = std::make_unique<scalerpc::BatchCalls>(*part.endpoint, node.host->worker());
-    const std::uint32_t room = plan_.shape.message_max() + kBeyond;
-    part.endpoint->set_background_handler(static_cast<std::uint8_t>(Handling::Background), work, &part, room);
-    part.endpoint->set_legacy_handler(static_cast<std::uint8_t>(Handling::Legacy), work, &part, room);
+    const std::uint32_t room = node.limits.job_answer_bytes;
+    const auto background = static_cast<std::uint8_t>(Handling::Background);
+    const auto legacy = static_cast<std::uint8_t>(Handling::Legacy);
+    const bool set = part.endpoint->set_background_handler(background, work, &part, room).ok() &&
+                     part.endpoint->set_legacy_handler(legacy, work, &part, room).ok();
+    CAIRN_ASSERT(set);
     node.endpoint = std::move(endpoint);
 }
 

@@ -128,7 +128,8 @@ void SyncWorld::start(Node& node) {
     time_endpoint.sessions_max = static_cast<std::uint16_t>(plan_.servers);
     node.time_endpoint = scalerpc::Endpoint::create(time_endpoint, *node.device, *node.home, *node.pool).value();
     if (node.clock) {
-        scalerpc::serve_time(*node.time_endpoint, kAsk, *node.clock);
+        const Status serves = scalerpc::serve_time(*node.time_endpoint, kAsk, *node.clock);
+        CAIRN_ASSERT(serves.ok());
     }
     const bool listening = node.endpoint->listen(kService).ok() && node.time_endpoint->listen(kTime).ok();
     CAIRN_ASSERT(listening);

@@ -35,9 +35,8 @@ Status serve_two(node::NodeWorker& worker) {
     if (!adder.ok() || !multiplier.ok()) {
         return adder.ok() ? multiplier.error() : adder.error();
     }
-    rpc::serve<kAdd, &Sums::add>(*adder.value(), sums);
-    rpc::serve<kMultiply, &Sums::multiply>(*multiplier.value(), sums);
-    return Nothing{};
+    const Status served = rpc::serve<kAdd, &Sums::add>(*adder.value(), sums);
+    return served.ok() ? rpc::serve<kMultiply, &Sums::multiply>(*multiplier.value(), sums) : served;
 }
 
 rpc::Task<> call_two(node::NodeWorker& worker) {

@@ -27,12 +27,13 @@ struct ErpcSide : ruler::Host {
         endpoint = erpc::Endpoint::create(config, *worker, pool).value();
     }
     void serve() {
-        endpoint->set_handler(
+        const Status set = endpoint->set_handler(
             ruler::kEcho,
             [](void*, const erpc::Request& request) {
                 request.endpoint.answer(request.handle, request.payload, request.now);
             },
             nullptr, ruler::kMessageBytes);
+        CAIRN_ASSERT(set.ok());
     }
     [[nodiscard]] SessionId connect(ErpcSide& to, Instant now) {
         port::Path* const path =

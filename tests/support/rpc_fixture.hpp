@@ -83,8 +83,8 @@ protected:
                 static_cast<RpcPromises*>(context)->kept.push_back(request.keep());
             },
             this);
-        serve<kColorOf, &Picture::color_of>(server(), picture);
-        serve<kShout, &Picture::shout>(server(), picture);
+        EXPECT_TRUE((serve<kColorOf, &Picture::color_of>(server(), picture).ok()));
+        EXPECT_TRUE((serve<kShout, &Picture::shout>(server(), picture).ok()));
     }
     Endpoint& client() { return pair.client(); }
     Endpoint& server() { return pair.server(); }

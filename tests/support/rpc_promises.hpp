@@ -80,6 +80,13 @@ TYPED_TEST_P(RpcPromises, WhatNobodyAnswersSaysSo) {
     EXPECT_EQ(this->results.at(2), CallStatus::AnswerLost);
 }
 
+TYPED_TEST_P(RpcPromises, ATypeWhoseAnswersNoMessageCarriesIsNotRegistered) {
+    const Status longer = this->server().set_handler(kUnknown, nullptr, nullptr, 0xffffffff);
+    ASSERT_FALSE(longer.ok());
+    EXPECT_NE(longer.error().what.find("4294967295 bytes to requests of type 9 "), std::string::npos);
+    EXPECT_EQ(longer.error().remedy.find("register "), 0U);
+}
+
 TYPED_TEST_P(RpcPromises, ACallOverASessionThatEndsFails) {
     const SessionId session = this->pair.connect();
     for (std::uint64_t tag = 1; tag <= 30; ++tag) {
@@ -184,7 +191,8 @@ TYPED_TEST_P(RpcPromises, AFullTableIsAValue) {
 
 REGISTER_TYPED_TEST_SUITE_P(RpcPromises, EachCallCompletesOnceWithItsOwnResponse,
                             ACallEndsAtItsDeadlineAndItsAnswerComesToNobody, ACancelledCallEndsAtOnceAndOnlyOnce,
-                            AHandleIsAnsweredLaterAndOnce, WhatNobodyAnswersSaysSo, ACallOverASessionThatEndsFails,
+                            AHandleIsAnsweredLaterAndOnce, WhatNobodyAnswersSaysSo,
+                            ATypeWhoseAnswersNoMessageCarriesIsNotRegistered, ACallOverASessionThatEndsFails,
                             AResponseLiesInTheCallersBufferIfItFits, LatenciesAreKeptByTypeFromWhenOnTheyAreAskedFor,
                             AMethodCarriesValues, AMethodCarriesWhatHasACodec, AValueOfAnotherSizeIsNoValueOfTheMethod,
                             AFullTableIsAValue);

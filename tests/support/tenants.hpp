@@ -40,7 +40,7 @@ struct Tenants {
         rpc.calls_max = 64;
         rpc.seed = {seed, 100 + number};
         endpoint = erpc::Endpoint::create(rpc, *worker, pool).value();
-        endpoint->set_handler(
+        const Status set = endpoint->set_handler(
             kEcho,
             [](void*, const erpc::Request& request) {
                 const auto bytes = static_cast<std::uint32_t>(request.payload.size());
@@ -49,6 +49,7 @@ struct Tenants {
                 request.endpoint.respond(request.handle, request.now);
             },
             nullptr, 1024);
+        CAIRN_ASSERT(set.ok());
         directory = std::make_unique<erpc::Directory>(*home);
     }
     ~Tenants() { connector.reset(); }

@@ -34,7 +34,7 @@ struct World {
         config.sessions_max = 8;
         config.calls_max = 32;
         endpoint = erpc::Endpoint::create(config, *worker, pool).value();
-        endpoint->set_handler(kType, answer, this, kAnswerMost);
+        CAIRN_ASSERT(endpoint->set_handler(kType, answer, this, kAnswerMost).ok());
         path = port.open_path({port.local_address(), port.local_address(), 1, 0}, now);
         const SessionId session = endpoint->connect({path, Qpn{0x100}, Qkey{0x205}}, now).value();
         erpc::Call call;

@@ -28,7 +28,7 @@ protected:
         client.port.join(server->port);
         server->port.join(client.port);
         EXPECT_TRUE(server->endpoint->listen(kService).ok());
-        server->endpoint->set_background_handler(
+        const Status set = server->endpoint->set_background_handler(
             kSlow,
             [](void* context, rpc::BackgroundRequest& request) {
                 ++*static_cast<std::atomic<int>*>(context);
@@ -39,6 +39,7 @@ protected:
                                [](std::uint8_t octet) { return static_cast<std::uint8_t>(octet + 1); });
             },
             &executed, 500);
+        EXPECT_TRUE(set.ok());
         const auto made = client.endpoint->connect(net::IpAddress::parse("10.0.0.2").value(), kService, now);
         session = made.value();
         run(milliseconds(5));

@@ -20,7 +20,7 @@ protected:
     }
     void begin() {
         service.emplace(options);
-        service->open(*server.endpoint);
+        ASSERT_TRUE(service->open(*server.endpoint).ok());
         for (std::uint32_t i = 0; i < options.sessions; ++i) {
             sessions.push_back(connect());
         }

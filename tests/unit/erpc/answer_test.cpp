@@ -148,7 +148,7 @@ TEST_F(Answer, BeyondTheLimitIsNotGiven) {
     server.restart(22);
     const std::vector<std::uint8_t> longer(41, 0x22);
     int refused = 0;
-    server.endpoint->set_handler(kEcho, &Answer::serve, this, 64);
+    ASSERT_TRUE(server.endpoint->set_handler(kEcho, &Answer::serve, this, 40).ok());
     handler = [&](const Request& asked) {
         refused += asked.endpoint.answer(asked.handle, longer, asked.now) ? 0 : 1;
         EXPECT_TRUE(asked.endpoint.answer(asked.handle, asked.payload, asked.now));

@@ -36,7 +36,7 @@ protected:
         client.emplace("10.0.0.1", 11);
         client->port.join(server->port);
         server->port.join(client->port);
-        server->endpoint->set_background_handler(kSlow, &Background::work, this, kAnswerMost);
+        EXPECT_TRUE(server->endpoint->set_background_handler(kSlow, &Background::work, this, kAnswerMost).ok());
         session = client->connect(*server, now);
         run(milliseconds(1));
     }

@@ -58,12 +58,13 @@ TEST_F(Background, WithAllJobsOutRequestsStayUnexecutedUntilTheirClientAsksAgain
 
 TEST_F(Background, WithoutMemoryForTheAnswerARequestIsPutOffAndNothingIsKept) {
     open_stepped(1);
-    server->endpoint->set_background_handler(kSlow, &Background::work, this, 2U << 20U);  // more than there is
+    const Status more = server->endpoint->set_background_handler(kSlow, &Background::work, this, 2U << 20U);
+    ASSERT_TRUE(more.ok()) << "more than there is now";
     post(1);
     run(milliseconds(10));
     EXPECT_GT(drops(Drop::NoBuffer), 0U);
     EXPECT_EQ(server->pool->live(), 0U);
-    server->endpoint->set_background_handler(kSlow, &Background::work, this, kAnswerMost);
+    ASSERT_TRUE(server->endpoint->set_background_handler(kSlow, &Background::work, this, kAnswerMost).ok());
     run(milliseconds(200));
     EXPECT_TRUE(background->run_one());
     run(milliseconds(1));
@@ -133,7 +134,7 @@ TEST_F(Background, AnEndpointThatEndsRunsNoMoreJobsAndTheNextOneTakesThePool) {
     expect_all_returned();
     EXPECT_EQ(executions, 1);
     server->restart(33, background.get());
-    server->endpoint->set_background_handler(kSlow, &Background::work, this, kAnswerMost);
+    ASSERT_TRUE(server->endpoint->set_background_handler(kSlow, &Background::work, this, kAnswerMost).ok());
     session = client->connect(*server, now);
     post(4);
     run(milliseconds(1));
@@ -217,7 +218,7 @@ TEST_F(Background, AWorkerThatSleepsIsWokenOrLooksByItself) {
     config.wake_context = &wakes;
     const std::unique_ptr<BackgroundPool> waking = BackgroundPool::create(config).value();
     server->restart(44, waking.get());
-    server->endpoint->set_background_handler(kSlow, &Background::work, this, kAnswerMost);
+    ASSERT_TRUE(server->endpoint->set_background_handler(kSlow, &Background::work, this, kAnswerMost).ok());
     session = client->connect(*server, now);
     post(2);
     run(milliseconds(1));

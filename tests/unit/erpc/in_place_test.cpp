@@ -125,7 +125,7 @@ TEST_F(SentInPlace, AnAnswerThatWaitsIsNotOverwrittenThoughItsMemoryGoesToAnothe
     const RequestHandle first = open_session();
     const RequestHandle second = open_session();
     (void)open_session();  // holds a little, so that the other half of the memory is not whole
-    server.endpoint->set_handler(kEcho, &SentInPlace::fill, this, kLong);
+    ASSERT_TRUE(server.endpoint->set_handler(kEcho, &SentInPlace::fill, this, kLong).ok());
     forge(later(first, 1), kLong, 0x11);
     forge(later(second, 1), kLong, 0x22);  // finds none
     forge(later(first, 2), kLong, 0x33);   // gives way

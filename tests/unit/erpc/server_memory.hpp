@@ -39,7 +39,7 @@ protected:
     // Answers of one size, for which there is always room when the handler runs.
     void answer_by_size(std::uint32_t bytes) {
         answer_bytes = bytes;
-        server.endpoint->set_handler(
+        const Status set = server.endpoint->set_handler(
             kEcho,
             [](void* context, const Request& request) {
                 auto& self = *static_cast<ServerMemory*>(context);
@@ -50,6 +50,7 @@ protected:
                 request.endpoint.respond(request.handle, request.now);
             },
             this, bytes);
+        EXPECT_TRUE(set.ok());
     }
     Posted ask(SessionId session, std::uint64_t tag) {
         requests[tag].assign(sizeof(tag), 0);

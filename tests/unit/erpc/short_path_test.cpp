@@ -107,7 +107,7 @@ TEST_F(ShortPath, ARequestWhoseHandlerKeepsTheLastOneDoesNotTakeIt) {
 
 TEST_F(ShortPath, ARequestForWhichAnAnswerNeedsMoreRoomDoesNotTakeIt) {
     const port::PacketRef packet = request();
-    server.endpoint->set_handler(kEcho, &TwoHosts::echo, this, 100'000);
+    ASSERT_TRUE(server.endpoint->set_handler(kEcho, &TwoHosts::echo, this, 100'000).ok());
     EXPECT_FALSE(takes(server, packet));
     server.endpoint->set_handler(kEcho, nullptr, nullptr);
     EXPECT_FALSE(takes(server, packet));

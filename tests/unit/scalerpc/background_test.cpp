@@ -51,10 +51,30 @@ protected:
     int in_worker = 0;
 };
 
+TEST_F(ScalerpcBackground, ATypesLongestAnswerIsOneThatABlockCarries) {
+    const EndpointConfig config = small(64);
+    begin_with_threads(config, 1);
+    const std::uint32_t most = config.shape.message_max();
+    const Status longer = server->endpoint->set_background_handler(kSlow, echo, &in_background, most + 1);
+    ASSERT_FALSE(longer.ok());
+    EXPECT_EQ(longer.error().remedy, "register " + std::to_string(most) + " or less, or give both ends larger blocks");
+    EXPECT_FALSE(server->endpoint->set_legacy_handler(kSlow, echo, &in_background, most + 1).ok());
+    post(0, 64, kSlow);
+    run(milliseconds(1));
+    EXPECT_EQ(count(CallStatus::NoHandler), 1U);
+    EXPECT_TRUE(server->endpoint->set_background_handler(kSlow, echo, &in_background, most).ok());
+    EXPECT_TRUE(server->endpoint->set_legacy_handler(kSlow, echo, &in_background, most).ok());
+    post(0, 64, kSlow);
+    run(milliseconds(1));
+    EXPECT_TRUE(threads->run_one());
+    run(milliseconds(1));
+    EXPECT_EQ(count(CallStatus::Ok), 1U);
+}
+
 // They wait while others use their blocks.
 TEST_F(ScalerpcBackground, RequestsThatWaitForAThreadStayAsTheyWere) {
     begin_with_threads(small(64), 30);
-    server->endpoint->set_background_handler(kSlow, echo, &in_background, 256);
+    ASSERT_TRUE(server->endpoint->set_background_handler(kSlow, echo, &in_background, 200).ok());
     for (std::size_t i = 0; i < sessions.size(); i += 2) {
         post(i, 100, kSlow);
     }
@@ -85,7 +105,7 @@ TEST_F(ScalerpcBackground, ATypeThatIsAnsweredAfterItsSliceGoesToAThread) {
             static_cast<std::vector<rpc::KeptRequest>*>(context)->push_back(request.keep());
         },
         &kept);
-    server->endpoint->set_legacy_handler(kSlow, echo, &in_background, 256);
+    ASSERT_TRUE(server->endpoint->set_legacy_handler(kSlow, echo, &in_background, 200).ok());
     again = true;
     for (std::size_t i = 1; i < sessions.size(); ++i) {
         post(i);
@@ -117,7 +137,7 @@ TEST_F(ScalerpcBackground, AHandlerThatTakesLongerThanASliceRunsOnAThreadFromThe
             request.endpoint.answer(request.handle, request.payload, request.now);
         },
         &in_worker);
-    server->endpoint->set_legacy_handler(kSlow, echo, &in_background, 256);
+    ASSERT_TRUE(server->endpoint->set_legacy_handler(kSlow, echo, &in_background, 200).ok());
     for (int i = 0; i < 5; ++i) {
         post(0, 64, kSlow);
         run(milliseconds(1));

@@ -51,7 +51,7 @@ protected:
                     (void)asked.endpoint.answer(asked.handle, asked.payload, asked.now);
                 },
                 nullptr);
-            serve_time(*servers[i]->time_endpoint, kAsk, clocks[i]);
+            EXPECT_TRUE(serve_time(*servers[i]->time_endpoint, kAsk, clocks[i]).ok());
         }
         for (std::size_t i = 0; i < 4; ++i) {
             EndpointConfig one = config();
