@@ -99,12 +99,15 @@ bool BackgroundPool::has_next(const Lane& lane) noexcept {
     return lane.submitted.load(std::memory_order_acquire) != lane.begun;  // pairs with the release in dispatch()
 }
 
+// A job may have waited here behind a long one.
+// mutants: rpc-background-pool-run-next
 bool BackgroundPool::run_next(Lane& lane) noexcept {
     if (!has_next(lane)) {
         return false;
     }
     BackgroundJob* const job = lane.waiting[lane.begun++ & lane.mask];
-    if (!closing_.load(std::memory_order_acquire)) {
+    job->is_late = now_ns_.load(std::memory_order_relaxed) >= job->deadline.ns;
+    if (!job->is_late && !closing_.load(std::memory_order_acquire)) {
         BackgroundRequest request(*job);
         job->function(job->context, request);
     }

@@ -26,7 +26,8 @@ struct BackgroundJob {
     MsgBuffer response{};  // `bytes` is the size of the answer
     std::uint32_t response_bytes_max = 0;
     std::uint64_t trace = 0;              // as in Request
-    Instant deadline = Instant::never();  // of the caller: later no thread gets the job
+    Instant deadline = Instant::never();  // of the caller: later no thread begins the job
+    bool is_late = false;                 // no thread began it in time; valid once it is finished
     BackgroundJob* next = nullptr;        // the next job that waits for a thread
     std::uint8_t type = 0;
 };
@@ -85,6 +86,8 @@ public:
 
     // Only the endpoint calls the functions below, on its worker's thread.
     void attach() noexcept;
+    // The time by which threads tell whether a job is late. It goes forward with the worker's turns.
+    void keep_time(Instant now) noexcept { now_ns_.store(now.ns, std::memory_order_relaxed); }
     // Returns an unused job, or nullptr if jobs_max jobs are out.
     [[nodiscard]] BackgroundJob* take() noexcept;
     void give_back(BackgroundJob& job) noexcept;
@@ -125,6 +128,7 @@ private:
     std::uint32_t taken_ = 0;  // finished jobs that were polled; wraps
     std::atomic<bool> closing_{false};
     std::atomic<bool> stop_{false};
+    std::atomic<std::int64_t> now_ns_{0};                 // the worker's time; read by threads
     alignas(64) std::atomic<std::uint32_t> finished_{0};  // jobs that all threads have finished; wraps
 };
 

@@ -63,16 +63,17 @@ public:
         if (pool_ == nullptr) {
             return;
         }
+        pool_->keep_time(now);
         while (pool_->any_finished()) {
             BackgroundJob* const job = pool_->poll_finished(now);
             if (job == nullptr) {
                 break;
             }
-            (void)server_.answer(job->handle, job->response.span());
+            job->is_late ? expire(*job) : (void)server_.answer(job->handle, job->response.span());
             give_back(*job);
         }
         while (BackgroundJob* const late = pool_->take_overdue()) {
-            (void)(server_.keeps(late->handle) && server_.expire(late->handle));
+            expire(*late);
             give_back(*late);
         }
         while (!waiting_.empty() && (is_over(waiting_.front(), now) || start(waiting_.front()))) {
@@ -117,6 +118,7 @@ private:
     [[nodiscard]] bool is_over(const JobRequest& request, Instant now) noexcept {
         return !server_.keeps(request.handle) || (now >= request.deadline && server_.expire(request.handle));
     }
+    void expire(const BackgroundJob& job) noexcept { (void)(server_.keeps(job.handle) && server_.expire(job.handle)); }
     void give_back(BackgroundJob& job) noexcept {
         memory_.release(job.request);
         memory_.release(job.response);

@@ -7,10 +7,11 @@ namespace {
 constexpr std::uint8_t kSlow = 9;
 
 struct Pool {
-    explicit Pool(bool stepped) {
+    Pool(bool stepped, std::uint32_t jobs_per_thread) {
         rpc::BackgroundConfig config;
         config.stepped = stepped;
         config.jobs_max = 2;
+        config.jobs_per_thread = jobs_per_thread;
         pool = rpc::BackgroundPool::create(config).value();
     }
     [[nodiscard]] EndpointConfig config() const {
@@ -24,7 +25,8 @@ struct Pool {
 // Only the server has background handlers; the client shares its configuration and must not share its pool.
 class CopyrpcBackground : public testing::Test {
 protected:
-    explicit CopyrpcBackground(bool stepped = true) : threads(stepped) {
+    explicit CopyrpcBackground(bool stepped = true, std::uint32_t jobs_per_thread = 1)
+        : threads(stepped, jobs_per_thread) {
         client.port.join(server->port);
         server->port.join(client.port);
         EXPECT_TRUE(server->endpoint->listen(kService).ok());
@@ -157,14 +159,38 @@ TEST_F(CopyrpcBackground, ARequestThatItsCallerHasGivenUpIsNotExecuted) {
     deadline = Instant::never();
     post(6);
     run(milliseconds(1));
-    while (threads.pool->run_one()) {
+    int runs = 0;
+    for (; threads.pool->run_one(); ++runs) {
         run(milliseconds(1));
     }
-    EXPECT_EQ(executed, 2) << "the one that a thread had before its deadline, and the last";
-    EXPECT_EQ(server->endpoint->statistics().requests_expired, 4U);
+    EXPECT_EQ(runs, 2) << "what waits for a thread is over without one";
+    EXPECT_EQ(executed, 1) << "the last; a thread had the first one before its deadline, and had not begun it";
+    EXPECT_EQ(server->endpoint->statistics().requests_expired, 5U);
     EXPECT_EQ(results.size(), 6U);
     EXPECT_EQ(results.back(), (std::pair<std::uint64_t, CallStatus>{6, CallStatus::Ok}));
     EXPECT_EQ(client.endpoint->statistics().late_answers, 5U);
+}
+
+class CopyrpcBackgroundQueue : public CopyrpcBackground {
+protected:
+    CopyrpcBackgroundQueue() : CopyrpcBackground(true, 2) {}
+};
+
+TEST_F(CopyrpcBackgroundQueue, AJobThatIsOverWhenItsTurnComesIsNotExecuted) {
+    deadline = now + milliseconds(2);
+    post(1);
+    post(2);
+    run(milliseconds(1));
+    EXPECT_TRUE(threads.pool->run_one());
+    run(milliseconds(3));
+    ASSERT_EQ(results.size(), 2U);
+    EXPECT_EQ(results[0], (std::pair<std::uint64_t, CallStatus>{1, CallStatus::Ok}));
+    EXPECT_TRUE(threads.pool->run_one()) << "the thread had it in time";
+    EXPECT_EQ(executed, 1);
+    run(milliseconds(1));
+    EXPECT_EQ(results[1], (std::pair<std::uint64_t, CallStatus>{2, CallStatus::DeadlinePassed}));
+    EXPECT_EQ(server->endpoint->statistics().requests_expired, 1U);
+    EXPECT_EQ(server->endpoint->requests_kept(), 0U);
 }
 
 TEST_F(CopyrpcBackground, AnAnswerForWhichItsCallerHasNoRoomEndsTheCall) {
