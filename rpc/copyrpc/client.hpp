@@ -33,6 +33,8 @@ public:
     bool cancel(CallId id) noexcept;
     // Puts calls that wait into the ring while they fit.
     void serve_backlog(Session& session, Instant now) noexcept;
+    // The same, and ends those whose time is over instead. Completions may end the session.
+    void serve_and_end_backlog(Session& session, Instant now) noexcept;
     // Returns nothing, or why the answer is none.
     [[nodiscard]] std::optional<Breach> on_answer(Session& session, const Message& answer, Instant now) noexcept;
     // Ends all calls of the session, whose state no longer takes calls. Returns true if some of them lent memory.
@@ -68,6 +70,9 @@ private:
     [[nodiscard]] Plan plan_of(const Session& session, const Call& call, std::uint64_t trace) const noexcept;
     [[nodiscard]] static Room judge(const Session& session, const Wanted& size) noexcept;
     [[nodiscard]] bool is_too_long(const Session& session, const Call& call) const noexcept;
+    [[nodiscard]] bool is_head_over(const Session& session, Instant now) const noexcept {
+        return !session.backlog.empty() && calls_[session.backlog.oldest].deadline <= now;
+    }
     [[nodiscard]] bool lend(Session& session, const Call& call, const Plan& plan) noexcept;
     [[nodiscard]] std::uint32_t add(Session& session, const Call& call) noexcept;
     void put(Session& session, std::uint32_t call, const Plan& plan, Instant now) noexcept;

@@ -18,7 +18,7 @@ bool has_deadline(const Call& call) noexcept {
     return call.deadline < Instant::never();
 }
 
-// What the server is told of a deadline: there is no common clock. A call whose time is over has a last microsecond.
+// What the server is told of a deadline: there is no common clock. The last microsecond is a whole one.
 std::uint32_t left_us(const Call& call, Instant now) noexcept {
     const std::int64_t left = (call.deadline - now).ns / 1000;
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, 0xffffffff));
@@ -107,11 +107,14 @@ Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     const CallId id = calls_.id_of(index);
     if (session.is_open()) {
         serve_backlog(session, now);
+        if (is_head_over(session, now)) [[unlikely]] {
+            sessions_.list(session);  // it is told in the turn
+        }
     }
     return {PostVerdict::Posted, id};
 }
 
-// Nobody overtakes the calls that wait.
+// Nobody overtakes the calls that wait. A call whose time is over joins them, to be told of that.
 // mutants: copyrpc-client-try-post
 Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept {
     if (!session.is_open()) {
@@ -122,6 +125,9 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
     }
     if (calls_.is_full() || free_ == kNone) {
         return {Attempt::Full, 0};
+    }
+    if (call.deadline <= now) [[unlikely]] {
+        return {Attempt::Posted, post(session, call, now).id};
     }
     const Plan plan = plan_of(session, call, call.trace);
     const Room room = session.backlog.empty() ? plan.room : Room::RingFull;
@@ -148,10 +154,10 @@ void Client::tell_room(Session& session) noexcept {
     }
 }
 
-// A call that is too long was posted before the peer's ring was known.
+// A call that is too long was posted before the peer's ring was known. One whose time is over never leaves.
 // mutants: copyrpc-client-serve-backlog
 void Client::serve_backlog(Session& session, Instant now) noexcept {
-    while (!session.backlog.empty() && free_ != kNone) {
+    while (!session.backlog.empty() && free_ != kNone && !is_head_over(session, now)) {
         const std::uint32_t call = session.backlog.oldest;
         const Plan plan = plan_of(session, calls_[call], traces_[call]);
         if (plan.room != Room::Fits && plan.room != Room::TooLong) {
@@ -170,6 +176,17 @@ void Client::serve_backlog(Session& session, Instant now) noexcept {
             }
         } else {
             put(session, call, plan, now);
+        }
+    }
+}
+
+// mutants: copyrpc-client-serve-and-end-backlog
+void Client::serve_and_end_backlog(Session& session, Instant now) noexcept {
+    serve_backlog(session, now);
+    while (session.is_open() && is_head_over(session, now)) {
+        finish(session.backlog.oldest, CallStatus::DeadlinePassed);
+        if (session.is_open()) {
+            serve_backlog(session, now);
         }
     }
 }

@@ -128,7 +128,7 @@ bool Exchange::flush(Instant now) noexcept {
 void Exchange::flush(Session& session, Instant now) noexcept {
     bool waits = session.is_open() && session.has_late() && !server_.serve_late(session);
     if (session.is_open()) {
-        client_.serve_backlog(session, now);
+        client_.serve_and_end_backlog(session, now);
     }
     if (session.is_open() && session.wanted) [[unlikely]] {
         client_.tell_room(session);
@@ -167,7 +167,7 @@ bool Exchange::send_batches(Session& session, Instant now) noexcept {
             session.hold.on_batch(session.write->messages, now);
         }
         session.write.reset();
-        client_.serve_backlog(session, now);
+        client_.serve_and_end_backlog(session, now);
     }
     return false;
 }
