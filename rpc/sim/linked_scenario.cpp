@@ -158,6 +158,7 @@ void LinkedScenario::act(Node& host) {
 
 void LinkedScenario::after_turn(Node& host) {
     oracle_.check_kept(at(host));
+    system_.after_turn(at(host));
 }
 
 Instant LinkedScenario::next_act(const Node& host) const {

@@ -67,8 +67,9 @@ public:
     virtual bool act(LinkedNode& node, const LinkedSession& session) = 0;
     // A handler runs for a call.
     virtual void on_request(LinkedNode&, const LinkedRequest&, const LinkedCall&) {}
-    // In each turn of a node; and when that is due though nothing arrives.
+    // In each turn of a node, before its worker's; and when that is due though nothing arrives.
     virtual void on_turn(LinkedNode& node) = 0;
+    virtual void after_turn(LinkedNode&) {}
     [[nodiscard]] virtual Instant next_turn(const LinkedNode& node) const = 0;
     // Calls that have ended, and whose ends are still to be collected.
     [[nodiscard]] virtual std::size_t uncollected(const LinkedNode&) const { return 0; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 
@@ -20,11 +21,16 @@ constexpr std::uint64_t kBatchMost = 12;
 constexpr std::array<Handling, 6> kUsual{Handling::AtOnce, Handling::AtOnce,     Handling::Later,
                                          Handling::Nested, Handling::Background, Handling::Legacy};
 
+// Buffers of calls that wait must not be all of the memory that they wait for.
+bool may_lend(const LinkedNode& node) {
+    return node.pool->live_bytes() < node.pool->capacity_bytes() / 4 * 3;
+}
+
 // A call whose answer is kept for who collects it; nullptr if there is no memory for that.
 LinkedCall* plan_batched(LinkedNode& node, const LinkedSession& session) {
     LinkedCall& call = node.calling->plan_call(node, session);
     call.ends_with_endpoint = false;
-    if (!call.response.valid()) {
+    if (!call.response.valid() && may_lend(node)) {
         call.response = node.pool->allocate(call.answer_room);
     }
     LinkedCalling::begin(node, call);
@@ -43,11 +49,7 @@ std::size_t ScalerpcSystem::memory_most() const {
 
 void ScalerpcSystem::make_config(LinkedNode& node) {
     Part& part = part_of(node);
-    rpc::BackgroundConfig threads;
-    threads.threads = kThreads;
-    threads.stepped = true;
-    threads.jobs_max = static_cast<std::uint32_t>(random_.between(1, 8));
-    part.threads = rpc::BackgroundPool::create(threads).value();
+    part.threads = std::make_unique<JobThreads>(kThreads, static_cast<std::uint32_t>(random_.between(1, 8)));
     scalerpc::EndpointConfig& config = part.config;
     config.shape = plan_.shape;
     config.features = plan_.features;
@@ -58,7 +60,7 @@ void ScalerpcSystem::make_config(LinkedNode& node) {
     config.long_answers = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.below(3) : 32);
     config.peer_timeout = plan_.users.peer_timeout;
     config.path_mtu_bytes = plan_.users.path_mtu_bytes;
-    config.background = part.threads.get();
+    config.background = &part.threads->pool();
     node.limits.sessions_max = config.sessions_max;
     node.limits.calls_max = config.calls_max;
     node.limits.job_answer_bytes = plan_.shape.message_max();
@@ -130,7 +132,7 @@ void ScalerpcSystem::plan_sizes(LinkedNode& node, LinkedCall& call) {
     }
     call.request.resize(bytes);
     call.answer_room = longest;
-    if (random_.chance(kMillion / 4)) {
+    if (may_lend(node) && random_.chance(kMillion / 4)) {
         const std::uint64_t room = random_.below(brief ? kBriefMost : longest + 40);
         call.response = node.pool->allocate(static_cast<std::uint32_t>(room));
         call.answer_room = call.response.valid() ? std::min(call.response.capacity, longest) : longest;
@@ -195,39 +197,30 @@ std::size_t ScalerpcSystem::uncollected(const LinkedNode& node) const {
     return part.batched - part.batches->under_way();
 }
 
-Duration ScalerpcSystem::job_time() {
-    const bool much = !world_.healed() && random_.chance(kMillion / 20);
-    return random_.between(Duration{}, much ? milliseconds(12) : microseconds(500));
-}
-
-// A job is run at the end of its time: all that its worker did meanwhile must have left the job alone.
 void ScalerpcSystem::on_turn(LinkedNode& node) {
     Part& part = part_of(node);
     collect(node);
-    for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
-        Instant& ends = part.job_ends[thread];
-        if (ends <= world_.now()) {
-            ends = Instant::never();
-            part.runs_since = part.job_begins[thread];
-            node.oracle->check(part.threads->run_one(thread), "a thread keeps its job", &node);
-        }
-        if (ends == Instant::never() && part.threads->has_job(thread)) {
-            part.job_begins[thread] = world_.now();
-            ends = world_.now() + job_time();
-        }
-    }
+    node.oracle->check(part.threads->end(world_.now()), "a thread keeps its job", &node);
+    after_turn(node);
     part.endpoint->slices().groups().check();
 }
 
+// A thread begins what it has at once, though its worker sleeps.
+void ScalerpcSystem::after_turn(LinkedNode& node) {
+    part_of(node).threads->begin(world_.now(), [this] {
+        const bool much = !world_.healed() && random_.chance(kMillion / 20);
+        return random_.between(Duration{}, much ? milliseconds(12) : microseconds(500));
+    });
+}
+
 Instant ScalerpcSystem::next_turn(const LinkedNode& node) const {
-    const Part& part = parts_[node.host->index()];
-    return *std::min_element(part.job_ends.begin(), part.job_ends.end());
+    return parts_[node.host->index()].threads->next_end();
 }
 
 void ScalerpcSystem::work(void* context, rpc::BackgroundRequest& request) {
     auto& part = *static_cast<Part*>(context);
     LinkedNode& node = *part.node;
-    const LinkedCall* const call = node.oracle->begin(node, request.payload(), part.runs_since);
+    const LinkedCall* const call = node.oracle->begin(node, request.payload(), part.threads->runs_since());
     ++node.oracle->counters().in_background;
     if (call == nullptr) {
         return;  // a stranger's

@@ -1,13 +1,13 @@
 // ScaleRPC in a simulated world: its endpoints, and the threads of their background handlers, which the world plays.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "rpc/common/background.hpp"
 #include "rpc/scalerpc/batch_calls.hpp"
+#include "rpc/sim/job_threads.hpp"
 #include "rpc/sim/linked_calling.hpp"
 #include "rpc/sim/scalerpc_plan.hpp"
 
@@ -60,6 +60,7 @@ public:
     bool act(LinkedNode& node, const LinkedSession& session) override;
     std::size_t uncollected(const LinkedNode& node) const override;
     void on_turn(LinkedNode& node) override;
+    void after_turn(LinkedNode& node) override;
     Instant next_turn(const LinkedNode& node) const override;
     void check_quiet(LinkedNode&) override {}
     void on_heal() override {}
@@ -69,11 +70,8 @@ private:
     // A node's part of a process.
     struct Part {
         scalerpc::EndpointConfig config{};
-        std::unique_ptr<rpc::BackgroundPool> threads;
+        std::unique_ptr<JobThreads> threads;
         LinkedNode* node = nullptr;
-        std::array<Instant, kThreads> job_begins{};
-        std::array<Instant, kThreads> job_ends{Instant::never(), Instant::never()};
-        Instant runs_since{};  // the job that runs
         scalerpc::Endpoint* endpoint = nullptr;
         std::unique_ptr<scalerpc::BatchCalls> batches;
         std::size_t batched = 0;  // calls of batches that were not collected
@@ -82,7 +80,6 @@ private:
     void make_config(LinkedNode& node);
     void make_pool(LinkedNode& node);
     void collect(LinkedNode& node);
-    [[nodiscard]] Duration job_time();
     static void work(void* context, rpc::BackgroundRequest& request);
 
     World& world_;
