@@ -122,6 +122,8 @@ std::uint32_t put_request(const Request& request, std::uint32_t epoch, std::span
 std::uint32_t put_answer(const Answer& answer, std::span<std::uint8_t> block) noexcept;
 // Makes a block that has a request valid in another slice.
 void change_epoch(std::span<std::uint8_t> block, std::uint32_t epoch) noexcept;
+// Tells the server of a request that was put how much time its caller has left.
+void set_left(std::span<std::uint8_t> block, std::uint32_t left_us) noexcept;
 // Tells the server of a request that was put that its call has ended.
 void give_up(std::span<std::uint8_t> block) noexcept;
 // Makes a block valid in no slice.

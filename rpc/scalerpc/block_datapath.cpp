@@ -64,6 +64,12 @@ void change_epoch(std::span<std::uint8_t> block, std::uint32_t epoch) noexcept {
     store(raw, block);
 }
 
+void set_left(std::span<std::uint8_t> block, std::uint32_t left_us) noexcept {
+    RawTrailer raw = trailer_of(block);
+    raw.first.set(left_us);
+    store(raw, block);
+}
+
 void give_up(std::span<std::uint8_t> block) noexcept {
     RawTrailer raw = trailer_of(block);
     raw.flags = kGivenUp;

@@ -43,6 +43,10 @@ enum class CallerCause : std::uint8_t { Entry, Grant, Notice };
     return to;
 }
 
+// What a server is told of a deadline, there being no common clock: 0 is none. A call whose time is over has a last
+// microsecond.
+[[nodiscard]] std::uint32_t left_us(Instant deadline, Instant now) noexcept;
+
 // Which requests are staged, and which were written. No I/O; the Client acts on it.
 class Caller {
 public:
@@ -52,6 +56,7 @@ public:
         std::uint32_t sequence = 0;
         std::uint32_t tail = 0;  // bytes of the request in its block
         Instant posted{};
+        Instant deadline = Instant::never();  // of a call that has one
     };
 
     // `memory` has the staged blocks, the control word and the blocks for answers: memory_for() bytes, all zero.
@@ -92,6 +97,9 @@ public:
     [[nodiscard]] std::optional<News> look_at_control(bool& nonsense) noexcept;
     // Acts on news. Returns false if they contradict what was said before. News of a slice that is over are old.
     [[nodiscard]] bool on_news(const News& news) noexcept;
+    // After a notice: tells the server of requests that are staged again how much time they have left. It counts the
+    // time itself of those that an entry has told of.
+    void tell_time_left(Instant now) noexcept;
 
     // What is to be told by the entry, if that is new.
     [[nodiscard]] std::optional<Entry> entry_due(std::uint64_t staged_address) noexcept;

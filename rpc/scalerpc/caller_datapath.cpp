@@ -4,11 +4,19 @@
 
 namespace cairn::scalerpc {
 
+std::uint32_t left_us(Instant deadline, Instant now) noexcept {
+    if (deadline == Instant::never()) {
+        return 0;
+    }
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(((deadline - now).ns + 999) / 1000, 1, 0xffffffff));
+}
+
 Caller::Slot& Caller::stage(Request request, std::uint32_t call, Instant now) noexcept {
     Slot& slot = slots_[shape_.index_of(next_)];
     CAIRN_ASSERT(has_room());
     request.sequence = next_;
-    slot = {call, next_, put_request(request, kStaged, block_of(next_)), now};
+    const Instant deadline = request.left_us != 0 ? now + microseconds(request.left_us) : Instant::never();
+    slot = {call, next_, put_request(request, kStaged, block_of(next_)), now, deadline};
     busy_ |= std::uint64_t{1} << shape_.index_of(next_);
     ++next_;
     return slot;
@@ -87,6 +95,24 @@ bool Caller::on_notice(const News& news) noexcept {
         }
     }
     return true;
+}
+
+// mutants: scalerpc-caller-tell-time-left
+void Caller::tell_time_left(Instant now) noexcept {
+    if (state_ == CallerState::Process) {
+        return;  // the notice was an old one
+    }
+    for (std::uint32_t sequence = accepted_; sequence != next_; ++sequence) {
+        const Slot& slot = slots_[shape_.index_of(sequence)];
+        if (slot.deadline == Instant::never() || sequence - told_.first < told_.count) [[likely]] {
+            continue;
+        }
+        if (slot.deadline <= now) {
+            scalerpc::give_up(block_of(sequence));
+        } else {
+            set_left(block_of(sequence), left_us(slot.deadline, now));
+        }
+    }
 }
 
 // mutants: scalerpc-caller-entry-due

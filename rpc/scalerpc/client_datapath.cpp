@@ -11,17 +11,17 @@ namespace {
 
 constexpr std::uint32_t kWriteMost = 1024;  // bytes that one WRITE of several small requests takes
 
-// What the server is told of a deadline: there is no common clock. A call whose time is over has a last microsecond.
-std::uint32_t left_us(const Call& call, Instant now) noexcept {
-    if (call.deadline == Instant::never()) {
-        return 0;
-    }
-    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(((call.deadline - now).ns + 999) / 1000, 1, 0xffffffff));
-}
-
 constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStatusOf{
     CallStatus::Ok, CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed,
     CallStatus::ResponseTooLong};
+
+bool take_news(Caller& caller, const News& news, Instant now) noexcept {
+    const bool sound = caller.on_news(news);
+    if (sound && news.kind == News::Kind::Notice) {
+        caller.tell_time_left(now);
+    }
+    return sound;
+}
 
 }  // namespace
 
@@ -49,7 +49,8 @@ void Client::serve_backlog(Session& session, Instant now) noexcept {
         calls_.leave(session.backlog, index);
         const Call& call = calls_[index];
         const bool is_over = call.deadline <= now;  // it ends with the wheel's next slot
-        const Caller::Slot& slot = caller.stage({0, call.type, left_us(call, now), call.request, is_over}, index, now);
+        const Caller::Slot& slot =
+            caller.stage({0, call.type, left_us(call.deadline, now), call.request, is_over}, index, now);
         calls_.put_into_slot(index, static_cast<std::uint32_t>(&slot - caller.slots().data()));
         sessions_.list(session);
         ++statistics_.requests_sent;
@@ -96,7 +97,7 @@ std::optional<Breach> Client::poll(Session& session, Instant now, bool& any) noe
             return Breach::BadAnswer;
         }
         any = heard = true;
-        if (!caller.on_news(answer.news)) {
+        if (!take_news(caller, answer.news, now)) {
             return Breach::BadNews;
         }
         on_answer(session, slot, answer, now);
@@ -107,7 +108,7 @@ std::optional<Breach> Client::poll(Session& session, Instant now, bool& any) noe
     bool nonsense = false;
     for (std::optional<News> news = caller.look_at_control(nonsense); news; news = caller.look_at_control(nonsense)) {
         heard = true;
-        if (!caller.on_news(*news)) {
+        if (!take_news(caller, *news, now)) {
             return Breach::BadNews;
         }
     }

@@ -27,14 +27,13 @@ std::uint8_t Slices::next_pool() const noexcept {
     return shared ? static_cast<std::uint8_t>(1 - slice_.pool) : slice_.pool;
 }
 
-// A client that leaves may have asked for the next slice, or for the slice that goes on, by the same entry.
+// A client that leaves may have asked for the next slice, or for the slice that goes on, by the same entry. One whose
+// slice goes on asks until the first answer tells it of that.
 // mutants: scalerpc-slices-look-at
 bool Slices::look_at(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
     bool any = guest.state == GuestState::Serving && take_requests(session, now, broken);
-    if (guest.state != GuestState::Serving) {
-        guest.note_asked(entries_[session], config_.shape, now);
-    }
+    guest.note_asked(entries_[session], config_.shape, now);
     if (guest.state == GuestState::Leaving) {
         look_whether_left(session, now);
     }

@@ -16,9 +16,7 @@ LinkedCall& LinkedOracle::add(const LinkedNode& client) {
 
 namespace {
 
-// A call whose time is over stays until its endpoint looks at deadlines, and may leave by then. What time is left is
-// rounded.
-constexpr Duration kLateAtClient = rpc::Deadlines::kSlot + microseconds(1);
+constexpr Duration kRounded = microseconds(1);  // what time is left
 
 }  // namespace
 
@@ -55,7 +53,7 @@ void LinkedOracle::check_in_time(const LinkedNode& server, const LinkedCall& cal
         return;
     }
     ++counters_.executed_in_time;
-    const Duration late_most = world_.mix().shape.delay * system_.ways_of_request() + kLateAtClient;
+    const Duration late_most = world_.mix().shape.delay * system_.ways_of_request() + kRounded;
     check(began <= call.over + late_most, "nothing is executed behind its deadline", &server);
 }
 

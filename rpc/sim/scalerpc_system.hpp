@@ -52,8 +52,8 @@ public:
         return may_be_too_long(client, call);
     }
     bool may_give_up() const override { return true; }
-    // Written, not taken since the slice was over, told so by a notice, and told of anew.
-    std::int64_t ways_of_request() const override { return 4; }
+    // An entry that told of it may be replaced by the next one before the server has seen it.
+    std::int64_t ways_of_request() const override { return 2; }
     bool keeps_order(const LinkedCall&) const override { return true; }
     bool stages_requests() const override { return true; }
     bool calls_back() const override { return false; }

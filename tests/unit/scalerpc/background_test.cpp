@@ -125,6 +125,36 @@ TEST_F(ScalerpcBackground, ATypeThatIsAnsweredAfterItsSliceGoesToAThread) {
     EXPECT_EQ(client->endpoint->calls_pending(), 0U);
 }
 
+// Until then the client does not know that its slice goes on, and tells of requests by its entry.
+TEST_F(ScalerpcBackground, TimeInWhichARequestWaitsForTheFirstAnswerOfItsSliceCounts) {
+    begin_with_threads(small(64), 1);
+    server->endpoint->set_handler(
+        kEcho,
+        [](void* context, const RequestOf& request) {
+            static_cast<std::vector<rpc::KeptRequest>*>(context)->push_back(request.keep());
+        },
+        &kept);
+    ASSERT_TRUE(server->endpoint->set_background_handler(kSlow, echo, &in_background, 200).ok());
+    post(0);
+    run(microseconds(200));
+    ASSERT_EQ(kept.size(), 1U);
+    const std::array<std::uint8_t, 32> bytes{};
+    Call timed;
+    timed.type = kSlow;
+    timed.request = bytes;
+    timed.deadline = now + milliseconds(1);
+    ASSERT_EQ(client->endpoint->post(sessions[0], timed, now).verdict, PostVerdict::Posted);
+    run(microseconds(800));
+    EXPECT_TRUE(server->endpoint->refuse(kept[0], now));
+    run(microseconds(100));
+    EXPECT_TRUE(threads->has_job(0)) << "it came in time";
+    run(microseconds(300));
+    EXPECT_TRUE(threads->run_one());
+    EXPECT_EQ(in_background, 0) << "it is over";
+    run(milliseconds(1));
+    EXPECT_EQ(counted().requests_expired, 1U);
+}
+
 TEST_F(ScalerpcBackground, AHandlerThatTakesLongerThanASliceRunsOnAThreadFromThenOn) {
     EndpointConfig config = small(64);
     config.clock = [] { return fake_time; };

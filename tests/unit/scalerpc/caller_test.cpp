@@ -167,5 +167,48 @@ TEST_F(ScalerpcCaller, RequestsOfCallsThatHaveEndedAreMarked) {
     EXPECT_FALSE(is_given_up(3));
 }
 
+// A server counts the time itself from when an entry told it of a request.
+TEST_F(ScalerpcCaller, WhatIsStagedAgainTellsWhatTimeItHasLeft) {
+    const auto stage_timed = [this](Instant now) { (void)caller.stage({0, 1, 100, {}}, calls++, now); };
+    const auto left = [this](std::uint32_t sequence) {
+        Request request;
+        EXPECT_EQ(read_request(caller.staged().subspan(kShape.end_of(sequence) - 64, 64), kStaged, sequence, request),
+                  Look::There);
+        EXPECT_FALSE(request.given_up);
+        return request.left_us;
+    };
+    const Instant start = Instant{} + milliseconds(1);
+    stage_timed(start);
+    stage_timed(start);
+    EXPECT_EQ(tell()->count, 2U);
+    ASSERT_TRUE(caller.on_news(grant(1, 1)));
+    stage_timed(start + microseconds(20));
+    stage();
+    caller.tell_time_left(start + microseconds(30));  // nothing is staged again
+    ASSERT_TRUE(caller.on_news(notice(1, 1)));
+    EXPECT_EQ(left(2), 100U);
+    caller.tell_time_left(start + microseconds(50));
+    EXPECT_EQ(left(1), 100U) << "the server knew of it";
+    EXPECT_EQ(left(2), 70U) << "it was written to the slice that is over";
+    EXPECT_EQ(left(3), 0U) << "it has no deadline";
+    caller.tell_time_left(start + microseconds(119) + nanoseconds(500));
+    EXPECT_EQ(left(2), 1U) << "what is left is rounded up";
+    EXPECT_EQ(tell()->count, 3U);
+    caller.tell_time_left(start + microseconds(119) + nanoseconds(900));
+    EXPECT_EQ(left(2), 1U);
+}
+
+TEST_F(ScalerpcCaller, WhatIsOverWhenItIsStagedAgainIsGivenUp) {
+    stage();
+    (void)tell();
+    ASSERT_TRUE(caller.on_news(grant(1, 1)));
+    (void)caller.stage({0, 1, 100, {}}, calls++, Instant{});
+    ASSERT_TRUE(caller.on_news(notice(1, 1)));
+    caller.tell_time_left(Instant{} + microseconds(100));
+    Request request;
+    ASSERT_EQ(read_request(caller.staged().subspan(kShape.end_of(1) - 64, 64), kStaged, 1, request), Look::There);
+    EXPECT_TRUE(request.given_up);
+}
+
 }  // namespace
 }  // namespace cairn::scalerpc
