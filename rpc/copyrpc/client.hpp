@@ -69,7 +69,7 @@ private:
     };
     [[nodiscard]] Plan plan_of(const Session& session, const Call& call, std::uint64_t trace) const noexcept;
     [[nodiscard]] static Room judge(const Session& session, const Wanted& size) noexcept;
-    [[nodiscard]] bool is_too_long(const Session& session, const Call& call) const noexcept;
+    [[nodiscard]] bool is_beyond_limits(const Call& call) const noexcept;
     [[nodiscard]] bool is_head_over(const Session& session, Instant now) const noexcept {
         return !session.backlog.empty() && calls_[session.backlog.oldest].deadline <= now;
     }

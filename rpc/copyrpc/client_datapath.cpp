@@ -82,11 +82,9 @@ Room Client::judge(const Session& session, const Wanted& size) noexcept {
     return session.rings->judge_request(size.request_bytes, size.extras, size.answer_bytes);
 }
 
-// mutants: copyrpc-client-is-too-long
-bool Client::is_too_long(const Session& session, const Call& call) const noexcept {
+bool Client::is_beyond_limits(const Call& call) const noexcept {
     const std::uint32_t most = std::max(config_.message_bytes_max, RingShape::kMostBytes);
-    return call.request.size() > most || answer_bytes(call) > most ||
-           (session.is_open() && plan_of(session, call, call.trace).room == Room::TooLong);
+    return call.request.size() > most || answer_bytes(call) > most;
 }
 
 std::uint32_t Client::add(Session& session, const Call& call) noexcept {
@@ -95,16 +93,27 @@ std::uint32_t Client::add(Session& session, const Call& call) noexcept {
     return index;
 }
 
+// Nobody overtakes the calls that wait.
+// mutants: copyrpc-client-post
 Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     if (calls_.is_full()) {
         return {PostVerdict::Full, 0};
     }
-    if (is_too_long(session, call)) {
+    Plan plan{{}, Room::RingFull};  // until the session is open
+    if (!is_beyond_limits(call) && session.is_open()) [[likely]] {
+        plan = plan_of(session, call, call.trace);
+    }
+    if (is_beyond_limits(call) || plan.room == Room::TooLong) {
         return {PostVerdict::TooLong, 0};
     }
     const std::uint32_t index = add(session, call);
-    calls_.join(session.backlog, index);
     const CallId id = calls_.id_of(index);
+    const bool fits = plan.room == Room::Fits && session.backlog.empty() && free_ != kNone;
+    if (fits && call.deadline > now && lend(session, call, plan)) [[likely]] {
+        put(session, index, plan, now);
+        return {PostVerdict::Posted, id};
+    }
+    calls_.join(session.backlog, index);
     if (session.is_open()) {
         serve_backlog(session, now);
         if (is_head_over(session, now)) [[unlikely]] {
@@ -120,7 +129,8 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
     if (!session.is_open()) {
         return {Attempt::NotOpen, 0};
     }
-    if (is_too_long(session, call)) {
+    const Plan plan = is_beyond_limits(call) ? Plan{{}, Room::TooLong} : plan_of(session, call, call.trace);
+    if (plan.room == Room::TooLong) {
         return {Attempt::TooLong, 0};
     }
     if (calls_.is_full() || free_ == kNone) {
@@ -129,7 +139,6 @@ Tried Client::try_post(Session& session, const Call& call, Instant now) noexcept
     if (call.deadline <= now) [[unlikely]] {
         return {Attempt::Posted, post(session, call, now).id};
     }
-    const Plan plan = plan_of(session, call, call.trace);
     const Room room = session.backlog.empty() ? plan.room : Room::RingFull;
     if (room != Room::Fits) {
         session.wanted = plan.size;
