@@ -17,7 +17,10 @@ constexpr std::uint16_t kRingsMost = 6;
 constexpr std::size_t kLongMessages = 8;  // of memory for them, where it is scarce
 constexpr std::size_t kRingsPoolBytes = std::size_t{kRingsMost} * 4 * 65536 + (1U << 20U);
 constexpr std::uint64_t kTriesMost = 60;
-constexpr std::uint32_t kExtrasMost = 1;  // of a request: a deadline
+constexpr std::uint32_t kThreads = 2;
+constexpr std::uint64_t kJobsMost = 8;
+constexpr std::uint32_t kJobAnswerMost = 400;  // every ring takes it
+constexpr std::uint32_t kExtrasMost = 1;       // of a request: a deadline
 
 using copyrpc::Attempt;
 using copyrpc::Message;
@@ -38,6 +41,9 @@ void CopyrpcSystem::start(LinkedNode& node, connections::Home& home) {
     config.sessions_max = node.limits.sessions_max = static_cast<std::uint16_t>(random_.between(1, kRingsMost));
     config.calls_max = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.between(1, 16) : 256);
     node.limits.calls_max = config.calls_max;
+    node.limits.job_answer_bytes = kJobAnswerMost;
+    part.threads = std::make_unique<JobThreads>(kThreads, static_cast<std::uint32_t>(random_.between(1, kJobsMost)));
+    config.background = &part.threads->pool();
     config.message_bytes_max = plan_.longest_bytes;
     config.flow = plan_.flow;
     config.hold.messages = plan_.hold_messages;
@@ -69,6 +75,14 @@ void CopyrpcSystem::start(LinkedNode& node, connections::Home& home) {
             self.system->on_room(*self.node, id);
         },
         &part);
+    const Status set = part.endpoint->set_background_handler(
+        static_cast<std::uint8_t>(Handling::Background),
+        [](void* context, rpc::BackgroundRequest& request) {
+            const Part& self = *static_cast<Part*>(context);
+            self.node->oracle->run_job(*self.node, request, self.threads->runs_since());
+        },
+        &part, kJobAnswerMost);
+    CAIRN_ASSERT(set.ok());
     node.endpoint = std::move(endpoint);
 }
 
@@ -127,7 +141,11 @@ void CopyrpcSystem::plan_brief(LinkedNode& node, LinkedCall& call) {
     call.answer_room = part_of(node).config.answer_bytes;
 }
 
+// Jobs take memory, which where it is scarce may all be lent to calls that wait for them.
 Handling CopyrpcSystem::draw_handling() {
+    if (!world_.mix().node.scarce_memory && random_.chance(kMillion / 6)) {
+        return Handling::Background;
+    }
     return static_cast<Handling>(random_.between(1, static_cast<std::uint64_t>(Handling::Nested)));
 }
 
@@ -227,6 +245,18 @@ void CopyrpcSystem::on_room(LinkedNode& node, SessionId id) {
     if (const LinkedSession* const live = node.find(id); live != nullptr && random_.chance(kMillion / 4)) {
         (void)act(node, *live);
     }
+}
+
+void CopyrpcSystem::on_turn(LinkedNode& node) {
+    node.oracle->check(part_of(node).threads->end(world_.now()), "a thread keeps its job", &node);
+    after_turn(node);
+}
+
+void CopyrpcSystem::after_turn(LinkedNode& node) {
+    part_of(node).threads->begin(world_.now(), [this] {
+        const bool much = !world_.healed() && random_.chance(kMillion / 20);
+        return random_.between(Duration{}, much ? milliseconds(12) : microseconds(500));
+    });
 }
 
 void CopyrpcSystem::check_quiet(LinkedNode& node) {

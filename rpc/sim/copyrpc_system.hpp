@@ -10,6 +10,7 @@
 #include "rpc/copyrpc/endpoint.hpp"
 #include "rpc/sim/copyrpc_one_sided.hpp"
 #include "rpc/sim/copyrpc_plan.hpp"
+#include "rpc/sim/job_threads.hpp"
 #include "rpc/sim/linked_calling.hpp"
 
 namespace cairn::sim {
@@ -49,15 +50,17 @@ public:
     bool may_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
     bool must_be_too_long(const LinkedNode& client, const LinkedCall& call) const override;
     bool may_give_up() const override { return plan_.longest_bytes != 0 || plan_.flow == copyrpc::Flow::Read; }
-    std::int64_t ways_of_request() const override { return 1; }
+    // It may wait in the ring for a round trip, if the send queue is full.
+    std::int64_t ways_of_request() const override { return 3; }
     bool keeps_order(const LinkedCall& call) const override;
     bool calls_back() const override { return true; }
     bool act(LinkedNode& node, const LinkedSession& session) override;
     void on_request(LinkedNode& node, const LinkedRequest& request, const LinkedCall& call) override {
         one_sided_.on_request(node, request.handle.session, call);
     }
-    void on_turn(LinkedNode&) override {}
-    Instant next_turn(const LinkedNode&) const override { return Instant::never(); }
+    void on_turn(LinkedNode& node) override;
+    void after_turn(LinkedNode& node) override;
+    Instant next_turn(const LinkedNode& node) const override { return part_of(node).threads->next_end(); }
     void check_quiet(LinkedNode& node) override;
     void on_heal() override {}
 
@@ -67,6 +70,7 @@ private:
         CopyrpcSystem* system = nullptr;
         LinkedNode* node = nullptr;
         copyrpc::EndpointConfig config{};
+        std::unique_ptr<JobThreads> threads{};
         copyrpc::Endpoint* endpoint = nullptr;
         std::map<std::uint64_t, copyrpc::Wanted> wanted{};  // the last call that found no room, by its session
     };

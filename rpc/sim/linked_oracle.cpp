@@ -47,6 +47,18 @@ LinkedCall* LinkedOracle::begin(LinkedNode& server, std::span<const std::uint8_t
     return world_.broken() ? nullptr : &call;
 }
 
+void LinkedOracle::run_job(LinkedNode& server, rpc::BackgroundRequest& request, Instant began) {
+    const LinkedCall* const call = begin(server, request.payload(), began);
+    ++counters_.in_background;
+    if (call == nullptr) {
+        return;  // a stranger's
+    }
+    check(call->handling == static_cast<Handling>(request.type()), "a request has its type", &server);
+    const std::span<std::uint8_t> room = request.reserve(call->tag.response_bytes);
+    check(room.size() == call->tag.response_bytes, "a job has the room of its type", &server);
+    fill_response(room, call->tag);
+}
+
 // Where something may keep a request back on its way, nobody knows how late it is.
 void LinkedOracle::check_in_time(const LinkedNode& server, const LinkedCall& call, Instant began) {
     if (call.over == Instant::never() || !world_.mix().is_prompt()) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <string_view>
 
+#include "rpc/common/background.hpp"
 #include "rpc/sim/linked_node.hpp"
 #include "rpc/sim/linked_system.hpp"
 
@@ -62,6 +63,8 @@ public:
     // A handler has begun. Checks that the request is whole, new, as it was sent, and not over. Returns nullptr if the
     // request is a stranger's, or a promise was broken.
     [[nodiscard]] LinkedCall* begin(LinkedNode& server, std::span<const std::uint8_t> payload, Instant began);
+    // A thread runs a request, which it began then: checks it and fills in the answer.
+    void run_job(LinkedNode& server, rpc::BackgroundRequest& request, Instant began);
     // A call completes.
     void end(LinkedNode& client, LinkedCall& call, const rpc::CallResult& result);
     // Requests that are kept with their payload have it unchanged.

@@ -218,17 +218,8 @@ Instant ScalerpcSystem::next_turn(const LinkedNode& node) const {
 }
 
 void ScalerpcSystem::work(void* context, rpc::BackgroundRequest& request) {
-    auto& part = *static_cast<Part*>(context);
-    LinkedNode& node = *part.node;
-    const LinkedCall* const call = node.oracle->begin(node, request.payload(), part.threads->runs_since());
-    ++node.oracle->counters().in_background;
-    if (call == nullptr) {
-        return;  // a stranger's
-    }
-    node.oracle->check(call->handling == static_cast<Handling>(request.type()), "a request has its type", &node);
-    const std::span<std::uint8_t> room = request.reserve(call->tag.response_bytes);
-    node.oracle->check(room.size() == call->tag.response_bytes, "a job has the room of its type", &node);
-    fill_response(room, call->tag);
+    const Part& part = *static_cast<Part*>(context);
+    part.node->oracle->run_job(*part.node, request, part.threads->runs_since());
 }
 
 std::string ScalerpcSystem::text() const {

@@ -56,6 +56,7 @@ TEST(CopyrpcSwarm, EverythingReallyHappens) {
         counts["disconnected"] += each.disconnected;
         counts["lost with their peer"] += each.calls_lost;
         counts["answers refused"] += each.answers_refused;
+        counts["in the background"] += each.in_background;
         counts["nested"] += each.nested;
         counts["retained"] += each.retained;
         counts["answered by a part of the request"] += each.echoed;
