@@ -139,7 +139,7 @@ private:
             return udp_payload_bytes == bytes && bth_word == word;
         }
     };
-    static constexpr std::size_t kShapes = 8;
+    static constexpr std::size_t kShapes = 16;  // with 8, an ACK and a First packet of path MTU 1024 take turns
 
     // Returns the shape's place. `bytes` is any size that goes with the length. The opcode is the first byte of the
     // word; it keeps the First and Middle packets of one length apart.
