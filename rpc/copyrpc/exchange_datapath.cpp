@@ -50,16 +50,16 @@ void Exchange::break_off(Session& session, Breach breach, Instant now) noexcept 
 void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now) noexcept {
     session.heard = true;
     std::optional<Breach> breach = session.rings->open(BatchImmediate::parse(immediate));
+    RingEnd::Taken taken;
     while (!breach) {
-        const std::optional<RingEnd::Taken> taken = session.rings->next();
-        if (!taken) {
+        if (!session.rings->next(taken)) {
             breach = session.rings->breach();
             break;
         }
-        if (taken->message.answer) {
-            breach = client_.on_answer(session, taken->message, now);
+        if (taken.message.answer) {
+            breach = client_.on_answer(session, taken.message, now);
         } else {
-            breach = server_.on_request(session, *taken, now);
+            breach = server_.on_request(session, taken, now);
         }
         if (session.state == SessionState::Ending) {
             return;

@@ -81,7 +81,12 @@ struct Message {
 
     // Reads the message that `room` begins with. The payload lies there. Returns nothing if it is none, or longer than
     // the room.
-    [[nodiscard]] static std::optional<Message> parse(std::span<const std::uint8_t> room) noexcept;
+    [[nodiscard]] static std::optional<Message> parse(std::span<const std::uint8_t> room) noexcept {
+        Message message;
+        return message.read(room) ? std::optional(message) : std::nullopt;
+    }
+    // The same into a message that there is. If it returns false, the message is to be read again before it is used.
+    [[nodiscard]] bool read(std::span<const std::uint8_t> bytes) noexcept;
     // Writes all but the payload to the front of `room`, which holds the whole message. Returns where the payload
     // belongs.
     std::span<std::uint8_t> emit(std::span<std::uint8_t> into) const noexcept;
@@ -126,37 +131,41 @@ inline bool Message::parse_extras(std::uint8_t flags, std::span<const std::uint8
            ((flags & kHasRoom) == 0 || take_place(rest, room));
 }
 
-// mutants: copyrpc-message-parse
-inline std::optional<Message> Message::parse(std::span<const std::uint8_t> room) noexcept {
+// mutants: copyrpc-message-read
+inline bool Message::read(std::span<const std::uint8_t> bytes) noexcept {
     RawMessageHeader raw;
-    if (!take(room, raw)) {
-        return std::nullopt;
+    if (!take(bytes, raw)) {
+        return false;
     }
-    Message message;
-    message.answer = (raw.call.get() & kAnswer) != 0;
-    message.call = raw.call.get() & ~kAnswer;
-    message.charge = raw.charge.get();
-    if (message.answer) {
+    answer = (raw.call.get() & kAnswer) != 0;
+    call = raw.call.get() & ~kAnswer;
+    charge = raw.charge.get();
+    extension.reset();
+    elsewhere.reset();
+    room.reset();
+    written = 0;
+    payload = {};
+    if (answer) {
         if (raw.kind >= static_cast<std::uint8_t>(Outcome::Count) || (raw.flags & ~kWritten) != 0) {
-            return std::nullopt;
+            return false;
         }
-        message.outcome = static_cast<Outcome>(raw.kind);
+        outcome = static_cast<Outcome>(raw.kind);
         if (raw.flags != 0) {
-            message.written = raw.bytes.get();
-            return message;
+            written = raw.bytes.get();
+            return true;
         }
     } else {
-        message.type = raw.kind;
+        type = raw.kind;
         if ((raw.flags & ~(kExtended | kElsewhere | kHasRoom)) != 0 ||
-            (raw.flags != 0 && !message.parse_extras(raw.flags, room))) {
-            return std::nullopt;
+            (raw.flags != 0 && !parse_extras(raw.flags, bytes))) {
+            return false;
         }
     }
-    if (raw.bytes.get() > room.size() || (message.elsewhere && raw.bytes.get() != 0)) {
-        return std::nullopt;
+    if (raw.bytes.get() > bytes.size() || (elsewhere && raw.bytes.get() != 0)) {
+        return false;
     }
-    message.payload = room.first(raw.bytes.get());
-    return message;
+    payload = bytes.first(raw.bytes.get());
+    return true;
 }
 
 // mutants: copyrpc-message-emit

@@ -47,8 +47,8 @@ public:
                                      std::uint32_t answer_bytes) const noexcept {
         return send_.judge_request(Message::blocks_of(bytes, extras), Message::charge_for(answer_bytes));
     }
-    // Puts a request into the next batch, its payload copied. It fits (asserted). Its charge is set.
-    void put_request(Message request, std::uint32_t answer_bytes) noexcept;
+    // Puts a request into the next batch, its payload copied. It fits (asserted). Sets its charge.
+    void put_request(Message& request, std::uint32_t answer_bytes) noexcept;
     // Puts an answer to a request of this charge into the next batch. It has room there (asserted: answer_max()).
     void put_answer(const Message& answer, std::uint32_t charge) noexcept;
     [[nodiscard]] bool fits_answer(const Message& answer) const noexcept { return send_.fits_answer(answer.blocks()); }
@@ -69,9 +69,9 @@ public:
 
     // A batch came. The messages of the former one were all taken (asserted).
     [[nodiscard]] std::optional<Breach> open(BatchImmediate said) noexcept;
-    // Returns the batch's next message, or nothing behind the last one and after a breach.
-    [[nodiscard]] std::optional<Taken> next() noexcept;
-    // What was wrong with the batch. Asked after next() has returned nothing.
+    // Takes the batch's next message. Returns false behind the last one and after a breach.
+    [[nodiscard]] bool next(Taken& taken) noexcept;
+    // What was wrong with the batch. Asked after next() has returned false.
     [[nodiscard]] std::optional<Breach> breach() const noexcept { return breach_; }
 
     [[nodiscard]] const SendLedger& send() const noexcept { return send_; }
@@ -84,8 +84,8 @@ private:
     [[nodiscard]] bool learn(const BatchHeader& header) noexcept;
     [[nodiscard]] BatchHeader header_of(const Batch& batch) noexcept;
     [[nodiscard]] std::span<std::uint8_t> mirror_at(RingPosition at, std::uint32_t blocks) const noexcept;
-    void write(const Message& message, RingPosition at) noexcept;
-    [[nodiscard]] std::optional<Taken> fail(Breach breach) noexcept;
+    void write(const Message& message, std::uint32_t blocks, RingPosition at) noexcept;
+    [[nodiscard]] bool fail(Breach breach) noexcept;
 
     std::span<std::uint8_t> own_;
     std::span<std::uint8_t> mirror_;

@@ -22,23 +22,25 @@ std::span<std::uint8_t> RingEnd::mirror_at(RingPosition at, std::uint32_t blocks
     return mirror_.subspan(std::size_t{send_.ring().index_of(at)} * kBlockBytes, std::size_t{blocks} * kBlockBytes);
 }
 
-void RingEnd::write(const Message& message, RingPosition at) noexcept {
-    const std::span<std::uint8_t> payload = message.emit(mirror_at(at, message.blocks()));
+void RingEnd::write(const Message& message, std::uint32_t blocks, RingPosition at) noexcept {
+    const std::span<std::uint8_t> payload = message.emit(mirror_at(at, blocks));
     if (!payload.empty()) {
         std::memcpy(payload.data(), message.payload.data(), payload.size());
     }
 }
 
 // mutants: copyrpc-ring-end-put-request
-void RingEnd::put_request(Message request, std::uint32_t answer_bytes) noexcept {
+void RingEnd::put_request(Message& request, std::uint32_t answer_bytes) noexcept {
     request.answer = false;
     request.charge = static_cast<std::uint16_t>(Message::charge_for(answer_bytes));
-    write(request, send_.take_request(request.blocks(), request.charge));
+    const std::uint32_t blocks = request.blocks();
+    write(request, blocks, send_.take_request(blocks, request.charge));
 }
 
 void RingEnd::put_answer(const Message& answer, std::uint32_t charge) noexcept {
     CAIRN_ASSERT(answer.answer);
-    write(answer, send_.take_answer(answer.blocks(), charge));
+    const std::uint32_t blocks = answer.blocks();
+    write(answer, blocks, send_.take_answer(blocks, charge));
 }
 
 // mutants: copyrpc-ring-end-wants-word
@@ -116,30 +118,34 @@ std::optional<Breach> RingEnd::open(BatchImmediate said) noexcept {
     return std::nullopt;
 }
 
-std::optional<RingEnd::Taken> RingEnd::fail(Breach breach) noexcept {
+bool RingEnd::fail(Breach breach) noexcept {
     breach_ = breach;
     messages_left_ = 0;
-    return std::nullopt;
+    return false;
 }
 
 // mutants: copyrpc-ring-end-next
-std::optional<RingEnd::Taken> RingEnd::next() noexcept {
+bool RingEnd::next(Taken& taken) noexcept {
     if (messages_left_ == 0) {
-        return std::nullopt;
+        return false;
     }
     --messages_left_;
     const std::span<const std::uint8_t> room =
         own_.subspan(std::size_t{receive_.ring().index_of(receive_.next())} * kBlockBytes,
                      std::size_t{receive_.unread()} * kBlockBytes);
-    const std::optional<Message> message = Message::parse(room);
-    if (!message || (messages_left_ == 0) != (message->blocks() == receive_.unread())) {
+    Message& message = taken.message;
+    if (!message.read(room)) {
         return fail(Breach::BadMessage);
     }
-    if (!message->answer && !send_.on_request(message->charge)) {
+    const std::uint32_t blocks = message.blocks();
+    if ((messages_left_ == 0) != (blocks == receive_.unread())) {
+        return fail(Breach::BadMessage);
+    }
+    if (!message.answer && !send_.on_request(message.charge)) {
         return fail(Breach::Overdrawn);
     }
-    const RingPosition begin = receive_.read(message->blocks(), !message->answer);
-    return Taken{*message, {begin, message->blocks()}};
+    taken.held = {receive_.read(blocks, !message.answer), blocks};
+    return true;
 }
 
 }  // namespace cairn::copyrpc

@@ -13,7 +13,7 @@ namespace cairn::copyrpc {
 constexpr std::uint32_t kBlockBytes = 32;  // the unit of places, lengths and credits
 
 constexpr std::uint32_t blocks_for(std::uint32_t bytes) noexcept {
-    return bytes / kBlockBytes + (bytes % kBlockBytes != 0 ? 1 : 0);
+    return static_cast<std::uint32_t>((std::uint64_t{bytes} + kBlockBytes - 1) / kBlockBytes);
 }
 
 // A place in a ring, in blocks since the connection began. It never wraps.

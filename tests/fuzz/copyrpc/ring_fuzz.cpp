@@ -44,13 +44,13 @@ public:
     // Returns false once the peer has broken a rule, which is counted.
     bool take(std::uint32_t immediate) {
         std::optional<Breach> breach = end_.open(BatchImmediate::parse(immediate));
+        RingEnd::Taken taken;
         while (!breach) {
-            const std::optional<RingEnd::Taken> taken = end_.next();
-            if (!taken) {
+            if (!end_.next(taken)) {
                 breach = end_.breach();
                 break;
             }
-            keep(*taken);
+            keep(taken);
         }
         return judge(breach);
     }
@@ -237,13 +237,13 @@ private:
             std::copy_n(server_.memory.mirror.begin() + write->offset, write->bytes,
                         memory_.own.begin() + write->offset);
             std::optional<Breach> breach = client_.open(BatchImmediate::parse(write->immediate));
+            RingEnd::Taken taken;
             while (!breach && lives_) {
-                const std::optional<RingEnd::Taken> taken = client_.next();
-                if (!taken) {
+                if (!client_.next(taken)) {
                     breach = client_.breach();
                     break;
                 }
-                on_answer(taken->message);
+                on_answer(taken.message);
             }
             require(!breach || !honest_);
             lives_ = lives_ && !breach;  // what it was deceived about may be credits
