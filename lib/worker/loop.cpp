@@ -10,7 +10,7 @@ namespace cairn::worker {
 namespace detail {
 
 void spin() noexcept {
-    // Two pauses leave issue slots to a sibling thread. Their latency is not measurable.
+    // They leave issue slots to a sibling thread of the core.
     __builtin_ia32_pause();
     __builtin_ia32_pause();
 }

@@ -9,6 +9,7 @@
 #include "lib/base/steady_time.hpp"
 #include "lib/base/time.hpp"
 #include "lib/worker/adaptive_spin.hpp"
+#include "lib/worker/eager_spin.hpp"
 
 namespace cairn::worker {
 
@@ -59,6 +60,7 @@ template <class Host>
 SteadyTime run_loop(Task& task, LoopGroup& group, Host& host) noexcept {
     SteadyTime time;
     AdaptiveSpin idleness;
+    EagerSpin eagerness;
     bool finished = false;
     while (!group.stop.load(std::memory_order_relaxed) &&
            (!finished || group.unfinished.load(std::memory_order_relaxed) != 0)) {
@@ -66,6 +68,7 @@ SteadyTime run_loop(Task& task, LoopGroup& group, Host& host) noexcept {
         host.pass();
         if (task.run_turn(now)) {
             idleness.on_work(now);
+            eagerness.on_work();
             if (group.polling == Polling::Adaptive && task.can_wait() && idleness.may_sleep_at_once()) {
                 task.wait(now);
             }
@@ -73,7 +76,9 @@ SteadyTime run_loop(Task& task, LoopGroup& group, Host& host) noexcept {
             finished = true;
             group.unfinished.fetch_sub(1, std::memory_order_relaxed);
         } else if (group.polling == Polling::Spin) {
-            detail::spin();
+            if (eagerness.on_idle()) {
+                detail::spin();
+            }
         } else {
             detail::give_way(task, idleness.on_idle(now, detail::preemptions), now);
         }

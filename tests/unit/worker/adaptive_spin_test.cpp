@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "lib/worker/eager_spin.hpp"
+
 namespace cairn::worker {
 namespace {
 
@@ -189,6 +191,18 @@ TEST_F(AdaptiveSpinTest, SleepsAtOnceAfterWorkOnlyOnceSpinningEnded) {
     work();
     idle();
     EXPECT_EQ(asked, 0);
+}
+
+TEST(EagerSpin, PausesOnceWorkIsNotNearAnyMore) {
+    EagerSpin spin;
+    for (int times = 0; times < 2; ++times) {
+        for (std::uint32_t turn = 1; turn < EagerSpin::kEagerTurns; ++turn) {
+            EXPECT_FALSE(spin.on_idle()) << turn;
+        }
+        EXPECT_TRUE(spin.on_idle());
+        EXPECT_TRUE(spin.on_idle());
+        spin.on_work();
+    }
 }
 
 }  // namespace
