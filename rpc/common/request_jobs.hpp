@@ -23,9 +23,11 @@ struct JobRequest {
 
 // Makes no jobs if `pool` is nullptr. Requests wait in order while there is no job or no memory. A request whose caller
 // has given it up meanwhile is not executed. `Server` has keeps(handle), expire(handle), answer(handle, message),
-// type_of(type), has_read(handle), which is called once the request has been copied, and lasting(handle, payload),
-// which returns the payload of a request that waits where it stays, or nothing if the request was ended for want of
-// memory.
+// type_of(type), and lasting(handle, payload), which returns the payload of a request that waits where it stays, or
+// nothing if the request was ended for want of memory. If its requests wait where their peers write, it has
+// has_read(handle), which is called once the request has been copied. Else it has hand_over(handle, job), which gives a
+// job the memory of a request that waited: the copy, and room for the answer. Without room such copies might fill
+// `memory`, and none of them would ever get room.
 template <class Server>
 class RequestJobs {
 public:
@@ -93,7 +95,6 @@ private:
             return false;
         }
         const auto& type = server_.type_of(request.type);
-        const auto bytes = static_cast<std::uint32_t>(request.payload.size());
         job->handle = request.handle;
         job->function = type.background;
         job->context = type.context;
@@ -101,16 +102,29 @@ private:
         job->trace = request.trace;
         job->deadline = request.deadline;
         job->response_bytes_max = type.response_bytes_max;
-        job->request = memory_.allocate(bytes);
-        job->response = memory_.allocate(job->response_bytes_max);
-        if (!job->request.valid() || !job->response.valid()) {
+        if constexpr (requires { server_.hand_over(request.handle, *job); }) {
+            server_.hand_over(request.handle, *job);
+        }
+        if (!job->request.valid() && !copy(request.payload, *job)) {
             give_back(*job);
             return false;
         }
-        copy_bytes(job->request.data, request.payload.data(), bytes);
         job->response.bytes = 0;
         pool_->submit(*job);
-        server_.has_read(request.handle);
+        if constexpr (requires { server_.has_read(request.handle); }) {
+            server_.has_read(request.handle);
+        }
+        return true;
+    }
+    // Returns false if there is no memory for the request and its answer.
+    [[nodiscard]] bool copy(std::span<const std::uint8_t> payload, BackgroundJob& job) noexcept {
+        const auto bytes = static_cast<std::uint32_t>(payload.size());
+        job.request = memory_.allocate(bytes);
+        job.response = memory_.allocate(job.response_bytes_max);
+        if (!job.request.valid() || !job.response.valid()) {
+            return false;
+        }
+        copy_bytes(job.request.data, payload.data(), bytes);
         return true;
     }
     // A session that has ended took its requests with it.

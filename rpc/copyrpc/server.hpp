@@ -48,7 +48,8 @@ public:
     // Nobody needs the request's bytes any more. Its blocks are the peer's again; its answer is still owed. Does
     // nothing if the request was answered.
     void has_read(const RequestHandle& handle) noexcept;
-    // A request that waits for a thread stays in the ring.
+    // A request that waits for a thread stays in the ring, or where it was READ to, which is a part of the memory only
+    // (Transfers): either takes nothing from the jobs before it.
     [[nodiscard]] static std::optional<std::span<const std::uint8_t>> lasting(const RequestHandle& /*handle*/,
                                                                               std::span<const std::uint8_t> payload) {
         return payload;

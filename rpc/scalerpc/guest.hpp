@@ -88,7 +88,7 @@ struct Guest {
         std::uint8_t type = 0;
         Instant taken{};
         Instant asked = Instant::never();  // when an entry told of the next request with this index; never(): none did
-        rpc::MsgBuffer answer{};           // of reserve()
+        rpc::MsgBuffer answer{};           // of reserve(), or of a request that waits for a thread
         rpc::MsgBuffer request{};          // a copy, if it waits for a thread: its block is others' in the next slice
     };
 

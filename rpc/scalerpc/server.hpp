@@ -58,9 +58,9 @@ public:
     void keep_time(Instant now) noexcept { now_ = now; }
 
     // For the jobs.
-    void has_read(const RequestHandle& handle) noexcept;
     [[nodiscard]] std::optional<std::span<const std::uint8_t>> lasting(const RequestHandle& handle,
                                                                        std::span<const std::uint8_t> payload) noexcept;
+    void hand_over(const RequestHandle& handle, rpc::BackgroundJob& job) noexcept;
     bool expire(const RequestHandle& handle) noexcept;
     [[nodiscard]] bool keeps(const RequestHandle& handle) noexcept { return find(handle).kept != nullptr; }
     [[nodiscard]] const Types::value_type& type_of(std::uint8_t type) const noexcept {

@@ -87,8 +87,9 @@ std::optional<std::span<const std::uint8_t>> Server::lasting(const RequestHandle
                                                              std::span<const std::uint8_t> payload) noexcept {
     const Found found = find(handle);
     rpc::MsgBuffer& copy = found.kept->request;
-    copy = pool_.allocate(std::max(static_cast<std::uint32_t>(payload.size()), 1U));
-    if (!copy.valid()) {
+    copy = pool_.allocate(static_cast<std::uint32_t>(payload.size()));
+    found.kept->answer = pool_.allocate(type_of(found.kept->type).response_bytes_max);
+    if (!copy.valid() || !found.kept->answer.valid()) {
         ++statistics_.answers_given_up;
         end(found, Outcome::Refused, {});
         return std::nullopt;
@@ -97,9 +98,14 @@ std::optional<std::span<const std::uint8_t>> Server::lasting(const RequestHandle
     return std::span<const std::uint8_t>(copy.data, payload.size());
 }
 
-void Server::has_read(const RequestHandle& handle) noexcept {
-    if (const Found found = find(handle); found.kept != nullptr) {
-        pool_.release(found.kept->request);
+// A handler that was registered meanwhile may have longer answers than the one for which there is room.
+// mutants: scalerpc-server-hand-over
+void Server::hand_over(const RequestHandle& handle, rpc::BackgroundJob& job) noexcept {
+    const Found found = find(handle);
+    job.request = std::exchange(found.kept->request, {});
+    job.response = std::exchange(found.kept->answer, {});
+    if (job.request.valid()) {
+        job.response_bytes_max = std::min(job.response_bytes_max, job.response.capacity);
     }
 }
 

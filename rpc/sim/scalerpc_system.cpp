@@ -21,16 +21,11 @@ constexpr std::uint64_t kBatchMost = 12;
 constexpr std::array<Handling, 6> kUsual{Handling::AtOnce, Handling::AtOnce,     Handling::Later,
                                          Handling::Nested, Handling::Background, Handling::Legacy};
 
-// Buffers of calls that wait must not be all of the memory that they wait for.
-bool may_lend(const LinkedNode& node) {
-    return node.pool->live_bytes() < node.pool->capacity_bytes() / 4 * 3;
-}
-
 // A call whose answer is kept for who collects it; nullptr if there is no memory for that.
 LinkedCall* plan_batched(LinkedNode& node, const LinkedSession& session) {
     LinkedCall& call = node.calling->plan_call(node, session);
     call.ends_with_endpoint = false;
-    if (!call.response.valid() && may_lend(node)) {
+    if (!call.response.valid()) {
         call.response = node.pool->allocate(call.answer_room);
     }
     LinkedCalling::begin(node, call);
@@ -132,7 +127,7 @@ void ScalerpcSystem::plan_sizes(LinkedNode& node, LinkedCall& call) {
     }
     call.request.resize(bytes);
     call.answer_room = longest;
-    if (may_lend(node) && random_.chance(kMillion / 4)) {
+    if (random_.chance(kMillion / 4)) {
         const std::uint64_t room = random_.below(brief ? kBriefMost : longest + 40);
         call.response = node.pool->allocate(static_cast<std::uint32_t>(room));
         call.answer_room = call.response.valid() ? std::min(call.response.capacity, longest) : longest;

@@ -7,6 +7,7 @@ namespace cairn::scalerpc {
 namespace {
 
 constexpr std::uint8_t kSlow = 9;
+constexpr std::uint8_t kBrief = 10;
 Instant fake_time{1'000'000};  // NOLINT: what the endpoint's clock shows
 
 class ScalerpcBackground : public ManyClients {
@@ -95,6 +96,39 @@ TEST_F(ScalerpcBackground, RequestsThatWaitForAThreadStayAsTheyWere) {
     EXPECT_EQ(client->endpoint->calls_pending(), 0U);
     EXPECT_EQ(count(CallStatus::Ok), results.size());
     check();
+}
+
+// The jobs before them give back less than one of them needs.
+TEST_F(ScalerpcBackground, RequestsThatWaitForAThreadHaveRoomForTheirAnswers) {
+    begin_with_threads(small(64), 32);
+    ASSERT_TRUE(server->endpoint->set_background_handler(kBrief, echo, &in_background, 32).ok());
+    ASSERT_TRUE(server->endpoint->set_background_handler(kSlow, echo, &in_background, 200).ok());
+    rpc::MsgBuffer left = server->pool.allocate(2048);
+    std::vector<rpc::MsgBuffer> others;
+    for (std::uint32_t bytes = Host::kPoolBytes / 8; bytes != 0; bytes /= 2) {
+        while (others.emplace_back(server->pool.allocate(bytes)).valid()) {
+        }
+    }
+    server->pool.release(left);
+    post(0, 32, kBrief);
+    post(1, 32, kBrief);
+    run(milliseconds(2));
+    for (std::size_t i = 2; i < sessions.size(); ++i) {
+        post(i, 32, kSlow);
+    }
+    run(milliseconds(5));
+    for (int i = 0; i < 100; ++i) {
+        (void)threads->run_one();
+        run(microseconds(100));
+    }
+    EXPECT_EQ(client->endpoint->calls_pending(), 0U);
+    EXPECT_EQ(count(CallStatus::Ok), 2U + 5U) << "five requests and their answers fit into what was left";
+    EXPECT_EQ(count(CallStatus::AnswerLost), 25U);
+    EXPECT_EQ(counted().answers_given_up, 25U);
+    check();
+    for (rpc::MsgBuffer& each : others) {
+        server->pool.release(each);
+    }
 }
 
 TEST_F(ScalerpcBackground, ATypeThatIsAnsweredAfterItsSliceGoesToAThread) {
