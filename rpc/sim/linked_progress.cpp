@@ -58,6 +58,16 @@ bool LinkedScenario::is_whole() const {
     return open && sessions_open() == 2 * own_sessions();
 }
 
+// Behind or beside what waits, whichever is so.
+void LinkedScenario::call_and_wait() {
+    for (const auto& node : nodes_) {
+        if (!node->sessions.empty() && !world_.broken()) {
+            const LinkedSession session = node->sessions[random_.below(node->sessions.size())];
+            system_.call_and_wait(*node, session);
+        }
+    }
+}
+
 // Each session is used; then nobody says anything for long.
 void LinkedScenario::use_all() {
     const LinkedCounters before = oracle_.counters();
@@ -71,6 +81,7 @@ void LinkedScenario::use_all() {
             node->host->jump();  // costs no session
         }
     }
+    call_and_wait();
     run_until_answered();
     const LinkedCounters& after = oracle_.counters();
     oracle_.check(sessions == 0 || after.calls > before.calls, "healed sessions take calls");
@@ -124,6 +135,7 @@ void LinkedScenario::connect_each() {
 
 // Whatever happened before.
 void LinkedScenario::check_progress() {
+    call_and_wait();
     run_until_answered();
     world_.run_until(world_.now() + plan_.peer_timeout * 2);  // who has lost its peer may still not know it
     run_until([this] { return is_whole(); }, "every session is whole, or both ends know that it is over");

@@ -43,6 +43,7 @@ private:
     [[nodiscard]] std::size_t own_sessions() const;
     [[nodiscard]] std::size_t sessions_open() const;
     [[nodiscard]] bool is_whole() const;
+    void call_and_wait();
     void use_all();
     void end_all();
     void connect_each();

@@ -65,6 +65,8 @@ public:
 
     // The users of a session do something of the system's own. False: there is nothing of the kind.
     virtual bool act(LinkedNode& node, const LinkedSession& session) = 0;
+    // The same between turns, with faults over: a call that takes turns itself until it has ended.
+    virtual void call_and_wait(LinkedNode&, const LinkedSession&) {}
     // A handler runs for a call.
     virtual void on_request(LinkedNode&, const LinkedRequest&, const LinkedCall&) {}
     // In each turn of a node, before its worker's; and when that is due though nothing arrives.
@@ -75,7 +77,7 @@ public:
     [[nodiscard]] virtual std::size_t uncollected(const LinkedNode&) const { return 0; }
     // What must be so once no call is pending.
     virtual void check_quiet(LinkedNode& node) = 0;
-    virtual void on_heal() = 0;
+    virtual void on_heal() {}
 
 protected:
     ~LinkedSystem() = default;

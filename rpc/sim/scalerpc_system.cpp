@@ -22,9 +22,10 @@ constexpr std::array<Handling, 6> kUsual{Handling::AtOnce, Handling::AtOnce,    
                                          Handling::Nested, Handling::Background, Handling::Legacy};
 
 // A call whose answer is kept for who collects it; nullptr if there is no memory for that.
-LinkedCall* plan_batched(LinkedNode& node, const LinkedSession& session) {
+LinkedCall* plan_batched(LinkedNode& node, const LinkedSession& session, Instant deadline) {
     LinkedCall& call = node.calling->plan_call(node, session);
     call.ends_with_endpoint = false;
+    call.deadline = std::min(call.deadline, deadline);
     if (!call.response.valid()) {
         call.response = node.pool->allocate(call.answer_room);
     }
@@ -34,6 +35,20 @@ LinkedCall* plan_batched(LinkedNode& node, const LinkedSession& session) {
         return nullptr;
     }
     return &call;
+}
+
+rpc::Call call_of_batch(LinkedNode& node, LinkedCall& call) {
+    rpc::Call posted = LinkedCalling::call_of(node, call);
+    posted.completion = nullptr;
+    posted.context = nullptr;
+    return posted;
+}
+
+// Tells the node of the end of a call.
+void complete(LinkedNode& node, const scalerpc::Completed& ended) {
+    const bool answered = ended.status == rpc::CallStatus::Ok;
+    node.calling->complete(node, {ended.status, answered ? ended.response->span() : std::span<const std::uint8_t>{},
+                                  ended.latency, ended.tag});
 }
 
 }  // namespace
@@ -154,14 +169,12 @@ bool ScalerpcSystem::act(LinkedNode& node, const LinkedSession&) {
     std::vector<scalerpc::BatchCall> batch;
     for (std::uint64_t left = random_.between(1, kBatchMost); left > 0; --left) {
         const LinkedSession& session = node.sessions[random_.below(node.sessions.size())];
-        LinkedCall* const call = plan_batched(node, session);
+        LinkedCall* const call = plan_batched(node, session, Instant::never());
         if (call == nullptr) {
             break;
         }
         calls.push_back(call);
-        batch.push_back({session.id, LinkedCalling::call_of(node, *call)});
-        batch.back().call.completion = nullptr;
-        batch.back().call.context = nullptr;
+        batch.push_back({session.id, call_of_batch(node, *call)});
     }
     const std::size_t posted = part.batches->async_call(batch, node.now());
     part.batched += posted;
@@ -179,12 +192,41 @@ void ScalerpcSystem::collect(LinkedNode& node) {
     while (const std::optional<scalerpc::Completed> ended = part.batches->poll_completion()) {
         --part.batched;
         ++counters_.collected;
-        const bool answered = ended->status == rpc::CallStatus::Ok;
-        node.calling->complete(
-            node, {ended->status, answered ? ended->response->span() : std::span<const std::uint8_t>{}, ended->latency,
-                   ended->tag});
+        complete(node, *ended);
     }
-    node.oracle->check(part.batched == part.batches->under_way(), "a batch has the calls that have not ended", &node);
+    node.oracle->check(part.awaits || part.batched == part.batches->under_way(),
+                       "a batch has the calls that have not ended", &node);
+}
+
+// The world goes on while the call is awaited. Where it is broken, time alone does, so that the call ends.
+void ScalerpcSystem::call_and_wait(LinkedNode& node, const LinkedSession& session) {
+    Part& part = part_of(node);
+    Instant time = node.host->read_clock();
+    LinkedCall* const call = plan_batched(node, session, time + plan_.users.longest_end);
+    if (call == nullptr) {
+        return;
+    }
+    part.awaits = true;
+    ++part.batched;
+    // The clock is read once for the post, which is at once, and for each turn.
+    const auto clock = [&, reads = 0]() mutable {
+        if (world_.broken()) {
+            time = time + milliseconds(1);
+        } else if (reads++ != 0) {
+            world_.run_until(world_.now() + random_.between(microseconds(1), microseconds(50)));
+            time = node.host->read_clock();
+        }
+        return time;
+    };
+    const scalerpc::Completed ended = part.batches->sync_call(session.id, call_of_batch(node, *call), clock);
+    --part.batched;
+    part.awaits = false;
+    ++counters_.awaited;
+    if (ended.status == rpc::CallStatus::TableFull) {
+        LinkedCalling::abandon(node, *call);
+    } else {
+        complete(node, ended);
+    }
 }
 
 std::size_t ScalerpcSystem::uncollected(const LinkedNode& node) const {

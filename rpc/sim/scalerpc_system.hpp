@@ -27,6 +27,7 @@ struct ScalerpcCounters {
     std::uint64_t merges = 0;
     std::uint64_t regroupings = 0;
     std::uint64_t collected = 0;  // calls of batches
+    std::uint64_t awaited = 0;    // calls by sync_call()
 
     friend bool operator==(const ScalerpcCounters&, const ScalerpcCounters&) = default;
 };
@@ -58,12 +59,12 @@ public:
     bool stages_requests() const override { return true; }
     bool calls_back() const override { return false; }
     bool act(LinkedNode& node, const LinkedSession& session) override;
+    void call_and_wait(LinkedNode& node, const LinkedSession& session) override;
     std::size_t uncollected(const LinkedNode& node) const override;
     void on_turn(LinkedNode& node) override;
     void after_turn(LinkedNode& node) override;
     Instant next_turn(const LinkedNode& node) const override;
     void check_quiet(LinkedNode&) override {}
-    void on_heal() override {}
 
 private:
     static constexpr std::uint32_t kThreads = 2;
@@ -74,7 +75,8 @@ private:
         LinkedNode* node = nullptr;
         scalerpc::Endpoint* endpoint = nullptr;
         std::unique_ptr<scalerpc::BatchCalls> batches;
-        std::size_t batched = 0;  // calls of batches that were not collected
+        std::size_t batched = 0;  // calls of batches that were not collected, and one that is awaited
+        bool awaits = false;
     };
     [[nodiscard]] Part& part_of(const LinkedNode& node) { return parts_[node.host->index()]; }
     void make_config(LinkedNode& node);

@@ -72,6 +72,7 @@ void count_users(std::map<std::string, std::uint64_t>& counts, const ScalerpcUse
     counts["merges"] += own.merges;
     counts["regroupings"] += own.regroupings;
     counts["calls of batches collected"] += own.collected;
+    counts["calls awaited"] += own.awaited;
 }
 
 TEST(ScalerpcSwarm, EverythingReallyHappens) {
