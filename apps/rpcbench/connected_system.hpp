@@ -35,6 +35,11 @@ protected:
     // Makes the endpoint, and listens if the options say so. Errors: those of the endpoint; the service is taken.
     template <class Config>
     Status open(const Config& config) {
+        const Status ready = open_device();
+        return ready.ok() ? open_endpoint(config) : ready;
+    }
+    // The first half of open(), for a system that has something else on the device.
+    Status open_device() {
         connections::HomeConfig connections;
         connections.udp_source_port = static_cast<std::uint16_t>(connections.udp_source_port + stage_.number);
         auto home = connections::Home::create(stage_.crew.agent, stage_.worker, connections);
@@ -43,6 +48,11 @@ protected:
         }
         home_ = std::move(home).value();
         device_ = std::make_unique<verbs::Device>(stage_.worker);
+        return Nothing{};
+    }
+    // The second half.
+    template <class Config>
+    Status open_endpoint(const Config& config) {
         auto made = Endpoint::create(config, *device_, *home_, stage_.pool);
         if (!made.ok()) {
             return made.error();
@@ -54,6 +64,8 @@ protected:
         }
         return this->endpoint().listen(this->options_.service);
     }
+    [[nodiscard]] verbs::Device& device() noexcept { return *device_; }
+    [[nodiscard]] connections::Home& home() noexcept { return *home_; }
     // Fills in what the engine counts.
     void count_packets(SystemFigures& figures) const {
         const auto& engine = stage_.worker.engine().counters();

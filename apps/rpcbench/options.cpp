@@ -12,6 +12,7 @@
 #include "apps/common/choice.hpp"
 #include "apps/common/command_line.hpp"
 #include "apps/common/emulation.hpp"
+#include "apps/rpcbench/time_options.hpp"
 #include "lib/net/address.hpp"
 #include "lib/port/ecn.hpp"
 #include "rpc/copyrpc/endpoint_config.hpp"
@@ -72,6 +73,11 @@ constexpr std::array kOwned{
     only("--group", SystemKind::Scalerpc),
     only("--slice", SystemKind::Scalerpc),
     only("--without", SystemKind::Scalerpc),
+    only("--serve-time", SystemKind::Scalerpc),
+    only("--follow-time", SystemKind::Scalerpc),
+    only("--time-service", SystemKind::Scalerpc),
+    only("--cohorts", SystemKind::Scalerpc),
+    only("--cohort", SystemKind::Scalerpc),
 };
 
 void declare(CLI::App& app, Options& options) {
@@ -227,7 +233,7 @@ Status judge_system(const CLI::App& app, const Options& options) {
         return Error{fmt::format("--ring {} is no power of two", options.copyrpc.ring_bytes),
                      fmt::format("give --ring {}", std::bit_floor(options.copyrpc.ring_bytes))};
     }
-    return Nothing{};
+    return judge_time(app, options);
 }
 
 // Arguments of the two kinds of load exclude each other, and a client that thinks has no calls that are due.
@@ -288,6 +294,7 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     declare_load(app, options);
     declare_systems(app, options);
     declare_blocks(app, options);
+    declare_time(app, options);
     const Status parsed = app::parse_arguments(app, argc, argv, first);
     if (!parsed.ok()) {
         return parsed.error();

@@ -49,7 +49,16 @@ struct ScalerpcOptions {
     std::uint32_t group = 40;
     std::uint32_t slice_us = 100;
     scalerpc::Features features{};
+    bool serves_time = false;  // to servers whose slices are in step with this one's
+    std::string time_server;   // the IP address of the server that this one follows; empty: none
+    std::uint16_t time_service = 31851;
+    std::uint32_t cohorts = 2;  // of servers in step
+    std::uint32_t cohort = 0;   // of a client of such servers
+
+    // Slices are in step with those of other servers.
+    [[nodiscard]] bool keeps_time() const noexcept { return serves_time || !time_server.empty(); }
 };
+constexpr std::uint16_t kTimeSessions = 64;  // followers of a time server's worker
 
 struct Options {
     app::PortOptions ports{};

@@ -19,6 +19,7 @@ scalerpc::EndpointConfig ScalerpcSystem::config_of(const Options& options) {
                           : own.features;
     config.groups.size = own.group;
     config.groups.slice = microseconds(own.slice_us);
+    config.cohort = static_cast<std::uint8_t>(own.cohort);
     config.sessions_max = static_cast<std::uint16_t>(both * options.sessions);
     config.calls_max = std::max(config.calls_max, options.window);
     config.peer_timeout = milliseconds(options.peer_timeout_ms);
@@ -28,8 +29,32 @@ scalerpc::EndpointConfig ScalerpcSystem::config_of(const Options& options) {
 
 Result<std::unique_ptr<System>> ScalerpcSystem::create(const Stage& stage) {
     std::unique_ptr<ScalerpcSystem> system(new ScalerpcSystem(stage));
-    const Status opened = system->open(config_of(stage.options));
+    const Status opened = system->open(stage);
     return opened.ok() ? Result<std::unique_ptr<System>>(std::move(system)) : opened.error();
+}
+
+Status ScalerpcSystem::open(const Stage& stage) {
+    const Status ready = open_device();
+    if (!ready.ok()) {
+        return ready;
+    }
+    scalerpc::EndpointConfig config = config_of(stage.options);
+    if (stage.options.scalerpc.keeps_time()) {
+        auto made = TimeKeeper::create(stage, device(), home());
+        if (!made.ok()) {
+            return made.error();
+        }
+        time_ = std::move(made).value();
+        config.slice_clock = &time_->clock();
+    }
+    return open_endpoint(config);
+}
+
+void ScalerpcSystem::look(Instant now) {
+    ConnectedSystem::look(now);
+    if (time_ != nullptr) {
+        time_->look(now);
+    }
 }
 
 SystemFigures ScalerpcSystem::figures() const {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/rpcbench/connected_system.hpp"
+#include "apps/rpcbench/time_keeper.hpp"
 #include "rpc/scalerpc/endpoint.hpp"
 
 namespace cairn::rpcbench {
@@ -11,12 +12,17 @@ namespace cairn::rpcbench {
 class ScalerpcSystem final : public ConnectedSystem<scalerpc::Endpoint, scalerpc::SessionEvent> {
 public:
     static Result<std::unique_ptr<System>> create(const Stage& stage);
+    ~ScalerpcSystem() override { drop_endpoint(); }  // before its clock
     // The endpoint's part of it.
     [[nodiscard]] static scalerpc::EndpointConfig config_of(const Options& options);
+    void look(Instant now) override;
     [[nodiscard]] SystemFigures figures() const override;
 
 private:
     explicit ScalerpcSystem(const Stage& stage) : ConnectedSystem(stage) {}
+    Status open(const Stage& stage);
+
+    std::unique_ptr<TimeKeeper> time_;  // of a server whose slices are in step with others'
 };
 
 }  // namespace cairn::rpcbench

@@ -33,7 +33,8 @@ roce::EngineConfig engine_config(const Options& options) {
         config.max_regions = kOwnRegions;
     } else if (options.system != SystemKind::Erpc) {
         const std::uint32_t both = options.server && !options.peer.empty() ? 2 : 1;  // ours, and the peer's
-        config.max_queue_pairs = both * options.sessions + 1;
+        config.max_queue_pairs =
+            both * options.sessions + 1 + (options.scalerpc.keeps_time() ? kTimeSessions + 1U : 0U);
         config.max_regions = kRegionsOfSession * config.max_queue_pairs + kOwnRegions;
         if (options.system == SystemKind::Copyrpc) {
             config.max_regions +=
@@ -56,7 +57,12 @@ std::size_t session_memory(const Options& options) {
         case SystemKind::Scalerpc:
         case SystemKind::Rawwrite: {
             const scalerpc::EndpointConfig config = ScalerpcSystem::config_of(options);
-            return scalerpc::Endpoint::memory_for(config) +
+            const scalerpc::EndpointConfig time = TimeKeeper::config_of(options);
+            const std::size_t of_time =
+                options.scalerpc.keeps_time()
+                    ? scalerpc::Endpoint::memory_for(time) + rpc::MsgPool::bytes_for(scalerpc::memory_of_caller(time))
+                    : 0;
+            return of_time + scalerpc::Endpoint::memory_for(config) +
                    std::size_t{rpc::MsgPool::bytes_for(scalerpc::memory_of_caller(config))} *
                        (options.peer.empty() ? 0 : options.sessions);
         }

@@ -10,8 +10,8 @@ import re
 import sys
 import time
 
-from session import await_calls, end, expect, expect_refused, result_of, run_case
-from sockets import client, listen
+from session import await_calls, end, expect, expect_refused, machine, result_of, run_case
+from sockets import SERVER, client, listen
 
 COPYRPC, SCALERPC, RAWWRITE, UD = (['--system', name] for name in ('copyrpc', 'scalerpc', 'rawwrite', 'ud'))
 
@@ -220,6 +220,37 @@ def socket_calls(session):
         end(server)
 
 
+def await_words(process, words):
+    """Returns the line of stderr that has these words."""
+    for line in process.stderr:
+        if words in line:
+            return line
+    expect(False, f'the process ended without a word of: {words}')
+
+
+def socket_time(session):
+    """A server that follows a time server says when it can not, when its slices are in step, and when no more. Clients
+    of either cohort are served, whatever the clock does."""
+    follower_at = machine.loopback(3)
+    follower = listen(session, *SCALERPC, '--follow-time', SERVER, '--peer-timeout', '500', address=follower_at)
+    warning = await_words(follower, 'warning')
+    expect('can not reach' in warning and SERVER in warning and '--serve-time' in warning, warning)
+    time_server = listen(session, *SCALERPC, '--serve-time')
+    await_words(follower, 'in step with the time server')
+    for server in SERVER, follower_at:
+        for cohort in '0', '1', '2':
+            result = result_of(client(session, *SCALERPC, '--cohort', cohort, '--duration', '0.3', '--check',
+                                      server=server))
+            expect(result['failed'] == 0 and result['checked'] > 50, f'cohort {cohort} of {server}: {result}')
+    end(time_server)
+    warning = await_words(follower, 'warning')
+    expect('no more in step' in warning, warning)
+    time_server = listen(session, *SCALERPC, '--serve-time')
+    await_words(follower, 'in step with the time server')
+    end(follower)
+    end(time_server)
+
+
 def bad_input(session):
     """One line that names the cause and the remedy, exit code 2."""
     for own, named in (
@@ -240,13 +271,23 @@ def bad_input(session):
             ([*RAWWRITE, '--group', '50'], '--group'),
             ([*SCALERPC, '--without', 'nonsense'], 'nonsense'),
             ([*SCALERPC, '--blocks', '12'], '12 blocks'),
+            ([*COPYRPC, '--serve-time'], '--serve-time'),
+            ([*SCALERPC, '--follow-time', 'nowhere'], 'nowhere'),
+            ([*SCALERPC, '--follow-time', '10.77.0.9', '--serve-time'], '--serve-time'),
+            ([*SCALERPC, '--cohorts', '3'], '--cohorts'),
+            ([*SCALERPC, '--serve-time', '--cohorts', '0'], '--cohorts'),
+            ([*SCALERPC, '--serve-time', '--without', 'grouping'], '--without grouping'),
+            ([*SCALERPC, '--serve-time', '--time-service', '31850'], '--time-service'),
             ([*SCALERPC, '--block', '100'], '100 bytes'),
             (['--clients', '4', '--rate', '100', '--think', '5'], '--think'),
             (['--clients', '4', '--window', '100'], '--window'),
             ([*COPYRPC, '--sessions', '5000'], '5000 sessions'),
             ([*COPYRPC, '--resp', '100000000'], '100000000')):
         expect_refused(session.start([session.memif('server')], ['--server', *own]), 'cairn-rpcbench', named)
+    expect_refused(session.start([session.memif('client')], ['--peer', '10.77.0.1', *SCALERPC, '--serve-time']),
+                   'cairn-rpcbench', '--serve-time is for a server')
 
 
 run_case(memif_calls, memif_clients, memif_scalerpc, memif_zones, memif_ud, memif_slices, memif_page_kinds,
-         memif_measured, memif_refused, memif_workers, memif_symmetric, memif_killed, socket_calls, bad_input)
+         memif_measured, memif_refused, memif_workers, memif_symmetric, memif_killed, socket_calls, socket_time,
+         bad_input)
