@@ -164,14 +164,13 @@ void Engine::after_input(RcQp& qp, Instant now) noexcept {
     if (holds_back_ && qp.sent_in_place) [[unlikely]] {
         copy_acknowledged(qp);
     }
-    if (!qp.pair.may_transmit()) {
-        keep_deadline(qp, now);
-        return;
+    if (qp.pair.may_transmit()) {
+        waiting_.push(qp);
     }
-    waiting_.push(qp);  // its turn keeps the deadline
     if (qp.pair.owes_short_answer()) {
         answering_.push(qp);
     }
+    keep_deadline(qp, now);  // its turn may be far away
 }
 
 // A hostile peer acknowledges what it can not have seen. The user that sees the completion may then write to memory

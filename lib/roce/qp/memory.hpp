@@ -121,7 +121,7 @@ public:
 
 private:
     enum class Kind : std::uint8_t { Region, Window1, Window2B };
-    struct alignas(64) Region {  // a cache line
+    struct alignas(64) Region {
         Rkey key{};
         Pd pd{};
         std::uint64_t base = 0;
@@ -139,6 +139,7 @@ private:
 
         [[nodiscard]] MemoryView view(Rights wanted, std::uint64_t address, std::uint64_t count) const noexcept;
     };
+    static_assert(sizeof(Region) == 64);  // a cache line
     struct Domain {
         std::uint32_t users = 0;
         bool live = false;

@@ -48,7 +48,8 @@ public:
     // Returns when on_timeout() is due. Every input and poll_request() change it.
     [[nodiscard]] Instant next_deadline() const noexcept { return timers_.next(); }
 
-    // False: poll_request() does nothing until the next post or answer. It also ends a pass of the plan.
+    // False: poll_request() does nothing until the next post, answer or timeout. True also while a pass of the plan is
+    // to be ended.
     // mutants: rc-requester-has-unsent
     [[nodiscard]] bool has_unsent() const noexcept { return !cursor_.is_at_end(side()) || plan_.passing(); }
 

@@ -125,6 +125,24 @@ TEST_F(EngineAnswers, AcknowledgementsAndAtomicsOfAFullPortComeSoon) {
     }
 }
 
+// The queue pair has requests of its own, whose turn is far away.
+TEST_F(EngineAnswers, AcknowledgementsThatWerePutOffLeaveAFullPortSoon) {
+    a->delayed_acks = b->delayed_acks = true;
+    const auto [here, there] = connect();
+    post_writes(*here, 8, 400'000);
+    fill();
+    const rc::Requester& requester = there->pair.requester();
+    const auto answered = [&requester] { return requester.unacknowledged_psn() == requester.next_psn(); };
+    SendRequest one = request(RdmaWrite);
+    one.signalled = false;
+    for (int i = 0; i < 4; ++i) {  // the first one asks
+        ASSERT_EQ(b->post(*there, one, 0, 8), PostVerdict::Posted);
+        turn();
+        constexpr std::size_t kTurnsOfDelay = 100;
+        EXPECT_LT(turns_until(answered), kTurnsOfDelay + kSoon);
+    }
+}
+
 TEST_F(EngineAnswers, NaksOfAFullPortComeSoon) {
     ASSERT_EQ(b->post(*at_b, request(Send, 7), 0, 8), PostVerdict::Posted);
     EXPECT_LT(turns_until([this] { return b->engine.rc_counters().of(rc::RcCounter::RnrNakReceived) != 0; }), kSoon);
