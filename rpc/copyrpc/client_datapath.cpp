@@ -99,11 +99,11 @@ Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
     if (calls_.is_full()) {
         return {PostVerdict::Full, 0};
     }
-    Plan plan{{}, Room::RingFull};  // until the session is open
-    if (!is_beyond_limits(call) && session.is_open()) [[likely]] {
+    Plan plan{{}, is_beyond_limits(call) ? Room::TooLong : Room::RingFull};
+    if (plan.room != Room::TooLong && session.is_open()) [[likely]] {
         plan = plan_of(session, call, call.trace);
     }
-    if (is_beyond_limits(call) || plan.room == Room::TooLong) {
+    if (plan.room == Room::TooLong) {
         return {PostVerdict::TooLong, 0};
     }
     const std::uint32_t index = add(session, call);
@@ -189,10 +189,12 @@ void Client::serve_backlog(Session& session, Instant now) noexcept {
     }
 }
 
+// Ends no more calls than wait now: a completion may post its call anew, with a deadline that is over again.
 // mutants: copyrpc-client-serve-and-end-backlog
 void Client::serve_and_end_backlog(Session& session, Instant now) noexcept {
     serve_backlog(session, now);
-    while (session.is_open() && is_head_over(session, now)) {
+    for (std::uint32_t left = calls_.size_of(session.backlog);
+         left != 0 && session.is_open() && is_head_over(session, now); --left) {
         finish(session.backlog.oldest, CallStatus::DeadlinePassed);
         if (session.is_open()) {
             serve_backlog(session, now);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace cairn::copyrpc {
@@ -60,7 +61,8 @@ Status judge(const EndpointConfig& config) {
 // Answers lie in the largest ring that a caller may have, or are WRITTEN by themselves. A thread's answer waits in the
 // pool.
 rpc::AnswerLimit answer_limit_of(const EndpointConfig& config, const rpc::MsgPool& pool) noexcept {
-    const std::uint32_t ring_bytes = std::max(config.ring_bytes, config.peer_ring_bytes_max);
+    const std::uint32_t any_bytes = std::max(config.ring_bytes, config.peer_ring_bytes_max);
+    const std::uint32_t ring_bytes = std::min(std::bit_floor(any_bytes), RingShape::kMostBytes);
     const std::uint32_t in_ring = Message::answer_max(RingShape(ring_bytes / kBlockBytes).charge_max());
     return {std::min(std::max(in_ring, config.message_bytes_max), pool.longest_message()),
             "raise message_bytes_max, and give the pool as much memory"};

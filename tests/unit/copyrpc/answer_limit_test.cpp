@@ -31,6 +31,10 @@ TEST_F(CopyrpcAnswerLimit, ATypesLongestAnswerMayLieInAPeersLargerRingOrTravelBy
     const std::uint32_t in_ring = Message::answer_max(RingShape((64U << 10U) / kBlockBytes).charge_max());
     EXPECT_TRUE(larger.endpoint->set_handler(kEcho, nullptr, nullptr, in_ring).ok());
     EXPECT_FALSE(larger.endpoint->set_handler(kEcho, nullptr, nullptr, in_ring + 1).ok());
+    EndpointConfig any = config;
+    any.peer_ring_bytes_max = 0xffffffffU;
+    const Host anyones("10.0.0.6", 66, any);
+    EXPECT_TRUE(anyones.endpoint->set_handler(kEcho, nullptr, nullptr, in_ring + 1).ok());
     config.message_bytes_max = 100'000;
     const Host longer("10.0.0.4", 44, config);
     EXPECT_TRUE(longer.endpoint->set_background_handler(kEcho, nullptr, nullptr, 100'000).ok());

@@ -25,6 +25,18 @@ protected:
         EXPECT_EQ(client.endpoint->post(session, timed(tag, deadline), now).verdict, PostVerdict::Posted);
         posting = false;
     }
+    // Its completion posts the call anew, with the same deadline.
+    void post_stubbornly() {
+        Call call = timed(0, now);
+        call.completion = [](void* context, const rpc::CallResult& result) {
+            auto& self = *static_cast<CopyrpcDeadlines*>(context);
+            EXPECT_EQ(result.status, CallStatus::DeadlinePassed);
+            if (++self.ended < 100) {
+                self.post_stubbornly();
+            }
+        };
+        EXPECT_EQ(client.endpoint->post(session, call, now).verdict, PostVerdict::Posted);
+    }
     // The requests that nobody answers take all room for answers.
     void use_up_room() {
         for (std::uint64_t tag = 100; tag < 102; ++tag) {
@@ -38,6 +50,7 @@ protected:
 
     SessionId session;
     bool posting = false;
+    int ended = 0;
 };
 
 TEST_F(CopyrpcDeadlines, ACallWhoseTimeIsOverWhenItIsPostedIsNotSent) {
@@ -53,6 +66,15 @@ TEST_F(CopyrpcDeadlines, ACallWhoseTimeIsOverWhenItIsPostedIsNotSent) {
     run(milliseconds(1));
     EXPECT_EQ(handled(), 0U);
     EXPECT_EQ(client.endpoint->statistics().requests_sent, 0U);
+    EXPECT_EQ(client.endpoint->calls_pending(), 0U);
+}
+
+TEST_F(CopyrpcDeadlines, WhoPostsAnewWhatIsOverHoldsNobodyUp) {
+    post_stubbornly();
+    client.turn(now);
+    EXPECT_LE(ended, 2) << "a turn ends";
+    run(milliseconds(2));
+    EXPECT_EQ(ended, 100);
     EXPECT_EQ(client.endpoint->calls_pending(), 0U);
 }
 

@@ -290,6 +290,24 @@ TEST(RingEndsApart, ALongMessageSaysWhereItLies) {
     EXPECT_EQ(read->blocks(), 1U);
 }
 
+TEST(RingEndsApart, AMessageHasNothingOfTheOneThatWasReadBefore) {
+    std::array<std::uint8_t, 96> first{};
+    Message rich;
+    rich.extension = Extension{7, 8};
+    rich.elsewhere = Place{0x123456789a, Rkey{77}, 5000};
+    rich.room = Place{0x23456789ab, Rkey{78}, 6000};
+    (void)rich.emit(first);
+    std::array<std::uint8_t, 32> second{};
+    (void)Message{}.emit(second);
+    Message read;
+    ASSERT_TRUE(read.read(first));
+    EXPECT_TRUE(read.extension && read.elsewhere && read.room);
+    ASSERT_TRUE(read.read(second));
+    EXPECT_FALSE(read.extension || read.elsewhere || read.room);
+    EXPECT_EQ(read.written, 0U);
+    EXPECT_TRUE(read.payload.empty());
+}
+
 TEST(RingEndsApart, APlaceIsMemoryOfABoundedLength) {
     EXPECT_TRUE((Place{0, Rkey{}, 1}).is_sound(1));
     EXPECT_FALSE((Place{0, Rkey{}, 2}).is_sound(1));
