@@ -77,7 +77,7 @@ private:
         }
         return false;
     }
-    [[nodiscard]] Instant next_deadline() const noexcept override { return begun_ ? leave_by_ : now_; }
+    [[nodiscard]] Instant next_deadline() const noexcept override { return !plan_.server || begun_ ? leave_by_ : now_; }
     rpc::Task<> call(Result<SessionId> server) {
         const char* failure = "the server did not answer; is it running, with this --system and --service?";
         if (server.ok() && co_await count(host_->endpoint(), server.value(), now_, plan_.rounds)) {

@@ -26,7 +26,7 @@ struct BackgroundJob {
     MsgBuffer response{};  // `bytes` is the size of the answer
     std::uint32_t response_bytes_max = 0;
     std::uint64_t trace = 0;              // as in Request
-    Instant deadline = Instant::never();  // of the caller: later no thread begins the job
+    Instant deadline = Instant::never();  // of the caller: a thread that sees it past does not begin the job
     bool is_late = false;                 // no thread began it in time; valid once it is finished
     BackgroundJob* next = nullptr;        // the next job that waits for a thread
     std::uint8_t type = 0;
@@ -86,7 +86,8 @@ public:
 
     // Only the endpoint calls the functions below, on its worker's thread.
     void attach() noexcept;
-    // The time by which threads tell whether a job is late. It goes forward with the worker's turns.
+    // The time by which threads tell whether a job is late. It goes forward with the worker's turns, so that behind a
+    // worker that sleeps a job may begin late.
     void keep_time(Instant now) noexcept { now_ns_.store(now.ns, std::memory_order_relaxed); }
     // Returns an unused job, or nullptr if jobs_max jobs are out.
     [[nodiscard]] BackgroundJob* take() noexcept;
