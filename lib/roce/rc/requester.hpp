@@ -50,7 +50,6 @@ public:
 
     // False: poll_request() does nothing until the next post, answer or timeout. True also while a pass of the plan is
     // to be ended.
-    // mutants: rc-requester-has-unsent
     [[nodiscard]] bool has_unsent() const noexcept { return !cursor_.is_at_end(side()) || plan_.passing(); }
 
     // Asks the peer to acknowledge every `packets` packets at least, within [1, half a window]: a paced flow asks more
