@@ -60,16 +60,16 @@ public:
         values.delayed_acks = true;
         port::Path* const path =
             port_.open_path({port_.local_address(), peer.port_.local_address(), port::kFirstUdpSourcePort, 0}, now);
-        const auto init = verbs::AttributeSet::of(Attribute::Pkey, Attribute::Access);
-        const auto rtr = verbs::AttributeSet::of(Attribute::Path, Attribute::PathMtu, Attribute::DestQpn,
-                                                 Attribute::ReceivePsn, Attribute::MaxDestRdAtomic,
-                                                 Attribute::MinRnrTimer, Attribute::Selective, Attribute::DelayedAcks);
-        const auto rts = verbs::AttributeSet::of(Attribute::SendPsn, Attribute::AckTimeout, Attribute::RetryCount,
-                                                 Attribute::RnrRetry, Attribute::MaxRdAtomic);
-        if (qp_->modify(verbs::QpState::Init, init, values) || qp_->modify(verbs::QpState::Rtr, rtr, values, path) ||
-            qp_->modify(verbs::QpState::Rts, rts, values)) {
-            std::abort();
-        }
+        const auto step = [this, &values, path](verbs::QpState from, verbs::QpState to, verbs::AttributeSet more) {
+            const verbs::AttributeSet required = roce::find_transition(from, to)->required;
+            if (qp_->modify(to, required.with(more), values, required.has(Attribute::Path) ? path : nullptr)) {
+                std::abort();
+            }
+        };
+        step(verbs::QpState::Reset, verbs::QpState::Init, {});
+        step(verbs::QpState::Init, verbs::QpState::Rtr,
+             verbs::AttributeSet::of(Attribute::Selective, Attribute::DelayedAcks));
+        step(verbs::QpState::Rtr, verbs::QpState::Rts, {});
         for (std::uint32_t i = 0; i < kSlots; ++i) {
             post_receive();
         }
@@ -81,21 +81,17 @@ public:
         check(qp_->post_receive(request));
     }
     void write(const End& peer) noexcept {
-        const std::array<verbs::Sge, 1> piece{region_->sge(0, kBytes)};
         verbs::SendRequest request;
         request.opcode = verbs::WorkOpcode::RdmaWrite;
-        request.sges = piece;
         request.remote_address = peer.region_->address();
         request.rkey = peer.region_->rkey();
-        check(qp_->post_send(request));
+        post(request);
     }
     void send() noexcept {
-        const std::array<verbs::Sge, 1> piece{region_->sge(0, kBytes)};
         verbs::SendRequest request;
         request.opcode = verbs::WorkOpcode::Send;
-        request.sges = piece;
         request.signalled = false;
-        check(qp_->post_send(request));
+        post(request);
     }
     // Returns how many operations ended, or messages came.
     [[nodiscard]] std::size_t ended() noexcept { return poll(*sends_); }
@@ -103,6 +99,11 @@ public:
     void turn(Instant now) noexcept { (void)worker_->turn(now); }
 
 private:
+    void post(verbs::SendRequest& request) noexcept {
+        const std::array<verbs::Sge, 1> piece{region_->sge(0, kBytes)};
+        request.sges = piece;
+        check(qp_->post_send(request));
+    }
     static void check(verbs::PostVerdict verdict) noexcept {
         if (verdict != verbs::PostVerdict::Posted) {
             std::abort();
