@@ -18,4 +18,13 @@ inline void fetch_lines(const void* from, std::size_t bytes) noexcept {
     }
 }
 
+// The same for memory that will be written.
+inline void fetch_lines_to_write(const void* from, std::size_t bytes) noexcept {
+    for (std::size_t at = 0; at < bytes; at += kCacheLineBytes) {
+        const auto* const line = static_cast<const std::uint8_t*>(from) + at;
+        __builtin_prefetch(line, 1);
+        asm volatile("" : : "r"(line));
+    }
+}
+
 }  // namespace cairn

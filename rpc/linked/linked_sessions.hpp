@@ -135,7 +135,10 @@ private:
     class WriteSink final : public roce::EventSink {
     public:
         WriteSink(LinkedSessions& all, Session& session) noexcept : all_(all), session_(session) {}
-        void on_event() noexcept override { all_.note_written(session_); }
+        void on_event() noexcept override {
+            all_.note_written(session_);
+            session_.expect_look();
+        }
 
     private:
         LinkedSessions& all_;

@@ -65,6 +65,9 @@ public:
     [[nodiscard]] std::span<std::uint8_t> room(std::uint32_t sequence) noexcept {
         return std::span(memory_).subspan(std::size_t{shape_.index_of(sequence)} * short_bytes_, short_bytes_);
     }
+    void expect_short(std::size_t index) const noexcept {
+        fetch_lines_to_write(memory_.data() + index * short_bytes_, 1);
+    }
     void add(const Entry& entry) { entries_.push_back(entry); }
     [[nodiscard]] std::vector<Entry>& entries() noexcept { return entries_; }
 
@@ -106,6 +109,13 @@ struct Guest {
             Instant& asked = kept[shape.index_of(entry.first + i)].asked;
             asked = std::min(asked, now);
         }
+    }
+
+    // The next request is looked at soon, and answered.
+    void expect_request() const noexcept {
+        const std::size_t index = next & (kept.size() - 1);  // BlockShape::index_of()
+        fetch_lines_to_write(&kept[index], sizeof(Kept));
+        outbox.expect_short(index);
     }
 
     GuestState state = GuestState::Idle;

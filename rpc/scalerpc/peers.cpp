@@ -47,6 +47,7 @@ verbs::QpCapacity Peers::capacity() const noexcept {
     capacity.receive_slots = 1;
     capacity.max_sges = 1;
     capacity.inline_bytes = kShortAnswer;
+    capacity.reuses_slots = true;
     return capacity;
 }
 

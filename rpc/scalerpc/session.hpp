@@ -22,6 +22,14 @@ struct Session : rpc::LinkedSession {
     std::unique_ptr<verbs::Mr> answers;
     std::optional<Caller> caller{};  // of a session that connect() began
     std::optional<Guest> guest{};    // of a client that connected
+
+    // The peer has written: what is looked at in this turn, and what answers, is brought into the caches meanwhile.
+    void expect_look() const noexcept {
+        qp->expect_send();
+        if (guest) {
+            guest->expect_request();
+        }
+    }
 };
 
 }  // namespace cairn::scalerpc

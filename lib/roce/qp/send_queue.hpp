@@ -2,22 +2,37 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "lib/base/fetch.hpp"
 #include "lib/roce/qp/work.hpp"
 #include "lib/wire/feth.hpp"
 
 namespace cairn::roce {
 
-// A send request, beside its memory: the SGEs or the inline payload, which the queue keeps apart.
-struct SendWqe {
+// One byte that is written as a whole: it may lie in no cache, and would be waited for.
+struct SendFlags {
+    bool signalled : 1 = true;
+    bool solicited : 1 = false;
+    bool fence : 1 = false;
+    bool is_inline : 1 = false;   // the payload is in the queue, not in the SGEs
+    bool started : 1 = false;     // at least one packet was sent; local work: it is done
+    bool zero_based : 1 = false;  // BindWindow
+    std::uint8_t unused : 2 = 0;
+};
+
+// A send request, beside its memory: the SGEs or the inline payload, which the queue keeps apart. One line of the
+// caches: a server of many queue pairs finds few of them there.
+struct alignas(kCacheLineBytes) SendWqe {
     std::uint64_t wr_id = 0;
     std::uint64_t remote_address = 0;  // BindWindow: the address of the binding
-    std::uint64_t compare = 0;         // BindWindow: the length of the binding
+    std::uint64_t compare = 0;         // BindWindow: the length of the binding; Flush: see flush()
     std::uint64_t swap_or_add = 0;
     std::uint32_t bytes = 0;  // of the message; Flush: of the range
     std::uint32_t immediate = 0;
@@ -28,20 +43,21 @@ struct SendWqe {
     Psn last{};
     WorkOpcode opcode{};
     std::uint8_t sge_count = 0;
-    bool signalled = true;
-    bool solicited = false;
-    bool fence = false;
-    bool is_inline = false;   // the payload is in the queue, not in the SGEs
-    bool started = false;     // at least one packet was sent; local work: it is done
-    bool zero_based = false;  // BindWindow
-    Rights rights{};          // BindWindow
-    wire::Feth feth{};        // Flush
+    Rights rights{};  // BindWindow
+    SendFlags flags{};
 
     [[nodiscard]] WindowBinding binding() const noexcept {
-        return {rkey, Lkey{invalidate.value}, remote_address, compare, rights, zero_based};
+        return {rkey, Lkey{invalidate.value}, remote_address, compare, rights, flags.zero_based};
+    }
+    void set_flush(const wire::Feth& feth) noexcept {
+        compare = static_cast<std::uint64_t>(feth.selectivity) << 8U | feth.placement;
+    }
+    // What a Flush asks for. Nothing that means anything for other work.
+    [[nodiscard]] wire::Feth flush() const noexcept {
+        return {static_cast<std::uint8_t>(compare), static_cast<std::uint8_t>(compare >> 8U)};
     }
 };
-static_assert(sizeof(SendWqe) == 72);
+static_assert(sizeof(SendWqe) == kCacheLineBytes);
 
 // A request keeps its position until it is popped. Positions count modulo 2^32. Allocates only when made: for each slot
 // a SendWqe, and room for its SGEs or its inline bytes, whichever is more.
@@ -54,40 +70,68 @@ public:
     // Returns how much memory the slots of such a queue take.
     [[nodiscard]] static constexpr std::size_t bytes_for(std::uint32_t slots, std::uint32_t max_sges,
                                                          std::uint32_t inline_bytes) noexcept {
-        return std::bit_ceil(slots) * (sizeof(SendWqe) + room_sges(max_sges, inline_bytes) * sizeof(Sge));
+        const std::size_t size = std::bit_ceil(slots);
+        return size * sizeof(SendWqe) + room_lines(size * room_sges(max_sges, inline_bytes)) * sizeof(RoomLine);
     }
 
     // Judges everything but the queue pair's state and service. Unless Posted, nothing changes.
     [[nodiscard]] PostVerdict post(const SendRequest& request) noexcept;
+    // From now on whoever is posted to an empty queue gets the slot that was used last, or near to it. A server of many
+    // queue pairs finds it in the caches, where not all slots find room; with one queue pair a WRITE of 8 bytes is 3 %
+    // slower so. To be called while the queue is empty (asserted).
+    void reuse_slots() noexcept;
+    // Asks for the caches' lines of the next request, of whose memory the first line is fetched, and does not wait.
+    void fetch_next() const noexcept {
+        const std::uint32_t slot = (tail_ - next_base()) & mask_;
+        fetch_lines_to_write(&ring_[slot], sizeof(SendWqe));
+        fetch_lines_to_write(rooms_.front().sges.data() + std::size_t{slot} * room_sges_, 1);
+    }
     void pop() noexcept { ++head_; }
     void clear() noexcept { head_ = tail_; }
 
     [[nodiscard]] std::uint32_t head() const noexcept { return head_; }  // the oldest
     [[nodiscard]] std::uint32_t tail() const noexcept { return tail_; }  // the position of the next request posted
     [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
+    // No request is begun and unfinished.
+    [[nodiscard]] bool drained() const noexcept { return empty() || !at(head_).flags.started; }
     [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
-    [[nodiscard]] SendWqe& at(std::uint32_t position) noexcept { return ring_[position & mask_]; }
-    [[nodiscard]] const SendWqe& at(std::uint32_t position) const noexcept { return ring_[position & mask_]; }
+    [[nodiscard]] SendWqe& at(std::uint32_t position) noexcept { return ring_[slot_of(position)]; }
+    [[nodiscard]] const SendWqe& at(std::uint32_t position) const noexcept { return ring_[slot_of(position)]; }
     // The memory of a request that is not inline.
     [[nodiscard]] std::span<const Sge> pieces_at(std::uint32_t position) const noexcept {
-        return {rooms_.data() + room_of(position), at(position).sge_count};
+        return {sges_at(position), at(position).sge_count};
     }
     // The payload of an inline request.
     [[nodiscard]] std::span<std::uint8_t> inline_at(std::uint32_t position) noexcept {
-        return {reinterpret_cast<std::uint8_t*>(rooms_.data() + room_of(position)), at(position).bytes};
+        return {reinterpret_cast<std::uint8_t*>(sges_at(position)), at(position).bytes};
     }
 
 private:
+    struct alignas(kCacheLineBytes) RoomLine {
+        std::array<Sge, kCacheLineBytes / sizeof(Sge)> sges;
+    };
+
     // How many SGEs take as much room as the memory of any request.
     // mutants: rc-send-queue-room-sges
     [[nodiscard]] static constexpr std::uint32_t room_sges(std::uint32_t max_sges,
                                                            std::uint32_t inline_bytes) noexcept {
         return std::max(max_sges, static_cast<std::uint32_t>((inline_bytes + sizeof(Sge) - 1) / sizeof(Sge)));
     }
+    // Returns how many lines take so many SGEs.
+    [[nodiscard]] static constexpr std::size_t room_lines(std::size_t sges) noexcept {
+        return (sges * sizeof(Sge) + sizeof(RoomLine) - 1) / sizeof(RoomLine);
+    }
     [[nodiscard]] PostVerdict judge(const SendRequest& request) const noexcept;
-    // mutants: rc-send-queue-room-of
-    [[nodiscard]] std::size_t room_of(std::uint32_t position) const noexcept {
-        return std::size_t{position & mask_} * room_sges_;
+    // mutants: rc-send-queue-next-base
+    [[nodiscard]] std::uint32_t next_base() const noexcept { return reuses_ && empty() ? tail_ - colour_ : base_; }
+    // mutants: rc-send-queue-slot-of
+    [[nodiscard]] std::uint32_t slot_of(std::uint32_t position) const noexcept { return (position - base_) & mask_; }
+    // mutants: rc-send-queue-sges-at
+    [[nodiscard]] const Sge* sges_at(std::uint32_t position) const noexcept {
+        return rooms_.front().sges.data() + std::size_t{slot_of(position)} * room_sges_;
+    }
+    [[nodiscard]] Sge* sges_at(std::uint32_t position) noexcept {
+        return const_cast<Sge*>(std::as_const(*this).sges_at(position));
     }
 
     std::uint32_t slots_;
@@ -96,9 +140,12 @@ private:
     std::uint32_t mask_;
     std::uint32_t head_ = 0;
     std::uint32_t tail_ = 0;
+    std::uint32_t base_ = 0;    // the position whose slot is the first of the ring
+    std::uint32_t colour_ = 0;  // see next_base()
+    bool reuses_ = false;
     std::uint32_t room_sges_;  // of a slot
     std::vector<SendWqe> ring_;
-    std::vector<Sge> rooms_;
+    std::vector<RoomLine> rooms_;
 };
 
 }  // namespace cairn::roce

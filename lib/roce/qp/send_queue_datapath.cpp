@@ -22,15 +22,15 @@ void take_binding(SendWqe& wqe, const WindowBinding& binding) noexcept {
     wqe.remote_address = binding.address;
     wqe.compare = binding.bytes;
     wqe.rights = binding.rights;
-    wqe.zero_based = binding.zero_based;
+    wqe.flags.zero_based = binding.zero_based;
 }
 
 void take_flush(SendWqe& wqe, const FlushRange& range) noexcept {
     wqe.sge_count = 0;
     wqe.bytes = range.bytes;
-    wqe.feth.placement = static_cast<std::uint8_t>((range.global ? wire::Feth::kGlobal : 0U) |
-                                                   (range.persistent ? wire::Feth::kPersistent : 0U));
-    wqe.feth.selectivity = range.whole ? wire::Feth::kWhole : wire::Feth::kRange;
+    wqe.set_flush({static_cast<std::uint8_t>((range.global ? wire::Feth::kGlobal : 0U) |
+                                             (range.persistent ? wire::Feth::kPersistent : 0U)),
+                   range.whole ? wire::Feth::kWhole : wire::Feth::kRange});
 }
 
 }  // namespace
@@ -65,6 +65,9 @@ PostVerdict SendQueue::post(const SendRequest& request) noexcept {
     if (verdict != PostVerdict::Posted) {
         return verdict;
     }
+    if (reuses_) {
+        base_ = next_base();
+    }
     SendWqe& wqe = at(tail_);
     wqe.wr_id = request.wr_id;
     wqe.remote_address = request.remote_address;
@@ -75,11 +78,7 @@ PostVerdict SendQueue::post(const SendRequest& request) noexcept {
     wqe.invalidate = request.invalidate;
     wqe.srqn = request.remote_srqn;
     wqe.opcode = request.opcode;
-    wqe.signalled = request.signalled;
-    wqe.solicited = request.solicited;
-    wqe.fence = request.fence;
-    wqe.is_inline = request.is_inline;
-    wqe.started = false;
+    wqe.flags = {request.signalled, request.solicited, request.fence, request.is_inline, false, false, 0};
     if (request.is_inline) {
         wqe.sge_count = 0;
         wqe.bytes = static_cast<std::uint32_t>(request.inline_bytes.size());
@@ -87,7 +86,7 @@ PostVerdict SendQueue::post(const SendRequest& request) noexcept {
     } else {
         wqe.sge_count = static_cast<std::uint8_t>(request.sges.size());
         wqe.bytes = static_cast<std::uint32_t>(bytes_of(request.sges));
-        std::copy(request.sges.begin(), request.sges.end(), rooms_.data() + room_of(tail_));
+        std::copy(request.sges.begin(), request.sges.end(), sges_at(tail_));
     }
     if (request.opcode == WorkOpcode::BindWindow) {
         take_binding(wqe, request.bind);

@@ -50,7 +50,7 @@ bool Completer::acknowledge(Psn psn) noexcept {
     bool pushed = true;
     while (pushed && psn.since(side_.unacknowledged) >= 0) {
         const SendWqe& head = side_.queue.at(side_.queue.head());
-        CAIRN_ASSERT(!side_.queue.empty() && head.started);
+        CAIRN_ASSERT(!side_.queue.empty() && head.flags.started);
         if (has_own_answer(head.opcode)) {
             break;
         }
@@ -160,10 +160,10 @@ bool Completer::complete_one(CompletionStatus status) noexcept {
     completion.opcode = work.completion;
     completion.qpn = side_.qpn;
     completion.bytes = work.data == WorkData::Fetched ? wqe.bytes : 0;
-    if (wqe.started && work.end == WorkEnd::OwnAnswer) {
+    if (wqe.flags.started && work.end == WorkEnd::OwnAnswer) {
         --side_.reads_out;
     }
-    const bool wanted = wqe.signalled || status != CompletionStatus::Success;
+    const bool wanted = wqe.flags.signalled || status != CompletionStatus::Success;
     side_.queue.pop();
     return !wanted || completions_.push(completion);
 }
@@ -171,7 +171,7 @@ bool Completer::complete_one(CompletionStatus status) noexcept {
 bool Completer::complete_head(CompletionStatus status) noexcept {
     SendQueue& queue = side_.queue;
     bool pushed = complete_one(status);
-    while (status == CompletionStatus::Success && !queue.empty() && queue.at(queue.head()).started &&
+    while (status == CompletionStatus::Success && !queue.empty() && queue.at(queue.head()).flags.started &&
            is_local(queue.at(queue.head()).opcode)) {
         pushed = complete_one(status) && pushed;
     }

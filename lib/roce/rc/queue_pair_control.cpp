@@ -23,6 +23,9 @@ QueuePair::QueuePair(Qpn qpn, Pd pd, const QpCapacity& capacity, const QpContext
     const bool xrc = service() == wire::Service::Xrc;
     CAIRN_ASSERT(xrc || service() == wire::Service::Rc || service() == wire::Service::Uc);
     CAIRN_ASSERT(xrc || !kind().is_target);
+    if (capacity.reuses_slots) {
+        sends_.reuse_slots();
+    }
     enter_reset();
 }
 

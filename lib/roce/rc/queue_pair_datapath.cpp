@@ -201,7 +201,7 @@ void QueuePair::on_result(std::optional<ResponderStop> stop) noexcept {
 }
 
 void QueuePair::notice_drained() noexcept {
-    if (core_.awaits_drain() && requester_.drained()) {
+    if (core_.awaits_drain() && sends_.drained()) {
         core_.report_drained();
     }
 }

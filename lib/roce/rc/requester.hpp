@@ -63,11 +63,9 @@ public:
     // Completes everything left as flushed, in order. False: a completion was lost.
     [[nodiscard]] bool flush() noexcept;
 
-    // No request is begun and unfinished.
-    [[nodiscard]] bool drained() const noexcept {
-        const SendQueue& queue = side().queue;
-        return queue.empty() || !queue.at(queue.head()).started;
-    }
+    // A request will be posted soon: see SendQueue::fetch_next().
+    void expect_post() const noexcept { side().queue.fetch_next(); }
+
     // Windows may be bound through this queue pair.
     [[nodiscard]] bool bound_windows() const noexcept { return bound_windows_; }
     [[nodiscard]] const RoundTrip& round_trip() const noexcept { return timers_.round_trip(); }

@@ -12,7 +12,7 @@ namespace {
 // was sent before.
 // mutants: rc-requester-is-wanted-soon
 bool is_wanted_soon(const SendSide& side, std::uint32_t position, const SendWqe& wqe, bool again) noexcept {
-    if (again || wqe.signalled || has_own_answer(wqe.opcode)) {
+    if (again || wqe.flags.signalled || has_own_answer(wqe.opcode)) {
         return true;
     }
     return position + 1 != side.queue.tail() && side.ends_region(side.queue.at(position + 1));
@@ -28,7 +28,7 @@ bool find_payload(SendSide& side, std::uint32_t position, WorkData data, std::ui
     }
     const SendWqe& wqe = side.queue.at(position);
     out.payload_bytes = std::min(side.attributes->path_mtu_bytes, wqe.bytes - offset);
-    if (!wqe.is_inline) {
+    if (!wqe.flags.is_inline) {
         return find_pieces({side.memory, side.pd, {}}, side.queue.pieces_at(position), offset, out.payload_bytes,
                            out.payload);
     }
@@ -48,7 +48,7 @@ bool Requester::may_send(Instant now, bool drain) const noexcept {
         return false;
     }
     const SendWqe& wqe = side.queue.at(cursor_.position());
-    if (!wqe.started) {
+    if (!wqe.flags.started) {
         return !drain && may_start(wqe);
     }
     if (cursor_.psn(side).since(side.sent) < 0 || has_own_answer(wqe.opcode)) {
@@ -60,7 +60,7 @@ bool Requester::may_send(Instant now, bool drain) const noexcept {
 // mutants: rc-requester-may-start
 bool Requester::may_start(const SendWqe& wqe) const noexcept {
     const SendSide& side = this->side();
-    if (wqe.fence && side.reads_out != 0) {
+    if (wqe.flags.fence && side.reads_out != 0) {
         return false;
     }
     const std::uint32_t out = side.outstanding_psns();
@@ -90,7 +90,7 @@ bool Requester::poll_request(OutPacket& out, Instant now, bool drain, std::optio
         }
         return false;
     }
-    if (!wqe.started) {
+    if (!wqe.flags.started) {
         side.begin(wqe);
     }
     timers_.end_hold();
@@ -111,7 +111,7 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, const WorkPackets& ope
     const QpAttributes& attributes = *side.attributes;
     out.again = packet.psn.since(side.sent) < 0;
     wire::Bth bth;
-    bth.solicited = wqe.solicited && packet.last;
+    bth.solicited = wqe.flags.solicited && packet.last;
     bth.migration = attributes.migrated;
     bth.pkey = attributes.pkey;
     bth.dest_qpn = attributes.dest_qpn;
@@ -127,7 +127,7 @@ void Requester::write(OutPacket& out, const SendWqe& wqe, const WorkPackets& ope
     // it there as well.
     const wire::Xrceth xrceth{wqe.srqn};
     write_headers(out, std::move(bth), service_,
-                  operations.at(packet.whole || apart || offset == 0, packet.last || apart), xrceth, wqe.feth, reth,
+                  operations.at(packet.whole || apart || offset == 0, packet.last || apart), xrceth, wqe.flush(), reth,
                   atomic, wire::ImmDt{wqe.immediate}, wire::Ieth{wqe.invalidate});
 }
 

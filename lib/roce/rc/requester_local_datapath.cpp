@@ -10,8 +10,8 @@ bool Requester::run_local(bool drain, std::optional<RequesterStop>& stop) noexce
     while (!cursor_.is_at_end(side) && is_local(side.queue.at(cursor_.position()).opcode)) {
         SendWqe& wqe = side.queue.at(cursor_.position());
         const bool oldest = cursor_.is_at_oldest(side);
-        if (!wqe.started) {
-            const bool waits = side.ends_region(wqe) ? !oldest : wqe.fence && side.reads_out != 0;
+        if (!wqe.flags.started) {
+            const bool waits = side.ends_region(wqe) ? !oldest : wqe.flags.fence && side.reads_out != 0;
             if (drain || waits) {
                 return false;
             }
@@ -19,7 +19,7 @@ bool Requester::run_local(bool drain, std::optional<RequesterStop>& stop) noexce
                 stop = oldest ? std::optional(completer_.fail(CompletionStatus::MemoryManagement)) : std::nullopt;
                 return false;
             }
-            wqe.started = true;
+            wqe.flags.started = true;
             wqe.first = side.sent;
             wqe.last = side.sent.plus(Psn::kMask);
         }

@@ -25,7 +25,7 @@ public:
     [[nodiscard]] bool is_left_behind(const SendSide& side) const noexcept { return !is_queued(at_, side); }
     // The PSN that is sent next.
     [[nodiscard]] Psn psn(const SendSide& side) const noexcept {
-        if (!is_at_end(side) && side.queue.at(at_.position).started) {
+        if (!is_at_end(side) && side.queue.at(at_.position).flags.started) {
             return side.queue.at(at_.position).first.plus(at_.packet);
         }
         return side.sent;
@@ -42,7 +42,7 @@ public:
     // To the oldest PSN without an answer.
     void go_back(const SendSide& side) noexcept {
         at_ = {side.queue.head(), 0};
-        if (!side.queue.empty() && side.queue.at(at_.position).started) {
+        if (!side.queue.empty() && side.queue.at(at_.position).flags.started) {
             const Psn first = side.queue.at(at_.position).first;
             at_.packet = static_cast<std::uint32_t>(side.unacknowledged.since(first));
         }

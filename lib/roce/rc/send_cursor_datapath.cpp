@@ -3,7 +3,7 @@
 namespace cairn::roce::rc {
 
 void SendCursor::skip_spared(const SendSide& side, ResendPlan& plan) noexcept {
-    while (!is_at_end(side) && side.queue.at(at_.position).started && psn(side).since(side.sent) < 0) {
+    while (!is_at_end(side) && side.queue.at(at_.position).flags.started && psn(side).since(side.sent) < 0) {
         const SendWqe& wqe = side.queue.at(at_.position);
         if (is_local(wqe.opcode)) {
             step_over_local();

@@ -46,7 +46,7 @@ struct SendSide {
         const std::uint32_t psns = psns_of(wqe);
         wqe.first = sent;
         wqe.last = sent.plus(psns - 1);
-        wqe.started = true;
+        wqe.flags.started = true;
         if (has_own_answer(wqe.opcode)) {
             ++reads_out;
             read_psns_out += psns;

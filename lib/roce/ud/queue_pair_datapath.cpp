@@ -95,7 +95,7 @@ bool UdQueuePair::transmit(std::size_t most, Instant now) noexcept {
 // Returns its bytes; 0: an SGE is not allowed.
 std::size_t UdQueuePair::make_packet(SendWqe& wqe, const port::PacketRef& buffer) noexcept {
     Pieces payload;
-    if (wqe.is_inline) {
+    if (wqe.flags.is_inline) {
         payload.at[payload.count++] = sends_.inline_at(sends_.head());
     } else if (!find_pieces({core_.resources().memory, core_.pd(), {}}, sends_.pieces_at(sends_.head()), 0, wqe.bytes,
                             payload)) {
@@ -103,7 +103,7 @@ std::size_t UdQueuePair::make_packet(SendWqe& wqe, const port::PacketRef& buffer
     }
     wire::UdHeader said = qp_->header_to(destination_of_head());
     said.psn = qp_->next_psn();
-    said.solicited = wqe.solicited;
+    said.solicited = wqe.flags.solicited;
     said.has_immediate = wqe.opcode == WorkOpcode::SendWithImmediate;
     const wire::RawUd header = said.raw(wqe.bytes);
     std::memcpy(buffer.data, &header, sizeof(header));
@@ -127,7 +127,7 @@ void UdQueuePair::complete_head(CompletionStatus status) noexcept {
     const SendWqe& wqe = sends_.at(sends_.head());
     Completion completion{wqe.wr_id, status, CompletionOpcode::Send};
     completion.qpn = qpn();
-    const bool wanted = wqe.signalled || status != CompletionStatus::Success;
+    const bool wanted = wqe.flags.signalled || status != CompletionStatus::Success;
     destination_of_head().path->unpin();
     sends_.pop();
     if (wanted && !core_.resources().send_completions.push(completion)) {

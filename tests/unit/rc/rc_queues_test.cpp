@@ -1,6 +1,7 @@
 // Completion, receive and send queues; timers; the table of states and attributes.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
 #include "tests/unit/rc/rc_host.hpp"
@@ -120,6 +121,43 @@ TEST(RcSendQueue, EveryMisuseIsADefinedError) {
               PostVerdict::Posted);
     EXPECT_EQ(post([](SendRequest&) {}), PostVerdict::QueueFull);
     EXPECT_EQ(queue.inline_at(queue.head() + 1).size(), 16U);
+}
+
+// The first slot of two queues of one size need not be the same, and that of one queue is.
+TEST(RcSendQueue, AnEmptyOneBeginsWithTheSameSlotAndKeepsAllOthers) {
+    SendQueue queue(32, 1, 16);
+    queue.reuse_slots();
+    const auto post = [&queue](std::uint64_t number) {
+        SendRequest request;
+        request.opcode = WorkOpcode::RdmaWrite;
+        request.wr_id = number;
+        request.is_inline = true;
+        request.inline_bytes = {reinterpret_cast<const std::uint8_t*>(&number), sizeof(number)};
+        return queue.post(request);
+    };
+    const auto is = [&queue](std::uint32_t position, std::uint64_t number) {
+        std::uint64_t kept = 0;
+        std::memcpy(&kept, queue.inline_at(position).data(), sizeof(kept));
+        return queue.at(position).wr_id == number && kept == number;
+    };
+    const SendWqe* first = nullptr;
+    std::uint64_t number = 0;
+    for (std::uint32_t round = 0; round != 70; ++round) {
+        const std::uint32_t many = 1 + round % 32;
+        const std::uint32_t head = queue.head();
+        for (std::uint32_t i = 0; i != many; ++i) {
+            queue.fetch_next();
+            ASSERT_EQ(post(number + i), PostVerdict::Posted);
+        }
+        ASSERT_EQ(queue.tail(), head + many);
+        first = round == 0 ? &queue.at(head) : first;
+        EXPECT_EQ(&queue.at(head), first);
+        for (std::uint32_t i = 0; i != many; ++i) {
+            ASSERT_TRUE(is(queue.head(), number + i));
+            queue.pop();
+        }
+        number += many;
+    }
 }
 
 TEST(RcTimers, AreThoseOfTheSpecification) {

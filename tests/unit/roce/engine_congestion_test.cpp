@@ -299,7 +299,7 @@ TEST_F(EngineCongestion, APeerHasItsTimeAlsoForWhatWasHeldBack) {
     }
     run_until(now + milliseconds(20));
     ASSERT_NEAR(at_a->pair.flow()->rate_bytes_per_s(), 15e6, 5e6);
-    ASSERT_FALSE(at_a->pair.requester().drained());
+    ASSERT_TRUE(at_a->pair.has_unsent_requests());
     a->port.fate = [](std::uint64_t) { return 0; };
     const auto resent = [&] { return a->engine.counters().of(EngineCounter::PacketsResent); };
     const auto timeouts = [&] { return count(*a, RcCounter::Timeout); };
