@@ -155,6 +155,9 @@ def section(content):
                                                verdict(entry)] for entry in content['results'] if 'goal' in entry])
     yield '### Arm A: as it is (Mops)\n\n'
     yield from rates(values, '', tuple(SYSTEMS))
+    yield 'What is left of the rate of 40 clients with 400, one call at a time:\n\n'
+    yield from table(['slices of', 'as it is'], [[text, values.get(f'scalerpc.n400.b1{end}.ratio', '')] for text, end in
+                                                 (('100 us', ''), ('300 us', '.scaled'), ('3 ms', '.slow'))])
     yield f'### Arm B: with an emulated adapter of {CONTEXTS} contexts, {MISS_NS} ns a miss (Mops)\n\n'
     yield from rates(values, '.emulated', ('scalerpc', 'rawwrite'))
     yield 'ScaleRPC with slices of 300 us, one call at a time:\n\n'

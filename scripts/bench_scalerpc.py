@@ -54,6 +54,7 @@ MEMORY_COUNTS = (40, 400, 800)
 # Of latencies, in percent; what cairn-rpcbench tells.
 PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
 LARGE_BLOCKS = ['--block', '4096', *FEW_BLOCKS]
+SLOW = ['--slice', '3000']  # of which a switch is a small part
 SCALED = ['--slice', '300']  # as many calls in a slice as the paper has in 100 us
 
 
@@ -242,7 +243,8 @@ GROUPS = [
     *([sweep(name, count) for name in SYSTEMS] for count in COUNTS if count not in ENDS),
     *([*with_adapter('scalerpc', count, BATCHES), *with_adapter('rawwrite', count, BATCHES),
        *with_adapter('scalerpc', count, (1,), label='scaled.emulated', own=SCALED)] for count in COUNTS),
-    [single(f'scalerpc.n{count}.b1.scaled', SYSTEMS['scalerpc'], count, SCALED) for count in ENDS],
+    [*(single(f'scalerpc.n{count}.b1.scaled', SYSTEMS['scalerpc'], count, SCALED) for count in ENDS),
+     *(single(f'scalerpc.n{count}.b1.slow', SYSTEMS['scalerpc'], count, SLOW) for count in ENDS)],
     *(with_adapter(name, count, (1,)) for name in ('ud', 'copyrpc') for count in (40, 400)),
     *([each for contexts, miss_ns in (*OTHERS, (NEVER_FULL, MISS_NS))
        for each in with_adapter(name, 400, (1,), contexts, miss_ns, f'k{contexts}.m{miss_ns}')]
@@ -267,6 +269,8 @@ GROUPS = [
 
 RATIOS = [
     ('scalerpc.n400.b1.ratio', 'scalerpc.n400.b1', 'scalerpc.n40.b1'),
+    ('scalerpc.n400.b1.scaled.ratio', 'scalerpc.n400.b1.scaled', 'scalerpc.n40.b1.scaled'),
+    ('scalerpc.n400.b1.slow.ratio', 'scalerpc.n400.b1.slow', 'scalerpc.n40.b1.slow'),
     ('scalerpc.n400.b1.emulated.ratio', 'scalerpc.n400.b1.emulated', 'rawwrite.n400.b1.emulated'),
     ('scalerpc.n400.b1.scaled.emulated.ratio', 'scalerpc.n400.b1.scaled.emulated', 'rawwrite.n400.b1.emulated'),
 ]
