@@ -97,10 +97,6 @@ public:
     [[nodiscard]] std::optional<News> look_at_control(bool& nonsense) noexcept;
     // Acts on news. Returns false if they contradict what was said before. News of a slice that is over are old.
     [[nodiscard]] bool on_news(const News& news) noexcept;
-    // After a notice: tells the server of requests that are staged again how much time they have left. It counts the
-    // time itself of those that an entry has told of.
-    void tell_time_left(Instant now) noexcept;
-
     // What is to be told by the entry, if that is new.
     [[nodiscard]] std::optional<Entry> entry_due(std::uint64_t staged_address) noexcept;
     [[nodiscard]] const Grant& entry_at() const noexcept { return *entry_at_; }
@@ -115,6 +111,9 @@ public:
     [[nodiscard]] Span to_write() const noexcept {
         return state_ == CallerState::Process ? Span{written_, next_} : Span{};
     }
+    // Before requests are written, or an entry that tells of them: tells the server how much time they have left. They
+    // may have waited since they were staged. The server counts the time itself of those that an entry has told of.
+    void tell_time_left(Span leaving, Instant now) noexcept;
     // Makes a staged request valid in the slice.
     void ready(std::uint32_t sequence) noexcept;
     void written(std::uint32_t to) noexcept { written_ = to; }

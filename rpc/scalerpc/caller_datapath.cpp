@@ -98,11 +98,8 @@ bool Caller::on_notice(const News& news) noexcept {
 }
 
 // mutants: scalerpc-caller-tell-time-left
-void Caller::tell_time_left(Instant now) noexcept {
-    if (state_ == CallerState::Process) {
-        return;  // the notice was an old one
-    }
-    for (std::uint32_t sequence = accepted_; sequence != next_; ++sequence) {
+void Caller::tell_time_left(Span leaving, Instant now) noexcept {
+    for (std::uint32_t sequence = leaving.from; sequence != leaving.to; ++sequence) {
         const Slot& slot = slots_[shape_.index_of(sequence)];
         if (slot.deadline == Instant::never() || sequence - told_.first < told_.count) [[likely]] {
             continue;

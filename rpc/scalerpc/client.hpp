@@ -41,8 +41,8 @@ private:
     void serve_backlog(Session& session, Instant now) noexcept;
     void on_answer(Session& session, Caller::Slot& slot, const Answer& answer, Instant now) noexcept;
     void finish(std::uint32_t call, CallStatus status) noexcept;
-    [[nodiscard]] bool write_entry(Session& session, const Entry& entry) noexcept;
-    [[nodiscard]] bool write_blocks(Session& session, Caller::Span run) noexcept;
+    [[nodiscard]] bool write_entry(Session& session, const Entry& entry, Instant now) noexcept;
+    [[nodiscard]] bool write_blocks(Session& session, Caller::Span run, Instant now) noexcept;
     [[nodiscard]] std::uint32_t run_end(const Caller& caller, Caller::Span staged) const noexcept;
 
     const EndpointConfig& config_;

@@ -15,14 +15,6 @@ constexpr std::array<CallStatus, static_cast<std::size_t>(Outcome::Count)> kStat
     CallStatus::Ok, CallStatus::NoHandler, CallStatus::AnswerLost, CallStatus::DeadlinePassed,
     CallStatus::ResponseTooLong};
 
-bool take_news(Caller& caller, const News& news, Instant now) noexcept {
-    const bool sound = caller.on_news(news);
-    if (sound && news.kind == News::Kind::Notice) {
-        caller.tell_time_left(now);
-    }
-    return sound;
-}
-
 }  // namespace
 
 Posted Client::post(Session& session, const Call& call, Instant now) noexcept {
@@ -97,7 +89,7 @@ std::optional<Breach> Client::poll(Session& session, Instant now, bool& any) noe
             return Breach::BadAnswer;
         }
         any = heard = true;
-        if (!take_news(caller, answer.news, now)) {
+        if (!caller.on_news(answer.news)) {
             return Breach::BadNews;
         }
         on_answer(session, slot, answer, now);
@@ -108,7 +100,7 @@ std::optional<Breach> Client::poll(Session& session, Instant now, bool& any) noe
     bool nonsense = false;
     for (std::optional<News> news = caller.look_at_control(nonsense); news; news = caller.look_at_control(nonsense)) {
         heard = true;
-        if (!take_news(caller, *news, now)) {
+        if (!caller.on_news(*news)) {
             return Breach::BadNews;
         }
     }
@@ -185,14 +177,14 @@ void Client::flush(Session& session, Instant now) noexcept {
     serve_backlog(session, now);
     for (Caller::Span staged = caller.to_write(); !staged.empty(); staged = caller.to_write()) {
         const Caller::Span run{staged.from, run_end(caller, staged)};
-        if (!write_blocks(session, run)) {
+        if (!write_blocks(session, run, now)) {
             sessions_.stall(session);
             return;
         }
         caller.written(run.to);
     }
     const std::optional<Entry> entry = caller.entry_due(session.staged->address());
-    if (entry && !write_entry(session, *entry)) {
+    if (entry && !write_entry(session, *entry, now)) {
         sessions_.stall(session);
     }
 }
@@ -210,9 +202,11 @@ std::uint32_t Client::run_end(const Caller& caller, Caller::Span staged) const n
     return to;
 }
 
-bool Client::write_blocks(Session& session, Caller::Span run) noexcept {
+// mutants: scalerpc-client-write-blocks
+bool Client::write_blocks(Session& session, Caller::Span run, Instant now) noexcept {
     Caller& caller = *session.caller;
     const BlockShape& shape = caller.shape();
+    caller.tell_time_left(run, now);
     for (std::uint32_t sequence = run.from; sequence != run.to; ++sequence) {
         caller.ready(sequence);
     }
@@ -228,7 +222,9 @@ bool Client::write_blocks(Session& session, Caller::Span run) noexcept {
     return session.qp->post_send(request) == verbs::PostVerdict::Posted;
 }
 
-bool Client::write_entry(Session& session, const Entry& entry) noexcept {
+// mutants: scalerpc-client-write-entry
+bool Client::write_entry(Session& session, const Entry& entry, Instant now) noexcept {
+    session.caller->tell_time_left({entry.first, entry.first + entry.count}, now);
     const RawEntry raw = entry.raw();
     verbs::SendRequest request;
     request.opcode = verbs::WorkOpcode::RdmaWrite;

@@ -184,18 +184,35 @@ TEST_F(ScalerpcCaller, WhatIsStagedAgainTellsWhatTimeItHasLeft) {
     ASSERT_TRUE(caller.on_news(grant(1, 1)));
     stage_timed(start + microseconds(20));
     stage();
-    caller.tell_time_left(start + microseconds(30));  // nothing is staged again
     ASSERT_TRUE(caller.on_news(notice(1, 1)));
     EXPECT_EQ(left(2), 100U);
-    caller.tell_time_left(start + microseconds(50));
+    caller.tell_time_left({1, 4}, start + microseconds(50));
     EXPECT_EQ(left(1), 100U) << "the server knew of it";
     EXPECT_EQ(left(2), 70U) << "it was written to the slice that is over";
     EXPECT_EQ(left(3), 0U) << "it has no deadline";
-    caller.tell_time_left(start + microseconds(119) + nanoseconds(500));
+    caller.tell_time_left({1, 4}, start + microseconds(119) + nanoseconds(500));
     EXPECT_EQ(left(2), 1U) << "what is left is rounded up";
     EXPECT_EQ(tell()->count, 3U);
-    caller.tell_time_left(start + microseconds(119) + nanoseconds(900));
+    caller.tell_time_left({1, 4}, start + microseconds(119) + nanoseconds(900));
     EXPECT_EQ(left(2), 1U);
+}
+
+// A full send queue may have kept it back.
+TEST_F(ScalerpcCaller, WhatIsWrittenTellsWhatTimeItHasLeft) {
+    stage();
+    (void)tell();
+    ASSERT_TRUE(caller.on_news(grant(1, 1)));
+    (void)caller.stage({0, 1, 100, {}}, calls++, Instant{});
+    (void)caller.stage({0, 1, 10, {}}, calls++, Instant{});
+    caller.tell_time_left(caller.to_write(), Instant{} + microseconds(40));
+    for (const std::uint32_t sequence : {1U, 2U}) {
+        caller.ready(sequence);
+        Request request;
+        ASSERT_EQ(read_request(caller.staged().subspan(kShape.end_of(sequence) - 64, 64), 1, sequence, request),
+                  Look::There);
+        EXPECT_EQ(request.given_up, sequence == 2);
+        EXPECT_EQ(request.left_us, sequence == 1 ? 60U : 10U);
+    }
 }
 
 TEST_F(ScalerpcCaller, WhatIsOverWhenItIsStagedAgainIsGivenUp) {
@@ -204,7 +221,7 @@ TEST_F(ScalerpcCaller, WhatIsOverWhenItIsStagedAgainIsGivenUp) {
     ASSERT_TRUE(caller.on_news(grant(1, 1)));
     (void)caller.stage({0, 1, 100, {}}, calls++, Instant{});
     ASSERT_TRUE(caller.on_news(notice(1, 1)));
-    caller.tell_time_left(Instant{} + microseconds(100));
+    caller.tell_time_left({1, 2}, Instant{} + microseconds(100));
     Request request;
     ASSERT_EQ(read_request(caller.staged().subspan(kShape.end_of(1) - 64, 64), kStaged, 1, request), Look::There);
     EXPECT_TRUE(request.given_up);
