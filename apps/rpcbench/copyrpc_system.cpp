@@ -7,15 +7,6 @@
 
 namespace cairn::rpcbench {
 
-namespace {
-
-// Of all sessions of an endpoint, unless --receives says otherwise: 800 sessions with rings of 4 KiB take 16 KB each.
-constexpr std::uint32_t kReceivesOfAll = 12800;
-constexpr std::uint32_t kLeastReceives = 8;
-constexpr std::uint32_t kUsualReceives = 64;
-
-}  // namespace
-
 copyrpc::EndpointConfig CopyrpcSystem::config_of(const Options& options) {
     const std::uint32_t calls = options.peer.empty() ? 1 : (options.window + options.sessions - 1) / options.sessions;
     copyrpc::EndpointConfig config;
@@ -27,10 +18,9 @@ copyrpc::EndpointConfig CopyrpcSystem::config_of(const Options& options) {
             : copyrpc::ring_bytes_for({options.sessions, calls, options.request_bytes, options.response_bytes});
     // A server does not know how many calls its clients make, for whose answers their rings have room.
     config.peer_ring_bytes_max = std::max(config.ring_bytes, copyrpc::ring_bytes_for({options.sessions, 1, 0, 0}) * 4);
-    config.receives =
-        static_cast<std::uint16_t>(options.copyrpc.receives != 0 ? options.copyrpc.receives
-                                                                 : std::clamp(kReceivesOfAll / config.sessions_max,
-                                                                              kLeastReceives, kUsualReceives));
+    if (options.copyrpc.receives != 0) {
+        config.receives = static_cast<std::uint16_t>(options.copyrpc.receives);
+    }
     config.flow = options.copyrpc.flow;
     config.hold.messages = options.copyrpc.hold_messages;
     config.calls_max = std::max(config.calls_max, options.window);

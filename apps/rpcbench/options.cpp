@@ -139,7 +139,7 @@ void declare_systems(CLI::App& app, Options& options) {
             },
             fmt::format("auto, {} to {}", RingShape::kLeastBytes, RingShape::kMostBytes)));
     app.add_option("--receives", options.copyrpc.receives,
-                   "copyrpc: batches of a session's peer in flight. Without it by the sessions")
+                   "copyrpc: batches of a session's peer in flight; 8 without it")
         ->check(CLI::Range(Hello::kLeastReceives, Hello::kMostReceives));
     app::add_choice(app, "--flow", options.copyrpc.flow,
                     app::Choices<copyrpc::Flow>{{"credit", copyrpc::Flow::Credit}, {"read", copyrpc::Flow::Read}},

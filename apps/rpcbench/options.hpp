@@ -38,7 +38,7 @@ struct ErpcOptions {
 
 struct CopyrpcOptions {
     std::uint32_t ring_bytes = 0;  // of each session, for what comes; 0: by what is called
-    std::uint32_t receives = 0;    // batches of a session's peer in flight; 0: by the sessions
+    std::uint32_t receives = 0;    // batches of a session's peer in flight; 0: as usual
     copyrpc::Flow flow = copyrpc::Flow::Credit;
     std::uint32_t hold_messages = 0;  // that a batch is to have; 0: none is held
 };

@@ -31,7 +31,7 @@ Result<Queues> Queues::create(const EndpointConfig& config, verbs::Device& devic
     return queues;
 }
 
-void Queues::refill() noexcept {
+void Queues::refill() const noexcept {
     static constexpr std::array<verbs::ReceiveRequest, 32> kBare{};
     if (requests->size() >= requests_promised) {
         return;

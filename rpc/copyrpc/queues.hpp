@@ -16,7 +16,7 @@ struct Queues {
     // Creates the queues, with all receive requests posted. Errors: the device has no room.
     static Result<Queues> create(const EndpointConfig& config, verbs::Device& device);
     // Posts receive requests once a third of them is used. They take no memory: a batch is written to a ring.
-    void refill() noexcept;
+    void refill() const noexcept;
 
     std::unique_ptr<verbs::Cq> sends;
     std::unique_ptr<verbs::Cq> receives;
