@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,11 +19,13 @@ namespace cairn::test {
 class StrangerHost {
 public:
     static constexpr std::size_t kBuffers = 128;
+    static constexpr std::uint16_t kReceives = 16;  // requests that a contact has for WRITEs with immediates
 
     struct Contact {
         std::unique_ptr<verbs::Qp> qp;
         verbs::ConnectionId id{};
-        cm::PrivateBytes said{};  // by the peer
+        cm::PrivateBytes said{};           // by the peer
+        std::deque<std::uint32_t> came{};  // immediates of the peer's WRITEs
         bool up = false;
     };
 
@@ -43,6 +46,10 @@ public:
     [[nodiscard]] std::vector<Contact>& contacts() { return contacts_; }
     [[nodiscard]] std::span<std::uint8_t> memory() { return memory_; }
     [[nodiscard]] const verbs::Mr& region() const { return *region_; }  // all of the memory
+    // A key for a part of the memory, whose addresses begin with 0.
+    [[nodiscard]] std::unique_ptr<verbs::Mr> open(std::span<std::uint8_t> part) {
+        return device_.register_memory(*pd_, part, kAll, 0).value();
+    }
     // Does nothing for a contact that has a connection.
     void connect(Contact& contact, const char* to_address, std::uint16_t to_port,
                  std::span<const std::uint8_t> greeting, Instant now) {
@@ -84,6 +91,7 @@ public:
                 if (Contact* const contact = find(up->id); contact != nullptr) {
                     contact->up = true;
                     contact->said = up->private_data;
+                    post_receives(*contact, kReceives);
                 }
             } else if (const auto* const leaving = std::get_if<cm::DisconnectRequested>(&*event)) {
                 (void)connector_->disconnect(leaving->id, {}, now);
@@ -94,16 +102,27 @@ public:
             }
         }
         std::array<verbs::Completion, 32> done;
-        while (queue_->poll(done) != 0) {
+        std::size_t count = 0;
+        while ((count = queue_->poll(done)) != 0) {
+            for (const verbs::Completion& completion : std::span(done).first(count)) {
+                take(completion);
+            }
         }
     }
-    void write(const Contact& contact, std::span<const std::uint8_t> bytes, std::uint64_t remote, Rkey rkey) {
+    void write(const Contact& contact, std::span<const std::uint8_t> bytes, std::uint64_t remote, Rkey rkey,
+               std::optional<std::uint32_t> immediate = {}) {
         const std::size_t at = written_at_ + next_slot_++ % kSlots * kSlotBytes;
         require(bytes.size() <= kSlotBytes);
         std::copy(bytes.begin(), bytes.end(), memory_.begin() + static_cast<std::ptrdiff_t>(at));
-        const std::array<verbs::Sge, 1> pieces{region_->sge(at, static_cast<std::uint32_t>(bytes.size()))};
+        write_own(contact, at, static_cast<std::uint32_t>(bytes.size()), remote, rkey, immediate);
+    }
+    // What stands in the memory there as it leaves.
+    void write_own(const Contact& contact, std::size_t at, std::uint32_t bytes, std::uint64_t remote, Rkey rkey,
+                   std::optional<std::uint32_t> immediate) {
+        const std::array<verbs::Sge, 1> pieces{region_->sge(at, bytes)};
         verbs::SendRequest request;
-        request.opcode = verbs::WorkOpcode::RdmaWrite;
+        request.opcode = immediate ? verbs::WorkOpcode::RdmaWriteWithImmediate : verbs::WorkOpcode::RdmaWrite;
+        request.immediate = immediate.value_or(0);
         request.sges = pieces;
         request.remote_address = remote;
         request.rkey = rkey;
@@ -124,6 +143,19 @@ private:
         config.max_queue_pairs = 16;
         config.max_regions = 16;
         return config;
+    }
+    static void post_receives(Contact& contact, std::size_t count) {
+        for (; count > 0; --count) {
+            (void)contact.qp->post_receive(verbs::ReceiveRequest{});
+        }
+    }
+    void take(const verbs::Completion& completion) {
+        for (Contact& contact : contacts_) {
+            if (completion.has_immediate && contact.qp != nullptr && contact.qp->qpn() == completion.qpn) {
+                contact.came.push_back(completion.immediate);
+                post_receives(contact, 1);
+            }
+        }
     }
     Contact* find(verbs::ConnectionId id) {
         const auto found = std::find_if(contacts_.begin(), contacts_.end(), [id](const Contact& contact) {
