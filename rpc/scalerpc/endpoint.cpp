@@ -63,7 +63,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::create(const EndpointConfig& config,
 std::size_t Endpoint::memory_for(const EndpointConfig& config) noexcept {
     const auto bytes = [](std::size_t wanted) { return rpc::MsgPool::bytes_for(static_cast<std::uint32_t>(wanted)); };
     return std::size_t{bytes(Pools::bytes_for(config))} + bytes(std::size_t{config.sessions_max} * kEntryBytes) +
-           bytes(std::size_t{config.long_answers} * config.shape.bytes);
+           bytes(std::size_t{long_answers_of(config)} * config.shape.bytes);
 }
 
 Endpoint::Endpoint(const EndpointConfig& config, verbs::Device& device, rpc::MsgPool& pool)

@@ -1,6 +1,7 @@
 // The configuration of an endpoint.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "lib/base/fetch.hpp"
@@ -46,7 +47,8 @@ struct EndpointConfig {
     Duration notice_timeout = milliseconds(500);  // a client that has not left its slice by then loses its key
     std::uint16_t sessions_max = 64;              // 1 to 4096
     std::uint32_t calls_max = 4096;               // calls that wait or are under way, of all sessions
-    std::uint32_t long_answers = 64;              // answers beyond kShortAnswer on their way at a time
+    // Answers beyond kShortAnswer on their way at a time; the next one is given up. 0: see long_answers_of().
+    std::uint32_t long_answers = 0;
     Duration peer_timeout = seconds(2);  // a peer that is silent for so long is lost; kLeastPeerTimeout or more
     // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.
     rpc::BackgroundPool* background = nullptr;
@@ -62,5 +64,16 @@ struct EndpointConfig {
 
 // Answers up to so many bytes of a block are copied into the send queue.
 constexpr std::uint32_t kShortAnswer = 256;
+
+// Returns for how many long answers there is memory: as many as the clients of two slices wait for, or all clients of a
+// server without groups. Handlers that answer slices later may have more of them.
+// mutants: scalerpc-long-answers-of
+[[nodiscard]] constexpr std::uint32_t long_answers_of(const EndpointConfig& config) noexcept {
+    if (config.long_answers != 0 || config.shape.bytes <= kShortAnswer) {
+        return config.long_answers;
+    }
+    const std::uint32_t all = config.sessions_max;
+    return (config.features.grouping ? std::min(all, 2 * config.groups.most()) : all) * config.shape.blocks;
+}
 
 }  // namespace cairn::scalerpc

@@ -24,7 +24,9 @@ public:
     LongAnswers& operator=(const LongAnswers&) = delete;
     // Takes memory for so many answers. Errors: no memory; the device has no room.
     Status open(verbs::Device& device, verbs::Pd& pd, std::uint32_t answers) {
-        memory_ = pool_.allocate(std::max(block_bytes_ * answers, 1U));
+        const std::uint64_t bytes = std::max<std::uint64_t>(std::uint64_t{block_bytes_} * answers, 1);
+        memory_ =
+            bytes <= pool_.longest_message() ? pool_.allocate(static_cast<std::uint32_t>(bytes)) : rpc::MsgBuffer{};
         if (!memory_.valid()) {
             return Error{"there is no memory for long answers", "give the pool more, or choose fewer long_answers"};
         }

@@ -31,7 +31,7 @@ public:
     // All references outlive the object.
     Server(const EndpointConfig& config, Endpoint& endpoint, const Types& types, Sessions& sessions, rpc::MsgPool& pool,
            Statistics& statistics);
-    Status open(verbs::Device& device, verbs::Pd& pd) { return long_.open(device, pd, config_.long_answers); }
+    Status open(verbs::Device& device, verbs::Pd& pd) { return long_.open(device, pd, long_answers_of(config_)); }
 
     void close() noexcept { long_.close(); }
 

@@ -23,6 +23,22 @@ protected:
         }
     }
 
+    void ask_for_long_ones(bool grouping) {
+        EndpointConfig config = small(32);
+        config.shape = {1024, 4};
+        config.features.grouping = grouping;
+        begin(config, 32);
+        for (std::size_t session = 0; session != 32; ++session) {
+            for (int i = 0; i < 4; ++i) {
+                post(session, 900);
+            }
+        }
+        run(milliseconds(20));
+        EXPECT_EQ(count(CallStatus::Ok), 128U);
+        EXPECT_EQ(counted().answers_given_up, 0U);
+        check();
+    }
+
     std::mt19937 random{7};
 };
 
@@ -225,6 +241,14 @@ TEST_F(ScalerpcHardTimes, NothingIsLeftWhenBothHaveEnded) {
     server->endpoint.reset();
     EXPECT_EQ(client->pool.live(), 0U);
     EXPECT_EQ(server->pool.live(), 0U);
+}
+
+TEST_F(ScalerpcHardTimes, ThereIsMemoryForAllLongAnswersThatClientsWaitFor) {
+    ask_for_long_ones(true);
+}
+
+TEST_F(ScalerpcHardTimes, ThereIsMemoryForAllLongAnswersWithoutGroups) {
+    ask_for_long_ones(false);
 }
 
 // Answers that are too long for the send queue lie in lent memory; without any the caller is told.
