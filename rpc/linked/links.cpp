@@ -1,13 +1,15 @@
 // Connections made, accepted and ended.
 #include "rpc/linked/links.hpp"
 
+#include <algorithm>
 #include <variant>
 
 namespace cairn::rpc {
 
 namespace {
 
-constexpr std::uint32_t kBacklog = 64;
+// All clients that there is room for may ask at once: who finds the backlog full asks again after half a second.
+constexpr std::uint32_t kLeastBacklog = 64;
 
 }  // namespace
 
@@ -25,8 +27,10 @@ void Links::end_all() {
     left_.clear();
 }
 
+// mutants: linked-links-listen
 Status Links::listen(std::uint16_t port) {
-    return connector_.listen(port, kBacklog, connections::Sharing::Shared);
+    const std::uint32_t backlog = std::max<std::uint32_t>(config_.sessions_max, kLeastBacklog);
+    return connector_.listen(port, backlog, connections::Sharing::Shared);
 }
 
 verbs::ConnectionChoice Links::choice_of(const LinkedSession& session) {

@@ -243,6 +243,16 @@ TEST_F(ScalerpcHardTimes, NothingIsLeftWhenBothHaveEnded) {
     EXPECT_EQ(server->pool.live(), 0U);
 }
 
+// Who finds no place in the server's backlog asks again half a second later.
+TEST_F(ScalerpcHardTimes, AllClientsMayConnectAtOnce) {
+    begin(small(150), 0);
+    for (int i = 0; i < 150; ++i) {
+        ASSERT_TRUE(client->endpoint->connect(net::IpAddress::parse("10.0.0.2").value(), kService, now).ok());
+    }
+    run(milliseconds(20));
+    EXPECT_EQ(client->events, std::vector<SessionEvent>(150, SessionEvent::Connected));
+}
+
 TEST_F(ScalerpcHardTimes, ThereIsMemoryForAllLongAnswersThatClientsWaitFor) {
     ask_for_long_ones(true);
 }
