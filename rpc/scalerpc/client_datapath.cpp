@@ -202,7 +202,6 @@ std::uint32_t Client::run_end(const Caller& caller, Caller::Span staged) const n
     return to;
 }
 
-// mutants: scalerpc-client-write-blocks
 bool Client::write_blocks(Session& session, Caller::Span run, Instant now) noexcept {
     Caller& caller = *session.caller;
     const BlockShape& shape = caller.shape();

@@ -67,7 +67,9 @@ void ScalerpcSystem::make_config(LinkedNode& node) {
     config.notice_timeout = plan_.notice_timeout;
     config.sessions_max = static_cast<std::uint16_t>(random_.between(kGuestsLeast, kGuestsMost));
     config.calls_max = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.between(1, 16) : 256);
-    config.long_answers = static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? random_.below(3) : 32);
+    // 0 would be as many as clients wait for, for which there is no room.
+    config.long_answers =
+        static_cast<std::uint32_t>(random_.chance(kMillion / 4) ? std::max<std::uint64_t>(random_.below(3), 1) : 32);
     config.peer_timeout = plan_.users.peer_timeout;
     config.path_mtu_bytes = plan_.users.path_mtu_bytes;
     config.background = &part.threads->pool();

@@ -27,6 +27,12 @@ TEST(ScalerpcSwarm, HoldsItsPromises) {
     }
 }
 
+// Requests waited to be written, and left with the time that they had before.
+TEST(ScalerpcSwarm, WhatWaitedIsNotExecutedBehindItsDeadline) {
+    ScalerpcWorld world(1903);
+    EXPECT_EQ(world.run(), std::nullopt);
+}
+
 // The frames are not compared: they have the addresses of blocks.
 TEST(ScalerpcSwarm, OneSeedIsOneHistory) {
     for (std::uint64_t seed = 1000; seed < 1005; ++seed) {
