@@ -183,18 +183,15 @@ def other_adapter(name, contexts, miss_ns):
 
 
 def adapters(name, count):
-    slices = {'scalerpc': with_adapter('scalerpc', count, (1,), label='scaled.emulated', own=SCALED)}
-    return [*with_adapter(name, count, BATCHES), *slices.get(name, ())]
+    scaled = with_adapter(name, count, (1,), label='scaled.emulated', own=SCALED) if name == 'scalerpc' else []
+    return [*with_adapter(name, count, BATCHES), *scaled]
 
 
 def ends():
     """With and without the adapter, 40 clients and 400, one behind the other: CPUs of a virtual machine move."""
-    parts = [[sweep('scalerpc', 40), sweep('scalerpc', 400), *other_adapter('scalerpc', NEVER_FULL, MISS_NS),
-              *adapters('scalerpc', 400)],
-             [*adapters('rawwrite', 400), *other_adapter('rawwrite', NEVER_FULL, MISS_NS), sweep('rawwrite', 400),
-              sweep('rawwrite', 40)],
-             adapters('rawwrite', 40), adapters('scalerpc', 40)]
-    return [each for part in parts for each in part]
+    return [sweep('scalerpc', 40), sweep('scalerpc', 400), *other_adapter('scalerpc', NEVER_FULL, MISS_NS),
+            *adapters('scalerpc', 400), *adapters('rawwrite', 400), *other_adapter('rawwrite', NEVER_FULL, MISS_NS),
+            sweep('rawwrite', 400), sweep('rawwrite', 40), *adapters('rawwrite', 40), *adapters('scalerpc', 40)]
 
 
 def of_clients(count):
