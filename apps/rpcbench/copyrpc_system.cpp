@@ -18,9 +18,7 @@ copyrpc::EndpointConfig CopyrpcSystem::config_of(const Options& options) {
             : copyrpc::ring_bytes_for({options.sessions, calls, options.request_bytes, options.response_bytes});
     // A server does not know how many calls its clients make, for whose answers their rings have room.
     config.peer_ring_bytes_max = std::max(config.ring_bytes, copyrpc::ring_bytes_for({options.sessions, 1, 0, 0}) * 4);
-    if (options.copyrpc.receives != 0) {
-        config.receives = static_cast<std::uint16_t>(options.copyrpc.receives);
-    }
+    config.receives = static_cast<std::uint16_t>(options.copyrpc.receives);
     config.flow = options.copyrpc.flow;
     config.hold.messages = options.copyrpc.hold_messages;
     config.calls_max = std::max(config.calls_max, options.window);

@@ -138,8 +138,8 @@ void declare_systems(CLI::App& app, Options& options) {
                 return CLI::Range(RingShape::kLeastBytes, RingShape::kMostBytes)(text);
             },
             fmt::format("auto, {} to {}", RingShape::kLeastBytes, RingShape::kMostBytes)));
-    app.add_option("--receives", options.copyrpc.receives,
-                   "copyrpc: batches of a session's peer in flight; 8 without it")
+    app.add_option("--receives", options.copyrpc.receives, "copyrpc: batches of a session's peer in flight")
+        ->capture_default_str()
         ->check(CLI::Range(Hello::kLeastReceives, Hello::kMostReceives));
     app::add_choice(app, "--flow", options.copyrpc.flow,
                     app::Choices<copyrpc::Flow>{{"credit", copyrpc::Flow::Credit}, {"read", copyrpc::Flow::Read}},

@@ -7,7 +7,7 @@
 #include "apps/common/port_options.hpp"
 #include "lib/base/result.hpp"
 #include "lib/roce/engine_config.hpp"
-#include "rpc/copyrpc/flow.hpp"
+#include "rpc/copyrpc/endpoint_config.hpp"
 #include "rpc/erpc/pacer.hpp"
 #include "rpc/scalerpc/endpoint_config.hpp"
 
@@ -38,7 +38,7 @@ struct ErpcOptions {
 
 struct CopyrpcOptions {
     std::uint32_t ring_bytes = 0;  // of each session, for what comes; 0: by what is called
-    std::uint32_t receives = 0;    // batches of a session's peer in flight; 0: as usual
+    std::uint32_t receives = copyrpc::EndpointConfig{}.receives;  // batches of a session's peer in flight
     copyrpc::Flow flow = copyrpc::Flow::Credit;
     std::uint32_t hold_messages = 0;  // that a batch is to have; 0: none is held
 };

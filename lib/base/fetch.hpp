@@ -8,21 +8,15 @@ namespace cairn {
 
 constexpr std::size_t kCacheLineBytes = 64;
 
+enum class FetchTo : std::uint8_t { Read, Write };
+
 // Asks for the cache lines of `bytes` bytes and does not wait for them. To gcc a function that only does that has no
 // effect, and it leaves out calls of it: the empty statement is one.
+template <FetchTo kUse = FetchTo::Read>
 inline void fetch_lines(const void* from, std::size_t bytes) noexcept {
     for (std::size_t at = 0; at < bytes; at += kCacheLineBytes) {
         const auto* const line = static_cast<const std::uint8_t*>(from) + at;
-        __builtin_prefetch(line);
-        asm volatile("" : : "r"(line));
-    }
-}
-
-// The same for memory that will be written.
-inline void fetch_lines_to_write(const void* from, std::size_t bytes) noexcept {
-    for (std::size_t at = 0; at < bytes; at += kCacheLineBytes) {
-        const auto* const line = static_cast<const std::uint8_t*>(from) + at;
-        __builtin_prefetch(line, 1);
+        __builtin_prefetch(line, kUse == FetchTo::Write ? 1 : 0);
         asm volatile("" : : "r"(line));
     }
 }

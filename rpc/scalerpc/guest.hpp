@@ -65,9 +65,7 @@ public:
     [[nodiscard]] std::span<std::uint8_t> room(std::uint32_t sequence) noexcept {
         return std::span(memory_).subspan(std::size_t{shape_.index_of(sequence)} * short_bytes_, short_bytes_);
     }
-    void expect_short(std::size_t index) const noexcept {
-        fetch_lines_to_write(memory_.data() + index * short_bytes_, 1);
-    }
+    void expect_short(std::uint32_t sequence) noexcept { fetch_lines<FetchTo::Write>(room(sequence).data(), 1); }
     void add(const Entry& entry) { entries_.push_back(entry); }
     [[nodiscard]] std::vector<Entry>& entries() noexcept { return entries_; }
 
@@ -112,10 +110,9 @@ struct Guest {
     }
 
     // The next request is looked at soon, and answered.
-    void expect_request() const noexcept {
-        const std::size_t index = next & (kept.size() - 1);  // BlockShape::index_of()
-        fetch_lines_to_write(&kept[index], sizeof(Kept));
-        outbox.expect_short(index);
+    void expect_request(const BlockShape& shape) noexcept {
+        fetch_lines<FetchTo::Write>(&kept[shape.index_of(next)], sizeof(Kept));
+        outbox.expect_short(next);
     }
 
     GuestState state = GuestState::Idle;

@@ -24,10 +24,10 @@ struct Session : rpc::LinkedSession {
     std::optional<Guest> guest{};    // of a client that connected
 
     // The peer has written: what is looked at in this turn, and what answers, is brought into the caches meanwhile.
-    void expect_look() const noexcept {
+    void expect_look() noexcept {
         qp->expect_send();
         if (guest) {
-            guest->expect_request();
+            guest->expect_request(peer.shape);  // both ends have the same
         }
     }
 };

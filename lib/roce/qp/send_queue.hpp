@@ -83,8 +83,8 @@ public:
     // Asks for the caches' lines of the next request, of whose memory the first line is fetched, and does not wait.
     void fetch_next() const noexcept {
         const std::uint32_t slot = (tail_ - next_base()) & mask_;
-        fetch_lines_to_write(&ring_[slot], sizeof(SendWqe));
-        fetch_lines_to_write(rooms_.front().sges.data() + std::size_t{slot} * room_sges_, 1);
+        fetch_lines<FetchTo::Write>(&ring_[slot], sizeof(SendWqe));
+        fetch_lines<FetchTo::Write>(sges_in(slot), 1);
     }
     void pop() noexcept { ++head_; }
     void clear() noexcept { head_ = tail_; }
@@ -126,10 +126,11 @@ private:
     [[nodiscard]] std::uint32_t next_base() const noexcept { return reuses_ && empty() ? tail_ - colour_ : base_; }
     // mutants: rc-send-queue-slot-of
     [[nodiscard]] std::uint32_t slot_of(std::uint32_t position) const noexcept { return (position - base_) & mask_; }
-    // mutants: rc-send-queue-sges-at
-    [[nodiscard]] const Sge* sges_at(std::uint32_t position) const noexcept {
-        return rooms_.front().sges.data() + std::size_t{slot_of(position)} * room_sges_;
+    // mutants: rc-send-queue-sges-in
+    [[nodiscard]] const Sge* sges_in(std::uint32_t slot) const noexcept {
+        return rooms_.front().sges.data() + std::size_t{slot} * room_sges_;
     }
+    [[nodiscard]] const Sge* sges_at(std::uint32_t position) const noexcept { return sges_in(slot_of(position)); }
     [[nodiscard]] Sge* sges_at(std::uint32_t position) noexcept {
         return const_cast<Sge*>(std::as_const(*this).sges_at(position));
     }

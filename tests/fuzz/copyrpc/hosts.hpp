@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "rpc/copyrpc/endpoint.hpp"
-#include "tests/fuzz/input.hpp"
-#include "tests/support/wire_port.hpp"
+#include "tests/fuzz/endpoint_host.hpp"
 
 namespace cairn::copyrpc {
 
@@ -26,38 +25,12 @@ constexpr std::uint32_t kCallsMost = 32;
 constexpr std::uint32_t kLongest = 4096;  // of messages that travel by themselves
 enum Type : std::uint8_t { kEcho = 1, kKeep, kDrop, kNobody };
 
-struct EndpointHost {
+class EndpointHost : public test::EndpointHost<Endpoint> {
+public:
     EndpointHost(const char* address, std::uint64_t seed, const EndpointConfig& its_config)
-        : config(its_config), port(address, 256) {
-        roce::EngineConfig engine;
-        engine.seed = {seed, 1};
-        engine.max_queue_pairs = 32;
-        engine.max_regions = 192;
-        worker = worker::Worker::create(port, engine, Instant{}).value();
-        home = connections::Home::create(connections::Agent::create(), *worker, {}).value();
-        device = std::make_unique<verbs::Device>(*worker);
-        endpoint = Endpoint::create(config, *device, *home, pool).value();
-        live_at_first = pool.live();
-    }
-    // Everything that it took is back.
-    void end() {
-        endpoint.reset();
-        require(pool.live() == 0 && worker->engine().queue_pairs() == 0);
-        device.reset();
-        home.reset();
-        worker.reset();
-        require(port.buffers_in_use() == 0);
-    }
+        : test::EndpointHost<Endpoint>(address, seed, its_config, std::size_t{512} << 10U, 192), config(its_config) {}
 
     const EndpointConfig config;
-    test::WirePort port;
-    std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(std::size_t{512} << 10U);
-    rpc::MsgPool pool{memory};
-    std::unique_ptr<worker::Worker> worker;
-    std::unique_ptr<connections::Home> home;
-    std::unique_ptr<verbs::Device> device;
-    std::unique_ptr<Endpoint> endpoint;
-    std::uint64_t live_at_first = 0;
 };
 
 class HonestClient : public EndpointHost {
