@@ -1,6 +1,8 @@
 // Batches of all sessions, in and out.
 #pragma once
 
+#include <array>
+
 #include "rpc/copyrpc/peers.hpp"
 
 namespace cairn::copyrpc {
@@ -50,7 +52,8 @@ private:
     OneSided& one_sided_;
     const HoldConfig& hold_;
     Statistics& statistics_;
-    Instant held_until_ = Instant::never();  // when the first of the held batches is to leave
+    Instant held_until_ = Instant::never();     // when the first of the held batches is to leave
+    std::array<verbs::Completion, 32> done_{};  // in hand
 };
 
 }  // namespace cairn::copyrpc

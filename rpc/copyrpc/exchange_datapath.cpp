@@ -11,12 +11,11 @@ namespace cairn::copyrpc {
 
 // mutants: copyrpc-exchange-take
 bool Exchange::take(Instant now) noexcept {
-    std::array<verbs::Completion, 32> done;
     std::size_t count = 0;
     bool any = false;
-    while ((count = queues_.receives->poll(done)) != 0) {
+    while ((count = queues_.receives->poll(done_)) != 0) {
         any = true;
-        for (const verbs::Completion& completion : std::span(done).first(count)) {
+        for (const verbs::Completion& completion : std::span(done_).first(count)) {
             take(completion, now);
         }
     }
@@ -74,10 +73,9 @@ void Exchange::take_batch(Session& session, std::uint32_t immediate, Instant now
 
 // Batches complete without a word; what is told is a failure, or the end of a probe.
 void Exchange::take_failures(Instant now) noexcept {
-    std::array<verbs::Completion, 32> done;
     std::size_t count = 0;
-    while ((count = queues_.sends->poll(done)) != 0) {
-        for (const verbs::Completion& completion : std::span(done).first(count)) {
+    while ((count = queues_.sends->poll(done_)) != 0) {
+        for (const verbs::Completion& completion : std::span(done_).first(count)) {
             Session* const session = sessions_.of_qp(completion.qpn);
             if (session != nullptr && session->state != SessionState::Ending) {
                 take_sent(*session, completion, now);
@@ -127,7 +125,7 @@ bool Exchange::flush(Instant now) noexcept {
 // mutants: copyrpc-exchange-flush
 void Exchange::flush(Session& session, Instant now) noexcept {
     bool waits = session.is_open() && session.has_late() && !server_.serve_late(session);
-    if (session.is_open()) {
+    if (session.is_open() && !session.backlog.empty()) {
         client_.serve_and_end_backlog(session, now);
     }
     if (session.is_open() && session.wanted) [[unlikely]] {
@@ -167,7 +165,9 @@ bool Exchange::send_batches(Session& session, Instant now) noexcept {
             session.hold.on_batch(session.write->messages, now);
         }
         session.write.reset();
-        client_.serve_and_end_backlog(session, now);
+        if (!session.backlog.empty()) {
+            client_.serve_and_end_backlog(session, now);
+        }
     }
     return false;
 }

@@ -1,6 +1,7 @@
 // Space of an end's own ring.
 #include "rpc/copyrpc/receive_ledger.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -51,11 +52,17 @@ void ReceiveLedger::release(RingPosition begin, std::uint32_t blocks) noexcept {
     retire();
 }
 
+// A batch, and so a request, does not go beyond the ring's end.
+// mutants: copyrpc-receive-ledger-mark
 void ReceiveLedger::mark(RingPosition begin, std::uint32_t blocks, bool held) noexcept {
-    for (std::uint32_t i = 0; i < blocks; ++i) {
-        const std::uint32_t index = ring_.index_of(begin + i);
-        CAIRN_ASSERT(((held_[index / kBits] >> (index % kBits)) & 1U) == (held ? 0U : 1U));
-        held_[index / kBits] ^= std::uint64_t{1} << (index % kBits);
+    while (blocks != 0) {
+        const std::uint32_t index = ring_.index_of(begin);
+        const std::uint32_t here = std::min(blocks, kBits - index % kBits);
+        const std::uint64_t bits = ~std::uint64_t{0} >> (kBits - here) << (index % kBits);
+        CAIRN_ASSERT((held_[index / kBits] & bits) == (held ? 0 : bits));
+        held_[index / kBits] ^= bits;
+        begin = begin + here;
+        blocks -= here;
     }
 }
 

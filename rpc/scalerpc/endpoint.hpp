@@ -111,8 +111,9 @@ private:
     Peers peers_;
     rpc::Probes probes_;
     std::unique_ptr<rpc::Links> links_;
-    Slices::Broken broken_;  // sessions whose peers broke a rule in this turn
-    Instant next_poll_{};    // of jobs, if nothing wakes the worker
+    Slices::Broken broken_;                     // sessions whose peers broke a rule in this turn
+    Instant next_poll_{};                       // of jobs, if nothing wakes the worker
+    std::array<verbs::Completion, 32> done_{};  // in hand
     worker::Tenancy tenancy_;
     const telemetry::Registration registration_;
 };

@@ -41,10 +41,9 @@ bool Endpoint::on_turn(Instant now) noexcept {
 }
 
 void Endpoint::take_completions(Instant now) noexcept {
-    std::array<verbs::Completion, 32> done;
     std::size_t count = 0;
-    while ((count = peers_.sends().poll(done)) != 0) {
-        for (const verbs::Completion& completion : std::span(done).first(count)) {
+    while ((count = peers_.sends().poll(done_)) != 0) {
+        for (const verbs::Completion& completion : std::span(done_).first(count)) {
             take(completion, now);
         }
     }
