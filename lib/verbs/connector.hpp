@@ -23,11 +23,20 @@ constexpr Qkey kRdmaCmQkey{0x01234567};
 
 // The choices of either end of a connection.
 struct ConnectionChoice {
-    Rights access{};                               // RemoteWrite, RemoteRead, RemoteAtomic: the peer's rights
-    std::uint8_t responder_resources = 16;         // READs and atomics that are answered at a time
-    std::uint8_t initiator_depth = 16;             // READs and atomics that are outstanding at most
-    std::uint8_t rnr_retry = 7;                    // retries while the peer is not ready; 7: without end
-    wire::RnrTimer min_rnr_timer{1};               // pause that a peer is asked for while our queue pair is not ready
+    // Returns what the queue pair gets when its peer asks for this. 0 is the longest of all: it has no end.
+    // mutants: verbs-connection-choice-ack-timeout-of
+    [[nodiscard]] constexpr std::uint8_t ack_timeout_of(std::uint8_t asked) const noexcept {
+        return ack_timeout_max != 0 && (asked == 0 || asked > ack_timeout_max) ? ack_timeout_max : asked;
+    }
+
+    Rights access{};                        // RemoteWrite, RemoteRead, RemoteAtomic: the peer's rights
+    std::uint8_t responder_resources = 16;  // READs and atomics that are answered at a time
+    std::uint8_t initiator_depth = 16;      // READs and atomics that are outstanding at most
+    std::uint8_t rnr_retry = 7;             // retries while the peer is not ready; 7: without end
+    wire::RnrTimer min_rnr_timer{1};        // pause that a peer is asked for while our queue pair is not ready
+    // The most that the peer may ask of our queue pair.
+    std::uint8_t ack_timeout_max = 0;  // 4.096 us * 2^it until a packet without an answer is sent again; 0: any
+    std::uint8_t rnr_retry_max = 7;    // 7: any
     std::uint32_t features = wire::kFeaturesOfRc;  // offered, or agreed to if the peer offers them too
     std::span<const std::uint8_t> private_data{};
 };

@@ -149,9 +149,9 @@ std::optional<ModifyRefusal> Connector::bring_up(const Link& link, const cm::QpP
     values.max_dest_rd_atomic = depth(parameters.max_dest_rd_atomic, link.choice.responder_resources);
     values.max_rd_atomic = depth(parameters.max_rd_atomic, link.choice.initiator_depth);
     values.min_rnr_timer = link.choice.min_rnr_timer;
-    values.ack_timeout = parameters.ack_timeout.value;
+    values.ack_timeout = link.choice.ack_timeout_of(parameters.ack_timeout.value);
     values.retry_count = parameters.retry_count.value;
-    values.rnr_retry = parameters.rnr_retry.value;
+    values.rnr_retry = std::min(parameters.rnr_retry.value, link.choice.rnr_retry_max);
     values.sends_wait = link.stage == Link::Stage::Asked;
     values.selective = (link.choice.features & wire::kFeatureSelective) != 0;
     values.delayed_acks = (link.choice.features & wire::kFeatureDelayedAcks) != 0;

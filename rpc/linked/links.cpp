@@ -10,6 +10,10 @@ namespace {
 
 // All clients that there is room for may ask at once: who finds the backlog full asks again after half a second.
 constexpr std::uint32_t kLeastBacklog = 64;
+// A peer that acknowledges nothing, and would be waited for without end, is lost after eight times 0.54 s. Receive
+// requests are promised: an honest peer is always ready.
+constexpr std::uint8_t kLongestAckTimeout = 17;
+constexpr std::uint8_t kMostRnrRetries = 6;
 
 }  // namespace
 
@@ -33,9 +37,12 @@ Status Links::listen(std::uint16_t port) {
     return connector_.listen(port, backlog, connections::Sharing::Shared);
 }
 
+// mutants: linked-links-choice-of
 verbs::ConnectionChoice Links::choice_of(const LinkedSession& session) {
     verbs::ConnectionChoice choice;
     choice.access = config_.access;
+    choice.ack_timeout_max = kLongestAckTimeout;
+    choice.rnr_retry_max = kMostRnrRetries;
     choice.private_data = owner_.hello_of(session);
     return choice;
 }

@@ -13,7 +13,7 @@ class Probes {
 public:
     // A silent peer is lost within the timeout: one look forgets what was heard before, one probes, the others count.
     // mutants: linked-probes-construct
-    explicit Probes(Duration peer_timeout) noexcept : interval_{peer_timeout.ns / (kLooksUntilLost + 2)} {}
+    explicit Probes(Duration peer_timeout) noexcept : interval_{peer_timeout.ns / kLooksInTimeout} {}
 
     // True if all sessions are to be looked at.
     [[nodiscard]] bool is_due(Instant now) noexcept {
@@ -55,9 +55,10 @@ public:
     [[nodiscard]] Instant next_look() const noexcept { return next_look_; }
 
     static constexpr std::uint64_t kProbe = ~std::uint64_t{0};  // the work request's number
+    static constexpr std::uint8_t kLooksInTimeout = 10;
 
 private:
-    static constexpr std::uint8_t kLooksUntilLost = 8;
+    static constexpr std::uint8_t kLooksUntilLost = kLooksInTimeout - 2;
 
     Duration interval_;
     Instant next_look_{};

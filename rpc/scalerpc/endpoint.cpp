@@ -85,10 +85,10 @@ Status Endpoint::open(connections::Home& home) {
         opened = slices_.open(device_, peers_.guests_pd(), pool_);
     }
     if (opened.ok()) {
-        opened = server_.open(device_, peers_.guests_pd());
+        opened = server_.answers().open(device_, peers_.guests_pd());
     }
     if (!opened.ok()) {
-        server_.close();
+        server_.answers().close();
         slices_.close();
         return opened;
     }
@@ -109,7 +109,7 @@ Endpoint::~Endpoint() {
     tenancy_.leave();
     links_->end_all();
     links_.reset();
-    server_.close();
+    server_.answers().close();
     slices_.close();
 }
 

@@ -64,7 +64,7 @@ void Endpoint::take(const verbs::Completion& completion, Instant now) noexcept {
     if (completion.wr_id == rpc::Probes::kProbe) {
         rpc::Probes::on_answer(*session);
     } else if (kind == static_cast<std::uint8_t>(Work::LongAnswer)) {
-        server_.on_written(completion.wr_id & ~(std::uint64_t{0xff} << 56U));
+        server_.answers().on_written(completion.wr_id & ~(std::uint64_t{0xff} << 56U));
     } else if (kind == static_cast<std::uint8_t>(Work::Fetch) && session->guest) {
         slices_.on_fetched(*session, now, broken_);
     }
@@ -86,7 +86,7 @@ void Endpoint::look_for_silent(Instant now) noexcept {
     sessions_.for_each([this, now](Session& session) {
         const bool welcome = session.caller && session.caller->is_welcome();
         const Grant at = session.guest ? session.peer.answers : welcome ? session.caller->entry_at() : Grant{};
-        if (rpc::Probes::is_lost(session, at.rkey, at.address)) {
+        if (rpc::Probes::is_lost(session, at.rkey, at.address) || (session.guest && session.guest->is_stuck())) {
             links_->lose(session, now);
         }
     });
@@ -102,7 +102,7 @@ bool Endpoint::flush(Instant now) noexcept {
         if (session.caller) {
             client_.flush(session, now);
         } else {
-            server_.flush(session);
+            server_.answers().flush(session);
         }
     });
     return any;

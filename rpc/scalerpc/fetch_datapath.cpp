@@ -20,7 +20,7 @@ std::uint32_t fetch(const EndpointConfig& config, const Pools& pools, Session& s
     const std::size_t offset = pools.offset_of(*guest.berth);
     const std::uint32_t last = entry.first + entry.count;
     std::uint32_t from = entry.first;
-    guest.reads = 0;
+    guest.reads = {};
     while (from != last) {
         std::uint32_t to = from + 1;
         while (config.features.packing && to != last && shape.index_of(to) != 0 &&
@@ -39,10 +39,10 @@ std::uint32_t fetch(const EndpointConfig& config, const Pools& pools, Session& s
         if (session.qp->post_send(request) != verbs::PostVerdict::Posted) {
             break;
         }
-        ++guest.reads;
+        ++guest.reads.under_way;
         from = to;
     }
-    statistics.fetches += guest.reads;
+    statistics.fetches += guest.reads.under_way;
     statistics.requests_fetched += from - entry.first;
     return from - entry.first;
 }

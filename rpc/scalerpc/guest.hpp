@@ -10,6 +10,7 @@
 
 #include "lib/verbs/device.hpp"
 #include "rpc/common/msg_buffer.hpp"
+#include "rpc/linked/probes.hpp"
 #include "rpc/scalerpc/endpoint_config.hpp"
 #include "rpc/scalerpc/entry.hpp"
 #include "rpc/scalerpc/groups.hpp"
@@ -47,13 +48,17 @@ struct Census {
     }
 };
 
-// Answers on their way from their handlers to the end of the turn. Short ones are kept here.
+// Answers on their way from their handlers to the end of the turn, or until they have room. Short ones are kept here.
+// There is at most one for each block.
 class Outbox {
 public:
     struct Entry {
+        [[nodiscard]] bool is_short() const noexcept { return lent == rpc::kNone && !waiting.valid(); }
+
         std::uint32_t sequence = 0;
         std::uint32_t tail = 0;           // bytes in its block
         std::uint32_t lent = rpc::kNone;  // the buffer of a long one
+        rpc::MsgBuffer waiting{};         // a long one that has no such buffer yet
     };
 
     explicit Outbox(const BlockShape& shape) : short_bytes_(std::min(shape.bytes, kShortAnswer)), shape_(shape) {
@@ -77,13 +82,16 @@ private:
 };
 
 struct Guest {
-    // A request that was taken, until its answer is given.
+    // A request that was taken, until its answer is sent.
     enum class Taken : std::uint8_t {
         None,
-        Handled,  // its handler runs, or a thread has it
-        Later,    // its handler has kept it
+        Handled,   // its handler runs, or a thread has it
+        Later,     // its handler has kept it
+        Answered,  // its answer is in the outbox
     };
     struct Kept {
+        [[nodiscard]] bool is_open() const noexcept { return state == Taken::Handled || state == Taken::Later; }
+
         Taken state = Taken::None;
         std::uint32_t sequence = 0;
         std::uint8_t type = 0;
@@ -91,6 +99,11 @@ struct Guest {
         Instant asked = Instant::never();  // when an entry told of the next request with this index; never(): none did
         rpc::MsgBuffer answer{};           // of reserve(), or of a request that waits for a thread
         rpc::MsgBuffer request{};          // a copy, if it waits for a thread: its block is others' in the next slice
+    };
+
+    struct Reads {
+        std::uint32_t under_way = 0;
+        std::uint8_t slow_looks = 0;  // in a row at which some were
     };
 
     Guest(const BlockShape& shape, std::uint32_t number) : outbox(shape), kept(shape.blocks), generation(number) {}
@@ -109,6 +122,23 @@ struct Guest {
         }
     }
 
+    // Notes the next request, which is handled now.
+    void take(Kept& request, const Request& asked, Instant now) noexcept {
+        request.state = Taken::Handled;
+        request.sequence = asked.sequence;
+        request.type = asked.type;
+        request.taken = now;
+        ++next;
+        ++share.requests;
+        share.bytes += asked.payload.size();
+    }
+
+    // Looks from time to time. Returns true if the client takes its time to answer READs: it keeps its place meanwhile.
+    // mutants: scalerpc-guest-is-stuck
+    [[nodiscard]] bool is_stuck() noexcept {
+        return state == GuestState::Fetching && ++reads.slow_looks == rpc::Probes::kLooksInTimeout;
+    }
+
     // The next request is looked at soon, and answered.
     void expect_request(const BlockShape& shape) noexcept {
         fetch_lines<FetchTo::Write>(&kept[shape.index_of(next)], sizeof(Kept));
@@ -124,7 +154,7 @@ struct Guest {
     FetchedFor fetched_for = FetchedFor::Now;
     std::uint32_t served = 0;  // the epoch of the slice in which its group is served
     Entry fetched{};           // the entry whose requests are being READ
-    std::uint32_t reads = 0;   // READs under way
+    Reads reads{};
     std::uint32_t controls = 0;
     std::optional<Control> welcome{};  // to be written
     std::optional<Control> control{};  // likewise

@@ -1,6 +1,8 @@
 // Memory of answers that are too long to be copied into the send queue, until their WRITEs are complete.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -22,13 +24,17 @@ public:
     ~LongAnswers() { close(); }
     LongAnswers(const LongAnswers&) = delete;
     LongAnswers& operator=(const LongAnswers&) = delete;
-    // Takes memory for so many answers. Errors: no memory; the device has no room.
-    Status open(verbs::Device& device, verbs::Pd& pd, std::uint32_t answers) {
+    // Takes memory for so many answers of so many sessions, `answers_each` at most of each one. Errors: no memory; the
+    // device has no room.
+    Status open(verbs::Device& device, verbs::Pd& pd, std::uint32_t answers, std::uint32_t sessions,
+                std::uint32_t answers_each) {
         const std::uint64_t bytes = std::max<std::uint64_t>(std::uint64_t{block_bytes_} * answers, 1);
         memory_ =
             bytes <= pool_.longest_message() ? pool_.allocate(static_cast<std::uint32_t>(bytes)) : rpc::MsgBuffer{};
         if (!memory_.valid()) {
-            return Error{"there is no memory for long answers", "give the pool more, or choose fewer long_answers"};
+            return Error{fmt::format("there is no memory for {} bytes of long answers", bytes),
+                         fmt::format("choose fewer long_answers: the pool has room for {} bytes at a time",
+                                     pool_.longest_message())};
         }
         auto region = device.register_memory(pd, memory_.span(), {});
         if (!region.ok()) {
@@ -36,6 +42,8 @@ public:
         }
         region_ = std::move(region).value();
         owners_.resize(answers);
+        lent_to_.resize(sessions);
+        answers_each_ = answers_each;
         for (std::uint32_t i = answers; i > 0; --i) {
             free_.push_back(i - 1);
         }
@@ -48,11 +56,14 @@ public:
         pool_.release(memory_);
     }
 
-    // Lends a block. Returns kNone if all are lent.
+    // Lends a block. Returns kNone if all are lent, or the session has its share of them: a client that acknowledges
+    // nothing keeps no more.
+    // mutants: scalerpc-long-answers-take
     [[nodiscard]] std::uint32_t take(SessionId session) noexcept {
-        if (free_.empty()) {
+        if (free_.empty() || lent_to_[session.value] == answers_each_) {
             return rpc::kNone;
         }
+        ++lent_to_[session.value];
         const std::uint32_t block = free_.back();
         free_.pop_back();
         owners_[block].session = session;
@@ -86,6 +97,7 @@ public:
         }
     }
     void give_back(std::uint32_t number) noexcept {
+        --lent_to_[owners_[number].session.value];
         owners_[number].lent = false;
         owners_[number].generation = (owners_[number].generation + 1) & kGenerations;
         free_.push_back(number);
@@ -106,6 +118,8 @@ private:
     std::unique_ptr<verbs::Mr> region_;
     std::vector<Owner> owners_;
     std::vector<std::uint32_t> free_;
+    std::vector<std::uint32_t> lent_to_;  // how many, by session
+    std::uint32_t answers_each_ = 0;
 };
 
 }  // namespace cairn::scalerpc

@@ -28,12 +28,12 @@ public:
 
 private:
     Result<rpc::LinkedSession*> make(bool ours) override;
-    std::span<const std::uint8_t> hello_of(const rpc::LinkedSession& session) override;
+    std::span<const std::uint8_t> hello_of(const rpc::LinkedSession& linked) override;
     bool welcomes(const cm::PrivateBytes& said) override;
-    bool greet(rpc::LinkedSession& session, const cm::PrivateBytes& said) override;
-    bool open(rpc::LinkedSession& session, Instant now) override;
-    void stop(rpc::LinkedSession& session, CallStatus status) override;
-    void remove(rpc::LinkedSession& session) override;
+    bool greet(rpc::LinkedSession& linked, const cm::PrivateBytes& said) override;
+    bool open(rpc::LinkedSession& linked, Instant now) override;
+    void stop(rpc::LinkedSession& linked, CallStatus status) override;
+    void remove(rpc::LinkedSession& linked) override;
     void name(rpc::LinkedSession& session) override { sessions_.name(of(session), session.connection); }
     rpc::LinkedSession* of_connection(verbs::ConnectionId id) override { return sessions_.of_connection(id); }
     rpc::LinkedSession* find(SessionId id) override { return sessions_.find(id); }

@@ -1,5 +1,7 @@
 #include "rpc/scalerpc/pools.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace cairn::scalerpc {
@@ -42,13 +44,19 @@ Pools::~Pools() {
     pool_.release(memory_);
 }
 
+// mutants: scalerpc-pools-create
 Result<std::unique_ptr<Pools>> Pools::create(const EndpointConfig& config, verbs::Device& device, verbs::Pd& pd,
                                              rpc::MsgPool& memory) {
     std::unique_ptr<Pools> pools(new Pools(config, memory));
-    pools->memory_ = memory.allocate(static_cast<std::uint32_t>(bytes_for(config)));
+    const std::size_t bytes = bytes_for(config);
+    if (bytes <= memory.longest_message()) {
+        pools->memory_ = memory.allocate(static_cast<std::uint32_t>(bytes));
+    }
     if (!pools->memory_.valid()) {
-        return Error{"there is no memory for the pools of requests",
-                     "give the pool of messages more, or choose smaller blocks or fewer clients"};
+        return Error{fmt::format("there is no memory for {} bytes of requests", bytes),
+                     fmt::format("choose fewer or smaller blocks, or fewer clients: the pool of messages has room for "
+                                 "{} bytes at a time",
+                                 memory.longest_message())};
     }
     std::fill(pools->memory_.span().begin(), pools->memory_.span().end(), std::uint8_t{0});
     auto region = device.register_memory(pd, pools->memory_.span(),

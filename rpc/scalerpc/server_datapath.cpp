@@ -17,9 +17,10 @@ Server::Server(const EndpointConfig& config, Endpoint& endpoint, const Types& ty
       sessions_(sessions),
       pool_(pool),
       statistics_(statistics),
-      long_(config.shape, pool),
+      answers_(config, sessions, pool, statistics),
       jobs_(*this, pool, config.background) {}
 
+// A client whose last answer of this block was not sent cannot have had it: it does not read answers.
 // mutants: scalerpc-server-on-request
 std::optional<Breach> Server::on_request(Session& session, const Request& request, Instant now) noexcept {
     Guest& guest = *session.guest;
@@ -28,13 +29,7 @@ std::optional<Breach> Server::on_request(Session& session, const Request& reques
         return Breach::Overdrawn;
     }
     ++open_;
-    kept.state = Guest::Taken::Handled;
-    kept.sequence = request.sequence;
-    kept.type = request.type;
-    kept.taken = now;
-    ++guest.next;
-    ++guest.share.requests;
-    guest.share.bytes += request.payload.size();
+    guest.take(kept, request, now);
     session.heard = true;
     const RequestHandle handle{session.id, std::uint64_t{guest.generation} << 32U | request.sequence};
     const auto& type = type_of(request.type);
@@ -116,7 +111,7 @@ Server::Found Server::find(const RequestHandle& handle) noexcept {
     }
     const auto sequence = static_cast<std::uint32_t>(handle.request_number);
     Guest::Kept& kept = session->guest->kept[config_.shape.index_of(sequence)];
-    return kept.state != Guest::Taken::None && kept.sequence == sequence ? Found{session, &kept} : Found{};
+    return kept.is_open() && kept.sequence == sequence ? Found{session, &kept} : Found{};
 }
 
 std::span<std::uint8_t> Server::reserve(const RequestHandle& handle, std::uint32_t bytes) noexcept {
@@ -176,147 +171,28 @@ void Server::end(const Found& request, Outcome outcome, std::span<const std::uin
     answer.sequence = request.kept->sequence;
     answer.outcome = message.size() > config_.shape.message_max() ? Outcome::TooLong : outcome;
     answer.payload = answer.outcome == Outcome::Answered ? message : std::span<const std::uint8_t>{};
-    put(*request.session, answer);
+    answers_.put(*request.session, answer);
     if (legacy_.watches(request.kept->type) && now_ - request.kept->taken > config_.groups.slice) [[unlikely]] {
         legacy_.on_long(request.kept->type);
     }
     pool_.release(request.kept->answer);
     pool_.release(request.kept->request);
-    request.kept->state = Guest::Taken::None;
+    request.kept->state = Guest::Taken::Answered;
     --open_;
     sessions_.list(*request.session);
-}
-
-// The first answer of a slice tells the client that its slice has begun. Without memory a long answer is given up.
-// mutants: scalerpc-server-put
-void Server::put(Session& session, const Answer& wanted) noexcept {
-    Guest& guest = *session.guest;
-    Answer answer = wanted;
-    if (guest.state == GuestState::Serving && !guest.told) {
-        guest.told = true;
-        answer.news = guest.grant;
-    }
-    Outbox::Entry entry{answer.sequence, 0, kNone};
-    if (answer.payload.size() + kBlockOverhead > guest.outbox.short_bytes()) {
-        entry.lent = long_.take(session.id);
-        if (entry.lent == kNone) {
-            ++statistics_.answers_given_up;
-            answer.outcome = Outcome::Refused;
-            answer.payload = {};
-        }
-    }
-    entry.tail = put_answer(answer, entry.lent == kNone ? guest.outbox.room(answer.sequence) : long_.block(entry.lent));
-    guest.outbox.add(entry);
-}
-
-void Server::tell(Session& session, const News& news) noexcept {
-    Guest& guest = *session.guest;
-    sessions_.list(session);
-    std::vector<Outbox::Entry>& answers = guest.outbox.entries();
-    if (news.kind == News::Kind::Notice && !answers.empty()) {
-        const Outbox::Entry& last = answers.back();
-        add_notice(last.lent == kNone ? guest.outbox.room(last.sequence) : long_.block(last.lent), news);
-        return;
-    }
-    statistics_.notices_alone += news.kind == News::Kind::Notice ? 1 : 0;
-    (news.kind == News::Kind::Welcome ? guest.welcome : guest.control) = Control{++guest.controls, news};
-}
-
-void Server::flush(Session& session) noexcept {
-    Guest& guest = *session.guest;
-    while (!guest.outbox.entries().empty()) {
-        if (!send_run(session, run_of(session))) {
-            sessions_.stall(session);
-            return;
-        }
-    }
-    if (!send_control(session, guest.welcome) || !send_control(session, guest.control)) {
-        sessions_.stall(session);
-    }
-}
-
-// Returns how many of the first answers are one WRITE: those of neighbouring blocks, if all of it is short.
-std::size_t Server::run_of(Session& session) const noexcept {
-    const std::vector<Outbox::Entry>& answers = session.guest->outbox.entries();
-    std::size_t count = 1;
-    while (config_.features.packing && answers[0].lent == kNone && count < answers.size() &&
-           answers[count].lent == kNone && answers[count].sequence == answers[count - 1].sequence + 1 &&
-           config_.shape.index_of(answers[count].sequence) != 0 &&
-           count * config_.shape.bytes + answers[0].tail <= kShortAnswer) {
-        ++count;
-    }
-    return count;
-}
-
-bool Server::send_run(Session& session, std::size_t count) noexcept {
-    Guest& guest = *session.guest;
-    std::vector<Outbox::Entry>& answers = guest.outbox.entries();
-    const Outbox::Entry& first = answers.front();
-    const auto bytes = static_cast<std::uint32_t>((count - 1) * config_.shape.bytes + first.tail);
-    std::array<std::uint8_t, kShortAnswer> image;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
-    std::array<verbs::Sge, 1> pieces{};
-    verbs::SendRequest request;
-    request.opcode = verbs::WorkOpcode::RdmaWrite;
-    request.rkey = session.peer.answers.rkey;
-    request.remote_address =
-        session.peer.answers.address + kControlBytes + config_.shape.end_of(answers[count - 1].sequence) - bytes;
-    if (first.lent != kNone) {
-        pieces[0] = long_.sge(first.lent, first.tail);
-        request.sges = pieces;
-        request.wr_id = work_id(Work::LongAnswer, long_.loan_of(first.lent));
-    } else {
-        std::fill_n(image.begin(), bytes, std::uint8_t{0});
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::span<const std::uint8_t> room = guest.outbox.room(answers[i].sequence);
-            const std::size_t end = bytes - (count - 1 - i) * config_.shape.bytes;
-            std::copy_n(room.end() - answers[i].tail, answers[i].tail,
-                        image.begin() + static_cast<std::ptrdiff_t>(end - answers[i].tail));
-        }
-        request.signalled = false;
-        request.is_inline = true;
-        request.inline_bytes = std::span(image).first(bytes);
-    }
-    if (session.qp->post_send(request) != verbs::PostVerdict::Posted) {
-        return false;
-    }
-    answers.erase(answers.begin(), answers.begin() + static_cast<std::ptrdiff_t>(count));
-    return true;
-}
-
-bool Server::send_control(Session& session, std::optional<Control>& control) noexcept {
-    if (!control) {
-        return true;
-    }
-    const RawControl raw = control->raw();
-    const bool welcome = control->news.kind == News::Kind::Welcome;
-    verbs::SendRequest request;
-    request.opcode = verbs::WorkOpcode::RdmaWrite;
-    request.signalled = false;
-    request.is_inline = true;
-    request.inline_bytes = {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)};
-    request.remote_address = session.peer.answers.address + (welcome ? kWelcomeOffset : 0);
-    request.rkey = session.peer.answers.rkey;
-    if (session.qp->post_send(request) != verbs::PostVerdict::Posted) {
-        return false;
-    }
-    control.reset();
-    return true;
 }
 
 // mutants: scalerpc-server-forget
 void Server::forget(Session& session) noexcept {
     for (Guest::Kept& kept : session.guest->kept) {
-        if (kept.state != Guest::Taken::None) {
+        if (kept.is_open()) {
             pool_.release(kept.answer);
             pool_.release(kept.request);
-            kept.state = Guest::Taken::None;
             --open_;
         }
+        kept.state = Guest::Taken::None;
     }
-    session.guest->outbox.entries().clear();
-    session.guest->control.reset();
-    session.guest->welcome.reset();
-    long_.end(session.id);
+    answers_.forget(session);
 }
 
 }  // namespace cairn::scalerpc

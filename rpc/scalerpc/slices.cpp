@@ -54,7 +54,7 @@ bool Slices::add(Session& session, Instant now) {
     if (!made.ok() || !groups_.add(session.id, session.peer.cohort)) {
         return false;
     }
-    server_.tell(session, entries_.open_to(session, std::move(made).value()));
+    server_.answers().tell(session, entries_.open_to(session, std::move(made).value()));
     serve_all_if_alone();
     if (!config_.features.grouping && !config_.features.warmup && pools_->take_berth(slice_.pool, session)) {
         become(session, GuestState::Fetched);

@@ -213,7 +213,7 @@ void Slices::start(Session& session, Instant now, Broken& broken) {
     if (guest.fetched.count == 0) {
         slice_.last_request = now;
         guest.told = true;
-        server_.tell(session, guest.grant);
+        server_.answers().tell(session, guest.grant);
     } else {
         slice_.on_request(now);
     }
@@ -274,7 +274,7 @@ void Slices::send_away(Session& session, Instant now) {
     notice.kind = News::Kind::Notice;
     notice.epoch = guest.epoch;
     notice.accepted = guest.next;
-    server_.tell(session, notice);
+    server_.answers().tell(session, notice);
     slice_.shares.push_back({session.id, guest.share.requests, guest.share.bytes});
     guest.share = {};
     guest.told = true;

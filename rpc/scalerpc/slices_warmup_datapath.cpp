@@ -109,7 +109,7 @@ bool Slices::admit(Session& session, When when, Instant now, Broken& broken) {
 // mutants: scalerpc-slices-on-fetched
 void Slices::on_fetched(Session& session, Instant now, Broken& broken) {
     Guest& guest = *session.guest;
-    if (guest.state != GuestState::Fetching || --guest.reads != 0) {
+    if (guest.state != GuestState::Fetching || --guest.reads.under_way != 0) {
         return;
     }
     become(session, GuestState::Fetched);

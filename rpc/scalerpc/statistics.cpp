@@ -13,6 +13,7 @@ telemetry::CounterList Statistics::list_counters() const {
         .add({"scalerpc_requests_expired", "requests not executed: their callers had given them up"}, requests_expired)
         .add({"scalerpc_calls_failed", "calls that ended without an answer"}, calls_failed)
         .add({"scalerpc_late_answers", "answers to calls that were cancelled or overdue"}, late_answers)
+        .add({"scalerpc_answers_put_off", "long answers that found all buffers lent"}, answers_put_off)
         .add({"scalerpc_answers_given_up", "answers given up for want of memory"}, answers_given_up)
         .add({"scalerpc_switches", "groups whose slice began"}, switches)
         .add({"scalerpc_notices_alone", "ends of slices that no answer told"}, notices_alone)

@@ -29,6 +29,7 @@ struct Statistics {
     telemetry::Counter requests_expired;  // not executed: their callers had given them up
     telemetry::Counter calls_failed;
     telemetry::Counter late_answers;      // of calls that were cancelled or overdue
+    telemetry::Counter answers_put_off;   // until a buffer of long answers was free
     telemetry::Counter answers_given_up;  // for want of memory
     telemetry::Counter switches;
     telemetry::Counter notices_alone;  // that no answer carried

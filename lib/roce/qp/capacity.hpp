@@ -15,7 +15,7 @@ struct QpCapacity {
     std::uint32_t inline_bytes = 64;
     std::uint32_t window_packets = 256;         // SENDs and WRITEs that may be outstanding
     wire::Service service = wire::Service::Rc;  // or Uc, or Xrc (asserted)
-    bool reuses_slots = false;                  // see SendQueue::reuse_slots()
+    bool reuses_slots = false;                  // of connections: see SendQueue::reuse_slots()
 };
 
 }  // namespace cairn::roce

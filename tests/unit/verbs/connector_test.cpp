@@ -105,6 +105,29 @@ TEST_F(VerbsPair, NoMoreReadsAreAskedAtATimeThanThePeerAnswers) {
     EXPECT_EQ(a.qps.back()->attributes().max_rd_atomic, 5U);
 }
 
+TEST_F(VerbsPair, APeerIsWaitedForNoLongerThanItIsChosen) {
+    ConnectionChoice choosy = choice();
+    EXPECT_EQ(choosy.ack_timeout_of(0), 0U);
+    EXPECT_EQ(choosy.ack_timeout_of(31), 31U);
+    choosy.ack_timeout_max = 5;
+    choosy.rnr_retry_max = 3;
+    EXPECT_EQ(choosy.ack_timeout_of(0), 5U);
+    EXPECT_EQ(choosy.ack_timeout_of(5), 5U);
+    EXPECT_EQ(choosy.ack_timeout_of(4), 4U);
+    connect();
+    EXPECT_GT(b.qps[0]->attributes().ack_timeout, 5U);
+    EXPECT_EQ(b.qps[0]->attributes().rnr_retry, 7U);
+    a.qps.push_back(a.make_qp());
+    b.qps.push_back(b.make_qp());
+    ASSERT_TRUE(a.connector->connect(*a.qps.back(), to_b(), now).ok());
+    run();
+    ASSERT_TRUE(b.connector->accept(b.expect_event<cm::Requested>().id, *b.qps.back(), choosy, now).ok());
+    run();
+    EXPECT_EQ(b.qps.back()->attributes().ack_timeout, 5U);
+    EXPECT_EQ(b.qps.back()->attributes().rnr_retry, 3U);
+    EXPECT_GT(a.qps.back()->attributes().ack_timeout, 5U);
+}
+
 TEST_F(VerbsPair, ARequestSaysWhatTheLostWordOfThePeerWouldHaveSaid) {
     constexpr std::uint64_t kReadyToUse = 1;  // the second message of the one that connects
     a.port.fate = [](std::uint64_t number) { return number == kReadyToUse ? 0 : 1; };

@@ -1,0 +1,60 @@
+// The answers of a server and its news, from the end of their handlers on their way to the clients.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "rpc/scalerpc/long_answers.hpp"
+#include "rpc/scalerpc/sessions.hpp"
+#include "rpc/scalerpc/statistics.hpp"
+
+namespace cairn::scalerpc {
+
+// What the kinds of signalled work requests have as their highest byte.
+enum class Work : std::uint8_t { LongAnswer = 1, Fetch = 2 };
+[[nodiscard]] constexpr std::uint64_t work_id(Work kind, std::uint64_t number) noexcept {
+    return std::uint64_t{static_cast<std::uint8_t>(kind)} << 56U | number;
+}
+
+// Answers leave in the order in which they were put, at the end of a turn. A client that acknowledges nothing keeps an
+// answer for each of its blocks waiting, and twice as many buffers of long ones: it has its own and no one else's.
+class Answers {
+public:
+    // All references outlive the object.
+    Answers(const EndpointConfig& config, Sessions& sessions, rpc::MsgPool& pool, Statistics& statistics)
+        : config_(config), sessions_(sessions), pool_(pool), statistics_(statistics), long_(config.shape, pool) {}
+    // Takes memory for long answers. Errors: no memory; the device has no room.
+    Status open(verbs::Device& device, verbs::Pd& pd) {
+        return long_.open(device, pd, long_answers_of(config_), config_.sessions_max, 2 * config_.shape.blocks);
+    }
+    void close() noexcept { long_.close(); }
+
+    // Puts the answer to the request with this sequence number.
+    void put(Session& session, const Answer& wanted) noexcept;
+    // Tells news by the last answer of the turn, or by the control word.
+    void tell(Session& session, const News& news) noexcept;
+    // Sends the answers and the control word of a session. Answers that do not fit wait for another turn.
+    void flush(Session& session) noexcept;
+    // A signalled WRITE is complete.
+    void on_written(std::uint64_t number) noexcept { long_.on_written(number); }
+    // Forgets the answers of a session that ends.
+    void forget(Session& session) noexcept;
+
+private:
+    [[nodiscard]] std::span<std::uint8_t> room_of(Guest& guest, const Outbox::Entry& answer) const noexcept;
+    void find_room(SessionId session, std::size_t bytes, Outbox::Entry& answer) noexcept;
+    [[nodiscard]] bool lend(SessionId session, Outbox::Entry& answer) noexcept;
+    [[nodiscard]] bool send_run(Session& session, std::size_t count) noexcept;
+    [[nodiscard]] std::size_t run_of(Session& session) const noexcept;
+    [[nodiscard]] static bool send_control(Session& session, std::optional<Control>& control) noexcept;
+
+    const EndpointConfig& config_;
+    Sessions& sessions_;
+    rpc::MsgPool& pool_;
+    Statistics& statistics_;
+    LongAnswers long_;
+    std::size_t waiting_ = 0;  // long answers, of all sessions
+};
+
+}  // namespace cairn::scalerpc

@@ -1,0 +1,183 @@
+// Answers put together and sent.
+#include "rpc/scalerpc/answers.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace cairn::scalerpc {
+
+// Where an answer is put together.
+std::span<std::uint8_t> Answers::room_of(Guest& guest, const Outbox::Entry& answer) const noexcept {
+    if (answer.is_short()) {
+        return guest.outbox.room(answer.sequence);
+    }
+    return answer.lent != kNone ? long_.block(answer.lent) : answer.waiting.span();
+}
+
+// A long answer that finds all buffers lent waits in the pool. It has no room if the pool is empty too. It overtakes no
+// answer that waits: one of its session would need the buffer that it keeps.
+// mutants: scalerpc-answers-find-room
+void Answers::find_room(SessionId session, std::size_t bytes, Outbox::Entry& answer) noexcept {
+    answer.lent = waiting_ == 0 ? long_.take(session) : kNone;
+    if (answer.lent == kNone) {
+        answer.waiting = pool_.allocate(static_cast<std::uint32_t>(bytes));
+        waiting_ += answer.waiting.valid() ? 1U : 0U;
+        statistics_.answers_put_off += answer.waiting.valid() ? 1 : 0;
+    }
+}
+
+// Returns false if the answer still waits.
+// mutants: scalerpc-answers-lend
+bool Answers::lend(SessionId session, Outbox::Entry& answer) noexcept {
+    if (!answer.waiting.valid()) [[likely]] {
+        return true;
+    }
+    answer.lent = long_.take(session);
+    if (answer.lent == kNone) {
+        return false;
+    }
+    const std::span<std::uint8_t> block = long_.block(answer.lent);
+    copy_bytes(block.data() + block.size() - answer.tail, answer.waiting.data + answer.waiting.bytes - answer.tail,
+               answer.tail);
+    pool_.release(answer.waiting);
+    --waiting_;
+    return true;
+}
+
+// The first answer of a slice tells the client that its slice has begun. Without memory a long answer is given up.
+// mutants: scalerpc-answers-put
+void Answers::put(Session& session, const Answer& wanted) noexcept {
+    Guest& guest = *session.guest;
+    Answer answer = wanted;
+    if (guest.state == GuestState::Serving && !guest.told) {
+        guest.told = true;
+        answer.news = guest.grant;
+    }
+    Outbox::Entry entry;
+    entry.sequence = answer.sequence;
+    const std::size_t bytes = answer.payload.size() + kBlockOverhead;
+    if (bytes > guest.outbox.short_bytes()) {
+        find_room(session.id, bytes, entry);
+        if (entry.is_short()) {
+            ++statistics_.answers_given_up;
+            answer.outcome = Outcome::Refused;
+            answer.payload = {};
+        }
+    }
+    entry.tail = put_answer(answer, room_of(guest, entry));
+    guest.outbox.add(entry);
+}
+
+void Answers::tell(Session& session, const News& news) noexcept {
+    Guest& guest = *session.guest;
+    sessions_.list(session);
+    std::vector<Outbox::Entry>& answers = guest.outbox.entries();
+    if (news.kind == News::Kind::Notice && !answers.empty()) {
+        add_notice(room_of(guest, answers.back()), news);
+        return;
+    }
+    statistics_.notices_alone += news.kind == News::Kind::Notice ? 1 : 0;
+    (news.kind == News::Kind::Welcome ? guest.welcome : guest.control) = Control{++guest.controls, news};
+}
+
+void Answers::flush(Session& session) noexcept {
+    Guest& guest = *session.guest;
+    while (!guest.outbox.entries().empty()) {
+        if (!send_run(session, run_of(session))) {
+            sessions_.stall(session);
+            return;
+        }
+    }
+    if (!send_control(session, guest.welcome) || !send_control(session, guest.control)) {
+        sessions_.stall(session);
+    }
+}
+
+// Returns how many of the first answers are one WRITE: those of neighbouring blocks, if all of it is short.
+std::size_t Answers::run_of(Session& session) const noexcept {
+    const std::vector<Outbox::Entry>& answers = session.guest->outbox.entries();
+    std::size_t count = 1;
+    while (config_.features.packing && answers[0].is_short() && count < answers.size() && answers[count].is_short() &&
+           answers[count].sequence == answers[count - 1].sequence + 1 &&
+           config_.shape.index_of(answers[count].sequence) != 0 &&
+           count * config_.shape.bytes + answers[0].tail <= kShortAnswer) {
+        ++count;
+    }
+    return count;
+}
+
+// mutants: scalerpc-answers-send-run
+bool Answers::send_run(Session& session, std::size_t count) noexcept {
+    Guest& guest = *session.guest;
+    std::vector<Outbox::Entry>& answers = guest.outbox.entries();
+    if (!lend(session.id, answers.front())) [[unlikely]] {
+        return false;
+    }
+    const Outbox::Entry& first = answers.front();
+    const auto bytes = static_cast<std::uint32_t>((count - 1) * config_.shape.bytes + first.tail);
+    std::array<std::uint8_t, kShortAnswer> image;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
+    std::array<verbs::Sge, 1> pieces{};
+    verbs::SendRequest request;
+    request.opcode = verbs::WorkOpcode::RdmaWrite;
+    request.rkey = session.peer.answers.rkey;
+    request.remote_address =
+        session.peer.answers.address + kControlBytes + config_.shape.end_of(answers[count - 1].sequence) - bytes;
+    if (first.lent != kNone) {
+        pieces[0] = long_.sge(first.lent, first.tail);
+        request.sges = pieces;
+        request.wr_id = work_id(Work::LongAnswer, long_.loan_of(first.lent));
+    } else {
+        std::fill_n(image.begin(), bytes, std::uint8_t{0});
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::span<const std::uint8_t> room = guest.outbox.room(answers[i].sequence);
+            const std::size_t end = bytes - (count - 1 - i) * config_.shape.bytes;
+            std::copy_n(room.end() - answers[i].tail, answers[i].tail,
+                        image.begin() + static_cast<std::ptrdiff_t>(end - answers[i].tail));
+        }
+        request.signalled = false;
+        request.is_inline = true;
+        request.inline_bytes = std::span(image).first(bytes);
+    }
+    if (session.qp->post_send(request) != verbs::PostVerdict::Posted) {
+        return false;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        guest.kept[config_.shape.index_of(answers[i].sequence)].state = Guest::Taken::None;
+    }
+    answers.erase(answers.begin(), answers.begin() + static_cast<std::ptrdiff_t>(count));
+    return true;
+}
+
+bool Answers::send_control(Session& session, std::optional<Control>& control) noexcept {
+    if (!control) {
+        return true;
+    }
+    const RawControl raw = control->raw();
+    const bool welcome = control->news.kind == News::Kind::Welcome;
+    verbs::SendRequest request;
+    request.opcode = verbs::WorkOpcode::RdmaWrite;
+    request.signalled = false;
+    request.is_inline = true;
+    request.inline_bytes = {reinterpret_cast<const std::uint8_t*>(&raw), sizeof(raw)};
+    request.remote_address = session.peer.answers.address + (welcome ? kWelcomeOffset : 0);
+    request.rkey = session.peer.answers.rkey;
+    if (session.qp->post_send(request) != verbs::PostVerdict::Posted) {
+        return false;
+    }
+    control.reset();
+    return true;
+}
+
+// mutants: scalerpc-answers-forget
+void Answers::forget(Session& session) noexcept {
+    for (Outbox::Entry& answer : session.guest->outbox.entries()) {
+        waiting_ -= answer.waiting.valid() ? 1U : 0U;
+        pool_.release(answer.waiting);
+    }
+    session.guest->outbox.entries().clear();
+    session.guest->control.reset();
+    session.guest->welcome.reset();
+    long_.end(session.id);
+}
+
+}  // namespace cairn::scalerpc

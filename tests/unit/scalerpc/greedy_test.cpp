@@ -1,0 +1,186 @@
+// Clients that keep what others need: they acknowledge nothing, or answer READs late.
+#include "tests/unit/scalerpc/stranger.hpp"
+
+namespace cairn::scalerpc {
+namespace {
+
+constexpr std::size_t kLong = 600;  // bytes of an answer that is not copied into the send queue
+
+class ScalerpcGreedy : public ScalerpcStranger {
+protected:
+    static EndpointConfig with_long_answers(std::uint16_t sessions) {
+        EndpointConfig config = small(sessions);
+        config.shape.bytes = 1024;
+        return config;
+    }
+    // The server's end of the stranger's session, whose slice it is.
+    Session* of_stranger() {
+        for (Session* const session : server->endpoint->slices().pools().tenants(0)) {
+            if (session->guest->epoch == grant.epoch && session->guest->next == 1) {
+                return session;
+            }
+        }
+        return nullptr;
+    }
+    void write_long(std::uint32_t sequence) {
+        std::vector<std::uint8_t> payload(kLong);
+        const std::uint64_t tag = 1'000'000 + sequence;
+        std::memcpy(payload.data(), &tag, sizeof(tag));
+        write_request({sequence, kEcho, 0, payload}, grant.epoch);
+        run_all(microseconds(15));
+    }
+};
+
+// It asks again and again without an answer that it could have read. What is kept for it has a bound, and others have
+// buffers for their answers.
+TEST_F(ScalerpcGreedy, WhoAcknowledgesNothingKeepsAFewAnswers) {
+    EndpointConfig config = with_long_answers(16);
+    config.long_answers = 2 * config.shape.blocks + 1;
+    meet(config);
+    enter_slice();
+    Session* const session = of_stranger();
+    ASSERT_NE(session, nullptr);
+    ASSERT_EQ(session->qp->modify(verbs::QpState::Sqd), std::nullopt);  // as if nothing was acknowledged
+    std::size_t most = 0;
+    for (std::uint32_t sequence = 1; sequence <= 100 && !stranger.ended; ++sequence) {
+        write_long(sequence);
+        most = session->is_open() ? std::max(most, session->guest->outbox.entries().size()) : most;
+        post(0, kLong);
+        run_all(milliseconds(3));
+        EXPECT_EQ(count(CallStatus::Ok), sequence) << "others have buffers for their answers";
+    }
+    EXPECT_EQ(breaches(Breach::Overdrawn), 1U);
+    EXPECT_TRUE(stranger.ended);
+    EXPECT_EQ(most, shape.blocks);
+    EXPECT_EQ(counted().answers_given_up, 0U);
+}
+
+// A client sees an answer in its memory before the server learns of that. With one acknowledgement lost, the answers to
+// what it asks next find the buffers lent.
+TEST_F(ScalerpcGreedy, AnswersWaitForAcknowledgementsThatWereLost) {
+    EndpointConfig config = with_long_answers(1);
+    config.long_answers = config.shape.blocks;
+    begin(config, 1);
+    for (std::size_t calls = config.shape.blocks; calls <= 4 * config.shape.blocks; calls += config.shape.blocks) {
+        for (std::uint32_t i = 0; i < config.shape.blocks; ++i) {
+            post(0, kLong + 20 * i);
+        }
+        bool lost = false;
+        for (int i = 0; i < 100'000 && count(CallStatus::Ok) + count(CallStatus::AnswerLost) < calls; ++i) {
+            now = now + microseconds(5);
+            const bool loses = !lost && counted().requests_handled == calls;
+            lost = lost || loses;
+            client->port.fate = [loses](std::uint64_t) { return loses ? 0 : 1; };
+            client->turn(now);
+            server->turn(now);
+        }
+        client->port.fate = [](std::uint64_t) { return 1; };
+    }
+    EXPECT_EQ(count(CallStatus::AnswerLost), 0U);
+    EXPECT_GT(counted().answers_put_off, 0U);
+    run(milliseconds(200));
+    check();
+}
+
+// With no buffer and no memory either the caller learns that its answer is lost.
+TEST_F(ScalerpcGreedy, AnAnswerWithoutAnyMemoryIsGivenUp) {
+    EndpointConfig config = with_long_answers(1);
+    config.long_answers = 1;
+    begin(config, 1);
+    std::vector<rpc::MsgBuffer> all;
+    for (std::uint32_t bytes = 1U << 20U; bytes >= 64; bytes /= 2) {
+        for (rpc::MsgBuffer got = server->pool.allocate(bytes); got.valid(); got = server->pool.allocate(bytes)) {
+            all.push_back(got);
+        }
+    }
+    for (std::uint32_t i = 0; i < config.shape.blocks; ++i) {
+        post(0, kLong);
+    }
+    run(milliseconds(3));
+    EXPECT_EQ(count(CallStatus::Ok), 1U);
+    EXPECT_EQ(count(CallStatus::AnswerLost), config.shape.blocks - 1U);
+    EXPECT_EQ(counted().answers_given_up, config.shape.blocks - 1U);
+    for (rpc::MsgBuffer& each : all) {
+        server->pool.release(each);
+    }
+    post(0, kLong);
+    run(milliseconds(3));
+    EXPECT_EQ(count(CallStatus::Ok), 2U);
+}
+
+// What waits goes with its session.
+TEST_F(ScalerpcGreedy, AnswersThatWaitEndWithTheirSession) {
+    EndpointConfig config = with_long_answers(16);
+    config.long_answers = 1;
+    meet(config);
+    enter_slice();
+    Session* const session = of_stranger();
+    ASSERT_NE(session, nullptr);
+    ASSERT_EQ(session->qp->modify(verbs::QpState::Sqd), std::nullopt);
+    const std::uint64_t live = server->pool.live();
+    for (std::uint32_t sequence = 1; sequence <= 3; ++sequence) {
+        write_long(sequence);
+    }
+    EXPECT_EQ(counted().answers_put_off, 2U);
+    EXPECT_EQ(server->pool.live(), live + 2);
+    server->endpoint->disconnect(session->id, now);
+    run_all(milliseconds(5));
+    EXPECT_LE(server->pool.live(), live);
+    post(0, kLong);
+    run_all(milliseconds(3));
+    EXPECT_EQ(count(CallStatus::Ok), 1U);
+}
+
+// Of what it sends little arrives, a READ's answer now and then, so that it never falls silent. Its place is somebody
+// else's in the end.
+TEST_F(ScalerpcGreedy, WhoAnswersReadsSlowlyLosesItsPlace) {
+    EndpointConfig config = with_long_answers(16);
+    config.shape.blocks = 8;
+    config.peer_timeout = milliseconds(100);
+    config.features.packing = false;  // a READ for each request
+    meet(config);
+    for (std::uint32_t sequence = 0; sequence < shape.blocks; ++sequence) {
+        (void)put_request({sequence, kEcho, 0, {}}, kStaged, staged(sequence));
+    }
+    stranger.write_entry(entry(0, shape.blocks));
+    stranger.worker->turn(now);
+    const Instant began = now;
+    Instant last = now;
+    stranger.port.fate = [this, &last](std::uint64_t) {
+        const bool arrives = now - last > milliseconds(30);
+        last = arrives ? now : last;
+        return arrives ? 1 : 0;
+    };
+    while (counted().links.peers_lost == 0 && now - began < milliseconds(200)) {
+        run_all(microseconds(5));
+    }
+    EXPECT_EQ(counted().links.peers_lost, 1U);
+    EXPECT_TRUE(server->endpoint->slices().pools().tenants(0).empty());
+    EXPECT_TRUE(server->endpoint->slices().pools().tenants(1).empty());
+    expect_service();
+}
+
+// A peer may not say that it is waited for without end.
+TEST_F(ScalerpcGreedy, AQueuePairWaitsForNoPeerWithoutEnd) {
+    meet(small(16));
+    enter_slice();
+    Session* const session = server->endpoint->slices().pools().tenants(0).front();
+    EXPECT_NE(session->qp->attributes().ack_timeout, 0);
+    EXPECT_LE(session->qp->attributes().ack_timeout, 17);
+    EXPECT_EQ(session->qp->attributes().rnr_retry, 6);
+}
+
+TEST_F(ScalerpcGreedy, PoolsThatDoNotFitAreRefused) {
+    EndpointConfig config;
+    config.shape = {BlockShape::kMostBytes, BlockShape::kMostBlocks};
+    config.groups.size = 1024;
+    config.sessions_max = 1536;
+    config.long_answers = 64;
+    begin(small(1), 1);
+    const auto made = Endpoint::create(config, *server->device, *server->home, server->pool);
+    ASSERT_FALSE(made.ok());
+    EXPECT_NE(made.error().text().find("12885098496"), std::string::npos) << made.error().text();
+}
+
+}  // namespace
+}  // namespace cairn::scalerpc
