@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "lib/net/address.hpp"
 #include "lib/roce/qp/event_sink.hpp"
 #include "lib/verbs/connector.hpp"
 
@@ -29,6 +30,7 @@ struct LinkedSession {
     std::unique_ptr<verbs::Pd> pd;                // of its own, if the system gives it one
     std::unique_ptr<verbs::Qp> qp;
     Instant asked{};                // when the peer's REQ came, if the peer began
+    net::IpAddress asker{};         // the share holder of the REQ's address, likewise
     bool heard = false;             // since the last look
     std::uint8_t silent_looks = 0;  // in a row, while a probe was under way
     bool probed = false;            // a probe is under way

@@ -15,6 +15,18 @@ constexpr std::uint32_t kLeastBacklog = 64;
 constexpr std::uint8_t kLongestAckTimeout = 17;
 constexpr std::uint8_t kMostRnrRetries = 6;
 
+// Its peer asked, and has said nothing since.
+// mutants: linked-links-is-unproven
+bool is_unproven(const LinkedSession& session) noexcept {
+    return session.state == LinkState::Connecting && !session.ours;
+}
+
+// Returns the one of both that was asked for earlier.
+// mutants: linked-links-earlier
+LinkedSession* earlier(LinkedSession* one, LinkedSession& other) noexcept {
+    return one == nullptr || other.asked < one->asked ? &other : one;
+}
+
 }  // namespace
 
 Links::Links(const LinkConfig& config, verbs::Device& device, connections::Home& home, LinkOwner& owner,
@@ -93,7 +105,7 @@ bool Links::poll_events(bool serves, Instant now) {
         } else if (const auto* rejected = std::get_if<cm::Rejected>(&*event)) {
             on_ended(rejected->id, LinkEvent::Refused, counters_.rejected);
         } else if (const auto* silent = std::get_if<cm::Unreachable>(&*event)) {
-            on_ended(silent->id, LinkEvent::PeerLost, counters_.unanswered);
+            on_silent(silent->id, now);
         } else if (const auto* released = std::get_if<cm::Released>(&*event)) {
             if (LinkedSession* const session = owner_.of_connection(released->id); session != nullptr) {
                 owner_.remove(*session);
@@ -103,21 +115,45 @@ bool Links::poll_events(bool serves, Instant now) {
     return any;
 }
 
-// Gives one connection up for another. The first to go have ended: their peers still owe a word, and may have been
-// killed. Next is the accepted one that has waited longest for its peer's first word: a stranger need not be where its
-// REQ says. Returns false if there is neither.
-// mutants: linked-links-displace
-bool Links::displace(Instant now) {
-    LinkedSession* first = nullptr;
-    owner_.for_each([&first](LinkedSession& session) {
-        const bool ended = session.state == LinkState::Ending;
-        const bool unproven = session.state == LinkState::Connecting && !session.ours;
-        const bool goes_before =
-            first == nullptr || (first->state != LinkState::Ending && (ended || session.asked < first->asked));
-        if ((ended || unproven) && goes_before) {
-            first = &session;
+// Returns the session that gives way to the newcomer's, or nullptr. The first to go have ended: their peers still owe a
+// word, and may have been killed. Next is the accepted one that has waited longest for its peer's first word: a
+// stranger need not be where its REQ says. A host that asks for more of these places than all others gives way itself:
+// however fast it asks, the others have time to answer.
+// mutants: linked-links-who-gives-way
+LinkedSession* Links::who_gives_way(const net::IpAddress& newcomer) {
+    LinkedSession* ended = nullptr;
+    net::IpAddress most = newcomer;  // the only one that can have more votes than all others
+    std::size_t votes = 1;
+    std::size_t unproven = 1;
+    owner_.for_each([&](LinkedSession& session) {
+        if (session.state == LinkState::Ending) {
+            ended = &session;
+        } else if (is_unproven(session)) {
+            most = votes == 0 ? session.asker : most;
+            votes = session.asker == most ? votes + 1 : votes - 1;
+            ++unproven;
         }
     });
+    if (ended != nullptr) {
+        return ended;
+    }
+    LinkedSession* first = nullptr;
+    LinkedSession* first_of_most = nullptr;
+    std::size_t of_most = newcomer == most ? 1 : 0;
+    owner_.for_each([&](LinkedSession& session) {
+        if (is_unproven(session)) {
+            first = earlier(first, session);
+            first_of_most = session.asker == most ? earlier(first_of_most, session) : first_of_most;
+            of_most += session.asker == most ? 1U : 0U;
+        }
+    });
+    return first_of_most != nullptr && 2 * of_most > unproven ? first_of_most : first;
+}
+
+// Gives one connection up for another. Returns false if none gives way.
+// mutants: linked-links-displace
+bool Links::displace(const net::IpAddress& newcomer, Instant now) {
+    LinkedSession* const first = who_gives_way(newcomer);
     if (first == nullptr) {
         return false;
     }
@@ -130,8 +166,9 @@ bool Links::displace(Instant now) {
 
 // mutants: linked-links-admit
 bool Links::admit(const cm::Requested& requested, Instant now) {
+    const net::IpAddress asker = requested.route.remote.share_holder();
     auto made = owner_.make(false);
-    if (!made.ok() && displace(now)) {
+    if (!made.ok() && displace(asker, now)) {
         made = owner_.make(false);
     }
     if (!made.ok()) {
@@ -139,6 +176,7 @@ bool Links::admit(const cm::Requested& requested, Instant now) {
     }
     LinkedSession& session = *made.value();
     session.asked = now;
+    session.asker = asker;
     if (!owner_.greet(session, requested.private_data) ||
         !connector_.accept(requested.id, *session.qp, choice_of(session), now).ok()) {
         owner_.remove(session);
@@ -205,6 +243,15 @@ void Links::on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter
     ++reason;
     owner_.stop(*session, event == LinkEvent::PeerLost ? CallStatus::PeerLost : CallStatus::Disconnected);
     tell(*session, event);
+}
+
+// Its peer never answered. What it holds is free at once, not when its connection's name and queue pair may come again.
+// mutants: linked-links-on-silent
+void Links::on_silent(verbs::ConnectionId id, Instant now) {
+    on_ended(id, LinkEvent::PeerLost, counters_.unanswered);
+    if (LinkedSession* const session = owner_.of_connection(id); session != nullptr) {
+        hang_up(*session, now);
+    }
 }
 
 // mutants: linked-links-end

@@ -82,11 +82,13 @@ public:
     bool poll_events(bool serves, Instant now);
 
 private:
-    bool displace(Instant now);
+    [[nodiscard]] LinkedSession* who_gives_way(const net::IpAddress& newcomer);
+    bool displace(const net::IpAddress& newcomer, Instant now);
     bool admit(const cm::Requested& requested, Instant now);
     void on_requested(const cm::Requested& requested, bool serves, Instant now);
     void on_established(const cm::Established& established, Instant now);
     void on_ended(verbs::ConnectionId id, LinkEvent event, telemetry::Counter& reason);
+    void on_silent(verbs::ConnectionId id, Instant now);
     void hang_up(LinkedSession& session, Instant now);
     void remove_left();
     [[nodiscard]] verbs::ConnectionChoice choice_of(const LinkedSession& session);

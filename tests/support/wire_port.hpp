@@ -34,6 +34,7 @@ public:
     // Says which of those a switch marks as having met congestion; only what is ECN-capable can be. Default: none.
     std::function<bool(std::uint64_t)> marks = [](std::uint64_t) { return false; };
     std::size_t carries_most = port::kMaxUdpPayloadBytes;  // longer datagrams are lost
+    bool loses_strays = false;                             // what is for no peer's address; else the first peer gets it
     bool damages = false;                                  // what is sent: the ICRC does not fit
     // Payloads that stay are read for the ICRC at once, and again as they leave with the next receive_burst().
     bool spares_buffers = true;
@@ -165,10 +166,11 @@ private:
     }
     // To the one it is for; to all peers in the group.
     void deliver(const Arrival& arrival) {
-        if (!arrival.to.is_group() && !peers_.empty()) {
-            WirePort& peer = towards(arrival.to);
-            peer.arrivals_.push_back(arrival);
-            peer.arrivals_.back().to = peer.address_;
+        if (!arrival.to.is_group()) {
+            if (WirePort* const peer = towards(arrival.to); peer != nullptr) {
+                peer->arrivals_.push_back(arrival);
+                peer->arrivals_.back().to = peer->address_;
+            }
             return;
         }
         for (WirePort* const peer : peers_) {
@@ -177,13 +179,10 @@ private:
             }
         }
     }
-    [[nodiscard]] WirePort& towards(const net::IpAddress& remote) const noexcept {
-        for (WirePort* const peer : peers_) {
-            if (peer->address_ == remote) {
-                return *peer;
-            }
-        }
-        return *peers_.front();
+    [[nodiscard]] WirePort* towards(const net::IpAddress& remote) const noexcept {
+        const auto is_it = [&remote](const WirePort* peer) { return peer->address_ == remote; };
+        const auto found = std::find_if(peers_.begin(), peers_.end(), is_it);
+        return found != peers_.end() ? *found : loses_strays || peers_.empty() ? nullptr : peers_.front();
     }
     net::IpAddress address_;
     std::vector<net::IpAddress> groups_;
