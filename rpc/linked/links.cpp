@@ -14,6 +14,8 @@ constexpr std::uint32_t kLeastBacklog = 64;
 // requests are promised: an honest peer is always ready.
 constexpr std::uint8_t kLongestAckTimeout = 17;
 constexpr std::uint8_t kMostRnrRetries = 6;
+// Each that waits for its peer holds a path. A port has 4096 of them, and 3584 are for hosts that it did not ask for.
+constexpr std::uint32_t kMostBacklog = 2048;
 
 // Its peer asked, and has said nothing since.
 // mutants: linked-links-is-unproven
@@ -45,7 +47,7 @@ void Links::end_all() {
 
 // mutants: linked-links-listen
 Status Links::listen(std::uint16_t port) {
-    const std::uint32_t backlog = std::max<std::uint32_t>(config_.sessions_max, kLeastBacklog);
+    const std::uint32_t backlog = std::clamp<std::uint32_t>(config_.sessions_max, kLeastBacklog, kMostBacklog);
     return connector_.listen(port, backlog, connections::Sharing::Shared);
 }
 

@@ -28,6 +28,7 @@ public:
         }
     }
     using Joined::join;
+    void hold_paths(std::uint32_t paths) { paths_ = port::PathTable(paths); }  // before any is in use
 
     // Says what becomes of each datagram sent, by its number: 0 lost, 1 delivered, 2 doubled. Default: delivered.
     std::function<int(std::uint64_t)> fate = [](std::uint64_t) { return 1; };

@@ -149,5 +149,26 @@ INSTANTIATE_TEST_SUITE_P(Occupancies, CopyrpcFlood,
                                     std::to_string(of.param.in_use) + "InUse";
                          });
 
+class CopyrpcLargeFlood : public Flooded {
+protected:
+    static constexpr std::uint16_t kSessions = 4096;  // as many as there may be
+
+    CopyrpcLargeFlood() : Flooded(kSessions) { server.port.hold_paths(4096); }
+};
+
+// Each that waits for its peer holds a path. When strangers hold theirs, the port takes nothing of hosts that it does
+// not know.
+TEST_F(CopyrpcLargeFlood, StrangersLeavePathsToOthers) {
+    for (int i = 0; i < kSessions; ++i) {
+        turn(1, made_up);
+    }
+    ASSERT_TRUE(client.endpoint->connect(server.port.local_address(), kService, now).ok());
+    for (int i = 0; i < 50; ++i) {
+        turn(1, made_up);
+    }
+    EXPECT_EQ(links().opened, 1U);
+    EXPECT_EQ(client.events, std::vector<SessionEvent>{SessionEvent::Connected});
+}
+
 }  // namespace
 }  // namespace cairn::copyrpc
