@@ -61,6 +61,7 @@ TEST_F(ScalerpcGreedy, AnswersWaitForAcknowledgementsThatWereLost) {
     EndpointConfig config = with_long_answers(1);
     config.long_answers = config.shape.blocks;
     begin(config, 1);
+    const std::uint64_t live = server->pool.live();
     for (std::size_t calls = config.shape.blocks; calls <= 4 * config.shape.blocks; calls += config.shape.blocks) {
         for (std::uint32_t i = 0; i < config.shape.blocks; ++i) {
             post(0, kLong + 20 * i);
@@ -79,6 +80,7 @@ TEST_F(ScalerpcGreedy, AnswersWaitForAcknowledgementsThatWereLost) {
     EXPECT_EQ(count(CallStatus::AnswerLost), 0U);
     EXPECT_GT(counted().answers_put_off, 0U);
     run(milliseconds(200));
+    EXPECT_EQ(server->pool.live(), live);
     check();
 }
 
