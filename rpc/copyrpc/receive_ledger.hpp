@@ -59,7 +59,7 @@ public:
     [[nodiscard]] RingShape ring() const noexcept { return ring_; }
 
 private:
-    void mark(RingPosition begin, std::uint32_t blocks, bool held) noexcept;
+    void mark(RingPosition begin, bool held) noexcept;
     void retire() noexcept;
 
     RingShape ring_;
@@ -71,7 +71,7 @@ private:
     RingPosition retired_{};           // up to here they are
     RingPosition read_{};              // up to here batches were read
     RingPosition arrived_{};
-    std::vector<std::uint64_t> held_;  // a bit for each block
+    std::vector<std::uint64_t> held_;  // a bit for each block: a held request begins there
 };
 
 }  // namespace cairn::copyrpc

@@ -40,7 +40,7 @@ RingPosition ReceiveLedger::read(std::uint32_t blocks, bool held) noexcept {
     const RingPosition begin = read_;
     read_ = read_ + blocks;
     if (held) {
-        mark(begin, blocks, true);
+        mark(begin, true);
     } else {
         retire();
     }
@@ -48,22 +48,19 @@ RingPosition ReceiveLedger::read(std::uint32_t blocks, bool held) noexcept {
 }
 
 void ReceiveLedger::release(RingPosition begin, std::uint32_t blocks) noexcept {
-    mark(begin, blocks, false);
-    retire();
+    if (blocks != 0) {
+        mark(begin, false);
+        retire();
+    }
 }
 
-// A batch, and so a request, does not go beyond the ring's end.
+// A request's first block stands for all of it: what is behind a held block is not free either.
 // mutants: copyrpc-receive-ledger-mark
-void ReceiveLedger::mark(RingPosition begin, std::uint32_t blocks, bool held) noexcept {
-    while (blocks != 0) {
-        const std::uint32_t index = ring_.index_of(begin);
-        const std::uint32_t here = std::min(blocks, kBits - index % kBits);
-        const std::uint64_t bits = ~std::uint64_t{0} >> (kBits - here) << (index % kBits);
-        CAIRN_ASSERT((held_[index / kBits] & bits) == (held ? 0 : bits));
-        held_[index / kBits] ^= bits;
-        begin = begin + here;
-        blocks -= here;
-    }
+void ReceiveLedger::mark(RingPosition begin, bool held) noexcept {
+    const std::uint32_t index = ring_.index_of(begin);
+    const std::uint64_t bit = std::uint64_t{1} << (index % kBits);
+    CAIRN_ASSERT((held_[index / kBits] & bit) == (held ? 0 : bit));
+    held_[index / kBits] ^= bit;
 }
 
 // Blocks that were read and are not held are free, up to the first that is held. Up to `read_` alone: a request that is
