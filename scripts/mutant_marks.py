@@ -8,7 +8,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / 'tests/lint'))
 from lint import MUTANT_MARK, without_comments  # noqa: E402
 
-FOLDERS = ('lib', 'apps', 'pmd_glue', 'rpc', 'scripts', 'tests', 'config')
+FOLDERS = ('lib', 'apps', 'fs', 'pmd_glue', 'rpc', 'scripts', 'tests', 'config')
 KEY = re.compile(r'[a-z0-9]+(-[a-z0-9]+)*')
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-FOLDERS = ('lib', 'rpc', 'pmd_glue')
+FOLDERS = ('lib', 'rpc', 'pmd_glue', 'fs')
 
 
 def files(ending):

@@ -36,7 +36,11 @@ BAD = [
     ('layers', 'rpc/common/x.cpp', '#include "rpc/erpc/endpoint.hpp"\n', 'not among the deps'),
     ('layers', 'rpc/erpc/x.cpp', '#include "pmd_glue/eal.hpp"\n', 'not among the deps'),
     ('layers', 'lib/unlisted/x.cpp', '#include "lib/base/types.hpp"\n', 'not in the table'),
-    ('layers', 'fs/meta/x.cpp', '#include "pmd_glue/eal.hpp"\n', 'not below fs'),
+    ('layers', 'fs/medium/x.cpp', '#include "pmd_glue/eal.hpp"\n', 'not among the deps'),
+    ('layers', 'fs/medium/x.cpp', '#include "rpc/common/msg_buffer.hpp"\n', 'not among the deps'),
+    ('layers', 'fs/unlisted/x.cpp', '#include "lib/base/types.hpp"\n', 'not in the table'),
+    ('layers', 'rpc/erpc/x.cpp', '#include "fs/medium/medium.hpp"\n', 'not among the deps'),
+    ('layers', 'pmd_glue/x.cpp', '#include "fs/medium/medium.hpp"\n', 'not below pmd_glue'),
     ('layers', 'pmd_glue/x.cpp', '#include "rpc/erpc/endpoint.hpp"\n', 'not below pmd_glue'),
     ('layers', 'apps/perf/x.cpp', '#include "tests/support/wire_port.hpp"\n', 'do not need tests'),
     ('layers', 'apps/perf/x.cpp', '#include "tests/support/wire_port.hpp"\n', 'do not need tests'),
@@ -86,6 +90,7 @@ GOOD = [
     ('objects', 'tests/x.hpp', 'struct A {\n' + '    int a;\n' * 50 + '};\n'),
     ('layers', 'lib/mem/x.hpp', '#include "lib/base/types.hpp"\n#include "lib/mem/arena.hpp"\n#include <array>\n'),
     ('layers', 'rpc/erpc/x.cpp', '#include "rpc/common/msg_buffer.hpp"\n#include "lib/roce/ud/mux.hpp"\n'),
+    ('layers', 'fs/medium/x.cpp', '#include "fs/medium/medium.hpp"\n#include "lib/mem/region.hpp"\n'),
     ('layers', 'pmd_glue/x.cpp', '#include <rte_mbuf.h>\n#include "lib/roce/ud/mux.hpp"\n'),
     ('layers', 'tests/eal/x.cpp', '#include <rte_mbuf.h>\n#include "pmd_glue/eal.hpp"\n'),
     ('layers', 'apps/perf/x.cpp', '#include "pmd_glue/eal.hpp"\n#include "rpc/erpc/endpoint.hpp"\n'),
@@ -157,6 +162,7 @@ class Tree(unittest.TestCase):
         self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.write('lib/meson.build', "lib_layers = [\n  'base',  # types\n  'mem',\n]\n")
         self.write('rpc/meson.build', 'rpc_layers = []\n')
+        self.write('fs/meson.build', 'fs_layers = []\n')
         self.write('lib/base/meson.build', 'sources = []\n')
         self.write('lib/mem/meson.build', "deps = ['base']\n")
 

@@ -1,0 +1,199 @@
+#include "fs/medium/backing_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "fs/medium/length.hpp"
+
+namespace cairn::fs {
+
+namespace {
+
+// Linux 5.14; older kernels refuse it with EINVAL.
+constexpr int kAdvisePopulateRead = 22;
+constexpr int kAdvisePopulateWrite = 23;
+
+std::string folder_of(const std::string& path) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    return folder.empty() ? "." : folder;
+}
+
+Error cannot(std::string_view what, const std::string& path, int reason, std::string remedy) {
+    return {fmt::format("cannot {} '{}': {}", what, path, std::strerror(reason)), std::move(remedy)};
+}
+
+Error cannot_open(const std::string& path, bool may_make, int reason) {
+    if (reason != ENOENT) {
+        return cannot("open", path, reason, "name a file that this user may read and write");
+    }
+    if (std::filesystem::is_directory(folder_of(path))) {
+        return cannot("open", path, reason,
+                      may_make ? "name a file, or remove the link that leads nowhere" : "give a length to make it");
+    }
+    return cannot("open", path, reason, fmt::format("make the folder '{}'", folder_of(path)));
+}
+
+// A disk that fills up while room is taken hurts all who write there, so it is asked first.
+bool has_room(int fd, std::size_t bytes) noexcept {
+    struct statvfs disk {};
+    return ::fstatvfs(fd, &disk) != 0 || disk.f_bfree >= bytes / disk.f_frsize;
+}
+
+}  // namespace
+
+Result<BackingFile> BackingFile::open(const std::string& path, std::size_t bytes, Devices devices) {
+    if (bytes != 0) {
+        if (Status judged = judge_length(fmt::format("'{}' with a length", path), bytes); !judged.ok()) {
+            return judged.error();
+        }
+    }
+    BackingFile file(path);
+    if (Status opened = file.open_or_make(bytes != 0); !opened.ok()) {
+        return opened.error();
+    }
+    if (Status locked = file.lock(); !locked.ok()) {
+        return locked.error();
+    }
+    if (Status settled = file.settle_length(bytes, devices); !settled.ok()) {
+        return settled.error();
+    }
+    return file;
+}
+
+BackingFile::BackingFile(BackingFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      bytes_(other.bytes_),
+      fd_(std::exchange(other.fd_, -1)),
+      made_(std::exchange(other.made_, false)) {}
+
+// Removed before the lock ends: nobody else can have begun to use it.
+// mutants: fs-backing-file-destruct
+BackingFile::~BackingFile() {
+    if (made_) {
+        ::unlink(path_.c_str());
+    }
+    if (fd_ >= 0) {
+        ::close(fd_);
+    }
+}
+
+Status BackingFile::open_or_make(bool may_make) {
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd_ < 0 && errno == ENOENT && may_make) {
+        fd_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0600);
+        made_ = fd_ >= 0;
+    }
+    if (fd_ < 0) {
+        return cannot_open(path_, may_make, errno);
+    }
+    return Nothing{};
+}
+
+// mutants: fs-backing-file-lock
+Status BackingFile::lock() {
+    if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) {
+        return Nothing{};
+    }
+    const int reason = errno;
+    made_ = false;  // whoever was faster has it
+    if (reason == EWOULDBLOCK) {
+        return Error{fmt::format("'{}' is in use by another daemon", path_), "end that one, or name another file"};
+    }
+    return cannot("lock", path_, reason, "name a file in a file system that has locks");
+}
+
+// mutants: fs-backing-file-settle-length
+Status BackingFile::settle_length(std::size_t wanted, Devices devices) {
+    struct stat facts {};
+    if (::fstat(fd_, &facts) != 0) {
+        return cannot("look at", path_, errno, "name another file");
+    }
+    if (S_ISCHR(facts.st_mode) && devices == Devices::Taken) {
+        bytes_ = wanted;
+        return Nothing{};
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        return Error{fmt::format("'{}' is no ordinary file", path_), "name a file"};
+    }
+    const auto length = static_cast<std::size_t>(facts.st_size);
+    if (length == 0 && wanted != 0) {
+        return take_room(wanted);
+    }
+    if (wanted != 0 && wanted != length) {
+        return Error{fmt::format("'{}' has {}, not {}", path_, length_text(length), length_text(wanted)),
+                     "ask for the length that it has, or remove it with all that it holds"};
+    }
+    if (Status judged = judge_length(fmt::format("the file '{}'", path_), length); !judged.ok()) {
+        return judged;
+    }
+    return take_room(length);
+}
+
+// Of a file that has the length, holes are filled.
+// mutants: fs-backing-file-take-room
+Status BackingFile::take_room(std::size_t bytes) {
+    struct stat before {};
+    const bool is_new = ::fstat(fd_, &before) == 0 && before.st_size == 0;
+    const char* const remedy = "ask for less, or free some room";
+    if (is_new && !has_room(fd_, bytes)) {
+        return cannot(fmt::format("take {} for", length_text(bytes)), path_, ENOSPC, remedy);
+    }
+    if (const int reason = ::posix_fallocate(fd_, 0, static_cast<off_t>(bytes)); reason != 0) {
+        return cannot(fmt::format("take {} for", length_text(bytes)), path_, reason, remedy);
+    }
+    bytes_ = bytes;
+    return is_new ? record_name() : Nothing{};
+}
+
+// What is durable in a file is lost all the same when its folder does not know of it.
+Status BackingFile::record_name() {
+    const std::string folder = folder_of(path_);
+    const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool recorded = opened >= 0 && ::fsync(fd_) == 0 && ::fsync(opened) == 0;
+    const int reason = errno;
+    if (opened >= 0) {
+        ::close(opened);
+    }
+    if (!recorded) {
+        return cannot("record a new file in", folder, reason, "name a file in a folder that this user may read");
+    }
+    return Nothing{};
+}
+
+Status populate(std::span<std::uint8_t> memory, Touch touch, const std::string& path) {
+    const int advice = touch == Touch::Read ? kAdvisePopulateRead : kAdvisePopulateWrite;
+    if (::madvise(memory.data(), memory.size(), advice) == 0) {
+        return Nothing{};
+    }
+    if (errno != EINVAL) {
+        return cannot(fmt::format("map all {} of", length_text(memory.size())), path, errno,
+                      "free memory; or replace the medium, if a page of it is broken");
+    }
+    touch_pages(memory, touch);
+    return Nothing{};
+}
+
+// mutants: fs-touch-pages
+void touch_pages(std::span<std::uint8_t> memory, Touch touch) noexcept {
+    const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    for (std::size_t at = 0; at < memory.size(); at += page_bytes) {
+        volatile std::uint8_t& byte = memory[at];
+        const std::uint8_t value = byte;
+        if (touch == Touch::Write) {
+            byte = value;
+        }
+    }
+}
+
+}  // namespace cairn::fs

@@ -1,0 +1,62 @@
+// BackingFile: the file or device that a medium lies in, open and locked; and the first touch of its pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "lib/base/result.hpp"
+
+namespace cairn::fs {
+
+enum class Devices : std::uint8_t { Refused, Taken };
+
+// Owns a descriptor and its lock. Movable. The destructor ends both. It removes the file if this object has made it and
+// keep() was not called.
+class BackingFile {
+public:
+    // Errors and lengths: as backends.hpp says. With Devices::Taken, a character device is good as well.
+    static Result<BackingFile> open(const std::string& path, std::size_t bytes, Devices devices);
+
+    BackingFile(BackingFile&& other) noexcept;
+    BackingFile& operator=(BackingFile&& other) = delete;
+    BackingFile(const BackingFile&) = delete;
+    BackingFile& operator=(const BackingFile&) = delete;
+    ~BackingFile();
+
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+    [[nodiscard]] int fd() const noexcept { return fd_; }
+    // Of a device: what was asked for, 0 if any length is good.
+    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+    // The file is wanted, whether it was there before or not.
+    void keep() noexcept { made_ = false; }
+
+private:
+    explicit BackingFile(std::string path) : path_(std::move(path)) {}
+
+    Status open_or_make(bool may_make);
+    Status lock();
+    Status settle_length(std::size_t wanted, Devices devices);
+    Status take_room(std::size_t bytes);
+    Status record_name();
+
+    std::string path_;
+    std::size_t bytes_ = 0;
+    int fd_ = -1;
+    bool made_ = false;
+};
+
+enum class Touch : std::uint8_t {
+    Read,   // pages are there, and unchanged for who writes changed ones back
+    Write,  // pages are there to be stored to
+};
+
+// Has the kernel map all pages now, with the content that they have. `path` is named in the Error.
+Status populate(std::span<std::uint8_t> memory, Touch touch, const std::string& path);
+
+// The same page by page, for kernels that have no call for it. Nobody else may store meanwhile.
+void touch_pages(std::span<std::uint8_t> memory, Touch touch) noexcept;
+
+}  // namespace cairn::fs
