@@ -17,10 +17,11 @@
 #include "lib/base/assert.hpp"
 #include "lib/mem/region.hpp"
 #include "lib/sim/random.hpp"
+#include "tests/support/recorded_line.hpp"
 
 namespace cairn::test {
 
-// Granularity::CacheLine. One thread uses it. What is out of its memory is asserted.
+// Granularity::CacheLine, or Page. One thread uses it. What is out of its memory is asserted.
 //
 // Beside the memory it has an image of what is durable, and the lines that were flushed or copied and not fenced, as
 // they were then. A store that was never flushed is seen when a crash compares the memory with that image, which takes
@@ -32,18 +33,23 @@ public:
     static constexpr std::size_t kPageBytes = 4096;
 
     // `bytes` are whole pages.
-    static std::unique_ptr<RecordingMedium> of_zeros(std::size_t bytes) { return restart(Image(bytes)); }
+    static std::unique_ptr<RecordingMedium> of_zeros(std::size_t bytes,
+                                                     fs::Granularity granularity = fs::Granularity::CacheLine) {
+        return restart(Image(bytes), granularity);
+    }
     // What a new process finds after a crash.
-    static std::unique_ptr<RecordingMedium> restart(Image image) {
+    static std::unique_ptr<RecordingMedium> restart(Image image,
+                                                    fs::Granularity granularity = fs::Granularity::CacheLine) {
         CAIRN_ASSERT(!image.empty() && image.size() % kPageBytes == 0);
         Result<mem::Region> region =
             mem::Region::map(std::max(image.size(), mem::kHugePageBytes), mem::PageWish::NoHuge);
         CAIRN_ASSERT(region.ok());
-        return std::unique_ptr<RecordingMedium>(new RecordingMedium(std::move(region).value(), std::move(image)));
+        return std::unique_ptr<RecordingMedium>(
+            new RecordingMedium(std::move(region).value(), std::move(image), granularity));
     }
 
-    // Called at the beginning of each fence, before what it makes durable is: a crash of this moment may lose all since
-    // the last one. fences() counts the fence already.
+    // Called at the beginning of each fence, or sync() of pages, before what it makes durable is: a crash of this
+    // moment may lose all since the last one. fences() counts the fence already.
     void set_on_fence(std::function<void()> on_fence) { on_fence_ = std::move(on_fence); }
 
     // mutants: recording-medium-flush
@@ -56,11 +62,11 @@ public:
     }
     // mutants: recording-medium-fence
     void fence() noexcept override {
-        ++fences_;
-        if (on_fence_) {
-            on_fence_();
+        if (is_paged()) {
+            return;
         }
-        for (const Recorded& recorded : unfenced_) {
+        tell_fence();
+        for (const RecordedLine& recorded : unfenced_) {
             std::memcpy(durable_.data() + recorded.offset(), recorded.bytes(), recorded.count());
         }
         unfenced_.clear();
@@ -76,7 +82,13 @@ public:
             record(begin, begin + bytes);
         }
     }
-    Status sync() noexcept override { return Nothing{}; }
+    Status sync() noexcept override {
+        if (is_paged()) {
+            tell_fence();
+            std::copy(memory().begin(), memory().end(), durable_.begin());
+        }
+        return Nothing{};
+    }
     [[nodiscard]] std::string describe() const override { return "memory of a test of crashes"; }
 
     [[nodiscard]] std::uint64_t fences() const noexcept { return fences_; }
@@ -93,7 +105,7 @@ public:
         static constexpr std::array<std::uint32_t, 5> kLikely{20'000, 200'000, 500'000, 800'000, 980'000};
         const Chances chances{kLikely[random.below(kLikely.size())], random.below(2) == 0 ? 0U : 500'000U};
         Image image = durable_;
-        for (const Recorded& recorded : unfenced_) {
+        for (const RecordedLine& recorded : unfenced_) {
             if (random.chance(chances.comes)) {
                 arrive(image, recorded, chances, random);
             }
@@ -112,34 +124,8 @@ private:
         std::uint32_t torn;
     };
 
-    // What a line held when it was flushed, or the part of it that was copied.
-    class Recorded {
-    public:
-        Recorded(std::span<const std::uint8_t> memory, std::size_t begin, std::size_t end) noexcept
-            : line_(begin / fs::kLineBytes * fs::kLineBytes),
-              begin_(static_cast<std::uint8_t>(begin - line_)),
-              end_(static_cast<std::uint8_t>(end - line_)) {
-            std::memcpy(content_.data() + begin_, memory.data() + begin, end - begin);
-        }
-        [[nodiscard]] std::size_t offset() const noexcept { return line_ + begin_; }
-        [[nodiscard]] std::size_t count() const noexcept { return std::size_t{end_} - begin_; }
-        [[nodiscard]] const std::uint8_t* bytes() const noexcept { return content_.data() + begin_; }
-        // What of its bytes lies in one word of the line: where in the memory, and how many.
-        [[nodiscard]] std::pair<std::size_t, std::size_t> within(std::size_t word) const noexcept {
-            const std::size_t first = std::max<std::size_t>(begin_, word);
-            const std::size_t last = std::min<std::size_t>(end_, word + fs::kWordBytes);
-            return {line_ + first, last > first ? last - first : 0};
-        }
-
-    private:
-        std::size_t line_;
-        std::uint8_t begin_;
-        std::uint8_t end_;
-        std::array<std::uint8_t, fs::kLineBytes> content_{};
-    };
-
-    RecordingMedium(mem::Region region, Image image) noexcept
-        : Medium(region.bytes().first(image.size()), fs::Granularity::CacheLine),
+    RecordingMedium(mem::Region region, Image image, fs::Granularity granularity) noexcept
+        : Medium(region.bytes().first(image.size()), granularity),
           region_(std::move(region)),
           durable_(std::move(image)) {
         std::memcpy(memory().data(), durable_.data(), durable_.size());
@@ -153,8 +139,15 @@ private:
         return static_cast<std::size_t>(first - memory().data());
     }
 
+    void tell_fence() {
+        ++fences_;
+        if (on_fence_) {
+            on_fence_();
+        }
+    }
+    [[nodiscard]] bool is_paged() const noexcept { return granularity() == fs::Granularity::Page; }
     void record(std::size_t begin, std::size_t end) {
-        for (std::size_t at = begin; at < end;) {
+        for (std::size_t at = begin; at < end && !is_paged();) {
             const std::size_t next = std::min(end, (at / fs::kLineBytes + 1) * fs::kLineBytes);
             unfenced_.emplace_back(memory(), at, next);
             ++flushed_lines_;
@@ -163,7 +156,7 @@ private:
     }
 
     // mutants: recording-medium-arrive
-    static void arrive(Image& image, const Recorded& recorded, const Chances& chances, sim::Random& random) {
+    static void arrive(Image& image, const RecordedLine& recorded, const Chances& chances, sim::Random& random) {
         const bool torn = random.chance(chances.torn);
         for (std::size_t word = 0; word < fs::kLineBytes; word += fs::kWordBytes) {
             const auto [offset, count] = recorded.within(word);
@@ -179,14 +172,14 @@ private:
         for (std::size_t line = page; line < page + kPageBytes; line += fs::kLineBytes) {
             if (std::memcmp(image.data() + line, memory().data() + line, fs::kLineBytes) != 0 &&
                 random.chance(chances.comes)) {
-                arrive(image, Recorded(memory(), line, line + fs::kLineBytes), chances, random);
+                arrive(image, RecordedLine(memory(), line, line + fs::kLineBytes), chances, random);
             }
         }
     }
 
     mem::Region region_;
     Image durable_;
-    std::vector<Recorded> unfenced_;  // the older first
+    std::vector<RecordedLine> unfenced_;  // the older first
     std::function<void()> on_fence_;
     std::uint64_t fences_ = 0;
     std::uint64_t flushed_lines_ = 0;

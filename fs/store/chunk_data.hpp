@@ -1,0 +1,67 @@
+// The bytes of chunks: into free blocks, out of blocks that their checksums vouch for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "fs/medium/medium.hpp"
+#include "fs/store/layout.hpp"
+#include "fs/store/tables.hpp"
+
+namespace cairn::fs {
+
+// Data on their way into free blocks, for a part of a chunk.
+struct PendingWrite {
+    ChunkId chunk{};
+    std::uint64_t generation = 0;
+    std::uint32_t offset = 0;  // in the chunk
+    std::uint32_t bytes = 0;
+    std::vector<BlockRun> runs{};  // the blocks that the bytes touch, in order
+    std::vector<bool> summed{};    // by block: it is whole, and has its checksum
+
+    [[nodiscard]] std::uint32_t first_block() const noexcept { return offset / kBlockBytes; }
+    [[nodiscard]] std::uint32_t end_block() const noexcept { return (offset + bytes + kBlockBytes - 1) / kBlockBytes; }
+};
+
+// Returns the extents with these blocks in place of what was there from block `at` on. Neighbours become one.
+[[nodiscard]] std::vector<Extent> overlay(std::span<const Extent> extents, std::uint32_t at,
+                                          std::span<const BlockRun> runs);
+// Returns the extents up to block `end`.
+[[nodiscard]] std::vector<Extent> cut_off(std::span<const Extent> extents, std::uint32_t end);
+
+// Used by one thread. The medium outlives it.
+class ChunkData {
+public:
+    ChunkData(Medium& medium, const Layout& layout) noexcept : medium_(medium), layout_(layout) {}
+
+    // Copies the bytes from `from` on, of those to be written, into the blocks. They are not fenced.
+    void fill(PendingWrite& write, std::uint32_t from, std::span<const std::uint8_t> bytes);
+    // Calls run(memory) for the parts of blocks that the bytes go to, in order.
+    void for_each_piece(const PendingWrite& write, const std::function<void(std::span<std::uint8_t>)>& run) const;
+    // The bytes are there. Takes what else the first and the last block have from what was there before, gives all
+    // blocks their checksums, and flushes what fill() did not write.
+    void complete(PendingWrite& write, std::span<const Extent> before);
+    // Makes a block the beginning of another one, and zeros behind.
+    void copy_beginning(std::uint32_t to, std::uint32_t from, std::uint32_t bytes);
+
+    // Copies a part of a chunk; holes are zeros. Returns false if a block's checksum refuses it.
+    [[nodiscard]] bool read(std::span<const Extent> extents, std::uint32_t offset, std::span<std::uint8_t> to) const;
+    [[nodiscard]] bool is_sound(std::uint32_t number) const noexcept;
+
+private:
+    [[nodiscard]] std::span<std::uint8_t> block(std::uint32_t number) const noexcept {
+        return medium_.memory().subspan(std::size_t{number} * kBlockBytes, kBlockBytes);
+    }
+    [[nodiscard]] std::uint32_t sum_of(std::uint32_t number) const noexcept;
+    void set_sum(std::uint32_t number, std::uint32_t sum) noexcept;
+    void flush_sums(const BlockRun& run) noexcept;
+    void take_over(std::uint32_t number, std::uint32_t from, std::uint32_t to, std::span<const Extent> before,
+                   std::uint32_t at) noexcept;
+
+    Medium& medium_;
+    const Layout layout_;
+};
+
+}  // namespace cairn::fs

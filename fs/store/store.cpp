@@ -1,0 +1,230 @@
+// Changes, data and space.
+#include "fs/store/store.hpp"
+
+#include <algorithm>
+
+namespace cairn::fs {
+
+namespace {
+
+// Units of the log that changes leave to those that give space back, and these to the cleaning.
+constexpr std::size_t kLeftByGrowing = 6;
+constexpr std::size_t kLeftByShrinking = 4;
+
+}  // namespace
+
+StoreUse Store::use() const noexcept {
+    return {layout_.blocks - layout_.first_unit() * kUnitBlocks, map_.free_blocks(),
+            static_cast<std::uint32_t>(log_.units().size()), tables_.live_bytes(), cleaner_.is_stuck()};
+}
+
+// mutants: fs-store-apply
+bool Store::apply(Change& change, Need need) {
+    if (!log_.has_room(change.records().size(), need == Need::Grows ? kLeftByGrowing : kLeftByShrinking)) {
+        for (const BlockRun& run : change.brought()) {
+            give_back(run);
+        }
+        change.clear();
+        return false;
+    }
+    std::uint64_t at = log_.append(change.records());
+    RecordReader reader(change.records());
+    while (const std::optional<Record> record = reader.next()) {
+        const auto bytes = static_cast<std::uint32_t>(reader.raw().size());
+        tables_.apply(*record, {at, bytes}, freed_);
+        at += bytes;
+    }
+    CAIRN_ASSERT(!reader.failed());
+    change.clear();
+    return true;
+}
+
+// Data are there before the records that show them; blocks are free once the records that no longer show them are.
+// mutants: fs-store-commit
+void Store::commit() {
+    if (data_unfenced_) {
+        medium_.fence();
+        data_unfenced_ = false;
+    }
+    if (log_.is_staged()) {
+        log_.commit();
+    }
+    if (!is_paged()) {
+        free_blocks();
+    }
+}
+
+void Store::free_blocks() {
+    for (const BlockRun& run : freed_) {
+        holds_.free(run);
+    }
+    freed_.clear();
+}
+
+// Pages come to the medium in any order. So what is free is used only once the records that say so are there, and what
+// stands behind the last Synced is believed only as far as its data are there.
+// mutants: fs-store-sync
+Status Store::sync() {
+    commit();
+    if (!is_paged()) {
+        return Nothing{};
+    }
+    if (Status synced = medium_.sync(); !synced.ok()) {
+        return synced;
+    }
+    free_blocks();
+    if (cleaner_.name_next()) {
+        if (Status synced = medium_.sync(); !synced.ok()) {
+            return synced;
+        }
+        cleaner_.give_back();
+        (void)log_.refill();
+    }
+    Change mark;
+    mark.put(Synced{});
+    if (apply(mark, Need::Shrinks)) {
+        commit();
+    }
+    return Nothing{};
+}
+
+// mutants: fs-store-clean
+bool Store::clean(std::uint32_t bytes) {
+    if (!cleaner_.is_due()) {
+        return false;
+    }
+    commit();
+    cleaner_.step(bytes);
+    commit();
+    if (is_paged()) {
+        return cleaner_.is_due() && !cleaner_.is_at_end();
+    }
+    if (cleaner_.name_next()) {
+        cleaner_.give_back();
+        (void)log_.refill();
+    }
+    return cleaner_.is_due();
+}
+
+// mutants: fs-store-begin-write
+std::optional<PendingWrite> Store::begin_write(const ChunkId& chunk, std::uint64_t generation, std::uint32_t offset,
+                                               std::uint32_t bytes) {
+    CAIRN_ASSERT(bytes != 0 && offset < chunk_bytes() && bytes <= chunk_bytes() - offset);
+    PendingWrite write;
+    write.chunk = chunk;
+    write.generation = generation;
+    write.offset = offset;
+    write.bytes = bytes;
+    std::uint32_t left = write.end_block() - write.first_block();
+    if (left > map_.free_blocks()) {
+        return std::nullopt;
+    }
+    write.summed.resize(left);
+    while (left != 0) {
+        write.runs.push_back(*map_.allocate(left));
+        left -= write.runs.back().count;
+    }
+    return write;
+}
+
+// mutants: fs-store-finish-write
+void Store::finish_write(PendingWrite& write, Change& change) {
+    const ChunkState* const state = tables_.chunk(write.chunk);
+    const bool goes_on = state != nullptr && state->generation == write.generation;
+    const std::span<const Extent> before =
+        goes_on ? std::span<const Extent>(state->extents) : std::span<const Extent>{};
+    data_.complete(write, before);
+    data_unfenced_ = true;
+    const std::vector<Extent> extents = overlay(before, write.first_block(), write.runs);
+    change.put(Chunk{write.chunk, write.generation, extents});
+    for (const BlockRun& run : write.runs) {
+        change.bring(run);
+    }
+    write.runs.clear();
+}
+
+void Store::give_back(const BlockRun& run) {
+    const bool was_taken = map_.give_back(run);
+    CAIRN_ASSERT(was_taken);
+}
+
+void Store::give_up(PendingWrite& write) {
+    for (const BlockRun& run : write.runs) {
+        give_back(run);
+    }
+    write.runs.clear();
+}
+
+// mutants: fs-store-cut
+bool Store::cut(const ChunkId& chunk, std::uint64_t generation, std::uint32_t bytes, Change& change) {
+    const ChunkState* const state = tables_.chunk(chunk);
+    if (state == nullptr) {
+        return true;
+    }
+    const std::uint32_t whole = bytes / kBlockBytes;
+    std::vector<Extent> extents = cut_off(state->extents, whole);
+    const std::vector<Extent> with_last = cut_off(state->extents, whole + 1);
+    if (bytes % kBlockBytes != 0 && !with_last.empty() &&
+        with_last.back().at + with_last.back().run.count == whole + 1) {
+        const std::optional<BlockRun> last = map_.allocate(1);
+        if (!last) {
+            return false;
+        }
+        const BlockRun& old = with_last.back().run;
+        data_.copy_beginning(last->first, old.first + old.count - 1, bytes % kBlockBytes);
+        data_unfenced_ = true;
+        extents = overlay(extents, whole, {&*last, 1});
+        change.bring(*last);
+    }
+    if (extents.empty()) {
+        change.put(Gone{chunk});
+    } else {
+        change.put(Chunk{chunk, generation, extents});
+    }
+    return true;
+}
+
+bool Store::read(const ChunkId& chunk, std::uint32_t offset, std::span<std::uint8_t> to) const {
+    const ChunkState* const state = tables_.chunk(chunk);
+    return data_.read(state == nullptr ? std::span<const Extent>{} : std::span<const Extent>(state->extents), offset,
+                      to);
+}
+
+std::uint32_t Store::scrub(const ChunkId& chunk) const {
+    std::uint32_t damaged = 0;
+    const ChunkState* const state = tables_.chunk(chunk);
+    for (std::size_t i = 0; state != nullptr && i != state->extents.size(); ++i) {
+        const BlockRun& run = state->extents[i].run;
+        for (std::uint32_t block = run.first; block != run.first + run.count; ++block) {
+            damaged += data_.is_sound(block) ? 0U : 1U;
+        }
+    }
+    return damaged;
+}
+
+// mutants: fs-store-hold
+Hold Store::hold(const ChunkId& chunk, std::uint32_t offset, std::uint32_t bytes) {
+    Hold hold;
+    const std::uint32_t first = offset / kBlockBytes;
+    const std::uint32_t end = (offset + bytes + kBlockBytes - 1) / kBlockBytes;
+    const ChunkState* const state = tables_.chunk(chunk);
+    for (std::size_t i = 0; state != nullptr && i != state->extents.size(); ++i) {
+        const Extent& extent = state->extents[i];
+        const std::uint32_t from = std::max(extent.at, first);
+        const std::uint32_t to = std::min(extent.at + extent.run.count, end);
+        if (from < to) {
+            hold.runs.push_back({extent.run.first + (from - extent.at), to - from});
+            holds_.add(hold.runs.back());
+        }
+    }
+    return hold;
+}
+
+void Store::release(Hold& hold) {
+    for (const BlockRun& run : hold.runs) {
+        holds_.release(run);
+    }
+    hold.runs.clear();
+}
+
+}  // namespace cairn::fs

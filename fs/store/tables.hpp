@@ -1,0 +1,135 @@
+// What a store knows: the state of its objects, built from the records of its log.
+#pragma once
+
+#include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_map.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fs/store/log.hpp"
+#include "fs/store/records.hpp"
+#include "lib/base/sip_hash.hpp"
+
+namespace cairn::fs {
+
+// Objects by their ids, in many small tables: none of them is ever moved as a whole for long.
+template <class Id, class Object>
+class Table {
+public:
+    [[nodiscard]] Object* find(const Id& id) noexcept {
+        auto& part = parts_[part_of(id)];
+        const auto found = part.find(id);
+        return found == part.end() ? nullptr : &found->second;
+    }
+    [[nodiscard]] const Object* find(const Id& id) const noexcept { return const_cast<Table*>(this)->find(id); }
+    Object& operator[](const Id& id) {
+        const auto [place, made] = parts_[part_of(id)].try_emplace(id);
+        size_ += made ? 1 : 0;
+        return place->second;
+    }
+    void erase(const Id& id) { size_ -= parts_[part_of(id)].erase(id); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    template <class Do>
+    void for_each(Do&& run) const {
+        for (const auto& part : parts_) {
+            for (const auto& [id, object] : part) {
+                run(id, object);
+            }
+        }
+    }
+
+private:
+    static constexpr std::size_t kParts = 256;
+    [[nodiscard]] static std::size_t part_of(const Id& id) noexcept { return (IdHash{}(id) >> 40U) % kParts; }
+
+    std::array<absl::flat_hash_map<Id, Object, IdHash>, kParts> parts_;
+    std::size_t size_ = 0;
+};
+
+struct InodeState {
+    Inode inode{};       // without its target
+    std::string target;  // of a symbolic link
+    LogSpot spot{};
+};
+
+struct ChunkState {
+    std::uint64_t generation = 0;
+    std::vector<Extent> extents;
+    LogSpot spot{};
+};
+
+struct DentryState {
+    FileId child{};
+    std::uint32_t mode = 0;
+    LogSpot spot{};
+};
+
+// The names of a directory, in the order of their hashes: where a reader stopped is found again whatever has changed.
+struct NameKey {
+    std::uint64_t hash = 0;
+    std::string name;
+
+    friend bool operator<(const NameKey& one, const NameKey& other) noexcept {
+        return one.hash != other.hash ? one.hash < other.hash : one.name < other.name;
+    }
+};
+using Names = absl::btree_map<NameKey, DentryState>;
+
+struct AnswerState {
+    std::uint32_t sequence = 0;
+    std::int64_t result = 0;
+    LogSpot spot{};
+};
+
+struct IntentState {
+    std::vector<std::uint8_t> said;
+    LogSpot spot{};
+};
+
+class Tables {
+public:
+    explicit Tables(std::uint64_t name_key) noexcept : name_key_{name_key, ~name_key} {}
+
+    // The record is the object's state from now on. Blocks that no chunk has any more are appended to `freed`.
+    void apply(const Record& record, const LogSpot& spot, std::vector<BlockRun>& freed);
+    // True if the record at this place is an object's state.
+    [[nodiscard]] bool is_live(const Record& record, const LogSpot& spot) const;
+    // The record of a live object stands there now.
+    void move(const Record& record, const LogSpot& spot);
+
+    [[nodiscard]] const InodeState* inode(const FileId& id) const noexcept { return inodes_.find(id); }
+    [[nodiscard]] const ChunkState* chunk(const ChunkId& id) const noexcept { return chunks_.find(id); }
+    [[nodiscard]] const AnswerState* answer(const AnswerId& id) const noexcept { return answers_.find(id); }
+    [[nodiscard]] const DentryState* dentry(const FileId& parent, std::string_view name) const;
+    [[nodiscard]] const Names* names(const FileId& parent) const noexcept { return directories_.find(parent); }
+    [[nodiscard]] const Table<FileId, InodeState>& inodes() const noexcept { return inodes_; }
+    [[nodiscard]] const Table<ChunkId, ChunkState>& chunks() const noexcept { return chunks_; }
+    [[nodiscard]] const Table<AnswerId, AnswerState>& answers() const noexcept { return answers_; }
+    [[nodiscard]] const Table<std::uint64_t, IntentState>& intents() const noexcept { return intents_; }
+    [[nodiscard]] const Table<FileId, Names>& directories() const noexcept { return directories_; }
+    [[nodiscard]] std::uint64_t live_bytes() const noexcept { return live_bytes_; }  // of records
+    [[nodiscard]] std::uint64_t hash_of(std::string_view name) const noexcept;
+
+private:
+    struct Applier;
+    struct SpotFinder;
+    [[nodiscard]] LogSpot* spot_of(const Record& record);
+    void account(LogSpot& spot, const LogSpot& now) noexcept {
+        live_bytes_ += std::uint64_t{now.bytes} - spot.bytes;
+        spot = now;
+    }
+
+    SipKey name_key_;
+    Table<FileId, InodeState> inodes_;
+    Table<FileId, Names> directories_;  // by parent
+    Table<ChunkId, ChunkState> chunks_;
+    Table<AnswerId, AnswerState> answers_;
+    Table<std::uint64_t, IntentState> intents_;
+    std::uint64_t live_bytes_ = 0;
+};
+
+}  // namespace cairn::fs

@@ -1,0 +1,358 @@
+// A store in memory: what it refuses, keeps and gives back.
+#include "fs/store/store.hpp"
+
+#include "tests/support/recording_medium.hpp"
+#include "tests/unit/fs_store/store_model.hpp"
+
+namespace cairn::fs {
+namespace {
+
+constexpr ChunkId kChunk{{1, 2}, 3};
+
+class StoreTest : public testing::Test {
+protected:
+    void SetUp() override { store = Store::format(*medium, {StoreShape::kLeastChunkBytes, 5, 6}).value(); }
+    void reopen() {
+        store.reset();
+        medium = test::RecordingMedium::restart(medium->crash_none());
+        auto opened = Store::open(*medium);
+        ASSERT_TRUE(opened.ok()) << opened.error().text();
+        store = std::move(opened).value();
+        store->check();
+    }
+    bool write(const ChunkId& chunk, std::uint32_t offset, std::span<const std::uint8_t> bytes,
+               std::uint64_t generation = 0) {
+        auto pending = store->begin_write(chunk, generation, offset, static_cast<std::uint32_t>(bytes.size()));
+        if (!pending) {
+            return false;
+        }
+        store->data().fill(*pending, 0, bytes);
+        Change change;
+        store->finish_write(*pending, change);
+        return store->apply(change, Need::Grows);
+    }
+    std::vector<std::uint8_t> read(const ChunkId& chunk, std::uint32_t offset, std::size_t bytes) {
+        std::vector<std::uint8_t> content(bytes, 0xee);
+        EXPECT_TRUE(store->read(chunk, offset, content));
+        return content;
+    }
+    bool put(const Record& record, Need need = Need::Grows) {
+        Change change;
+        change.put(record);
+        return store->apply(change, need);
+    }
+    static std::vector<std::uint8_t> filled(std::size_t bytes, std::uint8_t with) {
+        return std::vector<std::uint8_t>(bytes, with);
+    }
+
+    std::unique_ptr<test::RecordingMedium> medium = test::RecordingMedium::of_zeros(kStoreBytes);
+    std::unique_ptr<Store> store;
+};
+
+TEST_F(StoreTest, HasAfterARestartWhatWasCommitted) {
+    StoreModel model(3);
+    for (int i = 0; i < 300; ++i) {
+        model.step(*store);
+        store->commit();
+    }
+    store->check();
+    reopen();
+    EXPECT_EQ(facts_of(*store), model.facts());
+    EXPECT_GT(model.facts().size(), 20U);
+}
+
+TEST_F(StoreTest, WhatIsNotCommittedMayBeGone) {
+    Inode inode;
+    inode.id = {1, 1};
+    ASSERT_TRUE(put(inode));
+    EXPECT_NE(store->tables().inode({1, 1}), nullptr);
+    reopen();
+    EXPECT_EQ(store->tables().inode({1, 1}), nullptr);
+}
+
+TEST_F(StoreTest, APartOfAChunkIsWrittenAndTheRestStays) {
+    ASSERT_TRUE(write(kChunk, 0, filled(10'000, 1)));
+    ASSERT_TRUE(write(kChunk, 5000, filled(100, 2)));
+    ASSERT_TRUE(write(kChunk, 30'000, filled(1, 3)));
+    store->commit();
+    reopen();
+    const auto content = read(kChunk, 0, 32'000);
+    EXPECT_EQ(content[4999], 1);
+    EXPECT_EQ(content[5000], 2);
+    EXPECT_EQ(content[5099], 2);
+    EXPECT_EQ(content[5100], 1);
+    EXPECT_EQ(content[9999], 1);
+    EXPECT_EQ(content[10'000], 0);
+    EXPECT_EQ(content[29'999], 0);
+    EXPECT_EQ(content[30'000], 3);
+    EXPECT_EQ(content[30'001], 0);
+    EXPECT_EQ(read({{9, 9}, 0}, 100, 50), filled(50, 0)) << "nobody wrote it";
+}
+
+TEST_F(StoreTest, AnotherGenerationBeginsWithZeros) {
+    ASSERT_TRUE(write(kChunk, 0, filled(8000, 1), 1));
+    ASSERT_TRUE(write(kChunk, 100, filled(50, 2), 2));
+    const auto content = read(kChunk, 0, 8000);
+    EXPECT_EQ(content[99], 0);
+    EXPECT_EQ(content[100], 2);
+    EXPECT_EQ(content[150], 0);
+    EXPECT_EQ(content[5000], 0);
+    store->commit();
+    store->check();
+}
+
+TEST_F(StoreTest, SpaceComesBackWithTheCommit) {
+    const std::uint32_t before = store->use().free_blocks;
+    ASSERT_TRUE(write(kChunk, 0, filled(64 << 10, 1)));
+    store->commit();
+    EXPECT_EQ(store->use().free_blocks, before - 16);
+    ASSERT_TRUE(put(Gone{kChunk}, Need::Shrinks));
+    EXPECT_EQ(store->use().free_blocks, before - 16) << "a crash may bring it back";
+    store->commit();
+    EXPECT_EQ(store->use().free_blocks, before);
+}
+
+TEST_F(StoreTest, ASmallFileCostsABlock) {
+    const std::uint32_t before = store->use().free_blocks;
+    ASSERT_TRUE(write(kChunk, 0, filled(1, 1)));
+    store->commit();
+    EXPECT_EQ(store->use().free_blocks, before - 1);
+}
+
+TEST_F(StoreTest, WhoReadsKeepsItsBlocks) {
+    ASSERT_TRUE(write(kChunk, 0, filled(64 << 10, 1)));
+    store->commit();
+    const std::uint32_t before = store->use().free_blocks;
+    Hold first = store->hold(kChunk, 5000, 10'000);
+    Hold second = store->hold(kChunk, 0, 4096);
+    ASSERT_EQ(first.runs.size(), 1U);
+    EXPECT_EQ(first.runs[0].count, 3U);
+    ASSERT_TRUE(put(Gone{kChunk}, Need::Shrinks));
+    store->commit();
+    EXPECT_EQ(store->use().free_blocks, before + 12);
+    store->check();
+    store->release(first);
+    EXPECT_EQ(store->use().free_blocks, before + 15);
+    store->release(second);
+    EXPECT_EQ(store->use().free_blocks, before + 16);
+    store->check();
+}
+
+TEST_F(StoreTest, AWriteThatIsGivenUpLeavesNothing) {
+    const std::uint32_t before = store->use().free_blocks;
+    auto pending = store->begin_write(kChunk, 0, 100, 20'000);
+    ASSERT_TRUE(pending.has_value());
+    store->check(5);
+    store->data().fill(*pending, 0, filled(20'000, 7));
+    store->give_up(*pending);
+    EXPECT_EQ(store->use().free_blocks, before);
+    EXPECT_EQ(store->tables().chunk(kChunk), nullptr);
+}
+
+TEST_F(StoreTest, DamageIsNoticed) {
+    ASSERT_TRUE(write(kChunk, 0, filled(20'000, 1)));
+    store->commit();
+    const std::uint32_t block = store->tables().chunk(kChunk)->extents[0].run.first + 2;
+    medium->memory()[std::size_t{block} * kBlockBytes + 77] ^= 0x10;
+    std::vector<std::uint8_t> content(20'000);
+    EXPECT_FALSE(store->read(kChunk, 0, content));
+    EXPECT_FALSE(store->read(kChunk, 2 * kBlockBytes, std::span(content).first(1)));
+    EXPECT_TRUE(store->read(kChunk, 3 * kBlockBytes, std::span(content).first(100)));
+    EXPECT_EQ(store->scrub(kChunk), 1U);
+    ASSERT_TRUE(write(kChunk, 2 * kBlockBytes, filled(kBlockBytes, 9)))
+        << "who writes the whole block needs none of it";
+    EXPECT_EQ(store->scrub(kChunk), 0U);
+}
+
+// Creating fails first; then data; what gives space back never does.
+TEST_F(StoreTest, AFullStoreRefusesAndLivesOn) {
+    std::uint32_t written = 0;
+    while (write({{1, 1}, written}, 0, filled(64 << 10, static_cast<std::uint8_t>(written)))) {
+        store->commit();
+        ++written;
+    }
+    EXPECT_GT(written, 180U);
+    EXPECT_LT(store->use().free_blocks, 16U);
+    EXPECT_EQ(read({{1, 1}, 0}, 0, 10), filled(10, 0));
+    EXPECT_EQ(read({{1, 1}, 20}, 60'000, 10), filled(10, 20));
+    std::uint64_t names = 0;
+    for (bool made = true; made; ++names) {
+        const std::string name = "file " + std::to_string(names);
+        made = put(Dentry{{1, 1}, {2, names}, 0, name});
+        store->commit();
+        (void)store->clean(4096);
+        ASSERT_LT(names, 200'000U);
+    }
+    for (std::uint64_t i = 0; i + 1 < names; ++i) {
+        const std::string name = "file " + std::to_string(i);
+        ASSERT_TRUE(put(Gone{Gone::Name{{1, 1}, name}}, Need::Shrinks)) << i;
+        store->commit();
+        (void)store->clean(4096);
+    }
+    EXPECT_EQ(store->tables().names({1, 1}), nullptr);
+    for (std::uint32_t i = 0; i < written; ++i) {
+        ASSERT_TRUE(put(Gone{ChunkId{{1, 1}, i}}, Need::Shrinks));
+        store->commit();
+    }
+    while (store->clean(1U << 20U)) {
+    }
+    store->check();
+    EXPECT_GT(store->use().free_blocks + 24 * kUnitBlocks, store->use().blocks);
+    reopen();
+    EXPECT_TRUE(facts_of(*store).empty());
+}
+
+// With what is true in it, also what was said once and long ago.
+TEST_F(StoreTest, TheLogStaysSmall) {
+    ASSERT_TRUE(put(Dentry{{5, 5}, {6, 6}, 7, "old"}));
+    ASSERT_TRUE(put(Intent{8, filled(30, 9)}));
+    ASSERT_TRUE(write(kChunk, 0, filled(100, 1)));
+    for (std::uint64_t i = 0; i < 40'000; ++i) {
+        Inode inode;
+        inode.id = {i % 1000, 1};
+        inode.size = i;
+        ASSERT_TRUE(put(inode));
+        if (i % 16 == 15) {
+            store->commit();
+            (void)store->clean(8192);
+        }
+    }
+    store->commit();
+    EXPECT_LT(store->use().log_units, 8U);
+    EXPECT_FALSE(store->use().cleaning_is_stuck);
+    reopen();
+    EXPECT_EQ(store->tables().inodes().size(), 1000U);
+    EXPECT_EQ(store->tables().inode({999, 1})->inode.size, 39'999U);
+    EXPECT_EQ(store->tables().dentry({5, 5}, "old")->child, (FileId{6, 6}));
+    EXPECT_EQ(store->tables().intents().find(8)->said, filled(30, 9));
+    EXPECT_EQ(read(kChunk, 0, 100), filled(100, 1));
+}
+
+// The log has no unit, but there are single blocks.
+TEST_F(StoreTest, ARefusedWriteGivesItsBlocksBack) {
+    std::uint32_t chunks = 0;
+    while (write({{1, 1}, chunks}, 0, filled(1, 1))) {
+        ++chunks;
+    }
+    store->commit();
+    for (std::uint32_t i = 0; i < chunks; i += 50) {
+        ASSERT_TRUE(put(Gone{ChunkId{{1, 1}, i}}, Need::Shrinks));
+    }
+    store->commit();
+    Inode inode;
+    inode.id = {1, 1};
+    while (put(inode)) {
+        store->commit();
+    }
+    const std::uint32_t before = store->use().free_blocks;
+    EXPECT_GT(before, 10U);
+    EXPECT_FALSE(write(kChunk, 0, filled(9000, 1)));
+    EXPECT_EQ(store->use().free_blocks, before);
+    store->check();
+}
+
+TEST_F(StoreTest, NamesComeInTheOrderOfTheirHashes) {
+    for (int i = 0; i < 500; ++i) {
+        const std::string name = "name " + std::to_string(i);
+        ASSERT_TRUE(put(Dentry{{1, 1}, {2, static_cast<std::uint64_t>(i)}, 0, name}));
+    }
+    const Names& names = *store->tables().names({1, 1});
+    EXPECT_EQ(names.size(), 500U);
+    EXPECT_TRUE(std::is_sorted(names.begin(), names.end(),
+                               [](const auto& one, const auto& other) { return one.first.hash < other.first.hash; }));
+    EXPECT_NE(store->tables().hash_of("a"), store->tables().hash_of(std::string_view("a\0", 2)));
+    EXPECT_EQ(store->tables().dentry({1, 1}, "name 77")->child, (FileId{2, 77}));
+    EXPECT_EQ(store->tables().dentry({1, 1}, "name 500"), nullptr);
+    EXPECT_EQ(store->tables().dentry({1, 2}, "name 77"), nullptr);
+}
+
+TEST_F(StoreTest, ABlockHasOneOwner) {
+    ASSERT_TRUE(write(kChunk, 0, filled(20'000, 1)));
+    const std::vector<Extent> same = store->tables().chunk(kChunk)->extents;
+    ASSERT_TRUE(put(Chunk{{{9, 9}, 0}, 0, same}));
+    store->commit();
+    const auto again = test::RecordingMedium::restart(medium->crash_none());
+    const auto opened = Store::open(*again);
+    ASSERT_FALSE(opened.ok());
+    EXPECT_NE(opened.error().text().find("one block"), std::string::npos);
+}
+
+TEST(Records, OfNonsenseAreNone) {
+    const auto reads = [](std::span<const Extent> extents) {
+        std::vector<std::uint8_t> bytes;
+        put_record(bytes, Chunk{kChunk, 0, extents});
+        RecordReader reader(bytes);
+        const bool there = reader.next().has_value();
+        EXPECT_NE(reader.failed(), there);
+        return there;
+    };
+    EXPECT_TRUE(reads(std::array<Extent, 2>{Extent{0, {9, 2}}, Extent{2, {5, 1}}}));
+    EXPECT_FALSE(reads(std::array<Extent, 2>{Extent{0, {9, 2}}, Extent{1, {5, 1}}})) << "they overlap";
+    EXPECT_FALSE(reads(std::array<Extent, 1>{Extent{0, {9, 0}}}));
+    std::vector<std::uint8_t> bytes;
+    put_record(bytes, Dentry{{1, 1}, {2, 2}, 0, "name"});
+    for (std::size_t length = 1; length < bytes.size(); ++length) {
+        RecordReader cut(std::span<const std::uint8_t>(bytes).first(length));
+        EXPECT_FALSE(cut.next().has_value()) << length;
+        EXPECT_TRUE(cut.failed());
+    }
+    bytes[0] = 99;
+    EXPECT_FALSE(RecordReader(bytes).next().has_value());
+}
+
+TEST(StoreOpen, RefusesWhatIsNoStore) {
+    const auto medium = test::RecordingMedium::of_zeros(kStoreBytes);
+    EXPECT_NE(Store::open(*medium).error().text().find("there is no store"), std::string::npos);
+    const auto small = test::RecordingMedium::of_zeros(1U << 20U);
+    EXPECT_FALSE(Store::open(*small).ok());
+    EXPECT_FALSE(Store::format(*small, {}).ok());
+    EXPECT_FALSE(Store::format(*medium, {3U << 16U, 1, 1}).ok());
+    EXPECT_FALSE(Store::format(*medium, {32U << 10U, 1, 1}).ok());
+    ASSERT_TRUE(Store::format(*medium, {}).ok());
+    EXPECT_TRUE(Store::open(*medium).ok());
+}
+
+TEST(StoreOpen, RefusesAStoreOfAnotherLength) {
+    const auto medium = test::RecordingMedium::of_zeros(kStoreBytes);
+    ASSERT_TRUE(Store::format(*medium, {}).ok());
+    auto image = medium->crash_none();
+    image.resize(kStoreBytes + kUnitBytes);
+    const auto longer = test::RecordingMedium::restart(image);
+    EXPECT_NE(Store::open(*longer).error().text().find("blocks"), std::string::npos);
+}
+
+TEST(StoreOpen, OneDamagedSuperblockIsEnough) {
+    const auto medium = test::RecordingMedium::of_zeros(kStoreBytes);
+    ASSERT_TRUE(Store::format(*medium, {}).ok());
+    for (const std::size_t copy : {std::size_t{0}, std::size_t{1}}) {
+        auto image = medium->crash_none();
+        image[copy * kBlockBytes + 20] ^= 1;
+        const auto one = test::RecordingMedium::restart(image);
+        EXPECT_TRUE(Store::open(*one).ok());
+        image[(1 - copy) * kBlockBytes + 20] ^= 1;
+        const auto both = test::RecordingMedium::restart(image);
+        EXPECT_NE(Store::open(*both).error().text().find("damaged"), std::string::npos);
+        image[copy * kBlockBytes + 8] ^= 3;
+        image[(1 - copy) * kBlockBytes + 8] ^= 3;
+        const auto other = test::RecordingMedium::restart(image);
+        EXPECT_NE(Store::open(*other).error().text().find("another version"), std::string::npos);
+    }
+}
+
+// Nothing of a former store comes back.
+TEST(StoreOpen, ANewStoreIsEmpty) {
+    const auto medium = test::RecordingMedium::of_zeros(kStoreBytes);
+    auto old = Store::format(*medium, {StoreShape::kLeastChunkBytes, 1, 1}).value();
+    StoreModel model(8);
+    for (int i = 0; i < 100; ++i) {
+        model.step(*old);
+        old->commit();
+    }
+    old.reset();
+    ASSERT_TRUE(Store::format(*medium, {StoreShape::kLeastChunkBytes, 2, 1}).ok());
+    const auto again = test::RecordingMedium::restart(medium->crash_none());
+    EXPECT_TRUE(facts_of(*Store::open(*again).value()).empty());
+}
+
+}  // namespace
+}  // namespace cairn::fs
