@@ -13,6 +13,7 @@
 #include "lib/telemetry/registry.hpp"
 #include "lib/worker/baton.hpp"
 #include "lib/worker/mail.hpp"
+#include "lib/worker/sleep.hpp"
 #include "lib/worker/tenant.hpp"
 
 namespace cairn::worker {
@@ -74,18 +75,21 @@ public:
     // one place that takes the minimum of all deadlines.
     [[nodiscard]] Instant next_deadline() const noexcept;
 
-    // Sleeps until a packet or mail comes or something is due. A poll-only port cannot end a sleep; with such a port
-    // the sleep takes kNap at most.
+    // Sleeps until a packet or mail comes, a doorbell rings, or something is due. A poll-only port cannot end a sleep;
+    // with such a port the sleep takes kNap at most.
     static constexpr Duration kNap = microseconds(50);
     void wait(Instant now, Instant until = Instant::never()) noexcept;
     // True if the port ends a sleep.
     [[nodiscard]] bool can_wait() const noexcept { return can_wait_; }
 
-    // For the caller's own event loop: a descriptor that is readable when a turn has packets or mail to handle. The
-    // caller calls prepare_sleep() before each sleep, and sleeps until the returned deadline at the latest. Errors: the
-    // port is poll-only and has no descriptor; the process has no descriptor left.
+    // For the caller's own event loop: a descriptor that is readable when a turn has packets, mail or the request of a
+    // ringing doorbell to handle. The caller calls prepare_sleep() before each sleep, and sleeps until the returned
+    // deadline at the latest. Errors: the port is poll-only and has no descriptor; the process has no descriptor left.
     Result<int> descriptor();
     [[nodiscard]] Instant prepare_sleep(Instant now) noexcept;
+    // Hangs a doorbell: whoever maps `word` and has the doorbell's descriptor ends any sleep or nap of this worker by
+    // ring(). The word outlives the doorbell. Errors: the process has no descriptor left.
+    Result<std::unique_ptr<Doorbell>> add_doorbell(DoorbellWord& word) { return sleep_.add(word, name()); }
 
     // The time of the current turn, or of the last one.
     [[nodiscard]] Instant now() const noexcept { return now_; }
@@ -142,8 +146,7 @@ private:
     std::vector<Timed> timed_;      // the tenants that are called when they are due
     Instant next_timed_ = Instant::never();
     bool any_left_ = false;
-    bool slept_ = false;  // since the last turn, or is about to
-    int epoll_fd_ = -1;
+    Sleep sleep_;  // begun: since the last turn the worker slept, or is about to
     Instant now_{};
     std::array<port::PacketRef, 64> burst_{};
 };

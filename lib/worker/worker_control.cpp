@@ -1,12 +1,8 @@
 // How a worker is made, who is on it, and how it sleeps.
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <utility>
 
@@ -66,7 +62,8 @@ Worker::Worker(port::Port& port, const roce::EngineConfig& config, std::unique_p
       datagrams_(port),
       sender_(port),
       engine_(datagrams_, sender_, config, now),
-      registration_(counters_.add(list_counters(port, engine_, datagrams_, sender_))) {
+      registration_(counters_.add(list_counters(port, engine_, datagrams_, sender_))),
+      sleep_(*wakeup) {
     address_.office_ = std::make_shared<Address::Office>();
     office_ = address_.office_.get();
     office_->worker = fmt::format("worker {} of {}", config.owner, port.local_address().text());
@@ -78,9 +75,6 @@ Worker::~Worker() {
     office_->box.close([](Letter& letter) noexcept { letter.discard(); });
     forget_removed();
     CAIRN_ASSERT(tenants_.empty() && timed_.empty());
-    if (epoll_fd_ >= 0) {
-        close(epoll_fd_);
-    }
 }
 
 Tenancy Worker::add(Tenant& tenant, Calls calls) {
@@ -118,55 +112,39 @@ void Worker::forget_removed() noexcept {
     any_left_ = false;
 }
 
-// A letter posted before the flag was set is seen here. A letter posted later sees the flag.
+// What other threads and processes made before the sleep began is seen here. Who makes something later sees that it
+// began, and wakes.
 Instant Worker::prepare_sleep(Instant now) noexcept {
-    slept_ = true;
-    office_->wakeup->begin_sleep();
+    sleep_.begin();
     if (can_wait()) {
         port_.wait(Duration{}, -1);  // sends what was kept for the next turn
     }
     return std::max(next_deadline(), now);
 }
 
+// mutants: worker-wait
 void Worker::wait(Instant now, Instant until) noexcept {
-    slept_ = true;
-    office_->wakeup->begin_sleep();
+    sleep_.begin();
     const Instant due = std::min(next_deadline(), until);
     const Duration most = due > now ? due - now : Duration{};
-    const bool has_mail = office_->expects_mail.load(std::memory_order_relaxed);
+    const int others = sleep_.fd(office_->expects_mail.load(std::memory_order_relaxed));
     if (can_wait()) {
-        port_.wait(most, has_mail ? office_->wakeup->fd() : -1);
+        port_.wait(most, others);
     } else if (most > Duration{}) {
         const Duration nap = std::min(most, kNap);
         const timespec timeout{0, nap.ns};
-        pollfd mail{office_->wakeup->fd(), POLLIN, 0};
-        ppoll(&mail, has_mail ? 1 : 0, &timeout, nullptr);
+        pollfd waiting{others, POLLIN, 0};
+        ppoll(&waiting, others >= 0 ? 1 : 0, &timeout, nullptr);
     }
 }
 
 Result<int> Worker::descriptor() {
-    if (epoll_fd_ >= 0) {
-        return epoll_fd_;
-    }
     const int of_port = port_.descriptor();
     if (of_port < 0) {
         return Error{fmt::format("{} has no descriptor to sleep on: {}", name(), port_.describe()),
                      "use a socket (--port uring:ADDRESS), or call turn() in a loop"};
     }
-    const int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, of_port, &event) != 0 ||
-        epoll_ctl(epoll_fd, EPOLL_CTL_ADD, office_->wakeup->fd(), &event) != 0) {
-        const Error failed{fmt::format("cannot make a descriptor for {}: {}", name(), std::strerror(errno)),
-                           "raise the limit of open files (ulimit -n)"};
-        if (epoll_fd >= 0) {
-            close(epoll_fd);
-        }
-        return failed;
-    }
-    epoll_fd_ = epoll_fd;
-    return epoll_fd_;
+    return sleep_.descriptor(of_port, name());
 }
 
 }  // namespace cairn::worker

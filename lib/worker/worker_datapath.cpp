@@ -42,9 +42,8 @@ bool Worker::call_due(Instant now) noexcept {
 // mutants: worker-turn
 bool Worker::turn(Instant now) noexcept {
     now_ = now;
-    if (slept_) [[unlikely]] {
-        slept_ = false;
-        office_->wakeup->end_sleep();
+    if (sleep_.has_begun()) [[unlikely]] {
+        sleep_.end();
     }
     bool worked = office_->box.take([this, now](Letter& letter) noexcept { letter.open(*this, now); });
     const std::size_t received = port_.receive_burst(burst_, now);

@@ -1,0 +1,104 @@
+// A client in another process and its shard, a tenant that a doorbell wakes: what they share, and what each does.
+#pragma once
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "lib/worker/worker.hpp"
+
+namespace cairn::test {
+
+// What a client and a shard share.
+struct Channel {
+    DoorbellWord word;
+    alignas(64) std::atomic<std::uint32_t> asked{0};
+    alignas(64) std::atomic<std::uint32_t> answered{0};
+    std::atomic<std::uint32_t> woke{0};  // rings that found the shard asleep
+};
+
+struct Unmap {
+    void operator()(Channel* channel) const noexcept { munmap(channel, sizeof(Channel)); }
+};
+
+inline std::unique_ptr<Channel, Unmap> map_channel() {
+    void* const memory = mmap(nullptr, sizeof(Channel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return std::unique_ptr<Channel, Unmap>(memory != MAP_FAILED ? new (memory) Channel : nullptr);
+}
+
+// A tenant that answers what lies in its channel.
+struct Shard final : worker::Tenant {
+    Shard(worker::Worker& worker, Channel& with)
+        : channel(with), bell(worker.add_doorbell(with.word).value()), tenancy(worker.add(*this)) {}
+    bool on_turn(Instant) noexcept override {
+        const std::uint32_t asked = channel.asked.load(std::memory_order_acquire);
+        const bool has_work = asked != channel.answered.load(std::memory_order_relaxed);
+        channel.answered.store(asked, std::memory_order_release);
+        return has_work;
+    }
+    [[nodiscard]] Instant next_deadline() const noexcept override {
+        if (last_look) {
+            last_look();
+        }
+        return channel.asked.load(std::memory_order_acquire) != channel.answered.load(std::memory_order_relaxed)
+                   ? Instant{}
+                   : Instant::never();
+    }
+
+    Channel& channel;
+    std::function<void()> last_look;  // as the worker has said that it sleeps, and does not sleep yet
+    std::unique_ptr<worker::Doorbell> bell;
+    worker::Tenancy tenancy;
+};
+
+// Another process, which does `what` and ends, at the latest with the test. It runs no more of the test.
+class Process {
+public:
+    template <class What>
+    explicit Process(const What& what) : id_(fork()) {
+        if (id_ == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            what();
+            _exit(0);
+        }
+    }
+    ~Process() {
+        if (id_ > 0) {
+            kill(id_, SIGKILL);
+            wait();
+        }
+    }
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+    bool wait() noexcept {
+        int status = 0;
+        return id_ > 0 && waitpid(std::exchange(id_, -1), &status, 0) > 0 && status == 0;
+    }
+
+private:
+    pid_t id_;
+};
+
+inline bool ask(Channel& channel, int fd) noexcept {
+    channel.asked.fetch_add(1, std::memory_order_release);
+    const bool woke = ring(channel.word, fd);
+    channel.woke.fetch_add(woke ? 1U : 0U, std::memory_order_relaxed);
+    return woke;
+}
+
+inline void await_sleep(const Channel& channel) noexcept {
+    while (channel.word.asleep.load(std::memory_order_relaxed) == 0) {
+        sched_yield();
+    }
+}
+
+}  // namespace cairn::test
