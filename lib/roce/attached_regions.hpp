@@ -28,6 +28,7 @@ public:
     }
 
     // True: the port sends from `memory`; to be followed by conclude() when it is known what became of the region.
+    // mutants: roce-attached-regions-begin
     [[nodiscard]] bool begin(Memory memory) { return !memory.empty() && port_.attach(memory); }
     // mutants: roce-attached-regions-conclude
     void conclude(const Result<Rkey>& made, Memory memory) {
