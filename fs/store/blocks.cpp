@@ -43,7 +43,6 @@ bool BlockMap::take(const BlockRun& run) noexcept {
     return true;
 }
 
-// mutants: fs-blocks-give-back
 bool BlockMap::give_back(const BlockRun& run) noexcept {
     if (run.count > blocks() || run.first > blocks() - run.count || !are_all(run, false)) {
         return false;

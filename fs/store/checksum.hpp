@@ -11,7 +11,6 @@
 namespace cairn::fs {
 
 // Continues `seed`, the checksum of what stands before; 0 begins. At most 2 GiB.
-// mutants: fs-checksum
 [[nodiscard]] inline std::uint32_t crc32c(std::uint32_t seed, std::span<const std::uint8_t> bytes) noexcept {
     // The library's interface has no const; it does not write.
     auto* const data = const_cast<std::uint8_t*>(bytes.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)

@@ -66,7 +66,6 @@ std::size_t Log::refill() {
     return kept_.size();
 }
 
-// mutants: fs-log-has-room
 bool Log::has_room(std::size_t bytes, std::size_t units_left) noexcept {
     CAIRN_ASSERT(bytes <= kMostRecordBytes);
     const bool goes_on = offset_ + sizeof(RawEntry) + bytes + kNextBytes > kUnitBytes;

@@ -199,7 +199,6 @@ Body read_inode(Reader& body, std::uint32_t, std::vector<Extent>&) {
     return inode.target.size() <= kMostTargetBytes ? Body(inode) : std::nullopt;
 }
 
-// mutants: fs-records-read-dentry
 Body read_dentry(Reader& body, std::uint32_t mode, std::vector<Extent>&) {
     Dentry dentry;
     dentry.mode = mode;

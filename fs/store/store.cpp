@@ -88,7 +88,6 @@ Status Store::sync() {
     return Nothing{};
 }
 
-// mutants: fs-store-clean
 bool Store::clean(std::uint32_t bytes) {
     if (!cleaner_.is_due()) {
         return false;

@@ -39,7 +39,6 @@ Store::Store(Medium& medium, const Superblock& superblock, const Layout& layout)
     CAIRN_ASSERT(were_taken);
 }
 
-// mutants: fs-store-format
 Result<std::unique_ptr<Store>> Store::format(Medium& medium, const StoreShape& shape) {
     const std::optional<Layout> layout = Layout::of(medium.memory().size());
     if (!layout) {
@@ -95,7 +94,6 @@ Result<std::unique_ptr<Store>> Store::open(Medium& medium) {
     return store;
 }
 
-// mutants: fs-store-recover
 Status Store::recover() {
     std::deque<LogUnit> units{{superblock_.oldest_unit, superblock_.seed, superblock_.number}};
     EntryReader reader(medium_.memory(), units.front());
@@ -110,7 +108,6 @@ Status Store::recover() {
     return mark_life();
 }
 
-// mutants: fs-store-read-log
 Status Store::read_log(std::deque<LogUnit>& units, EntryReader& reader) {
     const auto owns = [this](std::uint32_t unit) { return map_.take({unit * kUnitBlocks, kUnitBlocks}); };
     if (!owns(units.front().unit)) {

@@ -133,7 +133,6 @@ private:
     }
 };
 
-// mutants: fs-tables-apply
 void Tables::apply(const Record& record, const LogSpot& spot, std::vector<BlockRun>& freed) {
     std::visit(Applier{*this, spot, freed}, record);
 }

@@ -228,6 +228,33 @@ TEST_F(StoreTest, TheLogStaysSmall) {
     EXPECT_EQ(read(kChunk, 0, 100), filled(100, 1));
 }
 
+// A unit is free once a sync has told of the next one.
+TEST_F(StoreTest, TheLogStaysSmallOnPages) {
+    medium = test::RecordingMedium::of_zeros(kStoreBytes, Granularity::Page);
+    store = Store::format(*medium, {StoreShape::kLeastChunkBytes, 5, 6}).value();
+    const std::uint32_t before = store->use().free_blocks;
+    for (std::uint64_t i = 0; i < 60'000; ++i) {
+        Inode inode;
+        inode.id = {i % 1000, 1};
+        inode.size = i;
+        ASSERT_TRUE(put(inode));
+        if (i % 64 == 63) {
+            (void)store->clean(32'768);
+            ASSERT_TRUE(store->sync().ok());
+        }
+    }
+    EXPECT_LT(store->use().log_units, 8U);
+    ASSERT_TRUE(write(kChunk, 0, filled(64 << 10, 1)));
+    ASSERT_TRUE(put(Gone{kChunk}, Need::Shrinks));
+    const std::uint32_t unsynced = store->use().free_blocks;
+    store->commit();
+    EXPECT_EQ(store->use().free_blocks, unsynced);
+    ASSERT_TRUE(store->sync().ok());
+    EXPECT_EQ(store->use().free_blocks, unsynced + 16);
+    EXPECT_GT(store->use().free_blocks + 8 * kUnitBlocks, before);
+    store->check();
+}
+
 // The log has no unit, but there are single blocks.
 TEST_F(StoreTest, ARefusedWriteGivesItsBlocksBack) {
     std::uint32_t chunks = 0;
