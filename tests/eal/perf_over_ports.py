@@ -228,6 +228,9 @@ def tables(ports):
         expect(client.returncode == 0, f'{own}: exit code {client.returncode}: {err}')
         header, row = [line.split() for line in out.splitlines()[1:3]]
         expect(header[:2] == ['#bytes', '#iterations'], out)
+        if 'ud' in own:  # a busy machine may lose some
+            expect(0 < int(row[1]) <= int(columns[1]), out)
+            columns = columns[:1]
         expect(row[:len(columns)] == columns, out)
         wanted = ['t_min[usec]', 't_max[usec]', '99.9%[usec]'] if 'lat' in own else ['BW', 'MsgRate[Mpps]']
         expect(all(word in header for word in wanted), out)

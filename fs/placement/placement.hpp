@@ -1,0 +1,46 @@
+// Where names are placed. See README.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "lib/base/sip_hash.hpp"
+
+namespace cairn::fs {
+
+constexpr std::uint32_t kSlots = 4096;
+
+enum class Spread : std::uint8_t {
+    Even,    // names without their numbers by hash, numbers by the golden ratio
+    Koyama,  // the sum of a name's numbers and other bytes, modulo the daemons, as CHFS and FINCHFS have it
+};
+
+// The sum of the numbers in a name (each longest run of decimal digits) and of its other bytes, modulo 2^32.
+[[nodiscard]] std::uint32_t koyama_hash(std::string_view name) noexcept;
+
+// The same for all clients and daemons of a file system, for good.
+class Placement {
+public:
+    // `daemons` is the number that the file system was made with, 1 to kSlots (asserted).
+    Placement(Spread spread, std::uint32_t daemons, const SipKey& key);
+
+    // The slot of a name in a directory, which is named by any two words of its own.
+    [[nodiscard]] std::uint16_t slot_of(std::uint64_t directory, std::uint64_t directory_more,
+                                        std::string_view name) const noexcept;
+    // The slot of a file's chunk.
+    [[nodiscard]] static std::uint16_t slot_of_chunk(std::uint16_t home, std::uint32_t chunk) noexcept {
+        return static_cast<std::uint16_t>((home + chunk) % kSlots);
+    }
+
+private:
+    [[nodiscard]] std::uint32_t even_hash(std::uint64_t directory, std::uint64_t directory_more,
+                                          std::string_view name) const noexcept;
+
+    Spread spread_;
+    std::uint32_t daemons_;
+    SipKey key_;
+    std::array<std::uint16_t, kSlots> by_daemon_{};  // the slots of one daemon after the other
+};
+
+}  // namespace cairn::fs
