@@ -69,14 +69,14 @@ TEST(Placement, SpreadsConsecutiveNumbers) {
     for (int i = 0; i != 10'000; ++i) {
         names.push_back(fmt::format("out.{:08}", i));
     }
-    EXPECT_LE(imbalance(names), 1.1);
+    EXPECT_LE(imbalance(names), 1.06);
     names.clear();
     for (int rank = 0; rank != 64; ++rank) {
         for (int i = 0; i != 500; ++i) {
             names.push_back(fmt::format("file.mdtest.{}.{}", rank, i));
         }
     }
-    EXPECT_LE(imbalance(names), 1.1);
+    EXPECT_LE(imbalance(names), 1.06);
 }
 
 TEST(Placement, SpreadsNumbersInSteps) {
