@@ -25,7 +25,7 @@ struct Layout {
         }
         return Layout{static_cast<std::uint32_t>(region_bytes / kUnitBytes * kUnitBlocks)};
     }
-    [[nodiscard]] std::uint64_t checksums_at() const noexcept { return kSuperblocks * kBlockBytes; }
+    [[nodiscard]] std::uint64_t checksums_at() const noexcept { return std::uint64_t{kSuperblocks} * kBlockBytes; }
     [[nodiscard]] std::uint64_t checksum_at(std::uint32_t block) const noexcept {
         return checksums_at() + std::uint64_t{block} * sizeof(std::uint32_t);
     }

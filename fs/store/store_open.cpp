@@ -159,17 +159,23 @@ std::uint64_t Store::last_synced() const {
     return last;
 }
 
-// mutants: fs-store-has-its-data
 bool Store::has_its_data(std::span<const std::uint8_t> entry) const {
     RecordReader records(entry);
+    bool sound = true;
     while (const std::optional<Record> record = records.next()) {
         const auto* const chunk = std::get_if<Chunk>(&*record);
-        for (std::size_t i = 0; chunk != nullptr && i != chunk->extents.size(); ++i) {
-            const BlockRun& run = chunk->extents[i].run;
-            for (std::uint32_t block = 0; block != run.count; ++block) {
-                if (run.first + block >= layout_.blocks || !data_.is_sound(run.first + block)) {
-                    return false;
-                }
+        sound = sound && (chunk == nullptr || are_sound(chunk->extents));
+    }
+    return sound;
+}
+
+// mutants: fs-store-are-sound
+bool Store::are_sound(std::span<const Extent> extents) const {
+    for (const Extent& extent : extents) {
+        for (std::uint32_t i = 0; i != extent.run.count; ++i) {
+            const std::uint32_t block = extent.run.first + i;
+            if (block >= layout_.blocks || !data_.is_sound(block)) {
+                return false;
             }
         }
     }

@@ -95,7 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::uint32_t seed = 0;
     std::uint64_t number = 1;
     std::size_t at = fs::kUnitBytes;
-    while (!input.empty() && at + 1024 < 2 * fs::kUnitBytes) {
+    while (!input.empty() && at + 1024 < std::size_t{2} * fs::kUnitBytes) {
         std::vector<std::uint8_t> records;
         if (input.byte() % 4 == 0) {
             records = input.bytes(std::size_t{1} + input.byte());

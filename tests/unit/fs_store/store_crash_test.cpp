@@ -9,7 +9,7 @@ namespace {
 
 class StoreCrash : public testing::Test {
 protected:
-    StoreShape shape() const { return {StoreShape::kLeastChunkBytes, 0x1234567, 99}; }
+    [[nodiscard]] static StoreShape shape() { return {StoreShape::kLeastChunkBytes, 0x1234567, 99}; }
     void begin(std::uint64_t seed, Granularity granularity = Granularity::CacheLine) {
         granularity_ = granularity;
         random_ = sim::Random(seed);
@@ -22,7 +22,7 @@ protected:
     void turn() {
         for (std::uint64_t i = random_.between(1, 6); i != 0; --i) {
             model_->step(*store_);
-            moments_.push_back({model_->facts(), model_->chunks()});
+            moments_.emplace_back(model_->facts(), model_->chunks());
         }
         std::optional<test::RecordingMedium::Image> image;
         std::uint64_t fences = random_.below(6);
