@@ -91,6 +91,19 @@ bool ChunkData::is_sound(std::uint32_t number) const noexcept {
     return crc32c(0, block(number)) == sum_of(number);
 }
 
+// mutants: fs-chunk-data-are-sound
+bool ChunkData::are_sound(std::span<const Extent> extents) const noexcept {
+    for (const Extent& extent : extents) {
+        for (std::uint32_t i = 0; i != extent.run.count; ++i) {
+            const std::uint32_t number = extent.run.first + i;
+            if (number >= layout_.blocks || !is_sound(number)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 // mutants: fs-chunk-data-fill
 void ChunkData::fill(PendingWrite& write, std::uint32_t from, std::span<const std::uint8_t> bytes) {
     CAIRN_ASSERT(from + bytes.size() <= write.bytes);

@@ -49,6 +49,8 @@ public:
     // Copies a part of a chunk; holes are zeros. Returns false if a block's checksum refuses it.
     [[nodiscard]] bool read(std::span<const Extent> extents, std::uint32_t offset, std::span<std::uint8_t> to) const;
     [[nodiscard]] bool is_sound(std::uint32_t number) const noexcept;
+    // Also false if they name blocks that are not there.
+    [[nodiscard]] bool are_sound(std::span<const Extent> extents) const noexcept;
 
 private:
     [[nodiscard]] std::span<std::uint8_t> block(std::uint32_t number) const noexcept {

@@ -117,7 +117,6 @@ private:
     [[nodiscard]] Status read_log(std::deque<LogUnit>& units, EntryReader& reader);
     [[nodiscard]] std::uint64_t last_synced() const;
     [[nodiscard]] bool has_its_data(std::span<const std::uint8_t> entry) const;
-    [[nodiscard]] bool are_sound(std::span<const Extent> extents) const;
     [[nodiscard]] Status take_chunks();
     [[nodiscard]] Status mark_life();
     void free_blocks();

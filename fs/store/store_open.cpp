@@ -164,22 +164,9 @@ bool Store::has_its_data(std::span<const std::uint8_t> entry) const {
     bool sound = true;
     while (const std::optional<Record> record = records.next()) {
         const auto* const chunk = std::get_if<Chunk>(&*record);
-        sound = sound && (chunk == nullptr || are_sound(chunk->extents));
+        sound = sound && (chunk == nullptr || data_.are_sound(chunk->extents));
     }
     return sound;
-}
-
-// mutants: fs-store-are-sound
-bool Store::are_sound(std::span<const Extent> extents) const {
-    for (const Extent& extent : extents) {
-        for (std::uint32_t i = 0; i != extent.run.count; ++i) {
-            const std::uint32_t block = extent.run.first + i;
-            if (block >= layout_.blocks || !data_.is_sound(block)) {
-                return false;
-            }
-        }
-    }
-    return true;
 }
 
 // mutants: fs-store-take-chunks
