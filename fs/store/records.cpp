@@ -124,7 +124,7 @@ struct Putter {
     std::vector<std::uint8_t>& entry;
 
     void operator()(const Inode& inode) const {
-        CAIRN_ASSERT(inode.target.size() <= kMostTargetBytes);
+        CAIRN_ASSERT(inode.target.size() <= kLongestPath);
         Writer writer(entry, Kind::Inode);
         writer.put(RawInode{inode.id, inode.size, inode.generation, inode.modified_ns, inode.changed_ns,
                             inode.accessed_ns, inode.born_ns, inode.leases, inode.mode, inode.uid, inode.gid,
@@ -133,7 +133,7 @@ struct Putter {
         writer.finish();
     }
     void operator()(const Dentry& dentry) const {
-        CAIRN_ASSERT(!dentry.name.empty() && dentry.name.size() <= kMostNameBytes);
+        CAIRN_ASSERT(!dentry.name.empty() && dentry.name.size() <= kLongestName);
         Writer writer(entry, Kind::Dentry, dentry.mode);
         writer.put(dentry.parent);
         writer.put(dentry.child);
@@ -196,7 +196,7 @@ Body read_inode(Reader& body, std::uint32_t, std::vector<Extent>&) {
     Inode inode{raw.id,          raw.mode,       raw.uid,         raw.gid,     raw.links,  raw.size, raw.generation,
                 raw.modified_ns, raw.changed_ns, raw.accessed_ns, raw.born_ns, raw.leases, {}};
     inode.target = body.take_text();
-    return inode.target.size() <= kMostTargetBytes ? Body(inode) : std::nullopt;
+    return inode.target.size() <= kLongestPath ? Body(inode) : std::nullopt;
 }
 
 Body read_dentry(Reader& body, std::uint32_t mode, std::vector<Extent>&) {
@@ -205,7 +205,7 @@ Body read_dentry(Reader& body, std::uint32_t mode, std::vector<Extent>&) {
     dentry.parent = body.take<FileId>();
     dentry.child = body.take<FileId>();
     dentry.name = body.take_text();
-    return !dentry.name.empty() && dentry.name.size() <= kMostNameBytes ? Body(dentry) : std::nullopt;
+    return !dentry.name.empty() && dentry.name.size() <= kLongestName ? Body(dentry) : std::nullopt;
 }
 
 // Extents are in order, and each has blocks.
@@ -260,7 +260,7 @@ Body read_dentry_gone(Reader& body, std::uint32_t, std::vector<Extent>&) {
     Gone::Name name;
     name.parent = body.take<FileId>();
     name.name = body.take_text();
-    return name.name.size() <= kMostNameBytes ? Body(Gone{name}) : std::nullopt;
+    return name.name.size() <= kLongestName ? Body(Gone{name}) : std::nullopt;
 }
 
 Body read_chunk_gone(Reader& body, std::uint32_t index, std::vector<Extent>&) {

@@ -8,13 +8,12 @@
 #include <variant>
 #include <vector>
 
+#include "fs/rules/names.hpp"
 #include "fs/store/blocks.hpp"
 #include "fs/store/ids.hpp"
 
 namespace cairn::fs {
 
-constexpr std::uint32_t kMostNameBytes = 255;
-constexpr std::uint32_t kMostTargetBytes = 4095;  // of a symbolic link
 constexpr std::uint32_t kMostIntentBytes = 8192;
 
 // A file's attributes, at its home. Times are ns since 1970.

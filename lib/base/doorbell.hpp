@@ -15,7 +15,8 @@ struct DoorbellWord {
     // By the sleeper, before it looks a last time for what there is to do, and then sleeps.
     // mutants: base-doorbell-begin-sleep
     void begin_sleep() noexcept { asleep.exchange(1, std::memory_order_acq_rel); }
-    void end_sleep() noexcept { asleep.exchange(0, std::memory_order_acq_rel); }
+    // Returns false if somebody has rung since.
+    bool end_sleep() noexcept { return asleep.exchange(0, std::memory_order_acq_rel) != 0; }
     // By who rings, after it has made what the sleeper looks for. Returns true if the caller has to wake the sleeper.
     // Pairs with begin_sleep(): the later of the two exchanges sees the other. Either this one finds the sleeper
     // asleep, or the sleeper finds what was made before.

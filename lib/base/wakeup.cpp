@@ -27,18 +27,10 @@ void Wakeup::end_sleep() noexcept {
     sleeps_ = false;
     // Nobody woke us, unless the flag is down: then the descriptor is readable, or will be: perhaps only after the next
     // sleep has begun.
-    owed_ += asleep_.exchange(false, std::memory_order_acq_rel) ? 0U : 1U;
+    owed_ += word_.end_sleep() ? 0U : 1U;
     eventfd_t count = 0;
     if (owed_ != 0 && eventfd_read(fd_, &count) == 0) {
         owed_ -= count;
-    }
-}
-
-void Wakeup::wake() noexcept {
-    // Pairs with begin_sleep(): the later of the two exchanges sees the other. Either this one finds the flag, or the
-    // owner finds what was made before.
-    if (asleep_.exchange(false, std::memory_order_acq_rel)) {
-        (void)eventfd_write(fd_, 1);
     }
 }
 

@@ -1,11 +1,11 @@
 // Wakes one sleeper from other threads.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "lib/base/doorbell.hpp"
 #include "lib/base/result.hpp"
 
 namespace cairn {
@@ -26,18 +26,18 @@ public:
     // mutants: base-wakeup-begin-sleep
     void begin_sleep() noexcept {
         if (!std::exchange(sleeps_, true)) {
-            asleep_.exchange(true, std::memory_order_acq_rel);
+            word_.begin_sleep();
         }
     }
     void end_sleep() noexcept;
     // Any thread, after it has made what the owner would look for.
-    void wake() noexcept;
+    void wake() noexcept { (void)ring(word_, fd_); }
 
 private:
     explicit Wakeup(int fd) noexcept : fd_(fd) {}
 
     int fd_;
-    std::atomic<bool> asleep_{false};
+    DoorbellWord word_{};
     bool sleeps_ = false;     // the owner's: since begin_sleep()
     std::uint64_t owed_ = 0;  // wakes whose write was not read yet
 };

@@ -47,7 +47,7 @@ struct EndpointConfig {
     Duration notice_timeout = milliseconds(500);  // a client that has not left its slice by then loses its key
     std::uint16_t sessions_max = 64;              // 1 to 4096
     std::uint32_t calls_max = 4096;               // calls that wait or are under way, of all sessions
-    // Answers beyond kShortAnswer on their way at a time; the next one is given up. 0: see long_answers_of().
+    // Answers beyond kShortAnswer on their way at a time; the next one waits. 0: see long_answers_of().
     std::uint32_t long_answers = 0;
     Duration peer_timeout = seconds(2);  // a peer that is silent for so long is lost; kLeastPeerTimeout or more
     // The threads of background handlers. The pool outlives the endpoint, and serves no other one meanwhile.

@@ -61,7 +61,7 @@ private:
     [[nodiscard]] FileId some_file() { return {random_.below(most_files), 7}; }
     [[nodiscard]] std::string some_name() {
         std::string name = "n" + std::to_string(random_.below(8));
-        name.resize(random_.below(8) == 0 ? kMostNameBytes : name.size(), 'x');
+        name.resize(random_.below(8) == 0 ? kLongestName : name.size(), 'x');
         return name;
     }
     void put_inode(Change& change, Facts& facts) {
@@ -72,7 +72,7 @@ private:
         inode.links = static_cast<std::uint32_t>(random_.below(9));
         inode.modified_ns = static_cast<std::int64_t>(random_.below(1U << 30U)) - 1000;
         inode.leases = random_.below(3);
-        const std::string target(random_.below(20) == 0 ? kMostTargetBytes : 0, 't');
+        const std::string target(random_.below(20) == 0 ? kLongestPath : 0, 't');
         inode.target = target;
         change.put(inode);
         facts["inode " + text_of(inode.id)] = text_of(inode, target);
