@@ -41,6 +41,13 @@ protected:
         change.put(record);
         return store->apply(change, need);
     }
+    // The same files again and again, each time of another size.
+    bool put_one_of_1000(std::uint64_t i) {
+        Inode inode;
+        inode.id = {i % 1000, 1};
+        inode.size = i;
+        return put(inode);
+    }
     static std::vector<std::uint8_t> filled(std::size_t bytes, std::uint8_t with) {
         return std::vector<std::uint8_t>(bytes, with);
     }
@@ -208,10 +215,7 @@ TEST_F(StoreTest, TheLogStaysSmall) {
     ASSERT_TRUE(put(Intent{8, filled(30, 9)}));
     ASSERT_TRUE(write(kChunk, 0, filled(100, 1)));
     for (std::uint64_t i = 0; i < 40'000; ++i) {
-        Inode inode;
-        inode.id = {i % 1000, 1};
-        inode.size = i;
-        ASSERT_TRUE(put(inode));
+        ASSERT_TRUE(put_one_of_1000(i));
         if (i % 16 == 15) {
             store->commit();
             (void)store->clean(8192);
@@ -234,10 +238,7 @@ TEST_F(StoreTest, TheLogStaysSmallOnPages) {
     store = Store::format(*medium, {StoreShape::kLeastChunkBytes, 5, 6}).value();
     const std::uint32_t before = store->use().free_blocks;
     for (std::uint64_t i = 0; i < 60'000; ++i) {
-        Inode inode;
-        inode.id = {i % 1000, 1};
-        inode.size = i;
-        ASSERT_TRUE(put(inode));
+        ASSERT_TRUE(put_one_of_1000(i));
         if (i % 64 == 63) {
             (void)store->clean(32'768);
             ASSERT_TRUE(store->sync().ok());
