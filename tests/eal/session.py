@@ -1,4 +1,5 @@
 """What the cases of this folder share: processes that end with their case, their results, expectations."""
+import glob
 import json
 import os
 import shutil
@@ -47,7 +48,8 @@ class Session:
         self.folder = folder
         self.program = os.path.join(folder, 'cairn-rpcbench')
         self.work = tempfile.mkdtemp(prefix='cairn-eal-')
-        os.environ['XDG_RUNTIME_DIR'] = self.work  # else the first ordinary user has EAL's folder in /tmp to himself
+        # EAL leaves megabytes per --file-prefix, and ordinary users share one folder in /tmp: its files go with the case.
+        os.environ['RUNTIME_DIRECTORY'] = self.work
         self.socket = os.path.join(self.work, 'memif.sock')
         self.running = []
         self.count = 0
@@ -121,6 +123,8 @@ def run_case(*functions):
         skip(why)
     finally:
         session.close()
+    left = glob.glob(f'/var/run/dpdk/{os.path.basename(session.work)}*')
+    expect(not left, f'EAL left {left}')
 
 
 def result_of(process, timeout=40):
