@@ -10,7 +10,7 @@
 
 #include "fs/rules/names.hpp"
 #include "fs/store/blocks.hpp"
-#include "fs/store/ids.hpp"
+#include "fs/rules/ids.hpp"
 
 namespace cairn::fs {
 

@@ -1,0 +1,42 @@
+// What a shard is called with, and by whom.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "fs/rules/access.hpp"
+#include "lib/base/time.hpp"
+
+namespace cairn::fs {
+
+// The host's name for a call that is not answered yet.
+using CallToken = std::uint64_t;
+
+// A client's call.
+struct Call {
+    CallToken token = 0;
+    std::uint64_t client = 0;  // as its daemon has numbered it; no client can be another one
+    std::uint32_t slot = 0;    // of the client's; a slot has one call at a time
+    Credentials who{};         // valid during take()
+    std::span<const std::uint8_t> request{};  // valid during take()
+    // What requests name by `at`. Stays until the call is answered. The client may write to it at any time.
+    std::span<std::uint8_t> data{};
+};
+
+// The time of a turn.
+struct ShardTime {
+    Instant now{};             // never goes back
+    std::int64_t wall_ns = 0;  // since 1970, for files' times
+};
+
+// Who runs a shard.
+class ShardHost {
+public:
+    // A call is answered: all that it did is durable. The bytes are valid during the call; at most kAnswerBytes.
+    virtual void answer(CallToken token, std::span<const std::uint8_t> bytes) noexcept = 0;
+
+protected:
+    ~ShardHost() = default;
+};
+
+}  // namespace cairn::fs

@@ -1,0 +1,65 @@
+// Shard: the part of a file system that one store has. See README.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "fs/placement/placement.hpp"
+#include "fs/placement/slot_table.hpp"
+#include "fs/shard/calls.hpp"
+#include "fs/store/store.hpp"
+
+namespace cairn::fs {
+
+// What all shards of a file system agree on.
+struct ClusterFacts {
+    Spread spread = Spread::Even;
+    std::uint32_t daemons = 1;  // that the file system was made with
+    SipKey placement_key{};     // clients know it
+    SipKey cluster_key{};       // nobody but daemons knows it: proofs are made with it
+    SlotTable table{1};
+};
+
+// The root directory's id, in every file system.
+constexpr FileId kRoot{1, 1};
+
+struct ShardCounters {
+    std::uint64_t calls = 0;
+    std::uint64_t failed = 0;        // answered with an errno
+    std::uint64_t malformed = 0;     // no requests
+    std::uint64_t repeated = 0;      // answered from what was kept of an earlier call
+    std::uint64_t other_shard = 0;   // for a shard that this is not
+    std::uint64_t damaged = 0;       // reads that a checksum refused
+    std::uint64_t removed_files = 0;
+};
+
+// One thread uses a shard. It has no I/O but its store's, no clock and no chance.
+class Shard {
+public:
+    // `seed` is drawn anew at each start. Store and host outlive the shard. The root directory is made if the store has
+    // none, and this shard is its home: everybody may write there, as in /tmp.
+    Shard(Store& store, ShardHost& host, const ClusterFacts& facts, ShardNumber number, std::uint64_t seed,
+          const ShardTime& time);
+    Shard(const Shard&) = delete;
+    Shard& operator=(const Shard&) = delete;
+    ~Shard();
+
+    // A turn: begin_turn(), any number of take() and forget(), end_turn().
+    void begin_turn(const ShardTime& time) noexcept;
+    // Handles a call. Its answer comes in end_turn() of this turn or of a later one, exactly once.
+    void take(const Call& call);
+    // The client is gone for good: what it had open is closed. All its calls are answered (asserted by the host).
+    void forget(std::uint64_t client);
+    // Makes the turn's changes durable, answers, and does some of what is left to do in the background. Returns true if
+    // there is more of that to do at once.
+    bool end_turn();
+
+    [[nodiscard]] const ShardCounters& counters() const noexcept;
+    [[nodiscard]] ShardNumber number() const noexcept;
+
+private:
+    struct Parts;
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace cairn::fs
