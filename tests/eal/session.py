@@ -48,7 +48,7 @@ class Session:
         self.folder = folder
         self.program = os.path.join(folder, 'cairn-rpcbench')
         self.work = tempfile.mkdtemp(prefix='cairn-eal-')
-        # EAL leaves megabytes per --file-prefix, and ordinary users share one folder in /tmp: its files go with the case.
+        # EAL leaves megabytes per --file-prefix, and ordinary users share one folder in /tmp. They go with the case.
         os.environ['RUNTIME_DIRECTORY'] = self.work
         self.socket = os.path.join(self.work, 'memif.sock')
         self.running = []
