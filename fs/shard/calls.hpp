@@ -12,11 +12,14 @@ namespace cairn::fs {
 // The host's name for a call that is not answered yet.
 using CallToken = std::uint64_t;
 
+// Of one client, all channels together.
+constexpr std::uint32_t kMostSlotsOfClient = 1024;
+
 // A client's call.
 struct Call {
     CallToken token = 0;
     std::uint64_t client = 0;  // as its daemon has numbered it; no client can be another one
-    std::uint32_t slot = 0;    // of the client's; a slot has one call at a time
+    std::uint32_t slot = 0;    // of the client's, below kMostSlotsOfClient; a slot has one call at a time
     Credentials who{};         // valid during take()
     std::span<const std::uint8_t> request{};  // valid during take()
     // What requests name by `at`. Stays until the call is answered. The client may write to it at any time.

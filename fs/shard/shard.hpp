@@ -31,6 +31,7 @@ struct ShardCounters {
     std::uint64_t other_shard = 0;   // for a shard that this is not
     std::uint64_t damaged = 0;       // reads that a checksum refused
     std::uint64_t removed_files = 0;
+    std::uint64_t syncs = 0;         // of a medium of pages
 };
 
 // One thread uses a shard. It has no I/O but its store's, no clock and no chance.
@@ -50,9 +51,14 @@ public:
     void take(const Call& call);
     // The client is gone for good: what it had open is closed. All its calls are answered (asserted by the host).
     void forget(std::uint64_t client);
+    // Before a shard ends that was not killed: writes what is written once a second, and syncs a medium of pages.
+    [[nodiscard]] Status settle();
+
     // Makes the turn's changes durable, answers, and does some of what is left to do in the background. Returns true if
     // there is more of that to do at once.
     bool end_turn();
+    // Returns when there is something to do in a turn without calls; Instant::never() if there is nothing.
+    [[nodiscard]] Instant next_deadline() const noexcept;
 
     [[nodiscard]] const ShardCounters& counters() const noexcept;
     [[nodiscard]] ShardNumber number() const noexcept;

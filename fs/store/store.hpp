@@ -72,6 +72,8 @@ public:
     [[nodiscard]] std::uint32_t chunk_bytes() const noexcept { return superblock_.chunk_bytes; }
     [[nodiscard]] std::uint64_t store_id() const noexcept { return superblock_.store_id; }
     [[nodiscard]] StoreUse use() const noexcept;
+    // True on a medium of pages: see sync().
+    [[nodiscard]] bool is_paged() const noexcept { return medium_.granularity() == Granularity::Page; }
 
     // Makes an operation's change, seen by everybody from now on, and durable after the next commit(). Returns false,
     // and changes nothing, if it has no room: the blocks that it brought are free again. A change is at most
@@ -120,7 +122,6 @@ private:
     [[nodiscard]] Status take_chunks();
     [[nodiscard]] Status mark_life();
     void free_blocks();
-    [[nodiscard]] bool is_paged() const noexcept { return medium_.granularity() == Granularity::Page; }
     void give_back(const BlockRun& run);
 
     Medium& medium_;

@@ -1,0 +1,114 @@
+#include "fs/shard/background.hpp"
+
+#include <algorithm>
+
+namespace cairn::fs {
+
+namespace {
+
+// Cleaning reads more than was appended, so that the log stays bounded, and not much more: nobody waits long.
+constexpr std::uint64_t kLeastCleaned = 4096;
+constexpr std::uint64_t kMostCleaned = 128U << 10U;
+constexpr std::uint32_t kMostTouched = 64;
+
+}  // namespace
+
+Background::Background(ShardState& state, Cutter& cutter, KeptAnswers& kept)
+    : state_(state), cutter_(cutter), kept_(kept) {}
+
+void Background::forget(std::uint64_t client) {
+    for (const FileId& file : state_.leases.forget(client)) {
+        const InodeState* const inode = state_.inode(file);
+        if (inode != nullptr && inode->inode.links == 0) {
+            cutter_.remove_later(file);
+        }
+    }
+    kept_.forget(client);
+}
+
+// Who had files open before a restart has opened them again, or is gone.
+// mutants: fs-end-grace
+void Background::end_grace() {
+    if (state_.time.now < kept_.grace_ends()) {
+        return;
+    }
+    for (const std::uint64_t client : kept_.take_absent(state_.time.now)) {
+        kept_.forget(client);
+    }
+    state_.store.tables().inodes().for_each([&](const FileId& file, const InodeState& inode) {
+        if (inode.inode.links == 0 && !state_.leases.is_open(file)) {
+            cutter_.remove_later(file);
+        }
+    });
+}
+
+// mutants: fs-write-touched
+void Background::write_touched(std::uint32_t most) {
+    touched_due_ = Instant::never();
+    std::uint32_t written = 0;
+    for (auto at = state_.touched.begin(); at != state_.touched.end() && written != most; ++written) {
+        const auto touched = at++;
+        const InodeState* const directory = state_.inode(touched->first);
+        if (directory != nullptr) {
+            const Attributes seen = state_.seen(*directory);
+            Inode inode = copy_of(*directory);
+            inode.modified_ns = seen.modified_ns;
+            inode.changed_ns = seen.changed_ns;
+            state_.change.put(inode);
+            if (!state_.apply(Need::Grows)) {
+                return;  // the next touch tries again
+            }
+        }
+        state_.touched.erase(touched);
+    }
+}
+
+// A medium of pages gives space back at a sync alone.
+// mutants: fs-background-sync
+int Background::sync(bool wanted) {
+    if (!state_.store.is_paged()) {
+        return 0;
+    }
+    if (state_.appended_bytes != 0) {
+        sync_due_ = std::min(sync_due_, state_.time.now + kSyncEvery);
+    }
+    if (wanted || state_.lacks_room || state_.time.now >= sync_due_) {
+        sync_due_ = Instant::never();
+        ++state_.counters.syncs;
+        sync_failed_ = !state_.store.sync().ok() || sync_failed_;
+    }
+    return sync_failed_ ? EIO : 0;
+}
+
+// mutants: fs-background-run
+Background::Outcome Background::run(bool sync_wanted) {
+    Outcome outcome;
+    end_grace();
+    if (!cutter_.is_idle()) {
+        if (const std::optional<Cutter::Done> done = cutter_.step()) {
+            outcome.cut.push_back(*done);
+        }
+        state_.store.commit();
+    }
+    if (!state_.touched.empty()) {
+        touched_due_ = std::min(touched_due_, state_.time.now + kTouchedEvery);
+        if (state_.time.now >= touched_due_) {
+            write_touched(kMostTouched);
+            state_.store.commit();
+        }
+    }
+    outcome.sync_error = sync(sync_wanted);
+    const auto cleaned = std::clamp(2 * state_.appended_bytes, kLeastCleaned, kMostCleaned);
+    const bool cleans = state_.store.clean(static_cast<std::uint32_t>(cleaned));
+    state_.appended_bytes = 0;
+    state_.lacks_room = false;
+    outcome.has_more = cleans || !cutter_.is_idle();
+    return outcome;
+}
+
+Instant Background::next_deadline() const noexcept {
+    const Instant never = Instant::never();
+    return std::min({kept_.grace_ends(), state_.touched.empty() ? never : touched_due_, sync_due_, never});
+}
+
+}  // namespace cairn::fs

@@ -1,0 +1,43 @@
+// What a shard does besides calls: a little of it in each turn.
+#pragma once
+
+#include <vector>
+
+#include "fs/shard/cutter.hpp"
+#include "fs/shard/kept_answers.hpp"
+
+namespace cairn::fs {
+
+class Background {
+public:
+    Background(ShardState& state, Cutter& cutter, KeptAnswers& kept);
+
+    struct Outcome {
+        bool has_more = false;  // that is to be done at once
+        int sync_error = 0;
+        std::vector<Cutter::Done> cut{};
+    };
+    // `sync`: somebody waits for a medium of pages. The turn's changes are committed.
+    [[nodiscard]] Outcome run(bool sync);
+    // The client is gone: what it alone had open, and has no name, goes.
+    void forget(std::uint64_t client);
+    // Directories' times, of so many at most.
+    void write_touched(std::uint32_t most);
+    [[nodiscard]] Instant next_deadline() const noexcept;
+
+private:
+    static constexpr Duration kTouchedEvery = seconds(1);
+    static constexpr Duration kSyncEvery = seconds(5);
+
+    void end_grace();
+    [[nodiscard]] int sync(bool wanted);
+
+    ShardState& state_;
+    Cutter& cutter_;
+    KeptAnswers& kept_;
+    Instant touched_due_ = Instant::never();
+    Instant sync_due_ = Instant::never();
+    bool sync_failed_ = false;
+};
+
+}  // namespace cairn::fs

@@ -1,0 +1,36 @@
+// Which clients have which files open.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/inlined_vector.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "fs/rules/ids.hpp"
+
+namespace cairn::fs {
+
+// Kept in memory alone: who comes back after a restart opens its files again.
+class Leases {
+public:
+    // A client opens a file once more.
+    void open(const FileId& file, std::uint64_t client);
+    // Returns false if the client does not have it open.
+    [[nodiscard]] bool close(const FileId& file, std::uint64_t client);
+    [[nodiscard]] bool is_open(const FileId& file) const noexcept { return holders_.contains(file); }
+    // Closes all that a client has open. Returns what nobody has open any more.
+    [[nodiscard]] std::vector<FileId> forget(std::uint64_t client);
+
+private:
+    struct Holder {
+        std::uint64_t client = 0;
+        std::uint32_t opens = 0;
+    };
+    using Holders = absl::InlinedVector<Holder, 2>;
+
+    absl::flat_hash_map<FileId, Holders, IdHash> holders_;
+    absl::flat_hash_map<std::uint64_t, std::vector<FileId>, IdHash> files_;  // by client, once for each holder
+};
+
+}  // namespace cairn::fs

@@ -1,0 +1,235 @@
+#include "fs/shard/name_changes.hpp"
+
+#include <algorithm>
+
+namespace cairn::fs {
+
+NameChanges::NameChanges(ShardState& state, NameLookups& lookups, Cutter& cutter, std::uint64_t seed)
+    : state_(state), lookups_(lookups), cutter_(cutter), seed_(seed) {
+    state_.store.tables().inodes().for_each(
+        [&](const FileId& id, const InodeState& /*unused*/) { serial_ = std::max(serial_, id.serial()); });
+}
+
+// A serial number may be a removed file's, from before a restart: the seed is another one then.
+FileId NameChanges::new_id(std::uint16_t slot) noexcept {
+    const std::uint64_t place = (std::uint64_t{slot} << 48U) | (++serial_ & 0xffffffffffffU);
+    return {place, sip_hash(state_.facts.cluster_key, place, seed_)};
+}
+
+// mutants: fs-create
+Inode NameChanges::make_inode(const Call& call, const CreateRequest& request, const Owned& directory) {
+    const Owned owned = made_in(directory, call.who, request.mode);
+    Inode inode;
+    inode.id = new_id(state_.placement.slot_of(request.directory.place, request.directory.random, request.name));
+    inode.mode = owned.mode;
+    inode.uid = owned.uid;
+    inode.gid = owned.gid;
+    inode.links = 1;
+    inode.born_ns = inode.modified_ns = inode.changed_ns = inode.accessed_ns = state_.time.wall_ns;
+    if (is_symlink(owned.mode)) {
+        inode.target = request.target;
+        inode.size = request.target.size();
+    } else if (is_directory(owned.mode)) {
+        inode.target = text_of(request.directory);
+    }
+    return inode;
+}
+
+namespace {
+
+[[nodiscard]] int judge_kind(const CreateRequest& request) noexcept {
+    if (is_symlink(request.mode)) {
+        return request.target.empty() ? ENOENT : request.target.size() > kLongestPath ? ENAMETOOLONG : 0;
+    }
+    const bool is_kind = is_regular(request.mode) || is_directory(request.mode);
+    const bool may_open = is_regular(request.mode) || (request.rights & kMayWrite) == 0;
+    return is_kind && may_open && request.target.empty() && (request.rights & ~(kMayRead | kMayWrite)) == 0 ? 0
+                                                                                                              : EINVAL;
+}
+
+}  // namespace
+
+std::uint32_t NameChanges::create(const Call& call, const CreateRequest& request, const AnswerRoom& room) {
+    const FoundDirectory directory = lookups_.find_directory(call, request.directory, request.name, kMayExecute);
+    if (directory.error != 0) {
+        return room.error(directory.error);
+    }
+    if (const DentryState* const there = state_.store.tables().dentry(request.directory, request.name)) {
+        return request.exclusive ? room.error(EEXIST) : lookups_.found(call, *there, request.rights, false, room);
+    }
+    int error = judge_access(owned(directory.state->inode), call.who, kMayWrite);
+    error = error != 0 ? error : judge_kind(request);
+    if (error != 0) {
+        return room.error(error);
+    }
+    const Inode inode = make_inode(call, request, owned(directory.state->inode));
+    state_.change.put(inode);
+    state_.change.put(Dentry{request.directory, inode.id, type_of(inode.mode), request.name});
+    if (!state_.apply_answered(call, Need::Grows)) {
+        return room.error(ENOSPC);
+    }
+    touch(request.directory);
+    return lookups_.found(call, {inode.id, type_of(inode.mode)}, request.rights, true, room);
+}
+
+// Whether a caller may take a child's name out of a directory. `is_directory`: what the child has to be.
+// mutants: fs-judge-gone
+int NameChanges::judge_gone(const Call& call, const InodeState& directory, const DentryState& child,
+                            bool is_to_be_directory) const {
+    const InodeState* const inode = state_.inode(child.child);
+    if (inode == nullptr) {
+        return ENOENT;
+    }
+    if (const int error = judge_removal(owned(directory.inode), owned(inode->inode), call.who); error != 0) {
+        return error;
+    }
+    const bool is_one = is_directory(inode->inode.mode);
+    if (is_one != is_to_be_directory) {
+        return is_one ? EISDIR : ENOTDIR;
+    }
+    const Names* const names = is_one ? state_.store.tables().names(child.child) : nullptr;
+    return names != nullptr && !names->empty() ? ENOTEMPTY : 0;
+}
+
+// Adds the records by which a file has one name less.
+// mutants: fs-take-name
+void NameChanges::take_name(const InodeState& child) {
+    Inode inode = copy_of(child);
+    --inode.links;
+    inode.changed_ns = state_.time.wall_ns;
+    if (inode.links == 0 && !state_.leases.is_open(inode.id)) {
+        cutter_.remove(inode);
+    } else {
+        state_.change.put(inode);
+    }
+}
+
+std::uint32_t NameChanges::remove(const Call& call, const RemoveRequest& request, const AnswerRoom& room) {
+    const FoundDirectory directory =
+        lookups_.find_directory(call, request.directory, request.name, kMayExecute | kMayWrite);
+    if (directory.error != 0) {
+        return room.error(directory.error);
+    }
+    const DentryState* const child = state_.store.tables().dentry(request.directory, request.name);
+    const int error = child == nullptr ? ENOENT : judge_gone(call, *directory.state, *child, request.is_directory);
+    if (error != 0) {
+        return room.error(error);
+    }
+    const InodeState& inode = *state_.inode(child->child);
+    state_.change.put(Gone{Gone::Name{request.directory, request.name}});
+    take_name(inode);
+    state_.touched.erase(child->child);
+    if (!state_.apply_answered(call, Need::Shrinks)) {
+        return room.error(ENOSPC);
+    }
+    touch(request.directory);
+    return room.ok(EmptyAnswer{});
+}
+
+bool NameChanges::is_within(const FileId& directory, const FileId& outer) const {
+    for (std::optional<FileId> at = directory; at;) {
+        if (*at == outer) {
+            return true;
+        }
+        const InodeState* const state = *at == kRoot ? nullptr : state_.inode(*at);
+        at = state == nullptr ? std::nullopt : parent_of(*state);
+    }
+    return false;
+}
+
+// mutants: fs-judge-move
+int NameChanges::judge_move(const Call& call, const RenameRequest& request, const InodeState& directory,
+                            const InodeState& to_directory, const DentryState& child) const {
+    const InodeState* const moved = state_.inode(child.child);
+    if (moved == nullptr) {
+        return ENOENT;
+    }
+    if (const int error = judge_removal(owned(directory.inode), owned(moved->inode), call.who); error != 0) {
+        return error;
+    }
+    const bool moves_directory = is_directory(moved->inode.mode);
+    if (moves_directory && request.directory != request.to_directory) {
+        if (is_within(request.to_directory, child.child)) {
+            return EINVAL;
+        }
+        // Its ".." changes.
+        if (const int error = judge_access(owned(moved->inode), call.who, kMayWrite); error != 0) {
+            return error;
+        }
+    }
+    const DentryState* const there = state_.store.tables().dentry(request.to_directory, request.to_name);
+    if (there == nullptr) {
+        return 0;
+    }
+    return request.no_replace ? EEXIST : judge_gone(call, to_directory, *there, moves_directory);
+}
+
+// mutants: fs-rename
+std::uint32_t NameChanges::rename(const Call& call, const RenameRequest& request, const AnswerRoom& room) {
+    const std::uint32_t wanted = kMayExecute | kMayWrite;
+    const FoundDirectory from = lookups_.find_directory(call, request.directory, request.name, wanted);
+    const FoundDirectory to = lookups_.find_directory(call, request.to_directory, request.to_name, wanted);
+    if (from.error != 0 || to.error != 0) {
+        return room.error(from.error != 0 ? from.error : to.error);
+    }
+    const DentryState* const child = state_.store.tables().dentry(request.directory, request.name);
+    if (child == nullptr) {
+        return room.error(ENOENT);
+    }
+    const DentryState* const there = state_.store.tables().dentry(request.to_directory, request.to_name);
+    if (there != nullptr && there->child == child->child && !request.no_replace) {
+        return room.ok(EmptyAnswer{});  // two names of one file stay (POSIX, rename)
+    }
+    if (const int error = judge_move(call, request, *from.state, *to.state, *child); error != 0) {
+        return room.error(error);
+    }
+    Inode moved = copy_of(*state_.inode(child->child));
+    moved.changed_ns = state_.time.wall_ns;
+    if (is_directory(moved.mode)) {
+        moved.target = text_of(request.to_directory);
+    }
+    state_.change.put(Gone{Gone::Name{request.directory, request.name}});
+    if (there != nullptr) {
+        take_name(*state_.inode(there->child));
+    }
+    state_.change.put(Dentry{request.to_directory, child->child, child->mode, request.to_name});
+    state_.change.put(moved);
+    if (!state_.apply_answered(call, there != nullptr ? Need::Shrinks : Need::Grows)) {
+        return room.error(ENOSPC);
+    }
+    touch(request.directory);
+    touch(request.to_directory);
+    return room.ok(EmptyAnswer{});
+}
+
+// mutants: fs-link
+std::uint32_t NameChanges::link(const Call& call, const LinkRequest& request, const AnswerRoom& room) {
+    const FoundDirectory directory =
+        lookups_.find_directory(call, request.directory, request.name, kMayExecute | kMayWrite);
+    if (directory.error != 0) {
+        return room.error(directory.error);
+    }
+    if (state_.store.tables().dentry(request.directory, request.name) != nullptr) {
+        return room.error(EEXIST);
+    }
+    const InodeState* const state = state_.inode(request.file);
+    if (state == nullptr || state->inode.links == 0) {
+        return room.error(ENOENT);
+    }
+    constexpr std::uint32_t kMostLinks = 1U << 30U;
+    if (is_directory(state->inode.mode) || state->inode.links == kMostLinks) {
+        return room.error(is_directory(state->inode.mode) ? EPERM : EMLINK);
+    }
+    Inode inode = copy_of(*state);
+    ++inode.links;
+    inode.changed_ns = state_.time.wall_ns;
+    state_.change.put(inode);
+    state_.change.put(Dentry{request.directory, inode.id, type_of(inode.mode), request.name});
+    if (!state_.apply_answered(call, Need::Grows)) {
+        return room.error(ENOSPC);
+    }
+    touch(request.directory);
+    return room.ok(AttributesAnswer{state_.seen(*state_.inode(request.file))});
+}
+
+}  // namespace cairn::fs

@@ -1,0 +1,88 @@
+// What the parts of a shard share.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cerrno>
+
+#include "fs/message/answers.hpp"
+#include "fs/shard/attributes.hpp"
+#include "fs/shard/grants.hpp"
+#include "fs/shard/leases.hpp"
+#include "fs/shard/shard.hpp"
+
+namespace cairn::fs {
+
+// Where an answer is written.
+class AnswerRoom {
+public:
+    AnswerRoom(std::span<std::uint8_t> room, std::uint32_t table) noexcept : room_(room), table_(table) {}
+
+    // Each returns how long the answer is.
+    template <class Answer>
+    [[nodiscard]] std::uint32_t ok(const Answer& answer) const {
+        return put_answer(room_, {0, table_}, answer);
+    }
+    [[nodiscard]] std::uint32_t error(std::int32_t error) const { return put_error(room_, {error, table_}); }
+    [[nodiscard]] ListWriter list() const { return {room_, {0, table_}}; }
+
+private:
+    std::span<std::uint8_t> room_;
+    std::uint32_t table_;
+};
+
+// The call is not answered yet.
+constexpr std::uint32_t kLater = 0;
+
+// When names were put into directories or taken out, since their inodes were last written. Writing one for each name
+// would double what the log takes; so they are written once a second, and a crash may lose a second of them.
+using TouchedDirectories = absl::flat_hash_map<FileId, std::int64_t, IdHash>;
+
+struct ShardState {
+    Store& store;
+    const ClusterFacts& facts;
+    Placement placement;
+    ShardNumber number;
+    Grants grants;
+    ShardTime time{};
+    Leases leases{};
+    TouchedDirectories touched{};
+    ShardCounters counters{};
+    Change change{};             // of the call at hand; empty between calls
+    std::uint32_t sequence = 0;  // likewise
+    std::uint64_t appended_bytes = 0;  // to the log, in this turn
+    bool lacks_room = false;           // something was refused for want of room in this turn
+
+    // Makes the change at hand. Returns false, and changes nothing, if the store is full.
+    [[nodiscard]] bool apply(Need need) {
+        appended_bytes += change.records().size();
+        const bool had_room = store.apply(change, need);
+        lacks_room = lacks_room || !had_room;
+        return had_room;
+    }
+    // The same, with the call's outcome: a retry finds it, also after a restart.
+    [[nodiscard]] bool apply_answered(const Call& call, Need need, std::int64_t result = 0) {
+        change.put(AnswerRecord{{call.client, call.slot}, sequence, result});
+        return apply(need);
+    }
+    [[nodiscard]] bool is_mine(std::uint16_t slot) const noexcept { return facts.table.owner(slot) == number; }
+    [[nodiscard]] bool is_home(const FileId& file) const noexcept {
+        return file.home_slot() < kSlots && is_mine(file.home_slot());
+    }
+    [[nodiscard]] const InodeState* inode(const FileId& file) const noexcept { return store.tables().inode(file); }
+    [[nodiscard]] std::uint32_t chunk_of(std::uint64_t offset) const noexcept {
+        return static_cast<std::uint32_t>(offset / store.chunk_bytes());
+    }
+    // As clients are to see them.
+    [[nodiscard]] Attributes seen(const InodeState& state) const noexcept {
+        Attributes attributes = attributes_of(state.inode);
+        const auto touched_at = is_directory(attributes.mode) ? touched.find(attributes.id) : touched.end();
+        if (touched_at != touched.end()) {
+            attributes.modified_ns = std::max(attributes.modified_ns, touched_at->second);
+            attributes.changed_ns = std::max(attributes.changed_ns, touched_at->second);
+        }
+        return attributes;
+    }
+};
+
+}  // namespace cairn::fs
