@@ -32,12 +32,12 @@ struct Attributes {
 
 // To WalkRequest and CreateRequest.
 struct WalkAnswer {
-    bool is_home = false;      // this shard is the file's home: the attributes are there
-    bool is_opened = false;    // ... and the file is open
-    bool was_made = false;     // by this request
-    std::uint64_t proof = 0;   // of the rights that were asked for
-    Attributes attributes{};   // elsewhere: id and the mode's type alone
-    std::string_view target{}; // of a symbolic link
+    bool is_home = false;       // this shard is the file's home: the attributes are there
+    bool is_opened = false;     // ... and the file is open
+    bool was_made = false;      // by this request
+    std::uint64_t proof = 0;    // of the rights that were asked for
+    Attributes attributes{};    // elsewhere: id and the mode's type alone
+    std::string_view target{};  // of a symbolic link
     static void fields(auto& io, auto& self) {
         io(self.is_home, self.is_opened, self.was_made, self.proof);
         Attributes::fields(io, self.attributes);
@@ -62,14 +62,12 @@ struct OpenAnswer {
 
 // To ReadRequest, WriteRequest, ExtendRequest, ReserveRequest. Elsewhere than at the file's home, size is 0.
 struct DataAnswer {
-    std::uint32_t bytes = 0;   // read, or written
+    std::uint32_t bytes = 0;  // read, or written
     bool is_home = false;
     std::uint64_t offset = 0;  // where reserved bytes begin
     std::uint64_t size = 0;    // of the file
     std::uint64_t generation = 0;
-    static void fields(auto& io, auto& self) {
-        io(self.bytes, self.is_home, self.offset, self.size, self.generation);
-    }
+    static void fields(auto& io, auto& self) { io(self.bytes, self.is_home, self.offset, self.size, self.generation); }
 };
 
 // A name in a list.

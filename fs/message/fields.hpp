@@ -77,8 +77,7 @@ private:
         return from;
     }
     template <PlainField T>
-        requires(!std::same_as<T, bool>)
-    void get(T& field) noexcept {
+    requires(!std::same_as<T, bool>) void get(T& field) noexcept {
         if (const std::uint8_t* const from = take(sizeof(T)); from != nullptr) {
             std::memcpy(&field, from, sizeof(T));
         }

@@ -34,7 +34,9 @@ bool begin(FieldReader& in, Kind wanted) {
 
 }  // namespace
 
-std::vector<std::uint8_t> bytes_of(const Hello& hello) { return message(Kind::Hello, {}, hello.client); }
+std::vector<std::uint8_t> bytes_of(const Hello& hello) {
+    return message(Kind::Hello, {}, hello.client);
+}
 
 // mutants: fs-parse-hello
 std::optional<Hello> parse_hello(std::span<const std::uint8_t> bytes) {

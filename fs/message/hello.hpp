@@ -29,11 +29,11 @@ struct Welcome {
     FileId root{};
     std::uint32_t chunk_bytes = 0;
     Spread spread = Spread::Even;
-    std::uint32_t daemons = 1;             // that the file system was made with
+    std::uint32_t daemons = 1;  // that the file system was made with
     std::uint64_t placement_key = 0;
-    std::vector<std::uint16_t> local{};    // shards of this daemon, in the order of their channels
+    std::vector<std::uint16_t> local{};  // shards of this daemon, in the order of their channels
     ChannelShape shape{};
-    std::optional<SlotTable> table{};      // there (asserted)
+    std::optional<SlotTable> table{};  // there (asserted)
 };
 
 // Then the client asks for a channel to a shard of this daemon, as often as it likes. The daemon answers with two

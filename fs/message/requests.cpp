@@ -28,9 +28,9 @@ constexpr std::array<Read, kOperations> all_reads(std::index_sequence<kEach...> 
 
 constexpr std::array<Read, kOperations> kReads = all_reads(std::make_index_sequence<kOperations>{});
 
-constexpr std::array<std::string_view, kOperations> kNames{
-    "walk",   "create", "stat", "open",   "close", "read",     "write",  "extend", "reserve",
-    "setattr", "remove", "list", "rename", "link",  "readlink", "statfs", "sync"};
+constexpr std::array<std::string_view, kOperations> kNames{"walk",   "create", "stat",     "open",    "close",  "read",
+                                                           "write",  "extend", "reserve",  "setattr", "remove", "list",
+                                                           "rename", "link",   "readlink", "statfs",  "sync"};
 
 }  // namespace
 
@@ -54,6 +54,8 @@ std::optional<ParsedRequest> parse_request(std::span<const std::uint8_t> bytes) 
     return parsed;
 }
 
-std::string_view name_of(const Request& request) noexcept { return kNames[request.index()]; }
+std::string_view name_of(const Request& request) noexcept {
+    return kNames[request.index()];
+}
 
 }  // namespace cairn::fs

@@ -5,7 +5,7 @@
 namespace cairn::fs {
 
 Attributes attributes_of(const Inode& inode) noexcept {
-    return {inode.id,   inode.mode,       inode.uid,         inode.gid,        inode.links,      inode.size,
+    return {inode.id,         inode.mode,        inode.uid,        inode.gid,         inode.links,  inode.size,
             inode.generation, inode.modified_ns, inode.changed_ns, inode.accessed_ns, inode.born_ns};
 }
 

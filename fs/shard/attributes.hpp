@@ -9,12 +9,22 @@
 
 namespace cairn::fs {
 
-[[nodiscard]] constexpr bool is_directory(std::uint32_t mode) noexcept { return (mode & 0170000U) == 0040000U; }
-[[nodiscard]] constexpr bool is_regular(std::uint32_t mode) noexcept { return (mode & 0170000U) == 0100000U; }
-[[nodiscard]] constexpr bool is_symlink(std::uint32_t mode) noexcept { return (mode & 0170000U) == 0120000U; }
-[[nodiscard]] constexpr std::uint32_t type_of(std::uint32_t mode) noexcept { return mode & 0170000U; }
+[[nodiscard]] constexpr bool is_directory(std::uint32_t mode) noexcept {
+    return (mode & 0170000U) == 0040000U;
+}
+[[nodiscard]] constexpr bool is_regular(std::uint32_t mode) noexcept {
+    return (mode & 0170000U) == 0100000U;
+}
+[[nodiscard]] constexpr bool is_symlink(std::uint32_t mode) noexcept {
+    return (mode & 0170000U) == 0120000U;
+}
+[[nodiscard]] constexpr std::uint32_t type_of(std::uint32_t mode) noexcept {
+    return mode & 0170000U;
+}
 
-[[nodiscard]] inline Owned owned(const Inode& inode) noexcept { return {inode.mode, inode.uid, inode.gid}; }
+[[nodiscard]] inline Owned owned(const Inode& inode) noexcept {
+    return {inode.mode, inode.uid, inode.gid};
+}
 [[nodiscard]] Attributes attributes_of(const Inode& inode) noexcept;
 
 // A copy to be changed and put into a record. It refers to the state's target.

@@ -28,8 +28,8 @@ int DataCalls::judge_piece(const Call& call, const FileId& file, const Grant& gr
 
 // mutants: fs-read
 std::uint32_t DataCalls::read(const Call& call, const ReadRequest& request, const AnswerRoom& room) {
-    const int error = judge_piece(call, request.file, request.grant, kMayRead, request.offset, request.bytes,
-                                  request.at);
+    const int error =
+        judge_piece(call, request.file, request.grant, kMayRead, request.offset, request.bytes, request.at);
     if (error != 0) {
         return room.error(error);
     }
@@ -70,8 +70,8 @@ Inode DataCalls::written(const Call& call, const InodeState& state, std::uint64_
 int DataCalls::write_piece(const Call& call, const WriteRequest& request, const InodeState* home) {
     const ChunkId chunk{request.file, state_.chunk_of(request.offset)};
     const ChunkState* const before = state_.store.tables().chunk(chunk);
-    const std::uint64_t cut_at = std::max(before == nullptr ? 0 : before->generation,
-                                          home == nullptr ? 0 : home->inode.generation);
+    const std::uint64_t cut_at =
+        std::max(before == nullptr ? 0 : before->generation, home == nullptr ? 0 : home->inode.generation);
     if (request.generation < cut_at) {
         return kErrorOtherGeneration;
     }

@@ -19,7 +19,8 @@ std::uint32_t FileCalls::open(const Call& call, const OpenRequest& request, cons
         return room.error(error);
     }
     state_.leases.open(request.file, call.client);
-    return room.ok(OpenAnswer{state_.seen(*inode), state_.grants.give(request.file, call.client, request.rights).proof});
+    return room.ok(
+        OpenAnswer{state_.seen(*inode), state_.grants.give(request.file, call.client, request.rights).proof});
 }
 
 // mutants: fs-close

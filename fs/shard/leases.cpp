@@ -13,7 +13,7 @@ void Leases::open(const FileId& file, std::uint64_t client) {
         return;
     }
     holders.push_back({client, 1});
-    files_[client].push_back(file);
+    files_[client].insert(file);
 }
 
 bool Leases::close(const FileId& file, std::uint64_t client) {
@@ -33,11 +33,8 @@ bool Leases::close(const FileId& file, std::uint64_t client) {
     if (holders.empty()) {
         holders_.erase(held);
     }
-    // A client closes mostly what it opened last.
-    std::vector<FileId>& files = files_[client];
-    const auto at = std::ranges::find(files.rbegin(), files.rend(), file);
-    *at = files.back();
-    files.pop_back();
+    auto& files = files_[client];
+    files.erase(file);
     if (files.empty()) {
         files_.erase(client);
     }

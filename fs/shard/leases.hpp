@@ -2,6 +2,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 #include <absl/container/inlined_vector.h>
 
 #include <cstdint>
@@ -30,7 +31,7 @@ private:
     using Holders = absl::InlinedVector<Holder, 2>;
 
     absl::flat_hash_map<FileId, Holders, IdHash> holders_;
-    absl::flat_hash_map<std::uint64_t, std::vector<FileId>, IdHash> files_;  // by client, once for each holder
+    absl::flat_hash_map<std::uint64_t, absl::flat_hash_set<FileId, IdHash>, IdHash> files_;  // by client
 };
 
 }  // namespace cairn::fs

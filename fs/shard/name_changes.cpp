@@ -44,7 +44,7 @@ namespace {
     const bool is_kind = is_regular(request.mode) || is_directory(request.mode);
     const bool may_open = is_regular(request.mode) || (request.rights & kMayWrite) == 0;
     return is_kind && may_open && request.target.empty() && (request.rights & ~(kMayRead | kMayWrite)) == 0 ? 0
-                                                                                                              : EINVAL;
+                                                                                                            : EINVAL;
 }
 
 }  // namespace

@@ -7,7 +7,9 @@ namespace {
 // A reader's place is the upper bits of a name's hash: a client has room for a shard's number beside it.
 constexpr unsigned kPlaceShift = 13;
 
-[[nodiscard]] std::uint64_t place_of(const NameKey& key) noexcept { return key.hash >> kPlaceShift; }
+[[nodiscard]] std::uint64_t place_of(std::uint64_t hash) noexcept {
+    return hash >> kPlaceShift;
+}
 
 }  // namespace
 
@@ -105,12 +107,13 @@ std::uint32_t NameLookups::list(const Call& call, const ListRequest& request, co
     if (names == nullptr || request.cursor > (~std::uint64_t{0} >> kPlaceShift)) {
         return list.finish(true);
     }
-    auto at = names->lower_bound(NameKey{request.cursor << kPlaceShift, {}});
+    auto at = names->from(request.cursor << kPlaceShift);
     while (at != names->end()) {
-        const auto& [key, dentry] = *at;
+        const auto& [hash, named] = *at;
         const auto next = std::next(at);
-        const bool ends_place = next == names->end() || place_of(next->first) != place_of(key);
-        const ListedName listed{dentry.child, dentry.mode, place_of(key) + (ends_place ? 1 : 0), key.name};
+        const bool ends_place = next == names->end() || place_of(next->first) != place_of(hash);
+        const ListedName listed{named->state.child, named->state.mode, place_of(hash) + (ends_place ? 1 : 0),
+                                named->name()};
         if (!list.add(listed)) {
             return list.finish(false);
         }

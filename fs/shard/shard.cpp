@@ -18,10 +18,9 @@ namespace {
 
 // Calls that are made once, however often they come.
 template <class Request>
-constexpr bool kIsMadeOnce =
-    std::is_same_v<Request, CreateRequest> || std::is_same_v<Request, RemoveRequest> ||
-    std::is_same_v<Request, RenameRequest> || std::is_same_v<Request, LinkRequest> ||
-    std::is_same_v<Request, ReserveRequest>;
+constexpr bool kIsMadeOnce = std::is_same_v<Request, CreateRequest> || std::is_same_v<Request, RemoveRequest> ||
+                             std::is_same_v<Request, RenameRequest> || std::is_same_v<Request, LinkRequest> ||
+                             std::is_same_v<Request, ReserveRequest>;
 
 }  // namespace
 
@@ -213,7 +212,9 @@ Shard::Shard(Store& store, ShardHost& host, const ClusterFacts& facts, ShardNumb
 
 Shard::~Shard() = default;
 
-void Shard::begin_turn(const ShardTime& time) noexcept { parts_->state.time = time; }
+void Shard::begin_turn(const ShardTime& time) noexcept {
+    parts_->state.time = time;
+}
 
 // mutants: fs-shard-take
 void Shard::take(const Call& call) {
@@ -239,7 +240,9 @@ void Shard::take(const Call& call) {
     }
 }
 
-void Shard::forget(std::uint64_t client) { parts_->background.forget(client); }
+void Shard::forget(std::uint64_t client) {
+    parts_->background.forget(client);
+}
 
 // mutants: fs-shard-end-turn
 bool Shard::end_turn() {
@@ -251,14 +254,15 @@ bool Shard::end_turn() {
         const InodeState* const inode = parts_->state.inode(done.file);
         parts_->stage(done.token, done.error != 0    ? parts_->room().error(done.error)
                                   : inode == nullptr ? parts_->room().error(ENOENT)
-                                                     : parts_->room().ok(
-                                                           AttributesAnswer{parts_->state.seen(*inode)}));
+                                                     : parts_->room().ok(AttributesAnswer{parts_->state.seen(*inode)}));
     }
     parts_->commit();
     return outcome.has_more;
 }
 
-Instant Shard::next_deadline() const noexcept { return parts_->background.next_deadline(); }
+Instant Shard::next_deadline() const noexcept {
+    return parts_->background.next_deadline();
+}
 
 Status Shard::settle() {
     parts_->background.write_touched(~std::uint32_t{0});
@@ -266,8 +270,12 @@ Status Shard::settle() {
     return parts_->state.store.sync();
 }
 
-const ShardCounters& Shard::counters() const noexcept { return parts_->state.counters; }
+const ShardCounters& Shard::counters() const noexcept {
+    return parts_->state.counters;
+}
 
-ShardNumber Shard::number() const noexcept { return parts_->state.number; }
+ShardNumber Shard::number() const noexcept {
+    return parts_->state.number;
+}
 
 }  // namespace cairn::fs

@@ -25,13 +25,13 @@ constexpr FileId kRoot{1, 1};
 
 struct ShardCounters {
     std::uint64_t calls = 0;
-    std::uint64_t failed = 0;        // answered with an errno
-    std::uint64_t malformed = 0;     // no requests
-    std::uint64_t repeated = 0;      // answered from what was kept of an earlier call
-    std::uint64_t other_shard = 0;   // for a shard that this is not
-    std::uint64_t damaged = 0;       // reads that a checksum refused
+    std::uint64_t failed = 0;       // answered with an errno
+    std::uint64_t malformed = 0;    // no requests
+    std::uint64_t repeated = 0;     // answered from what was kept of an earlier call
+    std::uint64_t other_shard = 0;  // for a shard that this is not
+    std::uint64_t damaged = 0;      // reads that a checksum refused
     std::uint64_t removed_files = 0;
-    std::uint64_t syncs = 0;         // of a medium of pages
+    std::uint64_t syncs = 0;  // of a medium of pages
 };
 
 // One thread uses a shard. It has no I/O but its store's, no clock and no chance.

@@ -48,8 +48,8 @@ struct ShardState {
     Leases leases{};
     TouchedDirectories touched{};
     ShardCounters counters{};
-    Change change{};             // of the call at hand; empty between calls
-    std::uint32_t sequence = 0;  // likewise
+    Change change{};                   // of the call at hand; empty between calls
+    std::uint32_t sequence = 0;        // likewise
     std::uint64_t appended_bytes = 0;  // to the log, in this turn
     bool lacks_room = false;           // something was refused for want of room in this turn
 

@@ -50,11 +50,7 @@ std::uint64_t Tables::hash_of(std::string_view name) const noexcept {
 
 const DentryState* Tables::dentry(const FileId& parent, std::string_view name) const {
     const Names* const directory = directories_.find(parent);
-    if (directory == nullptr) {
-        return nullptr;
-    }
-    const auto found = directory->find(NameKey{hash_of(name), std::string(name)});
-    return found == directory->end() ? nullptr : &found->second;
+    return directory == nullptr ? nullptr : directory->find(hash_of(name), name);
 }
 
 struct Tables::Applier {
@@ -70,8 +66,7 @@ struct Tables::Applier {
         tables.account(state.spot, spot);
     }
     void operator()(const Dentry& dentry) const {
-        DentryState& state =
-            tables.directories_[dentry.parent][NameKey{tables.hash_of(dentry.name), std::string(dentry.name)}];
+        DentryState& state = tables.directories_[dentry.parent].put(tables.hash_of(dentry.name), dentry.name);
         state.child = dentry.child;
         state.mode = dentry.mode;
         tables.account(state.spot, spot);
@@ -112,12 +107,13 @@ struct Tables::Applier {
         if (directory == nullptr) {
             return;
         }
-        const auto found = directory->find(NameKey{tables.hash_of(name.name), std::string(name.name)});
-        if (found == directory->end()) {
+        const std::uint64_t hash = tables.hash_of(name.name);
+        const DentryState* const found = directory->find(hash, name.name);
+        if (found == nullptr) {
             return;
         }
-        tables.live_bytes_ -= found->second.spot.bytes;
-        directory->erase(found);
+        tables.live_bytes_ -= found->spot.bytes;
+        directory->erase(hash, name.name);
         if (directory->empty()) {
             tables.directories_.erase(name.parent);
         }

@@ -1,7 +1,6 @@
 // What a store knows: the state of its objects, built from the records of its log.
 #pragma once
 
-#include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 
 #include <array>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "fs/store/log.hpp"
+#include "fs/store/names.hpp"
 #include "fs/store/records.hpp"
 #include "lib/base/sip_hash.hpp"
 
@@ -61,23 +61,6 @@ struct ChunkState {
     std::vector<Extent> extents;
     LogSpot spot{};
 };
-
-struct DentryState {
-    FileId child{};
-    std::uint32_t mode = 0;
-    LogSpot spot{};
-};
-
-// The names of a directory, in the order of their hashes: where a reader stopped is found again whatever has changed.
-struct NameKey {
-    std::uint64_t hash = 0;
-    std::string name;
-
-    friend bool operator<(const NameKey& one, const NameKey& other) noexcept {
-        return one.hash != other.hash ? one.hash < other.hash : one.name < other.name;
-    }
-};
-using Names = absl::btree_map<NameKey, DentryState>;
 
 struct AnswerState {
     std::uint32_t sequence = 0;

@@ -54,8 +54,9 @@ inline Facts facts_of(const Store& store) {
         facts["inode " + text_of(id)] = text_of(state.inode, state.target);
     });
     tables.directories().for_each([&](const FileId& parent, const Names& names) {
-        for (const auto& [key, state] : names) {
-            facts["name " + text_of(parent) + " " + key.name] = text_of(state.child) + " " + std::to_string(state.mode);
+        for (const auto& [hash, named] : names) {
+            facts["name " + text_of(parent) + " " + std::string(named->name())] =
+                text_of(named->state.child) + " " + std::to_string(named->state.mode);
         }
     });
     std::vector<std::uint8_t> content(store.chunk_bytes());
