@@ -13,8 +13,8 @@ constexpr std::uint32_t kMostTouched = 64;
 
 }  // namespace
 
-Background::Background(ShardState& state, Cutter& cutter, KeptAnswers& kept)
-    : state_(state), cutter_(cutter), kept_(kept) {}
+Background::Background(ShardState& state, Cutter& cutter, Cuts& cuts, Lending& lending, KeptAnswers& kept)
+    : state_(state), cutter_(cutter), cuts_(cuts), lending_(lending), kept_(kept) {}
 
 void Background::forget(std::uint64_t client) {
     for (const FileId& file : state_.leases.forget(client)) {
@@ -80,23 +80,42 @@ int Background::sync(bool wanted) {
     return sync_failed_ ? EIO : 0;
 }
 
+void Background::cut() {
+    const std::optional<Cutter::Done> done = cutter_.step();
+    if (done && done->goes_elsewhere) {
+        cuts_.remove(done->file);
+    } else if (done) {
+        answer_cut(*done);
+    }
+}
+
+void Background::answer_cut(const Cutter::Done& done) {
+    const InodeState* const inode = state_.inode(done.file);
+    const int error = done.error != 0 ? done.error : inode == nullptr ? ENOENT : 0;
+    if (error != 0) {
+        state_.replies.error(done.token, error);
+    } else {
+        state_.replies.ok(done.token, AttributesAnswer{state_.seen(*inode)});
+    }
+}
+
 // mutants: fs-background-run
 Background::Outcome Background::run(bool sync_wanted) {
     Outcome outcome;
     end_grace();
     if (!cutter_.is_idle()) {
-        if (const std::optional<Cutter::Done> done = cutter_.step()) {
-            outcome.cut.push_back(*done);
-        }
-        state_.store.commit();
+        cut();
+    }
+    if (!state_.is_alone()) {
+        lending_.tell_touched();
     }
     if (!state_.touched.empty()) {
         touched_due_ = std::min(touched_due_, state_.time.now + kTouchedEvery);
         if (state_.time.now >= touched_due_) {
             write_touched(kMostTouched);
-            state_.store.commit();
         }
     }
+    state_.replies.commit();
     outcome.sync_error = sync(sync_wanted);
     const auto cleaned = std::clamp(2 * state_.appended_bytes, kLeastCleaned, kMostCleaned);
     const bool cleans = state_.store.clean(static_cast<std::uint32_t>(cleaned));

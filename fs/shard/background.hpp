@@ -1,21 +1,19 @@
 // What a shard does besides calls: a little of it in each turn.
 #pragma once
 
-#include <vector>
-
-#include "fs/shard/cutter.hpp"
+#include "fs/shard/cuts.hpp"
 #include "fs/shard/kept_answers.hpp"
+#include "fs/shard/lending.hpp"
 
 namespace cairn::fs {
 
 class Background {
 public:
-    Background(ShardState& state, Cutter& cutter, KeptAnswers& kept);
+    Background(ShardState& state, Cutter& cutter, Cuts& cuts, Lending& lending, KeptAnswers& kept);
 
     struct Outcome {
         bool has_more = false;  // that is to be done at once
         int sync_error = 0;
-        std::vector<Cutter::Done> cut{};
     };
     // `sync`: somebody waits for a medium of pages. The turn's changes are committed.
     [[nodiscard]] Outcome run(bool sync);
@@ -30,10 +28,14 @@ private:
     static constexpr Duration kSyncEvery = seconds(5);
 
     void end_grace();
+    void cut();
+    void answer_cut(const Cutter::Done& done);
     [[nodiscard]] int sync(bool wanted);
 
     ShardState& state_;
     Cutter& cutter_;
+    Cuts& cuts_;
+    Lending& lending_;
     KeptAnswers& kept_;
     Instant touched_due_ = Instant::never();
     Instant sync_due_ = Instant::never();

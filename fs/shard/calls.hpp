@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "fs/placement/slot_table.hpp"
 #include "fs/rules/access.hpp"
 #include "lib/base/time.hpp"
 
@@ -11,6 +12,8 @@ namespace cairn::fs {
 
 // The host's name for a call that is not answered yet.
 using CallToken = std::uint64_t;
+// Nobody waits for an answer.
+constexpr CallToken kNobody = ~CallToken{0};
 
 // Of one client, all channels together.
 constexpr std::uint32_t kMostSlotsOfClient = 1024;
@@ -37,6 +40,10 @@ class ShardHost {
 public:
     // A call is answered: all that it did is durable. The bytes are valid during the call; at most kAnswerBytes.
     virtual void answer(CallToken token, std::span<const std::uint8_t> bytes) noexcept = 0;
+    // A message for another shard; at most kMostPeerBytes. Messages to a shard arrive in order, once, or not at all:
+    // the host says when a shard is lost, and takes nothing more for it until it is back. The bytes are valid during
+    // the call. Alone in its file system, a shard sends nothing.
+    virtual void send(ShardNumber to, std::span<const std::uint8_t> message) noexcept = 0;
 
 protected:
     ~ShardHost() = default;

@@ -12,40 +12,45 @@ constexpr std::uint32_t kMostLookedFor = 4096;
 
 }  // namespace
 
-// From the end on: at each step the file is shorter and whole.
-// mutants: fs-cutter-cut
-int Cutter::cut(Inode& inode, std::uint64_t size) {
+// mutants: fs-cutter-cut-chunks
+int Cutter::cut_chunks(const FileId& file, std::uint64_t generation, std::uint64_t from, std::uint64_t& to) {
     const std::uint64_t chunk_bytes = state_.store.chunk_bytes();
-    const std::uint64_t kept = (size + chunk_bytes - 1) / chunk_bytes;
-    std::uint64_t end = (inode.size + chunk_bytes - 1) / chunk_bytes;
+    const std::uint64_t kept = (from + chunk_bytes - 1) / chunk_bytes;
+    std::uint64_t end = (to + chunk_bytes - 1) / chunk_bytes;
     std::uint32_t removed = 0;
     for (std::uint32_t looked = 0; end > kept && looked != kMostLookedFor && removed != kMostRemoved; ++looked) {
-        const ChunkId chunk{inode.id, static_cast<std::uint32_t>(end - 1)};
+        const ChunkId chunk{file, static_cast<std::uint32_t>(end - 1)};
         if (state_.store.tables().chunk(chunk) != nullptr) {
             state_.change.put(Gone{chunk});
             ++removed;
         }
         --end;
     }
-    ++inode.generation;
     if (end > kept) {
-        inode.size = end * chunk_bytes;
+        to = end * chunk_bytes;
         return 0;
     }
-    const auto in_last = static_cast<std::uint32_t>(size % chunk_bytes);
-    if (in_last != 0) {
-        const ChunkId last{inode.id, static_cast<std::uint32_t>(kept - 1)};
-        if (!state_.store.cut(last, inode.generation, in_last, state_.change)) {
-            return ENOSPC;
-        }
-    }
-    inode.size = size;
-    return 0;
+    to = from;
+    const auto in_last = static_cast<std::uint32_t>(from % chunk_bytes);
+    const ChunkId last{file, static_cast<std::uint32_t>(kept - 1)};
+    return in_last == 0 || state_.store.cut(last, generation, in_last, state_.change) ? 0 : ENOSPC;
+}
+
+// From the end on: at each step the file is shorter and whole.
+// mutants: fs-cutter-cut
+int Cutter::cut(Inode& inode, std::uint64_t size) {
+    ++inode.generation;
+    return cut_chunks(inode.id, inode.generation, size, inode.size);
 }
 
 // mutants: fs-cutter-remove
 void Cutter::remove(Inode inode) {
     inode.links = 0;
+    if (has_chunks_elsewhere(inode)) {
+        state_.change.put(inode);
+        remove_later(inode.id);
+        return;
+    }
     const int error = cut(inode, 0);
     CAIRN_ASSERT(error == 0);  // nothing is left to be copied
     if (inode.size == 0) {
@@ -53,12 +58,8 @@ void Cutter::remove(Inode inode) {
         ++state_.counters.removed_files;
     } else {
         state_.change.put(inode);
-        remove_later(inode.id);
+        remove_here(inode.id);
     }
-}
-
-std::optional<Cutter::Done> Cutter::end(const Job& job, int error) {
-    return job.token == kNobody ? std::nullopt : std::optional(Done{job.token, job.file, error});
 }
 
 // mutants: fs-cutter-step
@@ -70,35 +71,57 @@ std::optional<Cutter::Done> Cutter::step() {
     jobs_.pop_front();
     const InodeState* const state = state_.inode(job.file);
     if (state == nullptr) {
-        return end(job, ENOENT);
+        return Done{job.token, false, job.file, ENOENT};
     }
-    Inode inode = copy_of(*state);
-    if (job.token == kNobody) {
-        // Somebody may have opened it again meanwhile: then his close() removes it.
-        if (inode.links == 0 && !state_.leases.is_open(job.file)) {
-            remove(inode);
-        }
-    } else {
-        if (inode.size <= job.size) {
-            return end(job, 0);
-        }
-        if (const int error = cut(inode, job.size); error != 0) {
-            state_.change.clear();
-            return end(job, error);
-        }
-        state_.change.put(inode);
+    return job.what == Job::What::Cut ? cut_step(job, copy_of(*state)) : remove_step(job, copy_of(*state));
+}
+
+std::optional<Cutter::Done> Cutter::cut_step(const Job& job, Inode inode) {
+    const Done done{job.token, false, job.file, 0};
+    if (inode.size <= job.size) {
+        return done;
     }
+    if (cut(inode, job.size) != 0) {
+        state_.give_back_change();
+        return Done{job.token, false, job.file, ENOSPC};
+    }
+    state_.change.put(inode);
     if (!state_.apply(Need::Shrinks)) {
-        return end(job, ENOSPC);
-    }
-    if (job.token == kNobody) {
-        return std::nullopt;
+        return Done{job.token, false, job.file, ENOSPC};
     }
     if (inode.size > job.size) {
         jobs_.push_back(job);
         return std::nullopt;
     }
-    return end(job, 0);
+    return done;
+}
+
+// Somebody may have opened the file again meanwhile, after a restart: then his close() removes it.
+std::optional<Cutter::Done> Cutter::remove_step(const Job& job, const Inode& inode) {
+    if (inode.links != 0 || state_.leases.is_open(job.file)) {
+        return std::nullopt;
+    }
+    if (job.what == Job::What::Remove && has_chunks_elsewhere(inode)) {
+        return Done{kNobody, true, job.file, 0};
+    }
+    Inode left = inode;
+    const int error = cut(left, 0);
+    CAIRN_ASSERT(error == 0);
+    const bool is_gone = left.size == 0;
+    if (is_gone) {
+        state_.change.put(Gone{left.id});
+    } else {
+        state_.change.put(left);
+    }
+    if (!state_.apply(Need::Shrinks)) {
+        jobs_.push_back(job);  // the cleaner makes room
+        return std::nullopt;
+    }
+    state_.counters.removed_files += is_gone ? 1 : 0;
+    if (!is_gone) {
+        jobs_.push_back(job);
+    }
+    return std::nullopt;
 }
 
 }  // namespace cairn::fs

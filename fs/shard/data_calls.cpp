@@ -28,6 +28,9 @@ int DataCalls::judge_piece(const Call& call, const FileId& file, const Grant& gr
 
 // mutants: fs-read
 std::uint32_t DataCalls::read(const Call& call, const ReadRequest& request, const AnswerRoom& room) {
+    if (waits(request.file)) {
+        return state_.wait_for({Gate::Kind::File, request.file, {}});
+    }
     const int error =
         judge_piece(call, request.file, request.grant, kMayRead, request.offset, request.bytes, request.at);
     if (error != 0) {
@@ -92,6 +95,9 @@ int DataCalls::write_piece(const Call& call, const WriteRequest& request, const 
 }
 
 std::uint32_t DataCalls::write(const Call& call, const WriteRequest& request, const AnswerRoom& room) {
+    if (waits(request.file)) {
+        return state_.wait_for({Gate::Kind::File, request.file, {}});
+    }
     int error = judge_piece(call, request.file, request.grant, kMayWrite, request.offset, request.bytes, request.at);
     const bool is_home = state_.is_home(request.file);
     const InodeState* const home = is_home ? state_.inode(request.file) : nullptr;
@@ -112,6 +118,9 @@ std::uint32_t DataCalls::write(const Call& call, const WriteRequest& request, co
 
 // mutants: fs-extend
 std::uint32_t DataCalls::extend(const Call& call, const ExtendRequest& request, const AnswerRoom& room) {
+    if (waits(request.file)) {
+        return state_.wait_for({Gate::Kind::File, request.file, {}});
+    }
     const InodeState* const state = state_.inode(request.file);
     if (state == nullptr) {
         return room.error(ESTALE);
@@ -135,6 +144,9 @@ std::uint32_t DataCalls::extend(const Call& call, const ExtendRequest& request, 
 
 // mutants: fs-reserve
 std::uint32_t DataCalls::reserve(const Call& call, const ReserveRequest& request, const AnswerRoom& room) {
+    if (waits(request.file)) {
+        return state_.wait_for({Gate::Kind::File, request.file, {}});
+    }
     const InodeState* const state = state_.inode(request.file);
     if (state == nullptr) {
         return room.error(ESTALE);

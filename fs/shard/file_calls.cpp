@@ -5,12 +5,18 @@
 
 namespace cairn::fs {
 
-std::uint32_t FileCalls::stat(const StatRequest& request, const AnswerRoom& room) const {
+std::uint32_t FileCalls::stat(const StatRequest& request, const AnswerRoom& room) {
+    if (waits(request.file)) {
+        return wait(request.file);
+    }
     const InodeState* const inode = state_.inode(request.file);
     return inode == nullptr ? room.error(ESTALE) : room.ok(AttributesAnswer{state_.seen(*inode)});
 }
 
 std::uint32_t FileCalls::open(const Call& call, const OpenRequest& request, const AnswerRoom& room) {
+    if (waits(request.file)) {
+        return wait(request.file);
+    }
     const InodeState* const inode = state_.inode(request.file);
     if (inode == nullptr) {
         return room.error(ESTALE);
@@ -130,7 +136,32 @@ int FileCalls::set_size(const Call& call, const SetAttributesRequest& request, I
     return 0;
 }
 
+int FileCalls::set(const Call& call, const SetAttributesRequest& request, Inode& inode) {
+    int error = set_owner(call, request, inode);
+    error = error != 0 ? error : set_mode(call, request, inode);
+    error = error != 0 ? error : set_times(call, request, state_.time, inode);
+    error = error != 0 ? error : set_size(call, request, inode);
+    inode.changed_ns = state_.time.wall_ns;
+    return error;
+}
+
+// mutants: fs-needs-others
+FileCalls::Others FileCalls::needs_others(const SetAttributesRequest& request) const {
+    const InodeState* const state = state_.inode(request.file);
+    if (state_.is_alone() || state == nullptr) {
+        return Others::Nothing;
+    }
+    if (is_directory(state->inode.mode)) {
+        return (request.what & (kSetMode | kSetUid | kSetGid)) != 0 ? Others::Recall : Others::Nothing;
+    }
+    const bool shrinks = (request.what & kSetSize) != 0 && request.size < state->inode.size;
+    return shrinks && state->inode.size > state_.store.chunk_bytes() ? Others::Cut : Others::Nothing;
+}
+
 std::uint32_t FileCalls::set_attributes(const Call& call, const SetAttributesRequest& request, const AnswerRoom& room) {
+    if (waits(request.file)) {
+        return wait(request.file);
+    }
     const InodeState* const state = state_.inode(request.file);
     if (state == nullptr) {
         return room.error(ESTALE);
@@ -138,16 +169,26 @@ std::uint32_t FileCalls::set_attributes(const Call& call, const SetAttributesReq
     if ((request.what & ~kSetAll) != 0) {
         return room.error(EINVAL);
     }
+    if (needs_others(request) == Others::Nothing) {
+        return change_here(call, request, room);
+    }
     Inode inode = copy_of(*state);
-    int error = set_owner(call, request, inode);
-    error = error != 0 ? error : set_mode(call, request, inode);
-    error = error != 0 ? error : set_times(call, request, state_.time, inode);
-    error = error != 0 ? error : set_size(call, request, inode);
-    if (error != 0) {
-        state_.change.clear();
+    const int error = set(call, request, inode);  // a trial
+    state_.give_back_change();
+    return error != 0 ? room.error(error) : kLater;
+}
+
+std::uint32_t FileCalls::change_here(const Call& call, const SetAttributesRequest& request, const AnswerRoom& room) {
+    const InodeState* const state = state_.inode(request.file);
+    if (state == nullptr) {
+        state_.give_back_change();
+        return room.error(ESTALE);
+    }
+    Inode inode = copy_of(*state);
+    if (const int error = set(call, request, inode); error != 0) {
+        state_.give_back_change();
         return room.error(error);
     }
-    inode.changed_ns = state_.time.wall_ns;
     const bool shrinks = (request.what & kSetSize) != 0 && inode.size < state->inode.size;
     state_.change.put(inode);
     if (!state_.apply(shrinks ? Need::Shrinks : Need::Grows)) {

@@ -1,10 +1,15 @@
 #include "fs/shard/kept_answers.hpp"
 
+#include "fs/shard/steps.hpp"
+
 namespace cairn::fs {
 
 KeptAnswers::KeptAnswers(ShardState& state, Instant now) : state_(state), grace_ends_(now + kGrace) {
-    state_.store.tables().answers().for_each(
-        [&](const AnswerId& id, const AnswerState& /*unused*/) { absent_.insert(id.client); });
+    state_.store.tables().answers().for_each([&](const AnswerId& id, const AnswerState& /*unused*/) {
+        if (!is_peer(id.client)) {
+            absent_.insert(id.client);
+        }
+    });
 }
 
 // mutants: fs-kept-answers

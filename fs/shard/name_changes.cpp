@@ -4,8 +4,8 @@
 
 namespace cairn::fs {
 
-NameChanges::NameChanges(ShardState& state, NameLookups& lookups, Cutter& cutter, std::uint64_t seed)
-    : state_(state), lookups_(lookups), cutter_(cutter), seed_(seed) {
+NameChanges::NameChanges(ShardState& state, NameLookups& lookups, Counts& counts, NameMoves& moves, std::uint64_t seed)
+    : state_(state), lookups_(lookups), counts_(counts), moves_(moves), seed_(seed) {
     state_.store.tables().inodes().for_each(
         [&](const FileId& id, const InodeState& /*unused*/) { serial_ = std::max(serial_, id.serial()); });
 }
@@ -20,7 +20,7 @@ FileId NameChanges::new_id(std::uint16_t slot) noexcept {
 Inode NameChanges::make_inode(const Call& call, const CreateRequest& request, const Owned& directory) {
     const Owned owned = made_in(directory, call.who, request.mode);
     Inode inode;
-    inode.id = new_id(state_.placement.slot_of(request.directory.place, request.directory.random, request.name));
+    inode.id = new_id(state_.slot_of(request.directory, request.name));
     inode.mode = owned.mode;
     inode.uid = owned.uid;
     inode.gid = owned.gid;
@@ -50,37 +50,58 @@ namespace {
 }  // namespace
 
 std::uint32_t NameChanges::create(const Call& call, const CreateRequest& request, const AnswerRoom& room) {
-    const FoundDirectory directory = lookups_.find_directory(call, request.directory, request.name, kMayExecute);
+    const FoundDirectory directory = lookups_.find_directory(call.who, request.directory, request.name, kMayExecute);
     if (directory.error != 0) {
-        return room.error(directory.error);
+        return NameLookups::refuse(directory, room);
+    }
+    if (must_wait(request.directory, request.name, nullptr)) {
+        return kWaits;
     }
     if (const DentryState* const there = state_.store.tables().dentry(request.directory, request.name)) {
         return request.exclusive ? room.error(EEXIST) : lookups_.found(call, *there, request.rights, false, room);
     }
-    int error = judge_access(owned(directory.state->inode), call.who, kMayWrite);
+    int error = judge_access(directory.owned, call.who, kMayWrite);
     error = error != 0 ? error : judge_kind(request);
     if (error != 0) {
         return room.error(error);
     }
-    const Inode inode = make_inode(call, request, owned(directory.state->inode));
+    const Inode inode = make_inode(call, request, directory.owned);
     state_.change.put(inode);
     state_.change.put(Dentry{request.directory, inode.id, type_of(inode.mode), request.name});
     if (!state_.apply_answered(call, Need::Grows)) {
         return room.error(ENOSPC);
     }
-    touch(request.directory);
+    state_.touch(request.directory);
     return lookups_.found(call, {inode.id, type_of(inode.mode)}, request.rights, true, room);
 }
 
-// Whether a caller may take a child's name out of a directory. `is_directory`: what the child has to be.
+// mutants: fs-names-must-wait
+bool NameChanges::must_wait(const FileId& directory, std::string_view name, const DentryState* child) {
+    if (!state_.gates.any()) {
+        return false;
+    }
+    const Gate of_name{Gate::Kind::Name, directory, std::string(name)};
+    const Gate of_file{Gate::Kind::File, child == nullptr ? FileId{} : child->child, {}};
+    if (!state_.gates.is_open(of_name)) {
+        state_.waits_for = of_name;
+        return true;
+    }
+    if (child != nullptr && !state_.gates.is_open(of_file)) {
+        state_.waits_for = of_file;
+        return true;
+    }
+    return false;
+}
+
+// Whether a caller may take a child's name out of a directory. `is_to_be_directory`: what the child has to be.
 // mutants: fs-judge-gone
-int NameChanges::judge_gone(const Call& call, const InodeState& directory, const DentryState& child,
+int NameChanges::judge_gone(const Call& call, const Owned& directory, const DentryState& child,
                             bool is_to_be_directory) const {
     const InodeState* const inode = state_.inode(child.child);
     if (inode == nullptr) {
         return ENOENT;
     }
-    if (const int error = judge_removal(owned(directory.inode), owned(inode->inode), call.who); error != 0) {
+    if (const int error = judge_removal(directory, owned(inode->inode), call.who); error != 0) {
         return error;
     }
     const bool is_one = is_directory(inode->inode.mode);
@@ -91,38 +112,40 @@ int NameChanges::judge_gone(const Call& call, const InodeState& directory, const
     return names != nullptr && !names->empty() ? ENOTEMPTY : 0;
 }
 
-// Adds the records by which a file has one name less.
-// mutants: fs-take-name
-void NameChanges::take_name(const InodeState& child) {
-    Inode inode = copy_of(child);
-    --inode.links;
-    inode.changed_ns = state_.time.wall_ns;
-    if (inode.links == 0 && !state_.leases.is_open(inode.id)) {
-        cutter_.remove(inode);
-    } else {
-        state_.change.put(inode);
-    }
-}
-
+// mutants: fs-remove
 std::uint32_t NameChanges::remove(const Call& call, const RemoveRequest& request, const AnswerRoom& room) {
     const FoundDirectory directory =
-        lookups_.find_directory(call, request.directory, request.name, kMayExecute | kMayWrite);
+        lookups_.find_directory(call.who, request.directory, request.name, kMayExecute | kMayWrite);
     if (directory.error != 0) {
-        return room.error(directory.error);
+        return NameLookups::refuse(directory, room);
     }
     const DentryState* const child = state_.store.tables().dentry(request.directory, request.name);
-    const int error = child == nullptr ? ENOENT : judge_gone(call, *directory.state, *child, request.is_directory);
-    if (error != 0) {
+    if (must_wait(request.directory, request.name, child)) {
+        return kWaits;
+    }
+    if (child == nullptr) {
+        return room.error(ENOENT);
+    }
+    if (!is_local(*child)) {
+        const bool is_one = is_directory(child->mode);
+        if (is_one != request.is_directory) {
+            return room.error(is_one ? EISDIR : ENOTDIR);
+        }
+        is_one ? moves_.remove_directory(KeptCall(call), directory.owned)
+               : moves_.remove_file(KeptCall(call), directory.owned);
+        return kLater;
+    }
+    if (const int error = judge_gone(call, directory.owned, *child, request.is_directory); error != 0) {
         return room.error(error);
     }
     const InodeState& inode = *state_.inode(child->child);
     state_.change.put(Gone{Gone::Name{request.directory, request.name}});
-    take_name(inode);
     state_.touched.erase(child->child);
+    counts_.take_name(inode);
     if (!state_.apply_answered(call, Need::Shrinks)) {
         return room.error(ENOSPC);
     }
-    touch(request.directory);
+    state_.touch(request.directory);
     return room.ok(EmptyAnswer{});
 }
 
@@ -138,13 +161,13 @@ bool NameChanges::is_within(const FileId& directory, const FileId& outer) const 
 }
 
 // mutants: fs-judge-move
-int NameChanges::judge_move(const Call& call, const RenameRequest& request, const InodeState& directory,
-                            const InodeState& to_directory, const DentryState& child) const {
+int NameChanges::judge_move(const Call& call, const RenameRequest& request, const Owned& directory,
+                            const Owned& to_directory, const DentryState& child) const {
     const InodeState* const moved = state_.inode(child.child);
     if (moved == nullptr) {
         return ENOENT;
     }
-    if (const int error = judge_removal(owned(directory.inode), owned(moved->inode), call.who); error != 0) {
+    if (const int error = judge_removal(directory, owned(moved->inode), call.who); error != 0) {
         return error;
     }
     const bool moves_directory = is_directory(moved->inode.mode);
@@ -166,61 +189,102 @@ int NameChanges::judge_move(const Call& call, const RenameRequest& request, cons
 
 // mutants: fs-rename
 std::uint32_t NameChanges::rename(const Call& call, const RenameRequest& request, const AnswerRoom& room) {
-    const std::uint32_t wanted = kMayExecute | kMayWrite;
-    const FoundDirectory from = lookups_.find_directory(call, request.directory, request.name, wanted);
-    const FoundDirectory to = lookups_.find_directory(call, request.to_directory, request.to_name, wanted);
-    if (from.error != 0 || to.error != 0) {
-        return room.error(from.error != 0 ? from.error : to.error);
+    if (const int error = judge_name(request.to_name); error != 0) {
+        return room.error(error);
+    }
+    const FoundDirectory from =
+        lookups_.find_directory(call.who, request.directory, request.name, kMayExecute | kMayWrite);
+    if (from.error != 0) {
+        return NameLookups::refuse(from, room);
     }
     const DentryState* const child = state_.store.tables().dentry(request.directory, request.name);
+    if (must_wait(request.directory, request.name, child)) {
+        return kWaits;
+    }
     if (child == nullptr) {
         return room.error(ENOENT);
     }
+    if (request.directory == request.to_directory && request.name == request.to_name) {
+        return request.no_replace ? room.error(EEXIST) : room.ok(EmptyAnswer{});
+    }
+    const bool is_here = state_.is_mine(state_.slot_of(request.to_directory, request.to_name));
+    const DentryState* const there =
+        is_here ? state_.store.tables().dentry(request.to_directory, request.to_name) : nullptr;
+    if (is_here && is_local(*child) && (there == nullptr || is_local(*there))) {
+        return rename_here(call, request, from.owned, room);
+    }
+    moves_.rename(KeptCall(call), from.owned);
+    return kLater;
+}
+
+std::uint32_t NameChanges::rename_here(const Call& call, const RenameRequest& request, const Owned& directory,
+                                       const AnswerRoom& room) {
+    const FoundDirectory to =
+        lookups_.find_directory(call.who, request.to_directory, request.to_name, kMayExecute | kMayWrite);
+    if (to.error != 0) {
+        return NameLookups::refuse(to, room);
+    }
+    const DentryState child = *state_.store.tables().dentry(request.directory, request.name);
     const DentryState* const there = state_.store.tables().dentry(request.to_directory, request.to_name);
-    if (there != nullptr && there->child == child->child && !request.no_replace) {
+    if (must_wait(request.to_directory, request.to_name, there)) {
+        return kWaits;
+    }
+    if (there != nullptr && there->child == child.child && !request.no_replace) {
         return room.ok(EmptyAnswer{});  // two names of one file stay (POSIX, rename)
     }
-    if (const int error = judge_move(call, request, *from.state, *to.state, *child); error != 0) {
+    if (const int error = judge_move(call, request, directory, to.owned, child); error != 0) {
         return room.error(error);
     }
-    Inode moved = copy_of(*state_.inode(child->child));
+    put_renamed(request, child, there);
+    if (!state_.apply_answered(call, there != nullptr ? Need::Shrinks : Need::Grows)) {
+        return room.error(ENOSPC);
+    }
+    state_.touch(request.directory);
+    state_.touch(request.to_directory);
+    return room.ok(EmptyAnswer{});
+}
+
+void NameChanges::put_renamed(const RenameRequest& request, const DentryState& child, const DentryState* there) {
+    Inode moved = copy_of(*state_.inode(child.child));
     moved.changed_ns = state_.time.wall_ns;
     if (is_directory(moved.mode)) {
         moved.target = text_of(request.to_directory);
     }
     state_.change.put(Gone{Gone::Name{request.directory, request.name}});
     if (there != nullptr) {
-        take_name(*state_.inode(there->child));
+        counts_.take_name(*state_.inode(there->child));
     }
-    state_.change.put(Dentry{request.to_directory, child->child, child->mode, request.to_name});
+    state_.change.put(Dentry{request.to_directory, child.child, child.mode, request.to_name});
     state_.change.put(moved);
-    if (!state_.apply_answered(call, there != nullptr ? Need::Shrinks : Need::Grows)) {
-        return room.error(ENOSPC);
-    }
-    touch(request.directory);
-    touch(request.to_directory);
-    return room.ok(EmptyAnswer{});
 }
 
 // mutants: fs-link
 std::uint32_t NameChanges::link(const Call& call, const LinkRequest& request, const AnswerRoom& room) {
     const FoundDirectory directory =
-        lookups_.find_directory(call, request.directory, request.name, kMayExecute | kMayWrite);
+        lookups_.find_directory(call.who, request.directory, request.name, kMayExecute | kMayWrite);
     if (directory.error != 0) {
-        return room.error(directory.error);
+        return NameLookups::refuse(directory, room);
+    }
+    const DentryState of_file{request.file};
+    if (must_wait(request.directory, request.name, &of_file)) {
+        return kWaits;
     }
     if (state_.store.tables().dentry(request.directory, request.name) != nullptr) {
         return room.error(EEXIST);
     }
-    const InodeState* const state = state_.inode(request.file);
-    if (state == nullptr || state->inode.links == 0) {
+    if (request.file.home_slot() >= kSlots) {
         return room.error(ENOENT);
     }
-    constexpr std::uint32_t kMostLinks = 1U << 30U;
-    if (is_directory(state->inode.mode) || state->inode.links == kMostLinks) {
-        return room.error(is_directory(state->inode.mode) ? EPERM : EMLINK);
+    if (!state_.is_home(request.file)) {
+        moves_.link(KeptCall(call));
+        return kLater;
     }
-    Inode inode = copy_of(*state);
+    const InodeState* const state = state_.inode(request.file);
+    Inode inode;
+    if (const int error = Counts::judge_more(state); error != 0) {
+        return room.error(error);
+    }
+    inode = copy_of(*state);
     ++inode.links;
     inode.changed_ns = state_.time.wall_ns;
     state_.change.put(inode);
@@ -228,7 +292,7 @@ std::uint32_t NameChanges::link(const Call& call, const LinkRequest& request, co
     if (!state_.apply_answered(call, Need::Grows)) {
         return room.error(ENOSPC);
     }
-    touch(request.directory);
+    state_.touch(request.directory);
     return room.ok(AttributesAnswer{state_.seen(*state_.inode(request.file))});
 }
 

@@ -1,15 +1,14 @@
 // Names that come, go and move: create, remove, rename, link.
 #pragma once
 
-#include "fs/shard/cutter.hpp"
-#include "fs/shard/name_lookups.hpp"
+#include "fs/shard/name_moves.hpp"
 
 namespace cairn::fs {
 
 class NameChanges {
 public:
     // `seed` is drawn anew at each start.
-    NameChanges(ShardState& state, NameLookups& lookups, Cutter& cutter, std::uint64_t seed);
+    NameChanges(ShardState& state, NameLookups& lookups, Counts& counts, NameMoves& moves, std::uint64_t seed);
 
     [[nodiscard]] std::uint32_t create(const Call& call, const CreateRequest& request, const AnswerRoom& room);
     [[nodiscard]] std::uint32_t remove(const Call& call, const RemoveRequest& request, const AnswerRoom& room);
@@ -19,17 +18,25 @@ public:
 private:
     [[nodiscard]] FileId new_id(std::uint16_t slot) noexcept;
     [[nodiscard]] Inode make_inode(const Call& call, const CreateRequest& request, const Owned& directory);
-    [[nodiscard]] int judge_gone(const Call& call, const InodeState& directory, const DentryState& child,
-                                 bool is_directory) const;
-    void take_name(const InodeState& child);
-    [[nodiscard]] int judge_move(const Call& call, const RenameRequest& request, const InodeState& directory,
-                                 const InodeState& to_directory, const DentryState& child) const;
+    [[nodiscard]] int judge_gone(const Call& call, const Owned& directory, const DentryState& child,
+                                 bool is_to_be_directory) const;
+    [[nodiscard]] int judge_move(const Call& call, const RenameRequest& request, const Owned& directory,
+                                 const Owned& to_directory, const DentryState& child) const;
     [[nodiscard]] bool is_within(const FileId& directory, const FileId& outer) const;
-    void touch(const FileId& directory) { state_.touched[directory] = state_.time.wall_ns; }
+    // Whether this shard alone can take a name from a file: it has all that changes.
+    [[nodiscard]] bool is_local(const DentryState& child) const noexcept {
+        return state_.is_alone() || (state_.is_home(child.child) && !is_directory(child.mode));
+    }
+    // A gate that a call which changes a name, and what it is of, has to wait for; nothing is open.
+    [[nodiscard]] bool must_wait(const FileId& directory, std::string_view name, const DentryState* child);
+    [[nodiscard]] std::uint32_t rename_here(const Call& call, const RenameRequest& request, const Owned& directory,
+                                            const AnswerRoom& room);
+    void put_renamed(const RenameRequest& request, const DentryState& child, const DentryState* there);
 
     ShardState& state_;
     NameLookups& lookups_;
-    Cutter& cutter_;
+    Counts& counts_;
+    NameMoves& moves_;
     std::uint64_t seed_;
     std::uint64_t serial_ = 1;  // of the last file that was made
 };

@@ -28,28 +28,49 @@ int judge_open(const Inode& inode, const Credentials& who, std::uint32_t rights)
 }
 
 // mutants: fs-find-directory
-FoundDirectory NameLookups::find_directory(const Call& call, const FileId& directory, std::string_view name,
-                                           std::uint32_t wanted) const {
-    if (const int error = judge_name(name); error != 0) {
-        return {error};
+FoundDirectory NameLookups::find(const FileId& directory) {
+    if (directory.home_slot() >= kSlots) {
+        return {ENOENT};
     }
-    if (!state_.is_mine(state_.placement.slot_of(directory.place, directory.random, name))) {
-        return {kErrorOtherShard};
+    if (!state_.is_home(directory)) {
+        const BorrowedDirectories::Entry* const borrowed = state_.borrowed.find(directory, state_.time.now);
+        if (borrowed != nullptr) {
+            return {borrowed->error, borrowed->owned};
+        }
+        lending_.borrow(directory);
+        state_.waits_for = {Gate::Kind::Attributes, directory, {}};
+        return {kErrorWaits};
+    }
+    if (state_.gates.any() && !state_.gates.is_open({Gate::Kind::File, directory, {}})) {
+        state_.waits_for = {Gate::Kind::File, directory, {}};
+        return {kErrorWaits};
     }
     const InodeState* const found = state_.inode(directory);
     if (found == nullptr || found->inode.links == 0) {
         return {ENOENT};
     }
-    if (!is_directory(found->inode.mode)) {
-        return {ENOTDIR};
+    return {is_directory(found->inode.mode) ? 0 : ENOTDIR, owned(found->inode)};
+}
+
+FoundDirectory NameLookups::find_directory(const Credentials& who, const FileId& directory, std::string_view name,
+                                           std::uint32_t wanted) {
+    if (const int error = judge_name(name); error != 0) {
+        return {error};
     }
-    return {judge_access(owned(found->inode), call.who, wanted), found};
+    if (!state_.is_mine(state_.slot_of(directory, name))) {
+        return {kErrorOtherShard};
+    }
+    FoundDirectory found = find(directory);
+    if (found.error == 0) {
+        found.error = judge_access(found.owned, who, wanted);
+    }
+    return found;
 }
 
 std::uint32_t NameLookups::walk(const Call& call, const WalkRequest& request, const AnswerRoom& room) {
-    const FoundDirectory directory = find_directory(call, request.directory, request.name, kMayExecute);
+    const FoundDirectory directory = find_directory(call.who, request.directory, request.name, kMayExecute);
     if (directory.error != 0) {
-        return room.error(directory.error);
+        return refuse(directory, room);
     }
     const DentryState* const child = state_.store.tables().dentry(request.directory, request.name);
     if (child == nullptr) {
@@ -67,6 +88,9 @@ std::uint32_t NameLookups::found(const Call& call, const DentryState& child, std
     answer.attributes.mode = child.mode;
     if (!state_.is_home(child.child)) {
         return room.ok(answer);
+    }
+    if (state_.gates.any() && !state_.gates.is_open({Gate::Kind::File, child.child, {}})) {
+        return state_.wait_for({Gate::Kind::File, child.child, {}});
     }
     const InodeState* const inode = state_.inode(child.child);
     if (inode == nullptr) {
@@ -91,16 +115,13 @@ std::uint32_t NameLookups::found(const Call& call, const DentryState& child, std
 
 // Names whose hashes share their upper bits are listed together, or again: none is left out.
 // mutants: fs-list
-std::uint32_t NameLookups::list(const Call& call, const ListRequest& request, const AnswerRoom& room) const {
-    const InodeState* const directory = state_.inode(request.directory);
-    if (directory == nullptr) {
-        return room.error(ENOENT);
+std::uint32_t NameLookups::list(const Call& call, const ListRequest& request, const AnswerRoom& room) {
+    FoundDirectory directory = find(request.directory);
+    if (directory.error == 0) {
+        directory.error = judge_access(directory.owned, call.who, kMayRead);
     }
-    if (!is_directory(directory->inode.mode)) {
-        return room.error(ENOTDIR);
-    }
-    if (const int error = judge_access(owned(directory->inode), call.who, kMayRead); error != 0) {
-        return room.error(error);
+    if (directory.error != 0) {
+        return refuse(directory, room);
     }
     ListWriter list = room.list();
     const Names* const names = state_.store.tables().names(request.directory);

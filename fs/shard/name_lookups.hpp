@@ -1,6 +1,7 @@
 // Names that are looked up: walk, list.
 #pragma once
 
+#include "fs/shard/lending.hpp"
 #include "fs/shard/shard_state.hpp"
 
 namespace cairn::fs {
@@ -8,25 +9,34 @@ namespace cairn::fs {
 // A directory that a name is looked up in, or the errno that says why not.
 struct FoundDirectory {
     int error = 0;
-    const InodeState* state = nullptr;  // there if there is no error
+    Owned owned{};
 };
+// Its attributes are asked for, or are about to change: ShardState::waits_for says which gate is closed.
+constexpr int kErrorWaits = -1;
 
 class NameLookups {
 public:
-    explicit NameLookups(ShardState& state) noexcept : state_(state) {}
+    NameLookups(ShardState& state, Lending& lending) noexcept : state_(state), lending_(lending) {}
 
     [[nodiscard]] std::uint32_t walk(const Call& call, const WalkRequest& request, const AnswerRoom& room);
-    [[nodiscard]] std::uint32_t list(const Call& call, const ListRequest& request, const AnswerRoom& room) const;
+    [[nodiscard]] std::uint32_t list(const Call& call, const ListRequest& request, const AnswerRoom& room);
 
     // Judges the directory, what the caller wants to do there, and whether this shard has the name.
-    [[nodiscard]] FoundDirectory find_directory(const Call& call, const FileId& directory, std::string_view name,
-                                                std::uint32_t wanted) const;
+    [[nodiscard]] FoundDirectory find_directory(const Credentials& who, const FileId& directory, std::string_view name,
+                                                std::uint32_t wanted);
+    // What a call answers that did not find its directory.
+    [[nodiscard]] static std::uint32_t refuse(const FoundDirectory& directory, const AnswerRoom& room) {
+        return directory.error == kErrorWaits ? kWaits : room.error(directory.error);
+    }
     // The answer for a child that is there: opens it if rights are wanted. `was_made`: by the caller, who may.
     [[nodiscard]] std::uint32_t found(const Call& call, const DentryState& child, std::uint32_t rights, bool was_made,
                                       const AnswerRoom& room);
 
 private:
+    [[nodiscard]] FoundDirectory find(const FileId& directory);
+
     ShardState& state_;
+    Lending& lending_;
 };
 
 // Opens a file that is there for a client who wants these rights. Returns 0 or an errno.

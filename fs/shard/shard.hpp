@@ -45,10 +45,16 @@ public:
     Shard& operator=(const Shard&) = delete;
     ~Shard();
 
-    // A turn: begin_turn(), any number of take() and forget(), end_turn().
-    void begin_turn(const ShardTime& time) noexcept;
+    // A turn: begin_turn(), any number of the calls below, end_turn().
+    void begin_turn(const ShardTime& time);
     // Handles a call. Its answer comes in end_turn() of this turn or of a later one, exactly once.
     void take(const Call& call);
+    // Handles a message of another shard, whose daemon has proved that it is one. Returns false if it is none: the host
+    // ends the connection.
+    [[nodiscard]] bool take_message(ShardNumber from, std::span<const std::uint8_t> message);
+    // No message comes from that shard any more, nor reaches it; or it is there (again). All shards are there at first.
+    void lose(ShardNumber peer);
+    void find(ShardNumber peer);
     // The client is gone for good: what it had open is closed. All its calls are answered (asserted by the host).
     void forget(std::uint64_t client);
     // Before a shard ends that was not killed: writes what is written once a second, and syncs a medium of pages.

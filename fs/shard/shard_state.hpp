@@ -3,36 +3,23 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
 #include <cerrno>
 
-#include "fs/message/answers.hpp"
 #include "fs/shard/attributes.hpp"
+#include "fs/shard/directories.hpp"
+#include "fs/shard/gates.hpp"
 #include "fs/shard/grants.hpp"
 #include "fs/shard/leases.hpp"
+#include "fs/shard/replies.hpp"
 #include "fs/shard/shard.hpp"
 
 namespace cairn::fs {
 
-// Where an answer is written.
-class AnswerRoom {
-public:
-    AnswerRoom(std::span<std::uint8_t> room, std::uint32_t table) noexcept : room_(room), table_(table) {}
-
-    // Each returns how long the answer is.
-    template <class Answer>
-    [[nodiscard]] std::uint32_t ok(const Answer& answer) const {
-        return put_answer(room_, {0, table_}, answer);
-    }
-    [[nodiscard]] std::uint32_t error(std::int32_t error) const { return put_error(room_, {error, table_}); }
-    [[nodiscard]] ListWriter list() const { return {room_, {0, table_}}; }
-
-private:
-    std::span<std::uint8_t> room_;
-    std::uint32_t table_;
-};
-
-// The call is not answered yet.
+// What an operation returns instead of an answer's length: it is not answered yet.
 constexpr std::uint32_t kLater = 0;
+// ... and it is made again once ShardState::waits_for is open.
+constexpr std::uint32_t kWaits = ~std::uint32_t{0};
 
 // When names were put into directories or taken out, since their inodes were last written. Writing one for each name
 // would double what the log takes; so they are written once a second, and a crash may lose a second of them.
@@ -44,30 +31,30 @@ struct ShardState {
     Placement placement;
     ShardNumber number;
     Grants grants;
+    Peers& peers;
+    Replies& replies;
+    LentDirectories lent;
     ShardTime time{};
     Leases leases{};
     TouchedDirectories touched{};
+    BorrowedDirectories borrowed{};
+    Gates gates{};
+    Gate waits_for{};  // of the call at hand, if it waits
     ShardCounters counters{};
     Change change{};                   // of the call at hand; empty between calls
     std::uint32_t sequence = 0;        // likewise
     std::uint64_t appended_bytes = 0;  // to the log, in this turn
     bool lacks_room = false;           // something was refused for want of room in this turn
 
-    // Makes the change at hand. Returns false, and changes nothing, if the store is full.
-    [[nodiscard]] bool apply(Need need) {
-        appended_bytes += change.records().size();
-        const bool had_room = store.apply(change, need);
-        lacks_room = lacks_room || !had_room;
-        return had_room;
-    }
-    // The same, with the call's outcome: a retry finds it, also after a restart.
-    [[nodiscard]] bool apply_answered(const Call& call, Need need, std::int64_t result = 0) {
-        change.put(AnswerRecord{{call.client, call.slot}, sequence, result});
-        return apply(need);
-    }
     [[nodiscard]] bool is_mine(std::uint16_t slot) const noexcept { return facts.table.owner(slot) == number; }
     [[nodiscard]] bool is_home(const FileId& file) const noexcept {
         return file.home_slot() < kSlots && is_mine(file.home_slot());
+    }
+    // `file` has a home (asserted).
+    [[nodiscard]] ShardNumber home_of(const FileId& file) const noexcept { return facts.table.owner(file.home_slot()); }
+    [[nodiscard]] bool is_alone() const noexcept { return facts.table.shards() == 1; }
+    [[nodiscard]] std::uint16_t slot_of(const FileId& directory, std::string_view name) const noexcept {
+        return placement.slot_of(directory.place, directory.random, name);
     }
     [[nodiscard]] const InodeState* inode(const FileId& file) const noexcept { return store.tables().inode(file); }
     [[nodiscard]] std::uint32_t chunk_of(std::uint64_t offset) const noexcept {
@@ -82,6 +69,25 @@ struct ShardState {
             attributes.changed_ns = std::max(attributes.changed_ns, touched_at->second);
         }
         return attributes;
+    }
+    void touch(const FileId& directory) { touched[directory] = time.wall_ns; }
+
+    // Makes the change at hand. Returns false, and changes nothing, if the store is full.
+    [[nodiscard]] bool apply(Need need) {
+        appended_bytes += change.records().size();
+        const bool had_room = store.apply(change, need);
+        lacks_room = lacks_room || !had_room;
+        return had_room;
+    }
+    void give_back_change() { store.discard(change); }
+    // As apply(), with the call's outcome: a retry finds it, also after a restart.
+    [[nodiscard]] bool apply_answered(const Call& call, Need need, std::int64_t result = 0) {
+        change.put(AnswerRecord{{call.client, call.slot}, sequence, result});
+        return apply(need);
+    }
+    [[nodiscard]] std::uint32_t wait_for(Gate gate) {
+        waits_for = std::move(gate);
+        return kWaits;
     }
 };
 

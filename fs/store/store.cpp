@@ -21,10 +21,7 @@ StoreUse Store::use() const noexcept {
 // mutants: fs-store-apply
 bool Store::apply(Change& change, Need need) {
     if (!log_.has_room(change.records().size(), need == Need::Grows ? kLeftByGrowing : kLeftByShrinking)) {
-        for (const BlockRun& run : change.brought()) {
-            give_back(run);
-        }
-        change.clear();
+        discard(change);
         return false;
     }
     std::uint64_t at = log_.append(change.records());
@@ -37,6 +34,13 @@ bool Store::apply(Change& change, Need need) {
     CAIRN_ASSERT(!reader.failed());
     change.clear();
     return true;
+}
+
+void Store::discard(Change& change) {
+    for (const BlockRun& run : change.brought()) {
+        give_back(run);
+    }
+    change.clear();
 }
 
 // Data are there before the records that show them; blocks are free once the records that no longer show them are.

@@ -79,6 +79,8 @@ public:
     // and changes nothing, if it has no room: the blocks that it brought are free again. A change is at most
     // Log::kMostRecordBytes long (asserted). It is empty afterwards.
     [[nodiscard]] bool apply(Change& change, Need need);
+    // Nothing comes of the change: the blocks that it brought are free again, and it is empty.
+    void discard(Change& change);
     // All changes so far are durable when this returns; on a medium of pages, after the next sync().
     void commit();
     // On a medium of pages: all changes so far are durable when this returns, and space that they gave back is free.

@@ -80,6 +80,8 @@ public:
         }
     }
 
+    void send(ShardNumber /*to*/, std::span<const std::uint8_t> /*message*/) noexcept override {}
+
 private:
     std::string_view name(std::uint32_t i) {
         name_ = fmt::format("file.mdtest.0.{}", i);

@@ -1,0 +1,70 @@
+// Which part of a shard handles a client's request, and what is answered if it was made before.
+#pragma once
+
+#include <vector>
+
+#include "fs/shard/cuts.hpp"
+#include "fs/shard/data_calls.hpp"
+#include "fs/shard/file_calls.hpp"
+#include "fs/shard/kept_answers.hpp"
+#include "fs/shard/name_changes.hpp"
+
+namespace cairn::fs {
+
+class ClientCalls {
+public:
+    struct Parts {
+        NameLookups& lookups;
+        NameChanges& changes;
+        FileCalls& files;
+        DataCalls& data;
+        Cuts& cuts;
+        Lending& lending;
+        KeptAnswers& kept;
+    };
+    ClientCalls(ShardState& state, const Parts& parts) noexcept : state_(state), parts_(parts) {}
+    [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
+
+    // Handles a call. It is answered now, or later; or it waits, and comes again.
+    void take(const Call& call);
+    // Calls that wait for a sync of a medium of pages.
+    [[nodiscard]] std::vector<CallToken> take_syncs() noexcept { return std::exchange(syncs_, {}); }
+
+private:
+    template <class Request>
+    [[nodiscard]] std::uint32_t run(const Call& call, const Request& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const WalkRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const CreateRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const StatRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const OpenRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const CloseRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const ReadRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const WriteRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const ExtendRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const ReserveRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const SetAttributesRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const RemoveRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const ListRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const RenameRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const LinkRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const ReadLinkRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const StatFsRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const SyncRequest& request);
+
+    [[nodiscard]] std::uint32_t again(const Call& call, const CreateRequest& request, std::int64_t result);
+    [[nodiscard]] std::uint32_t again(const Call& call, const LinkRequest& request, std::int64_t result);
+    [[nodiscard]] std::uint32_t again(const Call& call, const ReserveRequest& request, std::int64_t result);
+    [[nodiscard]] std::uint32_t again(const Call& call, const RemoveRequest& request, std::int64_t result);
+    [[nodiscard]] std::uint32_t again(const Call& call, const RenameRequest& request, std::int64_t result);
+
+    // A directory's attributes are recalled from other shards before they change.
+    Task change_directory(KeptCall kept);
+    [[nodiscard]] AnswerRoom room() noexcept { return state_.replies.room(); }
+
+    ShardState& state_;
+    Parts parts_;
+    std::vector<CallToken> syncs_;
+    Tasks tasks_;
+};
+
+}  // namespace cairn::fs

@@ -1,0 +1,38 @@
+// Files that have chunks at several shards become shorter, or go.
+#pragma once
+
+#include "fs/shard/cutter.hpp"
+#include "fs/shard/file_calls.hpp"
+#include "fs/shard/peer_calls.hpp"
+#include "fs/shard/steps.hpp"
+
+namespace cairn::fs {
+
+class Cuts {
+public:
+    Cuts(ShardState& state, Steps& steps, Cutter& cutter, FileCalls& files) noexcept
+        : state_(state), steps_(steps), cutter_(cutter), files_(files) {}
+    [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
+
+    // A call that makes a file shorter, which was judged.
+    Task cut(KeptCall kept);
+    // The same after a restart.
+    Task resume(StepId step, CutFile intent);
+    // A file without names and users: other shards' chunks go, then what is here.
+    Task remove(FileId file);
+
+    // At another shard.
+    Co<PeerAnswer> cut_chunks(CutRequest request);
+
+private:
+    Co<bool> cut_elsewhere(FileId file, std::uint64_t size, CallToken& token);
+    void end(StepId step);
+
+    ShardState& state_;
+    Steps& steps_;
+    Cutter& cutter_;
+    FileCalls& files_;
+    Tasks tasks_;
+};
+
+}  // namespace cairn::fs

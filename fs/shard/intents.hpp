@@ -1,0 +1,90 @@
+// Changes at several shards that are under way: what their coordinator keeps in its log until all is done.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "fs/message/peers.hpp"
+#include "fs/rules/ids.hpp"
+
+namespace cairn::fs {
+
+// Who is to be answered, also after a restart.
+struct Asker {
+    std::uint64_t client = 0;
+    std::uint32_t slot = 0;
+    std::uint32_t sequence = 0;
+    static void fields(auto& io, auto& self) { io(self.client, self.slot, self.sequence); }
+};
+
+// A name is gone; the file's home is to be told.
+struct DropName {
+    FileId file{};
+    static void fields(auto& io, auto& self) { io(self.file); }
+};
+
+// A file gets a name here, if its home agrees.
+struct AddName {
+    Asker asker{};
+    FileId file{};
+    FileId directory{};
+    std::string_view name{};
+    static void fields(auto& io, auto& self) {
+        Asker::fields(io, self.asker);
+        io(self.file, self.directory, self.name);
+    }
+};
+
+// A name moves from here to where another shard places it.
+struct MoveName {
+    Asker asker{};
+    FileId directory{};
+    FileId to_directory{};
+    FileId child{};
+    std::uint32_t mode = 0;
+    bool no_replace = false;
+    std::string_view name{};
+    std::string_view to_name{};
+    Who who{};
+    static void fields(auto& io, auto& self) {
+        Asker::fields(io, self.asker);
+        io(self.directory, self.to_directory, self.child, self.mode, self.no_replace, self.name, self.to_name);
+        Who::fields(io, self.who);
+    }
+};
+
+// A directory goes, if its home agrees; its name is here.
+struct DropDirectory {
+    Asker asker{};
+    FileId directory{};  // that it is in
+    FileId child{};
+    std::uint32_t mode = 0;  // of the directory that it is in, as uid and gid
+    std::uint32_t uid = 0;
+    std::uint32_t gid = 0;
+    std::string_view name{};
+    Who who{};
+    static void fields(auto& io, auto& self) {
+        Asker::fields(io, self.asker);
+        io(self.directory, self.child, self.mode, self.uid, self.gid, self.name);
+        Who::fields(io, self.who);
+    }
+};
+
+// A file of this shard becomes shorter; other shards have chunks of it.
+struct CutFile {
+    FileId file{};
+    std::uint64_t size = 0;
+    static void fields(auto& io, auto& self) { io(self.file, self.size); }
+};
+
+// Order is the format: new ones come behind the last.
+using IntentText = std::variant<DropName, AddName, MoveName, DropDirectory, CutFile>;
+
+[[nodiscard]] std::vector<std::uint8_t> bytes_of(const IntentText& intent);
+// Texts lie in the bytes.
+[[nodiscard]] std::optional<IntentText> parse_intent(std::span<const std::uint8_t> bytes);
+
+}  // namespace cairn::fs

@@ -1,0 +1,288 @@
+#include "fs/shard/name_moves.hpp"
+
+namespace cairn::fs {
+
+namespace {
+
+constexpr Duration kBusy = microseconds(100);  // before a call that was in the way of another is made again
+
+[[nodiscard]] Asker asker_of(const KeptCall& kept) {
+    const Call call = kept.call();
+    return {call.client, call.slot, kept.sequence()};
+}
+
+}  // namespace
+
+std::optional<StepId> NameMoves::begin(const IntentText& intent, Need need, CallToken token) {
+    const std::optional<StepId> step = steps_.begin();
+    if (!step) {
+        state_.replies.error(token, EAGAIN);
+        return std::nullopt;
+    }
+    steps_.put(*step, intent);
+    if (!state_.apply(need)) {
+        steps_.end(*step);
+        state_.replies.error(token, ENOSPC);
+        return std::nullopt;
+    }
+    return step;
+}
+
+void NameMoves::end(StepId step) {
+    steps_.put_done(step);
+    if (state_.apply(Need::Shrinks)) {
+        steps_.end(step);
+    }
+}
+
+void NameMoves::end(StepId step, CallToken token, int error) {
+    end(step);
+    state_.replies.error(token, error);
+}
+
+void NameMoves::put_answer(const Asker& asker) {
+    state_.change.put(AnswerRecord{{asker.client, asker.slot}, asker.sequence, 0});
+}
+
+// mutants: fs-moves-remove-file
+Task NameMoves::remove_file(KeptCall kept, Owned directory) {
+    const Call call = kept.call();
+    const auto request = kept.request<RemoveRequest>();
+    ClosedGate gate(state_.gates, gate_of(request.directory, request.name));
+    const FileId file = state_.store.tables().dentry(request.directory, request.name)->child;
+    const int error = co_await places_.judge_sticky(directory, file, call.who);
+    if (error != 0) {
+        state_.replies.error(call.token, error);
+        co_return;
+    }
+    state_.change.put(Gone{Gone::Name{request.directory, request.name}});
+    put_answer(asker_of(kept));
+    const std::optional<StepId> step = steps_.begin();
+    if (!step) {
+        state_.give_back_change();
+        state_.replies.error(call.token, EAGAIN);
+        co_return;
+    }
+    steps_.put(*step, DropName{file});
+    if (!state_.apply(Need::Shrinks)) {
+        steps_.end(*step);
+        state_.replies.error(call.token, ENOSPC);
+        co_return;
+    }
+    state_.touch(request.directory);
+    gate.open();
+    places_.drop_name(*step, file, call.token);
+}
+
+// mutants: fs-moves-remove-directory
+Task NameMoves::remove_directory(KeptCall kept, Owned directory) {
+    const Call call = kept.call();
+    const auto request = kept.request<RemoveRequest>();
+    const ClosedGate gate(state_.gates, gate_of(request.directory, request.name));
+    const FileId child = state_.store.tables().dentry(request.directory, request.name)->child;
+    const DropDirectory intent{asker_of(kept), request.directory, child,        directory.mode,
+                               directory.uid,  directory.gid,     request.name, who_of(call.who)};
+    const std::optional<StepId> step = begin(intent, Need::Shrinks, call.token);
+    if (step) {
+        (void)co_await finish(*step, intent, call.token);
+    }
+}
+
+Co<int> NameMoves::finish(StepId step, DropDirectory intent, CallToken token) {
+    const RemoveDirectoryRequest request{step, intent.child, intent.mode, intent.uid, intent.gid, intent.who};
+    const PeerAnswer answer = co_await peers_.insist(state_.home_of(intent.child), request, token);
+    if (answer.error != 0 && answer.error != ENOENT) {
+        end(step, token, answer.error);
+        co_return answer.error;
+    }
+    state_.change.put(Gone{Gone::Name{intent.directory, intent.name}});
+    put_answer(intent.asker);
+    steps_.put_done(step);
+    if (!state_.apply(Need::Shrinks)) {
+        state_.replies.error(token, ENOSPC);
+        co_return ENOSPC;
+    }
+    steps_.end(step);
+    state_.touch(intent.directory);
+    state_.replies.ok(token, EmptyAnswer{});
+    co_return 0;
+}
+
+// mutants: fs-moves-link
+Task NameMoves::link(KeptCall kept) {
+    const Call call = kept.call();
+    const auto request = kept.request<LinkRequest>();
+    const ClosedGate gate(state_.gates, gate_of(request.directory, request.name));
+    const AddName intent{asker_of(kept), request.file, request.directory, request.name};
+    const std::optional<StepId> step = begin(intent, Need::Grows, call.token);
+    if (step) {
+        (void)co_await finish(*step, intent, call.token);
+    }
+}
+
+Co<int> NameMoves::finish(StepId step, AddName intent, CallToken token) {
+    const CountRequest request{step, intent.file, true};
+    const PeerAnswer answer = co_await peers_.insist(state_.home_of(intent.file), request, token);
+    if (answer.error != 0) {
+        end(step, token, answer.error);
+        co_return answer.error;
+    }
+    state_.change.put(Dentry{intent.directory, intent.file, type_of(answer.attributes.mode), intent.name});
+    put_answer(intent.asker);
+    steps_.put_done(step);
+    if (state_.apply(Need::Grows)) {
+        steps_.end(step);
+        state_.touch(intent.directory);
+        state_.replies.ok(token, AttributesAnswer{answer.attributes});
+        co_return 0;
+    }
+    // No room for the name: the home takes its count back.
+    const std::optional<StepId> back = steps_.begin();
+    if (back) {
+        steps_.put(*back, DropName{intent.file});
+        steps_.put_done(step);
+        if (state_.apply(Need::Shrinks)) {
+            steps_.end(step);
+            places_.drop_name(*back, intent.file, kNobody);
+        }
+    }
+    state_.replies.error(token, ENOSPC);
+    co_return ENOSPC;
+}
+
+// Directories move one at a time, so nobody makes a loop behind this look.
+// mutants: fs-moves-judge-loop
+Co<int> NameMoves::judge_loop(FileId moved, FileId into) {
+    FileId at = into;
+    while (at != kRoot) {
+        if (at == moved) {
+            co_return EINVAL;
+        }
+        const ParentRequest request{at};
+        const PeerAnswer answer = co_await peers_.ask(state_.home_of(at), request);
+        if (answer.error != 0) {
+            co_return answer.error;
+        }
+        at = answer.attributes.id;
+    }
+    co_return 0;
+}
+
+// mutants: fs-moves-judge-rename
+Co<int> NameMoves::judge_rename(const RenameRequest& request, Owned directory, DentryState child, Credentials who) {
+    const int error = co_await places_.judge_sticky(directory, child.child, who);
+    if (error != 0 || !is_directory(child.mode) || request.directory == request.to_directory) {
+        co_return error;
+    }
+    const PeerStatRequest stat{child.child};
+    const PeerAnswer answer = co_await peers_.ask(state_.home_of(child.child), stat);
+    if (answer.error != 0) {
+        co_return answer.error;
+    }
+    const Owned moved{answer.attributes.mode, answer.attributes.uid, answer.attributes.gid};
+    const int refused = judge_access(moved, who, kMayWrite);  // its ".." changes
+    if (refused != 0) {
+        co_return refused;
+    }
+    co_return co_await judge_loop(child.child, request.to_directory);
+}
+
+// mutants: fs-moves-rename
+Task NameMoves::rename(KeptCall kept, Owned directory) {
+    const Call call = kept.call();
+    const auto request = kept.request<RenameRequest>();
+    ClosedGate gate(state_.gates, gate_of(request.directory, request.name));
+    bool is_busy = false;
+    const DentryState child = *state_.store.tables().dentry(request.directory, request.name);
+    const bool takes_turns = is_directory(child.mode) && request.directory != request.to_directory;
+    const ShardNumber root_home = state_.home_of(kRoot);
+    if (takes_turns) {
+        const MoveTurnRequest turn{false, false};
+        const PeerAnswer answer = co_await peers_.ask(root_home, turn);
+        if (answer.error != 0) {
+            state_.replies.error(call.token, answer.error);
+            co_return;
+        }
+    }
+    const int error = co_await judge_rename(request, directory, child, call.who);
+    if (error != 0) {
+        state_.replies.error(call.token, error);
+    } else {
+        const MoveName intent{asker_of(kept),     request.directory, request.to_directory, child.child,     child.mode,
+                              request.no_replace, request.name,      request.to_name,      who_of(call.who)};
+        const std::optional<StepId> step = begin(intent, Need::Grows, call.token);
+        const int ended = step ? co_await finish(*step, intent, call.token) : 0;
+        is_busy = ended == kErrorBusy;
+    }
+    if (takes_turns) {
+        const MoveTurnRequest turn{true, false};
+        (void)co_await peers_.ask(root_home, turn);
+    }
+    if (is_busy) {
+        gate.open();
+        co_await state_.peers.until(state_.time.now + kBusy);
+        state_.gates.again(std::move(kept));
+    }
+}
+
+Co<int> NameMoves::finish(StepId step, MoveName intent, CallToken token) {
+    const PlaceRequest request{step,           intent.to_directory, intent.child, intent.mode, intent.no_replace,
+                               intent.to_name, intent.who};
+    const PeerAnswer answer = co_await peers_.insist(owner_of(intent.to_directory, intent.to_name), request, token);
+    if (answer.error == kErrorBusy) {
+        end(step);
+        co_return kErrorBusy;
+    }
+    if (answer.error != 0) {
+        end(step, token, answer.error);
+        co_return answer.error;
+    }
+    if (!answer.flag && is_directory(intent.mode) && intent.directory != intent.to_directory) {
+        const SetParentRequest parent{intent.child, intent.to_directory};
+        (void)co_await peers_.insist(state_.home_of(intent.child), parent, token);
+    }
+    if (!answer.flag) {
+        state_.change.put(Gone{Gone::Name{intent.directory, intent.name}});
+    }
+    put_answer(intent.asker);
+    steps_.put_done(step);
+    if (!state_.apply(Need::Shrinks)) {
+        state_.replies.error(token, ENOSPC);
+        co_return ENOSPC;
+    }
+    steps_.end(step);
+    state_.touch(intent.directory);
+    state_.replies.ok(token, EmptyAnswer{});
+    co_return 0;
+}
+
+// mutants: fs-moves-resume
+Task NameMoves::resume(StepId step, std::vector<std::uint8_t> said) {
+    const std::optional<IntentText> intent = parse_intent(said);
+    CAIRN_ASSERT(intent.has_value());
+    if (const auto* const drop = std::get_if<DropName>(&*intent)) {
+        places_.drop_name(step, drop->file, kNobody);
+    } else if (const auto* const add = std::get_if<AddName>(&*intent)) {
+        const ClosedGate gate(state_.gates, gate_of(add->directory, add->name));
+        (void)co_await finish(step, *add, kNobody);
+    } else if (const auto* const move = std::get_if<MoveName>(&*intent)) {
+        const ClosedGate gate(state_.gates, gate_of(move->directory, move->name));
+        const bool takes_turns = is_directory(move->mode) && move->directory != move->to_directory;
+        const ShardNumber root_home = state_.home_of(kRoot);
+        if (takes_turns) {
+            const MoveTurnRequest turn{false, true};
+            CallToken nobody = kNobody;
+            (void)co_await peers_.insist(root_home, turn, nobody);
+        }
+        (void)co_await finish(step, *move, kNobody);  // busy: it was not placed, and whoever asked asks again
+        if (takes_turns) {
+            const MoveTurnRequest turn{true, false};
+            (void)co_await peers_.ask(root_home, turn);
+        }
+    } else if (const auto* const gone = std::get_if<DropDirectory>(&*intent)) {
+        const ClosedGate gate(state_.gates, gate_of(gone->directory, gone->name));
+        (void)co_await finish(step, *gone, kNobody);
+    }
+}
+
+}  // namespace cairn::fs

@@ -1,0 +1,49 @@
+// Changes of names that other shards have a part in. This shard coordinates them: its intent says what is to be done,
+// also after a restart.
+#pragma once
+
+#include "fs/shard/places.hpp"
+
+namespace cairn::fs {
+
+class NameMoves {
+public:
+    NameMoves(ShardState& state, PeerCalls& peers, Steps& steps, Places& places) noexcept
+        : state_(state), peers_(peers), steps_(steps), places_(places) {}
+    [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
+
+    // Calls of which this shard has the (old) name, whose gate is open, and has judged what it can: `directory` is the
+    // name's, and lets the caller change names. Each is answered once.
+    Task remove_file(KeptCall kept, Owned directory);
+    Task remove_directory(KeptCall kept, Owned directory);
+    Task link(KeptCall kept);
+    Task rename(KeptCall kept, Owned directory);
+
+    // After a restart.
+    Task resume(StepId step, std::vector<std::uint8_t> said);
+
+private:
+    Co<int> finish(StepId step, AddName intent, CallToken token);
+    Co<int> finish(StepId step, DropDirectory intent, CallToken token);
+    Co<int> finish(StepId step, MoveName intent, CallToken token);
+    Co<int> judge_rename(const RenameRequest& request, Owned directory, DentryState child, Credentials who);
+    Co<int> judge_loop(FileId moved, FileId into);
+    void end(StepId step);
+    void end(StepId step, CallToken token, int error);
+    [[nodiscard]] std::optional<StepId> begin(const IntentText& intent, Need need, CallToken token);
+    void put_answer(const Asker& asker);
+    [[nodiscard]] Gate gate_of(const FileId& directory, std::string_view name) const {
+        return {Gate::Kind::Name, directory, std::string(name)};
+    }
+    [[nodiscard]] ShardNumber owner_of(const FileId& directory, std::string_view name) const noexcept {
+        return state_.facts.table.owner(state_.slot_of(directory, name));
+    }
+
+    ShardState& state_;
+    PeerCalls& peers_;
+    Steps& steps_;
+    Places& places_;
+    Tasks tasks_;
+};
+
+}  // namespace cairn::fs

@@ -1,0 +1,45 @@
+// What other shards' changes of names do here: a name is placed, a directory goes, directories move one at a time.
+#pragma once
+
+#include <deque>
+
+#include "fs/shard/counts.hpp"
+#include "fs/shard/lending.hpp"
+#include "fs/shard/name_lookups.hpp"
+#include "fs/shard/steps.hpp"
+
+namespace cairn::fs {
+
+class Places {
+public:
+    Places(ShardState& state, PeerCalls& peers, Steps& steps, NameLookups& lookups, Lending& lending,
+           Counts& counts) noexcept
+        : state_(state), peers_(peers), steps_(steps), lookups_(lookups), lending_(lending), counts_(counts) {}
+    [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
+
+    Co<PeerAnswer> place(ShardNumber from, PlaceRequest request);
+    Co<PeerAnswer> remove_directory(ShardNumber from, RemoveDirectoryRequest request);
+
+    [[nodiscard]] PeerAnswer parent(const ParentRequest& request) const;
+    [[nodiscard]] PeerAnswer set_parent(const SetParentRequest& request);
+
+    // Tells a file's home that a name of it is gone, until it has heard; the intent says so. Then answers.
+    Task drop_name(StepId step, FileId file, CallToken token);
+    // Whether a caller may take the file's name out of a directory: gives 0, or an errno.
+    Co<int> judge_sticky(Owned directory, FileId file, Credentials who);
+
+private:
+    Co<FoundDirectory> find_directory(FileId directory, std::string_view name, Credentials who);
+    Co<int> judge_replaced(const PlaceRequest& request, Owned directory, DentryState there, Credentials who);
+    [[nodiscard]] int put_name(ShardNumber from, const PlaceRequest& request, std::optional<DentryState> there);
+
+    ShardState& state_;
+    PeerCalls& peers_;
+    Steps& steps_;
+    NameLookups& lookups_;
+    Lending& lending_;
+    Counts& counts_;
+    Tasks tasks_;
+};
+
+}  // namespace cairn::fs

@@ -1,0 +1,66 @@
+// What leaves a shard in a turn: answers to clients, messages to other shards; all behind the commit of what they say.
+#pragma once
+
+#include "fs/message/answers.hpp"
+#include "fs/shard/peers.hpp"
+#include "fs/shard/turn_answers.hpp"
+#include "fs/store/store.hpp"
+
+namespace cairn::fs {
+
+// Where an answer is written.
+class AnswerRoom {
+public:
+    AnswerRoom(std::span<std::uint8_t> room, std::uint32_t table) noexcept : room_(room), table_(table) {}
+
+    // Each returns how long the answer is.
+    template <class Answer>
+    [[nodiscard]] std::uint32_t ok(const Answer& answer) const {
+        return put_answer(room_, {0, table_}, answer);
+    }
+    [[nodiscard]] std::uint32_t error(std::int32_t error) const {
+        return put_error(room_, {error == kErrorUnreachable ? EIO : error, table_});
+    }
+    [[nodiscard]] ListWriter list() const { return {room_, {0, table_}}; }
+
+private:
+    std::span<std::uint8_t> room_;
+    std::uint32_t table_;
+};
+
+class Replies {
+public:
+    Replies(Store& store, ShardHost& host, Peers& peers, std::uint64_t table_epoch) noexcept
+        : store_(store), host_(host), peers_(peers), table_(static_cast<std::uint32_t>(table_epoch)) {}
+
+    [[nodiscard]] AnswerRoom room() noexcept { return {answers_.room(), table_}; }
+    // The answer in room() is a call's: so many bytes.
+    void stage(CallToken token, std::uint32_t bytes) {
+        if (token == kNobody) {
+            return;
+        }
+        answers_.stage(token, bytes);
+        if (!answers_.has_room()) {
+            commit();
+        }
+    }
+    template <class Answer>
+    void ok(CallToken token, const Answer& answer) {
+        stage(token, room().ok(answer));
+    }
+    void error(CallToken token, std::int32_t error) { stage(token, room().error(error)); }
+    void commit() {
+        store_.commit();
+        answers_.leave(host_);
+        (void)peers_.leave();
+    }
+
+private:
+    Store& store_;
+    ShardHost& host_;
+    Peers& peers_;
+    std::uint32_t table_;
+    TurnAnswers answers_;
+};
+
+}  // namespace cairn::fs
