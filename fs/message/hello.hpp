@@ -16,7 +16,7 @@ namespace cairn::fs {
 
 constexpr std::uint32_t kHelloMagic = 0x73664363;  // "cCfs"
 constexpr std::uint16_t kHelloVersion = 1;
-constexpr std::size_t kMostHelloBytes = 16384;
+constexpr std::size_t kMostHelloBytes = 32768;  // a table of slots has half of them
 
 // The client begins.
 struct Hello {
