@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include "fs/rules/ids.hpp"
 #include "fs/rules/names.hpp"
 #include "fs/store/blocks.hpp"
-#include "fs/rules/ids.hpp"
 
 namespace cairn::fs {
 
