@@ -83,12 +83,16 @@ public:
         }
     }
     Status sync() noexcept override {
+        if (refuses_syncs) {
+            return Error{"the disk of a test is broken", "take another one"};
+        }
         if (is_paged()) {
             tell_fence();
             std::copy(memory().begin(), memory().end(), durable_.begin());
         }
         return Nothing{};
     }
+    bool refuses_syncs = false;  // of pages, or not
     [[nodiscard]] std::string describe() const override { return "memory of a test of crashes"; }
 
     [[nodiscard]] std::uint64_t fences() const noexcept { return fences_; }
