@@ -9,6 +9,9 @@
 
 namespace cairn::fs {
 
+// Of a mode: type and permissions.
+constexpr std::uint32_t kModeBits = 0177777U;
+
 [[nodiscard]] constexpr bool is_directory(std::uint32_t mode) noexcept {
     return (mode & 0170000U) == 0040000U;
 }

@@ -38,6 +38,9 @@ Inode NameChanges::make_inode(const Call& call, const CreateRequest& request, co
 namespace {
 
 [[nodiscard]] int judge_kind(const CreateRequest& request) noexcept {
+    if ((request.mode & ~kModeBits) != 0) {
+        return EINVAL;
+    }
     if (is_symlink(request.mode)) {
         return request.target.empty() ? ENOENT : request.target.size() > kLongestPath ? ENAMETOOLONG : 0;
     }

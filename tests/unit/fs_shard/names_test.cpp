@@ -137,6 +137,8 @@ TEST_F(ShardNames, OnlyFilesDirectoriesAndLinksAreMade) {
     for (const std::uint32_t type : {0U, 0010000U, 0020000U, 0060000U, 0140000U}) {
         EXPECT_EQ(create(root, "x", type | 0644U), EINVAL) << std::oct << type;
     }
+    EXPECT_EQ(create(root, "x", kFileMode | 1U << 16U), EINVAL);
+    EXPECT_EQ(create(root, "x", 0120777U | 1U << 31U, kRoot, "target"), EINVAL);
     EXPECT_EQ(create(root, "x", kFileMode, kRoot, "target"), EINVAL);
     EXPECT_EQ(create(root, "x", 0120777, kRoot, ""), ENOENT);
     EXPECT_EQ(create(root, "x", 0120777, kRoot, std::string(kLongestPath + 1, 't')), ENAMETOOLONG);
