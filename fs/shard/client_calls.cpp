@@ -136,9 +136,8 @@ std::uint32_t ClientCalls::handle(const Call& call, const SyncRequest& /*request
     return kLater;
 }
 
-std::uint32_t ClientCalls::again(const Call& call, const CreateRequest& request, std::int64_t /*result*/) {
-    const DentryState* const child = state_.store.tables().dentry(request.directory, request.name);
-    return child == nullptr ? room().error(ENOENT) : parts_.lookups.found(call, *child, request.rights, true, room());
+std::uint32_t ClientCalls::again(const Call& call, const CreateRequest& request, std::int64_t result) {
+    return parts_.changes.create_again(call, request, result, room());
 }
 
 std::uint32_t ClientCalls::again(const Call& /*call*/, const LinkRequest& request, std::int64_t /*result*/) {
@@ -152,7 +151,7 @@ std::uint32_t ClientCalls::again(const Call& /*call*/, const LinkRequest& reques
 
 std::uint32_t ClientCalls::again(const Call& /*call*/, const ReserveRequest& request, std::int64_t result) {
     const InodeState* const inode = state_.inode(request.file);
-    return inode == nullptr ? room().error(ESTALE)
+    return inode == nullptr ? room().error(state_.error_of_missing(request.file))
                             : room().ok(DataAnswer{0, true, static_cast<std::uint64_t>(result), inode->inode.size,
                                                    inode->inode.generation});
 }

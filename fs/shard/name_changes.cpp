@@ -37,6 +37,11 @@ Inode NameChanges::make_inode(const Call& call, const CreateRequest& request, co
 
 namespace {
 
+// What is kept of a call that made a file. No other call keeps a negative number: a client chooses some of them.
+[[nodiscard]] std::int64_t outcome_of(const FileId& made) noexcept {
+    return static_cast<std::int64_t>(made.random | std::uint64_t{1} << 63U);
+}
+
 [[nodiscard]] int judge_kind(const CreateRequest& request) noexcept {
     if ((request.mode & ~kModeBits) != 0) {
         return EINVAL;
@@ -71,11 +76,22 @@ std::uint32_t NameChanges::create(const Call& call, const CreateRequest& request
     const Inode inode = make_inode(call, request, directory.owned);
     state_.change.put(inode);
     state_.change.put(Dentry{request.directory, inode.id, type_of(inode.mode), request.name});
-    if (!state_.apply_answered(call, Need::Grows)) {
+    if (!state_.apply_answered(call, Need::Grows, outcome_of(inode.id))) {
         return room.error(ENOSPC);
     }
     state_.touch(request.directory);
     return lookups_.found(call, {inode.id, type_of(inode.mode)}, request.rights, true, room);
+}
+
+// Who made the file has it open as he wants. So it has to be that file, whatever stands in the request.
+// mutants: fs-create-again
+std::uint32_t NameChanges::create_again(const Call& call, const CreateRequest& request, std::int64_t outcome,
+                                        const AnswerRoom& room) {
+    const DentryState* const child = state_.store.tables().dentry(request.directory, request.name);
+    if (child == nullptr || outcome_of(child->child) != outcome) {
+        return room.error(ENOENT);
+    }
+    return lookups_.found(call, *child, request.rights, true, room);
 }
 
 // mutants: fs-names-must-wait

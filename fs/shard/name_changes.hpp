@@ -11,6 +11,9 @@ public:
     NameChanges(ShardState& state, NameLookups& lookups, Counts& counts, NameMoves& moves, std::uint64_t seed);
 
     [[nodiscard]] std::uint32_t create(const Call& call, const CreateRequest& request, const AnswerRoom& room);
+    // The answer to a create() that made a file before. `outcome` is what was kept of it.
+    [[nodiscard]] std::uint32_t create_again(const Call& call, const CreateRequest& request, std::int64_t outcome,
+                                             const AnswerRoom& room);
     [[nodiscard]] std::uint32_t remove(const Call& call, const RemoveRequest& request, const AnswerRoom& room);
     [[nodiscard]] std::uint32_t rename(const Call& call, const RenameRequest& request, const AnswerRoom& room);
     [[nodiscard]] std::uint32_t link(const Call& call, const LinkRequest& request, const AnswerRoom& room);

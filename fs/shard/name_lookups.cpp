@@ -14,17 +14,19 @@ constexpr unsigned kPlaceShift = 13;
 }  // namespace
 
 // mutants: fs-judge-open
-int judge_open(const Inode& inode, const Credentials& who, std::uint32_t rights) noexcept {
+int judge_kind_of_open(const Inode& inode, std::uint32_t rights) noexcept {
     if ((rights & ~(kMayRead | kMayWrite)) != 0) {
         return EINVAL;
     }
     if (is_symlink(inode.mode)) {
         return ELOOP;
     }
-    if (is_directory(inode.mode) && (rights & kMayWrite) != 0) {
-        return EISDIR;
-    }
-    return judge_access(owned(inode), who, rights);
+    return is_directory(inode.mode) && (rights & kMayWrite) != 0 ? EISDIR : 0;
+}
+
+int judge_open(const Inode& inode, const Credentials& who, std::uint32_t rights) noexcept {
+    const int error = judge_kind_of_open(inode, rights);
+    return error != 0 ? error : judge_access(owned(inode), who, rights);
 }
 
 // mutants: fs-find-directory
@@ -102,7 +104,8 @@ std::uint32_t NameLookups::found(const Call& call, const DentryState& child, std
         answer.target = inode->target;
     } else if (rights != 0) {
         // Who makes a file has it open as he wants, whatever its mode says (POSIX, open).
-        const int error = was_made ? 0 : judge_open(inode->inode, call.who, rights);
+        const int error =
+            was_made ? judge_kind_of_open(inode->inode, rights) : judge_open(inode->inode, call.who, rights);
         if (error != 0) {
             return room.error(error);
         }

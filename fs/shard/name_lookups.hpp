@@ -39,7 +39,9 @@ private:
     Lending& lending_;
 };
 
-// Opens a file that is there for a client who wants these rights. Returns 0 or an errno.
+// Whether a file of this kind is opened with these rights by anybody. Returns 0 or an errno.
+[[nodiscard]] int judge_kind_of_open(const Inode& inode, std::uint32_t rights) noexcept;
+// The same, by this caller.
 [[nodiscard]] int judge_open(const Inode& inode, const Credentials& who, std::uint32_t rights) noexcept;
 
 }  // namespace cairn::fs

@@ -110,6 +110,33 @@ TEST_F(ShardOnce, AnswersGoWithTheirClient) {
     EXPECT_EQ(repeat<WalkAnswer>(alice, CreateRequest{kRoot, kFileMode, 0, true, "7", {}}, 8, 7).error, EEXIST);
 }
 
+// What is asked for again need not be what was asked for.
+TEST_F(ShardOnce, ARepeatedCallGivesNoRightsToOtherFiles) {
+    make(bob, "secret", 0100600);
+    make(alice, "hers");
+    const auto again = [&](std::string_view name, std::uint32_t mode, std::uint32_t rights) {
+        return repeat<WalkAnswer>(alice, CreateRequest{kRoot, mode, rights, true, name, {}}, alice.sequence).error;
+    };
+    EXPECT_EQ(again("secret", kFileMode, kMayRead), ENOENT);
+    EXPECT_EQ(again("secret", kFileMode, 0), ENOENT);
+    EXPECT_EQ(again("hers", kFileMode, kReadWrite), 0);
+    EXPECT_EQ(again("hers", kFileMode, kReadWrite | kMayExecute), EINVAL);
+    ASSERT_EQ(remove(root, "hers"), 0);
+    make(bob, "hers", 0100600);
+    EXPECT_EQ(again("hers", kFileMode, kMayRead), ENOENT) << "her file is gone again";
+    make(alice, "directory", kDirectoryMode);
+    EXPECT_EQ(again("directory", kDirectoryMode, kMayRead), 0);
+    EXPECT_EQ(again("directory", kFileMode, kMayWrite), EISDIR);
+    ASSERT_EQ(rename(alice, "directory", "moved"), 0);
+    EXPECT_EQ(again("secret", kFileMode, kMayRead), ENOENT);
+    // The outcome of this call is a number that its client has chosen.
+    const FileId secret = walk("secret");
+    const Handle handle = make_open(alice, "sized");
+    ASSERT_EQ(resize(alice, handle.file, secret.random & (kLongest - 1)), 0);
+    ASSERT_EQ(error_of(alice, ReserveRequest{handle.file, handle.grant, 0}), 0);
+    EXPECT_EQ(again("secret", kFileMode, kMayRead), ENOENT);
+}
+
 TEST_F(ShardOnce, WhoDoesNotComeBackAfterARestartIsGone) {
     make(alice, "one");
     make(bob, "two");
