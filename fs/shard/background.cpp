@@ -44,23 +44,20 @@ void Background::end_grace() {
 
 // mutants: fs-write-touched
 void Background::write_touched(std::uint32_t most) {
-    touched_due_ = Instant::never();
     std::uint32_t written = 0;
     for (auto at = state_.touched.begin(); at != state_.touched.end() && written != most; ++written) {
         const auto touched = at++;
         const InodeState* const directory = state_.inode(touched->first);
         if (directory != nullptr) {
-            const Attributes seen = state_.seen(*directory);
-            Inode inode = copy_of(*directory);
-            inode.modified_ns = seen.modified_ns;
-            inode.changed_ns = seen.changed_ns;
-            state_.change.put(inode);
+            state_.change.put(state_.seen_copy(*directory));
             if (!state_.apply(Need::Grows)) {
-                return;  // the next touch tries again
+                touched_due_ = state_.time.now + kTouchedEvery;
+                return;
             }
         }
         state_.touched.erase(touched);
     }
+    touched_due_ = state_.touched.empty() ? Instant::never() : state_.time.now;
 }
 
 // A medium of pages gives space back at a sync alone.

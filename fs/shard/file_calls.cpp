@@ -172,7 +172,7 @@ std::uint32_t FileCalls::set_attributes(const Call& call, const SetAttributesReq
     if (needs_others(request) == Others::Nothing) {
         return change_here(call, request, room);
     }
-    Inode inode = copy_of(*state);
+    Inode inode = state_.seen_copy(*state);
     const int error = set(call, request, inode);  // a trial
     state_.give_back_change();
     return error != 0 ? room.error(error) : kLater;
@@ -184,7 +184,7 @@ std::uint32_t FileCalls::change_here(const Call& call, const SetAttributesReques
         state_.give_back_change();
         return room.error(ESTALE);
     }
-    Inode inode = copy_of(*state);
+    Inode inode = state_.seen_copy(*state);
     if (const int error = set(call, request, inode); error != 0) {
         state_.give_back_change();
         return room.error(error);
@@ -194,6 +194,7 @@ std::uint32_t FileCalls::change_here(const Call& call, const SetAttributesReques
     if (!state_.apply(shrinks ? Need::Shrinks : Need::Grows)) {
         return room.error(ENOSPC);
     }
+    state_.touched.erase(request.file);
     if (shrinks && inode.size > request.size) {
         cutter_.go_on(request.file, request.size, call.token);
         return kLater;

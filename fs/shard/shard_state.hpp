@@ -21,8 +21,8 @@ constexpr std::uint32_t kLater = 0;
 // ... and it is made again once ShardState::waits_for is open.
 constexpr std::uint32_t kWaits = ~std::uint32_t{0};
 
-// When names were put into directories or taken out, since their inodes were last written. Writing one for each name
-// would double what the log takes; so they are written once a second, and a crash may lose a second of them.
+// When names were put into directories or taken out, since their times were last written or set. Writing an inode for
+// each name would double what the log takes; so they are written once a second, and a crash may lose a second of them.
 using TouchedDirectories = absl::flat_hash_map<FileId, std::int64_t, IdHash>;
 
 struct ShardState {
@@ -65,7 +65,7 @@ struct ShardState {
         Attributes attributes = attributes_of(state.inode);
         const auto touched_at = is_directory(attributes.mode) ? touched.find(attributes.id) : touched.end();
         if (touched_at != touched.end()) {
-            attributes.modified_ns = std::max(attributes.modified_ns, touched_at->second);
+            attributes.modified_ns = touched_at->second;
             attributes.changed_ns = std::max(attributes.changed_ns, touched_at->second);
         }
         return attributes;
@@ -88,6 +88,14 @@ struct ShardState {
     [[nodiscard]] std::uint32_t wait_for(Gate gate) {
         waits_for = std::move(gate);
         return kWaits;
+    }
+    // A copy to be changed, with the times that clients see.
+    [[nodiscard]] Inode seen_copy(const InodeState& state) const noexcept {
+        Inode inode = copy_of(state);
+        const Attributes attributes = seen(state);
+        inode.modified_ns = attributes.modified_ns;
+        inode.changed_ns = attributes.changed_ns;
+        return inode;
     }
 };
 

@@ -162,6 +162,55 @@ TEST_F(ShardTurns, DirectoriesTimesAreWrittenOnceASecond) {
     EXPECT_EQ(stat(directory).modified_ns, last);
 }
 
+// As who unpacks an archive sets them, once all names are there.
+TEST_F(ShardTurns, DirectoriesTimesThatWereSetStay) {
+    const FileId directory = make(alice, "directory", kDirectoryMode);
+    make(alice, "file", kFileMode, directory);
+    SetAttributesRequest times{directory, {}, kSetAccessed | kSetModified};
+    times.accessed_ns = 5;
+    times.modified_ns = 6;
+    ASSERT_EQ(error_of(alice, times), 0);
+    const std::int64_t set_at = rig.wall_ns;
+    const auto check = [&] {
+        EXPECT_EQ(stat(directory).accessed_ns, 5);
+        EXPECT_EQ(stat(directory).modified_ns, 6);
+        EXPECT_EQ(stat(directory).changed_ns, set_at);
+    };
+    check();
+    rig.pass(seconds(3));
+    check();
+    rig.restart();
+    check();
+    // A time to come is one like another.
+    times.modified_ns = rig.wall_ns + seconds(100'000).ns;
+    ASSERT_EQ(error_of(alice, times), 0);
+    make(alice, "other", kFileMode, directory);
+    const std::int64_t made_at = rig.wall_ns;
+    EXPECT_EQ(stat(directory).modified_ns, made_at);
+    ASSERT_EQ(chmod(alice, directory, 0700), 0);
+    const std::int64_t changed_at = rig.wall_ns;
+    EXPECT_EQ(stat(directory).modified_ns, made_at);
+    EXPECT_EQ(stat(directory).changed_ns, changed_at);
+    rig.pass(seconds(3));
+    rig.restart();
+    EXPECT_EQ(stat(directory).modified_ns, made_at);
+    EXPECT_EQ(stat(directory).changed_ns, changed_at);
+}
+
+TEST_F(ShardTurns, TimesOfManyDirectoriesAreWrittenToo) {
+    std::map<FileId, std::int64_t> touched;
+    for (int i = 0; i != 500; ++i) {
+        const FileId directory = make(alice, std::to_string(i), kDirectoryMode);
+        make(alice, "file", kFileMode, directory);
+        touched[directory] = rig.wall_ns;
+    }
+    rig.pass(milliseconds(1'500));
+    rig.restart();
+    for (const auto& [directory, at] : touched) {
+        EXPECT_EQ(stat(directory).modified_ns, at);
+    }
+}
+
 TEST_F(ShardTurns, AnIdleShardHasNothingToDo) {
     rig.pass(seconds(20));
     EXPECT_EQ(rig.shard().next_deadline(), Instant::never());
