@@ -123,7 +123,7 @@ std::uint32_t DataCalls::extend(const Call& call, const ExtendRequest& request, 
     }
     const InodeState* const state = state_.inode(request.file);
     if (state == nullptr) {
-        return room.error(ESTALE);
+        return room.error(state_.error_of_missing(request.file));
     }
     if (!state_.grants.allows(request.file, call.client, request.grant, kMayWrite)) {
         return room.error(EBADF);
@@ -149,7 +149,7 @@ std::uint32_t DataCalls::reserve(const Call& call, const ReserveRequest& request
     }
     const InodeState* const state = state_.inode(request.file);
     if (state == nullptr) {
-        return room.error(ESTALE);
+        return room.error(state_.error_of_missing(request.file));
     }
     if (!state_.grants.allows(request.file, call.client, request.grant, kMayWrite)) {
         return room.error(EBADF);

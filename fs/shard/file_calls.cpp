@@ -10,7 +10,8 @@ std::uint32_t FileCalls::stat(const StatRequest& request, const AnswerRoom& room
         return wait(request.file);
     }
     const InodeState* const inode = state_.inode(request.file);
-    return inode == nullptr ? room.error(ESTALE) : room.ok(AttributesAnswer{state_.seen(*inode)});
+    return inode == nullptr ? room.error(state_.error_of_missing(request.file))
+                            : room.ok(AttributesAnswer{state_.seen(*inode)});
 }
 
 std::uint32_t FileCalls::open(const Call& call, const OpenRequest& request, const AnswerRoom& room) {
@@ -19,7 +20,7 @@ std::uint32_t FileCalls::open(const Call& call, const OpenRequest& request, cons
     }
     const InodeState* const inode = state_.inode(request.file);
     if (inode == nullptr) {
-        return room.error(ESTALE);
+        return room.error(state_.error_of_missing(request.file));
     }
     if (const int error = judge_open(inode->inode, call.who, request.rights); error != 0) {
         return room.error(error);
@@ -47,7 +48,7 @@ std::uint32_t FileCalls::close(const Call& call, const CloseRequest& request, co
 std::uint32_t FileCalls::read_link(const ReadLinkRequest& request, const AnswerRoom& room) const {
     const InodeState* const inode = state_.inode(request.file);
     if (inode == nullptr) {
-        return room.error(ESTALE);
+        return room.error(state_.error_of_missing(request.file));
     }
     return is_symlink(inode->inode.mode) ? room.ok(TextAnswer{inode->target}) : room.error(EINVAL);
 }
@@ -164,7 +165,7 @@ std::uint32_t FileCalls::set_attributes(const Call& call, const SetAttributesReq
     }
     const InodeState* const state = state_.inode(request.file);
     if (state == nullptr) {
-        return room.error(ESTALE);
+        return room.error(state_.error_of_missing(request.file));
     }
     if ((request.what & ~kSetAll) != 0) {
         return room.error(EINVAL);

@@ -57,6 +57,10 @@ struct ShardState {
         return placement.slot_of(directory.place, directory.random, name);
     }
     [[nodiscard]] const InodeState* inode(const FileId& file) const noexcept { return store.tables().inode(file); }
+    // What a call for a file is answered that is not here.
+    [[nodiscard]] std::int32_t error_of_missing(const FileId& file) const noexcept {
+        return file.home_slot() < kSlots && !is_mine(file.home_slot()) ? kErrorOtherShard : ESTALE;
+    }
     [[nodiscard]] std::uint32_t chunk_of(std::uint64_t offset) const noexcept {
         return static_cast<std::uint32_t>(offset / store.chunk_bytes());
     }

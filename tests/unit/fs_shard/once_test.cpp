@@ -205,6 +205,26 @@ TEST_F(ShardOnce, NamesOfAnotherShardAreItsAlone) {
     EXPECT_LT(others, 54);
 }
 
+TEST_F(ShardOnce, FilesOfAnotherShardAreItsAlone) {
+    const Handle handle = make_open(alice, "file");
+    rig.facts.table = SlotTable(2);
+    if (handle.file.home_slot() % 2 == 0) {
+        rig.facts.table.give(handle.file.home_slot(), 1);
+    }
+    for (const FileId& file : {FileId{handle.file.place + 1, 0}, FileId{std::uint64_t{kSlots} << 48U, 1}}) {
+        if (file.home_slot() < kSlots) {
+            rig.restart();
+        }
+        const int error = file.home_slot() < kSlots ? kErrorOtherShard : ESTALE;
+        EXPECT_EQ(error_of_stat(file), error);
+        EXPECT_EQ(open(alice, file).error, error);
+        EXPECT_EQ(chmod(alice, file, 0600), error);
+        EXPECT_EQ(error_of(alice, ReadLinkRequest{file}), error);
+        EXPECT_EQ(error_of(alice, ExtendRequest{file, handle.grant, 1}), error);
+        EXPECT_EQ(error_of(alice, ReserveRequest{file, handle.grant, 1}), error);
+    }
+}
+
 TEST_F(ShardOnce, ChunksOfAnotherShardAreItsAlone) {
     const Handle handle = make_open(alice, "file", 0100666);
     rig.facts.table = SlotTable(2);
