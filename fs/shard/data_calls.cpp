@@ -75,7 +75,8 @@ int DataCalls::write_piece(const Call& call, const WriteRequest& request, const 
     const ChunkState* const before = state_.store.tables().chunk(chunk);
     const std::uint64_t cut_at =
         std::max(before == nullptr ? 0 : before->generation, home == nullptr ? 0 : home->inode.generation);
-    if (request.generation < cut_at) {
+    // One to come would keep everybody else from writing. Where the home is another shard, it may be true.
+    if (request.generation < cut_at || (home != nullptr && request.generation != cut_at)) {
         return kErrorOtherGeneration;
     }
     const auto in_chunk = static_cast<std::uint32_t>(request.offset % state_.store.chunk_bytes());
@@ -131,7 +132,7 @@ std::uint32_t DataCalls::extend(const Call& call, const ExtendRequest& request, 
     if (request.end > longest_file(state_.store.chunk_bytes())) {
         return room.error(EFBIG);
     }
-    if (request.generation < state->inode.generation) {
+    if (request.generation != state->inode.generation) {
         return room.error(kErrorOtherGeneration);
     }
     state_.change.put(written(call, *state, request.end));

@@ -194,6 +194,16 @@ TEST_F(ShardData, ALateWriteDoesNothing) {
     EXPECT_EQ(stat(handle.file).size, kChunk + 4);
 }
 
+// Who pretends to know a later cut than there was would keep all others from writing.
+TEST_F(ShardData, AGenerationThatIsStillToComeIsRefused) {
+    const Handle handle = make_open(alice, "file");
+    EXPECT_EQ(write_error(alice, handle, 0, 4, 0, 1), kErrorOtherGeneration);
+    EXPECT_EQ(write_error(alice, handle, 0, 4, 0, ~std::uint64_t{0}), kErrorOtherGeneration);
+    EXPECT_EQ(error_of(alice, ExtendRequest{handle.file, handle.grant, 9, 1}), kErrorOtherGeneration);
+    EXPECT_EQ(stat(handle.file).size, 0U);
+    EXPECT_EQ(write(alice, handle, 0, "text"), 0);
+}
+
 TEST_F(ShardData, AChunkThatWasNotCutKeepsItsOtherBytes) {
     const Handle handle = make_open(alice, "file");
     ASSERT_EQ(write(alice, handle, 0, "abcdef"), 0);
