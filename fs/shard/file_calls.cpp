@@ -170,6 +170,9 @@ std::uint32_t FileCalls::set_attributes(const Call& call, const SetAttributesReq
     if ((request.what & ~kSetAll) != 0) {
         return room.error(EINVAL);
     }
+    if (request.what == 0) {
+        return room.ok(AttributesAnswer{state_.seen(*state)});
+    }
     if (needs_others(request) == Others::Nothing) {
         return change_here(call, request, room);
     }

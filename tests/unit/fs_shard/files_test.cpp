@@ -107,6 +107,15 @@ TEST_F(ShardFiles, AllOrNothingIsSet) {
     EXPECT_EQ(stat(file).size, 0U);
 }
 
+TEST_F(ShardFiles, WhoSetsNothingChangesNothing) {
+    const FileId file = make(alice, "file");
+    const Attributes before = stat(file);
+    const auto told = rig.ask<AttributesAnswer>(bob, SetAttributesRequest{file});
+    EXPECT_EQ(told.error, 0);
+    EXPECT_EQ(told.answer.attributes.changed_ns, before.changed_ns);
+    EXPECT_EQ(stat(file).changed_ns, before.changed_ns);
+}
+
 TEST_F(ShardFiles, SizesAreSetByWriters) {
     const Handle handle = make_open(alice, "file");
     const Handle readers = open(alice, handle.file, kMayRead);
