@@ -30,10 +30,15 @@ int Cutter::cut_chunks(const FileId& file, std::uint64_t generation, std::uint64
         to = end * chunk_bytes;
         return 0;
     }
-    to = from;
     const auto in_last = static_cast<std::uint32_t>(from % chunk_bytes);
     const ChunkId last{file, static_cast<std::uint32_t>(kept - 1)};
-    return in_last == 0 || state_.store.cut(last, generation, in_last, state_.change) ? 0 : ENOSPC;
+    if (in_last != 0 && !state_.store.cut(last, generation, in_last, state_.change)) {
+        state_.lacks_room = true;
+        to = kept * chunk_bytes;  // there are free blocks after this change, if anything was removed
+        return removed == 0 ? ENOSPC : 0;
+    }
+    to = from;
+    return 0;
 }
 
 // From the end on: at each step the file is shorter and whole.

@@ -249,6 +249,23 @@ TEST_F(ShardTurns, AFullStoreRefusesAndKeepsAll) {
     check_filled(5, files);
 }
 
+// The block that a cut copies is there once the blocks behind it are free.
+TEST_F(ShardTurns, AFileInAFullStoreIsCutWithinABlock) {
+    const Handle handle = make_open(alice, "file");
+    for (std::uint64_t chunk = 0; chunk != 3; ++chunk) {
+        ASSERT_EQ(write(alice, handle, chunk * kChunk, std::string(kChunk, 'x')), 0);
+    }
+    (void)fill();
+    const Handle rest = make_open(bob, "rest");
+    for (std::uint64_t block = 0; write(bob, rest, block * kBlockBytes, "x") == 0; ++block) {
+    }
+    ASSERT_EQ(rig.store().use().free_blocks, 0U);
+    EXPECT_EQ(resize(alice, handle.file, kChunk + 100), 0);
+    EXPECT_EQ(stat(handle.file).size, kChunk + 100U);
+    EXPECT_TRUE(read(alice, handle, kChunk, kChunk) == std::string(100, 'x'));
+    EXPECT_EQ(rig.store().use().free_blocks, 2 * (kChunk / kBlockBytes) - 1);
+}
+
 // The log is full of names and attributes before the data are; and it is cleaned all the time.
 TEST_F(ShardTurns, AStoreThatIsFullOfNames) {
     std::uint32_t made = 0;
