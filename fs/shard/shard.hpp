@@ -47,7 +47,9 @@ public:
 
     // A turn: begin_turn(), any number of the calls below, end_turn().
     void begin_turn(const ShardTime& time);
-    // Handles a call. Its answer comes in end_turn() of this turn or of a later one, exactly once.
+    // A turn: begin_turn(), any number of take() and forget(), end_turn().
+    // Handles a call. Its answer comes exactly once: in end_turn() of this turn or of a later one, or, when there are
+    // many, during take() of another call of this turn.
     void take(const Call& call);
     // Handles a message of another shard, whose daemon has proved that it is one. Returns false if it is none: the host
     // ends the connection.
