@@ -120,6 +120,9 @@ std::uint32_t NameLookups::found(const Call& call, const DentryState& child, std
 // mutants: fs-list
 std::uint32_t NameLookups::list(const Call& call, const ListRequest& request, const AnswerRoom& room) {
     FoundDirectory directory = find(request.directory);
+    if (directory.error == ENOENT && (!state_.is_home(request.directory) || state_.inode(request.directory) != nullptr)) {
+        return room.list().finish(true);  // removed, and open: its home says so
+    }
     if (directory.error == 0) {
         directory.error = judge_access(directory.owned, call.who, kMayRead);
     }

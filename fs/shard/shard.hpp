@@ -47,7 +47,6 @@ public:
 
     // A turn: begin_turn(), any number of the calls below, end_turn().
     void begin_turn(const ShardTime& time);
-    // A turn: begin_turn(), any number of take() and forget(), end_turn().
     // Handles a call. Its answer comes exactly once: in end_turn() of this turn or of a later one, or, when there are
     // many, during take() of another call of this turn.
     void take(const Call& call);
