@@ -117,11 +117,18 @@ struct SetParentRequest {
     FileId parent{};
     static void fields(auto& io, auto& self) { io(self.directory, self.parent); }
 };
-// To the root's home: directories move one at a time. The answer comes when it is this shard's turn.
+// To the root's home: directories move one at a time. The answer comes when it is this shard's turn. Turns have
+// numbers, which no two lives of a shard share.
 struct MoveTurnRequest {
-    bool is_end = false;
-    bool resumes = false;  // after a restart: the turn may be this shard's still
-    static void fields(auto& io, auto& self) { io(self.is_end, self.resumes); }
+    enum class What : std::uint8_t {
+        Take,
+        Resume,    // it was this shard's turn before a restart, and still is
+        End,       // or it is no longer wanted
+        EndEarly,  // whatever turn an earlier life of this shard had
+    };
+    What what = What::Take;
+    std::uint64_t turn = 0;
+    static void fields(auto& io, auto& self) { io(self.what, self.turn); }
 };
 
 // Order is the format: new ones come behind the last.

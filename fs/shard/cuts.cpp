@@ -79,8 +79,7 @@ Task Cuts::cut(KeptCall kept) {
 }
 
 // mutants: fs-cuts-resume
-Task Cuts::resume(StepId step, CutFile intent) {
-    ClosedGate gate(state_.gates, {Gate::Kind::File, intent.file, {}});
+Task Cuts::resume(StepId step, CutFile intent, std::unique_ptr<ClosedGate> /*gate*/) {
     CallToken nobody = kNobody;
     co_await cut_elsewhere(intent.file, intent.size, nobody);
     const InodeState* const state = state_.inode(intent.file);

@@ -1,6 +1,8 @@
 // Files that have chunks at several shards become shorter, or go.
 #pragma once
 
+#include <memory>
+
 #include "fs/shard/cutter.hpp"
 #include "fs/shard/file_calls.hpp"
 #include "fs/shard/peer_calls.hpp"
@@ -16,8 +18,8 @@ public:
 
     // A call that makes a file shorter, which was judged.
     Task cut(KeptCall kept);
-    // The same after a restart.
-    Task resume(StepId step, CutFile intent);
+    // The same after a restart. The file's gate is closed.
+    Task resume(StepId step, CutFile intent, std::unique_ptr<ClosedGate> gate);
     // A file without names and users: other shards' chunks go, then what is here.
     Task remove(FileId file);
 

@@ -9,6 +9,7 @@
 
 #include "fs/message/peers.hpp"
 #include "fs/rules/ids.hpp"
+#include "fs/shard/attributes.hpp"
 
 namespace cairn::fs {
 
@@ -56,6 +57,11 @@ struct MoveName {
     }
 };
 
+// Its directory's "..", and with it the tree, changes: one such move at a time.
+[[nodiscard]] constexpr bool takes_turn(const MoveName& move) noexcept {
+    return is_directory(move.mode) && move.directory != move.to_directory;
+}
+
 // A directory goes, if its home agrees; its name is here.
 struct DropDirectory {
     Asker asker{};
@@ -80,8 +86,16 @@ struct CutFile {
     static void fields(auto& io, auto& self) { io(self.file, self.size); }
 };
 
+// At the root's home: whose turn it is to move a directory.
+struct HeldTurn {
+    std::uint16_t shard = 0;
+    std::uint64_t turn = 0;
+    static void fields(auto& io, auto& self) { io(self.shard, self.turn); }
+};
+constexpr std::uint64_t kHeldTurn = ~std::uint64_t{0};  // its number
+
 // Order is the format: new ones come behind the last.
-using IntentText = std::variant<DropName, AddName, MoveName, DropDirectory, CutFile>;
+using IntentText = std::variant<DropName, AddName, MoveName, DropDirectory, CutFile, HeldTurn>;
 
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const IntentText& intent);
 // Texts lie in the bytes.

@@ -2,59 +2,37 @@
 // could make a loop together.
 #pragma once
 
-#include <optional>
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
+#include <optional>
+#include <utility>
+
+#include "fs/shard/intents.hpp"
 #include "fs/shard/shard_state.hpp"
 #include "fs/shard/task.hpp"
 
 namespace cairn::fs {
 
+// A turn is kept through restarts, of its holder and of this shard: who holds it may have placed the directory, and not
+// told so yet.
 class MoveTurns {
 public:
-    // After a restart, shards that had a turn have this time to say so.
-    static constexpr Duration kGrace = seconds(12);
+    // Who waits longer is told that there is no turn: its holder may be dead.
+    static constexpr Duration kPatience = seconds(5);
 
-    explicit MoveTurns(ShardState& state) noexcept : state_(state), grace_ends_(state.time.now + kGrace) {}
-
-    // mutants: fs-move-turns
-    Co<PeerAnswer> take(ShardNumber from, MoveTurnRequest request) {
-        if (request.is_end) {
-            if (holder_ == from) {
-                holder_.reset();
-                state_.gates.open(gate());
-            }
-            co_return PeerAnswer{};
-        }
-        if (request.resumes && (holder_ == from || !holder_)) {
-            hold(from);
-            co_return PeerAnswer{};
-        }
-        if (!state_.is_alone()) {
-            co_await state_.peers.until(grace_ends_);
-        }
-        const Instant due = state_.time.now + Gates::kTimeout / 2;
-        while (holder_) {
-            co_await state_.gates.opened(gate());
-            if (holder_ && state_.time.now >= due) {
-                co_return PeerAnswer{kErrorUnreachable};
-            }
-        }
-        hold(from);
-        co_return PeerAnswer{};
-    }
+    explicit MoveTurns(ShardState& state);
+    Co<PeerAnswer> serve(ShardNumber from, MoveTurnRequest request);
 
 private:
-    [[nodiscard]] static Gate gate() { return {Gate::Kind::Attributes, {}, "moves"}; }
-    void hold(ShardNumber from) {
-        if (!holder_) {
-            state_.gates.close(gate());
-        }
-        holder_ = from;
-    }
+    Co<PeerAnswer> take(HeldTurn turn);
+    void end(ShardNumber from, const MoveTurnRequest& request);
+    [[nodiscard]] bool hold(const HeldTurn& turn);
 
     ShardState& state_;
-    Instant grace_ends_;
-    std::optional<ShardNumber> holder_;
+    std::optional<HeldTurn> holder_;
+    absl::flat_hash_set<std::pair<std::uint16_t, std::uint64_t>> unwanted_;  // turns that are waited for no more
+    absl::flat_hash_map<std::uint16_t, std::uint32_t> lives_;                // of shards that have come back
 };
 
 }  // namespace cairn::fs

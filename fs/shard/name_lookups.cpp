@@ -35,11 +35,13 @@ FoundDirectory NameLookups::find(const FileId& directory) {
         return {ENOENT};
     }
     if (!state_.is_home(directory)) {
+        if (state_.borrowed.find(directory, state_.time.now) == nullptr) {
+            lending_.borrow(directory);  // known at once if the home is lost
+        }
         const BorrowedDirectories::Entry* const borrowed = state_.borrowed.find(directory, state_.time.now);
         if (borrowed != nullptr) {
             return {borrowed->error, borrowed->owned};
         }
-        lending_.borrow(directory);
         state_.waits_for = {Gate::Kind::Attributes, directory, {}};
         return {kErrorWaits};
     }
@@ -120,7 +122,8 @@ std::uint32_t NameLookups::found(const Call& call, const DentryState& child, std
 // mutants: fs-list
 std::uint32_t NameLookups::list(const Call& call, const ListRequest& request, const AnswerRoom& room) {
     FoundDirectory directory = find(request.directory);
-    if (directory.error == ENOENT && (!state_.is_home(request.directory) || state_.inode(request.directory) != nullptr)) {
+    if (directory.error == ENOENT &&
+        (!state_.is_home(request.directory) || state_.inode(request.directory) != nullptr)) {
         return room.list().finish(true);  // removed, and open: its home says so
     }
     if (directory.error == 0) {

@@ -1,5 +1,7 @@
 #include "fs/shard/name_moves.hpp"
 
+#include "fs/shard/move_turns.hpp"
+
 namespace cairn::fs {
 
 namespace {
@@ -187,42 +189,73 @@ Co<int> NameMoves::judge_rename(const RenameRequest& request, Owned directory, D
     co_return co_await judge_loop(child.child, request.to_directory);
 }
 
+Co<int> NameMoves::take_turn(std::uint64_t turn) {
+    for (const Instant due = state_.time.now + MoveTurns::kPatience; has_early_turn_;) {
+        if (state_.time.now >= due) {
+            co_return kErrorUnreachable;
+        }
+        co_await state_.peers.until(state_.time.now + kBusy);
+    }
+    const MoveTurnRequest request{MoveTurnRequest::What::Take, turn};
+    const PeerAnswer answer = co_await peers_.ask(state_.home_of(kRoot), request);
+    co_return answer.error;
+}
+
+Task NameMoves::end_turn(std::uint64_t turn) {
+    const MoveTurnRequest request{MoveTurnRequest::What::End, turn};
+    CallToken nobody = kNobody;
+    (void)co_await peers_.insist(state_.home_of(kRoot), request, nobody);
+}
+
+Task NameMoves::end_early_turn() {
+    has_early_turn_ = true;
+    const MoveTurnRequest request{MoveTurnRequest::What::EndEarly, 0};
+    CallToken nobody = kNobody;
+    (void)co_await peers_.insist(state_.home_of(kRoot), request, nobody);
+    has_early_turn_ = false;
+}
+
+// Nobody waits for a turn behind a closed gate: its holder might wait for that gate.
 // mutants: fs-moves-rename
 Task NameMoves::rename(KeptCall kept, Owned directory) {
     const Call call = kept.call();
     const auto request = kept.request<RenameRequest>();
-    ClosedGate gate(state_.gates, gate_of(request.directory, request.name));
-    bool is_busy = false;
     const DentryState child = *state_.store.tables().dentry(request.directory, request.name);
     const bool takes_turns = is_directory(child.mode) && request.directory != request.to_directory;
-    const ShardNumber root_home = state_.home_of(kRoot);
-    if (takes_turns) {
-        const MoveTurnRequest turn{false, false};
-        const PeerAnswer answer = co_await peers_.ask(root_home, turn);
-        if (answer.error != 0) {
-            state_.replies.error(call.token, answer.error);
-            co_return;
-        }
-    }
-    const int error = co_await judge_rename(request, directory, child, call.who);
-    if (error != 0) {
-        state_.replies.error(call.token, error);
+    const std::uint64_t turn = takes_turns ? steps_.new_number() : 0;
+    int error = takes_turns ? co_await take_turn(turn) : 0;
+    if (error == 0) {
+        const DentryState* const now = state_.store.tables().dentry(request.directory, request.name);
+        const bool is_same = now != nullptr && now->child == child.child;
+        const bool is_open = state_.gates.is_open(gate_of(request.directory, request.name));
+        error = is_same && is_open ? co_await rename_named(kept, directory) : kErrorBusy;
     } else {
-        const MoveName intent{asker_of(kept),     request.directory, request.to_directory, child.child,     child.mode,
-                              request.no_replace, request.name,      request.to_name,      who_of(call.who)};
-        const std::optional<StepId> step = begin(intent, Need::Grows, call.token);
-        const int ended = step ? co_await finish(*step, intent, call.token) : 0;
-        is_busy = ended == kErrorBusy;
+        state_.replies.error(call.token, EIO);
     }
     if (takes_turns) {
-        const MoveTurnRequest turn{true, false};
-        (void)co_await peers_.ask(root_home, turn);
+        end_turn(turn);
     }
-    if (is_busy) {
-        gate.open();
+    if (error == kErrorBusy) {
         co_await state_.peers.until(state_.time.now + kBusy);
         state_.gates.again(std::move(kept));
     }
+}
+
+// Gives kErrorBusy if the call is to be made again. Otherwise it is answered.
+Co<int> NameMoves::rename_named(const KeptCall& kept, Owned directory) {
+    const Call call = kept.call();
+    const auto request = kept.request<RenameRequest>();
+    const ClosedGate gate(state_.gates, gate_of(request.directory, request.name));
+    const DentryState child = *state_.store.tables().dentry(request.directory, request.name);
+    const int error = co_await judge_rename(request, directory, child, call.who);
+    if (error != 0) {
+        state_.replies.error(call.token, error);
+        co_return error;
+    }
+    const MoveName intent{asker_of(kept),     request.directory, request.to_directory, child.child,     child.mode,
+                          request.no_replace, request.name,      request.to_name,      who_of(call.who)};
+    const std::optional<StepId> step = begin(intent, Need::Grows, call.token);
+    co_return step ? co_await finish(*step, intent, call.token) : 0;
 }
 
 Co<int> NameMoves::finish(StepId step, MoveName intent, CallToken token) {
@@ -256,33 +289,43 @@ Co<int> NameMoves::finish(StepId step, MoveName intent, CallToken token) {
     co_return 0;
 }
 
+std::unique_ptr<ClosedGate> NameMoves::close_gate(const IntentText& intent) {
+    if (const auto* const add = std::get_if<AddName>(&intent)) {
+        return std::make_unique<ClosedGate>(state_.gates, gate_of(add->directory, add->name));
+    }
+    if (const auto* const move = std::get_if<MoveName>(&intent)) {
+        return std::make_unique<ClosedGate>(state_.gates, gate_of(move->directory, move->name));
+    }
+    if (const auto* const gone = std::get_if<DropDirectory>(&intent)) {
+        return std::make_unique<ClosedGate>(state_.gates, gate_of(gone->directory, gone->name));
+    }
+    return nullptr;
+}
+
 // mutants: fs-moves-resume
-Task NameMoves::resume(StepId step, std::vector<std::uint8_t> said) {
+Task NameMoves::resume(StepId step, std::vector<std::uint8_t> said, std::unique_ptr<ClosedGate> gate) {
     const std::optional<IntentText> intent = parse_intent(said);
     CAIRN_ASSERT(intent.has_value());
     if (const auto* const drop = std::get_if<DropName>(&*intent)) {
         places_.drop_name(step, drop->file, kNobody);
     } else if (const auto* const add = std::get_if<AddName>(&*intent)) {
-        const ClosedGate gate(state_.gates, gate_of(add->directory, add->name));
         (void)co_await finish(step, *add, kNobody);
+    } else if (const auto* const gone = std::get_if<DropDirectory>(&*intent)) {
+        (void)co_await finish(step, *gone, kNobody);
     } else if (const auto* const move = std::get_if<MoveName>(&*intent)) {
-        const ClosedGate gate(state_.gates, gate_of(move->directory, move->name));
-        const bool takes_turns = is_directory(move->mode) && move->directory != move->to_directory;
-        const ShardNumber root_home = state_.home_of(kRoot);
+        const bool takes_turns = takes_turn(*move);
+        const std::uint64_t turn = steps_.new_number();
         if (takes_turns) {
-            const MoveTurnRequest turn{false, true};
+            const MoveTurnRequest request{MoveTurnRequest::What::Resume, turn};
             CallToken nobody = kNobody;
-            (void)co_await peers_.insist(root_home, turn, nobody);
+            (void)co_await peers_.insist(state_.home_of(kRoot), request, nobody);
         }
         (void)co_await finish(step, *move, kNobody);  // busy: it was not placed, and whoever asked asks again
         if (takes_turns) {
-            const MoveTurnRequest turn{true, false};
-            (void)co_await peers_.ask(root_home, turn);
+            end_turn(turn);
         }
-    } else if (const auto* const gone = std::get_if<DropDirectory>(&*intent)) {
-        const ClosedGate gate(state_.gates, gate_of(gone->directory, gone->name));
-        (void)co_await finish(step, *gone, kNobody);
     }
+    gate.reset();
 }
 
 }  // namespace cairn::fs

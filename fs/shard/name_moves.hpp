@@ -2,6 +2,8 @@
 // also after a restart.
 #pragma once
 
+#include <memory>
+
 #include "fs/shard/places.hpp"
 
 namespace cairn::fs {
@@ -19,13 +21,19 @@ public:
     Task link(KeptCall kept);
     Task rename(KeptCall kept, Owned directory);
 
-    // After a restart.
-    Task resume(StepId step, std::vector<std::uint8_t> said);
+    // After a restart: an intent whose gate, if it has one, is closed.
+    Task resume(StepId step, std::vector<std::uint8_t> said, std::unique_ptr<ClosedGate> gate);
+    [[nodiscard]] std::unique_ptr<ClosedGate> close_gate(const IntentText& intent);
+    // After a restart without an intent to move a directory: an earlier life may have had the turn all the same.
+    Task end_early_turn();
 
 private:
     Co<int> finish(StepId step, AddName intent, CallToken token);
     Co<int> finish(StepId step, DropDirectory intent, CallToken token);
     Co<int> finish(StepId step, MoveName intent, CallToken token);
+    Co<int> rename_named(const KeptCall& kept, Owned directory);
+    Co<int> take_turn(std::uint64_t turn);
+    Task end_turn(std::uint64_t turn);
     Co<int> judge_rename(const RenameRequest& request, Owned directory, DentryState child, Credentials who);
     Co<int> judge_loop(FileId moved, FileId into);
     void end(StepId step);
@@ -43,6 +51,7 @@ private:
     PeerCalls& peers_;
     Steps& steps_;
     Places& places_;
+    bool has_early_turn_ = false;  // it is to be ended before another one is asked for
     Tasks tasks_;
 };
 

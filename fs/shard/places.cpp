@@ -2,6 +2,12 @@
 
 namespace cairn::fs {
 
+namespace {
+
+constexpr Duration kLook = microseconds(100);
+
+}  // namespace
+
 // mutants: fs-judge-sticky
 Co<int> Places::judge_sticky(Owned directory, FileId file, Credentials who) {
     constexpr std::uint32_t kSticky = 01000;
@@ -87,19 +93,31 @@ int Places::put_name(ShardNumber from, const PlaceRequest& request, std::optiona
     return 0;
 }
 
+// A step may come again while it is under way: from a shard that has ended meanwhile, and come back.
 // Whoever has a lower number may wait while its own name is closed; others let go first. So nobody waits in a circle.
 // mutants: fs-place
 Co<PeerAnswer> Places::place(ShardNumber from, PlaceRequest request) {
+    const std::pair<ShardNumber, std::uint64_t> key{from, Steps::number_of(request.step)};
+    while (placing_.contains(key)) {
+        co_await state_.peers.until(state_.time.now + kLook);
+    }
     if (steps_.was_made(from, request.step)) {
         co_return PeerAnswer{};
     }
     const Gate name_gate{Gate::Kind::Name, request.directory, std::string(request.name)};
-    while (!state_.gates.is_open(name_gate)) {
-        if (from >= state_.number) {
-            co_return PeerAnswer{kErrorBusy};
-        }
+    placing_.insert(key);
+    while (from < state_.number && !state_.gates.is_open(name_gate)) {
         co_await state_.gates.opened(name_gate);
     }
+    PeerAnswer answer{kErrorBusy};
+    if (state_.gates.is_open(name_gate)) {
+        answer = co_await place_named(from, request, name_gate);
+    }
+    placing_.erase(key);
+    co_return answer;
+}
+
+Co<PeerAnswer> Places::place_named(ShardNumber from, const PlaceRequest& request, const Gate& name_gate) {
     const ClosedGate gate(state_.gates, name_gate);
     std::vector<std::uint32_t> groups;
     const Credentials who = credentials_of(request.who, groups);

@@ -1,7 +1,9 @@
 // What other shards' changes of names do here: a name is placed, a directory goes, directories move one at a time.
 #pragma once
 
-#include <deque>
+#include <absl/container/flat_hash_set.h>
+
+#include <utility>
 
 #include "fs/shard/counts.hpp"
 #include "fs/shard/lending.hpp"
@@ -29,6 +31,7 @@ public:
     Co<int> judge_sticky(Owned directory, FileId file, Credentials who);
 
 private:
+    Co<PeerAnswer> place_named(ShardNumber from, const PlaceRequest& request, const Gate& name_gate);
     Co<FoundDirectory> find_directory(FileId directory, std::string_view name, Credentials who);
     Co<int> judge_replaced(const PlaceRequest& request, Owned directory, DentryState there, Credentials who);
     [[nodiscard]] int put_name(ShardNumber from, const PlaceRequest& request, std::optional<DentryState> there);
@@ -39,6 +42,7 @@ private:
     NameLookups& lookups_;
     Lending& lending_;
     Counts& counts_;
+    absl::flat_hash_set<std::pair<ShardNumber, std::uint64_t>> placing_;  // steps of shards that are under way
     Tasks tasks_;
 };
 

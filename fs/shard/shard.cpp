@@ -95,23 +95,29 @@ void Shard::Parts::resume_intents() {
     state.store.tables().intents().for_each(
         [&](std::uint64_t number, const IntentState& intent) { intents.emplace_back(number, intent.said); });
     std::ranges::sort(intents, {}, [](const auto& intent) { return static_cast<std::uint32_t>(intent.first); });
+    std::vector<std::unique_ptr<ClosedGate>> gates;  // all, before the first one goes on
     bool moves_directory = false;
     for (const auto& [number, said] : intents) {
-        const StepId step = Steps::step_of(number);
         const std::optional<IntentText> intent = parse_intent(said);
         CAIRN_ASSERT(intent.has_value());  // of this version, as the superblock says
         const auto* const cut = std::get_if<CutFile>(&*intent);
         const auto* const move = std::get_if<MoveName>(&*intent);
-        moves_directory = moves_directory || (move != nullptr && is_directory(move->mode));
-        if (cut != nullptr) {
-            cuts.resume(step, *cut);
-        } else {
-            moves.resume(step, said);
+        moves_directory = moves_directory || (move != nullptr && takes_turn(*move));
+        gates.push_back(cut != nullptr
+                            ? std::make_unique<ClosedGate>(state.gates, Gate{Gate::Kind::File, cut->file, {}})
+                            : moves.close_gate(*intent));
+    }
+    for (std::size_t i = 0; i != intents.size(); ++i) {
+        const auto& [number, said] = intents[i];
+        const std::optional<IntentText> intent = parse_intent(said);
+        if (const auto* const cut = std::get_if<CutFile>(&*intent)) {
+            cuts.resume(Steps::step_of(number), *cut, std::move(gates[i]));
+        } else if (number != kHeldTurn) {
+            moves.resume(Steps::step_of(number), said, std::move(gates[i]));
         }
     }
-    if (!moves_directory && !state.is_home(kRoot)) {
-        // An earlier life may have had the turn to move a directory.
-        peers.tell(state.home_of(kRoot), MoveTurnRequest{true, true});
+    if (!moves_directory && !state.is_alone()) {
+        moves.end_early_turn();
     }
 }
 

@@ -2,10 +2,13 @@
 
 namespace cairn::fs {
 
-Steps::Steps(ShardState& state, std::uint64_t seed) : state_(state), sequence_(static_cast<std::uint32_t>(seed)) {
+Steps::Steps(ShardState& state, std::uint64_t seed)
+    : state_(state), sequence_(static_cast<std::uint32_t>(seed)), number_(seed) {
     std::vector<bool> taken(kMostSlotsOfClient);
     state_.store.tables().intents().for_each([&](std::uint64_t number, const IntentState& /*unused*/) {
-        taken[step_of(number).lane % taken.size()] = true;
+        if (number != kHeldTurn) {
+            taken[step_of(number).lane % taken.size()] = true;
+        }
     });
     for (std::uint32_t lane = kMostSlotsOfClient; lane-- != 0;) {
         if (!taken[lane]) {

@@ -22,6 +22,8 @@ public:
 
     // Takes a lane for a change of this shard. Returns nothing if all are taken: the caller tries later.
     [[nodiscard]] std::optional<StepId> begin();
+    // A number that no life of this shard has had.
+    [[nodiscard]] std::uint64_t new_number() noexcept { return ++number_; }
     void end(StepId step) { free_.push_back(step.lane); }
     // Add records to the change at hand: the intent is under way, or done.
     void put(StepId step, const IntentText& intent);
@@ -44,6 +46,7 @@ public:
 private:
     ShardState& state_;
     std::uint32_t sequence_;
+    std::uint64_t number_;
     std::vector<std::uint32_t> free_;  // lanes
 };
 
