@@ -1,0 +1,149 @@
+#include "apps/fsd/daemon.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "fs/daemon/key_file.hpp"
+#include "lib/telemetry/counter_list.hpp"
+
+namespace cairn::fsd {
+
+namespace {
+
+void say(const std::string& line) {
+    fmt::print(stderr, "cairn-fsd: {}\n", line);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>> Daemon::open(const Options& options) {
+    Result<SipKey> key = SipKey{};
+    if (!options.key_file.empty()) {
+        key = fs::read_key_file(options.key_file);
+    }
+    if (!key.ok()) {
+        return key.error();
+    }
+    Result<fs::MeetingPlace> place = fs::MeetingPlace::open(options.shm_prefix, options.socket_mode);
+    if (!place.ok()) {
+        return place.error();
+    }
+    Result<fs::OpenStores> stores = fs::open_stores(options.stores);
+    if (!stores.ok()) {
+        return stores.error();
+    }
+    auto news = fs::NewsBox::create();
+    if (!news.ok()) {
+        return news.error();
+    }
+    if (!options.key_file.empty()) {
+        stores.value().cluster_key = key.value();
+    }
+    return std::unique_ptr<Daemon>(
+        new Daemon(options, std::move(place).value(), std::move(stores).value(), std::move(news).value()));
+}
+
+Daemon::Daemon(const Options& options, fs::MeetingPlace place, fs::OpenStores stores, std::unique_ptr<fs::NewsBox> news)
+    : options_(options),
+      place_(std::move(place)),
+      stores_(std::move(stores)),
+      facts_(stores_.facts()),
+      news_(std::move(news)) {}
+
+Daemon::~Daemon() = default;
+
+Status Daemon::add_shard(std::unique_ptr<port::Port> port, Duration longest_wait, Instant now) {
+    const ShardTask::Place place{static_cast<std::uint16_t>(stores_.stores.size()),
+                                 static_cast<std::uint16_t>(shards_.size()), longest_wait};
+    auto task = ShardTask::create(std::move(port), place, now);
+    if (!task.ok()) {
+        return task.error();
+    }
+    shards_.push_back(std::move(task).value());
+    shards_.back()->host(*news_, *stores_.stores[place.number].store, facts_, now);
+    return Nothing{};
+}
+
+std::vector<worker::Task*> Daemon::tasks() const {
+    std::vector<worker::Task*> tasks;
+    for (const auto& shard : shards_) {
+        tasks.push_back(shard.get());
+    }
+    return tasks;
+}
+
+void Daemon::say_hello() const {
+    for (std::size_t i = 0; i != stores_.stores.size(); ++i) {
+        fmt::print("shard {}: {}\n", i, stores_.stores[i].describe());
+    }
+    fmt::print("clients: at most {}; a channel takes {} KiB, and a client has at most {} to each shard\n",
+               options_.max_clients, fs::Segment::bytes_of(options_.shape) >> 10U, fs::SessionConfig::kChannels);
+    fmt::print("ready on {}\n", place_.socket_path());
+    std::fflush(stdout);
+}
+
+void Daemon::say_counters(const fs::Sessions& sessions) const {
+    telemetry::CounterList list;
+    list.add(sessions.counters());
+    for (const auto& shard : shards_) {
+        list.add(shard->shard().counters());
+    }
+    const telemetry::CounterReading now = list.read();
+    std::string line = fmt::format("clients {}", sessions.clients());
+    for (std::size_t i = 0; i != now.texts.size(); ++i) {
+        line += now.values[i] != 0 ? fmt::format(" {} {}", now.texts[i].name, now.values[i]) : "";
+    }
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+}
+
+void Daemon::serve_clients(int stop_fd) {
+    fs::SessionConfig config;
+    fs::Welcome& welcome = config.welcome;
+    welcome.root = fs::kRoot;
+    welcome.chunk_bytes = stores_.chunk_bytes;
+    welcome.spread = facts_.spread;
+    welcome.daemons = facts_.daemons;
+    welcome.placement_key = facts_.placement_key[0];
+    welcome.shape = options_.shape;
+    welcome.table = facts_.table;
+    config.key = facts_.cluster_key;
+    config.max_clients = options_.max_clients;
+    config.say = say;
+    std::vector<fs::ShardDoor*> doors;
+    for (const auto& shard : shards_) {
+        welcome.local.push_back(static_cast<std::uint16_t>(doors.size()));
+        doors.push_back(&shard->shard());
+    }
+    fs::Sessions sessions(place_.listening_fd(), *news_, doors, config);
+    say_hello();
+    const Duration span = seconds(options_.stats_s != 0 ? options_.stats_s : 3600);
+    while (sessions.serve(stop_fd, span)) {
+        if (options_.stats_s != 0) {
+            say_counters(sessions);
+        }
+    }
+    if (options_.stats_s != 0) {
+        say_counters(sessions);
+    }
+}
+
+void Daemon::wake() {
+    for (const auto& shard : shards_) {
+        shard->shard().wake();
+    }
+}
+
+Status Daemon::finish(Instant now) {
+    Status all = Nothing{};
+    for (const auto& shard : shards_) {
+        if (Status done = shard->finish(now); !done.ok() && all.ok()) {
+            all = std::move(done);
+        }
+    }
+    return all;
+}
+
+}  // namespace cairn::fsd

@@ -1,0 +1,46 @@
+// Daemon: what cairn-fsd is made of. Whoever runs it gives ports to its shards and threads to both.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "apps/fsd/options.hpp"
+#include "apps/fsd/shard_task.hpp"
+#include "fs/daemon/meeting_place.hpp"
+#include "fs/daemon/sessions.hpp"
+
+namespace cairn::fsd {
+
+class Daemon {
+public:
+    // Takes the meeting place, then the stores: of two daemons, the second one touches nothing.
+    static Result<std::unique_ptr<Daemon>> open(const Options& options);
+    Daemon(const Daemon&) = delete;
+    Daemon& operator=(const Daemon&) = delete;
+    ~Daemon();
+
+    // Adds the next shard. The port's own parts outlive the daemon. Errors: the process has no descriptor left.
+    Status add_shard(std::unique_ptr<port::Port> port, Duration longest_wait, Instant now);
+    [[nodiscard]] std::vector<worker::Task*> tasks() const;
+    // Says what is served, and serves clients until `stop_fd` is readable, on a thread that is none of the tasks'. All
+    // shards are there.
+    void serve_clients(int stop_fd);
+    // Ends all sleeps of the tasks. Any thread.
+    void wake();
+    // When no task runs any more. Errors: what was stored is not durable.
+    Status finish(Instant now);
+
+private:
+    Daemon(const Options& options, fs::MeetingPlace place, fs::OpenStores stores, std::unique_ptr<fs::NewsBox> news);
+    void say_hello() const;
+    void say_counters(const fs::Sessions& sessions) const;
+
+    const Options options_;
+    fs::MeetingPlace place_;
+    fs::OpenStores stores_;
+    const fs::ClusterFacts facts_;
+    std::unique_ptr<fs::NewsBox> news_;
+    std::vector<std::unique_ptr<ShardTask>> shards_;
+};
+
+}  // namespace cairn::fsd

@@ -1,0 +1,34 @@
+// The own arguments of cairn-fsd, and its configuration file.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "apps/common/port_options.hpp"
+#include "fs/channel/segment.hpp"
+#include "fs/daemon/stores.hpp"
+#include "lib/base/result.hpp"
+
+namespace cairn::fsd {
+
+struct Options {
+    fs::StoreWishes stores{};
+    std::string shm_prefix = "/run/cairn-fs";
+    mode_t socket_mode = 0666;
+    std::string key_file{};  // empty: the key comes from the stores
+    std::uint32_t max_clients = 32;
+    fs::ChannelShape shape{};
+    bool spin = false;
+    std::uint32_t stats_s = 0;  // 0: none
+    app::PortOptions ports{};   // none: clients of this machine alone
+
+    [[nodiscard]] bool has_port() const noexcept { return !ports.port.empty(); }
+};
+
+// Parses argv[first...], and what the file named by --config says besides. --help and --version print and exit with 0.
+// An Error names the argument, or the line of the file, and the remedy.
+Result<Options> parse_options(int argc, char** argv, int first);
+
+}  // namespace cairn::fsd

@@ -1,0 +1,34 @@
+// The numbers of clients. A number shows whose it is: a client that lost its daemon names its own, and nobody else's.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/base/sip_hash.hpp"
+
+namespace cairn::fs {
+
+// The upper half of a number is chance; the lower half is a proof, under a key that clients do not know, that the
+// number was given to this user. 0 is no number.
+class ClientNumbers {
+public:
+    explicit constexpr ClientNumbers(const SipKey& key) noexcept : key_(key) {}
+
+    // mutants: fs-client-number-make
+    [[nodiscard]] constexpr std::uint64_t make(std::uint32_t uid, std::uint32_t chance) const noexcept {
+        return std::uint64_t{chance} << 32U | proof(uid, chance);
+    }
+    // True if make() gave the number to this user.
+    // mutants: fs-client-number-is-of
+    [[nodiscard]] constexpr bool is_of(std::uint32_t uid, std::uint64_t number) const noexcept {
+        return number != 0 && number == make(uid, static_cast<std::uint32_t>(number >> 32U));
+    }
+
+private:
+    [[nodiscard]] constexpr std::uint32_t proof(std::uint32_t uid, std::uint32_t chance) const noexcept {
+        return static_cast<std::uint32_t>(sip_hash(key_, std::uint64_t{uid}, std::uint64_t{chance}));
+    }
+
+    SipKey key_;
+};
+
+}  // namespace cairn::fs

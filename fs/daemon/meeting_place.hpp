@@ -1,0 +1,40 @@
+// MeetingPlace: where clients of this machine find the daemon. One daemon at a time has it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "fs/daemon/owned_fd.hpp"
+#include "lib/base/result.hpp"
+
+namespace cairn::fs {
+
+// A listening socket PREFIX.sock, and the lock PREFIX.lock (flock), which has the daemon's process number in it. A
+// socket that a dead daemon left is replaced. The socket's file is removed when the object ends; the lock's file stays:
+// who removed it could have taken another one's place.
+class MeetingPlace {
+public:
+    // Errors: another daemon has it; no folder, or no right to write there; a path that no socket can have.
+    static Result<MeetingPlace> open(const std::string& prefix, mode_t mode);
+    MeetingPlace(MeetingPlace&&) noexcept = default;
+    MeetingPlace& operator=(MeetingPlace&&) = delete;
+    ~MeetingPlace();
+
+    // Never waits.
+    [[nodiscard]] int listening_fd() const noexcept { return socket_.get(); }
+    [[nodiscard]] const std::string& socket_path() const noexcept { return socket_path_; }
+
+private:
+    explicit MeetingPlace(const std::string& prefix) : lock_path_(prefix + ".lock"), socket_path_(prefix + ".sock") {}
+
+    Status lock();
+    Status listen(mode_t mode);
+
+    std::string lock_path_;
+    std::string socket_path_;
+    OwnedFd lock_;
+    OwnedFd socket_;
+};
+
+}  // namespace cairn::fs

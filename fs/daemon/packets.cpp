@@ -1,0 +1,66 @@
+#include "fs/daemon/packets.hpp"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::fs {
+
+// mutants: fs-person-at
+std::shared_ptr<const Person> person_at(int socket) {
+    ucred who{};
+    socklen_t bytes = sizeof(who);
+    if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0) {
+        return nullptr;
+    }
+    auto person = std::make_shared<Person>(Person{who.uid, who.gid, who.pid});
+    bytes = 0;
+    // Without room the kernel says how much it wants.
+    if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, nullptr, &bytes) != 0 && errno != ERANGE) {
+        return nullptr;
+    }
+    person->groups.resize(bytes / sizeof(std::uint32_t));
+    if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, person->groups.data(), &bytes) != 0) {
+        return nullptr;
+    }
+    return person;
+}
+
+// MSG_TRUNC: returns the length that the packet had.
+// mutants: fs-receive-packet
+Reception receive_packet(int socket, std::span<std::uint8_t> room) noexcept {
+    const ssize_t bytes = ::recv(socket, room.data(), room.size(), MSG_DONTWAIT | MSG_TRUNC);
+    if (bytes < 0) {
+        return {errno == EAGAIN || errno == EINTR ? Received::Nothing : Received::End};
+    }
+    const auto length = static_cast<std::size_t>(bytes);
+    if (length == 0 || length > room.size()) {
+        return {length == 0 ? Received::End : Received::TooLong};
+    }
+    return {Received::Packet, room.first(length)};
+}
+
+bool send_packet(int socket, std::span<const std::uint8_t> bytes, std::span<const int> fds) noexcept {
+    CAIRN_ASSERT(fds.size() <= kMostFds);
+    iovec part{const_cast<std::uint8_t*>(bytes.data()), bytes.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (!fds.empty()) {
+        message.msg_control = control.data();
+        message.msg_controllen = CMSG_SPACE(fds.size_bytes());
+        cmsghdr* const head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(fds.size_bytes());
+        std::memcpy(CMSG_DATA(head), fds.data(), fds.size_bytes());
+    }
+    return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
+}  // namespace cairn::fs

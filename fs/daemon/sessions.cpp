@@ -1,0 +1,306 @@
+#include "fs/daemon/sessions.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <random>
+#include <utility>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::fs {
+
+namespace {
+
+constexpr std::size_t kStrangers = 16;                 // connections that have not said who they are
+constexpr int kUnread = 64;                            // packets that are read before a refusal
+constexpr Duration kNoDescriptor = milliseconds(100);  // until the next try
+constexpr const char* kOneVersion = "run daemons and clients of one version";
+
+Instant steady_now() noexcept {
+    return {std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()};
+}
+
+// Where the fixed descriptors stand among those that are polled.
+enum Polled : std::size_t { kStop, kListening, kNews, kFixed };
+
+}  // namespace
+
+struct Sessions::Session {
+    OwnedFd socket;
+    std::shared_ptr<const Person> person;
+    Instant hello_by;
+    std::uint64_t client = 0;              // 0: has not said who it is
+    std::vector<std::uint8_t> channels{};  // that it has asked for, by shard
+    bool awaits_channel = false;           // meanwhile nothing of it is read
+    bool has_ended = false;
+};
+
+Sessions::Sessions(int listening_fd, NewsBox& news, std::vector<ShardDoor*> doors, const SessionConfig& config)
+    : listening_fd_(listening_fd),
+      news_(news),
+      doors_(std::move(doors)),
+      config_(config),
+      numbers_(config.key),
+      room_(kMostHelloBytes) {
+    CAIRN_ASSERT(!doors_.empty() && doors_.size() == config_.welcome.local.size() && config_.say != nullptr);
+}
+
+Sessions::~Sessions() = default;
+
+std::size_t Sessions::clients() const noexcept {
+    const auto welcome = std::ranges::count_if(sessions_, [](const auto& each) { return each->client != 0; });
+    return static_cast<std::size_t>(welcome) + leavers_.size();
+}
+
+bool Sessions::serve(int stop_fd, Duration span) {
+    const Instant until = steady_now() + span;
+    for (Instant now = steady_now(); now < until; now = steady_now()) {
+        sleep(stop_fd, until);
+        news_.take([this](ShardNews& news) { on_news(news); });
+        if (polled_[kStop].revents != 0) {
+            return false;
+        }
+        // Before others are accepted: these are the sessions that were polled.
+        for (std::size_t i = kFixed; i != polled_.size(); ++i) {
+            Session& session = *sessions_[i - kFixed];
+            if (polled_[i].revents != 0 && !session.has_ended) {
+                look_at(session);
+            } else if (session.client == 0 && steady_now() >= session.hello_by && !session.has_ended) {
+                refuse(session, {"nothing was said in time", "say Hello first"});
+            }
+        }
+        if (polled_[kListening].revents != 0) {
+            accept_all();
+        }
+        std::erase_if(sessions_, [](const auto& each) { return each->has_ended; });
+    }
+    return true;
+}
+
+// Fills polled_, and sleeps until one of them is readable or something is due.
+void Sessions::sleep(int stop_fd, Instant until) {
+    const Instant now = steady_now();
+    polled_.assign({{stop_fd, POLLIN, 0}, {now < accept_at_ ? -1 : listening_fd_, POLLIN, 0}, {news_.fd(), POLLIN, 0}});
+    until = now < accept_at_ ? std::min(until, accept_at_) : until;
+    for (const auto& each : sessions_) {
+        polled_.push_back({each->socket.get(), static_cast<short>(each->awaits_channel ? 0 : POLLIN), 0});
+        until = each->client == 0 ? std::min(until, each->hello_by) : until;
+    }
+    const std::int64_t ns = news_.begin_sleep() && until > now ? (until - now).ns : 0;
+    const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
+    if (::ppoll(polled_.data(), polled_.size(), &timeout, nullptr) < 0) {
+        std::ranges::for_each(polled_, [](pollfd& each) { each.revents = 0; });  // a signal
+    }
+    news_.end_sleep();
+}
+
+void Sessions::accept_all() {
+    for (std::size_t i = 0; i != kStrangers; ++i) {
+        OwnedFd socket(::accept4(listening_fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (!socket.is_open()) {
+            if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+                accept_at_ = steady_now() + kNoDescriptor;
+            }
+            return;
+        }
+        std::shared_ptr<const Person> person = person_at(socket.get());
+        if (person == nullptr) {
+            continue;
+        }
+        make_room_for_stranger();
+        sessions_.push_back(
+            std::make_unique<Session>(Session{std::move(socket), std::move(person), steady_now() + config_.patience}));
+    }
+}
+
+// Whoever has said nothing for the longest time makes room, so that silence keeps nobody out.
+void Sessions::make_room_for_stranger() {
+    const auto is_stranger = [](const auto& each) { return each->client == 0 && !each->has_ended; };
+    if (static_cast<std::size_t>(std::ranges::count_if(sessions_, is_stranger)) >= kStrangers) {
+        refuse(**std::ranges::find_if(sessions_, is_stranger), {"too many have not said who they are", "try again"});
+    }
+}
+
+// One packet at a time: nobody keeps the others waiting.
+void Sessions::look_at(Session& session) {
+    if (session.awaits_channel) {  // it has hung up, or this would not be polled
+        hang_up(session);
+        return;
+    }
+    const Reception received = receive_packet(session.socket.get(), room_);
+    switch (received.what) {
+        case Received::Nothing:
+            break;
+        case Received::End:
+            hang_up(session);
+            break;
+        case Received::TooLong:
+            refuse(session, {"a message is too long", kOneVersion});
+            break;
+        case Received::Packet:
+            if (session.client == 0) {
+                on_hello(session, received.bytes);
+            } else {
+                on_channel_request(session, received.bytes);
+            }
+            break;
+    }
+}
+
+void Sessions::on_hello(Session& session, std::span<const std::uint8_t> bytes) {
+    const std::optional<Hello> hello = parse_hello(bytes);
+    if (!hello) {
+        refuse(session, {"this is no Hello of this version", kOneVersion});
+        return;
+    }
+    if (clients() >= config_.max_clients) {
+        refuse(session, {fmt::format("the daemon has {} clients", clients()),
+                         "end one of them, or start it with a larger --max-clients"});
+        return;
+    }
+    config_.welcome.client = number_for(*session.person, hello->client);
+    if (!send_packet(session.socket.get(), bytes_of(config_.welcome))) {
+        hang_up(session);
+        return;
+    }
+    session.client = config_.welcome.client;
+    session.channels.resize(doors_.size());
+    counters_.count(SessionCounter::Welcomed);
+    counters_.count(SessionCounter::Returned, session.client == hello->client ? 1 : 0);
+}
+
+// Returns the number that is wanted if it was given to this user and nobody has it; otherwise a new one.
+// mutants: fs-sessions-number-for
+std::uint64_t Sessions::number_for(const Person& person, std::uint64_t wanted) {
+    const auto is_taken = [this](std::uint64_t number) {
+        return session_of(number) != nullptr || leavers_.contains(number);
+    };
+    if (numbers_.is_of(person.uid, wanted) && !is_taken(wanted)) {
+        return wanted;
+    }
+    std::random_device chance;
+    std::uint64_t number = 0;
+    while (number == 0 || is_taken(number)) {
+        number = numbers_.make(person.uid, chance());
+    }
+    return number;
+}
+
+void Sessions::on_channel_request(Session& session, std::span<const std::uint8_t> bytes) {
+    const std::optional<ChannelRequest> request = parse_channel_request(bytes);
+    if (!request) {
+        refuse(session, {"this is no request for a channel", kOneVersion});
+        return;
+    }
+    if (request->shard >= doors_.size()) {
+        refuse(session, {fmt::format("shard {} is none of this daemon's", request->shard), "ask for one of Welcome's"});
+        return;
+    }
+    std::uint8_t& channels = session.channels[request->shard];
+    if (channels == SessionConfig::kChannels) {
+        refuse(session, {fmt::format("a client has at most {} channels to a shard", SessionConfig::kChannels),
+                         "share them among more threads"});
+        return;
+    }
+    Result<Segment> segment = Segment::create(config_.welcome.shape);
+    if (!segment.ok()) {
+        refuse(session, segment.error());
+        return;
+    }
+    session.awaits_channel = true;
+    doors_[request->shard]->open_channel({session.client, channels++, session.person, std::move(segment).value()});
+}
+
+void Sessions::on_news(ShardNews& news) {
+    switch (news.what) {
+        case ShardNews::What::ChannelMade:
+        case ShardNews::What::ChannelFailed:
+            on_channel(news);
+            break;
+        case ShardNews::What::Breach:
+            if (Session* const session = session_of(news.client); session != nullptr) {
+                config_.say(fmt::format("process {} of user {} broke its channel to shard {}, and is hung up on",
+                                        session->person->pid, session->person->uid, news.shard));
+                refuse(*session, {"the channel has what no client writes", "report it: memory was overwritten"});
+            }
+            break;
+        case ShardNews::What::Drained:
+        case ShardNews::What::Forgotten:
+            on_leaver(news);
+            break;
+    }
+}
+
+void Sessions::on_channel(ShardNews& news) {
+    Session* const session = session_of(news.client);
+    if (session == nullptr) {
+        return;  // gone meanwhile
+    }
+    if (news.what == ShardNews::What::ChannelFailed) {
+        refuse(*session, {"the daemon has no descriptor left", "raise its limit of open files (ulimit -n)"});
+        return;
+    }
+    session->awaits_channel = false;
+    const std::array<int, 2> fds{news.segment.get(), news.doorbell.get()};
+    if (!send_packet(session->socket.get(), bytes_of(ChannelRequest{news.shard}), fds)) {
+        hang_up(*session);
+        return;
+    }
+    counters_.count(SessionCounter::Channels);
+}
+
+// All shards are to have drained before one forgets: a call that came to one may have opened a file at another.
+// mutants: fs-sessions-on-leaver
+void Sessions::on_leaver(const ShardNews& news) {
+    const auto found = leavers_.find(news.client);
+    CAIRN_ASSERT(found != leavers_.end() && found->second.awaited != 0);
+    Leaver& leaver = found->second;
+    if (--leaver.awaited != 0) {
+        return;
+    }
+    if (leaver.is_drained) {
+        leavers_.erase(found);
+        counters_.count(SessionCounter::Left);
+        return;
+    }
+    leaver = {true, doors_.size()};
+    for (ShardDoor* const door : doors_) {
+        door->forget(news.client);
+    }
+}
+
+// What was sent and not read would make the refusal unreadable: the kernel then reports a reset instead.
+void Sessions::refuse(Session& session, const Error& why) {
+    int unread = 0;
+    for (Received what = Received::Packet; what != Received::Nothing && what != Received::End && unread != kUnread;
+         ++unread) {
+        what = receive_packet(session.socket.get(), room_).what;
+    }
+    (void)send_packet(session.socket.get(), bytes_of(Refusal{why.text()}));
+    counters_.count(SessionCounter::Refused);
+    hang_up(session);
+}
+
+void Sessions::hang_up(Session& session) {
+    session.has_ended = true;
+    session.socket = OwnedFd();
+    if (session.client != 0) {
+        leavers_.emplace(session.client, Leaver{false, doors_.size()});
+        for (ShardDoor* const door : doors_) {
+            door->drain(session.client);
+        }
+    }
+}
+
+Sessions::Session* Sessions::session_of(std::uint64_t client) noexcept {
+    const auto found = std::ranges::find_if(
+        sessions_, [client](const auto& each) { return each->client == client && !each->has_ended; });
+    return client != 0 && found != sessions_.end() ? found->get() : nullptr;
+}
+
+}  // namespace cairn::fs

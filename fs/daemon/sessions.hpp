@@ -1,0 +1,94 @@
+// Sessions: the daemon's side of the socket by which clients of this machine come and go.
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fs/daemon/client_numbers.hpp"
+#include "fs/daemon/shard_door.hpp"
+#include "fs/message/hello.hpp"
+#include "lib/base/time.hpp"
+#include "lib/telemetry/counters.hpp"
+
+namespace cairn::fs {
+
+// X(enumerator, counter name, what non-zero means)
+#define CAIRN_SESSION_COUNTERS(X)                                                       \
+    X(Welcomed, "fs_clients_welcomed", "clients that have come")                        \
+    X(Returned, "fs_clients_returned", "of them, those that have kept their numbers")   \
+    X(Left, "fs_clients_left", "clients that have gone")                                \
+    X(Refused, "fs_clients_refused", "connections that were told why they are refused") \
+    X(Channels, "fs_channels_made", "channels that clients were given")
+
+CAIRN_DECLARE_COUNTERS(SessionCounter, CAIRN_SESSION_COUNTERS);
+
+struct SessionConfig {
+    static constexpr std::uint32_t kMostClients = 4096;
+    static constexpr std::uint8_t kChannels = 16;  // of a client, to each shard
+
+    Welcome welcome{};  // what all are told; `client` is overwritten
+    SipKey key{};       // of the clients' numbers
+    std::uint32_t max_clients = 32;
+    Duration patience = seconds(5);  // until a connection has said who it is
+    // Called with a line for the operator.
+    void (*say)(const std::string& line) = nullptr;
+};
+
+// One thread uses it. It waits for nobody: who sends what is no message, or does not read, is hung up on. Where the
+// process can be killed at any instant, nothing here has to be undone: the kernel ends descriptors and memory.
+class Sessions {
+public:
+    // The doors are by the number of their shard, as many as welcome.local. All outlive the sessions.
+    Sessions(int listening_fd, NewsBox& news, std::vector<ShardDoor*> doors, const SessionConfig& config);
+    Sessions(const Sessions&) = delete;
+    Sessions& operator=(const Sessions&) = delete;
+    ~Sessions();
+
+    // Serves for so long, and returns true; or until `stop_fd` is readable, and returns false.
+    [[nodiscard]] bool serve(int stop_fd, Duration span);
+
+    // Those that are welcome now, and those that leave.
+    [[nodiscard]] std::size_t clients() const noexcept;
+    [[nodiscard]] const telemetry::CounterSet<SessionCounter>& counters() const noexcept { return counters_; }
+
+private:
+    struct Session;
+    // A client that has gone, and what its shards still have to say: twice each.
+    struct Leaver {
+        bool is_drained = false;
+        std::size_t awaited = 0;
+    };
+
+    void sleep(int stop_fd, Instant until);
+    void accept_all();
+    void make_room_for_stranger();
+    void look_at(Session& session);
+    void on_hello(Session& session, std::span<const std::uint8_t> bytes);
+    void on_channel_request(Session& session, std::span<const std::uint8_t> bytes);
+    void on_news(ShardNews& news);
+    void on_channel(ShardNews& news);
+    void on_leaver(const ShardNews& news);
+    void refuse(Session& session, const Error& why);
+    void hang_up(Session& session);
+    [[nodiscard]] std::uint64_t number_for(const Person& person, std::uint64_t wanted);
+    [[nodiscard]] Session* session_of(std::uint64_t client) noexcept;
+
+    const int listening_fd_;
+    NewsBox& news_;
+    const std::vector<ShardDoor*> doors_;
+    SessionConfig config_;
+    const ClientNumbers numbers_;
+    std::vector<std::unique_ptr<Session>> sessions_;  // oldest first
+    std::map<std::uint64_t, Leaver> leavers_;
+    std::vector<pollfd> polled_;
+    Instant accept_at_{};  // no descriptor was left: not before
+    std::vector<std::uint8_t> room_;
+    telemetry::CounterSet<SessionCounter> counters_;
+};
+
+}  // namespace cairn::fs

@@ -1,0 +1,193 @@
+// Channels that come and go.
+#include "fs/daemon/shard_tenant.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "fs/daemon/shard_tenant_parts.hpp"
+
+namespace cairn::fs {
+
+// Something to do on the worker's thread. It ends itself.
+class ShardTenant::Errand final : public worker::Letter {
+public:
+    enum class What : std::uint8_t { OpenChannel, Drain, Forget, Nothing };
+
+    Errand(ShardTenant& tenant, What what, std::uint64_t client) noexcept
+        : tenant_(tenant), what_(what), client_(client) {}
+    Errand(ShardTenant& tenant, ChannelOrder order) noexcept
+        : tenant_(tenant), what_(What::OpenChannel), order_(std::move(order)) {}
+
+    void open(worker::Worker&, Instant) noexcept override {
+        switch (what_) {
+            case What::OpenChannel:
+                tenant_.add(*std::move(order_));
+                break;
+            case What::Drain:
+                tenant_.end_channels(client_);
+                break;
+            case What::Forget:
+                tenant_.forgetting_.push_back(client_);
+                break;
+            case What::Nothing:
+                break;
+        }
+        discard();
+    }
+    void discard() noexcept override { delete this; }
+
+private:
+    ShardTenant& tenant_;
+    const What what_;
+    std::uint64_t client_ = 0;
+    std::optional<ChannelOrder> order_{};
+};
+
+namespace {
+
+// A kernel without a wall clock does not exist.
+ShardTime time_of(Instant now) noexcept {
+    timespec wall{};
+    ::clock_gettime(CLOCK_REALTIME, &wall);
+    return {now, std::int64_t{wall.tv_sec} * 1'000'000'000 + wall.tv_nsec};
+}
+
+}  // namespace
+
+ShardTenant::ShardTenant(worker::Worker& worker, NewsBox& news, Store& store, const ClusterFacts& facts,
+                         ShardNumber number, std::uint64_t seed, Instant now)
+    : worker_(worker),
+      address_(worker.address()),
+      news_(news),
+      shard_(store, *this, facts, number, seed, time_of(now)),
+      tenancy_(worker.add(*this)) {}
+
+ShardTenant::~ShardTenant() = default;
+
+void ShardTenant::open_channel(ChannelOrder order) {
+    send(std::make_unique<Errand>(*this, std::move(order)));
+}
+
+void ShardTenant::drain(std::uint64_t client) {
+    send(std::make_unique<Errand>(*this, Errand::What::Drain, client));
+}
+
+void ShardTenant::forget(std::uint64_t client) {
+    send(std::make_unique<Errand>(*this, Errand::What::Forget, client));
+}
+
+void ShardTenant::wake() {
+    send(std::make_unique<Errand>(*this, Errand::What::Nothing, 0));
+}
+
+// A worker that has ended has nobody left to serve.
+void ShardTenant::send(std::unique_ptr<Errand> errand) {
+    if (address_.send(*errand).ok()) {
+        (void)errand.release();  // it is in the mail
+    }
+}
+
+// The client gets copies of the descriptors: those of the channel may end before they are sent.
+// mutants: fs-shard-tenant-add
+void ShardTenant::add(ChannelOrder order) {
+    const std::uint64_t client = order.client;
+    auto channel = std::make_unique<Channel>(std::move(order), ++generation_);
+    auto bell = worker_.add_doorbell(channel->end.doorbell());
+    auto news = std::make_unique<ShardNews>();
+    news->client = client;
+    news->shard = shard_.number();
+    if (bell.ok()) {
+        news->doorbell = OwnedFd(::fcntl(bell.value()->fd(), F_DUPFD_CLOEXEC, 0));
+        news->segment = OwnedFd(::fcntl(channel->end.segment().fd(), F_DUPFD_CLOEXEC, 0));
+    }
+    if (!news->doorbell.is_open() || !news->segment.is_open()) {
+        news->what = ShardNews::What::ChannelFailed;
+        news_.tell(std::move(news));
+        return;
+    }
+    channel->bell = std::move(bell).value();
+    const auto free = std::find(channels_.begin(), channels_.end(), nullptr);
+    if (free != channels_.end()) {
+        *free = std::move(channel);
+    } else {
+        channels_.push_back(std::move(channel));
+    }
+    news->what = ShardNews::What::ChannelMade;
+    news_.tell(std::move(news));
+}
+
+void ShardTenant::end_channels(std::uint64_t client) {
+    for (const auto& channel : channels_) {
+        if (channel != nullptr && channel->client == client) {
+            channel->is_closed = true;
+        }
+    }
+    draining_.push_back(client);
+}
+
+// A channel ends once no call of it is unanswered: till then the shard may read and write its data.
+// mutants: fs-shard-tenant-retire
+void ShardTenant::retire() noexcept {
+    std::erase_if(draining_, [this](std::uint64_t client) {
+        bool is_drained = true;
+        for (auto& channel : channels_) {
+            if (channel != nullptr && channel->client == client) {
+                if (channel->unanswered == 0) {
+                    channel.reset();
+                } else {
+                    is_drained = false;
+                }
+            }
+        }
+        if (is_drained) {
+            tell(ShardNews::What::Drained, client);
+        }
+        return is_drained;
+    });
+}
+
+void ShardTenant::tell(ShardNews::What what, std::uint64_t client) noexcept {
+    auto news = std::make_unique<ShardNews>();
+    news->what = what;
+    news->client = client;
+    news->shard = shard_.number();
+    news_.tell(std::move(news));
+}
+
+// mutants: fs-shard-tenant-turn
+bool ShardTenant::on_turn(Instant now) noexcept {
+    if (next_deadline() > now) {
+        return false;
+    }
+    shard_.begin_turn(time_of(now));
+    take_calls();
+    for (const std::uint64_t client : std::exchange(forgetting_, {})) {
+        shard_.forget(client);
+        tell(ShardNews::What::Forgotten, client);
+    }
+    more_ = shard_.end_turn();
+    retire();
+    publish();
+    return true;
+}
+
+void ShardTenant::publish() noexcept {
+    const ShardCounters& now = shard_.counters();
+    const auto show = [this](TenantCounter which, std::uint64_t value, std::uint64_t& before) {
+        counters_.count(which, value - std::exchange(before, value));
+    };
+    show(TenantCounter::Calls, now.calls, published_.calls);
+    show(TenantCounter::Failed, now.failed, published_.failed);
+    show(TenantCounter::Malformed, now.malformed, published_.malformed);
+    show(TenantCounter::Repeated, now.repeated, published_.repeated);
+    show(TenantCounter::OtherShard, now.other_shard, published_.other_shard);
+    show(TenantCounter::Damaged, now.damaged, published_.damaged);
+    show(TenantCounter::RemovedFiles, now.removed_files, published_.removed_files);
+    show(TenantCounter::Syncs, now.syncs, published_.syncs);
+    counters_.count(TenantCounter::Turns);
+}
+
+}  // namespace cairn::fs

@@ -1,0 +1,29 @@
+// What a ShardTenant has for each channel.
+#pragma once
+
+#include "fs/daemon/shard_tenant.hpp"
+
+namespace cairn::fs {
+
+struct ShardTenant::Channel {
+    Channel(ChannelOrder&& order, std::uint32_t generation_now)
+        : client(order.client),
+          number(order.number),
+          generation(generation_now),
+          person(std::move(order.person)),
+          end(std::move(order.segment)) {}
+
+    const std::uint64_t client;
+    const std::uint32_t number;
+    const std::uint32_t generation;  // tells channels of one place apart
+    const std::shared_ptr<const Person> person;
+    ShardEnd end;
+    std::unique_ptr<worker::Doorbell> bell{};
+    std::uint64_t due = 0;  // slots to be looked at, a bit each
+    std::uint32_t unanswered = 0;
+    bool is_closed = false;  // no call of it is taken any more
+
+    [[nodiscard]] bool has_calls() const noexcept { return !is_closed && (due != 0 || end.has_pending()); }
+};
+
+}  // namespace cairn::fs
