@@ -13,7 +13,6 @@ class ClientNumbers {
 public:
     explicit constexpr ClientNumbers(const SipKey& key) noexcept : key_(key) {}
 
-    // mutants: fs-client-number-make
     [[nodiscard]] constexpr std::uint64_t make(std::uint32_t uid, std::uint32_t chance) const noexcept {
         return std::uint64_t{chance} << 32U | proof(uid, chance);
     }

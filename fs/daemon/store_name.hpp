@@ -25,7 +25,6 @@ struct StoreName {
         return std::uint64_t{spread == Spread::Koyama} << 63U | std::uint64_t{shards - 1} << 51U |
                std::uint64_t{number} << kChanceBits | file_system;
     }
-    // mutants: fs-store-name-of
     [[nodiscard]] static constexpr StoreName of(std::uint64_t id) noexcept {
         return {id & kMostChance, id >> 63U != 0 ? Spread::Koyama : Spread::Even,
                 static_cast<std::uint32_t>(id >> 51U & 0xfffU) + 1,

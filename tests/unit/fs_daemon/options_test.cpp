@@ -1,0 +1,178 @@
+// Arguments of cairn-fsd, on the command line and in a file.
+#include "apps/fsd/options.hpp"
+
+#include <fstream>
+
+#include "tests/unit/fs_daemon/guest.hpp"
+
+namespace cairn::fsd {
+namespace {
+
+using fs::test::Folder;
+
+Result<Options> parse(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "cairn-fsd");
+    std::vector<char*> pointers;
+    for (std::string& each : arguments) {
+        pointers.push_back(each.data());
+    }
+    return parse_options(static_cast<int>(pointers.size()), pointers.data(), 1);
+}
+
+// The refusal has a remedy, and all of these words.
+void expect_refusal(const std::vector<std::string>& arguments, const std::vector<std::string>& words) {
+    const Result<Options> options = parse(arguments);
+    ASSERT_FALSE(options.ok()) << arguments.front();
+    EXPECT_FALSE(options.error().remedy.empty());
+    for (const std::string& word : words) {
+        EXPECT_NE(options.error().text().find(word), std::string::npos) << options.error().text();
+    }
+}
+
+TEST(FsdOptionsTest, DefaultsAreForClientsOfThisMachineInMemory) {
+    const Options options = parse({}).value();
+    EXPECT_TRUE(options.stores.data_path.empty());
+    EXPECT_TRUE(options.stores.pmem_path.empty());
+    EXPECT_FALSE(options.stores.format);
+    EXPECT_EQ(options.stores.chunk_bytes, std::nullopt);
+    EXPECT_EQ(options.stores.spread, std::nullopt);
+    EXPECT_EQ(options.stores.shards, 1U);
+    EXPECT_EQ(options.shm_prefix, "/run/cairn-fs");
+    EXPECT_EQ(options.socket_mode, 0666U);
+    EXPECT_EQ(options.max_clients, 32U);
+    EXPECT_EQ(options.shape, (fs::ChannelShape{8, 2U << 20U}));
+    EXPECT_FALSE(options.has_port());
+}
+
+TEST(FsdOptionsTest, EachArgumentIsTaken) {
+    const Options options = parse({"--pmem-path",
+                                   "p",
+                                   "--allow-fake-pmem",
+                                   "--capacity",
+                                   "64M",
+                                   "--chunk-size",
+                                   "256K",
+                                   "--shm-prefix",
+                                   "x/y",
+                                   "--socket-mode",
+                                   "0640",
+                                   "--daemons-per-node",
+                                   "3",
+                                   "--max-clients",
+                                   "7",
+                                   "--queue-depth",
+                                   "64",
+                                   "--extra-buffer-size",
+                                   "1M",
+                                   "--poll",
+                                   "spin",
+                                   "--placement",
+                                   "koyama",
+                                   "--format",
+                                   "--stats",
+                                   "9",
+                                   "--key-file",
+                                   "k",
+                                   "--port",
+                                   "uring:127.0.0.1"})
+                                .value();
+    EXPECT_EQ(options.stores.pmem_path, "p");
+    EXPECT_TRUE(options.stores.allow_fake_pmem);
+    EXPECT_EQ(options.stores.capacity_bytes, 64U << 20U);
+    EXPECT_EQ(options.stores.chunk_bytes, 256U << 10U);
+    EXPECT_EQ(options.shm_prefix, "x/y");
+    EXPECT_EQ(options.socket_mode, 0640U);
+    EXPECT_EQ(options.stores.shards, 3U);
+    EXPECT_EQ(options.max_clients, 7U);
+    EXPECT_EQ(options.shape, (fs::ChannelShape{64, 1U << 20U}));
+    EXPECT_TRUE(options.spin);
+    EXPECT_EQ(options.stores.spread, fs::Spread::Koyama);
+    EXPECT_TRUE(options.stores.format);
+    EXPECT_EQ(options.stats_s, 9U);
+    EXPECT_EQ(options.key_file, "k");
+    EXPECT_TRUE(options.has_port());
+    EXPECT_EQ(parse({"--capacity", "2T"}).value().stores.capacity_bytes, std::uint64_t{2} << 40U);
+    EXPECT_EQ(parse({"--capacity", "16777216"}).value().stores.capacity_bytes, 16U << 20U);
+}
+
+TEST(FsdOptionsTest, AWrongArgumentIsNamed) {
+    for (const char* size :
+         {"", "M", "64X", "64MM", "-64M", "3M", "14M", "17M", "99999999999999999999", "99999999999T"}) {
+        expect_refusal({"--capacity", size}, {"--capacity"});
+    }
+    for (const char* size : {"32K", "8M", "96K", "4G", "4294967296"}) {
+        expect_refusal({"--chunk-size", size}, {"--chunk-size", size, "64K to 4M"});
+    }
+    for (const char* size : {"0", "1000", "65M", "8G"}) {
+        expect_refusal({"--extra-buffer-size", size}, {"--extra-buffer-size", size});
+    }
+    expect_refusal({"--queue-depth", "0"}, {"--queue-depth"});
+    expect_refusal({"--queue-depth", "65"}, {"--queue-depth"});
+    expect_refusal({"--max-clients", "0"}, {"--max-clients"});
+    expect_refusal({"--daemons-per-node", "0"}, {"--daemons-per-node"});
+    expect_refusal({"--socket-mode", "888"}, {"--socket-mode", "888"});
+    expect_refusal({"--socket-mode", "1777"}, {"--socket-mode"});
+    expect_refusal({"--poll", "often"}, {"--poll"});
+    expect_refusal({"--placement", "odd"}, {"--placement"});
+    expect_refusal({"--data-path", "a", "--pmem-path", "b"}, {"--data-path", "--pmem-path"});
+    expect_refusal({"--allow-fake-pmem"}, {"--allow-fake-pmem"});
+    expect_refusal({"--unknown"}, {"--unknown"});
+}
+
+class FsdConfigTest : public testing::Test {
+protected:
+    void write(const std::string& text) const { std::ofstream(path) << text; }
+    [[nodiscard]] Result<Options> parse_with(std::vector<std::string> arguments) const {
+        arguments.insert(arguments.end(), {"--config", path});
+        return parse(arguments);
+    }
+
+    const Folder folder;
+    const std::string path = folder / "fs.toml";
+};
+
+TEST_F(FsdConfigTest, TheFileHasTheSameNamesAndTheCommandLineCountsMore) {
+    write("[fs]\ncapacity = \"64M\"\nmax-clients = 5\npoll = \"spin\"\nqueue-depth = 2\n");
+    const Options options = parse_with({"--max-clients", "6"}).value();
+    EXPECT_EQ(options.stores.capacity_bytes, 64U << 20U);
+    EXPECT_EQ(options.max_clients, 6U);
+    EXPECT_EQ(options.shape.slots, 2U);
+    EXPECT_TRUE(options.spin);
+    write("[fs]\npmem-path = \"p\"\nallow-fake-pmem = true\n");
+    EXPECT_TRUE(parse_with({}).value().stores.allow_fake_pmem);
+    write("[fs]\nallow-fake-pmem = false\n");
+    EXPECT_FALSE(parse_with({}).value().stores.allow_fake_pmem);
+}
+
+TEST_F(FsdConfigTest, AWrongLineIsNamed) {
+    const auto refused = [this](const std::string& text, const std::vector<std::string>& words) {
+        write(text);
+        expect_refusal({"--config", path}, words);
+    };
+    refused("[fs]\ncapacity = \"64M\"\nqueue-depth = 99\n", {path + ":3", "queue-depth", "99"});
+    refused("[fs]\ncapacity = \"3M\"\n", {path + ":2", "capacity", "3M"});
+    refused("[fs]\nkapacity = \"64M\"\n", {path + ":2", "kapacity"});
+    refused("[fs]\nformat = true\n", {path + ":2", "format"});  // each start would lose what is there
+    refused("[fs]\nconfig = \"other\"\n", {path + ":2", "config"});
+    refused("[fs]\nmax-clients = [1]\n", {path + ":2", "max-clients"});
+    refused("[fs\n", {path + ":1"});
+    refused("[stream]\n", {path, "[fs]"});
+    refused("[fs]\ndata-path = \"a\"\npmem-path = \"b\"\n", {"--data-path", "--pmem-path"});
+    expect_refusal({"--config", folder / "absent"}, {folder / "absent"});
+}
+
+TEST_F(FsdConfigTest, TheExampleIsGood) {
+    const Result<Options> options = parse({"--config", CAIRN_EXAMPLE_CONFIG});
+    ASSERT_TRUE(options.ok()) << options.error().text();
+    EXPECT_EQ(options.value().stores.capacity_bytes, std::uint64_t{16} << 30U);
+    const Options usual = parse({}).value();
+    EXPECT_EQ(options.value().shm_prefix, usual.shm_prefix);
+    EXPECT_EQ(options.value().socket_mode, usual.socket_mode);
+    EXPECT_EQ(options.value().max_clients, usual.max_clients);
+    EXPECT_EQ(options.value().shape, usual.shape);
+    EXPECT_EQ(options.value().spin, usual.spin);
+    EXPECT_FALSE(options.value().has_port());
+}
+
+}  // namespace
+}  // namespace cairn::fsd

@@ -1,0 +1,313 @@
+// Clients that come and go, and those that are none: at a real socket, with shards that do what the test says.
+#include "fs/daemon/sessions.hpp"
+
+#include <sys/eventfd.h>
+
+#include "fs/daemon/meeting_place.hpp"
+#include "fs/shard/shard.hpp"
+#include "tests/unit/fs_daemon/door.hpp"
+#include "tests/unit/fs_daemon/guest.hpp"
+
+namespace cairn::fs {
+namespace {
+
+using test::Door;
+using test::Folder;
+using test::Guest;
+using test::Reply;
+
+constexpr SipKey kKey{11, 22};
+std::vector<std::string>& said() {
+    static std::vector<std::string> lines;
+    return lines;
+}
+
+class SessionsTest : public testing::Test {
+protected:
+    SessionsTest() {
+        said().clear();
+        config.welcome.root = kRoot;
+        config.welcome.chunk_bytes = 1U << 20U;
+        config.welcome.daemons = 2;
+        config.welcome.local = {0, 1};
+        config.welcome.shape = {2, 4096};
+        config.welcome.table = SlotTable(2);
+        config.key = kKey;
+        config.max_clients = 3;
+        config.say = [](const std::string& line) { said().push_back(line); };
+    }
+    void start() {
+        sessions = std::make_unique<Sessions>(place.listening_fd(), *news, std::vector<ShardDoor*>{&one, &two}, config);
+    }
+    [[nodiscard]] Guest guest() const { return Guest(place.socket_path()); }
+    void serve(int ms = 3) { EXPECT_TRUE(sessions->serve(-1, milliseconds(ms))); }
+    Reply reply(const Guest& from) {
+        for (int tries = 0; tries != 1000 && !from.has_news(); ++tries) {
+            serve(1);
+        }
+        return from.read();
+    }
+    Welcome welcome(const Guest& from, std::uint64_t number = 0) {
+        from.say(Hello{number});
+        const std::optional<Welcome> got = parse_welcome(reply(from).bytes);
+        EXPECT_TRUE(got.has_value());
+        return got.value_or(Welcome{});
+    }
+    void expect_refused(const Guest& from, const std::string& words) {
+        const std::optional<Refusal> got = parse_refusal(reply(from).bytes);
+        ASSERT_TRUE(got.has_value());
+        EXPECT_NE(got->text.find(words), std::string::npos) << got->text;
+        serve();
+        EXPECT_TRUE(from.has_news());
+        EXPECT_TRUE(from.read().bytes.empty());  // it hung up
+    }
+    Reply channel(const Guest& from, std::uint16_t shard) {
+        from.say(ChannelRequest{shard});
+        return reply(from);
+    }
+    void leave(Guest& who) {
+        who.leave();
+        serve(5);
+    }
+
+    const Folder folder;
+    MeetingPlace place = MeetingPlace::open(folder / "fs", 0600).value();
+    std::unique_ptr<NewsBox> news = NewsBox::create().value();
+    Door one{*news, 0};
+    Door two{*news, 1};
+    SessionConfig config;
+    std::unique_ptr<Sessions> sessions;
+};
+
+TEST_F(SessionsTest, AClientIsWelcomedAndGetsChannels) {
+    start();
+    const Guest client = guest();
+    const Welcome told = welcome(client);
+    EXPECT_NE(told.client, 0U);
+    EXPECT_EQ(told.root, kRoot);
+    EXPECT_EQ(told.local, (std::vector<std::uint16_t>{0, 1}));
+    EXPECT_EQ(told.shape, config.welcome.shape);
+    EXPECT_EQ(told.table, SlotTable(2));
+    for (std::uint32_t number = 0; number != 2; ++number) {
+        Reply got = channel(client, 1);
+        const auto request = parse_channel_request(got.bytes);
+        ASSERT_TRUE(request.has_value());
+        EXPECT_EQ(request->shard, 1);
+        ASSERT_EQ(got.fds.size(), 2U);
+        const auto segment = Segment::map(::dup(got.fds[0].get()), told.shape);
+        EXPECT_TRUE(segment.ok());
+        EXPECT_EQ(two.orders.back().client, told.client);
+        EXPECT_EQ(two.orders.back().number, number);
+        EXPECT_EQ(two.orders.back().person->uid, ::getuid());
+        EXPECT_EQ(two.orders.back().person->pid, ::getpid());
+        EXPECT_EQ(two.orders.back().person->groups.size(), static_cast<std::size_t>(::getgroups(0, nullptr)));
+    }
+    EXPECT_EQ(sessions->clients(), 1U);
+    EXPECT_EQ(sessions->counters().of(SessionCounter::Channels), 2U);
+}
+
+TEST_F(SessionsTest, NonsenseIsRefused) {
+    start();
+    const Guest client = guest();
+    client.send({1, 2, 3});
+    expect_refused(client, "no Hello of this version");
+    const Guest other = guest();
+    other.send(std::vector<std::uint8_t>(kMostHelloBytes + 1, 7));
+    expect_refused(other, "too long");
+    const Guest third = guest();
+    (void)welcome(third);
+    third.say(Hello{});
+    expect_refused(third, "no request for a channel");
+    const Guest fourth = guest();
+    (void)welcome(fourth);
+    fourth.say(ChannelRequest{2});
+    expect_refused(fourth, "shard 2");
+    const Guest fifth = guest();  // talks on without looking
+    for (int i = 0; i != 5; ++i) {
+        fifth.send({9});
+    }
+    expect_refused(fifth, "no Hello of this version");
+    EXPECT_EQ(sessions->counters().of(SessionCounter::Refused), 5U);
+    EXPECT_EQ(sessions->clients(), 0U);
+}
+
+TEST_F(SessionsTest, AClientHasSoManyChannelsToAShard) {
+    start();
+    const Guest client = guest();
+    (void)welcome(client);
+    for (int i = 0; i != SessionConfig::kChannels; ++i) {
+        EXPECT_EQ(channel(client, 0).fds.size(), 2U);
+    }
+    EXPECT_EQ(channel(client, 1).fds.size(), 2U);
+    client.say(ChannelRequest{0});
+    expect_refused(client, "at most 16 channels");
+}
+
+TEST_F(SessionsTest, ClientsBeyondTheMostAreRefusedUntilOneIsForgotten) {
+    start();
+    Guest first = guest();
+    const Guest second = guest();
+    const Guest third = guest();
+    (void)welcome(first);
+    (void)welcome(second);
+    (void)welcome(third);
+    const Guest fourth = guest();
+    fourth.say(Hello{});
+    expect_refused(fourth, "--max-clients");
+    one.holds = true;
+    leave(first);
+    const Guest fifth = guest();
+    fifth.say(Hello{});
+    expect_refused(fifth, "--max-clients");  // a shard may still have its channels
+    one.holds = false;
+    one.let_go();
+    serve();
+    (void)welcome(guest());
+}
+
+TEST_F(SessionsTest, WhoSaysNothingIsHungUpOn) {
+    config.patience = milliseconds(20);
+    start();
+    const Guest silent = guest();
+    expect_refused(silent, "nothing was said");
+    const Guest client = guest();
+    (void)welcome(client);
+    serve(40);
+    EXPECT_FALSE(client.has_news());  // a client may be silent as long as it likes
+}
+
+TEST_F(SessionsTest, SilenceKeepsNobodyOut) {
+    start();
+    std::vector<Guest> silent;
+    for (int i = 0; i != 50; ++i) {
+        silent.push_back(guest());
+    }
+    const Guest client = guest();
+    (void)welcome(client);
+    EXPECT_NE(parse_refusal(silent.front().read().bytes), std::nullopt);
+}
+
+TEST_F(SessionsTest, AllShardsDrainBeforeOneForgets) {
+    start();
+    Guest client = guest();
+    const std::uint64_t number = welcome(client).client;
+    (void)channel(client, 0);
+    two.holds = true;
+    leave(client);
+    EXPECT_EQ(one.drained, std::vector<std::uint64_t>{number});
+    EXPECT_EQ(two.drained, std::vector<std::uint64_t>{number});
+    EXPECT_TRUE(one.forgotten.empty());
+    two.let_go();
+    serve();
+    EXPECT_EQ(one.forgotten, std::vector<std::uint64_t>{number});
+    EXPECT_EQ(two.forgotten, std::vector<std::uint64_t>{number});
+    EXPECT_EQ(sessions->clients(), 1U);
+    two.let_go();
+    serve();
+    EXPECT_EQ(sessions->clients(), 0U);
+    EXPECT_EQ(sessions->counters().of(SessionCounter::Left), 1U);
+}
+
+TEST_F(SessionsTest, ANumberIsKeptByItsUserAlone) {
+    config.max_clients = 32;
+    start();
+    const ClientNumbers numbers(kKey);
+    const std::uint64_t own = numbers.make(::getuid(), 77);
+    const std::uint64_t strangers = numbers.make(::getuid() + 1, 77);
+    const Guest thief = guest();
+    const std::uint64_t given = welcome(thief, strangers).client;
+    EXPECT_NE(given, strangers);
+    EXPECT_TRUE(numbers.is_of(::getuid(), given));
+    EXPECT_NE(welcome(guest(), own ^ 1U).client, own ^ 1U);  // not one that was ever given
+    serve();
+    Guest back = guest();
+    EXPECT_EQ(welcome(back, own).client, own);
+    EXPECT_EQ(sessions->counters().of(SessionCounter::Returned), 1U);
+    const Guest twin = guest();
+    EXPECT_NE(welcome(twin, own).client, own);  // while somebody has it
+    one.holds = true;
+    leave(back);
+    Guest early = guest();
+    EXPECT_NE(welcome(early, own).client, own);  // while a shard may have its channels
+    leave(early);
+    one.let_go();
+    serve();
+    one.let_go();
+    serve();
+    EXPECT_EQ(welcome(guest(), own).client, own);
+}
+
+TEST_F(SessionsTest, WhoHangsUpBeforeItsChannelIsMadeLeavesNothing) {
+    start();
+    one.holds = true;
+    Guest client = guest();
+    const std::uint64_t number = welcome(client).client;
+    client.say(ChannelRequest{0});
+    serve();
+    EXPECT_EQ(one.orders.size(), 1U);
+    leave(client);
+    EXPECT_EQ(one.drained, std::vector<std::uint64_t>{number});
+    one.let_go();  // the channel is made, for nobody; then it has drained
+    serve();
+    one.let_go();
+    serve();
+    EXPECT_EQ(one.forgotten, std::vector<std::uint64_t>{number});
+    EXPECT_EQ(sessions->clients(), 0U);
+    EXPECT_EQ(sessions->counters().of(SessionCounter::Channels), 0U);
+}
+
+TEST_F(SessionsTest, ABreachIsSaidAndHungUpOn) {
+    start();
+    const Guest client = guest();
+    const std::uint64_t number = welcome(client).client;
+    one.tell(ShardNews::What::Breach, number);
+    one.tell(ShardNews::What::Breach, number);
+    expect_refused(client, "what no client writes");
+    ASSERT_EQ(said().size(), 1U);
+    EXPECT_NE(said()[0].find(std::to_string(::getpid())), std::string::npos);
+    EXPECT_EQ(two.drained, std::vector<std::uint64_t>{number});
+}
+
+TEST_F(SessionsTest, AChannelThatCannotBeMadeIsRefused) {
+    start();
+    one.holds = true;
+    const Guest client = guest();
+    const std::uint64_t number = welcome(client).client;
+    client.say(ChannelRequest{0});
+    serve();
+    one.held.clear();
+    one.holds = false;
+    one.tell(ShardNews::What::ChannelFailed, number);
+    expect_refused(client, "no descriptor");
+}
+
+TEST_F(SessionsTest, WhoDoesNotReadIsNotWaitedFor) {
+    start();
+    const Guest deaf = guest();
+    (void)welcome(deaf);
+    const Guest client = guest();
+    for (int i = 0; i != SessionConfig::kChannels; ++i) {
+        deaf.say(ChannelRequest{0});
+        deaf.say(ChannelRequest{1});
+    }
+    (void)welcome(client);
+    EXPECT_EQ(channel(client, 1).fds.size(), 2U);
+}
+
+TEST_F(SessionsTest, ItEndsWhenItIsToldTo) {
+    start();
+    const OwnedFd stop(::eventfd(0, EFD_NONBLOCK));
+    ASSERT_TRUE(sessions->serve(stop.get(), milliseconds(1)));
+    ASSERT_EQ(eventfd_write(stop.get(), 1), 0);
+    EXPECT_FALSE(sessions->serve(stop.get(), seconds(100)));
+}
+
+constexpr ClientNumbers kNumbers{{1, 2}};
+static_assert(kNumbers.is_of(1000, kNumbers.make(1000, 5)));
+static_assert(!kNumbers.is_of(1001, kNumbers.make(1000, 5)));
+static_assert(!kNumbers.is_of(1000, kNumbers.make(1000, 5) ^ std::uint64_t{1} << 32U));
+static_assert(!kNumbers.is_of(1000, 0));
+static_assert(kNumbers.make(1000, 5) != ClientNumbers({1, 3}).make(1000, 5));
+
+}  // namespace
+}  // namespace cairn::fs

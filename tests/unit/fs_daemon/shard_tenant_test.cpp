@@ -1,0 +1,290 @@
+// A shard on a worker without a network: channels that come, are used, broken, and go.
+#include "fs/daemon/shard_tenant.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "fs/channel/client_end.hpp"
+#include "fs/daemon/no_port.hpp"
+#include "fs/daemon/stores.hpp"
+#include "fs/message/answers.hpp"
+#include "fs/message/requests.hpp"
+
+namespace cairn::fs {
+namespace {
+
+constexpr std::uint64_t kClient = 4711;
+constexpr ChannelShape kShape{64, 4096};
+
+Instant clock_now() {
+    return {std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()};
+}
+
+// The client's end, and the descriptors that came with it.
+struct Channel {
+    explicit Channel(ShardNews& news)
+        : doorbell(std::move(news.doorbell)),
+          memory(Segment::map(::dup(news.segment.get()), kShape).value()),
+          end(Segment::map(::dup(news.segment.get()), kShape).value(), doorbell.get()) {}
+    OwnedFd doorbell;
+    Segment memory;
+    ClientEnd end;
+};
+
+class ShardTenantTest : public testing::Test {
+protected:
+    ShardTenantTest() {
+        StoreWishes wishes;
+        wishes.capacity_bytes = 64U << 20U;
+        wishes.chunk_bytes = 64U << 10U;
+        stores = open_stores(wishes).value();
+        worker = worker::Worker::create(port, {.max_queue_pairs = 1, .max_regions = 1}, now).value();
+        tenant = std::make_unique<ShardTenant>(*worker, *news, *stores.stores[0].store, stores.facts(), 0, 1, now);
+    }
+
+    void turn() {
+        now = now + microseconds(10);
+        (void)worker->turn(now);
+        news->take([this](ShardNews& each) { heard.push_back(std::move(each)); });
+    }
+    std::unique_ptr<Channel> open(std::uint64_t client = kClient, std::uint32_t number = 0, std::uint32_t uid = 0) {
+        const auto person = std::make_shared<const Person>(Person{uid, uid, 1});
+        tenant->open_channel({client, number, person, Segment::create(kShape).value()});
+        turn();
+        const bool was_made = !heard.empty() && heard.back().what == ShardNews::What::ChannelMade;
+        EXPECT_TRUE(was_made);
+        auto channel = was_made ? std::make_unique<Channel>(heard.back()) : nullptr;
+        heard.clear();
+        return channel;
+    }
+    static std::uint32_t ask(Channel& channel, const Request& request) {
+        const std::uint32_t slot = *channel.end.take_slot();
+        static std::uint32_t sequence = 0;
+        channel.end.ask(slot, put_request(channel.end.request(slot), {.sequence = ++sequence}, request));
+        return slot;
+    }
+    template <class Answer>
+    static Answer answer(Channel& channel, std::uint32_t slot) {
+        const auto bytes = channel.end.answer(slot);
+        EXPECT_TRUE(bytes.has_value());
+        Answer got{};
+        const auto head = parse_answer(bytes.value_or(std::span<const std::uint8_t>{}), got);
+        EXPECT_TRUE(head.has_value() && head->error == 0);
+        if (bytes) {
+            channel.end.give_back(slot);
+        }
+        return got;
+    }
+    template <class Answer>
+    Answer call(Channel& channel, const Request& request) {
+        const std::uint32_t slot = ask(channel, request);
+        for (int i = 0; i != 100 && !channel.end.answer(slot); ++i) {
+            turn();
+        }
+        return answer<Answer>(channel, slot);
+    }
+    // How often this was told of the client.
+    [[nodiscard]] long told(ShardNews::What what, std::uint64_t client = kClient) const {
+        return std::count_if(heard.begin(), heard.end(), [=](const ShardNews& each) {
+            return each.what == what && each.client == client && each.shard == 0;
+        });
+    }
+    [[nodiscard]] std::uint64_t counted(TenantCounter which) const { return tenant->counters().of(which); }
+
+    Instant now = clock_now();
+    NoPort port;
+    OpenStores stores;
+    std::unique_ptr<NewsBox> news = NewsBox::create().value();
+    std::unique_ptr<worker::Worker> worker;
+    std::unique_ptr<ShardTenant> tenant;
+    std::vector<ShardNews> heard;
+};
+
+TEST_F(ShardTenantTest, ACallIsAnswered) {
+    const auto channel = open();
+    EXPECT_EQ(call<AttributesAnswer>(*channel, StatRequest{kRoot}).attributes.id, kRoot);
+    EXPECT_EQ(counted(TenantCounter::Calls), 1U);
+    EXPECT_EQ(counted(TenantCounter::Turns), 1U);
+}
+
+TEST_F(ShardTenantTest, AWorkerWithNothingToDoSleeps) {
+    EXPECT_GT(tenant->next_deadline(), now + milliseconds(100));
+    const auto channel = open();
+    EXPECT_GT(tenant->next_deadline(), now + milliseconds(100));
+    (void)ask(*channel, StatRequest{kRoot});
+    EXPECT_LE(tenant->next_deadline(), now);
+}
+
+TEST_F(ShardTenantTest, AClientIsWhoItsSocketSays) {
+    const auto channel = open(kClient, 0, 1000);
+    const auto made = call<WalkAnswer>(*channel, CreateRequest{kRoot, S_IFREG | 0600, 0, true, "mine", ""});
+    EXPECT_EQ(call<AttributesAnswer>(*channel, StatRequest{made.attributes.id}).attributes.uid, 1000U);
+}
+
+TEST_F(ShardTenantTest, ChannelsOfOneClientHaveSlotsOfTheirOwn) {
+    const auto one = open(kClient, 0);
+    const auto two = open(kClient, 1);
+    // Calls with one sequence number in one slot would be taken for one call and its retry.
+    const auto create = [](Channel& channel, const char* name) {
+        const std::uint32_t slot = *channel.end.take_slot();
+        EXPECT_EQ(slot, 0U);
+        const CreateRequest request{kRoot, S_IFREG | 0600, 0, true, name, ""};
+        channel.end.ask(slot, put_request(channel.end.request(slot), {.sequence = 9}, request));
+        return slot;
+    };
+    const std::uint32_t first = create(*one, "a");
+    const std::uint32_t second = create(*two, "b");
+    turn();
+    EXPECT_NE(answer<WalkAnswer>(*one, first).attributes.id, answer<WalkAnswer>(*two, second).attributes.id);
+    EXPECT_EQ(counted(TenantCounter::Repeated), 0U);
+}
+
+TEST_F(ShardTenantTest, ATurnTakesSoManyCallsAndNoChannelWaitsForAnother) {
+    const auto greedy = open(1);
+    const auto modest = open(2);
+    for (int i = 0; i != 64; ++i) {
+        (void)ask(*greedy, StatRequest{kRoot});
+    }
+    const std::uint32_t slot = ask(*modest, StatRequest{kRoot});
+    turn();
+    EXPECT_EQ(counted(TenantCounter::Calls), ShardTenant::kCallsATurn);
+    turn();
+    EXPECT_EQ(counted(TenantCounter::Calls), 65U);
+    (void)answer<AttributesAnswer>(*modest, slot);
+    const auto third = open(3);
+    for (int round = 0; round != 8; ++round) {  // each is among the first ones in time
+        for (std::uint32_t each = 0; each != 64 && greedy->end.answer(each); ++each) {
+            greedy->end.give_back(each);
+        }
+        while (const auto free = greedy->end.take_slot()) {
+            greedy->end.ask(*free, put_request(greedy->end.request(*free), {}, StatRequest{kRoot}));
+        }
+        const std::uint32_t asked = ask(*third, StatRequest{kRoot});
+        turn();
+        turn();
+        turn();
+        (void)answer<AttributesAnswer>(*third, asked);
+    }
+}
+
+TEST_F(ShardTenantTest, AClientThatGoesIsForgottenOnce) {
+    const auto one = open(kClient, 0);
+    const auto two = open(kClient, 1);
+    const auto other = open(kClient + 1);
+    (void)ask(*one, StatRequest{kRoot});
+    tenant->drain(kClient);  // in mid-request
+    turn();
+    EXPECT_EQ(told(ShardNews::What::Drained), 1);
+    tenant->forget(kClient);
+    turn();
+    EXPECT_EQ(told(ShardNews::What::Forgotten), 1);
+    turn();
+    EXPECT_EQ(heard.size(), 2U);
+    EXPECT_EQ(call<AttributesAnswer>(*other, StatRequest{kRoot}).attributes.id, kRoot);
+    EXPECT_GT(tenant->next_deadline(), now + milliseconds(1));
+    // The place is used again, and the rest of what the dead client has does nothing there.
+    const auto next = open(kClient + 2);
+    EXPECT_EQ(call<AttributesAnswer>(*next, StatRequest{kRoot}).attributes.id, kRoot);
+}
+
+TEST_F(ShardTenantTest, AClientThatHadNoChannelDrainsToo) {
+    tenant->drain(kClient);
+    turn();
+    EXPECT_EQ(told(ShardNews::What::Drained), 1);
+}
+
+TEST_F(ShardTenantTest, AChannelStaysWhileACallIsUnanswered) {
+    const auto channel = open();
+    const auto made = call<WalkAnswer>(*channel, CreateRequest{kRoot, S_IFREG | 0600, 0, true, "long", ""});
+    SetAttributesRequest size;
+    size.file = made.attributes.id;
+    size.what = kSetSize;
+    size.size = std::uint64_t{64} << 10U << 16U;  // 65536 chunks, all of them holes
+    (void)call<AttributesAnswer>(*channel, size);
+    size.size = 0;
+    const std::uint32_t slot = ask(*channel, size);
+    turn();
+    ASSERT_TRUE(tenant->is_unanswered());
+    tenant->drain(kClient);
+    turn();
+    EXPECT_EQ(told(ShardNews::What::Drained), 0);
+    for (int i = 0; i != 1000 && told(ShardNews::What::Drained) == 0; ++i) {
+        turn();
+    }
+    EXPECT_EQ(told(ShardNews::What::Drained), 1);
+    EXPECT_EQ(answer<AttributesAnswer>(*channel, slot).attributes.size, 0U);
+}
+
+TEST_F(ShardTenantTest, ABrokenChannelIsToldOnceAndServedNoMore) {
+    const auto channel = open();
+    const auto other = open(kClient, 1);
+    channel->memory.slot(3).asked.store(7);
+    channel->memory.head().pending.store(~std::uint64_t{0});
+    turn();
+    EXPECT_EQ(told(ShardNews::What::Breach), 1);
+    (void)ask(*channel, StatRequest{kRoot});
+    turn();
+    turn();
+    EXPECT_EQ(told(ShardNews::What::Breach), 1);
+    EXPECT_EQ(counted(TenantCounter::Breaches), 1U);
+    EXPECT_EQ(counted(TenantCounter::Calls), 0U);
+    EXPECT_GT(tenant->next_deadline(), now + milliseconds(1));  // its bits keep nobody awake
+    tenant->drain(kClient);
+    turn();
+    EXPECT_EQ(told(ShardNews::What::Drained), 1);
+}
+
+TEST_F(ShardTenantTest, WhatIsNoRequestIsAnswered) {
+    const auto channel = open();
+    const std::uint32_t slot = *channel->end.take_slot();
+    channel->end.ask(slot, 3);
+    turn();
+    EmptyAnswer none;
+    const auto head = parse_answer(channel->end.answer(slot).value(), none);
+    ASSERT_TRUE(head.has_value());
+    EXPECT_EQ(head->error, kErrorMalformed);
+}
+
+TEST_F(ShardTenantTest, AtTheEndNoCallIsTaken) {
+    const auto channel = open();
+    tenant->stop_taking();
+    const std::uint32_t slot = ask(*channel, StatRequest{kRoot});
+    turn();
+    EXPECT_FALSE(channel->end.answer(slot).has_value());
+    EXPECT_FALSE(tenant->is_unanswered());
+    EXPECT_TRUE(tenant->settle().ok());
+}
+
+TEST_F(ShardTenantTest, ACallWakesASleepingWorker) {
+    const auto channel = open();
+    std::atomic<bool> stop = false;
+    std::atomic<int> sleeps = 0;
+    std::thread shard([&] {
+        while (!stop) {
+            if (!worker->turn(clock_now())) {
+                ++sleeps;
+                worker->wait(clock_now(), clock_now() + seconds(100));
+            }
+        }
+    });
+    for (int i = 0; i != 20; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        const std::uint32_t slot = ask(*channel, StatRequest{kRoot});
+        for (int tries = 0; tries != 100 && !channel->end.answer(slot); ++tries) {
+            channel->end.wait(milliseconds(100));
+        }
+        (void)answer<AttributesAnswer>(*channel, slot);
+    }
+    stop = true;
+    tenant->wake();
+    shard.join();
+    EXPECT_LT(sleeps, 100);  // none of them was short
+}
+
+}  // namespace
+}  // namespace cairn::fs
