@@ -100,7 +100,14 @@ int run(int argc, char** argv) {
     if (has_eal || options.value().has_port()) {
         return app::run(kName, argc, argv, [&options](int, char**, int) { return run_on_lcores(options.value()); });
     }
-    return app::exit_status(kName, [&options] { return fsd::run_locally(options.value()); });
+    return app::exit_status(kName, [&options]() -> Result<int> {
+        const app::PortOptions& ports = options.value().ports;
+        const std::string& idle = ports.for_ethernet.empty() ? ports.for_sockets : ports.for_ethernet;
+        if (!idle.empty()) {
+            return Error{idle + " is for a port, and none is given", "give --port too, or leave it out"};
+        }
+        return fsd::run_locally(options.value());
+    });
 }
 
 }  // namespace

@@ -111,6 +111,8 @@ void add_process(CLI::App& app, Options& options) {
         ->capture_default_str();
     app::add_polling(app, options.spin);
     app::add_ports(app, options.ports);
+    app.get_option("--port")->description("network port: eth:N or uring:ADDRESS; without it, and without EAL, none");
+    app::add_pcap(app, options.ports.pcap);
 }
 
 }  // namespace

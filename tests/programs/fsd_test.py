@@ -147,6 +147,7 @@ class Fsd(unittest.TestCase):
         self.refused('--shm-prefix', self.folder + '/absent/fs', words=[self.folder + '/absent', '--shm-prefix'])
         self.refused('--key-file', self.folder + '/absent', words=['key file'])
         self.refused('--unknown', words=['--unknown'])
+        self.refused('--ip', '192.0.2.1', words=['--ip', '--port'])
         self.start('--data-path', self.store, '--capacity', '16M')[0].kill()
 
     def test_another_shape_is_refused_and_foreign_content_stays(self):
