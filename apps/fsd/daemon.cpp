@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -63,6 +64,15 @@ Status Daemon::add_shard(std::unique_ptr<port::Port> port, Duration longest_wait
     }
     shards_.push_back(std::move(task).value());
     shards_.back()->host(*news_, *stores_.stores[place.number].store, facts_, now);
+    if (shards_.size() == stores_.stores.size()) {
+        std::vector<fs::ShardTenant*> peers;
+        for (const auto& each : shards_) {
+            peers.push_back(&each->shard());
+        }
+        for (fs::ShardTenant* const each : peers) {
+            each->set_peers(peers);
+        }
+    }
     return Nothing{};
 }
 
@@ -136,10 +146,22 @@ void Daemon::wake() {
     }
 }
 
+// Shards answer with each other's help, so all of them turn. A call that takes longer, such as the cutting of a long
+// file, is not waited for: its client asks the next daemon again.
 Status Daemon::finish(Instant now) {
+    constexpr int kTurns = 1000;
+    for (const auto& each : shards_) {
+        each->shard().stop_taking();
+    }
+    const auto is_unanswered = [](const auto& each) { return each->shard().is_unanswered(); };
+    for (int turn = 0; turn != kTurns && std::ranges::any_of(shards_, is_unanswered); ++turn) {
+        for (const auto& each : shards_) {
+            (void)each->run_turn(now);
+        }
+    }
     Status all = Nothing{};
-    for (const auto& shard : shards_) {
-        if (Status done = shard->finish(now); !done.ok() && all.ok()) {
+    for (const auto& each : shards_) {
+        if (Status done = each->shard().settle(); !done.ok() && all.ok()) {
             all = std::move(done);
         }
     }

@@ -27,15 +27,4 @@ void ShardTask::host(fs::NewsBox& news, fs::Store& store, const fs::ClusterFacts
     shard_ = std::make_unique<fs::ShardTenant>(*worker_, news, store, facts, place_.number, draw_secret()[0], now);
 }
 
-// A call that is answered after many turns only, such as the end of a long file's cutting, is not waited for: its
-// client asks the next daemon again.
-Status ShardTask::finish(Instant now) {
-    constexpr int kTurns = 1000;
-    shard_->stop_taking();
-    for (int turn = 0; turn != kTurns && shard_->is_unanswered(); ++turn) {
-        (void)worker_->turn(now);
-    }
-    return shard_->settle();
-}
-
 }  // namespace cairn::fsd

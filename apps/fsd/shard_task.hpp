@@ -29,8 +29,6 @@ public:
     [[nodiscard]] bool finished(Instant) const noexcept override { return false; }  // it serves until it is to stop
     [[nodiscard]] bool can_wait() const noexcept override { return worker_->can_wait(); }
     void wait(Instant now) noexcept override { worker_->wait(now, now + place_.longest_wait); }
-    // After the loop: answers what it took, and makes all durable. Errors: see Shard::settle().
-    Status finish(Instant now);
 
 private:
     ShardTask(std::unique_ptr<port::Port> port, const Place& place) noexcept : place_(place), port_(std::move(port)) {}

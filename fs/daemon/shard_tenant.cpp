@@ -8,18 +8,21 @@
 #include <utility>
 
 #include "fs/daemon/shard_tenant_parts.hpp"
+#include "lib/base/assert.hpp"
 
 namespace cairn::fs {
 
 // Something to do on the worker's thread. It ends itself.
 class ShardTenant::Errand final : public worker::Letter {
 public:
-    enum class What : std::uint8_t { OpenChannel, Drain, Forget, Nothing };
+    enum class What : std::uint8_t { OpenChannel, Drain, Forget, Message, Nothing };
 
     Errand(ShardTenant& tenant, What what, std::uint64_t client) noexcept
         : tenant_(tenant), what_(what), client_(client) {}
     Errand(ShardTenant& tenant, ChannelOrder order) noexcept
         : tenant_(tenant), what_(What::OpenChannel), order_(std::move(order)) {}
+    Errand(ShardTenant& tenant, Message message) noexcept
+        : tenant_(tenant), what_(What::Message), message_(std::move(message)) {}
 
     void open(worker::Worker&, Instant) noexcept override {
         switch (what_) {
@@ -31,6 +34,9 @@ public:
                 break;
             case What::Forget:
                 tenant_.forgetting_.push_back(client_);
+                break;
+            case What::Message:
+                tenant_.messages_.push_back(std::move(message_));
                 break;
             case What::Nothing:
                 break;
@@ -44,6 +50,7 @@ private:
     const What what_;
     std::uint64_t client_ = 0;
     std::optional<ChannelOrder> order_{};
+    Message message_{};
 };
 
 namespace {
@@ -68,26 +75,34 @@ ShardTenant::ShardTenant(worker::Worker& worker, NewsBox& news, Store& store, co
 ShardTenant::~ShardTenant() = default;
 
 void ShardTenant::open_channel(ChannelOrder order) {
-    send(std::make_unique<Errand>(*this, std::move(order)));
+    post(std::make_unique<Errand>(*this, std::move(order)));
 }
 
 void ShardTenant::drain(std::uint64_t client) {
-    send(std::make_unique<Errand>(*this, Errand::What::Drain, client));
+    post(std::make_unique<Errand>(*this, Errand::What::Drain, client));
 }
 
 void ShardTenant::forget(std::uint64_t client) {
-    send(std::make_unique<Errand>(*this, Errand::What::Forget, client));
+    post(std::make_unique<Errand>(*this, Errand::What::Forget, client));
 }
 
 void ShardTenant::wake() {
-    send(std::make_unique<Errand>(*this, Errand::What::Nothing, 0));
+    post(std::make_unique<Errand>(*this, Errand::What::Nothing, 0));
 }
 
 // A worker that has ended has nobody left to serve.
-void ShardTenant::send(std::unique_ptr<Errand> errand) {
+void ShardTenant::post(std::unique_ptr<Errand> errand) {
     if (address_.send(*errand).ok()) {
         (void)errand.release();  // it is in the mail
     }
+}
+
+// A mailbox keeps the order of each sender.
+// mutants: fs-shard-tenant-send
+void ShardTenant::send(ShardNumber to, std::span<const std::uint8_t> message) noexcept {
+    CAIRN_ASSERT(to < peers_.size());
+    ShardTenant& peer = *peers_[to];
+    peer.post(std::make_unique<Errand>(peer, Message{shard_.number(), {message.begin(), message.end()}}));
 }
 
 // The client gets copies of the descriptors: those of the channel may end before they are sent.
@@ -163,6 +178,10 @@ bool ShardTenant::on_turn(Instant now) noexcept {
         return false;
     }
     shard_.begin_turn(time_of(now));
+    for (const Message& each : std::exchange(messages_, {})) {
+        const bool is_message = shard_.take_message(each.from, each.bytes);
+        CAIRN_ASSERT(is_message);  // it is of this process
+    }
     take_calls();
     for (const std::uint64_t client : std::exchange(forgetting_, {})) {
         shard_.forget(client);

@@ -37,6 +37,8 @@ public:
     ShardTenant(worker::Worker& worker, NewsBox& news, Store& store, const ClusterFacts& facts, ShardNumber number,
                 std::uint64_t seed, Instant now);
     ~ShardTenant();
+    // The shards of the file system, by their numbers, itself among them. Called before any of their workers turns.
+    void set_peers(std::vector<ShardTenant*> peers) { peers_ = std::move(peers); }
 
     // ShardDoor: any thread.
     void open_channel(ChannelOrder order) override;
@@ -59,10 +61,15 @@ public:
 private:
     struct Channel;
     class Errand;
+    struct Message {
+        ShardNumber from = 0;
+        std::vector<std::uint8_t> bytes{};
+    };
 
     void answer(CallToken token, std::span<const std::uint8_t> bytes) noexcept override;
+    void send(ShardNumber to, std::span<const std::uint8_t> message) noexcept override;
 
-    void send(std::unique_ptr<Errand> errand);
+    void post(std::unique_ptr<Errand> errand);
     void add(ChannelOrder order);
     void end_channels(std::uint64_t client);
     [[nodiscard]] bool has_work() const noexcept;
@@ -76,6 +83,8 @@ private:
     const worker::Address address_;
     NewsBox& news_;
     Shard shard_;
+    std::vector<ShardTenant*> peers_;
+    std::vector<Message> messages_;                   // of peers, oldest first
     std::vector<std::unique_ptr<Channel>> channels_;  // by their places; a place may be free
     std::vector<std::uint64_t> draining_;             // clients
     std::vector<std::uint64_t> forgetting_;

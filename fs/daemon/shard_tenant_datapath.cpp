@@ -20,7 +20,7 @@ CallToken token_of(std::uint32_t generation, std::size_t place, std::uint32_t sl
 }  // namespace
 
 bool ShardTenant::has_work() const noexcept {
-    if (more_ || !draining_.empty() || !forgetting_.empty()) {
+    if (more_ || !messages_.empty() || !draining_.empty() || !forgetting_.empty()) {
         return true;
     }
     if (takes_) {

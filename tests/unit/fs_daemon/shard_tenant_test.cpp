@@ -14,16 +14,15 @@
 #include "fs/daemon/stores.hpp"
 #include "fs/message/answers.hpp"
 #include "fs/message/requests.hpp"
+#include "tests/unit/fs_daemon/clock.hpp"
 
 namespace cairn::fs {
 namespace {
 
+using test::clock_now;
+
 constexpr std::uint64_t kClient = 4711;
 constexpr ChannelShape kShape{64, 4096};
-
-Instant clock_now() {
-    return {std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()};
-}
 
 // The client's end, and the descriptors that came with it.
 struct Channel {
