@@ -16,7 +16,7 @@ namespace cairn::fs {
 
 constexpr std::uint32_t kHelloMagic = 0x73664363;  // "cCfs"
 constexpr std::uint16_t kHelloVersion = 1;
-constexpr std::size_t kMostHelloBytes = 32768;  // a table of slots has half of them
+constexpr std::size_t kMostHelloBytes = 32768;  // a Welcome: the table has 16400, all shards 8192
 
 // The client begins.
 struct Hello {
@@ -34,6 +34,9 @@ struct Welcome {
     std::vector<std::uint16_t> local{};  // shards of this daemon, in the order of their channels
     ChannelShape shape{};
     std::optional<SlotTable> table{};  // there (asserted)
+
+    // The placement's key is made of one word.
+    [[nodiscard]] SipKey placement_words() const noexcept { return {placement_key, ~placement_key}; }
 };
 
 // Then the client asks for a channel to a shard of this daemon, as often as it likes. The daemon answers with two
