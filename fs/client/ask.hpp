@@ -1,0 +1,82 @@
+// Ask: a request, and what becomes of it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "fs/message/answers.hpp"
+#include "fs/message/requests.hpp"
+#include "lib/base/time.hpp"
+
+namespace cairn::fs {
+
+// Who is to answer: the owner of a slot of the table, or a shard by its number.
+struct Target {
+    bool is_slot = true;
+    std::uint16_t number = 0;
+
+    [[nodiscard]] static Target slot(std::uint16_t slot) noexcept { return {true, slot}; }
+    [[nodiscard]] static Target home(const FileId& file) noexcept { return {true, file.home_slot()}; }
+    [[nodiscard]] static Target shard(std::uint16_t shard) noexcept { return {false, shard}; }
+};
+
+// Belongs to who submitted it, and stays where it is until it is completed, which happens once, in Road::poll().
+class Ask {
+public:
+    Ask(const Target& to, const Request& what) noexcept : target(to), request(what) {}
+    Ask(const Ask&) = delete;
+    Ask& operator=(const Ask&) = delete;
+
+    // The request has got a slot. What it brings goes to the slot's data, which are `at` in the channel's. Returns how
+    // many bytes it has put there.
+    virtual std::uint32_t fill(std::span<std::uint8_t> /*data*/, std::uint32_t /*at*/) noexcept { return 0; }
+    // `error` is 0, an errno, or kErrorOtherGeneration. The answer and the slot's data are valid during the call.
+    virtual void complete(int error, std::span<const std::uint8_t> answer,
+                          std::span<const std::uint8_t> data) noexcept = 0;
+
+    Target target;
+    Request request;  // texts in it stay until it is completed
+
+    // The road's.
+    Ask* next = nullptr;
+    Instant deadline{};
+    std::uint16_t shard = 0;   // who the target is
+    std::uint8_t detours = 0;  // times that a shard was not the one
+
+protected:
+    ~Ask() = default;
+};
+
+// Asks in the order in which they came.
+class AskQueue {
+public:
+    [[nodiscard]] bool is_empty() const noexcept { return first_ == nullptr; }
+    void push(Ask& ask) noexcept {
+        ask.next = nullptr;
+        (first_ == nullptr ? first_ : last_->next) = &ask;
+        last_ = &ask;
+    }
+    // Not empty.
+    [[nodiscard]] Ask& pop() noexcept { return *std::exchange(first_, first_->next); }
+    // Moves all of another queue behind these.
+    void take_all(AskQueue& other) noexcept {
+        while (!other.is_empty()) {
+            push(other.pop());
+        }
+    }
+    // Moves those whose time is over to another queue.
+    void take_due(Instant now, AskQueue& due) noexcept {
+        AskQueue all = std::exchange(*this, {});
+        while (!all.is_empty()) {
+            Ask& ask = all.pop();
+            (ask.deadline <= now ? due : *this).push(ask);
+        }
+    }
+
+private:
+    Ask* first_ = nullptr;
+    Ask* last_ = nullptr;
+};
+
+}  // namespace cairn::fs

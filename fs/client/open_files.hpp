@@ -1,0 +1,52 @@
+// The files that a client has open.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "fs/message/answers.hpp"
+#include "fs/message/requests.hpp"
+
+namespace cairn::fs {
+
+// Any thread of the client may use it until it is closed.
+struct File {
+    File(const Attributes& attributes, const Grant& grant, bool with_append) noexcept
+        : id(attributes.id),
+          mode(attributes.mode),
+          rights(grant.rights),
+          appends(with_append),
+          proof(grant.proof),
+          generation(attributes.generation),
+          size(attributes.size) {}
+
+    [[nodiscard]] Grant grant() const noexcept { return {rights, proof.load(std::memory_order_relaxed)}; }
+
+    const FileId id;
+    const std::uint32_t mode;  // as it was when it was opened
+    const std::uint32_t rights;
+    const bool appends;
+    std::atomic<std::uint64_t> proof;
+    // As the home said last.
+    std::atomic<std::uint64_t> generation;
+    std::atomic<std::uint64_t> size;
+    std::uint32_t place = 0;  // in OpenFiles
+};
+
+class OpenFiles {
+public:
+    // The file stays until remove().
+    [[nodiscard]] File& add(const Attributes& attributes, const Grant& grant, bool with_append);
+    void remove(const File& file) noexcept;
+    [[nodiscard]] std::vector<std::shared_ptr<File>> all() const;
+
+private:
+    mutable std::mutex mutex_;
+    std::vector<std::shared_ptr<File>> files_;
+    std::vector<std::uint32_t> free_;  // places in files_
+};
+
+}  // namespace cairn::fs

@@ -1,0 +1,120 @@
+// Transfer: bytes of a file to or from its chunks, in pieces that are under way together.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fs/client/ask.hpp"
+#include "fs/client/open_files.hpp"
+#include "fs/client/road.hpp"
+
+namespace cairn::fs {
+
+class Transfer;
+
+// One request of a transfer: bytes of one chunk.
+class Piece final : public Ask {
+public:
+    Piece() noexcept : Ask({}, ReadRequest{}) {}
+    std::uint32_t fill(std::span<std::uint8_t> data, std::uint32_t at) noexcept override;
+    void complete(int error, std::span<const std::uint8_t> answer,
+                  std::span<const std::uint8_t> data) noexcept override;
+
+    Transfer* transfer = nullptr;
+    std::uint64_t done = 0;  // bytes of the transfer before this piece
+    std::uint32_t bytes = 0;
+};
+
+// A thread's pieces: as many as it had under way at once.
+class PiecePool {
+public:
+    [[nodiscard]] Piece& take();
+    void give(Piece& piece) noexcept { free_.push_back(&piece); }
+
+private:
+    std::vector<std::unique_ptr<Piece>> all_;
+    std::vector<Piece*> free_;
+};
+
+// What a transfer moves: from `from` or to `to`.
+struct TransferBytes {
+    std::span<const std::uint8_t> from{};
+    std::span<std::uint8_t> to{};
+    std::uint64_t offset = 0;      // in the file
+    std::uint64_t generation = 0;  // of a write
+
+    [[nodiscard]] bool is_write() const noexcept { return to.data() == nullptr; }
+    [[nodiscard]] std::uint64_t size() const noexcept { return is_write() ? from.size() : to.size(); }
+};
+
+// co_await transfer: then its results are there. Used once.
+class Transfer {
+public:
+    static constexpr std::uint32_t kPieceBytes = 256U << 10U;  // a shard stores one while the client fills the next
+    static constexpr std::uint32_t kMostPieces = 64;           // under way
+
+    Transfer(Road& road, PiecePool& pool, const File& file, const TransferBytes& bytes) noexcept;
+    Transfer(const Transfer&) = delete;
+    Transfer& operator=(const Transfer&) = delete;
+
+    // Asks the file's home for its size, beside. Before it is awaited.
+    void ask_size() noexcept { wants_size_ = true; }
+
+    [[nodiscard]] bool await_ready() const noexcept { return bytes_.size() == 0; }
+    void await_suspend(std::coroutine_handle<> waiting) noexcept;
+    void await_resume() const noexcept {}
+
+    // Bytes that were moved, from the first one on without a gap.
+    [[nodiscard]] std::uint64_t moved() const noexcept { return moved_; }
+    // Why no more were moved: 0, an errno or kErrorOtherGeneration.
+    [[nodiscard]] int error() const noexcept { return error_; }
+    // A chunk of these lies elsewhere than at the file's home.
+    [[nodiscard]] bool left_home() const noexcept { return left_home_; }
+    // The file's size and generation, if its home has said them.
+    [[nodiscard]] bool knows_size() const noexcept { return knows_size_; }
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
+
+    // By pieces.
+    std::uint32_t fill(Piece& piece, std::span<std::uint8_t> data, std::uint32_t at) noexcept;
+    void on_piece(Piece& piece, int error, std::span<const std::uint8_t> answer,
+                  std::span<const std::uint8_t> data) noexcept;
+
+private:
+    struct SizeAsk final : Ask {
+        SizeAsk(Transfer& of, const FileId& file) noexcept : Ask(Target::home(file), StatRequest{file}), transfer(of) {}
+        void complete(int error, std::span<const std::uint8_t> answer,
+                      std::span<const std::uint8_t> /*data*/) noexcept override {
+            transfer.on_size(error, answer);
+        }
+        Transfer& transfer;
+    };
+
+    void go_on() noexcept;
+    void send_piece() noexcept;
+    void on_size(int error, std::span<const std::uint8_t> answer) noexcept;
+    void take_answer(const Piece& piece, const DataAnswer& answer, std::span<const std::uint8_t> data) noexcept;
+    void stop(std::uint64_t at, int error) noexcept;
+
+    Road& road_;
+    PiecePool& pool_;
+    const File& file_;
+    TransferBytes bytes_;
+    SizeAsk size_ask_;
+    std::uint64_t sent_ = 0;  // bytes for which pieces have gone
+    std::uint64_t moved_;     // the smallest place where one failed or fell short, or all
+    int error_ = 0;           // of the piece at moved_
+    std::uint32_t under_way_ = 0;
+    std::uint32_t piece_bytes_;
+    bool wants_size_ = false;
+    bool left_home_ = false;
+    bool knows_size_ = false;
+    std::uint64_t size_ = 0;
+    std::uint64_t generation_ = 0;
+    std::coroutine_handle<> waiting_{};
+};
+
+}  // namespace cairn::fs

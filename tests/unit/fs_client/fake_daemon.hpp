@@ -1,0 +1,128 @@
+// A daemon for clients to meet: a socket, channels, and a thread that answers from FakeFiles. It can be told to fail.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "fs/channel/shard_end.hpp"
+#include "fs/client/descriptor.hpp"
+#include "tests/unit/fs_client/fake_files.hpp"
+
+namespace cairn::fs {
+
+struct FakeSetup {
+    std::uint32_t shards = 1;
+    std::vector<std::uint16_t> local{0};
+    ChannelShape shape{8, 64U << 10U};
+    std::uint32_t chunk_bytes = 64U << 10U;
+};
+
+class FakeDaemon {
+public:
+    // A request as it came to a slot of a channel.
+    struct Seen {
+        std::uint16_t shard = 0;  // of the channel
+        std::size_t channel = 0;  // of those to this shard, in the order of asking
+        std::uint32_t slot = 0;
+        RequestHead head{};
+
+        friend bool operator==(const Seen& a, const Seen& b) noexcept {
+            return std::tie(a.shard, a.channel, a.slot, a.head.sequence, a.head.operation) ==
+                   std::tie(b.shard, b.channel, b.slot, b.head.sequence, b.head.operation);
+        }
+    };
+    // Returns other bytes than the right answer, or nothing for that.
+    using Fault = std::function<std::optional<FakeFiles::Bytes>(const ParsedRequest&)>;
+
+    explicit FakeDaemon(const FakeSetup& how = {}) : setup(how), view_(1, welcome(1)), files(view_) {
+        path_ = testing::TempDir() + "cairn-fake-" + std::to_string(::getpid()) + ".sock";
+        start();
+    }
+    ~FakeDaemon() {
+        stop();
+        ::unlink(path_.c_str());
+    }
+
+    [[nodiscard]] const std::string& socket() const { return path_; }
+    // The process dies: sockets and segments go, files stay.
+    void stop();
+    void start();
+    // Runs on the daemon's thread's data, while it stands still.
+    template <class F>
+    auto with(F f) {
+        const std::lock_guard lock(mutex_);
+        return f(*this);
+    }
+    [[nodiscard]] std::size_t count(std::string_view what) {
+        const std::lock_guard lock(mutex_);
+        return static_cast<std::size_t>(std::ranges::count(files.asked, what));
+    }
+    void forget_asked() {
+        const std::lock_guard lock(mutex_);
+        files.asked.clear();
+    }
+
+    const FakeSetup setup;
+
+private:
+    View view_;
+
+public:
+    // Used within with().
+    FakeFiles files;
+    Fault fault{};
+    bool answers = true;        // otherwise requests lie there
+    bool newest_first = false;  // answers a turn's requests in reverse
+    std::uint64_t epoch = 1;
+    std::vector<Seen> seen{};
+    std::vector<std::uint64_t> hellos{};
+
+private:
+    struct Channel {
+        std::uint16_t shard;
+        std::size_t number;
+        ShardEnd end;
+    };
+    struct Client {
+        Descriptor socket;
+        bool has_met = false;
+        std::vector<std::unique_ptr<Channel>> channels{};
+    };
+
+    [[nodiscard]] Welcome welcome(std::uint64_t client) const;
+    void run();
+    void accept();
+    void meet(Client& client);
+    void open_channel(Client& client, const ChannelRequest& asks);
+    static void send(Client& client, std::span<const std::uint8_t> bytes, std::vector<int> fds);
+    bool serve(Channel& channel);
+    void answer(Channel& channel, std::uint32_t slot);
+
+    std::string path_;
+    Descriptor listening_;
+    Descriptor doorbell_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    std::vector<std::unique_ptr<Client>> clients_;
+    std::mutex mutex_;
+    std::atomic<bool> stops_{false};
+    std::thread thread_;
+};
+
+}  // namespace cairn::fs
