@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "fs/client/cairnfs.hpp"
 #include "tests/unit/fs_client/fake_daemon.hpp"
@@ -42,6 +44,31 @@ protected:
     }
     static std::span<const std::uint8_t> bytes(std::string_view text) {
         return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+    }
+    struct Counts {
+        int ended = 0;
+        int failed = 0;
+        int error = 0;
+    };
+    static void count(void* context, Outcome<Attributes> outcome) {
+        auto& counts = *static_cast<Counts*>(context);
+        ++counts.ended;
+        counts.failed += outcome.ok() ? 0 : 1;
+        counts.error = outcome.error;
+    }
+    template <class Predicate>
+    static void eventually(Predicate holds) {
+        for (int i = 0; i != 5000 && !holds(); ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        EXPECT_TRUE(holds());
+    }
+    void hold_answers(bool hold) {
+        daemon->with([hold](FakeDaemon& all) { all.answers = !hold; });
+    }
+    void answer_all_with(FakeFiles::Bytes bytes) {
+        daemon->with(
+            [&bytes](FakeDaemon& all) { all.fault = [bytes](const ParsedRequest&) { return std::optional(bytes); }; });
     }
 
     std::optional<FakeDaemon> daemon;

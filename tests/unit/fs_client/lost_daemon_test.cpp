@@ -1,0 +1,129 @@
+// Daemons that die, come back, are silent, or have another slot table.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "tests/unit/fs_client/with_daemon.hpp"
+
+namespace cairn::fs {
+namespace {
+
+using LostDaemon = WithDaemon;
+
+TEST_F(LostDaemon, IsAskedAgainWhenItComesBack) {
+    begin({.shards = 2, .local = {0, 1}});
+    make("/f", "text");
+    File* const file = fs->open("/f", O_RDWR).wait().value;
+    hold_answers(true);
+    Counts counts;
+    for (int i = 0; i != 20; ++i) {
+        fs->stat(i % 2 == 0 ? "/f" : "/").start(count, &counts);
+    }
+    daemon->with([](FakeDaemon& all) {
+        all.answers = true;  // in the segments of before, which nobody serves any more
+        all.seen.clear();
+    });
+    daemon->stop();
+    const std::vector<FakeDaemon::Seen> before = daemon->seen;
+    daemon->seen.clear();
+    daemon->start();
+    while (counts.ended != 20) {
+        fs->wait();
+    }
+    EXPECT_EQ(counts.failed, 0);
+    daemon->with([&](FakeDaemon& all) {
+        EXPECT_EQ(all.hellos.back(), 42U) << "it says who it was";
+        EXPECT_FALSE(all.seen.empty());
+    });
+    eventually([&] { return fs->poll(), daemon->count("open") > 0; });
+    EXPECT_EQ(fs->pwrite(*file, bytes("more"), 4).wait().value, 4U);
+    EXPECT_EQ(content("/f"), "textmore");
+}
+
+TEST_F(LostDaemon, GetsRetriesInTheirSlotsWithTheirNumbers) {
+    begin({.shape = {4, 4096}});
+    make("/f");
+    std::array<std::uint32_t, 4> numbers{};  // of each slot's last request
+    daemon->with([&numbers](FakeDaemon& all) {
+        all.answers = false;
+        for (const auto& seen : all.seen) {
+            numbers[seen.slot] = seen.head.sequence;
+        }
+        all.seen.clear();
+    });
+    Counts counts;
+    for (int i = 0; i != 6; ++i) {
+        fs->stat("/f").start(count, &counts);
+    }
+    daemon->stop();
+    daemon->answers = true;
+    daemon->start();
+    while (counts.ended != 6) {
+        fs->wait();
+    }
+    EXPECT_EQ(counts.failed, 0);
+    ASSERT_GE(daemon->seen.size(), 6U);
+    for (const auto& seen : daemon->seen) {
+        EXPECT_EQ(seen.head.sequence, ++numbers[seen.slot]) << "the numbers of slot " << seen.slot << " go on";
+    }
+}
+
+TEST_F(LostDaemon, FailsCallsIfItStaysAway) {
+    begin({}, milliseconds(300));
+    make("/f");
+    File* const file = fs->open("/f", O_RDWR).wait().value;
+    daemon->stop();
+    EXPECT_EQ(fs->stat("/f").wait().error, EIO);
+    EXPECT_EQ(fs->pwrite(*file, bytes("x"), 0).wait().error, EIO);
+    daemon->start();
+    EXPECT_EQ(fs->stat("/f").wait().error, 0) << "later ones find it";
+    EXPECT_EQ(fs->pwrite(*file, bytes("x"), 0).wait().value, 1U);
+}
+
+TEST_F(LostDaemon, FailsCallsIfItIsSilent) {
+    begin({.shape = {2, 4096}}, milliseconds(200));
+    make("/f");
+    hold_answers(true);
+    Counts counts;
+    for (int i = 0; i != 5; ++i) {
+        fs->stat("/f").start(count, &counts);
+    }
+    while (counts.ended != 5) {
+        fs->wait();
+    }
+    EXPECT_EQ(counts.failed, 5);
+    EXPECT_EQ(counts.error, ETIMEDOUT);
+    hold_answers(false);
+    EXPECT_EQ(fs->stat("/f").wait().error, 0) << "slots come back with their late answers";
+}
+
+TEST_F(LostDaemon, IsMetAgainForANewerTable) {
+    begin({.shards = 2, .local = {0}});
+    make("/f");
+    int refused = 0;
+    daemon->with([&refused](FakeDaemon& all) {
+        all.epoch = 2;
+        all.fault = [&refused](const ParsedRequest& asked) -> std::optional<FakeFiles::Bytes> {
+            FakeFiles::Bytes bytes(kAnswerBytes);
+            bytes.resize(put_error(bytes, {kErrorOtherShard, 2}));
+            refused += asked.head.table == 1 ? 1 : 0;
+            return asked.head.table == 1 ? std::optional(bytes) : std::nullopt;
+        };
+    });
+    EXPECT_EQ(fs->stat("/f").wait().error, 0);
+    EXPECT_EQ(refused, 1);
+    EXPECT_EQ(fs->view()->table().epoch(), 2U);
+    daemon->with([](FakeDaemon& all) { all.epoch = 1; });
+    daemon->with([](FakeDaemon& all) {
+        all.fault = [](const ParsedRequest&) -> std::optional<FakeFiles::Bytes> {
+            FakeFiles::Bytes bytes(kAnswerBytes);
+            bytes.resize(put_error(bytes, {kErrorOtherShard, 2}));
+            return bytes;
+        };
+    });
+    EXPECT_EQ(fs->stat("/f").wait().error, EIO) << "not for ever";
+}
+
+}  // namespace
+}  // namespace cairn::fs
