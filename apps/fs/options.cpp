@@ -1,0 +1,122 @@
+#include "apps/fs/options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
+#include "apps/common/command_line.hpp"
+
+namespace cairn::fstool {
+
+namespace {
+
+constexpr const char* kAbout =
+    "Works on a Cairn file system, by a daemon of this machine.\n"
+    "Paths begin at the root of the file system; 'cairn:' may stand before them. cp takes paths without 'cairn:' as\n"
+    "local ones, and '-' as standard input or output: cairn-fs cp data.bin cairn:/in/data.bin";
+
+// Gives a command its paths: at least so many, and no more than `most` unless that is 0.
+void add_paths(CLI::App& command, Options& options, int least, int most, const char* what) {
+    CLI::Option* const paths = command.add_option("paths", options.paths, what);
+    if (least != 0) {
+        paths->required();
+    }
+    paths->expected(least != 0 ? least : 1, most != 0 ? most : CLI::detail::expected_max_vector_size);
+}
+
+CLI::Option* add_mode(CLI::App& command, Options& options, const std::string& name) {
+    const auto parse = [&options](const std::string& text) {
+        char* end = nullptr;
+        const unsigned long mode = std::strtoul(text.c_str(), &end, 8);
+        const bool is_mode = !text.empty() && *end == 0 && mode <= 07777;
+        options.mode = is_mode ? static_cast<std::uint32_t>(mode) : options.mode;
+        return is_mode;
+    };
+    return command.add_option_function<std::string>(
+        name,
+        [parse, name](const std::string& text) {
+            if (!parse(text)) {
+                throw CLI::ValidationError(name, "'" + text + "' is no mode: give octal digits, as 644");
+            }
+        },
+        "permissions, in octal digits");
+}
+
+void add_looking_commands(CLI::App& app, Options& options) {
+    CLI::App& ls = *app.add_subcommand("ls", "list directories");
+    ls.add_flag("-l", options.is_long, "types, permissions, owners, sizes and times, too");
+    add_paths(ls, options, 0, 0, "what to list; / otherwise");
+    add_paths(*app.add_subcommand("cat", "write files to standard output"), options, 1, 0, "files");
+    add_paths(*app.add_subcommand("stat", "attributes of files"), options, 1, 0, "files");
+    app.add_subcommand("df", "how much room there is");
+    app.add_subcommand("status", "the daemon's shards, the slot table, the room of each shard");
+}
+
+void add_changing_commands(CLI::App& app, Options& options) {
+    CLI::App& cp = *app.add_subcommand("cp", "copy files; 'cairn:' stands before paths of the file system");
+    cp.add_flag("-r,--recursive", options.recursive, "directories, too");
+    add_paths(cp, options, 2, 0, "sources, then the target");
+    CLI::App& mkdir = *app.add_subcommand("mkdir", "make directories");
+    mkdir.add_flag("-p,--parents", options.with_parents, "parents too; what is there is no error");
+    add_mode(mkdir, options, "-m,--mode");
+    add_paths(mkdir, options, 1, 0, "directories");
+    CLI::App& rm = *app.add_subcommand("rm", "remove files");
+    rm.add_flag("-r,--recursive", options.recursive, "directories and what is in them, too");
+    rm.add_flag("-f,--force", options.force, "what is not there is no error");
+    add_paths(rm, options, 1, 0, "files");
+    CLI::App& mv = *app.add_subcommand("mv", "rename or move files");
+    mv.add_flag("-n,--no-clobber", options.no_replace, "replace nothing");
+    add_paths(mv, options, 2, 0, "sources, then the target");
+    CLI::App& ln = *app.add_subcommand("ln", "make a link");
+    ln.add_flag("-s,--symbolic", options.symbolic, "a symbolic one");
+    add_paths(ln, options, 2, 2, "target, then the link");
+    CLI::App& chmod = *app.add_subcommand("chmod", "change permissions");
+    add_mode(chmod, options, "mode")->required();
+    add_paths(chmod, options, 1, 0, "files");
+    add_paths(*app.add_subcommand("touch", "set times to now; make what is not there"), options, 1, 0, "files");
+    CLI::App& truncate = *app.add_subcommand("truncate", "set sizes");
+    truncate.add_option("-s,--size", options.size, "bytes, or as 4K, 1M, 2G")
+        ->required()
+        ->transform(CLI::AsSizeValue(false));
+    add_paths(truncate, options, 1, 0, "files");
+}
+
+// Returns the first argument that is neither an option nor the value of one, if no command has that name.
+std::string_view unknown_command(const CLI::App& app, int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view argument = argv[i];
+        if (argument == "--socket" || argument == "--timeout") {
+            ++i;
+        } else if (!argument.starts_with('-')) {
+            const std::vector<const CLI::App*> commands = app.get_subcommands([](const CLI::App*) { return true; });
+            const bool is_known = std::ranges::any_of(
+                commands, [argument](const CLI::App* command) { return command->get_name() == argument; });
+            return is_known ? "" : argument;
+        }
+    }
+    return "";
+}
+
+}  // namespace
+
+Result<Options> parse_options(int argc, char** argv) {
+    Options options;
+    CLI::App app(kAbout);
+    app.add_option("--socket", options.socket, "the daemon's socket")->envname("CAIRN_FS_SOCKET");
+    app.add_option("--timeout", options.timeout_s, "seconds to wait for a daemon that is gone or silent")
+        ->check(CLI::Range(0.001, 1e6))
+        ->capture_default_str();
+    app.require_subcommand(1);
+    add_looking_commands(app, options);
+    add_changing_commands(app, options);
+    if (const std::string_view unknown = unknown_command(app, argc, argv); !unknown.empty()) {
+        return Error{"'" + std::string(unknown) + "' is no command", "--help lists the commands"};
+    }
+    if (const Status parsed = app::parse_arguments(app, argc, argv, 1); !parsed.ok()) {
+        return parsed.error();
+    }
+    options.command = app.get_subcommands().front()->get_name();
+    return options;
+}
+
+}  // namespace cairn::fstool

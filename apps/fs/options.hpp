@@ -1,0 +1,31 @@
+// The arguments of cairn-fs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.hpp"
+
+namespace cairn::fstool {
+
+struct Options {
+    std::string socket{};  // empty: the client's default
+    double timeout_s = 10;
+    std::string command{};
+    std::vector<std::string> paths{};
+    // Of some commands.
+    bool is_long = false;       // ls
+    bool with_parents = false;  // mkdir
+    bool recursive = false;     // cp, rm
+    bool force = false;         // rm
+    bool no_replace = false;    // mv
+    bool symbolic = false;      // ln
+    std::uint32_t mode = 0777;  // mkdir, chmod
+    std::uint64_t size = 0;     // truncate
+};
+
+// Errors: an argument that is wrong, by name, and the remedy.
+Result<Options> parse_options(int argc, char** argv);
+
+}  // namespace cairn::fstool
