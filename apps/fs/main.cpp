@@ -1,9 +1,13 @@
 // cairn-fs: a file system's files, from the command line.
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 #include "apps/common/exit_status.hpp"
+#include "apps/fs/bench.hpp"
 #include "apps/fs/options.hpp"
 #include "apps/fs/session.hpp"
 
@@ -16,20 +20,19 @@ struct Command {
     void (*run)(fstool::Session&);
 };
 
+void bench(fstool::Session& session) {
+    const auto files = fstool::bench_files_of_client(session.fs, "/cairn-bench." + std::to_string(::getpid()));
+    if (const Status done = fstool::run_bench(*files, session.options); !done.ok()) {
+        session.fail(done.error());
+    }
+}
+
 constexpr std::array kCommands{
-    Command{"cat", fstool::write_out},
-    Command{"chmod", fstool::change_mode},
-    Command{"cp", fstool::copy},
-    Command{"df", fstool::show_room},
-    Command{"ln", fstool::make_link},
-    Command{"ls", fstool::list},
-    Command{"mkdir", fstool::make_directories},
-    Command{"mv", fstool::move},
-    Command{"rm", fstool::remove},
-    Command{"stat", fstool::show_attributes},
-    Command{"status", fstool::show_status},
-    Command{"touch", fstool::touch},
-    Command{"truncate", fstool::truncate},
+    Command{"bench", bench},         Command{"cat", fstool::write_out},          Command{"chmod", fstool::change_mode},
+    Command{"cp", fstool::copy},     Command{"df", fstool::show_room},           Command{"ln", fstool::make_link},
+    Command{"ls", fstool::list},     Command{"mkdir", fstool::make_directories}, Command{"mv", fstool::move},
+    Command{"rm", fstool::remove},   Command{"stat", fstool::show_attributes},   Command{"status", fstool::show_status},
+    Command{"touch", fstool::touch}, Command{"truncate", fstool::truncate},
 };
 
 Result<int> run(int argc, char** argv) {
@@ -38,6 +41,11 @@ Result<int> run(int argc, char** argv) {
         return parsed.error();
     }
     const fstool::Options& options = parsed.value();
+    if (options.command == "bench" && !options.directory.empty()) {
+        const auto files = fstool::bench_files_of_directory(options.directory);
+        const Status done = fstool::run_bench(*files, options);
+        return done.ok() ? 0 : app::complain("cairn-fs", done.error().text());
+    }
     const Duration timeout{static_cast<std::int64_t>(options.timeout_s * 1e9)};
     const Result<std::unique_ptr<fs::Client>> client = fs::Client::connect({options.socket, timeout});
     if (!client.ok()) {

@@ -81,6 +81,26 @@ void add_changing_commands(CLI::App& app, Options& options) {
     add_paths(truncate, options, 1, 0, "files");
 }
 
+void add_bench(CLI::App& app, Options& options) {
+    CLI::App& bench = *app.add_subcommand("bench", "measure the file system; prints one JSON object");
+    bench
+        .add_option("what", options.bench,
+                    "easy: 1 MiB pieces; hard: 47,008-byte pieces; md: names; small: 3,901-byte files")
+        ->required()
+        ->check(CLI::IsMember({"easy", "hard", "md", "small"}));
+    bench.add_option("--directory", options.directory,
+                     "measure a directory of the kernel's instead, which is made and removed");
+    bench.add_option("--size", options.size, "bytes of a file: easy, hard")
+        ->default_val(std::uint64_t{256} << 20U)
+        ->transform(CLI::AsSizeValue(false));
+    bench.add_option("--files", options.files, "files: md, small")
+        ->default_val(100'000)
+        ->check(CLI::Range(1, 100'000'000));
+    bench.add_option("--in-flight", options.in_flight, "operations under way together: md, small")
+        ->default_val(32)
+        ->check(CLI::Range(1, 4096));
+}
+
 // Returns the first argument that is neither an option nor the value of one, if no command has that name.
 std::string_view unknown_command(const CLI::App& app, int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
@@ -109,6 +129,7 @@ Result<Options> parse_options(int argc, char** argv) {
     app.require_subcommand(1);
     add_looking_commands(app, options);
     add_changing_commands(app, options);
+    add_bench(app, options);
     if (const std::string_view unknown = unknown_command(app, argc, argv); !unknown.empty()) {
         return Error{"'" + std::string(unknown) + "' is no command", "--help lists the commands"};
     }

@@ -22,7 +22,12 @@ struct Options {
     bool no_replace = false;    // mv
     bool symbolic = false;      // ln
     std::uint32_t mode = 0777;  // mkdir, chmod
-    std::uint64_t size = 0;     // truncate
+    std::uint64_t size = 0;     // truncate, bench
+    // Of bench.
+    std::string bench{};      // easy, hard, md, small
+    std::string directory{};  // of the kernel's, instead of the file system's
+    std::uint32_t files = 0;
+    std::uint32_t in_flight = 1;
 };
 
 // Errors: an argument that is wrong, by name, and the remedy.

@@ -21,6 +21,12 @@ bool Session::check(std::string_view what, std::string_view path, int error) {
     return error == 0;
 }
 
+void Session::fail(const Error& error) {
+    std::fflush(stdout);
+    fmt::print(stderr, "cairn-fs: {}\n", error.text());
+    status_ = 1;
+}
+
 bool Session::is_directory(std::string_view path) {
     const fs::Outcome<fs::Attributes> found = fs.stat(path).wait();
     return found.ok() && S_ISDIR(found.value.mode);

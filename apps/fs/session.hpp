@@ -18,6 +18,7 @@ public:
     void complain(std::string_view what, std::string_view path, int error);
     // The same if there is an error. Returns true if there is none.
     bool check(std::string_view what, std::string_view path, int error);
+    void fail(const Error& error);
     [[nodiscard]] int status() const noexcept { return status_; }
 
     [[nodiscard]] bool is_directory(std::string_view path);
