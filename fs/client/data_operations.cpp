@@ -24,12 +24,12 @@ void learn(File& file, std::uint64_t size, std::uint64_t generation) noexcept {
     file.generation.store(generation, std::memory_order_relaxed);
 }
 
-Task<int> learn_from_home(ClientThread& thread, File& file) {
+Task<Outcome<Attributes>> learn_from_home(ClientThread& thread, File& file) {
     const Outcome<Attributes> attributes = co_await stat_file(thread, file.id);
     if (attributes.ok()) {
         learn(file, attributes.value.size, attributes.value.generation);
     }
-    co_return attributes.error;
+    co_return attributes;
 }
 
 // True if a chunk of the range lies at the file's home, which says the size with its bytes.
@@ -59,14 +59,14 @@ SizeFrom judge_size(const View& view, const File& file, std::uint64_t offset, st
     return is_home ? SizeFrom::Pieces : SizeFrom::Beside;
 }
 
-// What of a read's bytes the file has.
+// What of a read's bytes the file has. Who does not know the size has asked for nothing beyond it.
 Outcome<std::uint64_t> end_read(File& file, const Transfer& transfer, std::uint64_t offset) noexcept {
     std::uint64_t bytes = transfer.moved();
     if (transfer.knows_size()) {
-        learn(file, transfer.size(), transfer.generation());
+        const std::uint64_t size = transfer.size();
+        learn(file, size, transfer.generation());
+        bytes = std::min(bytes, size > offset ? size - offset : 0);
     }
-    const std::uint64_t size = file.size.load(std::memory_order_relaxed);
-    bytes = std::min(bytes, size > offset ? size - offset : 0);
     if (bytes == 0 && transfer.error() != 0) {
         return Failure{transfer.error() == kErrorOtherGeneration ? EIO : transfer.error()};
     }
@@ -134,10 +134,11 @@ Task<Outcome<std::uint64_t>> read_file(ClientThread& thread, File& file, std::sp
     }
     const SizeFrom size_from = judge_size(thread.view(), file, from, to.size());
     if (size_from == SizeFrom::Before) {
-        if (const int error = co_await learn_from_home(thread, file); error != 0) {
-            co_return Failure{error};
+        const Outcome<Attributes> home = co_await learn_from_home(thread, file);
+        if (!home.ok()) {
+            co_return Failure{home.error};
         }
-        const std::uint64_t size = file.size.load(std::memory_order_relaxed);
+        const std::uint64_t size = home.value.size;
         to = to.first(std::min<std::uint64_t>(to.size(), size > from ? size - from : 0));
         if (to.empty()) {
             co_return std::uint64_t{0};
@@ -177,8 +178,9 @@ Task<Outcome<std::uint64_t>> write_file(ClientThread& thread, File& file, std::s
         if (written.error != kErrorOtherGeneration) {
             co_return written;
         }
-        if (const int error = co_await learn_from_home(thread, file); error != 0) {
-            co_return Failure{error};
+        const Outcome<Attributes> home = co_await learn_from_home(thread, file);
+        if (!home.ok()) {
+            co_return Failure{home.error};
         }
     }
     co_return Failure{EIO};

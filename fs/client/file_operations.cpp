@@ -54,7 +54,7 @@ int judge_opened(const Found& found, int flags) noexcept {
         return ELOOP;
     }
     if (S_ISDIR(mode)) {
-        return (rights_of(flags) & kMayWrite) != 0 || (flags & O_TRUNC) != 0 ? EISDIR : 0;
+        return (rights_of(flags) & kMayWrite) != 0 || (flags & (O_TRUNC | O_CREAT)) != 0 ? EISDIR : 0;
     }
     return (flags & O_DIRECTORY) != 0 ? ENOTDIR : 0;
 }

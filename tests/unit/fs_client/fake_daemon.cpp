@@ -31,7 +31,7 @@ void FakeDaemon::start() {
     thread_ = std::thread([this] { run(); });
 }
 
-Welcome FakeDaemon::welcome(std::uint64_t client) const {
+Welcome FakeDaemon::welcome(std::uint64_t client, std::uint64_t table_epoch) const {
     Welcome welcome;
     welcome.client = client;
     welcome.root = kFakeRoot;
@@ -41,7 +41,7 @@ Welcome FakeDaemon::welcome(std::uint64_t client) const {
     welcome.local = setup.local;
     welcome.shape = setup.shape;
     welcome.table.emplace(setup.shards);
-    for (std::uint64_t i = 1; i < epoch; ++i) {
+    for (std::uint64_t i = 1; i < table_epoch; ++i) {
         welcome.table->give(0, welcome.table->owner(0));
     }
     return welcome;
@@ -82,7 +82,8 @@ void FakeDaemon::meet(Client& client) {
     const std::span<const std::uint8_t> packet = std::span(room).first(static_cast<std::size_t>(bytes));
     if (const auto hello = parse_hello(packet)) {
         hellos.push_back(hello->client);
-        send(client, bytes_of(welcome(hello->client == 0 ? 42 : hello->client)), {});
+        send(client, hello_answer ? *hello_answer : bytes_of(welcome(hello->client == 0 ? 42 : hello->client, epoch)),
+             {});
     } else if (const auto asks = parse_channel_request(packet)) {
         open_channel(client, *asks);
     } else {
@@ -91,6 +92,10 @@ void FakeDaemon::meet(Client& client) {
 }
 
 void FakeDaemon::open_channel(Client& client, const ChannelRequest& asks) {
+    if (channel_answer) {
+        send(client, *channel_answer, {});
+        return;
+    }
     const auto number = static_cast<std::size_t>(
         std::ranges::count_if(client.channels, [&](const auto& each) { return each->shard == asks.shard; }));
     auto channel =

@@ -52,7 +52,7 @@ public:
     // Returns other bytes than the right answer, or nothing for that.
     using Fault = std::function<std::optional<FakeFiles::Bytes>(const ParsedRequest&)>;
 
-    explicit FakeDaemon(const FakeSetup& how = {}) : setup(how), view_(1, welcome(1)), files(view_) {
+    explicit FakeDaemon(const FakeSetup& how = {}) : setup(how), view_(1, welcome(1, 1)), files(view_) {
         path_ = testing::TempDir() + "cairn-fake-" + std::to_string(::getpid()) + ".sock";
         start();
     }
@@ -92,6 +92,8 @@ public:
     bool answers = true;        // otherwise requests lie there
     bool newest_first = false;  // answers a turn's requests in reverse
     std::uint64_t epoch = 1;
+    std::optional<FakeFiles::Bytes> hello_answer{};    // instead of a Welcome
+    std::optional<FakeFiles::Bytes> channel_answer{};  // instead of a channel
     std::vector<Seen> seen{};
     std::vector<std::uint64_t> hellos{};
 
@@ -107,7 +109,7 @@ private:
         std::vector<std::unique_ptr<Channel>> channels{};
     };
 
-    [[nodiscard]] Welcome welcome(std::uint64_t client) const;
+    [[nodiscard]] Welcome welcome(std::uint64_t client, std::uint64_t table_epoch) const;
     void run();
     void accept();
     void meet(Client& client);

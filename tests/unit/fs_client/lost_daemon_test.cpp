@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <vector>
 
 #include "tests/unit/fs_client/with_daemon.hpp"
@@ -20,13 +21,8 @@ TEST_F(LostDaemon, IsAskedAgainWhenItComesBack) {
     for (int i = 0; i != 20; ++i) {
         fs->stat(i % 2 == 0 ? "/f" : "/").start(count, &counts);
     }
-    daemon->with([](FakeDaemon& all) {
-        all.answers = true;  // in the segments of before, which nobody serves any more
-        all.seen.clear();
-    });
     daemon->stop();
-    const std::vector<FakeDaemon::Seen> before = daemon->seen;
-    daemon->seen.clear();
+    daemon->answers = true;
     daemon->start();
     while (counts.ended != 20) {
         fs->wait();
@@ -63,10 +59,12 @@ TEST_F(LostDaemon, GetsRetriesInTheirSlotsWithTheirNumbers) {
         fs->wait();
     }
     EXPECT_EQ(counts.failed, 0);
-    ASSERT_GE(daemon->seen.size(), 6U);
-    for (const auto& seen : daemon->seen) {
-        EXPECT_EQ(seen.head.sequence, ++numbers[seen.slot]) << "the numbers of slot " << seen.slot << " go on";
-    }
+    daemon->with([&numbers](FakeDaemon& all) {
+        EXPECT_GE(all.seen.size(), 6U);
+        for (const auto& seen : all.seen) {
+            EXPECT_EQ(seen.head.sequence, ++numbers[seen.slot]) << "the numbers of slot " << seen.slot << " go on";
+        }
+    });
 }
 
 TEST_F(LostDaemon, FailsCallsIfItStaysAway) {
@@ -101,7 +99,7 @@ TEST_F(LostDaemon, FailsCallsIfItIsSilent) {
 TEST_F(LostDaemon, IsMetAgainForANewerTable) {
     begin({.shards = 2, .local = {0}});
     make("/f");
-    int refused = 0;
+    std::atomic<int> refused{0};
     daemon->with([&refused](FakeDaemon& all) {
         all.epoch = 2;
         all.fault = [&refused](const ParsedRequest& asked) -> std::optional<FakeFiles::Bytes> {
@@ -123,6 +121,39 @@ TEST_F(LostDaemon, IsMetAgainForANewerTable) {
         };
     });
     EXPECT_EQ(fs->stat("/f").wait().error, EIO) << "not for ever";
+}
+
+TEST_F(LostDaemon, MayRefuse) {
+    daemon.emplace();
+    const auto answer_hello_with = [this](const FakeFiles::Bytes& bytes) {
+        daemon->with([&bytes](FakeDaemon& all) { all.hello_answer = bytes; });
+        return Client::connect({.socket = daemon->socket()});
+    };
+    const auto refused = answer_hello_with(bytes_of(Refusal{"32 clients are there; end one"}));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().text().find("32 clients are there; end one"), std::string::npos);
+    Welcome odd;
+    odd.local = {0};
+    odd.table.emplace(1);
+    for (const std::uint32_t chunk_bytes : {0U, 5000U, 0x80000000U}) {
+        odd.chunk_bytes = chunk_bytes;
+        EXPECT_FALSE(answer_hello_with(bytes_of(odd)).ok());
+    }
+    for (const FakeFiles::Bytes& bytes : {FakeFiles::Bytes{1}, FakeFiles::Bytes(20000, 0xff), bytes_of(Hello{1})}) {
+        const auto strange = answer_hello_with(bytes);
+        ASSERT_FALSE(strange.ok());
+        EXPECT_NE(strange.error().text().find("one version"), std::string::npos);
+    }
+}
+
+TEST_F(LostDaemon, MayRefuseAChannel) {
+    begin({}, milliseconds(200));
+    for (const FakeFiles::Bytes& bytes : {bytes_of(Refusal{"no"}), bytes_of(ChannelRequest{0}), FakeFiles::Bytes{7}}) {
+        daemon->with([&bytes](FakeDaemon& all) { all.channel_answer = bytes; });
+        EXPECT_EQ(fs->stat("/").wait().error, EIO);
+    }
+    daemon->with([](FakeDaemon& all) { all.channel_answer.reset(); });
+    EXPECT_EQ(fs->stat("/").wait().error, 0);
 }
 
 }  // namespace

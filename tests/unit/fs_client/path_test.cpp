@@ -133,11 +133,14 @@ TEST_F(Paths, JudgesTheLastName) {
     EXPECT_EQ(fs->open("/a/new/", O_CREAT | O_RDWR).wait().error, EISDIR);
     EXPECT_EQ(fs->open("/a/..", O_CREAT | O_RDWR).wait().error, EISDIR);
     EXPECT_EQ(fs->open("/c", O_RDWR).wait().error, EISDIR);
+    EXPECT_EQ(fs->open("/c", O_RDONLY | O_CREAT).wait().error, EISDIR);
     EXPECT_EQ(fs->open("/c/file", O_RDONLY | O_DIRECTORY).wait().error, ENOTDIR);
     EXPECT_EQ(fs->opendir("/c/file").wait().error, ENOTDIR);
-    for (const auto& [id, node] : daemon->files.nodes()) {
-        EXPECT_EQ(node.open, 0) << "what was opened in vain is closed";
-    }
+    daemon->with([](FakeDaemon& all) {
+        for (const auto& [id, node] : all.files.nodes()) {
+            EXPECT_EQ(node.open, 0) << "what was opened in vain is closed";
+        }
+    });
 }
 
 TEST_F(Paths, AreOneRequestOnceTheyAreWarm) {
