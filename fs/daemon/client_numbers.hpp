@@ -30,4 +30,9 @@ private:
     SipKey key_;
 };
 
+static_assert(ClientNumbers({1, 2}).is_of(1000, ClientNumbers({1, 2}).make(1000, 5)));
+static_assert(!ClientNumbers({1, 2}).is_of(1001, ClientNumbers({1, 2}).make(1000, 5)));
+static_assert(!ClientNumbers({1, 3}).is_of(1000, ClientNumbers({1, 2}).make(1000, 5)));
+static_assert(!ClientNumbers({1, 2}).is_of(1000, 0));
+
 }  // namespace cairn::fs

@@ -302,12 +302,5 @@ TEST_F(SessionsTest, ItEndsWhenItIsToldTo) {
     EXPECT_FALSE(sessions->serve(stop.get(), seconds(100)));
 }
 
-constexpr ClientNumbers kNumbers{{1, 2}};
-static_assert(kNumbers.is_of(1000, kNumbers.make(1000, 5)));
-static_assert(!kNumbers.is_of(1001, kNumbers.make(1000, 5)));
-static_assert(!kNumbers.is_of(1000, kNumbers.make(1000, 5) ^ std::uint64_t{1} << 32U));
-static_assert(!kNumbers.is_of(1000, 0));
-static_assert(kNumbers.make(1000, 5) != ClientNumbers({1, 3}).make(1000, 5));
-
 }  // namespace
 }  // namespace cairn::fs

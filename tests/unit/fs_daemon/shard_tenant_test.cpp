@@ -87,6 +87,16 @@ protected:
         }
         return answer<Answer>(channel, slot);
     }
+    // Makes a file that takes many turns to cut. Returns the request that made it so long.
+    SetAttributesRequest long_file(Channel& channel) {
+        const auto made = call<WalkAnswer>(channel, CreateRequest{kRoot, S_IFREG | 0600, 0, true, "long", ""});
+        SetAttributesRequest size;
+        size.file = made.attributes.id;
+        size.what = kSetSize;
+        size.size = std::uint64_t{64} << 10U << 16U;  // 65536 chunks, all of them holes
+        (void)call<AttributesAnswer>(channel, size);
+        return size;
+    }
     // How often this was told of the client.
     [[nodiscard]] long told(ShardNews::What what, std::uint64_t client = kClient) const {
         return std::count_if(heard.begin(), heard.end(), [=](const ShardNews& each) {
@@ -156,19 +166,30 @@ TEST_F(ShardTenantTest, ATurnTakesSoManyCallsAndNoChannelWaitsForAnother) {
     EXPECT_EQ(counted(TenantCounter::Calls), 65U);
     (void)answer<AttributesAnswer>(*modest, slot);
     const auto third = open(3);
-    for (int round = 0; round != 8; ++round) {  // each is among the first ones in time
-        for (std::uint32_t each = 0; each != 64 && greedy->end.answer(each); ++each) {
-            greedy->end.give_back(each);
+    const auto refill = [&] {
+        for (std::uint32_t each = 0; each != kShape.slots; ++each) {
+            if (greedy->end.answer(each)) {
+                greedy->end.give_back(each);
+            }
         }
-        while (const auto free = greedy->end.take_slot()) {
-            greedy->end.ask(*free, put_request(greedy->end.request(*free), {}, StatRequest{kRoot}));
+        while (const auto slot_left = greedy->end.take_slot()) {
+            greedy->end.ask(*slot_left, put_request(greedy->end.request(*slot_left), {}, StatRequest{kRoot}));
         }
-        const std::uint32_t asked = ask(*third, StatRequest{kRoot});
+    };
+    const std::uint32_t asked = ask(*third, StatRequest{kRoot});
+    for (int i = 0; i != 3; ++i) {  // as many as there are channels
+        refill();
         turn();
-        turn();
-        turn();
-        (void)answer<AttributesAnswer>(*third, asked);
     }
+    (void)answer<AttributesAnswer>(*third, asked);
+}
+
+TEST_F(ShardTenantTest, ACallOfManyTurnsIsAnswered) {
+    const auto channel = open();
+    SetAttributesRequest size = long_file(*channel);
+    size.size = 0;
+    EXPECT_EQ(call<AttributesAnswer>(*channel, size).attributes.size, 0U);
+    EXPECT_GT(counted(TenantCounter::Turns), 10U);
 }
 
 TEST_F(ShardTenantTest, AClientThatGoesIsForgottenOnce) {
@@ -199,12 +220,7 @@ TEST_F(ShardTenantTest, AClientThatHadNoChannelDrainsToo) {
 
 TEST_F(ShardTenantTest, AChannelStaysWhileACallIsUnanswered) {
     const auto channel = open();
-    const auto made = call<WalkAnswer>(*channel, CreateRequest{kRoot, S_IFREG | 0600, 0, true, "long", ""});
-    SetAttributesRequest size;
-    size.file = made.attributes.id;
-    size.what = kSetSize;
-    size.size = std::uint64_t{64} << 10U << 16U;  // 65536 chunks, all of them holes
-    (void)call<AttributesAnswer>(*channel, size);
+    SetAttributesRequest size = long_file(*channel);
     size.size = 0;
     const std::uint32_t slot = ask(*channel, size);
     turn();
