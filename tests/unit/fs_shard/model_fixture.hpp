@@ -20,9 +20,11 @@ protected:
         ModelOutcome wanted{};
     };
 
-    void begin(std::uint64_t seed) {
+    void begin(std::uint64_t seed, Granularity granularity = Granularity::CacheLine) {
         random_ = sim::Random(seed);
-        rig_.emplace();
+        rig_.emplace(granularity);
+        EXPECT_EQ(rig_->error_of(clients_[0], SyncRequest{}), 0);
+        syncs_ = rig_->shard().counters().syncs;
         const auto root = rig_->ask<AttributesAnswer>(clients_[0], StatRequest{kRoot});
         model_.emplace(kChunk, root.answer.attributes);
         calls_.emplace(random_, *model_);
@@ -61,7 +63,14 @@ protected:
     void answer_all() {
         rig_->end_turn();
         check_answers();
-        moments_ = {*model_};
+        keep_moments();
+    }
+    // What is durable now are the last moments: on a medium of pages all since the last sync.
+    void keep_moments() {
+        const bool is_durable = !rig_->store().is_paged() || rig_->shard().counters().syncs != syncs_;
+        syncs_ = rig_->shard().counters().syncs;
+        moments_.erase(moments_.begin(), is_durable ? moments_.end() : moments_.begin());
+        moments_.push_back(*model_);
     }
     void check_answers() {
         for (const Pending& each : pending_) {
@@ -183,8 +192,9 @@ protected:
     std::optional<PosixModel> model_;
     std::optional<ModelCalls> calls_;
     std::vector<Pending> pending_;
-    std::map<FileId, FileId> named_;   // files of the model that have a name of the shard's
-    std::vector<PosixModel> moments_;  // what was there after each call since the last answers
+    std::map<FileId, FileId> named_;  // files of the model that have a name of the shard's
+    std::uint64_t syncs_ = 0;
+    std::vector<PosixModel> moments_;  // what was there after each call since the last ones that are durable
 };
 
 }  // namespace cairn::fs

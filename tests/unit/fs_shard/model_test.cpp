@@ -35,7 +35,8 @@ protected:
             model_->forget_answers(client);
         }
         model_->drop_orphans();
-        moments_ = {*model_};
+        EXPECT_EQ(rig_->error_of(clients_[0], SyncRequest{}), 0);
+        keep_moments();
     }
     void crash_in_turn();
     void recover(test::RecordingMedium::Image image, bool answered);
@@ -44,6 +45,7 @@ protected:
     std::vector<std::uint64_t> absent_;
     std::uint64_t crashes_ = 0;
     std::uint64_t unanswered_ = 0;
+    std::uint64_t moments_found_ = 0;  // that are not the last
 };
 
 // A turn, at one of whose fences the power fails.
@@ -64,7 +66,7 @@ void ShardModel::crash_in_turn() {
         recover(std::move(*image), answered);
     } else {
         check_answers();
-        moments_ = {*model_};
+        keep_moments();
     }
 }
 
@@ -72,10 +74,10 @@ void ShardModel::recover(test::RecordingMedium::Image image, bool answered) {
     ++crashes_;
     if (answered) {
         check_answers();
-        moments_ = {*model_};
+        keep_moments();
     }
     for (std::uint64_t again = random_.below(2); again != 0; --again) {
-        const auto medium = test::RecordingMedium::restart(std::move(image));
+        const auto medium = test::RecordingMedium::restart(std::move(image), rig_->medium().granularity());
         test::RecordingMedium::Image next;
         std::uint64_t fences = random_.below(4);
         medium->set_on_fence([&] {
@@ -87,6 +89,7 @@ void ShardModel::recover(test::RecordingMedium::Image image, bool answered) {
         image = next.empty() ? medium->crash_none() : std::move(next);
     }
     rig_->restart(std::move(image));
+    syncs_ = 0;
     rig_->store().check();
     const std::vector<std::string> facts = facts_of(rig_->store(), false);
     const auto found = std::find_if(moments_.begin(), moments_.end(),
@@ -95,6 +98,7 @@ void ShardModel::recover(test::RecordingMedium::Image image, bool answered) {
         compare(false);
         FAIL() << "neither old nor new";
     }
+    moments_found_ += found + 1 == moments_.end() ? 0U : 1U;
     adopt(PosixModel(*found));
     const std::vector<Pending> lost = std::exchange(pending_, {});
     come_back();
@@ -115,7 +119,7 @@ void ShardModel::recover(test::RecordingMedium::Image image, bool answered) {
 
 // The model goes on from there. The shard has the ids of what it made, and lost a second of directories' times.
 void ShardModel::adopt(const PosixModel& moment) {
-    *model_ = moment;
+    model_->go_back(moment);
     const Tables& tables = rig_->store().tables();
     std::vector<std::pair<FileId, FileId>> left{{kRoot, kRoot}};
     while (!left.empty()) {
@@ -192,6 +196,29 @@ TEST_F(ShardModel, AlsoWhenThePowerFails) {
     }
     EXPECT_GT(crashes_, runs * 5);
     EXPECT_GT(unanswered_, runs * 5);
+}
+
+// Pages come in any order until they are synced; what was answered before a sync is there.
+TEST_F(ShardModel, AlsoOnAMediumOfPages) {
+    const std::uint64_t first = test::number_from("SIM_SEED", 1);
+    const std::uint64_t runs = test::histories(10, 30);
+    for (std::uint64_t seed = first; seed < first + runs && !HasFailure(); ++seed) {
+        SCOPED_TRACE("SIM_SEED=" + std::to_string(seed) + " SIM_RUNS=1");
+        begin(seed, Granularity::Page);
+        for (int turns = 0; turns < 100 && !HasFailure(); ++turns) {
+            issue_some();
+            answer_all();
+            if (random_.below(6) == 0) {
+                EXPECT_EQ(rig_->error_of(clients_[1], SyncRequest{}), 0);
+                keep_moments();
+            }
+            if (random_.below(8) == 0) {
+                recover(rig_->medium().crash(random_), false);
+            }
+        }
+    }
+    EXPECT_GT(crashes_, runs * 5);
+    EXPECT_GT(moments_found_, runs);
 }
 
 }  // namespace

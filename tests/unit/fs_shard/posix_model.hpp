@@ -60,6 +60,14 @@ public:
     void add_grant(const FileId& file, std::uint64_t client, const Grant& grant) {
         grants_.emplace(file, client, grant.rights, grant.proof);
     }
+    // It is as it was at a moment. Ids and grants that were given since are not given again.
+    void go_back(const PosixModel& moment) {
+        auto grants = std::move(grants_);
+        const std::uint64_t made = made_;
+        *this = moment;
+        grants_ = std::move(grants);
+        made_ = made;
+    }
     // Nobody has anything open.
     void close_all() { opens_.clear(); }
     void forget(std::uint64_t client);
