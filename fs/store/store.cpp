@@ -36,6 +36,7 @@ bool Store::apply(Change& change, Need need) {
     return true;
 }
 
+// mutants: fs-store-discard
 void Store::discard(Change& change) {
     for (const BlockRun& run : change.brought()) {
         give_back(run);
