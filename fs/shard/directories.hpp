@@ -48,8 +48,9 @@ private:
 // What this shard has lent, of directories whose home it is.
 class LentDirectories {
 public:
-    // `now`: an earlier life of this shard may have lent anything until then.
-    explicit LentDirectories(Instant now) noexcept : earlier_until_(now + kLendTerm + kLendDrift) {}
+    // `ended`: an earlier life of this shard, which may have lent anything, has ended by then. The epoch: there was none.
+    explicit LentDirectories(Instant ended) noexcept
+        : earlier_until_(ended == Instant{} ? ended : ended + kLendTerm + kLendDrift) {}
 
     void lend(const FileId& directory, ShardNumber to, Instant now);
     // Who may have the directory's attributes.

@@ -23,7 +23,7 @@ struct Shard::Parts {
                 Grants(facts.cluster_key),
                 peers,
                 replies,
-                LentDirectories(time.now),
+                LentDirectories(store.tables().inodes().size() == 0 ? Instant{} : time.now),
                 time},
           peer_calls(state),
           steps(state, seed),
