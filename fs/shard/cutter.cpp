@@ -102,6 +102,7 @@ std::optional<Cutter::Done> Cutter::cut_step(const Job& job, Inode inode) {
 }
 
 // Somebody may have opened the file again meanwhile, after a restart: then his close() removes it.
+// mutants: fs-cutter-remove-step
 std::optional<Cutter::Done> Cutter::remove_step(const Job& job, const Inode& inode) {
     if (inode.links != 0 || state_.leases.is_open(job.file)) {
         return std::nullopt;

@@ -275,19 +275,24 @@ TEST_F(ShardData, SparseFilesAreCutOverTurns) {
 }
 
 TEST_F(ShardData, LongFilesAreRemovedOverTurnsAlsoAfterARestart) {
-    const Handle handle = make_open(alice, "file");
-    for (std::uint64_t chunk = 0; chunk != 700; ++chunk) {
-        ASSERT_EQ(write(alice, handle, chunk * kChunk, "x"), 0);
+    for (const bool restarts : {false, true}) {
+        const Handle handle = make_open(alice, "file");
+        for (std::uint64_t chunk = 0; chunk != 700; ++chunk) {
+            ASSERT_EQ(write(alice, handle, chunk * kChunk, "x"), 0);
+        }
+        ASSERT_EQ(close(alice, handle.file), 0);
+        ASSERT_EQ(remove(alice, "file"), 0);
+        EXPECT_GT(rig.store().tables().chunks().size(), 400U);
+        EXPECT_EQ(walk("file"), FileId{});
+        if (restarts) {
+            rig.restart();
+            EXPECT_GT(rig.store().tables().chunks().size(), 300U);
+            rig.pass(seconds(11));
+        }
+        rig.settle();
+        EXPECT_EQ(rig.store().tables().chunks().size(), 0U);
+        EXPECT_EQ(error_of_stat(handle.file), ESTALE);
     }
-    ASSERT_EQ(close(alice, handle.file), 0);
-    ASSERT_EQ(remove(alice, "file"), 0);
-    EXPECT_GT(rig.store().tables().chunks().size(), 400U);
-    EXPECT_EQ(walk("file"), FileId{});
-    rig.restart();
-    EXPECT_GT(rig.store().tables().chunks().size(), 300U);
-    rig.pass(seconds(11));
-    EXPECT_EQ(rig.store().tables().chunks().size(), 0U);
-    EXPECT_EQ(error_of_stat(handle.file), ESTALE);
 }
 
 }  // namespace

@@ -196,6 +196,20 @@ TEST_F(ShardFiles, WhoLeavesClosesAll) {
     EXPECT_EQ(error_of_stat(handles[3].file), ESTALE);
 }
 
+// Who knows a file's id may open it until it has gone.
+TEST_F(ShardFiles, WhoOpensAFileAgainKeepsIt) {
+    const Handle hers = make_open(alice, "file", 0100666);
+    ASSERT_EQ(write(alice, hers, 0, "text"), 0);
+    ASSERT_EQ(remove(alice, "file"), 0);
+    rig.forget(alice);
+    const Handle his = open(bob, hers.file);
+    ASSERT_EQ(his.error, 0);
+    rig.settle();
+    EXPECT_EQ(read(bob, his, 0, 9), "text");
+    EXPECT_EQ(close(bob, his.file), 0);
+    EXPECT_EQ(error_of_stat(his.file), ESTALE);
+}
+
 TEST_F(ShardFiles, AReplacedFileThatIsOpenLivesOn) {
     const Handle old = make_open(alice, "old");
     ASSERT_EQ(write(alice, old, 0, "old"), 0);

@@ -112,7 +112,12 @@ TEST_F(ShardTurns, ListsAreCompleteThoughNamesComeAndGo) {
     for (const auto& [name, file] : stays) {
         EXPECT_TRUE(seen.contains(name)) << name;
     }
-    EXPECT_EQ(error_of(alice, ListRequest{directory, ~std::uint64_t{0}}), 0);
+    for (const std::uint64_t beyond : {std::uint64_t{1} << 51U, ~std::uint64_t{0}}) {
+        const CallToken token = rig.send(alice, ListRequest{directory, beyond});
+        rig.end_turn();
+        EXPECT_EQ(ListReader(rig.answers().at(token)).facts().count, 0);
+        EXPECT_TRUE(ListReader(rig.answers().at(token)).facts().is_end);
+    }
     rig.restart();
     EXPECT_EQ(rig.list(alice, directory).size(), 6000U);
 }
