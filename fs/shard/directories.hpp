@@ -48,7 +48,7 @@ private:
 // What this shard has lent, of directories whose home it is.
 class LentDirectories {
 public:
-    // `ended`: an earlier life of this shard, which may have lent anything, has ended by then. The epoch: there was none.
+    // `ended`: an earlier life of this shard, which may have lent anything, has ended by then. 0: there was none.
     explicit LentDirectories(Instant ended) noexcept
         : earlier_until_(ended == Instant{} ? ended : ended + kLendTerm + kLendDrift) {}
 

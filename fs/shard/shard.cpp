@@ -13,14 +13,13 @@ namespace cairn::fs {
 struct Shard::Parts {
     Parts(Store& store, ShardHost& host, const ClusterFacts& cluster, ShardNumber number, std::uint64_t seed,
           const ShardTime& time)
-        : facts(cluster),
-          peers(host, number, seed),
-          replies(store, host, peers, facts.table.epoch()),
+        : peers(host, number, seed),
+          replies(store, host, peers, cluster.table.epoch()),
           state{store,
-                facts,
-                Placement(facts.spread, facts.daemons, facts.placement_key),
+                cluster,
+                Placement(cluster.spread, cluster.daemons, cluster.placement_key),
                 number,
-                Grants(facts.cluster_key),
+                Grants(cluster.cluster_key),
                 peers,
                 replies,
                 LentDirectories(store.tables().inodes().size() == 0 ? Instant{} : time.now),
@@ -46,7 +45,6 @@ struct Shard::Parts {
         peer_calls.set_handler(service);
     }
 
-    const ClusterFacts facts;
     Peers peers;
     Replies replies;
     ShardState state;

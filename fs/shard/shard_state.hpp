@@ -27,7 +27,7 @@ using TouchedDirectories = absl::flat_hash_map<FileId, std::int64_t, IdHash>;
 
 struct ShardState {
     Store& store;
-    const ClusterFacts& facts;
+    const ClusterFacts facts;
     Placement placement;
     ShardNumber number;
     Grants grants;

@@ -1,6 +1,7 @@
 #include "fs/store/chunk_data.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 
@@ -109,6 +110,7 @@ void ChunkData::fill(PendingWrite& write, std::uint32_t from, std::span<const st
     CAIRN_ASSERT(from + bytes.size() <= write.bytes);
     const std::uint32_t begin = write.offset % kBlockBytes + from;  // from the first block on
     const auto end = static_cast<std::uint32_t>(begin + bytes.size());
+    alignas(kLineBytes) std::array<std::uint8_t, kBlockBytes> steady;
     for_each_block(write.runs, [&](std::uint32_t number, std::uint32_t index) {
         const std::uint32_t low = std::max(begin, index * kBlockBytes);
         const std::uint32_t high = std::min(end, (index + 1) * kBlockBytes);
@@ -116,11 +118,15 @@ void ChunkData::fill(PendingWrite& write, std::uint32_t from, std::span<const st
             return;
         }
         const std::span<const std::uint8_t> part = bytes.subspan(low - begin, high - low);
-        medium_.copy_nt(block(number).data() + low % kBlockBytes, part.data(), part.size());
-        if (part.size() == kBlockBytes) {
-            set_sum(number, crc32c(0, part));
-            write.summed[index] = true;
+        if (part.size() != kBlockBytes) {
+            medium_.copy_nt(block(number).data() + low % kBlockBytes, part.data(), part.size());
+            return;
         }
+        // Whose bytes these are may change them meanwhile: the checksum is that of what is copied.
+        std::memcpy(steady.data(), part.data(), kBlockBytes);
+        set_sum(number, crc32c(0, steady));
+        medium_.copy_nt(block(number).data(), steady.data(), kBlockBytes);
+        write.summed[index] = true;
     });
 }
 

@@ -11,6 +11,11 @@ namespace {
 constexpr std::size_t kLeftByGrowing = 6;
 constexpr std::size_t kLeftByShrinking = 4;
 
+void give_back(BlockMap& map, const BlockRun& run) {
+    const bool was_taken = map.give_back(run);
+    CAIRN_ASSERT(was_taken);
+}
+
 }  // namespace
 
 StoreUse Store::use() const noexcept {
@@ -39,7 +44,7 @@ bool Store::apply(Change& change, Need need) {
 // mutants: fs-store-discard
 void Store::discard(Change& change) {
     for (const BlockRun& run : change.brought()) {
-        give_back(run);
+        give_back(map_, run);
     }
     change.clear();
 }
@@ -147,14 +152,9 @@ void Store::finish_write(PendingWrite& write, Change& change) {
     write.runs.clear();
 }
 
-void Store::give_back(const BlockRun& run) {
-    const bool was_taken = map_.give_back(run);
-    CAIRN_ASSERT(was_taken);
-}
-
 void Store::give_up(PendingWrite& write) {
     for (const BlockRun& run : write.runs) {
-        give_back(run);
+        give_back(map_, run);
     }
     write.runs.clear();
 }

@@ -124,7 +124,6 @@ private:
     [[nodiscard]] Status take_chunks();
     [[nodiscard]] Status mark_life();
     void free_blocks();
-    void give_back(const BlockRun& run);
 
     Medium& medium_;
     Superblock superblock_;

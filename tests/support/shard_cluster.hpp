@@ -1,7 +1,6 @@
 // Shards of one file system in virtual time, which send each other messages, end and come back.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,19 +13,20 @@
 #include "fs/message/requests.hpp"
 #include "fs/shard/shard.hpp"
 #include "lib/sim/random.hpp"
+#include "tests/support/cluster_mail.hpp"
 #include "tests/support/recording_medium.hpp"
 #include "tests/support/shard_client.hpp"
 
 namespace cairn::test {
 
-// Messages between two shards come in order, each a random time after it was sent. A shard that ends loses what is on
-// its way to it and from it; the others are told so a little later, and again when it is back.
+// A shard that ends loses what is on its way to it and from it; the others are told so a little later, and again when
+// it is back.
 class ShardCluster {
 public:
     static constexpr std::size_t kBytes = 16U << 20U;
     static constexpr std::uint32_t kChunkBytes = fs::StoreShape::kLeastChunkBytes;
 
-    ShardCluster(std::uint32_t shards, std::uint64_t seed) : random_(seed) {
+    ShardCluster(std::uint32_t shards, std::uint64_t seed) : random_(seed), mail_(seed) {
         facts_ = {fs::Spread::Even, shards, {1, 2}, {3, 4}, fs::SlotTable(shards)};
         for (fs::ShardNumber number = 0; number != shards; ++number) {
             nodes_.push_back(std::make_unique<Node>(*this, number));
@@ -69,17 +69,7 @@ public:
     }
     [[nodiscard]] bool is_answered(fs::CallToken token) const { return answers_.contains(token); }
     [[nodiscard]] std::vector<std::uint8_t> take_answer(fs::CallToken token) {
-        std::vector<std::uint8_t> bytes = std::move(answers_.at(token));
-        answers_.erase(token);
-        return bytes;
-    }
-    [[nodiscard]] std::int32_t take_error(fs::CallToken token) {
-        const std::vector<std::uint8_t> bytes = take_answer(token);
-        fs::FieldReader in(bytes);
-        fs::AnswerHead head;
-        fs::AnswerHead::fields(in, head);
-        CAIRN_ASSERT(!in.failed());
-        return head.error;
+        return std::move(answers_.extract(token).mapped());
     }
     // A call, and time until it is answered.
     template <class Answer>
@@ -101,17 +91,10 @@ public:
     void step() {
         now_ = now_ + microseconds(10);
         wall_ns_ += 10'000;
-        while (!mail_.empty() && mail_.begin()->first <= now_) {
-            const Letter letter = std::move(mail_.begin()->second);
-            mail_.erase(mail_.begin());
-            deliver(letter);
+        while (const std::optional<Letter> letter = mail_.take(now_)) {
+            deliver(*letter);
         }
-        for (const auto& node : nodes_) {
-            if (node->shard) {
-                node->shard->begin_turn(time());
-                (void)node->shard->end_turn();
-            }
-        }
+        for_each_up([](fs::Shard&) {});
     }
     // Time passes, in which little happens.
     void pass(Duration span) {
@@ -126,7 +109,7 @@ public:
         Node& node = *nodes_[number];
         node.shard.reset();
         node.store.reset();
-        std::erase_if(mail_, [&](const auto& mail) { return mail.second.from == number || mail.second.to == number; });
+        mail_.lose(number);
         tell(number, Letter::What::Lost);
     }
     void restart(fs::ShardNumber number) {
@@ -136,31 +119,16 @@ public:
         tell(number, Letter::What::Found);
         start(number);
         for (fs::ShardNumber other = 0; other != size(); ++other) {
-            if (other != number && !is_up(other)) {
-                node.shard->lose(other);
-            }
+            is_up(other) ? void() : node.shard->lose(other);
         }
     }
-    [[nodiscard]] Instant now() const noexcept { return now_; }
     // A client's daemon says that it is gone.
     void forget(const ShardClient& client) {
-        for (const auto& node : nodes_) {
-            if (node->shard) {
-                node->shard->begin_turn(time());
-                node->shard->forget(client.number);
-                (void)node->shard->end_turn();
-            }
-        }
+        for_each_up([&](fs::Shard& shard) { shard.forget(client.number); });
     }
 
 private:
-    struct Letter {
-        enum class What : std::uint8_t { Message, Lost, Found };
-        What what = What::Message;
-        fs::ShardNumber from = 0;
-        fs::ShardNumber to = 0;
-        std::vector<std::uint8_t> bytes{};
-    };
+    using Letter = ClusterMail::Letter;
     struct Node final : fs::ShardHost {
         Node(ShardCluster& of, fs::ShardNumber own) : cluster(of), number(own) {}
         void answer(fs::CallToken token, std::span<const std::uint8_t> bytes) noexcept override {
@@ -169,7 +137,7 @@ private:
         }
         void send(fs::ShardNumber to, std::span<const std::uint8_t> message) noexcept override {
             if (cluster.is_up(to)) {
-                cluster.post({Letter::What::Message, number, to, {message.begin(), message.end()}});
+                cluster.mail_.post({Letter::What::Message, number, to, {message.begin(), message.end()}}, cluster.now_);
             }
         }
 
@@ -181,20 +149,26 @@ private:
     };
 
     [[nodiscard]] fs::ShardTime time() const noexcept { return {now_, wall_ns_}; }
+    // Each shard that is there has a turn.
+    template <class Do>
+    void for_each_up(const Do& run) {
+        for (const auto& node : nodes_) {
+            if (node->shard) {
+                node->shard->begin_turn(time());
+                run(*node->shard);
+                (void)node->shard->end_turn();
+            }
+        }
+    }
     void start(fs::ShardNumber number) {
         Node& node = *nodes_[number];
         node.shard.emplace(*node.store, node, facts_, number, random_.next(), time());
         (void)node.shard->end_turn();
     }
-    void post(Letter letter) {
-        Instant& last = last_[{letter.from, letter.to}];
-        last = std::max(last, now_ + microseconds(static_cast<std::int64_t>(random_.between(1, 200))));
-        mail_.emplace(last, std::move(letter));
-    }
     void tell(fs::ShardNumber about, Letter::What what) {
         for (fs::ShardNumber other = 0; other != size(); ++other) {
             if (other != about && is_up(other)) {
-                post({what, about, other, {}});
+                mail_.post({what, about, other, {}}, now_);
             }
         }
     }
@@ -219,8 +193,7 @@ private:
     fs::ClusterFacts facts_{};
     std::vector<std::unique_ptr<Node>> nodes_;
     std::map<fs::CallToken, std::vector<std::uint8_t>> answers_;
-    std::multimap<Instant, Letter> mail_;
-    std::map<std::pair<fs::ShardNumber, fs::ShardNumber>, Instant> last_;
+    ClusterMail mail_;
     fs::CallToken tokens_ = 0;
     Instant now_{1'000'000};
     std::int64_t wall_ns_ = 1'700'000'000'000'000'000;

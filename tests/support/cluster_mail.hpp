@@ -1,0 +1,55 @@
+// What shards of a test send each other, on its way.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "fs/placement/slot_table.hpp"
+#include "lib/base/time.hpp"
+#include "lib/sim/random.hpp"
+
+namespace cairn::test {
+
+// Letters between two shards come in order, each a random time after it was sent.
+class ClusterMail {
+public:
+    struct Letter {
+        enum class What : std::uint8_t { Message, Lost, Found };
+        What what = What::Message;
+        fs::ShardNumber from = 0;
+        fs::ShardNumber to = 0;
+        std::vector<std::uint8_t> bytes{};
+    };
+
+    explicit ClusterMail(std::uint64_t seed) : random_(seed) {}
+
+    void post(Letter letter, Instant now) {
+        Instant& last = last_[{letter.from, letter.to}];
+        last = std::max(last, now + microseconds(static_cast<std::int64_t>(random_.between(1, 200))));
+        mail_.emplace(last, std::move(letter));
+    }
+    // The next letter that has come.
+    [[nodiscard]] std::optional<Letter> take(Instant now) {
+        if (mail_.empty() || mail_.begin()->first > now) {
+            return std::nullopt;
+        }
+        std::optional<Letter> letter(std::move(mail_.begin()->second));
+        mail_.erase(mail_.begin());
+        return letter;
+    }
+    // What is on its way to a shard and from it is lost.
+    void lose(fs::ShardNumber shard) {
+        std::erase_if(mail_, [&](const auto& mail) { return mail.second.from == shard || mail.second.to == shard; });
+    }
+
+private:
+    sim::Random random_;
+    std::multimap<Instant, Letter> mail_;
+    std::map<std::pair<fs::ShardNumber, fs::ShardNumber>, Instant> last_;
+};
+
+}  // namespace cairn::test
