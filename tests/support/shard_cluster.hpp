@@ -19,8 +19,7 @@
 
 namespace cairn::test {
 
-// A shard that ends loses what is on its way to it and from it; the others are told so a little later, and again when
-// it is back.
+// What is on its way to a shard that ends, and from it, is lost; the others hear of that, and when it is back.
 class ShardCluster {
 public:
     static constexpr std::size_t kBytes = 16U << 20U;
@@ -96,7 +95,6 @@ public:
         }
         for_each_up([](fs::Shard&) {});
     }
-    // Time passes, in which little happens.
     void pass(Duration span) {
         for (int i = 0; i != 100; ++i) {
             now_ = now_ + span / 100;
