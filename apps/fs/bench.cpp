@@ -27,10 +27,14 @@ public:
             data("hard", kHardBytes);
         } else if (options_.bench == "md") {
             names();
-        } else {
+        } else if (options_.bench == "small") {
             small_files();
+        } else {
+            each("fill", BenchFiles::Each::Write, kSmallFileBytes);
         }
-        did("remove its directory", files_.remove_directory());
+        if (options_.bench != "fill") {
+            did("remove its directory", files_.remove_directory());
+        }
         if (error_ != 0) {
             return Error{fmt::format("cannot {}: {}", failed_, std::strerror(error_)), ""};
         }

@@ -85,18 +85,20 @@ void add_bench(CLI::App& app, Options& options) {
     CLI::App& bench = *app.add_subcommand("bench", "measure the file system; prints one JSON object");
     bench
         .add_option("what", options.bench,
-                    "easy: 1 MiB pieces; hard: 47,008-byte pieces; md: names; small: 3,901-byte files")
+                    "easy: 1 MiB pieces; hard: 47,008-byte pieces; md: names; small: 3,901-byte files; fill: such "
+                    "files, which\n"
+                    "stay")
         ->required()
-        ->check(CLI::IsMember({"easy", "hard", "md", "small"}));
+        ->check(CLI::IsMember({"easy", "hard", "md", "small", "fill"}));
     bench.add_option("--directory", options.directory,
                      "measure a directory of the kernel's instead, which is made and removed");
     bench.add_option("--size", options.size, "bytes of a file: easy, hard")
         ->default_val(std::uint64_t{256} << 20U)
         ->transform(CLI::AsSizeValue(false));
-    bench.add_option("--files", options.files, "files: md, small")
+    bench.add_option("--files", options.files, "files: md, small, fill")
         ->default_val(100'000)
         ->check(CLI::Range(1, 100'000'000));
-    bench.add_option("--in-flight", options.in_flight, "operations under way together: md, small")
+    bench.add_option("--in-flight", options.in_flight, "operations under way together: md, small, fill")
         ->default_val(32)
         ->check(CLI::Range(1, 4096));
 }
