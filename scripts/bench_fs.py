@@ -81,7 +81,7 @@ class Bench(Pairs):
                 daemon.send_signal(signal.SIGKILL)
                 daemon.communicate()
             begin = time.monotonic()
-            daemon, said = self.serve(folder, 7, self.cpus[0])
+            daemon, said = self.serve(folder, 7, ','.join(self.cpus))
             seconds = time.monotonic() - begin
             stop(daemon)
             chunks = re.search(r'opened in ([0-9.]+) ms: .* (\d+) chunks', said)

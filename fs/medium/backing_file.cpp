@@ -2,17 +2,22 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "fs/medium/length.hpp"
 
@@ -171,16 +176,55 @@ Status BackingFile::record_name() {
     return Nothing{};
 }
 
-Status populate(std::span<std::uint8_t> memory, Touch touch, const std::string& path) {
+namespace {
+
+// Returns 0 or an errno.
+int populate_part(std::span<std::uint8_t> memory, Touch touch) noexcept {
     const int advice = touch == Touch::Read ? kAdvisePopulateRead : kAdvisePopulateWrite;
     if (::madvise(memory.data(), memory.size(), advice) == 0) {
-        return Nothing{};
+        return 0;
     }
-    if (errno != EINVAL) {
-        return cannot(fmt::format("map all {} of", length_text(memory.size())), path, errno,
-                      "free memory; or replace the medium, if a page of it is broken");
+    const int reason = errno;
+    if (reason == EINVAL) {
+        touch_pages(memory, touch);
     }
-    touch_pages(memory, touch);
+    return reason == EINVAL ? 0 : reason;
+}
+
+// As many threads as the process has CPUs; each gets no less than this, and whole huge pages.
+constexpr std::size_t kLeastPartBytes = std::size_t{256} << 20U;
+constexpr std::size_t kMostThreads = 16;
+
+}  // namespace
+
+// A page takes the kernel a quarter of a microsecond: a start waits for seconds, where it has tens of gigabytes.
+Status populate(std::span<std::uint8_t> memory, Touch touch, const std::string& path) {
+    cpu_set_t cpus{};
+    const bool knows = ::sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
+    const std::size_t wanted = knows ? static_cast<std::size_t>(CPU_COUNT(&cpus)) : 1;
+    const std::size_t parts =
+        std::clamp<std::size_t>(memory.size() / kLeastPartBytes, 1, std::min(wanted, kMostThreads));
+    const std::size_t part_bytes = (memory.size() / parts + kLengthUnitBytes - 1) / kLengthUnitBytes * kLengthUnitBytes;
+    std::vector<int> reasons(parts);
+    {
+        std::vector<std::jthread> others;
+        for (std::size_t i = 1; i != parts; ++i) {
+            const std::size_t begin = std::min(i * part_bytes, memory.size());
+            const auto part = memory.subspan(begin, std::min(part_bytes, memory.size() - begin));
+            try {
+                others.emplace_back([part, touch, &reason = reasons[i]] { reason = populate_part(part, touch); });
+            } catch (const std::system_error&) {
+                reasons[i] = populate_part(part, touch);  // no more threads are to be had
+            }
+        }
+        reasons[0] = populate_part(memory.first(std::min(part_bytes, memory.size())), touch);
+    }
+    for (const int reason : reasons) {
+        if (reason != 0) {
+            return cannot(fmt::format("map all {} of", length_text(memory.size())), path, reason,
+                          "free memory; or replace the medium, if a page of it is broken");
+        }
+    }
     return Nothing{};
 }
 
