@@ -1,5 +1,5 @@
-"""What scripts/bench fs measures: a daemon's shard and a client on a CPU each, over a store in shared memory with forced
-flushes and checksums, beside the same driver on a directory of tmpfs."""
+"""What scripts/bench fs measures: a daemon's shard and a client on a CPU each, over a store in shared memory with
+forced flushes and checksums, beside the same driver on a directory of tmpfs."""
 import contextlib
 import os
 import re
