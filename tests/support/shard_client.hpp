@@ -1,32 +1,11 @@
-// Who asks a shard of the file system, and what he is told.
+// Who asks a shard.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <vector>
-
-#include "fs/rules/access.hpp"
+#include "fs/sim/shard_client.hpp"
 
 namespace cairn::test {
 
-// Who asks. The data areas of its channels are all of `data`.
-struct ShardClient {
-    std::uint64_t number = 0;
-    std::uint32_t uid = 0;
-    std::uint32_t gid = 0;
-    std::vector<std::uint32_t> groups{};
-    std::vector<std::uint8_t> data = std::vector<std::uint8_t>(std::size_t{256} << 10U);
-    std::uint32_t sequence = 0;  // of the last call, of all slots
-
-    [[nodiscard]] fs::Credentials who() const { return {uid, gid, groups}; }
-};
-
-// What a call was answered. Texts lie in `bytes`.
-template <class Answer>
-struct Told {
-    std::int32_t error = 0;
-    Answer answer{};
-    std::shared_ptr<const std::vector<std::uint8_t>> bytes{};
-};
+using fs::ShardClient;
+using fs::Told;
 
 }  // namespace cairn::test

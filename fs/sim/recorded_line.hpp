@@ -10,7 +10,7 @@
 
 #include "fs/medium/medium.hpp"
 
-namespace cairn::test {
+namespace cairn::fs {
 
 // What a line held when it was flushed, or the part of it that was copied.
 class RecordedLine {
@@ -38,4 +38,4 @@ private:
     std::array<std::uint8_t, fs::kLineBytes> content_{};
 };
 
-}  // namespace cairn::test
+}  // namespace cairn::fs

@@ -12,7 +12,7 @@
 #include "lib/base/time.hpp"
 #include "lib/sim/random.hpp"
 
-namespace cairn::test {
+namespace cairn::fs {
 
 // Letters between two shards come in order, each a random time after it was sent.
 class ClusterMail {
@@ -52,4 +52,4 @@ private:
     std::map<std::pair<fs::ShardNumber, fs::ShardNumber>, Instant> last_;
 };
 
-}  // namespace cairn::test
+}  // namespace cairn::fs
