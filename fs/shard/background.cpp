@@ -1,6 +1,7 @@
 #include "fs/shard/background.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace cairn::fs {
 
@@ -14,7 +15,7 @@ constexpr std::uint32_t kMostTouched = 64;
 }  // namespace
 
 Background::Background(ShardState& state, Cutter& cutter, Cuts& cuts, Lending& lending, KeptAnswers& kept)
-    : state_(state), cutter_(cutter), cuts_(cuts), lending_(lending), kept_(kept) {}
+    : state_(state), cutter_(cutter), cuts_(cuts), lending_(lending), kept_(kept), sweeper_(state) {}
 
 void Background::forget(std::uint64_t client) {
     for (const FileId& file : state_.leases.forget(client)) {
@@ -24,6 +25,7 @@ void Background::forget(std::uint64_t client) {
         }
     }
     kept_.forget(client);
+    sweeper_.suspect();
 }
 
 // Who had files open before a restart has opened them again, or is gone.
@@ -35,19 +37,23 @@ void Background::end_grace() {
     for (const std::uint64_t client : kept_.take_absent(state_.time.now)) {
         kept_.forget(client);
     }
+    std::vector<FileId> orphans;
     state_.store.tables().inodes().for_each([&](const FileId& file, const InodeState& inode) {
         if (inode.inode.links == 0 && !state_.leases.is_open(file)) {
-            cutter_.remove_later(file);
+            orphans.push_back(file);
         }
     });
+    std::ranges::sort(orphans);  // tables have them in another order each time
+    for (const FileId& file : orphans) {
+        cutter_.remove_later(file);
+    }
 }
 
 // mutants: fs-write-touched
 void Background::write_touched(std::uint32_t most) {
     std::uint32_t written = 0;
     for (auto at = state_.touched.begin(); at != state_.touched.end() && written != most; ++written) {
-        const auto touched = at++;
-        const InodeState* const directory = state_.inode(touched->first);
+        const InodeState* const directory = state_.inode(at->first);
         if (directory != nullptr) {
             state_.change.put(state_.seen_copy(*directory));
             if (!state_.apply(Need::Grows)) {
@@ -55,7 +61,7 @@ void Background::write_touched(std::uint32_t most) {
                 return;
             }
         }
-        state_.touched.erase(touched);
+        at = state_.touched.erase(at);
     }
     touched_due_ = state_.touched.empty() ? Instant::never() : state_.time.now;
 }
@@ -105,6 +111,7 @@ Background::Outcome Background::run(bool sync_wanted) {
     }
     if (!state_.is_alone()) {
         lending_.tell_touched();
+        sweeper_.run();
     }
     if (!state_.touched.empty()) {
         touched_due_ = std::min(touched_due_, state_.time.now + kTouchedEvery);
@@ -124,7 +131,8 @@ Background::Outcome Background::run(bool sync_wanted) {
 
 Instant Background::next_deadline() const noexcept {
     const Instant never = Instant::never();
-    return std::min({kept_.grace_ends(), state_.touched.empty() ? never : touched_due_, sync_due_, never});
+    return std::min({kept_.grace_ends(), state_.touched.empty() ? never : touched_due_, sync_due_,
+                     sweeper_.next_deadline(), never});
 }
 
 }  // namespace cairn::fs

@@ -4,6 +4,7 @@
 #include "fs/shard/cuts.hpp"
 #include "fs/shard/kept_answers.hpp"
 #include "fs/shard/lending.hpp"
+#include "fs/shard/sweeper.hpp"
 
 namespace cairn::fs {
 
@@ -37,6 +38,7 @@ private:
     Cuts& cuts_;
     Lending& lending_;
     KeptAnswers& kept_;
+    Sweeper sweeper_;
     Instant touched_due_ = Instant::never();
     Instant sync_due_ = Instant::never();
     bool sync_failed_ = false;

@@ -1,5 +1,7 @@
 #include "fs/shard/kept_answers.hpp"
 
+#include <algorithm>
+
 #include "fs/shard/steps.hpp"
 
 namespace cairn::fs {
@@ -41,6 +43,7 @@ std::vector<std::uint64_t> KeptAnswers::take_absent(Instant now) {
     grace_ends_ = Instant::never();
     std::vector<std::uint64_t> absent(absent_.begin(), absent_.end());
     absent_.clear();
+    std::ranges::sort(absent);
     return absent;
 }
 

@@ -56,6 +56,7 @@ std::vector<FileId> Leases::forget(std::uint64_t client) {
         }
     }
     files_.erase(found);
+    std::ranges::sort(free);  // sets have them in another order each time
     return free;
 }
 

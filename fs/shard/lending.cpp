@@ -105,13 +105,14 @@ void Lending::tell_touched() {
         return;
     }
     for (auto at = state_.touched.begin(); at != state_.touched.end();) {
-        const auto touched = at++;
-        if (!state_.is_home(touched->first)) {
-            const TouchRequest request{touched->first, touched->second};
-            state_.peers.tell(state_.home_of(touched->first), request);
-            state_.touched.erase(touched);
-            touched_due_ = state_.time.now + kTellTouchedEvery;
+        if (state_.is_home(at->first)) {
+            ++at;
+            continue;
         }
+        const TouchRequest request{at->first, at->second};
+        state_.peers.tell(state_.home_of(at->first), request);
+        at = state_.touched.erase(at);
+        touched_due_ = state_.time.now + kTellTouchedEvery;
     }
 }
 

@@ -1,10 +1,9 @@
 // What the parts of a shard share.
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-
 #include <algorithm>
 #include <cerrno>
+#include <map>
 
 #include "fs/shard/attributes.hpp"
 #include "fs/shard/directories.hpp"
@@ -23,7 +22,7 @@ constexpr std::uint32_t kWaits = ~std::uint32_t{0};
 
 // When names were put into directories or taken out, since their times were last written or set. Writing an inode for
 // each name would double what the log takes; so they are written once a second, and a crash may lose a second of them.
-using TouchedDirectories = absl::flat_hash_map<FileId, std::int64_t, IdHash>;
+using TouchedDirectories = std::map<FileId, std::int64_t>;
 
 struct ShardState {
     Store& store;

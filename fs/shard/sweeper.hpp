@@ -1,0 +1,39 @@
+// Looks for chunks of files that are gone: data of a client that died before it told the file's home of them, or that
+// came after the file had been removed.
+#pragma once
+
+#include <vector>
+
+#include "fs/shard/peer_calls.hpp"
+
+namespace cairn::fs {
+
+class Sweeper {
+public:
+    // At most one round in this time, and the first one this long after the start or a client's end.
+    static constexpr Duration kEvery = seconds(60);
+
+    explicit Sweeper(ShardState& state) noexcept : state_(state), due_(state.time.now + kEvery) {}
+    [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
+
+    // There may be such chunks.
+    void suspect() noexcept {
+        if (due_ == Instant::never()) {
+            due_ = state_.time.now + kEvery;
+        }
+    }
+    // Begins a round if it is time.
+    void run();
+    [[nodiscard]] Instant next_deadline() const noexcept { return state_.is_alone() ? Instant::never() : due_; }
+
+private:
+    Task sweep();
+    [[nodiscard]] std::vector<ChunkId> chunks_of_others(std::size_t part) const;
+    void remove(const std::vector<ChunkId>& chunks);
+
+    ShardState& state_;
+    Instant due_;
+    Tasks tasks_;
+};
+
+}  // namespace cairn::fs

@@ -1,0 +1,51 @@
+// A history of a simulated file system: production shards on media that lose power, clients that die, full stores.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fs/sim/sim_client.hpp"
+
+namespace cairn::fs {
+
+struct FsWorldResult {
+    std::vector<std::string> faults{};  // none: the history is sound
+    std::uint32_t shards = 0;
+    std::uint64_t deaths = 0;    // of shards
+    std::uint64_t failures = 0;  // ... by loss of power within a turn
+    std::uint64_t clients = 0;   // that died
+    SimClientCounts counts{};    // of all clients
+};
+
+// The same seed gives the same history.
+class FsWorld {
+public:
+    explicit FsWorld(std::uint64_t seed);
+    FsWorldResult run();
+
+private:
+    struct Zombie {
+        SimClient::Left left{};
+        std::uint64_t deaths = 0;  // of its shard, by then
+    };
+    void storm();
+    void calm_down();
+    void finish();
+    void step();
+    void trouble();
+    void forget_dead();
+    void end(ShardNumber shard);
+    void restart(ShardNumber shard);
+    [[nodiscard]] bool any_fault() const;
+
+    sim::Random random_;
+    ShardCluster cluster_;
+    std::vector<std::unique_ptr<SimClient>> clients_;
+    std::vector<std::uint64_t> deaths_;  // by shard
+    std::vector<bool> were_up_;
+    std::vector<Zombie> zombies_;
+    std::uint64_t last_client_ = 0;
+    FsWorldResult result_{};
+};
+
+}  // namespace cairn::fs

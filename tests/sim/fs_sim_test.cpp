@@ -1,0 +1,45 @@
+// Histories of the simulated file system: each client finds what it has put there, and all shards together are whole.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "fs/sim/world.hpp"
+
+namespace cairn::fs {
+namespace {
+
+std::uint64_t histories() {
+    const char* const runs = std::getenv("SIM_RUNS");
+    return runs == nullptr ? 300 : std::strtoull(runs, nullptr, 10);
+}
+
+TEST(FsSim, HoldsItsPromises) {
+    FsWorldResult all;
+    for (std::uint64_t seed = 1; seed <= histories(); ++seed) {
+        const FsWorldResult result = FsWorld(seed).run();
+        for (const std::string& fault : result.faults) {
+            ADD_FAILURE() << "seed " << seed << ": " << fault;
+        }
+        ASSERT_FALSE(HasFailure()) << "cairn-sim --world fs --seed " << seed;
+        all.deaths += result.deaths;
+        all.failures += result.failures;
+        all.clients += result.clients;
+        all.counts.operations += result.counts.operations;
+        all.counts.refused += result.counts.refused;
+        all.counts.unknown += result.counts.unknown;
+        all.counts.resent += result.counts.resent;
+        all.counts.looked += result.counts.looked;
+    }
+    RecordProperty("operations", std::to_string(all.counts.operations));
+    // The histories are of use only if all of this happens in them.
+    EXPECT_GT(all.deaths, histories());
+    EXPECT_GT(all.failures, histories());
+    EXPECT_GT(all.clients, histories());
+    EXPECT_GT(all.counts.operations, 100 * histories());
+    EXPECT_GT(all.counts.unknown, histories() / 4);
+    EXPECT_GT(all.counts.resent, histories() / 4);
+    EXPECT_GT(all.counts.looked, 10 * histories());
+}
+
+}  // namespace
+}  // namespace cairn::fs
