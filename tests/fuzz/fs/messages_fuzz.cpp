@@ -1,6 +1,8 @@
-// Requests, answers, lists and greetings from any bytes: what is read says the same when it is written again.
+// Requests, answers, lists, greetings and messages between shards from any bytes: what is read says the same when it is
+// written again.
 #include "fs/message/answers.hpp"
 #include "fs/message/hello.hpp"
+#include "fs/message/peers.hpp"
 #include "fs/message/requests.hpp"
 #include "tests/fuzz/input.hpp"
 
@@ -20,6 +22,19 @@ void read_request(Bytes bytes) {
         test::require(put_request(again, parsed->head, parsed->request) == bytes.size());
         require_same(again, bytes);
         test::require(!name_of(parsed->request).empty());
+    }
+}
+
+void read_peer_message(Bytes bytes) {
+    const std::optional<fs::PeerMessage> parsed = fs::parse_peer_message(bytes);
+    if (parsed) {
+        std::vector<std::uint8_t> again(bytes.size());
+        const auto* const request = std::get_if<fs::PeerRequest>(&parsed->what);
+        const std::uint32_t written =
+            request != nullptr ? put_peer_request(again, parsed->number, *request)
+                               : put_peer_answer(again, parsed->number, std::get<fs::PeerAnswer>(parsed->what));
+        test::require(written == bytes.size());
+        require_same(again, bytes);
     }
 }
 
@@ -87,8 +102,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (kind < 128 && bytes.size() >= 2) {
         bytes[0] = static_cast<std::uint8_t>(bytes[0] % 20);
         bytes[1] = fs::RequestHead::kVersion;
-    } else if (kind < 192 && bytes.size() >= 4) {
+    } else if (kind < 160 && bytes.size() >= 4) {
         std::fill(bytes.begin(), bytes.begin() + 4, std::uint8_t{0});
+    } else if (kind < 192 && bytes.size() >= 2) {
+        bytes[0] = 1;
+        bytes[1] = static_cast<std::uint8_t>(bytes[1] % 12 == 11 ? 0xff : bytes[1] % 12);
     } else if (bytes.size() >= 8) {
         const auto magic = fs::bytes_of(fs::Hello{});
         std::copy(magic.begin(), magic.begin() + 6, bytes.begin());
@@ -96,6 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         bytes[7] = 0;
     }
     read_request(bytes);
+    read_peer_message(bytes);
     read_answer<fs::WalkAnswer>(bytes);
     read_answer<fs::AttributesAnswer>(bytes);
     read_answer<fs::OpenAnswer>(bytes);
