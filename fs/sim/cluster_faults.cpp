@@ -13,7 +13,7 @@ namespace {
 
 class Inspection {
 public:
-    explicit Inspection(ShardCluster& cluster) : cluster_(cluster) {}
+    Inspection(ShardCluster& cluster, Strays strays) : cluster_(cluster), strays_(strays) {}
 
     std::vector<std::string> run() {
         for (ShardNumber number = 0; number != cluster_.size(); ++number) {
@@ -78,7 +78,8 @@ private:
             const auto file = files_.find(id.file);
             expect(file != files_.end(), chunk + ", which is no file");
             const std::uint64_t begin = std::uint64_t{id.index} * cluster_.store(number).chunk_bytes();
-            expect(file == files_.end() || begin < file->second.size, chunk + " is beyond the end");
+            expect(strays_ == Strays::BeyondTheEnd || file == files_.end() || begin < file->second.size,
+                   chunk + " is beyond the end");
         });
     }
     void judge_links() {
@@ -102,6 +103,7 @@ private:
     }
 
     ShardCluster& cluster_;
+    Strays strays_;
     std::map<FileId, Inode> files_;
     std::map<FileId, FileId> parents_;
     std::map<FileId, std::uint32_t> names_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -27,7 +28,13 @@ public:
 
     explicit ClusterMail(std::uint64_t seed) : random_(seed) {}
 
+    // Sees each letter that is posted, and says whether it arrives.
+    void set_watch(std::function<bool(const Letter&)> watch) { watch_ = std::move(watch); }
+
     void post(Letter letter, Instant now) {
+        if (watch_ && !watch_(letter)) {
+            return;
+        }
         Instant& last = last_[{letter.from, letter.to}];
         last = std::max(last, now + microseconds(static_cast<std::int64_t>(random_.between(1, 200))));
         mail_.emplace(last, std::move(letter));
@@ -48,6 +55,7 @@ public:
 
 private:
     sim::Random random_;
+    std::function<bool(const Letter&)> watch_{};
     std::multimap<Instant, Letter> mail_;
     std::map<std::pair<fs::ShardNumber, fs::ShardNumber>, Instant> last_;
 };

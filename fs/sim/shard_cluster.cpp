@@ -135,6 +135,12 @@ void ShardCluster::restart(ShardNumber number) {
     }
 }
 
+bool ShardCluster::hand(ShardNumber to, ShardNumber from, std::span<const std::uint8_t> message) {
+    bool is_message = false;
+    take_turn(*nodes_[to], [&](Shard& shard) { is_message = shard.take_message(from, message); });
+    return is_message;
+}
+
 void ShardCluster::forget(const ShardClient& client) {
     for (const auto& node : nodes_) {
         take_turn(*node, [&](Shard& shard) { shard.forget(client.number); });

@@ -80,6 +80,9 @@ public:
     // It does not fail any more, where it has not yet.
     void keep_power();
     void restart(ShardNumber number);
+    // A message comes to a shard now. Returns false if it takes it for none.
+    [[nodiscard]] bool hand(ShardNumber to, ShardNumber from, std::span<const std::uint8_t> message);
+    [[nodiscard]] ClusterMail& mail() noexcept { return mail_; }
     // A client's daemon says that it is gone.
     void forget(const ShardClient& client);
 

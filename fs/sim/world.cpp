@@ -170,7 +170,7 @@ FsWorldResult FsWorld::run() {
         result_.counts.resent += client->counts().resent;
         result_.counts.looked += client->counts().looked;
     }
-    const std::vector<std::string> faults = faults_of(cluster_);
+    const std::vector<std::string> faults = faults_of(cluster_, Strays::BeyondTheEnd);
     result_.faults.insert(result_.faults.end(), faults.begin(), faults.end());
     return result_;
 }

@@ -13,6 +13,8 @@ namespace cairn::fs {
 
 class ClusterTest : public testing::Test {
 protected:
+    using Letter = test::ClusterMail::Letter;
+    static constexpr std::uint64_t kChunk = test::ShardCluster::kChunkBytes;
     static constexpr std::uint32_t kFile = S_IFREG | 0644;
     static constexpr std::uint32_t kDirectory = S_IFDIR | 0755;
     static constexpr std::uint32_t kBoth = kMayRead | kMayWrite;
@@ -60,6 +62,14 @@ protected:
             }
         }
     }
+    // Likewise, of a directory that nobody has put a name into; nobody is asked.
+    std::string unused_name_at(const FileId& in, ShardNumber shard) {
+        for (int i = 0;; ++i) {
+            if (cluster.owner_of_name(in, "u" + std::to_string(i)) == shard) {
+                return "u" + std::to_string(i);
+            }
+        }
+    }
     // Writes bytes at each chunk's beginning, as a client does: data, then the size.
     void write(const FileId& file, std::uint64_t proof, std::uint64_t offset, std::uint32_t bytes,
                std::uint64_t generation = 0) {
@@ -76,6 +86,33 @@ protected:
                       0);
         }
     }
+
+    // Of a call that is answered, or is in some milliseconds.
+    int error_of(CallToken token) {
+        for (int i = 0; i != 1000 && !cluster.is_answered(token); ++i) {
+            cluster.step();
+        }
+        if (!cluster.is_answered(token)) {
+            ADD_FAILURE() << "no answer";
+            return -1;
+        }
+        const std::vector<std::uint8_t> bytes = cluster.take_answer(token);
+        AnswerHead head;
+        FieldReader in(bytes);
+        AnswerHead::fields(in, head);
+        return head.error;
+    }
+    // No message passes between two shards, and nobody says so.
+    void part(ShardNumber one, ShardNumber other) {
+        cluster.mail().set_watch([=](const Letter& letter) {
+            const bool is_theirs =
+                (letter.from == one && letter.to == other) || (letter.from == other && letter.to == one);
+            return letter.what != Letter::What::Message || !is_theirs;
+        });
+    }
+    void join() { cluster.mail().set_watch({}); }
+    // A shard is told that another one is lost.
+    void lose(ShardNumber at, ShardNumber peer) { cluster.mail().post({Letter::What::Lost, peer, at, {}}, {}); }
 
     test::ShardCluster cluster{4, 1};
     test::ShardClient root{1};
