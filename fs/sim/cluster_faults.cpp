@@ -112,8 +112,8 @@ private:
 
 }  // namespace
 
-std::vector<std::string> faults_of(ShardCluster& cluster) {
-    return Inspection(cluster).run();
+std::vector<std::string> faults_of(ShardCluster& cluster, Strays strays) {
+    return Inspection(cluster, strays).run();
 }
 
 }  // namespace cairn::fs

@@ -34,44 +34,13 @@ constexpr std::uint32_t kNames = 4;
 }  // namespace
 
 SimClient::SimClient(ShardCluster& cluster, std::uint64_t number, std::uint64_t seed)
-    : cluster_(cluster), random_(seed), client_{number, static_cast<std::uint32_t>(1000 + number), 1000} {
+    : SimCaller(cluster, {number, static_cast<std::uint32_t>(1000 + number), 1000}), random_(seed) {
     run();
 }
 
-void SimClient::Asked::await_suspend(std::coroutine_handle<> waiter) {
-    const CallToken token = client.cluster_.send(client.client_, to, request);
-    client.under_ = {token, to, request, waiter};
-}
-
-void SimClient::step() {
-    if (under_.token != 0 && cluster_.is_answered(under_.token)) {
-        answered_.bytes = cluster_.take_answer(under_.token);
-        AnswerHead head;
-        FieldReader in(answered_.bytes);
-        AnswerHead::fields(in, head);
-        answered_.error = head.error;
-        std::exchange(under_, {}).waiter.resume();
-    }
-    if (is_calm && waits_for_calm_) {
-        std::exchange(waits_for_calm_, {}).resume();
-    }
-}
-
-void SimClient::resend(ShardNumber shard) {
-    if (under_.token != 0 && under_.to == shard && !cluster_.is_answered(under_.token)) {
-        under_.token = cluster_.send_as(client_, shard, under_.request, 0, client_.sequence);
-        ++counts_.resent;
-    }
-}
-
 SimClient::Left SimClient::die(std::uint64_t number) {
-    const Left left{client_, under_.token, under_.to};
-    life_ = std::make_unique<Tasks>();
-    under_ = {};
-    waits_for_calm_ = {};
+    const Left left = die_as(number);
     has_ended_ = false;
-    client_.number = number;
-    client_.sequence = 0;
     run();
     return left;
 }
@@ -177,7 +146,7 @@ Co<bool> SimClient::is_so(const SimTree& tree) {
         const SimFile* const wanted = tree.find(name);
         const std::optional<SimFile> found = co_await look(name);
         const bool is_absent = wanted == nullptr && !found;
-        const bool is_there = wanted != nullptr && found && found->content == wanted->content &&
+        const bool is_there = wanted != nullptr && found && ghosts_.is_same(*wanted, *found) &&
                               found->links == wanted->links && (wanted->id == FileId{} || wanted->id == found->id);
         if (!is_absent && !is_there) {
             differs_ = difference(wanted, found);
@@ -200,7 +169,11 @@ Co<int> SimClient::resolve() {
                 tree_.put(name, *found);
             }
         }
-    } else if (!co_await is_so(tree_)) {
+    } else if (co_await is_so(tree_)) {
+        for (const SimTree::Name& name : doubtful_) {
+            ghosts_.note(tree_.find(name), doubt_->find(name));
+        }
+    } else {
         fault("what ended with no answer is neither done nor not done: " + differs_);
     }
     doubt_.reset();

@@ -1,6 +1,7 @@
 // What a simulated client has put into its own directory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -70,6 +71,36 @@ struct SimTree {
         const auto first = files.lower_bound({directory, {}});
         return first == files.end() || first->first.first != directory;
     }
+};
+
+// What a client that died wrote beyond a file's end, and told the file's home nothing of: it may show once the file is
+// longer, as the write of a program that was killed may.
+class SimGhosts {
+public:
+    // A write that was to make the file longer is not done.
+    void note(const SimFile* there, const SimFile* not_done) {
+        if (there == nullptr || not_done == nullptr || there->id != not_done->id ||
+            not_done->content.size() <= there->content.size()) {
+            return;
+        }
+        const auto at = ranges_.try_emplace(there->id, there->content.size(), not_done->content.size()).first;
+        at->second.first = std::min(at->second.first, there->content.size());
+        at->second.second = std::max(at->second.second, not_done->content.size());
+    }
+    [[nodiscard]] bool is_same(const SimFile& wanted, const SimFile& found) const {
+        const auto ghost = ranges_.find(found.id);
+        const std::size_t size = wanted.content.size();
+        if (ghost == ranges_.end() || size != found.content.size()) {
+            return wanted.content == found.content;
+        }
+        const std::size_t from = std::min(ghost->second.first, size);
+        const std::size_t to = std::min(ghost->second.second, size);
+        return wanted.content.compare(0, from, found.content, 0, from) == 0 &&
+               wanted.content.compare(to, size - to, found.content, to, size - to) == 0;
+    }
+
+private:
+    std::map<FileId, std::pair<std::size_t, std::size_t>> ranges_;
 };
 
 }  // namespace cairn::fs

@@ -167,7 +167,7 @@ FsWorldResult FsWorld::run() {
         result_.counts.operations += client->counts().operations;
         result_.counts.refused += client->counts().refused;
         result_.counts.unknown += client->counts().unknown;
-        result_.counts.resent += client->counts().resent;
+        result_.resent += client->resent();
         result_.counts.looked += client->counts().looked;
     }
     const std::vector<std::string> faults = faults_of(cluster_, Strays::BeyondTheEnd);

@@ -14,6 +14,7 @@ struct FsWorldResult {
     std::uint64_t deaths = 0;    // of shards
     std::uint64_t failures = 0;  // ... by loss of power within a turn
     std::uint64_t clients = 0;   // that died
+    std::uint64_t resent = 0;    // requests
     SimClientCounts counts{};    // of all clients
 };
 

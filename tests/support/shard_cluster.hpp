@@ -5,6 +5,7 @@
 
 namespace cairn::test {
 
+using fs::ClusterMail;
 using fs::ShardCluster;
 
 }  // namespace cairn::test
