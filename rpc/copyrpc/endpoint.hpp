@@ -35,6 +35,10 @@ public:
     void set_session_callback(rpc::LinkCallback callback, void* context) noexcept {
         links_->set_callback(callback, context);
     }
+    // Tells of sessions that peers began: see rpc::Links.
+    void set_guest_callback(rpc::LinkCallback callback, void* context) noexcept {
+        links_->set_guest_callback(callback, context);
+    }
     // Starts a session. The callback tells the outcome. Calls may be posted at once; they wait for the session. Errors:
     // all sessions are in use; no memory for a ring; the peer has no path.
     Result<SessionId> connect(const net::IpAddress& remote, std::uint16_t port, Instant now) {

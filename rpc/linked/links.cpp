@@ -85,8 +85,9 @@ Result<SessionId> Links::connect(const net::IpAddress& remote, std::uint16_t por
 }
 
 void Links::tell(const LinkedSession& session, LinkEvent event) const {
-    if (session.ours && callback_ != nullptr) {
-        callback_(context_, session.id, event);
+    const Listener& listener = session.ours ? own_ : guests_;
+    if (listener.callback != nullptr) {
+        listener.callback(listener.context, session.id, event);
     }
 }
 

@@ -16,7 +16,7 @@
 namespace cairn::rpc {
 
 enum class LinkEvent : std::uint8_t { Connected, Refused, Disconnected, PeerLost };
-// Called on the endpoint's thread for events of sessions that connect() began.
+// Called on the endpoint's thread for events of sessions that connect() began, or that peers began.
 using LinkCallback = void (*)(void* context, SessionId session, LinkEvent event);
 
 // The RPC system's part of a link.
@@ -67,10 +67,9 @@ public:
     // Gives all connections up, and removes the sessions. Nothing is told: their endpoint ends.
     void end_all();
 
-    void set_callback(LinkCallback callback, void* context) noexcept {
-        callback_ = callback;
-        context_ = context;
-    }
+    void set_callback(LinkCallback callback, void* context) noexcept { own_ = {callback, context}; }
+    // Tells of sessions that peers began: Connected once they are open, and their end, unless this end ends them.
+    void set_guest_callback(LinkCallback callback, void* context) noexcept { guests_ = {callback, context}; }
     Status listen(std::uint16_t port);
     // Begins a session. Returns its id.
     Result<SessionId> connect(const net::IpAddress& remote, std::uint16_t port, Instant now);
@@ -100,8 +99,12 @@ private:
     LinkOwner& owner_;
     LinkCounters& counters_;
     std::vector<SessionId> left_;  // sessions without a connection, to be removed
-    LinkCallback callback_ = nullptr;
-    void* context_ = nullptr;
+    struct Listener {
+        LinkCallback callback = nullptr;
+        void* context = nullptr;
+    };
+    Listener own_{};
+    Listener guests_{};
 };
 
 }  // namespace cairn::rpc
