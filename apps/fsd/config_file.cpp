@@ -9,6 +9,7 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace cairn::fsd {
 
@@ -30,9 +31,29 @@ std::optional<std::string> text_of(const toml::node& value) {
     return std::nullopt;
 }
 
-Status give(CLI::Option& option, const std::string& text, const std::string& where) {
+// A list is several values of one argument.
+std::optional<std::vector<std::string>> texts_of(const toml::node& value) {
+    const toml::array* const list = value.as_array();
+    if (list == nullptr) {
+        const std::optional<std::string> text = text_of(value);
+        return text ? std::optional(std::vector{*text}) : std::nullopt;
+    }
+    std::vector<std::string> texts;
+    for (const toml::node& each : *list) {
+        const std::optional<std::string> text = text_of(each);
+        if (!text) {
+            return std::nullopt;
+        }
+        texts.push_back(*text);
+    }
+    return texts;
+}
+
+Status give(CLI::Option& option, const std::vector<std::string>& texts, const std::string& where) {
     try {
-        option.add_result(text);
+        for (const std::string& text : texts) {
+            option.add_result(text);
+        }
         option.run_callback();
     } catch (const CLI::Error& error) {  // the library refuses by this exception, which ends here
         return Error{fmt::format("{}: {}", where, error.what()), "--help says what it takes"};
@@ -62,12 +83,12 @@ Status read_config(const std::string& file_name, CLI::App& app) {
         if (option == nullptr || std::ranges::find(kNotInFiles, name) != kNotInFiles.end()) {
             return Error{where + " is no key of a file", "--help lists the arguments: their names are the keys"};
         }
-        const std::optional<std::string> text = text_of(value);
-        if (!text) {
+        const std::optional<std::vector<std::string>> texts = texts_of(value);
+        if (!texts || texts->empty() || (value.is_array() && option->get_expected_max() == 1)) {
             return Error{where + " is no text, number or truth value", "see config/fs.toml"};
         }
         if (option->count() == 0) {
-            if (const Status given = give(*option, *text, where); !given.ok()) {
+            if (const Status given = give(*option, *texts, where); !given.ok()) {
                 return given;
             }
         }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fs/daemon/key_file.hpp"
+#include "lib/base/secret.hpp"
 #include "lib/telemetry/counter_list.hpp"
 
 namespace cairn::fsd {
@@ -31,16 +32,17 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const Options& options) {
     if (!place.ok()) {
         return place.error();
     }
-    Result<fs::OpenStores> stores = fs::open_stores(options.stores);
+    fs::StoreWishes wishes = options.stores;
+    if (!options.key_file.empty()) {
+        wishes.cluster_key = key.value();
+    }
+    Result<fs::OpenStores> stores = fs::open_stores(wishes);
     if (!stores.ok()) {
         return stores.error();
     }
     auto news = fs::NewsBox::create();
     if (!news.ok()) {
         return news.error();
-    }
-    if (!options.key_file.empty()) {
-        stores.value().cluster_key = key.value();
     }
     return std::unique_ptr<Daemon>(
         new Daemon(options, std::move(place).value(), std::move(stores).value(), std::move(news).value()));
@@ -51,29 +53,54 @@ Daemon::Daemon(const Options& options, fs::MeetingPlace place, fs::OpenStores st
       place_(std::move(place)),
       stores_(std::move(stores)),
       facts_(stores_.facts()),
+      life_(draw_secret()[0]),
       news_(std::move(news)) {}
 
 Daemon::~Daemon() = default;
 
 Status Daemon::add_shard(std::unique_ptr<port::Port> port, Duration longest_wait, Instant now) {
-    const ShardTask::Place place{static_cast<std::uint16_t>(stores_.stores.size()),
-                                 static_cast<std::uint16_t>(shards_.size()), longest_wait};
-    auto task = ShardTask::create(std::move(port), place, now);
-    if (!task.ok()) {
-        return task.error();
+    const fs::Cluster& cluster = options_.cluster;
+    const std::size_t local = shards_.size();
+    auto made = ShardTask::create(std::move(port),
+                                  {static_cast<std::uint16_t>(stores_.stores.size()), static_cast<std::uint16_t>(local),
+                                   longest_wait, !cluster.is_alone()},
+                                  now);
+    if (!made.ok()) {
+        return made.error();
     }
-    shards_.push_back(std::move(task).value());
-    shards_.back()->host(*news_, *stores_.stores[place.number].store, facts_, now);
-    if (shards_.size() == stores_.stores.size()) {
-        std::vector<fs::ShardTenant*> peers;
-        for (const auto& each : shards_) {
-            peers.push_back(&each->shard());
+    ShardTask& task = *shards_.emplace_back(std::move(made).value());
+    const fs::ShardNumber number = cluster.number_of(static_cast<std::uint32_t>(local));
+    if (!cluster.is_alone()) {
+        if (const Status connected = connect(task, number); !connected.ok()) {
+            return connected;
         }
-        for (fs::ShardTenant* const each : peers) {
-            each->set_peers(peers);
+    }
+    task.host(*news_, *stores_.stores[local].store, facts_, number, now);
+    if (shards_.size() == stores_.stores.size()) {
+        std::vector<fs::ShardTenant*> peers(cluster.shards());
+        for (std::uint32_t i = 0; i != shards_.size(); ++i) {
+            peers[cluster.number_of(i)] = &shards_[i]->shard();
+        }
+        for (const auto& each : shards_) {
+            each->shard().set_peers(peers);
         }
     }
     return Nothing{};
+}
+
+Status Daemon::connect(ShardTask& task, fs::ShardNumber number) {
+    fs::PeerLinkConfig links;
+    links.cluster = options_.cluster;
+    links.facts.from = number;
+    links.facts.nodes = options_.cluster.node_count();
+    links.facts.shards = facts_.daemons;
+    links.facts.spread = facts_.spread;
+    links.facts.chunk_bytes = stores_.chunk_bytes;
+    links.facts.table_epoch = facts_.table.epoch();
+    links.facts.life = life_;
+    links.cluster_key = facts_.cluster_key;
+    links.say = say;
+    return task.connect(agent_, std::move(links), options_.ports.path_mtu_bytes);
 }
 
 std::vector<worker::Task*> Daemon::tasks() const {
@@ -86,7 +113,8 @@ std::vector<worker::Task*> Daemon::tasks() const {
 
 void Daemon::say_hello() const {
     for (std::size_t i = 0; i != stores_.stores.size(); ++i) {
-        fmt::print("shard {}: {}\n", i, stores_.stores[i].describe());
+        fmt::print("shard {}: {}\n", options_.cluster.number_of(static_cast<std::uint32_t>(i)),
+                   stores_.stores[i].describe());
     }
     fmt::print("clients: at most {}; a channel takes {} KiB, and a client has at most {} to each shard\n",
                options_.max_clients, fs::Segment::bytes_of(options_.shape) >> 10U, fs::SessionConfig::kChannels);
@@ -99,6 +127,9 @@ void Daemon::say_counters(const fs::Sessions& sessions) const {
     list.add(sessions.counters());
     for (const auto& shard : shards_) {
         list.add(shard->shard().counters());
+        if (shard->network() != nullptr) {
+            list.add(shard->network()->counters());
+        }
     }
     const telemetry::CounterReading now = list.read();
     std::string line = fmt::format("clients {}", sessions.clients());
@@ -120,11 +151,13 @@ void Daemon::serve_clients(int stop_fd) {
     welcome.shape = options_.shape;
     welcome.table = facts_.table;
     config.key = facts_.cluster_key;
+    config.node = options_.cluster.node;
+    config.nodes = options_.cluster.node_count();
     config.max_clients = options_.max_clients;
     config.say = say;
     std::vector<fs::ShardDoor*> doors;
     for (const auto& shard : shards_) {
-        welcome.local.push_back(static_cast<std::uint16_t>(doors.size()));
+        welcome.local.push_back(options_.cluster.number_of(static_cast<std::uint32_t>(doors.size())));
         doors.push_back(&shard->shard());
     }
     fs::Sessions sessions(place_.listening_fd(), *news_, doors, config);
@@ -156,6 +189,12 @@ Status Daemon::finish(Instant now) {
     const auto is_unanswered = [](const auto& each) { return each->shard().is_unanswered(); };
     for (int turn = 0; turn != kTurns && std::ranges::any_of(shards_, is_unanswered); ++turn) {
         for (const auto& each : shards_) {
+            (void)each->run_turn(now);
+        }
+    }
+    for (const auto& each : shards_) {
+        if (each->network() != nullptr) {
+            each->network()->leave(now);
             (void)each->run_turn(now);
         }
     }

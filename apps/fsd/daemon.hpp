@@ -32,6 +32,7 @@ public:
 
 private:
     Daemon(const Options& options, fs::MeetingPlace place, fs::OpenStores stores, std::unique_ptr<fs::NewsBox> news);
+    Status connect(ShardTask& task, fs::ShardNumber number);
     void say_hello() const;
     void say_counters(const fs::Sessions& sessions) const;
 
@@ -39,6 +40,8 @@ private:
     fs::MeetingPlace place_;
     fs::OpenStores stores_;
     const fs::ClusterFacts facts_;
+    const std::uint64_t life_;
+    const std::shared_ptr<connections::Agent> agent_ = connections::Agent::create();
     std::unique_ptr<fs::NewsBox> news_;
     std::vector<std::unique_ptr<ShardTask>> shards_;
 };

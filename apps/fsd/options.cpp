@@ -104,6 +104,12 @@ void add_process(CLI::App& app, Options& options) {
                    "shards of this process, each with a thread and a store of its own: PATH.0, PATH.1, ...")
         ->check(CLI::Range(1U, 64U))
         ->capture_default_str();
+    app.add_option("--nodes", options.nodes,
+                   "addresses of all daemons of the file system, in the same order at each: ADDRESS,ADDRESS,...")
+        ->delimiter(',')
+        ->type_name("ADDRESSES");
+    app.add_option("--node", options.node,
+                   "which of them this daemon is, from 0 on; without it, the one that has its --port's address");
     app.add_option("--key-file", options.key_file,
                    "file with a secret of at least 16 bytes, the same for all daemons of the file system");
     app.add_option("--stats", options.stats_s, "print counters every so many seconds; 0: never")
@@ -113,6 +119,31 @@ void add_process(CLI::App& app, Options& options) {
     app::add_ports(app, options.ports);
     app.get_option("--port")->description("network port: eth:N or uring:ADDRESS; without it, and without EAL, none");
     app::add_pcap(app, options.ports.pcap);
+}
+
+// The address that this daemon's port has.
+std::string own_address(const Options& options) {
+    const std::string sockets = "uring:";
+    return options.ports.port.starts_with(sockets) ? options.ports.port.substr(sockets.size()) : options.ports.ip;
+}
+
+Status judge_cluster(Options& options) {
+    Result<fs::Cluster> cluster =
+        fs::make_cluster(options.nodes, options.node, own_address(options), options.stores.shards);
+    if (!cluster.ok()) {
+        return cluster.error();
+    }
+    options.cluster = std::move(cluster).value();
+    options.stores.nodes = options.cluster.node_count();
+    options.stores.node = options.cluster.node;
+    if (!options.cluster.is_alone() && !options.has_port()) {
+        return Error{"--nodes names several daemons, and there is no network", "say --port uring:ADDRESS, or eth:N"};
+    }
+    if (!options.cluster.is_alone() && options.key_file.empty()) {
+        return Error{"--nodes names several daemons, and they have no key in common",
+                     "say --key-file, a file with the same secret for all of them: head -c 32 /dev/urandom"};
+    }
+    return Nothing{};
 }
 
 }  // namespace
@@ -139,6 +170,9 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     }
     if (options.stores.allow_fake_pmem && options.stores.pmem_path.empty()) {
         return Error{"--allow-fake-pmem is for --pmem-path, which is not given", "leave it out"};
+    }
+    if (const Status judged = judge_cluster(options); !judged.ok()) {
+        return judged.error();
     }
     app::note_given(app, options.ports);
     return options;

@@ -4,10 +4,13 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/common/port_options.hpp"
 #include "fs/channel/segment.hpp"
+#include "fs/daemon/cluster.hpp"
 #include "fs/daemon/stores.hpp"
 #include "lib/base/result.hpp"
 
@@ -17,7 +20,10 @@ struct Options {
     fs::StoreWishes stores{};
     std::string shm_prefix = "/run/cairn-fs";
     mode_t socket_mode = 0666;
-    std::string key_file{};  // empty: the key comes from the stores
+    std::string key_file{};            // empty: the key comes from the stores
+    std::vector<std::string> nodes{};  // addresses of all daemons; none: there is one
+    std::optional<std::uint32_t> node{};
+    fs::Cluster cluster{};  // what follows from both
     std::uint32_t max_clients = 32;
     fs::ChannelShape shape{};
     bool spin = false;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "fs/daemon/shard_tenant.hpp"
+#include "lib/mem/region.hpp"
 #include "lib/worker/loop.hpp"
 #include "lib/worker/worker.hpp"
 
@@ -16,14 +18,19 @@ public:
         std::uint16_t workers = 1;
         std::uint16_t number = 0;
         Duration longest_wait = kLongestWait;
+        bool has_peers = false;  // in other processes
     };
 
     // Errors: those of Worker::create().
     static Result<std::unique_ptr<ShardTask>> create(std::unique_ptr<port::Port> port, const Place& place, Instant now);
 
-    // The shard of this store lives here from now on.
-    void host(fs::NewsBox& news, fs::Store& store, const fs::ClusterFacts& facts, Instant now);
+    // Other processes have shards of the file system, too. Before host(). Errors: those of PeerNetwork::create().
+    Status connect(std::shared_ptr<connections::Agent> agent, fs::PeerLinkConfig links, std::uint32_t path_mtu_bytes);
+    // The shard of this store lives here from now on. `number` is its own in the file system.
+    void host(fs::NewsBox& news, fs::Store& store, const fs::ClusterFacts& facts, fs::ShardNumber number, Instant now);
     [[nodiscard]] fs::ShardTenant& shard() noexcept { return *shard_; }
+    // nullptr: it has no peers in other processes.
+    [[nodiscard]] fs::PeerNetwork* network() noexcept { return network_.get(); }
 
     [[nodiscard]] bool run_turn(Instant now) noexcept override { return worker_->turn(now); }
     [[nodiscard]] bool finished(Instant) const noexcept override { return false; }  // it serves until it is to stop
@@ -36,6 +43,8 @@ private:
     const Place place_;
     std::unique_ptr<port::Port> port_;
     std::unique_ptr<worker::Worker> worker_;
+    std::optional<mem::Region> memory_;  // of the network
+    std::unique_ptr<fs::PeerNetwork> network_;
     std::unique_ptr<fs::ShardTenant> shard_;
 };
 

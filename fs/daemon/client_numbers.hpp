@@ -1,11 +1,26 @@
 // The numbers of clients. A number shows whose it is: a client that lost its daemon names its own, and nobody else's.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "lib/base/sip_hash.hpp"
 
 namespace cairn::fs {
+
+// Numbers of different nodes differ: the upper bits of a number name the node, as many as all nodes need.
+[[nodiscard]] constexpr unsigned node_bits(std::uint32_t nodes) noexcept {
+    return static_cast<unsigned>(std::bit_width(nodes - 1));
+}
+[[nodiscard]] constexpr std::uint32_t node_of_client(std::uint64_t number, std::uint32_t nodes) noexcept {
+    return nodes == 1 ? 0 : static_cast<std::uint32_t>(number >> (64 - node_bits(nodes)));
+}
+// Returns chance for a number of this node.
+[[nodiscard]] constexpr std::uint32_t chance_of_node(std::uint32_t chance, std::uint32_t node,
+                                                     std::uint32_t nodes) noexcept {
+    const unsigned bits = node_bits(nodes);
+    return nodes == 1 ? chance : node << (32 - bits) | chance >> bits;
+}
 
 // The upper half of a number is chance; the lower half is a proof, under a key that clients do not know, that the
 // number was given to this user. 0 is no number.
@@ -34,5 +49,6 @@ static_assert(ClientNumbers({1, 2}).is_of(1000, ClientNumbers({1, 2}).make(1000,
 static_assert(!ClientNumbers({1, 2}).is_of(1001, ClientNumbers({1, 2}).make(1000, 5)));
 static_assert(!ClientNumbers({1, 3}).is_of(1000, ClientNumbers({1, 2}).make(1000, 5)));
 static_assert(!ClientNumbers({1, 2}).is_of(1000, 0));
+static_assert(node_of_client(ClientNumbers({1, 2}).make(1000, chance_of_node(~0U, 2, 3)), 3) == 2);
 
 }  // namespace cairn::fs

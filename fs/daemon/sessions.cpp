@@ -180,15 +180,22 @@ std::uint64_t Sessions::number_for(const Person& person, std::uint64_t wanted) {
     const auto is_taken = [this](std::uint64_t number) {
         return session_of(number) != nullptr || leavers_.contains(number);
     };
-    if (numbers_.is_of(person.uid, wanted) && !is_taken(wanted)) {
+    if (numbers_.is_of(person.uid, wanted) && node_of_client(wanted, config_.nodes) == config_.node &&
+        !is_taken(wanted)) {
         return wanted;
     }
     std::random_device chance;
     std::uint64_t number = 0;
     while (number == 0 || is_taken(number)) {
-        number = numbers_.make(person.uid, chance());
+        number = numbers_.make(person.uid, chance_of_node(chance(), config_.node, config_.nodes));
     }
     return number;
+}
+
+// Returns the shard's place among the doors; their number if it is none of them.
+std::size_t Sessions::place_of(std::uint16_t shard) const noexcept {
+    const auto& local = config_.welcome.local;
+    return static_cast<std::size_t>(std::ranges::find(local, shard) - local.begin());
 }
 
 void Sessions::on_channel_request(Session& session, std::span<const std::uint8_t> bytes) {
@@ -197,11 +204,12 @@ void Sessions::on_channel_request(Session& session, std::span<const std::uint8_t
         refuse(session, {"this is no request for a channel", kOneVersion});
         return;
     }
-    if (request->shard >= doors_.size()) {
+    const std::size_t place = place_of(request->shard);
+    if (place == doors_.size()) {
         refuse(session, {fmt::format("shard {} is none of this daemon's", request->shard), "ask for one of Welcome's"});
         return;
     }
-    std::uint8_t& channels = session.channels[request->shard];
+    std::uint8_t& channels = session.channels[place];
     if (channels == SessionConfig::kChannels) {
         refuse(session, {fmt::format("a client has at most {} channels to a shard", SessionConfig::kChannels),
                          "share them among more threads"});
@@ -213,7 +221,7 @@ void Sessions::on_channel_request(Session& session, std::span<const std::uint8_t
         return;
     }
     session.awaits_channel = true;
-    doors_[request->shard]->open_channel({session.client, channels++, session.person, std::move(segment).value()});
+    doors_[place]->open_channel({session.client, channels++, session.person, std::move(segment).value()});
 }
 
 void Sessions::on_news(ShardNews& news) {

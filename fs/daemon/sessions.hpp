@@ -33,6 +33,8 @@ struct SessionConfig {
 
     Welcome welcome{};  // what all are told; `client` is overwritten
     SipKey key{};       // of the clients' numbers
+    std::uint32_t node = 0;
+    std::uint32_t nodes = 1;  // all have the key
     std::uint32_t max_clients = 32;
     Duration patience = seconds(5);  // until a connection has said who it is
     // Called with a line for the operator.
@@ -43,7 +45,7 @@ struct SessionConfig {
 // process can be killed at any instant, nothing here has to be undone: the kernel ends descriptors and memory.
 class Sessions {
 public:
-    // The doors are by the number of their shard, as many as welcome.local. All outlive the sessions.
+    // The doors are those of welcome.local, in that order. All outlive the sessions.
     Sessions(int listening_fd, NewsBox& news, std::vector<ShardDoor*> doors, const SessionConfig& config);
     Sessions(const Sessions&) = delete;
     Sessions& operator=(const Sessions&) = delete;
@@ -75,6 +77,7 @@ private:
     void on_leaver(const ShardNews& news);
     void refuse(Session& session, const Error& why);
     void hang_up(Session& session);
+    [[nodiscard]] std::size_t place_of(std::uint16_t shard) const noexcept;
     [[nodiscard]] std::uint64_t number_for(const Person& person, std::uint64_t wanted);
     [[nodiscard]] Session* session_of(std::uint64_t client) noexcept;
 

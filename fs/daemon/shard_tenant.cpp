@@ -101,6 +101,10 @@ void ShardTenant::post(std::unique_ptr<Errand> errand) {
 // mutants: fs-shard-tenant-send
 void ShardTenant::send(ShardNumber to, std::span<const std::uint8_t> message) noexcept {
     CAIRN_ASSERT(to < peers_.size());
+    if (peers_[to] == nullptr) {
+        network_->send(to, message);
+        return;
+    }
     ShardTenant& peer = *peers_[to];
     peer.post(std::make_unique<Errand>(peer, Message{shard_.number(), {message.begin(), message.end()}}));
 }
@@ -178,19 +182,29 @@ bool ShardTenant::on_turn(Instant now) noexcept {
         return false;
     }
     shard_.begin_turn(time_of(now));
-    for (const Message& each : std::exchange(messages_, {})) {
-        const bool is_message = shard_.take_message(each.from, each.bytes);
-        CAIRN_ASSERT(is_message);  // it is of this process
-    }
+    take_messages();
     take_calls();
     for (const std::uint64_t client : std::exchange(forgetting_, {})) {
         shard_.forget(client);
+        if (network_ != nullptr) {
+            network_->forget(client);
+        }
         tell(ShardNews::What::Forgotten, client);
     }
     more_ = shard_.end_turn();
     retire();
     publish();
     return true;
+}
+
+void ShardTenant::take_messages() noexcept {
+    if (network_ != nullptr) {
+        network_->begin_turn(shard_, worker_.now());
+    }
+    for (const Message& each : std::exchange(messages_, {})) {
+        const bool is_message = shard_.take_message(each.from, each.bytes);
+        CAIRN_ASSERT(is_message);  // it is of this process
+    }
 }
 
 void ShardTenant::publish() noexcept {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fs/channel/shard_end.hpp"
+#include "fs/daemon/peer_network.hpp"
 #include "fs/daemon/shard_door.hpp"
 #include "fs/shard/shard.hpp"
 #include "lib/telemetry/counters.hpp"
@@ -37,8 +38,15 @@ public:
     ShardTenant(worker::Worker& worker, NewsBox& news, Store& store, const ClusterFacts& facts, ShardNumber number,
                 std::uint64_t seed, Instant now);
     ~ShardTenant();
-    // The shards of the file system, by their numbers, itself among them. Called before any of their workers turns.
+    // The shards of the file system, by their numbers, itself among them; nullptr: one of another process. Called
+    // before any of their workers turns.
     void set_peers(std::vector<ShardTenant*> peers) { peers_ = std::move(peers); }
+    // By which shards of other processes are reached. It lives on the same worker, came before, and outlives the
+    // tenant. Called before the first turn.
+    void set_network(PeerNetwork& network) {
+        network_ = &network;
+        network.serve(*this);
+    }
 
     // ShardDoor: any thread.
     void open_channel(ChannelOrder order) override;
@@ -52,7 +60,9 @@ public:
     [[nodiscard]] Instant next_deadline() const noexcept override;
     // From now on no call is taken: those that were are answered in the turns to come.
     void stop_taking() noexcept { takes_ = false; }
-    [[nodiscard]] bool is_unanswered() const noexcept { return unanswered_ != 0; }
+    [[nodiscard]] bool is_unanswered() const noexcept {
+        return unanswered_ != 0 || (network_ != nullptr && network_->is_unanswered());
+    }
     // Before the end, when the worker turns no more. Errors: see Shard::settle().
     [[nodiscard]] Status settle() { return shard_.settle(); }
 
@@ -73,7 +83,9 @@ private:
     void add(ChannelOrder order);
     void end_channels(std::uint64_t client);
     [[nodiscard]] bool has_work() const noexcept;
+    void take_messages() noexcept;
     void take_calls() noexcept;
+    void take_call(const Call& call) noexcept;
     [[nodiscard]] std::uint32_t take_from(std::size_t place, std::uint32_t most) noexcept;
     void retire() noexcept;
     void tell(ShardNews::What what, std::uint64_t client) noexcept;
@@ -84,6 +96,7 @@ private:
     NewsBox& news_;
     Shard shard_;
     std::vector<ShardTenant*> peers_;
+    PeerNetwork* network_ = nullptr;                  // none: all shards are of this process
     std::vector<Message> messages_;                   // of peers, oldest first
     std::vector<std::unique_ptr<Channel>> channels_;  // by their places; a place may be free
     std::vector<std::uint64_t> draining_;             // clients

@@ -1,7 +1,9 @@
 // Calls through the channels.
+#include <algorithm>
 #include <bit>
 
 #include "fs/daemon/shard_tenant_parts.hpp"
+#include "fs/message/requests.hpp"
 #include "lib/base/assert.hpp"
 
 namespace cairn::fs {
@@ -11,6 +13,8 @@ namespace {
 constexpr std::uint32_t kChannelSlots = ChannelShape::kMostSlots;
 constexpr unsigned kSlotBits = std::bit_width(kChannelSlots - 1);
 constexpr unsigned kPlaceBits = 26;
+constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << kPlaceBits) - 1;
+constexpr std::uint64_t kForeignPlace = kPlaceMask;  // of calls that came from other processes
 
 // Which call it is: the channel's generation, its place, and the slot.
 CallToken token_of(std::uint32_t generation, std::size_t place, std::uint32_t slot) noexcept {
@@ -34,12 +38,20 @@ bool ShardTenant::has_work() const noexcept {
 }
 
 Instant ShardTenant::next_deadline() const noexcept {
-    return has_work() ? Instant{} : shard_.next_deadline();
+    if (has_work()) {
+        return Instant{};
+    }
+    const Instant due = shard_.next_deadline();
+    return network_ == nullptr ? due : std::min(due, network_->next_deadline());
 }
 
 // Another channel is first in each turn.
 // mutants: fs-shard-tenant-take-calls
 void ShardTenant::take_calls() noexcept {
+    if (takes_ && network_ != nullptr) {
+        network_->give_calls(shard_, worker_.now(),
+                             [](std::uint32_t number) { return token_of(number, kForeignPlace, 0); });
+    }
     if (!takes_ || channels_.empty()) {
         return;
     }
@@ -67,12 +79,12 @@ std::uint32_t ShardTenant::take_from(std::size_t place, std::uint32_t most) noex
             ++channel.unanswered;
             ++unanswered_;
             const ChannelShape& shape = channel.end.segment().shape();
-            shard_.take({token_of(channel.generation, place, slot),
-                         channel.client,
-                         channel.number * kChannelSlots + slot,
-                         channel.person->credentials(),
-                         *request,
-                         {channel.end.data(0).data(), std::size_t{shape.slots} * shape.data_bytes}});
+            take_call({token_of(channel.generation, place, slot),
+                       channel.client,
+                       channel.number * kChannelSlots + slot,
+                       channel.person->credentials(),
+                       *request,
+                       {channel.end.data(0).data(), std::size_t{shape.slots} * shape.data_bytes}});
         } else if (channel.end.breach() != ChannelBreach::None) {
             channel.is_closed = true;
             counters_.count(TenantCounter::Breaches);
@@ -83,10 +95,27 @@ std::uint32_t ShardTenant::take_from(std::size_t place, std::uint32_t most) noex
     return looked_at;
 }
 
+// What is for a shard of another machine goes there. A request that is none is answered here.
+// mutants: fs-shard-tenant-take-call
+void ShardTenant::take_call(const Call& call) noexcept {
+    FieldReader in(call.request);
+    RequestHead head;
+    RequestHead::fields(in, head);
+    if (network_ != nullptr && !in.failed() && network_->cluster().is_remote(head.shard)) {
+        network_->forward(call, head.shard, worker_.now());
+    } else {
+        shard_.take(call);
+    }
+}
+
 // mutants: fs-shard-tenant-answer
 void ShardTenant::answer(CallToken token, std::span<const std::uint8_t> bytes) noexcept {
     const auto slot = static_cast<std::uint32_t>(token % kChannelSlots);
-    const std::size_t place = (token >> kSlotBits) & ((std::uint64_t{1} << kPlaceBits) - 1);
+    const std::size_t place = (token >> kSlotBits) & kPlaceMask;
+    if (place == kForeignPlace) {
+        network_->answer(static_cast<std::uint32_t>(token >> (kPlaceBits + kSlotBits)), bytes);
+        return;
+    }
     CAIRN_ASSERT(place < channels_.size() && channels_[place] != nullptr);
     Channel& channel = *channels_[place];
     CAIRN_ASSERT(channel.generation == static_cast<std::uint32_t>(token >> (kPlaceBits + kSlotBits)));

@@ -8,6 +8,7 @@
 
 #include "fs/medium/backends.hpp"
 #include "fs/store/layout.hpp"
+#include "lib/base/assert.hpp"
 #include "lib/base/secret.hpp"
 
 namespace cairn::fs {
@@ -18,7 +19,15 @@ constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30U;  // of a store i
 constexpr std::uint32_t kChunkBytes = StoreShape{}.chunk_bytes;
 
 // What each is derived for.
-enum class KeyOf : std::uint64_t { Placement = 1, Cluster };
+enum class KeyOf : std::uint64_t { Placement = 1, Cluster, Names };
+
+std::uint64_t derived(const SipKey& secret, KeyOf what, std::uint64_t word) noexcept {
+    return sip_hash(secret, static_cast<std::uint64_t>(what), word);
+}
+
+std::uint32_t number_of(const StoreWishes& wishes, std::uint32_t place) noexcept {
+    return place * wishes.nodes + wishes.node;
+}
 
 // What lies where a store may be.
 struct Found {
@@ -96,9 +105,14 @@ Status judge_all(const std::vector<OpenStore>& stores, const std::vector<Found>&
 Status judge_place(const std::string& place, const Found& found, const Found& first, std::uint32_t number,
                    const StoreWishes& wishes) {
     const StoreName name = found.name();
-    if (name.shards != wishes.shards) {
-        return Error{fmt::format("'{}' is of a file system of {} daemons, not {}", place, name.shards, wishes.shards),
-                     fmt::format("say --daemons-per-node {}", name.shards)};
+    const std::uint32_t shards = wishes.shards * wishes.nodes;
+    if (name.shards != shards) {
+        return Error{fmt::format("'{}' is of a file system of {} daemons, not {}", place, name.shards, shards),
+                     wishes.nodes == 1 ? fmt::format("say --daemons-per-node {}", name.shards)
+                                       : std::string("say --nodes and --daemons-per-node as when it was made")};
+    }
+    if (wishes.nodes > 1 && found.superblock.name_key != derived(*wishes.cluster_key, KeyOf::Names, 0)) {
+        return Error{fmt::format("'{}' was made with another key file", place), "give --key-file as it was then"};
     }
     if (name.number != number ||
         (first.fault == SuperblockFault::None &&
@@ -138,8 +152,8 @@ Status look_at_all(std::vector<OpenStore>& stores, std::vector<Found>& found, co
             continue;
         }
         const std::string& place = stores[i].place;
-        for (const Status& judged :
-             {judge_place(place, found[i], found[0], i, wishes), judge_wishes(place, found[i], wishes)}) {
+        for (const Status& judged : {judge_place(place, found[i], found[0], number_of(wishes, i), wishes),
+                                     judge_wishes(place, found[i], wishes)}) {
             if (!judged.ok()) {
                 return judged;
             }
@@ -162,8 +176,12 @@ Status open_all(std::vector<OpenStore>& stores) {
 }
 
 Status make_all(std::vector<OpenStore>& stores, const StoreWishes& wishes) {
-    const SipKey chance = draw_secret();
-    StoreName name{chance[0] & StoreName::kMostChance, wishes.spread.value_or(Spread::Even), wishes.shards, 0};
+    SipKey chance = draw_secret();
+    if (wishes.nodes > 1) {
+        chance[1] = derived(*wishes.cluster_key, KeyOf::Names, 0);  // by which the key is known again
+    }
+    StoreName name{chance[0] & StoreName::kMostChance, wishes.spread.value_or(Spread::Even),
+                   wishes.shards * wishes.nodes, wishes.node};
     for (OpenStore& each : stores) {
         Result<std::unique_ptr<Store>> made =
             Store::format(*each.medium, {wishes.chunk_bytes.value_or(kChunkBytes), name.id(), chance[1]});
@@ -172,7 +190,7 @@ Status make_all(std::vector<OpenStore>& stores, const StoreWishes& wishes) {
         }
         each.store = std::move(made).value();
         each.made = true;
-        ++name.number;
+        name.number += wishes.nodes;
     }
     return Nothing{};
 }
@@ -181,6 +199,7 @@ Status make_all(std::vector<OpenStore>& stores, const StoreWishes& wishes) {
 
 // mutants: fs-open-stores
 Result<OpenStores> open_stores(const StoreWishes& wishes) {
+    CAIRN_ASSERT(wishes.nodes == 1 || wishes.cluster_key);
     OpenStores all;
     std::vector<Found> found;
     if (const Status looked = look_at_all(all.stores, found, wishes); !looked.ok()) {
@@ -193,20 +212,18 @@ Result<OpenStores> open_stores(const StoreWishes& wishes) {
     }
     const Found first = look(*all.stores.front().medium);
     const StoreName name = first.name();
-    const SipKey secret{first.superblock.name_key, name.file_system};
-    const auto derived = [&secret](KeyOf what, std::uint64_t word) {
-        return sip_hash(secret, static_cast<std::uint64_t>(what), word);
-    };
+    const SipKey secret = wishes.nodes > 1 ? *wishes.cluster_key : SipKey{first.superblock.name_key, name.file_system};
     all.spread = name.spread;
     all.chunk_bytes = first.superblock.chunk_bytes;
-    all.placement_key = placement_key_of(derived(KeyOf::Placement, 0));
-    all.cluster_key = {derived(KeyOf::Cluster, 0), derived(KeyOf::Cluster, 1)};
+    all.placement_key = placement_key_of(derived(secret, KeyOf::Placement, 0));
+    all.cluster_key =
+        wishes.cluster_key.value_or(SipKey{derived(secret, KeyOf::Cluster, 0), derived(secret, KeyOf::Cluster, 1)});
+    all.shards = name.shards;
     return all;
 }
 
 ClusterFacts OpenStores::facts() const {
-    const auto daemons = static_cast<std::uint32_t>(stores.size());
-    return {spread, daemons, placement_key, cluster_key, SlotTable(daemons)};
+    return {spread, shards, placement_key, cluster_key, SlotTable(shards)};
 }
 
 std::string OpenStore::describe() const {

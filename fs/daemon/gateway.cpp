@@ -1,0 +1,247 @@
+#include "fs/daemon/gateway.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "fs/channel/segment.hpp"
+#include "lib/base/assert.hpp"
+#include "lib/base/copy.hpp"
+
+namespace cairn::fs {
+
+namespace {
+
+// Of an answer: both texts have a length.
+constexpr std::uint32_t kShortAnswer = 256;
+constexpr std::uint32_t kLengths = 2 * sizeof(std::uint16_t);
+
+// Reads and writes are answered shortly; others may list names.
+std::uint32_t answer_room_of(const NamedData& data) noexcept {
+    const std::uint32_t read = data.way == DataWay::Takes && data.is_inline() ? data.bytes : 0;
+    return kLengths + (data.way == DataWay::None ? kAnswerBytes : kShortAnswer) + read;
+}
+
+}  // namespace
+
+Gateway::Gateway(copyrpc::Endpoint& endpoint, PeerLinks& links, PeerMail& mail, worker::Worker& worker,
+                 ShardHost& clients, PeerCounters& counters)
+    : endpoint_(endpoint),
+      links_(links),
+      mail_(mail),
+      worker_(worker),
+      clients_(clients),
+      counters_(counters),
+      peers_(links.cluster().shards()) {
+    for (Peer& each : peers_) {
+        each.lost_at = worker.now();
+    }
+}
+
+void Gateway::take(const Call& call, ShardNumber to, Instant now) {
+    Peer& peer = peers_[to];
+    auto sent = std::make_unique<Sent>();
+    sent->gateway = this;
+    sent->call = call;
+    sent->to = to;
+    counters_.count(PeerCounter::Forwarded);
+    sent->fails_at = std::max(peer.is_there ? now : peer.lost_at + kPatience, now + kLeastPatience);
+    peer.waiting.push_back(std::move(sent));
+    serve(to);
+}
+
+void Gateway::forget(std::uint64_t client) {
+    for (std::size_t number = 0; number != peers_.size(); ++number) {
+        Peer& peer = peers_[number];
+        if (peer.clients.erase(client) != 0) {
+            peer.forgets.push_back(client);
+            serve(static_cast<ShardNumber>(number));
+        }
+    }
+}
+
+void Gateway::on_found(ShardNumber number) {
+    peers_[number].is_there = true;
+    serve(number);
+}
+
+void Gateway::on_lost(ShardNumber number, Instant now) {
+    Peer& peer = peers_[number];
+    peer.is_there = false;
+    peer.lost_at = now;
+    for (const auto& each : peer.waiting) {
+        each->fails_at = now + kPatience;
+    }
+}
+
+void Gateway::on_turn(Instant now) {
+    for (std::size_t number = 0; number != peers_.size(); ++number) {
+        Peer& peer = peers_[number];
+        serve(static_cast<ShardNumber>(number));
+        std::deque<std::unique_ptr<Sent>> waiting;
+        if (!peer.is_there) {
+            waiting.swap(peer.waiting);
+        }
+        for (std::unique_ptr<Sent>& each : waiting) {
+            if (each->fails_at <= now) {
+                fail(*each, EIO);
+            } else {
+                peer.waiting.push_back(std::move(each));
+            }
+        }
+    }
+}
+
+Instant Gateway::next_deadline() const noexcept {
+    Instant due = Instant::never();
+    for (const Peer& peer : peers_) {
+        if (peer.is_there && !peer.waiting.empty() && peer.under_way.size() < kMostUnderWay) {
+            return Instant{};
+        }
+        for (const auto& each : peer.waiting) {
+            due = peer.is_there ? due : std::min(due, each->fails_at);
+        }
+    }
+    return due;
+}
+
+// Who is to be forgotten comes first: a client of the same number may have come back since. A peer that is lost before
+// it has heard of it waits for the client itself, as it does after our own end.
+// mutants: fs-gateway-serve
+void Gateway::serve(ShardNumber number) {
+    Peer& peer = peers_[number];
+    while (peer.is_there && !peer.forgets.empty()) {
+        mail_.send(number, PeerCall::Forget, peer_bytes_of(PeerForget{peer.forgets.front()}));
+        if (peer.is_there) {
+            peer.forgets.pop_front();
+        }
+    }
+    while (peer.is_there && !peer.waiting.empty() && peer.under_way.size() < kMostUnderWay) {
+        std::unique_ptr<Sent> sent = std::move(peer.waiting.front());
+        peer.waiting.pop_front();
+        if (const int error = compose(*sent); error != 0) {
+            fail(*sent, error);
+        } else if (!send(peer, std::move(sent))) {
+            return;
+        }
+    }
+}
+
+// Writes the message. Returns EINVAL if the client's request names data that it has no room for.
+// mutants: fs-gateway-compose
+int Gateway::compose(Sent& sent) {
+    std::optional<ParsedRequest> parsed = parse_request(sent.call.request);
+    if (!parsed) {
+        return EINVAL;
+    }
+    sent.data = data_of(parsed->request);
+    const NamedData& data = sent.data;
+    if (data.bytes > kMostForwardedData || data.at > sent.call.data.size() ||
+        data.bytes > sent.call.data.size() - data.at) {
+        return EINVAL;
+    }
+    move_data(parsed->request);
+    std::array<std::uint8_t, kRequestBytes> request{};
+    const std::uint32_t request_bytes = put_request(request, parsed->head, parsed->request);
+    ForwardedCall call;
+    call.client = sent.call.client;
+    call.slot = sent.call.slot;
+    call.who = who_of(sent.call.who);
+    call.request = text_of(std::span<const std::uint8_t>(request).first(request_bytes));
+    if (!data.is_inline()) {
+        if (!open_data(sent)) {
+            return EIO;
+        }
+        call.address = sent.place->address;
+        call.key = sent.place->rkey.value;
+    } else if (data.way == DataWay::Brings) {
+        call.data = text_of(sent.call.data.subspan(data.at, data.bytes));
+    }
+    sent.bytes.resize(kMostForwardedBytes);
+    sent.bytes.resize(put_forwarded(sent.bytes, call));
+    CAIRN_ASSERT(!sent.bytes.empty());
+    sent.room.resize(answer_room_of(data));
+    sent.response = {sent.room.data(), 0, static_cast<std::uint32_t>(sent.room.size()), {}};
+    return 0;
+}
+
+// The client's own memory: the other shard reads and writes it, and nobody copies it here.
+bool Gateway::open_data(Sent& sent) {
+    const std::optional<SessionId> session = links_.session_of(sent.to);
+    if (!session) {
+        return false;
+    }
+    const verbs::Right right = sent.data.way == DataWay::Brings ? verbs::Right::RemoteRead : verbs::Right::RemoteWrite;
+    auto place = endpoint_.one_sided().open(*session, sent.call.data.subspan(sent.data.at, sent.data.bytes), right);
+    if (place.ok()) {
+        sent.place = place.value();
+    }
+    return place.ok();
+}
+
+// Returns false if the call waits.
+bool Gateway::send(Peer& peer, std::unique_ptr<Sent> sent) {
+    const std::optional<SessionId> session = links_.session_of(sent->to);
+    copyrpc::Call call;
+    call.type = static_cast<std::uint8_t>(PeerCall::Forward);
+    call.request = sent->bytes;
+    call.response = &sent->response;
+    call.completion = on_done;
+    call.context = sent.get();
+    if (!session || endpoint_.post(*session, call, worker_.now()).verdict != rpc::PostVerdict::Posted) {
+        if (session && sent->place) {
+            (void)endpoint_.one_sided().close(*session, *sent->place);
+        }
+        sent->place.reset();
+        peer.waiting.push_front(std::move(sent));
+        return false;
+    }
+    sent->session = *session;
+    peer.clients.insert(sent->call.client);
+    peer.under_way.push_back(std::move(sent));
+    return true;
+}
+
+// mutants: fs-gateway-on-done
+void Gateway::on_done(void* context, const rpc::CallResult& result) {
+    Sent& done = *static_cast<Sent*>(context);
+    Gateway& self = *done.gateway;
+    Peer& peer = self.peers_[done.to];
+    const auto at = std::ranges::find(peer.under_way, &done, &std::unique_ptr<Sent>::get);
+    CAIRN_ASSERT(at != peer.under_way.end());
+    std::unique_ptr<Sent> sent = std::move(*at);
+    peer.under_way.erase(at);
+    if (sent->place) {
+        (void)self.endpoint_.one_sided().close(sent->session, *sent->place);
+        sent->place.reset();
+    }
+    if (result.status == rpc::CallStatus::Disconnected || result.status == rpc::CallStatus::PeerLost) {
+        sent->fails_at = self.worker_.now() + kPatience;
+        peer.waiting.push_front(std::move(sent));  // for a later turn: the link may be gone, and nobody knows yet
+        return;
+    }
+    self.finish(*sent, result);
+    self.serve(sent->to);
+}
+
+void Gateway::finish(Sent& sent, const rpc::CallResult& result) {
+    const auto answer =
+        result.status == rpc::CallStatus::Ok ? parse_forwarded_answer(result.response, sent.data) : std::nullopt;
+    if (!answer || answer->answer.empty()) {
+        fail(sent, EIO);
+        return;
+    }
+    if (!answer->data.empty()) {
+        copy_bytes(sent.call.data.data() + sent.data.at, bytes_of(answer->data).data(), answer->data.size());
+    }
+    clients_.answer(sent.call.token, bytes_of(answer->answer));
+}
+
+void Gateway::fail(const Sent& sent, std::int32_t error) {
+    std::array<std::uint8_t, kAnswerBytes> answer{};
+    counters_.count(PeerCounter::Unreachable, error == EIO ? 1 : 0);
+    clients_.answer(sent.call.token, std::span<const std::uint8_t>(answer).first(put_error(answer, {error, 0})));
+}
+
+}  // namespace cairn::fs

@@ -1,0 +1,37 @@
+// Proofs that a shard of another process has the cluster's key.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "fs/message/peer_hello.hpp"
+#include "lib/base/sip_hash.hpp"
+
+namespace cairn::fs {
+
+// What a proof is bound to: it is worth nothing in another connection, nor in the other direction.
+struct PeerNonces {
+    PeerNonce connecting{};
+    PeerNonce accepting{};
+};
+enum class PeerSide : std::uint8_t { Connecting = 1, Accepting };
+
+class PeerProver {
+public:
+    explicit PeerProver(const SipKey& cluster_key) noexcept;
+
+    // HMAC-SHA256.
+    [[nodiscard]] PeerMac prove(PeerSide side, const PeerNonces& nonces, const PeerFacts& facts) const;
+    // Takes as long whatever differs.
+    [[nodiscard]] bool is_proof(PeerSide side, const PeerNonces& nonces, const PeerProof& proof) const;
+
+private:
+    std::array<std::uint64_t, 4> key_;
+};
+
+// Returns in what the two cannot serve one file system together; nothing if they can.
+[[nodiscard]] std::optional<std::string> difference_of(const PeerFacts& ours, const PeerFacts& theirs);
+
+}  // namespace cairn::fs
