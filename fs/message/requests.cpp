@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::size_t kOperations = std::variant_size_v<Request>;
 
-constexpr std::array<std::string_view, kOperations> kNames{"walk",   "create", "stat",     "open",    "close",  "read",
-                                                           "write",  "extend", "reserve",  "setattr", "remove", "list",
-                                                           "rename", "link",   "readlink", "statfs",  "sync"};
+constexpr std::array<std::string_view, kOperations> kNames{
+    "walk",   "create", "stat",   "open", "close",    "read",   "write", "extend", "reserve", "setattr",
+    "remove", "list",   "rename", "link", "readlink", "statfs", "sync",  "census", "scrub"};
 
 }  // namespace
 

@@ -7,14 +7,16 @@
 #include <string_view>
 #include <variant>
 
+#include "fs/message/census.hpp"
 #include "fs/message/request_kinds.hpp"
 
 namespace cairn::fs {
 
 // Order is the format: new ones come behind the last.
-using Request = std::variant<WalkRequest, CreateRequest, StatRequest, OpenRequest, CloseRequest, ReadRequest,
-                             WriteRequest, ExtendRequest, ReserveRequest, SetAttributesRequest, RemoveRequest,
-                             ListRequest, RenameRequest, LinkRequest, ReadLinkRequest, StatFsRequest, SyncRequest>;
+using Request =
+    std::variant<WalkRequest, CreateRequest, StatRequest, OpenRequest, CloseRequest, ReadRequest, WriteRequest,
+                 ExtendRequest, ReserveRequest, SetAttributesRequest, RemoveRequest, ListRequest, RenameRequest,
+                 LinkRequest, ReadLinkRequest, StatFsRequest, SyncRequest, CensusRequest, ScrubRequest>;
 
 // Of all requests.
 struct RequestHead {

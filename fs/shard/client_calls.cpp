@@ -15,6 +15,10 @@ constexpr bool kIsMadeOnce = std::is_same_v<Request, CreateRequest> || std::is_s
 
 }  // namespace
 
+std::uint32_t ClientCalls::again(const Call& /*call*/, const auto& /*request*/, std::int64_t /*result*/) {
+    return room().ok(EmptyAnswer{});
+}
+
 // mutants: fs-client-calls-take
 void ClientCalls::take(const Call& call) {
     const std::optional<ParsedRequest> parsed = parse_request(call.request);
@@ -136,6 +140,14 @@ std::uint32_t ClientCalls::handle(const Call& call, const SyncRequest& /*request
     return kLater;
 }
 
+std::uint32_t ClientCalls::handle(const Call& call, const CensusRequest& request) {
+    return census_.page(call, request, room());
+}
+
+std::uint32_t ClientCalls::handle(const Call& call, const ScrubRequest& request) {
+    return census_.scrub(call, request, room());
+}
+
 std::uint32_t ClientCalls::again(const Call& call, const CreateRequest& request, std::int64_t result) {
     return parts_.changes.create_again(call, request, result, room());
 }
@@ -154,14 +166,6 @@ std::uint32_t ClientCalls::again(const Call& /*call*/, const ReserveRequest& req
     return inode == nullptr ? room().error(state_.error_of_missing(request.file))
                             : room().ok(DataAnswer{0, true, static_cast<std::uint64_t>(result), inode->inode.size,
                                                    inode->inode.generation});
-}
-
-std::uint32_t ClientCalls::again(const Call& /*call*/, const RemoveRequest& /*request*/, std::int64_t /*result*/) {
-    return room().ok(EmptyAnswer{});
-}
-
-std::uint32_t ClientCalls::again(const Call& /*call*/, const RenameRequest& /*request*/, std::int64_t /*result*/) {
-    return room().ok(EmptyAnswer{});
 }
 
 // mutants: fs-change-directory

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "fs/shard/census.hpp"
 #include "fs/shard/cuts.hpp"
 #include "fs/shard/data_calls.hpp"
 #include "fs/shard/file_calls.hpp"
@@ -21,8 +22,10 @@ public:
         Cuts& cuts;
         Lending& lending;
         KeptAnswers& kept;
+        Cutter& cutter;
     };
-    ClientCalls(ShardState& state, const Parts& parts) noexcept : state_(state), parts_(parts) {}
+    ClientCalls(ShardState& state, const Parts& parts) noexcept
+        : state_(state), parts_(parts), census_(state, parts.cutter, parts.kept) {}
     [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
 
     // Handles a call. It is answered now, or later; or it waits, and comes again.
@@ -50,12 +53,14 @@ private:
     [[nodiscard]] std::uint32_t handle(const Call& call, const ReadLinkRequest& request);
     [[nodiscard]] std::uint32_t handle(const Call& call, const StatFsRequest& request);
     [[nodiscard]] std::uint32_t handle(const Call& call, const SyncRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const CensusRequest& request);
+    [[nodiscard]] std::uint32_t handle(const Call& call, const ScrubRequest& request);
 
     [[nodiscard]] std::uint32_t again(const Call& call, const CreateRequest& request, std::int64_t result);
     [[nodiscard]] std::uint32_t again(const Call& call, const LinkRequest& request, std::int64_t result);
     [[nodiscard]] std::uint32_t again(const Call& call, const ReserveRequest& request, std::int64_t result);
-    [[nodiscard]] std::uint32_t again(const Call& call, const RemoveRequest& request, std::int64_t result);
-    [[nodiscard]] std::uint32_t again(const Call& call, const RenameRequest& request, std::int64_t result);
+    // RemoveRequest, RenameRequest: that it was made is all that there is to say.
+    [[nodiscard]] std::uint32_t again(const Call& call, const auto& request, std::int64_t result);
 
     // A directory's attributes are recalled from other shards before they change.
     Task change_directory(KeptCall kept);
@@ -63,6 +68,7 @@ private:
 
     ShardState& state_;
     Parts parts_;
+    Census census_;
     std::vector<CallToken> syncs_;
     Tasks tasks_;
 };

@@ -1,7 +1,7 @@
 // What leaves a shard in a turn: answers to clients, messages to other shards; all behind the commit of what they say.
 #pragma once
 
-#include "fs/message/answers.hpp"
+#include "fs/message/census.hpp"
 #include "fs/shard/peers.hpp"
 #include "fs/shard/turn_answers.hpp"
 #include "fs/store/store.hpp"
@@ -22,6 +22,7 @@ public:
         return put_error(room_, {error == kErrorUnreachable ? EIO : error, table_});
     }
     [[nodiscard]] ListWriter list() const { return {room_, {0, table_}}; }
+    [[nodiscard]] CensusWriter census() const { return {room_, {0, table_}}; }
 
 private:
     std::span<std::uint8_t> room_;

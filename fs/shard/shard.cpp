@@ -39,7 +39,7 @@ struct Shard::Parts {
           changes(state, lookups, counts, moves, seed),
           turns(state),
           service(state, lending, counts, cuts, places, turns),
-          calls(state, {lookups, changes, files, data, cuts, lending, kept}),
+          calls(state, {lookups, changes, files, data, cuts, lending, kept, cutter}),
           background(state, cutter, cuts, lending, kept) {
         peers.begin_turn(time.now);
         peer_calls.set_handler(service);

@@ -194,16 +194,22 @@ bool Store::read(const ChunkId& chunk, std::uint32_t offset, std::span<std::uint
                       to);
 }
 
-std::uint32_t Store::scrub(const ChunkId& chunk) const {
-    std::uint32_t damaged = 0;
+// mutants: fs-store-scrub
+Scrubbed Store::scrub(const ChunkId& chunk, std::uint32_t from, std::uint32_t most) const {
+    Scrubbed done;
     const ChunkState* const state = tables_.chunk(chunk);
     for (std::size_t i = 0; state != nullptr && i != state->extents.size(); ++i) {
-        const BlockRun& run = state->extents[i].run;
-        for (std::uint32_t block = run.first; block != run.first + run.count; ++block) {
-            damaged += data_.is_sound(block) ? 0U : 1U;
+        const Extent& extent = state->extents[i];
+        for (std::uint32_t at = std::max(from, extent.at); at < extent.at + extent.run.count; ++at) {
+            if (done.blocks == most) {
+                done.next = at;
+                return done;
+            }
+            ++done.blocks;
+            done.damaged += data_.is_sound(extent.run.first + (at - extent.at)) ? 0U : 1U;
         }
     }
-    return damaged;
+    return done;
 }
 
 // mutants: fs-store-hold

@@ -60,6 +60,12 @@ struct StoreUse {
     bool cleaning_is_stuck = false;
 };
 
+struct Scrubbed {
+    std::uint32_t blocks = 0;  // that were compared
+    std::uint32_t damaged = 0;
+    std::uint32_t next = 0;  // the place of the first one that was not; 0: there is none
+};
+
 // One thread uses a store. The medium outlives it.
 class Store {
 public:
@@ -105,8 +111,8 @@ public:
 
     // Copies a part of a chunk; holes are zeros. Returns false if a block's checksum refuses it.
     [[nodiscard]] bool read(const ChunkId& chunk, std::uint32_t offset, std::span<std::uint8_t> to) const;
-    // Returns how many blocks of a chunk are damaged.
-    [[nodiscard]] std::uint32_t scrub(const ChunkId& chunk) const;
+    // Compares blocks of a chunk with their checksums: those at place `from` and behind it, no more than `most`.
+    [[nodiscard]] Scrubbed scrub(const ChunkId& chunk, std::uint32_t from = 0, std::uint32_t most = ~0U) const;
     // The blocks of a part of a chunk stay as they are until release().
     [[nodiscard]] Hold hold(const ChunkId& chunk, std::uint32_t offset, std::uint32_t bytes);
     void release(Hold& hold);

@@ -35,10 +35,16 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     template <class Do>
     void for_each(Do&& run) const {
-        for (const auto& part : parts_) {
-            for (const auto& [id, object] : part) {
-                run(id, object);
-            }
+        for (std::size_t part = 0; part != kParts; ++part) {
+            for_each_of(part, run);
+        }
+    }
+    // Which part an object is in never changes.
+    static constexpr std::size_t kParts = 256;
+    template <class Do>
+    void for_each_of(std::size_t part, Do&& run) const {
+        for (const auto& [id, object] : parts_[part]) {
+            run(id, object);
         }
     }
 
@@ -52,7 +58,6 @@ public:
     }
 
 private:
-    static constexpr std::size_t kParts = 256;
     [[nodiscard]] static std::size_t part_of(const Id& id) noexcept { return (IdHash{}(id) >> 40U) % kParts; }
 
     std::array<absl::flat_hash_map<Id, Object, IdHash>, kParts> parts_;

@@ -67,6 +67,25 @@ void read_list(Bytes bytes) {
     require_same(again, bytes);
 }
 
+template <class Counted>
+void read_census(Bytes bytes) {
+    fs::CensusReader reader(bytes);
+    std::vector<Counted> all;
+    while (const auto counted = reader.next<Counted>()) {
+        all.push_back(*counted);
+    }
+    if (!reader.is_whole() || reader.head()->error != 0) {
+        return;
+    }
+    std::vector<std::uint8_t> again(bytes.size());
+    fs::CensusWriter writer(again, *reader.head());
+    for (const Counted& counted : all) {
+        test::require(writer.add(counted));
+    }
+    again.resize(writer.finish(reader.facts()));
+    require_same(again, bytes);
+}
+
 template <class Parsed>
 void require_again(const std::optional<Parsed>& parsed, Bytes bytes) {
     if (parsed) {
@@ -123,6 +142,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_answer<fs::StatFsAnswer>(bytes);
     read_answer<fs::EmptyAnswer>(bytes);
     read_list(bytes);
+    read_census<fs::CountedFile>(bytes);
+    read_census<fs::CountedName>(bytes);
+    read_census<fs::CountedChunk>(bytes);
     read_greetings(bytes);
     return 0;
 }

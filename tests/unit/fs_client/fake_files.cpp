@@ -264,6 +264,20 @@ FakeFiles::Bytes FakeFiles::handle(const StatFsRequest& /*request*/) {
     return ok(StatFsAnswer{1000, 600, 10, 20, 30, 40});
 }
 
+FakeFiles::Bytes FakeFiles::handle(const CensusRequest& /*request*/) {
+    asked.emplace_back("census");
+    Bytes bytes(kAnswerBytes);
+    CensusWriter writer(bytes, {0, 1});
+    EXPECT_TRUE(writer.add(CountedChunk{{1, 2}, 3, 4}));
+    bytes.resize(writer.finish({0, true}));
+    return bytes;
+}
+
+FakeFiles::Bytes FakeFiles::handle(const ScrubRequest& /*request*/) {
+    asked.emplace_back("scrub");
+    return error(EPERM);
+}
+
 FakeFiles::Bytes FakeFiles::handle(const SyncRequest& /*request*/) {
     asked.emplace_back("sync");
     return ok(EmptyAnswer{});

@@ -93,6 +93,8 @@ private:
     Bytes handle(const ReadLinkRequest& request);
     Bytes handle(const StatFsRequest& /*request*/);
     Bytes handle(const SyncRequest& /*request*/);
+    Bytes handle(const CensusRequest& request);
+    Bytes handle(const ScrubRequest& request);
 
     const View& view_;
     std::map<FileId, Node> nodes_;

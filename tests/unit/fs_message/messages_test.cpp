@@ -42,7 +42,9 @@ std::vector<Sample> samples() {
             {LinkRequest{kFile, kOther, "name"}, 32 + 6},
             {ReadLinkRequest{kFile}, 16},
             {StatFsRequest{}, 0},
-            {SyncRequest{}, 0}};
+            {SyncRequest{}, 0},
+            {CensusRequest{CensusKind::Names, {3, kFile, 77}}, 1 + 28},
+            {ScrubRequest{{3, kFile, 77}, 256}, 28 + 4}};
 }
 
 Bytes request_bytes(const Request& request, const RequestHead& head = {0, RequestHead::kVersion, 3, 99, 12}) {
@@ -140,6 +142,7 @@ TEST(Requests, HaveNamesForCounters) {
     EXPECT_EQ(name_of(WalkRequest{}), "walk");
     EXPECT_EQ(name_of(SetAttributesRequest{}), "setattr");
     EXPECT_EQ(name_of(SyncRequest{}), "sync");
+    EXPECT_EQ(name_of(ScrubRequest{}), "scrub");
 }
 
 // Each answer is read as it was written, and not if a byte lacks or is too many.
@@ -249,6 +252,58 @@ TEST(Lists, HaveAsManyNamesAsFit) {
         EXPECT_TRUE(reader.is_whole());
         EXPECT_FALSE(reader.facts().is_end);
     }
+}
+
+TEST(Censuses, AreReadThingByThing) {
+    Bytes bytes(kAnswerBytes);
+    CensusWriter writer(bytes, {0, 3});
+    const CountedFile file{kFile, kOther, 0100644, 2, 77, true};
+    EXPECT_TRUE(writer.add(file));
+    EXPECT_TRUE(writer.add(file));
+    const CensusCursor next{255, kOther, ~std::uint64_t{0}};
+    bytes.resize(writer.finish({0, true, next, 5, 6}));
+    ASSERT_EQ(bytes.size(), 8 + 2 + 1 + 28 + 8 + 2 * 49U);
+    CensusReader reader(bytes);
+    ASSERT_TRUE(reader.head().has_value());
+    EXPECT_EQ(reader.facts().count, 2);
+    EXPECT_TRUE(reader.facts().is_end);
+    EXPECT_EQ(reader.facts().next, next);
+    EXPECT_EQ(reader.facts().under_way, 5U);
+    EXPECT_EQ(reader.facts().blocks, 6U);
+    for (int i = 0; i != 2; ++i) {
+        EXPECT_FALSE(reader.is_whole());
+        const auto read = reader.next<CountedFile>();
+        ASSERT_TRUE(read.has_value());
+        EXPECT_EQ(read->id, kFile);
+        EXPECT_EQ(read->parent, kOther);
+        EXPECT_EQ(read->links, 2U);
+        EXPECT_EQ(read->size, 77U);
+        EXPECT_TRUE(read->is_open);
+    }
+    EXPECT_FALSE(reader.next<CountedFile>().has_value());
+    EXPECT_TRUE(reader.is_whole());
+    for (std::size_t length = 0; length != bytes.size(); ++length) {
+        CensusReader part({bytes.data(), length});
+        while (part.next<CountedFile>()) {
+        }
+        EXPECT_FALSE(part.is_whole()) << length;
+    }
+}
+
+TEST(Censuses, HaveAsManyThingsAsFit) {
+    Bytes bytes(47 + 3 * 24 + 23);
+    CensusWriter writer(bytes, {0, 3});
+    EXPECT_TRUE(writer.add(CountedChunk{kFile, 1, 2}));
+    EXPECT_FALSE(writer.add(CountedName{kFile, kOther, 0, std::string_view("a name that is as long as the room")}));
+    EXPECT_TRUE(writer.add(CountedChunk{kFile, 2, 2}));
+    EXPECT_TRUE(writer.add(CountedChunk{kFile, 3, 2}));
+    EXPECT_FALSE(writer.add(CountedChunk{kFile, 4, 2}));
+    bytes.resize(writer.finish({}));
+    CensusReader reader(bytes);
+    for (std::uint32_t index = 1; index != 4; ++index) {
+        EXPECT_EQ(reader.next<CountedChunk>()->index, index);
+    }
+    EXPECT_TRUE(reader.is_whole());
 }
 
 TEST(Lists, ThatEndTooEarlyOrGoOnAreNotWhole) {

@@ -165,10 +165,10 @@ TEST_F(StoreTest, DamageIsNoticed) {
     EXPECT_FALSE(store->read(kChunk, 0, content));
     EXPECT_FALSE(store->read(kChunk, 2 * kBlockBytes, std::span(content).first(1)));
     EXPECT_TRUE(store->read(kChunk, 3 * kBlockBytes, std::span(content).first(100)));
-    EXPECT_EQ(store->scrub(kChunk), 1U);
+    EXPECT_EQ(store->scrub(kChunk).damaged, 1U);
     ASSERT_TRUE(write(kChunk, 2 * kBlockBytes, filled(kBlockBytes, 9)))
         << "who writes the whole block needs none of it";
-    EXPECT_EQ(store->scrub(kChunk), 0U);
+    EXPECT_EQ(store->scrub(kChunk).damaged, 0U);
 }
 
 // Creating fails first; then data; what gives space back never does.
