@@ -28,11 +28,22 @@ void bench(fstool::Session& session) {
 }
 
 constexpr std::array kCommands{
-    Command{"bench", bench},         Command{"cat", fstool::write_out},          Command{"chmod", fstool::change_mode},
-    Command{"cp", fstool::copy},     Command{"df", fstool::show_room},           Command{"ln", fstool::make_link},
-    Command{"ls", fstool::list},     Command{"mkdir", fstool::make_directories}, Command{"mv", fstool::move},
-    Command{"rm", fstool::remove},   Command{"stat", fstool::show_attributes},   Command{"status", fstool::show_status},
-    Command{"touch", fstool::touch}, Command{"truncate", fstool::truncate},
+    Command{"bench", bench},
+    Command{"cat", fstool::write_out},
+    Command{"chmod", fstool::change_mode},
+    Command{"cp", fstool::copy},
+    Command{"df", fstool::show_room},
+    Command{"fsck", fstool::check_all},
+    Command{"ln", fstool::make_link},
+    Command{"ls", fstool::list},
+    Command{"mkdir", fstool::make_directories},
+    Command{"mv", fstool::move},
+    Command{"rm", fstool::remove},
+    Command{"scrub", fstool::scrub_all},
+    Command{"stat", fstool::show_attributes},
+    Command{"status", fstool::show_status},
+    Command{"touch", fstool::touch},
+    Command{"truncate", fstool::truncate},
 };
 
 Result<int> run(int argc, char** argv) {

@@ -19,6 +19,8 @@ public:
     // The same if there is an error. Returns true if there is none.
     bool check(std::string_view what, std::string_view path, int error);
     void fail(const Error& error);
+    // Of a command that has nothing to complain of, but something to tell.
+    void set_status(int status) noexcept { status_ = status; }
     [[nodiscard]] int status() const noexcept { return status_; }
 
     [[nodiscard]] bool is_directory(std::string_view path);
@@ -57,6 +59,8 @@ void make_link(Session& session);
 void change_mode(Session& session);
 void touch(Session& session);
 void truncate(Session& session);
+void check_all(Session& session);
+void scrub_all(Session& session);
 
 template <class Each>
 int for_each_name(fs::Client& client, std::string_view path, const Each& each) {

@@ -199,6 +199,11 @@ Operation<StatFsAnswer> Client::statfs(std::optional<std::uint16_t> shard) {
     return {thread, shard ? stat_shard(thread, *shard) : stat_fs(thread)};
 }
 
+Operation<std::vector<std::uint8_t>> ask(Client& client, std::uint16_t shard, const Request& request) {
+    ClientThread& thread = client.threads_->mine();
+    return {thread, ask_shard(thread, shard, request)};
+}
+
 std::shared_ptr<const View> Client::view() {
     return threads_->mine().road().shared_view();
 }

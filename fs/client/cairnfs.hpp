@@ -7,12 +7,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fs/client/listing.hpp"
 #include "fs/client/open_files.hpp"
 #include "fs/client/operation.hpp"
 #include "fs/client/outcome.hpp"
-#include "fs/message/answers.hpp"
+#include "fs/message/requests.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/time.hpp"
 
@@ -95,9 +96,15 @@ public:
     [[nodiscard]] std::shared_ptr<const View> view();
 
 private:
+    friend Operation<std::vector<std::uint8_t>> ask(Client& client, std::uint16_t shard, const Request& request);
+
     explicit Client(std::shared_ptr<ClientThreads> threads) noexcept : threads_(std::move(threads)) {}
 
     std::shared_ptr<ClientThreads> threads_;
 };
+
+// For tools that know the messages, and not in the shared library: one shard's answer as it came, without an error.
+// What the request's texts lie in stays until the operation ends.
+Operation<std::vector<std::uint8_t>> ask(Client& client, std::uint16_t shard, const Request& request);
 
 }  // namespace cairn::fs

@@ -219,6 +219,17 @@ Task<Outcome<StatFsAnswer>> stat_shard(ClientThread& thread, std::uint16_t shard
     co_return answer;
 }
 
+Task<Outcome<std::vector<std::uint8_t>>> ask_shard(ClientThread& thread, std::uint16_t shard, Request request) {
+    if (shard >= thread.view().table().shards()) {
+        co_return Failure{EINVAL};
+    }
+    const Outcome<RawAnswer> answer = co_await Asking<RawAnswer>(thread.road(), Target::shard(shard), request);
+    if (!answer.ok()) {
+        co_return Failure{answer.error};
+    }
+    co_return std::vector<std::uint8_t>(answer.value.bytes.begin(), answer.value.bytes.end());
+}
+
 Task<Outcome<>> sync_all(ClientThread& thread) {
     AskingAll<EmptyAnswer> all(thread.road(), SyncRequest{});
     if (const int error = co_await all; error != 0) {

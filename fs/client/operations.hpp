@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fs/client/client_thread.hpp"
 #include "fs/client/outcome.hpp"
@@ -28,6 +29,7 @@ Task<Outcome<Attributes>> set_size(ClientThread& thread, File& file, std::uint64
 Task<Outcome<StatFsAnswer>> stat_fs(ClientThread& thread);
 Task<Outcome<StatFsAnswer>> stat_shard(ClientThread& thread, std::uint16_t shard);
 Task<Outcome<>> sync_all(ClientThread& thread);
+Task<Outcome<std::vector<std::uint8_t>>> ask_shard(ClientThread& thread, std::uint16_t shard, Request request);
 
 Task<Outcome<std::uint64_t>> read_file(ClientThread& thread, File& file, std::span<std::uint8_t> to,
                                        std::int64_t offset);

@@ -73,7 +73,7 @@ class Arguments(unittest.TestCase):
         status, out, _ = run('--help')
         self.assertEqual(status, 0)
         for command in ('ls', 'cat', 'cp', 'stat', 'df', 'status', 'mkdir', 'rm', 'mv', 'ln', 'chmod', 'touch',
-                        'truncate'):
+                        'truncate', 'fsck', 'scrub'):
             self.assertRegex(out, rf'(?m)^  {command} ')
 
 

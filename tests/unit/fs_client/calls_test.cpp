@@ -188,6 +188,19 @@ TEST_F(Calls, HaveTheOtherOperations) {
     EXPECT_EQ(fs->rmdir("/h").wait().error, ENOTDIR);
 }
 
+TEST_F(Calls, GiveToolsAShardsAnswerAsItCame) {
+    begin({.shards = 3, .local = {0, 1}});
+    for (std::uint16_t shard = 0; shard != 3; ++shard) {
+        const auto bytes = ask(*fs, shard, CensusRequest{CensusKind::Chunks, {}}).wait();
+        ASSERT_TRUE(bytes.ok());
+        CensusReader reader(bytes.value);
+        EXPECT_EQ(reader.next<CountedChunk>()->index, 3U);
+        EXPECT_TRUE(reader.is_whole());
+    }
+    EXPECT_EQ(ask(*fs, 0, ScrubRequest{}).wait().error, EPERM);
+    EXPECT_EQ(ask(*fs, 3, ScrubRequest{}).wait().error, EINVAL);
+}
+
 TEST_F(Calls, EndWithTheClient) {
     begin({.shards = 2, .local = {0, 1}});
     make("/f");
