@@ -1,0 +1,238 @@
+"""What tests of the file system's programs share: a daemon that is killed and started again, clients that do what they
+are told, and clients that do what the library would not."""
+import contextlib
+import errno
+import mmap
+import os
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.parse
+
+MAGIC, VERSION, HELLO, WELCOME, CHANNEL, REFUSAL = 0x73664363, 1, 1, 2, 3, 4
+HEAD = struct.Struct('<IHH')
+RESULT_S = 60  # that a test waits for what takes a moment
+
+
+class Folder:
+    """Of the programs under test."""
+
+    def __init__(self, fsd, tool, caller):
+        self.fsd, self.tool, self.caller = map(os.path.abspath, (fsd, tool, caller))
+
+
+class Failed(OSError):
+    """What the library answered."""
+
+
+class Daemon:
+    """cairn-fsd on stores of its own; it can be killed, and come back."""
+
+    def __init__(self, programs, folder, shards=1, capacity='64M', *more):
+        self.programs, self.folder = programs, folder
+        self.prefix = os.path.join(folder, 'fs')
+        self.socket = self.prefix + '.sock'
+        self.store = os.path.join(folder, 'store')
+        self.arguments = [programs.fsd, '--pmem-path', self.store, '--allow-fake-pmem', '--capacity', capacity,
+                          '--chunk-size', '64K', '--daemons-per-node', str(shards), '--shm-prefix', self.prefix, *more]
+        self.shards, self.process, self.lines = shards, None, []
+
+    def stores(self):
+        return [self.store] if self.shards == 1 else [f'{self.store}.{shard}' for shard in range(self.shards)]
+
+    def start(self):
+        self.process = subprocess.Popen(self.arguments, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.lines = []
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip('\n'))
+            if line.startswith('ready on '):
+                return self
+        raise AssertionError(f'cairn-fsd: {self.process.stderr.read()}')
+
+    def stop(self, how=signal.SIGTERM):
+        """Its exit code."""
+        self.process.send_signal(how)
+        code = self.process.wait(timeout=RESULT_S)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        self.process = None
+        return code
+
+    def kill(self):
+        assert self.stop(signal.SIGKILL) == -signal.SIGKILL
+
+    def end(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+            self.process.stderr.close()
+
+    def descriptors(self):
+        return len(os.listdir(f'/proc/{self.process.pid}/fd'))
+
+    def has_channels(self):
+        with open(f'/proc/{self.process.pid}/maps', encoding='utf-8') as maps:
+            return 'cairn-channel' in maps.read()
+
+    def tool(self, *arguments, data=None, user=None):
+        """Exit code, what cairn-fs prints, and what it complains of."""
+        done = subprocess.run([self.programs.tool, '--socket', self.socket, *arguments], input=data,
+                              capture_output=True, check=False, timeout=RESULT_S, user=user)
+        return done.returncode, done.stdout.decode(errors='surrogateescape'), done.stderr.decode()
+
+
+class Caller:
+    """A process with the library in it. A call that fails raises Failed, with the errno."""
+
+    def __init__(self, daemon, timeout_ms=30000, user=None):
+        self.process = subprocess.Popen([daemon.programs.caller, daemon.socket, str(timeout_ms)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=user)
+        if self.process.stdout.readline() != b'ready\n':
+            raise AssertionError('fs_caller cannot connect')
+
+    def send(self, name, *words, data=b''):
+        coded = [urllib.parse.quote_from_bytes(word) if isinstance(word, bytes) else
+                 urllib.parse.quote(word) if isinstance(word, str) else str(word) for word in words]
+        self.process.stdin.write(' '.join([name, *coded]).encode() + b'\n' + data)
+        self.process.stdin.flush()
+
+    def receive(self, name='', brings=False):
+        line = self.process.stdout.readline().decode()
+        if not line.endswith('\n'):
+            raise AssertionError(f'fs_caller has ended in {name}')
+        result, *words = line.split()
+        if int(result) < 0:
+            raise Failed(-int(result), f'{name}: {errno.errorcode.get(-int(result), result)}')
+        if brings:
+            return self.process.stdout.read(int(result))
+        return (int(result), words)
+
+    def call(self, name, *words, data=b''):
+        self.send(name, *words, data=data)
+        return self.receive(name)[0]
+
+    def open(self, path, flags, mode=0o644):
+        return self.call('open', path, flags, mode)
+
+    def pread(self, file, offset, length):
+        self.send('pread', file, offset, length)
+        return self.receive('pread', brings=True)
+
+    def pwrite(self, file, offset, data):
+        return self.call('pwrite', file, offset, len(data), data=data)
+
+    def stat(self, path, name='stat'):
+        """mode, links, uid, gid, size, time of the last change in ns"""
+        self.send(name, path)
+        return [int(word) for word in self.receive(name)[1]]
+
+    def list(self, path):
+        self.send('list', path)
+        return [bytes.fromhex(word) for word in self.receive('list')[1]]
+
+    def statfs(self):
+        """bytes, free bytes"""
+        self.send('statfs')
+        return [int(word) for word in self.receive('statfs')[1]]
+
+    def readlink(self, path):
+        self.send('readlink', path)
+        return self.receive('readlink', brings=True)
+
+    def read_all(self, path):
+        file = self.open(path, os.O_RDONLY)
+        data = self.pread(file, 0, self.stat(file, 'fstat')[4] + 1)
+        self.call('close', file)
+        return data
+
+    def write_all(self, path, data, flags=os.O_CREAT | os.O_TRUNC):
+        file = self.open(path, os.O_WRONLY | flags)
+        assert self.pwrite(file, 0, data) == len(data)
+        self.call('close', file)
+
+    def kill(self):
+        self.process.kill()
+        self.end()
+
+    def end(self):
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.stdout.close()
+        return self.process.wait(timeout=RESULT_S)
+
+
+class Raw:
+    """Says what a client says, and more, without the library."""
+
+    def __init__(self, path, number=0):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(10)
+        self.socket.connect(path)
+        self.send(HELLO, struct.pack('<Q', number))
+        kind, self.facts, _ = self.receive()
+        assert kind == WELCOME, kind
+        self.number = struct.unpack_from('<Q', self.facts)[0]
+
+    def send(self, kind, body):
+        self.socket.send(HEAD.pack(MAGIC, VERSION, kind) + body)
+
+    def receive(self):
+        packet, fds, _, _ = socket.recv_fds(self.socket, 65536, 4)
+        if not packet:
+            return None, b'', []
+        return HEAD.unpack_from(packet)[2], packet[HEAD.size:], fds
+
+    def channel(self, shard=0):
+        """The segment, mapped, and the doorbell's descriptor."""
+        self.send(CHANNEL, struct.pack('<H', shard))
+        kind, _, fds = self.receive()
+        assert kind == CHANNEL and len(fds) == 2
+        memory = mmap.mmap(fds[0], 0)
+        os.close(fds[0])
+        return memory, fds[1]
+
+    def close(self):
+        self.socket.close()
+
+
+class FsCase(unittest.TestCase):
+    """Ends what it has started."""
+    programs = None
+
+    def setUp(self):
+        where = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
+        self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix='cairn-', dir=where))
+
+    def daemon(self, shards=1, capacity='64M', *more):
+        daemon = Daemon(self.programs, self.folder, shards, capacity, *more)
+        self.addCleanup(daemon.end)
+        return daemon.start()
+
+    def caller(self, daemon, **how):
+        caller = Caller(daemon, **how)
+        self.addCleanup(caller.kill)
+        return caller
+
+    def fails(self, number, call, *arguments):
+        """The call fails with this errno."""
+        with self.assertRaises(Failed) as failed:
+            call(*arguments)
+        self.assertEqual(errno.errorcode[failed.exception.errno], errno.errorcode[number])
+
+    def await_that(self, what, is_so, seconds=RESULT_S):
+        until = time.monotonic() + seconds
+        while not is_so():
+            self.assertLess(time.monotonic(), until, f'not in {seconds} s: {what}')
+            time.sleep(0.01)
+
+    def assert_sound(self, daemon):
+        """Neither fsck nor scrub finds anything."""
+        for command, words in (('fsck', 'nothing is wrong'), ('scrub', 'nothing is damaged')):
+            code, out, err = daemon.tool(command)
+            self.assertEqual((code, err), (0, ''), out)
+            self.assertIn(words, out)
