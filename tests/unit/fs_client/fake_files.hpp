@@ -56,6 +56,12 @@ public:
         names.erase(at);
     }
 
+    void forget_who_has_open() {
+        for (auto& [id, node] : nodes_) {
+            node.open = 0;
+        }
+    }
+
     std::size_t list_at_once = 3;
     std::vector<std::string> asked{};  // "walk", ...
 

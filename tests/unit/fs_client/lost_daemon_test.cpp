@@ -67,6 +67,16 @@ TEST_F(LostDaemon, GetsRetriesInTheirSlotsWithTheirNumbers) {
     });
 }
 
+// It has closed the file and died before it said so; the next one knows nothing of that.
+TEST_F(LostDaemon, HasClosedWhatTheNextOneDoesNotKnow) {
+    begin({});
+    make("/f");
+    File* const file = fs->open("/f", O_RDWR).wait().value;
+    daemon->with([&](FakeDaemon& all) { all.files.forget_who_has_open(); });
+    EXPECT_EQ(fs->close(*file).wait().error, 0);
+    EXPECT_EQ(daemon->count("close"), 2U);
+}
+
 TEST_F(LostDaemon, FailsCallsIfItStaysAway) {
     begin({}, milliseconds(300));
     make("/f");
