@@ -37,7 +37,7 @@ void Sweeper::remove(const std::vector<ChunkId>& chunks) {
 // A file's home is asked once for all its chunks of a part of the table; one question at a time.
 // mutants: fs-sweeper-sweep
 Task Sweeper::sweep() {
-    for (std::size_t part = 0; part != state_.store.tables().chunks().parts(); ++part) {
+    for (std::size_t part = 0; part != Table<ChunkId, ChunkState>::kParts; ++part) {
         const std::vector<ChunkId> chunks = chunks_of_others(part);
         for (std::size_t i = 0; i != chunks.size();) {
             const FileId file = chunks[i].file;

@@ -48,15 +48,6 @@ public:
         }
     }
 
-    // The same in parts, so that nobody waits for all of them.
-    [[nodiscard]] static constexpr std::size_t parts() noexcept { return kParts; }
-    template <class Do>
-    void for_each_of(std::size_t part, Do&& run) const {
-        for (const auto& [id, object] : parts_[part]) {
-            run(id, object);
-        }
-    }
-
 private:
     [[nodiscard]] static std::size_t part_of(const Id& id) noexcept { return (IdHash{}(id) >> 40U) % kParts; }
 
