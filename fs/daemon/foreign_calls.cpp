@@ -49,7 +49,6 @@ std::optional<ShardNumber> ForeignCalls::proven(const copyrpc::Request& request)
 }
 
 // A gateway speaks for its own machine's clients alone.
-// mutants: fs-foreign-on-call
 void ForeignCalls::on_call(const copyrpc::Request& request) {
     const std::optional<ShardNumber> from = proven(request);
     if (!from) {
@@ -153,7 +152,6 @@ Call ForeignCalls::begin(std::uint32_t number, CallToken token) {
     return {token, said.client, said.slot, credentials_of(said.who, call.groups), bytes_of(said.request), call.data};
 }
 
-// mutants: fs-foreign-answer
 void ForeignCalls::answer(std::uint32_t number, std::span<const std::uint8_t> bytes) {
     Foreign& call = *calls_.at(number);
     CAIRN_ASSERT(call.step == Step::WithShard);
@@ -208,7 +206,6 @@ void ForeignCalls::respond(Foreign& call, std::uint32_t read) {
 }
 
 // A call that came behind this one, of the same slot, is next.
-// mutants: fs-foreign-end
 void ForeignCalls::end(Foreign& call) {
     const std::uint64_t client = call.parsed.call.client;
     const std::uint32_t slot = call.parsed.call.slot;

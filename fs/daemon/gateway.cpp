@@ -108,7 +108,6 @@ Instant Gateway::next_deadline() const noexcept {
 
 // Who is to be forgotten comes first: a client of the same number may have come back since. A peer that is lost before
 // it has heard of it waits for the client itself, as it does after our own end.
-// mutants: fs-gateway-serve
 void Gateway::serve(ShardNumber number) {
     Peer& peer = peers_[number];
     while (peer.is_there && !peer.forgets.empty()) {
@@ -129,7 +128,6 @@ void Gateway::serve(ShardNumber number) {
 }
 
 // Writes the message. Returns EINVAL if the client's request names data that it has no room for.
-// mutants: fs-gateway-compose
 int Gateway::compose(Sent& sent) {
     std::optional<ParsedRequest> parsed = parse_request(sent.call.request);
     if (!parsed) {
@@ -203,7 +201,6 @@ bool Gateway::send(Peer& peer, std::unique_ptr<Sent> sent) {
     return true;
 }
 
-// mutants: fs-gateway-on-done
 void Gateway::on_done(void* context, const rpc::CallResult& result) {
     Sent& done = *static_cast<Sent*>(context);
     Gateway& self = *done.gateway;

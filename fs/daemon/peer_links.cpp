@@ -128,7 +128,6 @@ void PeerLinks::connect(Peer& peer, Instant now) {
 }
 
 // A link of ours that ends is followed by another one.
-// mutants: fs-peer-links-end
 void PeerLinks::end(Link& link) {
     if (link.step == Step::Ended) {
         return;

@@ -103,7 +103,6 @@ void PeerLinks::on_their_proof(Link& link, std::span<const std::uint8_t> bytes) 
     }
 }
 
-// mutants: fs-peer-links-greeting
 void PeerLinks::on_greeting(Link& link, const copyrpc::Request& request) {
     const auto greeting = parse_peer<PeerGreeting>(request.payload);
     if (link.step != Step::Greeting || !greeting || greeting->magic != kPeerMagic ||
@@ -120,7 +119,6 @@ void PeerLinks::on_greeting(Link& link, const copyrpc::Request& request) {
 }
 
 // The other one learns our facts, too, and says what differs.
-// mutants: fs-peer-links-proof
 void PeerLinks::on_proof(Link& link, const copyrpc::Request& request) {
     const auto proof = parse_peer<PeerProof>(request.payload);
     if (link.step != Step::Proving || !proof || !prover_.is_proof(PeerSide::Connecting, link.nonces, *proof)) {

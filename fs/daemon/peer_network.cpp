@@ -103,7 +103,6 @@ void PeerNetwork::on_message(const copyrpc::Request& request) {
     events_.emplace_back(Message{*from, request.handle.session, {request.payload.begin(), request.payload.end()}});
 }
 
-// mutants: fs-peer-network-begin-turn
 void PeerNetwork::begin_turn(Shard& shard, Instant now) {
     links_->on_turn(now);
     for (const auto& event : std::exchange(events_, {})) {

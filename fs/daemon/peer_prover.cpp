@@ -36,7 +36,6 @@ PeerProver::PeerProver(const SipKey& cluster_key) noexcept : key_{} {
     }
 }
 
-// mutants: fs-peer-prover-prove
 PeerMac PeerProver::prove(PeerSide side, const PeerNonces& nonces, const PeerFacts& facts) const {
     std::array<std::uint8_t, 256> bytes{};
     FieldWriter out(bytes);
@@ -58,7 +57,6 @@ bool PeerProver::is_proof(PeerSide side, const PeerNonces& nonces, const PeerPro
     return CRYPTO_memcmp(right.data(), proof.mac.data(), sizeof(right)) == 0;
 }
 
-// mutants: fs-peer-difference
 std::optional<std::string> difference_of(const PeerFacts& ours, const PeerFacts& theirs) {
     const auto differs = [](const char* what, auto own, auto other) -> std::optional<std::string> {
         return own == other ? std::nullopt : std::optional(fmt::format("{}: {} here, {} there", what, own, other));

@@ -49,7 +49,6 @@ std::uint32_t put_forwarded(std::span<std::uint8_t> room, const ForwardedCall& c
     return put_message(room, call);
 }
 
-// mutants: fs-parse-forwarded
 std::optional<ParsedForward> parse_forwarded(std::span<const std::uint8_t> bytes) {
     FieldReader in(bytes);
     ParsedForward parsed;
@@ -72,7 +71,6 @@ std::uint32_t put_forwarded_answer(std::span<std::uint8_t> room, const Forwarded
     return put_message(room, answer);
 }
 
-// mutants: fs-parse-forwarded-answer
 std::optional<ForwardedAnswer> parse_forwarded_answer(std::span<const std::uint8_t> bytes, const NamedData& data) {
     FieldReader in(bytes);
     ForwardedAnswer answer;
