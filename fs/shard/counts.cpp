@@ -21,7 +21,7 @@ void Counts::take_name(const InodeState& file) {
     Inode inode = copy_of(file);
     --inode.links;
     inode.changed_ns = state_.time.wall_ns;
-    if (inode.links == 0 && !state_.leases.is_open(inode.id)) {
+    if (inode.links == 0 && !state_.may_be_open(inode.id)) {
         cutter_.remove(inode);
     } else {
         state_.change.put(inode);

@@ -104,7 +104,7 @@ std::optional<Cutter::Done> Cutter::cut_step(const Job& job, Inode inode) {
 // Somebody may have opened the file again meanwhile, after a restart: then his close() removes it.
 // mutants: fs-cutter-remove-step
 std::optional<Cutter::Done> Cutter::remove_step(const Job& job, const Inode& inode) {
-    if (inode.links != 0 || state_.leases.is_open(job.file)) {
+    if (inode.links != 0 || state_.may_be_open(job.file)) {
         return std::nullopt;
     }
     if (job.what == Job::What::Remove && has_chunks_elsewhere(inode)) {

@@ -36,7 +36,7 @@ std::uint32_t FileCalls::close(const Call& call, const CloseRequest& request, co
         return room.error(EBADF);
     }
     const InodeState* const inode = state_.inode(request.file);
-    if (inode != nullptr && inode->inode.links == 0 && !state_.leases.is_open(request.file)) {
+    if (inode != nullptr && inode->inode.links == 0 && !state_.may_be_open(request.file)) {
         cutter_.remove(copy_of(*inode));
         if (!state_.apply(Need::Shrinks)) {
             cutter_.remove_later(request.file);

@@ -43,6 +43,7 @@ struct Shard::Parts {
           background(state, cutter, cuts, lending, kept) {
         peers.begin_turn(time.now);
         peer_calls.set_handler(service);
+        state.grace_ends = store.tables().inodes().size() == 0 ? Instant{} : kept.grace_ends();
     }
 
     Peers peers;

@@ -36,6 +36,7 @@ struct ShardState {
     ShardTime time{};
     Leases leases{};
     TouchedDirectories touched{};
+    Instant grace_ends{};  // until then, whoever had files open before a restart may come back
     BorrowedDirectories borrowed{};
     Gates gates{};
     Gate waits_for{};  // of the call at hand, if it waits
@@ -56,6 +57,8 @@ struct ShardState {
         return placement.slot_of(directory.place, directory.random, name);
     }
     [[nodiscard]] const InodeState* inode(const FileId& file) const noexcept { return store.tables().inode(file); }
+    // A file without names stays as long as it is so.
+    [[nodiscard]] bool may_be_open(const FileId& file) const { return time.now < grace_ends || leases.is_open(file); }
     // What a call for a file is answered that is not here.
     [[nodiscard]] std::int32_t error_of_missing(const FileId& file) const noexcept {
         return file.home_slot() < kSlots && !is_mine(file.home_slot()) ? kErrorOtherShard : ESTALE;

@@ -241,5 +241,29 @@ TEST_F(ShardFiles, OpenFilesLiveThroughARestart) {
     EXPECT_EQ(error_of_stat(kept.file), ESTALE);
 }
 
+TEST_F(ShardFiles, WhatIsRemovedSoonAfterARestartWaitsForWhoHadItOpen) {
+    const Handle kept = make_open(alice, "kept");
+    const Handle shared = make_open(alice, "shared", kFileMode | 0666);
+    const Handle lost = make_open(alice, "lost");
+    ASSERT_EQ(open(bob, shared.file).error, 0);
+    ASSERT_EQ(write(alice, kept, 0, "kept"), 0);
+    rig.restart();
+    ASSERT_EQ(remove(root, "kept"), 0);
+    ASSERT_EQ(remove(root, "shared"), 0);
+    ASSERT_EQ(remove(root, "lost"), 0);
+    ASSERT_EQ(open(bob, shared.file).error, 0);
+    EXPECT_EQ(close(bob, shared.file), 0) << "who has come back is not the last one";
+    rig.pass(milliseconds(9'900));
+    ASSERT_EQ(open(alice, kept.file).error, 0);
+    ASSERT_EQ(open(alice, shared.file).error, 0);
+    EXPECT_EQ(read(alice, kept, 0, 9), "kept");
+    rig.pass(milliseconds(200));
+    EXPECT_EQ(error_of_stat(lost.file), ESTALE);
+    EXPECT_EQ(close(alice, kept.file), 0);
+    EXPECT_EQ(error_of_stat(kept.file), ESTALE);
+    EXPECT_EQ(close(alice, shared.file), 0);
+    EXPECT_EQ(error_of_stat(shared.file), ESTALE);
+}
+
 }  // namespace
 }  // namespace cairn::fs

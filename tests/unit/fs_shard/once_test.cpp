@@ -78,6 +78,7 @@ TEST_F(ShardOnce, BytesAreReservedOnce) {
         EXPECT_EQ(stat(handle.file).size, first.answer.size);
     }
     EXPECT_EQ(stat(handle.file).size, 30U);
+    rig.pass(seconds(11));  // nobody else had the file open before the restart
     ASSERT_EQ(remove(alice, "file"), 0);
     EXPECT_EQ(repeat<DataAnswer>(alice, request, alice.sequence - 1).error, ESTALE) << "is no kept call any more";
 }
