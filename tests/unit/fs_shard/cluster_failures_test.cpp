@@ -145,14 +145,46 @@ TEST_F(ClusterFailures, AFileWithFewChunksAndManyHolesIsCut) {
     for (const std::uint64_t chunk : {1U, 2U, 3U, 4U, 21'000U, 21'001U, 21'002U, 21'003U}) {
         write(id, file.answer.proof, chunk * kChunk, 5000);
     }
-    for (const std::uint64_t size : {(4 * kChunk) + 100, std::uint64_t{0}}) {
-        SetAttributesRequest cut{id, {}, kSetSize};
-        cut.size = size;
-        EXPECT_EQ(cluster.ask<AttributesAnswer>(root, 1, cut).error, 0);
-        check_cluster(cluster);
-    }
-    EXPECT_EQ(stat(id).size, 0U);
-    EXPECT_GE(stat(id).generation, 2U);
+    SetAttributesRequest cut{id, {}, kSetSize};
+    cut.size = 100;
+    EXPECT_EQ(cluster.ask<AttributesAnswer>(root, 1, cut).error, 0);
+    EXPECT_EQ(stat(id).size, 100U);
+    check_cluster(cluster);
+}
+
+TEST_F(ClusterFailures, AFileThatIsBeingCutIsRemovedThereafter) {
+    const std::string name = name_at(kRoot, 1);
+    const FileId file = made(kRoot, name);
+    SetAttributesRequest set{file, {}, kSetSize};
+    set.size = 100 * kChunk;
+    ASSERT_EQ(cluster.ask<AttributesAnswer>(root, 1, set).error, 0);
+    set.size = 50 * kChunk;
+    const CallToken cut = cluster.send(root, 1, set);
+    const CallToken removal = cluster.send(root, 1, RemoveRequest{kRoot, false, name}, 1);
+    EXPECT_FALSE(cluster.is_answered(removal));
+    EXPECT_EQ(error_of(cut), 0);
+    EXPECT_EQ(error_of(removal), 0);
+    cluster.pass(milliseconds(10));
+    check_cluster(cluster);
+}
+
+TEST_F(ClusterFailures, ACutGoesOnBehindItsLockAfterARestart) {
+    const FileId file = made(kRoot, name_at(kRoot, 1));
+    SetAttributesRequest set{file, {}, kSetSize};
+    set.size = 100 * kChunk;
+    ASSERT_EQ(cluster.ask<AttributesAnswer>(root, 1, set).error, 0);
+    set.size = 50 * kChunk;
+    cluster.end(3);
+    cluster.step();
+    EXPECT_EQ(answered_within(cluster.send(root, 1, set), milliseconds(10)), EIO);
+    cluster.end(1);
+    cluster.restart(1);
+    const CallToken asked = cluster.send(root, 1, StatRequest{file});
+    EXPECT_EQ(answered_within(asked, milliseconds(500)), -1) << "a file that is being cut has no size";
+    cluster.restart(3);
+    EXPECT_EQ(answered_within(asked, seconds(1)), 0);
+    EXPECT_EQ(stat(file).size, set.size);
+    check_cluster(cluster);
 }
 
 // A write that was on its way when its file was cut does nothing.
