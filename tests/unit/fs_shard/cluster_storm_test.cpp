@@ -1,7 +1,8 @@
-// Clients change names at all shards at once, while shards end and come back.
+// Clients change names and write to files at all shards at once, while shards end and come back.
 #include <algorithm>
 
 #include "tests/unit/fs_shard/cluster_fixture.hpp"
+#include "tests/unit/fs_shard/storm_writer.hpp"
 
 namespace cairn::fs {
 namespace {
@@ -128,6 +129,9 @@ struct Storm {
         for (std::uint64_t number = 1; number != 4; ++number) {
             clients.emplace_back(cluster, number, (seed * 8) + number);
         }
+        for (std::uint64_t number = 4; number != 6; ++number) {
+            writers.emplace_back(cluster, number, (seed * 8) + number);
+        }
     }
     void end_some() {
         const auto shard = static_cast<ShardNumber>(random.below(cluster.size()));
@@ -147,11 +151,17 @@ struct Storm {
         for (StormClient& client : clients) {
             client.resend(shard);
         }
+        for (StormWriter& writer : writers) {
+            writer.resend(shard);
+        }
     }
     void step() {
         cluster.step();
         for (StormClient& client : clients) {
             client.step();
+        }
+        for (StormWriter& writer : writers) {
+            writer.step();
         }
     }
     // Nobody begins anything, all shards are there: everything ends.
@@ -164,23 +174,31 @@ struct Storm {
         for (StormClient& client : clients) {
             client.stops = true;
         }
-        for (int i = 0; i != 100 && !all_idle(); ++i) {
-            cluster.pass(milliseconds(500));
+        for (StormWriter& writer : writers) {
+            writer.stops = true;
+        }
+        for (int i = 0; i != 200 && !all_idle(); ++i) {
+            cluster.pass(milliseconds(300));
             step();
         }
         EXPECT_TRUE(all_idle());
         for (const StormClient& client : clients) {
             cluster.forget(client.client());
         }
+        for (const StormWriter& writer : writers) {
+            cluster.forget(writer.client());
+        }
         cluster.pass(seconds(30));
     }
     [[nodiscard]] bool all_idle() const {
-        return std::ranges::all_of(clients, [](const StormClient& client) { return client.is_idle(); });
+        return std::ranges::all_of(clients, [](const StormClient& client) { return client.is_idle(); }) &&
+               std::ranges::all_of(writers, [](const StormWriter& writer) { return writer.is_idle(); });
     }
 
     test::ShardCluster cluster;
     sim::Random random;
     std::vector<StormClient> clients;
+    std::vector<StormWriter> writers;
     std::uint64_t ends = 0;
 };
 
