@@ -57,12 +57,13 @@ void PeerLinks::ask(Link& link, PeerCall what, std::vector<std::uint8_t> bytes) 
     }
 }
 
-// A peer that refuses says nothing: it does not know who asks.
+// A peer that refuses says nothing and hangs up: it does not know who asks.
 void PeerLinks::on_answer(Link& link, const rpc::CallResult& result) {
-    if (result.status == rpc::CallStatus::AnswerLost) {
-        differs(link, "it refuses our proof: start all daemons with the same --key-file, and of one version");
-        end(link);
-    } else if (result.status != rpc::CallStatus::Ok) {
+    const bool hung_up = result.status == rpc::CallStatus::AnswerLost || result.status == rpc::CallStatus::Disconnected;
+    if (hung_up && link.step == Step::Proving) {
+        differs(link, "it refuses our proof; start all daemons with the same --key-file");
+    }
+    if (result.status != rpc::CallStatus::Ok) {
         end(link);
     } else if (link.step == Step::Greeting) {
         on_their_greeting(link, result.response);
