@@ -1,7 +1,9 @@
-// Requests, answers, lists, greetings and messages between shards from any bytes: what is read says the same when it is
-// written again.
+// Requests, answers, lists, greetings, messages between shards and calls that are handed on, from any bytes: what is
+// read says the same when it is written again.
 #include "fs/message/answers.hpp"
+#include "fs/message/forwarded.hpp"
 #include "fs/message/hello.hpp"
+#include "fs/message/peer_hello.hpp"
 #include "fs/message/peers.hpp"
 #include "fs/message/requests.hpp"
 #include "tests/fuzz/input.hpp"
@@ -111,6 +113,37 @@ void read_greetings(Bytes bytes) {
     read_welcome(bytes);
 }
 
+void read_forwarded(Bytes bytes) {
+    if (const std::optional<fs::ParsedForward> parsed = fs::parse_forwarded(bytes)) {
+        std::vector<std::uint8_t> again(bytes.size());
+        test::require(put_forwarded(again, parsed->call) == bytes.size());
+        require_same(again, bytes);
+        test::require(parsed->data.bytes <= fs::kMostForwardedData && parsed->data.at == 0);
+    }
+    for (const fs::DataWay way : {fs::DataWay::None, fs::DataWay::Takes}) {
+        if (const auto answer = fs::parse_forwarded_answer(bytes, {way, 100, 0})) {
+            test::require(answer->data.size() <= (way == fs::DataWay::Takes ? 100U : 0U));
+        }
+    }
+}
+
+template <class Message>
+void read_peer(Bytes bytes) {
+    if (const std::optional<Message> parsed = fs::parse_peer<Message>(bytes)) {
+        require_same(fs::peer_bytes_of(*parsed), bytes);
+    }
+}
+
+// A call that is handed on has a request in it: any bytes seldom have.
+void read_forwarded_request(Bytes bytes) {
+    fs::ForwardedCall call;
+    call.client = 1;
+    call.request = fs::text_of(bytes.first(std::min<std::size_t>(bytes.size(), 4608)));
+    std::vector<std::uint8_t> message(bytes.size() + 64);
+    message.resize(put_forwarded(message, call));
+    read_forwarded(message);
+}
+
 }  // namespace
 
 // The first byte says what the others are made to look like.
@@ -146,5 +179,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_census<fs::CountedName>(bytes);
     read_census<fs::CountedChunk>(bytes);
     read_greetings(bytes);
+    read_forwarded(bytes);
+    read_forwarded_request(bytes);
+    read_peer<fs::PeerGreeting>(bytes);
+    read_peer<fs::PeerProof>(bytes);
+    read_peer<fs::PeerForget>(bytes);
     return 0;
 }
