@@ -70,6 +70,8 @@ void Gateway::on_lost(ShardNumber number, Instant now) {
     Peer& peer = peers_[number];
     peer.is_there = false;
     peer.lost_at = now;
+    peer.forgets.insert(peer.forgets.begin(), peer.told.begin(), peer.told.end());
+    peer.told.clear();
     for (const auto& each : peer.waiting) {
         each->fails_at = now + kPatience;
     }
@@ -106,14 +108,18 @@ Instant Gateway::next_deadline() const noexcept {
     return due;
 }
 
-// Who is to be forgotten comes first: a client of the same number may have come back since. A peer that is lost before
-// it has heard of it waits for the client itself, as it does after our own end.
+// Who is to be forgotten comes first: a client of the same number may have come back since. More than the mail has room
+// for cannot be unheard.
 void Gateway::serve(ShardNumber number) {
     Peer& peer = peers_[number];
     while (peer.is_there && !peer.forgets.empty()) {
         mail_.send(number, PeerCall::Forget, peer_bytes_of(PeerForget{peer.forgets.front()}));
         if (peer.is_there) {
+            peer.told.push_back(peer.forgets.front());
             peer.forgets.pop_front();
+        }
+        if (peer.told.size() > PeerMail::kMostCalls) {
+            peer.told.pop_front();
         }
     }
     while (peer.is_there && !peer.waiting.empty() && peer.under_way.size() < kMostUnderWay) {
@@ -196,7 +202,9 @@ bool Gateway::send(Peer& peer, std::unique_ptr<Sent> sent) {
         return false;
     }
     sent->session = *session;
-    peer.clients.insert(sent->call.client);
+    if (peer.clients.insert(sent->call.client).second) {
+        std::erase(peer.told, sent->call.client);  // it has come back
+    }
     peer.under_way.push_back(std::move(sent));
     return true;
 }

@@ -58,6 +58,7 @@ private:
         std::vector<std::unique_ptr<Sent>> under_way{};
         std::set<std::uint64_t> clients{};  // that it has heard of
         std::deque<std::uint64_t> forgets{};
+        std::deque<std::uint64_t> told{};  // of these it may not have heard, if it is lost
     };
 
     static void on_done(void* context, const rpc::CallResult& result);
