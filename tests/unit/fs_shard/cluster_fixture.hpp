@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/support/cluster_check.hpp"
+#include "tests/support/shard_client.hpp"
 #include "tests/support/shard_cluster.hpp"
 
 namespace cairn::fs {

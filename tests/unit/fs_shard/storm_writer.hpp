@@ -8,6 +8,7 @@
 #include <array>
 #include <string>
 
+#include "tests/support/shard_client.hpp"
 #include "tests/support/shard_cluster.hpp"
 
 namespace cairn::fs {
