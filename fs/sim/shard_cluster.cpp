@@ -26,8 +26,11 @@ struct ShardCluster::Node final : ShardHost {
     std::optional<RecordingMedium::Image> lost{};  // what the medium has after the power has failed
 };
 
-ShardCluster::ShardCluster(std::uint32_t shards, std::uint64_t seed) : random_(seed), mail_(seed) {
-    facts_ = {Spread::Even, shards, {1, 2}, {3, 4}, SlotTable(shards)};
+ShardCluster::ShardCluster(std::uint32_t shards, std::uint64_t seed)
+    : random_(seed),
+      facts_{Spread::Even, shards, {1, 2}, {3, 4}, SlotTable(shards)},
+      placement_(facts_.spread, facts_.daemons, facts_.placement_key),
+      mail_(seed) {
     for (ShardNumber number = 0; number != shards; ++number) {
         nodes_.push_back(std::make_unique<Node>(*this, number));
         Node& node = *nodes_.back();
@@ -40,8 +43,7 @@ ShardCluster::ShardCluster(std::uint32_t shards, std::uint64_t seed) : random_(s
 ShardCluster::~ShardCluster() = default;
 
 ShardNumber ShardCluster::owner_of_name(const FileId& directory, std::string_view name) const {
-    const Placement placement(facts_.spread, facts_.daemons, facts_.placement_key);
-    return facts_.table.owner(placement.slot_of(directory.place, directory.random, name));
+    return facts_.table.owner(placement_.slot_of(directory.place, directory.random, name));
 }
 
 Store& ShardCluster::store(ShardNumber number) {

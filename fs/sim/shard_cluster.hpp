@@ -97,7 +97,8 @@ private:
     void deliver(const Letter& letter);
 
     sim::Random random_;
-    ClusterFacts facts_{};
+    ClusterFacts facts_;
+    Placement placement_;
     std::vector<std::unique_ptr<Node>> nodes_;
     std::map<CallToken, std::vector<std::uint8_t>> answers_;
     ClusterMail mail_;
