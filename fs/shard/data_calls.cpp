@@ -28,8 +28,8 @@ int DataCalls::judge_piece(const Call& call, const FileId& file, const Grant& gr
 
 // mutants: fs-read
 std::uint32_t DataCalls::read(const Call& call, const ReadRequest& request, const AnswerRoom& room) {
-    if (waits(request.file)) {
-        return state_.wait_for({Gate::Kind::File, request.file, {}});
+    if (state_.waits_for_file(request.file)) {
+        return kWaits;
     }
     const int error =
         judge_piece(call, request.file, request.grant, kMayRead, request.offset, request.bytes, request.at);
@@ -96,8 +96,8 @@ int DataCalls::write_piece(const Call& call, const WriteRequest& request, const 
 }
 
 std::uint32_t DataCalls::write(const Call& call, const WriteRequest& request, const AnswerRoom& room) {
-    if (waits(request.file)) {
-        return state_.wait_for({Gate::Kind::File, request.file, {}});
+    if (state_.waits_for_file(request.file)) {
+        return kWaits;
     }
     int error = judge_piece(call, request.file, request.grant, kMayWrite, request.offset, request.bytes, request.at);
     const bool is_home = state_.is_home(request.file);
@@ -119,8 +119,8 @@ std::uint32_t DataCalls::write(const Call& call, const WriteRequest& request, co
 
 // mutants: fs-extend
 std::uint32_t DataCalls::extend(const Call& call, const ExtendRequest& request, const AnswerRoom& room) {
-    if (waits(request.file)) {
-        return state_.wait_for({Gate::Kind::File, request.file, {}});
+    if (state_.waits_for_file(request.file)) {
+        return kWaits;
     }
     const InodeState* const state = state_.inode(request.file);
     if (state == nullptr) {
@@ -145,8 +145,8 @@ std::uint32_t DataCalls::extend(const Call& call, const ExtendRequest& request, 
 
 // mutants: fs-reserve
 std::uint32_t DataCalls::reserve(const Call& call, const ReserveRequest& request, const AnswerRoom& room) {
-    if (waits(request.file)) {
-        return state_.wait_for({Gate::Kind::File, request.file, {}});
+    if (state_.waits_for_file(request.file)) {
+        return kWaits;
     }
     const InodeState* const state = state_.inode(request.file);
     if (state == nullptr) {

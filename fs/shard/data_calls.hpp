@@ -15,10 +15,6 @@ public:
     [[nodiscard]] std::uint32_t reserve(const Call& call, const ReserveRequest& request, const AnswerRoom& room);
 
 private:
-    // The file's home is to do something first: the call waits.
-    [[nodiscard]] bool waits(const FileId& file) {
-        return state_.gates.any() && !state_.gates.is_open({Gate::Kind::File, file, {}});
-    }
     [[nodiscard]] int judge_piece(const Call& call, const FileId& file, const Grant& grant, std::uint32_t wanted,
                                   std::uint64_t offset, std::uint32_t bytes, std::uint32_t at) const;
     [[nodiscard]] Inode written(const Call& call, const InodeState& state, std::uint64_t end) const;

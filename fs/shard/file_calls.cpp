@@ -6,8 +6,8 @@
 namespace cairn::fs {
 
 std::uint32_t FileCalls::stat(const StatRequest& request, const AnswerRoom& room) {
-    if (waits(request.file)) {
-        return wait(request.file);
+    if (state_.waits_for_file(request.file)) {
+        return kWaits;
     }
     const InodeState* const inode = state_.inode(request.file);
     return inode == nullptr ? room.error(state_.error_of_missing(request.file))
@@ -15,8 +15,8 @@ std::uint32_t FileCalls::stat(const StatRequest& request, const AnswerRoom& room
 }
 
 std::uint32_t FileCalls::open(const Call& call, const OpenRequest& request, const AnswerRoom& room) {
-    if (waits(request.file)) {
-        return wait(request.file);
+    if (state_.waits_for_file(request.file)) {
+        return kWaits;
     }
     const InodeState* const inode = state_.inode(request.file);
     if (inode == nullptr) {
@@ -160,8 +160,8 @@ FileCalls::Others FileCalls::needs_others(const SetAttributesRequest& request) c
 }
 
 std::uint32_t FileCalls::set_attributes(const Call& call, const SetAttributesRequest& request, const AnswerRoom& room) {
-    if (waits(request.file)) {
-        return wait(request.file);
+    if (state_.waits_for_file(request.file)) {
+        return kWaits;
     }
     const InodeState* const state = state_.inode(request.file);
     if (state == nullptr) {

@@ -27,11 +27,6 @@ public:
     [[nodiscard]] std::uint32_t read_link(const ReadLinkRequest& request, const AnswerRoom& room) const;
 
 private:
-    // The file's gate is closed: the call waits.
-    [[nodiscard]] bool waits(const FileId& file) {
-        return state_.gates.any() && !state_.gates.is_open({Gate::Kind::File, file, {}});
-    }
-    [[nodiscard]] std::uint32_t wait(const FileId& file) { return state_.wait_for({Gate::Kind::File, file, {}}); }
     [[nodiscard]] int set_size(const Call& call, const SetAttributesRequest& request, Inode& inode);
 
     ShardState& state_;

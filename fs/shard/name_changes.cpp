@@ -99,17 +99,8 @@ bool NameChanges::must_wait(const FileId& directory, std::string_view name, cons
     if (!state_.gates.any()) {
         return false;
     }
-    const Gate of_name{Gate::Kind::Name, directory, std::string(name)};
-    const Gate of_file{Gate::Kind::File, child == nullptr ? FileId{} : child->child, {}};
-    if (!state_.gates.is_open(of_name)) {
-        state_.waits_for = of_name;
-        return true;
-    }
-    if (child != nullptr && !state_.gates.is_open(of_file)) {
-        state_.waits_for = of_file;
-        return true;
-    }
-    return false;
+    state_.waits_for = {Gate::Kind::Name, directory, std::string(name)};
+    return !state_.gates.is_open(state_.waits_for) || (child != nullptr && state_.waits_for_file(child->child));
 }
 
 // Whether a caller may take a child's name out of a directory. `is_to_be_directory`: what the child has to be.

@@ -45,8 +45,7 @@ FoundDirectory NameLookups::find(const FileId& directory) {
         state_.waits_for = {Gate::Kind::Attributes, directory, {}};
         return {kErrorWaits};
     }
-    if (state_.gates.any() && !state_.gates.is_open({Gate::Kind::File, directory, {}})) {
-        state_.waits_for = {Gate::Kind::File, directory, {}};
+    if (state_.waits_for_file(directory)) {
         return {kErrorWaits};
     }
     const InodeState* const found = state_.inode(directory);
@@ -93,8 +92,8 @@ std::uint32_t NameLookups::found(const Call& call, const DentryState& child, std
     if (!state_.is_home(child.child)) {
         return room.ok(answer);
     }
-    if (state_.gates.any() && !state_.gates.is_open({Gate::Kind::File, child.child, {}})) {
-        return state_.wait_for({Gate::Kind::File, child.child, {}});
+    if (state_.waits_for_file(child.child)) {
+        return kWaits;
     }
     const InodeState* const inode = state_.inode(child.child);
     if (inode == nullptr) {

@@ -42,6 +42,19 @@ void NameMoves::end(StepId step, CallToken token, int error) {
     state_.replies.error(token, error);
 }
 
+int NameMoves::end_made(StepId step, const Asker& asker, const FileId& directory, CallToken token) {
+    put_answer(asker);
+    steps_.put_done(step);
+    if (!state_.apply(Need::Shrinks)) {
+        state_.replies.error(token, ENOSPC);
+        return ENOSPC;
+    }
+    steps_.end(step);
+    state_.touch(directory);
+    state_.replies.ok(token, EmptyAnswer{});
+    return 0;
+}
+
 void NameMoves::put_answer(const Asker& asker) {
     state_.change.put(AnswerRecord{{asker.client, asker.slot}, asker.sequence, 0});
 }
@@ -98,16 +111,7 @@ Co<int> NameMoves::finish(StepId step, DropDirectory intent, CallToken token) {
         co_return answer.error;
     }
     state_.change.put(Gone{Gone::Name{intent.directory, intent.name}});
-    put_answer(intent.asker);
-    steps_.put_done(step);
-    if (!state_.apply(Need::Shrinks)) {
-        state_.replies.error(token, ENOSPC);
-        co_return ENOSPC;
-    }
-    steps_.end(step);
-    state_.touch(intent.directory);
-    state_.replies.ok(token, EmptyAnswer{});
-    co_return 0;
+    co_return end_made(step, intent.asker, intent.directory, token);
 }
 
 // mutants: fs-moves-link
@@ -277,16 +281,7 @@ Co<int> NameMoves::finish(StepId step, MoveName intent, CallToken token) {
     if (!answer.flag) {
         state_.change.put(Gone{Gone::Name{intent.directory, intent.name}});
     }
-    put_answer(intent.asker);
-    steps_.put_done(step);
-    if (!state_.apply(Need::Shrinks)) {
-        state_.replies.error(token, ENOSPC);
-        co_return ENOSPC;
-    }
-    steps_.end(step);
-    state_.touch(intent.directory);
-    state_.replies.ok(token, EmptyAnswer{});
-    co_return 0;
+    co_return end_made(step, intent.asker, intent.directory, token);
 }
 
 std::unique_ptr<ClosedGate> NameMoves::close_gate(const IntentText& intent) {

@@ -38,6 +38,8 @@ private:
     Co<int> judge_loop(FileId moved, FileId into);
     void end(StepId step);
     void end(StepId step, CallToken token, int error);
+    // The change at hand has taken a name out of the directory: makes it, and answers. Returns 0 or an errno.
+    [[nodiscard]] int end_made(StepId step, const Asker& asker, const FileId& directory, CallToken token);
     [[nodiscard]] std::optional<StepId> begin(const IntentText& intent, Need need, CallToken token);
     void put_answer(const Asker& asker);
     [[nodiscard]] Gate gate_of(const FileId& directory, std::string_view name) const {

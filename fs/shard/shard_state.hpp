@@ -91,9 +91,13 @@ struct ShardState {
         change.put(AnswerRecord{{call.client, call.slot}, sequence, result});
         return apply(need);
     }
-    [[nodiscard]] std::uint32_t wait_for(Gate gate) {
-        waits_for = std::move(gate);
-        return kWaits;
+    // True if the file's gate is closed: the call at hand waits for it.
+    [[nodiscard]] bool waits_for_file(const FileId& file) {
+        if (!gates.any()) {
+            return false;
+        }
+        waits_for = {Gate::Kind::File, file, {}};
+        return !gates.is_open(waits_for);
     }
     // A copy to be changed, with the times that clients see.
     [[nodiscard]] Inode seen_copy(const InodeState& state) const noexcept {
