@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t kLeastCleaned = 4096;
 constexpr std::uint64_t kMostCleaned = 128U << 10U;
 constexpr std::uint32_t kMostTouched = 64;
+constexpr std::size_t kPartsOfATurn = Table<FileId, InodeState>::kParts / 16;
 
 }  // namespace
 
@@ -37,12 +38,20 @@ void Background::end_grace() {
     for (const std::uint64_t client : kept_.take_absent(state_.time.now)) {
         kept_.forget(client);
     }
+    orphans_from_ = 0;
+}
+
+// A sixteenth of the table in each turn: a scan of a million files would stall calls for many milliseconds.
+// mutants: fs-look-for-orphans
+void Background::look_for_orphans() {
     std::vector<FileId> orphans;
-    state_.store.tables().inodes().for_each([&](const FileId& file, const InodeState& inode) {
-        if (inode.inode.links == 0 && !state_.leases.is_open(file)) {
-            orphans.push_back(file);
-        }
-    });
+    for (const std::size_t end = orphans_from_ + kPartsOfATurn; orphans_from_ != end; ++orphans_from_) {
+        state_.store.tables().inodes().for_each_of(orphans_from_, [&](const FileId& file, const InodeState& inode) {
+            if (inode.inode.links == 0 && !state_.leases.is_open(file)) {
+                orphans.push_back(file);
+            }
+        });
+    }
     std::ranges::sort(orphans);  // tables have them in another order each time
     for (const FileId& file : orphans) {
         cutter_.remove_later(file);
@@ -106,6 +115,9 @@ void Background::answer_cut(const Cutter::Done& done) {
 Background::Outcome Background::run(bool sync_wanted) {
     Outcome outcome;
     end_grace();
+    if (orphans_from_ != kNoOrphans) {
+        look_for_orphans();
+    }
     if (!cutter_.is_idle()) {
         cut();
     }
@@ -125,7 +137,7 @@ Background::Outcome Background::run(bool sync_wanted) {
     const bool cleans = state_.store.clean(static_cast<std::uint32_t>(cleaned));
     state_.appended_bytes = 0;
     state_.lacks_room = false;
-    outcome.has_more = cleans || !cutter_.is_idle();
+    outcome.has_more = cleans || !cutter_.is_idle() || orphans_from_ != kNoOrphans;
     return outcome;
 }
 

@@ -29,6 +29,7 @@ private:
     static constexpr Duration kSyncEvery = seconds(5);
 
     void end_grace();
+    void look_for_orphans();
     void cut();
     void answer_cut(const Cutter::Done& done);
     [[nodiscard]] int sync(bool wanted);
@@ -41,6 +42,8 @@ private:
     Sweeper sweeper_;
     Instant touched_due_ = Instant::never();
     Instant sync_due_ = Instant::never();
+    static constexpr std::size_t kNoOrphans = Table<FileId, InodeState>::kParts;
+    std::size_t orphans_from_ = kNoOrphans;  // the part of the table that is looked at next
     bool sync_failed_ = false;
 };
 
