@@ -271,19 +271,21 @@ class Damage(FsCase):
                     os.remove(store)
 
     def test_a_shard_of_an_older_day_is_found(self):
+        files = 20  # directories' ids are random: 20 names are never all at one shard
+        data = b'x' * 2 * CHUNK
         daemon = self.daemon(2, '16M')
         caller = self.caller(daemon)
         caller.call('mkdir', '/directory', 0o755)
-        for number in range(8):
-            caller.write_all(f'/directory/stays{number}', b'x' * 3 * CHUNK)
-            caller.write_all(f'/directory/goes{number}', b'x' * 3 * CHUNK)
+        for number in range(files):
+            caller.write_all(f'/directory/stays{number}', data)
+            caller.write_all(f'/directory/goes{number}', data)
         caller.end()
         daemon.stop()
         shutil.copy(daemon.stores()[1], daemon.store + '.old')
         daemon.start()
         caller = self.caller(daemon)
-        for number in range(8):
-            caller.write_all(f'/directory/comes{number}', b'x' * 3 * CHUNK)
+        for number in range(files):
+            caller.write_all(f'/directory/comes{number}', data)
             for way in 'abc':  # most of these names are not at their file's home
                 caller.call('link', f'/directory/comes{number}', f'/directory/{way * (number + 1)}')
             caller.call('unlink', f'/directory/goes{number}')
