@@ -8,6 +8,7 @@
 #include "fs/channel/segment.hpp"
 #include "lib/base/assert.hpp"
 #include "lib/base/copy.hpp"
+#include "rpc/copyrpc/message.hpp"
 
 namespace cairn::fs {
 
@@ -17,10 +18,19 @@ namespace {
 constexpr std::uint32_t kShortAnswer = 256;
 constexpr std::uint32_t kLengths = 2 * sizeof(std::uint16_t);
 
-// Reads and writes are answered shortly; others may list names.
-std::uint32_t answer_room_of(const NamedData& data) noexcept {
-    const std::uint32_t read = data.way == DataWay::Takes && data.is_inline() ? data.bytes : 0;
-    return kLengths + (data.way == DataWay::None ? kAnswerBytes : kShortAnswer) + read;
+constexpr std::uint32_t kLongAnswer = kLengths + kAnswerBytes;
+
+template <class... Kinds>
+bool is_one_of(const Request& request) noexcept {
+    return (std::holds_alternative<Kinds>(request) || ...);
+}
+
+// What a request is answered with, as a rule: a symbolic link that is walked into brings its target.
+std::uint32_t usual_answer_of(const Request& request, const NamedData& data) noexcept {
+    if (is_one_of<ListRequest, ReadLinkRequest, CensusRequest, ScrubRequest>(request)) {
+        return kLongAnswer;
+    }
+    return kLengths + kShortAnswer + (data.way == DataWay::Takes && data.is_inline() ? data.bytes : 0);
 }
 
 }  // namespace
@@ -46,9 +56,27 @@ void Gateway::take(const Call& call, ShardNumber to, Instant now) {
     sent->call = call;
     sent->to = to;
     counters_.count(PeerCounter::Forwarded);
+    if (!judge(*sent)) {
+        fail(*sent, EINVAL);
+        return;
+    }
     sent->fails_at = std::max(peer.is_there ? now : peer.lost_at + kPatience, now + kLeastPatience);
     peer.waiting.push_back(std::move(sent));
     serve(to);
+}
+
+// Returns false if the client's request is none, or names data that it has no room for.
+bool Gateway::judge(Sent& sent) {
+    const std::optional<ParsedRequest> parsed = parse_request(sent.call.request);
+    if (!parsed) {
+        return false;
+    }
+    sent.asked = *parsed;
+    sent.data = data_of(parsed->request);
+    move_data(sent.asked.request);
+    sent.answer = usual_answer_of(parsed->request, sent.data);
+    const std::size_t room = sent.call.data.size();
+    return sent.data.bytes <= kMostForwardedData && sent.data.at <= room && sent.data.bytes <= room - sent.data.at;
 }
 
 void Gateway::forget(std::uint64_t client) {
@@ -98,7 +126,7 @@ void Gateway::on_turn(Instant now) {
 Instant Gateway::next_deadline() const noexcept {
     Instant due = Instant::never();
     for (const Peer& peer : peers_) {
-        if (peer.is_there && !peer.waiting.empty() && peer.under_way.size() < kMostUnderWay) {
+        if (peer.is_there && has_room(peer)) {
             return Instant{};
         }
         for (const auto& each : peer.waiting) {
@@ -122,32 +150,29 @@ void Gateway::serve(ShardNumber number) {
             peer.told.pop_front();
         }
     }
-    while (peer.is_there && !peer.waiting.empty() && peer.under_way.size() < kMostUnderWay) {
+    while (peer.is_there && has_room(peer)) {
         std::unique_ptr<Sent> sent = std::move(peer.waiting.front());
         peer.waiting.pop_front();
-        if (const int error = compose(*sent); error != 0) {
-            fail(*sent, error);
+        if (!compose(*sent)) {
+            fail(*sent, EIO);
         } else if (!send(peer, std::move(sent))) {
             return;
         }
     }
 }
 
-// Writes the message. Returns EINVAL if the client's request names data that it has no room for.
-int Gateway::compose(Sent& sent) {
-    std::optional<ParsedRequest> parsed = parse_request(sent.call.request);
-    if (!parsed) {
-        return EINVAL;
-    }
-    sent.data = data_of(parsed->request);
+// For the call that is next, if there is one.
+// mutants: fs-gateway-has-room
+bool Gateway::has_room(const Peer& peer) noexcept {
+    return !peer.waiting.empty() && peer.under_way.size() < kMostUnderWay &&
+           peer.promised + copyrpc::Message::charge_for(peer.waiting.front()->answer) <= kMostPromised;
+}
+
+// Writes the message. Returns false if the other shard cannot be let in.
+bool Gateway::compose(Sent& sent) {
     const NamedData& data = sent.data;
-    if (data.bytes > kMostForwardedData || data.at > sent.call.data.size() ||
-        data.bytes > sent.call.data.size() - data.at) {
-        return EINVAL;
-    }
-    move_data(parsed->request);
     std::array<std::uint8_t, kRequestBytes> request{};
-    const std::uint32_t request_bytes = put_request(request, parsed->head, parsed->request);
+    const std::uint32_t request_bytes = put_request(request, sent.asked.head, sent.asked.request);
     ForwardedCall call;
     call.client = sent.call.client;
     call.slot = sent.call.slot;
@@ -155,7 +180,7 @@ int Gateway::compose(Sent& sent) {
     call.request = text_of(std::span<const std::uint8_t>(request).first(request_bytes));
     if (!data.is_inline()) {
         if (!open_data(sent)) {
-            return EIO;
+            return false;
         }
         call.address = sent.place->address;
         call.key = sent.place->rkey.value;
@@ -165,9 +190,9 @@ int Gateway::compose(Sent& sent) {
     sent.bytes.resize(kMostForwardedBytes);
     sent.bytes.resize(put_forwarded(sent.bytes, call));
     CAIRN_ASSERT(!sent.bytes.empty());
-    sent.room.resize(answer_room_of(data));
-    sent.response = {sent.room.data(), 0, static_cast<std::uint32_t>(sent.room.size()), {}};
-    return 0;
+    sent.room.resize(sent.answer);
+    sent.response = {sent.room.data(), 0, sent.answer, {}};
+    return true;
 }
 
 // The client's own memory: the other shard reads and writes it, and nobody copies it here.
@@ -205,18 +230,22 @@ bool Gateway::send(Peer& peer, std::unique_ptr<Sent> sent) {
     if (peer.clients.insert(sent->call.client).second) {
         std::erase(peer.told, sent->call.client);  // it has come back
     }
+    peer.promised += copyrpc::Message::charge_for(sent->answer);
     peer.under_way.push_back(std::move(sent));
     return true;
 }
 
+// mutants: fs-gateway-on-done
 void Gateway::on_done(void* context, const rpc::CallResult& result) {
     Sent& done = *static_cast<Sent*>(context);
     Gateway& self = *done.gateway;
+    const ShardNumber number = done.to;
     Peer& peer = self.peers_[done.to];
     const auto at = std::ranges::find(peer.under_way, &done, &std::unique_ptr<Sent>::get);
     CAIRN_ASSERT(at != peer.under_way.end());
     std::unique_ptr<Sent> sent = std::move(*at);
     peer.under_way.erase(at);
+    peer.promised -= copyrpc::Message::charge_for(sent->answer);
     if (sent->place) {
         (void)self.endpoint_.one_sided().close(sent->session, *sent->place);
         sent->place.reset();
@@ -226,8 +255,13 @@ void Gateway::on_done(void* context, const rpc::CallResult& result) {
         peer.waiting.push_front(std::move(sent));  // for a later turn: the link may be gone, and nobody knows yet
         return;
     }
-    self.finish(*sent, result);
-    self.serve(sent->to);
+    if (result.status == rpc::CallStatus::ResponseTooLong && sent->answer < kLongAnswer) {
+        sent->answer = kLongAnswer;  // what was done is not done again, for the call has the same numbers
+        peer.waiting.push_front(std::move(sent));
+    } else {
+        self.finish(*sent, result);
+    }
+    self.serve(number);
 }
 
 void Gateway::finish(Sent& sent, const rpc::CallResult& result) {

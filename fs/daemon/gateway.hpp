@@ -10,6 +10,7 @@
 #include "fs/message/forwarded.hpp"
 #include "fs/shard/calls.hpp"
 #include "rpc/copyrpc/place.hpp"
+#include "rpc/copyrpc/ring_shape.hpp"
 
 namespace cairn::fs {
 
@@ -17,7 +18,11 @@ namespace cairn::fs {
 // the same numbers, to the peer's next life; it fails once the peer was gone for too long.
 class Gateway {
 public:
-    static constexpr std::uint32_t kMostUnderWay = 32;              // to a peer
+    static constexpr std::uint32_t kMostUnderWay = 32;  // to a peer
+    // Of what a peer has promised for answers, in blocks of its ring. The rest is for messages: a call may wait for
+    // one.
+    static constexpr std::uint32_t kMostPromised =
+        copyrpc::RingShape(PeerLinkConfig::kRingBytes / copyrpc::kBlockBytes).charge_max() - 64;
     static constexpr Duration kPatience = seconds(5);               // with a peer that is gone, and
     static constexpr Duration kLeastPatience = milliseconds(1500);  // of each call: it may just be back
 
@@ -43,8 +48,10 @@ private:
         Gateway* gateway = nullptr;
         Call call{};
         ShardNumber to = 0;
-        Instant fails_at{};  // if the peer is not there
-        NamedData data{};
+        Instant fails_at{};        // if the peer is not there
+        ParsedRequest asked{};     // names data from 0 on
+        NamedData data{};          // and where they lie
+        std::uint32_t answer = 0;  // room for it, in bytes
         std::optional<copyrpc::Place> place{};
         SessionId session{};
         std::vector<std::uint8_t> bytes{};
@@ -56,6 +63,7 @@ private:
         Instant lost_at{};
         std::deque<std::unique_ptr<Sent>> waiting{};
         std::vector<std::unique_ptr<Sent>> under_way{};
+        std::uint32_t promised = 0;         // for those, in blocks
         std::set<std::uint64_t> clients{};  // that it has heard of
         std::deque<std::uint64_t> forgets{};
         std::deque<std::uint64_t> told{};  // of these it may not have heard, if it is lost
@@ -63,8 +71,10 @@ private:
 
     static void on_done(void* context, const rpc::CallResult& result);
     void finish(Sent& sent, const rpc::CallResult& result);
+    [[nodiscard]] static bool judge(Sent& sent);
+    [[nodiscard]] static bool has_room(const Peer& peer) noexcept;
     [[nodiscard]] bool send(Peer& peer, std::unique_ptr<Sent> sent);
-    [[nodiscard]] int compose(Sent& sent);
+    [[nodiscard]] bool compose(Sent& sent);
     [[nodiscard]] bool open_data(Sent& sent);
     void serve(ShardNumber number);
     void fail(const Sent& sent, std::int32_t error);

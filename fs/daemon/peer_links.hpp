@@ -29,6 +29,7 @@ protected:
 struct PeerLinkConfig {
     static constexpr std::uint16_t kFirstPort = 0x4653;  // of shard 0 of a node
     static constexpr std::uint16_t kMostStrangers = 8;   // connections that have proved nothing
+    static constexpr std::uint32_t kRingBytes = 128U << 10U;
 
     Cluster cluster{};
     PeerFacts facts{};  // ours; `from` is this shard's number

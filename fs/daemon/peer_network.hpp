@@ -23,7 +23,7 @@ struct PeerNetworkConfig {
 // Lives on the shard's worker, before the shard's tenant. What comes is handed over within the shard's turns.
 class PeerNetwork final : private PeerWatch {
 public:
-    static constexpr std::uint32_t kRingBytes = 128U << 10U;
+    static constexpr std::uint32_t kRingBytes = PeerLinkConfig::kRingBytes;
 
     // How much memory the rings take.
     [[nodiscard]] static std::size_t bytes_for(const Cluster& cluster) noexcept;
