@@ -107,7 +107,8 @@ bool asks_for_port(std::span<char* const> arguments, std::string_view kind) {
 }
 
 // mutants: pmd-eal-arguments-without-device
-std::vector<std::string> arguments_without_device(std::span<char* const> eal_arguments, std::string_view cpus) {
+std::vector<std::string> arguments_without_device(std::span<char* const> eal_arguments, std::string_view cpus,
+                                                  unsigned lcores) {
     std::vector<std::string> all(eal_arguments.begin(), eal_arguments.end());
     const auto lacks = [&all](std::initializer_list<std::string_view> names) {
         return std::none_of(all.begin(), all.end(), [names](const std::string& argument) {
@@ -131,7 +132,8 @@ std::vector<std::string> arguments_without_device(std::span<char* const> eal_arg
         all.emplace_back("--no-telemetry");
     }
     if (lacks({"-l", "-c", "--lcores"})) {
-        all.push_back(fmt::format("--lcores=0@({})", cpus));
+        all.push_back(lcores == 1 ? fmt::format("--lcores=0@({})", cpus)
+                                  : fmt::format("--lcores=(0-{})@({})", lcores - 1, cpus));
     }
     return all;
 }

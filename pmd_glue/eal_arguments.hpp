@@ -26,10 +26,10 @@ namespace cairn::pmd {
 [[nodiscard]] bool asks_for_port(std::span<char* const> arguments, std::string_view kind);
 
 // Returns EAL's arguments for a start without a device: the given ones and the missing ones. These are: no huge pages
-// (unless the arguments mention them), no PCI scan, nothing shared, and one lcore that runs on any CPU of the process
-// ("0,1").
+// (unless the arguments mention them), no PCI scan, nothing shared, and so many lcores, at least one, each of which
+// runs on any CPU of the process ("0,1").
 [[nodiscard]] std::vector<std::string> arguments_without_device(std::span<char* const> eal_arguments,
-                                                                std::string_view cpus);
+                                                                std::string_view cpus, unsigned lcores = 1);
 
 // Turns EAL's output before a failure into one line with a remedy.
 [[nodiscard]] Error explain_eal_failure(std::string_view output);

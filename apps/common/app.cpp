@@ -38,7 +38,7 @@ bool asks_for_text(std::span<char* const> own) {
 
 // Without "--" there are no arguments for EAL. Then there is no device either, unless the program's own arguments ask
 // for one.
-Result<int> run_in_eal(int argc, char** argv, const Program& program) {
+Result<int> run_in_eal(int argc, char** argv, const Program& program, unsigned lcores) {
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     const auto dashes = std::find_if(arguments.begin() + 1, arguments.end(),
                                      [](std::string_view argument) { return argument == "--"; });
@@ -51,7 +51,7 @@ Result<int> run_in_eal(int argc, char** argv, const Program& program) {
     const auto given = arguments.first(before);
     const bool device = split ? !pmd::asks_for_port(arguments, "uring") : pmd::asks_for_port(arguments, "eth");
     std::vector<std::string> texts = device ? std::vector<std::string>(given.begin(), given.end())
-                                            : pmd::arguments_without_device(given, allowed_cpus());
+                                            : pmd::arguments_without_device(given, allowed_cpus(), lcores);
     std::vector<char*> for_eal;
     std::transform(texts.begin(), texts.end(), std::back_inserter(for_eal),
                    [](std::string& text) { return text.data(); });
@@ -62,8 +62,8 @@ Result<int> run_in_eal(int argc, char** argv, const Program& program) {
 
 }  // namespace
 
-int run(std::string_view name, int argc, char** argv, const Program& program) noexcept {
-    return exit_status(name, [&] { return run_in_eal(argc, argv, program); });
+int run(std::string_view name, int argc, char** argv, const Program& program, unsigned lcores) noexcept {
+    return exit_status(name, [&] { return run_in_eal(argc, argv, program, lcores); });
 }
 
 }  // namespace cairn::app

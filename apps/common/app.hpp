@@ -13,7 +13,8 @@ namespace cairn::app {
 using Program = std::function<Result<int>(int argc, char** argv, int first)>;
 
 // Starts EAL with the arguments up to "--", except if -h, --help or --version stand behind it. Turns SIGINT and SIGTERM
-// into a clean stop, runs the program, and prints its error as "name: cause; remedy".
-int run(std::string_view name, int argc, char** argv, const Program& program) noexcept;
+// into a clean stop, runs the program, and prints its error as "name: cause; remedy". Without a device there are so
+// many lcores, unless the arguments name them.
+int run(std::string_view name, int argc, char** argv, const Program& program, unsigned lcores = 1) noexcept;
 
 }  // namespace cairn::app

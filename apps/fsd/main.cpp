@@ -97,8 +97,9 @@ int run(int argc, char** argv) {
         return status;
     }
     raise_descriptor_limit();
-    if (has_eal || options.value().has_port()) {
-        return app::run(kName, argc, argv, [&options](int, char**, int) { return run_on_lcores(options.value()); });
+    if (options.value().has_network()) {
+        const auto program = [&options](int, char**, int) { return run_on_lcores(options.value()); };
+        return app::run(kName, argc, argv, program, options.value().stores.shards);
     }
     return app::exit_status(kName, [&options]() -> Result<int> {
         const app::PortOptions& ports = options.value().ports;

@@ -136,7 +136,7 @@ Status judge_cluster(Options& options) {
     options.cluster = std::move(cluster).value();
     options.stores.nodes = options.cluster.node_count();
     options.stores.node = options.cluster.node;
-    if (!options.cluster.is_alone() && !options.has_port()) {
+    if (!options.cluster.is_alone() && !options.has_network()) {
         return Error{"--nodes names several daemons, and there is no network", "say --port uring:ADDRESS, or eth:N"};
     }
     if (!options.cluster.is_alone() && options.key_file.empty()) {
@@ -153,6 +153,7 @@ Result<Options> parse_options(int argc, char** argv, int first) {
         "cairn-fsd: serves a file system. Without --port, to programs of this machine; EAL arguments first, then --");
     Options options;
     options.ports.private_ip = app::kPrivateIp;
+    options.has_eal = first > 1;
     std::string config;
     app.add_option("--config", config, "file with these arguments, in TOML; see config/fs.toml");
     add_store(app, options.stores);

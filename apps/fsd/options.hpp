@@ -28,12 +28,15 @@ struct Options {
     fs::ChannelShape shape{};
     bool spin = false;
     std::uint32_t stats_s = 0;  // 0: none
-    app::PortOptions ports{};   // none: clients of this machine alone
+    app::PortOptions ports{};
+    bool has_eal = false;  // there are arguments for EAL, whose first device is the port if none is named
 
-    [[nodiscard]] bool has_port() const noexcept { return !ports.port.empty(); }
+    // Otherwise there are clients of this machine alone.
+    [[nodiscard]] bool has_network() const noexcept { return has_eal || !ports.port.empty(); }
 };
 
-// Parses argv[first...], and what the file named by --config says besides. --help and --version print and exit with 0.
+// Parses argv[first...], and what the file named by --config says besides. What stands before is EAL's, and the last of
+// it, if there is any, is "--". --help and --version print and exit with 0.
 // An Error names the argument, or the line of the file, and the remedy.
 Result<Options> parse_options(int argc, char** argv, int first);
 

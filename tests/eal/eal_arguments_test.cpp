@@ -100,6 +100,11 @@ TEST(ArgumentsWithoutDevice, AddAllThatIsMissing) {
         (Words{"prog", "--no-huge", "-m", "512", "--no-pci", "--no-shconf", "--no-telemetry", "--lcores=0@(0,1)"}));
 }
 
+TEST(ArgumentsWithoutDevice, HaveAsManyLcoresAsAreAskedFor) {
+    EXPECT_EQ(arguments_without_device(CommandLine{"prog"}.span(), "0,1", 3).back(), "--lcores=(0-2)@(0,1)");
+    EXPECT_EQ(arguments_without_device(CommandLine{"prog", "-l", "1"}.span(), "0,1", 3).back(), "--no-telemetry");
+}
+
 TEST(ArgumentsWithoutDevice, LeaveWhatIsGivenAndDoNotContradictIt) {
     struct Case {
         CommandLine given;

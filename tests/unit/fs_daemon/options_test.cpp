@@ -10,13 +10,15 @@ namespace {
 
 using fs::test::Folder;
 
-Result<Options> parse(std::vector<std::string> arguments) {
+Result<Options> parse(std::vector<std::string> arguments, std::vector<std::string> for_eal = {}) {
+    const int first = static_cast<int>(for_eal.size()) + 1;
+    arguments.insert(arguments.begin(), for_eal.begin(), for_eal.end());
     arguments.insert(arguments.begin(), "cairn-fsd");
     std::vector<char*> pointers;
     for (std::string& each : arguments) {
         pointers.push_back(each.data());
     }
-    return parse_options(static_cast<int>(pointers.size()), pointers.data(), 1);
+    return parse_options(static_cast<int>(pointers.size()), pointers.data(), first);
 }
 
 // The refusal has a remedy, and all of these words.
@@ -41,7 +43,7 @@ TEST(FsdOptionsTest, DefaultsAreForClientsOfThisMachineInMemory) {
     EXPECT_EQ(options.socket_mode, 0666U);
     EXPECT_EQ(options.max_clients, 32U);
     EXPECT_EQ(options.shape, (fs::ChannelShape{8, 2U << 20U}));
-    EXPECT_FALSE(options.has_port());
+    EXPECT_FALSE(options.has_network());
 }
 
 TEST(FsdOptionsTest, EachArgumentIsTaken) {
@@ -90,7 +92,7 @@ TEST(FsdOptionsTest, EachArgumentIsTaken) {
     EXPECT_TRUE(options.stores.format);
     EXPECT_EQ(options.stats_s, 9U);
     EXPECT_EQ(options.key_file, "k");
-    EXPECT_TRUE(options.has_port());
+    EXPECT_TRUE(options.has_network());
     EXPECT_EQ(parse({"--capacity", "2T"}).value().stores.capacity_bytes, std::uint64_t{2} << 40U);
     EXPECT_EQ(parse({"--capacity", "16777216"}).value().stores.capacity_bytes, 16U << 20U);
 }
@@ -117,6 +119,14 @@ TEST(FsdOptionsTest, AWrongArgumentIsNamed) {
     expect_refusal({"--data-path", "a", "--pmem-path", "b"}, {"--data-path", "--pmem-path"});
     expect_refusal({"--allow-fake-pmem"}, {"--allow-fake-pmem"});
     expect_refusal({"--unknown"}, {"--unknown"});
+}
+
+TEST(FsdOptionsTest, SeveralNodesNeedANetworkWhichIsAPortOrEals) {
+    const std::vector<std::string> own{"--nodes", "10.0.0.1,10.0.0.2", "--ip", "10.0.0.2", "--key-file", "k"};
+    expect_refusal(own, {"--nodes", "--port"});
+    const Options options = parse(own, {"--vdev=net_memif0", "--"}).value();
+    EXPECT_TRUE(options.has_network());
+    EXPECT_EQ(options.cluster.node, 1U);
 }
 
 class FsdConfigTest : public testing::Test {
@@ -171,7 +181,7 @@ TEST_F(FsdConfigTest, TheExampleIsGood) {
     EXPECT_EQ(options.value().max_clients, usual.max_clients);
     EXPECT_EQ(options.value().shape, usual.shape);
     EXPECT_EQ(options.value().spin, usual.spin);
-    EXPECT_FALSE(options.value().has_port());
+    EXPECT_FALSE(options.value().has_network());
 }
 
 }  // namespace
