@@ -134,7 +134,7 @@ void PeerLinks::end(Link& link) {
     }
     link.step = Step::Ended;
     any_ended_ = true;
-    Peer* const own = link.ours || link.life != 0 ? peer(link.peer) : nullptr;
+    Peer* const own = peer(link.peer);  // or whom a stranger has named
     if (own != nullptr && link.ours) {
         own->connect_at = worker_.now() + own->backoff;
         own->backoff = std::min(own->backoff * 2, kBackoffMost);

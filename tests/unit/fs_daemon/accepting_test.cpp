@@ -1,0 +1,204 @@
+// Who gets in among the shards of a file system, and who does not.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "fs/daemon/peer_links.hpp"
+#include "tests/unit/fs_daemon/nodes_fixture.hpp"
+#include "tests/unit/fs_daemon/stranger.hpp"
+
+namespace cairn::fs {
+namespace {
+
+using test::kAddresses;
+using test::kNodesKey;
+using test::links_of;
+using test::Machine;
+using test::Node;
+using test::Stranger;
+
+// Who accepts.
+class AcceptingTest : public test::NodesTest {
+protected:
+    void expect_stranger(Stranger& stranger, std::uint64_t strangers = 1) {
+        wire.pass(milliseconds(50));
+        EXPECT_TRUE(stranger.is_out());
+        EXPECT_FALSE(one->has(0));
+        EXPECT_TRUE(one->lives.empty());
+        EXPECT_EQ(one->counted(PeerCounter::Strangers), strangers);
+    }
+
+    std::unique_ptr<Node> one = node(1);
+};
+
+TEST_F(AcceptingTest, WhoHasTheKeyComesInByThreeSteps) {
+    Stranger peer(wire);
+    EXPECT_TRUE(peer.greet());
+    const auto theirs = peer.prove(peer.proof());
+    ASSERT_TRUE(theirs.has_value());
+    EXPECT_TRUE(PeerProver(kNodesKey).is_proof(PeerSide::Accepting, peer.nonces, *theirs));
+    EXPECT_EQ(theirs->facts.from, 1U);
+    EXPECT_EQ(theirs->facts.to, 0U);
+    EXPECT_FALSE(one->has(0));  // till the other one says that this proof is good
+    EXPECT_TRUE(peer.ask(PeerCall::Ready, {0}).has_value());
+    EXPECT_TRUE(one->has(0));
+}
+
+TEST_F(AcceptingTest, AWrongProofIsNone) {
+    Stranger stranger(wire);
+    ASSERT_TRUE(stranger.greet());
+    EXPECT_FALSE(stranger.prove(stranger.proof(SipKey{2, 1})).has_value());
+    expect_stranger(stranger);
+    EXPECT_TRUE(was_said("did not prove"));
+}
+
+TEST_F(AcceptingTest, BytesThatAreNoProofAreNone) {
+    Stranger stranger(wire);
+    ASSERT_TRUE(stranger.greet());
+    std::vector<std::uint8_t> bytes = peer_bytes_of(stranger.proof());
+    bytes.pop_back();
+    EXPECT_FALSE(stranger.ask(PeerCall::Prove, bytes).has_value());
+    expect_stranger(stranger);
+}
+
+// What an honest shard has said in one connection is worth nothing in the next one.
+TEST_F(AcceptingTest, AReplayedProofIsNone) {
+    Stranger peer(wire);
+    ASSERT_TRUE(peer.greet());
+    const PeerProof heard = peer.proof();
+    ASSERT_TRUE(peer.prove(heard).has_value());
+    Stranger stranger(wire, "10.0.0.9", 77);
+    ASSERT_TRUE(stranger.greet());  // with the same nonce
+    EXPECT_FALSE(stranger.prove(heard).has_value());
+    expect_stranger(stranger);
+}
+
+// Nor what the node itself proves.
+TEST_F(AcceptingTest, AReflectedProofIsNone) {
+    Stranger stranger(wire);
+    ASSERT_TRUE(stranger.greet());
+    EXPECT_FALSE(stranger.prove(stranger.proof(kNodesKey, PeerSide::Accepting)).has_value());
+    expect_stranger(stranger);
+}
+
+TEST_F(AcceptingTest, NoncesAreDrawnForEachConnection) {
+    Stranger first(wire);
+    Stranger second(wire, "10.0.0.9", 77);
+    ASSERT_TRUE(first.greet() && second.greet());
+    EXPECT_NE(first.nonces.accepting, second.nonces.accepting);
+    EXPECT_NE(first.nonces.accepting, PeerNonce{});
+}
+
+TEST_F(AcceptingTest, StepsInAnotherOrderAreNone) {
+    const std::vector<std::function<void(Stranger&)>> orders{
+        [](Stranger& each) { EXPECT_FALSE(each.prove(each.proof()).has_value()); },
+        [](Stranger& each) { EXPECT_FALSE(each.ask(PeerCall::Ready, {0}).has_value()); },
+        [](Stranger& each) { EXPECT_TRUE(each.greet() && !each.greet()); },
+        [](Stranger& each) { EXPECT_TRUE(each.greet() && !each.ask(PeerCall::Ready, {0})); },
+        [](Stranger& each) {
+            EXPECT_TRUE(each.greet() && each.prove(each.proof()));
+            EXPECT_FALSE(each.prove(each.proof()).has_value());
+        },
+        [](Stranger& each) { EXPECT_TRUE(each.greet() && each.prove(each.proof()) && !each.greet()); },
+    };
+    for (std::size_t i = 0; i != orders.size(); ++i) {
+        SCOPED_TRACE(i);
+        Stranger stranger(wire, "10.0.0.9", 50 + i);
+        orders[i](stranger);
+        expect_stranger(stranger, i + 1);
+        wire.remove(stranger);
+    }
+}
+
+TEST_F(AcceptingTest, AProvenShardThatBeginsAnewIsLost) {
+    Stranger peer(wire);
+    ASSERT_TRUE(peer.enter());
+    ASSERT_TRUE(one->has(0));
+    EXPECT_FALSE(peer.ask(PeerCall::Ready, {0}).has_value());
+    EXPECT_FALSE(one->has(0));
+    EXPECT_EQ(one->lost, std::vector<ShardNumber>{0});
+}
+
+TEST_F(AcceptingTest, AGreetingOfAnotherKindIsNone) {
+    const std::vector<std::function<void(PeerGreeting&)>> changes{
+        [](PeerGreeting& each) { each.magic ^= 1U; },   [](PeerGreeting& each) { ++each.version; },
+        [](PeerGreeting& each) { each.to = 0; },  // another shard is meant
+        [](PeerGreeting& each) { each.from = 1; },  // it says that it is this one
+        [](PeerGreeting& each) { each.from = 2; },  // none of the cluster
+        [](PeerGreeting& each) { each.from = 0xffff; },
+    };
+    for (std::size_t i = 0; i != changes.size(); ++i) {
+        SCOPED_TRACE(i);
+        Stranger stranger(wire, "10.0.0.9", 50 + i);
+        PeerGreeting greeting = Stranger::greeting();
+        changes[i](greeting);
+        EXPECT_FALSE(stranger.greet(greeting));
+        expect_stranger(stranger, i + 1);
+        wire.remove(stranger);
+    }
+    EXPECT_TRUE(was_said("shard 1 does not go together with a stranger"));
+}
+
+// It would be connected to twice: the one with the lower number connects.
+TEST_F(AcceptingTest, AShardWithAHigherNumberDoesNotConnect) {
+    Node middle(links_of(1, 3));
+    wire.remove(*one);
+    wire.add(middle);
+    Stranger stranger(wire, kAddresses[2], 7);
+    PeerGreeting greeting = Stranger::greeting();
+    greeting.from = 2;
+    EXPECT_FALSE(stranger.greet(greeting));
+    EXPECT_EQ(middle.counted(PeerCounter::Strangers), 1U);
+}
+
+TEST_F(AcceptingTest, WhoSaysNothingIsNotAwaitedForLong) {
+    Stranger silent(wire);
+    EXPECT_LE(one->links.next_deadline(), wire.now + seconds(2));
+    wire.pass(milliseconds(1900));
+    EXPECT_FALSE(silent.is_out());
+    wire.pass(milliseconds(200));
+    expect_stranger(silent);
+    EXPECT_EQ(one->endpoint->sessions_open(), 0U);
+    EXPECT_EQ(one->links.next_deadline(), Instant::never());
+}
+
+// Nor who stops half-way.
+TEST_F(AcceptingTest, WhoStopsBeforeTheLastStepIsNotAwaitedForLong) {
+    Stranger stranger(wire);
+    ASSERT_TRUE(stranger.greet() && stranger.prove(stranger.proof()));
+    wire.pass(milliseconds(2100));
+    expect_stranger(stranger);
+}
+
+TEST_F(AcceptingTest, OfManyStrangersTheOldestMakesRoomAndAPeerGetsIn) {
+    Stranger crowd(wire, "10.0.0.9", 77);  // in the first connection
+    for (std::uint64_t i = 1; i != 40; ++i) {
+        crowd.connect();
+        EXPECT_EQ(one->counted(PeerCounter::Strangers),
+                  i < PeerLinkConfig::kMostStrangers ? 0 : i + 1 - PeerLinkConfig::kMostStrangers);
+    }
+    const auto zero = node(0);
+    ASSERT_TRUE(wire.pass_until([&] { return one->has(0); }, milliseconds(500)));
+    for (int i = 0; i != 20; ++i) {
+        crowd.connect();
+    }
+    EXPECT_TRUE(one->has(0));  // whoever is in stays in
+    EXPECT_TRUE(one->lost.empty());
+    wire.pass(seconds(3));
+    EXPECT_EQ(one->links.next_deadline(), Instant::never());  // nobody is waited for
+}
+
+// A life is a number that the peer has drawn: any may come.
+TEST_F(AcceptingTest, APeerOfLifeZeroIsLostAsAnyOther) {
+    Stranger peer(wire);
+    peer.facts.life = 0;
+    ASSERT_TRUE(peer.enter());
+    ASSERT_TRUE(one->has(0));
+    peer.endpoint->disconnect(peer.session, wire.now);
+    wire.pass(seconds(3));
+    EXPECT_FALSE(one->has(0));
+    EXPECT_EQ(one->lost, std::vector<ShardNumber>{0});
+}
+
+}  // namespace
+}  // namespace cairn::fs
