@@ -5,7 +5,9 @@
 #include <functional>
 #include <utility>
 
+#include "apps/sim/fs_trace.hpp"
 #include "apps/sim/trace.hpp"
+#include "fs/sim/world.hpp"
 #include "lib/sim/cm/cm_world.hpp"
 #include "lib/sim/rc/rc_world.hpp"
 #include "lib/sim/ud/ud_scenario.hpp"
@@ -58,8 +60,8 @@ public:
     [[nodiscard]] std::string text() const override { return world_.text(); }
     [[nodiscard]] Instant now() const override { return world_.now(); }
     [[nodiscard]] std::uint64_t acts() const override { return acts_of(world_); }
-    [[nodiscard]] std::uint64_t frames() const override { return world_.network().totals().offered; }
-    [[nodiscard]] const sim::Capture& capture() const override { return world_.network().capture(); }
+    [[nodiscard]] std::uint64_t parcels() const override { return world_.network().totals().offered; }
+    [[nodiscard]] const sim::Capture* capture() const override { return &world_.network().capture(); }
 
 private:
     Line line_;
@@ -92,11 +94,33 @@ public:
     [[nodiscard]] std::string text() const override { return world_.text(); }
     [[nodiscard]] Instant now() const override { return world_.now(); }
     [[nodiscard]] std::uint64_t acts() const override { return acts_of(world_); }
-    [[nodiscard]] std::uint64_t frames() const override { return world_.log().datagrams(); }
-    [[nodiscard]] const sim::Capture& capture() const override { return world_.log().capture(); }
+    [[nodiscard]] std::uint64_t parcels() const override { return world_.log().datagrams(); }
+    [[nodiscard]] const sim::Capture* capture() const override { return &world_.log().capture(); }
 
 private:
     Datagrams world_;
+};
+
+// Of a file system.
+class FsHistory final : public History {
+public:
+    explicit FsHistory(std::uint64_t seed) : world_(seed) {}
+
+    void trace() override {
+        world_.set_witness([](const fs::ClusterEvent& event) { fmt::print("{}\n", trace_line(event)); });
+    }
+    [[nodiscard]] std::optional<std::string> run() override {
+        const std::vector<std::string> faults = world_.run().faults;
+        return faults.empty() ? std::nullopt : std::optional(faults.front());
+    }
+    [[nodiscard]] std::string text() const override { return world_.text(); }
+    [[nodiscard]] Instant now() const override { return world_.now(); }
+    [[nodiscard]] std::uint64_t acts() const override { return world_.result().counts.operations; }
+    [[nodiscard]] std::uint64_t parcels() const override { return world_.result().messages; }
+    [[nodiscard]] const sim::Capture* capture() const override { return nullptr; }
+
+private:
+    fs::FsWorld world_;
 };
 
 }  // namespace
@@ -125,6 +149,8 @@ std::unique_ptr<History> make_history(const Options& options, std::uint64_t seed
             return std::make_unique<NodeHistory<sim::ScalerpcWorld>>(line_of_datagram, seed);
         case WorldKind::Mixed:
             return std::make_unique<NodeHistory<sim::MixedWorld>>(line_of_datagram, seed);
+        case WorldKind::Fs:
+            return std::make_unique<FsHistory>(seed);
     }
     return nullptr;
 }

@@ -18,16 +18,16 @@ public:
     History& operator=(const History&) = delete;
     virtual ~History() = default;
 
-    // Before run(): prints a line for each frame.
+    // Before run(): prints a line for each frame, or for what else happens.
     virtual void trace() = 0;
     // The first promise that was broken, or nothing.
     [[nodiscard]] virtual std::optional<std::string> run() = 0;
 
     [[nodiscard]] virtual std::string text() const = 0;
     [[nodiscard]] virtual Instant now() const = 0;
-    [[nodiscard]] virtual std::uint64_t acts() const = 0;  // in Options::acts_name()
-    [[nodiscard]] virtual std::uint64_t frames() const = 0;
-    [[nodiscard]] virtual const sim::Capture& capture() const = 0;
+    [[nodiscard]] virtual std::uint64_t acts() const = 0;           // in Options::acts_name()
+    [[nodiscard]] virtual std::uint64_t parcels() const = 0;        // in Options::parcels_name()
+    [[nodiscard]] virtual const sim::Capture* capture() const = 0;  // nullptr: it has no frames
 };
 
 [[nodiscard]] std::unique_ptr<History> make_history(const Options& options, std::uint64_t seed);

@@ -28,7 +28,7 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
                           ->excludes(seeds)
                           ->excludes(first)
                           ->excludes(minutes);
-    app.add_flag("--trace", options.trace, "with --seed: print what became of each frame")->needs(one);
+    app.add_flag("--trace", options.trace, "with --seed: print what became of each frame, or of each call")->needs(one);
     app.add_option("--pcap", options.pcap, "with --seed: write the last frames to this file, for Wireshark")
         ->needs(one);
     app.add_option("--jobs", options.jobs, "threads, each with a world of its own; without it one per CPU")
@@ -42,12 +42,14 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
                                             {"verbs", WorldKind::Verbs},
                                             {"copyrpc", WorldKind::Copyrpc},
                                             {"scalerpc", WorldKind::Scalerpc},
-                                            {"mixed", WorldKind::Mixed}},
+                                            {"mixed", WorldKind::Mixed},
+                                            {"fs", WorldKind::Fs}},
                     "erpc: clients and servers; rc: two queue pairs, reliable or not; cm: connection managers; "
                     "ud: queue pairs of datagrams and their groups; verbs: devices whose users connect; "
                     "copyrpc: endpoints that call each other over rings; "
                     "scalerpc: endpoints whose clients take turns; "
-                    "mixed: of erpc, ud, verbs, copyrpc and scalerpc several on the same workers")
+                    "mixed: of erpc, ud, verbs, copyrpc and scalerpc several on the same workers; "
+                    "fs: shards of a file system, their clients, media that lose power")
         ->excludes("--small");
     app.add_flag("--json", options.json, "end with one JSON object on stdout");
 }
@@ -116,6 +118,14 @@ Status judge_incast(const CLI::App& app, Options& options) {
     return Nothing{};
 }
 
+// Which worlds have frames.
+Status judge_frames(const Options& options) {
+    if (options.world == WorldKind::Fs && !options.pcap.empty()) {
+        return Error{"this --world has no frames for --pcap", "give --trace, or another --world"};
+    }
+    return Nothing{};
+}
+
 }  // namespace
 
 Result<Options> parse_options(int argc, char** argv) {
@@ -130,9 +140,10 @@ Result<Options> parse_options(int argc, char** argv) {
     if (!parsed.ok()) {
         return parsed.error();
     }
-    const Status judged = judge_incast(app, options);
-    if (!judged.ok()) {
-        return judged.error();
+    for (const Status& judged : {judge_incast(app, options), judge_frames(options)}) {
+        if (!judged.ok()) {
+            return judged.error();
+        }
     }
     if (app.count("--seed") != 0) {
         options.single = true;

@@ -14,20 +14,22 @@
 
 namespace cairn::simulate {
 
-enum class WorldKind : std::uint8_t { Erpc, Rc, Cm, Ud, Verbs, Copyrpc, Scalerpc, Mixed };
+enum class WorldKind : std::uint8_t { Erpc, Rc, Cm, Ud, Verbs, Copyrpc, Scalerpc, Mixed, Fs };
 
 struct WorldWords {
-    std::string_view argument;  // that chooses it
-    std::string_view acts;      // what its work is counted in
+    std::string_view argument;            // that chooses it
+    std::string_view acts;                // what its work is counted in
+    std::string_view parcels = "frames";  // what its hosts send each other
 };
-constexpr std::array<WorldWords, 8> kWorldWords{{{"", "calls"},
+constexpr std::array<WorldWords, 9> kWorldWords{{{"", "calls"},
                                                  {" --world rc", "requests"},
                                                  {" --world cm", "connections"},
                                                  {" --world ud", "messages"},
                                                  {" --world verbs", "requests"},
                                                  {" --world copyrpc", "calls"},
                                                  {" --world scalerpc", "calls"},
-                                                 {" --world mixed", "messages"}}};
+                                                 {" --world mixed", "messages"},
+                                                 {" --world fs", "operations", "messages"}}};
 
 [[nodiscard]] constexpr const WorldWords& words_of(WorldKind world) noexcept {
     return kWorldWords[static_cast<std::size_t>(world)];
@@ -57,6 +59,7 @@ struct Options {
     }
     // What a history's work is counted in.
     [[nodiscard]] std::string_view acts_name() const noexcept { return words_of(world).acts; }
+    [[nodiscard]] std::string_view parcels_name() const noexcept { return words_of(world).parcels; }
     [[nodiscard]] sim::WorldPlan plan_of(std::uint64_t seed) const noexcept {
         return small ? sim::WorldPlan::small_of_seed(seed) : sim::WorldPlan::of_seed(seed);
     }

@@ -7,7 +7,7 @@ namespace cairn::simulate {
 void Tally::add(const History& world) {
     ++histories;
     acts += world.acts();
-    frames += world.frames();
+    parcels += world.parcels();
     virtual_s += static_cast<double>(world.now().ns) / 1e9;
 }
 
@@ -16,9 +16,9 @@ double Tally::histories_per_s_per_core() const noexcept {
 }
 
 std::string Tally::text(const Options& options) const {
-    return fmt::format(
-        "{} histories, {} failed; {} {}, {} frames, {:.1f} s of virtual time; {:.1f} histories/s per core", histories,
-        failures.size(), acts, options.acts_name(), frames, virtual_s, histories_per_s_per_core());
+    return fmt::format("{} histories, {} failed; {} {}, {} {}, {:.1f} s of virtual time; {:.1f} histories/s per core",
+                       histories, failures.size(), acts, options.acts_name(), parcels, options.parcels_name(),
+                       virtual_s, histories_per_s_per_core());
 }
 
 std::string Tally::json(const Options& options) const {
@@ -26,9 +26,10 @@ std::string Tally::json(const Options& options) const {
     for (const std::uint64_t seed : failures) {
         seeds += fmt::format("{}{}", seeds.empty() ? "" : ",", seed);
     }
-    return fmt::format(R"({{"histories":{},"failures":[{}],"histories_per_s_per_core":{:.1f},"{}":{},"frames":{},)"
+    return fmt::format(R"({{"histories":{},"failures":[{}],"histories_per_s_per_core":{:.1f},"{}":{},"{}":{},)"
                        R"("virtual_s":{:.3f}}})",
-                       histories, seeds, histories_per_s_per_core(), options.acts_name(), acts, frames, virtual_s);
+                       histories, seeds, histories_per_s_per_core(), options.acts_name(), acts, options.parcels_name(),
+                       parcels, virtual_s);
 }
 
 std::string frames_file(std::uint64_t seed) {
@@ -36,7 +37,10 @@ std::string frames_file(std::uint64_t seed) {
 }
 
 std::string write_frames(const History& world, const std::string& file_name) {
-    return world.capture().write(file_name)
+    if (world.capture() == nullptr) {
+        return "no frames: this world has none";
+    }
+    return world.capture()->write(file_name)
                ? "frames: " + file_name
                : "no frames: " + file_name + " cannot be written; choose a working directory that can";
 }

@@ -13,8 +13,8 @@ namespace cairn::simulate {
 // Sums over histories.
 struct Tally {
     std::uint64_t histories = 0;
-    std::uint64_t acts = 0;  // calls, requests, connections
-    std::uint64_t frames = 0;
+    std::uint64_t acts = 0;     // calls, requests, connections
+    std::uint64_t parcels = 0;  // frames, messages
     double virtual_s = 0;
     double cpu_s = 0;  // of the threads that lived through them
     std::vector<std::uint64_t> failures;

@@ -32,6 +32,7 @@ public:
     void set_watch(std::function<bool(const Letter&)> watch) { watch_ = std::move(watch); }
 
     void post(Letter letter, Instant now) {
+        messages_ += letter.what == Letter::What::Message ? 1 : 0;
         if (watch_ && !watch_(letter)) {
             return;
         }
@@ -52,9 +53,11 @@ public:
     void lose(fs::ShardNumber shard) {
         std::erase_if(mail_, [&](const auto& mail) { return mail.second.from == shard || mail.second.to == shard; });
     }
+    [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }  // that were posted
 
 private:
     sim::Random random_;
+    std::uint64_t messages_ = 0;
     std::function<bool(const Letter&)> watch_{};
     std::multimap<Instant, Letter> mail_;
     std::map<std::pair<fs::ShardNumber, fs::ShardNumber>, Instant> last_;

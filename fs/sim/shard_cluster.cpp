@@ -9,11 +9,13 @@ struct ShardCluster::Node final : ShardHost {
     void answer(CallToken token, std::span<const std::uint8_t> bytes) noexcept override {
         CAIRN_ASSERT(!cluster.answers_.contains(token));
         if (!lost) {
+            cluster.witness_.show({ClusterEvent::What::Answer, {}, number, 0, 0, token, bytes}, cluster.now_);
             cluster.answers_[token].assign(bytes.begin(), bytes.end());
         }
     }
     void send(ShardNumber to, std::span<const std::uint8_t> message) noexcept override {
         if (!lost && cluster.is_up(to)) {
+            cluster.witness_.show({ClusterEvent::What::Message, {}, number, to, 0, 0, message}, cluster.now_);
             cluster.mail_.post({Letter::What::Message, number, to, {message.begin(), message.end()}}, cluster.now_);
         }
     }
@@ -63,7 +65,7 @@ void ShardCluster::take_turn(Node& node, const std::function<void(Shard&)>& run)
     run(*node.shard);
     (void)node.shard->end_turn();
     if (node.lost) {
-        end(node.number);
+        end(node.number, ClusterEvent::What::PowerLoss);
     }
 }
 
@@ -73,6 +75,7 @@ CallToken ShardCluster::send_as(ShardClient& client, ShardNumber to, const Reque
     const RequestHead head{0, RequestHead::kVersion, to, sequence, 1};
     bytes.resize(put_request(bytes, head, request));
     const CallToken token = ++tokens_;
+    witness_.show({ClusterEvent::What::Call, {}, 0, to, client.number, token, bytes}, now_);
     take_turn(*nodes_[to], [&](Shard& shard) {
         shard.take({token, client.number, slot, client.who(), bytes, client.data});
     });
@@ -98,8 +101,9 @@ void ShardCluster::pass(Duration span) {
     }
 }
 
-void ShardCluster::end(ShardNumber number) {
+void ShardCluster::end(ShardNumber number, ClusterEvent::What how) {
     Node& node = *nodes_[number];
+    witness_.show({how, {}, number}, now_);
     node.shard.reset();
     node.store.reset();
     node.medium->set_on_fence({});
@@ -124,6 +128,7 @@ void ShardCluster::keep_power() {
 
 void ShardCluster::restart(ShardNumber number) {
     Node& node = *nodes_[number];
+    witness_.show({ClusterEvent::What::Restart, {}, number}, now_);
     node.medium = RecordingMedium::restart(node.lost ? std::move(*node.lost) : node.medium->crash_none());
     node.lost.reset();
     node.store = Store::open(*node.medium).value();
@@ -144,6 +149,7 @@ bool ShardCluster::hand(ShardNumber to, ShardNumber from, std::span<const std::u
 }
 
 void ShardCluster::forget(const ShardClient& client) {
+    witness_.show({ClusterEvent::What::Gone, {}, 0, 0, client.number}, now_);
     for (const auto& node : nodes_) {
         take_turn(*node, [&](Shard& shard) { shard.forget(client.number); });
     }

@@ -12,6 +12,7 @@
 #include "fs/message/answers.hpp"
 #include "fs/message/requests.hpp"
 #include "fs/shard/shard.hpp"
+#include "fs/sim/cluster_event.hpp"
 #include "fs/sim/cluster_mail.hpp"
 #include "fs/sim/recording_medium.hpp"
 #include "fs/sim/shard_client.hpp"
@@ -73,7 +74,7 @@ public:
     void pass(Duration span);
 
     // A shard's process ends, with all that is not durable.
-    void end(ShardNumber number);
+    void end(ShardNumber number, ClusterEvent::What how = ClusterEvent::What::End);
     // The power fails at a fence of one of the shard's next turns: what was not fenced is there in part. Nothing that
     // it does later in that turn reaches anybody.
     void fail_power(ShardNumber number, std::uint32_t fences);
@@ -83,6 +84,7 @@ public:
     // A message comes to a shard now. Returns false if it takes it for none.
     [[nodiscard]] bool hand(ShardNumber to, ShardNumber from, std::span<const std::uint8_t> message);
     [[nodiscard]] ClusterMail& mail() noexcept { return mail_; }
+    [[nodiscard]] ClusterWitness& witness() noexcept { return witness_; }
     // A client's daemon says that it is gone.
     void forget(const ShardClient& client);
 
@@ -102,6 +104,7 @@ private:
     std::vector<std::unique_ptr<Node>> nodes_;
     std::map<CallToken, std::vector<std::uint8_t>> answers_;
     ClusterMail mail_;
+    ClusterWitness witness_{};
     CallToken tokens_ = 0;
     Instant now_{1'000'000};
     std::int64_t wall_ns_ = 1'700'000'000'000'000'000;

@@ -1,5 +1,7 @@
 #include "fs/sim/world.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "fs/sim/cluster_faults.hpp"
@@ -17,9 +19,6 @@ constexpr int kMostSteps = 60'000;
 }  // namespace
 
 FsWorld::FsWorld(std::uint64_t seed) : random_(seed), cluster_(1 + static_cast<std::uint32_t>(seed % 4), seed) {
-    for (std::uint32_t i = 0; i != kClients; ++i) {
-        clients_.push_back(std::make_unique<SimClient>(cluster_, ++last_client_, random_.next()));
-    }
     deaths_.resize(cluster_.size());
     were_up_.resize(cluster_.size(), true);
     result_.shards = cluster_.size();
@@ -43,6 +42,7 @@ void FsWorld::step() {
         }
     }
     forget_dead();
+    result_.messages = cluster_.mail().messages();
 }
 
 void FsWorld::end(ShardNumber shard) {
@@ -154,6 +154,9 @@ void FsWorld::finish() {
 }
 
 FsWorldResult FsWorld::run() {
+    for (std::uint32_t i = 0; i != kClients; ++i) {
+        clients_.push_back(std::make_unique<SimClient>(cluster_, ++last_client_, random_.next()));
+    }
     for (int i = 0; i != kStorms && !any_fault(); ++i) {
         for (const auto& client : clients_) {
             client->is_calm = false;
@@ -162,17 +165,31 @@ FsWorldResult FsWorld::run() {
         calm_down();
     }
     finish();
-    for (const auto& client : clients_) {
-        result_.faults.insert(result_.faults.end(), client->faults().begin(), client->faults().end());
-        result_.counts.operations += client->counts().operations;
-        result_.counts.refused += client->counts().refused;
-        result_.counts.unknown += client->counts().unknown;
-        result_.resent += client->resent();
-        result_.counts.looked += client->counts().looked;
-    }
     const std::vector<std::string> faults = faults_of(cluster_, Strays::BeyondTheEnd);
     result_.faults.insert(result_.faults.end(), faults.begin(), faults.end());
-    return result_;
+    return result();
+}
+
+FsWorldResult FsWorld::result() const {
+    FsWorldResult result = result_;
+    for (const auto& client : clients_) {
+        result.faults.insert(result.faults.begin(), client->faults().begin(), client->faults().end());
+        result.counts.operations += client->counts().operations;
+        result.counts.refused += client->counts().refused;
+        result.counts.unknown += client->counts().unknown;
+        result.resent += client->resent();
+        result.counts.looked += client->counts().looked;
+    }
+    return result;
+}
+
+std::string FsWorld::text() const {
+    const FsWorldResult so_far = result();
+    return fmt::format(
+        "{} shards, {} deaths, {} losses of power; {} clients died; {} operations, {} refused for want of room, {} "
+        "with an unknown end, {} requests made again; {} files looked at",
+        so_far.shards, so_far.deaths, so_far.failures, so_far.clients, so_far.counts.operations, so_far.counts.refused,
+        so_far.counts.unknown, so_far.resent, so_far.counts.looked);
 }
 
 }  // namespace cairn::fs

@@ -15,6 +15,7 @@ struct FsWorldResult {
     std::uint64_t failures = 0;  // ... by loss of power within a turn
     std::uint64_t clients = 0;   // that died
     std::uint64_t resent = 0;    // requests
+    std::uint64_t messages = 0;  // between shards
     SimClientCounts counts{};    // of all clients
 };
 
@@ -22,7 +23,14 @@ struct FsWorldResult {
 class FsWorld {
 public:
     explicit FsWorld(std::uint64_t seed);
+    // Before run().
+    void set_witness(ClusterWitness::See see) { cluster_.witness().set(std::move(see)); }
+    // Once.
     FsWorldResult run();
+    // What has happened so far.
+    [[nodiscard]] FsWorldResult result() const;
+    [[nodiscard]] std::string text() const;
+    [[nodiscard]] Instant now() const noexcept { return cluster_.now(); }
 
 private:
     struct Zombie {

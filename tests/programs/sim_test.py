@@ -113,6 +113,29 @@ class Sim(unittest.TestCase):
                 for packet in packets:
                     self.assertIn(packet, out)
 
+    def test_file_systems_hold_and_are_traced(self):
+        status, out, _ = self.run_to_end('--world', 'fs', '--seeds', '4', '--json')
+        self.assertEqual(status, 0)
+        result = json.loads(out)
+        self.assertEqual((result['histories'], result['failures']), (4, []))
+        self.assertGreater(result['operations'], 4 * 100)
+        self.assertGreater(result['messages'], 4)
+        arguments = ('--world', 'fs', '--seed', '3', '--trace')
+        status, out, err = self.run_to_end(*arguments)
+        self.assertEqual(status, 0)
+        self.assertEqual(self.run_to_end(*arguments)[1], out)
+        *lines, summary = out.splitlines()
+        self.assertRegex(summary, r'4 shards, .* operations')
+        self.assertIn('operations', err)
+        self.assertEqual([line for line in lines if not re.match(r' *\d+\.\d{6} ms  (client|shard) \d', line)], [])
+        for happens in (r"client \d+ -> shard \d  call \d+, create '\w+' in [0-9a-f:]+",
+                        r'call \d+, write .* \d+ bytes at', r'call \d+, setattr .*, size \d+',
+                        r"rename '\w+' in \S+, to '\w+'", r'shard \d answers  call \d+, done',
+                        r'call \d+, File exists', r'shard \d -> shard \d  place a name',
+                        r'shard \d -> shard \d  answer: done', r'shard \d ends', r'shard \d loses its power',
+                        r'shard \d is back', r'client \d+ is gone'):
+            self.assertTrue(any(re.search(happens, line) for line in lines), happens)
+
     def test_incast_prints_a_table_and_json(self):
         status, out, err = self.run_to_end('--incast', '3,20', '--cc', 'none,timely', '--path-mtu', '4096', '--json')
         self.assertEqual(status, 0)
@@ -148,11 +171,17 @@ class Sim(unittest.TestCase):
                 self.assertIn(named, err)
 
     def test_worlds_without_an_incast_say_so(self):
-        for world in ('cm', 'ud'):
+        for world in ('cm', 'ud', 'fs'):
             with self.subTest(world):
                 status, out, err = self.run_to_end('--world', world, '--incast', '20')
                 self.assertEqual((status, out), (2, ''))
                 self.assertRegex(err, r'^cairn-sim: [^\n]*--incast; give --world erpc or rc\n$')
+
+    def test_file_systems_have_no_frames(self):
+        status, out, err = self.run_to_end('--world', 'fs', '--seed', '1', '--pcap', 'frames.pcap')
+        self.assertEqual((status, out), (2, ''))
+        self.assertRegex(err, r'^cairn-sim: [^\n]*--pcap; give --trace, or another --world\n$')
+        self.assertEqual(os.listdir(self.folder), [])
 
     def test_help_is_not_an_error(self):
         status, out, _ = self.run_to_end('--help')
