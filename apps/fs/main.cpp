@@ -58,7 +58,11 @@ Result<int> run(int argc, char** argv) {
         return done.ok() ? 0 : app::complain("cairn-fs", done.error().text());
     }
     const Duration timeout{static_cast<std::int64_t>(options.timeout_s * 1e9)};
-    const Result<std::unique_ptr<fs::Client>> client = fs::Client::connect({options.socket, timeout});
+    fs::ClientOptions client_options{options.socket, timeout};
+    if (options.relaxed) {
+        client_options.relaxed = true;
+    }
+    const Result<std::unique_ptr<fs::Client>> client = fs::Client::connect(client_options);
     if (!client.ok()) {
         (void)app::complain("cairn-fs", client.error().text());
         return 1;

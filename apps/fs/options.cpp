@@ -104,6 +104,7 @@ void add_bench(CLI::App& app, Options& options) {
     bench.add_option("--in-flight", options.in_flight, "operations under way together: md, small, fill")
         ->default_val(32)
         ->check(CLI::Range(1, 4096));
+    bench.add_flag("--relaxed", options.relaxed, "sizes and times of writes go to files' homes later");
 }
 
 // Returns the first argument that is neither an option nor the value of one, if no command has that name.

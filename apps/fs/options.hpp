@@ -28,6 +28,7 @@ struct Options {
     std::string directory{};  // of the kernel's, instead of the file system's
     std::uint32_t files = 0;
     std::uint32_t in_flight = 1;
+    bool relaxed = false;  // not strict
 };
 
 // Errors: an argument that is wrong, by name, and the remedy.

@@ -4,7 +4,7 @@
 #include <ctime>
 #include <fstream>
 
-#include "fs/client/client_threads.hpp"
+#include "fs/client/late_sender.hpp"
 #include "fs/client/operations.hpp"
 
 namespace cairn::fs {
@@ -25,6 +25,11 @@ std::uint32_t umask_of_process() {
 std::string socket_of(const ClientOptions& options) {
     const char* const named = std::getenv("CAIRN_FS_SOCKET");
     return !options.socket.empty() ? options.socket : named != nullptr && *named != 0 ? named : kDefaultSocket;
+}
+
+bool is_relaxed(const ClientOptions& options) {
+    const char* const said = std::getenv("CAIRN_FS_RELAXED");
+    return options.relaxed ? *options.relaxed : said != nullptr && std::string_view(said) == "1";
 }
 
 std::int64_t wall_ns() noexcept {
@@ -54,10 +59,27 @@ Result<std::unique_ptr<Client>> Client::connect(const ClientOptions& options) {
         return threads.error();
     }
     threads.value()->common().umask = options.umask ? *options.umask : umask_of_process();
-    return std::unique_ptr<Client>(new Client(std::move(threads).value()));
+    std::unique_ptr<Client> client(new Client(std::move(threads).value()));
+    set_relaxed(*client, is_relaxed(options));
+    return client;
 }
 
-Client::~Client() = default;
+Client::Client(std::shared_ptr<ClientThreads> threads) noexcept : threads_(std::move(threads)) {}
+
+Client::~Client() {
+    late_.reset();
+    ClientThread& thread = threads_->mine();
+    if (thread.late().any() && may_wait(thread)) {
+        tell_all_late(thread, thread.late().all());
+    }
+}
+
+void set_relaxed(Client& client, bool relaxed) {
+    if (relaxed) {
+        std::call_once(client.late_once_, [&] { client.late_ = std::make_unique<LateSender>(client.threads_); });
+    }
+    client.threads_->common().is_relaxed = relaxed;
+}
 
 std::uint32_t Client::poll() noexcept {
     return threads_->mine().road().poll();
@@ -89,7 +111,7 @@ Operation<std::uint64_t> Client::pwrite(File& file, std::span<const std::uint8_t
 
 Operation<Attributes> Client::stat(const File& file) {
     ClientThread& thread = threads_->mine();
-    return {thread, stat_file(thread, file.id)};
+    return {thread, stat_open_file(thread, file)};
 }
 
 Operation<Attributes> Client::truncate(File& file, std::uint64_t size) {
@@ -97,10 +119,9 @@ Operation<Attributes> Client::truncate(File& file, std::uint64_t size) {
     return {thread, set_size(thread, file, size)};
 }
 
-// A shard makes all that it has answered durable at once: there is nothing to ask of one file alone.
-Operation<> Client::sync(const File& /*file*/) {
+Operation<> Client::sync(const File& file) {
     ClientThread& thread = threads_->mine();
-    return {thread, sync_all(thread)};
+    return {thread, sync_file(thread, file)};
 }
 
 Operation<Attributes> Client::stat(std::string_view path) {

@@ -23,6 +23,11 @@ int cairnfs_connect(const char* socket, int timeout_ms, cairnfs** fs, char* why,
 /* No call is under way on another thread. */
 void cairnfs_disconnect(cairnfs* fs);
 
+/* Files that are opened from now on are relaxed, or, with 0, strict. The home of a relaxed one hears of sizes and times
+   of writes at close, fsync or ftruncate, when this client looks at the file, or a second later: see README.md. Without
+   a call, $CAIRN_FS_RELAXED=1 makes it so. */
+void cairnfs_set_relaxed(cairnfs* fs, int relaxed);
+
 int cairnfs_open(cairnfs* fs, const char* path, int flags, mode_t mode, cairnfs_file** file);
 int cairnfs_close(cairnfs* fs, cairnfs_file* file);
 ssize_t cairnfs_pread(cairnfs* fs, cairnfs_file* file, void* to, size_t bytes, off_t offset);

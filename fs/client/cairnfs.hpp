@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 namespace cairn::fs {
 
 class ClientThreads;
+class LateSender;
 
 struct ClientOptions {
     // The daemon's socket. Empty: $CAIRN_FS_SOCKET, or kDefaultSocket.
@@ -28,6 +30,8 @@ struct ClientOptions {
     Duration timeout = seconds(10);
     // What is taken from the permissions of what is made. Nothing: the process's own.
     std::optional<std::uint32_t> umask{};
+    // See set_relaxed(). Nothing: $CAIRN_FS_RELAXED is 1.
+    std::optional<bool> relaxed{};
 };
 
 constexpr const char* kDefaultSocket = "/run/cairn-fs.sock";
@@ -96,12 +100,21 @@ public:
     [[nodiscard]] std::shared_ptr<const View> view();
 
 private:
+    friend void set_relaxed(Client& client, bool relaxed);
     friend Operation<std::vector<std::uint8_t>> ask(Client& client, std::uint16_t shard, const Request& request);
 
-    explicit Client(std::shared_ptr<ClientThreads> threads) noexcept : threads_(std::move(threads)) {}
+    explicit Client(std::shared_ptr<ClientThreads> threads) noexcept;
 
     std::shared_ptr<ClientThreads> threads_;
+    std::once_flag late_once_;
+    std::unique_ptr<LateSender> late_;
 };
+
+// Files that are opened from now on are relaxed, or strict. The home of a relaxed one hears of sizes and times of
+// writes at close, sync or truncate, when this client looks at the file, or a second later: a client that is killed
+// loses no bytes that others have seen, but up to a second of what has made files longer. Who cuts the file
+// meanwhile does so before it gets longer. A thread of the client's own sees to the second.
+void set_relaxed(Client& client, bool relaxed);
 
 // For tools that know the messages, and not in the shared library: one shard's answer as it came, without an error.
 // What the request's texts lie in stays until the operation ends.

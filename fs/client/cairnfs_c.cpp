@@ -110,6 +110,10 @@ void cairnfs_disconnect(cairnfs* fs) {
     delete fs;
 }
 
+void cairnfs_set_relaxed(cairnfs* fs, int relaxed) {
+    set_relaxed(*fs->client, relaxed != 0);
+}
+
 int cairnfs_open(cairnfs* fs, const char* path, int flags, mode_t mode, cairnfs_file** file) {
     const Outcome<File*> opened = fs->client->open(path, flags, mode).wait();
     *file = reinterpret_cast<cairnfs_file*>(opened.value);

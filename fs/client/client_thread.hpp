@@ -9,6 +9,7 @@
 #include "fs/client/coarse_time.hpp"
 #include "fs/client/connection.hpp"
 #include "fs/client/directory_cache.hpp"
+#include "fs/client/late_sizes.hpp"
 #include "fs/client/open_files.hpp"
 #include "fs/client/path_walk.hpp"
 #include "fs/client/road.hpp"
@@ -21,6 +22,8 @@ struct ClientCommon {
     std::unique_ptr<Connection> connection;
     Duration timeout{};
     OpenFiles files{};
+    LateSizes late{};
+    std::atomic<bool> is_relaxed{false};  // files that are opened from now on
     std::atomic<std::uint32_t> umask{0};
     std::atomic<std::uint64_t> moves{0};  // names that this client has taken away from where they were
 };
@@ -33,6 +36,8 @@ public:
     [[nodiscard]] Road& road() noexcept { return road_; }
     [[nodiscard]] const View& view() const noexcept { return road_.view(); }
     [[nodiscard]] OpenFiles& files() noexcept { return common_.files; }
+    [[nodiscard]] LateSizes& late() noexcept { return common_.late; }
+    [[nodiscard]] bool is_relaxed() const noexcept { return common_.is_relaxed.load(std::memory_order_relaxed); }
     [[nodiscard]] std::uint32_t umask() const noexcept { return common_.umask.load(std::memory_order_relaxed); }
     [[nodiscard]] PiecePool& pieces() noexcept { return pieces_; }
 

@@ -17,7 +17,7 @@ enum class SizeFrom : std::uint8_t {
 
 namespace {
 
-constexpr int kMostTries = 16;  // of a write, while others cut the file again and again
+constexpr int kMostTries = 16;  // while others cut the file again and again
 
 void learn(File& file, std::uint64_t size, std::uint64_t generation) noexcept {
     file.size.store(size, std::memory_order_relaxed);
@@ -94,6 +94,15 @@ Task<Outcome<std::uint64_t>> reserve(ClientThread& thread, File& file, std::uint
     co_return answer.value.offset;
 }
 
+// The same, later.
+// mutants: fs-client-extend-later
+void extend_later(ClientThread& thread, File& file, std::uint64_t end, std::uint64_t generation) {
+    thread.late().add({file.id, file.grant(), end, generation, coarse_now()});
+    if (end > file.size.load(std::memory_order_relaxed)) {
+        file.size.store(end, std::memory_order_relaxed);  // reads up to there ask beside, not before
+    }
+}
+
 // One try to write: kErrorOtherGeneration says that the file was cut meanwhile.
 Task<Outcome<std::uint64_t>> write_once(ClientThread& thread, File& file, std::span<const std::uint8_t> from,
                                         std::uint64_t offset) {
@@ -105,7 +114,13 @@ Task<Outcome<std::uint64_t>> write_once(ClientThread& thread, File& file, std::s
         file.size.store(transfer.size(), std::memory_order_relaxed);
     }
     if (error != kErrorOtherGeneration && transfer.moved() != 0 && transfer.left_home()) {
-        const int extended = co_await extend(thread, file, offset + transfer.moved(), generation);
+        const std::uint64_t end = offset + transfer.moved();
+        int extended = 0;
+        if (file.is_relaxed) {
+            extend_later(thread, file, end, generation);
+        } else {
+            extended = co_await extend(thread, file, end, generation);
+        }
         if (extended != 0) {
             co_return Failure{extended};
         }
@@ -131,6 +146,12 @@ Task<Outcome<std::uint64_t>> read_file(ClientThread& thread, File& file, std::sp
     to = to.first(bytes_that_fit(offset, to.size(), chunk_bytes));
     if (to.empty()) {
         co_return std::uint64_t{0};
+    }
+    if (thread.late().any()) {
+        const int error = co_await tell_late(thread, file.id);
+        if (error != 0) {
+            co_return Failure{error};
+        }
     }
     const SizeFrom size_from = judge_size(thread.view(), file, from, to.size());
     if (size_from == SizeFrom::Before) {

@@ -117,7 +117,8 @@ Task<Outcome<File*>> open_file(ClientThread& thread, std::string_view path, int 
     if (!answer.is_opened) {
         co_return Failure{error != 0 ? error : EIO};
     }
-    File& file = thread.files().add(answer.attributes, {wish.rights, answer.proof}, (flags & O_APPEND) != 0);
+    const FileWays ways{(flags & O_APPEND) != 0, thread.is_relaxed()};
+    File& file = thread.files().add(answer.attributes, {wish.rights, answer.proof}, ways);
     if (error == 0 && (flags & O_TRUNC) != 0 && !answer.was_made && answer.attributes.size != 0) {
         error = (co_await set_size(thread, file, 0)).error;
     }
@@ -133,11 +134,15 @@ Task<Outcome<File*>> open_file(ClientThread& thread, std::string_view path, int 
 Task<Outcome<>> close_file(ClientThread& thread, File& file) {
     const FileId id = file.id;
     thread.files().remove(file);
+    int told = 0;
+    if (thread.late().any()) {
+        told = co_await tell_late(thread, id);
+    }
     const Outcome<EmptyAnswer> answer = co_await Asking<EmptyAnswer>(thread.road(), Target::home(id), CloseRequest{id});
     if (!answer.ok() && answer.error != EBADF) {
         co_return Failure{answer.error};
     }
-    co_return Nothing{};
+    co_return Outcome<>(Failure{told});
 }
 
 Task<Outcome<Attributes>> stat_path(ClientThread& thread, std::string_view path, bool follows) {
@@ -147,7 +152,14 @@ Task<Outcome<Attributes>> stat_path(ClientThread& thread, std::string_view path,
     if (!found.ok()) {
         co_return Failure{found.error};
     }
-    co_return found.value.answer.attributes;
+    const Attributes attributes = found.value.answer.attributes;
+    if (!thread.late().has(attributes.id)) {
+        co_return attributes;
+    }
+    if (const int error = co_await tell_late(thread, attributes.id); error != 0) {
+        co_return Failure{error};
+    }
+    co_return co_await stat_file(thread, attributes.id);
 }
 
 Task<Outcome<Attributes>> stat_file(ClientThread& thread, const FileId& file) {
@@ -169,6 +181,9 @@ Task<Outcome<Attributes>> set_attributes(ClientThread& thread, std::string_view 
         co_return Failure{found.error};
     }
     what.file = found.value.answer.attributes.id;
+    if (const int error = co_await tell_late(thread, what.file); error != 0) {
+        co_return Failure{error};
+    }
     const Outcome<AttributesAnswer> answer =
         co_await Asking<AttributesAnswer>(thread.road(), Target::home(what.file), what);
     if (!answer.ok()) {
@@ -185,6 +200,9 @@ Task<Outcome<Attributes>> set_size(ClientThread& thread, File& file, std::uint64
     what.size = size;
     if ((file.rights & kMayWrite) == 0) {
         co_return Failure{EINVAL};
+    }
+    if (const int error = co_await tell_late(thread, file.id); error != 0) {
+        co_return Failure{error};
     }
     const Outcome<AttributesAnswer> answer =
         co_await Asking<AttributesAnswer>(thread.road(), Target::home(file.id), what);
@@ -238,6 +256,14 @@ Task<Outcome<>> sync_all(ClientThread& thread) {
         co_return Failure{error};
     }
     co_return Nothing{};
+}
+
+// A shard makes all that it has answered durable at once: there is nothing to ask of one file alone.
+Task<Outcome<>> sync_file(ClientThread& thread, const File& file) {
+    if (const int error = co_await tell_late(thread, file.id); error != 0) {
+        co_return Failure{error};
+    }
+    co_return co_await sync_all(thread);
 }
 
 }  // namespace cairn::fs

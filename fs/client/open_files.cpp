@@ -4,8 +4,8 @@
 
 namespace cairn::fs {
 
-File& OpenFiles::add(const Attributes& attributes, const Grant& grant, bool with_append) {
-    auto file = std::make_shared<File>(attributes, grant, with_append);
+File& OpenFiles::add(const Attributes& attributes, const Grant& grant, const FileWays& ways) {
+    auto file = std::make_shared<File>(attributes, grant, ways);
     const std::lock_guard lock(mutex_);
     if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(files_.size()));

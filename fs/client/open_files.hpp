@@ -12,13 +12,20 @@
 
 namespace cairn::fs {
 
+// How a file is written.
+struct FileWays {
+    bool appends = false;
+    bool is_relaxed = false;
+};
+
 // Any thread of the client may use it until it is closed.
 struct File {
-    File(const Attributes& attributes, const Grant& grant, bool with_append) noexcept
+    File(const Attributes& attributes, const Grant& grant, const FileWays& ways) noexcept
         : id(attributes.id),
           mode(attributes.mode),
           rights(grant.rights),
-          appends(with_append),
+          appends(ways.appends),
+          is_relaxed(ways.is_relaxed),
           proof(grant.proof),
           generation(attributes.generation),
           size(attributes.size) {}
@@ -29,6 +36,7 @@ struct File {
     const std::uint32_t mode;  // as it was when it was opened
     const std::uint32_t rights;
     const bool appends;
+    const bool is_relaxed;  // its home is told of writes elsewhere later
     std::atomic<std::uint64_t> proof;
     // As the home said last.
     std::atomic<std::uint64_t> generation;
@@ -39,7 +47,7 @@ struct File {
 class OpenFiles {
 public:
     // The file stays until remove().
-    [[nodiscard]] File& add(const Attributes& attributes, const Grant& grant, bool with_append);
+    [[nodiscard]] File& add(const Attributes& attributes, const Grant& grant, const FileWays& ways);
     void remove(const File& file) noexcept;
     [[nodiscard]] std::vector<std::shared_ptr<File>> all() const;
 

@@ -22,6 +22,10 @@ Task<Outcome<File*>> open_file(ClientThread& thread, std::string_view path, int 
 Task<Outcome<>> close_file(ClientThread& thread, File& file);
 Task<Outcome<Attributes>> stat_path(ClientThread& thread, std::string_view path, bool follows);
 Task<Outcome<Attributes>> stat_file(ClientThread& thread, const FileId& file);
+// Tells a file's home what it has not been told: see LateSizes. Returns 0 once it knows all, or an errno.
+Task<int> tell_late(ClientThread& thread, FileId file);
+// The home knows all that this client has written, and says the attributes.
+Task<Outcome<Attributes>> stat_open_file(ClientThread& thread, const File& file);
 // Sets attributes of what is at a path, or of an open file.
 Task<Outcome<Attributes>> set_attributes(ClientThread& thread, std::string_view path, SetAttributesRequest what,
                                          bool follows);
@@ -29,6 +33,7 @@ Task<Outcome<Attributes>> set_size(ClientThread& thread, File& file, std::uint64
 Task<Outcome<StatFsAnswer>> stat_fs(ClientThread& thread);
 Task<Outcome<StatFsAnswer>> stat_shard(ClientThread& thread, std::uint16_t shard);
 Task<Outcome<>> sync_all(ClientThread& thread);
+Task<Outcome<>> sync_file(ClientThread& thread, const File& file);
 Task<Outcome<std::vector<std::uint8_t>>> ask_shard(ClientThread& thread, std::uint16_t shard, Request request);
 
 Task<Outcome<std::uint64_t>> read_file(ClientThread& thread, File& file, std::span<std::uint8_t> to,

@@ -89,9 +89,10 @@ class Daemon:
 class Caller:
     """A process with the library in it. A call that fails raises Failed, with the errno."""
 
-    def __init__(self, daemon, timeout_ms=30000, user=None):
+    def __init__(self, daemon, timeout_ms=30000, user=None, **environment):
         self.process = subprocess.Popen([daemon.programs.caller, daemon.socket, str(timeout_ms)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=user)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=user,
+                                        env={**os.environ, **environment})
         if self.process.stdout.readline() != b'ready\n':
             raise AssertionError('fs_caller cannot connect')
 

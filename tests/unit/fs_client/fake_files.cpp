@@ -170,6 +170,17 @@ FakeFiles::Bytes FakeFiles::handle(const ReserveRequest& request) {
     return ok(answer);
 }
 
+// As far as the home knows the file to reach.
+void FakeFiles::cut(Node& file, std::uint64_t size) {
+    for (auto& [index, chunk] : file.chunks) {
+        const std::uint64_t begin = index * view_.chunk_bytes();
+        const std::uint64_t from = std::clamp(size, begin, begin + chunk.size());
+        const std::uint64_t to = std::clamp(file.attributes.size, from, begin + chunk.size());
+        std::fill(chunk.begin() + static_cast<std::ptrdiff_t>(from - begin),
+                  chunk.begin() + static_cast<std::ptrdiff_t>(to - begin), '\0');
+    }
+}
+
 FakeFiles::Bytes FakeFiles::handle(const SetAttributesRequest& request) {
     asked.emplace_back("setattr");
     Attributes& attributes = node(request.file).attributes;
@@ -177,6 +188,7 @@ FakeFiles::Bytes FakeFiles::handle(const SetAttributesRequest& request) {
         attributes.mode = (attributes.mode & S_IFMT) | request.mode;
     }
     if ((request.what & kSetSize) != 0) {
+        cut(node(request.file), request.size);
         attributes.generation += request.size < attributes.size ? 1 : 0;
         attributes.size = request.size;
     }

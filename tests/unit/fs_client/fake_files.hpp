@@ -91,6 +91,7 @@ private:
     Bytes handle(const WriteRequest& request);
     Bytes handle(const ExtendRequest& request);
     Bytes handle(const ReserveRequest& request);
+    void cut(Node& file, std::uint64_t size);
     Bytes handle(const SetAttributesRequest& request);
     Bytes handle(const RemoveRequest& request);
     Bytes handle(const ListRequest& request);

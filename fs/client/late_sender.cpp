@@ -1,0 +1,53 @@
+#include "fs/client/late_sender.hpp"
+
+#include <pthread.h>
+
+#include <csignal>
+
+#include "fs/client/operations.hpp"
+#include "lib/base/assert.hpp"
+
+namespace cairn::fs {
+
+namespace {
+
+void run(ClientThreads& threads) {
+    for (;;) {
+        const std::vector<FileId> files = threads.common().late.wait_due();
+        if (files.empty()) {
+            return;
+        }
+        tell_all_late(threads.mine(), files);
+    }
+}
+
+}  // namespace
+
+// The program's signals are for its own threads.
+LateSender::LateSender(std::shared_ptr<ClientThreads> threads) : threads_(std::move(threads)) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(*threads_); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+LateSender::~LateSender() {
+    threads_->common().late.stop();
+    thread_.join();
+}
+
+void tell_all_late(ClientThread& thread, const std::vector<FileId>& files) noexcept {
+    CAIRN_ASSERT(!thread.road().is_polling());
+    std::size_t left = files.size();
+    for (const FileId& file : files) {
+        tell_late(thread, file)
+            .start([](void* context, int /*error*/) { --*static_cast<std::size_t*>(context); }, &left);
+    }
+    while (left != 0) {
+        thread.road().wait();
+    }
+}
+
+}  // namespace cairn::fs
