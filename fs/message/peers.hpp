@@ -53,7 +53,7 @@ struct TouchRequest {
     std::int64_t at_ns = 0;
     static void fields(auto& io, auto& self) { io(self.directory, self.at_ns); }
 };
-// To a file's home.
+// To a file's home. The answer's flag: a client may have it open.
 struct PeerStatRequest {
     FileId file{};
     static void fields(auto& io, auto& self) { io(self.file); }

@@ -30,9 +30,11 @@ PeerAnswer PeerService::touch(const TouchRequest& request) {
     return {};
 }
 
+// mutants: fs-peer-service-stat
 Co<PeerAnswer> PeerService::stat(PeerStatRequest request) {
     const InodeState* const file = state_.inode(request.file);
-    co_return file == nullptr ? PeerAnswer{ENOENT} : PeerAnswer{0, false, state_.seen(*file)};
+    co_return file == nullptr ? PeerAnswer{ENOENT}
+                              : PeerAnswer{0, state_.may_be_open(request.file), state_.seen(*file)};
 }
 
 // mutants: fs-peer-service-serve

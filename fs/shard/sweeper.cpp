@@ -11,20 +11,20 @@ void Sweeper::run() {
     }
 }
 
-std::vector<ChunkId> Sweeper::chunks_of_others(std::size_t part) const {
-    std::vector<ChunkId> chunks;
-    state_.store.tables().chunks().for_each_of(part, [&](const ChunkId& id, const ChunkState& /*unused*/) {
+std::vector<Sweeper::Seen> Sweeper::chunks_of_others(std::size_t part) const {
+    std::vector<Seen> chunks;
+    state_.store.tables().chunks().for_each_of(part, [&](const ChunkId& id, const ChunkState& chunk) {
         if (!state_.is_home(id.file)) {
-            chunks.push_back(id);
+            chunks.push_back({id, chunk.spot});
         }
     });
-    std::ranges::sort(chunks);
+    std::ranges::sort(chunks, {}, &Seen::id);
     return chunks;
 }
 
-void Sweeper::remove(const std::vector<ChunkId>& chunks) {
-    for (const ChunkId& chunk : chunks) {
-        state_.change.put(Gone{chunk});
+void Sweeper::remove(const std::vector<Seen>& chunks) {
+    for (const Seen& chunk : chunks) {
+        state_.change.put(Gone{chunk.id});
         if (state_.change.records().size() > Log::kMostRecordBytes / 2) {
             (void)state_.apply(Need::Shrinks);  // without room, the next round does it
         }
@@ -34,24 +34,46 @@ void Sweeper::remove(const std::vector<ChunkId>& chunks) {
     }
 }
 
+// Who has the file open may be about to make it longer. A chunk that was written since is somebody's who has opened it
+// since.
+// mutants: fs-sweeper-judge
+void Sweeper::judge(const std::vector<Seen>& chunks, const PeerAnswer& home) {
+    if (home.error == ENOENT) {
+        remove(chunks);
+        return;
+    }
+    std::vector<Seen> beyond;
+    bool may_stay = home.error != 0;
+    for (const Seen& chunk : chunks) {
+        if (home.error != 0 || std::uint64_t{chunk.id.index} * state_.store.chunk_bytes() < home.attributes.size) {
+            continue;
+        }
+        const ChunkState* const now = state_.store.tables().chunk(chunk.id);
+        if (!home.flag && now != nullptr && now->spot == chunk.spot) {
+            beyond.push_back(chunk);
+        } else {
+            may_stay = may_stay || now != nullptr;
+        }
+    }
+    remove(beyond);
+    if (may_stay) {
+        suspect();
+    }
+}
+
 // A file's home is asked once for all its chunks of a part of the table; one question at a time.
-// mutants: fs-sweeper-sweep
 Task Sweeper::sweep() {
     for (std::size_t part = 0; part != Table<ChunkId, ChunkState>::kParts; ++part) {
-        const std::vector<ChunkId> chunks = chunks_of_others(part);
+        const std::vector<Seen> chunks = chunks_of_others(part);
         for (std::size_t i = 0; i != chunks.size();) {
-            const FileId file = chunks[i].file;
-            std::vector<ChunkId> of_file;
-            for (; i != chunks.size() && chunks[i].file == file; ++i) {
+            const FileId file = chunks[i].id.file;
+            std::vector<Seen> of_file;
+            for (; i != chunks.size() && chunks[i].id.file == file; ++i) {
                 of_file.push_back(chunks[i]);
             }
             const PeerStatRequest request{file};
             const PeerAnswer answer = co_await state_.peers.ask(state_.home_of(file), request);
-            if (answer.error == ENOENT) {
-                remove(of_file);
-            } else if (answer.error != 0) {
-                suspect();
-            }
+            judge(of_file, answer);
         }
     }
 }

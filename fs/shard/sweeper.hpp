@@ -1,5 +1,5 @@
-// Looks for chunks of files that are gone: data of a client that died before it told the file's home of them, or that
-// came after the file had been removed.
+// Looks for chunks that no file has: data of a client that died before it told the file's home of them, or that came
+// after the file had been removed.
 #pragma once
 
 #include <vector>
@@ -27,9 +27,16 @@ public:
     [[nodiscard]] Instant next_deadline() const noexcept { return state_.is_alone() ? Instant::never() : due_; }
 
 private:
+    // A chunk as it was before its file's home was asked.
+    struct Seen {
+        ChunkId id{};
+        LogSpot spot{};
+    };
+
     Task sweep();
-    [[nodiscard]] std::vector<ChunkId> chunks_of_others(std::size_t part) const;
-    void remove(const std::vector<ChunkId>& chunks);
+    [[nodiscard]] std::vector<Seen> chunks_of_others(std::size_t part) const;
+    void judge(const std::vector<Seen>& chunks, const PeerAnswer& home);
+    void remove(const std::vector<Seen>& chunks);
 
     ShardState& state_;
     Instant due_;

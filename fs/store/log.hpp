@@ -16,6 +16,8 @@ namespace cairn::fs {
 struct LogSpot {
     std::uint64_t at = 0;
     std::uint32_t bytes = 0;
+
+    friend bool operator==(const LogSpot&, const LogSpot&) noexcept = default;
 };
 
 // A unit of the log, and what its first entry continues.
