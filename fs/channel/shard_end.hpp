@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "fs/channel/segment.hpp"
 
@@ -20,7 +21,7 @@ enum class ChannelBreach : std::uint8_t {
 // Used on the shard's thread.
 class ShardEnd {
 public:
-    explicit ShardEnd(Segment segment) noexcept : segment_(std::move(segment)) {}
+    explicit ShardEnd(Segment segment) : segment_(std::move(segment)), slots_(segment_.shape().slots) {}
 
     // Takes the slots that have new requests: a bit each.
     [[nodiscard]] std::uint64_t take_pending() noexcept;
@@ -54,7 +55,7 @@ private:
 
     Segment segment_;
     ChannelBreach breach_ = ChannelBreach::None;
-    std::array<Slot, ChannelShape::kMostSlots> slots_{};
+    std::vector<Slot> slots_;
 };
 
 }  // namespace cairn::fs
