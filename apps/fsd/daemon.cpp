@@ -1,6 +1,7 @@
 #include "apps/fsd/daemon.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -116,8 +117,10 @@ void Daemon::say_hello() const {
         fmt::print("shard {}: {}\n", options_.cluster.number_of(static_cast<std::uint32_t>(i)),
                    stores_.stores[i].describe());
     }
-    fmt::print("clients: at most {}; a channel takes {} KiB, and a client has at most {} to each shard\n",
-               options_.max_clients, fs::Segment::bytes_of(options_.shape) >> 10U, fs::SessionConfig::kChannels);
+    fmt::print(
+        "clients: at most {}, and {} of a user; a channel takes {} KiB, and a client has at most {} to each shard\n",
+        options_.max_clients, options_.max_user_clients, fs::Segment::bytes_of(options_.shape) >> 10U,
+        fs::SessionConfig::kChannels);
     fmt::print("ready on {}\n", place_.socket_path());
     std::fflush(stdout);
 }
@@ -154,6 +157,8 @@ void Daemon::serve_clients(int stop_fd) {
     config.node = options_.cluster.node;
     config.nodes = options_.cluster.node_count();
     config.max_clients = options_.max_clients;
+    config.max_user_clients = options_.max_user_clients;
+    config.own_user = ::geteuid();
     config.say = say;
     std::vector<fs::ShardDoor*> doors;
     for (const auto& shard : shards_) {

@@ -89,6 +89,10 @@ void add_clients(CLI::App& app, Options& options) {
     app.add_option("--max-clients", options.max_clients, "clients at a time")
         ->check(CLI::Range(1U, fs::SessionConfig::kMostClients))
         ->capture_default_str();
+    app.add_option("--max-user-clients", options.max_user_clients,
+                   "of them, those of any user but root and the daemon's own; 0: half")
+        ->check(CLI::Range(0U, fs::SessionConfig::kMostClients))
+        ->capture_default_str();
     app.add_option("--queue-depth", options.shape.slots, "calls of a client's thread that may be under way")
         ->check(CLI::Range(1U, fs::ChannelShape::kMostSlots))
         ->capture_default_str();
@@ -174,6 +178,9 @@ Result<Options> parse_options(int argc, char** argv, int first) {
     }
     if (const Status judged = judge_cluster(options); !judged.ok()) {
         return judged.error();
+    }
+    if (options.max_user_clients == 0) {
+        options.max_user_clients = (options.max_clients + 1) / 2;
     }
     app::note_given(app, options.ports);
     return options;

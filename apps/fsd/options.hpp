@@ -25,6 +25,7 @@ struct Options {
     std::optional<std::uint32_t> node{};
     fs::Cluster cluster{};  // what follows from both
     std::uint32_t max_clients = 32;
+    std::uint32_t max_user_clients = 0;  // of them, those of any user but root and the daemon's own
     fs::ChannelShape shape{};
     bool spin = false;
     std::uint32_t stats_s = 0;  // 0: none

@@ -28,6 +28,8 @@ std::string holder_of(int fd) {
     return pid.substr(0, pid.find('\n'));
 }
 
+constexpr int kPassRights = 83;  // SO_PASSRIGHTS: connections of this socket have it, too
+
 }  // namespace
 
 Result<MeetingPlace> MeetingPlace::open(const std::string& prefix, mode_t mode) {
@@ -83,6 +85,10 @@ Status MeetingPlace::listen(mode_t mode) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, socket_path_.c_str(), socket_path_.size() + 1);
+    // Clients send no descriptors. Whoever takes one closes it, too, and somebody may have seen to it that this takes
+    // long (SO_LINGER). Kernels before 6.16 do not know the option, and close what comes along.
+    const int off = 0;
+    ::setsockopt(made.get(), SOL_SOCKET, kPassRights, &off, sizeof(off));
     if (::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
         return cannot("make", socket_path_);
     }

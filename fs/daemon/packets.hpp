@@ -37,7 +37,7 @@ struct Reception {
     std::span<const std::uint8_t> bytes{};  // of the packet, in the room
 };
 
-// Descriptors that come along are none of ours, and are closed by the kernel.
+// Descriptors that come along are none of ours, and are closed by the kernel: see MeetingPlace.
 [[nodiscard]] Reception receive_packet(int socket, std::span<std::uint8_t> room) noexcept;
 
 constexpr std::size_t kMostFds = 4;

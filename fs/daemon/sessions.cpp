@@ -46,16 +46,12 @@ Sessions::Sessions(int listening_fd, NewsBox& news, std::vector<ShardDoor*> door
       doors_(std::move(doors)),
       config_(config),
       numbers_(config.key),
+      crowd_(config.max_clients, config.max_user_clients, config.own_user),
       room_(kMostHelloBytes) {
     CAIRN_ASSERT(!doors_.empty() && doors_.size() == config_.welcome.local.size() && config_.say != nullptr);
 }
 
 Sessions::~Sessions() = default;
-
-std::size_t Sessions::clients() const noexcept {
-    const auto welcome = std::ranges::count_if(sessions_, [](const auto& each) { return each->client != 0; });
-    return static_cast<std::size_t>(welcome) + leavers_.size();
-}
 
 bool Sessions::serve(int stop_fd, Duration span) {
     const Instant until = steady_now() + span;
@@ -71,7 +67,7 @@ bool Sessions::serve(int stop_fd, Duration span) {
             if (polled_[i].revents != 0 && !session.has_ended) {
                 look_at(session);
             } else if (session.client == 0 && steady_now() >= session.hello_by && !session.has_ended) {
-                refuse(session, {"nothing was said in time", "say Hello first"});
+                refuse(session, SessionCounter::Silent, {"nothing was said in time", "say Hello first"});
             }
         }
         if (polled_[kListening].revents != 0) {
@@ -118,11 +114,19 @@ void Sessions::accept_all() {
     }
 }
 
-// Whoever has said nothing for the longest time makes room, so that silence keeps nobody out.
+// Silence keeps no other user out.
 void Sessions::make_room_for_stranger() {
-    const auto is_stranger = [](const auto& each) { return each->client == 0 && !each->has_ended; };
-    if (static_cast<std::size_t>(std::ranges::count_if(sessions_, is_stranger)) >= kStrangers) {
-        refuse(**std::ranges::find_if(sessions_, is_stranger), {"too many have not said who they are", "try again"});
+    std::vector<Session*> strangers;
+    std::vector<std::uint32_t> users;
+    for (const auto& each : sessions_) {
+        if (each->client == 0 && !each->has_ended) {
+            strangers.push_back(each.get());
+            users.push_back(each->person->uid);
+        }
+    }
+    if (strangers.size() >= kStrangers) {
+        refuse(*strangers[place_to_give_up(users)], SessionCounter::Crowded,
+               {"too many have not said who they are", "try again"});
     }
 }
 
@@ -140,7 +144,7 @@ void Sessions::look_at(Session& session) {
             hang_up(session);
             break;
         case Received::TooLong:
-            refuse(session, {"a message is too long", kOneVersion});
+            refuse(session, SessionCounter::Nonsense, {"a message is too long", kOneVersion});
             break;
         case Received::Packet:
             if (session.client == 0) {
@@ -155,23 +159,39 @@ void Sessions::look_at(Session& session) {
 void Sessions::on_hello(Session& session, std::span<const std::uint8_t> bytes) {
     const std::optional<Hello> hello = parse_hello(bytes);
     if (!hello) {
-        refuse(session, {"this is no Hello of this version", kOneVersion});
+        refuse(session, SessionCounter::Nonsense, {"this is no Hello of this version", kOneVersion});
         return;
     }
-    if (clients() >= config_.max_clients) {
-        refuse(session, {fmt::format("the daemon has {} clients", clients()),
-                         "end one of them, or start it with a larger --max-clients"});
+    if (!judge_room(session)) {
         return;
     }
     config_.welcome.client = number_for(*session.person, hello->client);
     if (!send_packet(session.socket.get(), bytes_of(config_.welcome))) {
+        counters_.count(SessionCounter::Deaf);
         hang_up(session);
         return;
     }
     session.client = config_.welcome.client;
+    crowd_.add(session.person->uid);
     session.channels.resize(doors_.size());
     counters_.count(SessionCounter::Welcomed);
     counters_.count(SessionCounter::Returned, session.client == hello->client ? 1 : 0);
+}
+
+// Returns true if there is room for one more client of this user; otherwise it is refused.
+bool Sessions::judge_room(Session& session) {
+    const std::uint32_t user = session.person->uid;
+    const Crowd::Verdict verdict = crowd_.judge(user);
+    if (verdict == Crowd::Verdict::Full) {
+        refuse(session, SessionCounter::Full,
+               {fmt::format("the daemon has {} clients", clients()),
+                "end one of them, or start it with a larger --max-clients"});
+    } else if (verdict == Crowd::Verdict::HasShare) {
+        refuse(session, SessionCounter::Share,
+               {fmt::format("user {} has {} of the daemon's clients, its share", user, crowd_.count_of(user)),
+                "end one of them, or start the daemon with a larger --max-user-clients"});
+    }
+    return verdict == Crowd::Verdict::Welcome;
 }
 
 // Returns the number that is wanted if it was given to this user and nobody has it; otherwise a new one.
@@ -192,32 +212,28 @@ std::uint64_t Sessions::number_for(const Person& person, std::uint64_t wanted) {
     return number;
 }
 
-// Returns the shard's place among the doors; their number if it is none of them.
-std::size_t Sessions::place_of(std::uint16_t shard) const noexcept {
-    const auto& local = config_.welcome.local;
-    return static_cast<std::size_t>(std::ranges::find(local, shard) - local.begin());
-}
-
 void Sessions::on_channel_request(Session& session, std::span<const std::uint8_t> bytes) {
     const std::optional<ChannelRequest> request = parse_channel_request(bytes);
     if (!request) {
-        refuse(session, {"this is no request for a channel", kOneVersion});
+        refuse(session, SessionCounter::Nonsense, {"this is no request for a channel", kOneVersion});
         return;
     }
     const std::size_t place = place_of(request->shard);
     if (place == doors_.size()) {
-        refuse(session, {fmt::format("shard {} is none of this daemon's", request->shard), "ask for one of Welcome's"});
+        refuse(session, SessionCounter::OtherShard,
+               {fmt::format("shard {} is none of this daemon's", request->shard), "ask for one of Welcome's"});
         return;
     }
     std::uint8_t& channels = session.channels[place];
     if (channels == SessionConfig::kChannels) {
-        refuse(session, {fmt::format("a client has at most {} channels to a shard", SessionConfig::kChannels),
-                         "share them among more threads"});
+        refuse(session, SessionCounter::TooMany,
+               {fmt::format("a client has at most {} channels to a shard", SessionConfig::kChannels),
+                "share them among more threads"});
         return;
     }
     Result<Segment> segment = Segment::create(config_.welcome.shape);
     if (!segment.ok()) {
-        refuse(session, segment.error());
+        refuse(session, SessionCounter::Memory, segment.error());
         return;
     }
     session.awaits_channel = true;
@@ -232,9 +248,10 @@ void Sessions::on_news(ShardNews& news) {
             break;
         case ShardNews::What::Breach:
             if (Session* const session = session_of(news.client); session != nullptr) {
-                config_.say(fmt::format("process {} of user {} broke its channel to shard {}, and is hung up on",
-                                        session->person->pid, session->person->uid, news.shard));
-                refuse(*session, {"the channel has what no client writes", "report it: memory was overwritten"});
+                say(fmt::format("process {} of user {} broke its channel to shard {}, and is hung up on",
+                                session->person->pid, session->person->uid, news.shard));
+                refuse(*session, SessionCounter::Breach,
+                       {"the channel has what no client writes", "report it: memory was overwritten"});
             }
             break;
         case ShardNews::What::Drained:
@@ -250,12 +267,14 @@ void Sessions::on_channel(ShardNews& news) {
         return;  // gone meanwhile
     }
     if (news.what == ShardNews::What::ChannelFailed) {
-        refuse(*session, {"the daemon has no descriptor left", "raise its limit of open files (ulimit -n)"});
+        refuse(*session, SessionCounter::Descriptors,
+               {"the daemon has no descriptor left", "raise its limit of open files (ulimit -n)"});
         return;
     }
     session->awaits_channel = false;
     const std::array<int, 2> fds{news.segment.get(), news.doorbell.get()};
     if (!send_packet(session->socket.get(), bytes_of(ChannelRequest{news.shard}), fds)) {
+        counters_.count(SessionCounter::Deaf);
         hang_up(*session);
         return;
     }
@@ -272,18 +291,20 @@ void Sessions::on_leaver(const ShardNews& news) {
         return;
     }
     if (leaver.is_drained) {
+        crowd_.remove(leaver.user);
         leavers_.erase(found);
         counters_.count(SessionCounter::Left);
         return;
     }
-    leaver = {true, doors_.size()};
+    leaver.is_drained = true;
+    leaver.awaited = doors_.size();
     for (ShardDoor* const door : doors_) {
         door->forget(news.client);
     }
 }
 
 // What was sent and not read would make the refusal unreadable: the kernel then reports a reset instead.
-void Sessions::refuse(Session& session, const Error& why) {
+void Sessions::refuse(Session& session, SessionCounter reason, const Error& why) {
     int unread = 0;
     for (Received what = Received::Packet; what != Received::Nothing && what != Received::End && unread != kUnread;
          ++unread) {
@@ -291,14 +312,28 @@ void Sessions::refuse(Session& session, const Error& why) {
     }
     (void)send_packet(session.socket.get(), bytes_of(Refusal{why.text()}));
     counters_.count(SessionCounter::Refused);
+    counters_.count(reason);
     hang_up(session);
+}
+
+// A client can do what a line is said of as often as it likes.
+// mutants: fs-sessions-say
+void Sessions::say(const std::string& line) {
+    const Instant now = steady_now();
+    if (now < say_at_) {
+        ++unsaid_;
+        return;
+    }
+    say_at_ = now + config_.say_every;
+    const std::uint64_t unsaid = std::exchange(unsaid_, 0);
+    config_.say(unsaid == 0 ? line : fmt::format("{}; so were {} more before", line, unsaid));
 }
 
 void Sessions::hang_up(Session& session) {
     session.has_ended = true;
     session.socket = OwnedFd();
     if (session.client != 0) {
-        leavers_.emplace(session.client, Leaver{false, doors_.size()});
+        leavers_.emplace(session.client, Leaver{session.person->uid, false, doors_.size()});
         for (ShardDoor* const door : doors_) {
             door->drain(session.client);
         }

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "fs/daemon/client_numbers.hpp"
+#include "fs/daemon/crowd.hpp"
 #include "fs/daemon/shard_door.hpp"
 #include "fs/message/hello.hpp"
 #include "lib/base/time.hpp"
@@ -18,12 +20,23 @@
 namespace cairn::fs {
 
 // X(enumerator, counter name, what non-zero means)
-#define CAIRN_SESSION_COUNTERS(X)                                                       \
-    X(Welcomed, "fs_clients_welcomed", "clients that have come")                        \
-    X(Returned, "fs_clients_returned", "of them, those that have kept their numbers")   \
-    X(Left, "fs_clients_left", "clients that have gone")                                \
-    X(Refused, "fs_clients_refused", "connections that were told why they are refused") \
-    X(Channels, "fs_channels_made", "channels that clients were given")
+#define CAIRN_SESSION_COUNTERS(X)                                                                                \
+    X(Welcomed, "fs_clients_welcomed", "clients that have come")                                                 \
+    X(Returned, "fs_clients_returned", "of them, those that have kept their numbers")                            \
+    X(Left, "fs_clients_left", "clients that have gone")                                                         \
+    X(Channels, "fs_channels_made", "channels that clients were given")                                          \
+    X(Refused, "fs_clients_refused", "connections that were told why they are refused: the sum of what follows") \
+    X(Silent, "fs_refused_silent", "connections that said nothing in time")                                      \
+    X(Crowded, "fs_refused_crowded", "connections that had said nothing, and made room for newer ones")          \
+    X(Nonsense, "fs_refused_nonsense", "connections with messages of no client of this version")                 \
+    X(Full, "fs_refused_full", "clients beyond --max-clients")                                                   \
+    X(Share, "fs_refused_share", "clients beyond --max-user-clients")                                            \
+    X(OtherShard, "fs_refused_shard", "clients that asked for a channel to a shard that is not here")            \
+    X(TooMany, "fs_refused_channels", "clients that asked for more channels than a client has")                  \
+    X(Memory, "fs_refused_memory", "channels for which there was no memory")                                     \
+    X(Descriptors, "fs_refused_descriptors", "channels for which there was no descriptor")                       \
+    X(Breach, "fs_refused_breach", "clients whose channel had what no client writes")                            \
+    X(Deaf, "fs_clients_deaf", "clients that were hung up on since they do not read")
 
 CAIRN_DECLARE_COUNTERS(SessionCounter, CAIRN_SESSION_COUNTERS);
 
@@ -36,7 +49,10 @@ struct SessionConfig {
     std::uint32_t node = 0;
     std::uint32_t nodes = 1;  // all have the key
     std::uint32_t max_clients = 32;
-    Duration patience = seconds(5);  // until a connection has said who it is
+    std::uint32_t max_user_clients = 16;  // of each user but root and the daemon's own
+    std::uint32_t own_user = 0;
+    Duration say_every = seconds(1);  // lines about clients, at most: a log has an end
+    Duration patience = seconds(5);   // until a connection has said who it is
     // Called with a line for the operator.
     void (*say)(const std::string& line) = nullptr;
 };
@@ -55,13 +71,14 @@ public:
     [[nodiscard]] bool serve(int stop_fd, Duration span);
 
     // Those that are welcome now, and those that leave.
-    [[nodiscard]] std::size_t clients() const noexcept;
+    [[nodiscard]] std::size_t clients() const noexcept { return crowd_.count(); }
     [[nodiscard]] const telemetry::CounterSet<SessionCounter>& counters() const noexcept { return counters_; }
 
 private:
     struct Session;
     // A client that has gone, and what its shards still have to say: twice each.
     struct Leaver {
+        std::uint32_t user = 0;
         bool is_drained = false;
         std::size_t awaited = 0;
     };
@@ -71,13 +88,19 @@ private:
     void make_room_for_stranger();
     void look_at(Session& session);
     void on_hello(Session& session, std::span<const std::uint8_t> bytes);
+    [[nodiscard]] bool judge_room(Session& session);
     void on_channel_request(Session& session, std::span<const std::uint8_t> bytes);
     void on_news(ShardNews& news);
     void on_channel(ShardNews& news);
     void on_leaver(const ShardNews& news);
-    void refuse(Session& session, const Error& why);
+    void refuse(Session& session, SessionCounter reason, const Error& why);
+    void say(const std::string& line);
     void hang_up(Session& session);
-    [[nodiscard]] std::size_t place_of(std::uint16_t shard) const noexcept;
+    // Returns the shard's place among the doors; their number if it is none of them.
+    [[nodiscard]] std::size_t place_of(std::uint16_t shard) const noexcept {
+        const auto& local = config_.welcome.local;
+        return static_cast<std::size_t>(std::ranges::find(local, shard) - local.begin());
+    }
     [[nodiscard]] std::uint64_t number_for(const Person& person, std::uint64_t wanted);
     [[nodiscard]] Session* session_of(std::uint64_t client) noexcept;
 
@@ -86,10 +109,13 @@ private:
     const std::vector<ShardDoor*> doors_;
     SessionConfig config_;
     const ClientNumbers numbers_;
+    Crowd crowd_;                                     // those that are welcome, and those that leave
     std::vector<std::unique_ptr<Session>> sessions_;  // oldest first
     std::map<std::uint64_t, Leaver> leavers_;
     std::vector<pollfd> polled_;
     Instant accept_at_{};  // no descriptor was left: not before
+    Instant say_at_{};     // the next line not before
+    std::uint64_t unsaid_ = 0;
     std::vector<std::uint8_t> room_;
     telemetry::CounterSet<SessionCounter> counters_;
 };

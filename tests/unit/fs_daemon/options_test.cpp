@@ -42,6 +42,7 @@ TEST(FsdOptionsTest, DefaultsAreForClientsOfThisMachineInMemory) {
     EXPECT_EQ(options.shm_prefix, "/run/cairn-fs");
     EXPECT_EQ(options.socket_mode, 0666U);
     EXPECT_EQ(options.max_clients, 32U);
+    EXPECT_EQ(options.max_user_clients, 16U);
     EXPECT_EQ(options.shape, (fs::ChannelShape{8, 2U << 20U}));
     EXPECT_FALSE(options.has_network());
 }
@@ -62,6 +63,8 @@ TEST(FsdOptionsTest, EachArgumentIsTaken) {
                                    "3",
                                    "--max-clients",
                                    "7",
+                                   "--max-user-clients",
+                                   "3",
                                    "--queue-depth",
                                    "64",
                                    "--extra-buffer-size",
@@ -86,6 +89,9 @@ TEST(FsdOptionsTest, EachArgumentIsTaken) {
     EXPECT_EQ(options.socket_mode, 0640U);
     EXPECT_EQ(options.stores.shards, 3U);
     EXPECT_EQ(options.max_clients, 7U);
+    EXPECT_EQ(options.max_user_clients, 3U);
+    EXPECT_EQ(parse({"--max-clients", "7"}).value().max_user_clients, 4U);
+    EXPECT_EQ(parse({"--max-clients", "1"}).value().max_user_clients, 1U);
     EXPECT_EQ(options.shape, (fs::ChannelShape{64, 1U << 20U}));
     EXPECT_TRUE(options.spin);
     EXPECT_EQ(options.stores.spread, fs::Spread::Koyama);
@@ -179,6 +185,7 @@ TEST_F(FsdConfigTest, TheExampleIsGood) {
     EXPECT_EQ(options.value().shm_prefix, usual.shm_prefix);
     EXPECT_EQ(options.value().socket_mode, usual.socket_mode);
     EXPECT_EQ(options.value().max_clients, usual.max_clients);
+    EXPECT_EQ(options.value().max_user_clients, usual.max_user_clients);
     EXPECT_EQ(options.value().shape, usual.shape);
     EXPECT_EQ(options.value().spin, usual.spin);
     EXPECT_FALSE(options.value().has_network());

@@ -1,83 +1,10 @@
-// Clients that come and go, and those that are none: at a real socket, with shards that do what the test says.
-#include "fs/daemon/sessions.hpp"
-
+// Clients that come and go, and those that are none.
 #include <sys/eventfd.h>
 
-#include "fs/daemon/meeting_place.hpp"
-#include "fs/shard/shard.hpp"
-#include "tests/unit/fs_daemon/door.hpp"
-#include "tests/unit/fs_daemon/guest.hpp"
+#include "tests/unit/fs_daemon/sessions_fixture.hpp"
 
-namespace cairn::fs {
+namespace cairn::fs::test {
 namespace {
-
-using test::Door;
-using test::Folder;
-using test::Guest;
-using test::Reply;
-
-constexpr SipKey kKey{11, 22};
-std::vector<std::string>& said() {
-    static std::vector<std::string> lines;
-    return lines;
-}
-
-class SessionsTest : public testing::Test {
-protected:
-    SessionsTest() {
-        said().clear();
-        config.welcome.root = kRoot;
-        config.welcome.chunk_bytes = 1U << 20U;
-        config.welcome.daemons = 2;
-        config.welcome.local = {0, 1};
-        config.welcome.shape = {2, 4096};
-        config.welcome.table = SlotTable(2);
-        config.key = kKey;
-        config.max_clients = 3;
-        config.say = [](const std::string& line) { said().push_back(line); };
-    }
-    void start() {
-        sessions = std::make_unique<Sessions>(place.listening_fd(), *news, std::vector<ShardDoor*>{&one, &two}, config);
-    }
-    [[nodiscard]] Guest guest() const { return Guest(place.socket_path()); }
-    void serve(int ms = 3) { EXPECT_TRUE(sessions->serve(-1, milliseconds(ms))); }
-    Reply reply(const Guest& from) {
-        for (int tries = 0; tries != 1000 && !from.has_news(); ++tries) {
-            serve(1);
-        }
-        return from.read();
-    }
-    Welcome welcome(const Guest& from, std::uint64_t number = 0) {
-        from.say(Hello{number});
-        const std::optional<Welcome> got = parse_welcome(reply(from).bytes);
-        EXPECT_TRUE(got.has_value());
-        return got.value_or(Welcome{});
-    }
-    void expect_refused(const Guest& from, const std::string& words) {
-        const std::optional<Refusal> got = parse_refusal(reply(from).bytes);
-        ASSERT_TRUE(got.has_value());
-        EXPECT_NE(got->text.find(words), std::string::npos) << got->text;
-        serve();
-        EXPECT_TRUE(from.has_news());
-        EXPECT_TRUE(from.read().bytes.empty());  // it hung up
-    }
-    Reply channel(const Guest& from, std::uint16_t shard) {
-        from.say(ChannelRequest{shard});
-        return reply(from);
-    }
-    void leave(Guest& who) {
-        who.leave();
-        serve(5);
-    }
-
-    const Folder folder;
-    MeetingPlace place = MeetingPlace::open(folder / "fs", 0600).value();
-    std::unique_ptr<NewsBox> news = NewsBox::create().value();
-    Door one{*news, 0};
-    Door two{*news, 1};
-    SessionConfig config;
-    std::unique_ptr<Sessions> sessions;
-};
 
 TEST_F(SessionsTest, AClientIsWelcomedAndGetsChannels) {
     start();
@@ -127,7 +54,9 @@ TEST_F(SessionsTest, NonsenseIsRefused) {
         fifth.send({9});
     }
     expect_refused(fifth, "no Hello of this version");
-    EXPECT_EQ(sessions->counters().of(SessionCounter::Refused), 5U);
+    EXPECT_EQ(count(SessionCounter::Refused), 5U);
+    EXPECT_EQ(count(SessionCounter::Nonsense), 4U);
+    EXPECT_EQ(count(SessionCounter::OtherShard), 1U);
     EXPECT_EQ(sessions->clients(), 0U);
 }
 
@@ -141,6 +70,7 @@ TEST_F(SessionsTest, AClientHasSoManyChannelsToAShard) {
     EXPECT_EQ(channel(client, 1).fds.size(), 2U);
     client.say(ChannelRequest{0});
     expect_refused(client, "at most 16 channels");
+    EXPECT_EQ(count(SessionCounter::TooMany), 1U);
 }
 
 TEST_F(SessionsTest, ClientsBeyondTheMostAreRefusedUntilOneIsForgotten) {
@@ -170,6 +100,7 @@ TEST_F(SessionsTest, WhoSaysNothingIsHungUpOn) {
     start();
     const Guest silent = guest();
     expect_refused(silent, "nothing was said");
+    EXPECT_EQ(count(SessionCounter::Silent), 1U);
     const Guest client = guest();
     (void)welcome(client);
     serve(40);
@@ -185,6 +116,7 @@ TEST_F(SessionsTest, SilenceKeepsNobodyOut) {
     const Guest client = guest();
     (void)welcome(client);
     EXPECT_NE(parse_refusal(silent.front().read().bytes), std::nullopt);
+    EXPECT_GE(count(SessionCounter::Crowded), 35U);
 }
 
 TEST_F(SessionsTest, AllShardsDrainBeforeOneForgets) {
@@ -279,6 +211,7 @@ TEST_F(SessionsTest, AChannelThatCannotBeMadeIsRefused) {
     one.holds = false;
     one.tell(ShardNews::What::ChannelFailed, number);
     expect_refused(client, "no descriptor");
+    EXPECT_EQ(count(SessionCounter::Descriptors), 1U);
 }
 
 TEST_F(SessionsTest, WhoDoesNotReadIsNotWaitedFor) {
@@ -303,4 +236,4 @@ TEST_F(SessionsTest, ItEndsWhenItIsToldTo) {
 }
 
 }  // namespace
-}  // namespace cairn::fs
+}  // namespace cairn::fs::test
