@@ -1,0 +1,189 @@
+// Attacks at the socket by which clients come.
+#include <sys/socket.h>
+
+#include <array>
+#include <deque>
+#include <thread>
+
+#include "tests/hostile/fs/guest.hpp"
+
+namespace cairn::hostile {
+
+namespace {
+
+void nap(int ms) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
+// The daemon keeps few of those who say nothing: more of them come all the time.
+void be_silent(FsAttacker& attacker) {
+    std::deque<FsGuest> silent;
+    while (!attacker.is_over()) {
+        silent.emplace_back(attacker);
+        if (silent.size() > 200) {
+            silent.pop_front();
+        }
+        if (silent.size() % 16 == 0) {
+            nap(1);
+        }
+    }
+}
+
+// Hellos cut short, too long, of another version, empty, twice; and bytes by chance.
+void stammer(FsAttacker& attacker) {
+    while (!attacker.is_over()) {
+        FsGuest guest(attacker);
+        std::vector<std::uint8_t> bytes = fs::bytes_of(fs::Hello{attacker.chance()});
+        switch (attacker.below(6)) {
+            case 0:
+                bytes.resize(attacker.below(bytes.size()));
+                break;
+            case 1:
+                bytes.resize(attacker.below(2 * fs::kMostHelloBytes));
+                break;
+            case 2:
+                bytes[attacker.below(bytes.size())] ^= static_cast<std::uint8_t>(1 + attacker.below(255));
+                break;
+            case 3:
+                (void)guest.meet(attacker.chance());  // and Hello again
+                break;
+            case 4:
+                bytes = fs::bytes_of(fs::ChannelRequest{static_cast<std::uint16_t>(attacker.chance())});
+                break;
+            default:
+                break;
+        }
+        for (std::uint64_t i = attacker.below(100); i != 0 && guest.send(bytes); --i) {
+        }
+        if (attacker.below(2) == 0 && guest.is_connected()) {
+            ::shutdown(guest.fd(), attacker.below(2) == 0 ? SHUT_RD : SHUT_WR);
+        }
+    }
+}
+
+// As many clients as there may be, with all channels that they may have, and then one more of everything.
+void hoard(FsAttacker& attacker) {
+    std::deque<FsGuest> guests;
+    std::deque<FsChannel> channels;
+    while (!attacker.is_over()) {
+        FsGuest& guest = guests.emplace_back(attacker);
+        if (!guest.meet()) {
+            guests.pop_back();
+            nap(10);
+            continue;
+        }
+        for (const std::uint16_t shard : guest.welcome().local) {
+            for (int i = 0; i != 16; ++i) {
+                if (auto channel = guest.channel(shard)) {
+                    channels.push_back(std::move(*channel));
+                }
+            }
+        }
+    }
+}
+
+// Comes, asks for channels, and goes: before the answer, behind it, with calls under way.
+void flicker(FsAttacker& attacker) {
+    while (!attacker.is_over()) {
+        FsGuest guest(attacker);
+        if (attacker.below(4) == 0) {
+            (void)guest.send(fs::bytes_of(fs::Hello{}));
+            continue;
+        }
+        if (!guest.meet()) {
+            continue;
+        }
+        const auto& local = guest.welcome().local;
+        for (std::uint64_t i = attacker.below(4); i != 0; --i) {
+            (void)guest.channel(local[attacker.below(local.size())]);
+        }
+        (void)guest.send(fs::bytes_of(fs::ChannelRequest{local[0]}));
+    }
+}
+
+// Takes none of the descriptors that it asks for, and then what it says is nonsense.
+void leave_unread(FsAttacker& attacker) {
+    std::deque<FsGuest> guests;
+    while (!attacker.is_over()) {
+        FsGuest& guest = guests.emplace_back(attacker);
+        if (guest.meet()) {
+            for (int i = 0; i != 18; ++i) {
+                (void)guest.send(fs::bytes_of(fs::ChannelRequest{guest.welcome().local[0]}));
+            }
+        }
+        nap(5);
+        if (guests.size() > 100) {
+            guests.pop_front();
+        }
+    }
+}
+
+// A connection whose end waits for a minute, since nobody takes what it has sent: whoever closes it last, waits.
+struct Lingering {
+    fs::OwnedFd listening;
+    fs::OwnedFd far;
+    fs::OwnedFd near;
+};
+
+// What nobody took ends at once.
+void stop_lingering(const Lingering& one) {
+    const struct linger none { 0, 0 };
+    ::setsockopt(one.near.get(), SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
+Lingering linger() {
+    Lingering made{fs::OwnedFd(::socket(AF_INET, SOCK_STREAM, 0)), fs::OwnedFd(),
+                   fs::OwnedFd(::socket(AF_INET, SOCK_STREAM, 0))};
+    sockaddr address{};
+    socklen_t bytes = sizeof(address);
+    ::listen(made.listening.get(), 1);  // anywhere
+    ::getsockname(made.listening.get(), &address, &bytes);
+    ::connect(made.near.get(), &address, bytes);
+    made.far = fs::OwnedFd(::accept(made.listening.get(), nullptr, nullptr));
+    const std::array<char, 65536> filling{};
+    while (::send(made.near.get(), filling.data(), filling.size(), MSG_DONTWAIT) > 0) {
+    }
+    const struct linger minute { 1, 60 };
+    ::setsockopt(made.near.get(), SOL_SOCKET, SO_LINGER, &minute, sizeof(minute));
+    return made;
+}
+
+// Hands over descriptors that nobody has asked for: many, the connection's own, and some that nobody can close soon.
+void hand_over(FsAttacker& attacker) {
+    std::vector<Lingering> kept;
+    while (!attacker.is_over()) {
+        FsGuest guest(attacker);
+        const bool is_met = attacker.below(2) == 0 && guest.meet();
+        const auto bytes = is_met ? fs::bytes_of(fs::ChannelRequest{0}) : fs::bytes_of(fs::Hello{});
+        if (kept.size() < 20) {
+            kept.push_back(linger());
+            const int fd = kept.back().near.get();
+            if (guest.send(bytes, std::array{fd})) {
+                kept.back().near = fs::OwnedFd();  // the daemon has the last one now
+            } else {
+                stop_lingering(kept.back());
+            }
+        }
+        const std::vector<int> many(1 + attacker.below(250), guest.fd());
+        (void)guest.send(bytes, many);
+        (void)guest.send(bytes);
+        nap(1);
+    }
+}
+
+constexpr std::array kOnSocket{
+    FsAttack{"silent", be_silent, "connections that say nothing, more than anybody keeps"},
+    FsAttack{"stammer", stammer, "broken greetings, and what comes at the wrong time"},
+    FsAttack{"hoard", hoard, "all clients and channels that there may be"},
+    FsAttack{"flicker", flicker, "clients that come and go at any time"},
+    FsAttack{"unread", leave_unread, "clients that do not take their channels"},
+    FsAttack{"descriptors", hand_over, "descriptors that nobody has asked for"},
+};
+
+}  // namespace
+
+std::span<const FsAttack> attacks_on_socket() {
+    return kOnSocket;
+}
+
+}  // namespace cairn::hostile
