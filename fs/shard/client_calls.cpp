@@ -161,11 +161,17 @@ std::uint32_t ClientCalls::again(const Call& /*call*/, const LinkRequest& reques
     return room().ok(answer);
 }
 
-std::uint32_t ClientCalls::again(const Call& /*call*/, const ReserveRequest& request, std::int64_t result) {
+// mutants: fs-reserve-again
+std::uint32_t ClientCalls::again(const Call& call, const ReserveRequest& request, std::int64_t result) {
     const InodeState* const inode = state_.inode(request.file);
-    return inode == nullptr ? room().error(state_.error_of_missing(request.file))
-                            : room().ok(DataAnswer{0, true, static_cast<std::uint64_t>(result), inode->inode.size,
-                                                   inode->inode.generation});
+    if (inode == nullptr) {
+        return room().error(state_.error_of_missing(request.file));
+    }
+    if (!state_.grants.allows(request.file, call.client, request.grant, kMayWrite)) {
+        return room().error(EBADF);  // it need not be the call that was made
+    }
+    return room().ok(
+        DataAnswer{0, true, static_cast<std::uint64_t>(result), inode->inode.size, inode->inode.generation});
 }
 
 // mutants: fs-change-directory

@@ -136,6 +136,7 @@ TEST_F(ShardOnce, ARepeatedCallGivesNoRightsToOtherFiles) {
     ASSERT_EQ(resize(alice, handle.file, secret.random & (kLongest - 1)), 0);
     ASSERT_EQ(error_of(alice, ReserveRequest{handle.file, handle.grant, 0}), 0);
     EXPECT_EQ(again("secret", kFileMode, kMayRead), ENOENT);
+    EXPECT_EQ(repeat<DataAnswer>(alice, ReserveRequest{secret, handle.grant, 0}, alice.sequence).error, EBADF);
 }
 
 TEST_F(ShardOnce, WhoDoesNotComeBackAfterARestartIsGone) {
