@@ -8,7 +8,6 @@ namespace {
 
 // Of one change. A record that says that a chunk is gone is 32 bytes long.
 constexpr std::uint32_t kMostRemoved = 128;
-constexpr std::uint32_t kMostLookedFor = 4096;
 
 }  // namespace
 
@@ -18,13 +17,14 @@ int Cutter::cut_chunks(const FileId& file, std::uint64_t generation, std::uint64
     const std::uint64_t kept = (from + chunk_bytes - 1) / chunk_bytes;
     std::uint64_t end = (to + chunk_bytes - 1) / chunk_bytes;
     std::uint32_t removed = 0;
-    for (std::uint32_t looked = 0; end > kept && looked != kMostLookedFor && removed != kMostRemoved; ++looked) {
-        const ChunkId chunk{file, static_cast<std::uint32_t>(end - 1)};
-        if (state_.store.tables().chunk(chunk) != nullptr) {
-            state_.change.put(Gone{chunk});
-            ++removed;
+    for (; end > kept && removed != kMostRemoved; ++removed) {
+        const std::optional<std::uint32_t> last = state_.store.tables().chunk_before(file, end);
+        if (!last || *last < kept) {
+            end = kept;
+            break;
         }
-        --end;
+        state_.change.put(Gone{ChunkId{file, *last}});
+        end = *last;
     }
     if (end > kept) {
         to = end * chunk_bytes;

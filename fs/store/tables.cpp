@@ -74,6 +74,9 @@ struct Tables::Applier {
     void operator()(const Chunk& chunk) const {
         ChunkState& state = tables.chunks_[chunk.id];
         subtract(state.extents, chunk.extents, freed);
+        if (chunk.id.index != 0) {
+            tables.further_chunks_[chunk.id.file].insert(chunk.id.index);
+        }
         state.generation = chunk.generation;
         state.extents.assign(chunk.extents.begin(), chunk.extents.end());
         tables.account(state.spot, spot);
@@ -100,6 +103,13 @@ struct Tables::Applier {
         if (const ChunkState* const state = tables.chunks_.find(id); state != nullptr) {
             subtract(state->extents, {}, freed);
             forget(tables.chunks_, id);
+            forget_further(id);
+        }
+    }
+    void forget_further(const ChunkId& id) const {
+        auto* const further = id.index == 0 ? nullptr : tables.further_chunks_.find(id.file);
+        if (further != nullptr && further->erase(id.index) != 0 && further->empty()) {
+            tables.further_chunks_.erase(id.file);
         }
     }
     void operator()(const Gone::Name& name) const {
@@ -169,6 +179,18 @@ void Tables::move(const Record& record, const LogSpot& spot) {
     LogSpot* const now = spot_of(record);
     CAIRN_ASSERT(now != nullptr);
     account(*now, spot);
+}
+
+// mutants: fs-tables-chunk-before
+std::optional<std::uint32_t> Tables::chunk_before(const FileId& file, std::uint64_t index) const noexcept {
+    if (const auto* const further = further_chunks_.find(file); further != nullptr) {
+        const auto behind =
+            index > UINT32_MAX ? further->end() : further->lower_bound(static_cast<std::uint32_t>(index));
+        if (behind != further->begin()) {
+            return *std::prev(behind);
+        }
+    }
+    return index != 0 && chunk({file, 0}) != nullptr ? std::optional<std::uint32_t>(0) : std::nullopt;
 }
 
 }  // namespace cairn::fs

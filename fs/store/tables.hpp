@@ -1,11 +1,13 @@
 // What a store knows: the state of its objects, built from the records of its log.
 #pragma once
 
+#include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,6 +93,8 @@ public:
 
     [[nodiscard]] const InodeState* inode(const FileId& id) const noexcept { return inodes_.find(id); }
     [[nodiscard]] const ChunkState* chunk(const ChunkId& id) const noexcept { return chunks_.find(id); }
+    // Returns the number of a file's last chunk in front of this one; nothing if there is none.
+    [[nodiscard]] std::optional<std::uint32_t> chunk_before(const FileId& file, std::uint64_t index) const noexcept;
     [[nodiscard]] const AnswerState* answer(const AnswerId& id) const noexcept { return answers_.find(id); }
     [[nodiscard]] const DentryState* dentry(const FileId& parent, std::string_view name) const;
     [[nodiscard]] const Names* names(const FileId& parent) const noexcept { return directories_.find(parent); }
@@ -115,6 +119,9 @@ private:
     Table<FileId, InodeState> inodes_;
     Table<FileId, Names> directories_;  // by parent
     Table<ChunkId, ChunkState> chunks_;
+    // Of each file all but its first chunk, which is the only one of most files: who cuts a sparse one looks at no
+    // hole.
+    Table<FileId, absl::btree_set<std::uint32_t>> further_chunks_;
     Table<AnswerId, AnswerState> answers_;
     Table<std::uint64_t, IntentState> intents_;
     std::uint64_t live_bytes_ = 0;

@@ -178,6 +178,7 @@ class Attacks(FsCase):
     def test_by_requests(self):
         self.assertGreater(self.attack('forge', many=2)[0]['answers'], 0)
         self.attack('greedy', many=2)
+        self.attack('sparse', many=2)
         self.end()
 
     def test_all_at_once_and_killed(self):

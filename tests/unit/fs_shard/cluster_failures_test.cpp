@@ -138,7 +138,6 @@ TEST_F(ClusterFailures, TwoCutsOfOneFileAreMadeOneAfterTheOther) {
     check_cluster(cluster);
 }
 
-// Its other shards look through more chunks than one change does.
 TEST_F(ClusterFailures, AFileWithFewChunksAndManyHolesIsCut) {
     const auto file = create(kRoot, name_at(kRoot, 1), kFile, kBoth);
     const FileId id = file.answer.attributes.id;

@@ -257,14 +257,28 @@ TEST_F(ShardData, LongFilesAreCutOverTurns) {
     EXPECT_EQ(rig.store().tables().chunks().size(), 2U);
 }
 
-TEST_F(ShardData, SparseFilesAreCutOverTurns) {
+// Nobody looks for what is not there: billions of chunks would keep the shard busy for minutes.
+TEST_F(ShardData, HolesAreCutAtOnce) {
     const Handle handle = make_open(alice, "file");
-    const std::uint64_t size = 50'000ULL * kChunk;
-    ASSERT_EQ(write(alice, handle, size, "x"), 0);
-    ASSERT_EQ(resize(alice, handle.file, 5), 0);
-    EXPECT_EQ(stat(handle.file).size, 5U);
-    EXPECT_GT(stat(handle.file).generation, 5U);
-    ASSERT_EQ(write(alice, handle, 5'000ULL * kChunk, "x"), 0);
+    for (const std::uint64_t chunk : {0U, 7U, 50'000U, ~0U}) {
+        ASSERT_EQ(write(alice, handle, chunk * kChunk, "x"), 0);
+    }
+    ASSERT_EQ(resize(alice, handle.file, kLongest), 0);
+    ASSERT_EQ(resize(alice, handle.file, 7 * kChunk + 1), 0);
+    EXPECT_EQ(stat(handle.file).generation, 1U) << "one change";
+    EXPECT_EQ(rig.store().tables().chunks().size(), 2U);
+    EXPECT_EQ(read(alice, handle, 7 * kChunk, 1), "x");
+    ASSERT_EQ(resize(alice, handle.file, 7 * kChunk), 0);
+    EXPECT_EQ(rig.store().tables().chunks().size(), 1U);
+    ASSERT_EQ(resize(alice, handle.file, 0), 0);
+    EXPECT_EQ(rig.store().tables().chunks().size(), 0U);
+}
+
+TEST_F(ShardData, AFileThatIsBeingCutIsRemoved) {
+    const Handle handle = make_open(alice, "file");
+    for (std::uint64_t chunk = 0; chunk != 700; ++chunk) {
+        ASSERT_EQ(write(alice, handle, 2 * chunk * kChunk, "x"), 0);
+    }
     const CallToken cut = rig.send(alice, SetAttributesRequest{handle.file, handle.grant, kSetSize});
     rig.send(alice, CloseRequest{handle.file}, 1);
     rig.send(alice, RemoveRequest{kRoot, false, "file"}, 2);

@@ -96,6 +96,33 @@ TEST_F(StoreTest, APartOfAChunkIsWrittenAndTheRestStays) {
     EXPECT_EQ(read({{9, 9}, 0}, 100, 50), filled(50, 0)) << "nobody wrote it";
 }
 
+TEST_F(StoreTest, AFilesChunksAreFoundFromTheLastOneOn) {
+    const FileId file{7, 8};
+    const auto before = [&](std::uint64_t index) { return store->tables().chunk_before(file, index); };
+    EXPECT_EQ(before(std::uint64_t{1} << 32U), std::nullopt);
+    for (const std::uint32_t index : {5U, 0U, ~0U}) {
+        ASSERT_TRUE(write({file, index}, 0, filled(10, 1)));
+    }
+    ASSERT_TRUE(write({{7, 9}, 4}, 0, filled(10, 1)));
+    store->commit();
+    for (const bool reopens : {false, true}) {
+        if (reopens) {
+            reopen();
+        }
+        EXPECT_EQ(before(std::uint64_t{1} << 32U), ~0U);
+        EXPECT_EQ(before(~0U), 5U);
+        EXPECT_EQ(before(6), 5U);
+        EXPECT_EQ(before(5), 0U);
+        EXPECT_EQ(before(1), 0U);
+        EXPECT_EQ(before(0), std::nullopt);
+    }
+    for (const std::uint32_t index : {5U, 0U, ~0U}) {
+        ASSERT_TRUE(put(Gone{ChunkId{file, index}}, Need::Shrinks));
+        EXPECT_EQ(before(6), index == 5 ? std::optional(0U) : std::nullopt);
+    }
+    EXPECT_EQ(before(std::uint64_t{1} << 32U), std::nullopt);
+}
+
 TEST_F(StoreTest, AnotherGenerationBeginsWithZeros) {
     ASSERT_TRUE(write(kChunk, 0, filled(8000, 1), 1));
     ASSERT_TRUE(write(kChunk, 100, filled(50, 2), 2));
