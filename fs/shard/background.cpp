@@ -115,6 +115,7 @@ void Background::answer_cut(const Cutter::Done& done) {
 Background::Outcome Background::run(bool sync_wanted) {
     Outcome outcome;
     end_grace();
+    kept_.drop_forgotten();
     if (orphans_from_ != kNoOrphans) {
         look_for_orphans();
     }
@@ -133,8 +134,10 @@ Background::Outcome Background::run(bool sync_wanted) {
     }
     state_.replies.commit();
     outcome.sync_error = sync(sync_wanted);
-    const auto cleaned = std::clamp(2 * state_.appended_bytes, kLeastCleaned, kMostCleaned);
+    const auto cleaned =
+        std::clamp(state_.store.use().cleaning_pace * state_.appended_bytes, kLeastCleaned, kMostCleaned);
     const bool cleans = state_.store.clean(static_cast<std::uint32_t>(cleaned));
+    state_.open_room();
     state_.appended_bytes = 0;
     state_.lacks_room = false;
     outcome.has_more = cleans || !cutter_.is_idle() || orphans_from_ != kNoOrphans;

@@ -13,6 +13,11 @@ constexpr bool kIsMadeOnce = std::is_same_v<Request, CreateRequest> || std::is_s
                              std::is_same_v<Request, RenameRequest> || std::is_same_v<Request, LinkRequest> ||
                              std::is_same_v<Request, ReserveRequest>;
 
+// Calls that a full store makes too.
+template <class Request>
+constexpr bool kGivesBack = std::is_same_v<Request, RemoveRequest> || std::is_same_v<Request, RenameRequest> ||
+                            std::is_same_v<Request, SetAttributesRequest>;
+
 }  // namespace
 
 std::uint32_t ClientCalls::again(const Call& /*call*/, const auto& /*request*/, std::int64_t /*result*/) {
@@ -49,6 +54,9 @@ std::uint32_t ClientCalls::run(const Call& call, const Request& request) {
             ++state_.counters.repeated;
             return again(call, request, *result);
         }
+    }
+    if (kGivesBack<Request> && state_.waits_for_room()) {
+        return kWaits;
     }
     return handle(call, request);
 }

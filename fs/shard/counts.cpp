@@ -39,8 +39,9 @@ namespace {
 // mutants: fs-count
 Co<PeerAnswer> Counts::count(ShardNumber from, CountRequest request) {
     const Gate gate{Gate::Kind::File, request.file, {}};
-    while (!state_.gates.is_open(gate)) {
-        co_await state_.gates.opened(gate);
+    while (!state_.gates.is_open(gate) || (!request.is_more && state_.waits_for_room())) {
+        const Gate closed = state_.gates.is_open(gate) ? state_.waits_for : gate;
+        co_await state_.gates.opened(closed);
     }
     const InodeState* const file = state_.inode(request.file);
     if (steps_.was_made(from, request.step)) {

@@ -4,6 +4,12 @@
 
 namespace cairn::fs {
 
+namespace {
+
+constexpr Duration kPatience = seconds(1);  // for blocks that other cuts of the turn have taken, and give back
+
+}  // namespace
+
 // Asks again and again until all other shards have cut.
 // mutants: fs-cuts-elsewhere
 Co<bool> Cuts::cut_elsewhere(FileId file, std::uint64_t size, CallToken& token) {
@@ -40,11 +46,14 @@ Co<bool> Cuts::cut_elsewhere(FileId file, std::uint64_t size, CallToken& token) 
     co_return true;
 }
 
-void Cuts::end(StepId step) {
+// In a damaged store there is no room: the next start cuts to the same size, which changes nothing.
+Co<bool> Cuts::end(StepId step) {
+    (void)co_await until_room(state_);
     steps_.put_done(step);
-    (void)state_.apply(
-        Need::Shrinks);  // if there is no room, the next start cuts to the same size, which changes nothing
-    steps_.end(step);
+    if (state_.apply(Need::Shrinks)) {
+        steps_.end(step);
+    }
+    co_return true;
 }
 
 // mutants: fs-cuts-cut
@@ -64,39 +73,41 @@ Task Cuts::cut(KeptCall kept) {
         co_return;
     }
     co_await cut_elsewhere(request.file, request.size, call.token);
+    (void)co_await until_room(state_);
     // The intent ends with the same change: a writer may have made the file longer by the next restart.
     steps_.put_done(*step);
     const std::uint32_t bytes = files_.change_here(call, request, state_.replies.room());
+    if (bytes != kLater) {
+        state_.replies.stage(call.token, bytes);
+    }
     if (state_.store.tables().intents().find(Steps::number_of(*step)) != nullptr) {
-        end(*step);
+        co_await end(*step);
     } else {
         steps_.end(*step);
     }
     gate.open();
-    if (bytes != kLater) {
-        state_.replies.stage(call.token, bytes);
-    }
 }
 
 // mutants: fs-cuts-resume
 Task Cuts::resume(StepId step, CutFile intent, std::unique_ptr<ClosedGate> /*gate*/) {
     CallToken nobody = kNobody;
     co_await cut_elsewhere(intent.file, intent.size, nobody);
+    (void)co_await until_room(state_);
     const InodeState* const state = state_.inode(intent.file);
     if (state == nullptr || state->inode.size <= intent.size) {
-        end(step);
+        co_await end(step);
         co_return;
     }
     Inode inode = copy_of(*state);
     steps_.put_done(step);
     if (cutter_.cut(inode, intent.size) != 0) {
         state_.give_back_change();
-        end(step);
+        co_await end(step);
         co_return;
     }
     state_.change.put(inode);
     if (!state_.apply(Need::Shrinks)) {
-        end(step);
+        co_await end(step);
         co_return;
     }
     steps_.end(step);
@@ -113,11 +124,15 @@ Task Cuts::remove(FileId file) {
 
 // mutants: fs-cuts-cut-chunks
 Co<PeerAnswer> Cuts::cut_chunks(CutRequest request) {
+    const Instant due = state_.time.now + kPatience;
     std::uint64_t to = request.to;
     while (to > request.from) {
+        (void)co_await until_room(state_);
         if (cutter_.cut_chunks(request.file, request.generation, request.from, to) != 0) {
             state_.give_back_change();
-            co_return PeerAnswer{ENOSPC};
+            if (state_.time.now >= due) {
+                co_return PeerAnswer{ENOSPC};
+            }
         }
         if (!state_.change.records().empty() && !state_.apply(Need::Shrinks)) {
             co_return PeerAnswer{ENOSPC};

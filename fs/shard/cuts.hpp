@@ -6,6 +6,7 @@
 #include "fs/shard/cutter.hpp"
 #include "fs/shard/file_calls.hpp"
 #include "fs/shard/peer_calls.hpp"
+#include "fs/shard/room.hpp"
 #include "fs/shard/steps.hpp"
 
 namespace cairn::fs {
@@ -28,7 +29,7 @@ public:
 
 private:
     Co<bool> cut_elsewhere(FileId file, std::uint64_t size, CallToken& token);
-    void end(StepId step);
+    Co<bool> end(StepId step);
 
     ShardState& state_;
     Steps& steps_;

@@ -69,7 +69,7 @@ void Cutter::remove(Inode inode) {
 
 // mutants: fs-cutter-step
 std::optional<Cutter::Done> Cutter::step() {
-    if (jobs_.empty()) {
+    if (jobs_.empty() || state_.waits_for_room()) {
         return std::nullopt;
     }
     const Job job = jobs_.front();

@@ -15,9 +15,10 @@
 
 namespace cairn::fs {
 
-// A name of a directory; or, without a name, a file; or a directory whose attributes are asked for.
+// A name of a directory; or, without a name, a file; or a directory whose attributes are asked for; or, of the whole
+// shard, room for what gives space back.
 struct Gate {
-    enum class Kind : std::uint8_t { Name, File, Attributes };
+    enum class Kind : std::uint8_t { Name, File, Attributes, Room };
     Kind kind = Kind::Name;
     FileId file{};
     std::string name{};

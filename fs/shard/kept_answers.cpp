@@ -20,19 +20,23 @@ std::optional<std::int64_t> KeptAnswers::find(const Call& call) const {
     return answer != nullptr && answer->sequence == state_.sequence ? std::optional(answer->result) : std::nullopt;
 }
 
-void KeptAnswers::forget(std::uint64_t client) {
-    for (std::uint32_t slot = 0; slot != kMostSlotsOfClient; ++slot) {
-        const AnswerId id{client, slot};
-        if (state_.store.tables().answer(id) == nullptr) {
-            continue;
+// mutants: fs-kept-answers-drop
+void KeptAnswers::drop_forgotten() {
+    while (!forgotten_.empty()) {
+        for (std::uint32_t slot = 0; slot != kMostSlotsOfClient; ++slot) {
+            const AnswerId id{forgotten_.front(), slot};
+            if (state_.store.tables().answer(id) != nullptr &&
+                state_.change.records().size() < Log::kMostRecordBytes / 2) {
+                state_.change.put(Gone{id});
+            }
         }
-        state_.change.put(Gone{id});
-        if (state_.change.records().size() > Log::kMostRecordBytes / 2) {
-            (void)state_.apply(Need::Shrinks);  // without room, they stay until the next start
+        const bool is_last = state_.change.records().size() < Log::kMostRecordBytes / 2;
+        if (!state_.change.records().empty() && !state_.apply(Need::Shrinks)) {
+            return;  // the cleaner makes room
         }
-    }
-    if (!state_.change.records().empty()) {
-        (void)state_.apply(Need::Shrinks);
+        if (is_last) {
+            forgotten_.pop_front();
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
+#include <deque>
 #include <vector>
 
 #include "fs/shard/shard_state.hpp"
@@ -25,8 +26,10 @@ public:
             absent_.erase(client);
         }
     }
-    // The client is gone: so are its answers.
-    void forget(std::uint64_t client);
+    // The client is gone: so are its answers, in this turn or, in a full store, in a later one.
+    void forget(std::uint64_t client) { forgotten_.push_back(client); }
+    // Forgets what there is room for.
+    void drop_forgotten();
     // Returns the clients that had answers before a restart and did not come back in time, once.
     [[nodiscard]] std::vector<std::uint64_t> take_absent(Instant now);
     [[nodiscard]] Instant grace_ends() const noexcept { return grace_ends_; }
@@ -35,6 +38,7 @@ private:
     ShardState& state_;
     Instant grace_ends_;  // never: it has ended
     absl::flat_hash_set<std::uint64_t> absent_;
+    std::deque<std::uint64_t> forgotten_;  // clients that may have answers here
 };
 
 }  // namespace cairn::fs

@@ -27,29 +27,38 @@ bool MoveTurns::hold(const HeldTurn& turn) {
     return true;
 }
 
+bool MoveTurns::is_unwanted(const HeldTurn& turn, std::uint32_t life) const {
+    return unwanted_.contains({turn.shard, turn.turn}) || life != lives_.at(turn.shard);
+}
+
 // mutants: fs-move-turns-take
 Co<PeerAnswer> MoveTurns::take(HeldTurn turn) {
     const Instant due = state_.time.now + kPatience;
     const std::uint32_t life = lives_[turn.shard];
-    while (holder_ && life == lives_[turn.shard] && !unwanted_.contains({turn.shard, turn.turn})) {
+    while ((holder_ || state_.waits_for_room()) && !is_unwanted(turn, life)) {
         if (state_.time.now >= due) {
             co_return PeerAnswer{kErrorUnreachable};
         }
         co_await state_.peers.until(state_.time.now + kTurnLook);
     }
-    const bool is_unwanted = unwanted_.erase({turn.shard, turn.turn}) != 0 || life != lives_[turn.shard];
-    if (is_unwanted || !hold(turn)) {
+    const bool is_of_no_use = is_unwanted(turn, life);
+    unwanted_.erase({turn.shard, turn.turn});
+    if (is_of_no_use || !hold(turn)) {
         co_return PeerAnswer{kErrorUnreachable};
     }
     co_return PeerAnswer{};
 }
 
+// A turn that the log has is held: also by the next life of this shard.
 // mutants: fs-move-turns-end
-void MoveTurns::end(ShardNumber from, const MoveTurnRequest& request) {
+Co<PeerAnswer> MoveTurns::end(ShardNumber from, MoveTurnRequest request) {
+    (void)co_await until_room(state_);
     const bool is_holder = holder_ && holder_->shard == from;
     if (is_holder && (request.what == MoveTurnRequest::What::EndEarly || holder_->turn == request.turn)) {
         state_.change.put(Gone{Gone::IntentNumber{kHeldTurn}});
-        (void)state_.apply(Need::Shrinks);  // without room, the next start asks its holder again
+        if (!state_.apply(Need::Shrinks)) {
+            co_return PeerAnswer{kErrorUnreachable};  // it says so again
+        }
         holder_.reset();
     } else if (request.what == MoveTurnRequest::What::End) {
         if (unwanted_.size() >= kMostUnwanted) {
@@ -57,6 +66,7 @@ void MoveTurns::end(ShardNumber from, const MoveTurnRequest& request) {
         }
         unwanted_.insert({from, request.turn});
     }
+    co_return PeerAnswer{};
 }
 
 Co<PeerAnswer> MoveTurns::serve(ShardNumber from, MoveTurnRequest request) {
@@ -65,6 +75,7 @@ Co<PeerAnswer> MoveTurns::serve(ShardNumber from, MoveTurnRequest request) {
             co_return co_await take({from, request.turn});
         case MoveTurnRequest::What::Resume:
             ++lives_[from];
+            (void)co_await until_room(state_);
             if (!holder_ || holder_->shard == from) {
                 co_return PeerAnswer{hold({from, request.turn}) ? 0 : kErrorUnreachable};
             }
@@ -72,8 +83,7 @@ Co<PeerAnswer> MoveTurns::serve(ShardNumber from, MoveTurnRequest request) {
         case MoveTurnRequest::What::End:
         case MoveTurnRequest::What::EndEarly:
             lives_[from] += request.what == MoveTurnRequest::What::EndEarly ? 1 : 0;
-            end(from, request);
-            break;
+            co_return co_await end(from, request);
     }
     co_return PeerAnswer{};
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fs/shard/intents.hpp"
+#include "fs/shard/room.hpp"
 #include "fs/shard/shard_state.hpp"
 #include "fs/shard/task.hpp"
 
@@ -26,7 +27,8 @@ public:
 
 private:
     Co<PeerAnswer> take(HeldTurn turn);
-    void end(ShardNumber from, const MoveTurnRequest& request);
+    Co<PeerAnswer> end(ShardNumber from, MoveTurnRequest request);
+    [[nodiscard]] bool is_unwanted(const HeldTurn& turn, std::uint32_t life) const;
     [[nodiscard]] bool hold(const HeldTurn& turn);
 
     ShardState& state_;

@@ -30,29 +30,34 @@ std::optional<StepId> NameMoves::begin(const IntentText& intent, Need need, Call
     return step;
 }
 
-void NameMoves::end(StepId step) {
+// In a damaged store there is no room: the next start ends what is not ended here.
+// mutants: fs-moves-end
+Co<int> NameMoves::end(StepId step, CallToken token, int error) {
+    (void)co_await until_room(state_);
     steps_.put_done(step);
     if (state_.apply(Need::Shrinks)) {
         steps_.end(step);
     }
-}
-
-void NameMoves::end(StepId step, CallToken token, int error) {
-    end(step);
     state_.replies.error(token, error);
+    co_return error;
 }
 
-int NameMoves::end_made(StepId step, const Asker& asker, const FileId& directory, CallToken token) {
+// mutants: fs-moves-end-made
+Co<int> NameMoves::end_made(StepId step, const Asker& asker, const Gone::Name& name, bool is_to_go, CallToken token) {
+    (void)co_await until_room(state_);
+    if (is_to_go) {
+        state_.change.put(Gone{name});
+    }
     put_answer(asker);
     steps_.put_done(step);
     if (!state_.apply(Need::Shrinks)) {
         state_.replies.error(token, ENOSPC);
-        return ENOSPC;
+        co_return ENOSPC;
     }
     steps_.end(step);
-    state_.touch(directory);
+    state_.touch(name.parent);
     state_.replies.ok(token, EmptyAnswer{});
-    return 0;
+    co_return 0;
 }
 
 void NameMoves::put_answer(const Asker& asker) {
@@ -70,6 +75,7 @@ Task NameMoves::remove_file(KeptCall kept, Owned directory) {
         state_.replies.error(call.token, error);
         co_return;
     }
+    (void)co_await until_room(state_);
     state_.change.put(Gone{Gone::Name{request.directory, request.name}});
     put_answer(asker_of(kept));
     const std::optional<StepId> step = steps_.begin();
@@ -107,11 +113,10 @@ Co<int> NameMoves::finish(StepId step, DropDirectory intent, CallToken token) {
     const RemoveDirectoryRequest request{step, intent.child, intent.mode, intent.uid, intent.gid, intent.who};
     const PeerAnswer answer = co_await peers_.insist(state_.home_of(intent.child), request, token);
     if (answer.error != 0 && answer.error != ENOENT) {
-        end(step, token, answer.error);
-        co_return answer.error;
+        co_return co_await end(step, token, answer.error);
     }
-    state_.change.put(Gone{Gone::Name{intent.directory, intent.name}});
-    co_return end_made(step, intent.asker, intent.directory, token);
+    const Gone::Name name{intent.directory, intent.name};
+    co_return co_await end_made(step, intent.asker, name, true, token);
 }
 
 // mutants: fs-moves-link
@@ -130,8 +135,7 @@ Co<int> NameMoves::finish(StepId step, AddName intent, CallToken token) {
     const CountRequest request{step, intent.file, true};
     const PeerAnswer answer = co_await peers_.insist(state_.home_of(intent.file), request, token);
     if (answer.error != 0) {
-        end(step, token, answer.error);
-        co_return answer.error;
+        co_return co_await end(step, token, answer.error);
     }
     state_.change.put(Dentry{intent.directory, intent.file, type_of(answer.attributes.mode), intent.name});
     put_answer(intent.asker);
@@ -142,17 +146,21 @@ Co<int> NameMoves::finish(StepId step, AddName intent, CallToken token) {
         state_.replies.ok(token, AttributesAnswer{answer.attributes});
         co_return 0;
     }
-    // No room for the name: the home takes its count back.
-    const std::optional<StepId> back = steps_.begin();
-    if (back) {
-        steps_.put(*back, DropName{intent.file});
-        steps_.put_done(step);
-        if (state_.apply(Need::Shrinks)) {
-            steps_.end(step);
-            places_.drop_name(*back, intent.file, kNobody);
-        }
-    }
+    const int taken_back = co_await take_back(step, intent);
     state_.replies.error(token, ENOSPC);
+    co_return taken_back;
+}
+
+// There is no room for a name that the file's home has counted: it takes its count back.
+// mutants: fs-moves-take-back
+Co<int> NameMoves::take_back(StepId step, const AddName& intent) {
+    (void)co_await until_room(state_);
+    const StepId back = steps_.next_of(step);
+    steps_.put_done(step);
+    steps_.put(back, DropName{intent.file});
+    if (state_.apply(Need::Shrinks)) {
+        places_.drop_name(back, intent.file, kNobody);
+    }
     co_return ENOSPC;
 }
 
@@ -266,22 +274,15 @@ Co<int> NameMoves::finish(StepId step, MoveName intent, CallToken token) {
     const PlaceRequest request{step,           intent.to_directory, intent.child, intent.mode, intent.no_replace,
                                intent.to_name, intent.who};
     const PeerAnswer answer = co_await peers_.insist(owner_of(intent.to_directory, intent.to_name), request, token);
-    if (answer.error == kErrorBusy) {
-        end(step);
-        co_return kErrorBusy;
-    }
     if (answer.error != 0) {
-        end(step, token, answer.error);
-        co_return answer.error;
+        co_return co_await end(step, answer.error == kErrorBusy ? kNobody : token, answer.error);
     }
     if (!answer.flag && is_directory(intent.mode) && intent.directory != intent.to_directory) {
         const SetParentRequest parent{intent.child, intent.to_directory};
         (void)co_await peers_.insist(state_.home_of(intent.child), parent, token);
     }
-    if (!answer.flag) {
-        state_.change.put(Gone{Gone::Name{intent.directory, intent.name}});
-    }
-    co_return end_made(step, intent.asker, intent.directory, token);
+    const Gone::Name name{intent.directory, intent.name};
+    co_return co_await end_made(step, intent.asker, name, !answer.flag, token);
 }
 
 std::unique_ptr<ClosedGate> NameMoves::close_gate(const IntentText& intent) {

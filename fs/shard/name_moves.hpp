@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "fs/shard/places.hpp"
+#include "fs/shard/room.hpp"
 
 namespace cairn::fs {
 
@@ -36,10 +37,10 @@ private:
     Task end_turn(std::uint64_t turn);
     Co<int> judge_rename(const RenameRequest& request, Owned directory, DentryState child, Credentials who);
     Co<int> judge_loop(FileId moved, FileId into);
-    void end(StepId step);
-    void end(StepId step, CallToken token, int error);
-    // The change at hand has taken a name out of the directory: makes it, and answers. Returns 0 or an errno.
-    [[nodiscard]] int end_made(StepId step, const Asker& asker, const FileId& directory, CallToken token);
+    Co<int> end(StepId step, CallToken token, int error);
+    // Takes the name out of the directory, if it has one, and answers. Gives 0 or an errno.
+    Co<int> end_made(StepId step, const Asker& asker, const Gone::Name& name, bool is_to_go, CallToken token);
+    Co<int> take_back(StepId step, const AddName& intent);
     [[nodiscard]] std::optional<StepId> begin(const IntentText& intent, Need need, CallToken token);
     void put_answer(const Asker& asker);
     [[nodiscard]] Gate gate_of(const FileId& directory, std::string_view name) const {

@@ -67,7 +67,7 @@ Co<PeerAnswer> PeerService::serve(ShardNumber from, PeerRequest request) {
         co_return places_.parent(*asked);
     }
     if (const auto* const set = std::get_if<SetParentRequest>(&request)) {
-        co_return places_.set_parent(*set);
+        co_return co_await places_.set_parent(*set);
     }
     co_return co_await turns_.serve(from, std::get<MoveTurnRequest>(request));
 }

@@ -26,11 +26,11 @@ Co<int> Places::judge_sticky(Owned directory, FileId file, Credentials who) {
 Task Places::drop_name(StepId step, FileId file, CallToken token) {
     const CountRequest request{step, file, false};
     (void)co_await peers_.insist(state_.home_of(file), request, token);
+    (void)co_await until_room(state_);
     steps_.put_done(step);
-    if (!state_.apply(Need::Shrinks)) {
-        co_return;  // the next start asks again, and is told that it was done
+    if (state_.apply(Need::Shrinks)) {  // else the next start asks again, and is told that it was done
+        steps_.end(step);
     }
-    steps_.end(step);
     state_.replies.ok(token, EmptyAnswer{});
 }
 
@@ -135,6 +135,7 @@ Co<PeerAnswer> Places::place_named(ShardNumber from, const PlaceRequest& request
         if (error != 0) {
             co_return PeerAnswer{error};
         }
+        (void)co_await until_room(state_);
     }
     co_return PeerAnswer{put_name(from, request, there)};
 }
@@ -163,6 +164,7 @@ Co<PeerAnswer> Places::remove_directory(ShardNumber from, RemoveDirectoryRequest
     if (error != 0) {
         co_return PeerAnswer{error};
     }
+    (void)co_await until_room(state_);
     counts_.take_name(*state_.inode(request.directory));
     steps_.put_made(from, request.step);
     if (!state_.apply(Need::Shrinks)) {
@@ -180,16 +182,17 @@ PeerAnswer Places::parent(const ParentRequest& request) const {
     return answer;
 }
 
-PeerAnswer Places::set_parent(const SetParentRequest& request) {
+Co<PeerAnswer> Places::set_parent(SetParentRequest request) {
+    (void)co_await until_room(state_);
     const InodeState* const found = state_.inode(request.directory);
     if (found == nullptr) {
-        return {ENOENT};
+        co_return PeerAnswer{ENOENT};
     }
     Inode inode = copy_of(*found);
     inode.target = text_of(request.parent);
     inode.changed_ns = state_.time.wall_ns;
     state_.change.put(inode);
-    return {state_.apply(Need::Shrinks) ? 0 : ENOSPC};
+    co_return PeerAnswer{state_.apply(Need::Shrinks) ? 0 : ENOSPC};
 }
 
 }  // namespace cairn::fs

@@ -8,6 +8,7 @@
 #include "fs/shard/counts.hpp"
 #include "fs/shard/lending.hpp"
 #include "fs/shard/name_lookups.hpp"
+#include "fs/shard/room.hpp"
 #include "fs/shard/steps.hpp"
 
 namespace cairn::fs {
@@ -23,7 +24,7 @@ public:
     Co<PeerAnswer> remove_directory(ShardNumber from, RemoveDirectoryRequest request);
 
     [[nodiscard]] PeerAnswer parent(const ParentRequest& request) const;
-    [[nodiscard]] PeerAnswer set_parent(const SetParentRequest& request);
+    Co<PeerAnswer> set_parent(SetParentRequest request);
 
     // Tells a file's home that a name of it is gone, until it has heard; the intent says so. Then answers.
     Task drop_name(StepId step, FileId file, CallToken token);

@@ -99,6 +99,29 @@ struct ShardState {
         waits_for = {Gate::Kind::File, file, {}};
         return !gates.is_open(waits_for);
     }
+    // True if there is no room for what gives space back, and the cleaning makes some: the call at hand waits for it.
+    // mutants: fs-waits-for-room
+    [[nodiscard]] bool waits_for_room() {
+        waits_for = {Gate::Kind::Room, {}, {}};
+        const bool is_closed = !gates.is_open(waits_for);
+        if (!is_closed && (store.has_room(Log::kMostRecordBytes, Need::Shrinks) || !store.use().is_to_be_cleaned)) {
+            return false;
+        }
+        lacks_room = true;
+        if (!is_closed) {
+            gates.close(waits_for);
+        }
+        return true;
+    }
+    // Whoever waits for room goes on if there is some now, or will be none.
+    // mutants: fs-open-room
+    void open_room() {
+        const Gate room{Gate::Kind::Room, {}, {}};
+        if (!gates.is_open(room) &&
+            (store.has_room(Log::kMostRecordBytes, Need::Shrinks) || !store.use().is_to_be_cleaned)) {
+            gates.open(room);
+        }
+    }
     // A copy to be changed, with the times that clients see.
     [[nodiscard]] Inode seen_copy(const InodeState& state) const noexcept {
         Inode inode = copy_of(state);

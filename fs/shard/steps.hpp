@@ -22,6 +22,8 @@ public:
 
     // Takes a lane for a change of this shard. Returns nothing if all are taken: the caller tries later.
     [[nodiscard]] std::optional<StepId> begin();
+    // The next change of the same lane: the caller has ended this one.
+    [[nodiscard]] StepId next_of(StepId step) noexcept { return {step.lane, ++sequence_}; }
     // A number that no life of this shard has had.
     [[nodiscard]] std::uint64_t new_number() noexcept { return ++number_; }
     void end(StepId step) { free_.push_back(step.lane); }

@@ -22,15 +22,22 @@ std::vector<Sweeper::Seen> Sweeper::chunks_of_others(std::size_t part) const {
     return chunks;
 }
 
+// Without room, the next round does it.
+void Sweeper::apply() {
+    if (!state_.apply(Need::Shrinks)) {
+        suspect();
+    }
+}
+
 void Sweeper::remove(const std::vector<Seen>& chunks) {
     for (const Seen& chunk : chunks) {
         state_.change.put(Gone{chunk.id});
         if (state_.change.records().size() > Log::kMostRecordBytes / 2) {
-            (void)state_.apply(Need::Shrinks);  // without room, the next round does it
+            apply();
         }
     }
     if (!state_.change.records().empty()) {
-        (void)state_.apply(Need::Shrinks);
+        apply();
     }
 }
 

@@ -36,6 +36,7 @@ private:
     Task sweep();
     [[nodiscard]] std::vector<Seen> chunks_of_others(std::size_t part) const;
     void judge(const std::vector<Seen>& chunks, const PeerAnswer& home);
+    void apply();
     void remove(const std::vector<Seen>& chunks);
 
     ShardState& state_;

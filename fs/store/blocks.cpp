@@ -91,9 +91,9 @@ std::optional<BlockRun> BlockMap::allocate(std::uint32_t count) noexcept {
 
 // From the end on: data are given from the beginning on.
 // mutants: fs-blocks-allocate-unit
-std::optional<std::uint32_t> BlockMap::allocate_unit() noexcept {
+std::optional<std::uint32_t> BlockMap::allocate_unit(std::uint32_t left) noexcept {
     const auto units = static_cast<std::uint32_t>(free_.size());
-    for (std::uint32_t i = 0; i < units; ++i) {
+    for (std::uint32_t i = 0; i < units && free_blocks_ >= kUnitBlocks + left; ++i) {
         next_unit_ = next_unit_ == 0 ? units - 1 : next_unit_ - 1;
         if (free_[next_unit_] == ~std::uint64_t{0}) {
             set({next_unit_ * kUnitBlocks, kUnitBlocks}, false);

@@ -10,6 +10,8 @@ namespace cairn::fs {
 constexpr std::uint32_t kBlockBytes = 4096;
 constexpr std::uint32_t kUnitBlocks = 64;  // a unit's blocks are one word of the map
 constexpr std::uint32_t kUnitBytes = kUnitBlocks * kBlockBytes;
+// Who cuts a file within a block copies that block, also in a full store: neither data nor the log take the last ones.
+constexpr std::uint32_t kBlocksForCuts = 16;
 
 // Neighbouring blocks.
 struct BlockRun {
@@ -32,8 +34,8 @@ public:
 
     // Takes up to `count` neighbouring blocks. Returns nothing if none is free.
     [[nodiscard]] std::optional<BlockRun> allocate(std::uint32_t count) noexcept;
-    // Takes a unit of which all blocks are free. Returns its number.
-    [[nodiscard]] std::optional<std::uint32_t> allocate_unit() noexcept;
+    // Takes a unit of which all blocks are free, and leaves so many free ones. Returns its number.
+    [[nodiscard]] std::optional<std::uint32_t> allocate_unit(std::uint32_t left = 0) noexcept;
 
     [[nodiscard]] std::uint32_t blocks() const noexcept {
         return static_cast<std::uint32_t>(free_.size()) * kUnitBlocks;

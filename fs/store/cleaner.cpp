@@ -1,5 +1,7 @@
 #include "fs/store/cleaner.hpp"
 
+#include <algorithm>
+
 namespace cairn::fs {
 
 namespace {
@@ -14,6 +16,12 @@ bool Cleaner::is_due() const noexcept {
     const std::uint64_t live_units = tables_.live_bytes() / kUnitBytes + 1;
     const bool scarce = log_.units_kept() < Log::kUnitsKept;
     return !stuck_ && (units > 2 * live_units + 2 || (scarce && units > live_units + live_units / 16 + 2));
+}
+
+std::uint32_t Cleaner::pace() const noexcept {
+    const std::uint64_t units = log_.units().size();
+    const std::uint64_t live_units = std::min(units - 1, tables_.live_bytes() / kUnitBytes);
+    return static_cast<std::uint32_t>(1 + units / (units - live_units));
 }
 
 // A unit's records may need two units at their new place.

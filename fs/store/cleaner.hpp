@@ -20,6 +20,8 @@ public:
 
     // True if the log is much larger than what is true in it, or if units run out and some have what is not.
     [[nodiscard]] bool is_due() const noexcept;
+    // How many bytes of the log have one in them, on average, that is no longer true; and one more.
+    [[nodiscard]] std::uint32_t pace() const noexcept;
     // Reads about so many bytes of the oldest unit. What it stages is to be committed.
     void step(std::uint32_t bytes);
     // What was staged is durable. Writes the superblock, which names the next unit as the oldest, if all of this one

@@ -19,13 +19,23 @@ void give_back(BlockMap& map, const BlockRun& run) {
 }  // namespace
 
 StoreUse Store::use() const noexcept {
-    return {layout_.blocks - layout_.first_unit() * kUnitBlocks, map_.free_blocks(),
-            static_cast<std::uint32_t>(log_.units().size()), tables_.live_bytes(), cleaner_.is_stuck()};
+    return {layout_.blocks - layout_.first_unit() * kUnitBlocks,
+            map_.free_blocks(),
+            static_cast<std::uint32_t>(log_.units().size()),
+            tables_.live_bytes(),
+            cleaner_.is_due(),
+            cleaner_.pace(),
+            cleaner_.is_stuck()};
+}
+
+// mutants: fs-store-has-room
+bool Store::has_room(std::size_t bytes, Need need) noexcept {
+    return log_.has_room(bytes, need == Need::Grows ? kLeftByGrowing : kLeftByShrinking);
 }
 
 // mutants: fs-store-apply
 bool Store::apply(Change& change, Need need) {
-    if (!log_.has_room(change.records().size(), need == Need::Grows ? kLeftByGrowing : kLeftByShrinking)) {
+    if (!has_room(change.records().size(), need)) {
         discard(change);
         return false;
     }
@@ -125,7 +135,7 @@ std::optional<PendingWrite> Store::begin_write(const ChunkId& chunk, std::uint64
     write.offset = offset;
     write.bytes = bytes;
     std::uint32_t left = write.end_block() - write.first_block();
-    if (left > map_.free_blocks()) {
+    if (left + kBlocksForCuts > map_.free_blocks()) {
         return std::nullopt;
     }
     write.summed.resize(left);

@@ -56,7 +56,9 @@ struct StoreUse {
     std::uint32_t blocks = 0;  // for data and log
     std::uint32_t free_blocks = 0;
     std::uint32_t log_units = 0;
-    std::uint64_t live_bytes = 0;  // of the log's records
+    std::uint64_t live_bytes = 0;     // of the log's records
+    bool is_to_be_cleaned = false;    // clean() makes room
+    std::uint32_t cleaning_pace = 0;  // bytes to be cleaned for each one that comes
     bool cleaning_is_stuck = false;
 };
 
@@ -85,6 +87,8 @@ public:
     // and changes nothing, if it has no room: the blocks that it brought are free again. A change is at most
     // Log::kMostRecordBytes long (asserted). It is empty afterwards.
     [[nodiscard]] bool apply(Change& change, Need need);
+    // Whether a change of so many bytes has room.
+    [[nodiscard]] bool has_room(std::size_t bytes, Need need) noexcept;
     // Nothing comes of the change: the blocks that it brought are free again, and it is empty.
     void discard(Change& change);
     // All changes so far are durable when this returns; on a medium of pages, after the next sync().
@@ -125,7 +129,6 @@ private:
     Store(Medium& medium, const Superblock& superblock, const Layout& layout);
     Status recover();
     [[nodiscard]] Status read_log(std::deque<LogUnit>& units, EntryReader& reader);
-    [[nodiscard]] std::uint64_t last_synced() const;
     [[nodiscard]] bool has_its_data(std::span<const std::uint8_t> entry) const;
     [[nodiscard]] Status take_chunks();
     [[nodiscard]] Status mark_life();

@@ -22,6 +22,25 @@ std::string refusal_of(SuperblockFault fault) {
     return "there is no store";
 }
 
+// Returns the number of the last entry that tells that all before it, and their data, were on the medium; 0: none does.
+std::uint64_t last_synced(std::span<const std::uint8_t> region, const Superblock& superblock) {
+    std::uint64_t last = 0;
+    EntryReader reader(region, {superblock.oldest_unit, superblock.seed, superblock.number});
+    while (const std::optional<std::span<const std::uint8_t>> entry = reader.next()) {
+        RecordReader records(*entry);
+        std::optional<std::uint32_t> next;
+        while (const std::optional<Record> record = records.next()) {
+            last = std::holds_alternative<Synced>(*record) ? reader.number() - 1 : last;
+            const auto* const goes_on = std::get_if<NextUnit>(&*record);
+            next = goes_on != nullptr ? std::optional(goes_on->unit) : next;
+        }
+        if (next && *next < region.size() / kUnitBytes) {
+            reader = EntryReader(region, {*next, reader.seed(), reader.number()});
+        }
+    }
+    return last;
+}
+
 }  // namespace
 
 Store::Store(Medium& medium, const Superblock& superblock, const Layout& layout)
@@ -113,7 +132,7 @@ Status Store::read_log(std::deque<LogUnit>& units, EntryReader& reader) {
     if (!owns(units.front().unit)) {
         return Error{"the store's log begins outside of it", kRemedy};
     }
-    const std::uint64_t believed = is_paged() ? last_synced() : ~std::uint64_t{0};
+    const std::uint64_t believed = is_paged() ? last_synced(medium_.memory(), superblock_) : ~std::uint64_t{0};
     for (EntryReader before = reader;; before = reader) {
         const std::optional<std::span<const std::uint8_t>> entry = reader.next();
         if (!entry || (before.number() > believed && !has_its_data(*entry))) {
@@ -138,25 +157,6 @@ Status Store::read_log(std::deque<LogUnit>& units, EntryReader& reader) {
         freed_.clear();
     }
     return Nothing{};
-}
-
-// Returns the number of the last entry that tells that all before it, and their data, were on the medium; 0: none does.
-std::uint64_t Store::last_synced() const {
-    std::uint64_t last = 0;
-    EntryReader reader(medium_.memory(), {superblock_.oldest_unit, superblock_.seed, superblock_.number});
-    while (const std::optional<std::span<const std::uint8_t>> entry = reader.next()) {
-        RecordReader records(*entry);
-        std::optional<std::uint32_t> next;
-        while (const std::optional<Record> record = records.next()) {
-            last = std::holds_alternative<Synced>(*record) ? reader.number() - 1 : last;
-            const auto* const goes_on = std::get_if<NextUnit>(&*record);
-            next = goes_on != nullptr ? std::optional(goes_on->unit) : next;
-        }
-        if (next && *next < layout_.units()) {
-            reader = EntryReader(medium_.memory(), {*next, reader.seed(), reader.number()});
-        }
-    }
-    return last;
 }
 
 bool Store::has_its_data(std::span<const std::uint8_t> entry) const {

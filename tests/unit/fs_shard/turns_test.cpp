@@ -170,11 +170,11 @@ TEST_F(ShardTurns, AFileInAFullStoreIsCutWithinABlock) {
     const Handle rest = make_open(bob, "rest");
     for (std::uint64_t block = 0; write(bob, rest, block * kBlockBytes, "x") == 0; ++block) {
     }
-    ASSERT_EQ(rig.store().use().free_blocks, 0U);
+    ASSERT_EQ(rig.store().use().free_blocks, kBlocksForCuts);
     EXPECT_EQ(resize(alice, handle.file, kChunk + 100), 0);
     EXPECT_EQ(stat(handle.file).size, kChunk + 100U);
     EXPECT_TRUE(read(alice, handle, kChunk, kChunk) == std::string(100, 'x'));
-    EXPECT_EQ(rig.store().use().free_blocks, 2 * (kChunk / kBlockBytes) - 1);
+    EXPECT_EQ(rig.store().use().free_blocks, kBlocksForCuts + 2 * (kChunk / kBlockBytes) - 1);
 }
 
 // The log is full of names and attributes before the data are; and it is cleaned all the time.
@@ -198,6 +198,39 @@ TEST_F(ShardTurns, AStoreThatIsFullOfNames) {
     EXPECT_FALSE(rig.store().use().cleaning_is_stuck);
     rig.restart();
     EXPECT_GT(fill(), 100U);
+}
+
+// Many removals in each turn append faster than a cleaning does that knows of one of them alone.
+TEST_F(ShardTurns, AStoreThatIsFullOfSmallFilesIsEmptiedInBursts) {
+    constexpr std::uint32_t kBurst = 256;
+    const auto in_bursts = [&](std::uint32_t most, const auto& request) {
+        for (std::uint32_t done = 0;; done += kBurst) {
+            std::vector<CallToken> calls;
+            std::vector<std::string> names;
+            for (std::uint32_t i = done; i != std::min(most, done + kBurst); ++i) {
+                names.push_back("n" + std::to_string(i));
+                calls.push_back(rig.send(alice, request(names.back())));
+            }
+            rig.end_turn();
+            for (std::uint32_t i = 0; i != calls.size(); ++i) {
+                rig.wait_for(calls[i]);
+                if (const int error = rig.error_of(calls[i]); error != 0) {
+                    EXPECT_EQ(error, ENOSPC);
+                    return done + i;
+                }
+            }
+            if (calls.size() != kBurst) {
+                return most;
+            }
+        }
+    };
+    const std::uint32_t made = in_bursts(
+        1'000'000, [](const std::string& name) { return CreateRequest{kRoot, kFileMode, 0, true, name, {}}; });
+    ASSERT_GT(made, 30'000U);
+    EXPECT_EQ(in_bursts(made, [](const std::string& name) { return RemoveRequest{kRoot, false, name}; }), made);
+    rig.settle();
+    EXPECT_TRUE(rig.list(root, kRoot).empty());
+    EXPECT_LT(rig.store().use().log_units, 8U);
 }
 
 TEST_F(ShardTurns, TheLogIsCleanedWhileCallsGoOn) {

@@ -56,6 +56,14 @@ TEST(Blocks, AUnitIsWhollyFree) {
     EXPECT_EQ(map.free_blocks(), kUnitBlocks - 1);
 }
 
+TEST(Blocks, AUnitIsNotTakenThatLeavesTooFewBlocks) {
+    BlockMap map(2 * kUnitBlocks);
+    ASSERT_TRUE(map.give_back({0, kUnitBlocks + 10}));
+    EXPECT_FALSE(map.allocate_unit(11).has_value());
+    EXPECT_EQ(map.free_blocks(), kUnitBlocks + 10);
+    EXPECT_TRUE(map.allocate_unit(10).has_value());
+}
+
 TEST(Blocks, NobodyTakesOrGivesTwice) {
     BlockMap map = all_free();
     ASSERT_TRUE(map.take({60, 10}));
