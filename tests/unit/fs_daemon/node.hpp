@@ -41,10 +41,11 @@ public:
         return endpoint->connect(net::IpAddress::parse(address).value(), service, now).value();
     }
     // Returns the number of the call, by which its outcome is found.
-    std::uint64_t call(SessionId session, PeerCall what, std::vector<std::uint8_t> bytes, Instant now) {
+    std::uint64_t call(SessionId session, PeerCall what, std::vector<std::uint8_t> bytes, Instant now,
+                       std::uint32_t answer_room = kMostForwardedBytes) {
         Asked& asked = asked_[++calls];
         asked.bytes = std::move(bytes);
-        asked.room.resize(kMostForwardedBytes);
+        asked.room.resize(answer_room);
         asked.response = {asked.room.data(), 0, static_cast<std::uint32_t>(asked.room.size()), {}};
         rpc::Call call;
         call.type = static_cast<std::uint8_t>(what);
