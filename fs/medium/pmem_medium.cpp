@@ -114,7 +114,7 @@ Result<Mapped> map(const BackingFile& file) {
 Result<std::unique_ptr<Medium>> open_pmem(const std::string& path, std::size_t bytes, PmemChoice choice) {
     if (const char* const name = misleading_variable(); name != nullptr) {
         return Error{fmt::format("'{}' is not opened as persistent memory while {} is set", path, name),
-                     fmt::format("unset {}; allow fake persistent memory if that is what you want", name)};
+                     fmt::format("unset {}; say --allow-fake-pmem if that is what you want", name)};
     }
     Result<BackingFile> file = BackingFile::open(path, bytes, Devices::Taken);
     if (!file.ok()) {
@@ -127,8 +127,8 @@ Result<std::unique_ptr<Medium>> open_pmem(const std::string& path, std::size_t b
     const PmemVerdict verdict = judge_pmem(mapped.value().facts, choice);
     if (verdict == PmemVerdict::Refused) {
         return Error{fmt::format("'{}' is no persistent memory", path),
-                     "name a DAX device or a file in a file system mounted with DAX; open it as a file; or allow fake "
-                     "persistent memory, which a loss of power destroys"};
+                     "name a DAX device or a file in a file system mounted with DAX; or say --data-path; or "
+                     "--allow-fake-pmem, and a loss of power destroys it"};
     }
     if (Status populated = populate(mapped.value().mapping.memory(), Touch::Write, path); !populated.ok()) {
         return populated.error();

@@ -115,7 +115,7 @@ class Fsd(unittest.TestCase):
         self.stop(program)
 
     def test_fake_persistent_memory_is_named_so(self):
-        self.refused('--pmem-path', self.store, '--capacity', '64M', words=['allow fake persistent memory'])
+        self.refused('--pmem-path', self.store, '--capacity', '64M', words=['--allow-fake-pmem'])
         _, lines = self.start('--pmem-path', self.store, '--capacity', '64M', '--allow-fake-pmem')
         self.assertIn('durable when answered', lines[0])
 
@@ -148,6 +148,13 @@ class Fsd(unittest.TestCase):
         self.refused('--key-file', self.folder + '/absent', words=['key file'])
         self.refused('--unknown', words=['--unknown'])
         self.refused('--ip', '192.0.2.1', words=['--ip', '--port'])
+        nodes = ('--nodes', '127.0.0.1,127.0.0.2', '--port', 'uring:127.0.0.1', '--key-file', self.store)
+        self.refused(*nodes, '--node', '2', words=['--node 2', 'count from 0'])
+        self.refused(*nodes, '--node', '-1', words=['--node'])
+        self.refused(*nodes, '--node', '1', words=['--node 1', '127.0.0.2'])
+        self.refused(*nodes[:4], words=['--nodes', '--key-file'])
+        self.refused('--nodes', '127.0.0.1,host', *nodes[2:], words=["'host'"])
+        self.refused(*nodes[:2], *nodes[4:], '--node', '0', words=['--nodes', '--port uring:ADDRESS'])
         self.start('--data-path', self.store, '--capacity', '16M')[0].kill()
 
     def test_another_shape_is_refused_and_foreign_content_stays(self):

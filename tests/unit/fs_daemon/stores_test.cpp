@@ -152,6 +152,68 @@ TEST(StoresTest, AStoreThatIsMissingOrAnothersIsNoNewOne) {
     expect_refusal(wishes_of(folder / "s", 2), {"s.0", "is empty"});
 }
 
+TEST(StoresTest, StoresOfANodeKeepTheirPlaceKeyAndCluster) {
+    const Folder folder;
+    StoreWishes wishes = wishes_of(folder / "s", 2);
+    wishes.nodes = 3;
+    wishes.node = 1;
+    wishes.cluster_key = SipKey{1, 2};
+    SipKey placement{};
+    {
+        const auto made = open_stores(wishes);
+        ASSERT_TRUE(made.ok()) << made.error().text();
+        EXPECT_EQ(made.value().facts().daemons, 6U);
+        EXPECT_EQ(made.value().cluster_key, (SipKey{1, 2}));
+        placement = made.value().placement_key;
+    }
+    ASSERT_TRUE(open_stores(wishes).ok());
+    StoreWishes other = wishes;
+    other.cluster_key = SipKey{1, 3};
+    expect_refusal(other, {"s.0", "another key file", "--key-file"});
+    other = wishes;
+    other.node = 2;
+    expect_refusal(other, {"s.0", "store 1"});
+    other = wishes;
+    other.nodes = 2;
+    expect_refusal(other, {"s.0", "6 daemons, not 4", "--nodes"});
+    other = wishes_of(folder / "s", 2);
+    expect_refusal(other, {"s.0", "6 daemons, not 2", "--daemons-per-node"});
+    // Two nodes with one key file are of one file system, whoever made its store first.
+    StoreWishes neighbour = wishes;
+    neighbour.data_path = folder / "n";
+    neighbour.node = 2;
+    const auto next = open_stores(neighbour);
+    ASSERT_TRUE(next.ok());
+    EXPECT_EQ(next.value().placement_key, placement);
+}
+
+TEST(StoresTest, AnOrdinaryFileIsPersistentMemoryByItsOptionAlone) {
+    const Folder folder;
+    StoreWishes wishes;
+    wishes.pmem_path = folder / "s";
+    wishes.capacity_bytes = kBytes;
+    expect_refusal(wishes, {folder / "s", "no persistent memory", "--allow-fake-pmem", "--data-path"});
+    EXPECT_FALSE(std::filesystem::exists(folder / "s"));
+    wishes.allow_fake_pmem = true;
+    const auto made = open_stores(wishes);
+    ASSERT_TRUE(made.ok()) << made.error().text();
+    EXPECT_NE(made.value().stores[0].describe().find("FAKE"), std::string::npos);
+}
+
+TEST(StoresTest, APlaceThatCannotBeOpenedIsNamed) {
+    const Folder folder;
+    expect_refusal(wishes_of(folder / "absent/s"), {folder / "absent/s"});
+    StoreWishes wishes = wishes_of(folder / "s");
+    wishes.capacity_bytes = 0;
+    expect_refusal(wishes, {folder / "s"});  // nothing there, and no length to make it with
+    ASSERT_TRUE(open_stores(wishes_of(folder / "s")).ok());
+    wishes.capacity_bytes = 2 * kBytes;
+    expect_refusal(wishes, {folder / "s", "16 MiB", "32 MiB"});
+    const auto open = open_stores(wishes_of(folder / "s"));
+    ASSERT_TRUE(open.ok());
+    expect_refusal(wishes_of(folder / "s"), {folder / "s", "in use"});
+}
+
 TEST(StoresTest, ADamagedStoreIsNoNewOne) {
     const Folder folder;
     ASSERT_TRUE(open_stores(wishes_of(folder / "s")).ok());

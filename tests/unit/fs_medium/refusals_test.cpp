@@ -136,7 +136,7 @@ TEST(Pmem, AnOrdinaryFileIsRefusedUnlessFakesAreAllowed) {
     const Result<std::unique_ptr<Medium>> made = open_pmem(path, kTestBytes);
     ASSERT_FALSE(made.ok());
     expect_within(made.error().what, "'" + path + "' is no persistent memory");
-    expect_within(made.error().remedy, "allow fake persistent memory");
+    expect_within(made.error().remedy, "--allow-fake-pmem");
     EXPECT_FALSE(std::filesystem::exists(path));
 
     ASSERT_TRUE(open_file(path, kTestBytes).ok());
