@@ -112,8 +112,9 @@ void add_process(CLI::App& app, Options& options) {
                    "addresses of all daemons of the file system, in the same order at each: ADDRESS,ADDRESS,...")
         ->delimiter(',')
         ->type_name("ADDRESSES");
-    app.add_option("--node", options.node,
-                   "which of them this daemon is, from 0 on; without it, the one that has its --port's address");
+    app.add_option_function<std::uint32_t>(
+        "--node", [&options](const std::uint32_t& number) { options.node = number; },
+        "which of them this daemon is, from 0 on; without it, the one that has its --port's address");
     app.add_option("--key-file", options.key_file,
                    "file with a secret of at least 16 bytes, the same for all daemons of the file system");
     app.add_option("--stats", options.stats_s, "print counters every so many seconds; 0: never")

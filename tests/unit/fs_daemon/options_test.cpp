@@ -135,6 +135,56 @@ TEST(FsdOptionsTest, SeveralNodesNeedANetworkWhichIsAPortOrEals) {
     EXPECT_EQ(options.cluster.node, 1U);
 }
 
+constexpr const char* kTwoNodes = "192.0.2.1,192.0.2.2";
+
+// Arguments of a daemon among two, and these.
+std::vector<std::string> with_nodes(std::vector<std::string> more, const std::string& nodes = kTwoNodes) {
+    std::vector<std::string> all{"--nodes", nodes, "--port", "uring:192.0.2.2", "--key-file", "k"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
+TEST(FsdOptionsTest, ADaemonFindsItselfAmongTheNodes) {
+    const Options options = parse(with_nodes({"--daemons-per-node", "3"})).value();
+    EXPECT_EQ(options.cluster.node, 1U);
+    EXPECT_EQ(options.cluster.shards(), 6U);
+    EXPECT_EQ(options.stores.nodes, 2U);
+    EXPECT_EQ(options.stores.node, 1U);
+    EXPECT_EQ(parse(with_nodes({"--node", "1"})).value().cluster.node, 1U);
+    EXPECT_EQ(parse({"--nodes", kTwoNodes, "--key-file", "k", "--port", "uring:10.0.0.1", "--node", "0"})
+                  .value()
+                  .cluster.node,
+              0U);
+    EXPECT_EQ(
+        parse({"--nodes", kTwoNodes, "--key-file", "k", "--port", "eth:0", "--ip", "192.0.2.1"}).value().cluster.node,
+        0U);
+    EXPECT_TRUE(parse({"--nodes", "192.0.2.2", "--port", "uring:192.0.2.2"}).value().cluster.is_alone());
+}
+
+TEST(FsdOptionsTest, AWrongNodeIsNamed) {
+    for (const char* node : {"2", "4294967295"}) {
+        expect_refusal(with_nodes({"--node", node}), {"--node", node, "count from 0"});
+    }
+    for (const char* node : {"", "-1", "one", "4294967296", "1x", "0,1"}) {
+        SCOPED_TRACE(node);
+        expect_refusal(with_nodes({"--node", node}), {"--node"});
+    }
+    expect_refusal({"--node", "1"}, {"--node 1", "1 nodes"});
+    expect_refusal(with_nodes({"--node", "0"}), {"--node 0", "192.0.2.1", "192.0.2.2"});
+    expect_refusal(with_nodes({}, "192.0.2.1,192.0.2.3"), {"192.0.2.2", "--nodes", "--port", "--node"});
+    expect_refusal(with_nodes({}, "192.0.2.2,192.0.2.2"), {"192.0.2.2", "twice"});
+    for (const char* address : {"host", "192.0.2", "192.0.2.1:7", "0.0.0.0", "224.0.0.1", "192.0.2.256"}) {
+        expect_refusal(with_nodes({}, std::string("192.0.2.2,") + address), {address, "--port"});
+    }
+    expect_refusal({"--nodes", kTwoNodes, "--key-file", "k", "--node", "0"}, {"--nodes", "--port uring:ADDRESS"});
+    expect_refusal({"--nodes", kTwoNodes, "--port", "uring:192.0.2.1"}, {"--nodes", "--key-file"});
+    std::string many = "10.0.0.1";
+    for (int i = 2; i != 80; ++i) {
+        many += ",10.0.0." + std::to_string(i);
+    }
+    expect_refusal(with_nodes({"--daemons-per-node", "64"}, many), {"79", "64", "4096"});
+}
+
 class FsdConfigTest : public testing::Test {
 protected:
     void write(const std::string& text) const { std::ofstream(path) << text; }
@@ -154,6 +204,10 @@ TEST_F(FsdConfigTest, TheFileHasTheSameNamesAndTheCommandLineCountsMore) {
     EXPECT_EQ(options.max_clients, 6U);
     EXPECT_EQ(options.shape.slots, 2U);
     EXPECT_TRUE(options.spin);
+    write("[fs]\nnodes = [\"192.0.2.1\", \"192.0.2.2\"]\nnode = 0\nkey-file = \"k\"\nport = \"uring:192.0.2.1\"\n");
+    EXPECT_EQ(parse_with({}).value().cluster.nodes.size(), 2U);
+    write("[fs]\nnodes = \"192.0.2.1,192.0.2.2\"\nkey-file = \"k\"\nport = \"uring:192.0.2.2\"\n");
+    EXPECT_EQ(parse_with({}).value().cluster.node, 1U);
     write("[fs]\npmem-path = \"p\"\nallow-fake-pmem = true\n");
     EXPECT_TRUE(parse_with({}).value().stores.allow_fake_pmem);
     write("[fs]\nallow-fake-pmem = false\n");
@@ -171,6 +225,12 @@ TEST_F(FsdConfigTest, AWrongLineIsNamed) {
     refused("[fs]\nformat = true\n", {path + ":2", "format"});  // each start would lose what is there
     refused("[fs]\nconfig = \"other\"\n", {path + ":2", "config"});
     refused("[fs]\nmax-clients = [1]\n", {path + ":2", "max-clients"});
+    refused("[fs]\nnodes = []\n", {path + ":2", "nodes"});
+    refused("[fs]\nnodes = [[\"192.0.2.1\"]]\n", {path + ":2", "nodes"});
+    refused("[fs]\nnodes = [\"host\"]\n", {"'host'"});
+    refused("[fs]\nnode = -1\n", {path + ":2", "node"});
+    refused("[fs]\nnode = \"x\"\n", {path + ":2", "node"});
+    refused("[fs]\nnode = 1.5\n", {path + ":2", "node"});
     refused("[fs\n", {path + ":1"});
     refused("[stream]\n", {path, "[fs]"});
     refused("[fs]\ndata-path = \"a\"\npmem-path = \"b\"\n", {"--data-path", "--pmem-path"});
