@@ -12,6 +12,7 @@
 
 #include "fs/daemon/peer_network.hpp"
 #include "tests/unit/copyrpc/host.hpp"
+#include "tests/unit/fs_daemon/wire.hpp"
 
 namespace cairn::fs::test {
 
@@ -19,7 +20,7 @@ constexpr SipKey kNodesKey{1, 2};
 constexpr std::array<const char*, 3> kAddresses{"10.0.0.1", "10.0.0.2", "10.0.0.3"};
 
 // A machine with an endpoint, which makes calls by hand.
-class Machine : public copyrpc::Host {
+class Machine : public copyrpc::Host, public Station {
 public:
     struct Outcome {
         rpc::CallStatus status{};
@@ -35,6 +36,13 @@ public:
     // What it does in each turn beside the endpoint's part, and when it has to.
     virtual void act(Instant /*now*/) {}
     [[nodiscard]] virtual Instant acts_at() const { return Instant::never(); }
+    [[nodiscard]] cairn::test::WirePort& wire_port() override { return port; }
+    bool take_turn(Instant now) override {
+        const bool any = turn(now);
+        act(now);
+        return any;
+    }
+    [[nodiscard]] Instant due() const override { return std::min(worker->next_deadline(), acts_at()); }
 
     // Connects to the first shard of the machine there.
     SessionId knock(const char* address, Instant now, std::uint16_t service = PeerLinkConfig::kFirstPort) {
@@ -139,52 +147,6 @@ private:
     static std::uint16_t sessions_of(const PeerLinkConfig& config) {
         return static_cast<std::uint16_t>(2 * (config.facts.shards - 1) + 2 * PeerLinkConfig::kMostStrangers);
     }
-};
-
-// Whom the wire joins, and their time.
-class Wire {
-public:
-    void add(Machine& machine) {
-        for (Machine* const other : machines_) {
-            machine.port.join(other->port);
-            other->port.join(machine.port);
-        }
-        machine.port.loses_strays = true;
-        machines_.push_back(&machine);
-    }
-    // The machine is about to end. What it says with its last breath is lost.
-    void remove(Machine& machine) {
-        machine.port.fate = [](std::uint64_t) { return 0; };
-        std::erase(machines_, &machine);
-    }
-    // Time passes in small steps while anybody is at work, and else as fast as nobody has anything to do.
-    void pass(Duration span) {
-        const Instant end = now + span;
-        while (now < end) {
-            bool any = false;
-            Instant next = end;
-            for (Machine* const each : machines_) {
-                any = each->turn(now) || any;
-                each->act(now);
-                next = std::min({next, each->worker->next_deadline(), each->acts_at()});
-            }
-            now = any ? now + kStep : std::max(now + kStep, next);
-        }
-        now = end;
-    }
-    template <class Done>
-    [[nodiscard]] bool pass_until(const Done& done, Duration most = seconds(30)) {
-        for (const Instant end = now + most; now < end && !done();) {
-            pass(milliseconds(1));
-        }
-        return done();
-    }
-
-    Instant now{1'000'000'000};
-
-private:
-    static constexpr Duration kStep = microseconds(20);
-    std::vector<Machine*> machines_;
 };
 
 }  // namespace cairn::fs::test
