@@ -1,10 +1,11 @@
-"""A Linux host with Soft-RoCE in a small virtual machine, on a bridge with the interface `cairn0` of this machine.
+"""A Linux host in a small virtual machine; one with Soft-RoCE is on a bridge with our interface `cairn0`.
 
 All of it lives in a network and process namespace of its own that enter() makes: it ends with the process.
 
     cairn0 (10.77.0.1, fd77::1) --veth-- bridge --tap-- guest (10.77.0.10, fd77::10)
 """
 import base64
+import contextlib
 import os
 import re
 import socket
@@ -17,7 +18,7 @@ US_V6, THEM_V6 = 'fd77::1', 'fd77::10'
 INTERFACE = 'cairn0'
 OUR_MAC, GUEST_MAC, CONTROL_MAC = '52:54:00:77:00:01', '52:54:00:77:00:10', '52:54:00:78:00:10'
 MTU = 4500
-CONTROL_PORT = 22000
+CONTROL_PORT, CALLS_PORT = 22000, 22001
 BOOT_SECONDS = 180
 INSIDE = 'CAIRN_INTEROP_INSIDE'
 # The guest finishes its checksums itself, so that what is read raw is complete.
@@ -94,21 +95,38 @@ def lost():
     return [int(packets) for packets in re.findall(r'counter packets (\d+)', said)]
 
 
+def network_card():
+    """The hardware of a guest with Soft-RoCE."""
+    return ['-m', '320', '-cpu', 'qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+rdrand', '-machine', 'q35,smm=off,hpet=off',
+            '-netdev', 'tap,id=data,ifname=tap,script=no,downscript=no,vhost=off',
+            '-device', f'virtio-net-pci,netdev=data,mac={GUEST_MAC},romfile={NO_OFFLOADS}']
+
+
+def network_words():
+    """What it is told of it."""
+    return {'mac': GUEST_MAC, 'mtu': MTU, 'v4': THEM, 'v6': THEM_V6}
+
+
 class Guest:
-    def __init__(self, kernel, initramfs, work):
+    """`image`: kernel and initramfs; `hardware`: memory, CPU, machine and devices, as qemu's arguments; `words`: what
+    the guest finds on its command line. It boots anew as another object."""
+
+    def __init__(self, image, work, hardware, words):
+        kernel, initramfs = image
         self.console = os.path.join(work, 'console')
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.console)
+        words = {**words, 'control_mac': CONTROL_MAC}
+        forwards = ''.join(f',hostfwd=tcp:127.0.0.1:{here}-10.0.2.15:{there}'
+                           for here, there in ((CONTROL_PORT, 2000), (CALLS_PORT, 2001)))
         # Emulated everywhere: what KVM can do differs from machine to machine.
-        machine = ['-accel', 'tcg,tb-size=128', '-cpu', 'qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+rdrand']
-        words = {'mac': GUEST_MAC, 'control_mac': CONTROL_MAC, 'mtu': MTU, 'v4': THEM, 'v6': THEM_V6}
         self.process = subprocess.Popen([
             'qemu-system-x86_64', '-nodefaults', '-no-user-config', '-nographic', '-no-reboot',
-            '-machine', 'q35,smm=off,hpet=off', *machine, '-smp', '1', '-m', '320',
+            '-accel', 'tcg,tb-size=128', '-smp', '1', *hardware,
             '-kernel', kernel, '-initrd', initramfs, '-serial', f'file:{self.console}',
             '-append', 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr ' +
             ' '.join(f'cairn.{key}={value}' for key, value in words.items()),
-            '-netdev', 'tap,id=data,ifname=tap,script=no,downscript=no,vhost=off',
-            '-device', f'virtio-net-pci,netdev=data,mac={GUEST_MAC},romfile={NO_OFFLOADS}',
-            '-netdev', f'user,id=control,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{CONTROL_PORT}-10.0.2.15:2000',
+            '-netdev', f'user,id=control,restrict=on,ipv6=off{forwards}',
             '-device', f'virtio-net-pci,netdev=control,mac={CONTROL_MAC},romfile=',
             '-object', 'rng-random,id=random,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=random'],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -128,6 +146,11 @@ class Guest:
             time.sleep(0.1)
         if 'CAIRN-FAILED' in self.said():
             raise RuntimeError(self.said())
+
+    def lose_power(self):
+        """Nothing is written back, nothing is told."""
+        self.process.kill()
+        self.process.communicate()
 
     def start(self, command, seconds=60):
         """A command under way in the guest."""

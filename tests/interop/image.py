@@ -1,4 +1,5 @@
-"""The guest's kernel and initramfs, made of Debian packages and kept in a folder until one of them changes."""
+"""A guest's kernel and initramfs, made of Debian packages and kept in a folder until one of them changes."""
+import dataclasses
 import glob
 import hashlib
 import lzma
@@ -11,15 +12,38 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = ('qemu-system-x86_64', 'cpio', 'dpkg-deb', 'apt-get', 'cc', 'apt-cache', 'ldd', 'busybox')
-PROGRAMS = ('ip', 'rdma', 'rping', 'ucmatose', 'udaddy', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_bw', 'ib_write_bw',
-            'ib_read_bw', 'ib_atomic_bw')
-PEERS = ('perf-peer', 'verbs-peer')  # of guest/
-# In the order of loading; crc32_generic is what Soft-RoCE would have a modprobe load, which the guest lacks.
-MODULES = ('virtio_pci', 'virtio_net', 'crc32_generic', 'ib_core', 'ib_uverbs', 'ib_umad', 'rdma_ucm', 'rdma_rxe')
-UNPACKED = ('./boot/vmlinuz-*', './lib/modules/*/modules.builtin') + tuple(
-    f'./lib/modules/*/kernel/{folder}/*' for folder in (
-        'drivers/infiniband/core', 'drivers/infiniband/sw/rxe', 'drivers/virtio', 'drivers/net', 'net', 'lib', 'crypto',
-        'fs/configfs'))
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """What a guest has in it beside a shell and its kernel; guest/start-NAME is what it does at its start."""
+    name: str
+    programs: tuple  # of this machine
+    packages: tuple  # that they are of
+    modules: tuple  # in the order of loading
+    folders: tuple  # of the kernel's package, that the modules are in
+    peers: tuple = ()  # of guest/, in C
+
+
+SOFT_ROCE = Recipe(
+    name='soft-roce',
+    programs=('ip', 'rdma', 'rping', 'ucmatose', 'udaddy', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_send_bw',
+              'ib_write_bw', 'ib_read_bw', 'ib_atomic_bw'),
+    packages=('rdma-core', 'ibverbs-utils', 'ibverbs-providers', 'rdmacm-utils', 'perftest', 'iproute2'),
+    # crc32_generic is what Soft-RoCE would have a modprobe load, which the guest lacks.
+    modules=('virtio_pci', 'virtio_net', 'crc32_generic', 'ib_core', 'ib_uverbs', 'ib_umad', 'rdma_ucm', 'rdma_rxe'),
+    folders=('drivers/infiniband/core', 'drivers/infiniband/sw/rxe', 'drivers/virtio', 'drivers/net', 'net', 'lib',
+             'crypto', 'fs/configfs'),
+    peers=('perf-peer', 'verbs-peer'))
+# The same for crc32c_generic and the file systems.
+DAX = Recipe(
+    name='dax',
+    programs=('ip', 'ndctl', 'daxctl', 'mkfs.ext4', 'mkfs.xfs'),
+    packages=('iproute2', 'ndctl', 'daxctl', 'e2fsprogs', 'xfsprogs'),
+    modules=('virtio_pci', 'virtio_net', 'nfit', 'nd_pmem', 'dax_pmem', 'device_dax', 'kmem', 'crc32c_generic', 'ext4',
+             'xfs'),
+    folders=('drivers/virtio', 'drivers/net', 'net', 'lib', 'crypto', 'arch/x86/crypto', 'drivers/acpi/nfit',
+             'drivers/nvdimm', 'drivers/dax', 'fs'))
 
 
 class Missing(Exception):
@@ -70,20 +94,23 @@ class Tree:
             shutil.copy(os.path.realpath(source), place)
 
     def add_program(self, source, target=None):
-        """With the shared libraries that it names."""
+        """With the shared libraries that it names; those of a build lie where the loader looks."""
         self.add(source, target)
         said = subprocess.run(['ldd', source], capture_output=True, text=True, check=False).stdout
         for library in re.findall(r'(/\S+) \(0x', said):
-            self.add(library)
+            is_installed = library.startswith(('/lib', '/usr/'))
+            self.add(library, None if is_installed else f'/usr/lib/{os.path.basename(library)}')
 
     def write(self, path, text):
         with open(os.path.join(self.root, path), 'w', encoding='utf-8') as file:
             file.write(text)
 
 
-def modules_in_order(unpacked):
-    """Paths of MODULES and what they depend on, dependencies first; what is built in has none."""
+def modules_in_order(names, unpacked):
+    """Paths of modules and what they depend on, dependencies first; what is built in has none."""
     order = []
+    with open(glob.glob(f'{unpacked}/lib/modules/*/modules.builtin')[0], encoding='utf-8') as file:
+        built_in = {os.path.basename(line.strip()).replace('-', '_') for line in file}
 
     def visit(name):
         spelled = re.sub('[-_]', '[-_]', name)
@@ -96,77 +123,99 @@ def modules_in_order(unpacked):
                 if one:
                     visit(one)
             order.append(path)
+            return
+        if f'{name}.ko'.replace('-', '_') not in built_in:
+            raise Missing(f'the kernel has no module {name}')
 
-    for module in MODULES:
+    for module in names:
         visit(module)
     return order
 
 
-def fill(tree, unpacked):
+def fill(tree, recipe, unpacked):
     tree.add('/bin/busybox')
     tree.add_program('/bin/dash', '/usr/bin/dash')  # busybox's shell would run its own applets before programs
     os.symlink('dash', os.path.join(tree.root, 'usr/bin/sh'))
-    for program in PROGRAMS:
+    for program in recipe.programs:
         path = shutil.which(program, path=os.environ['PATH'] + ':/usr/sbin:/sbin')
         if path is None:
-            raise Missing(f'no {program}: apt-get install rdma-core ibverbs-utils rdmacm-utils perftest iproute2')
+            raise Missing(f'no {program}: apt-get install {" ".join(recipe.packages)}')
         tree.add_program(path, f'/usr/bin/{program}')
-    for name in PEERS:
+    for name in recipe.peers:
         peer = os.path.join(unpacked, name)
         output_of('cc', '-std=gnu11', '-O1', '-o', peer, f'{HERE}/guest/{name}.c', '-lrdmacm', '-libverbs')
         tree.add_program(peer, f'/usr/bin/{name}')
-    provider, = re.findall(r'\S+/librxe-\S+\.so', output_of('dpkg', '-L', 'ibverbs-providers'))
-    tree.add_program(provider)
-    tree.add('/etc/libibverbs.d/rxe.driver')
+    if recipe is SOFT_ROCE:
+        provider, = re.findall(r'\S+/librxe-\S+\.so', output_of('dpkg', '-L', 'ibverbs-providers'))
+        tree.add_program(provider)
+        tree.add('/etc/libibverbs.d/rxe.driver')
     tree.add(re.search(r'libgcc_s\.so\.1 .*=> (\S+)', output_of('/sbin/ldconfig', '-p')).group(1))  # by pthread_exit
     tree.write('etc/passwd', 'root:x:0:0:root:/:/bin/sh\n')
     tree.write('etc/hosts', '127.0.0.1 localhost\n')
-    order = modules_in_order(unpacked)
+    order = modules_in_order(recipe.modules, unpacked)
     for path in order:
         tree.add(path, f'/modules/{os.path.basename(path)}')
     tree.write('modules/order', ''.join(f'{os.path.basename(path)}\n' for path in order))
     tree.add(f'{HERE}/guest/init', '/init')
+    tree.add(f'{HERE}/guest/start-{recipe.name}', '/start')
     tree.add(f'{HERE}/guest/run-command', '/bin/run-command')
 
 
-def key_of(package):
-    packages = output_of('dpkg-query', '-W', 'rdma-core', 'ibverbs-providers', 'rdmacm-utils', 'perftest',
-                         'busybox-static', 'iproute2', 'libc6')
+def pack(root, archive):
+    """The folder as a cpio archive; not compressed: reading it is free, unpacking is emulated."""
+    names = '\n'.join(sorted(os.path.relpath(os.path.join(where, name), root)
+                             for where, folders, files in os.walk(root) for name in folders + files))
+    with open(archive, 'wb') as file:
+        subprocess.run(['cpio', '-o', '-H', 'newc', '--quiet'], input=names.encode(), stdout=file, cwd=root, check=True)
+
+
+def with_programs(initramfs, programs, made):
+    """The initramfs with programs of the build behind it, in the file `made`: the kernel unpacks archives in order."""
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(made)) as work:
+        tree = Tree(f'{work}/root')
+        for program in programs:
+            tree.add_program(program, f'/usr/bin/{os.path.basename(program)}')
+        pack(tree.root, f'{work}/programs.cpio')
+        with open(made, 'wb') as file:
+            for part in (initramfs, f'{work}/programs.cpio'):
+                with open(part, 'rb') as archive:
+                    shutil.copyfileobj(archive, file)
+
+
+def key_of(package, recipe):
+    packages = output_of('dpkg-query', '-W', 'busybox-static', 'libc6', *recipe.packages)
     texts = [packages, os.path.basename(package)]
-    sources = ('init', 'run-command', *(f'{peer}.c' for peer in PEERS))
+    sources = ('init', 'run-command', f'start-{recipe.name}', *(f'{peer}.c' for peer in recipe.peers))
     for path in (__file__, *(f'{HERE}/guest/{name}' for name in sources)):
         with open(path, encoding='utf-8') as file:
             texts.append(file.read())
     return hashlib.sha256('\0'.join(texts).encode()).hexdigest()
 
 
-def build(folder):
+def build(folder, recipe):
     """(kernel, initramfs) in the folder, made anew if need be."""
     for tool in TOOLS:
         if shutil.which(tool) is None:
             raise Missing(f'no {tool} here; scripts/test --interop installs what is needed')
-    os.makedirs(folder, exist_ok=True)
-    kernel, initramfs, key_file = (os.path.join(folder, name) for name in ('vmlinux', 'initramfs.cpio', 'key'))
+    own = os.path.join(folder, recipe.name)
+    os.makedirs(own, exist_ok=True)
+    kernel, initramfs, key_file = (os.path.join(own, name) for name in ('vmlinux', 'initramfs.cpio', 'key'))
     package = kernel_package(folder)
-    key = key_of(package)
+    key = key_of(package, recipe)
     if os.path.exists(key_file):
         with open(key_file, encoding='ascii') as file:
             if file.read() == key:
                 return kernel, initramfs
+    unpacked = ('./boot/vmlinuz-*', './lib/modules/*/modules.builtin',
+                *(f'./lib/modules/*/kernel/{each}/*' for each in recipe.folders))
     with tempfile.TemporaryDirectory(dir=folder) as work:
         with subprocess.Popen(['dpkg-deb', '--fsys-tarfile', package], stdout=subprocess.PIPE) as archive:
-            output_of('tar', '-x', '-C', work, '--wildcards', *UNPACKED, stdin=archive.stdout)
-        if not glob.glob(f'{work}/lib/modules/*/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko'):
-            raise Missing(f'{os.path.basename(package)} has no rdma_rxe')
+            output_of('tar', '-x', '-C', work, '--wildcards', *unpacked, stdin=archive.stdout)
         with open(kernel, 'wb') as file:
             file.write(unpack_kernel(glob.glob(f'{work}/boot/vmlinuz-*')[0]))
         tree = Tree(f'{work}/root')
-        fill(tree, work)
-        names = '\n'.join(sorted(os.path.relpath(os.path.join(where, name), tree.root)
-                                 for where, folders, files in os.walk(tree.root) for name in folders + files))
-        with open(initramfs, 'wb') as file:  # not compressed: reading it is free, unpacking is emulated
-            subprocess.run(['cpio', '-o', '-H', 'newc', '--quiet'], input=names.encode(), stdout=file, cwd=tree.root,
-                           check=True)
+        fill(tree, recipe, work)
+        pack(tree.root, initramfs)
     with open(key_file, 'w', encoding='ascii') as file:
         file.write(key)
     return kernel, initramfs

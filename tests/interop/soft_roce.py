@@ -290,7 +290,7 @@ def main():
         print('skipped: network namespaces need root')
         sys.exit(SKIPPED)
     try:
-        kernel, initramfs = image.build(IMAGES)
+        built = image.build(IMAGES, image.SOFT_ROCE)
     except image.Missing as missing:
         print(f'skipped: {missing}')
         sys.exit(SKIPPED)
@@ -299,7 +299,7 @@ def main():
     work = tempfile.mkdtemp(prefix='cairn-interop-')
     try:
         guest.make_network(ports.kernel_addresses)
-        machine = guest.Guest(kernel, initramfs, work)
+        machine = guest.Guest(built, work, guest.network_card(), guest.network_words())
         machine.await_ready()
         function(Host(ports), machine)
     finally:
