@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""cairn-fsd on persistent memory as Linux has it: an emulated NVDIMM in a virtual machine, as a DAX device and under
+file systems that are mounted with DAX.
+
+    dax.py CASE BUILD_FOLDER FOLDER_OF_IMAGES
+
+Each case is a test of its own: exit 0 passed, 77 skipped with the reason on stdout, else failed. $CAIRN_FS_SEED repeats
+what a seed has done, as far as the machine does. The emulator has no caches: what was stored and not flushed is there
+after a loss of power, too. What the guest's kernel had in its memory is lost.
+"""
+import os
+import random
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import types
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../programs'))
+
+import fs_history  # noqa: E402
+import fs_programs  # noqa: E402
+import guest  # noqa: E402
+import image  # noqa: E402
+
+SKIPPED, ILLEGAL_INSTRUCTION = 77, 128 + 4
+BUILD, IMAGES = sys.argv[2:4]
+PROGRAMS = ('apps/cairn-fsd', 'apps/cairn-fs', 'tests/programs/fs_caller')
+SEED = int(os.environ.get('CAIRN_FS_SEED', time.time_ns() % 10**9))
+LABELS_MB = 16  # for the labels, and the unit of a namespace's length
+WRITERS, POWER_LOSSES, KILLS = 2, 3, 4
+CALL_S = 120
+
+
+def expect(condition, message):
+    if not condition:
+        print(f'FAILED: {message}')
+        sys.exit(1)
+
+
+class Machine:
+    """A guest with one NVDIMM, which outlives it."""
+
+    def __init__(self, built, work, nvdimm_mb, persistence='mem-ctrl'):
+        self.work, self.nvdimm_mb, self.persistence = work, nvdimm_mb, persistence
+        self.file = os.path.join(work, 'nvdimm')
+        with open(self.file, 'wb') as file:
+            file.truncate(nvdimm_mb << 20)
+        initramfs = os.path.join(work, 'initramfs.cpio')
+        image.with_programs(built[1], [os.path.join(BUILD, program) for program in PROGRAMS], initramfs)
+        self.image, self.guest = (built[0], initramfs), None
+
+    def boot(self):
+        hardware = ['-m', '512,slots=1,maxmem=4G', '-cpu', 'max,la57=off',
+                    '-machine', f'q35,smm=off,hpet=off,nvdimm=on,nvdimm-persistence={self.persistence}',
+                    '-object', f'memory-backend-file,id=memory,share=on,mem-path={self.file},size={self.nvdimm_mb}M',
+                    '-device', 'nvdimm,id=nvdimm,memdev=memory,label-size=128K']
+        self.guest = guest.Guest(self.image, self.work, hardware, {})
+        self.guest.await_ready()
+
+        status, said = self.guest.run('cairn-fsd --version')
+        if status == ILLEGAL_INSTRUCTION:
+            print('skipped: the programs are built for a CPU that is not emulated; meson setup -Dcpu=x86-64-v2')
+            sys.exit(SKIPPED)
+        expect(status == 0, said)
+
+    def lose_power(self):
+        self.guest.lose_power()
+        self.guest = None
+
+    def must(self, command, seconds=60):
+        """What the command says, which succeeds."""
+        status, said = self.guest.run(command, seconds)
+        expect(status == 0, f'{command}: {status}: {said}')
+        return said
+
+    def refuses(self, command, *words):
+        """The command is refused with exit code 2 and a line that has these words."""
+        status, said = self.guest.run(command)
+        expect(status == 2 and all(word in said for word in words), f'{command}: {status}: {said}, not {words}')
+        print(said.strip())
+
+    def divide(self, *namespaces):
+        """Mode and MiB of each namespace; a new NVDIMM."""
+        self.must('ndctl disable-region all && ndctl init-labels -f all && ndctl enable-region all')
+        for mode, megabytes in namespaces:
+            self.must(f'ndctl create-namespace -m {mode} -s {megabytes}M')
+
+
+class Caller(fs_programs.Caller):
+    """A process in the guest with the library in it."""
+
+    def __init__(self):
+        connection = socket.create_connection(('127.0.0.1', guest.CALLS_PORT), timeout=CALL_S)
+        # The connection is kept by the files that are made of it.
+        self.process = types.SimpleNamespace(stdin=connection.makefile('wb'), stdout=connection.makefile('rb'))
+        connection.close()
+        if self.process.stdout.readline() != b'ready\n':
+            raise AssertionError('fs_caller cannot connect')
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Daemon:
+    """cairn-fsd in the guest."""
+    socket, log = '/run/fs.sock', '/run/fsd.log'
+
+    def __init__(self, machine, arguments):
+        self.machine, self.pid = machine, None
+        self.command = f'cairn-fsd --chunk-size 64K --shm-prefix /run/fs {arguments}'
+
+    def start(self):
+        """What it says."""
+        said = self.machine.must(f'setsid {self.command} >{self.log} 2>&1 & echo $!; until grep -q "^ready on" '
+                                 f'{self.log}; do kill -0 $! || {{ cat {self.log}; exit 1; }}; sleep 0.05; done; '
+                                 f'cat {self.log}')
+        self.pid, text = said.split('\n', maxsplit=1)
+        return text
+
+    def kill(self, signal='KILL'):
+        self.machine.must(f'kill -{signal} {self.pid}; while [ -d /proc/{self.pid} ]; do sleep 0.02; done')
+
+    def tool(self, arguments, seconds=120):
+        return self.machine.must(f'cairn-fs --socket {self.socket} {arguments}', seconds)
+
+    def assert_sound(self):
+        for command, words in (('fsck', 'nothing is wrong'), ('scrub', 'nothing is damaged')):
+            said = self.tool(command)
+            expect(words in said, f'{command}: {said}')
+
+    def assert_durable(self, said, stores):
+        """Each is persistent memory to it, all of which is mapped in the way that this needs."""
+        for shard, (path, is_file) in enumerate(stores):
+            expect(re.search(rf"^shard {shard}: persistent memory, \d+ MiB of '{path}': survives a loss of power", said,
+                             re.M), said)
+            mapped = self.machine.must(f'grep -A 30 {path} /proc/{self.pid}/smaps')
+            expect(int(mapped.split('-')[0], 16) % (2 << 20) == 0, f'{path} is not mapped by 2 MiB: {mapped}')
+            flags = re.search('^VmFlags: (.*)', mapped, re.M).group(1).split()
+            expect(not is_file or 'sf' in flags, f'{path} is mapped without MAP_SYNC: {flags}')
+        expect(said.count('durable when answered') == len(stores) and 'FAKE' not in said, said)
+        print(said.strip())
+
+
+class Trial:
+    """Writers and a daemon; the daemon dies, and the power is lost."""
+
+    def __init__(self, machine, arguments, mount='true'):
+        self.machine, self.daemon, self.mount = machine, Daemon(machine, arguments), mount
+        self.chance, self.callers, self.trees = random.Random(SEED), [], [None] * WRITERS
+
+    def begin(self, stores):
+        self.daemon.assert_durable(self.daemon.start(), stores)
+        self.daemon.tool('cp /usr/bin/cairn-fsd cairn:/copy')
+        self.callers = [Caller() for _ in self.trees]
+
+    def start_writers(self):
+        writers = [fs_history.Writer(caller, f'/writer{which}', f'{self.chance.random()}', tree)
+                   for which, (caller, tree) in enumerate(zip(self.callers, self.trees))]
+        for writer in writers:
+            writer.start()
+        return writers
+
+    def judge(self, writers):
+        self.trees = [writer.judge(caller) for writer, caller in zip(writers, self.callers)]
+        self.machine.must(f'cairn-fs --socket {self.daemon.socket} cat /copy | cmp - /usr/bin/cairn-fsd')
+        self.daemon.assert_sound()
+
+    def kill_daemons(self):
+        """Every call is answered all the same."""
+        writers = self.start_writers()
+        for _ in range(KILLS):
+            time.sleep(0.3 + self.chance.random())
+            self.daemon.kill()
+            time.sleep(self.chance.random() ** 3)
+            self.daemon.start()
+        before = [writer.calls for writer in writers]
+        while any(writer.calls < calls + 20 and writer.is_alive() for writer, calls in zip(writers, before)):
+            time.sleep(0.05)
+        for writer in writers:
+            writer.finish(CALL_S)
+        print(f'{KILLS} kills in {[writer.calls for writer in writers]} calls')
+        self.judge(writers)
+
+    def lose_power(self):
+        """What was answered is there when the power is back."""
+        writers = self.start_writers()
+        time.sleep(0.3 + self.chance.random() * 2)
+        self.machine.lose_power()
+        for writer in writers:
+            writer.join(timeout=CALL_S)
+            expect(writer.is_cut_off(), f'{writer.last}: {writer.failure!r}')
+        print(f'power lost behind {[writer.calls for writer in writers]} calls, in {[w.last[0] for w in writers]}')
+        self.machine.boot()
+        self.machine.must(self.mount)
+        said = self.daemon.start()
+        expect(said.count('; opened in ') == said.count('shard ') > 0, f'not opened: {said}')
+        self.callers = [Caller() for _ in self.trees]
+        self.judge(writers)
+
+
+def survive(trial, stores):
+    trial.begin(stores)
+    for _ in range(POWER_LOSSES):
+        trial.kill_daemons()
+        trial.lose_power()
+    trial.daemon.kill('TERM')
+    trial.daemon.start()
+    trial.daemon.assert_sound()
+
+
+def fsdax(machine, kind, make):
+    machine.boot()
+    machine.divide(('fsdax', machine.nvdimm_mb - LABELS_MB))
+    mount = f'mkdir -p /mnt && mount -t {kind} -o dax=always /dev/pmem0 /mnt'
+    machine.must(f'{make} /dev/pmem0 && {mount}')
+    survive(Trial(machine, '--pmem-path /mnt/store --capacity 48M', mount), [('/mnt/store', True)])
+
+
+def ext4(machine):
+    fsdax(machine, 'ext4', 'mkfs.ext4 -q -b 4096')
+
+
+def xfs(machine):
+    """With caches that survive a loss of power."""
+    fsdax(machine, 'xfs', 'mkfs.xfs -q -m reflink=0')
+
+
+def devdax(machine):
+    """A shard on each of two devices."""
+    machine.boot()
+    machine.divide(('devdax', 48), ('devdax', 48))
+    survive(Trial(machine, '--pmem-path /dev/dax0 --daemons-per-node 2'),
+            [(f'/dev/dax0.{shard}', False) for shard in range(2)])
+
+
+CASES = {'ext4': (ext4, 112, 'mem-ctrl'), 'xfs': (xfs, 336, 'cpu'), 'devdax': (devdax, 112, 'mem-ctrl')}
+
+
+def main():
+    if os.geteuid() != 0:
+        print('skipped: network namespaces need root')
+        sys.exit(SKIPPED)
+    try:
+        built = image.build(IMAGES, image.DAX)
+    except image.Missing as missing:
+        print(f'skipped: {missing}')
+        sys.exit(SKIPPED)
+    guest.enter()
+    subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
+    test, nvdimm_mb, persistence = CASES[sys.argv[1]]
+    print(f'seed {SEED}')
+    work = tempfile.mkdtemp(prefix='cairn-dax-')
+    try:
+        test(Machine(built, work, nvdimm_mb, persistence))
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+main()
