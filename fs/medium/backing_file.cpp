@@ -38,9 +38,28 @@ Error cannot(std::string_view what, const std::string& path, int reason, std::st
     return {fmt::format("cannot {} '{}': {}", what, path, std::strerror(reason)), std::move(remedy)};
 }
 
+// A file that is made there is one in memory, which has the name of a device.
+bool is_among_devices(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::equivalent(folder_of(path), "/dev", ignored);
+}
+
+// Linux keeps the name of a DAX device that is the system's memory, or disabled.
+bool is_dax_device(const std::string& path) {
+    struct stat facts {};
+    return ::stat(path.c_str(), &facts) == 0 && kind_of(facts) == PathKind::DaxDevice;
+}
+
 Error cannot_open(const std::string& path, bool may_make, int reason) {
+    if (reason == ENXIO && is_dax_device(path)) {
+        return cannot("open", path, reason,
+                      "it is disabled, or in use as the system's memory: daxctl reconfigure-device --mode=devdax");
+    }
     if (reason != ENOENT) {
         return cannot("open", path, reason, "name a file that this user may read and write");
+    }
+    if (is_among_devices(path)) {
+        return cannot("open", path, reason, "name a device that is there: 'daxctl list' has DAX devices");
     }
     if (std::filesystem::is_directory(folder_of(path))) {
         return cannot("open", path, reason,
@@ -93,14 +112,17 @@ BackingFile::~BackingFile() {
     }
 }
 
+// mutants: fs-backing-file-open-or-make
 Status BackingFile::open_or_make(bool may_make) {
     fd_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
-    if (fd_ < 0 && errno == ENOENT && may_make) {
+    int reason = errno;
+    if (fd_ < 0 && reason == ENOENT && may_make && !is_among_devices(path_)) {
         fd_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0600);
+        reason = errno;
         made_ = fd_ >= 0;
     }
     if (fd_ < 0) {
-        return cannot_open(path_, may_make, errno);
+        return cannot_open(path_, may_make, reason);
     }
     return Nothing{};
 }
@@ -124,12 +146,13 @@ Status BackingFile::settle_length(std::size_t wanted, Devices devices) {
     if (::fstat(fd_, &facts) != 0) {
         return cannot("look at", path_, errno, "name another file");
     }
-    if (S_ISCHR(facts.st_mode) && devices == Devices::Taken) {
+    const PathKind kind = kind_of(facts);
+    if (Status judged = judge_kind(path_, kind, devices); !judged.ok()) {
+        return judged;
+    }
+    if (kind == PathKind::DaxDevice) {
         bytes_ = wanted;
         return Nothing{};
-    }
-    if (!S_ISREG(facts.st_mode)) {
-        return Error{fmt::format("'{}' is no ordinary file", path_), "name a file"};
     }
     const auto length = static_cast<std::size_t>(facts.st_size);
     if (length == 0 && wanted != 0) {

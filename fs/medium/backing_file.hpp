@@ -7,17 +7,16 @@
 #include <string>
 #include <utility>
 
+#include "fs/medium/path_kind.hpp"
 #include "lib/base/result.hpp"
 
 namespace cairn::fs {
-
-enum class Devices : std::uint8_t { Refused, Taken };
 
 // Owns a descriptor and its lock. Movable. The destructor ends both. It removes the file if this object has made it and
 // keep() was not called.
 class BackingFile {
 public:
-    // Errors and lengths: as backends.hpp says. With Devices::Taken, a character device is good as well.
+    // Errors and lengths: as backends.hpp says. With Devices::Taken, a DAX device is good as well.
     static Result<BackingFile> open(const std::string& path, std::size_t bytes, Devices devices);
 
     BackingFile(BackingFile&& other) noexcept;

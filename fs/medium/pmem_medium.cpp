@@ -101,7 +101,7 @@ Result<Mapped> map(const BackingFile& file) {
     Mapped mapped{PmemMapping(data, bytes), {is_pmem != 0, ::pmem_has_auto_flush() == 1}};
     if (file.bytes() != 0 && file.bytes() != bytes) {
         return Error{fmt::format("'{}' has {}, not {}", file.path(), length_text(bytes), length_text(file.bytes())),
-                     "ask for all of the device: length 0"};
+                     "leave the length (--capacity) out: a DAX device is taken whole"};
     }
     if (Status judged = judge_length(fmt::format("'{}'", file.path()), bytes); !judged.ok()) {
         return judged.error();

@@ -238,7 +238,46 @@ def devdax(machine):
             [(f'/dev/dax0.{shard}', False) for shard in range(2)])
 
 
-CASES = {'ext4': (ext4, 112, 'mem-ctrl'), 'xfs': (xfs, 336, 'cpu'), 'devdax': (devdax, 112, 'mem-ctrl')}
+def refusals(machine):
+    """What is not taken for persistent memory, and what serves all the same."""
+    machine.boot()
+    machine.divide(('devdax', 48), ('fsdax', 48), ('devdax', 288))
+    machine.must('ln -s /dev/dax0.0 /run/store')
+    other = 'cairn-fsd --shm-prefix /run/other'
+
+    def serves(arguments, *words):
+        daemon = Daemon(machine, arguments)
+        said = daemon.start()
+        expect(all(word in said for word in ('survives a loss of power', *words)), said)
+        return daemon
+
+    daemon = serves('--pmem-path /run/store', "46 MiB of '/run/store'", 'a new store')
+    machine.refuses(f'{other} --pmem-path /dev/dax0.0', "'/dev/dax0.0' is in use by another daemon")
+    daemon.kill('TERM')
+    serves('--pmem-path /dev/dax0.0 --capacity 46M', 'opened in').kill()
+    machine.refuses(f'{other} --pmem-path /dev/dax0.0 --capacity 48M', 'has 46 MiB, not 48 MiB', '--capacity')
+    machine.refuses(f'{other} --data-path /dev/dax0.0', 'is a DAX device, not a file')
+    machine.refuses(f'{other} --pmem-path /dev/pmem0.1', 'is a disk', 'ndctl create-namespace -m devdax')
+    machine.refuses(f'{other} --pmem-path /dev/zero', 'no DAX device')
+    machine.refuses(f'{other} --pmem-path /dev/dax9.9 --capacity 16M --allow-fake-pmem', 'No such file', 'daxctl list')
+
+    machine.must('daxctl disable-device dax0.0')
+    machine.refuses(f'{other} --pmem-path /dev/dax0.0', 'cannot open', 'daxctl reconfigure-device --mode=devdax')
+    machine.must('daxctl enable-device dax0.0')
+    serves('--pmem-path /dev/dax0.0', 'opened in').kill()
+    machine.must('daxctl reconfigure-device --no-online --mode=system-ram dax0.2')
+    machine.refuses(f'{other} --pmem-path /dev/dax0.2', "the system's memory")
+    machine.must('daxctl reconfigure-device --mode=devdax dax0.2')
+    serves('--pmem-path /dev/dax0.2', 'a new store').kill()
+
+    machine.must('mkfs.ext4 -q -b 4096 /dev/pmem0.1 && mkdir /mnt && mount -t ext4 -o dax=never /dev/pmem0.1 /mnt')
+    machine.refuses(f'{other} --pmem-path /mnt/store --capacity 16M', "'/mnt/store' is no persistent memory")
+    machine.must('[ ! -e /mnt/store ] && umount /mnt && mount -t ext4 -o dax=always /dev/pmem0.1 /mnt')
+    serves('--pmem-path /mnt/store --capacity 16M', 'a new store').kill()
+
+
+CASES = {'ext4': (ext4, 112, 'mem-ctrl'), 'xfs': (xfs, 336, 'cpu'), 'devdax': (devdax, 112, 'mem-ctrl'),
+         'refusals': (refusals, 400, 'mem-ctrl')}
 
 
 def main():

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "fs/medium/backends.hpp"
+#include "fs/medium/path_kind.hpp"
 #include "fs/medium/pmem_verdict.hpp"
 #include "tests/unit/fs_medium/media.hpp"
 
@@ -96,8 +97,22 @@ TEST_P(Refusals, WhatIsNoFileIsNamed) {
     path_ = folder_->file("pipe");
     ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
     expect_within(refusal(kTestBytes), "'" + path_ + "' is no ordinary file");
-    path_ = "/dev/zero";
-    expect_within(refusal(0), path_);
+    for (const char* const device : {"/dev/zero", "/dev/null"}) {
+        path_ = device;
+        expect_within(refusal(0), "'" + path_ + "' is a device, and no DAX device");
+        expect_within(refusal(kTestBytes), "'daxctl list'");
+    }
+}
+
+// It would be one in memory, which has the name of a device that is not there.
+TEST_P(Refusals, NoFileIsMadeAmongDevices) {
+    for (const char* const folder : {"/dev", "/dev/../dev"}) {
+        path_ = std::string(folder) + "/cairn_no_such_dax" + std::to_string(::getpid());
+        const std::string text = refusal(kTestBytes);
+        EXPECT_FALSE(std::filesystem::remove(path_));
+        expect_within(text, "cannot open '" + path_ + "': No such file or directory");
+        expect_within(text, "name a device that is there");
+    }
 }
 
 TEST_P(Refusals, MoreThanTheDiskHasIsRefusedAndRemoved) {
@@ -120,6 +135,21 @@ TEST_P(Refusals, AFileThatCannotBeMadeWholeIsRemovedAndOneThatWasThereIsNot) {
     std::signal(SIGXFSZ, SIG_DFL);
     expect_within(made, "cannot take 16 MiB for '" + path_ + "'");
     expect_within(there, "cannot take 16 MiB for '" + path_ + "'");
+}
+
+TEST(PathKind, WhatNoMediumTakesIsRefusedWithTheWayToUseIt) {
+    const auto said = [](PathKind kind, Devices devices) {
+        const Status judged = judge_kind("here", kind, devices);
+        return judged.ok() ? "taken" : judged.error().text();
+    };
+    for (const Devices devices : {Devices::Taken, Devices::Refused}) {
+        EXPECT_EQ(said(PathKind::File, devices), "taken");
+        expect_within(said(PathKind::Disk, devices), "'here' is a disk; name a file");
+        expect_within(said(PathKind::OtherDevice, devices), "no DAX device; name a DAX");
+        expect_within(said(PathKind::Other, devices), "no ordinary file");
+    }
+    EXPECT_EQ(said(PathKind::DaxDevice, Devices::Taken), "taken");
+    expect_within(said(PathKind::DaxDevice, Devices::Refused), "as persistent memory");
 }
 
 TEST(MemoryMedium, RefusesTheLengthsThatFilesAreRefused) {
