@@ -20,6 +20,7 @@ ForeignCalls::ForeignCalls(copyrpc::Endpoint& endpoint, PeerLinks& links, worker
         this);
 }
 
+// mutants: fs-foreign-on-found
 void ForeignCalls::on_found(ShardNumber peer, std::uint64_t life, Instant now) {
     const bool is_new = std::exchange(gates_[peer].life, life) != life;
     for (auto& [number, client] : clients_) {
@@ -29,6 +30,7 @@ void ForeignCalls::on_found(ShardNumber peer, std::uint64_t life, Instant now) {
     }
 }
 
+// mutants: fs-foreign-on-lost
 void ForeignCalls::on_lost(ShardNumber peer, Instant now) {
     for (const auto& [number, call] : calls_) {
         call->is_orphan = call->is_orphan || call->from == peer;
@@ -49,6 +51,7 @@ std::optional<ShardNumber> ForeignCalls::proven(const copyrpc::Request& request)
 }
 
 // A gateway speaks for its own machine's clients alone.
+// mutants: fs-foreign-on-call
 void ForeignCalls::on_call(const copyrpc::Request& request) {
     const std::optional<ShardNumber> from = proven(request);
     if (!from) {
@@ -85,6 +88,7 @@ void ForeignCalls::on_call(const copyrpc::Request& request) {
     }
 }
 
+// mutants: fs-foreign-on-forget
 void ForeignCalls::on_forget(const copyrpc::Request& request) {
     const std::optional<ShardNumber> from = proven(request);
     if (!from) {
@@ -103,6 +107,7 @@ void ForeignCalls::on_forget(const copyrpc::Request& request) {
     }
 }
 
+// mutants: fs-foreign-start
 void ForeignCalls::start(Foreign& call) {
     if (call.is_orphan) {
         end(call);
@@ -134,6 +139,7 @@ void ForeignCalls::fetch(Foreign& call) {
     }
 }
 
+// mutants: fs-foreign-on-fetched
 void ForeignCalls::on_fetched(void* context, const rpc::CallResult& result) {
     Foreign& call = *static_cast<Foreign*>(context);
     if (result.status != rpc::CallStatus::Ok) {
@@ -152,6 +158,7 @@ Call ForeignCalls::begin(std::uint32_t number, CallToken token) {
     return {token, said.client, said.slot, credentials_of(said.who, call.groups), bytes_of(said.request), call.data};
 }
 
+// mutants: fs-foreign-answer
 void ForeignCalls::answer(std::uint32_t number, std::span<const std::uint8_t> bytes) {
     Foreign& call = *calls_.at(number);
     CAIRN_ASSERT(call.step == Step::WithShard);
@@ -206,6 +213,7 @@ void ForeignCalls::respond(Foreign& call, std::uint32_t read) {
 }
 
 // A call that came behind this one, of the same slot, is next.
+// mutants: fs-foreign-end
 void ForeignCalls::end(Foreign& call) {
     const std::uint64_t client = call.parsed.call.client;
     const std::uint32_t slot = call.parsed.call.slot;
@@ -226,6 +234,7 @@ bool ForeignCalls::has_calls(std::uint64_t client) const noexcept {
 }
 
 // A client whose call is still with the shard leaves later.
+// mutants: fs-foreign-take-leavers
 std::vector<std::uint64_t> ForeignCalls::take_leavers(Instant now) {
     std::erase_if(clients_, [&](const auto& each) {
         const bool leaves = each.second.leaves_at <= now;

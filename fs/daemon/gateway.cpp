@@ -49,6 +49,7 @@ Gateway::Gateway(copyrpc::Endpoint& endpoint, PeerLinks& links, PeerMail& mail, 
     }
 }
 
+// mutants: fs-gateway-take
 void Gateway::take(const Call& call, ShardNumber to, Instant now) {
     Peer& peer = peers_[to];
     auto sent = std::make_unique<Sent>();
@@ -66,6 +67,7 @@ void Gateway::take(const Call& call, ShardNumber to, Instant now) {
 }
 
 // Returns false if the client's request is none, or names data that it has no room for.
+// mutants: fs-gateway-judge
 bool Gateway::judge(Sent& sent) {
     const std::optional<ParsedRequest> parsed = parse_request(sent.call.request);
     if (!parsed) {
@@ -79,6 +81,7 @@ bool Gateway::judge(Sent& sent) {
     return sent.data.bytes <= kMostForwardedData && sent.data.at <= room && sent.data.bytes <= room - sent.data.at;
 }
 
+// mutants: fs-gateway-forget
 void Gateway::forget(std::uint64_t client) {
     for (std::size_t number = 0; number != peers_.size(); ++number) {
         Peer& peer = peers_[number];
@@ -94,6 +97,7 @@ void Gateway::on_found(ShardNumber number) {
     serve(number);
 }
 
+// mutants: fs-gateway-on-lost
 void Gateway::on_lost(ShardNumber number, Instant now) {
     Peer& peer = peers_[number];
     peer.is_there = false;
@@ -105,6 +109,7 @@ void Gateway::on_lost(ShardNumber number, Instant now) {
     }
 }
 
+// mutants: fs-gateway-on-turn
 void Gateway::on_turn(Instant now) {
     for (std::size_t number = 0; number != peers_.size(); ++number) {
         Peer& peer = peers_[number];
@@ -138,6 +143,7 @@ Instant Gateway::next_deadline() const noexcept {
 
 // Who is to be forgotten comes first: a client of the same number may have come back since. More than the mail has room
 // for cannot be unheard.
+// mutants: fs-gateway-serve
 void Gateway::serve(ShardNumber number) {
     Peer& peer = peers_[number];
     while (peer.is_there && !peer.forgets.empty()) {
@@ -196,6 +202,7 @@ bool Gateway::compose(Sent& sent) {
 }
 
 // The client's own memory: the other shard reads and writes it, and nobody copies it here.
+// mutants: fs-gateway-open-data
 bool Gateway::open_data(Sent& sent) {
     const std::optional<SessionId> session = links_.session_of(sent.to);
     if (!session) {
@@ -210,6 +217,7 @@ bool Gateway::open_data(Sent& sent) {
 }
 
 // Returns false if the call waits.
+// mutants: fs-gateway-send
 bool Gateway::send(Peer& peer, std::unique_ptr<Sent> sent) {
     const std::optional<SessionId> session = links_.session_of(sent->to);
     copyrpc::Call call;
@@ -264,6 +272,7 @@ void Gateway::on_done(void* context, const rpc::CallResult& result) {
     self.serve(number);
 }
 
+// mutants: fs-gateway-finish
 void Gateway::finish(Sent& sent, const rpc::CallResult& result) {
     const auto answer =
         result.status == rpc::CallStatus::Ok ? parse_forwarded_answer(result.response, sent.data) : std::nullopt;

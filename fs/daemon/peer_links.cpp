@@ -48,6 +48,7 @@ Status PeerLinks::listen() {
     return endpoint_.listen(static_cast<std::uint16_t>(port));
 }
 
+// mutants: fs-peer-links-on-turn
 void PeerLinks::on_turn(Instant now) {
     for (const auto& link : links_) {
         if (link->step != Step::Proven && link->step != Step::Ended && link->by <= now) {
@@ -94,11 +95,13 @@ std::optional<SessionId> PeerLinks::session_of(ShardNumber number) const noexcep
     return found != peers_.end() && found->link != nullptr ? std::optional(found->link->session) : std::nullopt;
 }
 
+// mutants: fs-peer-links-peer-of
 std::optional<ShardNumber> PeerLinks::peer_of(SessionId session) const noexcept {
     const Link* const link = find(session);
     return link != nullptr && link->step == Step::Proven ? std::optional(link->peer) : std::nullopt;
 }
 
+// mutants: fs-peer-links-on-breach
 void PeerLinks::on_breach(SessionId session) {
     if (Link* const link = find(session); link != nullptr) {
         counters_.count(link->step == Step::Proven ? PeerCounter::Breaches : PeerCounter::Strangers);
@@ -128,6 +131,7 @@ void PeerLinks::connect(Peer& peer, Instant now) {
 }
 
 // A link of ours that ends is followed by another one.
+// mutants: fs-peer-links-end
 void PeerLinks::end(Link& link) {
     if (link.step == Step::Ended) {
         return;
@@ -147,6 +151,7 @@ void PeerLinks::end(Link& link) {
 }
 
 // Whoever has said nothing for the longest time makes room.
+// mutants: fs-peer-links-admit
 void PeerLinks::admit(SessionId session) {
     const auto is_stranger = [](const auto& link) {
         return !link->ours && link->step != Step::Proven && link->step != Step::Ended;
@@ -172,6 +177,7 @@ void PeerLinks::on_event(SessionId session, rpc::LinkEvent event, bool ours) {
 }
 
 // A newer connection of a peer replaces the one of its earlier life.
+// mutants: fs-peer-links-become-proven
 void PeerLinks::become_proven(Link& link) {
     Peer& own = *peer(link.peer);
     if (own.link != nullptr) {

@@ -15,6 +15,7 @@ std::uint8_t type_of(PeerCall call) noexcept {
 
 }  // namespace
 
+// mutants: fs-peer-links-handle
 template <void (PeerLinks::*kHandle)(PeerLinks::Link&, const copyrpc::Request&)>
 void PeerLinks::handle(void* context, const copyrpc::Request& request) {
     auto& self = *static_cast<PeerLinks*>(context);
@@ -72,6 +73,7 @@ void PeerLinks::on_answer(Link& link, const rpc::CallResult& result) {
     }
 }
 
+// mutants: fs-peer-links-their-greeting
 void PeerLinks::on_their_greeting(Link& link, std::span<const std::uint8_t> bytes) {
     const auto greeting = parse_peer<PeerGreeting>(bytes);
     if (!greeting || greeting->magic != kPeerMagic || greeting->version != kPeerHelloVersion) {
@@ -85,6 +87,7 @@ void PeerLinks::on_their_greeting(Link& link, std::span<const std::uint8_t> byte
         peer_bytes_of(PeerProof{facts, prover_.prove(PeerSide::Connecting, link.nonces, facts)}));
 }
 
+// mutants: fs-peer-links-their-proof
 void PeerLinks::on_their_proof(Link& link, std::span<const std::uint8_t> bytes) {
     const auto proof = parse_peer<PeerProof>(bytes);
     if (!proof || !prover_.is_proof(PeerSide::Accepting, link.nonces, *proof)) {
@@ -104,6 +107,7 @@ void PeerLinks::on_their_proof(Link& link, std::span<const std::uint8_t> bytes) 
     }
 }
 
+// mutants: fs-peer-links-greeting
 void PeerLinks::on_greeting(Link& link, const copyrpc::Request& request) {
     const auto greeting = parse_peer<PeerGreeting>(request.payload);
     if (link.step != Step::Greeting || !greeting || greeting->magic != kPeerMagic ||
@@ -120,6 +124,7 @@ void PeerLinks::on_greeting(Link& link, const copyrpc::Request& request) {
 }
 
 // The other one learns our facts, too, and says what differs.
+// mutants: fs-peer-links-proof
 void PeerLinks::on_proof(Link& link, const copyrpc::Request& request) {
     const auto proof = parse_peer<PeerProof>(request.payload);
     if (link.step != Step::Proving || !proof || !prover_.is_proof(PeerSide::Connecting, link.nonces, *proof)) {
@@ -140,6 +145,7 @@ void PeerLinks::on_proof(Link& link, const copyrpc::Request& request) {
     }
 }
 
+// mutants: fs-peer-links-ready
 void PeerLinks::on_ready(Link& link, const copyrpc::Request& request) {
     if (link.step != Step::Awaiting) {
         refuse(link, "it did not prove the cluster's key");

@@ -96,6 +96,7 @@ std::uint32_t ShardTenant::take_from(std::size_t place, std::uint32_t most) noex
 }
 
 // What is for a shard of another machine goes there. A request that is none is answered here.
+// mutants: fs-shard-tenant-take-call
 void ShardTenant::take_call(const Call& call) noexcept {
     FieldReader in(call.request);
     RequestHead head;

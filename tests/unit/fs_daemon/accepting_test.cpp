@@ -151,6 +151,24 @@ TEST_F(AcceptingTest, AShardWithAHigherNumberDoesNotConnect) {
     EXPECT_EQ(middle.counted(PeerCounter::Strangers), 1U);
 }
 
+// Shards of one process do not talk over the network.
+TEST_F(AcceptingTest, AShardOfTheSameMachineDoesNotConnect) {
+    PeerLinkConfig config = links_of(1);
+    config.cluster.local_shards = 2;
+    config.facts.from = 3;
+    config.facts.shards = 4;
+    Node third(config);
+    wire.remove(*one);
+    wire.add(third);
+    Stranger stranger(wire, "10.0.0.9", 77);
+    stranger.session = stranger.knock(kAddresses[1], wire.now, PeerLinkConfig::kFirstPort + 1);
+    for (const ShardNumber from : {ShardNumber{1}, ShardNumber{2}}) {  // shard 2 is at the other machine
+        EXPECT_EQ(stranger.greet({.from = from, .to = 3, .nonce = {5, 6}}), from == 2);
+        stranger.session = stranger.knock(kAddresses[1], wire.now, PeerLinkConfig::kFirstPort + 1);
+    }
+    EXPECT_EQ(third.counted(PeerCounter::Strangers), 1U);
+}
+
 TEST_F(AcceptingTest, WhoSaysNothingIsNotAwaitedForLong) {
     Stranger silent(wire);
     EXPECT_LE(one->links.next_deadline(), wire.now + seconds(2));

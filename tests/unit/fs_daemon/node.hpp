@@ -124,7 +124,7 @@ inline PeerLinkConfig links_of(ShardNumber number, std::uint32_t nodes = 2) {
 class Node : public Machine, public PeerWatch {
 public:
     explicit Node(const PeerLinkConfig& config)
-        : Machine(kAddresses.at(config.facts.from), config.facts.life, sessions_of(config)),
+        : Machine(kAddresses.at(config.cluster.node), config.facts.life, sessions_of(config)),
           links(*endpoint, *worker, config, *this, counters) {
         EXPECT_TRUE(links.listen().ok());
     }

@@ -17,7 +17,9 @@ protected:
         mail = std::make_unique<PeerMail>(*zero->endpoint, zero->links, *zero->worker, zero->counters);
         begin_one(0);
     }
-    ~PeerMailTest() override { zero->endpoint.reset(); }  // before the mail
+    ~PeerMailTest() override {
+        zero->endpoint.reset();  // before the mail
+    }
     void begin_one(std::uint64_t life) {
         one = node(1, test::kNodesKey, 1U << 20U, life);
         one->endpoint->set_handler(
@@ -133,19 +135,36 @@ TEST_F(PeerMailTest, APeerThatRefusesAMessageIsNone) {
     EXPECT_EQ(heard.size(), 1U);
 }
 
-// A message of the peer's earlier life that ends late says nothing about its next one.
+// A message of the peer's earlier life that ends late says nothing about its next one, which came before.
 TEST_F(PeerMailTest, MessagesOfAnEarlierLifeDoNotEndTheNextOne) {
-    way = Way::Keeps;
+    PeerMail back(*one->endpoint, one->links, *one->worker, one->counters);
+    const auto keep = [this] {
+        zero->endpoint->set_handler(
+            static_cast<std::uint8_t>(PeerCall::Tell),
+            [](void* all, const copyrpc::Request& request) {
+                static_cast<std::vector<rpc::KeptRequest>*>(all)->push_back(request.keep());
+            },
+            &kept);
+    };
+    keep();
     for (int i = 0; i != 10; ++i) {
-        tell(1);
+        back.send(0, PeerCall::Tell, {});
     }
     wire.pass(milliseconds(10));
-    kill(one);
+    ASSERT_EQ(kept.size(), 10U);
+    const SessionId before = *one->links.session_of(0);
     kept.clear();
-    begin_one(500);
-    wire.pass(seconds(5));
-    EXPECT_TRUE(zero->has(1));
-    EXPECT_EQ(zero->lost.size(), 1U);
+    zero->endpoint.reset();
+    mail.reset();
+    kill(zero);
+    zero = node(0, test::kNodesKey, 1U << 20U, 500);
+    keep();
+    wire.pass(milliseconds(100));
+    ASSERT_TRUE(one->has(0));
+    EXPECT_NE(*one->links.session_of(0), before);
+    wire.pass(seconds(10));
+    EXPECT_EQ(one->lost.size(), 1U);
+    one->endpoint.reset();
 }
 
 }  // namespace

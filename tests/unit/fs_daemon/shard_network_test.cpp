@@ -206,7 +206,32 @@ TEST_F(ShardNetworkTest, WhatIsNoMessageIsABreach) {
     EXPECT_TRUE(peer.is_out());
     EXPECT_EQ(one.counted(PeerCounter::Breaches), 1U);
     EXPECT_EQ(one.counted(PeerCounter::Lost), 1U);
-    EXPECT_EQ((call<WalkAnswer>(one, 0, StatRequest{kRoot}).first), EIO);
+}
+
+// What needs a shard that is not there fails, and does not wait for an answer that cannot come.
+TEST_F(ShardNetworkTest, AShardIsToldWhoIsThere) {
+    ShardMachine one(wire, 1);
+    const Instant began = wire.now;
+    EXPECT_EQ((call<WalkAnswer>(one, 1, create(name_at(one, 1))).first), EIO);  // the root's home is shard 0
+    EXPECT_LE(wire.now, began + milliseconds(100));
+    ShardMachine zero(wire, 0);
+    ASSERT_TRUE(wire.pass_until([&] { return one.counted(PeerCounter::Found) == 1; }));
+    wire.pass(seconds(5));
+    EXPECT_EQ((call<WalkAnswer>(one, 1, create(name_at(one, 1))).first), 0);
+}
+
+TEST_F(ShardNetworkTest, AClientThatGoesIsForgottenByAllMachines) {
+    ShardMachine zero(wire, 0);
+    ShardMachine one(wire, 1);
+    wire.pass(seconds(1));
+    const std::string name = name_at(zero, 1);
+    ASSERT_EQ((call<WalkAnswer>(zero, 1, create(name)).first), 0);
+    ASSERT_EQ((call<EmptyAnswer>(zero, 1, RemoveRequest{kRoot, false, name}).first), 0);
+    wire.pass(seconds(5));
+    EXPECT_EQ(one.counted(TenantCounter::RemovedFiles), 0U);  // it is open
+    zero.tenant->drain(zero.client);
+    zero.tenant->forget(zero.client);
+    EXPECT_TRUE(wire.pass_until([&] { return one.counted(TenantCounter::RemovedFiles) == 1; }));
 }
 
 TEST_F(ShardNetworkTest, AStrangersMessagesAreNotLookedAt) {
