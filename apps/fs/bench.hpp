@@ -26,6 +26,8 @@ public:
     virtual int write_data(std::span<const std::uint8_t> from, std::uint64_t offset) = 0;
     // Reads all of it, or fails.
     virtual int read_data(std::span<std::uint8_t> to, std::uint64_t offset) = 0;
+    // Memory to read to and write from.
+    [[nodiscard]] virtual std::span<std::uint8_t> buffer(std::size_t bytes) = 0;
     virtual int close_data() = 0;
     virtual int remove_data() = 0;
 
@@ -43,7 +45,9 @@ public:
 };
 
 [[nodiscard]] std::unique_ptr<BenchFiles> bench_files_of_directory(const std::string& path);
-[[nodiscard]] std::unique_ptr<BenchFiles> bench_files_of_client(fs::Client& client, const std::string& path);
+// `shares`: buffers lie in memory that the daemon shares.
+[[nodiscard]] std::unique_ptr<BenchFiles> bench_files_of_client(fs::Client& client, const std::string& path,
+                                                                bool shares);
 
 // The name of a file that is numbered.
 [[nodiscard]] std::string bench_name(std::uint32_t number);

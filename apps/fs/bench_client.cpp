@@ -4,6 +4,7 @@
 
 #include <coroutine>
 #include <cstdlib>
+#include <deque>
 
 #include "apps/fs/bench.hpp"
 
@@ -24,8 +25,8 @@ struct Flow {
 
 class ClientFiles final : public BenchFiles {
 public:
-    ClientFiles(fs::Client& client, std::string path)
-        : client_(client), path_(std::move(path)), data_path_(joined(path_, "data")) {}
+    ClientFiles(fs::Client& client, std::string path, bool shares)
+        : client_(client), shares_(shares), path_(std::move(path)), data_path_(joined(path_, "data")) {}
 
     int make_directory() override { return client_.mkdir(path_).wait().error; }
     int remove_directory() override { return client_.rmdir(path_).wait().error; }
@@ -39,6 +40,9 @@ public:
     }
     int read_data(std::span<std::uint8_t> to, std::uint64_t offset) override {
         return done(client_.pread(*data_, to, static_cast<std::int64_t>(offset)).wait(), to.size());
+    }
+    std::span<std::uint8_t> buffer(std::size_t bytes) override {
+        return shares_ ? shared_.emplace_back(client_, bytes).bytes() : std::span(own_.emplace_back(bytes));
     }
     int close_data() override { return client_.close(*data_).wait().error; }
     int remove_data() override { return client_.unlink(data_path_).wait().error; }
@@ -95,6 +99,9 @@ private:
     }
 
     fs::Client& client_;
+    bool shares_;
+    std::deque<fs::Buffer> shared_;
+    std::deque<std::vector<std::uint8_t>> own_;
     std::string path_;
     std::string data_path_;
     fs::File* data_ = nullptr;
@@ -106,8 +113,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<BenchFiles> bench_files_of_client(fs::Client& client, const std::string& path) {
-    return std::make_unique<ClientFiles>(client, path);
+std::unique_ptr<BenchFiles> bench_files_of_client(fs::Client& client, const std::string& path, bool shares) {
+    return std::make_unique<ClientFiles>(client, path, shares);
 }
 
 }  // namespace cairn::fstool

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <deque>
 
 #include "apps/fs/bench.hpp"
 
@@ -32,6 +33,7 @@ public:
     int read_data(std::span<std::uint8_t> to, std::uint64_t offset) override {
         return done(::pread(data_, to.data(), to.size(), static_cast<off_t>(offset)), to.size());
     }
+    std::span<std::uint8_t> buffer(std::size_t bytes) override { return buffers_.emplace_back(bytes); }
     int close_data() override { return error_of(::close(data_)); }
     int remove_data() override { return error_of(::unlink(data_path_.c_str())); }
 
@@ -83,6 +85,7 @@ private:
     std::string data_path_;
     int data_ = -1;
     std::vector<std::uint8_t> bytes_;
+    std::deque<std::vector<std::uint8_t>> buffers_;
 };
 
 }  // namespace

@@ -21,7 +21,8 @@ struct Command {
 };
 
 void bench(fstool::Session& session) {
-    const auto files = fstool::bench_files_of_client(session.fs, "/cairn-bench." + std::to_string(::getpid()));
+    const auto files = fstool::bench_files_of_client(session.fs, "/cairn-bench." + std::to_string(::getpid()),
+                                                     session.options.shares_buffers);
     if (const Status done = fstool::run_bench(*files, session.options); !done.ok()) {
         session.fail(done.error());
     }

@@ -104,6 +104,8 @@ void add_bench(CLI::App& app, Options& options) {
     bench.add_option("--in-flight", options.in_flight, "operations under way together: md, small, fill")
         ->default_val(32)
         ->check(CLI::Range(1, 4096));
+    bench.add_flag("--segment-buffers", options.shares_buffers,
+                   "read to and write from memory that the daemon shares: easy, hard");
     bench.add_flag("--relaxed", options.relaxed, "sizes and times of writes go to files' homes later");
 }
 

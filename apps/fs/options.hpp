@@ -29,6 +29,7 @@ struct Options {
     std::uint32_t files = 0;
     std::uint32_t in_flight = 1;
     bool relaxed = false;  // not strict
+    bool shares_buffers = false;
 };
 
 // Errors: an argument that is wrong, by name, and the remedy.

@@ -118,9 +118,10 @@ void Daemon::say_hello() const {
                    stores_.stores[i].describe());
     }
     fmt::print(
-        "clients: at most {}, and {} of a user; a channel takes {} KiB, and a client has at most {} to each shard\n",
+        "clients: at most {}, and {} of a user; a channel takes {} KiB, and a client has at most {} to each shard, and "
+        "buffers of {} KiB\n",
         options_.max_clients, options_.max_user_clients, fs::Segment::bytes_of(options_.shape) >> 10U,
-        fs::SessionConfig::kChannels);
+        fs::SessionConfig::kChannels, options_.buffer_bytes >> 10U);
     fmt::print("ready on {}\n", place_.socket_path());
     std::fflush(stdout);
 }
@@ -152,6 +153,7 @@ void Daemon::serve_clients(int stop_fd) {
     welcome.daemons = facts_.daemons;
     welcome.placement_key = facts_.placement_key[0];
     welcome.shape = options_.shape;
+    config.buffer_bytes = options_.buffer_bytes;
     welcome.table = facts_.table;
     config.key = facts_.cluster_key;
     config.node = options_.cluster.node;

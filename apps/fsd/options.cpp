@@ -101,6 +101,11 @@ void add_clients(CLI::App& app, Options& options) {
                  options.shape.data_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, UINT32_MAX));
                  return options.shape.is_valid();
              });
+    add_size(app, "--buffer-size", "memory that a client may have for buffers of its own (64M); 0: none",
+             "a multiple of 4K up to 2G", [&options](std::uint64_t bytes) {
+                 options.buffer_bytes = bytes;
+                 return bytes % 4096 == 0 && bytes <= fs::BuffersRequest::kMost;
+             });
 }
 
 void add_process(CLI::App& app, Options& options) {

@@ -27,6 +27,7 @@ struct Options {
     std::uint32_t max_clients = 32;
     std::uint32_t max_user_clients = 0;  // of them, those of any user but root and the daemon's own
     fs::ChannelShape shape{};
+    std::uint64_t buffer_bytes = std::uint64_t{64} << 20U;  // of a client
     bool spin = false;
     std::uint32_t stats_s = 0;  // 0: none
     app::PortOptions ports{};

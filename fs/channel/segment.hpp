@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
+#include "fs/channel/shared_memory.hpp"
 #include "lib/base/doorbell.hpp"
 #include "lib/base/fetch.hpp"
 #include "lib/base/result.hpp"
@@ -16,13 +18,14 @@ namespace cairn::fs {
 struct ChannelShape {
     static constexpr std::uint32_t kMostSlots = 64;
     static constexpr std::uint32_t kMostDataBytes = 64U << 20U;
+    static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 31U;  // data of all slots
 
     std::uint32_t slots = 8;
     std::uint32_t data_bytes = 2U << 20U;  // of a slot, whole pages
 
     [[nodiscard]] bool is_valid() const noexcept {
         return slots != 0 && slots <= kMostSlots && data_bytes != 0 && data_bytes <= kMostDataBytes &&
-               data_bytes % 4096 == 0;
+               data_bytes % 4096 == 0 && std::uint64_t{slots} * data_bytes <= kMostBytes;
     }
     friend bool operator==(const ChannelShape&, const ChannelShape&) noexcept = default;
 };
@@ -52,15 +55,12 @@ public:
     static Result<Segment> create(const ChannelShape& shape);
     // Maps a segment that a daemon made. Takes the descriptor. Errors: the segment has another length, or can be cut.
     static Result<Segment> map(int fd, const ChannelShape& shape);
-    Segment(Segment&& other) noexcept;
-    Segment& operator=(Segment&&) = delete;
-    ~Segment();
 
     [[nodiscard]] const ChannelShape& shape() const noexcept { return shape_; }
     // Belongs to the segment.
-    [[nodiscard]] int fd() const noexcept { return fd_; }
-    [[nodiscard]] std::span<std::uint8_t> memory() const noexcept { return memory_; }
-    [[nodiscard]] SegmentHead& head() const noexcept { return *reinterpret_cast<SegmentHead*>(memory_.data()); }
+    [[nodiscard]] int fd() const noexcept { return shared_.fd(); }
+    [[nodiscard]] std::span<std::uint8_t> memory() const noexcept { return shared_.bytes(); }
+    [[nodiscard]] SegmentHead& head() const noexcept { return *reinterpret_cast<SegmentHead*>(memory().data()); }
     // `slot` is below the shape's (asserted) in what follows.
     [[nodiscard]] SlotHead& slot(std::uint32_t slot) const noexcept;
     [[nodiscard]] std::span<std::uint8_t> request(std::uint32_t slot) const noexcept;
@@ -69,12 +69,10 @@ public:
     [[nodiscard]] static std::size_t bytes_of(const ChannelShape& shape) noexcept;
 
 private:
-    Segment(int fd, const ChannelShape& shape, std::span<std::uint8_t> memory) noexcept
-        : fd_(fd), shape_(shape), memory_(memory) {}
+    Segment(SharedMemory shared, const ChannelShape& shape) noexcept : shared_(std::move(shared)), shape_(shape) {}
 
-    int fd_;
+    SharedMemory shared_;
     ChannelShape shape_;
-    std::span<std::uint8_t> memory_;
 };
 
 }  // namespace cairn::fs

@@ -28,9 +28,9 @@ public:
     Ask(const Ask&) = delete;
     Ask& operator=(const Ask&) = delete;
 
-    // The request has got a slot. What it brings goes to the slot's data, which are `at` in the channel's. Returns how
-    // many bytes it has put there.
-    virtual std::uint32_t fill(std::span<std::uint8_t> /*data*/, std::uint32_t /*at*/) noexcept { return 0; }
+    // The request has got a slot: at first, and again in the same one when the daemon was lost and is back. What it
+    // brings goes to the slot's data, which are `at` in the channel's.
+    virtual void fill(std::span<std::uint8_t> /*data*/, std::uint32_t /*at*/) noexcept {}
     // `error` is 0, an errno, or kErrorOtherGeneration. The answer and the slot's data are valid during the call.
     virtual void complete(int error, std::span<const std::uint8_t> answer,
                           std::span<const std::uint8_t> data) noexcept = 0;

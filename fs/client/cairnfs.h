@@ -32,6 +32,11 @@ int cairnfs_open(cairnfs* fs, const char* path, int flags, mode_t mode, cairnfs_
 int cairnfs_close(cairnfs* fs, cairnfs_file* file);
 ssize_t cairnfs_pread(cairnfs* fs, cairnfs_file* file, void* to, size_t bytes, off_t offset);
 ssize_t cairnfs_pwrite(cairnfs* fs, cairnfs_file* file, const void* from, size_t bytes, off_t offset);
+/* Memory that the daemon shares with this client: what is read to there, or written from there, is not copied on the
+   way. Begins on a page. NULL: the daemon shares no more. A read or write that ended with -ETIMEDOUT may still go on
+   there until the daemon answers or is gone. */
+void* cairnfs_buffer_alloc(cairnfs* fs, size_t bytes);
+void cairnfs_buffer_free(cairnfs* fs, void* buffer); /* NULL: nothing happens */
 int cairnfs_fstat(cairnfs* fs, cairnfs_file* file, struct stat* facts);
 int cairnfs_ftruncate(cairnfs* fs, cairnfs_file* file, off_t size);
 int cairnfs_fsync(cairnfs* fs, cairnfs_file* file);

@@ -100,6 +100,7 @@ public:
     [[nodiscard]] std::shared_ptr<const View> view();
 
 private:
+    friend class Buffer;
     friend void set_relaxed(Client& client, bool relaxed);
     friend Operation<std::vector<std::uint8_t>> ask(Client& client, std::uint16_t shard, const Request& request);
 
@@ -115,6 +116,27 @@ private:
 // loses no bytes that others have seen, but up to a second of what has made files longer. Who cuts the file
 // meanwhile does so before it gets longer. A thread of the client's own sees to the second.
 void set_relaxed(Client& client, bool relaxed);
+
+// Memory that the daemon shares with the client: what is read to there, or written from there, is copied by no client.
+// A daemon that was lost and is back does not know it; then it is copied as any other. A read or write that ended with
+// ETIMEDOUT may still go on there until the daemon answers or is gone. A buffer begins on a page.
+class Buffer {
+public:
+    // Empty if the daemon shares no more with this client: see its --buffer-size.
+    Buffer(Client& client, std::size_t bytes);
+    Buffer(Buffer&& other) noexcept;
+    Buffer& operator=(Buffer&&) = delete;
+    ~Buffer();
+
+    [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return bytes_; }
+    // The caller's from now on, who gives it back.
+    [[nodiscard]] std::span<std::uint8_t> release() noexcept;
+    static void give_back(Client& client, const std::uint8_t* buffer);
+
+private:
+    std::shared_ptr<ClientThreads> threads_;
+    std::span<std::uint8_t> bytes_{};
+};
 
 // For tools that know the messages, and not in the shared library: one shard's answer as it came, without an error.
 // What the request's texts lie in stays until the operation ends.

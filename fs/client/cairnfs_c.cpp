@@ -132,6 +132,16 @@ ssize_t cairnfs_pwrite(cairnfs* fs, cairnfs_file* file, const void* from, size_t
     return c_count(fs->client->pwrite(file_of(file), bytes_at(from, bytes), offset).wait());
 }
 
+void* cairnfs_buffer_alloc(cairnfs* fs, size_t bytes) {
+    return Buffer(*fs->client, bytes).release().data();
+}
+
+void cairnfs_buffer_free(cairnfs* fs, void* buffer) {
+    if (buffer != nullptr) {
+        Buffer::give_back(*fs->client, static_cast<const std::uint8_t*>(buffer));
+    }
+}
+
 int cairnfs_fstat(cairnfs* fs, cairnfs_file* file, struct stat* facts) {
     return put_stat(*fs, fs->client->stat(file_of(file)).wait(), facts);
 }

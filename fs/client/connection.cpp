@@ -42,6 +42,22 @@ std::optional<ChannelParts> Connection::take(std::size_t place) {
     return parts;
 }
 
+std::uint8_t* Connection::take_buffer(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (asked_buffers_ != meeting()) {
+        Result<std::optional<SharedMemory>> memory = socket_.ask_buffers();
+        if (!memory.ok()) {
+            socket_ = DaemonSocket();  // the next packet would be no answer to the next question
+            return nullptr;
+        }
+        asked_buffers_ = meeting();
+        if (memory.value()) {
+            buffers_.add(std::make_unique<BufferPool>(std::move(*memory.value()), meeting()));
+        }
+    }
+    return buffers_.take(bytes, meeting());
+}
+
 bool Connection::meet_again(std::uint64_t since) {
     const std::lock_guard lock(mutex_);
     return meeting() != since || meet(view_->welcome().client).ok();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fs/client/buffers.hpp"
 #include "fs/client/daemon_socket.hpp"
 #include "fs/client/view.hpp"
 
@@ -30,6 +31,11 @@ public:
     [[nodiscard]] std::size_t add_channel(ShardNumber shard);
     // What the daemon gave at the last meeting for this channel, once.
     [[nodiscard]] std::optional<ChannelParts> take(std::size_t place);
+    // A buffer in memory that the daemon shares, which it is asked for once at each meeting. Null: there is no room for
+    // so many bytes, or no daemon.
+    [[nodiscard]] std::uint8_t* take_buffer(std::size_t bytes);
+    [[nodiscard]] Buffers& buffers() noexcept { return buffers_; }
+
     // Meets the daemon anew, unless a thread has done so since this meeting. Returns false if there is none.
     [[nodiscard]] bool meet_again(std::uint64_t since);
 
@@ -43,7 +49,9 @@ private:
     Status meet(std::uint64_t client);
 
     std::string path_;
-    mutable std::mutex mutex_;  // guards what follows
+    Buffers buffers_;
+    mutable std::mutex mutex_;         // guards what follows
+    std::uint64_t asked_buffers_ = 0;  // at this meeting
     DaemonSocket socket_;
     std::shared_ptr<const View> view_;
     std::vector<Place> places_;

@@ -99,6 +99,29 @@ Result<ChannelParts> DaemonSocket::ask_channel(std::uint16_t shard, const Channe
     return ChannelParts{std::move(segment).value(), std::move(packet.descriptors[1])};
 }
 
+Result<std::optional<SharedMemory>> DaemonSocket::ask_buffers() {
+    Packet packet;
+    if (const Status sent = send(bytes_of(BuffersRequest{})); !sent.ok()) {
+        return sent.error();
+    }
+    if (const Status received = receive(packet); !received.ok()) {
+        return received.error();
+    }
+    const std::optional<BuffersRequest> answer = parse_buffers_request(packet.bytes);
+    if (!answer || (answer->bytes != 0 && !packet.descriptors[0].is_open())) {
+        return refused(packet.bytes);
+    }
+    if (answer->bytes == 0) {
+        return std::optional<SharedMemory>{};
+    }
+    Result<SharedMemory> memory = SharedMemory::map(
+        packet.descriptors[0].release(), static_cast<std::size_t>(answer->bytes), SharedMemory::Pages::AsTouched);
+    if (!memory.ok()) {
+        return memory.error();
+    }
+    return std::optional<SharedMemory>(std::move(memory).value());
+}
+
 // A daemon says nothing unasked: what is readable is its end.
 bool DaemonSocket::has_hung_up() const noexcept {
     if (!socket_.is_open()) {

@@ -34,6 +34,8 @@ public:
     // `client`: see Hello.
     Result<Welcome> meet(std::uint64_t client);
     Result<ChannelParts> ask_channel(std::uint16_t shard, const ChannelShape& shape);
+    // Nothing: the daemon has no memory for buffers.
+    Result<std::optional<SharedMemory>> ask_buffers();
 
     // The daemon is gone, or there never was one.
     [[nodiscard]] bool has_hung_up() const noexcept;

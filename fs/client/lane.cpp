@@ -37,13 +37,20 @@ void Lane::send_queued(const View& view) noexcept {
 void Lane::send(std::uint32_t slot, Ask& ask, const View& view) noexcept {
     Slot& own = slots_[slot];
     own.ask = &ask;
-    own.data_bytes = ask.fill(end_->data(slot), slot * shape_.data_bytes);
-    const RequestHead head{
-        .shard = ask.shard, .sequence = ++own.sequence, .table = static_cast<std::uint32_t>(view.table().epoch())};
-    own.request_bytes = put_request(end_->request(slot), head, ask.request);
-    CAIRN_ASSERT(own.request_bytes != 0);  // names and targets are judged before they are asked for
+    own.head = {.shard = ask.shard,
+                .sequence = own.head.sequence + 1,
+                .table = static_cast<std::uint32_t>(view.table().epoch())};
     asked_ |= std::uint64_t{1} << slot;
-    end_->ask(slot, own.request_bytes);
+    put(*end_, slot);
+}
+
+// Again after a loss: what a request brings may lie elsewhere then.
+void Lane::put(ClientEnd& to, std::uint32_t slot) noexcept {
+    Ask& ask = *slots_[slot].ask;
+    ask.fill(to.data(slot), slot * shape_.data_bytes);
+    const std::uint32_t bytes = put_request(to.request(slot), slots_[slot].head, ask.request);
+    CAIRN_ASSERT(bytes != 0);  // names and targets are judged before they are asked for
+    to.ask(slot, bytes);
 }
 
 // Completions submit further asks, which may take slots that are free already.
@@ -110,7 +117,7 @@ void Lane::replace(std::optional<ChannelParts> parts, LaneEnds& ends) noexcept {
     }
     for (std::uint32_t slot = 0; slot != shape_.slots; ++slot) {
         if (is_asked(slot) && slots_[slot].ask != nullptr) {
-            send_again(fresh, slot);
+            put(fresh, slot);
         } else {
             asked_ &= ~(std::uint64_t{1} << slot);
             fresh.give_back(slot);
@@ -119,13 +126,6 @@ void Lane::replace(std::optional<ChannelParts> parts, LaneEnds& ends) noexcept {
     }
     end_.emplace(std::move(fresh));
     doorbell_ = std::move(parts->doorbell);
-}
-
-void Lane::send_again(ClientEnd& to, std::uint32_t slot) noexcept {
-    const Slot& own = slots_[slot];
-    std::memcpy(to.request(slot).data(), end_->request(slot).data(), own.request_bytes);
-    std::memcpy(to.data(slot).data(), end_->data(slot).data(), own.data_bytes);
-    to.ask(slot, own.request_bytes);
 }
 
 void Lane::fail_asked(LaneEnds& ends) noexcept {

@@ -51,9 +51,7 @@ public:
 private:
     struct Slot {
         Ask* ask = nullptr;  // none: nobody waits for the answer any more
-        std::uint32_t sequence = 0;
-        std::uint32_t request_bytes = 0;
-        std::uint32_t data_bytes = 0;
+        RequestHead head{};
     };
 
     [[nodiscard]] bool is_asked(std::uint32_t slot) const noexcept { return (asked_ >> slot & 1U) != 0; }
@@ -61,7 +59,7 @@ private:
     void send(std::uint32_t slot, Ask& ask, const View& view) noexcept;
     void end(Ask& ask, std::span<const std::uint8_t> answer, std::span<const std::uint8_t> data,
              LaneEnds& ends) noexcept;
-    void send_again(ClientEnd& to, std::uint32_t slot) noexcept;
+    void put(ClientEnd& to, std::uint32_t slot) noexcept;
     void fail_asked(LaneEnds& ends) noexcept;
 
     ShardNumber shard_;

@@ -33,6 +33,7 @@ public:
     // Stays the same until poll().
     [[nodiscard]] const View& view() const noexcept { return *view_; }
     [[nodiscard]] std::shared_ptr<const View> shared_view() const noexcept { return view_; }
+    [[nodiscard]] const Buffers& buffers() const noexcept { return connection_.buffers(); }
 
     // Never completes the ask before it returns.
     void submit(Ask& ask) noexcept;

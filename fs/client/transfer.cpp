@@ -6,8 +6,8 @@
 
 namespace cairn::fs {
 
-std::uint32_t Piece::fill(std::span<std::uint8_t> data, std::uint32_t at) noexcept {
-    return transfer->fill(*this, data, at);
+void Piece::fill(std::span<std::uint8_t> data, std::uint32_t at) noexcept {
+    transfer->fill(*this, data, at);
 }
 
 void Piece::complete(int error, std::span<const std::uint8_t> answer, std::span<const std::uint8_t> data) noexcept {
@@ -30,7 +30,11 @@ Transfer::Transfer(Road& road, PiecePool& pool, const File& file, const Transfer
       bytes_(bytes),
       size_ask_(*this, file.id),
       moved_(bytes.size()),
-      piece_bytes_(std::min(kPieceBytes, road.view().welcome().shape.data_bytes)) {}
+      piece_bytes_(std::min(shared_place() ? kInPlaceBytes : kPieceBytes, road.view().welcome().shape.data_bytes)) {}
+
+std::optional<std::uint32_t> Transfer::shared_place() const noexcept {
+    return road_.buffers().place_of(bytes_.memory(), road_.view().meeting());
+}
 
 void Transfer::await_suspend(std::coroutine_handle<> waiting) noexcept {
     waiting_ = waiting;
@@ -69,23 +73,29 @@ void Transfer::send_piece() noexcept {
     road_.submit(piece);
 }
 
-std::uint32_t Transfer::fill(Piece& piece, std::span<std::uint8_t> data, std::uint32_t at) noexcept {
+// mutants: fs-transfer-fill
+void Transfer::fill(Piece& piece, std::span<std::uint8_t> data, std::uint32_t at) noexcept {
+    const std::optional<std::uint32_t> shared = shared_place();
+    piece.is_in_place = shared.has_value();
+    if (shared) {
+        at = kBuffersAt + *shared + static_cast<std::uint32_t>(piece.done);
+    }
     if (!bytes_.is_write()) {
         std::get<ReadRequest>(piece.request).at = at;
-        return 0;
+        return;
     }
     std::get<WriteRequest>(piece.request).at = at;
-    // Less than the piece, if the daemon has come back with smaller slots: the shard refuses that.
-    const std::size_t bytes = std::min<std::size_t>(piece.bytes, data.size());
-    std::memcpy(data.data(), bytes_.from.data() + piece.done, bytes);
-    return static_cast<std::uint32_t>(bytes);
+    if (!shared) {
+        // Less than the piece, if the daemon has come back with smaller slots: the shard refuses that.
+        std::memcpy(data.data(), bytes_.from.data() + piece.done, std::min<std::size_t>(piece.bytes, data.size()));
+    }
 }
 
 void Transfer::on_piece(Piece& piece, int error, std::span<const std::uint8_t> bytes,
                         std::span<const std::uint8_t> data) noexcept {
     DataAnswer answer;
-    if (error == 0 &&
-        (!parse_answer(bytes, answer) || answer.bytes > std::min<std::size_t>(piece.bytes, data.size()))) {
+    const std::size_t room = piece.is_in_place ? piece.bytes : std::min<std::size_t>(piece.bytes, data.size());
+    if (error == 0 && (!parse_answer(bytes, answer) || answer.bytes > room)) {
         error = EIO;
     }
     if (error == 0) {
@@ -102,7 +112,9 @@ void Transfer::on_piece(Piece& piece, int error, std::span<const std::uint8_t> b
 void Transfer::take_answer(const Piece& piece, const DataAnswer& answer, std::span<const std::uint8_t> data) noexcept {
     if (!bytes_.is_write()) {
         std::uint8_t* const to = bytes_.to.data() + piece.done;
-        std::memcpy(to, data.data(), answer.bytes);
+        if (!piece.is_in_place) {
+            std::memcpy(to, data.data(), answer.bytes);
+        }
         std::memset(to + answer.bytes, 0, answer.is_home ? 0 : piece.bytes - answer.bytes);
     }
     left_home_ = left_home_ || !answer.is_home;

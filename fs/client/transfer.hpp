@@ -4,6 +4,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,13 +20,14 @@ class Transfer;
 class Piece final : public Ask {
 public:
     Piece() noexcept : Ask({}, ReadRequest{}) {}
-    std::uint32_t fill(std::span<std::uint8_t> data, std::uint32_t at) noexcept override;
+    void fill(std::span<std::uint8_t> data, std::uint32_t at) noexcept override;
     void complete(int error, std::span<const std::uint8_t> answer,
                   std::span<const std::uint8_t> data) noexcept override;
 
     Transfer* transfer = nullptr;
     std::uint64_t done = 0;  // bytes of the transfer before this piece
     std::uint32_t bytes = 0;
+    bool is_in_place = false;  // the shard reads from the program's buffer, or writes there
 };
 
 // A thread's pieces: as many as it had under way at once.
@@ -48,12 +50,14 @@ struct TransferBytes {
 
     [[nodiscard]] bool is_write() const noexcept { return to.data() == nullptr; }
     [[nodiscard]] std::uint64_t size() const noexcept { return is_write() ? from.size() : to.size(); }
+    [[nodiscard]] std::span<const std::uint8_t> memory() const noexcept { return is_write() ? from : to; }
 };
 
 // co_await transfer: then its results are there. Used once.
 class Transfer {
 public:
     static constexpr std::uint32_t kPieceBytes = 256U << 10U;  // a shard stores one while the client fills the next
+    static constexpr std::uint32_t kInPlaceBytes = 1U << 20U;  // of a piece that the client does not copy
     static constexpr std::uint32_t kMostPieces = 64;           // under way
 
     Transfer(Road& road, PiecePool& pool, const File& file, const TransferBytes& bytes) noexcept;
@@ -79,7 +83,7 @@ public:
     [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
 
     // By pieces.
-    std::uint32_t fill(Piece& piece, std::span<std::uint8_t> data, std::uint32_t at) noexcept;
+    void fill(Piece& piece, std::span<std::uint8_t> data, std::uint32_t at) noexcept;
     void on_piece(Piece& piece, int error, std::span<const std::uint8_t> answer,
                   std::span<const std::uint8_t> data) noexcept;
 
@@ -93,6 +97,8 @@ private:
         Transfer& transfer;
     };
 
+    // Where the bytes lie in memory that the daemon shares; nothing: they are copied.
+    [[nodiscard]] std::optional<std::uint32_t> shared_place() const noexcept;
     void go_on() noexcept;
     void send_piece() noexcept;
     void on_size(int error, std::span<const std::uint8_t> answer) noexcept;

@@ -77,8 +77,9 @@ bool Gateway::judge(Sent& sent) {
     sent.data = data_of(parsed->request);
     move_data(sent.asked.request);
     sent.answer = usual_answer_of(parsed->request, sent.data);
-    const std::size_t room = sent.call.data.size();
-    return sent.data.bytes <= kMostForwardedData && sent.data.at <= room && sent.data.bytes <= room - sent.data.at;
+    const auto memory = sent.call.memory(sent.data.at, sent.data.bytes);
+    sent.memory = memory.value_or(std::span<std::uint8_t>{});
+    return sent.data.bytes <= kMostForwardedData && memory.has_value();
 }
 
 // mutants: fs-gateway-forget
@@ -191,7 +192,7 @@ bool Gateway::compose(Sent& sent) {
         call.address = sent.place->address;
         call.key = sent.place->rkey.value;
     } else if (data.way == DataWay::Brings) {
-        call.data = text_of(sent.call.data.subspan(data.at, data.bytes));
+        call.data = text_of(sent.memory);
     }
     sent.bytes.resize(kMostForwardedBytes);
     sent.bytes.resize(put_forwarded(sent.bytes, call));
@@ -209,7 +210,7 @@ bool Gateway::open_data(Sent& sent) {
         return false;
     }
     const verbs::Right right = sent.data.way == DataWay::Brings ? verbs::Right::RemoteRead : verbs::Right::RemoteWrite;
-    auto place = endpoint_.one_sided().open(*session, sent.call.data.subspan(sent.data.at, sent.data.bytes), right);
+    auto place = endpoint_.one_sided().open(*session, sent.memory, right);
     if (place.ok()) {
         sent.place = place.value();
     }
@@ -281,7 +282,7 @@ void Gateway::finish(Sent& sent, const rpc::CallResult& result) {
         return;
     }
     if (!answer->data.empty()) {
-        copy_bytes(sent.call.data.data() + sent.data.at, bytes_of(answer->data).data(), answer->data.size());
+        copy_bytes(sent.memory.data(), bytes_of(answer->data).data(), answer->data.size());
     }
     clients_.answer(sent.call.token, bytes_of(answer->answer));
 }

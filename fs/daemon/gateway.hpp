@@ -48,10 +48,11 @@ private:
         Gateway* gateway = nullptr;
         Call call{};
         ShardNumber to = 0;
-        Instant fails_at{};        // if the peer is not there
-        ParsedRequest asked{};     // names data from 0 on
-        NamedData data{};          // and where they lie
-        std::uint32_t answer = 0;  // room for it, in bytes
+        Instant fails_at{};                // if the peer is not there
+        ParsedRequest asked{};             // names data from 0 on
+        NamedData data{};                  // and where they lie
+        std::span<std::uint8_t> memory{};  // of the client, there
+        std::uint32_t answer = 0;          // room for it, in bytes
         std::optional<copyrpc::Place> place{};
         SessionId session{};
         std::vector<std::uint8_t> bytes{};

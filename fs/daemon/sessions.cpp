@@ -10,6 +10,7 @@
 #include <random>
 #include <utility>
 
+#include "fs/daemon/session.hpp"
 #include "lib/base/assert.hpp"
 
 namespace cairn::fs {
@@ -19,7 +20,6 @@ namespace {
 constexpr std::size_t kStrangers = 16;                 // connections that have not said who they are
 constexpr int kUnread = 64;                            // packets that are read before a refusal
 constexpr Duration kNoDescriptor = milliseconds(100);  // until the next try
-constexpr const char* kOneVersion = "run daemons and clients of one version";
 
 Instant steady_now() noexcept {
     return {std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count()};
@@ -29,16 +29,6 @@ Instant steady_now() noexcept {
 enum Polled : std::size_t { kStop, kListening, kNews, kFixed };
 
 }  // namespace
-
-struct Sessions::Session {
-    OwnedFd socket;
-    std::shared_ptr<const Person> person;
-    Instant hello_by;
-    std::uint64_t client = 0;              // 0: has not said who it is
-    std::vector<std::uint8_t> channels{};  // that it has asked for, by shard
-    bool awaits_channel = false;           // meanwhile nothing of it is read
-    bool has_ended = false;
-};
 
 Sessions::Sessions(int listening_fd, NewsBox& news, std::vector<ShardDoor*> doors, const SessionConfig& config)
     : listening_fd_(listening_fd),
@@ -150,7 +140,7 @@ void Sessions::look_at(Session& session) {
             if (session.client == 0) {
                 on_hello(session, received.bytes);
             } else {
-                on_channel_request(session, received.bytes);
+                on_request(session, received.bytes);
             }
             break;
     }
@@ -212,34 +202,6 @@ std::uint64_t Sessions::number_for(const Person& person, std::uint64_t wanted) {
     return number;
 }
 
-void Sessions::on_channel_request(Session& session, std::span<const std::uint8_t> bytes) {
-    const std::optional<ChannelRequest> request = parse_channel_request(bytes);
-    if (!request) {
-        refuse(session, SessionCounter::Nonsense, {"this is no request for a channel", kOneVersion});
-        return;
-    }
-    const std::size_t place = place_of(request->shard);
-    if (place == doors_.size()) {
-        refuse(session, SessionCounter::OtherShard,
-               {fmt::format("shard {} is none of this daemon's", request->shard), "ask for one of Welcome's"});
-        return;
-    }
-    std::uint8_t& channels = session.channels[place];
-    if (channels == SessionConfig::kChannels) {
-        refuse(session, SessionCounter::TooMany,
-               {fmt::format("a client has at most {} channels to a shard", SessionConfig::kChannels),
-                "share them among more threads"});
-        return;
-    }
-    Result<Segment> segment = Segment::create(config_.welcome.shape);
-    if (!segment.ok()) {
-        refuse(session, SessionCounter::Memory, segment.error());
-        return;
-    }
-    session.awaits_channel = true;
-    doors_[place]->open_channel({session.client, channels++, session.person, std::move(segment).value()});
-}
-
 void Sessions::on_news(ShardNews& news) {
     switch (news.what) {
         case ShardNews::What::ChannelMade:
@@ -259,26 +221,6 @@ void Sessions::on_news(ShardNews& news) {
             on_leaver(news);
             break;
     }
-}
-
-void Sessions::on_channel(ShardNews& news) {
-    Session* const session = session_of(news.client);
-    if (session == nullptr) {
-        return;  // gone meanwhile
-    }
-    if (news.what == ShardNews::What::ChannelFailed) {
-        refuse(*session, SessionCounter::Descriptors,
-               {"the daemon has no descriptor left", "raise its limit of open files (ulimit -n)"});
-        return;
-    }
-    session->awaits_channel = false;
-    const std::array<int, 2> fds{news.segment.get(), news.doorbell.get()};
-    if (!send_packet(session->socket.get(), bytes_of(ChannelRequest{news.shard}), fds)) {
-        counters_.count(SessionCounter::Deaf);
-        hang_up(*session);
-        return;
-    }
-    counters_.count(SessionCounter::Channels);
 }
 
 // All shards are to have drained before one forgets: a call that came to one may have opened a file at another.

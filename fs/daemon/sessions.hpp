@@ -25,6 +25,7 @@ namespace cairn::fs {
     X(Returned, "fs_clients_returned", "of them, those that have kept their numbers")                            \
     X(Left, "fs_clients_left", "clients that have gone")                                                         \
     X(Channels, "fs_channels_made", "channels that clients were given")                                          \
+    X(Buffers, "fs_buffers_made", "clients that were given memory for buffers of their own")                     \
     X(Refused, "fs_clients_refused", "connections that were told why they are refused: the sum of what follows") \
     X(Silent, "fs_refused_silent", "connections that said nothing in time")                                      \
     X(Crowded, "fs_refused_crowded", "connections that had said nothing, and made room for newer ones")          \
@@ -51,8 +52,9 @@ struct SessionConfig {
     std::uint32_t max_clients = 32;
     std::uint32_t max_user_clients = 16;  // of each user but root and the daemon's own
     std::uint32_t own_user = 0;
-    Duration say_every = seconds(1);  // lines about clients, at most: a log has an end
-    Duration patience = seconds(5);   // until a connection has said who it is
+    std::uint64_t buffer_bytes = std::uint64_t{64} << 20U;  // of a client, for buffers of its own; 0: none
+    Duration say_every = seconds(1);                        // lines about clients, at most: a log has an end
+    Duration patience = seconds(5);                         // until a connection has said who it is
     // Called with a line for the operator.
     void (*say)(const std::string& line) = nullptr;
 };
@@ -89,7 +91,9 @@ private:
     void look_at(Session& session);
     void on_hello(Session& session, std::span<const std::uint8_t> bytes);
     [[nodiscard]] bool judge_room(Session& session);
-    void on_channel_request(Session& session, std::span<const std::uint8_t> bytes);
+    void on_request(Session& session, std::span<const std::uint8_t> bytes);
+    void on_channel_request(Session& session, const ChannelRequest& request);
+    void on_buffers_request(Session& session);
     void on_news(ShardNews& news);
     void on_channel(ShardNews& news);
     void on_leaver(const ShardNews& news);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "fs/channel/segment.hpp"
+#include "fs/daemon/client_buffers.hpp"
 #include "fs/daemon/owned_fd.hpp"
 #include "fs/daemon/packets.hpp"
 #include "lib/base/mailbox.hpp"
@@ -18,6 +19,7 @@ struct ChannelOrder {
     std::uint32_t number = 0;  // of the client's channels to this shard, in the order in which it asked for them
     std::shared_ptr<const Person> person{};  // whose calls come there
     Segment segment;
+    std::shared_ptr<const ClientBuffers> buffers{};  // the client's
 };
 
 // A shard, as the sessions use it. Any function returns at once; its end is told by ShardNews.

@@ -84,7 +84,8 @@ std::uint32_t ShardTenant::take_from(std::size_t place, std::uint32_t most) noex
                        channel.number * kChannelSlots + slot,
                        channel.person->credentials(),
                        *request,
-                       {channel.end.data(0).data(), std::size_t{shape.slots} * shape.data_bytes}});
+                       {channel.end.data(0).data(), std::size_t{shape.slots} * shape.data_bytes},
+                       channel.buffers == nullptr ? std::span<std::uint8_t>{} : channel.buffers->memory()});
         } else if (channel.end.breach() != ChannelBreach::None) {
             channel.is_closed = true;
             counters_.count(TenantCounter::Breaches);

@@ -11,12 +11,14 @@ struct ShardTenant::Channel {
           number(order.number),
           generation(generation_now),
           person(std::move(order.person)),
+          buffers(std::move(order.buffers)),
           end(std::move(order.segment)) {}
 
     const std::uint64_t client;
     const std::uint32_t number;
     const std::uint32_t generation;  // tells channels of one place apart
     const std::shared_ptr<const Person> person;
+    const std::shared_ptr<const ClientBuffers> buffers;  // none: it has none
     ShardEnd end;
     std::unique_ptr<worker::Doorbell> bell{};
     std::uint64_t due = 0;  // slots to be looked at, a bit each

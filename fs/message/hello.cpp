@@ -9,7 +9,9 @@ namespace cairn::fs {
 
 namespace {
 
-enum class Kind : std::uint16_t { Hello = 1, Welcome, ChannelRequest, Refusal };
+constexpr std::uint64_t kPageBytes = 4096;
+
+enum class Kind : std::uint16_t { Hello = 1, Welcome, ChannelRequest, Refusal, BuffersRequest };
 
 // Makes a message of fields and, behind them, of bytes.
 template <class... Fields>
@@ -96,6 +98,22 @@ std::optional<ChannelRequest> parse_channel_request(std::span<const std::uint8_t
     }
     in(request.shard);
     return in.is_at_end() ? std::optional(request) : std::nullopt;
+}
+
+std::vector<std::uint8_t> bytes_of(const BuffersRequest& request) {
+    return message(Kind::BuffersRequest, {}, request.bytes);
+}
+
+// mutants: fs-parse-buffers-request
+std::optional<BuffersRequest> parse_buffers_request(std::span<const std::uint8_t> bytes) {
+    FieldReader in(bytes);
+    BuffersRequest request;
+    if (!begin(in, Kind::BuffersRequest)) {
+        return std::nullopt;
+    }
+    in(request.bytes);
+    const bool is_sound = request.bytes % kPageBytes == 0 && request.bytes <= BuffersRequest::kMost;
+    return in.is_at_end() && is_sound ? std::optional(request) : std::nullopt;
 }
 
 std::vector<std::uint8_t> bytes_of(const Refusal& refusal) {

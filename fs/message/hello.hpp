@@ -45,6 +45,14 @@ struct ChannelRequest {
     std::uint16_t shard = 0;
 };
 
+// Or it asks, once, for memory for buffers of its own, which all shards of this daemon see: what it reads to and writes
+// from there is copied by nobody. The daemon answers how much there is, with the memory's descriptor.
+struct BuffersRequest {
+    static constexpr std::uint64_t kMost = std::uint64_t{1} << 31U;
+
+    std::uint64_t bytes = 0;  // of the answer: whole pages, at most kMost
+};
+
 // Instead of an answer: what is wrong, and the remedy. The daemon hangs up behind it.
 struct Refusal {
     std::string text{};
@@ -53,12 +61,14 @@ struct Refusal {
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const Hello& hello);
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const Welcome& welcome);
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const ChannelRequest& request);
+[[nodiscard]] std::vector<std::uint8_t> bytes_of(const BuffersRequest& request);
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const Refusal& refusal);
 
 // Each returns nothing if these bytes are no such message of this version.
 [[nodiscard]] std::optional<Hello> parse_hello(std::span<const std::uint8_t> bytes);
 [[nodiscard]] std::optional<Welcome> parse_welcome(std::span<const std::uint8_t> bytes);
 [[nodiscard]] std::optional<ChannelRequest> parse_channel_request(std::span<const std::uint8_t> bytes);
+[[nodiscard]] std::optional<BuffersRequest> parse_buffers_request(std::span<const std::uint8_t> bytes);
 [[nodiscard]] std::optional<Refusal> parse_refusal(std::span<const std::uint8_t> bytes);
 
 }  // namespace cairn::fs

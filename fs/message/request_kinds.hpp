@@ -56,7 +56,11 @@ struct CloseRequest {
     static void fields(auto& io, auto& self) { io(self.file); }
 };
 
-// Bytes of one chunk. They go to `at`, counted from the first byte of the channel's data areas.
+// Where a request's data lie: `at` counts from the first byte of the channel's data areas; from here on it counts from
+// the first byte of the client's buffers (see hello.hpp). Data lie in one of them.
+constexpr std::uint32_t kBuffersAt = 1U << 31U;
+
+// Bytes of one chunk. They go to `at`.
 struct ReadRequest {
     FileId file{};
     Grant grant{};

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "fs/message/request_kinds.hpp"
 #include "fs/placement/slot_table.hpp"
 #include "fs/rules/access.hpp"
 #include "lib/base/time.hpp"
@@ -27,6 +29,17 @@ struct Call {
     std::span<const std::uint8_t> request{};  // valid during take()
     // What requests name by `at`. Stays until the call is answered. The client may write to it at any time.
     std::span<std::uint8_t> data{};
+    // Likewise, from kBuffersAt on.
+    std::span<std::uint8_t> buffers{};
+
+    // Where a request's data lie. Nothing: not all of them lie within one of these.
+    // mutants: fs-call-memory
+    [[nodiscard]] std::optional<std::span<std::uint8_t>> memory(std::uint32_t at, std::uint32_t bytes) const noexcept {
+        const std::span<std::uint8_t> all = at < kBuffersAt ? data : buffers;
+        const std::uint32_t from = at < kBuffersAt ? at : at - kBuffersAt;
+        return from <= all.size() && bytes <= all.size() - from ? std::optional(all.subspan(from, bytes))
+                                                                : std::nullopt;
+    }
 };
 
 // The time of a turn.

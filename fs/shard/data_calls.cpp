@@ -17,8 +17,7 @@ int DataCalls::judge_piece(const Call& call, const FileId& file, const Grant& gr
     if (offset >= longest_file(state_.store.chunk_bytes())) {
         return EFBIG;
     }
-    if (bytes == 0 || bytes > chunk_bytes - offset % chunk_bytes || at > call.data.size() ||
-        bytes > call.data.size() - at) {
+    if (bytes == 0 || bytes > chunk_bytes - offset % chunk_bytes || !call.memory(at, bytes)) {
         return EINVAL;
     }
     const bool is_mine = file.home_slot() < kSlots &&
@@ -51,7 +50,7 @@ std::uint32_t DataCalls::read(const Call& call, const ReadRequest& request, cons
     }
     const ChunkId chunk{request.file, state_.chunk_of(request.offset)};
     const auto in_chunk = static_cast<std::uint32_t>(request.offset % state_.store.chunk_bytes());
-    if (answer.bytes != 0 && !state_.store.read(chunk, in_chunk, call.data.subspan(request.at, answer.bytes))) {
+    if (answer.bytes != 0 && !state_.store.read(chunk, in_chunk, *call.memory(request.at, answer.bytes))) {
         ++state_.counters.damaged;
         return room.error(EIO);
     }
@@ -87,7 +86,7 @@ int DataCalls::write_piece(const Call& call, const WriteRequest& request, const 
         state_.lacks_room = true;
         return ENOSPC;
     }
-    state_.store.data().fill(*write, 0, call.data.subspan(request.at, request.bytes));
+    state_.store.data().fill(*write, 0, *call.memory(request.at, request.bytes));
     state_.store.finish_write(*write, state_.change);
     if (home != nullptr) {
         state_.change.put(written(call, *home, request.offset + request.bytes));

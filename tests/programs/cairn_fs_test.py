@@ -37,7 +37,7 @@ class Linking(unittest.TestCase):
         self.assertIn('cairnfs_open_async', names)
         self.assertTrue(any(name.startswith('cairn::fs::Client::open(') for name in names))
         shown = re.compile(r'cairnfs_|cairn::assertion_failed|(.* for )?cairn::fs::'
-                           r'(Client|Directory|FramePool|Placement|SlotTable|may_wait|set_relaxed|wait_once)\b')
+                           r'(Buffer|Client|Directory|FramePool|Placement|SlotTable|may_wait|set_relaxed|wait_once)\b')
         self.assertEqual([name for name in names if not shown.match(name)], [])
 
     def test_c_programs_use_it(self):

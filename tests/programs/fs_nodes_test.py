@@ -90,6 +90,12 @@ class Nodes(unittest.TestCase):
             self.kill(node, signal.SIGTERM)
             self.assertEqual(self.daemons[node].returncode, 0)
 
+    def test_the_other_one_reads_and_writes_a_clients_own_buffers(self):
+        self.start_both()
+        for node in (0, 1):
+            for what in ('easy', 'hard'):
+                self.fs(node, 'bench', what, '--size', '16M', '--segment-buffers')
+
     def test_a_daemon_that_is_killed_comes_back(self):
         self.start_both()
         for i in range(8):

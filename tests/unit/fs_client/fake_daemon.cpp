@@ -56,7 +56,7 @@ void FakeDaemon::run() {
             for (const auto& client : clients_) {
                 meet(*client);
                 for (const auto& channel : client->channels) {
-                    worked = (answers && serve(*channel)) || worked;
+                    worked = (answers && serve(*client, *channel)) || worked;
                 }
             }
         }
@@ -86,6 +86,8 @@ void FakeDaemon::meet(Client& client) {
              {});
     } else if (const auto asks = parse_channel_request(packet)) {
         open_channel(client, *asks);
+    } else if (parse_buffers_request(packet)) {
+        give_buffers(client);
     } else {
         send(client, bytes_of(Refusal{"what is this?"}), {});
     }
@@ -122,18 +124,28 @@ void FakeDaemon::send(Client& client, std::span<const std::uint8_t> bytes, std::
     ::sendmsg(client.socket.get(), &message, MSG_NOSIGNAL);
 }
 
-bool FakeDaemon::serve(Channel& channel) {
+void FakeDaemon::give_buffers(Client& client) {
+    if (buffer_bytes == 0) {
+        send(client, bytes_of(BuffersRequest{}), {});
+        return;
+    }
+    client.buffers =
+        std::make_unique<SharedMemory>(SharedMemory::create(buffer_bytes, SharedMemory::Pages::AsTouched).value());
+    send(client, bytes_of(BuffersRequest{buffer_bytes}), {client.buffers->fd(), client.buffers->fd()});
+}
+
+bool FakeDaemon::serve(Client& client, Channel& channel) {
     const std::uint64_t pending = channel.end.take_pending();
     for (std::uint32_t i = 0; i != setup.shape.slots; ++i) {
         const std::uint32_t slot = newest_first ? setup.shape.slots - 1 - i : i;
         if ((pending >> slot & 1U) != 0) {
-            answer(channel, slot);
+            answer(client, channel, slot);
         }
     }
     return pending != 0;
 }
 
-void FakeDaemon::answer(Channel& channel, std::uint32_t slot) {
+void FakeDaemon::answer(Client& client, Channel& channel, std::uint32_t slot) {
     const auto bytes = channel.end.take(slot);
     ASSERT_TRUE(bytes.has_value());
     const std::optional<ParsedRequest> asked = parse_request(*bytes);
@@ -142,7 +154,14 @@ void FakeDaemon::answer(Channel& channel, std::uint32_t slot) {
     std::optional<FakeFiles::Bytes> answer = fault ? fault(*asked) : std::nullopt;
     const std::span<std::uint8_t> all{channel.end.data(0).data(),
                                       std::size_t{setup.shape.slots} * setup.shape.data_bytes};
-    channel.end.answer(slot, answer ? *answer : files.answer(*asked, all));
+    const FakeFiles::Memory memory{all,
+                                   client.buffers == nullptr ? std::span<std::uint8_t>{} : client.buffers->bytes()};
+    if (const auto* const read = std::get_if<ReadRequest>(&asked->request)) {
+        places.push_back(read->at);
+    } else if (const auto* const write = std::get_if<WriteRequest>(&asked->request)) {
+        places.push_back(write->at);
+    }
+    channel.end.answer(slot, answer ? *answer : files.answer(*asked, memory));
 }
 
 }  // namespace cairn::fs

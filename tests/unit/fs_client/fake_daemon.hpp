@@ -96,6 +96,8 @@ public:
     std::optional<FakeFiles::Bytes> channel_answer{};  // instead of a channel
     std::vector<Seen> seen{};
     std::vector<std::uint64_t> hellos{};
+    std::uint64_t buffer_bytes = 1U << 20U;
+    std::vector<std::uint32_t> places{};  // at which data were, of reads and writes
 
 private:
     struct Channel {
@@ -107,6 +109,7 @@ private:
         Descriptor socket;
         bool has_met = false;
         std::vector<std::unique_ptr<Channel>> channels{};
+        std::unique_ptr<SharedMemory> buffers{};
     };
 
     [[nodiscard]] Welcome welcome(std::uint64_t client, std::uint64_t table_epoch) const;
@@ -115,8 +118,9 @@ private:
     void meet(Client& client);
     void open_channel(Client& client, const ChannelRequest& asks);
     static void send(Client& client, std::span<const std::uint8_t> bytes, std::vector<int> fds);
-    bool serve(Channel& channel);
-    void answer(Channel& channel, std::uint32_t slot);
+    void give_buffers(Client& client);
+    bool serve(Client& client, Channel& channel);
+    void answer(Client& client, Channel& channel, std::uint32_t slot);
 
     std::string path_;
     Descriptor listening_;

@@ -8,6 +8,14 @@ FakeFiles::Bytes FakeFiles::error(int error) {
     return bytes;
 }
 
+std::span<std::uint8_t> FakeFiles::memory_at(std::uint32_t at, std::uint32_t bytes) const {
+    const bool is_buffer = at >= kBuffersAt;
+    const std::span<std::uint8_t> all = is_buffer ? memory_.buffers : memory_.data;
+    const std::uint32_t from = is_buffer ? at - kBuffersAt : at;
+    EXPECT_LE(std::uint64_t{from} + bytes, all.size());
+    return all.subspan(from, bytes);
+}
+
 FakeFiles::Node* FakeFiles::find(const FileId& id) {
     const auto at = nodes_.find(id);
     return at == nodes_.end() ? nullptr : &at->second;
@@ -123,7 +131,7 @@ FakeFiles::Bytes FakeFiles::handle(const ReadRequest& request) {
     EXPECT_EQ(request.grant.proof, kFakeProof);
     std::string& chunk = node(request.file).chunks[request.offset / view_.chunk_bytes()];
     chunk.resize(view_.chunk_bytes());
-    std::memcpy(data_.subspan(request.at, request.bytes).data(), chunk.data() + in_chunk, request.bytes);
+    std::memcpy(memory_at(request.at, request.bytes).data(), chunk.data() + in_chunk, request.bytes);
     DataAnswer answer = data_answer(request.file, request.bytes);
     if (answer.is_home) {
         const std::uint64_t left = answer.size > request.offset ? answer.size - request.offset : 0;
@@ -143,7 +151,7 @@ FakeFiles::Bytes FakeFiles::handle(const WriteRequest& request) {
     }
     std::string& chunk = file.chunks[request.offset / view_.chunk_bytes()];
     chunk.resize(view_.chunk_bytes());
-    std::memcpy(chunk.data() + in_chunk, data_.subspan(request.at, request.bytes).data(), request.bytes);
+    std::memcpy(chunk.data() + in_chunk, memory_at(request.at, request.bytes).data(), request.bytes);
     if (is_home(request.file)) {
         file.attributes.size = std::max(file.attributes.size, request.offset + request.bytes);
     }

@@ -34,15 +34,20 @@ public:
         int open = 0;
     };
     using Bytes = std::vector<std::uint8_t>;
+    // Of the client: slots' data, and its buffers.
+    struct Memory {
+        std::span<std::uint8_t> data{};
+        std::span<std::uint8_t> buffers{};
+    };
 
     FakeFiles(const View& view) : view_(view) {
         nodes_[kFakeRoot].attributes = {.id = kFakeRoot, .mode = S_IFDIR | 0777, .links = 1};
     }
 
     // The answer of a shard to a request of one of its clients.
-    Bytes answer(const ParsedRequest& parsed, std::span<std::uint8_t> data) {
+    Bytes answer(const ParsedRequest& parsed, const Memory& memory) {
         shard_ = parsed.head.shard;
-        data_ = data;
+        memory_ = memory;
         return std::visit([this](const auto& request) { return handle(request); }, parsed.request);
     }
 
@@ -73,6 +78,8 @@ private:
         return bytes;
     }
     static Bytes error(int error);
+    // `at` and behind it, where that is (expected).
+    [[nodiscard]] std::span<std::uint8_t> memory_at(std::uint32_t at, std::uint32_t bytes) const;
     [[nodiscard]] bool is_mine(std::uint16_t slot) const { return view_.owner(slot) == shard_; }
     [[nodiscard]] bool is_home(const FileId& file) const { return is_mine(file.home_slot()); }
     Node* find(const FileId& id);
@@ -107,7 +114,7 @@ private:
     std::map<FileId, Node> nodes_;
     std::uint64_t serial_ = 1;
     ShardNumber shard_ = 0;
-    std::span<std::uint8_t> data_;
+    Memory memory_{};
 };
 
 }  // namespace cairn::fs

@@ -69,6 +69,8 @@ TEST(FsdOptionsTest, EachArgumentIsTaken) {
                                    "64",
                                    "--extra-buffer-size",
                                    "1M",
+                                   "--buffer-size",
+                                   "8M",
                                    "--poll",
                                    "spin",
                                    "--placement",
@@ -93,6 +95,7 @@ TEST(FsdOptionsTest, EachArgumentIsTaken) {
     EXPECT_EQ(parse({"--max-clients", "7"}).value().max_user_clients, 4U);
     EXPECT_EQ(parse({"--max-clients", "1"}).value().max_user_clients, 1U);
     EXPECT_EQ(options.shape, (fs::ChannelShape{64, 1U << 20U}));
+    EXPECT_EQ(options.buffer_bytes, 8U << 20U);
     EXPECT_TRUE(options.spin);
     EXPECT_EQ(options.stores.spread, fs::Spread::Koyama);
     EXPECT_TRUE(options.stores.format);
@@ -114,6 +117,10 @@ TEST(FsdOptionsTest, AWrongArgumentIsNamed) {
     for (const char* size : {"0", "1000", "65M", "8G"}) {
         expect_refusal({"--extra-buffer-size", size}, {"--extra-buffer-size", size});
     }
+    for (const char* size : {"1000", "3G"}) {
+        expect_refusal({"--buffer-size", size}, {"--buffer-size", size});
+    }
+    expect_refusal({"--queue-depth", "64", "--extra-buffer-size", "64M"}, {"--extra-buffer-size", "64M"});
     expect_refusal({"--queue-depth", "0"}, {"--queue-depth"});
     expect_refusal({"--queue-depth", "65"}, {"--queue-depth"});
     expect_refusal({"--max-clients", "0"}, {"--max-clients"});

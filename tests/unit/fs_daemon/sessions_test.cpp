@@ -33,6 +33,47 @@ TEST_F(SessionsTest, AClientIsWelcomedAndGetsChannels) {
     EXPECT_EQ(sessions->counters().of(SessionCounter::Channels), 2U);
 }
 
+TEST_F(SessionsTest, AClientGetsMemoryForItsBuffersOnce) {
+    config.buffer_bytes = 16384;
+    start();
+    const Guest client = guest();
+    const Welcome told = welcome(client);
+    (void)channel(client, 0);
+    EXPECT_TRUE(one.orders.back().buffers->memory().empty());
+    client.say(BuffersRequest{});
+    Reply got = reply(client);
+    EXPECT_EQ(parse_buffers_request(got.bytes)->bytes, 16384U);
+    ASSERT_EQ(got.fds.size(), 1U);
+    EXPECT_NE(::ftruncate(got.fds[0].get(), 4096), 0) << "nobody can cut it";
+    const auto mine = SharedMemory::map(::dup(got.fds[0].get()), 16384, SharedMemory::Pages::AsTouched);
+    ASSERT_TRUE(mine.ok());
+    mine.value().bytes()[16383] = 77;
+    (void)channel(client, 1);
+    for (const Door* const door : {&one, &two}) {
+        ASSERT_EQ(door->orders.back().buffers->memory().size(), 16384U) << "a channel of before or later";
+        EXPECT_EQ(door->orders.back().buffers->memory()[16383], 77);
+    }
+    const Guest other = guest();
+    (void)welcome(other);
+    (void)channel(other, 0);
+    EXPECT_TRUE(one.orders.back().buffers->memory().empty()) << "another client's";
+    client.say(BuffersRequest{});
+    expect_refused(client, "once");
+    EXPECT_EQ(sessions->counters().of(SessionCounter::Buffers), 1U);
+}
+
+TEST_F(SessionsTest, ADaemonMayHaveNoMemoryForBuffers) {
+    config.buffer_bytes = 0;
+    start();
+    const Guest client = guest();
+    (void)welcome(client);
+    client.say(BuffersRequest{});
+    const Reply got = reply(client);
+    EXPECT_EQ(parse_buffers_request(got.bytes)->bytes, 0U);
+    EXPECT_TRUE(got.fds.empty());
+    EXPECT_TRUE(parse_channel_request(channel(client, 0).bytes).has_value()) << "it is served as any other";
+}
+
 TEST_F(SessionsTest, NonsenseIsRefused) {
     start();
     const Guest client = guest();

@@ -55,6 +55,15 @@ TEST(Hello, ChannelsAreAskedFor) {
     refuses_others(bytes, [](auto packet) { return parse_channel_request(packet).has_value(); });
 }
 
+TEST(Hello, BuffersAreAskedFor) {
+    const Packet bytes = bytes_of(BuffersRequest{8192});
+    EXPECT_EQ(parse_buffers_request(bytes)->bytes, 8192U);
+    refuses_others(bytes, [](auto packet) { return parse_buffers_request(packet).has_value(); });
+    EXPECT_TRUE(parse_buffers_request(bytes_of(BuffersRequest{BuffersRequest::kMost})).has_value());
+    EXPECT_FALSE(parse_buffers_request(bytes_of(BuffersRequest{BuffersRequest::kMost + 4096})).has_value());
+    EXPECT_FALSE(parse_buffers_request(bytes_of(BuffersRequest{8191})).has_value());
+}
+
 TEST(Hello, RefusalsSayWhy) {
     const Packet bytes = bytes_of(Refusal{"no more clients: start it with more"});
     EXPECT_EQ(parse_refusal(bytes)->text, "no more clients: start it with more");
