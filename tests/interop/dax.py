@@ -106,24 +106,30 @@ class Caller(fs_programs.Caller):
         self.process.stdout.close()
 
 
-class Daemon:
-    """cairn-fsd in the guest."""
-    socket, log = '/run/fs.sock', '/run/fsd.log'
+class Daemons:
+    """cairn-fsd in the guest, a process for each of the arguments; the first one serves the clients."""
+    socket = '/run/fs.sock'
 
-    def __init__(self, machine, arguments):
-        self.machine, self.pid = machine, None
-        self.command = f'cairn-fsd --chunk-size 64K --shm-prefix /run/fs {arguments}'
+    def __init__(self, machine, *arguments):
+        self.machine, self.pids = machine, []
+        self.commands = [f'RUNTIME_DIRECTORY=/run setsid cairn-fsd --chunk-size 64K --shm-prefix {prefix} {each}'
+                         for prefix, each in zip(('/run/fs', '/run/fs1'), arguments)]
 
     def start(self):
-        """What it says."""
-        said = self.machine.must(f'setsid {self.command} >{self.log} 2>&1 & echo $!; until grep -q "^ready on" '
-                                 f'{self.log}; do kill -0 $! || {{ cat {self.log}; exit 1; }}; sleep 0.05; done; '
-                                 f'cat {self.log}')
-        self.pid, text = said.split('\n', maxsplit=1)
-        return text
+        """What they say."""
+        texts, self.pids = [], []
+        for number, command in enumerate(self.commands):
+            log = f'/run/fsd{number}.log'
+            said = self.machine.must(f'{command} >{log} 2>&1 & echo $!; until grep -q "^ready on" {log}; do '
+                                     f'kill -0 $! || {{ cat {log}; exit 1; }}; sleep 0.05; done; cat {log}')
+            pid, text = said.split('\n', maxsplit=1)
+            self.pids.append(pid)
+            texts.append(text)
+        return ''.join(texts)
 
     def kill(self, signal='KILL'):
-        self.machine.must(f'kill -{signal} {self.pid}; while [ -d /proc/{self.pid} ]; do sleep 0.02; done')
+        self.machine.must(f'kill -{signal} {" ".join(self.pids)}; for pid in {" ".join(self.pids)}; do '
+                          'while [ -d /proc/$pid ]; do sleep 0.02; done; done')
 
     def tool(self, arguments, seconds=120):
         return self.machine.must(f'cairn-fs --socket {self.socket} {arguments}', seconds)
@@ -134,14 +140,15 @@ class Daemon:
             expect(words in said, f'{command}: {said}')
 
     def assert_durable(self, said, stores):
-        """Each is persistent memory to it, all of which is mapped in the way that this needs."""
-        for shard, (path, is_file) in enumerate(stores):
+        """Each is persistent memory to its shard, and all of it is mapped in the way that this needs."""
+        for shard, path in enumerate(stores):
             expect(re.search(rf"^shard {shard}: persistent memory, \d+ MiB of '{path}': survives a loss of power", said,
                              re.M), said)
-            mapped = self.machine.must(f'grep -A 30 {path} /proc/{self.pid}/smaps')
+            smaps = ' '.join(f'/proc/{pid}/smaps' for pid in self.pids)
+            mapped = self.machine.must(f'cat {smaps} | grep -A 30 {path}')
             expect(int(mapped.split('-')[0], 16) % (2 << 20) == 0, f'{path} is not mapped by 2 MiB: {mapped}')
             flags = re.search('^VmFlags: (.*)', mapped, re.M).group(1).split()
-            expect(not is_file or 'sf' in flags, f'{path} is mapped without MAP_SYNC: {flags}')
+            expect('sf' in flags or path.startswith('/dev/'), f'{path} is mapped without MAP_SYNC: {flags}')
         expect(said.count('durable when answered') == len(stores) and 'FAKE' not in said, said)
         print(said.strip())
 
@@ -149,13 +156,14 @@ class Daemon:
 class Trial:
     """Writers and a daemon; the daemon dies, and the power is lost."""
 
-    def __init__(self, machine, arguments, mount='true'):
-        self.machine, self.daemon, self.mount = machine, Daemon(machine, arguments), mount
+    def __init__(self, daemons, mount='true'):
+        """`mount`: the command that a boot needs before daemons start."""
+        self.machine, self.daemons, self.mount = daemons.machine, daemons, mount
         self.chance, self.callers, self.trees = random.Random(SEED), [], [None] * WRITERS
 
     def begin(self, stores):
-        self.daemon.assert_durable(self.daemon.start(), stores)
-        self.daemon.tool('cp /usr/bin/cairn-fsd cairn:/copy')
+        self.daemons.assert_durable(self.daemons.start(), stores)
+        self.daemons.tool('cp /usr/bin/cairn-fsd cairn:/copy')
         self.callers = [Caller() for _ in self.trees]
 
     def start_writers(self):
@@ -167,17 +175,17 @@ class Trial:
 
     def judge(self, writers):
         self.trees = [writer.judge(caller) for writer, caller in zip(writers, self.callers)]
-        self.machine.must(f'cairn-fs --socket {self.daemon.socket} cat /copy | cmp - /usr/bin/cairn-fsd')
-        self.daemon.assert_sound()
+        self.machine.must(f'cairn-fs --socket {self.daemons.socket} cat /copy | cmp - /usr/bin/cairn-fsd')
+        self.daemons.assert_sound()
 
     def kill_daemons(self):
         """Every call is answered all the same."""
         writers = self.start_writers()
         for _ in range(KILLS):
             time.sleep(0.3 + self.chance.random())
-            self.daemon.kill()
+            self.daemons.kill()
             time.sleep(self.chance.random() ** 3)
-            self.daemon.start()
+            self.daemons.start()
         before = [writer.calls for writer in writers]
         while any(writer.calls < calls + 20 and writer.is_alive() for writer, calls in zip(writers, before)):
             time.sleep(0.05)
@@ -189,7 +197,10 @@ class Trial:
     def lose_power(self):
         """What was answered is there when the power is back."""
         writers = self.start_writers()
-        time.sleep(0.3 + self.chance.random() * 2)
+        calls = self.chance.randrange(20, 400)
+        while all(writer.calls < calls and writer.is_alive() for writer in writers):
+            time.sleep(0.001)
+        expect(all(writer.is_alive() for writer in writers), [(writer.last, writer.failure) for writer in writers])
         self.machine.lose_power()
         for writer in writers:
             writer.join(timeout=CALL_S)
@@ -197,7 +208,7 @@ class Trial:
         print(f'power lost behind {[writer.calls for writer in writers]} calls, in {[w.last[0] for w in writers]}')
         self.machine.boot()
         self.machine.must(self.mount)
-        said = self.daemon.start()
+        said = self.daemons.start()
         expect(said.count('; opened in ') == said.count('shard ') > 0, f'not opened: {said}')
         self.callers = [Caller() for _ in self.trees]
         self.judge(writers)
@@ -206,36 +217,55 @@ class Trial:
 def survive(trial, stores):
     trial.begin(stores)
     for _ in range(POWER_LOSSES):
-        trial.kill_daemons()
         trial.lose_power()
-    trial.daemon.kill('TERM')
-    trial.daemon.start()
-    trial.daemon.assert_sound()
+        trial.kill_daemons()
+    trial.daemons.kill('TERM')
+    trial.daemons.start()
+    trial.daemons.assert_sound()
 
 
-def fsdax(machine, kind, make):
+# A file system that writes nothing back by itself while a test lasts.
+EXT4 = 'mkdir -p /mnt && mount -t ext4 -o dax=always,commit=900 /dev/pmem0 /mnt'
+XFS = 'echo 720000 >/proc/sys/fs/xfs/xfssyncd_centisecs && mkdir -p /mnt && mount -t xfs -o dax=always /dev/pmem0 /mnt'
+
+
+def fsdax(machine, make, mount):
     machine.boot()
     machine.divide(('fsdax', machine.nvdimm_mb - LABELS_MB))
-    mount = f'mkdir -p /mnt && mount -t {kind} -o dax=always /dev/pmem0 /mnt'
     machine.must(f'{make} /dev/pmem0 && {mount}')
-    survive(Trial(machine, '--pmem-path /mnt/store --capacity 48M', mount), [('/mnt/store', True)])
+    survive(Trial(Daemons(machine, '--pmem-path /mnt/store --capacity 48M'), mount), ['/mnt/store'])
 
 
 def ext4(machine):
-    fsdax(machine, 'ext4', 'mkfs.ext4 -q -b 4096')
+    fsdax(machine, 'mkfs.ext4 -q -b 4096', EXT4)
 
 
 def xfs(machine):
     """With caches that survive a loss of power."""
-    fsdax(machine, 'xfs', 'mkfs.xfs -q -m reflink=0')
+    fsdax(machine, 'mkfs.xfs -q -m reflink=0', XFS)
 
 
 def devdax(machine):
     """A shard on each of two devices."""
     machine.boot()
     machine.divide(('devdax', 48), ('devdax', 48))
-    survive(Trial(machine, '--pmem-path /dev/dax0 --daemons-per-node 2'),
-            [(f'/dev/dax0.{shard}', False) for shard in range(2)])
+    survive(Trial(Daemons(machine, '--pmem-path /dev/dax0 --daemons-per-node 2')), ['/dev/dax0.0', '/dev/dax0.1'])
+
+
+def nodes(machine):
+    """Two daemons over sockets, one on a file and one on a device; both lose their power at once. They are not killed:
+    calls fail that wait too long for the other one."""
+    machine.boot()
+    machine.divide(('fsdax', 64), ('devdax', 48))
+    mount = (f'(umask 077; printf %s cluster-{SEED}-for-this-test >/run/key) && ip addr add 127.0.0.2/8 dev lo && '
+             f'{EXT4}')
+    machine.must(f'mkfs.ext4 -q -b 4096 /dev/pmem0 && {mount}')
+    network = '--nodes 127.0.0.1,127.0.0.2 --key-file /run/key --port uring:127.0.0'
+    trial = Trial(Daemons(machine, f'{network}.1 --pmem-path /mnt/store --capacity 48M',
+                          f'{network}.2 --pmem-path /dev/dax0.1'), mount)
+    trial.begin(['/mnt/store', '/dev/dax0.1'])
+    for _ in range(POWER_LOSSES):
+        trial.lose_power()
 
 
 def refusals(machine):
@@ -246,14 +276,14 @@ def refusals(machine):
     other = 'cairn-fsd --shm-prefix /run/other'
 
     def serves(arguments, *words):
-        daemon = Daemon(machine, arguments)
-        said = daemon.start()
+        daemons = Daemons(machine, arguments)
+        said = daemons.start()
         expect(all(word in said for word in ('survives a loss of power', *words)), said)
-        return daemon
+        return daemons
 
-    daemon = serves('--pmem-path /run/store', "46 MiB of '/run/store'", 'a new store')
+    daemons = serves('--pmem-path /run/store', "46 MiB of '/run/store'", 'a new store')
     machine.refuses(f'{other} --pmem-path /dev/dax0.0', "'/dev/dax0.0' is in use by another daemon")
-    daemon.kill('TERM')
+    daemons.kill('TERM')
     serves('--pmem-path /dev/dax0.0 --capacity 46M', 'opened in').kill()
     machine.refuses(f'{other} --pmem-path /dev/dax0.0 --capacity 48M', 'has 46 MiB, not 48 MiB', '--capacity')
     machine.refuses(f'{other} --data-path /dev/dax0.0', 'is a DAX device, not a file')
@@ -277,7 +307,7 @@ def refusals(machine):
 
 
 CASES = {'ext4': (ext4, 112, 'mem-ctrl'), 'xfs': (xfs, 336, 'cpu'), 'devdax': (devdax, 112, 'mem-ctrl'),
-         'refusals': (refusals, 400, 'mem-ctrl')}
+         'nodes': (nodes, 144, 'mem-ctrl'), 'refusals': (refusals, 400, 'mem-ctrl')}
 
 
 def main():
