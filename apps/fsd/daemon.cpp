@@ -140,8 +140,24 @@ void Daemon::say_counters(const fs::Sessions& sessions) const {
     for (std::size_t i = 0; i != now.texts.size(); ++i) {
         line += now.values[i] != 0 ? fmt::format(" {} {}", now.texts[i].name, now.values[i]) : "";
     }
+    for (const auto& [name, value] : network_counts()) {
+        line += value != 0 ? fmt::format(" {} {}", name, value) : "";
+    }
     fmt::print("{}\n", line);
     std::fflush(stdout);
+}
+
+// Of all workers together, if there is a network.
+std::map<std::string, std::uint64_t> Daemon::network_counts() const {
+    std::map<std::string, std::uint64_t> counts;
+    for (const auto& shard : shards_) {
+        if (shard->network() != nullptr) {
+            shard->worker_counters().visit([&counts](const telemetry::CounterText& text, std::uint64_t value) {
+                counts[std::string(text.name)] += value;
+            });
+        }
+    }
+    return counts;
 }
 
 void Daemon::serve_clients(int stop_fd) {

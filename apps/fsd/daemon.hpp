@@ -1,7 +1,9 @@
 // Daemon: what cairn-fsd is made of. Whoever runs it gives ports to its shards and threads to both.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "apps/fsd/options.hpp"
@@ -35,6 +37,7 @@ private:
     Status connect(ShardTask& task, fs::ShardNumber number);
     void say_hello() const;
     void say_counters(const fs::Sessions& sessions) const;
+    [[nodiscard]] std::map<std::string, std::uint64_t> network_counts() const;
 
     const Options options_;
     fs::MeetingPlace place_;

@@ -31,6 +31,8 @@ public:
     [[nodiscard]] fs::ShardTenant& shard() noexcept { return *shard_; }
     // nullptr: it has no peers in other processes.
     [[nodiscard]] fs::PeerNetwork* network() noexcept { return network_.get(); }
+    // Of its worker: port, connections, calls between shards.
+    [[nodiscard]] const telemetry::Registry& worker_counters() const noexcept { return worker_->counters(); }
 
     [[nodiscard]] bool run_turn(Instant now) noexcept override { return worker_->turn(now); }
     [[nodiscard]] bool finished(Instant) const noexcept override { return false; }  // it serves until it is to stop

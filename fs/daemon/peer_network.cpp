@@ -69,7 +69,18 @@ Status PeerNetwork::open(std::shared_ptr<connections::Agent> agent) {
         static_cast<std::uint8_t>(PeerCall::Tell),
         [](void* self, const copyrpc::Request& request) { static_cast<PeerNetwork*>(self)->on_message(request); },
         this);
+    find_nodes();
     return links_->listen();
+}
+
+// The next life of a node may have another Ethernet address. Shards that connect to it would go by the old one for half
+// a minute: they learn the new one from its question for theirs.
+void PeerNetwork::find_nodes() {
+    for (std::uint32_t node = 0; node != cluster().node_count(); ++node) {
+        if (node != cluster().node) {
+            (void)home_->own_path(cluster().nodes[node], worker_.now());  // it is asked for, again and again
+        }
+    }
 }
 
 void PeerNetwork::serve(ShardHost& clients) {

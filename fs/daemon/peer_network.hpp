@@ -74,6 +74,7 @@ private:
     PeerNetwork(worker::Worker& worker, const PeerNetworkConfig& config)
         : worker_(worker), config_(config), pool_(config.memory) {}
     Status open(std::shared_ptr<connections::Agent> agent);
+    void find_nodes();
     void on_found(ShardNumber peer, std::uint64_t life) override;
     void on_lost(ShardNumber peer) override;
     void on_message(const copyrpc::Request& request);
