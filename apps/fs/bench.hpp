@@ -45,12 +45,16 @@ public:
 };
 
 [[nodiscard]] std::unique_ptr<BenchFiles> bench_files_of_directory(const std::string& path);
-// `shares`: buffers lie in memory that the daemon shares.
+// The number of files, whether they lie elsewhere, and whether buffers lie in memory that the daemon shares, are among
+// the options.
 [[nodiscard]] std::unique_ptr<BenchFiles> bench_files_of_client(fs::Client& client, const std::string& path,
-                                                                bool shares);
+                                                                const Options& options);
 
 // The name of a file that is numbered.
 [[nodiscard]] std::string bench_name(std::uint32_t number);
+
+// The most that one of 100 shards has of 10,000 names, over the mean, for kinds of names; a JSON object.
+[[nodiscard]] std::string measure_balance();
 
 // Measures what the options say, and prints one JSON object. Errors: an operation failed.
 Status run_bench(BenchFiles& files, const Options& options);

@@ -5,8 +5,10 @@
 #include <coroutine>
 #include <cstdlib>
 #include <deque>
+#include <optional>
 
 #include "apps/fs/bench.hpp"
+#include "apps/fs/elsewhere.hpp"
 
 namespace cairn::fstool {
 
@@ -25,24 +27,33 @@ struct Flow {
 
 class ClientFiles final : public BenchFiles {
 public:
-    ClientFiles(fs::Client& client, std::string path, bool shares)
-        : client_(client), shares_(shares), path_(std::move(path)), data_path_(joined(path_, "data")) {}
+    ClientFiles(fs::Client& client, std::string path, const Options& options)
+        : client_(client), options_(options), path_(std::move(path)), data_path_(joined(path_, "data")) {}
 
-    int make_directory() override { return client_.mkdir(path_).wait().error; }
+    int make_directory() override {
+        const int error = client_.mkdir(path_).wait().error;
+        return error != 0 ? error : choose_names();
+    }
     int remove_directory() override { return client_.rmdir(path_).wait().error; }
     int open_data(bool creates) override {
         const auto opened = client_.open(data_path_, creates ? O_RDWR | O_CREAT | O_EXCL : O_RDWR).wait();
         data_ = opened.value;
-        return opened.error;
+        if (opened.error != 0 || !elsewhere_) {
+            return opened.error;
+        }
+        const auto found = client_.stat(*data_).wait();
+        data_id_ = found.value.id;
+        return found.error;
     }
     int write_data(std::span<const std::uint8_t> from, std::uint64_t offset) override {
-        return done(client_.pwrite(*data_, from, static_cast<std::int64_t>(offset)).wait(), from.size());
+        return done(client_.pwrite(*data_, from, place_of(offset)).wait(), from.size());
     }
     int read_data(std::span<std::uint8_t> to, std::uint64_t offset) override {
-        return done(client_.pread(*data_, to, static_cast<std::int64_t>(offset)).wait(), to.size());
+        return done(client_.pread(*data_, to, place_of(offset)).wait(), to.size());
     }
     std::span<std::uint8_t> buffer(std::size_t bytes) override {
-        return shares_ ? shared_.emplace_back(client_, bytes).bytes() : std::span(own_.emplace_back(bytes));
+        return options_.shares_buffers ? shared_.emplace_back(client_, bytes).bytes()
+                                       : std::span(own_.emplace_back(bytes));
     }
     int close_data() override { return client_.close(*data_).wait().error; }
     int remove_data() override { return client_.unlink(data_path_).wait().error; }
@@ -63,6 +74,31 @@ public:
     }
 
 private:
+    // Which of the numbered names, and which name of the data, are elsewhere.
+    int choose_names() {
+        if (!options_.elsewhere) {
+            return 0;
+        }
+        const auto found = client_.stat(path_).wait();
+        if (!found.ok()) {
+            return found.error;
+        }
+        elsewhere_.emplace(client_.view());
+        for (std::uint32_t number = 0; numbers_.size() < options_.files; ++number) {
+            if (elsewhere_->has_name(found.value.id, bench_name(number))) {
+                numbers_.push_back(number);
+            }
+        }
+        std::string name = "data";
+        while (!elsewhere_->has_name(found.value.id, name)) {
+            name += '+';
+        }
+        data_path_ = joined(path_, name);
+        return 0;
+    }
+    [[nodiscard]] std::int64_t place_of(std::uint64_t offset) {
+        return static_cast<std::int64_t>(elsewhere_ ? elsewhere_->offset_of(data_id_, offset) : offset);
+    }
     static int done(const fs::Outcome<std::uint64_t>& moved, std::size_t wanted) noexcept {
         return moved.ok() && moved.value != wanted ? EIO : moved.error;
     }
@@ -71,7 +107,8 @@ private:
         while (next_ != end_ && error_ == 0) {
             path = path_;
             path += '/';
-            path += bench_name(next_++);
+            path += bench_name(elsewhere_ ? numbers_[next_] : next_);
+            ++next_;
             const int error = what == Each::Stat     ? (co_await client_.stat(path)).error
                               : what == Each::Remove ? (co_await client_.unlink(path)).error
                                                      : 0;
@@ -99,7 +136,10 @@ private:
     }
 
     fs::Client& client_;
-    bool shares_;
+    const Options& options_;
+    std::optional<Elsewhere> elsewhere_;
+    std::vector<std::uint32_t> numbers_;  // of names
+    fs::FileId data_id_{};
     std::deque<fs::Buffer> shared_;
     std::deque<std::vector<std::uint8_t>> own_;
     std::string path_;
@@ -113,8 +153,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<BenchFiles> bench_files_of_client(fs::Client& client, const std::string& path, bool shares) {
-    return std::make_unique<ClientFiles>(client, path, shares);
+std::unique_ptr<BenchFiles> bench_files_of_client(fs::Client& client, const std::string& path, const Options& options) {
+    return std::make_unique<ClientFiles>(client, path, options);
 }
 
 }  // namespace cairn::fstool

@@ -1,4 +1,5 @@
 // cairn-fs: a file system's files, from the command line.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -8,6 +9,7 @@
 
 #include "apps/common/exit_status.hpp"
 #include "apps/fs/bench.hpp"
+#include "apps/fs/elsewhere.hpp"
 #include "apps/fs/options.hpp"
 #include "apps/fs/session.hpp"
 
@@ -21,8 +23,12 @@ struct Command {
 };
 
 void bench(fstool::Session& session) {
-    const auto files = fstool::bench_files_of_client(session.fs, "/cairn-bench." + std::to_string(::getpid()),
-                                                     session.options.shares_buffers);
+    if (session.options.elsewhere && !fstool::Elsewhere(session.fs.view()).is_anywhere()) {
+        session.fail({"all shards are this daemon's", "--elsewhere is for file systems of several nodes"});
+        return;
+    }
+    const auto files =
+        fstool::bench_files_of_client(session.fs, "/cairn-bench." + std::to_string(::getpid()), session.options);
     if (const Status done = fstool::run_bench(*files, session.options); !done.ok()) {
         session.fail(done.error());
     }
@@ -53,6 +59,10 @@ Result<int> run(int argc, char** argv) {
         return parsed.error();
     }
     const fstool::Options& options = parsed.value();
+    if (options.command == "bench" && options.bench == "balance") {
+        fmt::print("{}\n", fstool::measure_balance());
+        return 0;
+    }
     if (options.command == "bench" && !options.directory.empty()) {
         const auto files = fstool::bench_files_of_directory(options.directory);
         const Status done = fstool::run_bench(*files, options);

@@ -90,11 +90,16 @@ void add_bench(CLI::App& app, Options& options) {
         .add_option("what", options.bench,
                     "easy: 1 MiB pieces; hard: 47,008-byte pieces; md: names; small: 3,901-byte files; fill: such "
                     "files, which\n"
-                    "stay")
+                    "stay; balance: how evenly names are spread over 100 shards, without a daemon")
         ->required()
-        ->check(CLI::IsMember({"easy", "hard", "md", "small", "fill"}));
-    bench.add_option("--directory", options.directory,
-                     "measure a directory of the kernel's instead, which is made and removed");
+        ->check(CLI::IsMember({"easy", "hard", "md", "small", "fill", "balance"}));
+    CLI::Option* const elsewhere = bench.add_flag(
+        "--elsewhere", options.elsewhere,
+        "names and chunks of other daemons alone: all calls cross the network; of easy, md, small, fill");
+    bench
+        .add_option("--directory", options.directory,
+                    "measure a directory of the kernel's instead, which is made and removed")
+        ->excludes(elsewhere);
     bench.add_option("--size", options.size, "bytes of a file: easy, hard")
         ->default_val(std::uint64_t{256} << 20U)
         ->transform(CLI::AsSizeValue(false));
@@ -143,6 +148,9 @@ Result<Options> parse_options(int argc, char** argv) {
     }
     if (const Status parsed = app::parse_arguments(app, argc, argv, 1); !parsed.ok()) {
         return parsed.error();
+    }
+    if (options.elsewhere && options.bench == "hard") {
+        return Error{"--elsewhere is for whole chunks and small files, and pieces of hard lie across", "choose easy"};
     }
     options.command = app.get_subcommands().front()->get_name();
     return options;

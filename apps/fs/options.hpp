@@ -24,7 +24,8 @@ struct Options {
     std::uint32_t mode = 0777;  // mkdir, chmod
     std::uint64_t size = 0;     // truncate, bench
     // Of bench.
-    std::string bench{};      // easy, hard, md, small
+    std::string bench{};      // easy, hard, md, small, fill, balance
+    bool elsewhere = false;   // what is measured lies at other daemons
     std::string directory{};  // of the kernel's, instead of the file system's
     std::uint32_t files = 0;
     std::uint32_t in_flight = 1;
