@@ -8,17 +8,19 @@ import signal
 import tempfile
 import time
 
-from bench_pairs import ROOT, Failed, Pairs, Unavailable, last_json, last_line, start, stop
+import bench_rc
+from bench_pairs import LARGE_BSIZE, LARGE_EAL, ROOT, Failed, Pairs, Unavailable, last_json, last_line, start, stop
 
 PROGRAM = 'apps/cairn-fsd'
-PROGRAMS = ['apps/cairn-fs']
+PROGRAMS = ['apps/cairn-fs', bench_rc.PROGRAM]
 DAEMON, TOOL = (os.path.join(ROOT, 'build/apps', name) for name in ('cairn-fsd', 'cairn-fs'))
-MEMIF = {}
-FRAME_BYTES = 0
+MEMIF, FRAME_BYTES = bench_rc.MEMIF, bench_rc.FRAME_BYTES
 SHARED = '/dev/shm'
 MANY, ONE = ['md', '--files', '200000'], ['md', '--files', '30000', '--in-flight', '1']
+FAR = ['md', '--files', '100000', '--in-flight', '64']
 SMALL = ['small', '--files', '50000']
 RESTART_CHUNKS = 1_000_000
+HOSTS = ['10.77.0.1', '10.77.0.2']
 
 
 class Bench(Pairs):
@@ -30,11 +32,15 @@ class Bench(Pairs):
         with tempfile.TemporaryDirectory(dir=SHARED, prefix='cairn-bench-') as folder:
             yield folder
 
-    def serve(self, folder, gib, cpus, *more):
+    def serve(self, folder, gib, cpus, *more, eal=()):
         """A daemon that is ready, and the line that it says of its store."""
-        daemon = start(['taskset', '-c', cpus, DAEMON, '--pmem-path', os.path.join(folder, 'store'),
+        daemon = start(['taskset', '-c', cpus, DAEMON, *eal, '--pmem-path', os.path.join(folder, 'store'),
                         '--allow-fake-pmem', '--capacity', f'{gib}G', '--shm-prefix', os.path.join(folder, 'fs'),
                         *more])
+        return self.await_ready(daemon)
+
+    @staticmethod
+    def await_ready(daemon):
         said = ''
         for line in daemon.stdout:
             if line.startswith('shard 0'):
@@ -70,6 +76,47 @@ class Bench(Pairs):
             finally:
                 stop(daemon)
 
+    @contextlib.contextmanager
+    def node(self, number, folder, vdev):
+        """A daemon of two that a link joins, and its folder."""
+        own = os.path.join(folder, f'node{number}')
+        os.mkdir(own)
+        daemon, _ = self.serve(own, 2, ','.join(self.cpus), '--ip', HOSTS[number], '--nodes', ','.join(HOSTS),
+                               '--key-file', os.path.join(folder, 'key'), '--queue-depth', '64', '--stats', '1',
+                               eal=[f'--lcores=0@({",".join(self.cpus)})', self.prefix(), *LARGE_EAL, vdev, '--'])
+        try:
+            yield daemon, own
+        finally:
+            stop(daemon)
+
+    def remote(self, own):
+        """A client at one node, whose files lie at the other one. Three processes share two CPUs."""
+        with self.folder(4) as folder:
+            with open(os.path.join(folder, 'key'), 'wb') as key:
+                key.write(os.urandom(32))
+            os.chmod(key.name, 0o600)
+            with contextlib.ExitStack() as ends:
+                def first_end(_cpu, vdev):
+                    daemon, near = ends.enter_context(self.node(0, folder, vdev))
+                    nears.append(near)
+                    return daemon
+
+                nears = []
+                _, (_, vdev) = ends.enter_context(self.joined(first_end, LARGE_BSIZE))
+                far, _ = ends.enter_context(self.node(1, folder, vdev))
+                for line in far.stdout:
+                    if ' fs_peers_found 1' in line:
+                        return last_json(self.tool(nears[0], ','.join(self.cpus), *own, '--elsewhere'), 60)
+                raise Failed(last_line(far.communicate()[1], 'the second daemon ended'))
+
+    def connection(self, operation):
+        """64 KB each over a reliable connection, in MiB/s."""
+        rc = bench_rc.Bench(self.seconds, self.given_cpus, self.work)
+        return bench_rc.gbit(rc.memif('--op', operation, *bench_rc.LARGE)) * 1e9 / 8 / (1 << 20)
+
+    def balance(self):
+        return last_json(start([TOOL, 'bench', 'balance']), 60)
+
     def restart(self):
         """Seconds until a daemon that was killed serves again, with so many chunks; and those of reading its log."""
         with self.folder(8) as folder:
@@ -98,6 +145,7 @@ EASY = rows({'write': 'easy_write_mib_s', 'read': 'easy_read_mib_s'}, 'MiB/s')
 HARD = rows({'write': 'hard_write_mib_s', 'read': 'hard_read_mib_s'}, 'MiB/s')
 NAMES = rows({each: f'{each}_k_s' for each in ('create', 'stat', 'open', 'remove')}, 'k/s')
 FILES = rows({each: f'{each}_k_s' for each in ('create', 'read')}, 'k/s')
+BALANCES = {'consecutive': '<= 1.1', 'strided': '<= 1.3', 'random': '<= 1.3'}
 VALUE = [('', 'MiB/s', lambda value: value)]
 
 
@@ -115,6 +163,11 @@ GROUPS = [
     both('md3901', SMALL, FILES),
     [('fs.crowd.one.write', lambda bench: bench.crowd(1), VALUE),
      ('fs.crowd.write', lambda bench: bench.crowd(2), VALUE)],
+    [*((f'ruler.rc.{operation}.64k.memif', lambda bench, operation=operation: bench.connection(operation), VALUE)
+       for operation in ('write', 'read')),
+     ('fs.remote.easy', lambda bench: bench.remote(['easy', '--size', '512M']), EASY),
+     ('fs.remote.md', lambda bench: bench.remote(FAR), NAMES)],
+    [('fs.balance', Bench.balance, rows({each: each for each in BALANCES}, 'of the mean'))],
     [('fs.restart', Bench.restart, [('', 's', lambda result: result['seconds']),
                                     ('.log', 's', lambda result: result['opened_s'])])],
 ]
@@ -124,6 +177,8 @@ RATIOS = [
       for name in ('easy.write', 'easy.read', 'hard.write', 'hard.read', 'md.sync.create', 'md.sync.stat',
                    'md.sync.open', 'md.sync.remove')),
     ('fs.crowd.ratio', 'fs.crowd.write', 'fs.crowd.one.write'),
+    *((f'fs.remote.easy.{operation}.ratio', f'fs.remote.easy.{operation}', f'ruler.rc.{operation}.64k.memif')
+      for operation in ('write', 'read')),
 ]
 
 GOALS = {
@@ -141,6 +196,10 @@ GOALS = {
     'fs.md3901.create': '>= 120',
     'fs.md3901.read': '>= 250',
     'fs.crowd.ratio': '>= 0.6',
+    **{f'fs.remote.easy.{operation}': '>= 2000' for operation in ('write', 'read')},
+    **{f'fs.remote.easy.{operation}.ratio': '>= 0.45' for operation in ('write', 'read')},
+    'fs.remote.md.create': '>= 250',
+    **{f'fs.balance.{names}': goal for names, goal in BALANCES.items()},
     'fs.restart': '<= 3',
 }
 
@@ -154,6 +213,12 @@ ABOUT = {
     'fs.md3901.read': 'opened, read and closed',
     'fs.crowd.one.write': 'a shard and a client, anywhere on two CPUs',
     'fs.crowd.write': 'two shards and two clients, both together',
+    'ruler.rc.write.64k.memif': 'WRITEs of cairn-perf, path MTU 4096',
+    'fs.remote.easy.write': 'from a client at another node than the chunks, over memif; three processes on two CPUs',
+    'fs.remote.md.create': 'likewise, 64 under way',
+    'fs.balance.consecutive': '10,000 names under a new key: the most that one of 100 shards has',
+    'fs.balance.strided': 'numbers in steps, the worst of seven',
+    'fs.balance.random': 'eight letters',
     'fs.restart': 'until a daemon that was killed serves 1,000,000 chunks again',
     'fs.restart.log': '... of which it reads its log',
 }
