@@ -206,10 +206,22 @@ class TwoNodes(NodesCase):
         self.all_end()
 
     def test_the_other_one_reads_and_writes_a_clients_own_buffers(self):
-        self.start_both()
-        for node in (0, 1):
+        self.start_all()
+        for node in self.nodes:
             for what in ('easy', 'hard'):
-                self.fs(node, 'bench', what, '--size', '16M', '--segment-buffers')
+                node.fs('bench', what, '--size', '16M', '--segment-buffers')
+
+    def test_bench_works_elsewhere(self):
+        self.start_all()
+        near, far = self.nodes
+        for what in ('md', 'easy'):
+            near.fs('bench', what, '--elsewhere', '--files', '500', '--size', '8M')
+        self.assertIn('choose easy', near.fs('bench', 'hard', '--elsewhere', fails=True))
+        near.await_log(' fs_clients_left 2 ')
+        counts = dict(re.findall(r' (fs_calls(?:_forwarded)?) (\d+)', near.log().splitlines()[-1]))
+        self.assertGreater(int(counts['fs_calls_forwarded']), 500 * 6)
+        self.assertLess(int(counts['fs_calls']), 500)
+        self.assertNotIn('fs_calls_forwarded', far.log())
 
     def test_a_daemon_that_is_killed_comes_back(self):
         self.start_all()
