@@ -114,13 +114,13 @@ void ForeignCalls::start(Foreign& call) {
         return;
     }
     const NamedData& data = call.parsed.data;
-    call.data.resize(data.bytes);
+    call.data = buffers_.take(data.bytes);
     if (data.way == DataWay::Brings && !data.is_inline()) {
         fetch(call);
         return;
     }
     if (data.way == DataWay::Brings) {
-        std::ranges::copy(bytes_of(call.parsed.call.data), call.data.begin());
+        std::ranges::copy(bytes_of(call.parsed.call.data), call.data.bytes().begin());
     }
     call.step = Step::Ready;
     ready_.push_back(call.number);
@@ -130,7 +130,7 @@ void ForeignCalls::fetch(Foreign& call) {
     const ForwardedCall& said = call.parsed.call;
     copyrpc::OneSidedWork work;
     work.place = {said.address, Rkey{said.key}, call.parsed.data.bytes};
-    work.memory = call.data;
+    work.memory = call.data.bytes();
     work.completion = on_fetched;
     work.context = &call;
     call.step = Step::Fetching;
@@ -155,7 +155,12 @@ Call ForeignCalls::begin(std::uint32_t number, CallToken token) {
     call.step = Step::WithShard;
     ++with_shard_;
     const ForwardedCall& said = call.parsed.call;
-    return {token, said.client, said.slot, credentials_of(said.who, call.groups), bytes_of(said.request), call.data};
+    return {token,
+            said.client,
+            said.slot,
+            credentials_of(said.who, call.groups),
+            bytes_of(said.request),
+            call.data.bytes()};
 }
 
 // mutants: fs-foreign-answer
@@ -170,7 +175,7 @@ void ForeignCalls::answer(std::uint32_t number, std::span<const std::uint8_t> by
         const std::optional<AnswerHead> head = parse_answer(bytes, answer);
         read = head && head->error == 0 ? answer.bytes : 0;
     }
-    CAIRN_ASSERT(read <= call.data.size());
+    CAIRN_ASSERT(read <= call.data.bytes().size());
     if (call.is_orphan) {
         end(call);
     } else if (read != 0 && !call.parsed.data.is_inline()) {
@@ -184,7 +189,7 @@ void ForeignCalls::deliver(Foreign& call, std::uint32_t bytes) {
     const ForwardedCall& said = call.parsed.call;
     copyrpc::OneSidedWork work;
     work.place = {said.address, Rkey{said.key}, call.parsed.data.bytes};
-    work.memory = std::span(call.data).first(bytes);
+    work.memory = call.data.bytes().first(bytes);
     work.completion = on_delivered;
     work.context = &call;
     call.step = Step::Delivering;
@@ -206,7 +211,7 @@ void ForeignCalls::on_delivered(void* context, const rpc::CallResult& result) {
 void ForeignCalls::respond(Foreign& call, std::uint32_t read) {
     std::vector<std::uint8_t> message(call.answer.size() + read + 2 * sizeof(std::uint16_t));
     const std::uint32_t bytes =
-        put_forwarded_answer(message, {text_of(call.answer), text_of(std::span(call.data).first(read))});
+        put_forwarded_answer(message, {text_of(call.answer), text_of(call.data.bytes().first(read))});
     CAIRN_ASSERT(bytes == message.size());
     (void)endpoint_.answer(call.kept, message, worker_.now());
     end(call);
@@ -218,6 +223,7 @@ void ForeignCalls::end(Foreign& call) {
     const std::uint64_t client = call.parsed.call.client;
     const std::uint32_t slot = call.parsed.call.slot;
     --gates_[call.from].calls;
+    buffers_.give_back(std::move(call.data));
     calls_.erase(call.number);
     const auto next = std::ranges::find_if(calls_, [&](const auto& each) {
         const Foreign& other = *each.second;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "fs/daemon/call_buffers.hpp"
 #include "fs/daemon/client_numbers.hpp"
 #include "fs/daemon/peer_links.hpp"
 #include "fs/message/forwarded.hpp"
@@ -59,7 +60,7 @@ private:
         std::vector<std::uint8_t> message{};
         ParsedForward parsed{};  // of the message
         std::vector<std::uint32_t> groups{};
-        std::vector<std::uint8_t> data{};
+        CallBuffers::Buffer data{};
         std::vector<std::uint8_t> answer{};
     };
     struct Client {
@@ -89,6 +90,7 @@ private:
     PeerLinks& links_;
     worker::Worker& worker_;
     PeerCounters& counters_;
+    CallBuffers buffers_;
     std::map<std::uint32_t, std::unique_ptr<Foreign>> calls_;
     std::deque<std::uint32_t> ready_;
     std::map<std::uint64_t, Client> clients_;

@@ -178,7 +178,7 @@ bool Gateway::has_room(const Peer& peer) noexcept {
 // Writes the message. Returns false if the other shard cannot be let in.
 bool Gateway::compose(Sent& sent) {
     const NamedData& data = sent.data;
-    std::array<std::uint8_t, kRequestBytes> request{};
+    std::array<std::uint8_t, kRequestBytes> request;
     const std::uint32_t request_bytes = put_request(request, sent.asked.head, sent.asked.request);
     ForwardedCall call;
     call.client = sent.call.client;
@@ -194,9 +194,9 @@ bool Gateway::compose(Sent& sent) {
     } else if (data.way == DataWay::Brings) {
         call.data = text_of(sent.memory);
     }
-    sent.bytes.resize(kMostForwardedBytes);
-    sent.bytes.resize(put_forwarded(sent.bytes, call));
-    CAIRN_ASSERT(!sent.bytes.empty());
+    const std::uint32_t bytes = put_forwarded(draft_, call);
+    CAIRN_ASSERT(bytes != 0);
+    sent.bytes.assign(draft_.begin(), draft_.begin() + bytes);
     sent.room.resize(sent.answer);
     sent.response = {sent.room.data(), 0, sent.answer, {}};
     return true;

@@ -18,7 +18,7 @@ namespace cairn::fs {
 // the same numbers, to the peer's next life; it fails once the peer was gone for too long.
 class Gateway {
 public:
-    static constexpr std::uint32_t kMostUnderWay = 32;  // to a peer
+    static constexpr std::uint32_t kMostUnderWay = 64;  // to a peer
     // Of what a peer has promised for answers, in blocks of its ring. The rest is for messages: a call may wait for
     // one.
     static constexpr std::uint32_t kMostPromised =
@@ -86,7 +86,8 @@ private:
     worker::Worker& worker_;
     ShardHost& clients_;
     PeerCounters& counters_;
-    std::vector<Peer> peers_;  // by shard
+    std::vector<Peer> peers_;                                                           // by shard
+    std::vector<std::uint8_t> draft_ = std::vector<std::uint8_t>(kMostForwardedBytes);  // of a message
 };
 
 }  // namespace cairn::fs

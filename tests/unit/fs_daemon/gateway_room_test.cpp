@@ -150,7 +150,7 @@ TEST_F(GatewayRoomTest, MessagesPassHoweverManyCallsWait) {
 }
 
 TEST_F(GatewayRoomTest, CallsWithShortAnswersGoTogether) {
-    forward(StatRequest{}, 64);
+    forward(StatRequest{}, 100);
     pass(milliseconds(50));
     EXPECT_EQ(owner.kept.size(), Gateway::kMostUnderWay);
 }
