@@ -1,5 +1,6 @@
 // Requests and answers through the segment.
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,7 +22,8 @@ std::uint32_t* futex_of(DoorbellWord& word) noexcept {
     return reinterpret_cast<std::uint32_t*>(&word.asleep);
 }
 
-constexpr int kLooks = 2000;  // before a client sleeps: some microseconds
+constexpr int kLooks = 2000;  // before a client sleeps
+constexpr int kLooksAtOnce = 32;
 
 }  // namespace
 
@@ -124,7 +126,11 @@ void ClientEnd::wait(Duration at_most) noexcept {
         if (any_answered()) {
             return;
         }
-        __builtin_ia32_pause();
+        if (look % kLooksAtOnce == kLooksAtOnce - 1) {
+            sched_yield();  // who answers may need this CPU
+        } else {
+            __builtin_ia32_pause();
+        }
     }
     DoorbellWord& sleeps = segment_.head().client_sleeps;
     sleeps.begin_sleep();
