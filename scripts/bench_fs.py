@@ -81,16 +81,17 @@ class Bench(Pairs):
         """A daemon of two that a link joins, and its folder."""
         own = os.path.join(folder, f'node{number}')
         os.mkdir(own)
+        cpu = self.cpus[number]
         daemon, _ = self.serve(own, 2, ','.join(self.cpus), '--ip', HOSTS[number], '--nodes', ','.join(HOSTS),
                                '--key-file', os.path.join(folder, 'key'), '--queue-depth', '64', '--stats', '1',
-                               eal=[f'--lcores=0@({",".join(self.cpus)})', self.prefix(), *LARGE_EAL, vdev, '--'])
+                               eal=[f'--lcores=0@{cpu}', self.prefix(), *LARGE_EAL, vdev, '--'])
         try:
             yield daemon, own
         finally:
             stop(daemon)
 
     def remote(self, own):
-        """A client at one node, whose files lie at the other one. Three processes share two CPUs."""
+        """A client at one node, whose files lie at the other one. The daemons have a CPU each, and it shares both."""
         with self.folder(4) as folder:
             with open(os.path.join(folder, 'key'), 'wb') as key:
                 key.write(os.urandom(32))
