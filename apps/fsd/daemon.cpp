@@ -83,7 +83,9 @@ Status Daemon::add_shard(std::unique_ptr<port::Port> port, Duration longest_wait
             peers[cluster.number_of(i)] = &shards_[i]->shard();
         }
         for (const auto& each : shards_) {
-            each->shard().set_peers(peers);
+            if (const Status mailed = each->shard().set_peers(peers); !mailed.ok()) {
+                return mailed;
+            }
         }
     }
     return Nothing{};

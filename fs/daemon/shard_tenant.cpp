@@ -15,14 +15,12 @@ namespace cairn::fs {
 // Something to do on the worker's thread. It ends itself.
 class ShardTenant::Errand final : public worker::Letter {
 public:
-    enum class What : std::uint8_t { OpenChannel, Drain, Forget, Message, Nothing };
+    enum class What : std::uint8_t { OpenChannel, Drain, Forget, Nothing };
 
     Errand(ShardTenant& tenant, What what, std::uint64_t client) noexcept
         : tenant_(tenant), what_(what), client_(client) {}
     Errand(ShardTenant& tenant, ChannelOrder order) noexcept
         : tenant_(tenant), what_(What::OpenChannel), order_(std::move(order)) {}
-    Errand(ShardTenant& tenant, Message message) noexcept
-        : tenant_(tenant), what_(What::Message), message_(std::move(message)) {}
 
     void open(worker::Worker&, Instant) noexcept override {
         switch (what_) {
@@ -34,9 +32,6 @@ public:
                 break;
             case What::Forget:
                 tenant_.forgetting_.push_back(client_);
-                break;
-            case What::Message:
-                tenant_.messages_.push_back(std::move(message_));
                 break;
             case What::Nothing:
                 break;
@@ -50,7 +45,6 @@ private:
     const What what_;
     std::uint64_t client_ = 0;
     std::optional<ChannelOrder> order_{};
-    Message message_{};
 };
 
 namespace {
@@ -97,16 +91,23 @@ void ShardTenant::post(std::unique_ptr<Errand> errand) {
     }
 }
 
-// A mailbox keeps the order of each sender.
+Status ShardTenant::set_peers(const std::vector<ShardTenant*>& peers) {
+    std::vector<ShardMail*> all;
+    for (ShardTenant* const peer : peers) {
+        all.push_back(peer != nullptr ? &peer->mail_ : nullptr);
+        is_near_.push_back(peer != nullptr);
+    }
+    return mail_.open(worker_, shard_.number(), all);
+}
+
 // mutants: fs-shard-tenant-send
 void ShardTenant::send(ShardNumber to, std::span<const std::uint8_t> message) noexcept {
-    CAIRN_ASSERT(to < peers_.size());
-    if (peers_[to] == nullptr) {
+    CAIRN_ASSERT(to < is_near_.size());
+    if (is_near_[to]) {
+        mail_.send(to, message);
+    } else {
         network_->send(to, message);
-        return;
     }
-    ShardTenant& peer = *peers_[to];
-    peer.post(std::make_unique<Errand>(peer, Message{shard_.number(), {message.begin(), message.end()}}));
 }
 
 // The client gets copies of the descriptors: those of the channel may end before they are sent.
@@ -192,6 +193,7 @@ bool ShardTenant::on_turn(Instant now) noexcept {
         tell(ShardNews::What::Forgotten, client);
     }
     more_ = shard_.end_turn();
+    mail_.flush();
     retire();
     publish();
     return true;
@@ -201,10 +203,10 @@ void ShardTenant::take_messages() noexcept {
     if (network_ != nullptr) {
         network_->begin_turn(shard_, worker_.now());
     }
-    for (const Message& each : std::exchange(messages_, {})) {
-        const bool is_message = shard_.take_message(each.from, each.bytes);
+    mail_.take([this](ShardNumber from, std::span<const std::uint8_t> message) {
+        const bool is_message = shard_.take_message(from, message);
         CAIRN_ASSERT(is_message);  // it is of this process
-    }
+    });
 }
 
 void ShardTenant::publish() noexcept {

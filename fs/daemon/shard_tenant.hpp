@@ -8,6 +8,7 @@
 #include "fs/channel/shard_end.hpp"
 #include "fs/daemon/peer_network.hpp"
 #include "fs/daemon/shard_door.hpp"
+#include "fs/daemon/shard_mail.hpp"
 #include "fs/shard/shard.hpp"
 #include "lib/telemetry/counters.hpp"
 #include "lib/worker/worker.hpp"
@@ -39,8 +40,8 @@ public:
                 std::uint64_t seed, Instant now);
     ~ShardTenant();
     // The shards of the file system, by their numbers, itself among them; nullptr: one of another process. Called
-    // before any of their workers turns.
-    void set_peers(std::vector<ShardTenant*> peers) { peers_ = std::move(peers); }
+    // before any of their workers turns; the tenants end after all turns. Errors: the process has no descriptor left.
+    Status set_peers(const std::vector<ShardTenant*>& peers);
     // By which shards of other processes are reached. It lives on the same worker, came before, and outlives the
     // tenant. Called before the first turn.
     void set_network(PeerNetwork& network) {
@@ -71,10 +72,6 @@ public:
 private:
     struct Channel;
     class Errand;
-    struct Message {
-        ShardNumber from = 0;
-        std::vector<std::uint8_t> bytes{};
-    };
 
     void answer(CallToken token, std::span<const std::uint8_t> bytes) noexcept override;
     void send(ShardNumber to, std::span<const std::uint8_t> message) noexcept override;
@@ -95,9 +92,9 @@ private:
     const worker::Address address_;
     NewsBox& news_;
     Shard shard_;
-    std::vector<ShardTenant*> peers_;
+    ShardMail mail_;
+    std::vector<bool> is_near_;                       // by shard: it is of this process
     PeerNetwork* network_ = nullptr;                  // none: all shards are of this process
-    std::vector<Message> messages_;                   // of peers, oldest first
     std::vector<std::unique_ptr<Channel>> channels_;  // by their places; a place may be free
     std::vector<std::uint64_t> draining_;             // clients
     std::vector<std::uint64_t> forgetting_;

@@ -24,10 +24,10 @@ CallToken token_of(std::uint32_t generation, std::size_t place, std::uint32_t sl
 }  // namespace
 
 bool ShardTenant::has_work() const noexcept {
-    if (more_ || !messages_.empty() || !draining_.empty() || !forgetting_.empty()) {
+    if (more_ || mail_.has_work() || !draining_.empty() || !forgetting_.empty()) {
         return true;
     }
-    if (takes_) {
+    if (takes_ && !mail_.is_held_up()) {
         for (const auto& channel : channels_) {
             if (channel != nullptr && channel->has_calls()) {
                 return true;
@@ -45,14 +45,15 @@ Instant ShardTenant::next_deadline() const noexcept {
     return network_ == nullptr ? due : std::min(due, network_->next_deadline());
 }
 
-// Another channel is first in each turn.
+// Another channel is first in each turn. A shard that others are too slow for takes no more: each call may be one more
+// message that waits.
 // mutants: fs-shard-tenant-take-calls
 void ShardTenant::take_calls() noexcept {
     if (takes_ && network_ != nullptr) {
         network_->give_calls(shard_, worker_.now(),
                              [](std::uint32_t number) { return token_of(number, kForeignPlace, 0); });
     }
-    if (!takes_ || channels_.empty()) {
+    if (!takes_ || mail_.is_held_up() || channels_.empty()) {
         return;
     }
     std::uint32_t left = kCallsATurn;

@@ -40,7 +40,7 @@ public:
         tenant->set_network(*network);
         std::vector<ShardTenant*> peers(2);
         peers[number] = tenant.get();
-        tenant->set_peers(std::move(peers));
+        EXPECT_TRUE(tenant->set_peers(peers).ok());
         wire.add(*this);
         client = std::uint64_t{number} << 63U | 4711U;
         tenant->open_channel({client, 0, std::make_shared<const Person>(), Segment::create(kRoomy).value()});

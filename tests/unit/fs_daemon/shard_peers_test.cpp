@@ -62,7 +62,7 @@ protected:
             peers.push_back(&servers.back()->tenant);
         }
         for (const auto& each : servers) {
-            each->tenant.set_peers(peers);
+            EXPECT_TRUE(each->tenant.set_peers(peers).ok());
         }
         for (const auto& each : servers) {
             each->start();
