@@ -267,7 +267,10 @@ Co<int> NameMoves::rename_named(const KeptCall& kept, Owned directory) {
     const MoveName intent{asker_of(kept),     request.directory, request.to_directory, child.child,     child.mode,
                           request.no_replace, request.name,      request.to_name,      who_of(call.who)};
     const std::optional<StepId> step = begin(intent, Need::Grows, call.token);
-    co_return step ? co_await finish(*step, intent, call.token) : 0;
+    if (!step) {
+        co_return ENOSPC;  // it is answered
+    }
+    co_return co_await finish(*step, intent, call.token);
 }
 
 Co<int> NameMoves::finish(StepId step, MoveName intent, CallToken token) {

@@ -14,7 +14,7 @@ constexpr std::size_t kMovedBytes = 8192;  // of an entry, unless one record is 
 bool Cleaner::is_due() const noexcept {
     const std::uint64_t units = log_.units().size();
     const std::uint64_t live_units = tables_.live_bytes() / kUnitBytes + 1;
-    const bool scarce = log_.units_kept() < Log::kUnitsKept;
+    const bool scarce = log_.lacks_units();
     return !stuck_ && (units > 2 * live_units + 2 || (scarce && units > live_units + live_units / 16 + 2));
 }
 

@@ -56,7 +56,7 @@ void Log::open(std::deque<LogUnit> units, std::uint32_t offset, std::uint32_t se
 }
 
 std::size_t Log::refill() {
-    while (kept_.size() < kUnitsKept) {
+    while (lacks_units()) {
         const std::optional<std::uint32_t> unit = map_.allocate_unit(kBlocksForCuts);
         if (!unit) {
             break;

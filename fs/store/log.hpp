@@ -54,13 +54,16 @@ private:
 // taken in advance. The medium and the map outlive the log.
 class Log {
 public:
-    static constexpr std::uint32_t kUnitsKept = 8;            // for what makes a store smaller, and for cleaning
+    static constexpr std::uint32_t kUnitsKept = 10;           // at least: for what gives space back, and for cleaning
     static constexpr std::uint32_t kMostRecordBytes = 32768;  // of an entry
 
     Log(Medium& medium, BlockMap& map) : medium_(medium), map_(map) {}
     // Goes on behind the last entry of the last unit. The units are in order; their blocks are taken.
     void open(std::deque<LogUnit> units, std::uint32_t offset, std::uint32_t seed, std::uint64_t number);
 
+    // So many units are to be taken in advance; kUnitsKept at first.
+    void keep(std::size_t units) noexcept { wanted_ = units; }
+    [[nodiscard]] bool lacks_units() const noexcept { return kept_.size() < wanted_; }
     // Takes units in advance. Returns how many it has.
     std::size_t refill();
     [[nodiscard]] std::size_t units_kept() const noexcept { return kept_.size(); }
@@ -89,6 +92,7 @@ private:
     BlockMap& map_;
     std::deque<LogUnit> units_;
     std::vector<std::uint32_t> kept_;
+    std::size_t wanted_ = kUnitsKept;
     std::uint32_t offset_ = 0;  // in the last unit
     std::uint32_t seed_ = 0;
     std::uint64_t number_ = 0;

@@ -7,9 +7,12 @@ namespace cairn::fs {
 
 namespace {
 
-// Units of the log that changes leave to those that give space back, and these to the cleaning.
-constexpr std::size_t kLeftByGrowing = 6;
+// Units of the log that changes leave to those that give space back, and these to the cleaning. The more of a log is
+// true, the more of it is not by the time that cleaning is worth while; growing leaves so much.
+constexpr std::size_t kLeftByGrowing = 8;
 constexpr std::size_t kLeftByShrinking = 4;
+constexpr std::size_t kLeftByMarks = 2;
+constexpr std::uint64_t kTrueForOneMore = 8;
 
 void give_back(BlockMap& map, const BlockRun& run) {
     const bool was_taken = map.give_back(run);
@@ -30,7 +33,12 @@ StoreUse Store::use() const noexcept {
 
 // mutants: fs-store-has-room
 bool Store::has_room(std::size_t bytes, Need need) noexcept {
-    return log_.has_room(bytes, need == Need::Grows ? kLeftByGrowing : kLeftByShrinking);
+    const std::size_t more = tables_.live_bytes() / kUnitBytes / kTrueForOneMore;
+    log_.keep(Log::kUnitsKept + more);
+    const std::size_t left = need == Need::Grows     ? kLeftByGrowing + more
+                             : need == Need::Shrinks ? kLeftByShrinking
+                                                     : kLeftByMarks;
+    return log_.has_room(bytes, left);
 }
 
 // mutants: fs-store-apply

@@ -50,6 +50,7 @@ private:
 enum class Need : std::uint8_t {
     Grows,    // is refused when the store is full
     Shrinks,  // gives space back: has room in a full store too
+    Marks,    // the store's own, of a few bytes: has room where that has none left, and the cleaning is to make some
 };
 
 struct StoreUse {

@@ -185,7 +185,7 @@ Status Store::take_chunks() {
 Status Store::mark_life() {
     Change change;
     change.put(Life{superblock_.edition, superblock_.store_id});
-    const bool applied = apply(change, Need::Shrinks);
+    const bool applied = apply(change, Need::Marks);
     CAIRN_ASSERT(applied);
     commit();
     write_superblock(medium_, superblock_);

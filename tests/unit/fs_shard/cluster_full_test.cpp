@@ -10,11 +10,13 @@ using test::check_cluster;
 class ClusterFull : public ClusterTest {
 protected:
     static constexpr std::uint64_t kNoIntent = 77;
+    static constexpr std::size_t kEntryBytes =
+        4000;  // the cleaning takes more turns for a unit than a message on its way
 
     // Uses up what room the shard's log has, with what says nothing.
     void exhaust(ShardNumber shard) {
         Store& store = cluster.store(shard);
-        for (const std::size_t bytes : {Log::kMostRecordBytes - 100, 1U}) {
+        for (const std::size_t bytes : {kEntryBytes, std::size_t{1}}) {
             for (bool had_room = true; had_room;) {
                 Change change;
                 while (change.records().size() < bytes) {
@@ -44,7 +46,9 @@ protected:
             cluster.step();
         }
         const int error = error_of(call);
-        cluster.pass(seconds(1));
+        for (int i = 0; i != 20; ++i) {
+            cluster.pass(milliseconds(100));  // the logs are cleaned
+        }
         check_cluster(cluster);
         return error;
     }

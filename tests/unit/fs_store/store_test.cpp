@@ -236,6 +236,27 @@ TEST_F(StoreTest, AFullStoreRefusesAndLivesOn) {
     EXPECT_TRUE(facts_of(*store).empty());
 }
 
+// Nothing is left for what gives space back; the store's own mark has room.
+TEST_F(StoreTest, AStoreWhoseLogIsFullIsOpenedAgainAndCleaned) {
+    const auto use_up = [this] {
+        for (int i = 0; put(Gone{Gone::IntentNumber{77}}, Need::Shrinks); ++i) {
+            if (i % 100 == 0) {
+                store->commit();
+            }
+        }
+        store->commit();
+    };
+    use_up();
+    reopen();
+    use_up();
+    reopen();
+    while (store->clean(1U << 20U)) {
+    }
+    EXPECT_TRUE(put(Gone{Gone::IntentNumber{77}}, Need::Grows));
+    store->commit();
+    store->check();
+}
+
 // With what is true in it, also what was said once and long ago.
 TEST_F(StoreTest, TheLogStaysSmall) {
     ASSERT_TRUE(put(Dentry{{5, 5}, {6, 6}, 7, "old"}));
