@@ -1,5 +1,6 @@
 #include "fs/shard/lending.hpp"
 
+#include <algorithm>
 #include <deque>
 
 namespace cairn::fs {
@@ -45,11 +46,28 @@ Co<PeerAnswer> Lending::lend(ShardNumber to, LendRequest request) {
     co_return PeerAnswer{0, false, attributes_of(inode->inode)};
 }
 
+// An earlier life of this shard may have lent to anybody. Who answers has let go of that, too: it has lost this shard
+// and found it again, so nothing of the earlier life is on its way.
+// mutants: fs-lending-who-may-have
+std::vector<LentDirectories::Borrower> Lending::who_may_have(const FileId& directory) {
+    const Instant earlier_until = state_.lent.earlier_until();
+    if (state_.time.now >= earlier_until) {
+        return state_.lent.borrowers(directory, state_.time.now);
+    }
+    const Instant until = std::max(earlier_until, state_.time.now + kLendTerm + kLendDrift);
+    std::vector<LentDirectories::Borrower> all;
+    for (ShardNumber shard = 0; shard != state_.facts.table.shards(); ++shard) {
+        if (shard != state_.number) {
+            all.push_back({shard, until});
+        }
+    }
+    return all;
+}
+
 // mutants: fs-lending-recall
 Co<bool> Lending::recall(FileId directory) {
-    co_await state_.peers.until(state_.lent.earlier_until());
     const RecallRequest request{directory};
-    const std::vector<LentDirectories::Borrower> borrowers = state_.lent.borrowers(directory, state_.time.now);
+    const std::vector<LentDirectories::Borrower> borrowers = who_may_have(directory);
     std::deque<Peers::Asked> asked;
     for (const LentDirectories::Borrower& borrower : borrowers) {
         asked.emplace_back(state_.peers, borrower.shard, request);
@@ -69,14 +87,11 @@ bool Lending::has_names(const FileId& directory) const {
     return (names != nullptr && !names->empty()) || state_.gates.any_name_of(directory);
 }
 
-// Also who has borrowed nothing may have names.
+// Also who has borrowed nothing may have names. Who answers has let go of what an earlier life of this shard lent.
 // mutants: fs-lending-judge-empty
 Co<int> Lending::judge_empty(FileId directory) {
     if (has_names(directory)) {
         co_return ENOTEMPTY;
-    }
-    if (!state_.is_alone()) {
-        co_await state_.peers.until(state_.lent.earlier_until());
     }
     const RecallRequest request{directory};
     std::deque<Peers::Asked> asked;

@@ -28,6 +28,7 @@ public:
 
 private:
     Task ask_home(FileId directory);
+    [[nodiscard]] std::vector<LentDirectories::Borrower> who_may_have(const FileId& directory);
     [[nodiscard]] bool has_names(const FileId& directory) const;
 
     ShardState& state_;

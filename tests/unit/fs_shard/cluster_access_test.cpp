@@ -164,13 +164,33 @@ TEST_F(ClusterAccess, ALostBorrowersTermIsWaitedFor) {
     EXPECT_EQ(error_of(made), EIO);
 }
 
-TEST_F(ClusterAccess, WhatAnEarlierLifeLentIsWaitedFor) {
+TEST_F(ClusterAccess, WhatAnEarlierLifeLentIsRecalled) {
     const FileId directory = open_directory();
     ASSERT_EQ(creates_at(2, directory), 0);
     const std::string name = name_at(directory, 2);
-    const std::string other = name_at(directory, 2, "other");
+    const std::string empty = name_at(kRoot, 1);
+    (void)made(kRoot, empty, kDirectory);
     cluster.end(1);
     cluster.restart(1);
+    cluster.step();
+    const CallToken changed = cluster.send(root, 1, SetAttributesRequest{directory, {}, kSetMode, 0700});
+    const CallToken removed = cluster.send(root, 1, RemoveRequest{kRoot, true, empty}, 1);
+    cluster.pass(milliseconds(100));
+    ASSERT_TRUE(cluster.is_answered(changed) && cluster.is_answered(removed)) << "the term is not waited for";
+    EXPECT_EQ(error_of(changed), 0);
+    EXPECT_EQ(error_of(removed), 0);
+    EXPECT_EQ(creates(alice, directory, name), EACCES);
+}
+
+TEST_F(ClusterAccess, WhatAnEarlierLifeLentIsWaitedForWhereItCannotBeRecalled) {
+    const FileId directory = open_directory();
+    ASSERT_EQ(creates_at(2, directory), 0);
+    const std::string name = name_at(directory, 2);
+    cluster.end(1);
+    cluster.restart(1);
+    cluster.step();
+    part(1, 2);
+    lose(1, 2);
     cluster.step();
     const CallToken changed = cluster.send(root, 1, SetAttributesRequest{directory, {}, kSetMode, 0700});
     cluster.pass(milliseconds(100));
@@ -178,7 +198,6 @@ TEST_F(ClusterAccess, WhatAnEarlierLifeLentIsWaitedFor) {
     EXPECT_EQ(creates(alice, directory, name), 0) << "as long as the change is not made";
     cluster.pass(milliseconds(2500));
     ASSERT_TRUE(cluster.is_answered(changed));
-    EXPECT_EQ(creates(alice, directory, other), EACCES);
 }
 
 TEST_F(ClusterAccess, WhoBorrowsAgainHasANewTerm) {
