@@ -7,10 +7,11 @@ namespace cairn::fs {
 
 namespace {
 
-// The daemon has forgotten who had it open. If it refuses, the old proof may still do.
+// The daemon has forgotten who had it open. The proof says that this client had. If there is no such file any more,
+// calls for it find out.
 Task<Outcome<>> open_again(ClientThread& thread, std::shared_ptr<File> file) {
-    const Outcome<OpenAnswer> opened =
-        co_await Asking<OpenAnswer>(thread.road(), Target::home(file->id), OpenRequest{file->id, file->rights});
+    const Outcome<OpenAnswer> opened = co_await Asking<OpenAnswer>(
+        thread.road(), Target::home(file->id), OpenRequest{file->id, file->rights, file->grant().proof});
     if (opened.ok()) {
         file->proof.store(opened.value.proof, std::memory_order_relaxed);
     }

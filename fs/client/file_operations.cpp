@@ -31,7 +31,7 @@ Task<int> complete_at_home(ClientThread& thread, Found& found, std::uint32_t rig
     const FileId file = answer.attributes.id;
     if (rights != 0 && !answer.is_opened && !S_ISLNK(answer.attributes.mode)) {
         const Outcome<OpenAnswer> opened =
-            co_await Asking<OpenAnswer>(thread.road(), Target::home(file), OpenRequest{file, rights});
+            co_await Asking<OpenAnswer>(thread.road(), Target::home(file), OpenRequest{.file = file, .rights = rights});
         if (opened.ok()) {
             answer.attributes = opened.value.attributes;
             answer.proof = opened.value.proof;

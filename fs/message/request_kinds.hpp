@@ -44,10 +44,13 @@ struct StatRequest {
     static void fields(auto& io, auto& self) { io(self.file); }
 };
 
+// Who had the file open when its home ended shows the proof that he had for these rights, or 0: what he may do was
+// judged then, and is not judged anew.
 struct OpenRequest {
     FileId file{};
     std::uint32_t rights = 0;
-    static void fields(auto& io, auto& self) { io(self.file, self.rights); }
+    std::uint64_t proof = 0;
+    static void fields(auto& io, auto& self) { io(self.file, self.rights, self.proof); }
 };
 
 // One open() less.

@@ -14,6 +14,7 @@ std::uint32_t FileCalls::stat(const StatRequest& request, const AnswerRoom& room
                             : room.ok(AttributesAnswer{state_.seen(*inode)});
 }
 
+// mutants: fs-open
 std::uint32_t FileCalls::open(const Call& call, const OpenRequest& request, const AnswerRoom& room) {
     if (state_.waits_for_file(request.file)) {
         return kWaits;
@@ -22,7 +23,11 @@ std::uint32_t FileCalls::open(const Call& call, const OpenRequest& request, cons
     if (inode == nullptr) {
         return room.error(state_.error_of_missing(request.file));
     }
-    if (const int error = judge_open(inode->inode, call.who, request.rights); error != 0) {
+    const bool had_it = request.proof != 0 && state_.grants.allows(request.file, call.client,
+                                                                   {request.rights, request.proof}, request.rights);
+    const int error =
+        had_it ? judge_kind_of_open(inode->inode, request.rights) : judge_open(inode->inode, call.who, request.rights);
+    if (error != 0) {
         return room.error(error);
     }
     state_.leases.open(request.file, call.client);

@@ -33,7 +33,8 @@ Co<SimClient::Opened> SimClient::open(FileId directory, std::string name, std::u
     opened.attributes = walked.attributes;
     opened.grant = {rights, walked.proof};
     if (!walked.is_home) {
-        answered = co_await ask(cluster_.home_of(walked.attributes.id), OpenRequest{walked.attributes.id, rights});
+        answered = co_await ask(cluster_.home_of(walked.attributes.id),
+                                OpenRequest{.file = walked.attributes.id, .rights = rights});
         OpenAnswer answer;
         opened.error = answered.error == ESTALE ? ENOENT : answered.error;
         if (answered.error == 0 && parse_answer(answered.bytes, answer)) {

@@ -89,7 +89,7 @@ FakeFiles::Bytes FakeFiles::attributes_of(const FileId& id) {
 }
 
 FakeFiles::Bytes FakeFiles::handle(const OpenRequest& request) {
-    asked.emplace_back("open");
+    asked.emplace_back(request.proof == kFakeProof ? "reopen" : "open");
     EXPECT_TRUE(is_home(request.file));
     Node* const at = find(request.file);
     if (at == nullptr) {

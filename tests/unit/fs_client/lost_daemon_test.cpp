@@ -32,7 +32,7 @@ TEST_F(LostDaemon, IsAskedAgainWhenItComesBack) {
         EXPECT_EQ(all.hellos.back(), 42U) << "it says who it was";
         EXPECT_FALSE(all.seen.empty());
     });
-    eventually([&] { return fs->poll(), daemon->count("open") > 0; });
+    eventually([&] { return fs->poll(), daemon->count("reopen") > 0; });
     EXPECT_EQ(fs->pwrite(*file, bytes("more"), 4).wait().value, 4U);
     EXPECT_EQ(content("/f"), "textmore");
 }

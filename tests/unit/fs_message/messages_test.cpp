@@ -29,7 +29,7 @@ std::vector<Sample> samples() {
     return {{WalkRequest{kFile, 5, "name"}, 16 + 4 + 6},
             {CreateRequest{kFile, 0120777, 6, true, "name", "target"}, 16 + 4 + 4 + 1 + 6 + 8},
             {StatRequest{kFile}, 16},
-            {OpenRequest{kFile, 4}, 20},
+            {OpenRequest{kFile, 4, 5}, 28},
             {CloseRequest{kFile}, 16},
             {ReadRequest{kFile, grant, 1U << 20U, 4096, 8192}, 16 + 12 + 8 + 8},
             {WriteRequest{kFile, grant, 1U << 20U, 7, 4096, 8192}, 16 + 12 + 16 + 8},

@@ -241,6 +241,29 @@ TEST_F(ShardFiles, OpenFilesLiveThroughARestart) {
     EXPECT_EQ(error_of_stat(kept.file), ESTALE);
 }
 
+// What an opener may do was judged when he opened the file.
+TEST_F(ShardFiles, WhoHadAFileOpenHasItAgainWhateverItsModeIsNow) {
+    const Handle kept = make_open(alice, "kept");
+    const Handle reads = open(alice, kept.file, kMayRead);
+    ASSERT_EQ(write(alice, kept, 0, "kept"), 0);
+    ASSERT_EQ(chmod(alice, kept.file, 0), 0);
+    rig.restart();
+    const auto opens = [this](test::ShardClient& who, const Handle& with, std::uint32_t rights) {
+        return error_of(who, OpenRequest{with.file, rights, with.grant.proof});
+    };
+    EXPECT_EQ(opens(alice, {kept.file, {}}, kReadWrite), EACCES);
+    EXPECT_EQ(opens(alice, reads, kReadWrite), EACCES) << "it proves less";
+    EXPECT_EQ(opens(alice, {kept.file, {kReadWrite, kept.grant.proof ^ 1U}}, kReadWrite), EACCES);
+    EXPECT_EQ(opens(bob, kept, kReadWrite), EACCES) << "it is another client's";
+    EXPECT_EQ(opens(alice, kept, kReadWrite), 0);
+    ASSERT_EQ(remove(root, "kept"), 0);
+    rig.pass(seconds(100));
+    EXPECT_EQ(read(alice, kept, 0, 9), "kept") << "it is open";
+    ASSERT_EQ(write(alice, kept, 4, "still"), 0);
+    EXPECT_EQ(close(alice, kept.file), 0);
+    EXPECT_EQ(error_of_stat(kept.file), ESTALE);
+}
+
 TEST_F(ShardFiles, WhatIsRemovedSoonAfterARestartWaitsForWhoHadItOpen) {
     const Handle kept = make_open(alice, "kept");
     const Handle shared = make_open(alice, "shared", kFileMode | 0666);
