@@ -85,9 +85,9 @@ TEST_F(ShardTenantTest, ATurnTakesSoManyCallsAndNoChannelWaitsForAnother) {
 TEST_F(ShardTenantTest, ACallOfManyTurnsIsAnswered) {
     const auto channel = open();
     SetAttributesRequest size = long_file(*channel);
-    size.size = 0;
+    const std::uint64_t before = counted(TenantCounter::Turns);
     EXPECT_EQ(call<AttributesAnswer>(*channel, size).attributes.size, 0U);
-    EXPECT_GT(counted(TenantCounter::Turns), 10U);
+    EXPECT_GT(counted(TenantCounter::Turns), before + 2);
 }
 
 TEST_F(ShardTenantTest, AClientThatGoesIsForgottenOnce) {

@@ -86,14 +86,16 @@ protected:
         }
         return answer<Answer>(channel, slot);
     }
-    // Makes a file that takes many turns to cut. Returns the request that made it so long.
+    // Makes a file that takes several turns to cut. Returns a request that sets its size.
     SetAttributesRequest long_file(Channel& channel) {
-        const auto made = call<WalkAnswer>(channel, CreateRequest{kRoot, S_IFREG | 0600, 0, true, "long", ""});
+        constexpr std::uint32_t kRights = kMayRead | kMayWrite;
+        const auto made = call<WalkAnswer>(channel, CreateRequest{kRoot, S_IFREG | 0600, kRights, true, "long", ""});
         SetAttributesRequest size;
         size.file = made.attributes.id;
         size.what = kSetSize;
-        size.size = std::uint64_t{64} << 10U << 16U;  // 65536 chunks, all of them holes
-        (void)call<AttributesAnswer>(channel, size);
+        for (std::uint64_t chunk = 0; chunk != 700; ++chunk) {
+            (void)call<DataAnswer>(channel, WriteRequest{size.file, {kRights, made.proof}, chunk << 16U, 0, 1, 0});
+        }
         return size;
     }
     // How often this was told of the client.
