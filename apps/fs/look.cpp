@@ -198,6 +198,12 @@ void show_status(Session& session) {
                        kib(room.value.log_bytes), kib(room.value.index_bytes));
         }
     }
+    const Result<std::string> counters = fs::daemon_counters({session.options.socket});
+    if (!counters.ok()) {
+        session.fail(counters.error());
+        return;
+    }
+    fmt::print("counters of the daemon:\n{}", counters.value());
 }
 
 }  // namespace cairn::fstool

@@ -52,7 +52,7 @@ void add_looking_commands(CLI::App& app, Options& options) {
     app.add_subcommand("fsck",
                        "look for what is wrong with names, files and chunks, for superusers; 1 if there is any");
     app.add_subcommand("scrub", "compare all data with their checksums, for superusers; 1 if any are damaged");
-    app.add_subcommand("status", "the daemon's shards, the slot table, the room of each shard");
+    app.add_subcommand("status", "the daemon's shards, the slot table, the room of each shard, the daemon's counters");
 }
 
 void add_changing_commands(CLI::App& app, Options& options) {

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <utility>
 
 #include "fs/daemon/key_file.hpp"
 #include "lib/base/secret.hpp"
-#include "lib/telemetry/counter_list.hpp"
 
 namespace cairn::fsd {
 
@@ -128,38 +128,32 @@ void Daemon::say_hello() const {
     std::fflush(stdout);
 }
 
-void Daemon::say_counters(const fs::Sessions& sessions) const {
-    telemetry::CounterList list;
-    list.add(sessions.counters());
-    for (const auto& shard : shards_) {
-        list.add(shard->shard().counters());
-        if (shard->network() != nullptr) {
-            list.add(shard->network()->counters());
+telemetry::CounterReading Daemon::read_counters() const {
+    telemetry::CounterReading all;
+    std::map<std::string_view, std::size_t> places;
+    const auto visit = [&](const telemetry::CounterText& text, std::uint64_t value) {
+        const auto [place, is_first] = places.try_emplace(text.name, all.texts.size());
+        if (is_first) {
+            all.texts.push_back(text);
+            all.values.push_back(0);
         }
+        all.values[place->second] += value;
+    };
+    counters_.visit(visit);
+    for (const auto& shard : shards_) {
+        shard->counters().visit(visit);
     }
-    const telemetry::CounterReading now = list.read();
+    return all;
+}
+
+void Daemon::say_counters(const fs::Sessions& sessions) const {
+    const telemetry::CounterReading now = read_counters();
     std::string line = fmt::format("clients {}", sessions.clients());
     for (std::size_t i = 0; i != now.texts.size(); ++i) {
         line += now.values[i] != 0 ? fmt::format(" {} {}", now.texts[i].name, now.values[i]) : "";
     }
-    for (const auto& [name, value] : network_counts()) {
-        line += value != 0 ? fmt::format(" {} {}", name, value) : "";
-    }
     fmt::print("{}\n", line);
     std::fflush(stdout);
-}
-
-// Of all workers together, if there is a network.
-std::map<std::string, std::uint64_t> Daemon::network_counts() const {
-    std::map<std::string, std::uint64_t> counts;
-    for (const auto& shard : shards_) {
-        if (shard->network() != nullptr) {
-            shard->worker_counters().visit([&counts](const telemetry::CounterText& text, std::uint64_t value) {
-                counts[std::string(text.name)] += value;
-            });
-        }
-    }
-    return counts;
 }
 
 void Daemon::serve_clients(int stop_fd) {
@@ -185,7 +179,12 @@ void Daemon::serve_clients(int stop_fd) {
         welcome.local.push_back(options_.cluster.number_of(static_cast<std::uint32_t>(doors.size())));
         doors.push_back(&shard->shard());
     }
+    config.counters_text = [this] {
+        const telemetry::CounterReading now = read_counters();
+        return telemetry::text_of(now.texts, now.values);
+    };
     fs::Sessions sessions(place_.listening_fd(), *news_, doors, config);
+    const telemetry::Registration registration = counters_.add(telemetry::CounterList().add(sessions.counters()));
     say_hello();
     const Duration span = seconds(options_.stats_s != 0 ? options_.stats_s : 3600);
     while (sessions.serve(stop_fd, span)) {

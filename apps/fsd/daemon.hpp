@@ -1,7 +1,6 @@
 // Daemon: what cairn-fsd is made of. Whoever runs it gives ports to its shards and threads to both.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "apps/fsd/shard_task.hpp"
 #include "fs/daemon/meeting_place.hpp"
 #include "fs/daemon/sessions.hpp"
+#include "lib/telemetry/registry.hpp"
 
 namespace cairn::fsd {
 
@@ -37,7 +37,8 @@ private:
     Status connect(ShardTask& task, fs::ShardNumber number);
     void say_hello() const;
     void say_counters(const fs::Sessions& sessions) const;
-    [[nodiscard]] std::map<std::string, std::uint64_t> network_counts() const;
+    // Of all workers and of the sessions; those of one name added up.
+    [[nodiscard]] telemetry::CounterReading read_counters() const;
 
     const Options options_;
     fs::MeetingPlace place_;
@@ -46,6 +47,7 @@ private:
     const std::uint64_t life_;
     const std::shared_ptr<connections::Agent> agent_ = connections::Agent::create();
     std::unique_ptr<fs::NewsBox> news_;
+    telemetry::Registry counters_;  // of the sessions
     std::vector<std::unique_ptr<ShardTask>> shards_;
 };
 

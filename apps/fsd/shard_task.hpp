@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "fs/daemon/shard_tenant.hpp"
 #include "lib/mem/region.hpp"
@@ -29,10 +30,10 @@ public:
     // The shard of this store lives here from now on. `number` is its own in the file system.
     void host(fs::NewsBox& news, fs::Store& store, const fs::ClusterFacts& facts, fs::ShardNumber number, Instant now);
     [[nodiscard]] fs::ShardTenant& shard() noexcept { return *shard_; }
+    // Of the worker, and of what lives on it.
+    [[nodiscard]] const telemetry::Registry& counters() const noexcept { return std::as_const(*worker_).counters(); }
     // nullptr: it has no peers in other processes.
     [[nodiscard]] fs::PeerNetwork* network() noexcept { return network_.get(); }
-    // Of its worker: port, connections, calls between shards.
-    [[nodiscard]] const telemetry::Registry& worker_counters() const noexcept { return worker_->counters(); }
 
     [[nodiscard]] bool run_turn(Instant now) noexcept override { return worker_->turn(now); }
     [[nodiscard]] bool finished(Instant) const noexcept override { return false; }  // it serves until it is to stop

@@ -81,6 +81,11 @@ void set_relaxed(Client& client, bool relaxed) {
     client.threads_->common().is_relaxed = relaxed;
 }
 
+Result<std::string> daemon_counters(const ClientOptions& options) {
+    Result<DaemonSocket> socket = DaemonSocket::connect(socket_of(options));
+    return socket.ok() ? socket.value().ask_counters() : socket.error();
+}
+
 std::uint32_t Client::poll() noexcept {
     return threads_->mine().road().poll();
 }

@@ -142,4 +142,8 @@ private:
 // What the request's texts lie in stays until the operation ends.
 Operation<std::vector<std::uint8_t>> ask(Client& client, std::uint16_t shard, const Request& request);
 
+// Likewise: a line for each of the daemon's counters that is not zero. It need not have room for one more client.
+// Errors: no daemon is there.
+Result<std::string> daemon_counters(const ClientOptions& options);
+
 }  // namespace cairn::fs

@@ -80,6 +80,21 @@ Result<Welcome> DaemonSocket::meet(std::uint64_t client) {
     return std::move(*welcome);
 }
 
+Result<std::string> DaemonSocket::ask_counters() {
+    Packet packet;
+    if (const Status sent = send(bytes_of(CountersRequest{})); !sent.ok()) {
+        return sent.error();
+    }
+    if (const Status received = receive(packet); !received.ok()) {
+        return received.error();
+    }
+    std::optional<CountersAnswer> answer = parse_counters_answer(packet.bytes);
+    if (!answer) {
+        return refused(packet.bytes);
+    }
+    return std::move(answer->text);
+}
+
 Result<ChannelParts> DaemonSocket::ask_channel(std::uint16_t shard, const ChannelShape& shape) {
     Packet packet;
     if (const Status sent = send(bytes_of(ChannelRequest{shard})); !sent.ok()) {

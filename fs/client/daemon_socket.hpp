@@ -33,6 +33,8 @@ public:
     // Errors of the following: the daemon refuses, says what this client does not understand, or hangs up.
     // `client`: see Hello.
     Result<Welcome> meet(std::uint64_t client);
+    // Instead of meeting it. The daemon hangs up behind its answer.
+    Result<std::string> ask_counters();
     Result<ChannelParts> ask_channel(std::uint16_t shard, const ChannelShape& shape);
     // Nothing: the daemon has no memory for buffers.
     Result<std::optional<SharedMemory>> ask_buffers();

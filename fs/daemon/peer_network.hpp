@@ -10,6 +10,7 @@
 #include "fs/daemon/peer_links.hpp"
 #include "fs/daemon/peer_mail.hpp"
 #include "lib/connections/home.hpp"
+#include "lib/telemetry/registry.hpp"
 #include "lib/verbs/device.hpp"
 
 namespace cairn::fs {
@@ -72,7 +73,10 @@ private:
     };
 
     PeerNetwork(worker::Worker& worker, const PeerNetworkConfig& config)
-        : worker_(worker), config_(config), pool_(config.memory) {}
+        : worker_(worker),
+          config_(config),
+          pool_(config.memory),
+          registration_(worker.counters().add(telemetry::CounterList().add(counters_))) {}
     Status open(std::shared_ptr<connections::Agent> agent);
     void find_nodes();
     void on_found(ShardNumber peer, std::uint64_t life) override;
@@ -83,6 +87,7 @@ private:
     const PeerNetworkConfig config_;
     rpc::MsgPool pool_;
     PeerCounters counters_;
+    const telemetry::Registration registration_;  // of the counters, at the worker
     std::unique_ptr<connections::Home> home_;
     std::unique_ptr<verbs::Device> device_;
     std::unique_ptr<PeerLinks> links_;

@@ -147,6 +147,10 @@ void Sessions::look_at(Session& session) {
 }
 
 void Sessions::on_hello(Session& session, std::span<const std::uint8_t> bytes) {
+    if (parse_counters_request(bytes) && config_.counters_text) {
+        (void)send_packet(session.socket.get(), bytes_of(CountersAnswer{config_.counters_text()}));
+        return hang_up(session);
+    }
     const std::optional<Hello> hello = parse_hello(bytes);
     if (!hello) {
         refuse(session, SessionCounter::Nonsense, {"this is no Hello of this version", kOneVersion});

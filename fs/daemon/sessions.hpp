@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -55,6 +56,8 @@ struct SessionConfig {
     std::uint64_t buffer_bytes = std::uint64_t{64} << 20U;  // of a client, for buffers of its own; 0: none
     Duration say_every = seconds(1);                        // lines about clients, at most: a log has an end
     Duration patience = seconds(5);                         // until a connection has said who it is
+    // What a CountersRequest is answered.
+    std::function<std::string()> counters_text{};
     // Called with a line for the operator.
     void (*say)(const std::string& line) = nullptr;
 };

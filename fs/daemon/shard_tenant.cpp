@@ -64,6 +64,7 @@ ShardTenant::ShardTenant(worker::Worker& worker, NewsBox& news, Store& store, co
       address_(worker.address()),
       news_(news),
       shard_(store, *this, facts, number, seed, time_of(now)),
+      registration_(worker.counters().add(telemetry::CounterList().add(counters_))),
       tenancy_(worker.add(*this)) {}
 
 ShardTenant::~ShardTenant() = default;

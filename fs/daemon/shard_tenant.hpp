@@ -11,6 +11,7 @@
 #include "fs/daemon/shard_mail.hpp"
 #include "fs/shard/shard.hpp"
 #include "lib/telemetry/counters.hpp"
+#include "lib/telemetry/registry.hpp"
 #include "lib/worker/worker.hpp"
 
 namespace cairn::fs {
@@ -105,6 +106,7 @@ private:
     bool more_ = false;  // the shard has more to do at once
     ShardCounters published_{};
     telemetry::CounterSet<TenantCounter> counters_;
+    const telemetry::Registration registration_;  // of the counters, at the worker
     worker::Tenancy tenancy_;
 };
 

@@ -10,8 +10,17 @@ namespace cairn::fs {
 namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::size_t kMostCountersBytes = kMostHelloBytes - 16;  // head and length take 10
 
-enum class Kind : std::uint16_t { Hello = 1, Welcome, ChannelRequest, Refusal, BuffersRequest };
+enum class Kind : std::uint16_t {
+    Hello = 1,
+    Welcome,
+    ChannelRequest,
+    Refusal,
+    BuffersRequest,
+    CountersRequest,
+    CountersAnswer,
+};
 
 // Makes a message of fields and, behind them, of bytes.
 template <class... Fields>
@@ -32,6 +41,17 @@ bool begin(FieldReader& in, Kind wanted) {
     Kind kind{};
     in(magic, version, kind);
     return !in.failed() && magic == kHelloMagic && version == kHelloVersion && kind == wanted;
+}
+
+// Reads a message of one text.
+std::optional<std::string> parse_text(std::span<const std::uint8_t> bytes, Kind kind) {
+    FieldReader in(bytes);
+    std::string_view text;
+    if (!begin(in, kind)) {
+        return std::nullopt;
+    }
+    in(text);
+    return in.is_at_end() ? std::optional(std::string(text)) : std::nullopt;
 }
 
 }  // namespace
@@ -121,13 +141,31 @@ std::vector<std::uint8_t> bytes_of(const Refusal& refusal) {
 }
 
 std::optional<Refusal> parse_refusal(std::span<const std::uint8_t> bytes) {
+    const auto text = parse_text(bytes, Kind::Refusal);
+    return text ? std::optional(Refusal{*text}) : std::nullopt;
+}
+
+std::vector<std::uint8_t> bytes_of(const CountersRequest& /*request*/) {
+    return message(Kind::CountersRequest, {});
+}
+
+std::optional<CountersRequest> parse_counters_request(std::span<const std::uint8_t> bytes) {
     FieldReader in(bytes);
-    std::string_view text;
-    if (!begin(in, Kind::Refusal)) {
-        return std::nullopt;
+    return begin(in, Kind::CountersRequest) && in.is_at_end() ? std::optional(CountersRequest{}) : std::nullopt;
+}
+
+// mutants: fs-counters-answer
+std::vector<std::uint8_t> bytes_of(const CountersAnswer& answer) {
+    std::string_view text = answer.text;
+    if (text.size() > kMostCountersBytes) {
+        text = text.substr(0, text.rfind('\n', kMostCountersBytes - 1) + 1);
     }
-    in(text);
-    return in.is_at_end() ? std::optional(Refusal{std::string(text)}) : std::nullopt;
+    return message(Kind::CountersAnswer, {}, text);
+}
+
+std::optional<CountersAnswer> parse_counters_answer(std::span<const std::uint8_t> bytes) {
+    const auto text = parse_text(bytes, Kind::CountersAnswer);
+    return text ? std::optional(CountersAnswer{*text}) : std::nullopt;
 }
 
 }  // namespace cairn::fs

@@ -58,11 +58,21 @@ struct Refusal {
     std::string text{};
 };
 
+// Anybody may ask for the daemon's counters instead of saying Hello. The daemon answers, and hangs up behind it.
+struct CountersRequest {};
+
+// A line for each counter that is not zero: its name, its value, what it means. Whole lines, as many as fit.
+struct CountersAnswer {
+    std::string text{};
+};
+
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const Hello& hello);
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const Welcome& welcome);
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const ChannelRequest& request);
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const BuffersRequest& request);
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const Refusal& refusal);
+[[nodiscard]] std::vector<std::uint8_t> bytes_of(const CountersRequest& request);
+[[nodiscard]] std::vector<std::uint8_t> bytes_of(const CountersAnswer& answer);
 
 // Each returns nothing if these bytes are no such message of this version.
 [[nodiscard]] std::optional<Hello> parse_hello(std::span<const std::uint8_t> bytes);
@@ -70,5 +80,7 @@ struct Refusal {
 [[nodiscard]] std::optional<ChannelRequest> parse_channel_request(std::span<const std::uint8_t> bytes);
 [[nodiscard]] std::optional<BuffersRequest> parse_buffers_request(std::span<const std::uint8_t> bytes);
 [[nodiscard]] std::optional<Refusal> parse_refusal(std::span<const std::uint8_t> bytes);
+[[nodiscard]] std::optional<CountersRequest> parse_counters_request(std::span<const std::uint8_t> bytes);
+[[nodiscard]] std::optional<CountersAnswer> parse_counters_answer(std::span<const std::uint8_t> bytes);
 
 }  // namespace cairn::fs

@@ -29,6 +29,12 @@ MOST_MEMORY_KB = 16 * 1024
 PATIENCE_MS = 10000  # of the honest client: a call that hangs fails
 BLOCK, BLOCKS = 4096, 96
 HONEST, OTHER = 20001, 20002  # users
+REASONS = {  # that the daemon's counters name
+    'silent': ['fs_refused_crowded'], 'stammer': ['fs_refused_nonsense'], 'unread': ['fs_refused_channels'],
+    'hoard': ['fs_refused_share'], 'miscount': ['fs_refused_breach', 'fs_breaches', 'fs_malformed'],
+    'scribble': ['fs_refused_breach'], 'scribble-requests': ['fs_malformed'],
+    'forge': ['fs_malformed', 'fs_other_shard'],
+}
 MANY = 6  # attackers at once
 
 
@@ -134,6 +140,9 @@ class Attacks(FsCase):
         self.assertIsNone(self.server.process.poll(), name)
         self.assertIsNone(self.honest.failure, name)
         self.assertGreater(self.honest.calls, calls, name)
+        told = self.server.tool('status')[1]
+        for counter in REASONS.get(name, ()):
+            self.assertRegex(told, rf'(?m)^  {counter} +\d', name)
         print(f'{name}: {results[-1]}, longest honest call '
               f'{self.honest.longest_s:.3f} s, newcomer {self.longest_newcomer_s:.3f} s')
         self.honest.longest_s = self.longest_newcomer_s = 0

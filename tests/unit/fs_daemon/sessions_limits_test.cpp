@@ -63,6 +63,25 @@ TEST_F(SessionsTest, LinesThatWereNotSaidAreCounted) {
     EXPECT_NE(said()[1].find(unsaid == 0 ? "user" : std::to_string(unsaid)), std::string::npos) << said()[1];
 }
 
+TEST_F(SessionsTest, CountersAreToldAlsoWhereThereIsNoRoom) {
+    config.max_clients = 1;
+    config.counters_text = [] { return std::string("  one  1  of a kind\n"); };
+    start();
+    const Guest client = guest();
+    (void)welcome(client);
+    const Guest asker = guest();
+    asker.say(CountersRequest{});
+    const std::optional<CountersAnswer> answer = parse_counters_answer(reply(asker).bytes);
+    ASSERT_TRUE(answer.has_value());
+    EXPECT_EQ(answer->text, "  one  1  of a kind\n");
+    serve();
+    EXPECT_TRUE(asker.has_news());
+    EXPECT_TRUE(asker.read().bytes.empty());  // it hung up
+    EXPECT_EQ(count(SessionCounter::Refused), 0U);
+    client.say(CountersRequest{});
+    expect_refused(client, "no request for a channel");
+}
+
 TEST_F(SessionsTest, DescriptorsAreNotTaken) {
     const OwnedFd probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     const int off = 0;

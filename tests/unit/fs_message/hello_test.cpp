@@ -118,5 +118,26 @@ TEST(Hello, WelcomesOfNoUseAreRefused) {
     }
 }
 
+TEST(Counters, AreReadAsTheyWereWritten) {
+    const Packet request = bytes_of(CountersRequest{});
+    EXPECT_EQ(request, (Packet{'c', 'C', 'f', 's', 1, 0, 5, 0}));
+    refuses_others(request, [](auto packet) { return parse_counters_request(packet).has_value(); });
+    const Packet answer = bytes_of(CountersAnswer{"a 1 b\n"});
+    EXPECT_EQ(parse_counters_answer(answer)->text, "a 1 b\n");
+    refuses_others(answer, [](auto packet) { return parse_counters_answer(packet).has_value(); });
+}
+
+TEST(Counters, BeyondAMessageLinesAreLeftOut) {
+    std::string line(99, 'x');
+    line += '\n';
+    std::string text;
+    while (text.size() < 2 * kMostHelloBytes) {
+        text += line;
+    }
+    const Packet bytes = bytes_of(CountersAnswer{text});
+    EXPECT_LE(bytes.size(), kMostHelloBytes);
+    EXPECT_EQ(parse_counters_answer(bytes)->text, text.substr(0, 32700));
+}
+
 }  // namespace
 }  // namespace cairn::fs
