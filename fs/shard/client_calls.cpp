@@ -183,7 +183,7 @@ std::uint32_t ClientCalls::again(const Call& call, const ReserveRequest& request
 }
 
 // mutants: fs-change-directory
-Task ClientCalls::change_directory(KeptCall kept) {
+LoneTask ClientCalls::change_directory(KeptCall kept) {
     const Call call = kept.call();
     const auto request = kept.request<SetAttributesRequest>();
     ClosedGate gate(state_.gates, {Gate::Kind::File, request.file, {}});

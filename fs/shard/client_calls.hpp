@@ -63,7 +63,7 @@ private:
     [[nodiscard]] std::uint32_t again(const Call& call, const auto& request, std::int64_t result);
 
     // A directory's attributes are recalled from other shards before they change.
-    Task change_directory(KeptCall kept);
+    LoneTask change_directory(KeptCall kept);
     [[nodiscard]] AnswerRoom room() noexcept { return state_.replies.room(); }
 
     ShardState& state_;

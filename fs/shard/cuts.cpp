@@ -57,7 +57,7 @@ Co<bool> Cuts::end(StepId step) {
 }
 
 // mutants: fs-cuts-cut
-Task Cuts::cut(KeptCall kept) {
+LoneTask Cuts::cut(KeptCall kept) {
     const auto request = kept.request<SetAttributesRequest>();
     Call call = kept.call();
     ClosedGate gate(state_.gates, {Gate::Kind::File, request.file, {}});
@@ -89,7 +89,7 @@ Task Cuts::cut(KeptCall kept) {
 }
 
 // mutants: fs-cuts-resume
-Task Cuts::resume(StepId step, CutFile intent, std::unique_ptr<ClosedGate> /*gate*/) {
+LoneTask Cuts::resume(StepId step, CutFile intent, std::unique_ptr<ClosedGate> /*gate*/) {
     CallToken nobody = kNobody;
     co_await cut_elsewhere(intent.file, intent.size, nobody);
     (void)co_await until_room(state_);
@@ -116,7 +116,7 @@ Task Cuts::resume(StepId step, CutFile intent, std::unique_ptr<ClosedGate> /*gat
     }
 }
 
-Task Cuts::remove(FileId file) {
+LoneTask Cuts::remove(FileId file) {
     CallToken nobody = kNobody;
     co_await cut_elsewhere(file, 0, nobody);
     cutter_.remove_here(file);

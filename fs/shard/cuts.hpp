@@ -18,11 +18,11 @@ public:
     [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
 
     // A call that makes a file shorter, which was judged.
-    Task cut(KeptCall kept);
+    LoneTask cut(KeptCall kept);
     // The same after a restart. The file's gate is closed.
-    Task resume(StepId step, CutFile intent, std::unique_ptr<ClosedGate> gate);
+    LoneTask resume(StepId step, CutFile intent, std::unique_ptr<ClosedGate> gate);
     // A file without names and users: other shards' chunks go, then what is here.
-    Task remove(FileId file);
+    LoneTask remove(FileId file);
 
     // At another shard.
     Co<PeerAnswer> cut_chunks(CutRequest request);

@@ -19,7 +19,7 @@ void Lending::borrow(const FileId& directory) {
 }
 
 // mutants: fs-lending-borrow
-Task Lending::ask_home(FileId directory) {
+LoneTask Lending::ask_home(FileId directory) {
     const ClosedGate gate(state_.gates, {Gate::Kind::Attributes, directory, {}});
     const Instant asked_at = state_.time.now;
     const LendRequest request{directory};

@@ -27,7 +27,7 @@ public:
     void tell_touched();
 
 private:
-    Task ask_home(FileId directory);
+    LoneTask ask_home(FileId directory);
     [[nodiscard]] std::vector<LentDirectories::Borrower> who_may_have(const FileId& directory);
     [[nodiscard]] bool has_names(const FileId& directory) const;
 

@@ -65,7 +65,7 @@ void NameMoves::put_answer(const Asker& asker) {
 }
 
 // mutants: fs-moves-remove-file
-Task NameMoves::remove_file(KeptCall kept, Owned directory) {
+LoneTask NameMoves::remove_file(KeptCall kept, Owned directory) {
     const Call call = kept.call();
     const auto request = kept.request<RemoveRequest>();
     ClosedGate gate(state_.gates, gate_of(request.directory, request.name));
@@ -96,7 +96,7 @@ Task NameMoves::remove_file(KeptCall kept, Owned directory) {
 }
 
 // mutants: fs-moves-remove-directory
-Task NameMoves::remove_directory(KeptCall kept, Owned directory) {
+LoneTask NameMoves::remove_directory(KeptCall kept, Owned directory) {
     const Call call = kept.call();
     const auto request = kept.request<RemoveRequest>();
     const ClosedGate gate(state_.gates, gate_of(request.directory, request.name));
@@ -120,7 +120,7 @@ Co<int> NameMoves::finish(StepId step, DropDirectory intent, CallToken token) {
 }
 
 // mutants: fs-moves-link
-Task NameMoves::link(KeptCall kept) {
+LoneTask NameMoves::link(KeptCall kept) {
     const Call call = kept.call();
     const auto request = kept.request<LinkRequest>();
     const ClosedGate gate(state_.gates, gate_of(request.directory, request.name));
@@ -213,13 +213,13 @@ Co<int> NameMoves::take_turn(std::uint64_t turn) {
     co_return answer.error;
 }
 
-Task NameMoves::end_turn(std::uint64_t turn) {
+LoneTask NameMoves::end_turn(std::uint64_t turn) {
     const MoveTurnRequest request{MoveTurnRequest::What::End, turn};
     CallToken nobody = kNobody;
     (void)co_await peers_.insist(state_.home_of(kRoot), request, nobody);
 }
 
-Task NameMoves::end_early_turn() {
+LoneTask NameMoves::end_early_turn() {
     has_early_turn_ = true;
     const MoveTurnRequest request{MoveTurnRequest::What::EndEarly, 0};
     CallToken nobody = kNobody;
@@ -229,7 +229,7 @@ Task NameMoves::end_early_turn() {
 
 // Nobody waits for a turn behind a closed gate: its holder might wait for that gate.
 // mutants: fs-moves-rename
-Task NameMoves::rename(KeptCall kept, Owned directory) {
+LoneTask NameMoves::rename(KeptCall kept, Owned directory) {
     const Call call = kept.call();
     const auto request = kept.request<RenameRequest>();
     const DentryState child = *state_.store.tables().dentry(request.directory, request.name);
@@ -302,7 +302,7 @@ std::unique_ptr<ClosedGate> NameMoves::close_gate(const IntentText& intent) {
 }
 
 // mutants: fs-moves-resume
-Task NameMoves::resume(StepId step, std::vector<std::uint8_t> said, std::unique_ptr<ClosedGate> gate) {
+LoneTask NameMoves::resume(StepId step, std::vector<std::uint8_t> said, std::unique_ptr<ClosedGate> gate) {
     const std::optional<IntentText> intent = parse_intent(said);
     CAIRN_ASSERT(intent.has_value());
     if (const auto* const drop = std::get_if<DropName>(&*intent)) {

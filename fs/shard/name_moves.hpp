@@ -17,16 +17,16 @@ public:
 
     // Calls of which this shard has the (old) name, whose gate is open, and has judged what it can: `directory` is the
     // name's, and lets the caller change names. Each is answered once.
-    Task remove_file(KeptCall kept, Owned directory);
-    Task remove_directory(KeptCall kept, Owned directory);
-    Task link(KeptCall kept);
-    Task rename(KeptCall kept, Owned directory);
+    LoneTask remove_file(KeptCall kept, Owned directory);
+    LoneTask remove_directory(KeptCall kept, Owned directory);
+    LoneTask link(KeptCall kept);
+    LoneTask rename(KeptCall kept, Owned directory);
 
     // After a restart: an intent whose gate, if it has one, is closed.
-    Task resume(StepId step, std::vector<std::uint8_t> said, std::unique_ptr<ClosedGate> gate);
+    LoneTask resume(StepId step, std::vector<std::uint8_t> said, std::unique_ptr<ClosedGate> gate);
     [[nodiscard]] std::unique_ptr<ClosedGate> close_gate(const IntentText& intent);
     // After a restart without an intent to move a directory: an earlier life may have had the turn all the same.
-    Task end_early_turn();
+    LoneTask end_early_turn();
 
 private:
     Co<int> finish(StepId step, AddName intent, CallToken token);
@@ -34,7 +34,7 @@ private:
     Co<int> finish(StepId step, MoveName intent, CallToken token);
     Co<int> rename_named(const KeptCall& kept, Owned directory);
     Co<int> take_turn(std::uint64_t turn);
-    Task end_turn(std::uint64_t turn);
+    LoneTask end_turn(std::uint64_t turn);
     Co<int> judge_rename(const RenameRequest& request, Owned directory, DentryState child, Credentials who);
     Co<int> judge_loop(FileId moved, FileId into);
     Co<int> end(StepId step, CallToken token, int error);

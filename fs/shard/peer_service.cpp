@@ -16,7 +16,7 @@ bool PeerService::take(ShardNumber from, std::span<const std::uint8_t> message) 
     return true;
 }
 
-Task PeerService::answer(ShardNumber from, std::vector<std::uint8_t> message) {
+LoneTask PeerService::answer(ShardNumber from, std::vector<std::uint8_t> message) {
     const std::optional<PeerMessage> parsed = parse_peer_message(message);
     const PeerAnswer answer = co_await serve(from, std::get<PeerRequest>(parsed->what));
     state_.peers.answer(from, parsed->number, answer);

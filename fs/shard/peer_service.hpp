@@ -19,7 +19,7 @@ public:
     Co<PeerAnswer> serve(ShardNumber from, PeerRequest request) override;
 
 private:
-    Task answer(ShardNumber from, std::vector<std::uint8_t> message);
+    LoneTask answer(ShardNumber from, std::vector<std::uint8_t> message);
     [[nodiscard]] PeerAnswer touch(const TouchRequest& request);
     Co<PeerAnswer> stat(PeerStatRequest request);
 

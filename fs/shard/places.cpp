@@ -23,7 +23,7 @@ Co<int> Places::judge_sticky(Owned directory, FileId file, Credentials who) {
     co_return judge_removal(directory, owned, who);
 }
 
-Task Places::drop_name(StepId step, FileId file, CallToken token) {
+LoneTask Places::drop_name(StepId step, FileId file, CallToken token) {
     const CountRequest request{step, file, false};
     (void)co_await peers_.insist(state_.home_of(file), request, token);
     (void)co_await until_room(state_);

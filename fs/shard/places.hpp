@@ -27,7 +27,7 @@ public:
     Co<PeerAnswer> set_parent(SetParentRequest request);
 
     // Tells a file's home that a name of it is gone, until it has heard; the intent says so. Then answers.
-    Task drop_name(StepId step, FileId file, CallToken token);
+    LoneTask drop_name(StepId step, FileId file, CallToken token);
     // Whether a caller may take the file's name out of a directory: gives 0, or an errno.
     Co<int> judge_sticky(Owned directory, FileId file, Credentials who);
 

@@ -69,7 +69,7 @@ void Sweeper::judge(const std::vector<Seen>& chunks, const PeerAnswer& home) {
 }
 
 // A file's home is asked once for all its chunks of a part of the table; one question at a time.
-Task Sweeper::sweep() {
+LoneTask Sweeper::sweep() {
     for (std::size_t part = 0; part != Table<ChunkId, ChunkState>::kParts; ++part) {
         const std::vector<Seen> chunks = chunks_of_others(part);
         for (std::size_t i = 0; i != chunks.size();) {

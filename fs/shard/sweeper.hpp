@@ -33,7 +33,7 @@ private:
         LogSpot spot{};
     };
 
-    Task sweep();
+    LoneTask sweep();
     [[nodiscard]] std::vector<Seen> chunks_of_others(std::size_t part) const;
     void judge(const std::vector<Seen>& chunks, const PeerAnswer& home);
     void apply();

@@ -34,7 +34,7 @@ private:
 };
 
 // Runs by itself from where it is called, until it ends. A member function of an object that has tasks().
-struct Task {
+struct LoneTask {
     struct promise_type {
         template <class Owner, class... Arguments>
         explicit promise_type(Owner& owner, Arguments&... /*unused*/) : tasks(owner.tasks()) {
@@ -44,7 +44,7 @@ struct Task {
         promise_type& operator=(const promise_type&) = delete;
         ~promise_type() { tasks.remove(std::coroutine_handle<promise_type>::from_promise(*this)); }
 
-        Task get_return_object() noexcept { return {}; }
+        LoneTask get_return_object() noexcept { return {}; }
         std::suspend_never initial_suspend() noexcept { return {}; }
         std::suspend_never final_suspend() noexcept { return {}; }
         void return_void() noexcept {}

@@ -53,7 +53,7 @@ SimTree::Name SimClient::some_name() {
     return {directory, fmt::format("n{}", random_.below(kNames))};
 }
 
-Task SimClient::run() {
+LoneTask SimClient::run() {
     if (doubt_) {
         co_await resolve();
     }

@@ -41,7 +41,7 @@ private:
         Grant grant{};
     };
 
-    Task run();
+    LoneTask run();
     Co<int> operate();
     Co<int> make_own_directory();
     Co<int> create(SimTree::Name name);
