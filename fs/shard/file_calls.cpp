@@ -30,14 +30,14 @@ std::uint32_t FileCalls::open(const Call& call, const OpenRequest& request, cons
     if (error != 0) {
         return room.error(error);
     }
-    state_.leases.open(request.file, call.client);
+    state_.leases.open(request.file, {call.client, call.slot, state_.sequence});
     return room.ok(
         OpenAnswer{state_.seen(*inode), state_.grants.give(request.file, call.client, request.rights).proof});
 }
 
 // mutants: fs-close
 std::uint32_t FileCalls::close(const Call& call, const CloseRequest& request, const AnswerRoom& room) {
-    if (!state_.leases.close(request.file, call.client)) {
+    if (!state_.leases.close(request.file, {call.client, call.slot, state_.sequence})) {
         return room.error(EBADF);
     }
     const InodeState* const inode = state_.inode(request.file);

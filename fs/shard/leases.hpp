@@ -15,10 +15,16 @@ namespace cairn::fs {
 // Kept in memory alone: who comes back after a restart opens its files again.
 class Leases {
 public:
+    // Which call of a client opens or closes. One that comes again, since its answer was lost, changes nothing.
+    struct Caller {
+        std::uint64_t client = 0;
+        std::uint32_t slot = 0;
+        std::uint32_t sequence = 0;
+    };
     // A client opens a file once more.
-    void open(const FileId& file, std::uint64_t client);
+    void open(const FileId& file, const Caller& by);
     // Returns false if the client does not have it open.
-    [[nodiscard]] bool close(const FileId& file, std::uint64_t client);
+    [[nodiscard]] bool close(const FileId& file, const Caller& by);
     [[nodiscard]] bool is_open(const FileId& file) const noexcept { return holders_.contains(file); }
     // Closes all that a client has open. Returns what nobody has open any more.
     [[nodiscard]] std::vector<FileId> forget(std::uint64_t client);
@@ -30,8 +36,15 @@ private:
     };
     using Holders = absl::InlinedVector<Holder, 2>;
 
+    struct Client {
+        absl::flat_hash_set<FileId, IdHash> files{};
+        std::vector<std::uint64_t>
+            last_calls{};  // by slot: 0, or one more than the sequence number of what it did last
+    };
+    [[nodiscard]] static bool comes_again(Client& client, const Caller& by);
+
     absl::flat_hash_map<FileId, Holders, IdHash> holders_;
-    absl::flat_hash_map<std::uint64_t, absl::flat_hash_set<FileId, IdHash>, IdHash> files_;  // by client
+    absl::flat_hash_map<std::uint64_t, Client, IdHash> clients_;
 };
 
 }  // namespace cairn::fs

@@ -110,7 +110,7 @@ std::uint32_t NameLookups::found(const Call& call, const DentryState& child, std
         if (error != 0) {
             return room.error(error);
         }
-        state_.leases.open(child.child, call.client);
+        state_.leases.open(child.child, {call.client, call.slot, state_.sequence});
         answer.is_opened = true;
         answer.proof = state_.grants.give(child.child, call.client, rights).proof;
     }

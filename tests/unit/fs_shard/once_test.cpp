@@ -40,6 +40,24 @@ TEST_F(ShardOnce, AFileIsMadeOnce) {
     }
 }
 
+// The answer was lost, and the shard lives on: as between two machines.
+TEST_F(ShardOnce, AFileIsOpenedAndClosedOnce) {
+    const FileId file = make(alice, "file", kFileMode);
+    const WalkRequest walk{kRoot, kReadWrite, "file"};
+    const auto opened = rig.ask<WalkAnswer>(alice, walk);
+    EXPECT_EQ(repeat<WalkAnswer>(alice, walk, alice.sequence).answer.proof, opened.answer.proof);
+    const OpenRequest open{file, kReadWrite};
+    EXPECT_EQ(rig.ask<OpenAnswer>(alice, open).error, 0);
+    EXPECT_EQ(repeat<OpenAnswer>(alice, open, alice.sequence).error, 0);
+    EXPECT_EQ(error_of(root, RemoveRequest{kRoot, false, "file"}), 0);
+    EXPECT_EQ(close(alice, file), 0);
+    EXPECT_EQ(repeat<EmptyAnswer>(alice, CloseRequest{file}, alice.sequence).error, 0) << "it is closed";
+    EXPECT_EQ(rig.ask<AttributesAnswer>(alice, StatRequest{file}).error, 0) << "once, and it was opened twice";
+    EXPECT_EQ(close(alice, file), 0);
+    EXPECT_EQ(rig.ask<AttributesAnswer>(alice, StatRequest{file}).error, ESTALE) << "nobody has it open any more";
+    EXPECT_EQ(close(alice, file), EBADF);
+}
+
 TEST_F(ShardOnce, ANameIsTakenMovedAndLinkedOnce) {
     for (const bool restarts : {false, true}) {
         const FileId file = make(alice, "file");
