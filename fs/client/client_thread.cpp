@@ -11,7 +11,7 @@ namespace {
 // calls for it find out.
 Task<Outcome<>> open_again(ClientThread& thread, std::shared_ptr<File> file) {
     const Outcome<OpenAnswer> opened = co_await Asking<OpenAnswer>(
-        thread.road(), Target::home(file->id), OpenRequest{file->id, file->rights, file->grant().proof});
+        thread.road(), Target::home(file->id), OpenRequest{file->id, file->granted, file->grant().proof});
     if (opened.ok()) {
         file->proof.store(opened.value.proof, std::memory_order_relaxed);
     }

@@ -117,10 +117,10 @@ Task<Outcome<File*>> open_file(ClientThread& thread, std::string_view path, int 
     if (!answer.is_opened) {
         co_return Failure{error != 0 ? error : EIO};
     }
-    const FileWays ways{(flags & O_APPEND) != 0, thread.is_relaxed()};
+    const FileWays ways{rights_of(flags), (flags & O_APPEND) != 0, thread.is_relaxed()};
     File& file = thread.files().add(answer.attributes, {wish.rights, answer.proof}, ways);
     if (error == 0 && (flags & O_TRUNC) != 0 && !answer.was_made && answer.attributes.size != 0) {
-        error = (co_await set_size(thread, file, 0)).error;
+        error = (co_await set_granted_size(thread, file, 0)).error;
     }
     if (error != 0) {
         (void)co_await close_file(thread, file);
@@ -193,14 +193,18 @@ Task<Outcome<Attributes>> set_attributes(ClientThread& thread, std::string_view 
 }
 
 Task<Outcome<Attributes>> set_size(ClientThread& thread, File& file, std::uint64_t size) {
+    if ((file.rights & kMayWrite) == 0) {
+        co_return Failure{EINVAL};
+    }
+    co_return co_await set_granted_size(thread, file, size);
+}
+
+Task<Outcome<Attributes>> set_granted_size(ClientThread& thread, File& file, std::uint64_t size) {
     SetAttributesRequest what;
     what.file = file.id;
     what.grant = file.grant();
     what.what = kSetSize;
     what.size = size;
-    if ((file.rights & kMayWrite) == 0) {
-        co_return Failure{EINVAL};
-    }
     if (const int error = co_await tell_late(thread, file.id); error != 0) {
         co_return Failure{error};
     }

@@ -30,6 +30,8 @@ Task<Outcome<Attributes>> stat_open_file(ClientThread& thread, const File& file)
 Task<Outcome<Attributes>> set_attributes(ClientThread& thread, std::string_view path, SetAttributesRequest what,
                                          bool follows);
 Task<Outcome<Attributes>> set_size(ClientThread& thread, File& file, std::uint64_t size);
+// Likewise, whatever the program may do.
+Task<Outcome<Attributes>> set_granted_size(ClientThread& thread, File& file, std::uint64_t size);
 Task<Outcome<StatFsAnswer>> stat_fs(ClientThread& thread);
 Task<Outcome<StatFsAnswer>> stat_shard(ClientThread& thread, std::uint16_t shard);
 Task<Outcome<>> sync_all(ClientThread& thread);

@@ -168,6 +168,12 @@ TEST_F(Data, IsEmptiedByOpening) {
     EXPECT_EQ(size(), 0U);
     EXPECT_EQ(fs->pwrite(*fresh, bytes("new"), 0).wait().value, 3U);
     EXPECT_EQ(read(100, 0), "new");
+    File* const reader = fs->open("/f", O_RDONLY | O_TRUNC).wait().value;
+    EXPECT_EQ(size(), 0U);
+    EXPECT_EQ(fs->pwrite(*reader, bytes("x"), 0).wait().error, EBADF) << "no right to write comes with it";
+    EXPECT_EQ(fs->truncate(*reader, 5).wait().error, EINVAL);
+    std::array<std::uint8_t, 4> room{};
+    EXPECT_EQ(fs->pread(*reader, room, 0).wait().error, 0);
 }
 
 }  // namespace
