@@ -1,60 +1,8 @@
 // A store in memory: what it refuses, keeps and gives back.
-#include "fs/store/store.hpp"
-
-#include "tests/support/recording_medium.hpp"
-#include "tests/unit/fs_store/store_model.hpp"
+#include "tests/unit/fs_store/store_fixture.hpp"
 
 namespace cairn::fs {
 namespace {
-
-constexpr ChunkId kChunk{{1, 2}, 3};
-
-class StoreTest : public testing::Test {
-protected:
-    void SetUp() override { store = Store::format(*medium, {StoreShape::kLeastChunkBytes, 5, 6}).value(); }
-    void reopen() {
-        store.reset();
-        medium = test::RecordingMedium::restart(medium->crash_none());
-        auto opened = Store::open(*medium);
-        ASSERT_TRUE(opened.ok()) << opened.error().text();
-        store = std::move(opened).value();
-        store->check();
-    }
-    bool write(const ChunkId& chunk, std::uint32_t offset, std::span<const std::uint8_t> bytes,
-               std::uint64_t generation = 0) {
-        auto pending = store->begin_write(chunk, generation, offset, static_cast<std::uint32_t>(bytes.size()));
-        if (!pending) {
-            return false;
-        }
-        store->data().fill(*pending, 0, bytes);
-        Change change;
-        store->finish_write(*pending, change);
-        return store->apply(change, Need::Grows);
-    }
-    std::vector<std::uint8_t> read(const ChunkId& chunk, std::uint32_t offset, std::size_t bytes) {
-        std::vector<std::uint8_t> content(bytes, 0xee);
-        EXPECT_TRUE(store->read(chunk, offset, content));
-        return content;
-    }
-    bool put(const Record& record, Need need = Need::Grows) {
-        Change change;
-        change.put(record);
-        return store->apply(change, need);
-    }
-    // The same files again and again, each time of another size.
-    bool put_one_of_1000(std::uint64_t i) {
-        Inode inode;
-        inode.id = {i % 1000, 1};
-        inode.size = i;
-        return put(inode);
-    }
-    static std::vector<std::uint8_t> filled(std::size_t bytes, std::uint8_t with) {
-        return std::vector<std::uint8_t>(bytes, with);
-    }
-
-    std::unique_ptr<test::RecordingMedium> medium = test::RecordingMedium::of_zeros(kStoreBytes);
-    std::unique_ptr<Store> store;
-};
 
 TEST_F(StoreTest, HasAfterARestartWhatWasCommitted) {
     StoreModel model(3);
@@ -198,65 +146,6 @@ TEST_F(StoreTest, DamageIsNoticed) {
     EXPECT_EQ(store->scrub(kChunk).damaged, 0U);
 }
 
-// Creating fails first; then data; what gives space back never does.
-TEST_F(StoreTest, AFullStoreRefusesAndLivesOn) {
-    std::uint32_t written = 0;
-    while (write({{1, 1}, written}, 0, filled(64 << 10, static_cast<std::uint8_t>(written)))) {
-        store->commit();
-        ++written;
-    }
-    EXPECT_GT(written, 180U);
-    EXPECT_LT(store->use().free_blocks, 16U + kBlocksForCuts);
-    EXPECT_EQ(read({{1, 1}, 0}, 0, 10), filled(10, 0));
-    EXPECT_EQ(read({{1, 1}, 20}, 60'000, 10), filled(10, 20));
-    std::uint64_t names = 0;
-    for (bool made = true; made; ++names) {
-        const std::string name = "file " + std::to_string(names);
-        made = put(Dentry{{1, 1}, {2, names}, 0, name});
-        store->commit();
-        (void)store->clean(4096);
-        ASSERT_LT(names, 200'000U);
-    }
-    for (std::uint64_t i = 0; i + 1 < names; ++i) {
-        const std::string name = "file " + std::to_string(i);
-        ASSERT_TRUE(put(Gone{Gone::Name{{1, 1}, name}}, Need::Shrinks)) << i;
-        store->commit();
-        (void)store->clean(4096);
-    }
-    EXPECT_EQ(store->tables().names({1, 1}), nullptr);
-    for (std::uint32_t i = 0; i < written; ++i) {
-        ASSERT_TRUE(put(Gone{ChunkId{{1, 1}, i}}, Need::Shrinks));
-        store->commit();
-    }
-    while (store->clean(1U << 20U)) {
-    }
-    store->check();
-    EXPECT_GT(store->use().free_blocks + 24 * kUnitBlocks, store->use().blocks);
-    reopen();
-    EXPECT_TRUE(facts_of(*store).empty());
-}
-
-// Nothing is left for what gives space back; the store's own mark has room.
-TEST_F(StoreTest, AStoreWhoseLogIsFullIsOpenedAgainAndCleaned) {
-    const auto use_up = [this] {
-        for (int i = 0; put(Gone{Gone::IntentNumber{77}}, Need::Shrinks); ++i) {
-            if (i % 100 == 0) {
-                store->commit();
-            }
-        }
-        store->commit();
-    };
-    use_up();
-    reopen();
-    use_up();
-    reopen();
-    while (store->clean(1U << 20U)) {
-    }
-    EXPECT_TRUE(put(Gone{Gone::IntentNumber{77}}, Need::Grows));
-    store->commit();
-    store->check();
-}
-
 // With what is true in it, also what was said once and long ago.
 TEST_F(StoreTest, TheLogStaysSmall) {
     ASSERT_TRUE(put(Dentry{{5, 5}, {6, 6}, 7, "old"}));
@@ -301,29 +190,6 @@ TEST_F(StoreTest, TheLogStaysSmallOnPages) {
     ASSERT_TRUE(store->sync().ok());
     EXPECT_EQ(store->use().free_blocks, unsynced + 16);
     EXPECT_GT(store->use().free_blocks + 8 * kUnitBlocks, before);
-    store->check();
-}
-
-// The log has no unit, but there are single blocks.
-TEST_F(StoreTest, ARefusedWriteGivesItsBlocksBack) {
-    std::uint32_t chunks = 0;
-    while (write({{1, 1}, chunks}, 0, filled(1, 1))) {
-        ++chunks;
-    }
-    store->commit();
-    for (std::uint32_t i = 0; i < chunks; i += 50) {
-        ASSERT_TRUE(put(Gone{ChunkId{{1, 1}, i}}, Need::Shrinks));
-    }
-    store->commit();
-    Inode inode;
-    inode.id = {1, 1};
-    while (put(inode)) {
-        store->commit();
-    }
-    const std::uint32_t before = store->use().free_blocks;
-    EXPECT_GT(before, 10U);
-    EXPECT_FALSE(write(kChunk, 0, filled(9000, 1)));
-    EXPECT_EQ(store->use().free_blocks, before);
     store->check();
 }
 
