@@ -64,10 +64,6 @@ std::uint32_t mtu_of_interface_with(const net::IpAddress& address, int fd) {
     return ioctl(fd, SIOCGIFMTU, &request) == 0 ? static_cast<std::uint32_t>(request.ifr_mtu) : 0;
 }
 
-unsigned index_of_interface_with(const net::IpAddress& address) {
-    return if_nametoindex(interface_with(address).value_or("").c_str());
-}
-
 bool set_number(int fd, int level, int option, int value) noexcept {
     return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
 }
@@ -119,6 +115,22 @@ net::IpAddress from_sockaddr(const sockaddr_storage& address, std::uint16_t& por
     return net::IpAddress::from_v4(address.ss_family == AF_INET ? ntohl(v4.sin_addr.s_addr) : 0);
 }
 
+unsigned interface_index(const net::IpAddress& address) {
+    return if_nametoindex(interface_with(address).value_or("").c_str());
+}
+
+std::vector<net::IpAddress> local_addresses() {
+    const Interfaces interfaces = list_interfaces();
+    std::vector<net::IpAddress> found;
+    for (const ifaddrs* each = interfaces.get(); each != nullptr; each = each->ifa_next) {
+        const bool suits = has_ip(*each) && (each->ifa_flags & IFF_LOOPBACK) == 0 && (each->ifa_flags & IFF_UP) != 0;
+        if (suits && (address_of(*each).is_v4() || !address_of(*each).is_v6_link_local())) {
+            found.push_back(address_of(*each));
+        }
+    }
+    return found;
+}
+
 net::IpAddress first_local_address() {
     const Interfaces interfaces = list_interfaces();
     net::IpAddress found = net::IpAddress::from_v4(0x7f000001);
@@ -154,7 +166,7 @@ Result<UdpSocket> UdpSocket::open_group(const UdpSocketConfig& config, const net
         return made;
     }
     const int fd = made.value().fd_;
-    const unsigned interface = index_of_interface_with(config.local);
+    const unsigned interface = interface_index(config.local);
     sockaddr_storage address{};
     const socklen_t length = to_sockaddr(group, config.port, address);
     bool joined = false;
@@ -208,7 +220,7 @@ Result<UdpSocket> UdpSocket::open_bound(const UdpSocketConfig& config, Binding b
     made.link_mtu_bytes_ = mtu != 0 ? mtu : made.link_mtu_bytes_;
     made.set_options(config);
     if (!config.local.is_v4()) {  // IPv4 goes by the address that the socket is bound to
-        set_number(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(index_of_interface_with(config.local)));
+        set_number(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(interface_index(config.local)));
     }
     return opened;
 }

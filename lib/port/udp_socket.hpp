@@ -65,6 +65,12 @@ private:
 // Does the reverse. Returns 0.0.0.0 for anything that is no IP address.
 [[nodiscard]] net::IpAddress from_sockaddr(const sockaddr_storage& address, std::uint16_t& port) noexcept;
 
+// Returns the addresses of the interfaces of this machine that are up, in their order, without loopback and link-local
+// ones.
+[[nodiscard]] std::vector<net::IpAddress> local_addresses();
+// Returns the index of the interface that has the address; 0: none has.
+[[nodiscard]] unsigned interface_index(const net::IpAddress& address);
+
 // Returns the first address of this machine that is neither loopback nor link-local, IPv4 preferred; 127.0.0.1 if there
 // is none.
 [[nodiscard]] net::IpAddress first_local_address();

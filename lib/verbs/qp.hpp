@@ -41,7 +41,7 @@ public:
         return verdict;
     }
     // A request will be posted in this turn. Its slot is brought into the caches meanwhile.
-    void expect_send() const noexcept { qp_.pair.requester().expect_post(); }
+    void expect_send() const noexcept { qp_.pair.requester().queue().fetch_next(); }
     PostResult post_receive(std::span<const ReceiveRequest> requests) noexcept {
         return post_burst(requests, [this](const ReceiveRequest& one) noexcept { return qp_.pair.post_receive(one); });
     }

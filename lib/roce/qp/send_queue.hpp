@@ -95,6 +95,7 @@ public:
     // No request is begun and unfinished.
     [[nodiscard]] bool drained() const noexcept { return empty() || !at(head_).flags.started; }
     [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
+    [[nodiscard]] std::uint32_t free_slots() const noexcept { return slots_ - (tail_ - head_); }
     [[nodiscard]] SendWqe& at(std::uint32_t position) noexcept { return ring_[slot_of(position)]; }
     [[nodiscard]] const SendWqe& at(std::uint32_t position) const noexcept { return ring_[slot_of(position)]; }
     // The memory of a request that is not inline.

@@ -63,8 +63,7 @@ public:
     // Completes everything left as flushed, in order. False: a completion was lost.
     [[nodiscard]] bool flush() noexcept;
 
-    // A request will be posted soon: see SendQueue::fetch_next().
-    void expect_post() const noexcept { side().queue.fetch_next(); }
+    [[nodiscard]] const SendQueue& queue() const noexcept { return side().queue; }
 
     // Windows may be bound through this queue pair.
     [[nodiscard]] bool bound_windows() const noexcept { return bound_windows_; }
