@@ -1,0 +1,96 @@
+#include "lib/ibverbs/channel.hpp"
+
+#include "lib/ibverbs/cq.hpp"
+#include "lib/ibverbs/exports.hpp"
+#include "lib/ibverbs/guarded.hpp"
+
+namespace cairn::ibverbs {
+
+void Channel::add(Cq& cq) noexcept {
+    if (cq.in_channel) {
+        return;
+    }
+    cq.in_channel = true;
+    cq.next_in_channel = nullptr;
+    (first == nullptr ? first : last->next_in_channel) = &cq;
+    last = &cq;
+}
+
+Cq* Channel::take() noexcept {
+    Cq* const cq = first;
+    if (cq != nullptr) {
+        first = cq->next_in_channel;
+        cq->in_channel = false;
+    }
+    return cq;
+}
+
+void Channel::remove(Cq& cq) noexcept {
+    if (!cq.in_channel) {
+        return;
+    }
+    Cq* before = nullptr;
+    for (Cq* each = first; each != &cq; each = each->next_in_channel) {
+        before = each;
+    }
+    (before == nullptr ? first : before->next_in_channel) = cq.next_in_channel;
+    last = last == &cq ? before : last;
+    cq.in_channel = false;
+    count.take_back();
+}
+
+}  // namespace cairn::ibverbs
+
+using namespace cairn::ibverbs;
+
+ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+    return make_or_null([context]() -> ibv_comp_channel* {
+        auto channel = std::make_unique<Channel>();
+        if (!channel->count.open()) {
+            return nullptr;
+        }
+        channel->context = context;
+        channel->fd = channel->count.fd;
+        return channel.release();
+    });
+}
+
+int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+    Channel& ended = Channel::of(channel);
+    {
+        Adapter& adapter = adapter_of(channel->context);
+        const std::lock_guard hold(adapter.lock());
+        if (ended.users != 0) {
+            return EBUSY;
+        }
+        adapter.forget_events(ended.count);
+    }
+    ended.count.close();
+    delete &ended;
+    return 0;
+}
+
+// A cancellation point while it waits; nothing is held then. An event may have been taken back behind the descriptor's
+// count, by the end of its queue: then there is none, and it waits again.
+int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+    Channel& from = Channel::of(channel);
+    for (;;) {
+        if (!from.count.wait()) {
+            return -1;
+        }
+        const std::lock_guard hold(adapter_of(channel->context).lock());
+        if (Cq* const fired = from.take(); fired != nullptr) {
+            ++fired->events_given;
+            *cq = fired->as_cq();
+            *cq_context = fired->cq_context;
+            return 0;
+        }
+    }
+}
+
+void ibv_ack_cq_events(ibv_cq* cq, unsigned int events) {
+    pthread_mutex_lock(&cq->mutex);
+    cq->comp_events_completed += events;
+    pthread_cond_signal(&cq->cond);
+    pthread_mutex_unlock(&cq->mutex);
+}

@@ -1,0 +1,161 @@
+// Opening and closing devices, and their asynchronous events.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "lib/ibverbs/exports.hpp"
+#include "lib/ibverbs/guarded.hpp"
+#include "lib/ibverbs/qp.hpp"
+
+namespace cairn::ibverbs {
+
+namespace {
+
+void set_operations(Context& context) noexcept {
+    context.query_port = query_port;
+    context.query_rt_values = query_clock;
+    context.query_device_ex = query_device_ex;
+    context.create_cq_ex = create_cq_ex;
+    context.create_qp_ex = create_qp_ex;
+    context.open_qp = open_qp;
+    context.create_srq_ex = create_srq_ex;
+    context.get_srq_num = get_srq_number;
+    context.open_xrcd = open_xrcd;
+    context.close_xrcd = close_xrcd;
+    ibv_context_ops& ops = context.context.ops;
+    ops.alloc_mw = allocate_window;
+    ops.bind_mw = bind_window;
+    ops.dealloc_mw = free_window;
+    ops.poll_cq = poll_cq;
+    ops.req_notify_cq = arm_cq;
+    ops.post_srq_recv = post_shared_receive;
+    ops.post_send = post_send;
+    ops.post_recv = post_receive;
+}
+
+// ENOTSUP and the like have no place here: what programs expect of a device that cannot be opened.
+void explain(const Error& refused) noexcept {
+    std::fprintf(stderr, "libibverbs (cairn): %s\n", refused.text().c_str());
+}
+
+ibv_context* open_context(Device& device) {
+    Result<std::shared_ptr<Adapter>> adapter = adapter_for(device);
+    if (!adapter.ok()) {
+        explain(adapter.error());
+        return fail(ENODEV);
+    }
+    auto context = std::make_unique<Context>();
+    if (!context->events.count.open()) {
+        return nullptr;
+    }
+    context->adapter = std::move(adapter).value();
+    context->of_device = &device;
+    context->sz = sizeof(verbs_context);
+    context->context.device = &device;
+    // A file of its own: programs that hand the context over tell it by its inode.
+    context->context.cmd_fd = memfd_create("cairn-verbs", MFD_CLOEXEC);
+    context->context.async_fd = context->events.count.fd;
+    context->context.num_comp_vectors = 1;
+    context->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+    pthread_mutex_init(&context->context.mutex, nullptr);
+    set_operations(*context);
+    return &context.release()->context;
+}
+
+// Counts an acknowledgement, of which the object's end waits for all.
+template <class Counter>
+void acknowledge(pthread_mutex_t& mutex, pthread_cond_t& cond, Counter& completed) noexcept {
+    pthread_mutex_lock(&mutex);
+    ++completed;
+    pthread_cond_signal(&cond);
+    pthread_mutex_unlock(&mutex);
+}
+
+}  // namespace
+
+}  // namespace cairn::ibverbs
+
+using namespace cairn::ibverbs;
+
+ibv_device** ibv_get_device_list(int* count) {
+    return make_or_null([count]() -> ibv_device** {
+        const auto& devices = all_devices();
+        auto* const list = static_cast<ibv_device**>(std::calloc(devices.size() + 1, sizeof(ibv_device*)));
+        for (std::size_t i = 0; list != nullptr && i < devices.size(); ++i) {
+            list[i] = devices[i].get();
+        }
+        if (count != nullptr) {
+            *count = list == nullptr ? 0 : static_cast<int>(devices.size());
+        }
+        return list;
+    });
+}
+
+void ibv_free_device_list(ibv_device** list) {
+    std::free(list);
+}
+
+ibv_context* ibv_open_device(ibv_device* device) {
+    return make_or_null([device] { return open_context(Device::of(device)); });
+}
+
+int ibv_close_device(ibv_context* context) {
+    Context& closed = Context::of(context);
+    {
+        const std::lock_guard hold(closed.adapter->lock());
+        closed.adapter->forget_events(closed.events.count);
+    }
+    closed.events.count.close();
+    close(context->cmd_fd);
+    delete &closed;
+    return 0;
+}
+
+// A cancellation point while it waits; nothing is held then.
+int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+    Context& of = Context::of(context);
+    for (;;) {
+        if (!of.events.count.wait()) {
+            return -1;
+        }
+        const std::lock_guard hold(of.adapter->lock());
+        if (of.events.take(*event) != nullptr) {
+            return 0;
+        }
+    }
+}
+
+void ibv_ack_async_event(ibv_async_event* event) {
+    switch (event->event_type) {
+        case IBV_EVENT_CQ_ERR:
+            return acknowledge(event->element.cq->mutex, event->element.cq->cond,
+                               event->element.cq->async_events_completed);
+        case IBV_EVENT_QP_FATAL:
+        case IBV_EVENT_QP_REQ_ERR:
+        case IBV_EVENT_QP_ACCESS_ERR:
+        case IBV_EVENT_COMM_EST:
+        case IBV_EVENT_SQ_DRAINED:
+        case IBV_EVENT_PATH_MIG:
+        case IBV_EVENT_PATH_MIG_ERR:
+        case IBV_EVENT_QP_LAST_WQE_REACHED:
+            return acknowledge(event->element.qp->mutex, event->element.qp->cond, event->element.qp->events_completed);
+        case IBV_EVENT_SRQ_ERR:
+        case IBV_EVENT_SRQ_LIMIT_REACHED:
+            return acknowledge(event->element.srq->mutex, event->element.srq->cond,
+                               event->element.srq->events_completed);
+        case IBV_EVENT_DEVICE_FATAL:
+        case IBV_EVENT_PORT_ACTIVE:
+        case IBV_EVENT_PORT_ERR:
+        case IBV_EVENT_LID_CHANGE:
+        case IBV_EVENT_PKEY_CHANGE:
+        case IBV_EVENT_SM_CHANGE:
+        case IBV_EVENT_CLIENT_REREGISTER:
+        case IBV_EVENT_GID_CHANGE:
+        case IBV_EVENT_WQ_FATAL:
+            return;
+    }
+}

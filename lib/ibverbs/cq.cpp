@@ -1,0 +1,155 @@
+#include "lib/ibverbs/cq.hpp"
+
+#include "lib/ibverbs/exports.hpp"
+#include "lib/ibverbs/guarded.hpp"
+
+namespace cairn::ibverbs {
+
+namespace {
+
+ibv_async_event describe_cq(AsyncSource& source, ibv_event_type type) noexcept {
+    ibv_async_event event{};
+    event.element.cq = static_cast<Cq&>(source).as_cq();
+    event.event_type = type;
+    return event;
+}
+
+}  // namespace
+
+Cq::Cq(std::uint32_t slots) : ibv_cq_ex{}, queue(slots) {
+    describe = describe_cq;
+    queue.set_sink(this);
+    pthread_mutex_init(&mutex, nullptr);
+    pthread_cond_init(&cond, nullptr);
+}
+
+void Cq::on_event() noexcept {
+    Context& of = Context::of(context);
+    if (queue.take_event()) {
+        disarm();
+        if (channel != nullptr && !in_channel) {
+            Channel& to = Channel::of(channel);
+            to.add(*this);
+            of.adapter->add_event(to.count);
+        }
+    }
+    if (queue.overrun() && !overrun_told) {
+        overrun_told = true;
+        if (of.events.add(*this, IBV_EVENT_CQ_ERR)) {
+            of.adapter->add_event(of.events.count);
+        }
+    }
+}
+
+void Cq::arm(roce::CompletionQueue::Arm wish) noexcept {
+    queue.arm(wish);
+    if (!is_armed) {
+        is_armed = true;
+        adapter_of(context).on_armed();
+    }
+}
+
+void Cq::disarm() noexcept {
+    if (is_armed) {
+        is_armed = false;
+        adapter_of(context).on_disarmed();
+    }
+}
+
+ibv_cq_ex* create_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted) {
+    if (wanted.cqe == 0 || wanted.cqe > roce::kMaxCompletionSlots ||
+        wanted.comp_vector >= static_cast<std::uint32_t>(context->num_comp_vectors)) {
+        return fail(EINVAL);
+    }
+    auto cq = std::make_unique<Cq>(wanted.cqe);
+    cq->context = context;
+    cq->channel = wanted.channel;
+    cq->cq_context = wanted.cq_context;
+    cq->cqe = static_cast<int>(wanted.cqe);
+    const std::lock_guard hold(adapter_of(context).lock());
+    if (wanted.channel != nullptr) {
+        ++Channel::of(wanted.channel).users;
+    }
+    return cq.release();
+}
+
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) noexcept {
+    constexpr std::uint64_t kGiven = std::uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                                     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+    constexpr std::uint32_t kKnown = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+    if ((wanted->wc_flags & ~kGiven) != 0 || (wanted->comp_mask & ~kKnown) != 0) {
+        return fail(EOPNOTSUPP);
+    }
+    return make_or_null([&] {
+        ibv_cq_ex* const cq = create_cq(context, *wanted);
+        if (cq != nullptr) {
+            set_polling(*cq);
+        }
+        return cq;
+    });
+}
+
+int arm_cq(ibv_cq* cq, int solicited_only) noexcept {
+    const std::lock_guard hold(adapter_of(cq->context).lock());
+    Cq::of(cq).arm(solicited_only != 0 ? roce::CompletionQueue::Arm::Solicited : roce::CompletionQueue::Arm::Next);
+    return 0;
+}
+
+}  // namespace cairn::ibverbs
+
+using namespace cairn::ibverbs;
+
+ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel, int comp_vector) {
+    if (cqe < 1 || comp_vector < 0) {
+        return fail(EINVAL);
+    }
+    return make_or_null([&]() -> ibv_cq* {
+        ibv_cq_init_attr_ex wanted{};
+        wanted.cqe = static_cast<std::uint32_t>(cqe);
+        wanted.cq_context = cq_context;
+        wanted.channel = channel;
+        wanted.comp_vector = static_cast<std::uint32_t>(comp_vector);
+        ibv_cq_ex* const cq = create_cq(context, wanted);
+        return cq == nullptr ? nullptr : ibv_cq_ex_to_cq(cq);
+    });
+}
+
+int ibv_resize_cq(ibv_cq* cq, int cqe) {
+    return result_of([&] {
+        const std::lock_guard hold(adapter_of(cq->context).lock());
+        if (cqe < 1 || !Cq::of(cq).queue.resize(static_cast<std::uint32_t>(cqe)).ok()) {
+            return EINVAL;
+        }
+        cq->cqe = cqe;
+        return 0;
+    });
+}
+
+// Ends the queue and waits until the program acknowledged the events that it was given.
+int ibv_destroy_cq(ibv_cq* cq) {
+    Cq& ended = Cq::of(cq);
+    std::uint32_t events = 0;
+    std::uint32_t async_events = 0;
+    {
+        Context& context = Context::of(cq->context);
+        const std::lock_guard hold(context.adapter->lock());
+        if (ended.users != 0) {
+            return EBUSY;
+        }
+        ended.disarm();
+        if (cq->channel != nullptr) {
+            Channel::of(cq->channel).remove(ended);
+            --Channel::of(cq->channel).users;
+        }
+        context.events.remove(ended);
+        events = ended.events_given;
+        async_events = ended.given;
+    }
+    pthread_mutex_lock(&cq->mutex);
+    while (cq->comp_events_completed != events || cq->async_events_completed != async_events) {
+        pthread_cond_wait(&cq->cond, &cq->mutex);
+    }
+    pthread_mutex_unlock(&cq->mutex);
+    delete &ended;
+    return 0;
+}

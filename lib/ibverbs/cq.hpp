@@ -1,0 +1,37 @@
+// Completion queues.
+#pragma once
+
+#include "lib/ibverbs/async_events.hpp"
+#include "lib/ibverbs/channel.hpp"
+#include "lib/ibverbs/objects.hpp"
+
+namespace cairn::ibverbs {
+
+// The adapter's lock guards all but the public part.
+struct Cq : ibv_cq_ex, AsyncSource, roce::EventSink {
+    explicit Cq(std::uint32_t slots);
+
+    // The queue fired, or overran.
+    void on_event() noexcept override;
+    // Asks for an event with the next completion, or the next solicited one.
+    void arm(roce::CompletionQueue::Arm wish) noexcept;
+    void disarm() noexcept;
+
+    [[nodiscard]] static Cq& of(ibv_cq* cq) noexcept { return *static_cast<Cq*>(reinterpret_cast<ibv_cq_ex*>(cq)); }
+    [[nodiscard]] ibv_cq* as_cq() noexcept { return ibv_cq_ex_to_cq(this); }
+
+    roce::CompletionQueue queue;
+    Cq* next_in_channel = nullptr;
+    bool in_channel = false;
+    bool is_armed = false;
+    bool overrun_told = false;
+    std::uint32_t users = 0;         // queue pairs and shared receive queues
+    std::uint32_t events_given = 0;  // by ibv_get_cq_event(); the program acknowledges them
+    std::mutex polling;              // held from start_poll() to end_poll(): guards the next
+    roce::Completion current{};
+};
+
+// Fills in the operations by which a program polls an extended completion queue.
+void set_polling(ibv_cq_ex& cq) noexcept;
+
+}  // namespace cairn::ibverbs

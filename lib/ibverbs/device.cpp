@@ -1,0 +1,96 @@
+#include "lib/ibverbs/device.hpp"
+
+#include <pthread.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "lib/port/udp_socket.hpp"
+
+namespace cairn::ibverbs {
+
+namespace {
+
+void set_text(char* out, std::size_t room, const std::string& text) noexcept {
+    std::snprintf(out, room, "%s", text.c_str());
+}
+
+std::vector<std::unique_ptr<Device>> make_devices() {
+    const char* const wanted = std::getenv("CAIRN_DEVICES");
+    Result<std::vector<DeviceConfig>> configs =
+        wanted == nullptr ? devices_of(port::local_addresses()) : parse_devices(wanted);
+    std::vector<std::unique_ptr<Device>> devices;
+    if (!configs.ok()) {
+        std::fprintf(stderr, "libibverbs (cairn): %s\n", configs.error().text().c_str());
+        return devices;
+    }
+    for (DeviceConfig& config : configs.value()) {
+        auto device = std::make_unique<Device>();
+        const int number = static_cast<int>(devices.size());
+        device->node_type = IBV_NODE_CA;
+        device->transport_type = IBV_TRANSPORT_IB;
+        set_text(device->name, sizeof(device->name), config.name);
+        set_text(device->dev_name, sizeof(device->dev_name), "uverbs" + std::to_string(number));
+        set_text(device->dev_path, sizeof(device->dev_path),
+                 "/sys/class/infiniband_verbs/uverbs" + std::to_string(number));
+        set_text(device->ibdev_path, sizeof(device->ibdev_path), "/sys/class/infiniband/" + config.name);
+        device->config = std::move(config);
+        device->index = number + 1;
+        devices.push_back(std::move(device));
+    }
+    return devices;
+}
+
+// The adapters in use, by device. A child of fork() has neither the helper threads nor the right to the sockets: it
+// forgets them without ending them.
+struct Adapters {
+    std::mutex mutex;
+    std::map<const Device*, std::weak_ptr<Adapter>> by_device;
+};
+Adapters* adapters_of_process = nullptr;
+
+void forget_adapters() noexcept {
+    adapters_of_process = new (std::nothrow) Adapters;
+}
+
+Adapters* adapters() {
+    static const bool made = [] {
+        adapters_of_process = new Adapters;
+        pthread_atfork(nullptr, nullptr, forget_adapters);
+        return true;
+    }();
+    return made ? adapters_of_process : nullptr;
+}
+
+}  // namespace
+
+const std::vector<std::unique_ptr<Device>>& all_devices() {
+    static const auto* const devices = new std::vector<std::unique_ptr<Device>>(make_devices());
+    return *devices;
+}
+
+Result<std::shared_ptr<Adapter>> adapter_for(const Device& device) {
+    Adapters* const all = adapters();
+    if (all == nullptr) {
+        throw std::bad_alloc();
+    }
+    const std::lock_guard hold(all->mutex);
+    std::weak_ptr<Adapter>& known = all->by_device[&device];
+    std::shared_ptr<Adapter> adapter = known.lock();
+    if (adapter == nullptr) {
+        const char* const pcap = std::getenv("CAIRN_PCAP");
+        Result<std::shared_ptr<Adapter>> opened =
+            Adapter::open({device.config.address, pcap == nullptr ? std::string() : std::string(pcap)});
+        if (!opened.ok()) {
+            return opened;
+        }
+        adapter = std::move(opened).value();
+        known = adapter;
+    }
+    return adapter;
+}
+
+}  // namespace cairn::ibverbs

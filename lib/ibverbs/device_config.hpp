@@ -1,0 +1,25 @@
+// Which devices there are: an address each.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/net/address.hpp"
+
+namespace cairn::ibverbs {
+
+struct DeviceConfig {
+    std::string name;
+    net::IpAddress address{};
+};
+
+// Reads "cairn0=10.0.0.1,cairn1=fe80::1". Errors: an entry without a name or an address, a name that is too long or
+// comes twice, an address that comes twice. The error names the entry.
+[[nodiscard]] Result<std::vector<DeviceConfig>> parse_devices(std::string_view text);
+// The devices of a machine that nothing was configured for: cairn0, cairn1 and so on, one for each address of its
+// interfaces that are up; 127.0.0.1 if there is none.
+[[nodiscard]] std::vector<DeviceConfig> devices_of(const std::vector<net::IpAddress>& addresses);
+
+}  // namespace cairn::ibverbs

@@ -1,0 +1,43 @@
+#include "lib/ibverbs/event_count.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace cairn::ibverbs {
+
+bool EventCount::open() noexcept {
+    fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+    return fd >= 0;
+}
+
+void EventCount::close() noexcept {
+    ::close(std::exchange(fd, -1));
+}
+
+void EventCount::show() noexcept {
+    const std::uint64_t count = std::exchange(not_shown, 0U);
+    static_cast<void>(write(fd, &count, sizeof(count)));
+}
+
+void EventCount::take_back() noexcept {
+    if (not_shown != 0) {
+        --not_shown;
+        return;
+    }
+    pollfd readable{fd, POLLIN, 0};  // else a reader has it, which will find no event and wait again
+    if (poll(&readable, 1, 0) == 1) {
+        std::uint64_t one = 0;
+        static_cast<void>(read(fd, &one, sizeof(one)));
+    }
+}
+
+bool EventCount::wait() {
+    std::uint64_t one = 0;
+    return read(fd, &one, sizeof(one)) == sizeof(one);
+}
+
+}  // namespace cairn::ibverbs

@@ -1,0 +1,27 @@
+// A descriptor that counts events: each read takes one, and it is readable while one is left.
+#pragma once
+
+#include <cstdint>
+
+namespace cairn::ibverbs {
+
+// Programs sleep on the descriptor in poll() of their own, and make it non-blocking. The adapter's lock guards the
+// rest.
+struct EventCount {
+    int fd = -1;                  // an eventfd of EFD_SEMAPHORE
+    std::uint32_t not_shown = 0;  // events that the descriptor does not count yet
+    EventCount* next = nullptr;   // in the adapter's list of those that have such events
+
+    // Opens the descriptor. Returns false, with errno, if no descriptor is left.
+    [[nodiscard]] bool open() noexcept;
+    void close() noexcept;
+    // Makes the descriptor count them.
+    void show() noexcept;
+    // Takes back an event that nobody will find.
+    void take_back() noexcept;
+    // Waits for an event, unless the descriptor is non-blocking, and takes it. Returns false, with errno. A
+    // cancellation point; the lock is not held.
+    [[nodiscard]] bool wait();
+};
+
+}  // namespace cairn::ibverbs

@@ -1,0 +1,64 @@
+// The lock of an adapter: whoever holds it is "the worker".
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "lib/base/assert.hpp"
+
+namespace cairn::ibverbs {
+
+// One compare-and-swap takes it, one exchange gives it back. Who waits spins for about as long as a short turn takes,
+// and then sleeps. It is held for a turn of the worker at most. It is no cancellation point: a thread that is cancelled
+// never holds it.
+class Lock {
+public:
+    Lock() = default;
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+    [[nodiscard]] bool try_lock() noexcept {
+        std::uint32_t free = kFree;
+        return word_.compare_exchange_strong(free, kHeld, std::memory_order_acquire, std::memory_order_relaxed);
+    }
+    void lock() noexcept {
+        if (!try_lock()) [[unlikely]] {
+            wait();
+        }
+    }
+    void unlock() noexcept {
+        const std::uint32_t was = word_.exchange(kFree, std::memory_order_release);
+        CAIRN_ASSERT(was != kFree);
+        if (was == kAwaited) [[unlikely]] {
+            futex(FUTEX_WAKE_PRIVATE, 1);
+        }
+    }
+
+private:
+    enum : std::uint32_t { kFree, kHeld, kAwaited };
+    static constexpr int kSpins = 64;
+
+    [[gnu::noinline]] void wait() noexcept {
+        for (int spins = 0; spins < kSpins; ++spins) {
+            __builtin_ia32_pause();
+            if (word_.load(std::memory_order_relaxed) == kFree && try_lock()) {
+                return;
+            }
+        }
+        while (word_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
+            futex(FUTEX_WAIT_PRIVATE, kAwaited);
+        }
+    }
+    void futex(int operation, std::uint32_t value) noexcept {
+        static_assert(sizeof(word_) == sizeof(std::uint32_t));
+        syscall(SYS_futex, &word_, operation, value, nullptr, nullptr, 0);
+    }
+
+    std::atomic<std::uint32_t> word_{kFree};
+};
+
+}  // namespace cairn::ibverbs

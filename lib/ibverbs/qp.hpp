@@ -1,0 +1,55 @@
+// Queue pairs.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "lib/ibverbs/posting.hpp"
+#include "lib/ibverbs/srq.hpp"
+
+namespace cairn::ibverbs {
+
+// Of a connection or of datagrams. The adapter's lock guards all but the public part.
+struct Qp : ibv_qp_ex, AsyncSource, roce::EventSink {
+    Qp() noexcept;
+
+    void on_event() noexcept override;
+    [[nodiscard]] std::optional<roce::QpEvent> poll_event() noexcept;
+    [[nodiscard]] roce::QpState current_state() const noexcept;
+    [[nodiscard]] const roce::QpAttributes& attributes() const noexcept;
+    [[nodiscard]] bool is_datagrams() const noexcept { return datagrams != nullptr; }
+
+    [[nodiscard]] static Qp& of(ibv_qp* qp) noexcept { return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp)); }
+
+    roce::Engine::RcQp* connection = nullptr;
+    roce::UdQueuePair* datagrams = nullptr;
+    Qp* target = nullptr;       // of a handle that ibv_open_qp() made: the XRC target itself
+    Xrcd* domain = nullptr;     // of an XRC target
+    std::uint32_t handles = 0;  // of an XRC target: those that ibv_open_qp() made
+    ibv_qp_cap cap{};
+    bool signals_all = false;
+    ibv_ah_attr way{};  // as the program gave it
+    std::uint8_t port = 0;
+
+    std::unique_ptr<Posting> posting;  // nullptr: the queue pair is not extended
+};
+
+// Something was posted: the queue pair takes part in the next turn. Needs the lock.
+inline void wake(Qp& qp, roce::Engine& engine) noexcept {
+    if (qp.is_datagrams()) {
+        engine.wake(*qp.datagrams);
+    } else {
+        engine.wake(*qp.connection);
+    }
+}
+
+// Returns how many requests its send queue takes. Needs the lock.
+[[nodiscard]] inline std::uint32_t free_slots(const Qp& qp) noexcept {
+    return qp.is_datagrams() ? qp.datagrams->free_send_slots() : qp.connection->pair.requester().queue().free_slots();
+}
+
+// Posts one request, which leaves with the next turn. Adds the bytes of its memory to `bytes`. Needs the lock. Returns
+// an errno value.
+[[nodiscard]] int post_one(Qp& qp, const ibv_send_wr& from, std::uint64_t& bytes) noexcept;
+
+}  // namespace cairn::ibverbs

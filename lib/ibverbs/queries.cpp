@@ -1,0 +1,263 @@
+// What devices, ports and tables say of themselves.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "lib/ibverbs/address_gids.hpp"
+#include "lib/ibverbs/ah.hpp"
+#include "lib/ibverbs/exports.hpp"
+#include "lib/ibverbs/guarded.hpp"
+#include "lib/ibverbs/private_api.hpp"
+#include "lib/ibverbs/qp.hpp"
+#include "lib/ibverbs/translate.hpp"
+#include "lib/port/udp_socket.hpp"
+
+namespace cairn::ibverbs {
+
+namespace {
+
+constexpr std::uint32_t kVendor = 0xffffff;  // as software adapters have; programs treat some vendors' specially
+constexpr int kMostObjects = 1 << 16;
+constexpr int kMostQps = 16384 - 512;
+
+__be64 guid(const net::IpAddress& address) noexcept {
+    const auto octets = guid_of(address);
+    __be64 guid = 0;
+    std::memcpy(&guid, octets.data(), octets.size());
+    return guid;
+}
+
+void describe_device(const Device& device, ibv_device_attr& out) noexcept {
+    out = {};
+    std::snprintf(out.fw_ver, sizeof(out.fw_ver), "%s", CAIRN_VERSION);
+    out.node_guid = guid(device.config.address);
+    out.sys_image_guid = out.node_guid;
+    out.max_mr_size = ~std::uint64_t{0};
+    out.page_size_cap = 0xfffff000U;
+    out.vendor_id = kVendor;
+    out.vendor_part_id = 0;
+    out.max_qp = kMostQps;
+    out.max_qp_wr = roce::kMaxQueueSlots;
+    out.device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CURR_QP_STATE_MOD |
+                           IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+                           IBV_DEVICE_N_NOTIFY_CQ | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+                           IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_XRC | IBV_DEVICE_UD_AV_PORT_ENFORCE;
+    out.max_sge = roce::kMaxSges;
+    out.max_sge_rd = roce::kMaxSges;
+    out.max_cq = kMostObjects;
+    out.max_cqe = roce::kMaxCompletionSlots;
+    out.max_mr = kMostObjects - 1;
+    out.max_pd = kMostObjects;
+    out.max_qp_rd_atom = roce::kMaxRdAtomic;
+    out.max_res_rd_atom = static_cast<int>(roce::kMaxRdAtomic) * kMostQps;
+    out.max_qp_init_rd_atom = roce::kMaxRdAtomic;
+    out.atomic_cap = IBV_ATOMIC_HCA;
+    out.max_mw = kMostObjects - 1;
+    out.max_mcast_grp = 256;
+    out.max_mcast_qp_attach = 64;
+    out.max_total_mcast_qp_attach = out.max_mcast_grp * out.max_mcast_qp_attach;
+    out.max_ah = 1024;
+    out.max_srq = kMostObjects;
+    out.max_srq_wr = roce::kMaxQueueSlots;
+    out.max_srq_sge = roce::kMaxSges;
+    out.max_pkeys = 1;
+    out.local_ca_ack_delay = 15;
+    out.phys_port_cnt = 1;
+}
+
+void describe_port(ibv_context* context, ibv_port_attr& out) noexcept {
+    std::uint32_t mtu = 0;
+    {
+        const std::lock_guard hold(adapter_of(context).lock());
+        mtu = roce::largest_path_mtu(adapter_of(context).worker().port());
+    }
+    out.state = IBV_PORT_ACTIVE;
+    out.max_mtu = IBV_MTU_4096;
+    out.active_mtu = mtu_of(mtu);
+    out.gid_tbl_len = kGids;
+    out.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
+    out.max_msg_sz = roce::kMaxMessageBytes;
+    out.pkey_tbl_len = 1;
+    out.max_vl_num = 1;
+    out.active_width = 2;   // 4x
+    out.active_speed = 32;  // EDR: what a socket carries on a good day
+    out.phys_state = 5;     // LinkUp
+    out.link_layer = IBV_LINK_LAYER_ETHERNET;
+    out.flags = IBV_QPF_GRH_REQUIRED;
+}
+
+[[nodiscard]] std::optional<net::IpAddress> gid_of(ibv_context* context, std::uint32_t port, int index) noexcept {
+    return port == 1 ? gid_at(Context::of(context).of_device->config.address, index) : std::nullopt;
+}
+
+}  // namespace
+
+int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* out, std::size_t bytes) noexcept {
+    if (port != 1) {
+        return EINVAL;
+    }
+    ibv_port_attr whole{};
+    describe_port(context, whole);
+    std::memset(out, 0, bytes);
+    std::memcpy(out, &whole, std::min(bytes, sizeof(whole)));
+    return 0;
+}
+
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* out,
+                    std::size_t bytes) noexcept {
+    if ((input != nullptr && input->comp_mask != 0) || bytes < sizeof(ibv_device_attr)) {
+        return EINVAL;
+    }
+    ibv_device_attr_ex whole{};
+    describe_device(*Context::of(context).of_device, whole.orig_attr);
+    whole.completion_timestamp_mask = ~std::uint64_t{0};
+    whole.hca_core_clock = 1'000'000;  // kHz: its timestamps are nanoseconds
+    whole.device_cap_flags_ex = whole.orig_attr.device_cap_flags;
+    whole.phys_port_cnt_ex = 1;
+    std::memset(out, 0, bytes);
+    std::memcpy(out, &whole, std::min(bytes, sizeof(whole)));
+    return 0;
+}
+
+int query_clock(ibv_context*, ibv_values_ex* values) noexcept {
+    values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;
+    if (values->comp_mask != 0) {
+        ::clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
+    }
+    return 0;
+}
+
+}  // namespace cairn::ibverbs
+
+using namespace cairn::ibverbs;
+
+const char* ibv_get_device_name(ibv_device* device) {
+    return device->name;
+}
+
+__be64 ibv_get_device_guid(ibv_device* device) {
+    return guid(Device::of(device).config.address);
+}
+
+int ibv_get_device_index(ibv_device* device) {
+    return Device::of(device).index;
+}
+
+int ibv_query_device(ibv_context* context, ibv_device_attr* out) {
+    describe_device(*Context::of(context).of_device, *out);
+    return 0;
+}
+
+// Programs of old headers have a shorter structure, which ends where `flags` begins.
+int ibv_query_port(ibv_context* context, std::uint8_t port, _compat_ibv_port_attr* out) {
+    return query_port(context, port, reinterpret_cast<ibv_port_attr*>(out), offsetof(ibv_port_attr, port_cap_flags2));
+}
+
+int ibv_query_gid(ibv_context* context, std::uint8_t port, int index, ibv_gid* out) {
+    if (port != 1 || index < 0 || index >= kGids) {
+        errno = EINVAL;
+        return -1;
+    }
+    const auto gid = gid_of(context, port, index);
+    *out = gid ? to_gid(*gid) : ibv_gid{};
+    return 0;
+}
+
+int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv_gid_entry* out,
+                      std::uint32_t flags, std::size_t bytes) {
+    if (port != 1 || index >= kGids || flags != 0) {
+        return EINVAL;
+    }
+    const auto gid = gid_of(context, port, static_cast<int>(index));
+    if (!gid) {
+        return ENODATA;
+    }
+    ibv_gid_entry entry{};
+    entry.gid = to_gid(*gid);
+    entry.gid_index = index;
+    entry.port_num = port;
+    entry.gid_type = IBV_GID_TYPE_ROCE_V2;
+    entry.ndev_ifindex = cairn::port::interface_index(Context::of(context).of_device->config.address);
+    std::memcpy(out, &entry, std::min(bytes, sizeof(entry)));
+    return 0;
+}
+
+ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t most, std::uint32_t flags,
+                             std::size_t bytes) {
+    if (flags != 0 || bytes < sizeof(ibv_gid_entry)) {
+        return -EINVAL;
+    }
+    std::size_t count = 0;
+    for (std::uint32_t index = 0; index < kGids && count < most; ++index) {
+        auto* const entry = reinterpret_cast<ibv_gid_entry*>(reinterpret_cast<char*>(entries) + count * bytes);
+        count += _ibv_query_gid_ex(context, 1, index, entry, 0, bytes) == 0 ? std::size_t{1} : 0;
+    }
+    return static_cast<ssize_t>(count);
+}
+
+int ibv_query_gid_type(ibv_context* context, std::uint8_t port, unsigned int index, int* type) {
+    constexpr int kRoceV2InSysfs = 1;
+    if (port != 1 || index >= kGids) {
+        errno = EINVAL;
+        return -1;
+    }
+    static_cast<void>(context);
+    *type = kRoceV2InSysfs;
+    return 0;
+}
+
+int ibv_query_pkey(ibv_context*, std::uint8_t port, int index, __be16* out) {
+    if (port != 1 || index != 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    *out = 0xffff;
+    return 0;
+}
+
+int ibv_get_pkey_index(ibv_context*, std::uint8_t port, __be16 pkey) {
+    if (port != 1 || pkey != 0xffff) {
+        errno = ENOENT;
+        return -1;
+    }
+    return 0;
+}
+
+// There is no sysfs of these devices. What libraries ask of it is answered here.
+const char* ibv_get_sysfs_path(void) {
+    return "/sys";
+}
+
+int ibv_read_sysfs_file(const char*, const char* file, char* out, std::size_t room) {
+    const auto answer = [&](const char* text) noexcept {
+        return std::min(std::snprintf(out, room, "%s", text), static_cast<int>(room));
+    };
+    if (std::strcmp(file, "board_id") == 0) {
+        return answer("CAIRN");
+    }
+    if (std::strstr(file, "abi_version") != nullptr) {
+        return answer("4");
+    }
+    return -1;
+}
+
+int ibv_read_ibdev_sysfs_file(char* out, std::size_t room, ibv_device*, const char* format, ...) {
+    return ibv_read_sysfs_file("", format, out, room);
+}
+
+int ibv_query_ece(ibv_qp*, ibv_ece*) {
+    return EOPNOTSUPP;
+}
+
+int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
+    return ece->vendor_id == 0 ? 0 : EOPNOTSUPP;
+}
+
+int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t) {
+    return 0;
+}
+
+int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr*, std::uint8_t*, std::uint16_t*) {
+    return EOPNOTSUPP;
+}

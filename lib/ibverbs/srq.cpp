@@ -1,0 +1,190 @@
+#include "lib/ibverbs/srq.hpp"
+
+#include "lib/ibverbs/exports.hpp"
+#include "lib/ibverbs/guarded.hpp"
+#include "lib/ibverbs/post.hpp"
+
+namespace cairn::ibverbs {
+
+namespace {
+
+ibv_async_event describe_srq(AsyncSource& source, ibv_event_type type) noexcept {
+    ibv_async_event event{};
+    event.element.srq = &static_cast<Srq&>(source);
+    event.event_type = type;
+    return event;
+}
+
+[[nodiscard]] bool is_possible(const ibv_srq_attr& wanted) noexcept {
+    return wanted.max_wr >= 1 && wanted.max_wr <= roce::kMaxQueueSlots && wanted.max_sge <= roce::kMaxSges;
+}
+
+std::unique_ptr<Srq> make_srq(ibv_pd* pd, void* srq_context, const ibv_srq_attr& wanted) {
+    auto srq = std::make_unique<Srq>(wanted.max_wr, wanted.max_sge);
+    srq->context = pd->context;
+    srq->srq_context = srq_context;
+    srq->pd = pd;
+    srq->queue.set_limit(wanted.srq_limit);
+    return srq;
+}
+
+// Needs the lock. Returns false if there is no number left.
+[[nodiscard]] bool take_number(Srq& srq, Xrcd& domain, Cq& completions) {
+    const Result<Srqn> number =
+        adapter_of(srq.context).engine().xrc().add(domain.id, {&srq.queue, &completions.queue, Pd::of(srq.pd).id, {}});
+    if (!number.ok()) {
+        return false;
+    }
+    srq.number = number.value();
+    srq.domain = &domain;
+    srq.completions = &completions;
+    ++domain.users;
+    ++completions.users;
+    return true;
+}
+
+}  // namespace
+
+Srq::Srq(std::uint32_t slots, std::uint32_t most_sges) : ibv_srq{}, queue(slots, most_sges), max_sges(most_sges) {
+    describe = describe_srq;
+    queue.set_sink(this);
+    pthread_mutex_init(&mutex, nullptr);
+    pthread_cond_init(&cond, nullptr);
+}
+
+void Srq::on_event() noexcept {
+    Context& of = Context::of(context);
+    if (queue.take_limit_event() && of.events.add(*this, IBV_EVENT_SRQ_LIMIT_REACHED)) {
+        of.adapter->add_event(of.events.count);
+    }
+}
+
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexcept {
+    const auto has = [wanted](unsigned bit) noexcept { return (wanted->comp_mask & bit) != 0; };
+    if (!has(IBV_SRQ_INIT_ATTR_TYPE) || wanted->srq_type == IBV_SRQT_BASIC) {
+        return ibv_create_srq(wanted->pd, reinterpret_cast<ibv_srq_init_attr*>(wanted));
+    }
+    if (wanted->srq_type != IBV_SRQT_XRC) {
+        return fail(EOPNOTSUPP);
+    }
+    if (!has(IBV_SRQ_INIT_ATTR_PD) || !has(IBV_SRQ_INIT_ATTR_XRCD) || !has(IBV_SRQ_INIT_ATTR_CQ) ||
+        !is_possible(wanted->attr)) {
+        return fail(EINVAL);
+    }
+    return make_or_null([&]() -> ibv_srq* {
+        auto srq = make_srq(wanted->pd, wanted->srq_context, wanted->attr);
+        const std::lock_guard hold(adapter_of(context).lock());
+        if (!take_number(*srq, Xrcd::of(wanted->xrcd), Cq::of(wanted->cq))) {
+            return fail(ENOMEM);
+        }
+        ++Pd::of(wanted->pd).users;
+        return srq.release();
+    });
+}
+
+int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept {
+    *number = Srq::of(srq).number.value;
+    return Srq::of(srq).number == Srqn{} ? EINVAL : 0;
+}
+
+// Domains are not shared between processes: who opens a file's gets one of its own.
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted) noexcept {
+    constexpr std::uint32_t kNeeded = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+    if ((wanted->comp_mask & kNeeded) != kNeeded || wanted->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED) {
+        return fail(EINVAL);
+    }
+    return make_or_null([&]() -> ibv_xrcd* {
+        auto xrcd = std::make_unique<Xrcd>();
+        xrcd->context = context;
+        const std::lock_guard hold(adapter_of(context).lock());
+        xrcd->id = adapter_of(context).engine().xrc().create_domain();
+        return xrcd.release();
+    });
+}
+
+int close_xrcd(ibv_xrcd* xrcd) noexcept {
+    Xrcd& closed = Xrcd::of(xrcd);
+    {
+        const std::lock_guard hold(adapter_of(xrcd->context).lock());
+        if (closed.users != 0) {
+            return EBUSY;
+        }
+    }
+    delete &closed;
+    return 0;
+}
+
+int post_shared_receive(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** refused) noexcept {
+    const std::lock_guard hold(adapter_of(srq->context).lock());
+    return post_receives(requests, refused, [&queue = Srq::of(srq).queue](const roce::ReceiveRequest& one) noexcept {
+        return queue.post(one);
+    });
+}
+
+}  // namespace cairn::ibverbs
+
+using namespace cairn::ibverbs;
+
+ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* wanted) {
+    if (!is_possible(wanted->attr)) {
+        return fail(EINVAL);
+    }
+    return make_or_null([&]() -> ibv_srq* {
+        auto srq = make_srq(pd, wanted->srq_context, wanted->attr);
+        const std::lock_guard hold(adapter_of(pd->context).lock());
+        ++Pd::of(pd).users;
+        return srq.release();
+    });
+}
+
+int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* wanted, int which) {
+    return result_of([&] {
+        const std::lock_guard hold(adapter_of(srq->context).lock());
+        cairn::roce::ReceiveQueue& queue = Srq::of(srq).queue;
+        if ((which & IBV_SRQ_MAX_WR) != 0 && !queue.resize(wanted->max_wr).ok()) {
+            return EINVAL;
+        }
+        if ((which & IBV_SRQ_LIMIT) != 0) {
+            if (wanted->srq_limit > queue.slots()) {
+                return EINVAL;
+            }
+            queue.set_limit(wanted->srq_limit);
+        }
+        return 0;
+    });
+}
+
+int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* out) {
+    const std::lock_guard hold(adapter_of(srq->context).lock());
+    const Srq& of = Srq::of(srq);
+    *out = {of.queue.slots(), of.max_sges, of.queue.limit()};
+    return 0;
+}
+
+int ibv_destroy_srq(ibv_srq* srq) {
+    Srq& ended = Srq::of(srq);
+    std::uint32_t events = 0;
+    {
+        Context& context = Context::of(srq->context);
+        const std::lock_guard hold(context.adapter->lock());
+        cairn::roce::Engine& engine = context.adapter->engine();
+        if (ended.users != 0 || (ended.domain != nullptr && engine.receives_into(ended.number))) {
+            return EBUSY;
+        }
+        if (ended.domain != nullptr) {
+            engine.xrc().remove(ended.number);
+            --ended.domain->users;
+            --ended.completions->users;
+        }
+        context.events.remove(ended);
+        --Pd::of(srq->pd).users;
+        events = ended.given;
+    }
+    pthread_mutex_lock(&srq->mutex);
+    while (srq->events_completed != events) {
+        pthread_cond_wait(&srq->cond, &srq->mutex);
+    }
+    pthread_mutex_unlock(&srq->mutex);
+    delete &ended;
+    return 0;
+}

@@ -1,0 +1,34 @@
+// Shared receive queues, those of XRC too.
+#pragma once
+
+#include "lib/ibverbs/cq.hpp"
+#include "lib/ibverbs/objects.hpp"
+
+namespace cairn::ibverbs {
+
+// Joins XRC targets and receive queues.
+struct Xrcd : ibv_xrcd {
+    roce::Xrcd id{};
+    std::uint32_t users = 0;
+
+    [[nodiscard]] static Xrcd& of(ibv_xrcd* xrcd) noexcept { return *static_cast<Xrcd*>(xrcd); }
+};
+
+// The adapter's lock guards all but the public part.
+struct Srq : ibv_srq, AsyncSource, roce::EventSink {
+    Srq(std::uint32_t slots, std::uint32_t max_sges);
+
+    // Fewer requests are left than the limit.
+    void on_event() noexcept override;
+
+    [[nodiscard]] static Srq& of(ibv_srq* srq) noexcept { return *static_cast<Srq*>(srq); }
+
+    roce::ReceiveQueue queue;
+    std::uint32_t max_sges;
+    std::uint32_t users = 0;  // queue pairs
+    Srqn number{};            // of XRC
+    Xrcd* domain = nullptr;   // of XRC
+    Cq* completions = nullptr;
+};
+
+}  // namespace cairn::ibverbs

@@ -1,0 +1,16 @@
+// Memory windows.
+#pragma once
+
+#include "lib/ibverbs/objects.hpp"
+#include "lib/roce/qp/work.hpp"
+
+namespace cairn::ibverbs {
+
+struct Window : ibv_mw {
+    [[nodiscard]] static Window& of(ibv_mw* mw) noexcept { return *static_cast<Window*>(mw); }
+};
+
+// Writes the binding that a request asks for to `to`. Returns an errno value.
+[[nodiscard]] int describe_binding(const ibv_send_wr& from, roce::SendRequest& to) noexcept;
+
+}  // namespace cairn::ibverbs

@@ -1,0 +1,53 @@
+// CAIRN_DEVICES, and the devices of a machine without it.
+#include <gtest/gtest.h>
+
+#include "lib/ibverbs/device_config.hpp"
+
+namespace cairn::ibverbs {
+namespace {
+
+TEST(DeviceConfigTest, AListGivesEachDeviceItsAddress) {
+    const auto devices = parse_devices("cairn0=10.0.0.1,left-1=2001:db8::1").value();
+    ASSERT_EQ(devices.size(), 2U);
+    EXPECT_EQ(devices[0].name, "cairn0");
+    EXPECT_EQ(devices[0].address.text(), "10.0.0.1");
+    EXPECT_EQ(devices[1].name, "left-1");
+    EXPECT_EQ(devices[1].address.text(), "2001:db8::1");
+}
+
+TEST(DeviceConfigTest, AnEmptyListHasNoDevices) {
+    EXPECT_TRUE(parse_devices("").value().empty());
+}
+
+TEST(DeviceConfigTest, AWrongEntryIsNamed) {
+    const std::string long_name(32, 'x');
+    for (const std::string& wrong :
+         {std::string("cairn0"), std::string("=10.0.0.1"), std::string("a b=10.0.0.1"), std::string("cairn0=host"),
+          std::string("cairn0="), long_name + "=10.0.0.1", std::string("cairn0=10.0.0")}) {
+        const auto refused = parse_devices("ok=10.0.0.9," + wrong);
+        ASSERT_FALSE(refused.ok()) << wrong;
+        EXPECT_NE(refused.error().text().find("'" + wrong + "'"), std::string::npos) << refused.error().text();
+        EXPECT_NE(refused.error().text().find("CAIRN_DEVICES"), std::string::npos);
+    }
+    EXPECT_FALSE(parse_devices(",").ok());
+    EXPECT_TRUE(parse_devices(std::string(31, 'x') + "=10.0.0.1").ok());
+}
+
+TEST(DeviceConfigTest, NamesAndAddressesComeOnce) {
+    EXPECT_FALSE(parse_devices("a=10.0.0.1,b=10.0.0.1").ok());
+    EXPECT_FALSE(parse_devices("a=10.0.0.1,a=10.0.0.2").ok());
+}
+
+TEST(DeviceConfigTest, AMachineHasADeviceForEachAddress) {
+    const auto two = devices_of({net::IpAddress::from_v4(0x0a000001), net::IpAddress::from_v4(0x0a000002)});
+    ASSERT_EQ(two.size(), 2U);
+    EXPECT_EQ(two[1].name, "cairn1");
+    EXPECT_EQ(two[1].address.text(), "10.0.0.2");
+    const auto none = devices_of({});
+    ASSERT_EQ(none.size(), 1U);
+    EXPECT_EQ(none[0].name, "cairn0");
+    EXPECT_EQ(none[0].address.text(), "127.0.0.1");
+}
+
+}  // namespace
+}  // namespace cairn::ibverbs

@@ -1,0 +1,89 @@
+// When the helper thread sleeps on the socket, and when it stays away from it.
+#include <gtest/gtest.h>
+
+#include "lib/ibverbs/helper_policy.hpp"
+
+namespace cairn::ibverbs {
+namespace {
+
+using Mode = HelperPolicy::Mode;
+
+constexpr Instant kLongAgo{-seconds(1).ns};
+
+// Naps at whose end packets had waited while nobody polled.
+Instant nap_and_find(HelperPolicy& policy, Instant now, int naps) {
+    for (int i = 0; i < naps; ++i) {
+        const Instant polled = now;
+        EXPECT_EQ(policy.decide(now, polled, false), Mode::Park) << i;
+        now = now + HelperPolicy::kNap;
+        policy.on_nap_end(now, polled, true);
+    }
+    return now;
+}
+
+TEST(HelperPolicyTest, GuardsWhileCallersAreAway) {
+    HelperPolicy policy;
+    EXPECT_EQ(policy.decide(Instant{}, kLongAgo, false), Mode::Guard);
+    EXPECT_EQ(policy.decide(Instant{}, Instant{} - HelperPolicy::kNap, false), Mode::Guard);
+}
+
+TEST(HelperPolicyTest, ParksWhileCallersPoll) {
+    HelperPolicy policy;
+    Instant now{};
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(policy.decide(now, now - microseconds(1), false), Mode::Park);
+        now = now + HelperPolicy::kNap;
+        policy.on_nap_end(now, now - microseconds(1), true);
+    }
+}
+
+TEST(HelperPolicyTest, GuardsForWhoIsAboutToSleepWhateverOthersDo) {
+    HelperPolicy policy;
+    EXPECT_EQ(policy.decide(Instant{}, Instant{}, true), Mode::Guard);
+    EXPECT_EQ(policy.decide(Instant{}, Instant{}, false), Mode::Park);
+}
+
+TEST(HelperPolicyTest, GuardsBesideACallerThatSpinsOnMemory) {
+    HelperPolicy policy;
+    const Instant now = nap_and_find(policy, Instant{}, HelperPolicy::kSure);
+    EXPECT_EQ(policy.decide(now, now, false), Mode::Guard);
+    const Instant later = now + HelperPolicy::kStay;
+    EXPECT_EQ(policy.decide(later - nanoseconds(1), later, false), Mode::Guard);
+    EXPECT_EQ(policy.decide(later, later, false), Mode::Park);  // looks whether it still has to
+    policy.on_nap_end(later + HelperPolicy::kNap, later, true);
+    EXPECT_EQ(policy.decide(later + HelperPolicy::kNap, later + HelperPolicy::kNap, false), Mode::Guard);
+}
+
+TEST(HelperPolicyTest, ACallerThatWasPreemptedOnceIsStillOneThatPolls) {
+    HelperPolicy policy;
+    Instant now = nap_and_find(policy, Instant{}, HelperPolicy::kSure - 1);
+    EXPECT_EQ(policy.decide(now, now, false), Mode::Park);
+    now = now + HelperPolicy::kNap;
+    policy.on_nap_end(now, now - microseconds(1), true);  // it polls
+    now = nap_and_find(policy, now, HelperPolicy::kSure - 1);
+    EXPECT_EQ(policy.decide(now, now, false), Mode::Park);
+}
+
+TEST(HelperPolicyTest, NapsWithoutPacketsShowNothing) {
+    HelperPolicy policy;
+    Instant now{};
+    for (int i = 0; i < 10; ++i) {
+        const Instant polled = now;
+        EXPECT_EQ(policy.decide(now, polled, false), Mode::Park);
+        now = now + HelperPolicy::kNap;
+        policy.on_nap_end(now, polled, false);
+    }
+    EXPECT_EQ(policy.decide(now, now, false), Mode::Park);
+}
+
+TEST(HelperPolicyTest, ACallerThatPollsAgainSendsTheHelperAway) {
+    HelperPolicy policy;
+    const Instant now = nap_and_find(policy, Instant{}, HelperPolicy::kSure) + HelperPolicy::kStay;
+    EXPECT_EQ(policy.decide(now, now, false), Mode::Park);
+    const Instant end = now + HelperPolicy::kNap;
+    policy.on_nap_end(end, end - microseconds(1), true);
+    EXPECT_EQ(policy.decide(end, end, false), Mode::Park);
+}
+
+}  // namespace
+}  // namespace cairn::ibverbs
