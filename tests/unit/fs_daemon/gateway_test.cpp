@@ -170,6 +170,8 @@ TEST_F(GatewayTest, WhatIsNoAnswerIsAnError) {
     respond_bytes(4, {200, 0, 1});                           // shorter than it says
     respond(5, ok(), {1});                                   // data that were written elsewhere
     respond_bytes(6, std::vector<std::uint8_t>(10'000, 0));  // no room here
+    ASSERT_TRUE(wire.pass_until([&] { return forwards.size() == 8; }));  // asked again, with room for any answer
+    respond_bytes(7, std::vector<std::uint8_t>(10'000, 0));
     wire.pass(milliseconds(5));
     for (const Call& each : {stat, read, empty, refused, cut, large, too_long}) {
         EXPECT_EQ(clients.error_of(each), EIO) << each.slot;

@@ -120,7 +120,7 @@ TEST(Hello, WelcomesOfNoUseAreRefused) {
 
 TEST(Counters, AreReadAsTheyWereWritten) {
     const Packet request = bytes_of(CountersRequest{});
-    EXPECT_EQ(request, (Packet{'c', 'C', 'f', 's', 1, 0, 5, 0}));
+    EXPECT_EQ(request, (Packet{'c', 'C', 'f', 's', 1, 0, 6, 0}));
     refuses_others(request, [](auto packet) { return parse_counters_request(packet).has_value(); });
     const Packet answer = bytes_of(CountersAnswer{"a 1 b\n"});
     EXPECT_EQ(parse_counters_answer(answer)->text, "a 1 b\n");
