@@ -6,7 +6,6 @@
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +20,18 @@ SECONDS = 60
 
 def environment(devices):
     return {**os.environ, 'LD_LIBRARY_PATH': os.path.dirname(LIBRARY), 'CAIRN_DEVICES': devices}
+
+
+class Ended(subprocess.Popen):
+    """A program that has ended when its block is left, however that comes about."""
+
+    def __init__(self, command, address):
+        super().__init__(command, env=environment(f'cairn0={address}'), stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+
+    def __exit__(self, *why):
+        self.kill()
+        super().__exit__(*why)
 
 
 def run(*command, devices=f'cairn0={SERVER}'):
@@ -63,16 +74,12 @@ class DropIn(unittest.TestCase):
         self.needs(program)
         port = free_port()
         command = [program, '-p', str(port), *arguments]
-        with subprocess.Popen(command, env=environment(f'cairn0={SERVER}'), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as server:
-            try:
-                self.listens(port, server)
-                code, out, err = run(*command, '127.0.0.1', devices=f'cairn0={CLIENT}')
-                self.assertEqual(code, 0, out + err)
-                out, err = server.communicate(timeout=SECONDS)
-                self.assertEqual(server.returncode, 0, out + err)
-            finally:
-                server.kill()
+        with Ended(command, SERVER) as server:
+            self.listens(port, server)
+            code, out, err = run(*command, '127.0.0.1', devices=f'cairn0={CLIENT}')
+            self.assertEqual(code, 0, out + err)
+            out, err = server.communicate(timeout=SECONDS)
+            self.assertEqual(server.returncode, 0, out + err)
 
 
 class Library(DropIn):
@@ -147,13 +154,12 @@ class Pingpongs(DropIn):
         self.needs('ibv_rc_pingpong')
         port = free_port()
         command = ['ibv_rc_pingpong', '-g', '1', '-p', str(port), '-n', '100000000']
-        with subprocess.Popen(command, env=environment(f'cairn0={SERVER}'), stdout=subprocess.DEVNULL) as server:
+        with Ended(command, SERVER) as server:
             self.listens(port, server)
-            with subprocess.Popen([*command, '127.0.0.1'], env=environment(f'cairn0={CLIENT}'),
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
+            with Ended([*command, '127.0.0.1'], CLIENT) as client:
                 time.sleep(0.5)
                 self.assertIsNone(client.poll())
-                server.send_signal(signal.SIGKILL)
+                server.kill()
                 _, err = client.communicate(timeout=SECONDS)
                 self.assertEqual(client.returncode, 1)
                 self.assertIn('transport retry counter exceeded', err)
