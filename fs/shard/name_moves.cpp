@@ -235,12 +235,18 @@ LoneTask NameMoves::rename(KeptCall kept, Owned directory) {
     const DentryState child = *state_.store.tables().dentry(request.directory, request.name);
     const bool takes_turns = is_directory(child.mode) && request.directory != request.to_directory;
     const std::uint64_t turn = takes_turns ? steps_.new_number() : 0;
-    int error = takes_turns ? co_await take_turn(turn) : 0;
+    int error = 0;
+    if (takes_turns) {
+        error = co_await take_turn(turn);
+    }
     if (error == 0) {
         const DentryState* const now = state_.store.tables().dentry(request.directory, request.name);
         const bool is_same = now != nullptr && now->child == child.child;
         const bool is_open = state_.gates.is_open(gate_of(request.directory, request.name));
-        error = is_same && is_open ? co_await rename_named(kept, directory) : kErrorBusy;
+        error = kErrorBusy;
+        if (is_same && is_open) {
+            error = co_await rename_named(kept, directory);
+        }
     } else {
         state_.replies.error(call.token, EIO);
     }
