@@ -187,6 +187,8 @@ std::uint32_t FileCalls::set_attributes(const Call& call, const SetAttributesReq
     return error != 0 ? room.error(error) : kLater;
 }
 
+// A cut that was made, and is asked for again because its answer was lost, is none that grows.
+// mutants: fs-change-here
 std::uint32_t FileCalls::change_here(const Call& call, const SetAttributesRequest& request, const AnswerRoom& room) {
     const InodeState* const state = state_.inode(request.file);
     if (state == nullptr) {
@@ -198,13 +200,13 @@ std::uint32_t FileCalls::change_here(const Call& call, const SetAttributesReques
         state_.give_back_change();
         return room.error(error);
     }
-    const bool shrinks = (request.what & kSetSize) != 0 && inode.size < state->inode.size;
+    const bool cuts = (request.what & kSetSize) != 0 && request.size <= state->inode.size;
     state_.change.put(inode);
-    if (!state_.apply(shrinks ? Need::Shrinks : Need::Grows)) {
+    if (!state_.apply(cuts ? Need::Shrinks : Need::Grows)) {
         return room.error(ENOSPC);
     }
     state_.touched.erase(request.file);
-    if (shrinks && inode.size > request.size) {
+    if (cuts && inode.size > request.size) {
         cutter_.go_on(request.file, request.size, call.token);
         return kLater;
     }

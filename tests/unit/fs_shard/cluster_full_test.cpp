@@ -13,8 +13,8 @@ protected:
     static constexpr std::size_t kEntryBytes =
         4000;  // the cleaning takes more turns for a unit than a message on its way
 
-    // Uses up what room the shard's log has, with what says nothing.
-    void exhaust(ShardNumber shard) {
+    // Uses up what room the shard's log has for such changes, with what says nothing.
+    void exhaust(ShardNumber shard, Need need = Need::Shrinks) {
         Store& store = cluster.store(shard);
         for (const std::size_t bytes : {kEntryBytes, std::size_t{1}}) {
             for (bool had_room = true; had_room;) {
@@ -22,7 +22,7 @@ protected:
                 while (change.records().size() < bytes) {
                     change.put(Gone{Gone::IntentNumber{kNoIntent}});  // there is no smaller record
                 }
-                had_room = store.apply(change, Need::Shrinks);
+                had_room = store.apply(change, need);
             }
         }
         store.commit();
@@ -160,6 +160,23 @@ TEST_F(ClusterFull, AFileIsCut) {
         EXPECT_EQ(error_of_exhausted(1, cut, messages), 0);
         EXPECT_EQ(stat(id).size, cut.size);
     });
+}
+
+// A client that got no answer asks again, and a shard that was restarted may have cut meanwhile.
+TEST_F(ClusterFull, ACutThatWasMadeIsNotRefused) {
+    const auto file = create(kRoot, name_at(kRoot, 1), kFile, kBoth);
+    const FileId id = file.answer.attributes.id;
+    write(id, file.answer.proof, 0, 9000);
+    SetAttributesRequest cut{id, {}, kSetSize};
+    cut.size = 5000;
+    for (int times = 0; times != 2; ++times) {
+        exhaust(1, Need::Grows);
+        EXPECT_EQ(cluster.ask<AttributesAnswer>(root, 1, cut).error, 0) << times;
+    }
+    cut.size = 5001;
+    exhaust(1, Need::Grows);
+    EXPECT_EQ(cluster.ask<AttributesAnswer>(root, 1, cut).error, ENOSPC);
+    EXPECT_EQ(stat(id).size, 5000U);
 }
 
 // Answers of clients that are gone stay for a while.
