@@ -49,7 +49,7 @@ void declare(CLI::App& app, Options& options, std::uint64_t& seed) {
                     "copyrpc: endpoints that call each other over rings; "
                     "scalerpc: endpoints whose clients take turns; "
                     "mixed: of erpc, ud, verbs, copyrpc and scalerpc several on the same workers; "
-                    "fs: shards of a file system, their clients, media that lose power")
+                    "fs: shards of a file system, their clients, media that lose power, full stores")
         ->excludes("--small");
     app.add_flag("--json", options.json, "end with one JSON object on stdout");
 }

@@ -108,7 +108,7 @@ Co<int> SimClient::make_own_directory() {
         tree_.directories[0] = answer.attributes.id;
     } else if (is_unknown(answered.error)) {
         co_await Calm{*this};
-    } else {
+    } else if (answered.error != ENOSPC) {
         fault(fmt::format("its own directory: error {}", answered.error));
     }
     co_return 0;
@@ -120,7 +120,6 @@ void SimClient::begin(SimTree after, std::vector<SimTree::Name> names) {
 }
 
 Co<int> SimClient::end(const char* what, std::int32_t error, std::int32_t expected, bool grows) {
-    const bool is_refused = error == EAGAIN || (grows && error == ENOSPC);
     if (error == 0 && expected == 0) {
         tree_ = std::move(*doubt_);
     } else if (error == expected) {
@@ -128,9 +127,9 @@ Co<int> SimClient::end(const char* what, std::int32_t error, std::int32_t expect
     } else if (is_unknown(error)) {
         ++counts_.unknown;
         co_return co_await resolve();
-    } else if (is_refused) {
-        ++counts_.refused;
-    } else {
+    } else if (grows && error == ENOSPC) {
+        counts_.refusals.count(what);
+    } else if (error != EAGAIN) {
         fault(fmt::format("{}: error {} instead of {}", what, error, expected));
     }
     doubt_.reset();
@@ -260,7 +259,9 @@ Co<int> SimClient::change_directory(std::uint32_t number) {
     if (answered.error == expected && expected == 0) {
         const bool is_made = !removes && parse_answer(answered.bytes, answer);
         tree_.directories[number] = is_made ? std::optional(answer.attributes.id) : std::nullopt;
-    } else if (answered.error != expected && answered.error != EAGAIN && (removes || answered.error != ENOSPC)) {
+    } else if (answered.error == ENOSPC && !removes) {
+        counts_.refusals.count("mkdir");
+    } else if (answered.error != expected && answered.error != EAGAIN) {
         fault(fmt::format("a directory: error {} instead of {}", answered.error, expected));
     }
     co_return 0;

@@ -7,15 +7,16 @@
 #include <vector>
 
 #include "fs/sim/sim_caller.hpp"
+#include "fs/sim/sim_refusals.hpp"
 #include "fs/sim/sim_tree.hpp"
 
 namespace cairn::fs {
 
 struct SimClientCounts {
     std::uint64_t operations = 0;
-    std::uint64_t refused = 0;  // for want of room
     std::uint64_t unknown = 0;  // no answer was to be had
     std::uint64_t looked = 0;   // files whose content was compared
+    SimRefusals refusals{};     // for want of room
 };
 
 // Does one operation after the other, each with the requests that libcairnfs makes of it. A request whose shard has

@@ -122,7 +122,7 @@ Co<int> SimClient::truncate(SimTree::Name name) {
     SetAttributesRequest request{cut.id, {}, kSetSize};
     request.size = size;
     Answered answered = co_await ask(cluster_.home_of(cut.id), request);
-    co_return co_await end("truncate", answered.error, 0, true);
+    co_return co_await end("truncate", answered.error, 0, size >= file->content.size());
 }
 
 // Nothing: there is no such file. What cannot be looked at now is looked at when all is calm.

@@ -15,25 +15,38 @@ constexpr int kStorms = 3;
 constexpr int kStormSteps = 1500;  // of 10 us
 constexpr int kCalmSteps = 1500;
 constexpr int kMostSteps = 60'000;
+constexpr std::size_t kExhaustingBytes = 4000;
+constexpr std::uint64_t kNoIntent = 77;  // nobody's number
 
 }  // namespace
 
-FsWorld::FsWorld(std::uint64_t seed) : random_(seed), cluster_(1 + static_cast<std::uint32_t>(seed % 4), seed) {
+FsWorld::FsWorld(std::uint64_t seed)
+    : random_(seed), cluster_(1 + static_cast<std::uint32_t>(seed % 4), seed), is_to_be_full_(seed % 3 == 0) {
     deaths_.resize(cluster_.size());
     were_up_.resize(cluster_.size(), true);
     result_.shards = cluster_.size();
 }
 
+template <class Run>
+void FsWorld::for_each_caller(Run&& run) const {
+    for (const auto& client : clients_) {
+        run(*client);
+    }
+    if (filler_) {
+        run(*filler_);
+    }
+}
+
 bool FsWorld::any_fault() const {
-    return std::ranges::any_of(clients_, [](const auto& client) { return !client->faults().empty(); });
+    bool any = false;
+    for_each_caller([&](const auto& caller) { any = any || !caller.faults().empty(); });
+    return any;
 }
 
 // A shard may have lost its power in a turn.
 void FsWorld::step() {
     cluster_.step();
-    for (const auto& client : clients_) {
-        client->step();
-    }
+    for_each_caller([](auto& caller) { caller.step(); });
     for (ShardNumber shard = 0; shard != cluster_.size(); ++shard) {
         if (were_up_[shard] && !cluster_.is_up(shard)) {
             were_up_[shard] = false;
@@ -60,9 +73,7 @@ void FsWorld::restart(ShardNumber shard) {
     }
     cluster_.restart(shard);
     were_up_[shard] = true;
-    for (const auto& client : clients_) {
-        client->resend(shard);
-    }
+    for_each_caller([&](auto& caller) { caller.resend(shard); });
 }
 
 // A client's host drains its calls before it says that the client is gone.
@@ -78,8 +89,35 @@ void FsWorld::forget_dead() {
     });
 }
 
+// Before anybody makes trouble.
+void FsWorld::fill() {
+    filler_ = std::make_unique<SimFiller>(cluster_, ++last_client_, random_.next());
+    for (int i = 0; i != kMostSteps && !any_fault() && !filler_->is_full(); ++i) {
+        step();
+    }
+    result_.was_full = filler_->is_full();
+}
+
+// Takes the room that the log has for what gives space back, as many calls at once do.
+void FsWorld::exhaust(ShardNumber shard) {
+    if (!cluster_.is_up(shard)) {
+        return;
+    }
+    for (bool had_room = true; had_room;) {
+        Change change;
+        while (change.records().size() < kExhaustingBytes) {
+            change.put(Gone{Gone::IntentNumber{kNoIntent}});
+        }
+        had_room = cluster_.store(shard).apply(change, Need::Shrinks);
+    }
+    cluster_.store(shard).commit();
+}
+
 void FsWorld::trouble() {
     const auto shard = static_cast<ShardNumber>(random_.below(cluster_.size()));
+    if (filler_ && random_.below(500) == 0) {
+        exhaust(shard);
+    }
     switch (random_.below(600)) {
         case 0:
             end(shard);
@@ -115,41 +153,54 @@ void FsWorld::storm() {
     }
 }
 
-// Everybody is there, and what was begun ends.
+// Everybody is there, and what was begun ends. Files that were removed soon after a restart go 10 s after it: only then
+// have stores room that are full.
 void FsWorld::calm_down() {
     cluster_.keep_power();
+    const Duration each = milliseconds(filler_ ? 300 : 100);
     for (int i = 0; i != 40; ++i) {
         for (ShardNumber shard = 0; shard != cluster_.size(); ++shard) {
             restart(shard);
         }
-        cluster_.pass(milliseconds(100));
+        cluster_.pass(each);
         step();
     }
-    for (const auto& client : clients_) {
-        client->is_calm = true;
-    }
+    for_each_caller([](auto& caller) { caller.is_calm = true; });
     for (int i = 0; i != kCalmSteps && !any_fault(); ++i) {
         step();
     }
 }
 
-void FsWorld::finish() {
-    for (const auto& client : clients_) {
-        client->stops = true;
-    }
-    const auto has_ended = [](const auto& client) { return client->has_ended(); };
-    for (int i = 0; i != kMostSteps && !any_fault() && !std::ranges::all_of(clients_, has_ended); ++i) {
+void FsWorld::await_end() {
+    const auto have_all_ended = [this] {
+        bool all = true;
+        for_each_caller([&](const auto& caller) { all = all && caller.has_ended(); });
+        return all;
+    };
+    for (int i = 0; i != kMostSteps && !any_fault() && !have_all_ended(); ++i) {
         step();
     }
-    if (!any_fault() && !std::ranges::all_of(clients_, has_ended)) {
+    if (!any_fault() && !have_all_ended()) {
         result_.faults.emplace_back("a client waits for an answer for ever");
     }
+}
+
+void FsWorld::finish() {
+    for_each_caller([](auto& caller) { caller.stops = true; });
+    await_end();
     for (const auto& client : clients_) {
         cluster_.forget(client->client());
     }
+    // A look for what is nobody's, and another one. Files that were removed soon after a restart are gone by then, too.
     for (int i = 0; i != 15; ++i) {
-        cluster_.pass(seconds(10));  // a look for what is nobody's, and another one
+        cluster_.pass(seconds(10));
         forget_dead();
+    }
+    if (filler_ && filler_->has_ended()) {
+        filler_->come_back();
+        await_end();
+        cluster_.forget(filler_->client());
+        cluster_.pass(seconds(10));
     }
 }
 
@@ -157,14 +208,20 @@ FsWorldResult FsWorld::run() {
     for (std::uint32_t i = 0; i != kClients; ++i) {
         clients_.push_back(std::make_unique<SimClient>(cluster_, ++last_client_, random_.next()));
     }
+    if (is_to_be_full_) {
+        fill();
+    }
     for (int i = 0; i != kStorms && !any_fault(); ++i) {
-        for (const auto& client : clients_) {
-            client->is_calm = false;
-        }
+        for_each_caller([](auto& caller) { caller.is_calm = false; });
         storm();
         calm_down();
     }
     finish();
+    for (ShardNumber shard = 0; shard != cluster_.size() && !any_fault(); ++shard) {
+        if (cluster_.store(shard).use().is_to_be_cleaned) {
+            result_.faults.push_back(fmt::format("shard {}: what was removed is still in the log", shard));
+        }
+    }
     const std::vector<std::string> faults = faults_of(cluster_, Strays::BeyondTheEnd);
     result_.faults.insert(result_.faults.end(), faults.begin(), faults.end());
     return result();
@@ -175,10 +232,15 @@ FsWorldResult FsWorld::result() const {
     for (const auto& client : clients_) {
         result.faults.insert(result.faults.begin(), client->faults().begin(), client->faults().end());
         result.counts.operations += client->counts().operations;
-        result.counts.refused += client->counts().refused;
         result.counts.unknown += client->counts().unknown;
         result.resent += client->resent();
         result.counts.looked += client->counts().looked;
+        result.counts.refusals.add(client->counts().refusals);
+    }
+    if (filler_) {
+        result.faults.insert(result.faults.begin(), filler_->faults().begin(), filler_->faults().end());
+        result.counts.refusals.add(filler_->refusals());
+        result.resent += filler_->resent();
     }
     return result;
 }
@@ -186,10 +248,11 @@ FsWorldResult FsWorld::result() const {
 std::string FsWorld::text() const {
     const FsWorldResult so_far = result();
     return fmt::format(
-        "{} shards, {} deaths, {} losses of power; {} clients died; {} operations, {} refused for want of room, {} "
+        "{} shards{}, {} deaths, {} losses of power; {} clients died; {} operations, {} refused for want of room, {} "
         "with an unknown end, {} requests made again; {} files looked at",
-        so_far.shards, so_far.deaths, so_far.failures, so_far.clients, so_far.counts.operations, so_far.counts.refused,
-        so_far.counts.unknown, so_far.resent, so_far.counts.looked);
+        so_far.shards, so_far.was_full ? ", whose stores were full" : "", so_far.deaths, so_far.failures,
+        so_far.clients, so_far.counts.operations, so_far.counts.refusals.all(), so_far.counts.unknown, so_far.resent,
+        so_far.counts.looked);
 }
 
 }  // namespace cairn::fs

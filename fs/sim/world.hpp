@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fs/sim/sim_client.hpp"
+#include "fs/sim/sim_filler.hpp"
 
 namespace cairn::fs {
 
@@ -16,6 +17,7 @@ struct FsWorldResult {
     std::uint64_t clients = 0;   // that died
     std::uint64_t resent = 0;    // requests
     std::uint64_t messages = 0;  // between shards
+    bool was_full = false;       // all stores have been full
     SimClientCounts counts{};    // of all clients
 };
 
@@ -42,6 +44,13 @@ private:
     void finish();
     void step();
     void trouble();
+    void fill();
+    void exhaust(ShardNumber shard);
+    // Steps until all clients and the filler have ended.
+    void await_end();
+    // Calls run(caller) for each client, and the filler if there is one.
+    template <class Run>
+    void for_each_caller(Run&& run) const;
     void forget_dead();
     void end(ShardNumber shard);
     void restart(ShardNumber shard);
@@ -50,6 +59,8 @@ private:
     sim::Random random_;
     ShardCluster cluster_;
     std::vector<std::unique_ptr<SimClient>> clients_;
+    const bool is_to_be_full_;
+    std::unique_ptr<SimFiller> filler_{};
     std::vector<std::uint64_t> deaths_;  // by shard
     std::vector<bool> were_up_;
     std::vector<Zombie> zombies_;

@@ -12,6 +12,7 @@ TEST(FsSim, HoldsItsPromises) {
     const std::uint64_t first = test::number_from("SIM_SEED", 1);
     const std::uint64_t histories = test::number_from("SIM_RUNS", 300);
     FsWorldResult all;
+    std::uint64_t full = 0;
     for (std::uint64_t seed = first; seed < first + histories; ++seed) {
         const FsWorldResult result = FsWorld(seed).run();
         for (const std::string& fault : result.faults) {
@@ -22,10 +23,11 @@ TEST(FsSim, HoldsItsPromises) {
         all.failures += result.failures;
         all.clients += result.clients;
         all.counts.operations += result.counts.operations;
-        all.counts.refused += result.counts.refused;
         all.counts.unknown += result.counts.unknown;
         all.resent += result.resent;
         all.counts.looked += result.counts.looked;
+        full += result.was_full ? 1 : 0;
+        all.counts.refusals.add(result.counts.refusals);
     }
     RecordProperty("operations", std::to_string(all.counts.operations));
     if (histories < 100) {
@@ -39,6 +41,10 @@ TEST(FsSim, HoldsItsPromises) {
     EXPECT_GT(all.counts.unknown, histories / 4);
     EXPECT_GT(all.resent, histories / 4);
     EXPECT_GT(all.counts.looked, 10 * histories);
+    EXPECT_GE(full, histories / 3);
+    for (const char* const operation : {"create", "write", "mkdir", "rename", "link", "symlink", "truncate"}) {
+        EXPECT_GT(all.counts.refusals.of(operation), histories / 4) << operation << ", for want of room";
+    }
 }
 
 }  // namespace

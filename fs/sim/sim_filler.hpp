@@ -1,0 +1,55 @@
+// A client of a simulated file system that keeps its stores full.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fs/sim/sim_caller.hpp"
+#include "fs/sim/sim_refusals.hpp"
+
+namespace cairn::fs {
+
+// Puts data and names into all shards until none takes any more. From then on it removes some and puts others there,
+// so that there is a little room now and then. In the end it removes everything. Nothing that it removes may be refused
+// for want of room.
+class SimFiller final : public SimCaller {
+public:
+    SimFiller(ShardCluster& cluster, std::uint64_t number, std::uint64_t seed);
+
+    // All shards have refused data, and names.
+    [[nodiscard]] bool is_full() const noexcept { return is_full_; }
+    // Removes everything, and ends.
+    bool stops = false;
+    [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
+    // It has ended, and what it removed is gone: all shards take data again, and it removes them again, and ends.
+    void come_back();
+    [[nodiscard]] const std::vector<std::string>& faults() const noexcept { return faults_; }
+    [[nodiscard]] const SimRefusals& refusals() const noexcept { return refusals_; }
+
+private:
+    Task run();
+    Task run_again();
+    Co<int> fill();
+    Co<int> change_something();
+    Co<int> remove_all();
+    // Each gives 0, or the first request's errno that failed.
+    Co<int> add_file(std::uint32_t chunks);
+    Co<int> add_link();
+    Co<int> remove_last();
+    [[nodiscard]] std::string new_name();
+    [[nodiscard]] ShardNumber owner_of(const std::string& name) const { return cluster_.owner_of_name(kRoot, name); }
+
+    sim::Random random_;
+    std::uint32_t made_ = 0;
+    std::vector<std::string> names_;
+    std::uint64_t to_remove_ = 0;          // of them, before others are added
+    std::set<ShardNumber> without_space_;  // they have refused data
+    std::set<ShardNumber> without_room_;   // ... names
+    bool is_full_ = false;
+    bool has_ended_ = false;
+    std::vector<std::string> faults_;
+    SimRefusals refusals_;
+};
+
+}  // namespace cairn::fs
