@@ -116,6 +116,7 @@ Co<int> SimClient::make_own_directory() {
 
 void SimClient::begin(SimTree after, std::vector<SimTree::Name> names) {
     doubt_ = std::move(after);
+    half_done_.reset();
     doubtful_ = std::move(names);
 }
 
@@ -155,7 +156,7 @@ Co<bool> SimClient::is_so(const SimTree& tree) {
     co_return true;
 }
 
-// Either as before or as after; and so it stays.
+// As before, or as after, or half done if it can be; and so it stays.
 Co<int> SimClient::resolve() {
     co_await Calm{*this};
     const bool is_after = co_await is_so(*doubt_);
@@ -168,12 +169,19 @@ Co<int> SimClient::resolve() {
                 tree_.put(name, *found);
             }
         }
-    } else if (co_await is_so(tree_)) {
-        for (const SimTree::Name& name : doubtful_) {
-            ghosts_.note(tree_.find(name), doubt_->find(name));
-        }
-    } else {
+        doubt_.reset();
+        co_return 0;
+    }
+    bool is_other = co_await is_so(tree_);
+    if (!is_other && half_done_) {
+        is_other = co_await is_so(*half_done_);
+        tree_ = std::move(*half_done_);
+    }
+    if (!is_other) {
         fault("what ended with no answer is neither done nor not done: " + differs_);
+    }
+    for (const SimTree::Name& name : doubtful_) {
+        ghosts_.note(tree_.find(name), doubt_->find(name));
     }
     doubt_.reset();
     co_return 0;

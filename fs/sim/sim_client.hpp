@@ -76,7 +76,8 @@ private:
     std::vector<std::string> faults_;
     std::string differs_;  // what was seen last that was not expected
     SimClientCounts counts_{};
-    std::optional<SimTree> doubt_;  // what the operation that is under way makes of the tree
+    std::optional<SimTree> doubt_;      // what the operation that is under way makes of the tree
+    std::optional<SimTree> half_done_;  // a write across a file's end: what is below that end may be there alone
     std::vector<SimTree::Name> doubtful_;
     std::optional<std::uint32_t> doubtful_directory_;
 };

@@ -82,29 +82,17 @@ Co<int> SimClient::write(SimTree::Name name) {
     after.change(written.id, written);
     begin(std::move(after), {name});
     const std::uint64_t old_size = file->content.size();
+    if (offset < old_size && offset + bytes.size() > old_size) {
+        written.content.resize(old_size);
+        half_done_ = tree_;
+        half_done_->change(written.id, written);
+    }
     Opened opened = co_await open(directory_of(name), name.second, kMayRead | kMayWrite);
     if (opened.error != 0) {
         co_return co_await end("open", opened.error, -1, false);
     }
     const int error = co_await write_piece(opened, offset, bytes);
     (void)co_await close(opened.attributes.id);
-    const bool is_unknown = error == EIO || error == ETIMEDOUT;
-    if (is_unknown && offset < old_size && offset + bytes.size() > old_size) {
-        // A third way: the bytes below the old size are there, the others are not seen.
-        co_await Calm{*this};
-        SimFile half = written;
-        half.content.resize(old_size);
-        SimTree half_done = tree_;
-        half_done.change(half.id, half);
-        if (co_await is_so(half_done)) {
-            tree_ = std::move(half_done);
-            doubt_.reset();
-            co_return 0;
-        }
-    }
-    if (is_unknown && offset + bytes.size() <= old_size) {
-        co_return co_await resolve();
-    }
     co_return co_await end("write", error, 0, true);
 }
 
