@@ -15,6 +15,7 @@ constexpr int kStorms = 3;
 constexpr int kStormSteps = 1500;  // of 10 us
 constexpr int kCalmSteps = 1500;
 constexpr int kMostSteps = 60'000;
+constexpr int kRemovingSteps = 5000;  // a shard removes a file in each
 constexpr std::size_t kExhaustingBytes = 4000;
 constexpr std::uint64_t kNoIntent = 77;  // nobody's number
 
@@ -80,8 +81,8 @@ void FsWorld::restart(ShardNumber shard) {
 void FsWorld::forget_dead() {
     std::erase_if(zombies_, [&](const Zombie& zombie) {
         const SimClient::Left& left = zombie.left;
-        const bool is_drained =
-            left.token == 0 || cluster_.is_answered(left.token) || deaths_[left.to] != zombie.deaths;
+        const bool is_drained = left.token == 0 || cluster_.is_answered(left.token) || !cluster_.is_up(left.to) ||
+                                deaths_[left.to] != zombie.deaths;
         if (is_drained) {
             cluster_.forget(left.client);
         }
@@ -196,12 +197,28 @@ void FsWorld::finish() {
         cluster_.pass(seconds(10));
         forget_dead();
     }
+    for (int i = 0; i != kRemovingSteps; ++i) {
+        step();
+    }
     if (filler_ && filler_->has_ended()) {
         filler_->come_back();
         await_end();
         cluster_.forget(filler_->client());
         cluster_.pass(seconds(10));
     }
+}
+
+// Nobody has files open any more.
+void FsWorld::look_for_leftovers(ShardNumber shard) {
+    const Store& store = cluster_.store(shard);
+    if (store.use().is_to_be_cleaned) {
+        result_.faults.push_back(fmt::format("shard {}: what was removed is still in the log", shard));
+    }
+    store.tables().inodes().for_each([&](const FileId& id, const InodeState& state) {
+        if (state.inode.links == 0) {
+            result_.faults.push_back(fmt::format("shard {}: {:x}:{:x} has no name", shard, id.place, id.random));
+        }
+    });
 }
 
 FsWorldResult FsWorld::run() {
@@ -218,9 +235,7 @@ FsWorldResult FsWorld::run() {
     }
     finish();
     for (ShardNumber shard = 0; shard != cluster_.size() && !any_fault(); ++shard) {
-        if (cluster_.store(shard).use().is_to_be_cleaned) {
-            result_.faults.push_back(fmt::format("shard {}: what was removed is still in the log", shard));
-        }
+        look_for_leftovers(shard);
     }
     const std::vector<std::string> faults = faults_of(cluster_, Strays::BeyondTheEnd);
     result_.faults.insert(result_.faults.end(), faults.begin(), faults.end());

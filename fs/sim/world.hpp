@@ -42,6 +42,7 @@ private:
     void storm();
     void calm_down();
     void finish();
+    void look_for_leftovers(ShardNumber shard);
     void step();
     void trouble();
     void fill();
