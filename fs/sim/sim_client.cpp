@@ -297,19 +297,12 @@ Co<int> SimClient::look_at_directory() {
     co_return 0;
 }
 
-// The home of a file that a rename took a name from is told of it behind the answer, so that the last change may show a
-// few looks later.
 Co<int> SimClient::look_at_all() {
-    constexpr int kLooks = 50;
     for (std::uint32_t directory = 0; directory != SimTree::kDirectories; ++directory) {
         for (std::uint32_t i = 0; tree_.directories[directory] && i != kNames; ++i) {
             const SimTree::Name name{directory, fmt::format("n{}", i)};
             doubtful_ = {name};
-            bool is_so_now = co_await is_so(tree_);
-            for (int looks = 1; looks != kLooks && !is_so_now; ++looks) {
-                is_so_now = co_await is_so(tree_);
-            }
-            if (!is_so_now) {
+            if (!co_await is_so(tree_)) {
                 fault(fmt::format("in the end, at {}/{}: {}", name_of_directory(directory), name.second, differs_));
             }
         }

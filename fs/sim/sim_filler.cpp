@@ -31,7 +31,7 @@ std::string SimFiller::new_name() {
     return names_.back();
 }
 
-Task SimFiller::run() {
+LoneTask SimFiller::run() {
     co_await fill();
     while (!stops && faults_.empty()) {
         co_await change_something();
@@ -42,7 +42,7 @@ Task SimFiller::run() {
 }
 
 // As many files as shards: each shard gets chunks of them.
-Task SimFiller::run_again() {
+LoneTask SimFiller::run_again() {
     for (ShardNumber i = 0; i != cluster_.size() && faults_.empty(); ++i) {
         const int error = co_await add_file(kChunks);
         if (error != 0) {

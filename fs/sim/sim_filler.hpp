@@ -28,8 +28,8 @@ public:
     [[nodiscard]] const SimRefusals& refusals() const noexcept { return refusals_; }
 
 private:
-    Task run();
-    Task run_again();
+    LoneTask run();
+    LoneTask run_again();
     Co<int> fill();
     Co<int> change_something();
     Co<int> remove_all();

@@ -65,7 +65,8 @@ class DropIn(unittest.TestCase):
             with open('/proc/net/tcp6', encoding='ascii') as table:
                 if re.search(rf'^ *\d+: [0-9A-F]+:{port:04X} \S+ 0A', table.read(), re.M):
                     return
-            self.assertIsNone(server.poll(), server.communicate())
+            if server.poll() is not None:
+                self.fail(server.communicate())
             time.sleep(0.02)
         self.fail('the server does not listen')
 

@@ -163,13 +163,13 @@ TEST_F(GatewayTest, WhatIsNoAnswerIsAnError) {
     const Call large = take(clients.call(kCaller, 6, write_of(kLarge)));
     const Call too_long = take(clients.call(kCaller, 7, read_of(10)));
     ASSERT_TRUE(wire.pass_until([&] { return forwards.size() == 7; }));
-    respond(0, ok(), {1});                                   // data that nobody asked for
-    respond(1, ok(), std::vector<std::uint8_t>(11));         // more than were asked for
-    respond(2, {});                                          // of no bytes
-    forwards[3].request.drop();                              // the shard has given it up
-    respond_bytes(4, {200, 0, 1});                           // shorter than it says
-    respond(5, ok(), {1});                                   // data that were written elsewhere
-    respond_bytes(6, std::vector<std::uint8_t>(10'000, 0));  // no room here
+    respond(0, ok(), {1});                                               // data that nobody asked for
+    respond(1, ok(), std::vector<std::uint8_t>(11));                     // more than were asked for
+    respond(2, {});                                                      // of no bytes
+    forwards[3].request.drop();                                          // the shard has given it up
+    respond_bytes(4, {200, 0, 1});                                       // shorter than it says
+    respond(5, ok(), {1});                                               // data that were written elsewhere
+    respond_bytes(6, std::vector<std::uint8_t>(10'000, 0));              // no room here
     ASSERT_TRUE(wire.pass_until([&] { return forwards.size() == 8; }));  // asked again, with room for any answer
     respond_bytes(7, std::vector<std::uint8_t>(10'000, 0));
     wire.pass(milliseconds(5));
