@@ -53,8 +53,9 @@ def memif_clients(session):
         expect(few['failed'] == 0 and 0.0005 < few['rate_mops'] <= 0.0042, f'{few}')
         due = result_of(session.client(*clients, '--active', '50', '--rate', '20000'))
         expect(due['failed'] == 0 and due['offered_mops'] == 0.02, f'{due}')
-        # 5000 batches in a second, by a Poisson process. A machine that stands still leaves some that did not begin.
-        expect(due['rate_mops'] < 0.022 and due['checked'] > 500, f'{due}')
+        # 5000 batches in a second, by a Poisson process. A machine that stood still leaves some that did not begin, or
+        # has those of the time before to catch up with.
+        expect(due['rate_mops'] < 0.03 and due['checked'] > 500, f'{due}')
         end(server)
 
 
