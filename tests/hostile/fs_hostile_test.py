@@ -23,7 +23,7 @@ from fs_programs import Folder, FsCase  # noqa: E402
 
 FsCase.programs = Folder(*sys.argv[1:4])
 ATTACKER = os.path.abspath(sys.argv[4])
-SECONDS = max(1.2, 60 * float(os.environ.get('CAIRN_SOAK_MINUTES', '0')) / 20)
+SECONDS = max(0.6, 60 * float(os.environ.get('CAIRN_SOAK_MINUTES', '0')) / 20)
 SEED = int(os.environ.get('CAIRN_FS_SEED', time.time_ns() % 10**9))
 MOST_MEMORY_KB = 16 * 1024
 PATIENCE_MS = 10000  # of the honest client: a call that hangs fails
