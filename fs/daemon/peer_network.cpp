@@ -9,9 +9,12 @@ namespace {
 constexpr std::uint16_t kReceives = 16;
 
 // Beside one of each peer: those of its earlier life, and strangers'.
+std::uint32_t peers_of(const Cluster& cluster) noexcept {
+    return cluster.shards() - cluster.local_shards;
+}
+
 std::uint16_t sessions_of(const Cluster& cluster) noexcept {
-    const std::uint32_t peers = cluster.shards() - cluster.local_shards;
-    return static_cast<std::uint16_t>(2 * peers + 2 * PeerLinkConfig::kMostStrangers);
+    return static_cast<std::uint16_t>(2 * peers_of(cluster) + 2 * PeerLinkConfig::kMostStrangers);
 }
 
 copyrpc::EndpointConfig endpoint_of(const PeerNetworkConfig& config) {
@@ -21,6 +24,7 @@ copyrpc::EndpointConfig endpoint_of(const PeerNetworkConfig& config) {
     endpoint.peer_ring_bytes_max = PeerNetwork::kRingBytes;
     endpoint.receives = kReceives;
     endpoint.sessions_max = sessions_of(cluster);
+    endpoint.own_sessions = static_cast<std::uint16_t>(peers_of(cluster));
     endpoint.calls_max = PeerMail::kMostCalls + cluster.shards() * (Gateway::kMostUnderWay + 1);
     endpoint.answer_bytes = 256;
     endpoint.message_bytes_max = 0;  // strangers get no memory

@@ -123,13 +123,13 @@ bool Links::poll_events(bool serves, Instant now) {
 // stranger need not be where its REQ says. A host that asks for more of these places than all others gives way itself:
 // however fast it asks, the others have time to answer.
 // mutants: linked-links-who-gives-way
-LinkedSession* Links::who_gives_way(const net::IpAddress& newcomer) {
+LinkedSession* Links::who_gives_way(const net::IpAddress& newcomer, bool of_guests) {
     LinkedSession* ended = nullptr;
     net::IpAddress most = newcomer;  // the only one that can have more votes than all others
     std::size_t votes = 1;
     std::size_t unproven = 1;
     owner_.for_each([&](LinkedSession& session) {
-        if (session.state == LinkState::Ending) {
+        if (session.state == LinkState::Ending && !(of_guests && session.ours)) {
             ended = &session;
         } else if (is_unproven(session)) {
             most = votes == 0 ? session.asker : most;
@@ -155,8 +155,8 @@ LinkedSession* Links::who_gives_way(const net::IpAddress& newcomer) {
 
 // Gives one connection up for another. Returns false if none gives way.
 // mutants: linked-links-displace
-bool Links::displace(const net::IpAddress& newcomer, Instant now) {
-    LinkedSession* const first = who_gives_way(newcomer);
+bool Links::displace(const net::IpAddress& newcomer, bool of_guests, Instant now) {
+    LinkedSession* const first = who_gives_way(newcomer, of_guests);
     if (first == nullptr) {
         return false;
     }
@@ -167,11 +167,22 @@ bool Links::displace(const net::IpAddress& newcomer, Instant now) {
     return true;
 }
 
+// However many strangers come, the sessions that this end makes itself find room.
+bool Links::has_room_for_guests() {
+    std::size_t guests = 0;
+    owner_.for_each([&guests](const LinkedSession& session) { guests += session.ours ? 0U : 1U; });
+    return guests + config_.own_sessions < config_.sessions_max;
+}
+
 // mutants: linked-links-admit
 bool Links::admit(const cm::Requested& requested, Instant now) {
     const net::IpAddress asker = requested.route.remote.share_holder();
+    const bool has_room = config_.own_sessions == 0 || has_room_for_guests();
+    if (!has_room && !displace(asker, true, now)) {
+        return false;
+    }
     auto made = owner_.make(false);
-    if (!made.ok() && displace(asker, now)) {
+    if (!made.ok() && has_room && displace(asker, false, now)) {
         made = owner_.make(false);
     }
     if (!made.ok()) {

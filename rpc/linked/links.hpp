@@ -53,6 +53,7 @@ struct LinkConfig {
     verbs::Rights access{};  // of the peer
     std::uint32_t path_mtu_bytes = 1024;
     std::uint16_t sessions_max = 0;
+    std::uint16_t own_sessions = 0;  // of them, so many are kept for connect(): peers that come have the others
 };
 
 class Links {
@@ -81,8 +82,9 @@ public:
     bool poll_events(bool serves, Instant now);
 
 private:
-    [[nodiscard]] LinkedSession* who_gives_way(const net::IpAddress& newcomer);
-    bool displace(const net::IpAddress& newcomer, Instant now);
+    [[nodiscard]] LinkedSession* who_gives_way(const net::IpAddress& newcomer, bool of_guests);
+    bool displace(const net::IpAddress& newcomer, bool of_guests, Instant now);
+    [[nodiscard]] bool has_room_for_guests();
     bool admit(const cm::Requested& requested, Instant now);
     void on_requested(const cm::Requested& requested, bool serves, Instant now);
     void on_established(const cm::Established& established, Instant now);

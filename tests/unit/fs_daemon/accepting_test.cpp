@@ -218,5 +218,32 @@ TEST_F(AcceptingTest, APeerOfLifeZeroIsLostAsAnyOther) {
     EXPECT_EQ(one->lost, std::vector<ShardNumber>{0});
 }
 
+// Whose connections have ended, but not yet at their end, leave room for those that a shard makes itself.
+TEST_F(AcceptingTest, ManyStrangersDoNotKeepAShardFromConnecting) {
+    const auto two = std::make_unique<Node>(links_of(2, 3));
+    Node middle(links_of(1, 3));
+    wire.remove(*one);
+    wire.add(middle);
+    wire.add(*two);
+    Stranger crowd(wire, "10.0.0.9", 77);
+    const auto come = [&] {  // and never answer again
+        crowd.port.fate = [](std::uint64_t) { return 1; };
+        crowd.connect();
+        crowd.port.fate = [](std::uint64_t) { return 0; };
+        wire.pass(milliseconds(1));
+    };
+    for (int i = 0; i != 40; ++i) {
+        come();
+    }
+    ASSERT_TRUE(middle.has(2));
+    middle.links.lose(2);
+    bool was_found = false;
+    for (int i = 0; i != 200 && !was_found; ++i) {
+        come();
+        was_found = middle.has(2);
+    }
+    EXPECT_TRUE(was_found);
+}
+
 }  // namespace
 }  // namespace cairn::fs

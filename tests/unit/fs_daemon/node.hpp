@@ -94,6 +94,7 @@ private:
         config.peer_ring_bytes_max = PeerNetwork::kRingBytes;
         config.receives = 16;
         config.sessions_max = sessions;
+        config.own_sessions = 2;
         config.calls_max = 2 * PeerMail::kMostCalls;
         config.answer_bytes = 256;
         config.message_bytes_max = 0;
