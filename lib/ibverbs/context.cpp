@@ -21,7 +21,6 @@ void set_operations(Context& context) noexcept {
     context.query_device_ex = query_device_ex;
     context.create_cq_ex = create_cq_ex;
     context.create_qp_ex = create_qp_ex;
-    context.open_qp = open_qp;
     context.create_srq_ex = create_srq_ex;
     context.get_srq_num = get_srq_number;
     context.open_xrcd = open_xrcd;

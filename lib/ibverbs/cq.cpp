@@ -145,11 +145,8 @@ int ibv_destroy_cq(ibv_cq* cq) {
         events = ended.events_given;
         async_events = ended.given;
     }
-    pthread_mutex_lock(&cq->mutex);
-    while (cq->comp_events_completed != events || cq->async_events_completed != async_events) {
-        pthread_cond_wait(&cq->cond, &cq->mutex);
-    }
-    pthread_mutex_unlock(&cq->mutex);
+    await_acknowledged(*cq, cq->comp_events_completed, events);
+    await_acknowledged(*cq, cq->async_events_completed, async_events);
     delete &ended;
     return 0;
 }

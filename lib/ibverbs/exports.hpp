@@ -22,7 +22,6 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) noexc
 int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept;
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted) noexcept;
 int close_xrcd(ibv_xrcd* xrcd) noexcept;
-ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* wanted) noexcept;
 ibv_mw* allocate_window(ibv_pd* pd, ibv_mw_type type) noexcept;
 int bind_window(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* wanted) noexcept;
 int free_window(ibv_mw* mw) noexcept;

@@ -55,7 +55,6 @@ ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t bytes, std::uint6
     mr->length = bytes;
     mr->key = key.value();
     mr->handle = mr->lkey = mr->rkey = key.value().value;
-    mr->base = base;
     ++Pd::of(pd).users;
     return mr.release();
 }

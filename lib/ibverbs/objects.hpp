@@ -37,7 +37,6 @@ struct Pd : ibv_pd {
 
 struct Mr : ibv_mr {
     Rkey key{};
-    std::uint64_t base = 0;  // the address of the first byte in work requests
 
     [[nodiscard]] static Mr& of(ibv_mr* mr) noexcept { return *static_cast<Mr*>(mr); }
 };

@@ -196,10 +196,6 @@ roce::QpState Qp::current_state() const noexcept {
     return is_datagrams() ? datagrams->state() : connection->pair.state();
 }
 
-const roce::QpAttributes& Qp::attributes() const noexcept {
-    return is_datagrams() ? datagrams->attributes() : connection->pair.attributes();
-}
-
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept {
     const int refused = judge(*wanted);
     if (refused != 0) {
@@ -217,11 +213,6 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) noexcept
         count_users(*qp, 1);
         return &qp.release()->qp_base;
     });
-}
-
-// Another handle of an XRC target. It lives as long as the target.
-ibv_qp* open_qp(ibv_context*, ibv_qp_open_attr*) noexcept {
-    return fail(EOPNOTSUPP);
 }
 
 }  // namespace cairn::ibverbs
@@ -263,11 +254,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
         count_users(ended, ~std::uint32_t{0});
         events = ended.given;
     }
-    pthread_mutex_lock(&qp->mutex);
-    while (qp->events_completed != events) {
-        pthread_cond_wait(&qp->cond, &qp->mutex);
-    }
-    pthread_mutex_unlock(&qp->mutex);
+    await_acknowledged(*qp, qp->events_completed, events);
     delete &ended;
     return 0;
 }

@@ -16,16 +16,13 @@ struct Qp : ibv_qp_ex, AsyncSource, roce::EventSink {
     void on_event() noexcept override;
     [[nodiscard]] std::optional<roce::QpEvent> poll_event() noexcept;
     [[nodiscard]] roce::QpState current_state() const noexcept;
-    [[nodiscard]] const roce::QpAttributes& attributes() const noexcept;
     [[nodiscard]] bool is_datagrams() const noexcept { return datagrams != nullptr; }
 
     [[nodiscard]] static Qp& of(ibv_qp* qp) noexcept { return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp)); }
 
     roce::Engine::RcQp* connection = nullptr;
     roce::UdQueuePair* datagrams = nullptr;
-    Qp* target = nullptr;       // of a handle that ibv_open_qp() made: the XRC target itself
-    Xrcd* domain = nullptr;     // of an XRC target
-    std::uint32_t handles = 0;  // of an XRC target: those that ibv_open_qp() made
+    Xrcd* domain = nullptr;  // of an XRC target
     ibv_qp_cap cap{};
     bool signals_all = false;
     ibv_ah_attr way{};  // as the program gave it

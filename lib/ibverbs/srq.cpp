@@ -180,11 +180,7 @@ int ibv_destroy_srq(ibv_srq* srq) {
         --Pd::of(srq->pd).users;
         events = ended.given;
     }
-    pthread_mutex_lock(&srq->mutex);
-    while (srq->events_completed != events) {
-        pthread_cond_wait(&srq->cond, &srq->mutex);
-    }
-    pthread_mutex_unlock(&srq->mutex);
+    await_acknowledged(*srq, srq->events_completed, events);
     delete &ended;
     return 0;
 }
