@@ -183,16 +183,23 @@ class Raw:
         self.socket.send(HEAD.pack(MAGIC, VERSION, kind) + body)
 
     def receive(self):
+        """The kind of the message, its body, and the descriptors that came with it; None if the daemon hung up."""
         packet, fds, _, _ = socket.recv_fds(self.socket, 65536, 4)
         if not packet:
             return None, b'', []
-        return HEAD.unpack_from(packet)[2], packet[HEAD.size:], fds
+        magic, version, kind = HEAD.unpack_from(packet)
+        assert (magic, version) == (MAGIC, VERSION)
+        return kind, packet[HEAD.size:], fds
 
-    def channel(self, shard=0):
-        """The segment, mapped, and the doorbell's descriptor."""
+    def channel_descriptors(self, shard=0):
         self.send(CHANNEL, struct.pack('<H', shard))
         kind, _, fds = self.receive()
         assert kind == CHANNEL and len(fds) == 2
+        return fds
+
+    def channel(self, shard=0):
+        """The segment, mapped, and the doorbell's descriptor."""
+        fds = self.channel_descriptors(shard)
         memory = mmap.mmap(fds[0], 0)
         os.close(fds[0])
         return memory, fds[1]

@@ -4,7 +4,6 @@
     fsd_test.py PROGRAM
 """
 import os
-import re
 import signal
 import socket
 import stat
@@ -15,41 +14,9 @@ import tempfile
 import time
 import unittest
 
+from fs_programs import CHANNEL, Raw
+
 PROGRAM = os.path.abspath(sys.argv[1])
-MAGIC, VERSION, HELLO, WELCOME, CHANNEL, REFUSAL = 0x73664363, 1, 1, 2, 3, 4
-HEAD = struct.Struct('<IHH')
-
-
-class Client:
-    """Says what a client says, without its library."""
-
-    def __init__(self, path, number=0):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(10)
-        self.socket.connect(path)
-        self.send(HELLO, struct.pack('<Q', number))
-        kind, self.facts, _ = self.receive()
-        assert kind == WELCOME, kind
-        self.number = struct.unpack_from('<Q', self.facts)[0]
-
-    def send(self, kind, body):
-        self.socket.send(HEAD.pack(MAGIC, VERSION, kind) + body)
-
-    def receive(self):
-        """The kind of the message, its body, and the descriptors that came with it."""
-        packet, fds, _, _ = socket.recv_fds(self.socket, 65536, 4)
-        magic, version, kind = HEAD.unpack_from(packet)
-        assert (magic, version) == (MAGIC, VERSION)
-        return kind, packet[HEAD.size:], fds
-
-    def channel(self, shard=0):
-        self.send(CHANNEL, struct.pack('<H', shard))
-        kind, _, fds = self.receive()
-        assert kind == CHANNEL and len(fds) == 2
-        return fds
-
-    def close(self):
-        self.socket.close()
 
 
 class Fsd(unittest.TestCase):
@@ -93,7 +60,7 @@ class Fsd(unittest.TestCase):
             self.assertIn(word, err)
 
     def connect(self, number=0):
-        client = Client(self.prefix + '.sock', number)
+        client = Raw(self.prefix + '.sock', number)
         self.addCleanup(client.close)
         return client
 
@@ -124,7 +91,7 @@ class Fsd(unittest.TestCase):
         for _ in range(3):
             program, _ = self.start(*arguments)
             client = self.connect()
-            client.channel()
+            client.channel_descriptors()
             self.stop(program, signal.SIGKILL)
             self.assertEqual(client.socket.recv(100), b'')
             self.assertTrue(os.path.exists(self.prefix + '.sock'))
@@ -185,7 +152,7 @@ class Fsd(unittest.TestCase):
         self.assertEqual([line.split(':')[0] for line in lines[:2]], ['shard 0', 'shard 1'])
         client = self.connect()
         for shard in (0, 1, 1):
-            for fd in client.channel(shard):
+            for fd in client.channel_descriptors(shard):
                 os.close(fd)
         self.stop(program)
         self.assertEqual(sorted(os.listdir(self.folder)), ['fs.lock', 'store.0', 'store.1'])
@@ -200,7 +167,7 @@ class Fsd(unittest.TestCase):
         for _ in range(20):
             clients = [self.connect() for _ in range(2)]
             for client in clients:
-                for fd in client.channel() + client.channel():
+                for fd in client.channel_descriptors() + client.channel_descriptors():
                     os.close(fd)
             clients[0].send(CHANNEL, struct.pack('<H', 0))  # gone before it is answered
             for client in clients:
@@ -234,7 +201,7 @@ class Fsd(unittest.TestCase):
 
     def test_an_idle_daemon_takes_no_cpu(self):
         program, _ = self.start('--capacity', '64M', '--daemons-per-node', '2', '--stats', '1')
-        self.connect().channel()
+        self.connect().channel_descriptors()
 
         def ticks():
             with open(f'/proc/{program.pid}/stat', encoding='utf-8') as file:
@@ -247,7 +214,7 @@ class Fsd(unittest.TestCase):
     def test_a_port_gives_its_workers_to_the_shards(self):
         program, lines = self.start('--capacity', '64M', '--port', 'uring:127.0.0.1')
         self.assertTrue(lines[-1].startswith('ready on '))
-        self.connect().channel()
+        self.connect().channel_descriptors()
         self.stop(program)
         self.refused('--capacity', '64M', '--port', 'uring:not-an-address', words=['not-an-address'])
 
