@@ -178,7 +178,7 @@ class Writer(threading.Thread):
 class Storms(FsCase):
     def storm(self, shards, kills, seed):
         chance = random.Random(seed)
-        daemon = self.daemon(shards)
+        daemon = self.daemon(shards, '256M')  # what is removed stays for ten seconds after each start
         writers = [Writer(self.caller(daemon), f'/writer{number}', f'{seed} {number}') for number in range(3)]
         for writer in writers:
             writer.start()
