@@ -53,7 +53,7 @@ PeerNetwork::~PeerNetwork() {
 
 Status PeerNetwork::open(std::shared_ptr<connections::Agent> agent) {
     connections::HomeConfig connections;
-    connections.udp_source_port = static_cast<std::uint16_t>(connections.udp_source_port + worker_.number());
+    connections.udp_source_port = static_cast<std::uint16_t>(connections.udp_source_port + worker_.config().owner);
     auto home = connections::Home::create(std::move(agent), worker_, connections);
     if (!home.ok()) {
         return home.error();

@@ -77,8 +77,8 @@ Status Agent::add(Home& home, worker::Worker& worker) {
 
 void Agent::remove(const worker::Worker& worker) noexcept {
     const std::lock_guard hold(lock_);
-    places_[worker.number()].home = nullptr;
-    places_[worker.number()].address = {};
+    places_[worker.config().owner].home = nullptr;
+    places_[worker.config().owner].address = {};
 }
 
 WorkerNumber Agent::owner_of(std::uint32_t name) const noexcept {
@@ -88,7 +88,7 @@ WorkerNumber Agent::owner_of(std::uint32_t name) const noexcept {
 
 Home* Agent::home_of(const worker::Worker& worker) const noexcept {
     const std::lock_guard hold(lock_);
-    return worker.number() < places_.size() ? places_[worker.number()].home : nullptr;
+    return worker.config().owner < places_.size() ? places_[worker.config().owner].home : nullptr;
 }
 
 // A message that cannot be parsed goes to this worker's own home, which counts it.
@@ -96,7 +96,7 @@ Home* Agent::home_of(const worker::Worker& worker) const noexcept {
 void Agent::on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now) {
     const wire::ParsedMad<wire::CmMad> parsed = wire::CmMad::parse(mad.bytes);
     if (!parsed.ok()) {
-        deliver(from, from.number(), mad, now);
+        deliver(from, from.config().owner, mad, now);
         return;
     }
     const cm::Steering steering = cm::steer(parsed.value().message);
@@ -104,7 +104,7 @@ void Agent::on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now) {
         deliver(from, owner_of(named->name), mad, now);
     } else if (const auto* const listener = std::get_if<cm::ToListener>(&steering)) {
         // Without a listener, this worker answers that there is none.
-        deliver(from, services_.find(*listener, mad.by.key.remote).value_or(from.number()), mad, now);
+        deliver(from, services_.find(*listener, mad.by.key.remote).value_or(from.config().owner), mad, now);
     } else {
         std::size_t workers = 0;
         {
@@ -118,7 +118,7 @@ void Agent::on_mad(worker::Worker& from, const ArrivedMad& mad, Instant now) {
 }
 
 void Agent::deliver(worker::Worker& from, WorkerNumber to, const ArrivedMad& mad, Instant now) {
-    if (to == from.number()) {
+    if (to == from.config().owner) {
         if (Home* const own = home_of(from)) {
             own->on_mad(mad, now);
         } else {
@@ -134,10 +134,10 @@ void Agent::deliver(worker::Worker& from, WorkerNumber to, const ArrivedMad& mad
             address = places_[to].address;
             letter = take_letter(to);
         } else {
-            to = from.number();
+            to = from.config().owner;
         }
     }
-    if (to == from.number()) {  // the name is of an earlier life or invented: it is answered as unknown
+    if (to == from.config().owner) {  // the name is of an earlier life or invented: it is answered as unknown
         counters_.count_shared(AgentCounter::NoHome);
         deliver(from, to, mad, now);
         return;

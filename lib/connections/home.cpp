@@ -46,7 +46,7 @@ Status status_of(std::optional<cm::CallRefusal> refusal) {
 
 Result<std::unique_ptr<Home>> Home::create(std::shared_ptr<Agent> agent, worker::Worker& worker,
                                            const HomeConfig& config, std::unique_ptr<MadRoad> road) {
-    const bool is_owner = road == nullptr && worker.number() == 0;
+    const bool is_owner = road == nullptr && worker.config().owner == 0;
     road = road != nullptr ? std::move(road) : std::make_unique<WorkerRoad>(worker);
     std::unique_ptr<Home> made(new Home(std::move(agent), worker, config, std::move(road)));
     Status ready = made->agent_->add(*made, worker);
@@ -118,7 +118,7 @@ Status Home::take_service(const Listened& listened, Sharing sharing, std::option
     if (refusal) {
         return status_of(refusal);
     }
-    Status claimed = agent_->services().claim(listened.kind, listened.service, worker_.number(), sharing);
+    Status claimed = agent_->services().claim(listened.kind, listened.service, worker_.config().owner, sharing);
     if (claimed.ok()) {
         listened_.push_back(listened);
     } else if (listened.kind == cm::ServiceKind::Connections) {
@@ -131,7 +131,7 @@ Status Home::take_service(const Listened& listened, Sharing sharing, std::option
 
 Status Home::drop_service(cm::ServiceKind kind, wire::ServiceId service, std::optional<cm::CallRefusal> refusal) {
     if (!refusal) {
-        agent_->services().release(kind, service, worker_.number());
+        agent_->services().release(kind, service, worker_.config().owner);
         std::erase_if(listened_, [&](const Listened& each) { return each.kind == kind && each.service == service; });
     }
     return status_of(refusal);
@@ -141,7 +141,7 @@ Status Home::drop_service(cm::ServiceKind kind, wire::ServiceId service, std::op
 void Home::leave(const cm::User& user) {
     for (const Listened& each : listened_) {
         if (each.user == &user) {
-            agent_->services().release(each.kind, each.service, worker_.number());
+            agent_->services().release(each.kind, each.service, worker_.config().owner);
         }
     }
     std::erase_if(listened_, [&user](const Listened& each) { return each.user == &user; });
@@ -213,7 +213,7 @@ void Home::send_messages(Instant now) {
 telemetry::CounterList Home::list_counters() const {
     telemetry::CounterList list;
     list.add(manager_.counters()).add(manager_.mad_drops());
-    if (worker_.number() == 0) {
+    if (worker_.config().owner == 0) {
         list.add(agent_->counters());
     }
     return list;

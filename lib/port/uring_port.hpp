@@ -94,10 +94,12 @@ private:
         std::uint32_t bytes = 0;
         std::uint32_t most_packets = 0;
         std::uint16_t segment_bytes = 0;
+        std::uint16_t owner = 0;  // of the peer's workers, if they have sockets of their own
         sockaddr_storage to{};
         alignas(cmsghdr) std::array<std::uint8_t, 64> control{};
 
         [[nodiscard]] bool takes(std::size_t len) const noexcept;
+        [[nodiscard]] bool goes_on_with(const TxPacket& packet, std::uint16_t its_owner) const noexcept;
     };
     // The rest of a received batch that was not handed out yet.
     struct Arrival {

@@ -120,9 +120,11 @@ UringPort::SendBatch& UringPort::begin_batch(const TxPacket& first) noexcept {
 // it has others, it hands over what is in the wrong place.
 // mutants: port-uring-append-batch
 void UringPort::append_batch(std::span<TxPacket> packets, std::size_t first) noexcept {
-    SendBatch& batch = begin_batch(packets[first]);
     const bool apart = !queue_.is_alone();
-    const std::uint16_t owner = queue_.owner_of(packets[first].packet.data);
+    const std::uint16_t owner = apart ? queue_.owner_of(packets[first].packet.data) : 0;
+    const bool goes_on = !backlog_ && sends_ != 0 && batches_[sends_ - 1].goes_on_with(packets[first], owner);
+    SendBatch& batch = goes_on ? batches_[--sends_] : begin_batch(packets[first]);
+    batch.owner = owner;
     for (TxPacket& packet : packets.subspan(first)) {
         if (packet.packet.cookie == nullptr || packet.packet.path != batch.path ||
             (apart && queue_.owner_of(packet.packet.data) != owner)) {
@@ -137,8 +139,13 @@ void UringPort::append_batch(std::span<TxPacket> packets, std::size_t first) noe
             break;  // only the last may be shorter
         }
     }
-    address(batch, messages_[sends_]);
-    ++sends_;
+    address(batch, messages_[sends_++]);
+}
+
+// mutants: port-uring-goes-on-with
+bool UringPort::SendBatch::goes_on_with(const TxPacket& packet, std::uint16_t its_owner) const noexcept {
+    const bool is_same_way = path == packet.packet.path && owner == its_owner;
+    return is_same_way && bytes == packets * segment_bytes && takes(length_of(packet));
 }
 
 bool UringPort::SendBatch::takes(std::size_t len) const noexcept {

@@ -102,11 +102,7 @@ public:
     // are taken.
     void on_packets(std::span<port::PacketRef> burst, Instant now) noexcept;
     // Does what is due.
-    void on_timeout(Instant now) noexcept {
-        if (is_used_) {
-            ring_timers(now);
-        }
-    }
+    void on_timeout(Instant now) noexcept { is_used_ ? ring_timers(now) : void(); }
     // Posts go to the queue pairs themselves; says that `qp` may now have something to send.
     void wake(RcQp& qp) noexcept;
     void wake(UdQueuePair& qp) noexcept { waiting_.push(qp); }
@@ -119,12 +115,14 @@ public:
             transmit_some(now);
         }
     }
+    // What there is for transmit(). A few acknowledgements may wait for a moment for what they leave with.
+    enum class Owed : std::uint8_t { Nothing, Acknowledgements, More };
+    [[nodiscard]] Owed owed() const noexcept;
     // When on_timeout() or transmit() has something to do; the past when at once.
     [[nodiscard]] Instant next_deadline() const noexcept;
 
     [[nodiscard]] std::uint32_t queue_pairs() const noexcept { return count_; }
     [[nodiscard]] std::uint32_t held_packets() const noexcept { return held_.in_use(); }
-    [[nodiscard]] port::Port& port() noexcept { return sender_.port(); }
     [[nodiscard]] UdMux& datagrams() noexcept { return datagrams_; }
     [[nodiscard]] Sender& sender() noexcept { return sender_; }
     [[nodiscard]] const telemetry::CounterSet<Drop>& drops() const noexcept { return drops_; }

@@ -147,7 +147,7 @@ Result<UdQueuePair*> Engine::create_ud(Pd pd, const QpCapacity& capacity, const 
     const std::optional<Qpn> qpn = next_qpn(Turn::Kind::Datagrams);
     auto made = !qpn ? no_number()
                      : UdQueuePair::create(
-                           *qpn, pd, capacity, largest_path_mtu(port()),
+                           *qpn, pd, capacity, largest_path_mtu(sender_.port()),
                            {datagrams_, sender_, memory_, queues.sends, queues.receives, queues.shared_receives});
     memory_.release_pd(pd);  // the queue pair holds it
     if (!made.ok()) {
@@ -169,7 +169,7 @@ std::optional<ModifyRefusal> Engine::modify(RcQp& qp, QpState to, AttributeSet w
     const std::size_t longest = values.path_mtu_bytes + rc::kMaxHeaderBytes + port::kIcrcBytes;
     const bool wants_path = which.has(Attribute::Path);
     if ((wants_path && path == nullptr) ||
-        (which.has(Attribute::PathMtu) && longest > port().limits().max_udp_payload_bytes)) {
+        (which.has(Attribute::PathMtu) && longest > sender_.port().limits().max_udp_payload_bytes)) {
         return judge_modify(qp.pair.state(), to, which, values, qp.pair.kind()).value_or(ModifyRefusal::BadValue);
     }
     if (const std::optional<ModifyRefusal> refusal = qp.pair.modify(to, which, values)) {

@@ -82,7 +82,7 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
     if (count_ > kFewQueuePairs) {
         fetch_queue_pairs(burst);
     }
-    const bool may_keep = port().has_spare_buffers();
+    const bool may_keep = sender_.port().has_spare_buffers();
     std::size_t datagrams = 0;
     wire::Packet parsed;
     RcQp* recent = nullptr;  // what follows from its packets is seen to once for a run of them
@@ -111,7 +111,7 @@ void Engine::take_burst(std::span<port::PacketRef> burst, Instant now) noexcept 
     if (recent != nullptr) {
         after_input(*recent, now);
     }
-    port().release_burst(burst);
+    sender_.port().release_burst(burst);
     if (datagrams != 0) {
         datagrams_.on_packets(std::span(datagram_packets_).first(datagrams), now);
     }
@@ -152,7 +152,7 @@ void Engine::return_held() noexcept {
         for (std::size_t i = 0; i < count; ++i) {
             buffers[i].cookie = cookies[i];
         }
-        port().release_burst(std::span(buffers).first(count));
+        sender_.port().release_burst(std::span(buffers).first(count));
     }
 }
 

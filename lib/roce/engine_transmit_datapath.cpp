@@ -15,6 +15,8 @@ constexpr std::size_t kPacketsPerTurn = 32;
 constexpr std::size_t kMostPerTurn = kPacketsPerTurn + 1;
 // Of the sender's queue, for what peers wait for.
 constexpr std::size_t kRoomForAnswers = 32;
+// So many queue pairs are worth a look at each.
+constexpr std::uint32_t kFewAnswers = 16;
 // Shorter payloads are copied: attaching them costs more.
 constexpr std::uint32_t kLeastTailBytes = 1024;
 
@@ -37,6 +39,21 @@ void Engine::transmit_some(Instant now) noexcept {
         settle_ended();
     }
     is_used_ = count_ != 0 || !datagram_pairs_.empty();
+}
+
+// mutants: roce-engine-owed
+Engine::Owed Engine::owed() const noexcept {
+    if (waiting_.size() == 0) {
+        return Owed::Nothing;
+    }
+    const bool are_short = waiting_.size() <= kFewAnswers && waiting_.all_of([](const Turn& each) noexcept {
+        if (each.kind != Turn::Kind::Connection) {
+            return false;
+        }
+        const rc::QueuePair& pair = static_cast<const RcQp&>(each).pair;
+        return pair.owes_only_acknowledgement() && !pair.has_unsent_requests();
+    });
+    return are_short ? Owed::Acknowledgements : Owed::More;
 }
 
 // mutants: roce-engine-give-turns

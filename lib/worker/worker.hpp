@@ -64,7 +64,15 @@ public:
 
     // Opens mail, delivers packets, lets the engine, the tenants and the port do what is due, and sends. Returns true
     // if something was done or came.
-    bool turn(Instant now) noexcept;
+    bool turn(Instant now) noexcept {
+        const bool worked = take_in(now);
+        give_out(now);
+        return worked;
+    }
+    // The two halves of a turn, for a driver that sends what it was asked for first: what the one half makes due leaves
+    // with what the driver posts before the other.
+    bool take_in(Instant now) noexcept;
+    void give_out(Instant now) noexcept;
     // Takes a turn for a thread that shares the worker. Returns nothing if another thread is at it; the work that this
     // thread wanted done may then be in the mail.
     std::optional<bool> try_turn(Instant now) noexcept;
@@ -103,9 +111,7 @@ public:
     [[nodiscard]] Address quiet_address() const noexcept { return address_; }
     // Returns the worker's name, for instance "worker 2 of 10.0.0.1".
     [[nodiscard]] const std::string& name() const noexcept { return address_.office_->worker; }
-    // Returns the worker's number among the workers of its port.
-    [[nodiscard]] std::uint32_t number() const noexcept { return config_.owner; }
-    // Returns the configuration of the worker's engine.
+    // Returns the configuration of the worker's engine. `owner` is the worker's number among the workers of its port.
     [[nodiscard]] const roce::EngineConfig& config() const noexcept { return config_; }
 
     [[nodiscard]] port::Port& port() noexcept { return port_; }
@@ -115,7 +121,6 @@ public:
     [[nodiscard]] const roce::Engine& engine() const noexcept { return engine_; }
     // Returns the counters of port, engine, datagrams and sender, and of what registers its own here.
     [[nodiscard]] telemetry::Registry& counters() noexcept { return counters_; }
-    [[nodiscard]] const telemetry::Registry& counters() const noexcept { return counters_; }
 
 private:
     friend class Tenancy;

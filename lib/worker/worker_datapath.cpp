@@ -40,7 +40,7 @@ bool Worker::call_due(Instant now) noexcept {
 
 // A socket is given all that a turn sends together: each batch is a system call.
 // mutants: worker-turn
-bool Worker::turn(Instant now) noexcept {
+bool Worker::take_in(Instant now) noexcept {
     now_ = now;
     if (sleep_.has_begun()) [[unlikely]] {
         sleep_.end();
@@ -62,6 +62,10 @@ bool Worker::turn(Instant now) noexcept {
     for (std::size_t i = 0; i < tenants_.size(); ++i) {
         worked = (tenants_[i] != nullptr && tenants_[i]->on_turn(now)) || worked;
     }
+    return worked;
+}
+
+void Worker::give_out(Instant now) noexcept {
     engine_.transmit(now);
     port_.on_timeout(now);
     sender_.flush(now);
@@ -73,7 +77,6 @@ bool Worker::turn(Instant now) noexcept {
     if (any_left_) [[unlikely]] {
         forget_removed();
     }
-    return worked;
 }
 
 // mutants: worker-try-turn

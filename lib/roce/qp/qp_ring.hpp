@@ -36,6 +36,14 @@ public:
         remove(member);
         return member;
     }
+    template <class Predicate>
+    [[nodiscard]] bool all_of(const Predicate& predicate) const noexcept {
+        const Member* each = first_;
+        while (each != nullptr && predicate(*each)) {
+            each = (each->*kLink).next;
+        }
+        return each == nullptr;
+    }
     // mutants: qp-ring-remove
     void remove(Member& member) noexcept {
         QpRingLink<Member>& link = member.*kLink;

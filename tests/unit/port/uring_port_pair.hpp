@@ -64,6 +64,10 @@ protected:
     }
     // Datagrams of these lengths; their tails, if wanted, lie in `tails` behind 36 bytes of headers.
     void send(const std::vector<std::size_t>& lengths, std::vector<std::vector<std::uint8_t>>* tails = nullptr) {
+        queue(lengths, tails);
+        here->wait({}, -1);
+    }
+    void queue(const std::vector<std::size_t>& lengths, std::vector<std::vector<std::uint8_t>>* tails = nullptr) {
         std::vector<PacketRef> buffers(lengths.size());
         ASSERT_EQ(here->allocate_burst(buffers), lengths.size());
         std::vector<TxPacket> packets(lengths.size());
@@ -89,7 +93,6 @@ protected:
             ASSERT_GT(took, 0U);
             sent += took;
         }
-        here->wait({}, -1);
     }
     std::vector<PacketRef> receive(std::size_t wanted) {
         std::vector<PacketRef> got;

@@ -42,6 +42,23 @@ TEST_P(UringPortTest, ABatchOfEqualDatagramsIsOneSendAndOneReceive) {
     EXPECT_EQ(peer().counters().of(UringCounter::SolvedIds), 0U);
 }
 
+TEST_P(UringPortTest, WhatIsSentInSeveralBurstsLeavesTogether) {
+    queue(std::vector<std::size_t>(20, 68));
+    queue(std::vector<std::size_t>(20, 68));
+    queue({68, 20});
+    queue({68});  // behind a shorter one
+    send({});
+    EXPECT_EQ(here->counters().of(UringCounter::TransmittedBatches), 2U);
+    std::vector<PacketRef> got = receive(43);
+    ASSERT_EQ(got.size(), 43U);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        EXPECT_TRUE(got[i].icrc_ok) << i;
+        EXPECT_EQ(got[i].len, i == 41 ? 20 : 68) << i;
+    }
+    peer().release_burst(got);
+    EXPECT_EQ(here->buffers_in_use(), 0U);
+}
+
 TEST_P(UringPortTest, MixedLengthsArriveInOrder) {
     std::vector<std::size_t> lengths;
     for (std::size_t i = 0; i < 300; ++i) {

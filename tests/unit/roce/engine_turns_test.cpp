@@ -176,5 +176,37 @@ TEST_F(EngineTurns, NothingOfATurnIsDroppedForWantOfRoom) {
     }
 }
 
+// Their acknowledgements may wait; what else is due may not.
+TEST_F(EnginePair, KnowsWhetherItOwesOnlyAcknowledgements) {
+    const auto owes_only = [this](EngineHost& host, std::size_t writes_to, bool reads, bool posts) {
+        std::vector<Ends> ends;
+        for (std::size_t i = 0; i < writes_to; ++i) {
+            ends.push_back(connect());
+            EXPECT_EQ(a->post(*ends.back().first, request(RdmaWrite), 0, 64), PostVerdict::Posted);
+        }
+        if (reads) {
+            EXPECT_EQ(a->post(*ends.back().first, request(RdmaRead), 0, 64), PostVerdict::Posted);
+        }
+        a->worker->give_out(now);
+        EXPECT_EQ(b->worker->take_in(now), writes_to != 0);
+        if (posts) {
+            SendRequest back = request(RdmaWrite);
+            back.rkey = a->key;
+            EXPECT_EQ(b->post(*ends.front().second, back, 0, 64), PostVerdict::Posted);
+        }
+        const bool owes = host.engine.owed() == Engine::Owed::Acknowledgements;
+        EXPECT_EQ(host.engine.owed() != Engine::Owed::Nothing, writes_to != 0);
+        run();
+        EXPECT_EQ(host.engine.owed(), Engine::Owed::Nothing);
+        return owes;
+    };
+    EXPECT_FALSE(owes_only(*b, 0, false, false));
+    EXPECT_TRUE(owes_only(*b, 1, false, false));
+    EXPECT_TRUE(owes_only(*b, 3, false, false));
+    EXPECT_FALSE(owes_only(*b, 3, true, false));
+    EXPECT_FALSE(owes_only(*b, 1, false, true));
+    EXPECT_FALSE(owes_only(*b, 17, false, false));  // too many to look at
+}
+
 }  // namespace
 }  // namespace cairn::roce

@@ -38,6 +38,21 @@ TEST(QpRing, KeepsTheOrderOfArrivalAndEachOnce) {
     EXPECT_EQ(empty(ring), (std::vector<int>{3, 1}));
 }
 
+TEST(QpRing, SaysWhatHoldsForAll) {
+    std::array<Member, 3> members{{{1}, {2}, {3}}};
+    Ring ring;
+    const auto all_below = [&ring](int limit) {
+        return ring.all_of([limit](const Member& each) { return each.number < limit; });
+    };
+    EXPECT_TRUE(all_below(0));
+    for (Member& member : members) {
+        ring.push(member);
+    }
+    EXPECT_TRUE(all_below(4));
+    EXPECT_FALSE(all_below(3));
+    EXPECT_FALSE(all_below(1));
+}
+
 TEST(QpRing, WhoeverLeavesTakesNobodyAlong) {
     for (int leaves = 0; leaves < 4; ++leaves) {
         std::array<Member, 4> members{{{0}, {1}, {2}, {3}}};
