@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -41,10 +42,16 @@ private:
     sigset_t before_{};
 };
 
-constexpr std::int8_t kSurePolls = 4;             // so many polls behind posts in a row show a caller that polls
-constexpr Duration kPollsSoon = microseconds(2);  // "right after" a post
-constexpr std::uint64_t kLargeBytes = 64U << 10U;
-constexpr int kMostGuardTurns = 64;  // in a row, with the lock held
+using Owed = roce::Engine::Owed;
+
+constexpr int kMostGuardTurns = 64;             // in a row, with the lock held
+constexpr int kMostFlushTurns = 16;             // likewise
+constexpr int kMostHeldTurns = 6;               // while more packets come
+constexpr Duration kHold = microseconds(20);    // an acknowledgement, for a request to leave with
+constexpr Duration kPosts = microseconds(100);  // who posts does so more often than this
+constexpr Duration kBusy = microseconds(3);     // after which the helper tries the lock again
+constexpr Duration kActive = milliseconds(1);   // who calls does so more often than this
+constexpr Duration kLong = seconds(3600);
 
 }  // namespace
 
@@ -100,47 +107,75 @@ Instant Adapter::now() noexcept {
     return time_.on_reading(read_clock());
 }
 
-void Adapter::send_posted(Instant now) noexcept {
-    posted_ = false;
-    engine().transmit(now);
-    worker_->sender().flush(now);
+void Adapter::give_out(Instant now) noexcept {
+    held_turns_ = 0;
+    worker_->give_out(now);
 }
 
-// What was posted leaves in the same system call that looks for packets, beside what the last turn left to send.
+// For one turn more. Nothing but acknowledgements is owed.
+bool Adapter::may_hold() noexcept {
+    return !posts_.any_waiting() && engine().owed() == Owed::Acknowledgements && ++held_turns_ < kMostHeldTurns;
+}
+
+// A queue pair sends some packets in its turn, and there may be more. The helper goes on with what is left.
+void Adapter::flush(Instant now) noexcept {
+    int turns = 0;
+    do {
+        give_out(now);
+    } while (owes() && ++turns < kMostFlushTurns);
+    port_->wait(Duration{}, -1);  // sends now what a turn would leave for the next one
+    // It sleeps until what was due when it fell asleep, and callers may sleep next.
+    if (!helper_comes_soon(now) && (owes() || worker_->next_deadline() < sleeps_until_)) [[unlikely]] {
+        sleeps_until_ = now;
+        wake_helper();
+    }
+}
+
+// What was posted leaves in the same system call as what the turn before made due. Acknowledgements wait for as long as
+// more packets come, for a few turns: one covers all.
 void Adapter::poll_turn() noexcept {
     const Instant now = this->now();
-    if (posted_) {
-        const bool soon = now - last_post_ < kPollsSoon;
-        polls_behind_ = static_cast<std::int8_t>(soon ? std::min<int>(polls_behind_ + 1, kSurePolls) : 0);
-        send_posted(now);
+    const bool wakes_helper = policy_.on_caller_turn(now, last_call_, armed_ != 0);
+    last_call_ = now;
+    const bool bounded = helper_comes_soon(now);
+    const bool holds = bounded && may_hold();
+    if (!holds && owes()) {
+        give_out(now);
     }
-    last_caller_turn_ = now;
-    worker_->turn(now);
+    posts_.on_poll(now);
+    const bool found = worker_->take_in(now);
+    if (found && !bounded) {
+        flush(now);
+    } else if (holds && !found) {
+        give_out(now);
+        port_->wait(Duration{}, -1);
+    }
     show_events();
+    if (wakes_helper) [[unlikely]] {
+        wake_helper();
+    }
 }
 
 void Adapter::on_posted(std::uint64_t bytes) noexcept {
-    posted_ = true;
-    const Instant now = this->now();
-    last_post_ = now;
-    if (polls_behind_ < kSurePolls || bytes >= kLargeBytes) {
-        send_posted(now);
-        port_->wait(Duration{}, -1);  // sends now what a turn would leave for the next one
-        posted_ = polls_behind_ < kSurePolls;
+    const Instant now = posts_.any_waiting() ? Instant{} : this->now();
+    if (posts_.on_post(bytes, now, posts_.any_waiting() || helper_comes_soon(now))) {
+        flush(this->now());
+        last_call_ = this->now();
+        posts_.on_sent(last_call_);
         show_events();
     }
 }
 
 void Adapter::settle() noexcept {
     const Instant now = this->now();
+    posts_.on_sent_by_other(now);
     worker_->turn(now);
-    port_->wait(Duration{}, -1);
-    posted_ = false;
+    flush(now);
     show_events();
 }
 
 void Adapter::on_armed() noexcept {
-    if (armed_++ == 0 && policy_.mode() == HelperPolicy::Mode::Park) {
+    if (armed_++ == 0 && is_parked()) {
         wake_helper();
     }
 }
@@ -175,53 +210,80 @@ void Adapter::wake_helper() noexcept {
     static_cast<void>(write(wake_fd_, &one, sizeof(one)));
 }
 
-// Takes turns until there is nothing to do. Returns true if packets had come.
-bool Adapter::guard_turns() noexcept {
+// Takes turns until there is nothing to do. Returns true if packets had come. `holds`: acknowledgements are owed, and a
+// caller that posts often may post soon.
+bool Adapter::guard_turns(bool& holds) noexcept {
     bool found = false;
-    for (int turns = 0; turns < kMostGuardTurns && worker_->turn(now()); ++turns) {
-        found = true;
+    bool more = true;
+    posts_.on_sent_by_other(this->now());
+    for (int turns = 0; more && turns < kMostGuardTurns; ++turns) {
+        const Instant now = this->now();
+        more = worker_->take_in(now);
+        found = found || more;
+        holds = found && !more && now - posts_.last_post() < kPosts && engine().owed() == Owed::Acknowledgements;
+        if (!holds && !(more && may_hold())) {
+            give_out(now);
+        }
         show_events();
-    }
-    show_events();
-    if (std::exchange(posted_, false)) {
-        polls_behind_ = 0;  // no poll came behind the last post
     }
     return found;
 }
 
-void Adapter::sleep_until(Instant due, Instant now, bool on_socket) noexcept {
+// Returns whether packets, or somebody, ended the sleep.
+bool Adapter::sleep_until(const Rest& rest) noexcept {
     std::array<pollfd, 2> waiting{{{wake_fd_, POLLIN, 0}, {socket_fd_, POLLIN, 0}}};
     timespec left{};
-    const std::int64_t ns = std::max<std::int64_t>((due - now).ns, 0);
+    const std::int64_t ns = std::max<std::int64_t>((rest.due - read_clock()).ns, 0);
     left.tv_sec = ns / 1'000'000'000;
     left.tv_nsec = ns % 1'000'000'000;
-    ppoll(waiting.data(), on_socket && socket_fd_ >= 0 ? 2 : 1, due == Instant::never() ? nullptr : &left, nullptr);
+    ppoll(waiting.data(), rest.on_socket && socket_fd_ >= 0 ? 2 : 1, rest.due == Instant::never() ? nullptr : &left,
+          nullptr);
     if ((waiting[0].revents & POLLIN) != 0) {
         std::uint64_t count = 0;
         static_cast<void>(read(wake_fd_, &count, sizeof(count)));
     }
+    return (waiting[1].revents & POLLIN) != 0;
+}
+
+// Needs the lock. `woken`: by the socket.
+Adapter::Rest Adapter::take_helper_turn(bool woken) noexcept {
+    const Instant last = last_call_;
+    const bool parked = is_parked();
+    const bool callers_poll = parked && this->now() - last < HelperPolicy::kPolls;
+    bool holds = false;
+    const bool found = !callers_poll && guard_turns(holds);
+    const Instant now = this->now();
+    if (parked) {
+        policy_.on_nap_end(now, last, found);
+    } else if (woken) {
+        policy_.on_wake(found);
+    }
+    if (policy_.decide(now, last, armed_ != 0) == HelperPolicy::Mode::Park) {
+        return {now + HelperPolicy::kNap, false};
+    }
+    if (!holds) {
+        flush(now);
+    }
+    const Instant due = worker_->prepare_sleep(now);
+    const Duration longest = holds ? kHold : now - last < kActive ? HelperPolicy::kNap : kLong;
+    return {std::min(due, now + longest), true};
 }
 
 void Adapter::run_helper() noexcept {
     pthread_setname_np(pthread_self(), "cairn-helper");
+    prctl(PR_SET_TIMERSLACK, 1000);  // nanoseconds; naps are to end in time
+    bool woken = false;
     while (!ends_.load(std::memory_order_acquire)) {
-        Instant now{};
-        Instant due{};
-        HelperPolicy::Mode mode{};
-        {
-            const std::lock_guard hold(lock_);
-            const Instant last = last_caller_turn_;
-            const bool parked = policy_.mode() == HelperPolicy::Mode::Park;
-            const bool callers_poll = parked && this->now() - last < HelperPolicy::kPolls;
-            const bool found = !callers_poll && guard_turns();
-            now = this->now();
-            if (parked) {
-                policy_.on_nap_end(now, last, found);
-            }
-            mode = policy_.decide(now, last, armed_ != 0);
-            due = mode == HelperPolicy::Mode::Guard ? worker_->prepare_sleep(now) : now + HelperPolicy::kNap;
+        Rest rest;
+        if (lock_.lock_soon()) {
+            const std::lock_guard hold(lock_, std::adopt_lock);
+            rest = take_helper_turn(woken);
+            sleeps_until_ = rest.due;
+        } else {
+            // Somebody is at it: no reason to guard now.
+            rest.due = read_clock() + (is_parked() ? HelperPolicy::kNap : kBusy);
         }
-        sleep_until(due, now, mode == HelperPolicy::Mode::Guard);
+        woken = sleep_until(rest);
     }
 }
 

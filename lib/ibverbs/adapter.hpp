@@ -13,6 +13,7 @@
 #include "lib/ibverbs/event_count.hpp"
 #include "lib/ibverbs/helper_policy.hpp"
 #include "lib/ibverbs/lock.hpp"
+#include "lib/ibverbs/post_policy.hpp"
 #include "lib/port/uring_port.hpp"
 #include "lib/worker/worker.hpp"
 
@@ -40,10 +41,10 @@ public:
     [[nodiscard]] roce::Engine& engine() noexcept { return worker_->engine(); }
     // Returns the time. It never goes back.
     [[nodiscard]] Instant now() noexcept;
-    // Takes a turn for a caller that polls: what was posted leaves, then what came is delivered.
+    // Takes a turn for a caller that polls: what was posted leaves, then what came is delivered. While the helper is
+    // parked, what that makes due waits for the caller's next call, to leave with what it posts.
     void poll_turn() noexcept;
-    // A request was posted. It leaves at once if the caller is not one that polls right after it posts, or with the
-    // poll otherwise.
+    // Requests were posted. They leave at once, or with the next poll: see PostPolicy.
     void on_posted(std::uint64_t bytes) noexcept;
     // Something changed that peers or sleepers wait for: sends what is due and tells channels.
     void settle() noexcept;
@@ -57,12 +58,27 @@ public:
 
 private:
     Adapter(std::unique_ptr<port::UringPort> port, int wake_fd) noexcept;
+    struct Rest {
+        Instant due{};
+        bool on_socket = false;
+    };
     void run_helper() noexcept;
-    [[nodiscard]] bool guard_turns() noexcept;
-    void send_posted(Instant now) noexcept;
+    [[nodiscard]] Rest take_helper_turn(bool woken) noexcept;
+    [[nodiscard]] bool guard_turns(bool& holds) noexcept;
+    void flush(Instant now) noexcept;
+    void give_out(Instant now) noexcept;
+    [[nodiscard]] bool owes() noexcept {
+        return engine().owed() != roce::Engine::Owed::Nothing || worker_->sender().queued() != 0;
+    }
+    [[nodiscard]] bool may_hold() noexcept;
     void show_events() noexcept;
     void wake_helper() noexcept;
-    void sleep_until(Instant due, Instant now, bool on_socket) noexcept;
+    [[nodiscard]] bool sleep_until(const Rest& rest) noexcept;
+    [[nodiscard]] bool is_parked() const noexcept { return policy_.mode() == HelperPolicy::Mode::Park; }
+    // It sends what callers leave.
+    [[nodiscard]] bool helper_comes_soon(Instant now) const noexcept {
+        return sleeps_until_ <= now + HelperPolicy::kNap;
+    }
 
     Lock lock_;
     std::unique_ptr<port::UringPort> port_;
@@ -70,11 +86,11 @@ private:
     SteadyTime time_;
     EventCount* to_show_ = nullptr;  // the first of those that have something to show
     HelperPolicy policy_;
-    Instant last_caller_turn_{-seconds(1).ns};
-    Instant last_post_{};
-    std::uint32_t armed_ = 0;       // completion queues
-    bool posted_ = false;           // requests wait for the next turn's send
-    std::int8_t polls_behind_ = 0;  // how often posts were followed by a poll at once, saturating
+    PostPolicy posts_;
+    Instant last_call_{-seconds(1).ns};
+    std::uint32_t armed_ = 0;                  // completion queues
+    Instant sleeps_until_ = Instant::never();  // the helper
+    int held_turns_ = 0;                       // since something left
     const int wake_fd_;
     int socket_fd_ = -1;
     std::atomic<bool> ends_{false};

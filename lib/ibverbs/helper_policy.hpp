@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include "lib/base/time.hpp"
@@ -17,7 +18,10 @@ namespace cairn::ibverbs {
 // A caller that polls now and then, and spins on memory in between, would wait for the end of a nap each time. Packets
 // that waited while nobody polled show such a caller, if it happens again and again: once may be a caller that was
 // preempted. Then the helper guards, whoever polls, and parks for a nap from time to time to see whether it still has
-// to.
+// to. It stops at once if it wakes in vain again and again, since a caller was quicker.
+//
+// While the helper is parked, it bounds how long anything waits: what callers leave for their next poll leaves at the
+// end of a nap.
 class HelperPolicy {
 public:
     enum class Mode : std::uint8_t { Guard, Park };
@@ -26,14 +30,37 @@ public:
     static constexpr Duration kPolls = microseconds(20);  // who polls does so more often than this
     static constexpr Duration kStay = milliseconds(20);   // between two naps of a helper that guards beside callers
     static constexpr int kSure = 3;                       // so many naps show a caller that spins on memory
+    static constexpr int kVain = 8;                       // so many wakes in vain show one that polls
+    static constexpr int kMany = 16;                      // so many polls, one soon after the other, likewise
 
     // Decides at `now`. `last_caller_turn`: when a caller took its last turn. `any_armed`: a completion queue is armed,
     // so that somebody is about to sleep until it fires, whatever callers did before.
     // mutants: ibverbs-helper-policy-decide
     Mode decide(Instant now, Instant last_caller_turn, bool any_armed) noexcept {
         const bool guards = any_armed || now < stay_until_ || now - last_caller_turn >= kNap;
-        mode_ = guards ? Mode::Guard : Mode::Park;
-        return mode_;
+        mode_.store(guards ? Mode::Guard : Mode::Park, std::memory_order_relaxed);
+        polls_ = 0;
+        return mode();
+    }
+    // A caller takes a turn at `now`; the one before was at `last_caller_turn`. Returns true if the helper, which
+    // guards and may sleep for long, is parked by this, and is to be woken.
+    // mutants: ibverbs-helper-policy-on-caller-turn
+    [[nodiscard]] bool on_caller_turn(Instant now, Instant last_caller_turn, bool any_armed) noexcept {
+        if (mode() == Mode::Park || any_armed || now < stay_until_) {
+            return false;
+        }
+        polls_ = now - last_caller_turn < kPolls ? polls_ + 1 : 0;
+        return polls_ == kMany && decide(now, now, false) == Mode::Park;
+    }
+    // The socket woke the helper, which guards. `found`: there were packets.
+    // mutants: ibverbs-helper-policy-on-wake
+    void on_wake(bool found) noexcept {
+        vain_ = found ? 0 : vain_ + 1;
+        if (vain_ == kVain) {
+            vain_ = 0;
+            waited_ = 0;
+            stay_until_ = {};
+        }
     }
     // A nap ended at `now`. `found`: packets had come meanwhile, and waited.
     // mutants: ibverbs-helper-policy-on-nap-end
@@ -45,12 +72,15 @@ public:
         }
         stay_until_ = waited_ == kSure ? now + kStay : now;
     }
-    [[nodiscard]] Mode mode() const noexcept { return mode_; }
+    // May be read by any thread; all else needs a lock.
+    [[nodiscard]] Mode mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
 
 private:
-    Mode mode_ = Mode::Guard;
+    std::atomic<Mode> mode_{Mode::Guard};
     Instant stay_until_{};
     int waited_ = 0;  // naps in which packets waited, since callers were last seen to poll
+    int vain_ = 0;    // wakes in a row
+    int polls_ = 0;   // in a row, since the helper guards
 };
 
 }  // namespace cairn::ibverbs

@@ -30,6 +30,16 @@ public:
             wait();
         }
     }
+    // Spins for a while. Returns false if the lock was not free meanwhile.
+    [[nodiscard]] bool lock_soon() noexcept {
+        for (int spins = 0; spins < kSpins; ++spins) {
+            if (word_.load(std::memory_order_relaxed) == kFree && try_lock()) {
+                return true;
+            }
+            __builtin_ia32_pause();
+        }
+        return false;
+    }
     void unlock() noexcept {
         const std::uint32_t was = word_.exchange(kFree, std::memory_order_release);
         CAIRN_ASSERT(was != kFree);
@@ -43,11 +53,8 @@ private:
     static constexpr int kSpins = 64;
 
     [[gnu::noinline]] void wait() noexcept {
-        for (int spins = 0; spins < kSpins; ++spins) {
-            __builtin_ia32_pause();
-            if (word_.load(std::memory_order_relaxed) == kFree && try_lock()) {
-                return;
-            }
+        if (lock_soon()) {
+            return;
         }
         while (word_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
             futex(FUTEX_WAIT_PRIVATE, kAwaited);

@@ -85,5 +85,67 @@ TEST(HelperPolicyTest, ACallerThatPollsAgainSendsTheHelperAway) {
     EXPECT_EQ(policy.decide(end, end, false), Mode::Park);
 }
 
+// The helper guards beside a caller, since packets waited.
+Instant stay(HelperPolicy& policy) {
+    const Instant now = nap_and_find(policy, Instant{}, HelperPolicy::kSure);
+    EXPECT_EQ(policy.decide(now, now, false), Mode::Guard);
+    return now;
+}
+
+TEST(HelperPolicyTest, WakesInVainSendTheHelperAway) {
+    HelperPolicy policy;
+    const Instant now = stay(policy);
+    for (int i = 0; i < HelperPolicy::kVain; ++i) {
+        EXPECT_EQ(policy.decide(now, now, false), Mode::Guard) << i;
+        policy.on_wake(false);
+    }
+    EXPECT_EQ(policy.decide(now, now, false), Mode::Park);
+}
+
+TEST(HelperPolicyTest, OnePacketThatWasFoundIsReasonEnoughToStay) {
+    HelperPolicy policy;
+    const Instant now = stay(policy);
+    for (int i = 0; i < 2 * HelperPolicy::kVain; ++i) {
+        policy.on_wake(i % HelperPolicy::kVain == 0);
+    }
+    EXPECT_EQ(policy.decide(now, now, false), Mode::Guard);
+}
+
+// Polls each 1 us, while the helper sleeps for long. Returns how many it takes until the helper is parked, at most 100.
+int polls_until_parked(HelperPolicy& policy, Instant now, Duration apart, bool any_armed = false) {
+    int polls = 0;
+    for (Instant last = now - seconds(1); polls < 100; last = now, now = now + apart) {
+        ++polls;
+        if (policy.on_caller_turn(now, last, any_armed)) {
+            EXPECT_EQ(policy.mode(), Mode::Park);
+            return polls;
+        }
+        EXPECT_EQ(policy.mode(), Mode::Guard);
+    }
+    return polls;
+}
+
+TEST(HelperPolicyTest, CallersThatPollParkAHelperThatNothingWakes) {
+    HelperPolicy policy;
+    EXPECT_EQ(polls_until_parked(policy, Instant{}, microseconds(1)), HelperPolicy::kMany + 1);
+    EXPECT_FALSE(policy.on_caller_turn(Instant{}, Instant{}, false));  // it is
+}
+
+TEST(HelperPolicyTest, CallersThatPollNowAndThenDoNot) {
+    HelperPolicy policy;
+    EXPECT_EQ(polls_until_parked(policy, Instant{}, HelperPolicy::kPolls), 100);
+}
+
+TEST(HelperPolicyTest, NobodyParksAHelperThatSleepersNeed) {
+    HelperPolicy policy;
+    EXPECT_EQ(polls_until_parked(policy, Instant{}, microseconds(1), true), 100);
+}
+
+TEST(HelperPolicyTest, NobodyParksAHelperThatMemorySpinnersNeed) {
+    HelperPolicy policy;
+    const Instant now = stay(policy);
+    EXPECT_EQ(polls_until_parked(policy, now, microseconds(1)), 100);
+}
+
 }  // namespace
 }  // namespace cairn::ibverbs
