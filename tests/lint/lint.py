@@ -200,6 +200,8 @@ def check_tokens(path, text, _):
     for number, line in enumerate(without_comments(text).splitlines(), 1):
         if path.endswith('.hpp') and re.match(r'\s*using namespace', line):
             yield number, 'using namespace in a header'
+        if re.search(r'\batomic_thread_fence\b', line):
+            yield number, 'TSan refuses atomic_thread_fence: order by the atomics, or __sync_synchronize()'
         for word, does in IN_DATAPATH if path.endswith('_datapath.cpp') else ():
             if match := re.search(word, line):
                 yield number, f'{match.group()} {does} in a datapath file'
