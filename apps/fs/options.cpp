@@ -49,9 +49,11 @@ void add_looking_commands(CLI::App& app, Options& options) {
     add_paths(*app.add_subcommand("cat", "write files to standard output"), options, 1, 0, "files");
     add_paths(*app.add_subcommand("stat", "attributes of files"), options, 1, 0, "files");
     app.add_subcommand("df", "how much room there is");
-    app.add_subcommand("fsck",
-                       "look for what is wrong with names, files and chunks, for superusers; 1 if there is any");
-    app.add_subcommand("scrub", "compare all data with their checksums, for superusers; 1 if any are damaged");
+    app.add_subcommand(
+        "fsck",
+        "look for what is wrong with names, files and chunks, as root or as the daemons' user; 1 if there is any");
+    app.add_subcommand("scrub",
+                       "compare all data with their checksums, as root or as the daemons' user; 1 if any are damaged");
     app.add_subcommand("status", "the daemon's shards, the slot table, the room of each shard, the daemon's counters");
 }
 

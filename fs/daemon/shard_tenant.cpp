@@ -2,6 +2,7 @@
 #include "fs/daemon/shard_tenant.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
@@ -63,7 +64,7 @@ ShardTenant::ShardTenant(worker::Worker& worker, NewsBox& news, Store& store, co
     : worker_(worker),
       address_(worker.address()),
       news_(news),
-      shard_(store, *this, facts, number, seed, time_of(now)),
+      shard_(store, *this, facts, number, seed, time_of(now), ::geteuid()),
       registration_(worker.counters().add(telemetry::CounterList().add(counters_))),
       tenancy_(worker.add(*this)) {}
 

@@ -36,7 +36,7 @@ class ShardTenant final : public worker::Tenant, public ShardDoor, private Shard
 public:
     static constexpr std::uint32_t kCallsATurn = 64;  // more wait for the next turn
 
-    // All outlive it. `seed` is drawn anew at each start.
+    // All outlive it. `seed` is drawn anew at each start. The process's user is whose daemon it is.
     ShardTenant(worker::Worker& worker, NewsBox& news, Store& store, const ClusterFacts& facts, ShardNumber number,
                 std::uint64_t seed, Instant now);
     ~ShardTenant();

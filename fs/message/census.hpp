@@ -1,4 +1,4 @@
-// What a shard has, page by page, for fsck and scrub: to superusers alone.
+// What a shard has, page by page, for fsck and scrub: to superusers, and to the user whose daemon it is.
 #pragma once
 
 #include <cstdint>

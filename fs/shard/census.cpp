@@ -127,6 +127,11 @@ void Census::forget() noexcept {
     chunks_ = {};
 }
 
+// mutants: fs-census-may-look
+bool Census::may_look(const Credentials& who) const noexcept {
+    return who.is_superuser() || who.uid == own_user_;
+}
+
 // mutants: fs-census-fill
 template <class AddPart>
 std::uint32_t Census::fill(CensusCursor at, CensusWriter& out, AddPart&& add_part) {
@@ -149,7 +154,7 @@ std::uint32_t Census::fill(CensusCursor at, CensusWriter& out, AddPart&& add_par
 std::uint32_t Census::page(const Call& call, const CensusRequest& request, const AnswerRoom& room) {
     using Add = bool (Census::*)(CensusCursor&, CensusWriter&);
     constexpr std::array<Add, 3> kAdd{&Census::add_files, &Census::add_names, &Census::add_chunks};
-    if (!call.who.is_superuser()) {
+    if (!may_look(call.who)) {
         return room.error(EPERM);
     }
     const auto kind = static_cast<std::size_t>(request.kind);
@@ -163,7 +168,7 @@ std::uint32_t Census::page(const Call& call, const CensusRequest& request, const
 
 // mutants: fs-census-scrub-call
 std::uint32_t Census::scrub(const Call& call, const ScrubRequest& request, const AnswerRoom& room) {
-    if (!call.who.is_superuser()) {
+    if (!may_look(call.who)) {
         return room.error(EPERM);
     }
     if (request.blocks == 0) {

@@ -1,6 +1,7 @@
-// What the shard has, page by page, and whether its blocks are sound: for superusers.
+// What the shard has, page by page, and whether its blocks are sound: for superusers, and for the daemon's own user.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,8 +16,9 @@ public:
     // Of a call: it takes well below a millisecond.
     static constexpr std::uint32_t kMostBlocks = 256;
 
-    Census(const ShardState& state, const Cutter& cutter, const KeptAnswers& kept) noexcept
-        : state_(state), cutter_(cutter), kept_(kept) {}
+    Census(const ShardState& state, const Cutter& cutter, const KeptAnswers& kept,
+           std::optional<std::uint32_t> own_user) noexcept
+        : state_(state), cutter_(cutter), kept_(kept), own_user_(own_user) {}
 
     [[nodiscard]] std::uint32_t page(const Call& call, const CensusRequest& request, const AnswerRoom& room);
     [[nodiscard]] std::uint32_t scrub(const Call& call, const ScrubRequest& request, const AnswerRoom& room);
@@ -42,11 +44,13 @@ private:
     template <class AddPart>
     [[nodiscard]] std::uint32_t fill(CensusCursor at, CensusWriter& out, AddPart&& add_part);
     void forget() noexcept;
+    [[nodiscard]] bool may_look(const Credentials& who) const noexcept;
     [[nodiscard]] CountedFile counted(const FileId& id, const InodeState& state) const noexcept;
 
     const ShardState& state_;
     const Cutter& cutter_;
     const KeptAnswers& kept_;
+    const std::optional<std::uint32_t> own_user_;
     Part<FileId> files_{};
     Part<FileId> directories_{};
     Part<ChunkId> chunks_{};

@@ -1,6 +1,7 @@
 // Which part of a shard handles a client's request, and what is answered if it was made before.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "fs/shard/census.hpp"
@@ -24,8 +25,8 @@ public:
         KeptAnswers& kept;
         Cutter& cutter;
     };
-    ClientCalls(ShardState& state, const Parts& parts) noexcept
-        : state_(state), parts_(parts), census_(state, parts.cutter, parts.kept) {}
+    ClientCalls(ShardState& state, const Parts& parts, std::optional<std::uint32_t> own_user) noexcept
+        : state_(state), parts_(parts), census_(state, parts.cutter, parts.kept, own_user) {}
     [[nodiscard]] Tasks& tasks() noexcept { return tasks_; }
 
     // Handles a call. It is answered now, or later; or it waits, and comes again.

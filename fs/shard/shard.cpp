@@ -12,7 +12,7 @@ namespace cairn::fs {
 
 struct Shard::Parts {
     Parts(Store& store, ShardHost& host, const ClusterFacts& cluster, ShardNumber number, std::uint64_t seed,
-          const ShardTime& time)
+          const ShardTime& time, std::optional<std::uint32_t> own_user)
         : peers(host, number, seed),
           replies(store, host, peers, cluster.table.epoch()),
           state{store,
@@ -39,7 +39,7 @@ struct Shard::Parts {
           changes(state, lookups, counts, moves, seed),
           turns(state),
           service(state, lending, counts, cuts, places, turns),
-          calls(state, {lookups, changes, files, data, cuts, lending, kept, cutter}),
+          calls(state, {lookups, changes, files, data, cuts, lending, kept, cutter}, own_user),
           background(state, cutter, cuts, lending, kept) {
         peers.begin_turn(time.now);
         peer_calls.set_handler(service);
@@ -133,8 +133,8 @@ void Shard::Parts::run_ready() {
 }
 
 Shard::Shard(Store& store, ShardHost& host, const ClusterFacts& facts, ShardNumber number, std::uint64_t seed,
-             const ShardTime& time)
-    : parts_(std::make_unique<Parts>(store, host, facts, number, seed, time)) {
+             const ShardTime& time, std::optional<std::uint32_t> own_user)
+    : parts_(std::make_unique<Parts>(store, host, facts, number, seed, time, own_user)) {
     parts_->make_root();
     parts_->resume_intents();
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "fs/placement/placement.hpp"
 #include "fs/placement/slot_table.hpp"
@@ -38,9 +39,10 @@ struct ShardCounters {
 class Shard {
 public:
     // `seed` is drawn anew at each start. Store and host outlive the shard. The root directory is made if the store has
-    // none, and this shard is its home: everybody may write there, as in /tmp.
+    // none, and this shard is its home: everybody may write there, as in /tmp. `own_user` is whose daemon this is: the
+    // store is his, so he may take a census, as a superuser may.
     Shard(Store& store, ShardHost& host, const ClusterFacts& facts, ShardNumber number, std::uint64_t seed,
-          const ShardTime& time);
+          const ShardTime& time, std::optional<std::uint32_t> own_user = std::nullopt);
     Shard(const Shard&) = delete;
     Shard& operator=(const Shard&) = delete;
     ~Shard();

@@ -115,8 +115,12 @@ class Peers(FsCase):
             caller.write_all('/file', b'x')
             caller.call('chmod', '/file', 0o4751)
             self.assertEqual(stat.S_IMODE(caller.stat('/file')[0]), 0o4751)
-            caller.call('chown', '/file', 7, 8)
-            self.assertEqual(caller.stat('/file')[2:4], [7, 8])
+            if os.getuid() == 0:
+                caller.call('chown', '/file', 7, 8)
+                self.assertEqual(caller.stat('/file')[2:4], [7, 8])
+            else:
+                self.fails(errno.EPERM, caller.call, 'chown', '/file', 7, 8)
+                self.assertEqual(caller.stat('/file')[2:4], [os.getuid(), os.getgid()])
             caller.call('utimens', '/file', 123, 456)
             self.assertEqual(caller.stat('/file')[5], 456 * 10**9 + 5)
             for number in range(5):
@@ -304,15 +308,28 @@ class Damage(FsCase):
 
 
 class Strangers(FsCase):
-    def test_checks_are_for_superusers(self):
-        if os.getuid() != 0:
-            self.skipTest('only root can become another user')
-        daemon = self.daemon(1, '16M')
-        os.chmod(self.folder, 0o755)
+    OWN, STRANGER = 65533, 65534
+
+    def refused(self, daemon):
         for command in ('fsck', 'scrub'):
-            code, out, err = daemon.tool(command, user=65534)
+            code, out, err = daemon.tool(command, user=self.STRANGER)
             self.assertEqual((code, out), (1, ''))
             self.assertEqual(err, "cairn-fs: cannot ask shard '0': Operation not permitted\n")
+
+    @unittest.skipIf(os.getuid() != 0, 'only root can become another user')
+    def test_checks_are_for_superusers(self):
+        daemon = self.daemon(1, '16M')
+        os.chmod(self.folder, 0o755)
+        self.refused(daemon)
+
+    @unittest.skipIf(os.getuid() != 0, 'only root can become another user')
+    def test_checks_are_for_whose_daemon_it_is(self):
+        os.chmod(self.folder, 0o755)
+        os.chown(self.folder, self.OWN, self.OWN)
+        daemon = self.daemon(2, '16M', user=self.OWN)
+        self.refused(daemon)
+        for user in (self.OWN, None):
+            self.assert_sound(daemon, user)
 
 
 if __name__ == '__main__':

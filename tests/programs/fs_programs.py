@@ -40,12 +40,14 @@ class Daemon:
         self.arguments = [programs.fsd, '--pmem-path', self.store, '--allow-fake-pmem', '--capacity', capacity,
                           '--chunk-size', '64K', '--daemons-per-node', str(shards), '--shm-prefix', self.prefix, *more]
         self.shards, self.process, self.lines = shards, None, []
+        self.user = None  # who starts it
 
     def stores(self):
         return [self.store] if self.shards == 1 else [f'{self.store}.{shard}' for shard in range(self.shards)]
 
     def start(self):
-        self.process = subprocess.Popen(self.arguments, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(self.arguments, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        user=self.user)
         self.lines = []
         for line in self.process.stdout:
             self.lines.append(line.rstrip('\n'))
@@ -216,8 +218,9 @@ class FsCase(unittest.TestCase):
         where = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
         self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix='cairn-', dir=where))
 
-    def daemon(self, shards=1, capacity='64M', *more):
+    def daemon(self, shards=1, capacity='64M', *more, user=None):
         daemon = Daemon(self.programs, self.folder, shards, capacity, *more)
+        daemon.user = user
         self.addCleanup(daemon.end)
         return daemon.start()
 
@@ -238,10 +241,10 @@ class FsCase(unittest.TestCase):
             self.assertLess(time.monotonic(), until, f'not in {seconds} s: {what}')
             time.sleep(0.01)
 
-    def assert_sound(self, daemon):
+    def assert_sound(self, daemon, user=None):
         """Neither fsck nor scrub finds anything."""
         for command, words in (('fsck', 'nothing is wrong'), ('scrub', 'nothing is damaged')):
-            code, out, err = daemon.tool(command)
+            code, out, err = daemon.tool(command, user=user)
             self.assertEqual((code, err), (0, ''), out)
             self.assertIn(words, out)
 

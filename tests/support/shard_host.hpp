@@ -159,6 +159,7 @@ public:
 
     fs::ClusterFacts facts{fs::Spread::Even, 1, {1, 2}, {3, 4}, fs::SlotTable(1)};
     Instant now{1'000'000};
+    std::optional<std::uint32_t> own_user{};  // from the next restart on
     std::int64_t wall_ns = 1'700'000'000'000'000'000;
 
 private:
@@ -169,7 +170,7 @@ private:
     void send(fs::ShardNumber /*to*/, std::span<const std::uint8_t> /*message*/) noexcept override {}
     void start() {
         in_turn_ = false;
-        shard_.emplace(*store_, *this, facts, fs::ShardNumber{0}, ++seed_, fs::ShardTime{now, wall_ns});
+        shard_.emplace(*store_, *this, facts, fs::ShardNumber{0}, ++seed_, fs::ShardTime{now, wall_ns}, own_user);
     }
 
     std::unique_ptr<RecordingMedium> medium_;

@@ -57,9 +57,15 @@ private:
     Bytes bytes_;
 };
 
-TEST_F(CensusTest, IsForASuperuserAlone) {
+TEST_F(CensusTest, IsForASuperuserAndWhoseDaemonItIs) {
     EXPECT_EQ(error_of(alice, CensusRequest{CensusKind::Files, {}}), EPERM);
     EXPECT_EQ(error_of(alice, ScrubRequest{{}, 256}), EPERM);
+    rig.own_user = alice.uid;
+    rig.restart();
+    EXPECT_EQ(error_of(alice, CensusRequest{CensusKind::Files, {}}), 0);
+    EXPECT_EQ(error_of(alice, ScrubRequest{{}, 256}), 0);
+    EXPECT_EQ(error_of(bob, CensusRequest{CensusKind::Files, {}}), EPERM);
+    EXPECT_EQ(error_of(bob, ScrubRequest{{}, 256}), EPERM);
     EXPECT_EQ(error_of(root, CensusRequest{static_cast<CensusKind>(3), {}}), EINVAL);
     EXPECT_EQ(error_of(root, CensusRequest{static_cast<CensusKind>(255), {}}), EINVAL);
     EXPECT_EQ(error_of(root, ScrubRequest{{}, 0}), EINVAL);
