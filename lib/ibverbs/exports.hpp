@@ -3,6 +3,9 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstddef>
+#include <cstdint>
+
 #undef ibv_get_device_list
 #undef ibv_query_port
 #undef ibv_reg_mr

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "fs/channel/segment.hpp"
 #include "fs/daemon/foreign_calls.hpp"
 #include "fs/daemon/stores.hpp"
 #include "tests/unit/fs_daemon/node.hpp"
@@ -169,12 +170,11 @@ protected:
     // A name in the root directory that shard 1 has.
     std::string name_here() {
         const Placement placement(one.facts.spread, one.facts.daemons, one.facts.placement_key);
-        for (;;) {
-            const std::string name = "file " + std::to_string(++names);
-            if (one.facts.table.owner(placement.slot_of(kRoot.place, kRoot.random, name)) == 1) {
-                return name;
-            }
-        }
+        std::string name;
+        do {
+            name = "file " + std::to_string(++names);
+        } while (one.facts.table.owner(placement.slot_of(kRoot.place, kRoot.random, name)) != 1);
+        return name;
     }
     // A new file, open to read and to write.
     WalkAnswer make(const std::string& name) {

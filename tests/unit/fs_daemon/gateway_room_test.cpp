@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "fs/channel/segment.hpp"
 #include "fs/daemon/gateway.hpp"
 #include "fs/daemon/peer_network.hpp"
 #include "tests/unit/copyrpc/host.hpp"
