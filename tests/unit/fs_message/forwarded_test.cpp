@@ -140,8 +140,10 @@ TEST(ForwardedTest, AnAnswerHasNoMoreDataThanWereAskedFor) {
     EXPECT_FALSE(parse_forwarded_answer(bytes, {DataWay::Takes, kMostInlineBytes + 1, 0}).has_value());
     EXPECT_FALSE(parse_forwarded_answer(bytes, {DataWay::Brings, 4, 0}).has_value());
     EXPECT_FALSE(parse_forwarded_answer(bytes, {}).has_value());
-    bytes.pop_back();
-    EXPECT_FALSE(parse_forwarded_answer(bytes, {DataWay::Takes, 4, 0}).has_value());
+    for (const std::size_t length : {bytes.size() - 1, bytes.size() + 1}) {
+        bytes.resize(length);
+        EXPECT_FALSE(parse_forwarded_answer(bytes, {DataWay::Takes, 4, 0}).has_value()) << length;
+    }
 }
 
 TEST(ForwardedTest, WhatShardsSayWhenTheyMeetComesAsItWasSent) {
