@@ -1,0 +1,17 @@
+// What devices and ports are, as far as the configuration tells: no device is opened for it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "lib/ibverbs/device_config.hpp"
+
+namespace cairn::ibverbs {
+
+// Returns the GUID of the device with that address, in network order.
+[[nodiscard]] __be64 guid_word(const net::IpAddress& address) noexcept;
+// Write all of `out`.
+void describe_device(const DeviceConfig& device, ibv_device_attr& out) noexcept;
+// Leaves out `active_mtu`, which is known once the device is open.
+void describe_port(ibv_port_attr& out) noexcept;
+
+}  // namespace cairn::ibverbs
