@@ -1,0 +1,84 @@
+// cairn-run: runs programs that were built for RDMA adapters on our libraries.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "apps/common/exit_status.hpp"
+#include "apps/run/libraries.hpp"
+#include "apps/run/options.hpp"
+#include "apps/run/program.hpp"
+#include "apps/run/view.hpp"
+#include "lib/ibverbs/device_config.hpp"
+#include "lib/port/udp_socket.hpp"
+
+namespace {
+
+using namespace cairn;
+
+void set_variable(const char* name, const std::optional<std::string>& value) {
+    if (value) {
+        setenv(name, value->c_str(), 1);
+    }
+}
+
+// The options that stand for variables of the environment.
+void set_environment(const launch::Options& options, const launch::Libraries& libraries) {
+    set_variable("CAIRN_DEVICES", options.devices);
+    set_variable("CAIRN_PCAP", options.pcap);
+    const char* const before = std::getenv("LD_LIBRARY_PATH");
+    setenv("LD_LIBRARY_PATH", libraries.search_path(before == nullptr ? "" : before).c_str(), 1);
+}
+
+// The devices that the library will have.
+Result<std::vector<ibverbs::DeviceConfig>> configured_devices() {
+    const char* const devices = std::getenv("CAIRN_DEVICES");
+    return devices != nullptr ? ibverbs::parse_devices(devices) : ibverbs::devices_of(port::local_addresses());
+}
+
+// Becomes the program. Returns what prevented it.
+Error execute(const std::string& path, const std::vector<std::string>& command) {
+    std::vector<char*> arguments;
+    for (const std::string& argument : command) {
+        arguments.push_back(const_cast<char*>(argument.c_str()));
+    }
+    arguments.push_back(nullptr);
+    execv(path.c_str(), arguments.data());
+    return Error{fmt::format("cannot run {}: {}", path, std::strerror(errno)), "give a program's path"};
+}
+
+Result<int> run(int argc, char** argv) {
+    const Result<launch::Options> parsed = launch::parse_options(argc, argv);
+    if (!parsed.ok()) {
+        return parsed.error();
+    }
+    const launch::Options& options = parsed.value();
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+    const Result<launch::Libraries> libraries = launch::find_libraries(self);
+    if (!libraries.ok()) {
+        return libraries.error();
+    }
+    const Result<std::string> path = launch::reach_program(options.command.front(), libraries.value());
+    if (!path.ok()) {
+        return path.error();
+    }
+    set_environment(options, libraries.value());
+    const auto devices = configured_devices();
+    if (!devices.ok()) {
+        return devices.error();
+    }
+    const Status shown = launch::show_devices(options.view, launch::plan_view(devices.value()), libraries.value().shim);
+    if (!shown.ok()) {
+        return shown.error();
+    }
+    return execute(path.value(), options.command);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return app::exit_status("cairn-run", [&] { return run(argc, argv); });
+}

@@ -1,0 +1,166 @@
+// Private namespaces: a /sys/class and a /dev with our devices beside all that stands there.
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "apps/run/view.hpp"
+
+namespace cairn::launch {
+
+namespace {
+
+constexpr const char* kRemedy = "--view shim needs no namespaces";
+
+Error refused(const std::string& what) {
+    return Error{fmt::format("private namespaces are refused: {}: {}", what, std::strerror(errno)), kRemedy};
+}
+
+bool write_text(const char* path, const std::string& text) noexcept {
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    const bool written = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    if (fd >= 0) {
+        const int before = errno;
+        close(fd);
+        errno = before;
+    }
+    return written;
+}
+
+// Who may not have a mount namespace may have one in a user namespace of his own, where he stays who he is.
+Status unshare_mounts() {
+    const uid_t user = geteuid();
+    const gid_t group = getegid();
+    if (unshare(CLONE_NEWNS) == 0) {
+        return Nothing{};
+    }
+    if (errno != EPERM || unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
+        return refused("unshare");
+    }
+    // The kernel lets an ordinary user map his group only after this; it is not there where it is not needed.
+    if (!write_text("/proc/self/setgroups", "deny") && errno != ENOENT) {
+        return refused("/proc/self/setgroups");
+    }
+    if (!write_text("/proc/self/uid_map", fmt::format("{0} {0} 1", user)) ||
+        !write_text("/proc/self/gid_map", fmt::format("{0} {0} 1", group))) {
+        return refused("/proc/self/uid_map");
+    }
+    return Nothing{};
+}
+
+// Lets what stands at `name` of the covered folder stand at `path`.
+bool keep(int covered, const char* name, const std::string& path) noexcept {
+    struct stat facts {};
+    if (fstatat(covered, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT;  // it went meanwhile
+    }
+    if (S_ISLNK(facts.st_mode)) {
+        std::array<char, PATH_MAX> target{};
+        return readlinkat(covered, name, target.data(), target.size() - 1) > 0 &&
+               symlink(target.data(), path.c_str()) == 0;
+    }
+    const bool made = S_ISDIR(facts.st_mode) ? mkdir(path.c_str(), 0755) == 0 : mknod(path.c_str(), S_IFREG, 0) == 0;
+    const std::string source = fmt::format("/proc/self/fd/{}/{}", covered, name);
+    return made && mount(source.c_str(), path.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0;
+}
+
+// Covers a folder with an empty one, in which all that stood there stands again, except for `names`.
+Status cover(const char* folder, const std::vector<std::string_view>& names) {
+    const int covered = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (covered < 0) {
+        return refused(folder);
+    }
+    const int listed = openat(covered, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(listed < 0 ? nullptr : fdopendir(listed), closedir);
+    if (entries == nullptr || mount("cairn", folder, "tmpfs", MS_NOSUID, "mode=755") != 0) {
+        return refused(fmt::format("a mount on {}", folder));
+    }
+    while (const dirent* const entry = readdir(entries.get())) {
+        const std::string_view name = entry->d_name;
+        const bool is_ours = std::find(names.begin(), names.end(), name) != names.end();
+        if (name != "." && name != ".." && !is_ours &&
+            !keep(covered, entry->d_name, fmt::format("{}/{}", folder, name))) {
+            return refused(fmt::format("a mount on {}/{}", folder, name));
+        }
+    }
+    close(covered);
+    return Nothing{};
+}
+
+Status fill(const ViewPlan& plan) {
+    for (const ViewFile& file : plan.files) {
+        const std::string path = fmt::format("/sys/class/{}", file.path);
+        if (!write_view_file(path, file.text)) {
+            return refused(path);
+        }
+    }
+    for (const std::string& node : plan.nodes) {
+        const std::string path = fmt::format("/dev/infiniband/{}", node);
+        if (!write_view_file(path, "") || mount("/dev/null", path.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+            return refused(path);
+        }
+    }
+    return Nothing{};
+}
+
+}  // namespace
+
+Status enter_namespaces(const ViewPlan& plan) {
+    if (Status unshared = unshare_mounts(); !unshared.ok()) {
+        return unshared;
+    }
+    // What is mounted outside later still comes in. Nothing goes out.
+    if (mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
+        return refused("a mount on /");
+    }
+    const mode_t mask = umask(022);
+    Status done = cover("/sys/class", {kDeviceClass, kVerbsClass});
+    if (done.ok()) {
+        done = cover("/dev", {"infiniband"});
+    }
+    if (done.ok()) {
+        done = fill(plan);
+    }
+    umask(mask);
+    return done;
+}
+
+Status probe_namespaces(const ViewPlan& plan) {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return refused("pipe");
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        const Status entered = enter_namespaces(plan);
+        const std::string text = entered.ok() ? "" : entered.error().what;
+        const ssize_t written = write(ends[1], text.data(), text.size());
+        _exit(entered.ok() && written == 0 ? 0 : 1);
+    }
+    close(ends[1]);
+    std::array<char, 1024> text{};
+    ssize_t got = 0;
+    while (child > 0 && (got = read(ends[0], text.data(), text.size() - 1)) < 0 && errno == EINTR) {
+    }
+    close(ends[0]);
+    int status = 1;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (child > 0 && status == 0) {
+        return Nothing{};
+    }
+    return Error{got > 0 ? text.data() : "private namespaces are refused", kRemedy};
+}
+
+}  // namespace cairn::launch

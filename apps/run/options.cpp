@@ -1,0 +1,63 @@
+#include "apps/run/options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "apps/common/choice.hpp"
+#include "apps/common/command_line.hpp"
+
+namespace cairn::launch {
+
+namespace {
+
+constexpr const char* kAbout =
+    "cairn-run [OPTIONS] PROGRAM [ARGUMENTS...]\n\n"
+    "Runs a program that was built for RDMA adapters over UDP sockets, as in cairn-run ibv_devinfo.\n"
+    "It needs no adapter, no kernel module and no privilege. What follows PROGRAM is the program's own, and so are "
+    "its\n"
+    "exit status and signals. Programs that it starts run so, too.";
+
+constexpr const char* kFooter =
+    "\nEnvironment, for programs that run without cairn-run, too (LD_LIBRARY_PATH is all that they need else):\n"
+    "  CAIRN_DEVICES=NAME=ADDRESS,...  the devices; as --devices\n"
+    "  CAIRN_PCAP=FILE                 as --pcap\n"
+    "\nExamples of configuration files are in the folder config/: run.toml is one for --config.\n"
+    "\nExit status: the program's; 2 if it is out of reach or an argument is wrong.";
+
+void add_options(CLI::App& app, Options& options) {
+    app.add_option("--devices", options.devices,
+                   "the devices: NAME=ADDRESS,... as in cairn0=10.0.0.1,cairn1=10.0.0.2; otherwise one for each "
+                   "address of this machine")
+        ->type_name("LIST");
+    app.add_option("--pcap", options.pcap, "record RoCEv2 packets in this file, for Wireshark")->type_name("FILE");
+    app::add_choice(
+        app, "--view", options.view,
+        {{"auto", View::Auto}, {"namespaces", View::Namespaces}, {"shim", View::Shim}, {"none", View::None}},
+        "how /sys/class/infiniband and /dev/infiniband come about, of the program alone: by private "
+        "namespaces, by a preloaded shim, or not");
+    app.set_config("--config", "", "a file with these arguments, in TOML: devices = \"cairn0=10.0.0.1\"");
+    app.footer(kFooter);
+    app.prefix_command();
+}
+
+}  // namespace
+
+Result<Options> parse_options(int argc, char** argv) {
+    Options options;
+    CLI::App app(kAbout);
+    add_options(app, options);
+    if (const Status parsed = app::parse_arguments(app, argc, argv, 1); !parsed.ok()) {
+        return parsed.error();
+    }
+    options.command = app.remaining();
+    if (!options.command.empty() && options.command.front() == "--") {
+        options.command.erase(options.command.begin());
+    } else if (!options.command.empty() && options.command.front().starts_with('-')) {
+        return Error{"there is no argument " + options.command.front(), "--help lists the arguments"};
+    }
+    if (options.command.empty()) {
+        return Error{"no program was given", "as in: cairn-run ibv_devinfo"};
+    }
+    return options;
+}
+
+}  // namespace cairn::launch

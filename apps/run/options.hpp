@@ -1,0 +1,32 @@
+// The arguments of cairn-run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.hpp"
+
+namespace cairn::launch {
+
+// How the program gets to see its devices in /sys/class/infiniband and /dev/infiniband.
+enum class View : std::uint8_t {
+    Auto,        // by namespaces if they are allowed, else by the shim
+    Namespaces,  // private user and mount namespaces
+    Shim,        // a preloaded library
+    None         // not at all
+};
+
+struct Options {
+    View view = View::Auto;
+    // They take the place of the variables of the environment.
+    std::optional<std::string> devices{};
+    std::optional<std::string> pcap{};
+    std::vector<std::string> command{};
+};
+
+// Errors: an argument that is wrong, by name, and the remedy; no program.
+Result<Options> parse_options(int argc, char** argv);
+
+}  // namespace cairn::launch

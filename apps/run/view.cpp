@@ -1,0 +1,99 @@
+#include "apps/run/view.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <net/if.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+#include "lib/port/udp_socket.hpp"
+
+namespace cairn::launch {
+
+namespace {
+
+// Addresses of 127.0.0.0/8 need not be an interface's own.
+std::string interface_of(const net::IpAddress& address) {
+    std::array<char, IF_NAMESIZE> name{};
+    const unsigned index = port::interface_index(address);
+    return index != 0 && if_indextoname(index, name.data()) != nullptr ? name.data() : "lo";
+}
+
+Status show_by_shim(const ViewPlan& plan, const std::string& shim) {
+    if (shim.empty()) {
+        return Error{"there is no libcairn-shim.so beside the library", "install it, or choose another --view"};
+    }
+    if (shim.find_first_of(": ") != std::string::npos) {
+        return Error{fmt::format("LD_PRELOAD cannot hold the name {}", shim),
+                     "install into a folder without ':' and spaces in its name"};
+    }
+    const Result<std::string> folder = make_shim_folder(plan);
+    if (!folder.ok()) {
+        return folder.error();
+    }
+    const char* const before = std::getenv("LD_PRELOAD");
+    const bool has_others = before != nullptr && *before != 0;
+    setenv("LD_PRELOAD", fmt::format("{}{}{}", shim, has_others ? ":" : "", has_others ? before : "").c_str(), 1);
+    setenv("CAIRN_SHIM_ROOT", folder.value().c_str(), 1);
+    return Nothing{};
+}
+
+Status show_by_namespaces(const ViewPlan& plan) {
+    const Status probed = probe_namespaces(plan);
+    return probed.ok() ? enter_namespaces(plan) : probed;
+}
+
+}  // namespace
+
+ViewPlan plan_view(const std::vector<ibverbs::DeviceConfig>& devices) {
+    ViewPlan plan;
+    std::vector<std::string> interfaces;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        interfaces.push_back(interface_of(devices[i].address));
+        plan.nodes.push_back(device_node(i));
+    }
+    plan.files = class_files(devices, interfaces);
+    return plan;
+}
+
+bool write_view_file(const std::string& path, const std::string& text) {
+    for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+        if (mkdir(path.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST) {
+            return false;
+        }
+    }
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0444);
+    const bool written =
+        fd >= 0 && fchmod(fd, 0444) == 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    if (fd >= 0) {
+        close(fd);
+    }
+    return written;
+}
+
+Status show_devices(View view, const ViewPlan& plan, const std::string& shim) {
+    switch (view) {
+        case View::None:
+            return Nothing{};
+        case View::Namespaces:
+            return show_by_namespaces(plan);
+        case View::Shim:
+            return show_by_shim(plan, shim);
+        case View::Auto:
+            break;
+    }
+    const Status in_namespaces = show_by_namespaces(plan);
+    if (in_namespaces.ok()) {
+        return in_namespaces;
+    }
+    const Status by_shim = show_by_shim(plan, shim);
+    return by_shim.ok() ? by_shim
+                        : Status(Error{fmt::format("{}; {}", in_namespaces.error().what, by_shim.error().what),
+                                       "--view none does without, for programs that ask the library alone"});
+}
+
+}  // namespace cairn::launch

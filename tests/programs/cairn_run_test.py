@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+"""cairn-run: programs on our libraries, the devices that they see, and why some are out of reach.
+
+    cairn_run_test.py CAIRN_RUN LIBIBVERBS SHIM
+"""
+import ctypes
+import glob
+import os
+import re
+import shutil
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BUILT, LIBRARY, SHIM = (os.path.abspath(path) for path in sys.argv[1:4])
+ADDRESS = '127.0.43.2'
+DEVICES = f'cairn0={ADDRESS}'
+NOBODY = 65534
+SECONDS = 60
+VIEWS = ('namespaces', 'shim')
+
+
+def refuse_namespaces():
+    """A seccomp filter as Docker's: unshare() is EPERM, for this process and what it becomes."""
+    unshare, allow, refuse = 272, 0x7fff0000, 0x00050000 | 1
+    filters = b''.join(struct.pack('HBBI', *each) for each in (
+        (0x20, 0, 0, 0),         # the number of the system call
+        (0x15, 0, 1, unshare),
+        (0x06, 0, 0, refuse),
+        (0x06, 0, 0, allow)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    buffer = ctypes.create_string_buffer(filters)
+    program = struct.pack('HxxxxxxP', 4, ctypes.addressof(buffer))
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, program, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), 'no seccomp filter')
+
+
+class CairnRun(unittest.TestCase):
+    """An installed tree that any user can read."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tree = tempfile.mkdtemp(prefix='cairn-run-test-')
+        os.chmod(cls.tree, 0o755)
+        os.makedirs(f'{cls.tree}/bin')
+        os.makedirs(f'{cls.tree}/lib/cairn')
+        cls.program = shutil.copy(BUILT, f'{cls.tree}/bin/')
+        cls.library = shutil.copy(LIBRARY, f'{cls.tree}/lib/cairn/')
+        shutil.copy(SHIM, f'{cls.tree}/lib/cairn/')
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.tree)
+
+    def run_it(self, *arguments, devices=DEVICES, env=None, **options):
+        environment = {**os.environ, **(env or {})}
+        environment.pop('CAIRN_DEVICES', None)
+        if devices is not None:
+            environment['CAIRN_DEVICES'] = devices
+        return subprocess.run([self.program, *arguments], env=environment, capture_output=True, text=True,
+                              timeout=SECONDS, check=False, cwd='/', **options)
+
+    def output(self, *arguments, **options):
+        done = self.run_it(*arguments, **options)
+        self.assertEqual((done.returncode, done.stderr), (0, ''), done.stdout)
+        return done.stdout
+
+    def refused(self, *arguments, **options):
+        done = self.run_it(*arguments, **options)
+        self.assertEqual((done.returncode, done.stdout), (2, ''), done.stderr)
+        self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
+        self.assertTrue(done.stderr.startswith('cairn-run: '), done.stderr)
+        return done.stderr
+
+    def needs(self, *programs):
+        for program in programs:
+            if shutil.which(program) is None:
+                self.skipTest(f'{program} is not installed')
+
+    def views(self):
+        """Each way to see devices that this machine allows, each as the users that there are."""
+        users = [{}] if os.getuid() != 0 else [{}, {'user': NOBODY, 'group': NOBODY, 'extra_groups': []}]
+        for user in users:
+            for view in VIEWS:
+                if view == 'namespaces' and self.run_it('--view', view, 'true', **user).returncode == 2:
+                    continue
+                with self.subTest(view=view, user=user.get('user', os.getuid())):
+                    yield view, user
+
+
+class Running(CairnRun):
+    def test_arguments_output_and_exit_status_are_the_programs_own(self):
+        self.assertEqual(self.output('sh', '-c', 'echo "$@"', 'x', '--help', '-v', ''), '--help -v \n')
+        self.assertEqual(self.run_it('sh', '-c', 'exit 37').returncode, 37)
+        self.assertEqual(self.output('--', 'sh', '-c', 'echo "$0"', '--help'), '--help\n')
+
+    def test_signals_are_the_programs_own(self):
+        for view in (*VIEWS, 'none'):
+            self.assertEqual(self.run_it('--view', view, 'sh', '-c', 'kill -9 $$').returncode, -signal.SIGKILL)
+        with subprocess.Popen([self.program, 'sleep', '60']) as program:
+            for _ in range(SECONDS * 50):
+                with open(f'/proc/{program.pid}/comm', encoding='ascii') as name:
+                    if name.read() == 'sleep\n':
+                        break
+                time.sleep(0.02)
+            program.terminate()
+            self.assertEqual(program.wait(SECONDS), -signal.SIGTERM)
+
+    def test_the_library_stands_before_others(self):
+        out = self.output('sh', '-c', 'echo $LD_LIBRARY_PATH', env={'LD_LIBRARY_PATH': '/elsewhere'})
+        self.assertEqual(out, f'{self.tree}/lib/cairn:/elsewhere\n')
+
+    def test_a_build_tree_will_do(self):
+        done = subprocess.run([BUILT, '--view', 'none', 'sh', '-c', 'echo $LD_LIBRARY_PATH'], capture_output=True,
+                              text=True, timeout=SECONDS, check=True)
+        self.assertEqual(done.stdout.split(':')[0].strip(), os.path.dirname(LIBRARY))
+
+    def test_options_set_what_the_library_reads(self):
+        out = self.output('--devices', 'left=127.0.43.9', '--pcap', '/tmp/x.pcap', 'sh', '-c',
+                          'echo $CAIRN_DEVICES $CAIRN_PCAP')
+        self.assertEqual(out, 'left=127.0.43.9 /tmp/x.pcap\n')
+
+    def test_a_file_has_the_same_arguments(self):
+        path = f'{self.tree}/run.toml'
+        with open(path, 'w', encoding='ascii') as file:
+            file.write('devices = "right=127.0.43.8"\n')
+        self.assertEqual(self.output('--config', path, 'sh', '-c', 'echo $CAIRN_DEVICES'), 'right=127.0.43.8\n')
+
+    def test_the_help_names_what_there_is(self):
+        out = self.output('--help')
+        for word in ('CAIRN_DEVICES', 'CAIRN_PCAP', 'config/', '--view'):
+            self.assertIn(word, out)
+
+    def test_devices_are_the_librarys(self):
+        self.needs('ibv_devices')
+        self.assertIn('cairn0          \t00ca7ffffe002b02', self.output('ibv_devices'))
+
+
+class OutOfReach(CairnRun):
+    def copy_of(self, program, name):
+        return shutil.copy(shutil.which(program), f'{self.tree}/{name}')
+
+    def test_wrong_arguments(self):
+        self.assertIn('there is no argument --nonsense', self.refused('--nonsense', 'true'))
+        self.assertIn('no program was given', self.refused())
+        self.assertIn("CAIRN_DEVICES: 'cairn0' has no name", self.refused('--devices', 'cairn0', 'true'))
+
+    def test_what_is_not_there(self):
+        self.assertIn("there is no program 'no-such-program' in PATH", self.refused('no-such-program'))
+        self.assertIn('No such file', self.refused('/no/such/program'))
+        self.assertIn('not an executable file', self.refused('/etc/passwd'))
+        self.assertIn('not an executable file', self.refused('/etc'))
+
+    def test_what_is_no_program(self):
+        path = f'{self.tree}/text'
+        with open(path, 'w', encoding='ascii') as file:
+            file.write('hello\n')
+        os.chmod(path, 0o755)
+        self.assertIn('neither an ELF program nor a script', self.refused(path))
+
+    def test_a_script_is_what_its_interpreter_is(self):
+        path = f'{self.tree}/script'
+        with open(path, 'w', encoding='ascii') as file:
+            file.write('#!/bin/sh\necho "$0" "$1"\n')
+        os.chmod(path, 0o755)
+        self.assertEqual(self.output(path, 'one'), f'{path} one\n')
+        with open(path, 'w', encoding='ascii') as file:
+            file.write('#!/no/such/shell\n')
+        self.assertIn('is a script of /no/such/shell, which is not there', self.refused(path))
+
+    def test_other_machines_and_damage(self):
+        path = self.copy_of('true', 'other')
+        for at, byte, why in ((4, 1, 'another architecture'), (18, 0xb7, 'another architecture'),
+                              (54, 1, 'damaged')):
+            with open(shutil.which('true'), 'rb') as file:
+                bytes_of = bytearray(file.read())
+            bytes_of[at] = byte
+            with open(path, 'wb') as file:
+                file.write(bytes_of)
+            self.assertIn(why, self.refused(path))
+
+    def compiled(self, source, name, *arguments):
+        self.needs('cc')
+        path = f'{self.tree}/{name}'
+        done = subprocess.run(['cc', '-x', 'c', '-', '-x', 'none', '-o', path, *arguments], input=source, text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return path
+
+    def test_static_programs(self):
+        path = self.compiled('void _start(void) { for (;;); }', 'static', '-static', '-nostdlib')
+        self.assertIn('linked statically', self.refused(path))
+
+    def test_verbs_that_are_linked_in(self):
+        path = self.compiled('void ibv_open_device(void) {} int main(void) { return 0; }', 'own')
+        self.assertIn('has a verbs library linked in', self.refused(path))
+
+    def test_an_rpath_that_brings_another_library(self):
+        os.makedirs(f'{self.tree}/copy', exist_ok=True)
+        own = self.compiled('void ibv_open_device(void) {}', 'copy/libibverbs.so.1', '-shared', '-fPIC',
+                            '-Wl,-soname,libibverbs.so.1')
+        source = 'void ibv_open_device(void); int main(void) { ibv_open_device(); return 0; }'
+        path = self.compiled(source, 'rpath', own, f'-Wl,-rpath,{self.tree}/copy,--disable-new-dtags')
+        self.assertIn(f'it loads {own} as libibverbs.so.1 by its RPATH ({self.tree}/copy)', self.refused(path))
+        path = self.compiled(source, 'runpath', own, f'-Wl,-rpath,{self.tree}/copy,--enable-new-dtags')
+        self.assertNotEqual(self.run_it(path).returncode, 2)  # ours stands before it
+
+    def test_programs_that_gain_rights(self):
+        if os.getuid() != 0:
+            self.skipTest('not root')
+        path = self.copy_of('true', 'setuid')
+        os.chmod(path, stat.S_ISUID | 0o755)
+        self.assertIn('setuid', self.refused(path, user=NOBODY, group=NOBODY, extra_groups=[]))
+        self.assertEqual(self.output(path), '')  # root gains nothing
+        os.chmod(path, 0o755)
+        if shutil.which('setcap') is not None:
+            subprocess.run(['setcap', 'cap_net_raw+ep', path], check=True)
+            self.assertIn('capabilities', self.refused(path, user=NOBODY, group=NOBODY, extra_groups=[]))
+
+    def test_a_tree_without_the_library(self):
+        os.makedirs(f'{self.tree}/alone/bin')
+        alone = shutil.copy(BUILT, f'{self.tree}/alone/bin/')
+        done = subprocess.run([alone, 'true'], capture_output=True, text=True, timeout=SECONDS, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('there is no libibverbs.so.1 beside', done.stderr)
+
+
+class Views(CairnRun):
+    def test_devices_are_seen_as_the_kernel_shows_them(self):
+        script = ('for f in /sys/class/infiniband/cairn0/ports/1/{state,link_layer,rate,gids/1,gids/5,pkeys/0,'
+                  'gid_attrs/types/1,gid_attrs/ndevs/1} /sys/class/infiniband/cairn0/{node_guid,node_type} '
+                  '/sys/class/infiniband_verbs/uverbs0/ibdev; do echo "$(< $f)"; done; '
+                  'ls /sys/class/infiniband; test -c /dev/infiniband/uverbs0 -a -r /dev/infiniband/uverbs0 '
+                  '-a -w /dev/infiniband/uverbs0 && echo device')
+        wanted = ['4: ACTIVE', 'Ethernet', '100 Gb/sec (4X EDR)', '0000:0000:0000:0000:0000:ffff:7f00:2b02',
+                  '0000:0000:0000:0000:0000:0000:0000:0000', '0xffff', 'RoCE v2', 'lo', '00ca:7fff:fe00:2b02',
+                  '1: CA', 'cairn0', 'cairn0', 'device']
+        for view, user in self.views():
+            self.assertEqual(self.output('--view', view, 'bash', '-c', script, **user).splitlines(), wanted)
+
+    def test_all_else_is_there_and_the_user_stays_who_he_is(self):
+        script = 'id -u; id -g; ls /sys/class /dev | grep -v -e ^infiniband; ls /sys/class/net; echo x >/dev/null'
+        for view, user in self.views():
+            bare = subprocess.run(['bash', '-c', script], capture_output=True, text=True, check=True, cwd='/', **user)
+            self.assertEqual(self.output('--view', view, 'bash', '-c', script, **user), bare.stdout)
+
+    def test_nothing_is_seen_outside(self):
+        before = os.listdir('/dev'), os.listdir('/sys/class')
+        for view, user in self.views():
+            with subprocess.Popen([self.program, '--view', view, 'sh', '-c', 'echo ready; read line'],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  env={**os.environ, 'CAIRN_DEVICES': DEVICES}, **user) as program:
+                program.stdout.readline()
+                self.assertEqual((os.listdir('/dev'), os.listdir('/sys/class')), before)
+                program.communicate(b'\n', SECONDS)
+
+    def test_the_shims_folder_goes_with_the_program(self):
+        for end in ('exit 0', 'kill -9 $$'):
+            done = self.run_it('--view', 'shim', 'sh', '-c', f'echo $CAIRN_SHIM_ROOT; {end}')
+            folder = done.stdout.strip()
+            self.assertTrue(folder.startswith('/'), done)
+            for _ in range(SECONDS * 50):
+                if not os.path.exists(folder):
+                    break
+                time.sleep(0.02)
+            self.assertFalse(os.path.exists(folder))
+
+    def test_a_folder_that_nobody_keeps_is_removed(self):
+        with tempfile.TemporaryDirectory() as runtime:
+            os.makedirs(f'{runtime}/cairn-run.stale/sys')
+            out = self.output('--view', 'shim', 'sh', '-c', 'ls $XDG_RUNTIME_DIR', env={'XDG_RUNTIME_DIR': runtime})
+            self.assertRegex(out, r'^cairn-run\.[A-Za-z0-9]{6}\n$')
+            for _ in range(SECONDS * 50):
+                if not glob.glob(f'{runtime}/*'):
+                    break
+                time.sleep(0.02)
+
+    def test_whoever_waits_for_output_or_children_does_not_wait_for_the_keeper(self):
+        script = 'import os\ntry: os.wait()\nexcept ChildProcessError: print("childless")'
+        self.assertEqual(self.output('--view', 'shim', sys.executable, '-c', script), 'childless\n')
+
+    def test_where_namespaces_are_refused_the_shim_does_it(self):
+        script = ('echo "$CAIRN_SHIM_ROOT"; test -c /dev/infiniband/uverbs0 && '
+                  'cat /sys/class/infiniband/cairn0/node_type')
+        out = self.output('bash', '-c', script, preexec_fn=refuse_namespaces)
+        self.assertRegex(out, r'^/.*/cairn-run\.\w+\n1: CA\n$')
+        self.assertIn('private namespaces are refused: unshare: Operation not permitted',
+                      self.refused('--view', 'namespaces', 'true', preexec_fn=refuse_namespaces))
+
+    def test_the_shim_leads_every_call_that_takes_a_path(self):
+        path, node = '/sys/class/infiniband/cairn0/node_type', '/dev/infiniband/uverbs0'
+        script = f'''
+import ctypes, os, stat
+libc = ctypes.CDLL(None)
+libc.fopen.restype = libc.fopen64.restype = libc.opendir.restype = libc.realpath.restype = ctypes.c_void_p
+path, node, folder = b"{path}", b"{node}", b"/sys/class/infiniband/cairn0"
+room = ctypes.create_string_buffer(4096)
+listed = ctypes.c_void_p()
+none = ctypes.c_void_p()
+for name, call in (
+        ("open", lambda f: f(path, 0) >= 0), ("open64", lambda f: f(path, 0) >= 0),
+        ("openat", lambda f: f(-100, path, 0) >= 0), ("openat64", lambda f: f(-100, path, 0) >= 0),
+        ("__open_2", lambda f: f(path, 0) >= 0), ("__open64_2", lambda f: f(path, 0) >= 0),
+        ("__openat_2", lambda f: f(-100, path, 0) >= 0), ("__openat64_2", lambda f: f(-100, path, 0) >= 0),
+        ("fopen", lambda f: f(path, b"r")), ("fopen64", lambda f: f(path, b"r")),
+        ("opendir", lambda f: f(folder)), ("scandir", lambda f: f(folder, ctypes.byref(listed), none, none) > 3),
+        ("scandir64", lambda f: f(folder, ctypes.byref(listed), none, none) > 3),
+        ("access", lambda f: f(node, 6) == 0), ("eaccess", lambda f: f(node, 6) == 0),
+        ("euidaccess", lambda f: f(node, 6) == 0), ("faccessat", lambda f: f(-100, node, 6, 0) == 0),
+        ("realpath", lambda f: f(folder, room)), ("readlink", lambda f: f(path, room, 4096) < 0),
+        ("__xstat", lambda f: f(1, node, room) == 0), ("__lxstat", lambda f: f(1, node, room) == 0),
+        ("__xstat64", lambda f: f(1, node, room) == 0), ("__lxstat64", lambda f: f(1, node, room) == 0),
+        ("__fxstatat", lambda f: f(1, -100, node, room, 0) == 0),
+        ("__fxstatat64", lambda f: f(1, -100, node, room, 0) == 0),
+        ("statx", lambda f: f(-100, node, 256, 1, room) == 0)):
+    if not call(getattr(libc, name)):
+        print(name)
+for name in ("stat", "lstat", "stat64", "lstat64"):
+    if getattr(libc, name)(node, room) != 0 or not stat.S_ISCHR(int.from_bytes(room.raw[24:28], "little")):
+        print(name)
+for follow in (0, 256):
+    for name in ("fstatat", "fstatat64"):
+        if getattr(libc, name)(-100, node, room, follow) != 0 or room.raw[25] >> 4 != 2:
+            print(name, follow)
+if not stat.S_ISCHR(os.lstat("{node}").st_mode): print("lstat of Python")
+for outside in ("/sys/class/infiniband/../net", "/sys/class/net", "/dev/null", "/sys/class/infinibandx"):
+    if os.path.realpath(outside) != os.path.realpath("/proc/self/root" + outside).replace("/proc/self/root", ""):
+        print(outside)
+'''
+        self.assertEqual(self.output('--view', 'shim', sys.executable, '-c', script), '')
+
+
+class Ucx(CairnRun):
+    def test_it_lists_the_device(self):
+        self.needs('ucx_info')
+        for view, user in self.views():
+            out = self.output('--view', view, 'ucx_info', '-d', **user)
+            self.assertEqual(re.findall(r'Transport: (\w+_verbs)\n#\s+Device: (\S+)\n', out),
+                             [('rc_verbs', 'cairn0:1'), ('ud_verbs', 'cairn0:1')])
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
