@@ -66,6 +66,7 @@ ibv_cq_ex* create_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted) {
     cq->channel = wanted.channel;
     cq->cq_context = wanted.cq_context;
     cq->cqe = static_cast<int>(wanted.cqe);
+    cq->network_type = Context::of(context).of_device->config.address.is_v4() ? Cq::kIpv4 : Cq::kIpv6;
     const std::lock_guard hold(adapter_of(context).lock());
     if (wanted.channel != nullptr) {
         ++Channel::of(wanted.channel).users;

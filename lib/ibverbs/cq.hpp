@@ -25,6 +25,10 @@ struct Cq : ibv_cq_ex, AsyncSource, roce::EventSink {
     bool in_channel = false;
     bool is_armed = false;
     bool overrun_told = false;
+    // The kind of the network header in front of a datagram. Adapters for RoCE give it as service level, and UCX goes
+    // by it.
+    enum NetworkType : std::uint8_t { kIpv6 = 1, kIpv4 = 2 };
+    NetworkType network_type = kIpv4;
     std::uint32_t users = 0;         // queue pairs and shared receive queues
     std::uint32_t events_given = 0;  // by ibv_get_cq_event(); the program acknowledges them
     std::mutex polling;              // held from start_poll() to end_poll(): guards the next

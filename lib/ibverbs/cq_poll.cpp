@@ -12,7 +12,7 @@ namespace cairn::ibverbs {
 
 namespace {
 
-void describe(const roce::Completion& from, ibv_wc& to) noexcept {
+void describe(const roce::Completion& from, Cq::NetworkType network_type, ibv_wc& to) noexcept {
     to.wr_id = from.wr_id;
     to.status = status_of(from.status);
     to.opcode = opcode_of(from.opcode);
@@ -23,7 +23,7 @@ void describe(const roce::Completion& from, ibv_wc& to) noexcept {
     to.wc_flags = flags_of(from);
     to.pkey_index = 0;
     to.slid = 0;
-    to.sl = 0;
+    to.sl = from.has_grh ? network_type : 0;
     to.dlid_path_bits = 0;
     if (from.has_invalidate) {
         to.invalidated_rkey = from.invalidated.value;
@@ -52,7 +52,7 @@ int poll_cq(ibv_cq* cq, int most, ibv_wc* completions) noexcept {
     int count = 0;
     roce::Completion one;
     while (count < most && from.queue.poll({&one, 1}) != 0) {
-        describe(one, completions[count++]);
+        describe(one, from.network_type, completions[count++]);
     }
     return count;
 }
@@ -124,7 +124,9 @@ void set_polling(ibv_cq_ex& cq) noexcept {
     cq.read_src_qp = [](ibv_cq_ex* of) { return cq_of(of).current.source_qpn.value; };
     cq.read_wc_flags = [](ibv_cq_ex* of) { return flags_of(cq_of(of).current); };
     cq.read_slid = [](ibv_cq_ex*) { return std::uint32_t{0}; };
-    cq.read_sl = [](ibv_cq_ex*) { return std::uint8_t{0}; };
+    cq.read_sl = [](ibv_cq_ex* of) {
+        return cq_of(of).current.has_grh ? std::uint8_t{cq_of(of).network_type} : std::uint8_t{0};
+    };
     cq.read_dlid_path_bits = [](ibv_cq_ex*) { return std::uint8_t{0}; };
     cq.read_completion_ts = [](ibv_cq_ex*) { return read_nanoseconds(CLOCK_MONOTONIC); };
     cq.read_completion_wallclock_ns = [](ibv_cq_ex*) { return read_nanoseconds(CLOCK_REALTIME); };
