@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import stat
 import struct
 import subprocess
@@ -19,6 +20,7 @@ import unittest
 
 BUILT, LIBRARY, SHIM = (os.path.abspath(path) for path in sys.argv[1:4])
 ADDRESS = '127.0.43.2'
+OTHER = '127.0.43.3'
 DEVICES = f'cairn0={ADDRESS}'
 NOBODY = 65534
 SECONDS = 60
@@ -38,6 +40,28 @@ def refuse_namespaces():
     program = struct.pack('HxxxxxxP', 4, ctypes.addressof(buffer))
     if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, program, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), 'no seccomp filter')
+
+
+class Ended(subprocess.Popen):
+    """A program that has ended when its block is left, however that comes about."""
+
+    def __exit__(self, *why):
+        self.kill()
+        super().__exit__(*why)
+
+
+def listens(port, server):
+    """Waits until a program listens on a TCP port."""
+    for _ in range(SECONDS * 50):
+        for table in ('tcp', 'tcp6'):
+            with open(f'/proc/net/{table}', encoding='ascii') as file:
+                if re.search(rf'^ *\d+: [0-9A-F]+:{port:04X} \S+ 0A', file.read(), re.M):
+                    return
+        if server.poll() is not None:
+            break
+        time.sleep(0.02)
+    server.kill()
+    raise AssertionError(server.communicate()[0])
 
 
 class CairnRun(unittest.TestCase):
@@ -102,7 +126,7 @@ class Running(CairnRun):
     def test_signals_are_the_programs_own(self):
         for view in (*VIEWS, 'none'):
             self.assertEqual(self.run_it('--view', view, 'sh', '-c', 'kill -9 $$').returncode, -signal.SIGKILL)
-        with subprocess.Popen([self.program, 'sleep', '60']) as program:
+        with Ended([self.program, 'sleep', '60']) as program:
             for _ in range(SECONDS * 50):
                 with open(f'/proc/{program.pid}/comm', encoding='ascii') as name:
                     if name.read() == 'sleep\n':
@@ -252,7 +276,7 @@ class Views(CairnRun):
     def test_nothing_is_seen_outside(self):
         before = os.listdir('/dev'), os.listdir('/sys/class')
         for view, user in self.views():
-            with subprocess.Popen([self.program, '--view', view, 'sh', '-c', 'echo ready; read line'],
+            with Ended([self.program, '--view', view, 'sh', '-c', 'echo ready; read line'],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   env={**os.environ, 'CAIRN_DEVICES': DEVICES}, **user) as program:
                 program.stdout.readline()
@@ -342,6 +366,62 @@ class Ucx(CairnRun):
             out = self.output('--view', view, 'ucx_info', '-d', **user)
             self.assertEqual(re.findall(r'Transport: (\w+_verbs)\n#\s+Device: (\S+)\n', out),
                              [('rc_verbs', 'cairn0:1'), ('ud_verbs', 'cairn0:1')])
+
+    def pair(self, view, *arguments, transports='rc_verbs,ud_verbs,self', user=None):
+        """Two programs at an address each; both are to succeed."""
+        self.needs('ucx_perftest')
+        with socket.socket() as free:
+            free.bind(('127.0.0.1', 0))
+            port = free.getsockname()[1]
+        env = {'UCX_TLS': transports, 'UCX_WARN_UNUSED_ENV_VARS': 'n'}
+        common = [self.program, '--view', view, 'ucx_perftest', '-p', str(port)]
+        with Ended(common, env={**os.environ, **env, 'CAIRN_DEVICES': DEVICES}, text=True, stdout=subprocess.PIPE,
+                   stderr=subprocess.STDOUT, **(user or {})) as server:
+            listens(port, server)
+            client = self.run_it(*common[1:], '127.0.0.1', *arguments, devices=f'cairn0={OTHER}', env=env,
+                                 **(user or {}))
+            if client.returncode != 0:
+                server.kill()
+            out, _ = server.communicate(timeout=SECONDS)
+        self.assertEqual((client.returncode, server.returncode), (0, 0), client.stdout + client.stderr + out)
+        self.assertIn('Final:', client.stdout)
+
+    def test_it_sends_puts_and_gets(self):
+        for view, user in self.views():
+            self.pair(view, '-t', 'tag_lat', '-n', '100', '-w', '10', '-s', '64', user=user)
+        for test in ('tag_bw', 'ucp_am_bw', 'ucp_put_bw', 'ucp_get'):
+            with self.subTest(test=test):
+                self.pair('shim', '-t', test, '-n', '50', '-w', '10', '-s', '65536')
+
+    def test_it_sends_by_datagrams_alone(self):
+        self.pair('namespaces' if os.getuid() == 0 else 'shim', '-t', 'tag_lat', '-n', '30', '-w', '5', '-s', '64',
+                  transports='ud_verbs,self')
+
+
+class UcxAtLength(Ucx):
+    def test_each_operation_of_each_size(self):
+        for test in ('tag_lat', 'tag_bw', 'tag_sync_bw', 'ucp_am_lat', 'ucp_am_bw', 'ucp_put_lat', 'ucp_put_bw',
+                     'ucp_get', 'stream_bw', 'stream_lat'):
+            for size in (1, 8, 1000, 4096, 8192, 65536, 1 << 20, 8 << 20):
+                with self.subTest(test=test, size=size):
+                    self.pair('shim', '-t', test, '-n', '50', '-w', '5', '-s', str(size))
+
+    def test_atomics(self):
+        for test in ('ucp_add', 'ucp_fadd', 'ucp_swap', 'ucp_cswap'):
+            for size in (4, 8):
+                with self.subTest(test=test, size=size):
+                    self.pair('shim', '-t', test, '-n', '200', '-w', '5', '-s', str(size))
+
+    def test_datagrams(self):
+        for test in ('tag_bw', 'ucp_am_bw', 'ucp_get'):
+            for size in (8, 4096, 65536):
+                with self.subTest(test=test, size=size):
+                    self.pair('shim', '-t', test, '-n', '50', '-w', '5', '-s', str(size), transports='ud_verbs,self')
+
+
+# What takes long, which is asked for by name.
+def load_tests(loader, tests, _pattern):
+    return loader.suiteClass(each for each in tests if not any(isinstance(one, UcxAtLength) for one in each))
 
 
 if __name__ == '__main__':
