@@ -19,8 +19,9 @@ import time
 import unittest
 
 BUILT, LIBRARY, SHIM = (os.path.abspath(path) for path in sys.argv[1:4])
-ADDRESS = '127.0.43.2'
-OTHER = '127.0.43.3'
+NET = 64 + os.getpid() // 250 % 64, os.getpid() % 250 + 1  # several runs on one machine do not meet
+ADDRESS, OTHER = (f'127.{NET[0]}.{NET[1]}.{host}' for host in (2, 3))
+HEX = f'{NET[0]:02x}', f'{NET[1]:02x}'
 DEVICES = f'cairn0={ADDRESS}'
 NOBODY = 65534
 SECONDS = 60
@@ -145,15 +146,15 @@ class Running(CairnRun):
         self.assertEqual(done.stdout.split(':')[0].strip(), os.path.dirname(LIBRARY))
 
     def test_options_set_what_the_library_reads(self):
-        out = self.output('--devices', 'left=127.0.43.9', '--pcap', '/tmp/x.pcap', 'sh', '-c',
+        out = self.output('--devices', 'left=127.0.0.9', '--pcap', '/tmp/x.pcap', 'sh', '-c',
                           'echo $CAIRN_DEVICES $CAIRN_PCAP')
-        self.assertEqual(out, 'left=127.0.43.9 /tmp/x.pcap\n')
+        self.assertEqual(out, 'left=127.0.0.9 /tmp/x.pcap\n')
 
     def test_a_file_has_the_same_arguments(self):
         path = f'{self.tree}/run.toml'
         with open(path, 'w', encoding='ascii') as file:
-            file.write('devices = "right=127.0.43.8"\n')
-        self.assertEqual(self.output('--config', path, 'sh', '-c', 'echo $CAIRN_DEVICES'), 'right=127.0.43.8\n')
+            file.write('devices = "right=127.0.0.8"\n')
+        self.assertEqual(self.output('--config', path, 'sh', '-c', 'echo $CAIRN_DEVICES'), 'right=127.0.0.8\n')
 
     def test_the_help_names_what_there_is(self):
         out = self.output('--help')
@@ -162,7 +163,7 @@ class Running(CairnRun):
 
     def test_devices_are_the_librarys(self):
         self.needs('ibv_devices')
-        self.assertIn('cairn0          \t00ca7ffffe002b02', self.output('ibv_devices'))
+        self.assertIn(f'cairn0          \t00ca7ffffe{HEX[0]}{HEX[1]}02', self.output('ibv_devices'))
 
 
 class OutOfReach(CairnRun):
@@ -261,8 +262,9 @@ class Views(CairnRun):
                   '/sys/class/infiniband_verbs/uverbs0/ibdev; do echo "$(< $f)"; done; '
                   'ls /sys/class/infiniband; test -c /dev/infiniband/uverbs0 -a -r /dev/infiniband/uverbs0 '
                   '-a -w /dev/infiniband/uverbs0 && echo device')
-        wanted = ['4: ACTIVE', 'Ethernet', '100 Gb/sec (4X EDR)', '0000:0000:0000:0000:0000:ffff:7f00:2b02',
-                  '0000:0000:0000:0000:0000:0000:0000:0000', '0xffff', 'RoCE v2', 'lo', '00ca:7fff:fe00:2b02',
+        gid, guid = f'0000:0000:0000:0000:0000:ffff:7f{HEX[0]}:{HEX[1]}02', f'00ca:7fff:fe{HEX[0]}:{HEX[1]}02'
+        wanted = ['4: ACTIVE', 'Ethernet', '100 Gb/sec (4X EDR)', gid,
+                  '0000:0000:0000:0000:0000:0000:0000:0000', '0xffff', 'RoCE v2', 'lo', guid,
                   '1: CA', 'cairn0', 'cairn0', 'device']
         for view, user in self.views():
             self.assertEqual(self.output('--view', view, 'bash', '-c', script, **user).splitlines(), wanted)
