@@ -1,33 +1,10 @@
 // A descriptor that is closed with its owner.
 #pragma once
 
-#include <unistd.h>
-
-#include <utility>
+#include "lib/base/owned_fd.hpp"
 
 namespace cairn::fs {
 
-class OwnedFd {
-public:
-    OwnedFd() = default;
-    explicit OwnedFd(int fd) noexcept : fd_(fd) {}
-    OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    OwnedFd& operator=(OwnedFd&& other) noexcept {
-        OwnedFd moved(std::move(other));
-        std::swap(fd_, moved.fd_);
-        return *this;
-    }
-    ~OwnedFd() {
-        if (fd_ >= 0) {
-            ::close(fd_);
-        }
-    }
-
-    [[nodiscard]] int get() const noexcept { return fd_; }
-    [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
-
-private:
-    int fd_ = -1;
-};
+using cairn::OwnedFd;
 
 }  // namespace cairn::fs
