@@ -46,6 +46,32 @@ public:
     // left.
     static Result<std::shared_ptr<SocketQueues>> open(const SocketQueuesConfig& config);
 
+    // For a process that has one socket of an address, which it shares with other processes (see lib/broker). Its port
+    // is that of worker `slot` of kMostWorkers. What is for another worker waits in an outbox. Errors: those of the
+    // capture file; no descriptor is left.
+    static Result<std::shared_ptr<SocketQueues>> lend(const SocketQueuesConfig& config, UdpSocket socket,
+                                                      std::uint32_t slot);
+    // For a lent socket. Any thread: `fill` writes a datagram that came to another process for this one, or for no
+    // worker in particular. Returns false if the worker does not keep up.
+    template <class Fill>
+    [[nodiscard]] bool bring(Fill&& fill) noexcept {
+        const bool brought = inboxes_[kOwn]->ring.push(fill);
+        inboxes_[kOwn]->wakeup->wake();
+        return brought;
+    }
+    // For a lent socket, one thread: calls `take` with the oldest datagram that is for another process. Returns false
+    // if there is none. outbox_wakeup() wakes a thread that began to sleep.
+    template <class Take>
+    [[nodiscard]] bool take_out(Take&& take) noexcept {
+        return inboxes_[kOut]->ring.pop([&take](const HandedOver& datagram) noexcept {
+            take(datagram);
+            return true;
+        });
+    }
+    [[nodiscard]] int lent_socket() const noexcept { return sockets_.front().fd(); }
+    [[nodiscard]] bool outbox_empty() const noexcept { return inboxes_[kOut]->ring.empty(); }
+    [[nodiscard]] Wakeup& outbox_wakeup() noexcept { return *inboxes_[kOut]->wakeup; }
+
     [[nodiscard]] const net::IpAddress& local() const noexcept { return config_.local; }
     [[nodiscard]] std::uint16_t udp_port() const noexcept { return config_.udp_port; }
     [[nodiscard]] const QpnOwners& owners() const noexcept { return owners_; }
@@ -53,21 +79,34 @@ public:
 private:
     friend class SocketQueue;
     static constexpr std::uint32_t kRingSlots = 512;  // four batches of the largest number of datagrams
+    static constexpr std::uint32_t kLentSlots = 128;
+    static constexpr std::size_t kOwn = 0;  // of a lent socket's inboxes
+    static constexpr std::size_t kOut = 1;
 
     // Where other workers leave datagrams for this worker.
     struct Inbox {
-        MpscRing<HandedOver> ring{kRingSlots};
+        explicit Inbox(std::uint32_t slots) : ring(slots) {}
+
+        MpscRing<HandedOver> ring;
         std::unique_ptr<Wakeup> wakeup;
     };
 
     SocketQueues(const SocketQueuesConfig& config, std::vector<UdpSocket> sockets)
         : config_(config), owners_(config.workers), sockets_(std::move(sockets)) {}
+    Status make_inboxes(std::uint32_t count, std::uint32_t slots);
+    Status open_capture(std::uint32_t lanes);
+    // Which socket, inbox and lane of a capture a worker has.
+    [[nodiscard]] std::size_t place_of(std::uint32_t worker) const noexcept {
+        return !lent_ ? worker : worker == slot_ ? kOwn : kOut;
+    }
 
     SocketQueuesConfig config_;
     QpnOwners owners_;
     std::vector<UdpSocket> sockets_;
     std::vector<std::unique_ptr<Inbox>> inboxes_;  // empty if there is one worker
     std::unique_ptr<DatagramCapture> capture_;
+    bool lent_ = false;
+    std::uint32_t slot_ = 0;  // of a lent socket
 };
 
 // One worker's part of SocketQueues. Belongs to one thread.
@@ -93,8 +132,9 @@ public:
     // Calls `fill`, which writes the datagram into the ring of worker `to`. Returns false if the ring is full.
     template <class Fill>
     [[nodiscard]] bool hand_over(std::uint16_t to, Fill&& fill) noexcept {
-        to_wake_[to] = any_to_wake_ = 1;
-        return all_->inboxes_[to]->ring.push(fill);
+        const std::size_t place = all_->place_of(to);
+        to_wake_[place] = any_to_wake_ = 1;
+        return all_->inboxes_[place]->ring.push(fill);
     }
     // Wakes the workers that got a datagram since the last call.
     void wake_others() noexcept {
@@ -133,7 +173,7 @@ private:
     const std::uint32_t worker_;
     UdpSocket& socket_;
     SocketQueues::Inbox* const inbox_;   // nullptr: no other worker exists
-    std::vector<std::uint8_t> to_wake_;  // by worker
+    std::vector<std::uint8_t> to_wake_;  // by inbox
     std::uint8_t any_to_wake_ = 0;
     bool sleeps_ = false;
 };

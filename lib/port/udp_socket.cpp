@@ -23,7 +23,6 @@ namespace cairn::port {
 
 namespace {
 
-constexpr int kBindTries = 100;
 constexpr timespec kBindPause{0, 10'000'000};
 
 using Interfaces = std::unique_ptr<ifaddrs, decltype(&freeifaddrs)>;
@@ -207,7 +206,7 @@ Result<UdpSocket> UdpSocket::open_bound(const UdpSocketConfig& config, Binding b
     const socklen_t length = to_sockaddr(config.local, config.port, address);
     int tries = 0;
     while (shared.ok() && bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
-        if (errno != EADDRINUSE || ++tries == kBindTries) {
+        if (errno != EADDRINUSE || ++tries >= config.bind_tries) {
             return explain_bind(config, errno);
         }
         nanosleep(&kBindPause, nullptr);
@@ -216,13 +215,34 @@ Result<UdpSocket> UdpSocket::open_bound(const UdpSocketConfig& config, Binding b
     if (!shared.ok()) {
         return shared.error();
     }
-    const std::uint32_t mtu = mtu_of_interface_with(config.local, fd);
-    made.link_mtu_bytes_ = mtu != 0 ? mtu : made.link_mtu_bytes_;
+    made.know_link(config.local);
     made.set_options(config);
     if (!config.local.is_v4()) {  // IPv4 goes by the address that the socket is bound to
         set_number(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(interface_index(config.local)));
     }
     return opened;
+}
+
+// mutants: port-udp-socket-adopt
+Result<UdpSocket> UdpSocket::adopt(int fd, const UdpSocketConfig& config) {
+    UdpSocket made(fd);
+    sockaddr_storage bound{};
+    socklen_t length = sizeof(bound);
+    std::uint16_t port = 0;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0 ||
+        from_sockaddr(bound, port) != config.local || port != config.port) {
+        return Error{
+            fmt::format("a socket that is lent is not the one of UDP {} port {}", config.local.text(), config.port),
+            "end the programs that use the address, and start again"};
+    }
+    made.know_link(config.local);
+    made.set_options(config);
+    return made;
+}
+
+void UdpSocket::know_link(const net::IpAddress& local) noexcept {
+    const std::uint32_t mtu = mtu_of_interface_with(local, fd_);
+    link_mtu_bytes_ = mtu != 0 ? mtu : link_mtu_bytes_;
 }
 
 void UdpSocket::set_options(const UdpSocketConfig& config) noexcept {

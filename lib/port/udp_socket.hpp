@@ -18,16 +18,25 @@ struct UdpSocketConfig {
     net::IpAddress local{};
     std::uint16_t port = 4791;
     std::uint32_t buffer_bytes = 8U << 20U;  // wished for in each direction; the kernel may give less
+    std::uint16_t bind_tries = 100;  // 10 ms apart, while another process holds the port that perhaps just ended
 };
 
 class UdpSocket {
 public:
-    // Tries again for a second while a process that just ended still holds the port. Errors: this machine does not have
+    // Tries again while a process that just ended still holds the port. Errors: this machine does not have
     // the address; another process has the port; there is no IPv6. Each error names its remedy.
     static Result<UdpSocket> open(const UdpSocketConfig& config);
     // Opens a socket for each worker of one address. The kernel brings a datagram to the worker that has its queue
     // pair. Errors: those of open(); the kernel does not steer; no descriptor is left.
     static Result<std::vector<UdpSocket>> open_all(const UdpSocketConfig& config, const QpnOwners& owners);
+    // Opens one socket of several. First lets other sockets bind beside it once it is bound: so it is refused where
+    // another process has the address. Beside binds beside such sockets of the same user, behind them in the kernel's
+    // order. Errors: those of open().
+    enum class Binding : std::uint8_t { Alone, First, Beside };
+    static Result<UdpSocket> open_bound(const UdpSocketConfig& config, Binding binding);
+    // Takes a socket of an address that another process opened, and which that process or another may hold, too.
+    // Errors: it is not bound to the address and port; the descriptor is closed then.
+    static Result<UdpSocket> adopt(int fd, const UdpSocketConfig& config);
     // Opens a socket for datagrams to the multicast group, at the interface that has the local address. Other processes
     // may have the group, too. Errors: the interface cannot join the group.
     static Result<UdpSocket> open_group(const UdpSocketConfig& config, const net::IpAddress& group);
@@ -35,6 +44,10 @@ public:
     UdpSocket& operator=(UdpSocket&& other) noexcept;
     ~UdpSocket();
 
+    // Lets the kernel steer: a datagram for a queue pair whose number has `index` in the bits of `mask` comes to the
+    // socket of that index in the order of binding, if it is below `sockets`. All others come to the first. All sockets
+    // of the address are concerned. Errors: the kernel does not steer.
+    [[nodiscard]] Status steer(std::uint32_t mask, std::uint32_t sockets) noexcept;
     // Sets how long a receive without MSG_DONTWAIT blocks: about `most`, and up to a tick of the kernel more.
     void set_receive_timeout(Duration most) noexcept;
 
@@ -45,13 +58,10 @@ public:
 
 private:
     explicit UdpSocket(int fd) noexcept : fd_(fd) {}
-    // First lets other sockets bind beside it, once it is bound. Beside binds beside such sockets.
-    enum class Binding : std::uint8_t { Alone, First, Beside };
-    static Result<UdpSocket> open_bound(const UdpSocketConfig& config, Binding binding);
     static Result<UdpSocket> make(const net::IpAddress& local);
     [[nodiscard]] Status share() noexcept;
-    [[nodiscard]] Status steer(const QpnOwners& owners) noexcept;
     void set_options(const UdpSocketConfig& config) noexcept;
+    void know_link(const net::IpAddress& local) noexcept;
 
     int fd_;
     std::uint32_t link_mtu_bytes_ = 1500;

@@ -27,14 +27,14 @@ constexpr sock_filter step(unsigned code, std::uint32_t value, std::uint8_t if_t
 
 // QpnOwners::of() for the kernel, which begins at the UDP payload. What is shorter than a BTH goes to worker 0.
 // mutants: port-udp-steering-program
-constexpr std::array<sock_filter, 9> steering_program(const QpnOwners& owners) {
+constexpr std::array<sock_filter, 9> steering_program(std::uint32_t mask, std::uint32_t sockets) {
     return {step(BPF_LD | BPF_W | BPF_LEN, 0),
             step(BPF_JMP | BPF_JGE | BPF_K, wire::Bth::kBytes, 0, 6),
             step(BPF_LD | BPF_W | BPF_ABS, kQpnWordAt),
             step(BPF_ALU | BPF_AND | BPF_K, kQpnBits),
             step(BPF_JMP | BPF_JGT | BPF_K, QpnOwners::kLastManagement, 0, 3),
-            step(BPF_ALU | BPF_AND | BPF_K, owners.mask()),
-            step(BPF_JMP | BPF_JGE | BPF_K, owners.workers(), 1, 0),
+            step(BPF_ALU | BPF_AND | BPF_K, mask),
+            step(BPF_JMP | BPF_JGE | BPF_K, sockets, 1, 0),
             step(BPF_RET | BPF_A, 0),
             step(BPF_RET | BPF_K, 0)};
 }
@@ -56,7 +56,8 @@ Result<std::vector<UdpSocket>> UdpSocket::open_all(const UdpSocketConfig& config
         }
         sockets.push_back(std::move(opened).value());
     }
-    const Status steered = owners.workers() == 1 ? Status(Nothing{}) : sockets.front().steer(owners);
+    const Status steered =
+        owners.workers() == 1 ? Status(Nothing{}) : sockets.front().steer(owners.mask(), owners.workers());
     if (!steered.ok()) {
         return steered.error();
     }
@@ -73,14 +74,14 @@ Status UdpSocket::share() noexcept {
         "give one lcore: -l 0"};
 }
 
-Status UdpSocket::steer(const QpnOwners& owners) noexcept {
-    std::array<sock_filter, 9> steps = steering_program(owners);
+Status UdpSocket::steer(std::uint32_t mask, std::uint32_t sockets) noexcept {
+    std::array<sock_filter, 9> steps = steering_program(mask, sockets);
     const sock_fprog program{static_cast<std::uint16_t>(steps.size()), steps.data()};
     if (setsockopt(fd_, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program)) == 0) {
         return Nothing{};
     }
     return Error{fmt::format("the kernel refuses to steer datagrams to {} sockets (SO_ATTACH_REUSEPORT_CBPF): {}",
-                             owners.workers(), std::strerror(errno)),
+                             sockets, std::strerror(errno)),
                  "give one lcore: -l 0, or allow it (seccomp; net.core.optmem_max)"};
 }
 

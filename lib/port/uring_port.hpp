@@ -111,6 +111,7 @@ private:
         std::uint16_t index = 0;
         std::uint16_t part = 0xffff;  // segments to hand out before answers leave
         std::uint8_t ecn = 0;
+        bool handed_over = false;  // by another worker, which knew whose it is
     };
 
     UringPort(const UringPortConfig& config, SocketQueue queue, std::unique_ptr<SocketIo> io, mem::Region memory);

@@ -82,6 +82,7 @@ std::size_t UringPort::receive_handed_over(std::span<PacketRef> out, Instant now
         begin_arrival(block, {config_.local, datagram.remote, datagram.udp_source_port, 0}, datagram.len);
         arrival_.index = datagram.index;
         arrival_.ecn = datagram.ecn;
+        arrival_.handed_over = true;
         accepted += next_segment(out[accepted], now) ? 1U : 0U;
     };
     std::size_t most = (out.size() + 1) / 2;
@@ -190,6 +191,7 @@ void UringPort::begin_arrival(Block& block, const PathKey& key, std::uint32_t by
     arrival_.bytes = bytes;
     arrival_.at = 0;
     arrival_.index = 0;
+    arrival_.handed_over = false;
     arrival_.segment_bytes = static_cast<std::uint16_t>(std::min<std::uint32_t>(bytes, 0xffff));
     empty_at_ = found_empty_;
 }
@@ -218,7 +220,7 @@ bool UringPort::next_segment(PacketRef& out, Instant now) noexcept {
     bool taken = false;
     if (len < kLeastDatagram || len > kMaxUdpPayloadBytes) [[unlikely]] {
         counters_.count(len < kLeastDatagram ? UringCounter::TooShort : UringCounter::TooLong);
-    } else if (queue_.is_alone() || !hand_over(bth, static_cast<std::uint16_t>(len))) {
+    } else if (queue_.is_alone() || arrival_.handed_over || !hand_over(bth, static_cast<std::uint16_t>(len))) {
         place(out, static_cast<std::uint16_t>(len), last);
         taken = judge(out, now);
     }
